@@ -1,0 +1,296 @@
+// The one table of what callers can do wrong, or can be told: code, status and message live together. Row errors are no
+// errors in this sense (they travel with the block), and breaches of our own invariants use `assert`.
+//
+// The README's table of errors is made from this one, and a test holds them together. Decisions:
+// - A query or record over a limit of the SQL interface is 400, as the specification has it for wrong SQL; 413 is kept
+//   for request bodies, whose sender can split them.
+// - A missing token is 403, not 401: the specification knows 403 alone, and clients tell "retry" from "give up" by it.
+// - An unknown Content-Encoding is 415 (RFC 9110 §15.5.16): clients that do not know the status take it as any 4xx,
+//   which is never retried, and a proxy in between knows what it means.
+
+import { formatBytes } from './bytes.ts'
+
+interface ErrorDefinition<Params> {
+  readonly status: number
+  /** One sentence for the README: when a caller meets it. */
+  readonly when: string
+  readonly message: (params: Params) => string
+  /** Seconds for the header Retry-After. */
+  readonly retryAfterSeconds?: (params: Params) => number
+}
+
+function define<Params>(definition: ErrorDefinition<Params>): ErrorDefinition<Params> {
+  return definition
+}
+
+const definitions = {
+  BODY_MISSING: define({
+    status: 400,
+    when: 'The request needs a body, a form field or a schema, and has none.',
+    message: () => 'The request has no body: send rows, or a "schema" to create an empty Data Source',
+  }),
+  BODY_CORRUPT: define({
+    status: 400,
+    when: 'The body does not unpack as its Content-Encoding says, or its multipart form is broken.',
+    message: ({ format, reason }: { readonly format: string; readonly reason: string }) =>
+      `The body is no valid ${format}: ${reason}`,
+  }),
+  BODY_CUT: define({
+    status: 400,
+    when: 'The connection ended before the body did.',
+    message: () => 'The connection ended before the body did',
+  }),
+  REQUEST_INVALID: define({
+    status: 400,
+    when: 'The request is no valid HTTP request for its path.',
+    message: ({ reason }: { readonly reason: string }) => `The request is not valid: ${reason}`,
+  }),
+  PARAMETER_INVALID: define({
+    status: 400,
+    when: 'A parameter has a value that it cannot have.',
+    message: ({ parameter, value, expected }: ParameterFault) =>
+      `Parameter "${parameter}" is "${value}", but must be ${expected}`,
+  }),
+  NAME_MISSING: define({
+    status: 400,
+    when: 'The parameter `name` is required here.',
+    message: () => 'Parameter "name" is required',
+  }),
+  NAME_INVALID: define({
+    status: 400,
+    when: 'A name that no resource can have.',
+    message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
+      `"${name}" is no valid name: ${reason}`,
+  }),
+  SCHEMA_MISSING: define({
+    status: 400,
+    when: 'A Data Source is to be created from a format that needs a schema.',
+    message: ({ format }: { readonly format: string }) => `Parameter "schema" is required to create from ${format}`,
+  }),
+  SCHEMA_INVALID: define({
+    status: 400,
+    when: 'The schema string cannot be read, or asks for what a table cannot have.',
+    message: ({ reason, line, column }: SchemaFault) => `Wrong schema at line ${line}, column ${column}: ${reason}`,
+  }),
+  ENGINE_INVALID: define({
+    status: 400,
+    when: 'The engine, or one of its `engine_…` options, is unknown or does not fit the schema.',
+    message: ({ reason }: { readonly reason: string }) => `Wrong engine: ${reason}`,
+  }),
+  FORMAT_UNSUPPORTED: define({
+    status: 400,
+    when: 'The format of the body or of the answer is not known here.',
+    message: ({ format, supported }: { readonly format: string; readonly supported: readonly string[] }) =>
+      `Format "${format}" is not supported; use one of ${supported.join(', ')}`,
+  }),
+  SQL_EMPTY: define({
+    status: 400,
+    when: 'There is no query in the request.',
+    message: () => 'The query is empty: send SQL in the parameter "q" or as the body',
+  }),
+  SQL_TOO_LONG: define({
+    status: 400,
+    when: 'The query is longer than `sqlBytesMax`.',
+    message: ({ bytesMax }: BytesLimit) => `The query is longer than ${formatBytes(bytesMax)}`,
+  }),
+  SQL_INVALID: define({
+    status: 400,
+    when: 'The query is wrong, or does what a query may not; the message is the reason.',
+    message: ({ reason }: { readonly reason: string }) => reason,
+  }),
+  RESULT_TOO_LARGE: define({
+    status: 400,
+    when: 'The answer of a query is larger than `resultBytesMax`.',
+    message: ({ bytesMax }: BytesLimit) =>
+      `The result is larger than ${formatBytes(bytesMax)}; select less, or use LIMIT`,
+  }),
+  TOKEN_MISSING: define({
+    status: 403,
+    when: 'The request carries no token.',
+    message: () => 'No token: send the header "Authorization: Bearer <token>" or the parameter "token"',
+  }),
+  TOKEN_INVALID: define({
+    status: 403,
+    when: 'The token is unknown.',
+    message: () => 'Invalid token',
+  }),
+  DATASOURCE_NOT_FOUND: define({
+    status: 404,
+    when: 'No Data Source has this name or id.',
+    message: ({ name }: { readonly name: string }) => `Data Source "${name}" does not exist`,
+  }),
+  NOT_FOUND: define({
+    status: 404,
+    when: 'Nothing answers at this path.',
+    message: ({ path }: { readonly path: string }) => `There is nothing at "${path}"`,
+  }),
+  METHOD_NOT_ALLOWED: define({
+    status: 405,
+    when: 'The path exists, but not with this method.',
+    message: ({ method, allowed }: { readonly method: string; readonly allowed: readonly string[] }) =>
+      `Method ${method} is not allowed here; use ${allowed.join(' or ')}`,
+  }),
+  QUERY_TIMEOUT: define({
+    status: 408,
+    when: 'A query ran longer than `queryTimeMaxMs` and was stopped.',
+    message: ({ timeMaxMs }: { readonly timeMaxMs: number }) =>
+      `The query ran longer than ${timeMaxMs / 1000} seconds and was stopped`,
+  }),
+  DATASOURCE_EXISTS: define({
+    status: 409,
+    when: 'A Data Source is to be created under a name that is taken.',
+    message: ({ name }: { readonly name: string }) => `There is already a Data Source with name "${name}"`,
+  }),
+  PAYLOAD_TOO_LARGE: define({
+    status: 413,
+    when: 'The body is larger than `eventsBodyBytesMax` (events) or `formBytesMax` (forms and SQL).',
+    message: ({ bytesMax }: BytesLimit) => `The body is larger than ${formatBytes(bytesMax)}`,
+  }),
+  RECORD_TOO_LARGE: define({
+    status: 413,
+    when: 'One record is longer than `recordBytesMax`.',
+    message: ({ bytesMax }: BytesLimit) => `A record is longer than ${formatBytes(bytesMax)}`,
+  }),
+  DECOMPRESSED_TOO_LARGE: define({
+    status: 413,
+    when: 'The body unpacks to more than `eventsBodyBytesMax` (events) or `decompressedBytesMax` (imports).',
+    message: ({ bytesMax }: BytesLimit) => `The body is larger than ${formatBytes(bytesMax)} when unpacked`,
+  }),
+  ENCODING_UNSUPPORTED: define({
+    status: 415,
+    when: 'The Content-Encoding of the body is not known here.',
+    message: ({ encoding, supported }: { readonly encoding: string; readonly supported: readonly string[] }) =>
+      `Content-Encoding "${encoding}" is not supported; use one of ${supported.join(', ')}`,
+  }),
+  ENGINE_FAILED: define({
+    status: 500,
+    when: 'The database failed at something that is no fault of the request; the log has the reason.',
+    message: () => 'The database failed; the log of the service has the reason under the id of this request',
+  }),
+  INTERNAL: define({
+    status: 500,
+    when: 'The service has a fault of its own; the log has the reason.',
+    message: () => 'Unexpected error; the log of the service has the reason under the id of this request',
+  }),
+  BACKLOG_FULL: define({
+    status: 503,
+    when: 'More is waiting to be stored than `eventsPendingBytesMax` allows. Nothing was stored; repeat it later.',
+    message: () => 'Too much is waiting to be stored; nothing of this request was stored, repeat it later',
+    retryAfterSeconds: ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) => retryAfterSeconds,
+  }),
+  SHUTTING_DOWN: define({
+    status: 503,
+    when: 'The service is closing and takes no new work. Nothing was stored; repeat it later.',
+    message: () => 'The service is shutting down; nothing of this request was stored, repeat it later',
+  }),
+}
+
+interface BytesLimit {
+  readonly bytesMax: number
+}
+
+interface SchemaFault {
+  readonly reason: string
+  /** Counts from 1. */
+  readonly line: number
+  /** Counts from 1, in characters. */
+  readonly column: number
+}
+
+interface ParameterFault {
+  readonly parameter: string
+  readonly value: string
+  /** Ends the sentence "must be …". */
+  readonly expected: string
+}
+
+export type ErrorCode = keyof typeof definitions
+
+/** The body of every answer that is an error. */
+export interface ErrorBody {
+  readonly error: string
+  readonly documentation: string
+}
+
+interface ApiErrorFields {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly message: string
+  readonly cause: unknown
+  readonly retryAfterSeconds: number | undefined
+}
+
+/** What a caller is told: made by `errors` alone, answered by `http` as `status` and `body`. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: ErrorCode
+  /** The HTTP status. */
+  readonly status: number
+  /** Where the code is explained. */
+  readonly documentation: string
+  /** For the header Retry-After; undefined sends none. */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor({ code, status, message, cause, retryAfterSeconds }: ApiErrorFields) {
+    super(message, cause === undefined ? {} : { cause })
+    this.code = code
+    this.status = status
+    this.documentation = documentationOf(code)
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+
+  body(): ErrorBody {
+    return { error: this.message, documentation: this.documentation }
+  }
+}
+
+interface WithCause {
+  readonly cause?: unknown
+}
+
+// A message without parameters leaves `Params` unknown; its factory may then be called with nothing.
+type ErrorFactory<Definition> =
+  Definition extends ErrorDefinition<infer Params>
+    ? unknown extends Params
+      ? (params?: WithCause) => ApiError
+      : (params: Params & WithCause) => ApiError
+    : never
+
+type ErrorFactories = { readonly [Code in ErrorCode]: ErrorFactory<(typeof definitions)[Code]> }
+
+/**
+ * One factory a code: `throw errors.DATASOURCE_NOT_FOUND({ name })`. Each takes a `cause` beside its parameters, which
+ * is logged and never answered.
+ */
+export const errors: ErrorFactories = createFactories()
+
+/** The table as rows for the README, by status. */
+export const errorTable: readonly { readonly code: ErrorCode; readonly status: number; readonly when: string }[] =
+  codes().map((code) => ({ code, status: definitions[code].status, when: definitions[code].when }))
+
+function createFactories(): ErrorFactories {
+  const factories = codes().map((code) => {
+    // The parameters' type differs by code and is checked where the factory is called, by `ErrorFactories`.
+    const definition = definitions[code] as ErrorDefinition<WithCause>
+    const factory: unknown = (params: WithCause = {}): ApiError =>
+      new ApiError({
+        code,
+        status: definition.status,
+        message: definition.message(params),
+        cause: params.cause,
+        retryAfterSeconds: definition.retryAfterSeconds?.(params),
+      })
+    return [code, factory] as const
+  })
+  // Object.fromEntries forgets which key has which value; the loop above gives each code the factory of its definition.
+  return Object.fromEntries(factories) as ErrorFactories
+}
+
+function codes(): readonly ErrorCode[] {
+  // Object.keys gives plain strings; the literal above has these keys and no others.
+  return Object.keys(definitions) as ErrorCode[]
+}
+
+function documentationOf(code: ErrorCode): string {
+  return `README.md#${code.toLowerCase()}`
+}

@@ -1,0 +1,35 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+
+// Crockford's base 32: no I, L, O and U, so that an id survives being read aloud. The order of the digits is that of ASCII.
+const crockfordDigits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const timeDigitCount = 10
+const randomDigitCount = 16
+
+/**
+ * A ULID: 26 characters that sort by time of creation, for `X-Request-Id`. Two of one millisecond have no order.
+ *
+ * @param nowMs epoch milliseconds, below 2^48.
+ * @see https://github.com/ulid/spec
+ */
+export function createRequestId(nowMs: number): string {
+  let time = ''
+  let rest = nowMs
+  for (let digit = 0; digit < timeDigitCount; digit += 1) {
+    time = crockfordDigits.charAt(rest % 32) + time
+    rest = Math.floor(rest / 32)
+  }
+  let random = ''
+  // 32 divides 256, so five bits of each byte are as evenly spread as the byte.
+  for (const byte of randomBytes(randomDigitCount)) random += crockfordDigits.charAt(byte % 32)
+  return time + random
+}
+
+/** A UUID of version 4 that names one import: `id` and `import_id` of its answer, `c__import_id` of its quarantine. */
+export function createImportId(): string {
+  return randomUUID()
+}
+
+/** 32 hex digits out of 128 random bits; the catalog makes `t_…` ids of resources of them. */
+export function createResourceHex(): string {
+  return randomBytes(16).toString('hex')
+}

@@ -1,0 +1,158 @@
+import t from 'tap'
+import { optionKeys } from '../../src/config.ts'
+import { ApiError, type ErrorCode, errors, errorTable } from '../../src/shared/errors.ts'
+
+// One row a code, so that a code without a literal message here does not compile, and neither does one without a code.
+const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
+  BODY_MISSING: [
+    errors.BODY_MISSING(),
+    400,
+    'The request has no body: send rows, or a "schema" to create an empty Data Source',
+  ],
+  BODY_CORRUPT: [
+    errors.BODY_CORRUPT({ format: 'gzip', reason: 'incorrect header check' }),
+    400,
+    'The body is no valid gzip: incorrect header check',
+  ],
+  BODY_CUT: [errors.BODY_CUT(), 400, 'The connection ended before the body did'],
+  REQUEST_INVALID: [
+    errors.REQUEST_INVALID({ reason: 'bad escape in the path' }),
+    400,
+    'The request is not valid: bad escape in the path',
+  ],
+  PARAMETER_INVALID: [
+    errors.PARAMETER_INVALID({ parameter: 'mode', value: 'x', expected: 'create, append or replace' }),
+    400,
+    'Parameter "mode" is "x", but must be create, append or replace',
+  ],
+  NAME_MISSING: [errors.NAME_MISSING(), 400, 'Parameter "name" is required'],
+  NAME_INVALID: [
+    errors.NAME_INVALID({ name: '1a', reason: 'it starts with a digit' }),
+    400,
+    '"1a" is no valid name: it starts with a digit',
+  ],
+  SCHEMA_MISSING: [
+    errors.SCHEMA_MISSING({ format: 'ndjson' }),
+    400,
+    'Parameter "schema" is required to create from ndjson',
+  ],
+  SCHEMA_INVALID: [
+    errors.SCHEMA_INVALID({ reason: 'unknown type "Strin"', line: 2, column: 7 }),
+    400,
+    'Wrong schema at line 2, column 7: unknown type "Strin"',
+  ],
+  ENGINE_INVALID: [
+    errors.ENGINE_INVALID({ reason: 'unknown engine "Tree"' }),
+    400,
+    'Wrong engine: unknown engine "Tree"',
+  ],
+  FORMAT_UNSUPPORTED: [
+    errors.FORMAT_UNSUPPORTED({ format: 'xml', supported: ['csv', 'ndjson'] }),
+    400,
+    'Format "xml" is not supported; use one of csv, ndjson',
+  ],
+  SQL_EMPTY: [errors.SQL_EMPTY(), 400, 'The query is empty: send SQL in the parameter "q" or as the body'],
+  SQL_TOO_LONG: [errors.SQL_TOO_LONG({ bytesMax: 131_072 }), 400, 'The query is longer than 128 KiB'],
+  SQL_INVALID: [errors.SQL_INVALID({ reason: 'Unknown column x' }), 400, 'Unknown column x'],
+  RESULT_TOO_LARGE: [
+    errors.RESULT_TOO_LARGE({ bytesMax: 104_857_600 }),
+    400,
+    'The result is larger than 100 MiB; select less, or use LIMIT',
+  ],
+  TOKEN_MISSING: [
+    errors.TOKEN_MISSING(),
+    403,
+    'No token: send the header "Authorization: Bearer <token>" or the parameter "token"',
+  ],
+  TOKEN_INVALID: [errors.TOKEN_INVALID(), 403, 'Invalid token'],
+  DATASOURCE_NOT_FOUND: [errors.DATASOURCE_NOT_FOUND({ name: 'x' }), 404, 'Data Source "x" does not exist'],
+  NOT_FOUND: [errors.NOT_FOUND({ path: '/v1' }), 404, 'There is nothing at "/v1"'],
+  METHOD_NOT_ALLOWED: [
+    errors.METHOD_NOT_ALLOWED({ method: 'PATCH', allowed: ['GET', 'POST'] }),
+    405,
+    'Method PATCH is not allowed here; use GET or POST',
+  ],
+  QUERY_TIMEOUT: [
+    errors.QUERY_TIMEOUT({ timeMaxMs: 10_000 }),
+    408,
+    'The query ran longer than 10 seconds and was stopped',
+  ],
+  DATASOURCE_EXISTS: [errors.DATASOURCE_EXISTS({ name: 'x' }), 409, 'There is already a Data Source with name "x"'],
+  PAYLOAD_TOO_LARGE: [
+    errors.PAYLOAD_TOO_LARGE({ bytesMax: 10_000_000 }),
+    413,
+    'The body is larger than 10000000 bytes',
+  ],
+  RECORD_TOO_LARGE: [errors.RECORD_TOO_LARGE({ bytesMax: 16_777_216 }), 413, 'A record is longer than 16 MiB'],
+  DECOMPRESSED_TOO_LARGE: [
+    errors.DECOMPRESSED_TOO_LARGE({ bytesMax: 34_359_738_368 }),
+    413,
+    'The body is larger than 32 GiB when unpacked',
+  ],
+  ENCODING_UNSUPPORTED: [
+    errors.ENCODING_UNSUPPORTED({ encoding: 'br', supported: ['gzip', 'zstd'] }),
+    415,
+    'Content-Encoding "br" is not supported; use one of gzip, zstd',
+  ],
+  ENGINE_FAILED: [
+    errors.ENGINE_FAILED(),
+    500,
+    'The database failed; the log of the service has the reason under the id of this request',
+  ],
+  INTERNAL: [
+    errors.INTERNAL(),
+    500,
+    'Unexpected error; the log of the service has the reason under the id of this request',
+  ],
+  BACKLOG_FULL: [
+    errors.BACKLOG_FULL({ retryAfterSeconds: 3 }),
+    503,
+    'Too much is waiting to be stored; nothing of this request was stored, repeat it later',
+  ],
+  SHUTTING_DOWN: [
+    errors.SHUTTING_DOWN(),
+    503,
+    'The service is shutting down; nothing of this request was stored, repeat it later',
+  ],
+}
+
+for (const [code, [error, status, message]] of Object.entries(made)) {
+  t.test(`${code} is told with its status and its message`, async (t) => {
+    t.ok(error instanceof ApiError)
+    t.ok(error instanceof Error)
+    t.match(error, { name: 'ApiError', code, status, message })
+    t.same(error.body(), { error: message, documentation: `README.md#${code.toLowerCase()}` })
+  })
+}
+
+t.test('an error keeps its cause and does not tell it', async (t) => {
+  const cause = new Error('Code: 47. DB::Exception')
+  const error = errors.SQL_INVALID({ reason: 'Unknown column', cause })
+  t.equal(error.cause, cause)
+  t.same(Object.keys(error.body()), ['error', 'documentation'])
+  t.equal(errors.ENGINE_FAILED({ cause }).cause, cause)
+  t.notOk('cause' in errors.ENGINE_FAILED())
+})
+
+t.test('only an error that passes by itself says when to come back', async (t) => {
+  t.equal(errors.BACKLOG_FULL({ retryAfterSeconds: 3 }).retryAfterSeconds, 3)
+  t.equal(errors.TOKEN_INVALID().retryAfterSeconds, undefined)
+})
+
+t.test('an error has the stack of the place that raised it', async (t) => {
+  t.match(errors.TOKEN_INVALID().stack, /errors\.test/)
+})
+
+t.test('the table names no option that does not exist', async (t) => {
+  const named = errorTable.flatMap(({ when }) => when.match(/`[a-z]+[A-Z]\w*`/g) ?? [])
+  t.ok(named.length > 0)
+  for (const name of named)
+    t.ok(
+      optionKeys.some((key) => `\`${key}\`` === name),
+      `${name} is an option`,
+    )
+})
+
+t.test('the table has every code once', async (t) => {
+  t.same(errorTable.map(({ code }) => code).sort(), Object.keys(made).sort())
+})
