@@ -1,0 +1,160 @@
+// Reads the options out of flags and environment: flag before environment before default. Everything that is wrong is
+// told at once, so that nobody has to start the service five times to hear of five mistakes.
+
+import { parseArgs } from 'node:util'
+import {
+  environmentName,
+  environmentPrefix,
+  flagName,
+  type OptionKey,
+  type Options,
+  optionKeys,
+  optionTable,
+} from './config.ts'
+import type { DefaultBasis, IntegerOption, OptionDefinition } from './config.types.ts'
+import { formatBytes, gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'
+
+export interface OptionSources {
+  /** The command line after the program's name. */
+  readonly flags: readonly string[]
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly machine: Omit<DefaultBasis, 'workerCount'>
+}
+
+export type OptionReading =
+  /** `warnings` are sentences about what was odd and left aside. */
+  | { readonly kind: 'options'; readonly options: Options; readonly warnings: readonly string[] }
+  | { readonly kind: 'help' }
+  | { readonly kind: 'version' }
+  /** Sentences, one a mistake. */
+  | { readonly kind: 'wrong'; readonly problems: readonly string[] }
+
+/** Reads all options. An empty variable counts as unset; an unknown `MILLRACE_…` variable is a warning, a flag a problem. */
+export function readOptions({ flags, environment, machine }: OptionSources): OptionReading {
+  const given = readFlags(flags)
+  if (given.asked !== undefined) return { kind: given.asked }
+  const problems = [...given.problems]
+  const values = new Map<OptionKey, number | string | undefined>()
+  for (const key of optionKeys) {
+    const flag = given.texts.get(key)
+    const variable = environment[environmentName(key)]
+    const definition: OptionDefinition = optionTable[key]
+    const verdict = flag === undefined && !variable ? undefined : parseValue(definition, flag ?? variable ?? '')
+    if (verdict !== undefined && 'problem' in verdict) {
+      problems.push(`${flag === undefined ? environmentName(key) : `--${flagName(key)}`} ${verdict.problem}.`)
+    }
+    const workers = values.get('workers')
+    const basis = { ...machine, workerCount: typeof workers === 'number' ? workers : machine.coreCount }
+    values.set(key, verdict !== undefined && 'value' in verdict ? verdict.value : defaultOf(definition, basis))
+  }
+  if (problems.length > 0) return { kind: 'wrong', problems }
+  // Every key of the table has been set above, to a value of its definition's kind.
+  const options = Object.fromEntries(values) as unknown as Options
+  return { kind: 'options', options, warnings: unknownVariables(environment) }
+}
+
+interface GivenFlags {
+  readonly asked: 'help' | 'version' | undefined
+  readonly texts: ReadonlyMap<OptionKey, string>
+  readonly problems: readonly string[]
+}
+
+const flagTypes = { type: 'string' } as const
+const keyByFlag = new Map(optionKeys.map((key) => [flagName(key), key]))
+
+function readFlags(flags: readonly string[]): GivenFlags {
+  const { tokens } = parseArgs({
+    args: [...flags],
+    options: Object.fromEntries(optionKeys.map((key) => [flagName(key), flagTypes])),
+    strict: false,
+    tokens: true,
+  })
+  const texts = new Map<OptionKey, string>()
+  const problems: string[] = []
+  let asked: GivenFlags['asked']
+  // The word after an unknown flag is taken for its value, so that one mistake is told once.
+  let unknownFlagIndex = -2
+  for (const token of tokens) {
+    if (token.kind === 'positional' && token.index !== unknownFlagIndex + 1)
+      problems.push(`"${token.value}" is no option; options look like --port 7181.`)
+    if (token.kind !== 'option') continue
+    const key = keyByFlag.get(token.name)
+    if (token.name === 'help' || token.name === 'h') asked ??= 'help'
+    else if (token.name === 'version' || token.name === 'v') asked ??= 'version'
+    else if (key === undefined) {
+      problems.push(`${token.rawName} is no option; --help lists them.`)
+      unknownFlagIndex = token.index
+    } else if (token.value === undefined) problems.push(`${token.rawName} has no value.`)
+    else texts.set(key, token.value)
+  }
+  return { asked, texts, problems }
+}
+
+type ValueVerdict = { readonly value: number | string } | { readonly problem: string }
+
+function parseValue(definition: OptionDefinition, text: string): ValueVerdict {
+  switch (definition.kind) {
+    case 'integer':
+      return parseInteger(definition, text)
+    case 'text':
+      return definition.pattern.test(text)
+        ? { value: text }
+        : { problem: `is "${text}", but must be ${definition.expected}` }
+    case 'secret':
+      // The text is not repeated: the problem may end in a log that others read.
+      return definition.pattern.test(text) ? { value: text } : { problem: `must be ${definition.expected}` }
+    case 'choice':
+      return definition.choices.includes(text)
+        ? { value: text }
+        : { problem: `is "${text}", but must be one of ${definition.choices.join(', ')}` }
+  }
+}
+
+const byteSuffixes: Readonly<Record<string, number>> = {
+  B: 1,
+  KB: 1_000,
+  MB: 1_000_000,
+  GB: 1_000_000_000,
+  KiB: kibibyte,
+  MiB: mebibyte,
+  GiB: gibibyte,
+}
+
+function parseInteger({ unit, min, max }: IntegerOption, text: string): ValueVerdict {
+  const isBytes = unit === 'bytes'
+  const [, digits, suffix = ''] = /^(\d{1,16})\s?([A-Za-z]*)$/.exec(text.trim()) ?? []
+  const factor = suffix === '' ? 1 : isBytes ? byteSuffixes[suffix] : undefined
+  if (digits === undefined || factor === undefined) {
+    return { problem: `is "${text}", but must be a whole number${isBytes ? ', such as 1048576, 64MiB or 10MB' : ''}` }
+  }
+  const value = Number(digits) * factor
+  const shown = isBytes ? formatBytes : String
+  if (value >= min && value <= max) return { value }
+  return { problem: `is ${text.trim()}, but must be from ${shown(min)} to ${shown(max)}` }
+}
+
+function defaultOf(definition: OptionDefinition, basis: DefaultBasis): number | string | undefined {
+  switch (definition.kind) {
+    case 'secret':
+      return undefined
+    case 'text':
+    case 'choice':
+      return definition.default
+    case 'integer':
+      return typeof definition.default === 'number'
+        ? definition.default
+        : derivedDefault(definition, definition.default.from(basis))
+  }
+}
+
+// A machine with 96 cores still gets no more workers than the table allows.
+function derivedDefault({ min, max }: IntegerOption, wanted: number): number {
+  return Math.min(max, Math.max(min, wanted))
+}
+
+function unknownVariables(environment: OptionSources['environment']): readonly string[] {
+  const known = new Set(optionKeys.map(environmentName))
+  return Object.keys(environment)
+    .filter((name) => name.startsWith(environmentPrefix) && !known.has(name))
+    .map((name) => `The environment variable ${name} is no option and was left aside; --help lists them.`)
+}

@@ -1,0 +1,254 @@
+// The one table of options. The type `Options`, the environment's names, the flags, `--help` and the README's table are all
+// made from it. A room never reads it: `main.ts` reads the options once and hands each room its own.
+
+import type { OptionDefinition, OptionValue } from './config.types.ts'
+import { gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'
+
+const engineMemoryBytesMin = 512 * mebibyte
+
+/** Each option by its key, in the order in which readers see it. */
+export const optionTable = {
+  host: {
+    kind: 'text',
+    default: '127.0.0.1',
+    pattern: /^\S+$/,
+    expected: 'an address or host name without spaces',
+    sentence: 'Address to listen on; 0.0.0.0 listens on all of them.',
+  },
+  port: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: 65_535,
+    default: 7181,
+    sentence: 'Port to listen on; 0 takes a free one.',
+  },
+  dataDir: {
+    kind: 'text',
+    default: './millrace-data',
+    pattern: /\S/,
+    expected: 'a path',
+    sentence: 'Directory of everything that is kept; one process at a time.',
+  },
+  adminToken: {
+    kind: 'secret',
+    defaultText: 'made once, kept in the data directory',
+    // What a Bearer header can carry (RFC 6750 §2.1); none of it is special within a shell's single quotes.
+    pattern: /^[A-Za-z0-9._~+/=-]{8,512}$/,
+    expected: '8 to 512 letters, digits and characters of -._~+/=',
+    sentence:
+      'Token that may do everything; better given by the environment than by the flag, which other users can see.',
+  },
+  logLevel: {
+    kind: 'choice',
+    choices: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+    default: 'info',
+    sentence: 'Least severe entry that is logged, as JSON on stderr.',
+  },
+  workers: {
+    kind: 'integer',
+    unit: 'threads',
+    min: 1,
+    max: 64,
+    default: { text: 'available cores', from: ({ coreCount }) => coreCount },
+    sentence: 'Threads that turn bodies into columns.',
+  },
+  frameBytes: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: 4 * kibibyte,
+    max: 256 * mebibyte,
+    default: 8 * mebibyte,
+    sentence: 'Bytes of a body that a worker is given at a time.',
+  },
+  framesInFlightMax: {
+    kind: 'integer',
+    unit: 'frames',
+    min: 1,
+    max: 1024,
+    default: { text: '2 per worker', from: ({ workerCount }) => 2 * workerCount },
+    sentence: 'Frames that may be with the workers at once, of all bodies together; senders wait beyond it.',
+  },
+  insertRowsMax: {
+    kind: 'integer',
+    unit: 'rows',
+    min: 1,
+    max: 100_000_000,
+    default: 1_000_000,
+    sentence: 'Rows after which gathered parts become one INSERT.',
+  },
+  insertBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: 64 * kibibyte,
+    max: gibibyte,
+    default: 64 * mebibyte,
+    sentence: 'Bytes of columns after which gathered parts become one INSERT.',
+  },
+  insertsInFlightMax: {
+    kind: 'integer',
+    unit: 'statements',
+    min: 1,
+    max: 64,
+    default: 2,
+    sentence: 'INSERTs that may run at once.',
+  },
+  recordBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: kibibyte,
+    max: 256 * mebibyte,
+    default: 16 * mebibyte,
+    sentence: 'Longest record; a body with a longer one is refused from there on.',
+  },
+  eventsBodyBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: kibibyte,
+    max: gibibyte,
+    default: 10_000_000,
+    sentence: 'Largest body of `/v0/events`, as sent and again when unpacked.',
+  },
+  decompressedBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: mebibyte,
+    max: 1024 * gibibyte,
+    default: 32 * gibibyte,
+    sentence: 'Most bytes that one compressed import may unpack to.',
+  },
+  formBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: kibibyte,
+    max: gibibyte,
+    default: 8 * mebibyte,
+    sentence: 'Largest form, and largest SQL body; rows in a body are not bound by it.',
+  },
+  columnsMax: {
+    kind: 'integer',
+    unit: 'columns',
+    min: 1,
+    max: 10_000,
+    default: 500,
+    sentence: 'Most columns of a data source.',
+  },
+  sqlBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: kibibyte,
+    max: 64 * mebibyte,
+    default: 128 * kibibyte,
+    sentence: 'Longest query.',
+  },
+  resultBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: kibibyte,
+    max: 64 * gibibyte,
+    default: 100 * mebibyte,
+    sentence: 'Largest answer of a query.',
+  },
+  queryTimeMaxMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 1,
+    max: 86_400_000,
+    default: 10_000,
+    sentence: 'Longest run of a query; it is stopped then.',
+  },
+  eventsFlushIdleMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 0,
+    max: 60_000,
+    default: 20,
+    sentence: 'Silence after which gathered events are stored.',
+  },
+  eventsFlushAgeMsMax: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 0,
+    max: 60_000,
+    default: 200,
+    sentence: 'Age of the oldest gathered event at which they are stored in any case.',
+  },
+  eventsPendingBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: mebibyte,
+    max: 64 * gibibyte,
+    default: 64 * mebibyte,
+    sentence: 'Bytes of events that may wait to be stored; beyond it senders get 503.',
+  },
+  engineMemoryBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: engineMemoryBytesMin,
+    max: 1024 * 1024 * gibibyte,
+    // The engine counts the memory of the whole process, frames and JavaScript heap included, so half of the machine is
+    // far above what intake needs and still leaves the other half to the page cache, which reads live on.
+    default: {
+      text: 'half of the memory, at least 512 MiB',
+      from: ({ memoryBytes }) => Math.max(engineMemoryBytesMin, Math.floor(memoryBytes / 2)),
+    },
+    sentence: 'Memory of the process at which the engine refuses further work to a query.',
+  },
+  readSessions: {
+    kind: 'integer',
+    unit: 'sessions',
+    min: 1,
+    max: 64,
+    default: 8,
+    sentence: 'Queries that may run at once; others wait.',
+  },
+  connectionIdleMsMax: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 0,
+    max: 86_400_000,
+    default: 120_000,
+    sentence: 'Silence after which a connection is closed, also in the middle of a body; 0 never closes it.',
+  },
+  requestTimeoutMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 0,
+    max: 86_400_000,
+    default: 0,
+    sentence: 'Time in which a whole request must have arrived; 0 sets no limit, as a body may be of any length.',
+  },
+  closeTimeoutMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 100,
+    max: 3_600_000,
+    default: 30_000,
+    sentence: 'Time that an orderly close may take after SIGTERM or SIGINT.',
+  },
+} as const satisfies Readonly<Record<string, OptionDefinition>>
+
+export type OptionKey = keyof typeof optionTable
+
+/** All options with their values, parsed and within their ranges. Bytes are counts of bytes, `…Ms` are milliseconds. */
+export type Options = { readonly [Key in OptionKey]: OptionValue<(typeof optionTable)[Key]> }
+
+/** The options' names in the order of the table. */
+// Object.keys gives plain strings; the table has these keys and no others.
+export const optionKeys = Object.keys(optionTable) as readonly OptionKey[]
+
+/** `dataDir` in the environment: `MILLRACE_DATA_DIR`. */
+export function environmentName(key: OptionKey): string {
+  return `${environmentPrefix}${words(key).join('_').toUpperCase()}`
+}
+
+/** `dataDir` on the command line, without the dashes: `data-dir`. */
+export function flagName(key: OptionKey): string {
+  return words(key).join('-').toLowerCase()
+}
+
+export const environmentPrefix = 'MILLRACE_'
+
+function words(key: OptionKey): readonly string[] {
+  return key.split(/(?=[A-Z])/)
+}

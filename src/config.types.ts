@@ -1,0 +1,66 @@
+/** What a default may depend on. */
+export interface DefaultBasis {
+  /** Cores that this process may use. */
+  readonly coreCount: number
+  /** Memory that this process may use: the machine's, or the container's where that is less. */
+  readonly memoryBytes: number
+  /** The option `workers`, once it has been read. */
+  readonly workerCount: number
+}
+
+export type Unit = 'bytes' | 'ms' | 'rows' | 'threads' | 'frames' | 'statements' | 'sessions' | 'columns'
+
+interface OptionBase {
+  /** One sentence for `--help` and the README. */
+  readonly sentence: string
+}
+
+export interface IntegerOption extends OptionBase {
+  readonly kind: 'integer'
+  /** Null for a plain number, such as a port. */
+  readonly unit: Unit | null
+  readonly min: number
+  readonly max: number
+  readonly default: number | DerivedDefault
+}
+
+/** A default that the machine decides; `text` tells readers how. */
+export interface DerivedDefault {
+  readonly text: string
+  readonly from: (basis: DefaultBasis) => number
+}
+
+export interface TextOption extends OptionBase {
+  readonly kind: 'text'
+  readonly default: string
+  /** Text that is no such thing is refused; `expected` ends the sentence "must be …". */
+  readonly pattern: RegExp
+  readonly expected: string
+}
+
+/** Text that must not be printed, and may be left out; `defaultText` tells readers what happens then. */
+export interface SecretOption extends OptionBase {
+  readonly kind: 'secret'
+  readonly defaultText: string
+  readonly pattern: RegExp
+  readonly expected: string
+}
+
+export interface ChoiceOption<Choice extends string = string> extends OptionBase {
+  readonly kind: 'choice'
+  readonly choices: readonly Choice[]
+  readonly default: Choice
+}
+
+export type OptionDefinition = IntegerOption | TextOption | SecretOption | ChoiceOption
+
+/** The type that an option's value has in the program. */
+export type OptionValue<Definition extends OptionDefinition> = Definition extends { readonly kind: 'integer' }
+  ? number
+  : Definition extends { readonly kind: 'text' }
+    ? string
+    : Definition extends { readonly kind: 'secret' }
+      ? string | undefined
+      : Definition extends ChoiceOption<infer Choice>
+        ? Choice
+        : never

@@ -1,0 +1,185 @@
+import t from 'tap'
+import { environmentName, flagName, type Options, optionKeys, optionTable } from '../src/config.ts'
+import { type OptionReading, readOptions } from '../src/config-reader.ts'
+import { helpText, optionsMarkdown } from '../src/config-text.ts'
+import { errorTable } from '../src/shared/errors.ts'
+import { readmeSection } from './support/readme-section.ts'
+
+const machine = { coreCount: 6, memoryBytes: 16 * 1024 ** 3 }
+
+function read(flags: readonly string[], environment: Record<string, string> = {}): OptionReading {
+  return readOptions({ flags, environment, machine })
+}
+
+function optionsOf(flags: readonly string[], environment: Record<string, string> = {}): Options {
+  const reading = read(flags, environment)
+  if (reading.kind !== 'options') throw new Error(`expected options, got ${JSON.stringify(reading)}`)
+  return reading.options
+}
+
+function problemsOf(flags: readonly string[], environment: Record<string, string> = {}): readonly string[] {
+  const reading = read(flags, environment)
+  return reading.kind === 'wrong' ? reading.problems : []
+}
+
+t.test('without configuration every option has its default', async (t) => {
+  t.same(read([]), {
+    kind: 'options',
+    warnings: [],
+    options: {
+      host: '127.0.0.1',
+      port: 7181,
+      dataDir: './millrace-data',
+      adminToken: undefined,
+      logLevel: 'info',
+      workers: 6,
+      frameBytes: 8_388_608,
+      framesInFlightMax: 12,
+      insertRowsMax: 1_000_000,
+      insertBytesMax: 67_108_864,
+      insertsInFlightMax: 2,
+      recordBytesMax: 16_777_216,
+      eventsBodyBytesMax: 10_000_000,
+      decompressedBytesMax: 34_359_738_368,
+      formBytesMax: 8_388_608,
+      columnsMax: 500,
+      sqlBytesMax: 131_072,
+      resultBytesMax: 104_857_600,
+      queryTimeMaxMs: 10_000,
+      eventsFlushIdleMs: 20,
+      eventsFlushAgeMsMax: 200,
+      eventsPendingBytesMax: 67_108_864,
+      engineMemoryBytesMax: 8_589_934_592,
+      readSessions: 8,
+      connectionIdleMsMax: 120_000,
+      requestTimeoutMs: 0,
+      closeTimeoutMs: 30_000,
+    },
+  })
+})
+
+t.test('a default that the machine decides stays within the range of its option', async (t) => {
+  const large = readOptions({ flags: [], environment: {}, machine: { coreCount: 96, memoryBytes: 2 ** 40 } })
+  t.match(large, { options: { workers: 64, framesInFlightMax: 128, engineMemoryBytesMax: 2 ** 39 } })
+  const small = readOptions({ flags: [], environment: {}, machine: { coreCount: 1, memoryBytes: 256 * 1024 ** 2 } })
+  t.match(small, { options: { workers: 1, framesInFlightMax: 2, engineMemoryBytesMax: 512 * 1024 ** 2 } })
+})
+
+t.test('frames in flight follow the number of workers that was asked for', async (t) => {
+  t.equal(optionsOf(['--workers', '3']).framesInFlightMax, 6)
+  t.equal(optionsOf(['--workers', '3', '--frames-in-flight-max', '5']).framesInFlightMax, 5)
+})
+
+t.test('a flag goes before the environment, and the environment before the default', async (t) => {
+  t.equal(optionsOf([], { MILLRACE_PORT: '8000' }).port, 8000)
+  t.equal(optionsOf(['--port', '9000'], { MILLRACE_PORT: '8000' }).port, 9000)
+  t.equal(optionsOf(['--port=9001'], { MILLRACE_PORT: '8000' }).port, 9001)
+  t.equal(optionsOf(['--data-dir', '/data']).dataDir, '/data')
+  t.equal(optionsOf([], { MILLRACE_DATA_DIR: '/data' }).dataDir, '/data')
+  t.equal(optionsOf(['--port', '1', '--port', '2']).port, 2, 'the last of two flags')
+})
+
+t.test('an empty environment variable counts as unset', async (t) => {
+  t.equal(optionsOf([], { MILLRACE_PORT: '' }).port, 7181)
+  t.equal(optionsOf([], { MILLRACE_ADMIN_TOKEN: '' }).adminToken, undefined)
+})
+
+t.test('a size may have a suffix, and a number of anything else may not', async (t) => {
+  t.equal(optionsOf(['--frame-bytes', '65536']).frameBytes, 65_536)
+  t.equal(optionsOf(['--frame-bytes', '64KiB']).frameBytes, 65_536)
+  t.equal(optionsOf(['--frame-bytes', '2MiB']).frameBytes, 2_097_152)
+  t.equal(optionsOf(['--frame-bytes', '2 MB']).frameBytes, 2_000_000)
+  t.equal(optionsOf(['--decompressed-bytes-max', '1GiB']).decompressedBytesMax, 1_073_741_824)
+  t.same(problemsOf(['--port', '7KiB']), ['--port is "7KiB", but must be a whole number.'])
+  t.same(problemsOf(['--frame-bytes', '2 parsecs']), [
+    '--frame-bytes is "2 parsecs", but must be a whole number, such as 1048576, 64MiB or 10MB.',
+  ])
+})
+
+t.test('a bad number is told with the name that the user wrote', async (t) => {
+  t.same(problemsOf(['--port', 'http']), ['--port is "http", but must be a whole number.'])
+  t.same(problemsOf([], { MILLRACE_PORT: '71.5' }), ['MILLRACE_PORT is "71.5", but must be a whole number.'])
+  t.same(problemsOf(['--port=-1']), ['--port is "-1", but must be a whole number.'])
+  t.same(problemsOf(['--port=']), ['--port is "", but must be a whole number.'])
+})
+
+for (const key of optionKeys) {
+  const definition = optionTable[key]
+  if (definition.kind !== 'integer') continue
+  t.test(`${key} takes its least and its most value, and none beyond`, async (t) => {
+    const flag = `--${flagName(key)}`
+    t.equal(optionsOf([flag, String(definition.min)])[key], definition.min)
+    t.equal(optionsOf([flag, String(definition.max)])[key], definition.max)
+    t.match(problemsOf([flag, String(definition.max + 1)])[0], /but must be from .+ to .+\.$/)
+    if (definition.min > 0) t.match(problemsOf([flag, String(definition.min - 1)])[0], /but must be from .+ to .+\.$/)
+  })
+}
+
+t.test('a range of sizes is told in units that people read', async (t) => {
+  t.same(problemsOf(['--frame-bytes', '1']), ['--frame-bytes is 1, but must be from 4 KiB to 256 MiB.'])
+})
+
+t.test('a word that is none of the choices is told with the choices', async (t) => {
+  t.equal(optionsOf([], { MILLRACE_LOG_LEVEL: 'silent' }).logLevel, 'silent')
+  t.same(problemsOf(['--log-level', 'loud']), [
+    '--log-level is "loud", but must be one of trace, debug, info, warn, error, fatal, silent.',
+  ])
+})
+
+t.test('a wrong admin token is refused without being repeated', async (t) => {
+  t.equal(optionsOf([], { MILLRACE_ADMIN_TOKEN: 'p.abc-DEF_123' }).adminToken, 'p.abc-DEF_123')
+  t.same(problemsOf([], { MILLRACE_ADMIN_TOKEN: "it's secret" }), [
+    'MILLRACE_ADMIN_TOKEN must be 8 to 512 letters, digits and characters of -._~+/=.',
+  ])
+})
+
+t.test('every mistake is told at once', async (t) => {
+  t.same(problemsOf(['--prot', '1', 'serve', '--workers', '0', '--host'], { MILLRACE_PORT: 'x' }), [
+    '--prot is no option; --help lists them.',
+    '"serve" is no option; options look like --port 7181.',
+    '--host has no value.',
+    'MILLRACE_PORT is "x", but must be a whole number.',
+    '--workers is 0, but must be from 1 to 64.',
+  ])
+})
+
+t.test('an unknown variable with our prefix is a warning, and other variables are nobody’s business', async (t) => {
+  const reading = read([], { MILLRACE_PROT: '1', PATH: '/bin', MILLRACE_PORT: '1' })
+  t.match(reading, { kind: 'options', options: { port: 1 } })
+  t.same(reading.kind === 'options' && reading.warnings, [
+    'The environment variable MILLRACE_PROT is no option and was left aside; --help lists them.',
+  ])
+})
+
+t.test('help and version are asked for by flag, also beside mistakes', async (t) => {
+  t.same(read(['--help']), { kind: 'help' })
+  t.same(read(['-h', '--port', 'x']), { kind: 'help' })
+  t.same(read(['--version']), { kind: 'version' })
+  t.same(read(['-v']), { kind: 'version' })
+})
+
+t.test('help tells flag, environment name, sentence and default of every option', async (t) => {
+  const help = helpText()
+  for (const key of optionKeys) {
+    t.ok(help.includes(`--${flagName(key)} <`), flagName(key))
+    t.ok(help.includes(environmentName(key)), environmentName(key))
+    t.ok(help.includes(optionTable[key].sentence), `the sentence of ${key}`)
+    t.match(optionTable[key].sentence, /^[A-Z].*\.$/, `the sentence of ${key} is one`)
+  }
+  t.ok(help.includes('Default: 8 MiB'))
+  t.ok(help.includes('Default: 2 per worker'))
+})
+
+// Both tables of the README are checked by this file alone: UPDATE_README=1 rewrites it, and test files run side by side.
+t.test('the README has the table of options as it is (UPDATE_README=1 writes it)', async (t) => {
+  const made = optionsMarkdown()
+  t.equal(readmeSection('options', made), made)
+})
+
+t.test('the README documents every error code and no other (UPDATE_README=1 writes it)', async (t) => {
+  const rows = errorTable.map(
+    ({ code, status, when }) => `| <a id="${code.toLowerCase()}"></a>\`${code}\` | ${status} | ${when} |`,
+  )
+  const made = ['| Code | Status | When |', '|---|---|---|', ...rows].join('\n')
+  t.equal(readmeSection('errors', made), made)
+})
