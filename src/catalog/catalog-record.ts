@@ -1,0 +1,122 @@
+// Data sources as they lie on disk. What comes back from there is checked like any other input: types and paths are
+// read anew from their texts, so that a record cannot hold a tree that no text gives.
+
+import { parseColumnType } from '../shared/column-type.ts'
+import { parseJsonPath } from '../shared/json-path.ts'
+import type { ColumnDefinition } from '../shared/schema.types.ts'
+import type { DataSource } from './data-source.types.ts'
+import { parseDataSourceId } from './data-source-id.ts'
+
+const recordFormat = 1
+
+/** Whether a data source has its tables: all of them only when it is `ready`. */
+export type DataSourceState = 'creating' | 'ready' | 'dropping'
+
+export interface CatalogEntry {
+  readonly dataSource: DataSource
+  readonly state: DataSourceState
+  /** Counts the data sources ever created: the order of creation. */
+  readonly sequence: number
+}
+
+/** A record on disk is no record of this release's. */
+export class CatalogRecordError extends Error {
+  override readonly name = 'CatalogRecordError'
+}
+
+/** The entry as plain JSON. */
+export function encodeEntry({ dataSource, state, sequence }: CatalogEntry): Readonly<Record<string, unknown>> {
+  const { columns, engine, ...rest } = dataSource
+  const columnRecords = columns.map(({ name, typeText, jsonPathText, defaultExpression, codec }) => {
+    return { name, typeText, jsonPathText, defaultExpression, codec }
+  })
+  return { format: recordFormat, state, sequence, ...rest, engine, columns: columnRecords }
+}
+
+/**
+ * Reads a record back.
+ *
+ * @throws CatalogRecordError that names the data source, and the field that is wrong.
+ */
+export function decodeEntry(id: string, record: unknown): CatalogEntry {
+  try {
+    return readEntry(id, readObject(record, 'record'))
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new CatalogRecordError(`The catalog's record of ${id} cannot be read: ${reason}`, { cause })
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function readEntry(id: string, fields: Fields): CatalogEntry {
+  const format = fields['format']
+  if (format !== recordFormat) throw new Error(`its format is ${String(format)}, not ${recordFormat}`)
+  const dataSource: DataSource = {
+    id: parseDataSourceId(id),
+    name: readString(fields, 'name'),
+    description: readString(fields, 'description'),
+    columns: readArray(fields['columns'], 'columns').map((column) => readColumn(readObject(column, 'column'))),
+    engine: readEngine(readObject(fields['engine'], 'engine')),
+    type: readOneOf(fields, 'type', ['csv', 'ndjson']),
+    createdAt: readInteger(fields, 'createdAt'),
+    updatedAt: readInteger(fields, 'updatedAt'),
+    version: readInteger(fields, 'version'),
+  }
+  if (dataSource.columns.length === 0) throw new Error('it has no columns')
+  const state = readOneOf(fields, 'state', ['creating', 'ready', 'dropping'])
+  return { dataSource, state, sequence: readInteger(fields, 'sequence') }
+}
+
+function readColumn(fields: Fields): ColumnDefinition {
+  const typeText = readString(fields, 'typeText')
+  const jsonPathText = readStringOrNull(fields, 'jsonPathText')
+  return {
+    name: readString(fields, 'name'),
+    typeText,
+    type: parseColumnType(typeText),
+    jsonPath: jsonPathText === null ? null : parseJsonPath(jsonPathText),
+    jsonPathText,
+    defaultExpression: readStringOrNull(fields, 'defaultExpression'),
+    codec: readStringOrNull(fields, 'codec'),
+  }
+}
+
+function readEngine(fields: Fields): DataSource['engine'] {
+  const options = readObject(fields['options'], 'options')
+  const texts = Object.keys(options).map((name) => [name, readString(options, name)] as const)
+  return { name: readString(fields, 'name'), options: Object.fromEntries(texts) }
+}
+
+function readObject(value: unknown, name: string): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`'${name}' is no object`)
+  // Just checked: an object, whose fields may be anything.
+  return value as Fields
+}
+
+function readArray(value: unknown, name: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Error(`'${name}' is no array`)
+  return value
+}
+
+function readString(fields: Fields, name: string): string {
+  const value = fields[name]
+  if (typeof value !== 'string') throw new Error(`'${name}' is no text`)
+  return value
+}
+
+function readStringOrNull(fields: Fields, name: string): string | null {
+  return fields[name] === null ? null : readString(fields, name)
+}
+
+function readInteger(fields: Fields, name: string): number {
+  const value = fields[name]
+  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw new Error(`'${name}' is no integer`)
+  return value
+}
+
+function readOneOf<Choice extends string>(fields: Fields, name: string, choices: readonly Choice[]): Choice {
+  const value = choices.find((choice) => choice === fields[name])
+  if (value === undefined) throw new Error(`'${name}' is none of ${choices.join(', ')}`)
+  return value
+}

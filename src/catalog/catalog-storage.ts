@@ -1,0 +1,52 @@
+import { closeSync, openSync } from 'node:fs'
+import { open } from 'lmdb'
+import type { CatalogChange, CatalogStorage, StoredCatalog } from './catalog-storage.types.ts'
+
+const layoutVersion = 1
+const layoutKey = 'layout'
+const catalogVersionKey = 'catalog_version'
+
+/** The file is of a later release, or of another program. */
+export class CatalogStorageError extends Error {
+  override readonly name = 'CatalogStorageError'
+}
+
+/**
+ * Opens the catalog's file, an lmdb environment, and makes it when it is missing.
+ *
+ * @param path of the file; beside it lies its lock, `<path>-lock`.
+ * @throws CatalogStorageError when the file has a layout that this release does not know.
+ */
+export function openCatalogStorage(path: string): CatalogStorage {
+  // The admin token lies in the file, and lmdb would make it readable for all.
+  closeSync(openSync(path, 'a', 0o600))
+  // Without overlappingSync a commit is synced before its promise resolves; with it, some time after.
+  const root = open<number>({ path, noSubdir: true, encoding: 'json', overlappingSync: false, maxDbs: 4 })
+  const meta = root.openDB<number>({ name: 'meta', encoding: 'json' })
+  const records = root.openDB<unknown>({ name: 'data_sources', encoding: 'json' })
+  const settings = root.openDB<string>({ name: 'settings', encoding: 'json' })
+  const layout = meta.get(layoutKey) ?? layoutVersion
+  if (layout !== layoutVersion) {
+    throw new CatalogStorageError(`${path} has layout ${layout}, but this release knows only ${layoutVersion}`)
+  }
+
+  return {
+    load(): StoredCatalog {
+      const stored = new Map<string, unknown>()
+      for (const { key, value } of records.getRange()) stored.set(String(key), value)
+      return { catalogVersion: meta.get(catalogVersionKey) ?? 0, records: stored }
+    },
+    async commit({ catalogVersion, id, record }: CatalogChange): Promise<void> {
+      await root.transaction(() => {
+        void meta.put(layoutKey, layoutVersion)
+        void meta.put(catalogVersionKey, catalogVersion)
+        void (record === null ? records.remove(id) : records.put(id, record))
+      })
+    },
+    readSetting: (name) => settings.get(name),
+    async writeSetting(name: string, value: string): Promise<void> {
+      await settings.put(name, value)
+    },
+    close: () => root.close(),
+  }
+}

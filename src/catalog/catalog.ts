@@ -1,0 +1,222 @@
+// What exists: the data sources, in memory for readers and in a storage for the next start.
+//
+// Invariants: readers see a change only when it is on disk; changes are made one after the other, each checked against
+// the state that the one before left; `catalogVersion` grows with every change that was made.
+
+import { errors } from '../shared/errors.ts'
+import { type CatalogEntry, type DataSourceState, decodeEntry, encodeEntry } from './catalog-record.ts'
+import type { CatalogStorage } from './catalog-storage.types.ts'
+import type { DataSource, DataSourceId } from './data-source.types.ts'
+import { findDataSourceId } from './data-source-id.ts'
+import { checkDataSourceName } from './data-source-name.ts'
+
+// A change takes a few milliseconds, and each is held by a request that waits for it.
+const changesWaitingMax = 1_000
+
+export interface CatalogOptions {
+  readonly dataSourcesMax: number
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** A maximum is reached: of data sources, or of changes that wait. */
+export class CatalogFullError extends Error {
+  override readonly name = 'CatalogFullError'
+}
+
+/**
+ * The catalog of one workspace. Reads are synchronous and see what is on disk.
+ *
+ * A data source is `creating` until its tables stand and `dropping` once they may go; in both states it is invisible
+ * to `find` and `list`, and `unfinished` shows it to whoever mends at start.
+ */
+export interface Catalog {
+  /** Another number after every change, also across restarts: whatever was derived from the catalog holds for one. */
+  readonly catalogVersion: number
+  /** By name or id; an id may carry a label (`t_.label.<hex>`). Ready data sources only. */
+  find(nameOrId: string): DataSource | undefined
+  /** Ready data sources in order of creation. */
+  list(): readonly DataSource[]
+  /** Data sources that are half made or half gone, in order of creation. */
+  unfinished(): readonly CatalogEntry[]
+  /**
+   * Takes the name for a data source that is about to be created.
+   *
+   * @throws NAME_INVALID (400), DATASOURCE_EXISTS (409); CatalogFullError
+   */
+  begin(dataSource: DataSource): Promise<void>
+  /** Shows a data source whose tables stand. @throws DATASOURCE_NOT_FOUND (404) */
+  complete(id: DataSourceId): Promise<void>
+  /** Replaces all but id, name and time of creation, and sets `updatedAt`. @throws DATASOURCE_NOT_FOUND (404) */
+  update(dataSource: DataSource): Promise<DataSource>
+  /** @throws DATASOURCE_NOT_FOUND (404), NAME_INVALID (400), DATASOURCE_EXISTS (409) */
+  rename(id: DataSourceId, name: string): Promise<DataSource>
+  /** Hides a data source whose tables are about to go, and frees its name. @throws DATASOURCE_NOT_FOUND (404) */
+  retire(id: DataSourceId): Promise<void>
+  /** Forgets a data source whose tables are gone, or were never made; one that is unknown is gone already. */
+  remove(id: DataSourceId): Promise<void>
+  /** Waits for the changes under way. The storage is closed by whoever opened it. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the catalog over what the storage holds.
+ *
+ * @throws CatalogRecordError when a record on disk cannot be read.
+ */
+export function openCatalog(options: CatalogOptions, storage: CatalogStorage): Catalog {
+  return new StoredCatalogSnapshot(options, storage)
+}
+
+/** What becomes of an entry: another one, or null when it goes. */
+interface EntryChange<Result> {
+  readonly id: DataSourceId
+  readonly entry: CatalogEntry | null
+  readonly result: Result
+}
+
+class StoredCatalogSnapshot implements Catalog {
+  readonly #options: CatalogOptions
+  readonly #storage: CatalogStorage
+  /** In order of creation: a Map keeps the place of a key whose value changes. */
+  readonly #entries = new Map<string, CatalogEntry>()
+  /** Ids by the names that are taken. */
+  readonly #idsByName = new Map<string, DataSourceId>()
+  #catalogVersion: number
+  #sequence = 0
+  #changesWaiting = 0
+  #lastChange: Promise<unknown> = Promise.resolve()
+
+  constructor(options: CatalogOptions, storage: CatalogStorage) {
+    this.#options = options
+    this.#storage = storage
+    const { catalogVersion, records } = storage.load()
+    this.#catalogVersion = catalogVersion
+    const entries = [...records].map(([id, record]) => decodeEntry(id, record))
+    for (const entry of entries.sort((a, b) => a.sequence - b.sequence)) {
+      this.#sequence = entry.sequence
+      this.#show(entry.dataSource.id, entry)
+    }
+  }
+
+  get catalogVersion(): number {
+    return this.#catalogVersion
+  }
+
+  find(nameOrId: string): DataSource | undefined {
+    const id = this.#idsByName.get(nameOrId) ?? findDataSourceId(nameOrId)
+    const entry = id === undefined ? undefined : this.#entries.get(id)
+    return entry?.state === 'ready' ? entry.dataSource : undefined
+  }
+
+  list(): readonly DataSource[] {
+    return [...this.#entries.values()].filter(({ state }) => state === 'ready').map(({ dataSource }) => dataSource)
+  }
+
+  unfinished(): readonly CatalogEntry[] {
+    return [...this.#entries.values()].filter(({ state }) => state !== 'ready')
+  }
+
+  async begin(dataSource: DataSource): Promise<void> {
+    await this.#change(() => {
+      this.#checkFree(dataSource.name)
+      if (this.#entries.size >= this.#options.dataSourcesMax) {
+        throw new CatalogFullError(`There are already ${this.#options.dataSourcesMax} data sources`)
+      }
+      const entry: CatalogEntry = { dataSource, state: 'creating', sequence: this.#sequence + 1 }
+      return { id: dataSource.id, entry, result: undefined }
+    })
+  }
+
+  async complete(id: DataSourceId): Promise<void> {
+    await this.#change(() => {
+      const entry = this.#expect(id, 'creating')
+      return { id, entry: { ...entry, state: 'ready' }, result: undefined }
+    })
+  }
+
+  update(dataSource: DataSource): Promise<DataSource> {
+    return this.#change(() => {
+      const { id } = dataSource
+      const entry = this.#expect(id, 'ready')
+      const { name, createdAt } = entry.dataSource
+      const updated: DataSource = { ...dataSource, name, createdAt, updatedAt: this.#options.now() }
+      return { id, entry: { ...entry, dataSource: updated }, result: updated }
+    })
+  }
+
+  rename(id: DataSourceId, name: string): Promise<DataSource> {
+    return this.#change(() => {
+      const entry = this.#expect(id, 'ready')
+      if (name !== entry.dataSource.name) this.#checkFree(name)
+      const renamed: DataSource = { ...entry.dataSource, name, updatedAt: this.#options.now() }
+      return { id, entry: { ...entry, dataSource: renamed }, result: renamed }
+    })
+  }
+
+  async retire(id: DataSourceId): Promise<void> {
+    await this.#change(() => {
+      const entry = this.#expect(id, 'ready')
+      return { id, entry: { ...entry, state: 'dropping' }, result: undefined }
+    })
+  }
+
+  async remove(id: DataSourceId): Promise<void> {
+    await this.#change(() => ({ id, entry: null, result: undefined }))
+  }
+
+  async close(): Promise<void> {
+    await this.#lastChange
+  }
+
+  /** Makes one change after all that were asked for before it. */
+  async #change<Result>(plan: () => EntryChange<Result>): Promise<Result> {
+    if (this.#changesWaiting >= changesWaitingMax) {
+      throw new CatalogFullError(`${changesWaitingMax} changes of the catalog are waiting already`)
+    }
+    this.#changesWaiting += 1
+    const change = this.#lastChange.then(() => this.#make(plan))
+    // The next change comes after this one, however it ends; its caller alone is told how.
+    this.#lastChange = change.then(nothing, nothing)
+    try {
+      return await change
+    } finally {
+      this.#changesWaiting -= 1
+    }
+  }
+
+  async #make<Result>(plan: () => EntryChange<Result>): Promise<Result> {
+    const { id, entry, result } = plan()
+    if (entry === null && !this.#entries.has(id)) return result
+    const catalogVersion = this.#catalogVersion + 1
+    await this.#storage.commit({ catalogVersion, id, record: entry === null ? null : encodeEntry(entry) })
+    this.#catalogVersion = catalogVersion
+    if (entry !== null) this.#sequence = Math.max(this.#sequence, entry.sequence)
+    this.#show(id, entry)
+    return result
+  }
+
+  /** Makes readers see the entry as it is from now on. */
+  #show(id: DataSourceId, entry: CatalogEntry | null): void {
+    const before = this.#entries.get(id)
+    if (before !== undefined && this.#idsByName.get(before.dataSource.name) === id) {
+      this.#idsByName.delete(before.dataSource.name)
+    }
+    if (entry === null) this.#entries.delete(id)
+    else this.#entries.set(id, entry)
+    if (entry !== null && entry.state !== 'dropping') this.#idsByName.set(entry.dataSource.name, id)
+  }
+
+  #checkFree(name: string): void {
+    checkDataSourceName(name)
+    if (this.#idsByName.has(name)) throw errors.DATASOURCE_EXISTS({ name })
+  }
+
+  #expect(id: DataSourceId, state: DataSourceState): CatalogEntry {
+    const entry = this.#entries.get(id)
+    if (entry?.state === state) return entry
+    throw errors.DATASOURCE_NOT_FOUND({ name: id })
+  }
+}
+
+function nothing(): void {}

@@ -1,0 +1,26 @@
+// Names of columns: any text in backticks, but for those that are taken.
+
+const nameBytesMax = 255
+
+/** Columns that every quarantine table has beside those of its data source. */
+export const quarantineColumnNames = ['c__error_column', 'c__error', 'c__import_id', 'insertion_date'] as const
+
+const reservedNames: ReadonlySet<string> = new Set([
+  ...quarantineColumnNames,
+  // The engine keeps these in every MergeTree part.
+  '_block_number',
+  '_block_offset',
+  '_row_exists',
+])
+
+/** Says what is wrong with the name of a column, its quotes gone; null when nothing is. */
+export function columnNameFault(name: string): { readonly reason: string; readonly hint?: string } | null {
+  if (name === '') return { reason: 'Column name is empty' }
+  if (reservedNames.has(name)) return { reason: `Column name '${name}' is reserved` }
+  if (Buffer.byteLength(name) > nameBytesMax) return { reason: `Column name is longer than ${nameBytesMax} bytes` }
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: They are what is searched for.
+  const control = /[\u0000-\u001f\u007f]/.exec(name)?.[0]
+  if (control === undefined) return null
+  const code = control.charCodeAt(0).toString(16).padStart(2, '0')
+  return { reason: `Column name contains invalid character \\x${code}` }
+}

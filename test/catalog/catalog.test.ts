@@ -1,0 +1,374 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { open } from 'lmdb'
+import t, { type Test } from 'tap'
+import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
+import { decodeEntry, encodeEntry } from '../../src/catalog/catalog-record.ts'
+import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
+import type { CatalogChange, CatalogStorage } from '../../src/catalog/catalog-storage.types.ts'
+import type { DataSource } from '../../src/catalog/data-source.types.ts'
+import { createDataSourceId, findDataSourceId, parseDataSourceId } from '../../src/catalog/data-source-id.ts'
+import { checkDataSourceName } from '../../src/catalog/data-source-name.ts'
+import { parseSchema } from '../../src/catalog/schema-parser.ts'
+
+// Run as a program of its own, this file creates data sources until it is killed.
+const writerPath = process.argv[2] === 'write' ? process.argv[3] : undefined
+if (writerPath === undefined) runTests()
+else await writeUntilKilled(writerPath)
+
+function runTests(): void {
+  t.test('a data source shows when it is complete, and goes by steps', async (t) => {
+    const { catalog } = openTestCatalog(t)
+    const orders = dataSource('orders')
+    await catalog.begin(orders)
+    t.equal(catalog.find('orders'), undefined, 'its tables may be missing')
+    t.same(catalog.list(), [])
+    t.match(catalog.unfinished(), [{ state: 'creating', dataSource: { name: 'orders' } }])
+    await t.rejects(
+      catalog.begin(dataSource('orders')),
+      { code: 'DATASOURCE_EXISTS', status: 409 },
+      'its name is taken',
+    )
+
+    await catalog.complete(orders.id)
+    t.equal(catalog.find('orders'), orders)
+    t.equal(catalog.find(orders.id), orders, 'by id too')
+    t.equal(catalog.find(`t_.orders.eu.${orders.id.slice(2)}`), orders, 'and by an id with a label')
+    t.equal(catalog.find('Orders'), undefined, 'capitals count')
+    t.same(catalog.unfinished(), [])
+
+    await catalog.retire(orders.id)
+    t.equal(catalog.find('orders'), undefined)
+    t.match(catalog.unfinished(), [{ state: 'dropping' }])
+    const next = dataSource('orders')
+    await catalog.begin(next)
+    await catalog.complete(next.id)
+    await catalog.remove(orders.id)
+    t.equal(catalog.find('orders'), next, 'its name was free before its tables were gone')
+    await catalog.remove(orders.id)
+    t.same(catalog.list(), [next], 'what is gone can be removed again')
+  })
+
+  t.test('ids survive a rename, and names go to who has them now', async (t) => {
+    const { catalog } = openTestCatalog(t)
+    const [first, second] = [dataSource('first'), dataSource('second')]
+    await create(catalog, first)
+    await create(catalog, second)
+    const renamed = await catalog.rename(first.id, 'third')
+    t.match(renamed, { id: first.id, name: 'third', updatedAt: 2_000, createdAt: 1_000 })
+    t.equal(catalog.find('first'), undefined)
+    t.equal(catalog.find('third'), renamed)
+    t.equal(catalog.find(first.id), renamed)
+    await t.rejects(catalog.rename(second.id, 'third'), { code: 'DATASOURCE_EXISTS' })
+    await t.rejects(catalog.rename(second.id, 'a-b'), { code: 'NAME_INVALID', status: 400 })
+    await t.rejects(catalog.rename(createDataSourceId(), 'fourth'), { code: 'DATASOURCE_NOT_FOUND', status: 404 })
+    t.equal((await catalog.rename(second.id, 'second')).name, 'second', 'its own name is free')
+    await create(catalog, dataSource('first'))
+    t.same(
+      catalog.list().map(({ name }) => name),
+      ['third', 'second', 'first'],
+      'the order is that of creation',
+    )
+  })
+
+  t.test('a change replaces the definition, but neither id, name nor time of creation', async (t) => {
+    const { catalog } = openTestCatalog(t)
+    const orders = dataSource('orders')
+    await create(catalog, orders)
+    const columns = parseSchema('a UInt8, b String', { columnsMax: 2 })
+    const updated = await catalog.update({ ...orders, name: 'other', createdAt: 5, columns, version: 2 })
+    t.match(updated, { name: 'orders', createdAt: 1_000, updatedAt: 2_000, version: 2 })
+    t.equal(catalog.find('orders'), updated)
+    await t.rejects(catalog.update(dataSource('x')), { code: 'DATASOURCE_NOT_FOUND' })
+  })
+
+  t.test('every change gives the catalog another version, also across a restart', async (t) => {
+    const { catalog, path, close } = openTestCatalog(t)
+    const versions = [catalog.catalogVersion]
+    const orders = dataSource('orders')
+    await catalog.begin(orders)
+    versions.push(catalog.catalogVersion)
+    await catalog.complete(orders.id)
+    versions.push(catalog.catalogVersion)
+    await catalog.rename(orders.id, 'sales')
+    versions.push(catalog.catalogVersion)
+    await t.rejects(catalog.begin(dataSource('sales')))
+    versions.push(catalog.catalogVersion)
+    await catalog.retire(orders.id)
+    await catalog.remove(orders.id)
+    await catalog.remove(orders.id)
+    versions.push(catalog.catalogVersion)
+    t.same(versions, [0, 1, 2, 3, 3, 5], 'a change that was not made changes no version')
+    await close()
+    t.equal(openTestCatalog(t, { path }).catalog.catalogVersion, 5)
+  })
+
+  t.test('everything is there after a restart', async (t) => {
+    const { catalog, path, close } = openTestCatalog(t)
+    const columns = parseSchema(
+      "`a b` Array(Tuple(x Nullable(Int64), y LowCardinality(String))) `json:$.[\"a b\"][:]`, c Enum('é', 'y') DEFAULT 'y' CODEC(ZSTD(1))",
+      { columnsMax: 2 },
+    )
+    const engine = { name: 'ReplacingMergeTree', options: { sorting_key: 'c', ttl: 'now()' } }
+    const names = ['zebra', 'apple', 'mango']
+    for (const name of names) await create(catalog, { ...dataSource(name), columns, engine, type: 'csv' })
+    await catalog.begin(dataSource('unfinished'))
+    const [zebra] = catalog.list()
+    t.ok(zebra)
+    await close()
+    const again = openTestCatalog(t, { path }).catalog
+    t.same(
+      again.list().map(({ name }) => name),
+      names,
+    )
+    t.same(again.find('zebra'), zebra)
+    t.match(again.unfinished(), [{ state: 'creating', dataSource: { name: 'unfinished' } }])
+    await create(again, dataSource('last'))
+    t.equal(again.list().at(-1)?.name, 'last')
+  })
+
+  t.test('changes that are asked for at once are made one after the other', async (t) => {
+    const { catalog } = openTestCatalog(t)
+    const results = await Promise.allSettled(Array.from({ length: 20 }, () => catalog.begin(dataSource('orders'))))
+    t.equal(results.filter(({ status }) => status === 'fulfilled').length, 1, 'one of twenty gets the name')
+    const [entry] = catalog.unfinished()
+    t.ok(entry)
+    if (entry === undefined) return
+    const { id } = entry.dataSource
+    const order: string[] = []
+    await Promise.all([
+      catalog.complete(id).then(() => order.push('complete')),
+      catalog.rename(id, 'b').then(() => order.push('b')),
+      catalog.rename(id, 'c').then(() => order.push('c')),
+      catalog.close().then(() => order.push('close')),
+    ])
+    t.same(order.slice(0, 3), ['complete', 'b', 'c'])
+    t.equal(catalog.find(id)?.name, 'c')
+  })
+
+  t.test('a change that the storage fails at was not made, and the next one is', async (t) => {
+    const storage = new MemoryStorage()
+    const catalog = openCatalog({ dataSourcesMax: 10, now: () => 0 }, storage)
+    storage.failure = new Error('no space left on device')
+    await t.rejects(catalog.begin(dataSource('orders')), { message: 'no space left on device' })
+    t.same(catalog.unfinished(), [])
+    t.equal(catalog.catalogVersion, 0)
+    storage.failure = null
+    await catalog.begin(dataSource('orders'))
+    t.equal(catalog.unfinished().length, 1)
+    t.equal(catalog.catalogVersion, 1)
+  })
+
+  t.test('the number of data sources and of waiting changes has a maximum', async (t) => {
+    const { catalog } = openTestCatalog(t, { dataSourcesMax: 2 })
+    const first = dataSource('a')
+    await create(catalog, first)
+    await create(catalog, dataSource('b'))
+    await t.rejects(catalog.begin(dataSource('c')), {
+      name: 'CatalogFullError',
+      message: 'There are already 2 data sources',
+    })
+    await catalog.remove(first.id)
+    await catalog.begin(dataSource('c'))
+    const changes = Array.from({ length: 1_000 }, () => catalog.remove(first.id))
+    await t.rejects(catalog.remove(first.id), { name: 'CatalogFullError' })
+    await Promise.all(changes)
+  })
+
+  t.test('names are letters, digits and underscores', async (t) => {
+    for (const name of ['a', 'A1', '_a', 'events_2024', 'x'.repeat(256), 't_0123', 'quarantine', 'a_quarantine_x']) {
+      t.doesNotThrow(() => checkDataSourceName(name), name)
+    }
+    const hex = '0123456789abcdef0123456789abcdef'
+    for (const [name, reason] of [
+      ['', /begin with a letter/],
+      ['1a', /begin with a letter/],
+      ['a-b', /only letters, digits and underscores/],
+      ['a.b', /only letters/],
+      ['a b', /only letters/],
+      ['año', /only letters/],
+      ['a\n', /only letters/],
+      ['_', /stands for a pipe/],
+      [`t_${hex}`, /looks like an id/],
+      ['orders_quarantine', /those of quarantine tables/],
+      ['x'.repeat(257), /longer than 256 characters/],
+    ] as const) {
+      t.throws(() => checkDataSourceName(name), { code: 'NAME_INVALID', status: 400, message: reason }, name)
+    }
+  })
+
+  t.test('ids are t_ and 32 hex digits, with or without a label', async (t) => {
+    const id = createDataSourceId()
+    t.match(id, /^t_[0-9a-f]{32}$/)
+    t.not(createDataSourceId(), id)
+    t.equal(findDataSourceId(id), id)
+    t.equal(findDataSourceId(`t_.my.label.${id.slice(2)}`), id)
+    t.equal(findDataSourceId(`t_label.${id.slice(2)}`), id)
+    for (const text of ['', 't_', id.slice(0, -1), `${id}0`, id.toUpperCase(), `x${id}`, `t_label${id.slice(2)}`]) {
+      t.equal(findDataSourceId(text), undefined, text)
+    }
+    t.throws(() => parseDataSourceId('orders'), /no id of a data source/)
+    t.throws(() => parseDataSourceId(`t_a.${id.slice(2)}`), /no id of a data source/)
+  })
+
+  t.test('a record that cannot be read is named, and nothing is opened over it', async (t) => {
+    const good = encodeEntry({ dataSource: dataSource('orders'), state: 'ready', sequence: 1 })
+    const id = createDataSourceId()
+    t.equal(decodeEntry(id, good).dataSource.name, 'orders')
+    const broken: readonly (readonly [unknown, RegExp])[] = [
+      [null, /'record' is no object/],
+      [[], /'record' is no object/],
+      [{ ...good, format: 2 }, /its format is 2, not 1/],
+      [{ ...good, name: 7 }, /'name' is no text/],
+      [{ ...good, columns: {} }, /'columns' is no array/],
+      [{ ...good, columns: [] }, /it has no columns/],
+      [{ ...good, columns: [{ name: 'a', typeText: 'Strng' }] }, /'jsonPathText' is no text/],
+      [{ ...good, columns: [{ name: 'a', typeText: 'Strng', jsonPathText: null }] }, /Unknown type 'Strng'/],
+      [{ ...good, engine: { name: 'MergeTree', options: { ttl: 1 } } }, /'ttl' is no text/],
+      [{ ...good, state: 'gone' }, /'state' is none of creating, ready, dropping/],
+      [{ ...good, createdAt: '1' }, /'createdAt' is no integer/],
+      [{ ...good, sequence: 1.5 }, /'sequence' is no integer/],
+    ]
+    for (const [record, reason] of broken) {
+      t.throws(() => decodeEntry(id, record), { name: 'CatalogRecordError', message: reason }, String(reason))
+    }
+    const storage = new MemoryStorage()
+    await storage.commit({ catalogVersion: 1, id, record: { format: 9 } })
+    t.throws(() => openCatalog({ dataSourcesMax: 1, now: () => 0 }, storage), { message: new RegExp(id) })
+  })
+
+  t.test('settings outlive a restart', async (t) => {
+    const path = join(temporaryDirectory(t), 'catalog.lmdb')
+    const storage = openCatalogStorage(path)
+    t.equal(storage.readSetting('admin_token'), undefined)
+    t.equal(statSync(path).mode & 0o777, 0o600, 'for no other user to read')
+    await storage.writeSetting('admin_token', 'p.secret')
+    t.equal(storage.readSetting('admin_token'), 'p.secret')
+    await storage.close()
+    const again = openCatalogStorage(path)
+    t.teardown(() => again.close())
+    t.equal(again.readSetting('admin_token'), 'p.secret')
+  })
+
+  t.test('a file of a later release is refused', async (t) => {
+    const path = join(temporaryDirectory(t), 'catalog.lmdb')
+    const root = open<number>({ path, noSubdir: true, encoding: 'json', maxDbs: 4 })
+    await root.openDB<number>({ name: 'meta', encoding: 'json' }).put('layout', 2)
+    await root.close()
+    t.throws(() => openCatalogStorage(path), {
+      name: 'CatalogStorageError',
+      message: /layout 2, but this release knows only 1/,
+    })
+  })
+
+  t.test('what a promise said is on disk survives kill -9', { timeout: 60_000 }, async (t) => {
+    const path = join(temporaryDirectory(t), 'catalog.lmdb')
+    for (let round = 0; round < 3; round += 1) {
+      const confirmed = await killedWriter(path)
+      const { catalog, close } = openTestCatalog(t, { path })
+      const found = new Set(catalog.list().map(({ name }) => name))
+      t.same(
+        confirmed.filter((name) => !found.has(name)),
+        [],
+        `all ${confirmed.length} of round ${round} are there`,
+      )
+      t.ok(catalog.unfinished().length <= 1 + round, 'and at most one a round is half made')
+      await close()
+    }
+  })
+}
+
+async function writeUntilKilled(path: string): Promise<void> {
+  const catalog = openCatalog({ dataSourcesMax: 100_000, now: () => 0 }, openCatalogStorage(path))
+  for (let count = 0; ; count += 1) {
+    const source = dataSource(`d_${process.pid}_${count}`)
+    await create(catalog, source)
+    process.stdout.write(`${source.name}\n`)
+  }
+}
+
+/** The names that a writer said it had created before it was killed. */
+function killedWriter(path: string): Promise<readonly string[]> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), 'write', path], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let output = ''
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+      if (output.split('\n').length > 25) child.kill('SIGKILL')
+    })
+    child.on('error', reject)
+    child.on('close', () => resolve(output.split('\n').slice(0, -1)))
+  })
+}
+
+function openTestCatalog(
+  t: Test,
+  { path = join(temporaryDirectory(t), 'catalog.lmdb'), dataSourcesMax = 1_000 } = {},
+): { readonly catalog: Catalog; readonly path: string; readonly close: () => Promise<void> } {
+  const storage = openCatalogStorage(path)
+  let isOpen = true
+  const close = async (): Promise<void> => {
+    if (isOpen) await storage.close()
+    isOpen = false
+  }
+  t.teardown(close)
+  return { catalog: openCatalog({ dataSourcesMax, now: () => 2_000 }, storage), path, close }
+}
+
+async function create(catalog: Catalog, source: DataSource): Promise<void> {
+  await catalog.begin(source)
+  await catalog.complete(source.id)
+}
+
+function dataSource(name: string): DataSource {
+  return {
+    id: createDataSourceId(),
+    name,
+    description: '',
+    columns: parseSchema('a String `json:$.a`', { columnsMax: 1 }),
+    engine: { name: 'MergeTree', options: {} },
+    type: 'ndjson',
+    createdAt: 1_000,
+    updatedAt: 1_000,
+    version: 1,
+  }
+}
+
+function temporaryDirectory(t: Test): string {
+  const directory = mkdtempSync(join(tmpdir(), 'millrace-catalog-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+class MemoryStorage implements CatalogStorage {
+  failure: Error | null = null
+  readonly #records = new Map<string, unknown>()
+  readonly #settings = new Map<string, string>()
+  #catalogVersion = 0
+
+  load() {
+    return { catalogVersion: this.#catalogVersion, records: new Map(this.#records) }
+  }
+
+  async commit({ catalogVersion, id, record }: CatalogChange): Promise<void> {
+    if (this.failure !== null) throw this.failure
+    this.#catalogVersion = catalogVersion
+    if (record === null) this.#records.delete(id)
+    else this.#records.set(id, record)
+  }
+
+  readSetting(name: string): string | undefined {
+    return this.#settings.get(name)
+  }
+
+  async writeSetting(name: string, value: string): Promise<void> {
+    this.#settings.set(name, value)
+  }
+
+  async close(): Promise<void> {}
+}
