@@ -1,0 +1,187 @@
+/**
+ * A block under construction: the rows that fit in typed columns, the rows that do not in quarantine.
+ *
+ * The exact path lives here: `addJsonRecord` and `addCells` decide alone what a record is. The scanners write rows in
+ * the usual spellings past it, straight into the columns at index `rowCount`, and end them with `finishRow`.
+ */
+import type { RawValue } from './cell.types.ts'
+import type { ColumnPlan, ParsePlan } from './parse-plan.ts'
+import type { BodyCounts } from './parse-task.types.ts'
+import { QuarantineBuilder, type RowError } from './quarantine-builder.ts'
+import { readRawJson } from './raw-json.ts'
+import { missingReason, rawTextOf, reasonOf } from './row-reason.ts'
+
+type Judgement =
+  | { readonly kind: 'write'; readonly write: () => void }
+  | { readonly kind: 'error'; readonly error: RowError }
+
+const noColumns: ReadonlySet<number> = new Set()
+
+export class BlockBuilder {
+  readonly quarantine: QuarantineBuilder
+  rowCount = 0
+  private readonly plan: ParsePlan
+  private readonly keepsInvalidLines: boolean
+  private capacity = 0
+  private counts = { rows: 0, quarantined: 0, invalid: 0, short: 0 }
+
+  constructor(plan: ParsePlan, options: { readonly keepsInvalidLines: boolean; readonly importId: string | null }) {
+    this.plan = plan
+    this.keepsInvalidLines = options.keepsInvalidLines
+    this.quarantine = new QuarantineBuilder(plan.columns.length, options.importId)
+    for (const { column } of plan.columns) column.reset()
+    this.capacity = Math.min(...plan.columns.map(({ column }) => column.capacity))
+  }
+
+  /** The row at `rowCount` is complete; the next one finds room. */
+  finishRow(): void {
+    this.rowCount += 1
+    this.counts.rows += 1
+    if (this.rowCount < this.capacity) return
+    for (const { column } of this.plan.columns) column.grow(this.rowCount * 2)
+    this.capacity = this.rowCount * 2
+  }
+
+  /** Forgets what a scanner wrote of a row that it then gave up. */
+  undoRow(): void {
+    for (const { column } of this.plan.columns) column.clearMarksFrom(this.rowCount)
+  }
+
+  /** Takes the counts since the last call: those of one body. */
+  takeCounts(): BodyCounts {
+    const { counts } = this
+    this.counts = { rows: 0, quarantined: 0, invalid: 0, short: 0 }
+    return counts
+  }
+
+  /** An explicit null; false when the column can take neither NULL nor DEFAULT. */
+  writeExplicitNull(plan: ColumnPlan): boolean {
+    if (plan.isNeverRead) return true
+    if (plan.isNullable) plan.column.writeNull(this.rowCount)
+    else if (plan.hasDefault) plan.column.writeMissing(this.rowCount)
+    else return false
+    return true
+  }
+
+  /** A key that the record does not have; false when the column can take neither DEFAULT nor NULL. */
+  writeMissing(plan: ColumnPlan): boolean {
+    if (plan.isNeverRead) return true
+    if (plan.hasDefault) plan.column.writeMissing(this.rowCount)
+    else if (plan.isNullable) plan.column.writeNull(this.rowCount)
+    else return false
+    return true
+  }
+
+  /** The exact path for one value of JSON, `null` excepted; false when it does not fit. */
+  writeJsonValue(plan: ColumnPlan, text: string): boolean {
+    const raw = readRawJson(text)
+    return raw !== undefined && this.writeValue(plan, elementsOf(raw, plan))
+  }
+
+  /** The exact path for one value; false when it does not fit. */
+  writeValue(plan: ColumnPlan, value: RawValue): boolean {
+    const verdict = plan.coerce(value)
+    if (verdict.isAccepted) plan.column.writeCell(this.rowCount, verdict.cell)
+    return verdict.isAccepted
+  }
+
+  /** The exact path for a record of JSON: row, quarantine or invalid line. */
+  addJsonRecord(text: string): void {
+    const record = readRawJson(text)
+    if (record === undefined || record.kind !== 'object') this.addInvalidRecord(text)
+    else this.addRecord(this.plan.columns.map((plan) => valueAt(record, plan)))
+  }
+
+  /** A line that is no record: counted, and with `keepsInvalidLines` kept with its text in the reason. */
+  addInvalidRecord(text: string): void {
+    this.counts.invalid += 1
+    if (!this.keepsInvalidLines) return
+    this.counts.quarantined += 1
+    this.quarantine.addRow([], [{ column: '', reason: `record is not a JSON object: ${text}` }])
+  }
+
+  /** A CSV line with too few fields: set aside, and counted among the invalid lines too. */
+  addShortRecord(texts: readonly (string | null)[], reason: string): void {
+    this.counts.invalid += 1
+    this.counts.short += 1
+    this.addMisfitRecord(texts, reason)
+  }
+
+  /** A record of the wrong shape: set aside as a whole. */
+  addMisfitRecord(texts: readonly (string | null)[], reason: string): void {
+    this.counts.quarantined += 1
+    this.quarantine.addRow(texts, [{ column: '', reason }])
+  }
+
+  /**
+   * The exact path: one value for each column of the schema, undefined where the record has none.
+   * Columns in `unreadable` hold bytes that are no UTF-8: whatever their type, the row is set aside.
+   */
+  addRecord(values: readonly (RawValue | undefined)[], unreadable: ReadonlySet<number> = noColumns): void {
+    const judgements = this.plan.columns.map((plan, position) =>
+      unreadable.has(position) ? unreadableText(plan, values[position]) : this.judge(plan, values[position]),
+    )
+    const errors = judgements.flatMap((judgement) => (judgement.kind === 'error' ? [judgement.error] : []))
+    if (errors.length > 0) {
+      this.counts.quarantined += 1
+      this.quarantine.addRow(
+        values.map((value) => (value === undefined ? null : rawTextOf(value))),
+        errors,
+      )
+      return
+    }
+    for (const judgement of judgements) if (judgement.kind === 'write') judgement.write()
+    this.finishRow()
+  }
+
+  private judge(plan: ColumnPlan, value: RawValue | undefined): Judgement {
+    const column = plan.definition.name
+    const isAbsent = value === undefined || value.kind === 'null'
+    if (isAbsent && (plan.isNeverRead || plan.isNullable || plan.hasDefault)) {
+      return { kind: 'write', write: () => this.writeAbsent(plan, value) }
+    }
+    if (value === undefined) return { kind: 'error', error: { column, reason: missingReason(plan.definition) } }
+    if (value.kind !== 'null') {
+      const verdict = plan.coerce(value)
+      if (verdict.isAccepted) return { kind: 'write', write: () => plan.column.writeCell(this.rowCount, verdict.cell) }
+    }
+    return { kind: 'error', error: { column, reason: reasonOf(plan.definition, rawTextOf(value) ?? 'null') } }
+  }
+
+  private writeAbsent(plan: ColumnPlan, value: RawValue | undefined): void {
+    if (value === undefined) this.writeMissing(plan)
+    else this.writeExplicitNull(plan)
+  }
+}
+
+function unreadableText(plan: ColumnPlan, value: RawValue | undefined): Judgement {
+  const text = value === undefined ? '' : (rawTextOf(value) ?? '')
+  const column = plan.definition.name
+  return { kind: 'error', error: { column, reason: `value '${text}' on column '${column}' is not valid UTF-8` } }
+}
+
+/** What a record holds at a column's path. */
+function valueAt(record: RawValue, plan: ColumnPlan): RawValue | undefined {
+  const value = descend(record, plan.path.keys)
+  return value === undefined ? undefined : elementsOf(value, plan)
+}
+
+function descend(value: RawValue, keys: readonly string[]): RawValue | undefined {
+  let current: RawValue | undefined = value
+  for (const key of keys) {
+    if (current?.kind !== 'object') return undefined
+    current = current.entries.get(key)
+  }
+  return current
+}
+
+/** For a path that looks into the elements of an array, the array of what it finds there; else the value itself. */
+function elementsOf(value: RawValue, plan: ColumnPlan): RawValue {
+  const { element } = plan.path
+  if (element === null || element.length === 0 || value.kind !== 'array') return value
+  return {
+    kind: 'array',
+    text: value.text,
+    items: value.items.map((item) => descend(item, element) ?? { kind: 'null' }),
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * CSV's grammar on bytes, read exactly: one cell, one record.
+ *
+ * A field is quoted when its first byte is a quote; a quote elsewhere in a bare field is a character like any other, as
+ * people's files have it (`6" nails`). A record ends at a line feed outside quotes. The framer and both readers keep to
+ * this one rule, so they always agree on where a record ends.
+ */
+import { isUtf8 } from 'node:buffer'
+import type { CsvDialect } from './csv-dialect.ts'
+
+export const quote = 0x22
+export const lineFeed = 0x0a
+export const carriageReturn = 0x0d
+
+export interface CsvCell {
+  readonly text: string
+  readonly isQuoted: boolean
+  /** False when bytes stand between the closing quote and the end of the field, or the quote is never closed. */
+  readonly isSound: boolean
+  readonly isUtf8: boolean
+  /** Offset of the delimiter or of the record's end. */
+  readonly end: number
+}
+
+export interface CsvRecord {
+  readonly cells: readonly CsvCell[]
+  /** Offset behind the record's line feed. */
+  readonly next: number
+}
+
+const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** Reads the record that begins at `at`. Precondition: `source[limit - 1]` is a line feed. */
+export function readCsvRecord(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): CsvRecord {
+  const cells: CsvCell[] = []
+  let offset = at
+  for (;;) {
+    const cell = readCsvCell(source, offset, limit, dialect)
+    cells.push(cell)
+    if (source[cell.end] !== dialect.delimiter || cell.end >= limit) {
+      return { cells, next: Math.min(limit, behindLineEnd(source, cell.end)) }
+    }
+    offset = cell.end + 1
+  }
+}
+
+/** Reads the cell that begins at `at`. */
+export function readCsvCell(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): CsvCell {
+  if (source[at] === quote) return readQuotedCell(source, at, limit, dialect)
+  const end = bareEnd(source, at, limit, dialect)
+  const bytes = source.subarray(at, end)
+  return { text: textDecoder.decode(bytes), isQuoted: false, isSound: true, isUtf8: isUtf8(bytes), end }
+}
+
+/** Where the record that a cell ends with goes on behind its line feed. */
+function behindLineEnd(source: Uint8Array, end: number): number {
+  return source[end] === carriageReturn ? end + 2 : end + 1
+}
+
+/** The end of a bare field: a delimiter, a line feed, or a carriage return before one. */
+function bareEnd(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): number {
+  let offset = at
+  while (offset < limit) {
+    const byte = source[offset]
+    if (byte === dialect.delimiter || byte === lineFeed) return offset
+    if (byte === carriageReturn && source[offset + 1] === lineFeed) return offset
+    offset += 1
+  }
+  return limit
+}
+
+function readQuotedCell(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): CsvCell {
+  const content = new Uint8Array(quotedEnd(source, at, limit, dialect) - at)
+  let byteCount = 0
+  let offset = at + 1
+  let isClosed = false
+  while (offset < limit && !isClosed) {
+    const byte = source[offset] ?? quote
+    if (byte === dialect.escape && byte !== quote && offset + 1 < limit) {
+      content[byteCount] = source[offset + 1] ?? 0
+      byteCount += 1
+      offset += 2
+    } else if (byte === quote && source[offset + 1] !== quote) {
+      isClosed = true
+      offset += 1
+    } else {
+      content[byteCount] = byte
+      byteCount += 1
+      offset += byte === quote ? 2 : 1
+    }
+  }
+  const end = bareEnd(source, offset, limit, dialect)
+  const bytes = content.subarray(0, byteCount)
+  const isSound = isClosed && end === offset
+  return { text: textDecoder.decode(bytes), isQuoted: true, isSound, isUtf8: isUtf8(bytes), end }
+}
+
+/** The offset behind the quote that closes the field, or `limit` when none does. */
+function quotedEnd(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): number {
+  let offset = at + 1
+  while (offset < limit) {
+    const byte = source[offset]
+    if (byte === dialect.escape && byte !== quote) offset += 2
+    else if (byte !== quote) offset += 1
+    else if (source[offset + 1] === quote) offset += 2
+    else return offset + 1
+  }
+  return limit
+}

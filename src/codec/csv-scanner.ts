@@ -1,0 +1,287 @@
+/**
+ * The fast reader of CSV: fields straight into typed columns, by the order that the header gave.
+ *
+ * As with NDJSON it takes a record in whole or not at all; what it gives up is undone and read again by the exact path,
+ * which alone decides between row, quarantine and invalid line.
+ *
+ * Byte reads are asserted `as number`: a frame ends in a line feed and padding, and every loop here stops on it.
+ */
+import { isUtf8 } from 'node:buffer'
+import { assert } from '../shared/assert.ts'
+import { valueTypeOf } from '../shared/column-type.ts'
+import type { BlockBuilder } from './block-builder.ts'
+import type { RawValue } from './cell.types.ts'
+import type { Column } from './column.ts'
+import { type CsvCell, carriageReturn, lineFeed, quote, readCsvCell, readCsvRecord } from './csv-cells.ts'
+import type { CsvDialect } from './csv-dialect.ts'
+import {
+  readBoolText,
+  readDate,
+  readDateTime,
+  readDateTime64,
+  readFloat,
+  readInteger,
+  readInteger64,
+  readUuid,
+} from './fast-values.ts'
+import type { ColumnPlan, ParsePlan } from './parse-plan.ts'
+import type { RecordFormat } from './parse-task.types.ts'
+import { FastReader, type ValuePlan } from './value-plan.ts'
+
+const backslash = 0x5c
+
+export class CsvScanner {
+  private readonly plan: ParsePlan
+  private readonly builder: BlockBuilder
+  private readonly dialect: CsvDialect
+  private readonly delimiter: number
+  /** The column that each field fills; null where the field is not asked for. */
+  private readonly fieldPlans: readonly (ColumnPlan | null)[]
+  /** Columns that no field fills. */
+  private readonly absentPlans: readonly ColumnPlan[]
+  private source: Uint8Array = new Uint8Array(0)
+  private limit = 0
+
+  constructor(plan: ParsePlan, builder: BlockBuilder, format: Extract<RecordFormat, { kind: 'csv' }>) {
+    this.plan = plan
+    this.builder = builder
+    this.dialect = format.dialect
+    this.delimiter = format.dialect.delimiter
+    this.fieldPlans = format.fieldColumns.map((position) => plan.columns[position] ?? null)
+    this.absentPlans = plan.columns.filter((_, position) => !format.fieldColumns.includes(position))
+    assert(this.fieldPlans.length > 0, 'a CSV record has fields')
+  }
+
+  /**
+   * Reads the records of `source` from `start` to `end` into the block.
+   * Precondition: `source[end - 1]` is a line feed, and at least `framePaddingBytes` bytes follow `end`.
+   */
+  scan(source: Uint8Array, start: number, end: number): void {
+    this.source = source
+    this.limit = end
+    const mustCheckCells = !isUtf8(source.subarray(start, end))
+    let offset = start
+    while (offset < end) {
+      const first = source[offset] as number
+      if (first === lineFeed || (first === carriageReturn && source[offset + 1] === lineFeed)) {
+        offset += first === lineFeed ? 1 : 2
+        continue
+      }
+      const next = mustCheckCells ? -1 : this.readRecord(offset)
+      offset = next >= 0 ? next : this.readRecordExactly(offset)
+    }
+  }
+
+  /** Gives the offset behind the record, or -1 when the record is not to be taken in this way. */
+  private readRecord(start: number): number {
+    const { source, fieldPlans, delimiter } = this
+    const lastField = fieldPlans.length - 1
+    let offset = start
+    for (let field = 0; field <= lastField; field += 1) {
+      const plan = fieldPlans[field] as ColumnPlan | null
+      offset = plan === null ? this.skipField(offset) : this.readField(plan, offset)
+      if (offset < 0) return -1
+      if (field < lastField) {
+        if (source[offset] !== delimiter) return -1
+        offset += 1
+      }
+    }
+    if (source[offset] === carriageReturn) offset += 1
+    if (source[offset] !== lineFeed || offset >= this.limit) return -1
+    for (const plan of this.absentPlans) if (!this.builder.writeMissing(plan)) return -1
+    this.builder.finishRow()
+    return offset + 1
+  }
+
+  private readField(plan: ColumnPlan, start: number): number {
+    const { source } = this
+    const first = source[start] as number
+    const { value } = plan
+    const row = this.builder.rowCount
+    let end = -1
+    if (first === quote) {
+      end =
+        value.reader === FastReader.text
+          ? this.readQuotedText(value.column, start + 1, row)
+          : this.readQuoted(value, start, row)
+    } else if (this.isFieldEnd(start)) {
+      return this.writeEmpty(plan) ? start : -1
+    } else if (value.reader === FastReader.text) {
+      end = first === backslash ? -1 : this.readBareText(value.column, start, row)
+    } else {
+      end = this.readBare(value, start, row)
+    }
+    return end >= 0 && this.isFieldEnd(end) ? end : this.readCellExactly(plan, start)
+  }
+
+  private readQuoted(value: ValuePlan, start: number, row: number): number {
+    const end = this.readBare(value, start + 1, row)
+    return end >= 0 && this.source[end] === quote ? end + 1 : -1
+  }
+
+  private readBare(value: ValuePlan, start: number, row: number): number {
+    const { source } = this
+    switch (value.reader) {
+      case FastReader.integer:
+        return readInteger(source, start, value, row)
+      case FastReader.integer64:
+        return readInteger64(source, start, value, row)
+      case FastReader.float:
+        return readFloat(source, start, value, row)
+      case FastReader.dateTime64:
+        return readDateTime64(source, start, value, row)
+      case FastReader.dateTime:
+        return readDateTime(source, start, value, row)
+      case FastReader.date:
+        return readDate(source, start, value, row)
+      case FastReader.uuid:
+        return readUuid(source, start, value, row)
+      case FastReader.bool:
+        return readBoolText(source, start, value, row)
+      case FastReader.text:
+      case FastReader.list:
+      case FastReader.none:
+        return -1
+    }
+  }
+
+  private readBareText(column: Column, start: number, row: number): number {
+    const { source, delimiter } = this
+    const { bytes } = column
+    const first = column.offsets[row] as number
+    let to = first
+    let offset = start
+    for (;;) {
+      const byte = source[offset] as number
+      if (byte === delimiter || byte === lineFeed) break
+      if (byte === carriageReturn && source[offset + 1] === lineFeed) break
+      bytes[to] = byte
+      to += 1
+      offset += 1
+    }
+    this.finishText(column, row, { first, to, start, offset })
+    return offset
+  }
+
+  private readQuotedText(column: Column, start: number, row: number): number {
+    const { source } = this
+    const { bytes } = column
+    const escapeByte = this.dialect.escape ?? quote
+    const first = column.offsets[row] as number
+    let to = first
+    let offset = start
+    for (;;) {
+      const byte = source[offset] as number
+      if (byte === quote) break
+      if (byte === escapeByte || offset >= this.limit) return -1
+      bytes[to] = byte
+      to += 1
+      offset += 1
+    }
+    // A doubled quote stands for one; the exact path puts it together.
+    if (source[offset + 1] === quote) return -1
+    this.finishText(column, row, { first, to, start, offset })
+    return offset + 1
+  }
+
+  /** Stores past the end of a typed array do nothing: a string that did not fit is copied again after growing. */
+  private finishText(
+    column: Column,
+    row: number,
+    copied: { readonly first: number; readonly to: number; readonly start: number; readonly offset: number },
+  ): void {
+    if (copied.to + 1024 > column.bytes.length) {
+      column.growBytes(copied.to + 1024)
+      column.bytes.set(this.source.subarray(copied.start, copied.offset), copied.first)
+    }
+    column.offsets[row + 1] = copied.to
+  }
+
+  private isFieldEnd(offset: number): boolean {
+    const byte = this.source[offset]
+    return (
+      byte === this.delimiter || byte === lineFeed || (byte === carriageReturn && this.source[offset + 1] === lineFeed)
+    )
+  }
+
+  private skipField(start: number): number {
+    const cell = this.source[start] === quote ? readCsvCell(this.source, start, this.limit, this.dialect) : null
+    if (cell !== null) return cell.isSound ? cell.end : -1
+    let offset = start
+    while (!this.isFieldEnd(offset)) offset += 1
+    return offset
+  }
+
+  /** An empty bare field is a missing value; a String takes it as the empty text. */
+  private writeEmpty(plan: ColumnPlan): boolean {
+    if (this.builder.writeMissing(plan)) return true
+    if (plan.value.reader !== FastReader.text) return false
+    plan.column.writeText(this.builder.rowCount, '')
+    return true
+  }
+
+  /** For types without a fast reader, and for unusual spellings: the exact path on this one cell. */
+  private readCellExactly(plan: ColumnPlan, start: number): number {
+    const cell = readCsvCell(this.source, start, this.limit, this.dialect)
+    if (!cell.isSound) return -1
+    const value = cellValue(cell, plan)
+    if (value === undefined) return this.builder.writeMissing(plan) ? cell.end : -1
+    if (value.kind === 'null') return this.builder.writeExplicitNull(plan) ? cell.end : -1
+    return this.builder.writeValue(plan, value) ? cell.end : -1
+  }
+
+  private readRecordExactly(start: number): number {
+    this.builder.undoRow()
+    const { cells, next } = readCsvRecord(this.source, start, this.limit, this.dialect)
+    const fieldCount = this.fieldPlans.length
+    if (cells.some((cell) => !cell.isSound)) {
+      this.builder.addInvalidRecord(cells.map((cell) => cell.text).join(String.fromCharCode(this.delimiter)))
+    } else if (cells.length < fieldCount) {
+      this.builder.addShortRecord(this.textsOf(cells), `record has ${cells.length} of ${fieldCount} fields`)
+    } else if (cells.slice(fieldCount).some((cell) => cell.text !== '')) {
+      this.builder.addMisfitRecord(this.textsOf(cells), `record has ${cells.length} fields instead of ${fieldCount}`)
+    } else {
+      this.addCells(cells)
+    }
+    return next
+  }
+
+  private addCells(cells: readonly CsvCell[]): void {
+    const values = new Array<RawValue | undefined>(this.plan.columns.length).fill(undefined)
+    const unreadable = new Set<number>()
+    for (const [position, cell, plan] of this.mapped(cells)) {
+      values[position] = cellValue(cell, plan)
+      if (!cell.isUtf8) unreadable.add(position)
+    }
+    this.builder.addRecord(values, unreadable)
+  }
+
+  private textsOf(cells: readonly CsvCell[]): readonly (string | null)[] {
+    const texts = new Array<string | null>(this.plan.columns.length).fill(null)
+    for (const [position, cell] of this.mapped(cells)) texts[position] = cell.text
+    return texts
+  }
+
+  /** The cells that some column asks for, with that column's position. */
+  private mapped(cells: readonly CsvCell[]): readonly (readonly [number, CsvCell, ColumnPlan])[] {
+    return this.fieldPlans.flatMap((plan, field) => {
+      const cell = cells[field]
+      return plan === null || cell === undefined ? [] : [[this.plan.columns.indexOf(plan), cell, plan] as const]
+    })
+  }
+}
+
+/**
+ * What a cell says: undefined where it says nothing (so DEFAULT or NULL), null for a bare `\N`.
+ * A quoted empty cell is the empty text for types that know one, and nothing for all others.
+ */
+export function cellValue(cell: Pick<CsvCell, 'text' | 'isQuoted'>, plan: ColumnPlan): RawValue | undefined {
+  const raw: RawValue = { kind: 'cell', text: cell.text, isQuoted: cell.isQuoted }
+  if (cell.text === '\\N' && !cell.isQuoted) return { kind: 'null' }
+  if (cell.text !== '') return raw
+  const { kind } = valueTypeOf(plan.definition.type)
+  const hasEmptyText = kind === 'string' || kind === 'fixedString' || kind === 'enum'
+  if (hasEmptyText && cell.isQuoted) return raw
+  // Without DEFAULT and NULL the empty text is judged like any other, which gives String '' and others a reason.
+  return plan.hasDefault || plan.isNullable || plan.isNeverRead ? undefined : raw
+}

@@ -1,0 +1,67 @@
+/** Dates and times as people write them, down to seconds on the civil calendar. Knows no time zone. */
+
+export interface DateTimeText {
+  /** Seconds since 1970-01-01 00:00:00 as written: local time where there is no offset. */
+  readonly localSeconds: number
+  /** Digits behind the point of the second, any number of them; empty without a fraction. */
+  readonly fraction: string
+  /** How far the written time is ahead of UTC; null when the text does not say. */
+  readonly offsetSeconds: number | null
+}
+
+export const secondsPerDay = 86_400
+
+const dateTimePattern =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[ Tt](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|z|[+-]\d\d(?::?\d\d)?)?)?$/
+const bareDatePattern = /^(\d{4})(\d\d)(\d\d)$/
+
+/**
+ * Reads `YYYY-MM-DD`, or with a time behind a blank or `T`: `hh:mm[:ss[.fraction]]` and then nothing, `Z`, `±hh`,
+ * `±hhmm` or `±hh:mm`. Only days that exist; no hour 24, no second 60. Undefined for all else.
+ */
+export function parseDateTimeText(text: string): DateTimeText | undefined {
+  const match = dateTimePattern.exec(text)
+  if (match === null) return undefined
+  const [, year = '', month = '', day = '', hour = '0', minute = '0', second = '0', fraction = '', offset] = match
+  const days = daysOf(Number(year), Number(month), Number(day))
+  const hours = Number(hour)
+  const minutes = Number(minute)
+  const seconds = Number(second)
+  if (days === undefined || hours > 23 || minutes > 59 || seconds > 59) return undefined
+  const offsetSeconds = offset === undefined ? null : parseOffset(offset)
+  if (offsetSeconds === undefined) return undefined
+  return { localSeconds: days * secondsPerDay + hours * 3_600 + minutes * 60 + seconds, fraction, offsetSeconds }
+}
+
+/** Reads `YYYYMMDD` as days since 1970-01-01. */
+export function parseBareDate(text: string): number | undefined {
+  const match = bareDatePattern.exec(text)
+  return match === null ? undefined : daysOf(Number(match[1]), Number(match[2]), Number(match[3]))
+}
+
+/** `Z`, `±hh`, `±hhmm` or `±hh:mm` in seconds; undefined beyond 23:59. */
+function parseOffset(text: string): number | undefined {
+  if (text === 'Z' || text === 'z') return 0
+  const hours = Number(text.slice(1, 3))
+  const minutes = Number(text.length > 3 ? text.slice(-2) : 0)
+  if (hours > 23 || minutes > 59) return undefined
+  const seconds = hours * 3_600 + minutes * 60
+  return text.startsWith('-') ? -seconds : seconds
+}
+
+const daysOfMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+/** From 0000-03-01 to 1970-01-01. */
+const epochDay = 719_468
+
+/** Days since 1970-01-01 of a day of the Gregorian calendar, years 0 to 9999; undefined when there is no such day. */
+function daysOf(year: number, month: number, day: number): number | undefined {
+  const isLeap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
+  const dayMax = month === 2 && isLeap ? 29 : (daysOfMonth[month - 1] ?? 0)
+  if (day < 1 || day > dayMax) return undefined
+  // A year that begins in March has its leap day at the end.
+  const marchYear = month > 2 ? year : year - 1
+  const marchMonth = (month + 9) % 12
+  const dayOfYear = Math.floor((marchMonth * 153 + 2) / 5) + day - 1
+  const leapDays = Math.floor(marchYear / 4) - Math.floor(marchYear / 100) + Math.floor(marchYear / 400)
+  return marchYear * 365 + leapDays + dayOfYear - epochDay
+}

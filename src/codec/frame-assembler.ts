@@ -1,0 +1,147 @@
+/**
+ * Cuts a body that arrives in chunks of any size into frames of whole records.
+ *
+ * Invariants: the frames' bytes, one after the other, are the body's bytes (and a final line feed where the body has
+ * none); a cut falls only where `RecordBoundary` says that a record ends; no record is longer than `recordBytesMax`.
+ * Each frame has its own buffer, so that it can be transferred to a worker.
+ */
+import { errors } from '../shared/errors.ts'
+
+/** Unused bytes behind a frame's last line feed: the scanners compare ahead of where they stand. */
+export const framePaddingBytes = 64
+
+const lineFeed = 0x0a
+const byteOrderMark = [0xef, 0xbb, 0xbf]
+
+/** Says where records end. It sees each byte once, in order. */
+export interface RecordBoundary {
+  /**
+   * Looks at `bytes[from…to]`, which follow on what it has seen before.
+   * Gives the offset behind the last record that ends there, or -1 when none does.
+   */
+  advance(bytes: Uint8Array, from: number, to: number): number
+}
+
+export interface Frame {
+  readonly bytes: Uint8Array
+  readonly byteCount: number
+}
+
+export interface FrameLimits {
+  /** Bytes that a frame holds, unless one record is longer. */
+  readonly frameBytes: number
+  readonly recordBytesMax: number
+}
+
+export class FrameAssembler {
+  private readonly limits: FrameLimits
+  private readonly boundary: RecordBoundary
+  private buffer: Uint8Array
+  private byteCount = 0
+  /** Offset behind the last whole record in the buffer. */
+  private recordsEnd = 0
+  /** A byte order mark at the very beginning is no part of the first record. */
+  private isStartChecked = false
+
+  constructor(limits: FrameLimits, boundary: RecordBoundary) {
+    this.limits = limits
+    this.boundary = boundary
+    this.buffer = new Uint8Array(limits.frameBytes + framePaddingBytes)
+  }
+
+  /**
+   * Takes the next bytes of the body and gives the frames that are full. The chunk is copied.
+   *
+   * @throws RECORD_TOO_LARGE (413) when a record is longer than `recordBytesMax`; `flush` then still gives what is whole.
+   */
+  push(chunk: Uint8Array): readonly Frame[] {
+    const frames: Frame[] = []
+    let taken = 0
+    while (taken < chunk.length) {
+      const room = this.buffer.length - framePaddingBytes - this.byteCount
+      if (room === 0) {
+        frames.push(...this.makeRoom())
+        continue
+      }
+      // Never more than the longest record and its line feed at a time: so the limit holds to the byte.
+      const untilLimit = this.recordsEnd + this.limits.recordBytesMax + 1 - this.byteCount
+      const piece = chunk.subarray(taken, taken + Math.min(room, untilLimit))
+      this.buffer.set(piece, this.byteCount)
+      this.look(this.byteCount + piece.length)
+      taken += piece.length
+    }
+    return frames
+  }
+
+  /** The last frame of a body that has ended: what is left, with a final line feed. */
+  end(): Frame | null {
+    if (this.byteCount === this.recordsEnd) return this.flush()
+    if (this.byteCount === this.buffer.length - framePaddingBytes) this.enlarge(1)
+    this.buffer[this.byteCount] = lineFeed
+    this.byteCount += 1
+    this.recordsEnd = this.byteCount
+    return this.flush()
+  }
+
+  /** The whole records gathered so far, for a body that breaks off; an unfinished record is forgotten. */
+  flush(): Frame | null {
+    if (this.recordsEnd === 0) return null
+    const frame = { bytes: this.buffer, byteCount: this.recordsEnd }
+    this.buffer = new Uint8Array(0)
+    this.byteCount = 0
+    this.recordsEnd = 0
+    return frame
+  }
+
+  private look(byteCount: number): void {
+    let from = this.byteCount
+    this.byteCount = byteCount
+    if (!this.isStartChecked) {
+      if (byteCount < byteOrderMark.length) return
+      this.skipByteOrderMark()
+      from = 0
+    }
+    const end = this.boundary.advance(this.buffer, from, this.byteCount)
+    if (end >= 0) this.recordsEnd = end
+    if (this.byteCount - this.recordsEnd > this.limits.recordBytesMax) {
+      throw errors.RECORD_TOO_LARGE({ bytesMax: this.limits.recordBytesMax })
+    }
+  }
+
+  private skipByteOrderMark(): void {
+    this.isStartChecked = true
+    if (!byteOrderMark.every((byte, offset) => this.buffer[offset] === byte)) return
+    this.buffer.copyWithin(0, byteOrderMark.length, this.byteCount)
+    this.byteCount -= byteOrderMark.length
+  }
+
+  /** Hands the whole records over and carries the unfinished one on; a record that fills the buffer makes it larger. */
+  private makeRoom(): readonly Frame[] {
+    if (this.recordsEnd === 0) {
+      this.enlarge(Math.min(this.byteCount, this.limits.recordBytesMax - this.byteCount + 1))
+      return []
+    }
+    const tail = this.buffer.subarray(this.recordsEnd, this.byteCount)
+    const next = new Uint8Array(Math.max(this.limits.frameBytes, tail.length) + framePaddingBytes)
+    next.set(tail)
+    const frame = { bytes: this.buffer, byteCount: this.recordsEnd }
+    this.buffer = next
+    this.byteCount = tail.length
+    this.recordsEnd = 0
+    return [frame]
+  }
+
+  private enlarge(byteCount: number): void {
+    const larger = new Uint8Array(this.buffer.length + byteCount)
+    larger.set(this.buffer)
+    this.buffer = larger
+  }
+}
+
+/** NDJSON: a raw line feed never occurs inside a JSON string (RFC 8259 §7), so a cut behind any one splits no record. */
+export class NdjsonBoundary implements RecordBoundary {
+  advance(bytes: Uint8Array, from: number, to: number): number {
+    const last = bytes.subarray(from, to).lastIndexOf(lineFeed)
+    return last < 0 ? -1 : from + last + 1
+  }
+}

@@ -1,0 +1,50 @@
+import type { ColumnDefinition } from '../shared/schema.types.ts'
+import type { CsvDialect } from './csv-dialect.ts'
+
+/**
+ * The thread border: everything that goes to a parse worker and comes back. Frames and parts are transferred, not copied.
+ */
+export interface ParseTask {
+  /** The same key means the same columns: a worker keeps what it compiled for it. */
+  readonly planKey: string
+  readonly columns: readonly ColumnDefinition[]
+  /** Whole records; the last one ends in a line feed, and `framePaddingBytes` unused bytes follow `byteCount`. */
+  readonly frame: Uint8Array
+  readonly byteCount: number
+  /** Where the first body begins: behind a byte order mark and a CSV header. */
+  readonly start: number
+  /** Where each body in the frame ends, so that each gets its own counts; bodies never share a record. */
+  readonly bodyEnds: readonly number[]
+  readonly record: RecordFormat
+  /** Written into `c__import_id` of the rows set aside; null for events. */
+  readonly importId: string | null
+  /** Events keep a line that is no record in quarantine; imports only count it. */
+  readonly keepsInvalidLines: boolean
+}
+
+export type RecordFormat =
+  | { readonly kind: 'ndjson' }
+  /** One JSON message with any white space, as `format=json` sends it. */
+  | { readonly kind: 'document' }
+  /** `fieldColumns[i]` is the index of the column that field `i` fills, or -1 when none does. */
+  | { readonly kind: 'csv'; readonly dialect: CsvDialect; readonly fieldColumns: readonly number[] }
+
+export interface ParseResult {
+  /** An Arrow part in the landing table's layout; null when no row was accepted. */
+  readonly block: Uint8Array | null
+  readonly rowCount: number
+  /** An Arrow part in the quarantine table's layout; null when no row was set aside. */
+  readonly quarantineBlock: Uint8Array | null
+  readonly quarantinedRowCount: number
+  /** One entry for each of the task's `bodyEnds`. */
+  readonly bodies: readonly BodyCounts[]
+}
+
+export interface BodyCounts {
+  readonly rows: number
+  readonly quarantined: number
+  /** Lines that are no record. With `keepsInvalidLines` they count in `quarantined` too. */
+  readonly invalid: number
+  /** CSV lines with too few fields: counted in `quarantined` and in `invalid`. */
+  readonly short: number
+}

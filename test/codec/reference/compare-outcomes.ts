@@ -1,0 +1,90 @@
+/** Compares what a frame became with what the reference says of its records. */
+import type { ParseResult } from '../../../src/codec/parse-task.types.ts'
+import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
+import { cellText, readBlock, readQuarantine, wellFormed } from './arrow-cells.ts'
+import type { ReferenceOutcome } from './reference-rows.ts'
+
+export interface Expectation {
+  readonly columns: readonly ColumnDefinition[]
+  /** The outcomes of each body in the frame. */
+  readonly bodies: readonly (readonly ReferenceOutcome[])[]
+  readonly keepsInvalidLines: boolean
+  readonly importId: string | null
+}
+
+/** The first difference as a text, or null when there is none. */
+export function firstDifference(result: ParseResult, expected: Expectation): string | null {
+  return countsDifference(result, expected) ?? blockDifference(result, expected) ?? quarantineDifference(result, expected)
+}
+
+function countsDifference(result: ParseResult, { bodies, keepsInvalidLines }: Expectation): string | null {
+  for (const [position, outcomes] of bodies.entries()) {
+    const count = (kind: ReferenceOutcome['kind']) => outcomes.filter((outcome) => outcome.kind === kind).length
+    const short = outcomes.filter((outcome) => outcome.kind === 'quarantine' && outcome.isShort).length
+    const counts = {
+      rows: count('row'),
+      quarantined: count('quarantine') + (keepsInvalidLines ? count('invalid') : 0),
+      invalid: count('invalid') + short,
+      short,
+    }
+    const difference = differenceOf(`counts of body ${position}`, result.bodies[position], counts)
+    if (difference !== null) return difference
+  }
+  return null
+}
+
+function blockDifference({ block }: ParseResult, { columns, bodies }: Expectation): string | null {
+  const rows = block === null ? [] : readBlock(block, columns)
+  const expected = bodies.flat().flatMap((outcome) => (outcome.kind === 'row' ? [outcome.cells] : []))
+  for (const [row, cells] of expected.entries()) {
+    for (const [position, { name, type, typeText }] of columns.entries()) {
+      const wanted = type.kind === 'aggregateFunction' ? null : cellText(type, cells[position] ?? null)
+      const found = rows[row]?.[position]
+      if (found !== wanted) return `row ${row}, ${name} ${typeText}: found ${show(found)} instead of ${show(wanted)}`
+    }
+  }
+  return rows.length === expected.length ? null : `${rows.length} rows instead of ${expected.length}`
+}
+
+function quarantineDifference({ quarantineBlock }: ParseResult, expectation: Expectation): string | null {
+  const { columns, bodies, importId } = expectation
+  const found = quarantineBlock === null ? [] : readQuarantine(quarantineBlock, columns.length)
+  const expected = bodies.flat().flatMap((outcome) => setAside(outcome, expectation))
+  for (const [row, wanted] of expected.entries()) {
+    const difference = differenceOf(`quarantined row ${row}`, found[row], { ...wanted, importId })
+    if (difference !== null) return difference
+  }
+  return found.length === expected.length ? null : `${found.length} rows in quarantine instead of ${expected.length}`
+}
+
+interface SetAside {
+  readonly texts: readonly (string | null)[]
+  readonly errorColumns: readonly string[]
+  readonly errors: readonly string[]
+}
+
+function setAside(outcome: ReferenceOutcome, { columns, keepsInvalidLines }: Expectation): readonly SetAside[] {
+  switch (outcome.kind) {
+    case 'row':
+      return []
+    case 'quarantine':
+      return [
+        {
+          texts: outcome.texts.map((text) => (text === null ? null : wellFormed(text))),
+          errorColumns: outcome.errors.map(({ column }) => column),
+          errors: outcome.errors.map(({ reason }) => wellFormed(reason)),
+        },
+      ]
+    case 'invalid': {
+      const reason = `record is not a JSON object: ${outcome.text}`
+      return keepsInvalidLines ? [{ texts: columns.map(() => null), errorColumns: [''], errors: [reason] }] : []
+    }
+  }
+}
+
+/** Both are plain data whose members stand in one order. */
+function differenceOf(subject: string, found: unknown, wanted: object): string | null {
+  const members = Object.keys(wanted).sort()
+  const [foundText, wantedText] = [JSON.stringify(found ?? null, members2(found, members)), JSON.stringify(wanted, members)]
+  return foundText === wantedText ? null : `${subject}: found ${foundText} instead of ${wantedText}`
+}

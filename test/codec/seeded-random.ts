@@ -1,0 +1,15 @@
+/** Where the next numbers come from: the environment's SEED, or the clock. */
+export function chooseSeed(): number {
+  return Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+}
+
+/** Mulberry32: small, seeded, good enough to choose test cases; numbers from 0 up to 1. */
+export function seededRandom(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}

@@ -1,0 +1,13 @@
+/** The parse worker: a task in, `codec` called, buffers transferred back. */
+import { move, transferableSymbol, valueSymbol } from 'piscina'
+import { FrameParser } from '../src/codec/parse-frame.ts'
+import type { ParseTask } from '../src/codec/parse-task.types.ts'
+
+const parser = new FrameParser()
+
+/** Parses one frame and gives a `ParseResult`, whose parts' buffers piscina moves to the main thread. */
+export function parse(task: ParseTask): unknown {
+  const result = parser.parse(task)
+  const parts = [result.block, result.quarantineBlock].filter((part) => part !== null)
+  return move({ [transferableSymbol]: parts.map((part) => part.buffer), [valueSymbol]: result })
+}
