@@ -1,0 +1,33 @@
+import { assert } from '../shared/assert.ts'
+import { quoteName } from '../shared/text-escapes.ts'
+
+/** The columns that a quarantine table has beside those of its data source; no schema may have their names. */
+const ownColumns = [
+  { name: 'c__error_column', type: 'Array(String)' },
+  { name: 'c__error', type: 'Array(String)' },
+  { name: 'c__import_id', type: 'Nullable(String)' },
+  { name: 'insertion_date', type: 'DateTime' },
+] as const
+
+// As many blocks are remembered by their tokens as on the tables of data sources.
+const deduplicationWindow = 10_000
+
+/** The table that keeps what did not fit into `table`, the one of a data source. */
+export function quarantineTable(table: string): string {
+  return `${table}_quarantine`
+}
+
+/**
+ * What follows `CREATE TABLE name` for a quarantine: the data source's columns as Nullable(String), name for name in the
+ * same order, then the four columns of the quarantine itself.
+ */
+export function quarantineDefinition(columnNames: readonly string[]): string {
+  assert(!ownColumns.some(({ name }) => columnNames.includes(name)), 'no schema has a column of the quarantine')
+  const originals = columnNames.map((name) => `${quoteName(name)} Nullable(String)`)
+  const own = ownColumns.map(({ name, type }) => `${quoteName(name)} ${type}`)
+  return [
+    `(${[...originals, ...own].join(', ')})`,
+    'ENGINE = MergeTree ORDER BY insertion_date',
+    `SETTINGS non_replicated_deduplication_window = ${deduplicationWindow}`,
+  ].join('\n')
+}

@@ -1,0 +1,56 @@
+import { assert } from '../shared/assert.ts'
+import { quoteString } from '../shared/text-escapes.ts'
+import type { EngineSession } from './engine-session.ts'
+import { selectSettings, settingsText } from './statement-settings.ts'
+import type { SelectQuery } from './store.types.ts'
+import { clickhouseCodes, StoreError } from './store-error.ts'
+
+/** What one reader's query may use. */
+export interface SelectLimits {
+  readonly queryTimeMaxMs: number
+  readonly queryMemoryBytesMax: number
+  /** As the engine counts the result's columns in memory. */
+  readonly resultBytesMax: number
+  readonly queryThreadsMax: number
+}
+
+export interface RunningSelect {
+  readonly query: SelectQuery
+  /** The statement's `log_comment`, by which it can be stopped. */
+  readonly id: string
+  /** A file that does not exist yet: the result goes there. */
+  readonly path: string
+}
+
+/** The query of a reader as the engine gets it, its result going into a file. */
+export function selectStatement({ query, id, path }: RunningSelect, limits: SelectLimits): string {
+  assert(/^\w+$/.test(query.format), 'a format has a name of the engine')
+  const limitSettings = {
+    max_execution_time: limits.queryTimeMaxMs / 1000,
+    max_memory_usage: limits.queryMemoryBytesMax,
+    max_result_bytes: limits.resultBytesMax,
+    max_threads: limits.queryThreadsMax,
+    log_comment: id,
+  }
+  const settings = settingsText({ ...query.settings, ...selectSettings, ...limitSettings })
+  return `${query.sql}\nINTO OUTFILE ${quoteString(path)}\nFORMAT ${query.format}\nSETTINGS ${settings}`
+}
+
+export function isSyntaxError(thrown: unknown): thrown is StoreError {
+  return thrown instanceof StoreError && thrown.clickhouseCode === clickhouseCodes.syntaxError
+}
+
+/**
+ * The syntax error of the query by itself. The first one may speak of what this file put behind the query; the engine
+ * parses it once more, without running anything.
+ */
+export async function plainSyntaxError(session: EngineSession, sql: string, first: StoreError): Promise<StoreError> {
+  try {
+    await session.run(`SELECT formatQuerySingleLine(${quoteString(sql)}) FORMAT Null`)
+  } catch (thrown) {
+    if (!isSyntaxError(thrown)) return first
+    const message = thrown.message.replace(/: In scope SELECT formatQuerySingleLine\(.*$/s, '. (SYNTAX_ERROR)')
+    return new StoreError({ kind: 'engine', message, clickhouseCode: thrown.clickhouseCode, cause: first })
+  }
+  return first
+}

@@ -1,0 +1,125 @@
+import { assert } from '../shared/assert.ts'
+import { abortedError, StoreError } from './store-error.ts'
+
+interface SessionPoolOptions<Session> {
+  /** For the message of the error that a full line gives: `insert`, `query`. */
+  readonly purpose: string
+  readonly sessions: readonly Session[]
+  /** Most callers that may wait for a session at once. */
+  readonly waitingMax: number
+}
+
+interface Waiter<Session> {
+  readonly give: (session: Session) => void
+  readonly refuse: (error: StoreError) => void
+}
+
+/**
+ * Sessions that are lent to one statement each, in the order in which statements came.
+ *
+ * An embedded session runs one statement at a time, so a session is either free or lent, never shared. The line of
+ * waiting statements has a maximum; whoever comes beyond it is refused at once with a `StoreError` of kind `busy`.
+ */
+export class SessionPool<Session> {
+  readonly #purpose: string
+  readonly #free: Session[]
+  readonly #waitingMax: number
+  readonly #sessionCount: number
+  // A Set keeps the order of arrival and lets an aborted waiter leave from the middle.
+  readonly #waiters = new Set<Waiter<Session>>()
+  readonly #idleWaiters: (() => void)[] = []
+  #isClosed = false
+
+  constructor({ purpose, sessions, waitingMax }: SessionPoolOptions<Session>) {
+    assert(sessions.length > 0, 'a session pool needs a session')
+    this.#purpose = purpose
+    this.#free = [...sessions]
+    this.#sessionCount = sessions.length
+    this.#waitingMax = waitingMax
+  }
+
+  get waitingCount(): number {
+    return this.#waiters.size
+  }
+
+  get lentCount(): number {
+    return this.#sessionCount - this.#free.length
+  }
+
+  /**
+   * Runs `work` with a session of its own, which goes back when the promise settles.
+   *
+   * `signal` takes a statement out of the line; once `work` runs, stopping it is up to `work`.
+   *
+   * @throws StoreError `busy`, `aborted` or `closed`, and whatever `work` throws.
+   */
+  async use<Result>(work: (session: Session) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+    const session = await this.#take(signal)
+    try {
+      return await work(session)
+    } finally {
+      this.#giveBack(session)
+    }
+  }
+
+  /** Refuses new and waiting statements, and resolves when no session is lent any more. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const waiter of this.#waiters) waiter.refuse(closedError())
+    this.#waiters.clear()
+    if (this.lentCount === 0) return
+    await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
+  }
+
+  async #take(signal: AbortSignal | undefined): Promise<Session> {
+    if (this.#isClosed) throw closedError()
+    if (signal?.aborted) throw abortedError()
+    // A free session beside a waiting line cannot be: a session that comes back goes to the line first.
+    const session = this.#free.pop()
+    if (session !== undefined) return session
+    if (this.#waiters.size >= this.#waitingMax) throw this.#busyError()
+    return await this.#wait(signal)
+  }
+
+  #wait(signal: AbortSignal | undefined): Promise<Session> {
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiters.delete(waiter)
+        reject(abortedError())
+      }
+      const waiter: Waiter<Session> = {
+        give: (session) => {
+          signal?.removeEventListener('abort', leave)
+          resolve(session)
+        },
+        refuse: (error) => {
+          signal?.removeEventListener('abort', leave)
+          reject(error)
+        },
+      }
+      this.#waiters.add(waiter)
+      signal?.addEventListener('abort', leave, { once: true })
+    })
+  }
+
+  #giveBack(session: Session): void {
+    const [next] = this.#waiters
+    if (next !== undefined) {
+      this.#waiters.delete(next)
+      next.give(session)
+      return
+    }
+    this.#free.push(session)
+    if (this.lentCount > 0) return
+    for (const resolve of this.#idleWaiters.splice(0)) resolve()
+  }
+
+  #busyError(): StoreError {
+    const message = `Too many statements wait for a free ${this.#purpose} session; repeat it later`
+    return new StoreError({ kind: 'busy', message })
+  }
+}
+
+function closedError(): StoreError {
+  return new StoreError({ kind: 'closed', message: 'The store is closed' })
+}

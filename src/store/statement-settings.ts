@@ -1,0 +1,73 @@
+import { assert } from '../shared/assert.ts'
+import { quoteString } from '../shared/text-escapes.ts'
+
+/** Settings by the engine's names. */
+export type Settings = Readonly<Record<string, string | number>>
+
+/** More rows than a part can have: no block of an append is ever cut before this. */
+export const appendRowsMax = 1_000_000_000
+
+/**
+ * What an append depends on, whatever the engine's defaults are or become: one block a statement, deduplicated by its
+ * token here and in every view behind it, NULL replaced by DEFAULT where a column cannot hold it.
+ */
+export const appendSettings: Settings = {
+  async_insert: 0,
+  insert_deduplicate: 1,
+  deduplicate_insert: 'enable',
+  deduplicate_insert_select: 'force_enable',
+  deduplicate_blocks_in_dependent_materialized_views: 1,
+  max_block_size: appendRowsMax,
+  max_insert_block_size: appendRowsMax,
+  max_insert_block_size_bytes: 0,
+  min_insert_block_size_rows: appendRowsMax,
+  min_insert_block_size_bytes: 0,
+  // Measured: one thread is as fast for a part of a few megabytes, and several would cut the block.
+  max_threads: 1,
+  max_insert_threads: 1,
+  // Rows of a hundred days in one body are no fault of the sender; refusing the block would lose them.
+  max_partitions_per_insert_block: 0,
+  optimize_on_insert: 1,
+  materialized_views_ignore_errors: 0,
+  insert_null_as_default: 1,
+  input_format_null_as_default: 1,
+  // A field of the layout that the part lacks is a fault of ours, and must not become a column of zeros.
+  input_format_arrow_allow_missing_columns: 0,
+  input_format_arrow_case_insensitive_column_matching: 0,
+  type_json_skip_duplicated_paths: 1,
+  session_timezone: 'UTC',
+}
+
+/** What a reader's query depends on; real projects group and join by JSON columns, and write UNION alone. */
+export const selectSettings: Settings = {
+  implicit_select: 0,
+  union_default_mode: 'DISTINCT',
+  allow_suspicious_types_in_group_by: 1,
+  allow_suspicious_types_in_order_by: 1,
+  allow_dynamic_type_in_join_keys: 1,
+  timeout_overflow_mode: 'throw',
+  result_overflow_mode: 'throw',
+  session_timezone: 'UTC',
+}
+
+/** What our own statements depend on: what a schema may hold, and rows that are read back as JSON. */
+export const controlSettings: Settings = {
+  implicit_select: 0,
+  allow_suspicious_low_cardinality_types: 1,
+  allow_suspicious_variant_types: 1,
+  allow_suspicious_types_in_group_by: 1,
+  allow_suspicious_types_in_order_by: 1,
+  allow_dynamic_type_in_join_keys: 1,
+  output_format_json_quote_64bit_integers: 0,
+  session_timezone: 'UTC',
+}
+
+/** `a = 1, b = 'x'`, as it stands after SETTINGS or SET. */
+export function settingsText(settings: Settings): string {
+  return Object.entries(settings)
+    .map(([name, value]) => {
+      assert(/^[a-z][a-z0-9_]*$/.test(name), 'a setting has a name of the engine')
+      return `${name} = ${typeof value === 'number' ? value : quoteString(value)}`
+    })
+    .join(', ')
+}

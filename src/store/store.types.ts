@@ -1,0 +1,54 @@
+import type { PartLayout } from '../codec/part-layout.types.ts'
+
+/**
+ * The only door to ClickHouse: one interface over the embedded engine and, later, a server.
+ * Names of tables are given unquoted; `store` quotes them.
+ */
+export interface Store {
+  /** Runs one statement that returns no rows (DDL, truncate, …) on the control sessions. Raises `StoreError`. */
+  command(sql: string): Promise<void>
+  /** Runs one small query of our own and returns its rows as objects. Raises `StoreError`. */
+  rows<Row>(sql: string): Promise<readonly Row[]>
+  /**
+   * Streams the answer of a user's query in `format`, read by a restricted reader. The whole result is never held.
+   *
+   * Raises `StoreError` before the first byte when the query cannot run to its end. The stream can be read once; whoever
+   * does not read it to its end leaves its loop or aborts the signal, as a large result holds a file until then.
+   */
+  select(query: SelectQuery): Promise<SelectStream>
+  /**
+   * Appends sealed parts by one INSERT of one block, all of it or nothing. Resolves when the engine has the rows; a block
+   * id that it has had before resolves without a change. Raises `StoreError`.
+   */
+  append(request: AppendRequest): Promise<void>
+  /** Rows and bytes on disk by table of the workspace database, from the engine's own bookkeeping. */
+  tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>>
+  close(): Promise<void>
+}
+
+export interface SelectQuery {
+  /** One SELECT without FORMAT and without SETTINGS; every table in it is qualified. */
+  readonly sql: string
+  readonly format: string
+  /** Harmless, allow-listed settings, e.g. `output_format_json_quote_64bit_integers`. */
+  readonly settings: Readonly<Record<string, string | number>>
+  /** Aborting it stops the query in the engine, or ends its stream with a `StoreError` of kind `aborted`. */
+  readonly signal: AbortSignal
+}
+
+export type SelectStream = AsyncIterable<Uint8Array>
+
+export interface AppendRequest {
+  readonly table: string
+  readonly layout: PartLayout
+  /** Arrow IPC streams, each a whole stream by itself; together they are one block of the table. */
+  readonly parts: readonly Uint8Array[]
+  readonly rowCount: number
+  /** `insert_deduplication_token` of the block; letters, digits, `-` and `_`, as it names files too. */
+  readonly blockId: string
+}
+
+export interface TableStatistics {
+  readonly rowCount: number
+  readonly byteCount: number
+}
