@@ -1,0 +1,86 @@
+// Whose fault it is when the engine refuses a table: the schema's, the engine parameters', or the engine's own.
+
+import type { DataSource } from '../catalog/data-source.types.ts'
+import { columnsClause } from '../catalog/table-definition.ts'
+import { type ApiError, errors } from '../shared/errors.ts'
+import type { ColumnDefinition } from '../shared/schema.types.ts'
+import type { Store } from '../store/store.types.ts'
+import { isFaultOfEngine, StoreError } from '../store/store-error.ts'
+import { createTable, dropTables } from './tables.ts'
+
+const retryAfterSeconds = 1
+
+interface RefusedDefinition {
+  readonly dataSource: DataSource
+  /** The schema string that the columns came from. */
+  readonly schema: string
+}
+
+/**
+ * What the caller is told when the engine refused the tables of `dataSource`: ENGINE_INVALID or SCHEMA_INVALID (400), or
+ * that it is no fault of the request. Errors that are not the store's pass unchanged.
+ *
+ * Tries parts of the definition in a table that keeps no rows, under the id of the data source; none is left behind.
+ */
+export async function toDefinitionError(
+  thrown: unknown,
+  refused: RefusedDefinition,
+  store: Pick<Store, 'command' | 'rows'>,
+): Promise<unknown> {
+  if (!(thrown instanceof StoreError)) return thrown
+  if (thrown.kind === 'closed') return errors.SHUTTING_DOWN({ cause: thrown })
+  if (thrown.kind === 'busy') return errors.BACKLOG_FULL({ retryAfterSeconds, cause: thrown })
+  if (isFaultOfEngine(thrown)) return errors.ENGINE_FAILED({ cause: thrown })
+  return (await schemaFault(refused, store)) ?? errors.ENGINE_INVALID({ reason: thrown.message, cause: thrown })
+}
+
+type TryColumns = (columns: readonly ColumnDefinition[]) => Promise<StoreError | null>
+
+/** The fault of the schema, if the columns alone are refused too. */
+async function schemaFault(
+  { dataSource: { id, columns }, schema }: RefusedDefinition,
+  store: Pick<Store, 'command' | 'rows'>,
+): Promise<ApiError | null> {
+  const tryColumns: TryColumns = async (tried) => {
+    try {
+      await createTable(
+        store,
+        id,
+        `(${columnsClause(tried)}) ENGINE = Null SETTINGS allow_suspicious_low_cardinality_types = 1`,
+      )
+      await dropTables(store, id)
+      return null
+    } catch (thrown) {
+      if (thrown instanceof StoreError) return thrown
+      throw thrown
+    }
+  }
+  const fault = await tryColumns(columns)
+  if (fault === null) return null
+  const culprit = await findCulprit(columns, tryColumns)
+  const position = positionOf(schema, culprit)
+  return errors.SCHEMA_INVALID({ reason: fault.message, ...position, cause: fault })
+}
+
+/** The first column whose DEFAULT or CODEC is refused; undefined when it is none of them, but a type. */
+async function findCulprit(
+  columns: readonly ColumnDefinition[],
+  tryColumns: TryColumns,
+): Promise<ColumnDefinition | undefined> {
+  for (const column of columns) {
+    if (column.defaultExpression === null && column.codec === null) continue
+    // A DEFAULT may speak of any other column, so all of them stay, with nothing but their types.
+    const others = columns.map((other) =>
+      other === column ? other : { ...other, defaultExpression: null, codec: null },
+    )
+    if ((await tryColumns(others)) !== null) return column
+  }
+  return undefined
+}
+
+/** Where the column stands in the schema, counting from 1; the beginning when it is unknown. */
+function positionOf(schema: string, column: ColumnDefinition | undefined): { line: number; column: number } {
+  const offset = column === undefined ? 0 : Math.max(0, schema.indexOf(column.name))
+  const before = schema.slice(0, offset)
+  return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
+}

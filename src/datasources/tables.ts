@@ -1,0 +1,45 @@
+// The two tables of a data source: its own, named by its id, and the quarantine beside it.
+
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import { columnsClause, engineClause } from '../catalog/table-definition.ts'
+import { quoteName, quoteString } from '../shared/text-escapes.ts'
+import { quarantineDefinition, quarantineTable } from '../store/quarantine-table.ts'
+import type { Store } from '../store/store.types.ts'
+import { workspaceDatabase } from '../store/workspace-database.ts'
+
+type Tables = Pick<Store, 'command' | 'rows'>
+
+/** Creates both tables, or what is missing of them. Raises `StoreError` when the engine refuses the definition. */
+export async function createTables(tables: Tables, { id, columns, engine }: DataSource): Promise<void> {
+  await createTable(tables, id, `(${columnsClause(columns)}) ${engineClause(engine, columns)}`)
+  await createTable(tables, quarantineTable(id), quarantineDefinition(columns.map(({ name }) => name)))
+}
+
+/** Creates a table unless it stands; `definition` is what follows its name. Raises `StoreError`. */
+export async function createTable(tables: Tables, table: string, definition: string): Promise<void> {
+  await tables.command(`CREATE TABLE IF NOT EXISTS ${qualified(table)} ${definition}`)
+}
+
+/** Drops both tables, or what there is of them. No query finds them any more when this resolves. */
+export async function dropTables(tables: Tables, id: DataSourceId | string): Promise<void> {
+  await tables.command(`DROP TABLE IF EXISTS ${qualified(id)}`)
+  await tables.command(`DROP TABLE IF EXISTS ${qualified(quarantineTable(id))}`)
+}
+
+/** Rows of the tables of data sources that stand, quarantines included, by table name. */
+export async function listTables(tables: Tables): Promise<ReadonlyMap<string, number>> {
+  const rows = await tables.rows<{ readonly name: string; readonly rowCount: number }>(
+    `SELECT name, ifNull(total_rows, 0) AS rowCount FROM system.tables
+     WHERE database = ${quoteString(workspaceDatabase)} AND match(name, '^t_[0-9a-f]{32}(_quarantine)?$')`,
+  )
+  return new Map(rows.map(({ name, rowCount }) => [name, rowCount]))
+}
+
+/** The id of the data source that a table of `listTables` belongs to. */
+export function ownerOf(table: string): string {
+  return table.slice(0, 't_'.length + 32)
+}
+
+function qualified(table: string): string {
+  return `${quoteName(workspaceDatabase)}.${quoteName(table)}`
+}

@@ -1,0 +1,237 @@
+import { join } from 'node:path'
+import { Int32 } from 'apache-arrow'
+import t from 'tap'
+import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
+import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
+import type { DataSource, EngineDefinition } from '../../src/catalog/data-source.types.ts'
+import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
+import { openDataSources } from '../../src/datasources/datasources.ts'
+import type { CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
+import { createTables } from '../../src/datasources/tables.ts'
+import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import type { Store } from '../../src/store/store.types.ts'
+import { StoreError } from '../../src/store/store-error.ts'
+import { arrowPart, numbers } from '../store/arrow-part.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+
+const directory = await createTestDirectory()
+const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
+const storage = openCatalogStorage(join(directory.path, 'catalog.mdb'))
+const catalog = openCatalog({ dataSourcesMax: 100, now: () => 1_000 }, storage)
+const dataSources = await open(store)
+t.teardown(async () => {
+  await storage.close()
+  await store.close()
+  await directory.remove()
+})
+
+function open(over: Store, entries: Catalog = catalog): Promise<DataSources> {
+  const options = { columnsMax: 5, now: () => 1_000 }
+  return openDataSources(options, { catalog: entries, store: over, logger: silentLogger })
+}
+
+function request(name: string | undefined, schema: string, engine: EngineDefinition | null = null): CreateRequest {
+  return { name, description: '', schema, engine, type: 'csv' }
+}
+
+async function tables(): Promise<readonly string[]> {
+  const rows = await store.rows<{ name: string }>(
+    "SELECT name FROM system.tables WHERE database = 'ws_0001' ORDER BY 1",
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** The store, with a fault where the statement matches. */
+function faulty(pattern: RegExp, fault: Error): Store {
+  return {
+    rows: (sql) => store.rows(sql),
+    tableStatistics: () => store.tableStatistics(),
+    select: (query) => store.select(query),
+    append: (append) => store.append(append),
+    close: () => store.close(),
+    command: async (sql) => {
+      if (pattern.test(sql)) throw fault
+      await store.command(sql)
+    },
+  }
+}
+
+t.test('a data source is created with its quarantine and dropped with it', async (t) => {
+  const engine = { name: 'MergeTree', options: { sorting_key: 'a', ttl: 'd + INTERVAL 1 YEAR' } }
+  const schema = "a Int32, `b c` LowCardinality(String) DEFAULT 'x' CODEC(ZSTD(1)), d Date, e Array(Nullable(Float32))"
+  const created = await dataSources.create(request('orders', schema, engine))
+  t.match(created.id, /^t_[0-9a-f]{32}$/)
+  t.match(created, { name: 'orders', version: 1, createdAt: 1_000, engine })
+  t.same(await tables(), [created.id, `${created.id}_quarantine`])
+  t.same(dataSources.get(created.id), created)
+  t.same(dataSources.list(), [created])
+  const columns = await store.rows<{ name: string; type: string }>(
+    `SELECT name, type FROM system.columns WHERE table = '${created.id}_quarantine' ORDER BY position`,
+  )
+  t.same(
+    columns.map(({ name, type }) => `${name} ${type}`),
+    [
+      ...['a', 'b c', 'd', 'e'].map((name) => `${name} Nullable(String)`),
+      'c__error_column Array(String)',
+      'c__error Array(String)',
+      'c__import_id Nullable(String)',
+      'insertion_date DateTime',
+    ],
+  )
+  await dataSources.drop('orders')
+  t.same(await tables(), [])
+  t.same(dataSources.list(), [])
+  t.throws(() => dataSources.get('orders'), { code: 'DATASOURCE_NOT_FOUND', status: 404 })
+  await t.rejects(dataSources.drop('orders'), { code: 'DATASOURCE_NOT_FOUND' })
+})
+
+t.test('every engine of the API makes a table, and none at all makes MergeTree', async (t) => {
+  const schema = 'a Int32, s Int8, v UInt32, n Float64'
+  const engines: readonly (EngineDefinition | null)[] = [
+    null,
+    { name: 'MergeTree', options: {} },
+    { name: 'ReplacingMergeTree', options: { sorting_key: 'a', ver: 'v' } },
+    { name: 'SummingMergeTree', options: { sorting_key: 'a', columns: 'n' } },
+    { name: 'AggregatingMergeTree', options: { sorting_key: 'a' } },
+    { name: 'CollapsingMergeTree', options: { sorting_key: 'a', sign: 's' } },
+    { name: 'VersionedCollapsingMergeTree', options: { sorting_key: 'a', sign: 's', version: 'v' } },
+    { name: 'Join', options: { join_strictness: 'ANY', join_type: 'LEFT', key_columns: 'a' } },
+    { name: 'Null', options: {} },
+  ]
+  for (const engine of engines) {
+    const { id } = await dataSources.create(request(undefined, schema, engine))
+    const rows = await store.rows<{ engine: string }>(`SELECT engine FROM system.tables WHERE name = '${id}'`)
+    t.same(rows, [{ engine: engine?.name ?? 'MergeTree' }])
+    await dataSources.drop(id)
+  }
+})
+
+t.test('a name that is not given is made, and differs each time', async (t) => {
+  const created = await Promise.all([1, 2].map(() => dataSources.create(request(undefined, 'a Int32'))))
+  for (const { name } of created) t.match(name, /^ds_[0-9a-f]{16}$/)
+  t.not(created[0]?.name, created[1]?.name)
+  for (const { id } of created) await dataSources.drop(id)
+})
+
+t.test('of two creations under one name at once, one wins', async (t) => {
+  const outcomes = await Promise.allSettled([1, 2].map(() => dataSources.create(request('twin', 'a Int32'))))
+  t.same(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+  const refused = outcomes.find((outcome) => outcome.status === 'rejected')
+  t.match(refused?.reason, { code: 'DATASOURCE_EXISTS', status: 409 })
+  await dataSources.drop('twin')
+  t.same(await tables(), [])
+})
+
+t.test('what the schema or the engine has wrong is told, and nothing stays', async (t) => {
+  const key = (sortingKey: string, ttl?: string): EngineDefinition => {
+    return { name: 'MergeTree', options: { sorting_key: sortingKey, ...(ttl === undefined ? {} : { ttl }) } }
+  }
+  const cases: readonly (readonly [string, EngineDefinition | null, string, RegExp])[] = [
+    ['a Int3', null, 'SCHEMA_INVALID', /^Wrong schema at line 1, column 3: /],
+    ['a Int8, b Int8, c Int8, d Int8, e Int8, f Int8', null, 'SCHEMA_INVALID', /more than 5 columns/],
+    [
+      "x Int8,\n a Int32 DEFAULT 'x'",
+      null,
+      'SCHEMA_INVALID',
+      /^Wrong schema at line 2, column 2: Cannot parse string 'x'/,
+    ],
+    ['x Int8, a Int32 DEFAULT zz', null, 'SCHEMA_INVALID', /line 1, column 9: .*Unknown expression/],
+    ['a Int32', key('zz'), 'ENGINE_INVALID', /zz/],
+    ['a Int32, b String', key('a + b'), 'ENGINE_INVALID', /^Wrong engine: .*\(\w+\)$/],
+    ['a Int32', key('a', "'x'"), 'ENGINE_INVALID', /TTL/],
+    ['a Int32', { name: 'Memory', options: {} }, 'ENGINE_INVALID', /Memory/],
+  ]
+  for (const [schema, engine, code, message] of cases) {
+    const error: unknown = await dataSources.create(request('bad', schema, engine)).catch((err: unknown) => err)
+    t.match(error, { code, status: 400, message }, schema)
+    t.notMatch(error instanceof Error ? error.message : '', /DB::|ws_0001|t_[0-9a-f]{32}/)
+  }
+  await t.rejects(dataSources.create(request('no name', 'a Int32')), { code: 'NAME_INVALID' })
+  t.same(await tables(), [])
+  t.same(catalog.unfinished(), [])
+})
+
+t.test('faults of the engine are not told as faults of the request', async (t) => {
+  const cases = [
+    [new StoreError({ kind: 'engine', message: 'full', clickhouseCode: 243 }), 'ENGINE_FAILED'],
+    [new StoreError({ kind: 'busy', message: 'busy' }), 'BACKLOG_FULL'],
+    [new StoreError({ kind: 'closed', message: 'closed' }), 'SHUTTING_DOWN'],
+  ] as const
+  for (const [fault, code] of cases) {
+    const room = await open(faulty(/^CREATE TABLE.*_quarantine/s, fault))
+    await t.rejects(room.create(request('unlucky', 'a Int32')), { code })
+    t.same(await tables(), [], 'the table that stood already is gone again')
+  }
+  t.same(catalog.unfinished(), [])
+})
+
+t.test('rows and bytes are told by data source, those of the quarantine apart', async (t) => {
+  const { id } = await dataSources.create(request('counted', 'a Int32'))
+  t.teardown(() => dataSources.drop(id))
+  const layout = { fields: [{ name: 'a', engineType: 'Int32' }], targets: [{ column: 'a', expression: 'a' }] }
+  const parts = [arrowPart([{ name: 'a', data: numbers(new Int32(), new Int32Array([1, 2, 3])) }])]
+  await store.append({ table: id, layout, parts, rowCount: 3, blockId: 'b' })
+  await store.append({ table: `${id}_quarantine`, layout, parts, rowCount: 3, blockId: 'b' })
+  const statistics = (await dataSources.statistics()).get(id)
+  t.match(statistics, { landing: { rowCount: 3 }, quarantine: { rowCount: 3 } })
+  t.ok((statistics?.landing.byteCount ?? 0) > 0)
+})
+
+/** A data source that nobody has heard of yet. */
+function undefinedYet(name: string): DataSource {
+  const [template] = dataSources.list()
+  if (template === undefined) throw new Error('there is a data source to copy')
+  return { ...template, id: createDataSourceId(), name }
+}
+
+t.test('a start takes back a creation and a removal that died halfway, at whichever step', async (t) => {
+  const { id } = await dataSources.create(request('template', 'a Int32'))
+  const unmade = undefinedYet('unmade')
+  await catalog.begin(unmade)
+  const halfMade = undefinedYet('half_made')
+  await catalog.begin(halfMade)
+  await store.command(`CREATE TABLE ws_0001.${halfMade.id} (a Int32) ENGINE = Null`)
+  const made = undefinedYet('made')
+  await catalog.begin(made)
+  await createTables(store, made)
+  const whole = await dataSources.create(request('whole', 'a Int32'))
+  await catalog.retire(whole.id)
+  const halfGone = await dataSources.create(request('half_gone', 'a Int32'))
+  await catalog.retire(halfGone.id)
+  await store.command(`DROP TABLE ws_0001.${halfGone.id}`)
+  const room = await open(store)
+  t.same(await tables(), [id, `${id}_quarantine`])
+  t.same(catalog.unfinished(), [])
+  t.same(
+    room.list().map(({ name }) => name),
+    ['template'],
+  )
+  for (const name of ['unmade', 'half_made', 'made', 'whole', 'half_gone']) {
+    await room.drop((await room.create(request(name, 'a Int32'))).id)
+  }
+  await room.drop(id)
+})
+
+t.test('a removal whose tables cannot be dropped is done for callers, and finished at the next start', async (t) => {
+  const fault = new StoreError({ kind: 'engine', message: 'no', clickhouseCode: 1 })
+  const { id } = await dataSources.create(request('sticky', 'a Int32'))
+  const room = await open(faulty(/^DROP/, fault))
+  await room.drop('sticky')
+  t.equal(room.find(id), undefined)
+  t.same(await tables(), [id, `${id}_quarantine`])
+  await open(store)
+  t.same(await tables(), [])
+})
+
+t.test('a start makes a lost table again, and drops a table without an entry only when it is empty', async (t) => {
+  const { id } = await dataSources.create(request('lost', 'a Int32'))
+  await store.command(`DROP TABLE ws_0001.${id}_quarantine`)
+  const [empty, filled] = [createDataSourceId(), createDataSourceId()]
+  for (const name of [empty, filled, 'other']) {
+    await store.command(`CREATE TABLE ws_0001.${name} (a Int32) ENGINE = MergeTree ORDER BY a`)
+  }
+  await store.command(`INSERT INTO ws_0001.${filled} VALUES (1)`)
+  await open(store)
+  t.same([...(await tables())].sort(), [id, `${id}_quarantine`, filled, 'other'].sort())
+  await dataSources.drop(id)
+})
