@@ -1,0 +1,53 @@
+import Fastify, { type FastifyInstance } from 'fastify'
+import { addAuthentication } from './http/authentication.ts'
+import { addClosing } from './http/closing.ts'
+import { createConnections, deferContinue } from './http/connections.ts'
+import { addCrossOrigin } from './http/cross-origin.ts'
+import { addDataSources } from './http/datasources.ts'
+import { addErrorAnswers, answerFrameworkError } from './http/error-answers.ts'
+import { addEvents } from './http/events.ts'
+import { addHealth } from './http/health.ts'
+import type { HttpOptions, HttpRooms } from './http/http.types.ts'
+import { addRequestLog } from './http/request-log.ts'
+import { addSql } from './http/sql.ts'
+import { errors } from './shared/errors.ts'
+import { createRequestId } from './shared/ids.ts'
+
+// Clients put whole queries into the URL.
+const headerBytesMax = 64 * 1024
+
+/** The HTTP service over open rooms. It does not listen, so that tests can inject requests. */
+export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstance {
+  const { logger, now } = rooms
+  const connections = createConnections({ connectionIdleMsMax: options.connectionIdleMsMax, now })
+  const app = Fastify({
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: headerBytesMax },
+    http: { maxHeaderSize: headerBytesMax, requestTimeout: options.requestTimeoutMs },
+    requestTimeout: options.requestTimeoutMs,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    genReqId: () => createRequestId(now()),
+    clientErrorHandler: connections.onClientError,
+    frameworkErrors: answerFrameworkError,
+  })
+  deferContinue(app)
+  addRequestLog(app, logger)
+  addCrossOrigin(app)
+  connections.addTo(app)
+  addErrorAnswers(app, logger)
+  const isClosing = addClosing(app)
+  addHealth(app, () => rooms.isReady() && !isClosing())
+  app.register((api, _options, done) => {
+    api.decorateRequest('caller', null)
+    // A connection that is kept alive can bring requests after the close began; their work would find closed rooms.
+    api.addHook('onRequest', async () => {
+      if (isClosing()) throw errors.SHUTTING_DOWN()
+    })
+    addAuthentication(api, rooms.access)
+    addEvents(api, rooms, options)
+    addDataSources(api, rooms, options)
+    addSql(api, rooms, options)
+    done()
+  })
+  return app
+}

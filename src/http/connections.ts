@@ -1,0 +1,172 @@
+// What happens on a connection beside the routes: a client that cuts its body, sends what is no HTTP, or gets its answer
+// before it has sent everything.
+
+import { IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type ApiError, errors } from '../shared/errors.ts'
+import { createRequestId } from '../shared/ids.ts'
+import { jsonContentType } from './answers.ts'
+import { announcesBody, RequestBody } from './request-body.ts'
+
+export interface ConnectionOptions {
+  readonly connectionIdleMsMax: number
+  readonly now: () => number
+}
+
+export interface Connections {
+  /** Fastify's `clientErrorHandler`. */
+  readonly onClientError: (error: NodeJS.ErrnoException, socket: Socket) => void
+  /** Registers the hooks and the catch-all content type parser. */
+  readonly addTo: (app: FastifyInstance) => void
+}
+
+interface OpenExchange {
+  readonly request: IncomingMessage
+  body: RequestBody | undefined
+  /** The connection brings no more bytes, though it may still take an answer. */
+  isBroken: boolean
+}
+
+// How long and how much a client may go on sending after its answer. Longer than this it is cut off, and may then see
+// a reset connection instead of the answer.
+const lingerMsMax = 5_000
+const lingerBytesMax = 16 * 1024 * 1024
+
+export function createConnections({ connectionIdleMsMax, now }: ConnectionOptions): Connections {
+  const bySocket = new WeakMap<Socket, OpenExchange>()
+  const byRequest = new WeakMap<IncomingMessage, OpenExchange>()
+  return {
+    onClientError(error, socket) {
+      const exchange = bySocket.get(socket)
+      if (exchange === undefined) {
+        refuse(socket, toRefusal(error), now())
+        return
+      }
+      // The request's own route answers: it knows how many rows came in before the end.
+      exchange.isBroken = true
+      // What is wrong behind a whole body is another request's fault.
+      if (!exchange.request.complete) exchange.body?.fail(toRefusal(error))
+    },
+    addTo(app) {
+      addBodies(app, byRequest, connectionIdleMsMax)
+      app.addHook('onRequest', async ({ raw }) => {
+        const exchange: OpenExchange = { request: raw, body: undefined, isBroken: false }
+        byRequest.set(raw, exchange)
+        bySocket.set(raw.socket, exchange)
+      })
+      app.addHook('onSend', async (request, reply, payload) => {
+        const isBroken = byRequest.get(request.raw)?.isBroken === true
+        if (!isBroken && !isBodyUnfinished(request)) return payload
+        reply.header('connection', 'close')
+        // Without `100 Continue` the client keeps its body; there is nothing to wait for.
+        if (isBroken || heldBodies.has(request.raw) || typeof payload !== 'string') return payload
+        reply.header('content-length', Buffer.byteLength(payload))
+        return linger(payload, request.raw)
+      })
+      app.addHook('onResponse', async ({ raw }) => {
+        // A pipelined request may have taken the socket's place already.
+        if (bySocket.get(raw.socket) === byRequest.get(raw)) bySocket.delete(raw.socket)
+      })
+    },
+  }
+}
+
+function addBodies(app: FastifyInstance, exchanges: WeakMap<IncomingMessage, OpenExchange>, idleMsMax: number): void {
+  app.decorateRequest('sentContentType', undefined)
+  app.addHook('onRequest', async (request) => {
+    request.sentContentType = request.headers['content-type']
+    // Fastify refuses types that it cannot parse, with 415; no route of ours needs one, and some clients send oddities.
+    delete request.raw.headers['content-type']
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (request, source, done) => {
+    const body = new RequestBody(source, { idleMsMax, onFirstRead: () => askForBody(request.raw) })
+    const exchange = exchanges.get(request.raw)
+    if (exchange !== undefined) exchange.body = body
+    done(null, body)
+  })
+}
+
+// Requests whose client holds its body back until it gets `100 Continue`, with what sends that.
+const heldBodies = new WeakMap<IncomingMessage, () => void>()
+
+/** Lets the routes decide when a client that sent `Expect: 100-continue` may begin to send its body. */
+export function deferContinue(app: FastifyInstance): void {
+  app.server.on('checkContinue', (request, response) => {
+    heldBodies.set(request, () => response.writeContinue())
+    app.routing(request, response)
+  })
+}
+
+function askForBody(request: IncomingMessage): void {
+  heldBodies.get(request)?.()
+  heldBodies.delete(request)
+}
+
+function isBodyUnfinished(request: FastifyRequest): boolean {
+  // An injected request of a test has no connection whose bytes could be left over.
+  if (!(request.raw instanceof IncomingMessage) || !announcesBody(request.headers)) return false
+  return !request.raw.complete && !request.raw.destroyed
+}
+
+/**
+ * The answer as a stream that ends only when the client has stopped sending, within bounds.
+ *
+ * A connection that is closed over unread bytes is reset, and a reset can overtake the answer: the client would see a
+ * broken pipe instead of our reason.
+ */
+function linger(payload: string, source: IncomingMessage): Readable {
+  const answer = new Readable({ read() {} })
+  answer.push(payload)
+  let restBytes = lingerBytesMax
+  let isEnded = false
+  const end = (): void => {
+    if (isEnded) return
+    isEnded = true
+    clearTimeout(timeout)
+    source.off('data', count)
+    answer.push(null)
+  }
+  const count = (chunk: Buffer): void => {
+    restBytes -= chunk.length
+    if (restBytes < 0) end()
+  }
+  const timeout = setTimeout(end, lingerMsMax)
+  source.on('data', count)
+  source.once('end', end)
+  source.once('close', end)
+  source.resume()
+  return answer
+}
+
+const cutCodes = ['HPE_INVALID_EOF_STATE', 'ECONNRESET', 'EPIPE']
+
+function toRefusal(error: NodeJS.ErrnoException): ApiError {
+  if (cutCodes.includes(error.code ?? '')) return errors.BODY_CUT({ cause: error })
+  return errors.REQUEST_INVALID({ reason: reasons[error.code ?? ''] ?? 'it is no HTTP/1.1', cause: error })
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: 'its URL and headers are too long',
+  ERR_HTTP_REQUEST_TIMEOUT: 'it did not arrive in time',
+}
+
+/** Answers on a connection that has no request yet. */
+function refuse(socket: Socket, error: ApiError, nowMs: number): void {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const body = JSON.stringify(error.body())
+  const head = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}`,
+    `Content-Type: ${jsonContentType}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${createRequestId(nowMs)}`,
+    'Access-Control-Allow-Origin: *',
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}

@@ -1,0 +1,21 @@
+import type { FastifyInstance } from 'fastify'
+import { isApiPath } from './answers.ts'
+
+const allowedHeaders =
+  'authorization, content-type, content-encoding, idempotency-key, accept, x-requested-with, x-request-id'
+const exposedHeaders = 'x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset'
+const preflightAgeSeconds = 86_400
+
+/** Lets browsers of any origin use the API (tokens, not cookies, tell who asks), and answers their preflights. */
+export function addCrossOrigin(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request, reply) => {
+    if (!isApiPath(request.url)) return
+    reply.header('access-control-allow-origin', '*')
+    reply.header('access-control-expose-headers', exposedHeaders)
+    if (request.method !== 'OPTIONS') return
+    reply.header('access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE, OPTIONS')
+    reply.header('access-control-allow-headers', allowedHeaders)
+    reply.header('access-control-max-age', preflightAgeSeconds)
+    await reply.code(204).send()
+  })
+}

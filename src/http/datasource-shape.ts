@@ -1,0 +1,120 @@
+// A data source as clients read it. Lists and single resources have different shapes, and some clients break on a key
+// too many or too few inside `engine` and `columns`.
+
+import type { DataSource, EngineDefinition } from '../catalog/data-source.types.ts'
+import { engineClause } from '../catalog/table-definition.ts'
+import type { DataSourceStatistics } from '../datasources/datasources.types.ts'
+import type { ColumnType } from '../shared/column-type.types.ts'
+import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { quoteName } from '../shared/text-escapes.ts'
+
+/** The shape of `GET /v0/datasources/<name>` and of `datasource` in an import result. */
+export function singleShape(dataSource: DataSource, statistics: DataSourceStatistics | undefined): object {
+  const { engine, columns } = dataSource
+  return {
+    ...commonFields(dataSource, statistics),
+    engine: {
+      engine: engine.name,
+      engine_full: engineClause(engine, columns).replace(/^ENGINE = /, ''),
+      ...definedOptions(engine),
+    },
+    errors_discarded_at: null,
+    headers: {},
+    indexes: [],
+    last_commit: { content_sha: '', path: '', status: 'ok' },
+    new_columns_detected: false,
+    quarantine_rows: statistics?.quarantine.rowCount ?? 0,
+    schema: {
+      columns: columns.map((column) => ({ auto: false, ...columnShape(column) })),
+      sql_schema: columns.map(columnText).join(', '),
+    },
+    shared_with: [],
+  }
+}
+
+/** The shape of an item of `GET /v0/datasources`. */
+function listShape(dataSource: DataSource, statistics: DataSourceStatistics | undefined): Record<string, unknown> {
+  const { engine, columns } = dataSource
+  return {
+    ...commonFields(dataSource, statistics),
+    engine: {
+      engine: engine.name,
+      engine_sorting_key: engine.options['sorting_key'] ?? '',
+      engine_partition_key: engine.options['partition_key'] ?? '',
+      engine_primary_key: engine.options['primary_key'] ?? null,
+    },
+    columns: columns.map(columnShape),
+    indexes: [],
+    new_columns_detected: {},
+    quarantine_rows: statistics?.quarantine.rowCount ?? 0,
+  }
+}
+
+// A client that asks for the columns reads these beside them without having asked.
+const besideColumns = ['engine', 'indexes', 'new_columns_detected', 'quarantine_rows']
+
+/** An item of the list with nothing but `attrs`; undefined or an empty list of names gives all fields. */
+export function listItem(
+  dataSource: DataSource,
+  statistics: DataSourceStatistics | undefined,
+  attrs: string | undefined,
+): object {
+  const shape = listShape(dataSource, statistics)
+  const names = (attrs ?? '').split(',').flatMap((name) => name.trim() || [])
+  if (names.length === 0) return shape
+  const wanted = new Set(names.includes('columns') ? [...names, ...besideColumns] : names)
+  return Object.fromEntries(Object.entries(shape).filter(([name]) => wanted.has(name)))
+}
+
+function commonFields(dataSource: DataSource, statistics: DataSourceStatistics | undefined) {
+  const { id, name, description, type, version, createdAt, updatedAt } = dataSource
+  return {
+    id,
+    name,
+    cluster: null,
+    created_at: timeText(createdAt),
+    updated_at: timeText(updatedAt),
+    description,
+    project: null,
+    replicated: false,
+    statistics: { bytes: statistics?.landing.byteCount ?? 0, row_count: statistics?.landing.rowCount ?? 0 },
+    tags: {},
+    type,
+    used_by: [],
+    version,
+  }
+}
+
+function columnShape({ name, type, typeText, codec, defaultExpression, jsonPathText }: ColumnDefinition) {
+  return {
+    name,
+    // Where a column may be null, clients find that in `nullable` alone.
+    type: type.kind === 'nullable' ? typeText.replace(/^Nullable\((.*)\)$/s, '$1') : typeText,
+    codec: codec === null ? null : `CODEC(${codec})`,
+    default_value: defaultExpression === null ? null : `DEFAULT ${defaultExpression}`,
+    jsonpath: jsonPathText,
+    nullable: isNullable(type),
+    normalized_name: name,
+  }
+}
+
+function isNullable(type: ColumnType): boolean {
+  return type.kind === 'nullable' || (type.kind === 'lowCardinality' && type.inner.kind === 'nullable')
+}
+
+function columnText({ name, typeText, jsonPathText, defaultExpression, codec }: ColumnDefinition): string {
+  const parts = [`${quoteName(name)} ${typeText}`]
+  if (jsonPathText !== null) parts.push(`\`json:${jsonPathText}\``)
+  if (defaultExpression !== null) parts.push(`DEFAULT ${defaultExpression}`)
+  if (codec !== null) parts.push(`CODEC(${codec})`)
+  return parts.join(' ')
+}
+
+function definedOptions({ options }: EngineDefinition): Record<string, string> {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => name !== 'settings'))
+}
+
+/** `YYYY-MM-DD HH:MM:SS.ffffff` in UTC; our clock has milliseconds. */
+function timeText(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().replace('T', ' ').slice(0, -1)}000`
+}

@@ -1,0 +1,43 @@
+import type { Access, Caller } from '../access/access.ts'
+import type { DataSources } from '../datasources/datasources.types.ts'
+import type { Ingest } from '../ingest/ingest.types.ts'
+import type { Logger } from '../observe/logger.ts'
+import type { Query } from '../query/query.types.ts'
+
+/** The rooms behind the front desk. */
+export interface HttpRooms {
+  readonly access: Access
+  readonly dataSources: DataSources
+  readonly ingest: Ingest
+  readonly query: Query
+  readonly logger: Logger
+  /** True from the moment when every room is open; a closing server is not ready whatever this says. */
+  readonly isReady: () => boolean
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** Limits of requests. Every one is a maximum that a test reaches. */
+export interface HttpOptions {
+  /** Largest body of `/v0/events`, as sent and again when unpacked. */
+  readonly eventsBodyBytesMax: number
+  /** Largest form, also around a query, and all text fields of a multipart form together. */
+  readonly formBytesMax: number
+  /** Silence in the middle of a body after which the request fails; 0 waits for ever. */
+  readonly connectionIdleMsMax: number
+  /** Time in which a whole request must have arrived; 0 sets no limit. */
+  readonly requestTimeoutMs: number
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks; null until the token is judged. */
+    caller: Caller | null
+    /** The header Content-Type as the client sent it. */
+    sentContentType: string | undefined
+  }
+  interface FastifyContextConfig {
+    /** The token may also be a field of the form in the body, so the route judges it after reading that. */
+    readonly mayTakeTokenFromBody?: boolean
+  }
+}

@@ -1,0 +1,40 @@
+import type { FastifyReply } from 'fastify'
+import type { ImportOutcome, RowCounts } from '../ingest/ingest.types.ts'
+import { sendError, sendJson, toApiError } from './answers.ts'
+
+export interface ImportAnswer {
+  readonly importId: string
+  /** The data source in the shape of a single resource. */
+  readonly dataSource: object
+  /** Null when there were no rows to import. */
+  readonly outcome: ImportOutcome | null
+}
+
+const noCounts: RowCounts = { storedRows: 0, quarantinedRows: 0, invalidLines: 0, shortLines: 0 }
+
+/**
+ * Answers with the import result. Bad rows are 200 with a text in `error`; a body that failed in its middle has the
+ * status of its failure, and says in `imported_rows` how many rows stayed.
+ */
+export function sendImport(reply: FastifyReply, { importId, dataSource, outcome }: ImportAnswer): FastifyReply {
+  const counts = outcome ?? noCounts
+  const result = {
+    id: importId,
+    import_id: importId,
+    datasource: dataSource,
+    quarantine_rows: counts.quarantinedRows,
+    invalid_lines: counts.invalidLines,
+    imported_rows: counts.storedRows,
+  }
+  const failure = outcome?.failure ?? null
+  if (failure !== null) return sendError(reply, toApiError(failure), result)
+  return sendJson(reply, 200, { ...result, error: contentsError(counts) })
+}
+
+/** `false`, or the sentence that clients compare word by word. */
+function contentsError({ quarantinedRows, invalidLines }: RowCounts): string | false {
+  if (quarantinedRows === 0 && invalidLines === 0) return false
+  const rows = `${quarantinedRows} ${quarantinedRows === 1 ? 'row' : 'rows'} in quarantine`
+  const lines = `${invalidLines} invalid ${invalidLines === 1 ? 'line' : 'lines'}`
+  return `There was an error with file contents: ${rows} and ${lines}.`
+}

@@ -1,0 +1,80 @@
+// Finds out what a `POST /v0/datasources` carries: parameters may be in the query, in a form and in fields of a multipart
+// form, in any mix; rows may be the body or a file of a multipart form.
+
+import type { Readable } from 'node:stream'
+import type { FastifyRequest } from 'fastify'
+import { parseContentEncoding } from './content-encoding.ts'
+import { openMultipart } from './multipart-form.ts'
+import { Parameters } from './parameters.ts'
+import { peekBody } from './peek-body.ts'
+import { announcesBody, bodyOf, type RequestBody, readWhole } from './request-body.ts'
+
+export interface ImportInput {
+  readonly parameters: Parameters
+  readonly rows: InputRows | null
+  /** Reads what stands behind the rows; raises what is wrong with it. */
+  readonly end: () => Promise<void>
+}
+
+export interface InputRows {
+  readonly body: Readable
+  /** `gzip`, `zstd`, or undefined for plain bytes. */
+  readonly contentEncoding: string | undefined
+  /** What the request itself says of the format, for when no parameter does. */
+  readonly format: string | null
+}
+
+/**
+ * Reads the parameters, and leaves the rows unread.
+ *
+ * @throws BODY_CORRUPT (400), PAYLOAD_TOO_LARGE (413) for a form over `formBytesMax`, ENCODING_UNSUPPORTED (415).
+ */
+export async function readImportInput(request: FastifyRequest, formBytesMax: number): Promise<ImportInput> {
+  const parameters = new Parameters(request.query)
+  const body = bodyOf(request)
+  if (body === undefined || !announcesBody(request.headers)) return { parameters, rows: null, end: noRest }
+  const mediaType = request.sentContentType?.trim().toLowerCase() ?? ''
+  if (mediaType.startsWith('multipart/form-data')) {
+    return await readMultipart(body, request.sentContentType ?? '', { parameters, formBytesMax })
+  }
+  const encoding = parseContentEncoding(request.headers['content-encoding'])
+  const contentEncoding = encoding === 'identity' ? undefined : encoding
+  const format = /ndjson|jsonl|jsonlines/.test(mediaType) ? 'ndjson' : null
+  const mayBeForm = mediaType === '' || mediaType.startsWith('application/x-www-form-urlencoded')
+  if (!mayBeForm || contentEncoding !== undefined) {
+    return { parameters, rows: { body, contentEncoding, format }, end: noRest }
+  }
+  return await readFormOrRows(request, body, { parameters, formBytesMax })
+}
+
+const noRest = async (): Promise<void> => {}
+
+interface ReadContext {
+  readonly parameters: Parameters
+  readonly formBytesMax: number
+}
+
+async function readMultipart(body: RequestBody, mediaType: string, context: ReadContext): Promise<ImportInput> {
+  const { parameters, formBytesMax } = context
+  const form = await openMultipart(body, mediaType, formBytesMax)
+  for (const [name, value] of form.fields) parameters.set(name, value)
+  const rows = form.file === null ? null : { ...form.file, contentEncoding: undefined }
+  return { parameters, rows, end: form.end }
+}
+
+// What a form can begin with. A client that sends rows with curl's `-d` or `--data-binary` sends them as a form too, by
+// its default Content-Type, so that type says nothing: only a body that begins with one of these names is a form.
+const formStart =
+  /^\s*(?:name|mode|schema|url|format|description|token|from|type_guessing|progress|dry|debug|replace_condition|tags|cli_version|engine|engine_\w+|dialect_\w+|__tb__\w+)=/
+const formStartBytes = 64
+
+async function readFormOrRows(request: FastifyRequest, body: RequestBody, context: ReadContext): Promise<ImportInput> {
+  const { parameters, formBytesMax } = context
+  const peeked = await peekBody(body, formStartBytes)
+  // With `=` between the fields of a CSV file its header looks like a form.
+  const isForm = formStart.test(peeked.head.toString('latin1')) && parameters.get('dialect_delimiter') !== '='
+  if (!isForm) return { parameters, rows: { body: peeked.body, contentEncoding: undefined, format: null }, end: noRest }
+  const text = await readWhole(peeked.body, { headers: request.headers, bytesMax: formBytesMax })
+  for (const [name, value] of new URLSearchParams(text.toString().trim())) parameters.set(name, value)
+  return { parameters, rows: null, end: noRest }
+}

@@ -1,0 +1,92 @@
+import type { EngineDefinition } from '../catalog/data-source.types.ts'
+import type { BodyFormat, ImportRequest } from '../ingest/ingest.types.ts'
+import { errors } from '../shared/errors.ts'
+import type { Parameters } from './parameters.ts'
+
+/** What a `POST /v0/datasources` asks for, checked. */
+export interface ImportOrder {
+  readonly mode: 'create' | 'append'
+  /** Undefined only in mode create: the service makes one. */
+  readonly name: string | undefined
+  readonly schema: string | undefined
+  readonly engine: EngineDefinition | null
+  readonly description: string
+  readonly format: BodyFormat
+  readonly csv: ImportRequest['csv']
+}
+
+/**
+ * Reads the order out of the parameters.
+ *
+ * @param inputFormat what the request itself says of its format; the parameter `format` wins.
+ * @throws NAME_MISSING, PARAMETER_INVALID, FORMAT_UNSUPPORTED, ENGINE_INVALID (400).
+ */
+export function readImportOrder(parameters: Parameters, inputFormat: string | null): ImportOrder {
+  refuseUnsupported(parameters)
+  const mode = parameters.choice('mode', ['create', 'append']) ?? 'create'
+  const schema = parameters.text('schema')
+  return {
+    mode,
+    name: mode === 'append' ? parameters.requiredName() : parameters.text('name'),
+    schema,
+    engine: readEngine(parameters, schema),
+    description: parameters.get('description') ?? '',
+    format: readFormat(parameters.text('format') ?? inputFormat ?? formatOfSchema(schema)),
+    csv: {
+      delimiter: oneCharacter(parameters, 'dialect_delimiter'),
+      escapeCharacter: oneCharacter(parameters, 'dialect_escapechar'),
+    },
+  }
+}
+
+// Silence would be worse than a refusal: the caller believes that its rows replaced others, or that nothing was stored.
+function refuseUnsupported(parameters: Parameters): void {
+  for (const parameter of ['url', 'replace_condition']) {
+    const value = parameters.text(parameter)
+    if (value !== undefined) throw errors.PARAMETER_INVALID({ parameter, value, expected: 'absent: not supported yet' })
+  }
+  for (const parameter of ['dry', 'progress']) {
+    if (!parameters.flag(parameter)) continue
+    const expected = 'absent or false: not supported yet'
+    throw errors.PARAMETER_INVALID({ parameter, value: parameters.get(parameter) ?? '', expected })
+  }
+}
+
+const formats: readonly BodyFormat[] = ['csv', 'ndjson']
+
+function readFormat(text: string): BodyFormat {
+  const format = formats.find((name) => name === text.toLowerCase())
+  if (format === undefined) throw errors.FORMAT_UNSUPPORTED({ format: text, supported: formats })
+  return format
+}
+
+/** A schema with JSONPaths is for NDJSON; without any hint at all the format is CSV. */
+function formatOfSchema(schema: string | undefined): BodyFormat {
+  return schema !== undefined && /`json:\$/.test(schema) ? 'ndjson' : 'csv'
+}
+
+const enginePrefix = 'engine_'
+
+function readEngine(parameters: Parameters, schema: string | undefined): EngineDefinition | null {
+  const options: Record<string, string> = {}
+  for (const [name, value] of parameters.entries()) {
+    if (name.startsWith(enginePrefix) && value.trim() !== '') options[name.slice(enginePrefix.length)] = value.trim()
+  }
+  const name = parameters.text('engine')
+  if (name === undefined && Object.keys(options).length === 0) return null
+  if (schema === undefined) throw errors.ENGINE_INVALID({ reason: 'an engine needs the parameter "schema" beside it' })
+  return { name: name ?? 'MergeTree', options }
+}
+
+const characterEscapes: Readonly<Record<string, string>> = { '\\t': '\t', '\\\\': '\\', tab: '\t' }
+
+function oneCharacter(parameters: Parameters, name: string): string | undefined {
+  const value = parameters.get(name)
+  if (value === undefined || value === '') return undefined
+  const character = characterEscapes[value] ?? value
+  // The scanners work on bytes, so a character of more than one is none.
+  const isOne = Buffer.byteLength(character) === 1 && !/["\r\n\0]/.test(character)
+  const isEscape = name === 'dialect_escapechar' && character === '"'
+  if (isOne || isEscape) return character
+  throw errors.PARAMETER_INVALID({ parameter: name, value, expected: 'one character, or \\t for a tab' })
+}

@@ -1,0 +1,13 @@
+import t from 'tap'
+import { createAccess } from '../../src/access/access.ts'
+
+t.test('the admin token is allowed everything, and no other text is', async (t) => {
+  const access = createAccess({ adminToken: 'p.secret' })
+  t.match(access.verify('p.secret'), { isAllowed: true, caller: { kind: 'admin', tokenName: 'admin' } })
+  for (const wrong of ['p.secre', 'p.secret ', 'P.SECRET', 'x'.repeat(10_000)]) {
+    t.match(access.verify(wrong), { isAllowed: false, error: { code: 'TOKEN_INVALID', status: 403 } })
+  }
+  for (const missing of [undefined, '']) {
+    t.match(access.verify(missing), { isAllowed: false, error: { code: 'TOKEN_MISSING', status: 403 } })
+  }
+})

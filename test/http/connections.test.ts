@@ -1,0 +1,316 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { createApp } from '../../src/app.ts'
+import type { HttpOptions } from '../../src/http/http.types.ts'
+import { createFakeRooms, limits, token } from './fake-rooms.ts'
+
+async function listen(t: Test, options: Partial<HttpOptions> = {}) {
+  const rooms = createFakeRooms()
+  const app = createApp(rooms, { ...limits, ...options })
+  t.teardown(() => app.close())
+  await rooms.dataSources.create({ name: 'a', description: '', schema: 'id UInt32', engine: null, type: 'csv' })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  // A server that listens on TCP has such an address.
+  const { port } = app.server.address() as AddressInfo
+  const open = async (): Promise<Client> => {
+    const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true })
+    t.teardown(() => socket.destroy())
+    await once(socket, 'connect')
+    return new Client(socket)
+  }
+  return { rooms, app, open }
+}
+
+/** A connection that sends bytes as they are given, and reads whatever comes back. */
+class Client {
+  readonly socket: Socket
+  text = ''
+  #waiting: (() => void) | undefined
+  isEnded = false
+
+  constructor(socket: Socket) {
+    this.socket = socket
+    socket.on('data', (chunk: Buffer) => {
+      this.text += chunk.toString()
+      this.#waiting?.()
+    })
+    const end = (): void => {
+      this.isEnded = true
+      this.#waiting?.()
+    }
+    socket.on('end', end)
+    socket.on('close', end)
+    socket.on('error', end)
+  }
+
+  send(...parts: readonly (string | Buffer)[]): void {
+    for (const part of parts) this.socket.write(part)
+  }
+
+  /** All that came, once `isEnough` says so or the server has ended. */
+  async until(isEnough: (text: string) => boolean): Promise<string> {
+    while (!isEnough(this.text) && !this.isEnded) {
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve
+      })
+    }
+    return this.text
+  }
+
+  async answer(): Promise<{ readonly status: number; readonly head: string; readonly body: Record<string, unknown> }> {
+    const text = await this.until(isWholeAnswer)
+    const [head = '', body = ''] = text.split('\r\n\r\n')
+    this.text = ''
+    return { status: Number(head.split(' ')[1]), head, body: body === '' ? {} : JSON.parse(body) }
+  }
+
+  async end(): Promise<void> {
+    await this.until(() => false)
+  }
+}
+
+function isWholeAnswer(text: string): boolean {
+  const headEnd = text.indexOf('\r\n\r\n')
+  if (headEnd < 0) return false
+  const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0)
+  return Buffer.byteLength(text.slice(headEnd + 4)) >= length
+}
+
+function head(method: string, url: string, ...lines: readonly string[]): string {
+  const all = [`${method} ${url} HTTP/1.1`, 'Host: localhost', `Authorization: Bearer ${token}`, ...lines]
+  return `${all.join('\r\n')}\r\n\r\n`
+}
+
+const append = '/v0/datasources?name=a&mode=append'
+
+t.test('a body that ends before its Content-Length is answered with what is known of it', async (t) => {
+  const { rooms, open } = await listen(t)
+  const client = await open()
+  client.send(head('POST', append, 'Content-Type: text/csv', 'Content-Length: 100'), '1\n2\n')
+  client.socket.end()
+  const { status, head: answerHead, body } = await client.answer()
+  t.equal(status, 400)
+  t.match(answerHead, /connection: close/i)
+  t.match(body, { error: 'The connection ended before the body did', imported_rows: 2, datasource: { name: 'a' } })
+  t.equal(rooms.imports[0]?.text, '1\n2\n')
+  t.match(
+    rooms.entries.find(({ fields }) => 'importId' in fields),
+    { level: 'warn', fields: { storedRows: 2 } },
+  )
+})
+
+t.test('a connection that dies in the middle of a body leaves its counts in the log', async (t) => {
+  const { rooms, open } = await listen(t)
+  const client = await open()
+  const logged = new Promise<void>((resolve) => {
+    const { warn } = rooms.logger
+    rooms.logger.warn = (fields, message) => {
+      warn(fields, message)
+      if ('importId' in fields) resolve()
+    }
+  })
+  client.send(head('POST', append, 'Content-Type: text/csv', 'Transfer-Encoding: chunked'), '4\r\n1\n2\n\r\n')
+  // The answer to a request on a second connection tells that the first one has arrived.
+  const second = await open()
+  second.send(head('GET', '/health/live'))
+  await second.answer()
+  client.socket.resetAndDestroy()
+  await logged
+  t.match(rooms.imports, [{ text: '1\n2\n' }])
+})
+
+t.test('bytes behind the Content-Length do not spoil the answer to it', async (t) => {
+  const { rooms, open } = await listen(t)
+  const client = await open()
+  client.send(`${head('POST', append, 'Content-Type: text/csv', 'Content-Length: 2')}1\n2\n3\n4\n`)
+  const { status, body } = await client.answer()
+  t.equal(status, 200)
+  t.match(body, { error: false })
+  t.equal(rooms.imports[0]?.text, '1\n')
+})
+
+t.test('what is no HTTP, or a broken chunk, is a 400 in the usual shape', async (t) => {
+  const { open } = await listen(t)
+  const texts = [
+    'nonsense\r\n\r\n',
+    'GET / HTTP/1.1\r\nHost: x\r\nBad Header: \r\n\r\n',
+    `GET /${'x'.repeat(70_000)} HTTP/1.1\r\n\r\n`,
+    `${head('POST', append, 'Content-Type: text/csv', 'Transfer-Encoding: chunked')}4\r\n1\n2\n\r\nzz\r\n`,
+    `${head('POST', '/v0/events?name=a', 'Transfer-Encoding: chunked')}zz\r\n`,
+  ]
+  for (const text of texts) {
+    const client = await open()
+    client.send(text)
+    const { status, head: answerHead, body } = await client.answer()
+    t.equal(status, 400, text.slice(0, 30))
+    t.match(body, { error: String, documentation: String })
+    t.match(answerHead, /x-request-id: [0-9A-Z]{26}/i)
+    t.match(answerHead, /connection: close/i)
+  }
+})
+
+t.test('a client that is refused early reads why, although it is still sending', async (t) => {
+  const { rooms, open } = await listen(t)
+  const cases = [
+    { url: '/v0/events?name=missing', status: 404 },
+    { url: '/v0/nothing', status: 404 },
+    { url: '/v0/events?name=a&wait=x', status: 400 },
+    { url: '/v0/events?name=a', status: 413 },
+    { url: '/v0/datasources?name=a&mode=append&format=xml', status: 400 },
+  ]
+  for (const { url, status } of cases) {
+    const client = await open()
+    const bytes = 4 * 1024 * 1024
+    client.send(head('POST', url, 'Content-Type: text/csv', `Content-Length: ${bytes}`), Buffer.alloc(bytes / 2, 'a'))
+    const answer = await client.answer()
+    t.equal(answer.status, status, url)
+    t.match(answer.head, /connection: close/i)
+    client.send(Buffer.alloc(bytes / 2, 'a'))
+    await client.end()
+  }
+  t.equal(rooms.imports.length, 0)
+})
+
+t.test('a client that asks before it sends its body hears 100 or the refusal', async (t) => {
+  const { rooms, open } = await listen(t)
+  const wanted = await open()
+  wanted.send(head('POST', append, 'Content-Type: text/csv', 'Content-Length: 2', 'Expect: 100-continue'))
+  t.match(await wanted.until((text) => text.includes('\r\n\r\n')), /^HTTP\/1.1 100 Continue/)
+  wanted.text = ''
+  wanted.send('1\n')
+  t.equal((await wanted.answer()).status, 200)
+  t.equal(rooms.imports[0]?.text, '1\n')
+  const unwanted = await open()
+  unwanted.send(head('POST', '/v0/events?name=a', 'Content-Length: 5000000', 'Expect: 100-continue'))
+  const { status, head: answerHead } = await unwanted.answer()
+  t.equal(status, 413)
+  t.match(answerHead, /connection: close/i)
+  await unwanted.end()
+})
+
+t.test('a sender that falls silent in its body is told so', async (t) => {
+  const { open } = await listen(t, { connectionIdleMsMax: 30 })
+  for (const url of [append, '/v0/events?name=a']) {
+    const client = await open()
+    client.send(head('POST', url, 'Content-Type: text/csv', 'Content-Length: 100'), '1\n')
+    const { status, body } = await client.answer()
+    t.equal(status, 400)
+    t.match(body, { error: /no byte of the body came for 0.03 seconds/ })
+  }
+})
+
+t.test('a service that is slow to read does not take the sender for silent', async (t) => {
+  const { rooms, open } = await listen(t, { connectionIdleMsMax: 20 })
+  let byteCount = 0
+  rooms.ingest.importBody = async ({ body }) => {
+    for await (const chunk of body) {
+      byteCount += Buffer.from(chunk).length
+      // Longer than the silence that is allowed, with a full buffer behind it.
+      if (byteCount < 300_000) await new Promise((resolve) => setTimeout(resolve, 40))
+    }
+    return { storedRows: 0, quarantinedRows: 0, invalidLines: 0, shortLines: 0, failure: null }
+  }
+  const client = await open()
+  const size = 4 * 1024 * 1024
+  client.send(head('POST', append, 'Content-Type: text/csv', `Content-Length: ${size}`), Buffer.alloc(size, 'a'))
+  t.equal((await client.answer()).status, 200)
+  t.equal(byteCount, size)
+})
+
+t.test('a connection is used again after an answer', async (t) => {
+  const { rooms, open } = await listen(t)
+  const client = await open()
+  for (const text of ['1\n', '2\n', '3\n']) {
+    client.send(head('POST', append, 'Content-Type: text/csv', `Content-Length: ${text.length}`), text)
+    const { status, head: answerHead } = await client.answer()
+    t.equal(status, 200)
+    t.notMatch(answerHead, /connection: close/i)
+  }
+  client.send(head('POST', '/v0/events?name=missing', 'Content-Length: 2'), '{}')
+  t.equal((await client.answer()).status, 404)
+  t.strictSame(
+    rooms.imports.map(({ text }) => text),
+    ['1\n', '2\n', '3\n'],
+  )
+})
+
+t.test('a multipart body arrives whole wherever the network cuts it', async (t) => {
+  const { rooms, open } = await listen(t)
+  const body = Buffer.from(
+    '--x\r\nContent-Disposition: form-data; name="mode"\r\n\r\nappend\r\n--x\r\nContent-Disposition: form-data; name="csv"; filename="a.csv"\r\n\r\n1,"--x\r\n"\n\r\n--x--\r\n',
+  )
+  const client = await open()
+  client.socket.setNoDelay(true)
+  for (let cut = 1; cut < body.length; cut += 5) {
+    const type = 'Content-Type: multipart/form-data; boundary=x'
+    client.send(head('POST', '/v0/datasources?name=a', type, `Content-Length: ${body.length}`), body.subarray(0, cut))
+    await new Promise((resolve) => setImmediate(resolve))
+    client.send(body.subarray(cut))
+    t.equal((await client.answer()).status, 200)
+    t.equal(rooms.imports.at(-1)?.text, '1,"--x\r\n"\n', `cut at byte ${cut}`)
+  }
+})
+
+t.test('an ambiguous form arrives whole wherever the network cuts it', async (t) => {
+  const { rooms, open } = await listen(t)
+  const client = await open()
+  client.socket.setNoDelay(true)
+  const type = 'Content-Type: application/x-www-form-urlencoded'
+  const rows = 'name,x\n1,2\n'
+  for (let cut = 1; cut < rows.length; cut += 1) {
+    client.send(head('POST', append, type, `Content-Length: ${rows.length}`), rows.slice(0, cut))
+    await new Promise((resolve) => setImmediate(resolve))
+    client.send(rows.slice(cut))
+    t.equal((await client.answer()).status, 200)
+    t.equal(rooms.imports.at(-1)?.text, rows, `cut at byte ${cut}`)
+  }
+})
+
+t.test('a query stops when its client goes away, and breaks the connection when it fails in the middle', async (t) => {
+  const { rooms, open } = await listen(t)
+  let isAborted: () => void = () => {}
+  const aborted = new Promise<void>((resolve) => {
+    isAborted = resolve
+  })
+  rooms.answer = async function* () {
+    const signal = rooms.queries.at(-1)?.signal
+    yield Buffer.from('first')
+    await new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve()))
+    isAborted()
+  }
+  const leaving = await open()
+  leaving.send(head('GET', '/v0/sql?q=SELECT+1'))
+  await leaving.until((text) => text.includes('first'))
+  leaving.socket.destroy()
+  await aborted
+  rooms.answer = async function* () {
+    yield Buffer.from('first')
+    throw new Error('engine died')
+  }
+  const staying = await open()
+  staying.send(head('GET', '/v0/sql?q=SELECT+1'))
+  await staying.end()
+  t.match(staying.text, /first/)
+  t.notMatch(staying.text, /\r\n0\r\n\r\n/)
+  t.ok(rooms.entries.some(({ level, message }) => level === 'warn' && message === 'An answer broke off in its middle.'))
+})
+
+t.test('while it closes the service takes no new work, and finishes what it has', async (t) => {
+  const { rooms, app, open } = await listen(t)
+  const working = await open()
+  working.send(head('POST', append, 'Content-Type: text/csv', 'Content-Length: 4'), '1\n')
+  const other = await open()
+  other.send(head('GET', '/health/ready'))
+  t.equal((await other.answer()).status, 200)
+  // The second request of this connection waits behind its first, unfinished one.
+  const late = await open()
+  late.send(`POST ${append} HTTP/1.1\r\nHost: x\r\n`)
+  const closed = app.close()
+  late.send(`Authorization: Bearer ${token}\r\nContent-Type: text/csv\r\nContent-Length: 2\r\n\r\n1\n`)
+  t.equal((await late.answer()).status, 503)
+  working.send('2\n')
+  t.equal((await working.answer()).status, 200)
+  await closed
+  t.match(rooms.imports, [{ text: '1\n2\n' }])
+})

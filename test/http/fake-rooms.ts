@@ -1,0 +1,169 @@
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+import { createAccess } from '../../src/access/access.ts'
+import type { DataSource, DataSourceId } from '../../src/catalog/data-source.types.ts'
+import type { CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
+import type { HttpOptions, HttpRooms } from '../../src/http/http.types.ts'
+import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../src/ingest/ingest.types.ts'
+import type { LogFields } from '../../src/observe/logger.ts'
+import type { QueryRequest } from '../../src/query/query.types.ts'
+import { errors } from '../../src/shared/errors.ts'
+
+export const token = 'p.test.token'
+
+export const limits: HttpOptions = {
+  eventsBodyBytesMax: 1000,
+  formBytesMax: 2000,
+  connectionIdleMsMax: 0,
+  requestTimeoutMs: 0,
+}
+
+/** One request without a network. */
+export function ask(app: FastifyInstance, request: InjectOptions | string): Promise<LightMyRequestResponse> {
+  return app.inject(request)
+}
+
+export interface Import {
+  readonly request: ImportRequest
+  readonly text: string
+}
+
+/** Rooms in memory that keep what the front desk asked of them. */
+export interface FakeRooms extends HttpRooms {
+  readonly created: CreateRequest[]
+  readonly imports: Import[]
+  readonly events: (EventsRequest & { readonly text: string })[]
+  readonly queries: QueryRequest[]
+  readonly entries: { readonly level: string; readonly fields: LogFields; readonly message: string }[]
+  /** What every import answers with beside its rows. */
+  outcome: Partial<ImportOutcome>
+  /** What the next query answers with. */
+  answer: () => AsyncIterable<Uint8Array>
+  isOpen: boolean
+}
+
+export function createFakeRooms(): FakeRooms {
+  const sources = new Map<string, DataSource>()
+  const rooms: FakeRooms = {
+    access: createAccess({ adminToken: token }),
+    dataSources: fakeDataSources(sources, () => rooms.created),
+    ingest: fakeIngest(() => rooms),
+    query: {
+      async run(request) {
+        rooms.queries.push(request)
+        if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })
+        return { format: 'JSON', contentType: 'application/json; charset=UTF-8', body: rooms.answer() }
+      },
+    },
+    logger: fakeLogger(() => rooms.entries),
+    isReady: () => rooms.isOpen,
+    now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
+    created: [],
+    imports: [],
+    events: [],
+    queries: [],
+    entries: [],
+    outcome: {},
+    answer: async function* () {
+      yield Buffer.from('{"data":')
+      yield Buffer.from('[]}\n')
+    },
+    isOpen: true,
+  }
+  return rooms
+}
+
+function fakeDataSources(sources: Map<string, DataSource>, created: () => CreateRequest[]): DataSources {
+  const find = (nameOrId: string): DataSource | undefined =>
+    sources.get(nameOrId) ?? [...sources.values()].find(({ id }) => id === nameOrId)
+  const get = (nameOrId: string): DataSource => {
+    const source = find(nameOrId)
+    if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: nameOrId })
+    return source
+  }
+  return {
+    find,
+    get,
+    list: () => [...sources.values()],
+    async create(request) {
+      const name = request.name ?? 'made_by_service'
+      if (sources.has(name)) throw errors.DATASOURCE_EXISTS({ name })
+      created().push(request)
+      const source = createSource(name, request)
+      sources.set(name, source)
+      return source
+    },
+    async drop(nameOrId) {
+      sources.delete(get(nameOrId).name)
+    },
+    async statistics() {
+      const landing = { rowCount: 2, byteCount: 100 }
+      const quarantine = { rowCount: 1, byteCount: 50 }
+      return new Map([...sources.values()].map(({ id }) => [id, { landing, quarantine }]))
+    },
+  }
+}
+
+function createSource(name: string, { description, engine, type }: CreateRequest): DataSource {
+  return {
+    // Only the catalog makes ids; this one has their form.
+    id: `t_${Buffer.from(name).toString('hex').padEnd(32, '0').slice(0, 32)}` as DataSourceId,
+    name,
+    description,
+    columns: [
+      {
+        name: 'id',
+        typeText: 'UInt32',
+        type: { kind: 'integer', name: 'UInt32', bits: 32, isSigned: false },
+        jsonPath: { keys: ['id'], element: null },
+        jsonPathText: '$.id',
+        defaultExpression: null,
+        codec: null,
+      },
+      {
+        name: 'tag',
+        typeText: 'Nullable(String)',
+        type: { kind: 'nullable', inner: { kind: 'string' } },
+        jsonPath: null,
+        jsonPathText: null,
+        defaultExpression: "'x'",
+        codec: 'ZSTD(1)',
+      },
+    ],
+    engine: engine ?? { name: 'MergeTree', options: { sorting_key: 'id' } },
+    type,
+    createdAt: Date.UTC(2026, 0, 1),
+    updatedAt: Date.UTC(2026, 0, 1, 10, 20, 30, 123),
+    version: 1,
+  }
+}
+
+function fakeIngest(rooms: () => FakeRooms): Ingest {
+  return {
+    async importBody(request) {
+      const chunks: Buffer[] = []
+      let failure: Error | null = null
+      try {
+        for await (const chunk of request.body) chunks.push(Buffer.from(chunk))
+      } catch (error) {
+        failure = error instanceof Error ? error : new Error(String(error))
+      }
+      const text = Buffer.concat(chunks).toString()
+      rooms().imports.push({ request, text })
+      const storedRows = text.split('\n').filter((line) => line !== '').length
+      return { storedRows, quarantinedRows: 0, invalidLines: 0, shortLines: 0, failure, ...rooms().outcome }
+    },
+    async appendEvents(request) {
+      const text = Buffer.from(request.body).toString()
+      rooms().events.push({ ...request, text })
+      return { successfulRows: text.trim().split('\n').length, quarantinedRows: 0 }
+    },
+    async close() {},
+  }
+}
+
+function fakeLogger(entries: () => FakeRooms['entries']): HttpRooms['logger'] {
+  const at = (level: string) => (fields: LogFields, message: string) => {
+    entries().push({ level, fields, message })
+  }
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}

@@ -1,0 +1,78 @@
+import type { InjectOptions } from 'fastify'
+import t, { type Test } from 'tap'
+import { createApp } from '../../src/app.ts'
+import { ask, createFakeRooms, limits, token } from './fake-rooms.ts'
+
+const headers = { authorization: `Bearer ${token}` }
+
+function open(t: Test) {
+  const rooms = createFakeRooms()
+  const app = createApp(rooms, limits)
+  t.teardown(() => app.close())
+  const post = (query: string, payload: string, more: Record<string, string> = headers) => {
+    const request: InjectOptions = { method: 'POST', url: `/v0/sql${query}`, headers: more, payload }
+    return ask(app, request)
+  }
+  return { rooms, app, post }
+}
+
+t.test('a query is found wherever a client puts it', async (t) => {
+  const sql = "SELECT 'a=b', '%' FROM t"
+  const form = `q=${encodeURIComponent(sql)}`
+  const cases = [
+    [`?${form}`, '', undefined],
+    ['', sql, 'text/plain'],
+    ['', `\n ${sql} \n`, undefined],
+    ['', sql, 'application/x-www-form-urlencoded'],
+    ['', form, 'application/x-www-form-urlencoded'],
+    ['', form, undefined],
+    ['', `from=x&${form}`, 'application/x-www-form-urlencoded'],
+    ['', JSON.stringify({ q: sql }), 'application/json'],
+    ['', JSON.stringify({ q: sql, format: 'json', list: [1] }), undefined],
+    ['?from=ts-sdk', sql, 'text/plain'],
+  ] as const
+  for (const [query, body, type] of cases) {
+    const { rooms, post } = open(t)
+    const answer = await post(query, body, type === undefined ? headers : { ...headers, 'content-type': type })
+    t.equal(answer.statusCode, 200, answer.body)
+    t.equal(rooms.queries[0]?.sql, sql, `${query} ${body}`)
+  }
+})
+
+t.test('the answer is streamed under its own type', async (t) => {
+  const { app } = open(t)
+  const answer = await ask(app, { url: '/v0/sql?q=SELECT+1', headers })
+  t.equal(answer.statusCode, 200)
+  t.equal(answer.headers['content-type'], 'application/json; charset=UTF-8')
+  t.equal(answer.body, '{"data":[]}\n')
+})
+
+t.test('a wrong or missing query is an error before the answer begins', async (t) => {
+  const { app, post } = open(t)
+  t.match((await ask(app, { url: '/v0/sql?q=SELECT+wrong', headers })).json(), { error: 'Unknown identifier wrong' })
+  t.equal((await ask(app, { url: '/v0/sql', headers })).statusCode, 400)
+  t.equal((await post('', '  ')).statusCode, 400)
+  t.equal((await post('', '{"q": 1')).statusCode, 400)
+  t.equal((await post('?q=SELECT+1', 'SELECT 2')).statusCode, 400)
+  t.equal((await post('', `SELECT '${'x'.repeat(3000)}'`)).statusCode, 413)
+})
+
+t.test('output settings pass as numbers, and others do not', async (t) => {
+  const { rooms, app } = open(t)
+  const url = '/v0/sql?q=SELECT+1&output_format_json_quote_64bit_integers=1&max_execution_time=0&output_format_x=1'
+  await ask(app, { url, headers })
+  t.strictSame(rooms.queries[0]?.settings, {
+    output_format_json_quote_64bit_integers: 1,
+    output_format_json_quote_denormals: 0,
+    output_format_parquet_string_as_string: 0,
+  })
+  const wrong = await ask(app, { url: '/v0/sql?q=SELECT+1&output_format_json_quote_denormals=2', headers })
+  t.equal(wrong.statusCode, 400)
+})
+
+t.test('a token in the form is as good as one in the header', async (t) => {
+  const { post } = open(t)
+  t.equal((await post('', `q=SELECT+1&token=${token}`, {})).statusCode, 200)
+  t.equal((await post('', 'q=SELECT+1&token=wrong', {})).statusCode, 403)
+  t.equal((await post('', 'SELECT 1', {})).statusCode, 403)
+})
