@@ -1,0 +1,29 @@
+import { readFile } from 'node:fs/promises'
+
+/** Linux counts processor time in hundredths of a second for every program (`getconf CLK_TCK`). */
+const ticksPerSecond = 100
+
+/** Processor seconds, user and system, of a process and all its threads since its start. */
+export async function cpuSeconds(pid: number): Promise<number> {
+  const line = await readFile(`/proc/${pid}/stat`, 'utf8')
+  // The second field is the program's name in parentheses and may hold blanks; what follows is proc(5)'s field 3 on.
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+}
+
+/** Resident memory of a process now and at its highest. */
+export interface MemoryUsage {
+  readonly residentBytes: number
+  readonly peakBytes: number
+}
+
+export async function memoryUsage(pid: number): Promise<MemoryUsage> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return { residentBytes: kibibytes(status, 'VmRSS'), peakBytes: kibibytes(status, 'VmHWM') }
+}
+
+function kibibytes(status: string, field: string): number {
+  const found = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)
+  if (found === null) throw new Error(`no ${field} in the status of the process`)
+  return Number(found[1]) * 1024
+}
