@@ -1,0 +1,139 @@
+/** One import: a body that streams in, frames to the workers, parts to the store, and counts at the end. */
+import { CsvBoundary } from '../codec/csv-boundary.ts'
+import { type CsvDialect, defaultCsvDialect } from '../codec/csv-dialect.ts'
+import { type CsvStart, readCsvStart } from '../codec/csv-header.ts'
+import { type Frame, FrameAssembler, type FrameLimits, NdjsonBoundary } from '../codec/frame-assembler.ts'
+import type { BodyCounts, ParseResult, RecordFormat } from '../codec/parse-task.types.ts'
+import type { Store } from '../store/store.types.ts'
+import { BlockWriter } from './block-writer.ts'
+import type { ImportOutcome, ImportRequest } from './ingest.types.ts'
+import { type IngestPlan, ingestPlanOf } from './ingest-plan.ts'
+import type { ParsePool } from './parse-pool.ts'
+import { unpackedBody } from './unpacked-body.ts'
+
+export interface ImportOptions extends FrameLimits {
+  readonly decompressedBytesMax: number
+  readonly insertRowsMax: number
+  readonly insertBytesMax: number
+  readonly insertsInFlightMax: number
+}
+
+export interface ImportRooms {
+  readonly pool: ParsePool
+  readonly store: Store
+}
+
+export class BodyImport {
+  private readonly request: ImportRequest
+  private readonly plan: IngestPlan
+  private readonly rooms: ImportRooms
+  private readonly options: ImportOptions
+  private readonly assembler: FrameAssembler
+  private readonly rows: BlockWriter
+  private readonly quarantine: BlockWriter
+  private readonly dialect: CsvDialect
+  private csvStart: CsvStart | undefined
+  private readonly framesUnderWay = new Set<Promise<void>>()
+  private invalidLines = 0
+  private shortLines = 0
+  private failure: Error | null = null
+
+  constructor(request: ImportRequest, rooms: ImportRooms, options: ImportOptions) {
+    this.request = request
+    this.rooms = rooms
+    this.options = options
+    this.plan = ingestPlanOf(request.dataSource)
+    this.dialect = dialectOf(request.csv)
+    const boundary = request.format === 'csv' ? new CsvBoundary(this.dialect) : new NdjsonBoundary()
+    this.assembler = new FrameAssembler(options, boundary)
+    const limits = {
+      rowsMax: options.insertRowsMax,
+      bytesMax: options.insertBytesMax,
+      insertsInFlightMax: options.insertsInFlightMax,
+    }
+    this.rows = new BlockWriter(rooms.store, this.plan.landing, { ...limits, isLazy: false })
+    // Rows set aside are few: their parts wait for the end, so that they cost few inserts.
+    this.quarantine = new BlockWriter(rooms.store, this.plan.quarantine, { ...limits, isLazy: true })
+  }
+
+  async run(): Promise<ImportOutcome> {
+    await this.attempt(() => this.readBody())
+    // Also when the body broke off: the whole records before are stored, and the answer says how many.
+    await this.attempt(() => this.submit(this.failure === null ? this.assembler.end() : this.assembler.flush()))
+    await Promise.all(this.framesUnderWay)
+    await this.attempt(() => this.rows.finish())
+    await this.attempt(() => this.quarantine.finish())
+    return {
+      storedRows: this.rows.storedRows,
+      quarantinedRows: this.quarantine.storedRows,
+      invalidLines: this.invalidLines,
+      shortLines: this.shortLines,
+      failure: this.failure,
+    }
+  }
+
+  private async readBody(): Promise<void> {
+    const { body, contentEncoding } = this.request
+    for await (const chunk of unpackedBody(body, contentEncoding, this.options.decompressedBytesMax)) {
+      for (const frame of this.assembler.push(chunk)) await this.submit(frame)
+      if (this.failure !== null) return
+    }
+  }
+
+  /** Waits for a place with the workers, not for the frame to be parsed. */
+  private async submit(frame: Frame | null): Promise<void> {
+    if (frame === null) return
+    const { start, record } = this.recordFormat(frame)
+    const task = {
+      planKey: this.plan.planKey,
+      columns: this.plan.columns,
+      frame: frame.bytes,
+      byteCount: frame.byteCount,
+      start,
+      bodyEnds: [frame.byteCount],
+      record,
+      importId: this.request.importId,
+      keepsInvalidLines: false,
+    }
+    const { done } = await this.rooms.pool.submit(task, (result) => this.store(result))
+    const settled = this.attempt(() => done).finally(() => this.framesUnderWay.delete(settled))
+    this.framesUnderWay.add(settled)
+  }
+
+  private recordFormat(frame: Frame): { readonly start: number; readonly record: RecordFormat } {
+    if (this.request.format === 'ndjson') return { start: 0, record: { kind: 'ndjson' } }
+    const isFirst = this.csvStart === undefined
+    this.csvStart ??= readCsvStart(frame, this.plan.columns, this.dialect)
+    const { fieldColumns, rowsOffset } = this.csvStart
+    return { start: isFirst ? rowsOffset : 0, record: { kind: 'csv', dialect: this.dialect, fieldColumns } }
+  }
+
+  private async store({ block, rowCount, quarantineBlock, quarantinedRowCount, bodies }: ParseResult): Promise<void> {
+    this.count(bodies)
+    if (block !== null) await this.rows.add(block, rowCount)
+    if (quarantineBlock !== null) await this.quarantine.add(quarantineBlock, quarantinedRowCount)
+  }
+
+  private count(bodies: readonly BodyCounts[]): void {
+    for (const { invalid, short } of bodies) {
+      this.invalidLines += invalid
+      this.shortLines += short
+    }
+  }
+
+  /** The first thing that goes wrong is the import's failure; what follows from it is not news. */
+  private async attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.failure ??= error instanceof Error ? error : new Error(String(error))
+    }
+  }
+}
+
+function dialectOf({ delimiter, escapeCharacter }: ImportRequest['csv']): CsvDialect {
+  return {
+    delimiter: delimiter === undefined ? defaultCsvDialect.delimiter : delimiter.charCodeAt(0),
+    escape: escapeCharacter === undefined ? null : escapeCharacter.charCodeAt(0),
+  }
+}

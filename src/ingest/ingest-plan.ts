@@ -1,0 +1,28 @@
+import type { DataSource } from '../catalog/data-source.types.ts'
+import { partLayoutOf, quarantineLayoutOf } from '../codec/part-layout.ts'
+import type { PartLayout } from '../codec/part-layout.types.ts'
+import type { ColumnDefinition } from '../shared/schema.types.ts'
+
+/** All that the data plane needs to know of a data source: fixed for one version of its schema. */
+export interface IngestPlan {
+  /** Names the compiled plan in the workers. */
+  readonly planKey: string
+  readonly columns: readonly ColumnDefinition[]
+  readonly landing: TablePlan
+  readonly quarantine: TablePlan
+}
+
+export interface TablePlan {
+  readonly table: string
+  readonly layout: PartLayout
+}
+
+export function ingestPlanOf(dataSource: DataSource): IngestPlan {
+  const { id, version, columns } = dataSource
+  return Object.freeze({
+    planKey: `${id}:${version}`,
+    columns,
+    landing: { table: id, layout: partLayoutOf(columns) },
+    quarantine: { table: `${id}_quarantine`, layout: quarantineLayoutOf(columns) },
+  })
+}

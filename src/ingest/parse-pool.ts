@@ -1,0 +1,53 @@
+/**
+ * The parse workers behind a bounded door: at most `framesInFlightMax` frames are with the workers or waiting for them.
+ * Whoever has a frame waits for a place first, so that its socket is not read meanwhile and TCP slows the sender down.
+ */
+import { Piscina } from 'piscina'
+import type { ParseResult, ParseTask } from '../codec/parse-task.types.ts'
+import { Semaphore } from './semaphore.ts'
+import { parseWorkerUrl, workerExecArgv } from './worker-urls.ts'
+
+export interface ParsePoolOptions {
+  readonly workers: number
+  readonly framesInFlightMax: number
+}
+
+export class ParsePool {
+  private readonly pool: Piscina<ParseTask, ParseResult>
+  private readonly places: Semaphore
+
+  constructor({ workers, framesInFlightMax }: ParsePoolOptions) {
+    this.places = new Semaphore(framesInFlightMax)
+    this.pool = new Piscina({
+      filename: parseWorkerUrl.href,
+      name: 'parse',
+      minThreads: workers,
+      maxThreads: workers,
+      maxQueue: framesInFlightMax,
+      execArgv: [...workerExecArgv],
+    })
+  }
+
+  /**
+   * Waits for a place, parses the frame and calls `use` with the result; the place is given back when `use` is done.
+   * Resolves as soon as the frame has its place: `done` settles when `use` has. The frame's buffer is transferred.
+   */
+  async submit(
+    task: ParseTask,
+    use: (result: ParseResult) => Promise<void>,
+  ): Promise<{ readonly done: Promise<void> }> {
+    await this.places.acquire()
+    const done = this.run(task)
+      .then(use)
+      .finally(() => this.places.release())
+    return { done }
+  }
+
+  async close(): Promise<void> {
+    await this.pool.close()
+  }
+
+  private run(task: ParseTask): Promise<ParseResult> {
+    return this.pool.run(task, { transferList: [task.frame.buffer as ArrayBuffer] })
+  }
+}
