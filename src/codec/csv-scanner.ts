@@ -29,24 +29,31 @@ import type { RecordFormat } from './parse-task.types.ts'
 import { FastReader, type ValuePlan } from './value-plan.ts'
 
 const backslash = 0x5c
+/** Characters of numbers, times and UUIDs. Where one of them parts fields, only the exact path knows where a value ends. */
+const valueCharacters = '0123456789abcdefABCDEF+-.: TZ'
 
 export class CsvScanner {
   private readonly plan: ParsePlan
   private readonly builder: BlockBuilder
   private readonly dialect: CsvDialect
   private readonly delimiter: number
+  private readonly hasFastReaders: boolean
   /** The column that each field fills; null where the field is not asked for. */
   private readonly fieldPlans: readonly (ColumnPlan | null)[]
   /** Columns that no field fills. */
   private readonly absentPlans: readonly ColumnPlan[]
   private source: Uint8Array = new Uint8Array(0)
   private limit = 0
+  /** One native pass tells that every cell of the frame is sound; only otherwise each record is looked at. */
+  private isFrameUtf8 = true
 
   constructor(plan: ParsePlan, builder: BlockBuilder, format: Extract<RecordFormat, { kind: 'csv' }>) {
     this.plan = plan
     this.builder = builder
     this.dialect = format.dialect
     this.delimiter = format.dialect.delimiter
+    const marks = [format.dialect.delimiter, format.dialect.escape ?? quote]
+    this.hasFastReaders = !marks.some((mark) => valueCharacters.includes(String.fromCharCode(mark)))
     this.fieldPlans = format.fieldColumns.map((position) => plan.columns[position] ?? null)
     this.absentPlans = plan.columns.filter((_, position) => !format.fieldColumns.includes(position))
     assert(this.fieldPlans.length > 0, 'a CSV record has fields')
@@ -59,7 +66,7 @@ export class CsvScanner {
   scan(source: Uint8Array, start: number, end: number): void {
     this.source = source
     this.limit = end
-    const mustCheckCells = !isUtf8(source.subarray(start, end))
+    this.isFrameUtf8 = isUtf8(source.subarray(start, end))
     let offset = start
     while (offset < end) {
       const first = source[offset] as number
@@ -67,7 +74,7 @@ export class CsvScanner {
         offset += first === lineFeed ? 1 : 2
         continue
       }
-      const next = mustCheckCells ? -1 : this.readRecord(offset)
+      const next = this.readRecord(offset)
       offset = next >= 0 ? next : this.readRecordExactly(offset)
     }
   }
@@ -88,6 +95,7 @@ export class CsvScanner {
     }
     if (source[offset] === carriageReturn) offset += 1
     if (source[offset] !== lineFeed || offset >= this.limit) return -1
+    if (!this.isFrameUtf8 && !isUtf8(source.subarray(start, offset))) return -1
     for (const plan of this.absentPlans) if (!this.builder.writeMissing(plan)) return -1
     this.builder.finishRow()
     return offset + 1
@@ -121,6 +129,7 @@ export class CsvScanner {
 
   private readBare(value: ValuePlan, start: number, row: number): number {
     const { source } = this
+    if (!this.hasFastReaders) return -1
     switch (value.reader) {
       case FastReader.integer:
         return readInteger(source, start, value, row)

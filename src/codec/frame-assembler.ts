@@ -97,7 +97,7 @@ export class FrameAssembler {
     let from = this.byteCount
     this.byteCount = byteCount
     if (!this.isStartChecked) {
-      if (byteCount < byteOrderMark.length) return
+      if (byteCount < byteOrderMark.length && this.beginsWithMark()) return
       this.skipByteOrderMark()
       from = 0
     }
@@ -108,9 +108,14 @@ export class FrameAssembler {
     }
   }
 
+  /** Whether the bytes so far are a byte order mark, or its beginning. */
+  private beginsWithMark(): boolean {
+    return byteOrderMark.every((byte, offset) => offset >= this.byteCount || this.buffer[offset] === byte)
+  }
+
   private skipByteOrderMark(): void {
     this.isStartChecked = true
-    if (!byteOrderMark.every((byte, offset) => this.buffer[offset] === byte)) return
+    if (this.byteCount < byteOrderMark.length || !this.beginsWithMark()) return
     this.buffer.copyWithin(0, byteOrderMark.length, this.byteCount)
     this.byteCount -= byteOrderMark.length
   }

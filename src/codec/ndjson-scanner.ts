@@ -63,7 +63,7 @@ export class NdjsonScanner {
     this.source = source
     this.view = new DataView(source.buffer, source.byteOffset, source.byteLength)
     // One native pass tells that every string in the frame is sound; only otherwise each line is looked at.
-    const mustCheckLines = !isUtf8(source.subarray(start, end))
+    const isFrameUtf8 = isUtf8(source.subarray(start, end))
     let offset = start
     while (offset < end) {
       const first = source[offset] as number
@@ -71,8 +71,9 @@ export class NdjsonScanner {
         offset += 1
         continue
       }
-      const next = first === openBrace && !mustCheckLines ? this.readRecord(offset) : -1
-      offset = next >= 0 ? next : this.readLineExactly(offset, mustCheckLines)
+      const isLineUtf8 = isFrameUtf8 || isUtf8(this.lineAt(offset))
+      const next = first === openBrace && isLineUtf8 ? this.readRecord(offset) : -1
+      offset = next >= 0 ? next : this.readLineExactly(offset, isLineUtf8)
     }
   }
 
@@ -94,14 +95,18 @@ export class NdjsonScanner {
     return lineEnd + 1
   }
 
-  private readLineExactly(start: number, mustCheckUtf8: boolean): number {
-    const lineEnd = this.source.indexOf(lineFeed, start)
-    const line = this.source.subarray(start, lineEnd)
+  private readLineExactly(start: number, isLineUtf8: boolean): number {
+    const line = this.lineAt(start)
     this.builder.undoRow()
+    // A byte order mark in front of a line, as files put behind one another have it, is left out by the decoder.
     const text = textDecoder.decode(line)
-    if (mustCheckUtf8 && !isUtf8(line)) this.builder.addInvalidRecord(text)
-    else this.builder.addJsonRecord(text)
-    return lineEnd + 1
+    if (isLineUtf8) this.builder.addJsonRecord(text)
+    else this.builder.addInvalidRecord(text)
+    return start + line.length + 1
+  }
+
+  private lineAt(start: number): Uint8Array {
+    return this.source.subarray(start, this.source.indexOf(lineFeed, start))
   }
 
   /**

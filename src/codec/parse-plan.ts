@@ -8,6 +8,7 @@ import type { ColumnDefinition } from '../shared/schema.types.ts'
 import type { RawValue, Verdict } from './cell.types.ts'
 import { createCoercion } from './coercion/coercion.ts'
 import type { Column } from './column.ts'
+import { framePaddingBytes } from './frame-assembler.ts'
 import { createColumn, encodingOf, type ValueEncoding } from './value-encoding.ts'
 import { FastReader, planValue, type ValuePlan } from './value-plan.ts'
 
@@ -147,6 +148,12 @@ function tableOf(columns: readonly ColumnPlan[], depth: number): MemberTable {
   return new MemberTable([...byKey].map(([key, group], position) => memberOf(key, group, { position, depth })))
 }
 
+/** Keys that no record holds as they are: it escapes them, and then the exact path reads it. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes control characters.
+const needsEscapes = /["\\\u0000-\u001f]|\p{Surrogate}/u
+/** A byte that UTF-8 does not have, so that no key is equal. */
+const noKey = Uint8Array.of(0xff)
+
 function memberOf(
   key: string,
   group: readonly ColumnPlan[],
@@ -156,12 +163,15 @@ function memberOf(
   const deeper = group.filter((plan) => plan.path.keys.length > place.depth + 1)
   const prefix = new TextEncoder().encode(`"${key}":`)
   const words = new DataView(prefix.buffer)
+  const isAsWritten = !needsEscapes.test(key)
+  // The prefix of the empty key is three bytes long, and a long one could reach beyond the frame's padding.
+  const canPredict = isAsWritten && prefix.length >= 4 && prefix.length <= framePaddingBytes
   return {
-    keyBytes: new TextEncoder().encode(key),
+    keyBytes: isAsWritten ? new TextEncoder().encode(key) : noKey,
     prefix,
-    // The prefix of the empty key is three bytes long: no four bytes of a record equal a fraction.
-    head: prefix.length < 4 ? 0.5 : words.getInt32(0, true),
-    tail: prefix.length < 4 ? 0.5 : words.getInt32(prefix.length - 4, true),
+    // No four bytes of a record equal a fraction.
+    head: canPredict ? words.getInt32(0, true) : 0.5,
+    tail: canPredict ? words.getInt32(prefix.length - 4, true) : 0.5,
     position: place.position,
     columns,
     onlyValue: deeper.length === 0 && columns.length === 1 ? (columns[0]?.value ?? null) : null,

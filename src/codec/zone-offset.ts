@@ -4,8 +4,8 @@
  * account from the local time at which it happens: so an ambiguous time is the earlier of the two, and a skipped
  * one is read with the offset that holds after the change.
  *
- * Compared with ClickHouse 26.7 at every half hour around every clock change of its 597 zones from 1970 to 2105, all
- * but 1 in 10,000 agree; the rest are old changes by odd minutes (Liberia 1972) and across midnight (Casey 2010).
+ * Compared with ClickHouse 26.7 at every half hour around every clock change of its 597 zones from 1970 to 2105, fewer than
+ * 1 in 10,000 differ: old changes by odd minutes (Liberia 1972) and across midnight (Casey 2010).
  */
 import { secondsPerDay } from './date-time-text.ts'
 

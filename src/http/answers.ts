@@ -15,7 +15,7 @@ export function sendError(reply: FastifyReply, error: ApiError, more: Readonly<R
   return sendJson(reply, error.status, { ...error.body(), ...more })
 }
 
-/** True for the plugin's own family of paths: clients of other paths (health checks) are no browsers and carry no token. */
+/** True for the versioned API. Other paths are for operators: they carry no token and are not for browsers. */
 export function isApiPath(url: string): boolean {
   return /^\/v\d+(?:[/?]|$)/.test(url)
 }

@@ -27,6 +27,8 @@ interface OpenExchange {
   body: RequestBody | undefined
   /** The connection brings no more bytes, though it may still take an answer. */
   isBroken: boolean
+  /** Ends the wait for the rest of a body after its answer. */
+  stopLingering: () => void
 }
 
 // How long and how much a client may go on sending after its answer. Longer than this it is cut off, and may then see
@@ -46,24 +48,27 @@ export function createConnections({ connectionIdleMsMax, now }: ConnectionOption
       }
       // The request's own route answers: it knows how many rows came in before the end.
       exchange.isBroken = true
+      exchange.stopLingering()
       // What is wrong behind a whole body is another request's fault.
       if (!exchange.request.complete) exchange.body?.fail(toRefusal(error))
     },
     addTo(app) {
       addBodies(app, byRequest, connectionIdleMsMax)
       app.addHook('onRequest', async ({ raw }) => {
-        const exchange: OpenExchange = { request: raw, body: undefined, isBroken: false }
+        const exchange: OpenExchange = { request: raw, body: undefined, isBroken: false, stopLingering: () => {} }
         byRequest.set(raw, exchange)
         bySocket.set(raw.socket, exchange)
       })
       app.addHook('onSend', async (request, reply, payload) => {
-        const isBroken = byRequest.get(request.raw)?.isBroken === true
-        if (!isBroken && !isBodyUnfinished(request)) return payload
+        const exchange = byRequest.get(request.raw)
+        if (exchange === undefined || !(exchange.isBroken || isBodyUnfinished(request))) return payload
         reply.header('connection', 'close')
         // Without `100 Continue` the client keeps its body; there is nothing to wait for.
-        if (isBroken || heldBodies.has(request.raw) || typeof payload !== 'string') return payload
+        if (exchange.isBroken || heldBodies.has(request.raw) || typeof payload !== 'string') return payload
         reply.header('content-length', Buffer.byteLength(payload))
-        return linger(payload, request.raw)
+        const { answer, stop } = linger(payload, request.raw)
+        exchange.stopLingering = stop
+        return answer
       })
       app.addHook('onResponse', async ({ raw }) => {
         // A pipelined request may have taken the socket's place already.
@@ -111,18 +116,23 @@ function isBodyUnfinished(request: FastifyRequest): boolean {
   return !request.raw.complete && !request.raw.destroyed
 }
 
+interface LingeringAnswer {
+  readonly answer: Readable
+  readonly stop: () => void
+}
+
 /**
  * The answer as a stream that ends only when the client has stopped sending, within bounds.
  *
  * A connection that is closed over unread bytes is reset, and a reset can overtake the answer: the client would see a
  * broken pipe instead of our reason.
  */
-function linger(payload: string, source: IncomingMessage): Readable {
+function linger(payload: string, source: IncomingMessage): LingeringAnswer {
   const answer = new Readable({ read() {} })
   answer.push(payload)
   let restBytes = lingerBytesMax
   let isEnded = false
-  const end = (): void => {
+  const stop = (): void => {
     if (isEnded) return
     isEnded = true
     clearTimeout(timeout)
@@ -131,14 +141,14 @@ function linger(payload: string, source: IncomingMessage): Readable {
   }
   const count = (chunk: Buffer): void => {
     restBytes -= chunk.length
-    if (restBytes < 0) end()
+    if (restBytes < 0) stop()
   }
-  const timeout = setTimeout(end, lingerMsMax)
+  const timeout = setTimeout(stop, lingerMsMax)
   source.on('data', count)
-  source.once('end', end)
-  source.once('close', end)
+  source.once('end', stop)
+  source.once('close', stop)
   source.resume()
-  return answer
+  return { answer, stop }
 }
 
 const cutCodes = ['HPE_INVALID_EOF_STATE', 'ECONNRESET', 'EPIPE']

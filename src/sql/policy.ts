@@ -93,7 +93,7 @@ function checkClause(tokens: readonly Token[], index: number): void {
 }
 
 function checkFunction(tokens: readonly Token[], index: number, name: string): void {
-  if (!isRefusedFunction(name) || isNamePart(tokens, index)) return
+  if (!isRefusedFunction(name)) return
   const isCalled = tokens[index + 1]?.text === '('
   const isHarmfulByName = refusedByName.has(name.toLowerCase()) || refusedFamilies.test(name)
   if (isCalled || (isHarmfulByName && isPassedAsFunction(tokens, index))) {
@@ -110,7 +110,7 @@ function isPassedAsFunction(tokens: readonly Token[], index: number): boolean {
   return before.text === '(' && caller !== undefined && /^(?:array[A-Z]|map[A-Z]|apply$)/i.test(caller.name)
 }
 
-/** True for what stands after a dot: a column of something, never a keyword or a function. */
+/** True for what stands after a dot: a column of something, never a keyword. */
 export function isNamePart(tokens: readonly Token[], index: number): boolean {
   const before = tokens[index - 1]
   return before?.kind === 'symbol' && before.text === '.'

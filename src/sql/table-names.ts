@@ -36,7 +36,7 @@ export type TableOf = (nameOrId: string) => string | undefined
  * @throws SQL_INVALID (400) for a table that is neither a data source nor a common table name, or may not be read.
  */
 export function findTableReads(query: TokenizedQuery, tableOf: TableOf): readonly TableRead[] {
-  const walk: Walk = { ...query, tableOf, reads: [], frames: [openFrame('select', undefined)] }
+  const walk: Walk = { ...query, tableOf, reads: [], frames: [openFrame('select')] }
   let index = 0
   while (index < query.tokens.length) index = step(walk, index)
   const last = walk.frames.at(-1)
@@ -53,18 +53,25 @@ interface Walk extends TokenizedQuery {
 /**
  * What a pair of brackets holds, and where in it the walk stands.
  *
- * Only `select` (a query) and `tables` (a group of joins) have a FROM list; in an `expression` the words FROM and JOIN
- * belong to functions, as in `trim(BOTH 'x' FROM s)`.
+ * Only `select` (a query) and `tables` (a group of joins) have a FROM list; in an `expression` the word FROM belongs to
+ * a function, as in `trim(BOTH 'x' FROM s)`.
  */
 interface Frame {
   readonly kind: 'select' | 'tables' | 'expression'
   readonly commonTables: CommonTable[]
+  /** The token before the opening bracket: a function's name, if it is one. */
+  readonly caller: Token | undefined
   /** `table`: a table must follow; `list`: a comma brings the next table; `joined`: a comma does not. */
   place: 'outside' | 'table' | 'list' | 'joined'
 }
 
-function openFrame(kind: Frame['kind'], place: Frame['place'] = 'outside'): Frame {
-  return { kind, commonTables: [], place }
+interface FrameStart {
+  readonly caller?: Token | undefined
+  readonly place?: Frame['place']
+}
+
+function openFrame(kind: Frame['kind'], { caller, place = 'outside' }: FrameStart = {}): Frame {
+  return { kind, commonTables: [], caller, place }
 }
 
 /** Takes what stands at `index` and returns the index of what comes next. */
@@ -81,7 +88,8 @@ function step(walk: Walk, index: number): number {
   }
   if (token.kind === 'word' && !isNamePart(walk.tokens, index) && !isWordOf(walk.tokens[index - 1], 'AS')) {
     if (isWordOf(token, 'IN')) return takeMembership(walk, index + 1)
-    if (frame.kind !== 'expression') takeKeyword(walk, frame, index)
+    if (frame.kind === 'expression') checkWord(walk, frame, index)
+    else takeKeyword(walk, frame, index)
   }
   return index + 1
 }
@@ -90,8 +98,8 @@ function openBracket(walk: Walk, frame: Frame, index: number): number {
   const first = walk.tokens[index + 1]
   const isQuery = walk.tokens[index]?.text === '(' && isWordOf(first, 'SELECT', 'WITH', 'FROM')
   if (isQuery) walk.frames.push(openFrame('select'))
-  else if (frame.place === 'table') walk.frames.push(openFrame('tables', 'table'))
-  else walk.frames.push(openFrame('expression'))
+  else if (frame.place === 'table') walk.frames.push(openFrame('tables', { place: 'table' }))
+  else walk.frames.push(openFrame('expression', { caller: walk.tokens[index - 1] }))
   if (frame.place === 'table') frame.place = 'list'
   return index + 1
 }
@@ -100,6 +108,13 @@ function closeBracket(walk: Walk, frame: Frame, token: Token, index: number): nu
   if (frame.place === 'table') refuseToken(walk.sql, token, 'a table is missing')
   walk.frames.pop()
   return index + 1
+}
+
+const functionsWithFrom = ['EXTRACT', 'TRIM', 'LTRIM', 'RTRIM', 'SUBSTRING', 'SUBSTR', 'MID', 'OVERLAY'] as const
+
+function checkWord({ sql, tokens }: Walk, { caller }: Frame, index: number): void {
+  const isOdd = isWordOf(tokens[index], 'FROM') && isTableFrom(tokens, index) && !isWordOf(caller, ...functionsWithFrom)
+  if (isOdd) refuseToken(sql, tokens[index], 'FROM stands outside of a query')
 }
 
 const afterFromWords = ['PREWHERE', 'WHERE', 'GROUP', 'HAVING', 'QUALIFY', 'ORDER', 'LIMIT', 'OFFSET', 'FETCH'] as const
@@ -190,6 +205,8 @@ function takeMembership(walk: Walk, start: number): number {
   const { tokens, brackets } = walk
   let index = start
   while (tokens[index]?.text === '(') index += 1
+  // `SELECT in FROM events` reads a column of that name.
+  if (isWordOf(tokens[index], 'FROM')) return start
   const { parts, end } = readName(tokens, index)
   const isNameAlone = parts.length > 0 && tokens[end]?.text !== '(' && closes(brackets, { start, index, end })
   if (!isNameAlone) return start

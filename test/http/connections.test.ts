@@ -10,7 +10,8 @@ async function listen(t: Test, options: Partial<HttpOptions> = {}) {
   const app = createApp(rooms, { ...limits, ...options })
   t.teardown(() => app.close())
   await rooms.dataSources.create({ name: 'a', description: '', schema: 'id UInt32', engine: null, type: 'csv' })
-  await app.listen({ host: '127.0.0.1', port: 0 })
+  const listening: Promise<string> = app.listen({ host: '127.0.0.1', port: 0 })
+  await listening
   // A server that listens on TCP has such an address.
   const { port } = app.server.address() as AddressInfo
   const open = async (): Promise<Client> => {
@@ -197,6 +198,7 @@ t.test('a sender that falls silent in its body is told so', async (t) => {
     const { status, body } = await client.answer()
     t.equal(status, 400)
     t.match(body, { error: /no byte of the body came for 0.03 seconds/ })
+    client.socket.destroy()
   }
 })
 

@@ -33,7 +33,7 @@
  * - Instants are epoch numbers, with the unit told by the magnitude: below 1e11 seconds, below 1e14 milliseconds, below
  *   1e17 microseconds, else nanoseconds. They may have a fraction, which is read exactly.
  * - Ranges: Date 1970-01-01 to 2149-06-06, Date32 1900-01-01 to 2299-12-31, DateTime to 2106-02-07 06:28:15, DateTime64
- *   1900 to 2299 in UTC (with nanoseconds to 2262-04-11 23:47:16.854775807).
+ *   1900 to 2299 in UTC (with more than six decimals to 2262-04-11 23:47:16.854775807).
  */
 import type { ColumnType } from '../../shared/column-type.types.ts'
 import { ipv4Coercion, ipv6Coercion } from './addresses.ts'

@@ -14,7 +14,7 @@ import type { RawValue } from '../cell.types.ts'
 import { readRawJson } from '../raw-json.ts'
 import { accepted, type Coercion, refused } from './verdict.ts'
 
-export type JsonObject = Extract<RawValue, { kind: 'object' }>
+type JsonObject = Extract<RawValue, { kind: 'object' }>
 
 /** Writes the value under a path that has a type: JSON text, or undefined when it does not fit; null is for other paths. */
 export type PathWriter = (path: string) => ((value: RawValue) => string | undefined) | null

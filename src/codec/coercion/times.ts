@@ -68,8 +68,8 @@ export function dateTime64Coercion(scale: number, zone: string | null): Coercion
   const ticksPerSecond = 10n ** BigInt(scale)
   const first = dateTime64Range.first * ticksPerSecond
   const last = (dateTime64Range.last + 1n) * ticksPerSecond - 1n
-  // Nanoseconds since the epoch fill 64 bits in the year 2262.
-  const lastStored = last < int64Max ? last : int64Max
+  // Parts keep more than six decimals as nanoseconds, which fill 64 bits in the year 2262.
+  const lastStored = scale > 6 ? int64Max / 10n ** BigInt(9 - scale) : last
   return (value) => verdictOfTicks(ticksOf(value, scale, zone), first, lastStored)
 }
 

@@ -1,4 +1,5 @@
 /** Compares what a frame became with what the reference says of its records. */
+import { isDeepStrictEqual } from 'node:util'
 import type { ParseResult } from '../../../src/codec/parse-task.types.ts'
 import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
 import { cellText, readBlock, readQuarantine, wellFormed } from './arrow-cells.ts'
@@ -40,7 +41,7 @@ function blockDifference({ block }: ParseResult, { columns, bodies }: Expectatio
     for (const [position, { name, type, typeText }] of columns.entries()) {
       const wanted = type.kind === 'aggregateFunction' ? null : cellText(type, cells[position] ?? null)
       const found = rows[row]?.[position]
-      if (found !== wanted) return `row ${row}, ${name} ${typeText}: found ${show(found)} instead of ${show(wanted)}`
+      if (found !== wanted) return `row ${row}, ${name} ${typeText}: found ${found} instead of ${wanted}`
     }
   }
   return rows.length === expected.length ? null : `${rows.length} rows instead of ${expected.length}`
@@ -82,9 +83,7 @@ function setAside(outcome: ReferenceOutcome, { columns, keepsInvalidLines }: Exp
   }
 }
 
-/** Both are plain data whose members stand in one order. */
 function differenceOf(subject: string, found: unknown, wanted: object): string | null {
-  const members = Object.keys(wanted).sort()
-  const [foundText, wantedText] = [JSON.stringify(found ?? null, members2(found, members)), JSON.stringify(wanted, members)]
-  return foundText === wantedText ? null : `${subject}: found ${foundText} instead of ${wantedText}`
+  if (isDeepStrictEqual(found, wanted)) return null
+  return `${subject}: found ${JSON.stringify(found)} instead of ${JSON.stringify(wanted)}`
 }

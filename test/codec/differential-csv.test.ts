@@ -1,0 +1,52 @@
+import { Buffer } from 'node:buffer'
+import process from 'node:process'
+import t from 'tap'
+import { FrameParser } from '../../src/codec/parse-frame.ts'
+import { firstDifference } from './reference/compare-outcomes.ts'
+import { csvOutcomes } from './reference/csv-reference.ts'
+import { countExactRows } from './reference/exact-rows.ts'
+import { frameTask } from './reference/frame-tasks.ts'
+import { randomCsvLines, randomCsvShape } from './reference/random-csv.ts'
+import { randomSchema } from './reference/random-schema.ts'
+import { referenceColumns } from './reference/reference-rows.ts'
+import { TestRandom, testSeed } from './reference/test-random.ts'
+
+const recordsMin = Number(process.env['RECORDS'] ?? 40_000)
+const framesPerSchema = 3
+
+t.test('the scanner and csv-parse with the coercion table agree cell by cell and reason by reason', (t) => {
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
+  const random = new TestRandom(seed)
+  const exactRows = countExactRows()
+  const parser = new FrameParser()
+  const counts = { row: 0, quarantine: 0, invalid: 0 }
+  const total = () => counts.row + counts.quarantine + counts.invalid
+  for (let schema = 0; total() < recordsMin; schema += 1) {
+    const columns = randomSchema(random, { columnsMax: 8, hasPaths: false })
+    const reference = referenceColumns(columns)
+    for (let frame = 0; frame < framesPerSchema; frame += 1) {
+      const shape = randomCsvShape(random, columns.length)
+      const lines = randomCsvLines(random, columns, shape, random.between(1, 150))
+      const outcomes = csvOutcomes(lines, reference, shape)
+      const body = Buffer.concat(lines.map(({ bytes }) => bytes))
+      const padding = random.pick(['', '"', '12345', '\n1,2\n', ',,,,', '\r'])
+      const record = { kind: 'csv', ...shape } as const
+      const options = { importId: 'import', keepsInvalidLines: false }
+      const result = parser.parse(frameTask(columns, [body], { ...options, record, planKey: `schema ${schema}`, padding }))
+      const difference = firstDifference(result, { columns, bodies: [outcomes], ...options })
+      for (const { kind } of outcomes) counts[kind] += 1
+      if (difference === null) continue
+      t.fail(`frame ${frame} of schema ${schema}: ${difference}`, { shape, columns, body: body.toString() })
+      t.end()
+      return
+    }
+  }
+  const fastRows = counts.row - exactRows.count
+  t.comment(`${total()} records: ${JSON.stringify(counts)}; ${fastRows} rows without the exact path for records`)
+  t.ok(counts.row > total() * 0.3, 'rows are well represented')
+  t.ok(counts.quarantine > total() * 0.1, 'so are records set aside')
+  t.ok(counts.invalid > total() * 0.01, 'and records that can not be read')
+  t.ok(fastRows > counts.row * 0.3, 'the scanner itself has taken in more than 30 % of the rows')
+  t.end()
+})

@@ -1,0 +1,97 @@
+/**
+ * The slow reference for CSV: `csv-parse` cuts a body into cells, and the rules for cells are said once more.
+ *
+ * Bytes go through as Latin-1 characters, so that cells which are no UTF-8 stay what they are. Records with text behind a
+ * closing quote are invalid here, where `csv-parse` can only refuse the body or guess: they are left out of its body.
+ */
+import { Buffer, isUtf8 } from 'node:buffer'
+import { parse } from 'csv-parse/sync'
+import type { RawValue } from '../../../src/codec/cell.types.ts'
+import type { CsvLine, CsvShape } from './random-csv.ts'
+import { type ReferenceColumn, type ReferenceOutcome, recordOutcome } from './reference-rows.ts'
+
+interface ReferenceCsvCell {
+  readonly text: string
+  readonly isQuoted: boolean
+  readonly isUtf8: boolean
+}
+
+/** The outcomes of the records in order; blank lines have none. */
+export function csvOutcomes(
+  lines: readonly CsvLine[],
+  columns: readonly ReferenceColumn[],
+  shape: CsvShape,
+): readonly ReferenceOutcome[] {
+  const outcomes: ReferenceOutcome[] = []
+  let sound: Buffer[] = []
+  const flush = () => {
+    for (const cells of csvRecords(Buffer.concat(sound), shape)) outcomes.push(cellsOutcome(cells, columns, shape))
+    sound = []
+  }
+  for (const { bytes, isSound } of lines) {
+    if (isSound) {
+      sound.push(bytes)
+      continue
+    }
+    flush()
+    outcomes.push({ kind: 'invalid', text: '' })
+  }
+  flush()
+  return outcomes
+}
+
+function csvRecords(body: Buffer, { dialect }: CsvShape): readonly (readonly ReferenceCsvCell[])[] {
+  if (body.length === 0) return []
+  return parse(body.toString('latin1'), {
+    delimiter: String.fromCharCode(dialect.delimiter),
+    quote: '"',
+    escape: dialect.escape === null ? '"' : String.fromCharCode(dialect.escape),
+    record_delimiter: ['\r\n', '\n'],
+    relax_quotes: true,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    cast: (text, { quoting }) => {
+      const bytes = Buffer.from(text, 'latin1')
+      return { text: bytes.toString(), isQuoted: quoting, isUtf8: isUtf8(bytes) }
+    },
+    // What `cast` gives is what the records hold; the types of csv-parse do not follow it.
+  }) as unknown as readonly (readonly ReferenceCsvCell[])[]
+}
+
+function cellsOutcome(
+  cells: readonly ReferenceCsvCell[],
+  columns: readonly ReferenceColumn[],
+  { fieldColumns }: CsvShape,
+): ReferenceOutcome {
+  const fieldCount = fieldColumns.length
+  const cellOf = columns.map((_, position) => cells[fieldColumns.indexOf(position)])
+  const misfit = (reason: string, isShort: boolean): ReferenceOutcome => ({
+    kind: 'quarantine',
+    texts: cellOf.map((cell) => cell?.text ?? null),
+    errors: [{ column: '', reason }],
+    isShort,
+  })
+  if (cells.length < fieldCount) return misfit(`record has ${cells.length} of ${fieldCount} fields`, true)
+  if (cells.slice(fieldCount).some(({ text }) => text !== '')) {
+    return misfit(`record has ${cells.length} fields instead of ${fieldCount}`, false)
+  }
+  const unreadable = new Set([...columns.keys()].filter((position) => cellOf[position]?.isUtf8 === false))
+  return recordOutcome(
+    columns,
+    columns.map((column, position) => valueOf(cellOf[position], column)),
+    unreadable,
+  )
+}
+
+/**
+ * `\N` without quotes is NULL. An empty cell says nothing where the column can do without a value; in quotes it is the
+ * empty text to types that have one. All else is judged as a text.
+ */
+function valueOf(cell: ReferenceCsvCell | undefined, column: ReferenceColumn): RawValue | undefined {
+  if (cell === undefined) return undefined
+  if (cell.text === '\\N' && !cell.isQuoted) return { kind: 'null' }
+  const hasEmptyText = /^(String|FixedString|Enum)/.test(column.typeText)
+  const canBeAbsent = column.hasDefault || column.isNullable || column.isNeverRead
+  if (cell.text === '' && canBeAbsent && !(cell.isQuoted && hasEmptyText)) return undefined
+  return { kind: 'cell', text: cell.text, isQuoted: cell.isQuoted }
+}

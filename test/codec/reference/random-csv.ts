@@ -1,0 +1,78 @@
+/** Random CSV for a schema, in a random dialect. */
+import { Buffer } from 'node:buffer'
+import type { CsvDialect } from '../../../src/codec/csv-dialect.ts'
+import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
+import { canBeAbsent } from './random-schema.ts'
+import { randomText } from './random-texts.ts'
+import { anyValue, randomValue } from './random-values.ts'
+import type { TestRandom } from './test-random.ts'
+
+export interface CsvShape {
+  readonly dialect: CsvDialect
+  /** As in `RecordFormat`. */
+  readonly fieldColumns: readonly number[]
+}
+
+/** A record as bytes, with its line end; an unsound one has text behind a closing quote. */
+export interface CsvLine {
+  readonly bytes: Buffer
+  readonly isSound: boolean
+}
+
+export function randomCsvShape(random: TestRandom, columnCount: number): CsvShape {
+  const delimiter = random.pick([',', ',', ',', ',', ',', ',', ';', '\t', '|', '\u0001', ' ', ':', '-', '.', 'e', '5'])
+  const dialect = { delimiter: delimiter.charCodeAt(0), escape: random.chance(20) ? 0x5c : null }
+  const all = Array.from({ length: columnCount }, (_, position) => position)
+  if (random.chance(60)) return { dialect, fieldColumns: all }
+  const some = random.shuffled(all).slice(0, random.between(1, columnCount))
+  return { dialect, fieldColumns: some.flatMap((position) => (random.chance(20) ? [-1, position] : [position])) }
+}
+
+export function randomCsvLines(
+  random: TestRandom,
+  columns: readonly ColumnDefinition[],
+  shape: CsvShape,
+  count: number,
+): readonly CsvLine[] {
+  const lineEnd = random.pick(['\n', '\n', '\r\n'])
+  return Array.from({ length: count }, () => {
+    if (random.chance(1)) return { bytes: Buffer.from(random.pick(['\n', '\r\n', '\n\n'])), isSound: true }
+    const isSound = !random.chance(2)
+    const cells = randomCells(random, columns, shape).map((text) => written(random, text, shape.dialect))
+    if (!isSound) cells[random.below(cells.length)] = random.pick(['"a"b', '"a"\u00a0', '""x', '"a"b"c'])
+    const bytes = Buffer.from(cells.join(String.fromCharCode(shape.dialect.delimiter)) + lineEnd)
+    return { bytes: random.chance(0.3) ? withOddByte(random, bytes) : bytes, isSound }
+  })
+}
+
+function randomCells(random: TestRandom, columns: readonly ColumnDefinition[], { fieldColumns }: CsvShape): string[] {
+  const wrongPercent = random.chance(75) ? 0 : 5
+  const cells = fieldColumns.map((position) => {
+    const column = columns[position]
+    if (column === undefined) return randomText(random, 6)
+    if (canBeAbsent(column) && random.chance(12)) return random.pick(['', '', '\\N'])
+    if (random.chance(wrongPercent)) return random.chance(30) ? '' : anyValue(random).text
+    if (column.type.kind === 'aggregateFunction') return ''
+    const { text, isText } = randomValue(random, column.type)
+    return text === 'null' && !isText ? '' : text
+  })
+  if (random.chance(1.5)) return cells.slice(0, random.between(1, cells.length))
+  return random.chance(2) ? [...cells, ...random.pick([[''], ['', ''], ['more'], ['', 'more']])] : cells
+}
+
+/** The text as a field: in quotes where it must be, and at times where it need not. */
+function written(random: TestRandom, text: string, { delimiter, escape }: CsvDialect): string {
+  const mustQuote = text.includes(String.fromCharCode(delimiter)) || text.includes('\n') || text.startsWith('"')
+  if (!mustQuote && !random.chance(15)) return text
+  const inside = escape === null ? text.replaceAll('"', '""') : text.replaceAll(/["\\]/g, '\\$&')
+  return `"${inside}"`
+}
+
+/** One byte that makes no UTF-8, somewhere in front of the line end. */
+function withOddByte(random: TestRandom, bytes: Buffer): Buffer {
+  const at = random.below(bytes.length - 2)
+  // Beside a quote or behind an escape it would end a quoted field otherwise than the field was written.
+  const around = bytes.toString('latin1', Math.max(0, at - 1), at + 1)
+  if (around.includes('"') || around.startsWith('\\')) return bytes
+  return Buffer.concat([bytes.subarray(0, at), Buffer.from([0xff]), bytes.subarray(at)])
+}

@@ -1,0 +1,134 @@
+import t from 'tap'
+import { readOutputSettings } from '../../src/query/output-settings.ts'
+import { createQuery } from '../../src/query/query.ts'
+import type { SelectQuery } from '../../src/store/store.types.ts'
+import { StoreError } from '../../src/store/store-error.ts'
+
+const options = { database: 'ws', sqlBytesMax: 100, queryTimeMaxMs: 10_000, resultBytesMax: 1024 }
+
+function open(body: () => AsyncIterable<Uint8Array> = () => chunks('x')) {
+  const selects: SelectQuery[] = []
+  const store = {
+    async select(query: SelectQuery) {
+      selects.push(query)
+      return body()
+    },
+  }
+  const ids: Readonly<Record<string, string>> = { events: 't_1', t_1: 't_1', odd_quarantine: 't_2' }
+  const query = createQuery(options, {
+    store,
+    dataSourceIdOf: (name) => (Object.hasOwn(ids, name) ? ids[name] : undefined),
+  })
+  const run = (sql: string) => query.run({ sql, settings: {}, signal: new AbortController().signal })
+  return { run, selects }
+}
+
+async function* chunks(...texts: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (const text of texts) yield Buffer.from(text)
+}
+
+function failing(fields: ConstructorParameters<typeof StoreError>[0]): () => AsyncIterable<Uint8Array> {
+  return () => {
+    throw new StoreError(fields)
+  }
+}
+
+t.test('a query runs over tables, in the format that it names', async (t) => {
+  const { run, selects } = open(() => chunks('a', 'b'))
+  const answer = await run('SELECT * FROM events FORMAT CSVWithNames;')
+  t.match(answer, { format: 'CSVWithNames', contentType: /^text\/csv/ })
+  t.match(selects, [{ sql: 'SELECT * FROM `ws`.`t_1` AS `events`', format: 'CSVWithNames' }])
+  const texts: string[] = []
+  for await (const chunk of answer.body) texts.push(Buffer.from(chunk).toString())
+  t.strictSame(texts, ['a', 'b'])
+  t.match(await run('SELECT 1'), { format: 'JSON', contentType: 'application/json; charset=UTF-8' })
+})
+
+t.test('a quarantine is read by the name of its data source', async (t) => {
+  const { run, selects } = open()
+  await run('SELECT * FROM events_quarantine')
+  await run('SELECT * FROM t_1_quarantine AS q')
+  // A data source may have such a name itself.
+  await run('SELECT * FROM odd_quarantine')
+  t.match(selects, [
+    { sql: 'SELECT * FROM `ws`.`t_1_quarantine` AS `events_quarantine`' },
+    { sql: 'SELECT * FROM `ws`.`t_1_quarantine` AS q' },
+    { sql: 'SELECT * FROM `ws`.`t_2` AS `odd_quarantine`' },
+  ])
+  await t.rejects(run('SELECT * FROM missing_quarantine'), { code: 'SQL_INVALID' })
+})
+
+t.test('formats that are not known, and queries that are too long, never reach the store', async (t) => {
+  const { run, selects } = open()
+  for (const format of ['Native', 'Null', 'json', 'constructor', 'SQLInsert']) {
+    await t.rejects(run(`SELECT 1 FORMAT ${format}`), { code: 'FORMAT_UNSUPPORTED', status: 400 }, format)
+  }
+  for (const size of [99, 100]) await run(`SELECT '${'x'.repeat(size - 9)}'`)
+  await t.rejects(run(`SELECT '${'x'.repeat(92)}'`), { code: 'SQL_TOO_LONG', status: 400 })
+  await t.rejects(run(`SELECT '${'é'.repeat(46)}'`), { code: 'SQL_TOO_LONG' })
+  t.equal(selects.length, 2)
+})
+
+t.test('what the store says becomes an answer of its own kind', async (t) => {
+  const cases = [
+    [
+      { kind: 'engine', clickhouseCode: 47, message: 'Unknown identifier x' },
+      { code: 'SQL_INVALID', status: 400, message: 'Unknown identifier x' },
+    ],
+    [
+      { kind: 'engine', clickhouseCode: 159, message: 'm' },
+      { code: 'QUERY_TIMEOUT', status: 408 },
+    ],
+    [
+      { kind: 'engine', clickhouseCode: 396, message: 'm' },
+      { code: 'RESULT_TOO_LARGE', status: 400 },
+    ],
+    [
+      { kind: 'engine', clickhouseCode: 49, message: 'm' },
+      { code: 'ENGINE_FAILED', status: 500 },
+    ],
+    [
+      { kind: 'engine', message: 'm' },
+      { code: 'ENGINE_FAILED', status: 500 },
+    ],
+    [
+      { kind: 'busy', message: 'm' },
+      { status: 503, retryAfterSeconds: 1 },
+    ],
+    [
+      { kind: 'closed', message: 'm' },
+      { code: 'SHUTTING_DOWN', status: 503 },
+    ],
+    [{ kind: 'aborted', message: 'm' }, { name: 'StoreError' }],
+  ] as const
+  for (const [fields, expected] of cases) {
+    const thrown: unknown = await open(failing(fields))
+      .run('SELECT 1')
+      .catch((error: unknown) => error)
+    t.match(thrown, expected)
+  }
+})
+
+t.test('an error in the middle of an answer is told in the same words', async (t) => {
+  const { run } = open(async function* () {
+    yield Buffer.from('x')
+    throw new StoreError({ kind: 'engine', clickhouseCode: 159, message: 'm' })
+  })
+  const { body } = await run('SELECT 1')
+  const read = async (): Promise<void> => {
+    for await (const chunk of body) t.equal(Buffer.from(chunk).toString(), 'x')
+  }
+  await t.rejects(read(), { code: 'QUERY_TIMEOUT' })
+})
+
+t.test('output settings are 0 unless they are 1', async (t) => {
+  t.strictSame(
+    readOutputSettings(() => undefined),
+    {
+      output_format_json_quote_64bit_integers: 0,
+      output_format_json_quote_denormals: 0,
+      output_format_parquet_string_as_string: 0,
+    },
+  )
+  t.throws(() => readOutputSettings(() => 'x'), { code: 'PARAMETER_INVALID', status: 400 })
+})
