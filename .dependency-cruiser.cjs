@@ -22,7 +22,7 @@ const doors = {
 /** Which files may know a package. Who is not named here asks for what he needs through a room. */
 const owners = {
   '@clickhouse/client': '^src/store/',
-  '@fastify/multipart': '^src/(http|ingest)/',
+  '@fastify/busboy': '^src/(http|ingest)/',
   '@mongodb-js/zstd': '^src/(http|ingest)/',
   'apache-arrow': '^src/codec/',
   chdb: '^src/store/',

@@ -5,9 +5,9 @@ import type { ParseTask } from '../src/codec/parse-task.types.ts'
 
 const parser = new FrameParser()
 
-/** Parses one frame and gives a `ParseResult`, whose parts' buffers piscina moves to the main thread. */
+/** Parses one frame and gives a `ParseResult`, whose buffers piscina moves to the main thread. */
 export function parse(task: ParseTask): unknown {
   const result = parser.parse(task)
-  const parts = [result.block, result.quarantineBlock].filter((part) => part !== null)
-  return move({ [transferableSymbol]: parts.map((part) => part.buffer), [valueSymbol]: result })
+  const views = [result.frame, result.block, result.quarantineBlock].filter((view) => view !== null)
+  return move({ [transferableSymbol]: views.map((view) => view.buffer), [valueSymbol]: result })
 }

@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream'
+import ndjson from 'ndjson'
 import type { SenderRequest } from './body-sender.types.ts'
 
 /** The few calls of the service's API that benchmarks and the demo make. */
@@ -50,8 +52,8 @@ export function createServiceClient(url: string, adminToken: string): ServiceCli
     append: async (name, format, body) => parseImportResult(await call('POST', appendPath(name, format), body)),
     sql,
     rows: async <Row>(query: string) => {
-      const answer = JSON.parse(await sql(`${query} FORMAT JSON`)) as { data: readonly Row[] } // The engine's JSON format.
-      return answer.data
+      const lines = Readable.from([await sql(`${query} FORMAT JSONEachRow`)])
+      return (await lines.pipe(ndjson.parse()).toArray()) as readonly Row[] // The caller names the shape of its rows.
     },
   }
 }

@@ -1,4 +1,4 @@
-import { SeededRandom } from './seeded-random.ts'
+import { SeededRandom } from '../../test/support/seeded-random.ts'
 import type { WorkloadFormat, WorkloadName } from './workload.types.ts'
 import { workloads } from './workloads.ts'
 

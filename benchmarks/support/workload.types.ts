@@ -1,4 +1,4 @@
-import type { SeededRandom } from './seeded-random.ts'
+import type { SeededRandom } from '../../test/support/seeded-random.ts'
 
 export type WorkloadName = 'events' | 'nested'
 export type WorkloadFormat = 'ndjson' | 'csv'

@@ -12,6 +12,7 @@ import { checkDataSourceName } from './data-source-name.ts'
 
 // A change takes a few milliseconds, and each is held by a request that waits for it.
 const changesWaitingMax = 1_000
+const retryAfterSeconds = 1
 
 export interface CatalogOptions {
   readonly dataSourcesMax: number
@@ -19,13 +20,10 @@ export interface CatalogOptions {
   readonly now: () => number
 }
 
-/** A maximum is reached: of data sources, or of changes that wait. */
-export class CatalogFullError extends Error {
-  override readonly name = 'CatalogFullError'
-}
-
 /**
  * The catalog of one workspace. Reads are synchronous and see what is on disk.
+ *
+ * Every change may be refused with CHANGES_TOO_MANY (503), when as many wait as may.
  *
  * A data source is `creating` until its tables stand and `dropping` once they may go; in both states it is invisible
  * to `find` and `list`, and `unfinished` shows it to whoever mends at start.
@@ -42,7 +40,7 @@ export interface Catalog {
   /**
    * Takes the name for a data source that is about to be created.
    *
-   * @throws NAME_INVALID (400), DATASOURCE_EXISTS (409); CatalogFullError
+   * @throws NAME_INVALID (400), DATASOURCE_EXISTS (409), DATASOURCES_TOO_MANY (400)
    */
   begin(dataSource: DataSource): Promise<void>
   /** Shows a data source whose tables stand. @throws DATASOURCE_NOT_FOUND (404) */
@@ -121,7 +119,7 @@ class StoredCatalogSnapshot implements Catalog {
     await this.#change(() => {
       this.#checkFree(dataSource.name)
       if (this.#entries.size >= this.#options.dataSourcesMax) {
-        throw new CatalogFullError(`There are already ${this.#options.dataSourcesMax} data sources`)
+        throw errors.DATASOURCES_TOO_MANY({ dataSourcesMax: this.#options.dataSourcesMax })
       }
       const entry: CatalogEntry = { dataSource, state: 'creating', sequence: this.#sequence + 1 }
       return { id: dataSource.id, entry, result: undefined }
@@ -171,9 +169,7 @@ class StoredCatalogSnapshot implements Catalog {
 
   /** Makes one change after all that were asked for before it. */
   async #change<Result>(plan: () => EntryChange<Result>): Promise<Result> {
-    if (this.#changesWaiting >= changesWaitingMax) {
-      throw new CatalogFullError(`${changesWaitingMax} changes of the catalog are waiting already`)
-    }
+    if (this.#changesWaiting >= changesWaitingMax) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds })
     this.#changesWaiting += 1
     const change = this.#lastChange.then(() => this.#make(plan))
     // The next change comes after this one, however it ends; its caller alone is told how.

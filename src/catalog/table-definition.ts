@@ -29,13 +29,34 @@ function columnClause({ name, typeText, defaultExpression, codec }: ColumnDefini
  * The engine is one that `parseEngineDefinition` gave for these columns. The settings that tables need here are added.
  */
 export function engineClause(engine: EngineDefinition, columns: readonly ColumnDefinition[]): string {
-  const name = findEngineName(engine.name)
-  assert(name !== undefined, `engine ${engine.name} is known`)
-  const parts = [`ENGINE = ${name}${engineArguments(name, engine.options)}`]
+  const given = givenSettings(engine)
+  const own = ownSettings(engineNameOf(engine), columns, given)
+  const others = given.filter((setting) => !own.some(({ name }) => name === setting.name))
+  return `ENGINE = ${engineText(engine, [...others, ...own])}`
+}
+
+/** The engine as its user knows it: `ReplacingMergeTree(ver) ORDER BY (a, b)`, with the settings that the user gave. */
+export function givenEngineText(engine: EngineDefinition): string {
+  return engineText(engine, givenSettings(engine))
+}
+
+function engineText(engine: EngineDefinition, settings: readonly EngineSetting[]): string {
+  const name = engineNameOf(engine)
+  const parts = [`${name}${engineArguments(name, engine.options)}`]
   if (isMergeTree(name)) parts.push(...keyClauses(engine.options))
-  const settings = tableSettings(name, engine.options['settings'], columns)
   if (settings.length > 0) parts.push(`SETTINGS ${settings.map(({ name, value }) => `${name} = ${value}`).join(', ')}`)
   return parts.join(' ')
+}
+
+function engineNameOf(engine: EngineDefinition): EngineName {
+  const name = findEngineName(engine.name)
+  assert(name !== undefined, `engine ${engine.name} is known`)
+  return name
+}
+
+function givenSettings({ options }: EngineDefinition): readonly EngineSetting[] {
+  const written = options['settings']
+  return written === undefined ? [] : parseEngineSettings(written)
 }
 
 type Options = EngineDefinition['options']
@@ -81,16 +102,6 @@ function keyClauses(options: Options): readonly string[] {
     ...(sampling === undefined ? [] : [`SAMPLE BY ${keyClause(sampling)}`]),
     ...(ttl === undefined ? [] : [`TTL ${ttl}`]),
   ]
-}
-
-function tableSettings(
-  name: EngineName,
-  written: string | undefined,
-  columns: readonly ColumnDefinition[],
-): readonly EngineSetting[] {
-  const given = written === undefined ? [] : parseEngineSettings(written)
-  const own = ownSettings(name, columns, given)
-  return [...given.filter((setting) => !own.some((other) => other.name === setting.name)), ...own]
 }
 
 function ownSettings(

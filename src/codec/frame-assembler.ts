@@ -3,7 +3,8 @@
  *
  * Invariants: the frames' bytes, one after the other, are the body's bytes (and a final line feed where the body has
  * none); a cut falls only where `RecordBoundary` says that a record ends; no record is longer than `recordBytesMax`.
- * Each frame has its own buffer, so that it can be transferred to a worker.
+ * Each frame has its own buffer, so that it can be transferred to a worker; buffers come from `FrameBuffers`, to which
+ * whoever is done with a frame gives them back.
  */
 import { errors } from '../shared/errors.ts'
 
@@ -27,6 +28,31 @@ export interface Frame {
   readonly byteCount: number
 }
 
+/**
+ * Buffers of frames for reuse. A fresh buffer costs page faults, and as memory outside the JavaScript heap it makes the
+ * garbage collector run often; so those that come back from the workers are used again, up to `keptMax`.
+ */
+export class FrameBuffers {
+  private readonly bufferBytes: number
+  private readonly keptMax: number
+  private readonly kept: Uint8Array[] = []
+
+  constructor(limits: { readonly frameBytes: number; readonly keptMax: number }) {
+    this.bufferBytes = limits.frameBytes + framePaddingBytes
+    this.keptMax = limits.keptMax
+  }
+
+  /** A buffer of at least `byteCount` bytes and of at least a frame; what is in it is left over from its last use. */
+  take(byteCount: number): Uint8Array {
+    if (byteCount > this.bufferBytes) return new Uint8Array(byteCount)
+    return this.kept.pop() ?? new Uint8Array(this.bufferBytes)
+  }
+
+  giveBack(buffer: Uint8Array): void {
+    if (buffer.length === this.bufferBytes && this.kept.length < this.keptMax) this.kept.push(buffer)
+  }
+}
+
 export interface FrameLimits {
   /** Bytes that a frame holds, unless one record is longer. */
   readonly frameBytes: number
@@ -36,6 +62,7 @@ export interface FrameLimits {
 export class FrameAssembler {
   private readonly limits: FrameLimits
   private readonly boundary: RecordBoundary
+  private readonly buffers: FrameBuffers
   private buffer: Uint8Array
   private byteCount = 0
   /** Offset behind the last whole record in the buffer. */
@@ -43,10 +70,11 @@ export class FrameAssembler {
   /** A byte order mark at the very beginning is no part of the first record. */
   private isStartChecked = false
 
-  constructor(limits: FrameLimits, boundary: RecordBoundary) {
+  constructor(limits: FrameLimits, boundary: RecordBoundary, buffers: FrameBuffers) {
     this.limits = limits
     this.boundary = boundary
-    this.buffer = new Uint8Array(limits.frameBytes + framePaddingBytes)
+    this.buffers = buffers
+    this.buffer = buffers.take(framePaddingBytes)
   }
 
   /**
@@ -127,7 +155,7 @@ export class FrameAssembler {
       return []
     }
     const tail = this.buffer.subarray(this.recordsEnd, this.byteCount)
-    const next = new Uint8Array(Math.max(this.limits.frameBytes, tail.length) + framePaddingBytes)
+    const next = this.buffers.take(tail.length + framePaddingBytes)
     next.set(tail)
     const frame = { bytes: this.buffer, byteCount: this.recordsEnd }
     this.buffer = next

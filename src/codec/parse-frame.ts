@@ -25,6 +25,7 @@ export class FrameParser {
     const bodies = scanBodies(task, scannerOf(task.record, plan, builder), builder)
     this.forgetOld(task.planKey)
     const result = {
+      frame: task.frame,
       block: builder.rowCount === 0 ? null : sealBlock(plan, builder.rowCount),
       rowCount: builder.rowCount,
       quarantineBlock: builder.quarantine.rowCount === 0 ? null : sealQuarantine(plan, builder.quarantine),

@@ -148,9 +148,6 @@ function tableOf(columns: readonly ColumnPlan[], depth: number): MemberTable {
   return new MemberTable([...byKey].map(([key, group], position) => memberOf(key, group, { position, depth })))
 }
 
-/** Keys that no record holds as they are: it escapes them, and then the exact path reads it. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes control characters.
-const needsEscapes = /["\\\u0000-\u001f]|\p{Surrogate}/u
 /** A byte that UTF-8 does not have, so that no key is equal. */
 const noKey = Uint8Array.of(0xff)
 
@@ -163,7 +160,8 @@ function memberOf(
   const deeper = group.filter((plan) => plan.path.keys.length > place.depth + 1)
   const prefix = new TextEncoder().encode(`"${key}":`)
   const words = new DataView(prefix.buffer)
-  const isAsWritten = !needsEscapes.test(key)
+  // A key that JSON must escape never stands in a record as it is; what does stand there is for the exact path.
+  const isAsWritten = JSON.stringify(key) === `"${key}"`
   // The prefix of the empty key is three bytes long, and a long one could reach beyond the frame's padding.
   const canPredict = isAsWritten && prefix.length >= 4 && prefix.length <= framePaddingBytes
   return {

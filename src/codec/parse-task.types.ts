@@ -30,6 +30,8 @@ export type RecordFormat =
   | { readonly kind: 'csv'; readonly dialect: CsvDialect; readonly fieldColumns: readonly number[] }
 
 export interface ParseResult {
+  /** The task's frame, given back for reuse. */
+  readonly frame: Uint8Array
   /** An Arrow part in the landing table's layout; null when no row was accepted. */
   readonly block: Uint8Array | null
   readonly rowCount: number

@@ -5,6 +5,7 @@
 
 import { isNullable, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { quoteString } from '../shared/text-escapes.ts'
 import type { PartField, PartLayout, PartTarget } from './part-layout.types.ts'
 import { canBeNull, declaredType, encodingOf } from './value-encoding.ts'
 
@@ -62,18 +63,14 @@ function fieldTypeOf(definition: ColumnDefinition): string {
 function targetOf({ definition, field, mask }: PartColumn, hasMasks: boolean): PartTarget {
   const { name, typeText, defaultExpression } = definition
   if (defaultExpression === null || !hasMasks) return { column: name, expression: field }
-  const fallback = `CAST((${defaultExpression}), ${sqlString(typeText)})`
+  const fallback = `CAST((${defaultExpression}), ${quoteString(typeText)})`
   if (mask !== null) {
-    return { column: name, expression: `if(${mask}, ${fallback}, CAST(${field}, ${sqlString(typeText)}))` }
+    return { column: name, expression: `if(${mask}, ${fallback}, CAST(${field}, ${quoteString(typeText)}))` }
   }
   return {
     column: name,
-    expression: `if(isNull(${field}), ${fallback}, CAST(assumeNotNull(${field}), ${sqlString(typeText)}))`,
+    expression: `if(isNull(${field}), ${fallback}, CAST(assumeNotNull(${field}), ${quoteString(typeText)}))`,
   }
-}
-
-function sqlString(text: string): string {
-  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 }
 
 /** The quarantine table's part: every column as text, then why and from where. */

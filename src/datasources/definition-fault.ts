@@ -29,7 +29,7 @@ export async function toDefinitionError(
 ): Promise<unknown> {
   if (!(thrown instanceof StoreError)) return thrown
   if (thrown.kind === 'closed') return errors.SHUTTING_DOWN({ cause: thrown })
-  if (thrown.kind === 'busy') return errors.BACKLOG_FULL({ retryAfterSeconds, cause: thrown })
+  if (thrown.kind === 'busy') return errors.CHANGES_TOO_MANY({ retryAfterSeconds, cause: thrown })
   if (isFaultOfEngine(thrown)) return errors.ENGINE_FAILED({ cause: thrown })
   return (await schemaFault(refused, store)) ?? errors.ENGINE_INVALID({ reason: thrown.message, cause: thrown })
 }

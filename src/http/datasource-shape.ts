@@ -2,7 +2,7 @@
 // too many or too few inside `engine` and `columns`.
 
 import type { DataSource, EngineDefinition } from '../catalog/data-source.types.ts'
-import { engineClause } from '../catalog/table-definition.ts'
+import { givenEngineText } from '../catalog/table-definition.ts'
 import type { DataSourceStatistics } from '../datasources/datasources.types.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
@@ -15,7 +15,7 @@ export function singleShape(dataSource: DataSource, statistics: DataSourceStatis
     ...commonFields(dataSource, statistics),
     engine: {
       engine: engine.name,
-      engine_full: engineClause(engine, columns).replace(/^ENGINE = /, ''),
+      engine_full: givenEngineText(engine),
       ...definedOptions(engine),
     },
     errors_discarded_at: null,

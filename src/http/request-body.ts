@@ -12,7 +12,7 @@ export interface RequestBodyOptions {
 /**
  * The bytes of a request, apart from its connection: when the body fails, the connection stays open for the answer.
  *
- * Fails with BODY_CUT when the connection ends too early, and with REQUEST_INVALID when the sender falls silent. A reader
+ * Fails with BODY_CUT when the connection ends too early, and with BODY_STALLED when the sender falls silent. A reader
  * that is slower than the sender is no silence: the clock runs only while we wait for bytes.
  */
 export class RequestBody extends Readable {
@@ -89,7 +89,7 @@ export class RequestBody extends Readable {
     const { idleMsMax } = this.#options
     if (idleMsMax === 0 || this.#silence !== undefined || this.#source.readableEnded) return
     this.#silence = setTimeout(() => {
-      this.destroy(errors.REQUEST_INVALID({ reason: `no byte of the body came for ${idleMsMax / 1000} seconds` }))
+      this.destroy(errors.BODY_STALLED({ idleMsMax }))
     }, idleMsMax)
   }
 }

@@ -9,6 +9,7 @@ import { assert } from '../shared/assert.ts'
 import type { Store } from '../store/store.types.ts'
 import { createBlockId } from './block-id.ts'
 import type { TablePlan } from './ingest-plan.ts'
+import { releaseMemory } from './release-memory.ts'
 
 export interface BlockWriterOptions {
   readonly rowsMax: number
@@ -87,6 +88,7 @@ export class BlockWriter {
     try {
       await this.store.append({ ...this.plan, parts, rowCount, blockId: createBlockId() })
       this.storedRows += rowCount
+      for (const part of parts) releaseMemory(part)
     } catch (error) {
       this.failure ??= error
     }

@@ -9,6 +9,7 @@ import { BlockWriter } from './block-writer.ts'
 import type { ImportOutcome, ImportRequest } from './ingest.types.ts'
 import { type IngestPlan, ingestPlanOf } from './ingest-plan.ts'
 import type { ParsePool } from './parse-pool.ts'
+import { releaseMemory } from './release-memory.ts'
 import { unpackedBody } from './unpacked-body.ts'
 
 export interface ImportOptions extends FrameLimits {
@@ -45,7 +46,7 @@ export class BodyImport {
     this.plan = ingestPlanOf(request.dataSource)
     this.dialect = dialectOf(request.csv)
     const boundary = request.format === 'csv' ? new CsvBoundary(this.dialect) : new NdjsonBoundary()
-    this.assembler = new FrameAssembler(options, boundary)
+    this.assembler = new FrameAssembler(options, boundary, rooms.pool.buffers)
     const limits = {
       rowsMax: options.insertRowsMax,
       bytesMax: options.insertBytesMax,
@@ -75,7 +76,9 @@ export class BodyImport {
   private async readBody(): Promise<void> {
     const { body, contentEncoding } = this.request
     for await (const chunk of unpackedBody(body, contentEncoding, this.options.decompressedBytesMax)) {
-      for (const frame of this.assembler.push(chunk)) await this.submit(frame)
+      const frames = this.assembler.push(chunk)
+      releaseMemory(chunk)
+      for (const frame of frames) await this.submit(frame)
       if (this.failure !== null) return
     }
   }

@@ -3,6 +3,7 @@
  * Whoever has a frame waits for a place first, so that its socket is not read meanwhile and TCP slows the sender down.
  */
 import { Piscina } from 'piscina'
+import { FrameBuffers } from '../codec/frame-assembler.ts'
 import type { ParseResult, ParseTask } from '../codec/parse-task.types.ts'
 import { Semaphore } from './semaphore.ts'
 import { parseWorkerUrl, workerExecArgv } from './worker-urls.ts'
@@ -10,13 +11,17 @@ import { parseWorkerUrl, workerExecArgv } from './worker-urls.ts'
 export interface ParsePoolOptions {
   readonly workers: number
   readonly framesInFlightMax: number
+  readonly frameBytes: number
 }
 
 export class ParsePool {
+  /** Buffers for the frames of all bodies. */
+  readonly buffers: FrameBuffers
   private readonly pool: Piscina<ParseTask, ParseResult>
   private readonly places: Semaphore
 
-  constructor({ workers, framesInFlightMax }: ParsePoolOptions) {
+  constructor({ workers, framesInFlightMax, frameBytes }: ParsePoolOptions) {
+    this.buffers = new FrameBuffers({ frameBytes, keptMax: framesInFlightMax })
     this.places = new Semaphore(framesInFlightMax)
     this.pool = new Piscina({
       filename: parseWorkerUrl.href,
@@ -38,7 +43,10 @@ export class ParsePool {
   ): Promise<{ readonly done: Promise<void> }> {
     await this.places.acquire()
     const done = this.run(task)
-      .then(use)
+      .then((result) => {
+        this.buffers.giveBack(result.frame)
+        return use(result)
+      })
       .finally(() => this.places.release())
     return { done }
   }

@@ -29,7 +29,7 @@ export function toQueryError(thrown: unknown, { queryTimeMaxMs, resultBytesMax }
     case 'closed':
       return errors.SHUTTING_DOWN({ cause: thrown })
     case 'busy':
-      return errors.BACKLOG_FULL({ retryAfterSeconds, cause: thrown })
+      return errors.QUERIES_TOO_MANY({ retryAfterSeconds, cause: thrown })
     case 'aborted':
       return thrown
     case 'engine':

@@ -77,6 +77,12 @@ const definitions = {
     when: 'The engine, or one of its `engine_…` options, is unknown or does not fit the schema.',
     message: ({ reason }: { readonly reason: string }) => `Wrong engine: ${reason}`,
   }),
+  DATASOURCES_TOO_MANY: define({
+    status: 400,
+    when: 'The workspace has as many Data Sources as it can have.',
+    message: ({ dataSourcesMax }: { readonly dataSourcesMax: number }) =>
+      `There are already ${dataSourcesMax} Data Sources, and a workspace has no room for more; drop one first`,
+  }),
   FORMAT_UNSUPPORTED: define({
     status: 400,
     when: 'The format of the body or of the answer is not known here.',
@@ -136,6 +142,12 @@ const definitions = {
     message: ({ timeMaxMs }: { readonly timeMaxMs: number }) =>
       `The query ran longer than ${timeMaxMs / 1000} seconds and was stopped`,
   }),
+  BODY_STALLED: define({
+    status: 408,
+    when: 'No byte of the body came for `connectionIdleMsMax`.',
+    message: ({ idleMsMax }: { readonly idleMsMax: number }) =>
+      `No byte of the body came for ${idleMsMax / 1000} seconds`,
+  }),
   DATASOURCE_EXISTS: define({
     status: 409,
     when: 'A Data Source is to be created under a name that is taken.',
@@ -176,7 +188,19 @@ const definitions = {
     status: 503,
     when: 'More is waiting to be stored than `eventsPendingBytesMax` allows. Nothing was stored; repeat it later.',
     message: () => 'Too much is waiting to be stored; nothing of this request was stored, repeat it later',
-    retryAfterSeconds: ({ retryAfterSeconds }: { readonly retryAfterSeconds: number }) => retryAfterSeconds,
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
+  CHANGES_TOO_MANY: define({
+    status: 503,
+    when: 'Too many changes of Data Sources wait already. Nothing was changed; repeat it later.',
+    message: () => 'Too many changes of Data Sources are waiting; nothing was changed, repeat it later',
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
+  QUERIES_TOO_MANY: define({
+    status: 503,
+    when: 'Too many queries or unread answers wait already. The query did not run; repeat it later.',
+    message: () => 'Too many queries are waiting; this one did not run, repeat it later',
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
   SHUTTING_DOWN: define({
     status: 503,
@@ -187,6 +211,10 @@ const definitions = {
 
 interface BytesLimit {
   readonly bytesMax: number
+}
+
+interface RetryLater {
+  readonly retryAfterSeconds: number
 }
 
 interface SchemaFault {

@@ -35,6 +35,11 @@ export const appendSettings: Settings = {
   input_format_arrow_allow_missing_columns: 0,
   input_format_arrow_case_insensitive_column_matching: 0,
   type_json_skip_duplicated_paths: 1,
+  // Else the engine takes strings inside JSON for dates, turns 2024-02-30 into 2024-03-01, and refuses an array in which
+  // such a day stands beside a time.
+  input_format_try_infer_dates: 0,
+  input_format_try_infer_datetimes: 0,
+  input_format_json_read_bools_as_numbers: 0,
   session_timezone: 'UTC',
 }
 

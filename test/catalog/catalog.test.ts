@@ -168,13 +168,13 @@ function runTests(): void {
     await create(catalog, first)
     await create(catalog, dataSource('b'))
     await t.rejects(catalog.begin(dataSource('c')), {
-      name: 'CatalogFullError',
-      message: 'There are already 2 data sources',
+      code: 'DATASOURCES_TOO_MANY',
+      message: 'There are already 2 Data Sources, and a workspace has no room for more; drop one first',
     })
     await catalog.remove(first.id)
     await catalog.begin(dataSource('c'))
     const changes = Array.from({ length: 1_000 }, () => catalog.remove(first.id))
-    await t.rejects(catalog.remove(first.id), { name: 'CatalogFullError' })
+    await t.rejects(catalog.remove(first.id), { code: 'CHANGES_TOO_MANY', status: 503, retryAfterSeconds: 1 })
     await Promise.all(changes)
   })
 

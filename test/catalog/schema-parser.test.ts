@@ -3,8 +3,8 @@ import { SchemaError } from '../../src/catalog/schema-error.ts'
 import { formatSchema, parseSchema } from '../../src/catalog/schema-parser.ts'
 import { columnsClause, engineClause } from '../../src/catalog/table-definition.ts'
 import type { ColumnDefinition } from '../../src/shared/schema.types.ts'
+import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { EngineSession } from './engine-session.ts'
-import { readSeed, seededRandom } from './seeded-random.ts'
 
 const limits = { columnsMax: 500 }
 
@@ -281,9 +281,10 @@ t.test('a schema has at most columnsMax columns and 250,000 characters', async (
 })
 
 t.test('no text makes the parser fail otherwise than with a SchemaError', async (t) => {
-  const seed = readSeed()
+  const seed = testSeed()
   t.comment(`SEED=${seed}`)
-  const random = seededRandom(seed)
+  const seeded = new SeededRandom(seed)
+  const random = (limit: number): number => seeded.below(limit)
   const pieces = [
     ...'()[]{},.;:$#@!?*+-/\\\'"` \n\t\0éñ🦀',
     'json:$',
@@ -321,9 +322,10 @@ t.test('no text makes the parser fail otherwise than with a SchemaError', async 
 t.test(
   'what is taken can always be pasted: a damaged schema never makes the engine see another statement',
   async (t) => {
-    const seed = readSeed()
+    const seed = testSeed()
     t.comment(`SEED=${seed}`)
-    const random = seededRandom(seed)
+    const seeded = new SeededRandom(seed)
+    const random = (limit: number): number => seeded.below(limit)
     const engine = new EngineSession()
     t.teardown(() => engine.close())
     engine.query('CREATE TABLE canary (c UInt8) ENGINE = MergeTree ORDER BY c')

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import process from 'node:process'
 import t from 'tap'
 import { FrameParser } from '../../src/codec/parse-frame.ts'
+import { testSeed } from '../support/seeded-random.ts'
 import { firstDifference } from './reference/compare-outcomes.ts'
 import { csvOutcomes } from './reference/csv-reference.ts'
 import { countExactRows } from './reference/exact-rows.ts'
@@ -9,7 +10,7 @@ import { frameTask } from './reference/frame-tasks.ts'
 import { randomCsvLines, randomCsvShape } from './reference/random-csv.ts'
 import { randomSchema } from './reference/random-schema.ts'
 import { referenceColumns } from './reference/reference-rows.ts'
-import { TestRandom, testSeed } from './reference/test-random.ts'
+import { TestRandom } from './reference/test-random.ts'
 
 const recordsMin = Number(process.env['RECORDS'] ?? 40_000)
 const framesPerSchema = 3
@@ -33,7 +34,9 @@ t.test('the scanner and csv-parse with the coercion table agree cell by cell and
       const padding = random.pick(['', '"', '12345', '\n1,2\n', ',,,,', '\r'])
       const record = { kind: 'csv', ...shape } as const
       const options = { importId: 'import', keepsInvalidLines: false }
-      const result = parser.parse(frameTask(columns, [body], { ...options, record, planKey: `schema ${schema}`, padding }))
+      const result = parser.parse(
+        frameTask(columns, [body], { ...options, record, planKey: `schema ${schema}`, padding }),
+      )
       const difference = firstDifference(result, { columns, bodies: [outcomes], ...options })
       for (const { kind } of outcomes) counts[kind] += 1
       if (difference === null) continue

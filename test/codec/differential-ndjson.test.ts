@@ -1,13 +1,14 @@
 import process from 'node:process'
 import t from 'tap'
 import { FrameParser } from '../../src/codec/parse-frame.ts'
+import { testSeed } from '../support/seeded-random.ts'
 import { firstDifference } from './reference/compare-outcomes.ts'
 import { countExactRows } from './reference/exact-rows.ts'
 import { frameTask } from './reference/frame-tasks.ts'
 import { joinLines, randomLines } from './reference/random-records.ts'
 import { randomSchema } from './reference/random-schema.ts'
 import { ndjsonOutcomes, referenceColumns } from './reference/reference-rows.ts'
-import { TestRandom, testSeed } from './reference/test-random.ts'
+import { TestRandom } from './reference/test-random.ts'
 
 const recordsMin = Number(process.env['RECORDS'] ?? 60_000)
 /** Plans are compiled anew for each schema and used for several frames. */

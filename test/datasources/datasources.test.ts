@@ -154,7 +154,7 @@ t.test('what the schema or the engine has wrong is told, and nothing stays', asy
 t.test('faults of the engine are not told as faults of the request', async (t) => {
   const cases = [
     [new StoreError({ kind: 'engine', message: 'full', clickhouseCode: 243 }), 'ENGINE_FAILED'],
-    [new StoreError({ kind: 'busy', message: 'busy' }), 'BACKLOG_FULL'],
+    [new StoreError({ kind: 'busy', message: 'busy' }), 'CHANGES_TOO_MANY'],
     [new StoreError({ kind: 'closed', message: 'closed' }), 'SHUTTING_DOWN'],
   ] as const
   for (const [fault, code] of cases) {

@@ -196,8 +196,8 @@ t.test('a sender that falls silent in its body is told so', async (t) => {
     const client = await open()
     client.send(head('POST', url, 'Content-Type: text/csv', 'Content-Length: 100'), '1\n')
     const { status, body } = await client.answer()
-    t.equal(status, 400)
-    t.match(body, { error: /no byte of the body came for 0.03 seconds/ })
+    t.equal(status, 408)
+    t.match(body, { error: /No byte of the body came for 0.03 seconds/ })
     client.socket.destroy()
   }
 })

@@ -93,7 +93,7 @@ t.test('what the store says becomes an answer of its own kind', async (t) => {
     ],
     [
       { kind: 'busy', message: 'm' },
-      { status: 503, retryAfterSeconds: 1 },
+      { code: 'QUERIES_TOO_MANY', status: 503, retryAfterSeconds: 1 },
     ],
     [
       { kind: 'closed', message: 'm' },

@@ -46,6 +46,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'Wrong engine: unknown engine "Tree"',
   ],
+  DATASOURCES_TOO_MANY: [
+    errors.DATASOURCES_TOO_MANY({ dataSourcesMax: 10_000 }),
+    400,
+    'There are already 10000 Data Sources, and a workspace has no room for more; drop one first',
+  ],
   FORMAT_UNSUPPORTED: [
     errors.FORMAT_UNSUPPORTED({ format: 'xml', supported: ['csv', 'ndjson'] }),
     400,
@@ -77,6 +82,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     408,
     'The query ran longer than 10 seconds and was stopped',
   ],
+  BODY_STALLED: [errors.BODY_STALLED({ idleMsMax: 120_000 }), 408, 'No byte of the body came for 120 seconds'],
   DATASOURCE_EXISTS: [errors.DATASOURCE_EXISTS({ name: 'x' }), 409, 'There is already a Data Source with name "x"'],
   PAYLOAD_TOO_LARGE: [
     errors.PAYLOAD_TOO_LARGE({ bytesMax: 10_000_000 }),
@@ -108,6 +114,16 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     errors.BACKLOG_FULL({ retryAfterSeconds: 3 }),
     503,
     'Too much is waiting to be stored; nothing of this request was stored, repeat it later',
+  ],
+  CHANGES_TOO_MANY: [
+    errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 }),
+    503,
+    'Too many changes of Data Sources are waiting; nothing was changed, repeat it later',
+  ],
+  QUERIES_TOO_MANY: [
+    errors.QUERIES_TOO_MANY({ retryAfterSeconds: 1 }),
+    503,
+    'Too many queries are waiting; this one did not run, repeat it later',
   ],
   SHUTTING_DOWN: [
     errors.SHUTTING_DOWN(),

@@ -62,7 +62,9 @@ function randomCells(random: TestRandom, columns: readonly ColumnDefinition[], {
 
 /** The text as a field: in quotes where it must be, and at times where it need not. */
 function written(random: TestRandom, text: string, { delimiter, escape }: CsvDialect): string {
-  const mustQuote = text.includes(String.fromCharCode(delimiter)) || text.includes('\n') || text.startsWith('"')
+  const canSplit = !text.includes('"') && random.chance(4)
+  const holdsDelimiter = text.includes(String.fromCharCode(delimiter)) && !canSplit
+  const mustQuote = holdsDelimiter || text.includes('\n') || text.startsWith('"')
   if (!mustQuote && !random.chance(15)) return text
   const inside = escape === null ? text.replaceAll('"', '""') : text.replaceAll(/["\\]/g, '\\$&')
   return `"${inside}"`

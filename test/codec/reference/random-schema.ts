@@ -1,6 +1,8 @@
 /** Random schemas over all column types and paths. */
 import { parseSchema } from '../../../src/catalog/schema-parser.ts'
+import type { Cell } from '../../../src/codec/cell.types.ts'
 import { isNullable, valueTypeOf } from '../../../src/shared/column-type.ts'
+import type { ColumnType } from '../../../src/shared/column-type.types.ts'
 import type { JsonPath } from '../../../src/shared/json-path.types.ts'
 import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
 import type { TestRandom } from './test-random.ts'
@@ -112,18 +114,27 @@ function elementPath(random: TestRandom): readonly string[] {
   return random.chance(70) ? [random.pick(keys)] : ['in', random.pick(['a', 'b'])]
 }
 
-/** Values by kind of type that a DEFAULT can give, as ClickHouse writes them. */
-const defaults: Readonly<Record<string, string>> = {
-  integer: '7',
-  float: '0.5',
-  string: "'dflt'",
-  bool: 'true',
-  date: "'2020-02-02'",
-  dateTime: 'toDateTime(1)',
-  array: '[]',
-  map: 'map()',
-  uuid: "'00000000-0000-0000-0000-000000000001'",
-  decimal: '0',
+interface DefaultValue {
+  readonly expression: string
+  readonly cell: Cell
+}
+
+/** DEFAULTs by kind of type, with the cell that ClickHouse makes of them. */
+const defaultValues: Readonly<Partial<Record<ColumnType['kind'], DefaultValue>>> = {
+  integer: { expression: '7', cell: 7 },
+  float: { expression: '0.5', cell: 0.5 },
+  string: { expression: "'dflt'", cell: 'dflt' },
+  bool: { expression: 'true', cell: 1 },
+  date: { expression: "toDate('1970-01-03')", cell: 2 },
+  dateTime: { expression: 'toDateTime(1)', cell: 1 },
+  array: { expression: '[]', cell: [] },
+  map: { expression: 'map()', cell: [] },
+  uuid: { expression: "'00000000-0000-0000-0000-000000000001'", cell: '00000000-0000-0000-0000-000000000001' },
+}
+
+/** The cell that the DEFAULT of a column of a random schema makes. */
+export function defaultCell({ type }: ColumnDefinition): Cell {
+  return defaultValues[valueTypeOf(type).kind]?.cell ?? null
 }
 
 export interface SchemaShape {
@@ -141,8 +152,8 @@ export function randomSchema(random: TestRandom, shape: SchemaShape): readonly C
 function randomColumn(random: TestRandom, { hasPaths }: SchemaShape, position: number): ColumnDefinition {
   const typeText = randomTypeText(random)
   const column = columnOf(`c${position} ${typeText}`)
-  const fallback = random.chance(20) ? defaults[valueTypeOf(column.type).kind] : undefined
-  const defaultExpression = fallback ?? null
+  const fallback = random.chance(20) ? defaultValues[valueTypeOf(column.type).kind] : undefined
+  const defaultExpression = fallback?.expression ?? null
   if (!hasPaths || random.chance(35)) return { ...column, defaultExpression }
   return { ...column, defaultExpression, jsonPath: randomPath(random, typeText), jsonPathText: '$.…' }
 }

@@ -1,13 +1,4 @@
-import process from 'node:process'
-import { SeededRandom } from '../../../benchmarks/support/seeded-random.ts'
-
-const seedOfEveryRun = 20_260_101
-
-/** The seed of a random test: `SEED=` from the environment, else always the same, so that a run can be repeated. */
-export function testSeed(): number {
-  const text = process.env['SEED']
-  return text === undefined || text === '' ? seedOfEveryRun : Number(text)
-}
+import { SeededRandom } from '../../support/seeded-random.ts'
 
 /** Choices for the generators of random tests. The same seed makes the same choices. */
 export class TestRandom extends SeededRandom {
