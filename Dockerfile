@@ -29,4 +29,4 @@ EXPOSE 7181
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.MILLRACE_PORT || 7181) + '/health/live').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Flags may follow the image's name. Node is the first process, so SIGTERM reaches it and closes the service in order.
-ENTRYPOINT ["node", "--enable-source-maps", "dist/src/main.js"]
+ENTRYPOINT ["node", "--single-threaded-gc", "--enable-source-maps", "dist/src/main.js"]

@@ -53,7 +53,10 @@ export function createServiceClient(url: string, adminToken: string): ServiceCli
     sql,
     rows: async <Row>(query: string) => {
       const lines = Readable.from([await sql(`${query} FORMAT JSONEachRow`)])
-      return (await lines.pipe(ndjson.parse()).toArray()) as readonly Row[] // The caller names the shape of its rows.
+      const rows: Row[] = []
+      // The parser is a stream of an older kind, without `toArray`.
+      for await (const row of lines.pipe(ndjson.parse())) rows.push(row)
+      return rows
     },
   }
 }

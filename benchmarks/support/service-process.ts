@@ -28,7 +28,7 @@ export async function startServiceProcess(options: { readonly directory: string 
   if (!existsSync(main)) throw new Error(`${main} is missing: run npm run build`)
   const port = await freePort()
   const adminToken = 'p.benchmark'
-  const child = spawn(process.execPath, ['--enable-source-maps', main], {
+  const child = spawn(process.execPath, ['--single-threaded-gc', '--enable-source-maps', main], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       MILLRACE_LOG_LEVEL: 'warn',

@@ -23,7 +23,9 @@ export class BlockBuilder {
   private readonly plan: ParsePlan
   private readonly keepsInvalidLines: boolean
   private capacity = 0
-  private counts = { rows: 0, quarantined: 0, invalid: 0, short: 0 }
+  private counts = { quarantined: 0, invalid: 0, short: 0 }
+  /** Rows of the bodies whose counts were taken. */
+  private rowsCounted = 0
 
   constructor(plan: ParsePlan, options: { readonly keepsInvalidLines: boolean; readonly importId: string | null }) {
     this.plan = plan
@@ -36,7 +38,6 @@ export class BlockBuilder {
   /** The row at `rowCount` is complete; the next one finds room. */
   finishRow(): void {
     this.rowCount += 1
-    this.counts.rows += 1
     if (this.rowCount < this.capacity) return
     for (const { column } of this.plan.columns) column.grow(this.rowCount * 2)
     this.capacity = this.rowCount * 2
@@ -49,8 +50,9 @@ export class BlockBuilder {
 
   /** Takes the counts since the last call: those of one body. */
   takeCounts(): BodyCounts {
-    const { counts } = this
-    this.counts = { rows: 0, quarantined: 0, invalid: 0, short: 0 }
+    const counts = { ...this.counts, rows: this.rowCount - this.rowsCounted }
+    this.counts = { quarantined: 0, invalid: 0, short: 0 }
+    this.rowsCounted = this.rowCount
     return counts
   }
 

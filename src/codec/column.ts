@@ -17,6 +17,8 @@ export type Storage = 'int32' | 'uint32' | 'float64' | 'words' | 'utf8' | 'fixed
 
 const initialRowCapacity = 1024
 const initialByteCapacity = 16 * 1024
+/** Free bytes from which on a text mostly fits. */
+const textRoomBytes = 1024
 const noInt32 = new Int32Array(0)
 const noUint32 = new Uint32Array(0)
 const noFloat64 = new Float64Array(0)
@@ -155,6 +157,17 @@ export class Column {
       this.offsets[index + 1] = this.offsets[index] ?? 0
     }
     if (this.storage === 'struct') for (const child of this.children) child.writeNull(index)
+  }
+
+  /**
+   * Ends the text of row `index` at byte `end`, and sees to room for the next one. False when the text did not fit: stores
+   * past the end of a typed array do nothing, so it is to be written once more, now that there is room.
+   */
+  endText(index: number, end: number): boolean {
+    const { length } = this.bytes
+    if (end + textRoomBytes > length) this.growBytes(end + textRoomBytes)
+    this.offsets[index + 1] = end
+    return end <= length
   }
 
   /** Writes text at `index` as UTF-8; lone surrogates become U+FFFD. */

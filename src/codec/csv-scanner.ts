@@ -24,6 +24,8 @@ import {
   readInteger64,
   readUuid,
 } from './fast-values.ts'
+import { framePaddingBytes } from './frame-assembler.ts'
+import { JsonValues } from './json-values.ts'
 import type { ColumnPlan, ParsePlan } from './parse-plan.ts'
 import type { RecordFormat } from './parse-task.types.ts'
 import { FastReader, type ValuePlan } from './value-plan.ts'
@@ -42,8 +44,18 @@ export class CsvScanner {
   private readonly fieldPlans: readonly (ColumnPlan | null)[]
   /** Columns that no field fills. */
   private readonly absentPlans: readonly ColumnPlan[]
-  private source: Uint8Array = new Uint8Array(0)
+  /** The frame under the scanner; public for the fast readers alone. */
+  source: Uint8Array = new Uint8Array(0)
+  /** The same bytes, four at a time. */
+  view: DataView = new DataView(new ArrayBuffer(0))
   private limit = 0
+  /** The dialect's escape character, or the quote where quotes are only doubled. */
+  private readonly escapeByte: number
+  /** Where `unquoteInto` ended in its target. */
+  private unquotedEnd = 0
+  private readonly json = new JsonValues()
+  private scratch: Uint8Array = new Uint8Array(0)
+  private readonly scratchJson = new JsonValues()
   /** One native pass tells that every cell of the frame is sound; only otherwise each record is looked at. */
   private isFrameUtf8 = true
 
@@ -52,6 +64,8 @@ export class CsvScanner {
     this.builder = builder
     this.dialect = format.dialect
     this.delimiter = format.dialect.delimiter
+    this.escapeByte = format.dialect.escape ?? quote
+    this.openScratch(4096)
     const marks = [format.dialect.delimiter, format.dialect.escape ?? quote]
     this.hasFastReaders = !marks.some((mark) => valueCharacters.includes(String.fromCharCode(mark)))
     this.fieldPlans = format.fieldColumns.map((position) => plan.columns[position] ?? null)
@@ -65,7 +79,9 @@ export class CsvScanner {
    */
   scan(source: Uint8Array, start: number, end: number): void {
     this.source = source
+    this.view = new DataView(source.buffer, source.byteOffset, source.byteLength)
     this.limit = end
+    this.json.open(source)
     this.isFrameUtf8 = isUtf8(source.subarray(start, end))
     let offset = start
     while (offset < end) {
@@ -107,13 +123,14 @@ export class CsvScanner {
     const { value } = plan
     const row = this.builder.rowCount
     let end = -1
-    if (first === quote) {
+    if (first !== quote && this.isFieldEnd(start)) return this.writeEmpty(plan) ? start : -1
+    if (value.reader === FastReader.list) {
+      end = this.readList(value, start, row)
+    } else if (first === quote) {
       end =
         value.reader === FastReader.text
           ? this.readQuotedText(value.column, start + 1, row)
           : this.readQuoted(value, start, row)
-    } else if (this.isFieldEnd(start)) {
-      return this.writeEmpty(plan) ? start : -1
     } else if (value.reader === FastReader.text) {
       end = first === backslash ? -1 : this.readBareText(value.column, start, row)
     } else {
@@ -138,11 +155,11 @@ export class CsvScanner {
       case FastReader.float:
         return readFloat(source, start, value, row)
       case FastReader.dateTime64:
-        return readDateTime64(source, start, value, row)
+        return readDateTime64(this, start, value, row)
       case FastReader.dateTime:
-        return readDateTime(source, start, value, row)
+        return readDateTime(this, start, value, row)
       case FastReader.date:
-        return readDate(source, start, value, row)
+        return readDate(this, start, value, row)
       case FastReader.uuid:
         return readUuid(source, start, value, row)
       case FastReader.bool:
@@ -157,8 +174,7 @@ export class CsvScanner {
   private readBareText(column: Column, start: number, row: number): number {
     const { source, delimiter } = this
     const { bytes } = column
-    const first = column.offsets[row] as number
-    let to = first
+    let to = column.offsets[row] as number
     let offset = start
     for (;;) {
       const byte = source[offset] as number
@@ -168,42 +184,63 @@ export class CsvScanner {
       to += 1
       offset += 1
     }
-    this.finishText(column, row, { first, to, start, offset })
-    return offset
+    return column.endText(row, to) ? offset : this.readBareText(column, start, row)
   }
 
   private readQuotedText(column: Column, start: number, row: number): number {
-    const { source } = this
-    const { bytes } = column
-    const escapeByte = this.dialect.escape ?? quote
     const first = column.offsets[row] as number
-    let to = first
+    const end = this.unquoteInto(column.bytes, first, start)
+    if (end < 0) return -1
+    return column.endText(row, this.unquotedEnd) ? end : this.readQuotedText(column, start, row)
+  }
+
+  /**
+   * Copies a quoted field from behind its opening quote, with one quote for each doubled one, and sets `unquotedEnd`.
+   * Gives the offset behind the closing quote, or -1 for escapes of another kind and a field that is never closed.
+   */
+  private unquoteInto(target: Uint8Array, at: number, start: number): number {
+    const { source, limit, escapeByte } = this
+    let to = at
     let offset = start
-    for (;;) {
+    while (offset < limit) {
       const byte = source[offset] as number
-      if (byte === quote) break
-      if (byte === escapeByte || offset >= this.limit) return -1
-      bytes[to] = byte
+      if (byte === quote) {
+        if (source[offset + 1] !== quote) {
+          this.unquotedEnd = to
+          return offset + 1
+        }
+        offset += 1
+      } else if (byte === escapeByte) {
+        return -1
+      }
+      target[to] = byte
       to += 1
       offset += 1
     }
-    // A doubled quote stands for one; the exact path puts it together.
-    if (source[offset + 1] === quote) return -1
-    this.finishText(column, row, { first, to, start, offset })
-    return offset + 1
+    return -1
   }
 
-  /** Stores past the end of a typed array do nothing: a string that did not fit is copied again after growing. */
-  private finishText(
-    column: Column,
-    row: number,
-    copied: { readonly first: number; readonly to: number; readonly start: number; readonly offset: number },
-  ): void {
-    if (copied.to + 1024 > column.bytes.length) {
-      column.growBytes(copied.to + 1024)
-      column.bytes.set(this.source.subarray(copied.start, copied.offset), copied.first)
+  /** Lists are JSON inside the field; a quoted one is read out of a copy without the doubled quotes. */
+  private readList(value: ValuePlan, start: number, row: number): number {
+    if (this.source[start] !== quote) {
+      const end = this.json.readValue(value, start, row)
+      // A bare field ends at the first delimiter, whatever JSON has to say.
+      return end >= 0 && this.source.subarray(start, end).includes(this.delimiter) ? -1 : end
     }
-    column.offsets[row + 1] = copied.to
+    const end = this.unquoteInto(this.scratch, 0, start + 1)
+    if (end < 0) return -1
+    const byteCount = this.unquotedEnd
+    if (byteCount + framePaddingBytes > this.scratch.length) {
+      this.openScratch(byteCount * 2)
+      return this.readList(value, start, row)
+    }
+    this.scratch[byteCount] = lineFeed
+    return this.scratchJson.readValue(value, 0, row) === byteCount ? end : -1
+  }
+
+  private openScratch(byteCount: number): void {
+    this.scratch = new Uint8Array(byteCount + framePaddingBytes)
+    this.scratchJson.open(this.scratch)
   }
 
   private isFieldEnd(offset: number): boolean {

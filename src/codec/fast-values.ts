@@ -10,6 +10,12 @@
 import type { ValuePlan } from './value-plan.ts'
 import { localToUtcSeconds } from './zone-offset.ts'
 
+/** A frame's bytes one at a time and four at a time. */
+export interface FrameBytes {
+  readonly source: Uint8Array
+  readonly view: DataView
+}
+
 const minus = 0x2d
 const point = 0x2e
 const zero = 0x30
@@ -143,20 +149,30 @@ function longFloat(source: Uint8Array, start: number, end: number): number {
   return Number(text)
 }
 
-/** What `readInstant` found: whole seconds since the epoch and the fraction's digits as nanoseconds. */
-const instant = { seconds: 0, nanoseconds: 0 }
+/** What `readInstant` found: whole seconds since the epoch, and the digits behind the point as a number. */
+const instant = { seconds: 0, fraction: 0, fractionDigits: 0 }
+/** The date that was read last, as its ten bytes in three words: rows that follow one another mostly share it. */
+const lastDate = { head: 0, middle: 0, tail: 0, days: -1 }
 const daysBeforeMonth = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334]
 const daysOfMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Two digits as a number, or -1. */
-function twoDigits(source: Uint8Array, at: number): number {
-  const tens = (source[at] as number) - zero
-  const units = (source[at + 1] as number) - zero
-  return tens >= 0 && tens <= 9 && units >= 0 && units <= 9 ? tens * 10 + units : -1
+/** Days since 1970-01-01 of `YYYY-MM-DD` in the years 1970 to 2099, or -1. */
+function readDays(bytes: FrameBytes, at: number): number {
+  const { view } = bytes
+  const head = view.getInt32(at, true)
+  const middle = view.getInt32(at + 4, true)
+  const tail = view.getInt16(at + 8, true)
+  if (head === lastDate.head && middle === lastDate.middle && tail === lastDate.tail) return lastDate.days
+  const days = computeDays(bytes.source, at)
+  if (days < 0) return -1
+  lastDate.head = head
+  lastDate.middle = middle
+  lastDate.tail = tail
+  lastDate.days = days
+  return days
 }
 
-/** Days since 1970-01-01 of `YYYY-MM-DD` in the years 1970 to 2099, or -1. */
-function readDays(source: Uint8Array, at: number): number {
+function computeDays(source: Uint8Array, at: number): number {
   const century = twoDigits(source, at)
   const yearOfCentury = twoDigits(source, at + 2)
   const month = twoDigits(source, at + 5)
@@ -172,19 +188,39 @@ function readDays(source: Uint8Array, at: number): number {
   return (year - 1970) * 365 + leapDays + (daysBeforeMonth[month - 1] as number) + day - 1
 }
 
+/** Two digits as a number, or -1. */
+function twoDigits(source: Uint8Array, at: number): number {
+  const tens = (source[at] as number) - zero
+  const units = (source[at + 1] as number) - zero
+  return tens >= 0 && tens <= 9 && units >= 0 && units <= 9 ? tens * 10 + units : -1
+}
+
+/** `hh:mm:ss` as seconds, or -1. All digits are checked at once: one that is none makes its term negative. */
+function readTimeOfDay(source: Uint8Array, at: number): number {
+  const hourTens = (source[at] as number) - zero
+  const hourUnits = (source[at + 1] as number) - zero
+  const minuteTens = (source[at + 3] as number) - zero
+  const minuteUnits = (source[at + 4] as number) - zero
+  const secondTens = (source[at + 6] as number) - zero
+  const secondUnits = (source[at + 7] as number) - zero
+  const hour = hourTens * 10 + hourUnits
+  const digits =
+    hourTens | hourUnits | (9 - hourUnits) | minuteTens | (5 - minuteTens) | minuteUnits | (9 - minuteUnits)
+  const rest = secondTens | (5 - secondTens) | secondUnits | (9 - secondUnits) | (23 - hour)
+  if ((digits | rest) < 0 || source[at + 2] !== 0x3a || source[at + 5] !== 0x3a) return -1
+  return hour * 3_600 + (minuteTens * 10 + minuteUnits) * 60 + secondTens * 10 + secondUnits
+}
+
 /** `YYYY-MM-DD hh:mm:ss[.fraction][Z]`, blank or `T` between; fills `instant` and gives the end, or -1. */
-function readInstant(source: Uint8Array, at: number, zone: string | null): number {
-  const days = readDays(source, at)
+function readInstant(bytes: FrameBytes, at: number, zone: string | null): number {
+  const { source } = bytes
+  const days = readDays(bytes, at)
+  const timeOfDay = readTimeOfDay(source, at + 11)
   const separator = source[at + 10]
-  const hour = twoDigits(source, at + 11)
-  const minute = twoDigits(source, at + 14)
-  const second = twoDigits(source, at + 17)
-  if (days < 0 || (separator !== 0x20 && separator !== 0x54)) return -1
-  if (source[at + 13] !== 0x3a || source[at + 16] !== 0x3a) return -1
-  if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59) return -1
-  const local = days * 86_400 + hour * 3_600 + minute * 60 + second
+  if (days < 0 || timeOfDay < 0 || (separator !== 0x20 && separator !== 0x54)) return -1
+  const local = days * 86_400 + timeOfDay
   let end = at + 19
-  instant.nanoseconds = 0
+  instant.fractionDigits = 0
   if (source[end] === point) {
     end = readFraction(source, end + 1)
     if (end < 0) return -1
@@ -194,7 +230,7 @@ function readInstant(source: Uint8Array, at: number, zone: string | null): numbe
   return isUtc ? end + 1 : end
 }
 
-/** One to nine digits behind the point, as nanoseconds. */
+/** One to nine digits behind the point. */
 function readFraction(source: Uint8Array, at: number): number {
   let offset = at
   let fraction = 0
@@ -206,59 +242,76 @@ function readFraction(source: Uint8Array, at: number): number {
   }
   const digitCount = offset - at
   if (digitCount === 0 || digitCount > 9) return -1
-  instant.nanoseconds = fraction * (powersOfTen[9 - digitCount] as number)
+  instant.fraction = fraction
+  instant.fractionDigits = digitCount
   return offset
 }
 
+/** The fraction in units of 10^-`scale` seconds. Digits beyond the scale are cut, not rounded. */
+function fractionAt(scale: number): number {
+  const { fraction, fractionDigits } = instant
+  if (fractionDigits === scale) return fraction
+  if (fractionDigits === 0) return 0
+  return fractionDigits < scale
+    ? fraction * (powersOfTen[scale - fractionDigits] as number)
+    : Math.floor(fraction / (powersOfTen[fractionDigits - scale] as number))
+}
+
 /** Date and Date32 from `YYYY-MM-DD` alone. */
-export function readDate(source: Uint8Array, at: number, value: ValuePlan, index: number): number {
-  const days = readDays(source, at)
+export function readDate(bytes: FrameBytes, at: number, value: ValuePlan, index: number): number {
+  const days = readDays(bytes, at)
   if (days < 0) return -1
   if (value.column.storage === 'int32') value.column.int32[index] = days
   else value.column.uint32[index] = days
   return at + 10
 }
 
-export function readDateTime(source: Uint8Array, at: number, value: ValuePlan, index: number): number {
-  const end = readInstant(source, at, value.zone)
+export function readDateTime(bytes: FrameBytes, at: number, value: ValuePlan, index: number): number {
+  const end = readInstant(bytes, at, value.zone)
   if (end < 0 || instant.seconds < 0) return -1
   value.column.uint32[index] = instant.seconds
   return end
 }
 
 /** Writes ticks of the part's unit: seconds, milliseconds, microseconds or nanoseconds (see `encodingOf`). */
-export function readDateTime64(source: Uint8Array, at: number, value: ValuePlan, index: number): number {
-  const end = readInstant(source, at, value.zone)
-  if (end < 0 || instant.seconds < 0) return -1
-  const scale = value.scale
+export function readDateTime64(bytes: FrameBytes, at: number, value: ValuePlan, index: number): number {
+  const end = readInstant(bytes, at, value.zone)
+  const { seconds } = instant
+  if (end < 0 || seconds < 0) return -1
+  const { scale } = value
+  const { words } = value.column
   if (scale === 0) {
-    writeWords(value, index, instant.seconds)
-    return end
-  }
-  // Digits beyond the column's scale are cut, not rounded.
-  const cut = powersOfTen[9 - scale] as number
-  const nanoseconds = instant.nanoseconds - (instant.nanoseconds % cut)
-  const milliseconds = instant.seconds * 1_000 + Math.floor(nanoseconds / 1_000_000)
-  if (scale <= 3) {
-    writeWords(value, index, milliseconds)
-  } else if (scale <= 6) {
-    writeFine(value, index, { milliseconds, factor: 1_000, rest: Math.floor((nanoseconds % 1_000_000) / 1_000) })
+    words[index * 2] = seconds
+    words[index * 2 + 1] = 0
+  } else if (scale <= 3) {
+    const milliseconds = seconds * 1_000 + fractionAt(scale) * (powersOfTen[3 - scale] as number)
+    words[index * 2] = milliseconds
+    words[index * 2 + 1] = (milliseconds / wordSize) | 0
   } else {
-    writeFine(value, index, { milliseconds, factor: 1_000_000, rest: nanoseconds % 1_000_000 })
+    const nanoseconds = fractionAt(scale) * (powersOfTen[9 - scale] as number)
+    if (scale <= 6) writeProduct(words, index, { factor: 1_000_000, multiplier: seconds, addend: nanoseconds / 1_000 })
+    else writeNanoseconds(words, index, seconds, nanoseconds)
   }
   return end
 }
 
-/** Writes `milliseconds × factor + rest`, which may be over 2^53, as two words. */
-function writeFine(
-  value: ValuePlan,
+function writeNanoseconds(words: Int32Array, index: number, seconds: number, nanoseconds: number): void {
+  const milliseconds = seconds * 1_000 + Math.floor(nanoseconds / 1_000_000)
+  const addend = nanoseconds - Math.floor(nanoseconds / 1_000_000) * 1_000_000
+  writeProduct(words, index, { factor: 1_000_000, multiplier: milliseconds, addend })
+}
+
+/** Writes `multiplier × factor + addend`, which may be over 2^53, as two words. The factor is at most 2^20. */
+function writeProduct(
+  words: Int32Array,
   index: number,
-  ticks: { readonly milliseconds: number; readonly factor: number; readonly rest: number },
+  { multiplier, factor, addend }: { readonly multiplier: number; readonly factor: number; readonly addend: number },
 ): void {
-  const low = (ticks.milliseconds % wordSize) * ticks.factor + ticks.rest
-  const high = Math.floor(ticks.milliseconds / wordSize) * ticks.factor + Math.floor(low / wordSize)
-  value.column.words[index * 2] = low % wordSize
-  value.column.words[index * 2 + 1] = high
+  const multiplierHigh = Math.floor(multiplier / wordSize)
+  const low = (multiplier - multiplierHigh * wordSize) * factor + addend
+  const carry = Math.floor(low / wordSize)
+  words[index * 2] = low - carry * wordSize
+  words[index * 2 + 1] = multiplierHigh * factor + carry
 }
 
 /** `true`, `false`, `1` and `0` as CSV has them. */

@@ -10,39 +10,25 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { BlockBuilder } from './block-builder.ts'
-import type { Column } from './column.ts'
-import {
-  readDate,
-  readDateTime,
-  readDateTime64,
-  readFloat,
-  readInteger,
-  readInteger64,
-  readUuid,
-} from './fast-values.ts'
-import { closingQuote, lineFeed, skipBlanks, skipValue, unescapeInto } from './json-bytes.ts'
+import { closingQuote, lineFeed, skipBlanks, skipValue } from './json-bytes.ts'
+import { JsonValues } from './json-values.ts'
 import type { ColumnPlan, Member, MemberTable, ParsePlan } from './parse-plan.ts'
-import { FastReader, type ValuePlan } from './value-plan.ts'
+import { FastReader } from './value-plan.ts'
 
 const quote = 0x22
 const comma = 0x2c
 const colon = 0x3a
-const openBracket = 0x5b
-const backslash = 0x5c
-const closeBracket = 0x5d
 const lowerN = 0x6e
 const openBrace = 0x7b
 const closeBrace = 0x7d
 const textDecoder = new TextDecoder()
 
-export class NdjsonScanner {
+export class NdjsonScanner extends JsonValues {
   private readonly plan: ParsePlan
   private readonly builder: BlockBuilder
-  private source: Uint8Array = new Uint8Array(0)
-  /** The same bytes, four at a time. */
-  private view: DataView = new DataView(new ArrayBuffer(0))
+  private readonly columnCount: number
   /** The record's number among all that the plan has seen. */
-  private record = 0
+  private record: number
   /** Where this record's values are written. */
   private row = 0
   /** How many columns this record has given a value to. */
@@ -51,8 +37,11 @@ export class NdjsonScanner {
   private expectedNext = 0
 
   constructor(plan: ParsePlan, builder: BlockBuilder) {
+    super()
     this.plan = plan
     this.builder = builder
+    this.columnCount = plan.columns.length
+    this.record = plan.recordsSeen
   }
 
   /**
@@ -60,8 +49,7 @@ export class NdjsonScanner {
    * Precondition: `source[end - 1]` is a line feed, and at least `framePaddingBytes` bytes follow `end`.
    */
   scan(source: Uint8Array, start: number, end: number): void {
-    this.source = source
-    this.view = new DataView(source.buffer, source.byteOffset, source.byteLength)
+    this.open(source)
     // One native pass tells that every string in the frame is sound; only otherwise each line is looked at.
     const isFrameUtf8 = isUtf8(source.subarray(start, end))
     let offset = start
@@ -79,18 +67,14 @@ export class NdjsonScanner {
 
   /** Gives the offset behind the record's line feed, or -1 when the record is not to be taken in this way. */
   private readRecord(start: number): number {
-    this.plan.recordsSeen += 1
-    this.record = this.plan.recordsSeen
+    this.record += 1
     this.row = this.builder.rowCount
     this.columnsSet = 0
     const objectEnd = this.readMembers(this.plan.members, start + 1)
     if (objectEnd < 0) return -1
     const lineEnd = skipBlanks(this.source, objectEnd)
     if (this.source[lineEnd] !== lineFeed) return -1
-    for (const column of this.plan.wholeRecordColumns) {
-      if (this.readWholeRecord(column, start, objectEnd) < 0) return -1
-    }
-    if (this.columnsSet !== this.plan.columns.length && !this.fillMissing()) return -1
+    if (this.columnsSet !== this.columnCount && !this.readTheRest(start, objectEnd)) return -1
     this.builder.finishRow()
     return lineEnd + 1
   }
@@ -207,106 +191,12 @@ export class NdjsonScanner {
     return this.builder.writeJsonValue(plan, textDecoder.decode(this.source.subarray(start, end))) ? end : -1
   }
 
-  private readValue(value: ValuePlan, start: number, index: number): number {
-    const { source } = this
-    switch (value.reader) {
-      case FastReader.text:
-        return source[start] === quote ? this.readText(value.column, start + 1, index) : -1
-      case FastReader.integer:
-        return readInteger(source, start, value, index)
-      case FastReader.integer64:
-        return readInteger64(source, start, value, index)
-      case FastReader.float:
-        return readFloat(source, start, value, index)
-      case FastReader.dateTime64:
-        return source[start] === quote ? behindQuote(source, readDateTime64(source, start + 1, value, index)) : -1
-      case FastReader.dateTime:
-        return source[start] === quote ? behindQuote(source, readDateTime(source, start + 1, value, index)) : -1
-      case FastReader.date:
-        return source[start] === quote ? behindQuote(source, readDate(source, start + 1, value, index)) : -1
-      case FastReader.uuid:
-        return source[start] === quote ? behindQuote(source, readUuid(source, start + 1, value, index)) : -1
-      case FastReader.bool:
-        return this.readBool(value.column, start, index)
-      case FastReader.list:
-        return source[start] === openBracket ? this.readList(value, start + 1, index) : -1
-      case FastReader.none:
-        return -1
+  /** The columns that no member has filled: those that take the whole record, DEFAULT and NULL. */
+  private readTheRest(start: number, end: number): boolean {
+    for (const column of this.plan.wholeRecordColumns) {
+      if (this.readWholeRecord(column, start, end) < 0) return false
     }
-  }
-
-  /** Copies a string from behind its opening quote while it looks for the end; four bytes at a time was no faster. */
-  private readText(column: Column, start: number, index: number): number {
-    const { source } = this
-    const { bytes } = column
-    const first = column.offsets[index] as number
-    let to = first
-    let offset = start
-    for (;;) {
-      const byte = source[offset] as number
-      if (byte < 0x23 || byte === backslash) {
-        if (byte === quote) break
-        if (byte === backslash) return this.readEscapedText(column, start, index)
-        if (byte < 0x20) return -1
-      }
-      bytes[to] = byte
-      to += 1
-      offset += 1
-    }
-    // Stores past the end of a typed array do nothing: a string that did not fit is copied again after growing.
-    if (to + 1024 > bytes.length) {
-      column.growBytes(to + 1024)
-      column.bytes.set(source.subarray(start, offset), first)
-    }
-    column.offsets[index + 1] = to
-    return offset + 1
-  }
-
-  private readEscapedText(column: Column, start: number, index: number): number {
-    const end = skipValue(this.source, start - 1)
-    if (end < 0) return -1
-    const first = column.offsets[index] as number
-    // No escape is shorter than what it stands for.
-    column.growBytes(first + end - start)
-    column.offsets[index + 1] = unescapeInto(column.bytes, first, this.source, { start, end: end - 1 })
-    return end
-  }
-
-  private readBool(column: Column, start: number, index: number): number {
-    const isTrue = this.source[start] === 0x74
-    if (!isTrue && this.source[start] !== 0x66) return -1
-    column.uint32[index] = isTrue ? 1 : 0
-    return skipValue(this.source, start)
-  }
-
-  private readList(value: ValuePlan, start: number, index: number): number {
-    const { source } = this
-    const { column, element } = value
-    if (element === null) return -1
-    let at = column.offsets[index] as number
-    let offset = skipBlanks(source, start)
-    if (source[offset] === closeBracket) {
-      column.offsets[index + 1] = at
-      return offset + 1
-    }
-    for (;;) {
-      if (at + 1 >= element.column.capacity) element.column.grow(at + 2)
-      if (source[offset] === lowerN) {
-        if (!element.isNullable) return -1
-        element.column.writeNull(at)
-        offset = skipValue(source, offset)
-      } else {
-        offset = this.readValue(element, offset, at)
-      }
-      if (offset < 0) return -1
-      at += 1
-      offset = skipBlanks(source, offset)
-      if (source[offset] === comma) offset = skipBlanks(source, offset + 1)
-      else break
-    }
-    if (source[offset] !== closeBracket) return -1
-    column.offsets[index + 1] = at
-    return offset + 1
+    return this.columnsSet === this.columnCount || this.fillMissing()
   }
 
   private readWholeRecord(plan: ColumnPlan, start: number, end: number): number {
@@ -327,10 +217,6 @@ export class NdjsonScanner {
     }
     return true
   }
-}
-
-function behindQuote(source: Uint8Array, offset: number): number {
-  return offset >= 0 && source[offset] === quote ? offset + 1 : -1
 }
 
 /** Whether `"key":` of this member stands at `at`: its first and last four bytes, then what is between. */

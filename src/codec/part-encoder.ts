@@ -113,12 +113,19 @@ function dataOf(column: Column, encoding: ValueEncoding, rowCount: number): Data
     }
     case 'map': {
       const entryCount = column.offsets[rowCount] ?? 0
-      const child = structOf(['key', 'value'], childrenOf(column, encoding, entryCount), entryCount)
+      const [keys, values] = childrenOf(column, encoding, entryCount)
+      assert(keys !== undefined && values !== undefined, 'a map has keys and values')
+      // The engine refuses a map whose keys could be NULL.
+      const fields = [new Field('key', keys.type, false), fieldOf('value', values)]
+      const child = structOf(fields, [keys, values], entryCount)
       const valueOffsets = column.offsets.subarray(0, rowCount + 1)
       return makeData({ ...nulls, type: new Map_(new Field('entries', child.type, false)), valueOffsets, child })
     }
-    case 'struct':
-      return structOf(encoding.fieldNames, childrenOf(column, encoding, rowCount), rowCount)
+    case 'struct': {
+      const children = childrenOf(column, encoding, rowCount)
+      const fields = children.map((child, position) => fieldOf(encoding.fieldNames[position] ?? '', child))
+      return structOf(fields, children, rowCount)
+    }
     default:
       return makeData({ ...nulls, ...flatOf(column, encoding, rowCount) })
   }
@@ -133,9 +140,8 @@ function childrenOf(column: Column, encoding: ValueEncoding, rowCount: number): 
   })
 }
 
-function structOf(names: readonly string[], children: readonly Data[], rowCount: number): Data<Struct> {
-  const fields = children.map((child, position) => fieldOf(names[position] ?? '', child))
-  return makeData({ type: new Struct(fields), length: rowCount, nullCount: 0, children: [...children] })
+function structOf(fields: readonly Field[], children: readonly Data[], rowCount: number): Data<Struct> {
+  return makeData({ type: new Struct([...fields]), length: rowCount, nullCount: 0, children: [...children] })
 }
 
 function fieldOf(name: string, values: Data): Field {

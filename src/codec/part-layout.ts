@@ -5,7 +5,7 @@
 
 import { isNullable, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
-import { quoteString } from '../shared/text-escapes.ts'
+import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import type { PartField, PartLayout, PartTarget } from './part-layout.types.ts'
 import { canBeNull, declaredType, encodingOf } from './value-encoding.ts'
 
@@ -57,20 +57,22 @@ function fieldTypeOf(definition: ColumnDefinition): string {
 }
 
 /**
- * With a mask anywhere, every DEFAULT is written out: the targets are then aliases of the SELECT, by which a DEFAULT over
- * other columns sees their defaults and not the part's NULLs.
+ * With a mask anywhere, every column is written out as the table has it, under its name: the names are then aliases of
+ * the SELECT, by which a DEFAULT over other columns sees their values and defaults, and not the part's NULLs.
  */
-function targetOf({ definition, field, mask }: PartColumn, hasMasks: boolean): PartTarget {
-  const { name, typeText, defaultExpression } = definition
-  if (defaultExpression === null || !hasMasks) return { column: name, expression: field }
-  const fallback = `CAST((${defaultExpression}), ${quoteString(typeText)})`
-  if (mask !== null) {
-    return { column: name, expression: `if(${mask}, ${fallback}, CAST(${field}, ${quoteString(typeText)}))` }
-  }
-  return {
-    column: name,
-    expression: `if(isNull(${field}), ${fallback}, CAST(assumeNotNull(${field}), ${quoteString(typeText)}))`,
-  }
+function targetOf(column: PartColumn, hasMasks: boolean): PartTarget {
+  const { name } = column.definition
+  if (!hasMasks) return { column: name, expression: column.field }
+  return { column: name, expression: `${valueExpression(column)} AS ${quoteName(name)}` }
+}
+
+function valueExpression({ definition, field, mask }: PartColumn): string {
+  const cast = (expression: string) => `CAST(${expression}, ${quoteString(definition.typeText)})`
+  const { defaultExpression } = definition
+  if (defaultExpression === null) return cast(field)
+  const fallback = cast(`(${defaultExpression})`)
+  if (mask !== null) return `if(${mask}, ${fallback}, ${cast(field)})`
+  return `if(isNull(${field}), ${fallback}, ${cast(`assumeNotNull(${field})`)})`
 }
 
 /** The quarantine table's part: every column as text, then why and from where. */

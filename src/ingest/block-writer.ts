@@ -7,6 +7,7 @@
  */
 import { assert } from '../shared/assert.ts'
 import type { Store } from '../store/store.types.ts'
+import { toFailure } from './append-error.ts'
 import { createBlockId } from './block-id.ts'
 import type { TablePlan } from './ingest-plan.ts'
 import { releaseMemory } from './release-memory.ts'
@@ -43,7 +44,7 @@ export class BlockWriter {
 
   /**
    * Takes a sealed part; resolves when there is room for the next one.
-   * @throws what an insert of this writer failed with, now or earlier; the part is then not stored.
+   * @throws what an insert of this writer failed with, now or earlier (ENGINE_FAILED); the part is then not stored.
    */
   async add(part: Uint8Array, rowCount: number): Promise<void> {
     assert(rowCount > 0, 'a part has rows')
@@ -90,7 +91,7 @@ export class BlockWriter {
       this.storedRows += rowCount
       for (const part of parts) releaseMemory(part)
     } catch (error) {
-      this.failure ??= error
+      this.failure ??= toFailure(error)
     }
   }
 

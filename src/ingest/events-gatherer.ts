@@ -8,7 +8,8 @@ import { framePaddingBytes } from '../codec/frame-assembler.ts'
 import type { BodyCounts, ParseResult, ParseTask } from '../codec/parse-task.types.ts'
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors.ts'
-import type { Store } from '../store/store.types.ts'
+import type { AppendRequest, Store } from '../store/store.types.ts'
+import { toFailure, toRefusal } from './append-error.ts'
 import { createBlockId } from './block-id.ts'
 import type { EventsOutcome, EventsRequest } from './ingest.types.ts'
 import { type IngestPlan, ingestPlanOf } from './ingest-plan.ts'
@@ -124,12 +125,18 @@ export class EventsGatherer {
 
   private async appendParts(plan: IngestPlan, result: ParseResult): Promise<void> {
     const { block, rowCount, quarantineBlock, quarantinedRowCount } = result
-    if (block !== null) {
-      await this.store.append({ ...plan.landing, parts: [block], rowCount, blockId: createBlockId() })
-    }
-    if (quarantineBlock !== null) {
-      const request = { ...plan.quarantine, parts: [quarantineBlock], rowCount: quarantinedRowCount }
-      await this.store.append({ ...request, blockId: createBlockId() })
+    if (block !== null) await this.appendPart({ ...plan.landing, parts: [block], rowCount }, toRefusal)
+    if (quarantineBlock === null) return
+    const part = { ...plan.quarantine, parts: [quarantineBlock], rowCount: quarantinedRowCount }
+    // With the rows stored already, no answer may say that nothing is.
+    await this.appendPart(part, block === null ? toRefusal : toFailure)
+  }
+
+  private async appendPart(part: Omit<AppendRequest, 'blockId'>, toError: (thrown: unknown) => unknown): Promise<void> {
+    try {
+      await this.store.append({ ...part, blockId: createBlockId() })
+    } catch (error) {
+      throw toError(error)
     }
   }
 }

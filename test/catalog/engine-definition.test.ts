@@ -1,7 +1,7 @@
 import t from 'tap'
 import { defaultEngine, parseEngineDefinition } from '../../src/catalog/engine-definition.ts'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
-import { columnsClause, engineClause } from '../../src/catalog/table-definition.ts'
+import { columnsClause, engineClause, givenEngineText } from '../../src/catalog/table-definition.ts'
 import { ApiError } from '../../src/shared/errors.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { EngineSession } from './engine-session.ts'
@@ -290,6 +290,15 @@ t.test('tables get what their columns need of the engine', async (t) => {
     t.equal(clause, clauses[index])
     t.equal(engine.refusal(columnsClause(dictionary), clause), null, `the engine takes ${clause}`)
   }
+})
+
+t.test('the engine is told as it was given, without the settings that are ours', async (t) => {
+  const options = { ver: 'd', sorting_key: 'a, b', settings: 'index_granularity = 1024' }
+  t.equal(
+    givenEngineText({ name: 'ReplacingMergeTree', options }),
+    'ReplacingMergeTree(`d`) ORDER BY (a, b) SETTINGS index_granularity = 1024',
+  )
+  t.equal(givenEngineText({ name: 'AggregatingMergeTree', options: {} }), 'AggregatingMergeTree ORDER BY tuple()')
 })
 
 t.test('columns are written as CREATE TABLE takes them', async (t) => {

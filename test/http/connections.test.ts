@@ -1,8 +1,8 @@
-import { once } from 'node:events'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createApp } from '../../src/app.ts'
 import type { HttpOptions } from '../../src/http/http.types.ts'
+import { openRawClient, type RawClient } from '../support/raw-client.ts'
 import { createFakeRooms, limits, token } from './fake-rooms.ts'
 
 async function listen(t: Test, options: Partial<HttpOptions> = {}) {
@@ -14,68 +14,12 @@ async function listen(t: Test, options: Partial<HttpOptions> = {}) {
   await listening
   // A server that listens on TCP has such an address.
   const { port } = app.server.address() as AddressInfo
-  const open = async (): Promise<Client> => {
-    const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true })
-    t.teardown(() => socket.destroy())
-    await once(socket, 'connect')
-    return new Client(socket)
+  const open = async (): Promise<RawClient> => {
+    const client = await openRawClient(port)
+    t.teardown(() => client.socket.destroy())
+    return client
   }
   return { rooms, app, open }
-}
-
-/** A connection that sends bytes as they are given, and reads whatever comes back. */
-class Client {
-  readonly socket: Socket
-  text = ''
-  #waiting: (() => void) | undefined
-  isEnded = false
-
-  constructor(socket: Socket) {
-    this.socket = socket
-    socket.on('data', (chunk: Buffer) => {
-      this.text += chunk.toString()
-      this.#waiting?.()
-    })
-    const end = (): void => {
-      this.isEnded = true
-      this.#waiting?.()
-    }
-    socket.on('end', end)
-    socket.on('close', end)
-    socket.on('error', end)
-  }
-
-  send(...parts: readonly (string | Buffer)[]): void {
-    for (const part of parts) this.socket.write(part)
-  }
-
-  /** All that came, once `isEnough` says so or the server has ended. */
-  async until(isEnough: (text: string) => boolean): Promise<string> {
-    while (!isEnough(this.text) && !this.isEnded) {
-      await new Promise<void>((resolve) => {
-        this.#waiting = resolve
-      })
-    }
-    return this.text
-  }
-
-  async answer(): Promise<{ readonly status: number; readonly head: string; readonly body: Record<string, unknown> }> {
-    const text = await this.until(isWholeAnswer)
-    const [head = '', body = ''] = text.split('\r\n\r\n')
-    this.text = ''
-    return { status: Number(head.split(' ')[1]), head, body: body === '' ? {} : JSON.parse(body) }
-  }
-
-  async end(): Promise<void> {
-    await this.until(() => false)
-  }
-}
-
-function isWholeAnswer(text: string): boolean {
-  const headEnd = text.indexOf('\r\n\r\n')
-  if (headEnd < 0) return false
-  const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0)
-  return Buffer.byteLength(text.slice(headEnd + 4)) >= length
 }
 
 function head(method: string, url: string, ...lines: readonly string[]): string {

@@ -388,7 +388,7 @@ t.test('one data source is shown by name or id, and dropped with 204', async (t)
       name: 'a',
       created_at: '2026-01-01 00:00:00.000000',
       updated_at: '2026-01-01 10:20:30.123000',
-      engine: { engine: 'MergeTree', engine_full: 'MergeTree ORDER BY `id`', sorting_key: 'id' },
+      engine: { engine: 'MergeTree', engine_full: 'MergeTree ORDER BY id', sorting_key: 'id' },
       schema: {
         columns: [
           { auto: false, name: 'id' },

@@ -4,13 +4,16 @@ import { type Data, tableFromIPC } from 'apache-arrow'
 import type { Cell } from '../../../src/codec/cell.types.ts'
 import type { ColumnType } from '../../../src/shared/column-type.types.ts'
 import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
-import { takesDefault, type ReferenceCell } from './reference-rows.ts'
+import { type ReferenceCell, takesDefault } from './reference-rows.ts'
 
 const nullText = 'NULL'
 export const defaultText = 'DEFAULT'
 
 /** The rows of a part; `texts[row][column]`, and null for columns that have no place in it. */
-export function readBlock(part: Uint8Array, columns: readonly ColumnDefinition[]): readonly (readonly (string | null)[])[] {
+export function readBlock(
+  part: Uint8Array,
+  columns: readonly ColumnDefinition[],
+): readonly (readonly (string | null)[])[] {
   const table = tableFromIPC(part)
   const readers = columns.map(({ type, defaultExpression }, position) => {
     if (type.kind === 'aggregateFunction') return () => null
@@ -90,7 +93,10 @@ function arrowText(data: Data, type: ColumnType, row: number): string {
     case 'map': {
       const entries = childOf(data, 0)
       return `{${range(data, row)
-        .map((item) => `${arrowText(childOf(entries, 0), type.key, item)}:${arrowText(childOf(entries, 1), type.value, item)}`)
+        .map(
+          (item) =>
+            `${arrowText(childOf(entries, 0), type.key, item)}:${arrowText(childOf(entries, 1), type.value, item)}`,
+        )
         .join(',')}}`
     }
     case 'tuple':
@@ -134,7 +140,9 @@ export function cellText(type: ColumnType, cell: ReferenceCell): string {
         .join(',')}]`
     case 'map':
       return `{${itemsOf(cell)
-        .map((pair) => `${cellText(type.key, itemsOf(pair)[0] ?? null)}:${cellText(type.value, itemsOf(pair)[1] ?? null)}`)
+        .map(
+          (pair) => `${cellText(type.key, itemsOf(pair)[0] ?? null)}:${cellText(type.value, itemsOf(pair)[1] ?? null)}`,
+        )
         .join(',')}}`
     case 'tuple':
       return `(${type.fields.map((field, position) => cellText(field.type, itemsOf(cell)[position] ?? null)).join(',')})`

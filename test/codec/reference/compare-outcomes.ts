@@ -15,7 +15,9 @@ export interface Expectation {
 
 /** The first difference as a text, or null when there is none. */
 export function firstDifference(result: ParseResult, expected: Expectation): string | null {
-  return countsDifference(result, expected) ?? blockDifference(result, expected) ?? quarantineDifference(result, expected)
+  return (
+    countsDifference(result, expected) ?? blockDifference(result, expected) ?? quarantineDifference(result, expected)
+  )
 }
 
 function countsDifference(result: ParseResult, { bodies, keepsInvalidLines }: Expectation): string | null {

@@ -78,7 +78,7 @@ function cellsOutcome(
   const unreadable = new Set([...columns.keys()].filter((position) => cellOf[position]?.isUtf8 === false))
   return recordOutcome(
     columns,
-    columns.map((column, position) => valueOf(cellOf[position], column)),
+    columns.map((column, position) => rawValueOf(cellOf[position], column)),
     unreadable,
   )
 }
@@ -87,7 +87,7 @@ function cellsOutcome(
  * `\N` without quotes is NULL. An empty cell says nothing where the column can do without a value; in quotes it is the
  * empty text to types that have one. All else is judged as a text.
  */
-function valueOf(cell: ReferenceCsvCell | undefined, column: ReferenceColumn): RawValue | undefined {
+function rawValueOf(cell: ReferenceCsvCell | undefined, column: ReferenceColumn): RawValue | undefined {
   if (cell === undefined) return undefined
   if (cell.text === '\\N' && !cell.isQuoted) return { kind: 'null' }
   const hasEmptyText = /^(String|FixedString|Enum)/.test(column.typeText)

@@ -132,7 +132,12 @@ function meaningOf(value: RawValue): unknown {
       // Defined one by one, so that `__proto__` is a key like any other, as for JSON.parse.
       const object = {}
       for (const [key, entry] of value.entries) {
-        Object.defineProperty(object, key, { value: meaningOf(entry), enumerable: true, configurable: true, writable: true })
+        Object.defineProperty(object, key, {
+          value: meaningOf(entry),
+          enumerable: true,
+          configurable: true,
+          writable: true,
+        })
       }
       return object
     }

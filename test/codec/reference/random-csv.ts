@@ -61,12 +61,12 @@ function randomCells(random: TestRandom, columns: readonly ColumnDefinition[], {
 }
 
 /** The text as a field: in quotes where it must be, and at times where it need not. */
-function written(random: TestRandom, text: string, { delimiter, escape }: CsvDialect): string {
+function written(random: TestRandom, text: string, dialect: CsvDialect): string {
   const canSplit = !text.includes('"') && random.chance(4)
-  const holdsDelimiter = text.includes(String.fromCharCode(delimiter)) && !canSplit
+  const holdsDelimiter = text.includes(String.fromCharCode(dialect.delimiter)) && !canSplit
   const mustQuote = holdsDelimiter || text.includes('\n') || text.startsWith('"')
   if (!mustQuote && !random.chance(15)) return text
-  const inside = escape === null ? text.replaceAll('"', '""') : text.replaceAll(/["\\]/g, '\\$&')
+  const inside = dialect.escape === null ? text.replaceAll('"', '""') : text.replaceAll(/["\\]/g, '\\$&')
   return `"${inside}"`
 }
 

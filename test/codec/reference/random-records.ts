@@ -22,7 +22,11 @@ interface Mood {
 }
 
 /** The lines of a body, each without its line end; some are no records at all. */
-export function randomLines(random: TestRandom, columns: readonly ColumnDefinition[], count: number): readonly Buffer[] {
+export function randomLines(
+  random: TestRandom,
+  columns: readonly ColumnDefinition[],
+  count: number,
+): readonly Buffer[] {
   const tree = treeOf(columns)
   const putBytes = random.chance(20) ? [...asciiBytes, ...oddBytes] : asciiBytes
   return Array.from({ length: count }, () => {
@@ -69,7 +73,8 @@ function randomLine(random: TestRandom, tree: Branch): string {
 function randomObject(random: TestRandom, { below }: Branch, mood: Mood): string {
   const blanks = () => randomBlanks(random, mood.blankPercent)
   const members: string[] = []
-  const add = (key: string, value: string) => members.push(`${blanks()}${key}${blanks()}:${blanks()}${value}${blanks()}`)
+  const add = (key: string, value: string) =>
+    members.push(`${blanks()}${key}${blanks()}:${blanks()}${value}${blanks()}`)
   for (const [key, branch] of below) {
     if (isLeftOut(random, branch, mood)) continue
     add(keyText(random, key), branchValue(random, branch, mood))

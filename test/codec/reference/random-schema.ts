@@ -65,7 +65,7 @@ const wholeTypes = [
   'Tuple(a Int32, `b c` Nullable(DateTime64(3)), c Array(String))',
   'Tuple(x Tuple(y UInt8, z Bool), m Map(String, Int32))',
   'JSON',
-  'JSON(a UInt32, `b.c` Nullable(String))',
+  'JSON(a UInt32, `x.y` Nullable(String))',
   'Nullable(JSON)',
 ] as const
 

@@ -46,7 +46,9 @@ export function randomText(random: TestRandom, lengthMax = 24): string {
   const oddPercent = random.chance(25) ? 30 : 0
   let text = ''
   while (text.length < length) {
-    text += random.chance(oddPercent) ? random.pick(oddCharacters) : plainLetters.charAt(random.below(plainLetters.length))
+    text += random.chance(oddPercent)
+      ? random.pick(oddCharacters)
+      : plainLetters.charAt(random.below(plainLetters.length))
   }
   return text
 }

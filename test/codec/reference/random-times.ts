@@ -50,7 +50,24 @@ function timeOf(random: TestRandom, time: string): string {
   const separator = random.pick([' ', 'T'])
   if (random.chance(4)) return `${separator}${time.slice(0, 5)}`
   const fraction = random.chance(60) ? `.${fractionDigits(random)}` : ''
-  const offsets = ['', '', '', '', '', '', 'Z', 'Z', 'Z', '+02:00', '-0330', '+05', '+23:59', 'z', '+24:00', ' '] as const
+  const offsets = [
+    '',
+    '',
+    '',
+    '',
+    '',
+    '',
+    'Z',
+    'Z',
+    'Z',
+    '+02:00',
+    '-0330',
+    '+05',
+    '+23:59',
+    'z',
+    '+24:00',
+    ' ',
+  ] as const
   return `${separator}${time}${fraction}${random.pick(offsets)}`
 }
 

@@ -53,7 +53,15 @@ function randomScalar(random: TestRandom, type: ColumnType): Spelling {
     case 'bool':
       return random.chance(85)
         ? asJson(random.pick(['true', 'false']))
-        : random.pick([asJson('1'), asJson('0'), asText('yes'), asText('OFF'), asText(' t '), asJson('1.0'), asJson('2')])
+        : random.pick([
+            asJson('1'),
+            asJson('0'),
+            asText('yes'),
+            asText('OFF'),
+            asText(' t '),
+            asJson('1.0'),
+            asJson('2'),
+          ])
     case 'string':
       return random.chance(92) ? asText(randomText(random)) : anyValue(random)
     case 'fixedString':
@@ -171,7 +179,7 @@ function randomIpv6(random: TestRandom): string {
   return Array.from({ length: 8 }, () => random.hex(random.between(1, 4))).join(':')
 }
 
-const documentKeys = ['a', 'b', 'c.d', 'é', 'a"b', '', '__proto__', 'length'] as const
+const documentKeys = ['a', 'b', 'x.y', 'c.d', 'é', 'a"b', '', '__proto__', 'length'] as const
 
 function randomDocument(random: TestRandom, depth: number): string {
   const blanks = () => randomBlanks(random, 5)
@@ -191,6 +199,9 @@ function leaf(random: TestRandom): Spelling {
     asJson('[1, "x", [null]]'),
     asJson(random.pick(['18446744073709551615', '18446744073709551616', '1.50', '1e5', '-0.0'])),
     asText(randomText(random, 8)),
+    // Texts that must stay texts, though the engine could take them for days and numbers.
+    asText(random.pick(['2024-02-30', '2024-01-05', '2024-01-05 10:00:00', '12', '1.50', 'true'])),
+    asJson('["2024-01-05", "2024-02-30", "2024-01-05 10:00:00"]'),
   ])
 }
 
@@ -224,7 +235,10 @@ function randomMap(random: TestRandom, key: ColumnType, value: ColumnType): Spel
 }
 
 function randomTuple(random: TestRandom, type: Extract<ColumnType, { kind: 'tuple' }>): Spelling {
-  const items = type.fields.map((field) => ({ name: field.name, json: jsonOf(random, randomElement(random, field.type)) }))
+  const items = type.fields.map((field) => ({
+    name: field.name,
+    json: jsonOf(random, randomElement(random, field.type)),
+  }))
   if (random.chance(2)) items.pop()
   const isNamed = type.fields[0]?.name !== null
   if (!isNamed || random.chance(30)) return asJson(`[${items.map(({ json }) => json).join(',')}]`)

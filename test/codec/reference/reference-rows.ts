@@ -6,7 +6,7 @@
  * - A null takes NULL where the column can hold it, else the DEFAULT, else it is a reason.
  * - What the type's coercion refuses is a reason.
  */
-import { Buffer, isUtf8 } from 'node:buffer'
+import { type Buffer, isUtf8 } from 'node:buffer'
 import type { Cell, RawValue, Verdict } from '../../../src/codec/cell.types.ts'
 import { createCoercion } from '../../../src/codec/coercion/coercion.ts'
 import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
@@ -79,7 +79,10 @@ function lineOutcome(line: Buffer, columns: readonly ReferenceColumn[]): Referen
   const first = line.findIndex((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0d)
   if (first < 0) return null
   // Files with a byte order mark that were put behind one another have marks in front of lines.
-  const text = line.subarray(first).toString().replace(/^\ufeff/, '')
+  const text = line
+    .subarray(first)
+    .toString()
+    .replace(/^\ufeff/, '')
   const record = isUtf8(line) ? referenceJson(text) : undefined
   if (record?.kind !== 'object') return { kind: 'invalid', text }
   return recordOutcome(
@@ -120,7 +123,9 @@ export function recordOutcome(
   return { kind: 'quarantine', texts: columns.map((_, position) => rawText(values[position])), errors, isShort: false }
 }
 
-type Judged = { readonly kind: 'cell'; readonly cell: ReferenceCell } | { readonly kind: 'error'; readonly reason: string }
+type Judged =
+  | { readonly kind: 'cell'; readonly cell: ReferenceCell }
+  | { readonly kind: 'error'; readonly reason: string }
 
 function judge(column: ReferenceColumn, value: RawValue | undefined): Judged {
   const { name } = column.definition
@@ -131,13 +136,19 @@ function judge(column: ReferenceColumn, value: RawValue | undefined): Judged {
     if (column.hasDefault) return { kind: 'cell', cell: takesDefault }
   }
   if (value === undefined) {
-    return { kind: 'error', reason: `value is missing on column '${name}', which is neither Nullable nor has a DEFAULT` }
+    return {
+      kind: 'error',
+      reason: `value is missing on column '${name}', which is neither Nullable nor has a DEFAULT`,
+    }
   }
   if (value.kind !== 'null') {
     const verdict = column.coerce(value)
     if (verdict.isAccepted) return { kind: 'cell', cell: verdict.cell }
   }
-  return { kind: 'error', reason: `value '${shown(rawText(value) ?? 'null')}' on column '${name}' is not ${column.typeText}` }
+  return {
+    kind: 'error',
+    reason: `value '${shown(rawText(value) ?? 'null')}' on column '${name}' is not ${column.typeText}`,
+  }
 }
 
 function unreadableError({ definition }: ReferenceColumn, value: RawValue | undefined): Judged {

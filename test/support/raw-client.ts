@@ -1,0 +1,71 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+export interface RawAnswer {
+  readonly status: number
+  readonly head: string
+  readonly body: Record<string, unknown>
+}
+
+/** Connects to a port of this machine. Whoever opens the client destroys its socket. */
+export async function openRawClient(port: number): Promise<RawClient> {
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true })
+  await once(socket, 'connect')
+  return new RawClient(socket)
+}
+
+/** A connection that sends bytes as they are given, and reads whatever comes back. */
+export class RawClient {
+  readonly socket: Socket
+  text = ''
+  #waiting: (() => void) | undefined
+  isEnded = false
+
+  constructor(socket: Socket) {
+    this.socket = socket
+    socket.on('data', (chunk: Buffer) => {
+      this.text += chunk.toString()
+      this.#waiting?.()
+    })
+    const end = (): void => {
+      this.isEnded = true
+      this.#waiting?.()
+    }
+    socket.on('end', end)
+    socket.on('close', end)
+    socket.on('error', end)
+  }
+
+  send(...parts: readonly (string | Buffer)[]): void {
+    for (const part of parts) this.socket.write(part)
+  }
+
+  /** All that came, once `isEnough` says so or the server has ended. */
+  async until(isEnough: (text: string) => boolean): Promise<string> {
+    while (!isEnough(this.text) && !this.isEnded) {
+      await new Promise<void>((resolve) => {
+        this.#waiting = resolve
+      })
+    }
+    return this.text
+  }
+
+  /** The next whole answer; its body is JSON. */
+  async answer(): Promise<RawAnswer> {
+    const text = await this.until(isWholeAnswer)
+    const [head = '', body = ''] = text.split('\r\n\r\n')
+    this.text = ''
+    return { status: Number(head.split(' ')[1]), head, body: body === '' ? {} : JSON.parse(body) }
+  }
+
+  async end(): Promise<void> {
+    await this.until(() => false)
+  }
+}
+
+function isWholeAnswer(text: string): boolean {
+  const headEnd = text.indexOf('\r\n\r\n')
+  if (headEnd < 0) return false
+  const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0)
+  return Buffer.byteLength(text.slice(headEnd + 4)) >= length
+}
