@@ -4,16 +4,12 @@
  * The exact path lives here: `addJsonRecord` and `addCells` decide alone what a record is. The scanners write rows in
  * the usual spellings past it, straight into the columns at index `rowCount`, and end them with `finishRow`.
  */
-import type { RawValue } from './cell.types.ts'
+import type { Cell, RawValue } from './cell.types.ts'
 import type { ColumnPlan, ParsePlan } from './parse-plan.ts'
 import type { BodyCounts } from './parse-task.types.ts'
 import { QuarantineBuilder, type RowError } from './quarantine-builder.ts'
 import { readRawJson } from './raw-json.ts'
 import { missingReason, rawTextOf, reasonOf } from './row-reason.ts'
-
-type Judgement =
-  | { readonly kind: 'write'; readonly write: () => void }
-  | { readonly kind: 'error'; readonly error: RowError }
 
 const noColumns: ReadonlySet<number> = new Set()
 
@@ -24,6 +20,8 @@ export class BlockBuilder {
   private readonly keepsInvalidLines: boolean
   private capacity = 0
   private counts = { quarantined: 0, invalid: 0, short: 0 }
+  /** The judged cells of the record on the exact path, by column. */
+  private readonly cells: Cell[] = []
   /** Rows of the bodies whose counts were taken. */
   private rowsCounted = 0
 
@@ -120,46 +118,52 @@ export class BlockBuilder {
    * Columns in `unreadable` hold bytes that are no UTF-8: whatever their type, the row is set aside.
    */
   addRecord(values: readonly (RawValue | undefined)[], unreadable: ReadonlySet<number> = noColumns): void {
-    const judgements = this.plan.columns.map((plan, position) =>
-      unreadable.has(position) ? unreadableText(plan, values[position]) : this.judge(plan, values[position]),
-    )
-    const errors = judgements.flatMap((judgement) => (judgement.kind === 'error' ? [judgement.error] : []))
+    const { columns } = this.plan
+    const errors: RowError[] = []
+    for (const [position, plan] of columns.entries()) {
+      const value = values[position]
+      const error = unreadable.has(position) ? unreadableText(plan, value) : this.judge(plan, value, position)
+      if (error !== null) errors.push(error)
+    }
     if (errors.length > 0) {
       this.counts.quarantined += 1
-      this.quarantine.addRow(
-        values.map((value) => (value === undefined ? null : rawTextOf(value))),
-        errors,
-      )
+      this.quarantine.addRow(values.map(textOf), errors)
       return
     }
-    for (const judgement of judgements) if (judgement.kind === 'write') judgement.write()
+    for (const [position, plan] of columns.entries()) this.write(plan, values[position], position)
     this.finishRow()
   }
 
-  private judge(plan: ColumnPlan, value: RawValue | undefined): Judgement {
-    const column = plan.definition.name
+  /** Why a value does not fit its column, or null; the judged cell is kept in `cells`. */
+  private judge(plan: ColumnPlan, value: RawValue | undefined, position: number): RowError | null {
     const isAbsent = value === undefined || value.kind === 'null'
-    if (isAbsent && (plan.isNeverRead || plan.isNullable || plan.hasDefault)) {
-      return { kind: 'write', write: () => this.writeAbsent(plan, value) }
-    }
-    if (value === undefined) return { kind: 'error', error: { column, reason: missingReason(plan.definition) } }
+    if (isAbsent && (plan.isNeverRead || plan.isNullable || plan.hasDefault)) return null
+    const { definition } = plan
+    if (value === undefined) return { column: definition.name, reason: missingReason(definition) }
     if (value.kind !== 'null') {
       const verdict = plan.coerce(value)
-      if (verdict.isAccepted) return { kind: 'write', write: () => plan.column.writeCell(this.rowCount, verdict.cell) }
+      if (verdict.isAccepted) {
+        this.cells[position] = verdict.cell
+        return null
+      }
     }
-    return { kind: 'error', error: { column, reason: reasonOf(plan.definition, rawTextOf(value) ?? 'null') } }
+    return { column: definition.name, reason: reasonOf(definition, rawTextOf(value) ?? 'null') }
   }
 
-  private writeAbsent(plan: ColumnPlan, value: RawValue | undefined): void {
+  private write(plan: ColumnPlan, value: RawValue | undefined, position: number): void {
     if (value === undefined) this.writeMissing(plan)
-    else this.writeExplicitNull(plan)
+    else if (value.kind === 'null') this.writeExplicitNull(plan)
+    else plan.column.writeCell(this.rowCount, this.cells[position] ?? null)
   }
 }
 
-function unreadableText(plan: ColumnPlan, value: RawValue | undefined): Judgement {
-  const text = value === undefined ? '' : (rawTextOf(value) ?? '')
-  const column = plan.definition.name
-  return { kind: 'error', error: { column, reason: `value '${text}' on column '${column}' is not valid UTF-8` } }
+function textOf(value: RawValue | undefined): string | null {
+  return value === undefined ? null : rawTextOf(value)
+}
+
+function unreadableText({ definition }: ColumnPlan, value: RawValue | undefined): RowError {
+  const column = definition.name
+  return { column, reason: `value '${textOf(value) ?? ''}' on column '${column}' is not valid UTF-8` }
 }
 
 /** What a record holds at a column's path. */

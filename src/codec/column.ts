@@ -19,6 +19,7 @@ const initialRowCapacity = 1024
 const initialByteCapacity = 16 * 1024
 /** Free bytes from which on a text mostly fits. */
 const textRoomBytes = 1024
+const shortTextLength = 64
 const noInt32 = new Int32Array(0)
 const noUint32 = new Uint32Array(0)
 const noFloat64 = new Float64Array(0)
@@ -175,8 +176,23 @@ export class Column {
     const start = this.offsets[index] ?? 0
     // A UTF-16 unit is at most three bytes of UTF-8.
     this.growBytes(start + text.length * 3)
+    if (text.length <= shortTextLength && this.writeAscii(start, text)) {
+      this.offsets[index + 1] = start + text.length
+      return
+    }
     const { written } = textEncoder.encodeInto(text, this.bytes.subarray(start))
     this.offsets[index + 1] = start + written
+  }
+
+  /** Short plain text, for which a call of the native encoder costs more than the text; false for any other. */
+  private writeAscii(start: number, text: string): boolean {
+    const { bytes } = this
+    for (let position = 0; position < text.length; position += 1) {
+      const unit = text.charCodeAt(position)
+      if (unit > 0x7f) return false
+      bytes[start + position] = unit
+    }
+    return true
   }
 
   /** Writes bytes `start…end` of `source` at `index`. */

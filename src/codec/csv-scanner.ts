@@ -30,6 +30,7 @@ import type { ColumnPlan, ParsePlan } from './parse-plan.ts'
 import type { RecordFormat } from './parse-task.types.ts'
 import { FastReader, type ValuePlan } from './value-plan.ts'
 
+const singleQuote = 0x27
 const backslash = 0x5c
 /** Characters of numbers, times and UUIDs. Where one of them parts fields, only the exact path knows where a value ends. */
 const valueCharacters = '0123456789abcdefABCDEF+-.: TZ'
@@ -40,6 +41,8 @@ export class CsvScanner {
   private readonly dialect: CsvDialect
   private readonly delimiter: number
   private readonly hasFastReaders: boolean
+  /** The index of the column that each field fills, or -1. */
+  private readonly fieldColumns: readonly number[]
   /** The column that each field fills; null where the field is not asked for. */
   private readonly fieldPlans: readonly (ColumnPlan | null)[]
   /** Columns that no field fills. */
@@ -53,7 +56,6 @@ export class CsvScanner {
   private readonly escapeByte: number
   /** Where `unquoteInto` ended in its target. */
   private unquotedEnd = 0
-  private readonly json = new JsonValues()
   private scratch: Uint8Array = new Uint8Array(0)
   private readonly scratchJson = new JsonValues()
   /** One native pass tells that every cell of the frame is sound; only otherwise each record is looked at. */
@@ -68,6 +70,7 @@ export class CsvScanner {
     this.openScratch(4096)
     const marks = [format.dialect.delimiter, format.dialect.escape ?? quote]
     this.hasFastReaders = !marks.some((mark) => valueCharacters.includes(String.fromCharCode(mark)))
+    this.fieldColumns = format.fieldColumns
     this.fieldPlans = format.fieldColumns.map((position) => plan.columns[position] ?? null)
     this.absentPlans = plan.columns.filter((_, position) => !format.fieldColumns.includes(position))
     assert(this.fieldPlans.length > 0, 'a CSV record has fields')
@@ -81,7 +84,6 @@ export class CsvScanner {
     this.source = source
     this.view = new DataView(source.buffer, source.byteOffset, source.byteLength)
     this.limit = end
-    this.json.open(source)
     this.isFrameUtf8 = isUtf8(source.subarray(start, end))
     let offset = start
     while (offset < end) {
@@ -220,14 +222,12 @@ export class CsvScanner {
     return -1
   }
 
-  /** Lists are JSON inside the field; a quoted one is read out of a copy without the doubled quotes. */
+  /** A list stands in its field as text, of JSON or of ClickHouse; it is read out of a copy without the field's quotes. */
   private readList(value: ValuePlan, start: number, row: number): number {
-    if (this.source[start] !== quote) {
-      const end = this.json.readValue(value, start, row)
-      // A bare field ends at the first delimiter, whatever JSON has to say.
-      return end >= 0 && this.source.subarray(start, end).includes(this.delimiter) ? -1 : end
-    }
-    const end = this.unquoteInto(this.scratch, 0, start + 1)
+    const end =
+      this.source[start] === quote
+        ? this.unquoteInto(this.scratch, 0, start + 1)
+        : this.copyBareInto(this.scratch, start)
     if (end < 0) return -1
     const byteCount = this.unquotedEnd
     if (byteCount + framePaddingBytes > this.scratch.length) {
@@ -235,7 +235,18 @@ export class CsvScanner {
       return this.readList(value, start, row)
     }
     this.scratch[byteCount] = lineFeed
+    toJsonQuotes(this.scratch, byteCount)
     return this.scratchJson.readValue(value, 0, row) === byteCount ? end : -1
+  }
+
+  private copyBareInto(target: Uint8Array, start: number): number {
+    let offset = start
+    while (!this.isFieldEnd(offset)) {
+      target[offset - start] = this.source[offset] as number
+      offset += 1
+    }
+    this.unquotedEnd = offset - start
+    return offset
   }
 
   private openScratch(byteCount: number): void {
@@ -295,7 +306,10 @@ export class CsvScanner {
   private addCells(cells: readonly CsvCell[]): void {
     const values = new Array<RawValue | undefined>(this.plan.columns.length).fill(undefined)
     const unreadable = new Set<number>()
-    for (const [position, cell, plan] of this.mapped(cells)) {
+    for (const [field, position] of this.fieldColumns.entries()) {
+      const plan = this.plan.columns[position]
+      const cell = cells[field]
+      if (plan === undefined || cell === undefined) continue
       values[position] = cellValue(cell, plan)
       if (!cell.isUtf8) unreadable.add(position)
     }
@@ -304,17 +318,26 @@ export class CsvScanner {
 
   private textsOf(cells: readonly CsvCell[]): readonly (string | null)[] {
     const texts = new Array<string | null>(this.plan.columns.length).fill(null)
-    for (const [position, cell] of this.mapped(cells)) texts[position] = cell.text
+    for (const [field, position] of this.fieldColumns.entries()) {
+      if (position >= 0) texts[position] = cells[field]?.text ?? null
+    }
     return texts
   }
+}
 
-  /** The cells that some column asks for, with that column's position. */
-  private mapped(cells: readonly CsvCell[]): readonly (readonly [number, CsvCell, ColumnPlan])[] {
-    return this.fieldPlans.flatMap((plan, field) => {
-      const cell = cells[field]
-      return plan === null || cell === undefined ? [] : [[this.plan.columns.indexOf(plan), cell, plan] as const]
-    })
+/**
+ * Makes `['a', 'b']` to `["a", "b"]`. Where a double quote or a backslash stands too it is not that easy, and nothing is done;
+ * what is no JSON afterwards is left to the exact path.
+ */
+function toJsonQuotes(bytes: Uint8Array, byteCount: number): void {
+  let hasSingle = false
+  for (let offset = 0; offset < byteCount; offset += 1) {
+    const byte = bytes[offset]
+    if (byte === quote || byte === backslash) return
+    if (byte === singleQuote) hasSingle = true
   }
+  if (!hasSingle) return
+  for (let offset = 0; offset < byteCount; offset += 1) if (bytes[offset] === singleQuote) bytes[offset] = quote
 }
 
 /**

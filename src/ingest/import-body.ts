@@ -62,8 +62,7 @@ export class BodyImport {
     // Also when the body broke off: the whole records before are stored, and the answer says how many.
     await this.attempt(() => this.submit(this.failure === null ? this.assembler.end() : this.assembler.flush()))
     await Promise.all(this.framesUnderWay)
-    await this.attempt(() => this.rows.finish())
-    await this.attempt(() => this.quarantine.finish())
+    await Promise.all([this.attempt(() => this.rows.finish()), this.attempt(() => this.quarantine.finish())])
     return {
       storedRows: this.rows.storedRows,
       quarantinedRows: this.quarantine.storedRows,

@@ -13,7 +13,7 @@ function recordEnds(bytes: Uint8Array, dialect: CsvDialect): readonly number[] {
     const { cells, next } = readCsvRecord(bytes, offset, bytes.length, dialect)
     // A quote that is never closed reaches to the end, which then is no record's.
     const last = cells.at(-1)
-    const isOpen = last !== undefined && last.isQuoted && !last.isSound && last.end === bytes.length
+    const isOpen = last?.isQuoted === true && !last.isSound && last.end === bytes.length
     if (!isOpen) ends.push(next)
     offset = next
   }
@@ -26,15 +26,15 @@ function boundaryEnds(bytes: Uint8Array, dialect: CsvDialect): readonly number[]
 }
 
 /** The grammar once more, on characters: a quoted field begins with a quote, and ends at one that is not doubled. */
-function slowEnds(text: string, { delimiter, escape }: CsvDialect): readonly number[] {
+function slowEnds(text: string, dialect: CsvDialect): readonly number[] {
   const ends: number[] = []
-  const mark = String.fromCharCode(delimiter)
+  const mark = String.fromCharCode(dialect.delimiter)
   let at = 0
   while (at < text.length) {
     if (text[at] === '"') {
       at += 1
       while (at < text.length && (text[at] !== '"' || text[at + 1] === '"')) {
-        const isPair = text[at] === '"' || (escape !== null && text.charCodeAt(at) === escape)
+        const isPair = text[at] === '"' || text.charCodeAt(at) === dialect.escape
         at += isPair ? 2 : 1
       }
       at += 1

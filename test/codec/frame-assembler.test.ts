@@ -54,7 +54,13 @@ function csvRecords(frames: readonly Frame[], dialect: CsvDialect): readonly (re
 }
 
 const backslashDialect: CsvDialect = { delimiter: 0x3b, escape: 0x5c }
-const ndjsonBodies = ['{"a":1}\n{"name":"é"}\r\n\n{"b":"😀"}\n', '{"a":1}\n{"b":2}', '\n\n', ' ', '{"long":"aaaaaaaaaaaaaaaaaaaaaaaa"}\n{}\n']
+const ndjsonBodies = [
+  '{"a":1}\n{"name":"é"}\r\n\n{"b":"😀"}\n',
+  '{"a":1}\n{"b":2}',
+  '\n\n',
+  ' ',
+  '{"long":"aaaaaaaaaaaaaaaaaaaaaaaa"}\n{}\n',
+]
 const csvBodies = [
   'a,b\r\n1,"x\r\ny"\r\n2,"""q"",\n"\r\n\r\n3,é',
   '"a\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n",b\n1,2\n',
@@ -69,8 +75,8 @@ t.test('a body gives the same records wherever the network cuts it', async (t) =
     const whole = text.endsWith('\n') ? text : `${text}\n`
     for (let cut = 0; cut <= body.length; cut += 1) {
       const frames = assemble([body.subarray(0, cut), body.subarray(cut)], ndjson)
-      if (bytesOf(frames).toString() !== whole) t.equal(bytesOf(frames).toString(), whole, `cut at byte ${cut}`)
       t.same(lines(frames), whole.slice(0, -1).split('\n'), `cut at byte ${cut}`)
+      t.equal(bytesOf(frames).toString(), whole, 'the bytes are the same too')
     }
   }
   for (const dialect of [defaultCsvDialect, backslashDialect]) {
@@ -78,7 +84,10 @@ t.test('a body gives the same records wherever the network cuts it', async (t) =
     const mark = String.fromCharCode(dialect.delimiter)
     for (const text of [...csvBodies, 'a;"b\\"\n";c\n"\\\\"\n1;2;3\n']) {
       const body = Buffer.from(text.replaceAll(',', mark))
-      const whole = assemble([body], assemblyOf(() => new CsvBoundary(dialect), 4_096))
+      const whole = assemble(
+        [body],
+        assemblyOf(() => new CsvBoundary(dialect), 4_096),
+      )
       t.equal(whole.length, 1)
       for (let cut = 0; cut <= body.length; cut += 1) {
         const frames = assemble([body.subarray(0, cut), body.subarray(cut)], csv)
@@ -112,7 +121,9 @@ t.test('many small chunks of any size give the same frames as one', async (t) =>
     if (boundary() instanceof CsvBoundary) t.same(csvRecords(frames, defaultCsvDialect), expected)
     t.ok(bytesOf(frames).equals(bytesOf(whole)), `${chunks.length} chunks`)
     t.ok(
-      frames.every(({ bytes, byteCount }) => bytes[byteCount - 1] === 0x0a && bytes.length >= byteCount + framePaddingBytes),
+      frames.every(
+        ({ bytes, byteCount }) => bytes[byteCount - 1] === 0x0a && bytes.length >= byteCount + framePaddingBytes,
+      ),
       'a frame ends in a line feed and padding',
     )
   }
@@ -120,7 +131,10 @@ t.test('many small chunks of any size give the same frames as one', async (t) =>
 
 t.test('frames are no larger than asked for, and each has its own bytes', async (t) => {
   const body = Buffer.from('{"a":1}\n'.repeat(100))
-  const frames = assemble([body], assemblyOf(() => new NdjsonBoundary(), 50))
+  const frames = assemble(
+    [body],
+    assemblyOf(() => new NdjsonBoundary(), 50),
+  )
   t.ok(frames.every(({ byteCount }) => byteCount <= 50))
   t.equal(new Set(frames.map(({ bytes }) => bytes.buffer)).size, frames.length)
   t.equal(bytesOf(frames).toString(), body.toString())
@@ -132,7 +146,10 @@ t.test('frames that are given back are used again, and what was in them is not s
   for (const { bytes } of first) assembly.buffers.giveBack(bytes)
   const second = assemble([Buffer.from('{}\n{}')], assembly)
   t.equal(bytesOf(second).toString(), '{}\n{}\n')
-  t.ok(first.some(({ bytes }) => bytes === second[0]?.bytes), 'a buffer came back')
+  t.ok(
+    first.some(({ bytes }) => bytes === second[0]?.bytes),
+    'a buffer came back',
+  )
   const kept = new FrameBuffers({ frameBytes: 8, keptMax: 1 })
   const [one, two] = [kept.take(8), kept.take(8)]
   kept.giveBack(one)
@@ -158,7 +175,8 @@ t.test('a record is taken at the limit and refused one byte over it', async (t) 
         const frames: Frame[] = []
         t.throws(
           () => {
-            for (const byte of Buffer.from(before + 'y'.repeat(41) + behind)) frames.push(...assembler.push(Uint8Array.of(byte)))
+            for (const byte of Buffer.from(before + 'y'.repeat(41) + behind))
+              frames.push(...assembler.push(Uint8Array.of(byte)))
           },
           { code: 'RECORD_TOO_LARGE' },
         )
@@ -168,7 +186,11 @@ t.test('a record is taken at the limit and refused one byte over it', async (t) 
     }
   }
   t.throws(
-    () => assemble([Buffer.from(`"${'\n'.repeat(60)}`)], assemblyOf(() => new CsvBoundary(defaultCsvDialect), 16, 40)),
+    () =>
+      assemble(
+        [Buffer.from(`"${'\n'.repeat(60)}`)],
+        assemblyOf(() => new CsvBoundary(defaultCsvDialect), 16, 40),
+      ),
     ApiError,
     'a quote that is never closed makes one long record',
   )
@@ -180,20 +202,52 @@ t.test('a byte order mark in front of the body is left out, wherever it is cut',
   for (let cut = 0; cut <= body.length; cut += 1) {
     for (let second = cut; second <= body.length; second += 1) {
       const chunks = [body.subarray(0, cut), body.subarray(cut, second), body.subarray(second)]
-      const frames = assemble(chunks, assemblyOf(() => new CsvBoundary(defaultCsvDialect), 8))
-      t.same(csvRecords(frames, defaultCsvDialect), [['a\n', 'b'], ['1', '2']])
+      const frames = assemble(
+        chunks,
+        assemblyOf(() => new CsvBoundary(defaultCsvDialect), 8),
+      )
+      t.same(csvRecords(frames, defaultCsvDialect), [
+        ['a\n', 'b'],
+        ['1', '2'],
+      ])
     }
   }
-  t.same(assemble([mark], assemblyOf(() => new NdjsonBoundary())), [], 'a mark alone is an empty body')
+  t.same(
+    assemble(
+      [mark],
+      assemblyOf(() => new NdjsonBoundary()),
+    ),
+    [],
+    'a mark alone is an empty body',
+  )
 })
 
 t.test('short bodies are framed as they are', async (t) => {
   const cases = { '': '', '\n': '\n', '\n\n': '\n\n', '1': '1\n', '1\n': '1\n', '{}': '{}\n', '\r\n': '\r\n' }
   for (const [body, framed] of Object.entries(cases)) {
     const chunks = [...Buffer.from(body)].map((byte) => Uint8Array.of(byte))
-    t.equal(bytesOf(assemble(chunks, assemblyOf(() => new NdjsonBoundary()))).toString(), framed, JSON.stringify(body))
+    t.equal(
+      bytesOf(
+        assemble(
+          chunks,
+          assemblyOf(() => new NdjsonBoundary()),
+        ),
+      ).toString(),
+      framed,
+      JSON.stringify(body),
+    )
   }
-  t.same([...bytesOf(assemble([Uint8Array.of(0xef, 0xbb)], assemblyOf(() => new NdjsonBoundary())))], [0xef, 0xbb, 0x0a])
+  t.same(
+    [
+      ...bytesOf(
+        assemble(
+          [Uint8Array.of(0xef, 0xbb)],
+          assemblyOf(() => new NdjsonBoundary()),
+        ),
+      ),
+    ],
+    [0xef, 0xbb, 0x0a],
+  )
 })
 
 t.test('a body that breaks off gives the whole records so far', async (t) => {

@@ -210,7 +210,7 @@ function randomArray(random: TestRandom, element: ColumnType): Spelling {
     randomElement(random, element),
   )
   const blanks = () => randomBlanks(random, 4)
-  if (random.chance(4)) return asText(`[${items.map((item) => clickHouseOf(item)).join(', ')}]`)
+  if (random.chance(15)) return asText(`[${items.map((item) => clickHouseOf(item)).join(', ')}]`)
   const json = `[${blanks()}${items.map((item) => blanks() + jsonOf(random, item) + blanks()).join(',')}]`
   return random.chance(4) ? asText(json) : asJson(json)
 }

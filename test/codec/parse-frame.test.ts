@@ -1,0 +1,83 @@
+import { Buffer } from 'node:buffer'
+import t from 'tap'
+import { FrameParser } from '../../src/codec/parse-frame.ts'
+import { readBlock, readQuarantine } from './reference/arrow-cells.ts'
+import { frameTask } from './reference/frame-tasks.ts'
+import { parsedRows } from './reference/parsed-rows.ts'
+import { columnsOf } from './reference/random-schema.ts'
+
+const columns = columnsOf('a Int32, b Nullable(String)')
+
+t.test('each body of a frame gets its own counts', async (t) => {
+  const bodies = ['{"a":1}\n{"a":"x"}\nno\n', '{"a":2}\n', '\n', '[]\n{"a":3}']
+  const result = new FrameParser().parse(frameTask(columns, bodies, { keepsInvalidLines: true, importId: 'i' }))
+  t.same(result.bodies, [
+    { rows: 1, quarantined: 2, invalid: 1, short: 0 },
+    { rows: 1, quarantined: 0, invalid: 0, short: 0 },
+    { rows: 0, quarantined: 0, invalid: 0, short: 0 },
+    { rows: 1, quarantined: 1, invalid: 1, short: 0 },
+  ])
+  t.equal(result.rowCount, 3)
+  t.equal(result.quarantinedRowCount, 3)
+  t.same(result.block === null ? [] : readBlock(result.block, columns), [
+    ['1', 'NULL'],
+    ['2', 'NULL'],
+    ['3', 'NULL'],
+  ])
+  const quarantined = result.quarantineBlock === null ? [] : readQuarantine(result.quarantineBlock, 2)
+  t.same(quarantined, [
+    { texts: ['x', null], errorColumns: ['a'], errors: ["value 'x' on column 'a' is not Int32"], importId: 'i' },
+    { texts: [null, null], errorColumns: [''], errors: ['record is not a JSON object: no'], importId: 'i' },
+    { texts: [null, null], errorColumns: [''], errors: ['record is not a JSON object: []'], importId: 'i' },
+  ])
+})
+
+t.test('invalid lines are only counted where they are not kept', async (t) => {
+  const result = new FrameParser().parse(frameTask(columns, ['no\n{"a":1}\n']))
+  t.same(result.bodies, [{ rows: 1, quarantined: 0, invalid: 1, short: 0 }])
+  t.equal(result.quarantineBlock, null)
+})
+
+t.test('short CSV lines count as quarantined and as invalid', async (t) => {
+  const record = { kind: 'csv', dialect: { delimiter: 0x2c, escape: null }, fieldColumns: [0, 1] } as const
+  const result = new FrameParser().parse(frameTask(columns, ['1,x\n2\n"3"4,y\n5,x,z\n'], { record }))
+  t.same(result.bodies, [{ rows: 1, quarantined: 2, invalid: 2, short: 1 }])
+})
+
+t.test('frames without any row give no part', async (t) => {
+  const result = new FrameParser().parse(frameTask(columns, ['\n\n']))
+  t.match(result, { block: null, rowCount: 0, quarantineBlock: null, quarantinedRowCount: 0 })
+})
+
+t.test('a body that is one JSON message may hold any white space', async (t) => {
+  const options = { record: { kind: 'document' } as const, keepsInvalidLines: true }
+  const scan = (body: string) => parsedRows(frameTask(columns, [body], options))
+  t.same(scan('\n{\n  "a": 1,\r\n\t"b": "x\\ny"\n}\n\n').rows, [['1', '"x\\ny"']])
+  t.match(scan(' \n\t\n'), { rows: [], reasons: [], invalidCount: 0 })
+  t.match(scan('{"a":1}\n{"a":2}\n'), { rows: [], invalidCount: 1 })
+  t.match(scan('[{"a":1}]'), { rows: [], reasons: [['record is not a JSON object: [{"a":1}]']], invalidCount: 1 })
+  t.match(parsedRows(frameTask(columns, [Buffer.of(0x7b, 0xff, 0x7d)], options)), { rows: [], invalidCount: 1 })
+})
+
+t.test('rows begin where the task says', async (t) => {
+  const task = frameTask(columns, ['\ufeff{"a":1}\n'])
+  t.same(parsedRows({ ...task, start: 3 }).rows, [['1', 'NULL']])
+})
+
+t.test('one parser reads many schemas in turn, more than it keeps compiled', async (t) => {
+  const parser = new FrameParser()
+  for (let round = 0; round < 3; round += 1) {
+    for (let schema = 0; schema < 40; schema += 1) {
+      const own = columnsOf(`c${schema} String, n Nullable(Int32)`)
+      const task = frameTask(own, [`{"c${schema}":"${round}","c${schema + 1}":"y"}`], { planKey: `schema ${schema}` })
+      t.same(parsedRows(task, parser).rows, [[`"${round}"`, 'NULL']])
+    }
+  }
+})
+
+t.test('a frame without padding, or whose bodies do not fill it, is our own fault', async (t) => {
+  const task = frameTask(columns, ['{"a":1}\n'])
+  const parser = new FrameParser()
+  t.throws(() => parser.parse({ ...task, frame: task.frame.subarray(0, task.byteCount) }), 'a frame ends in padding')
+  t.throws(() => parser.parse({ ...task, bodyEnds: [] }), 'the bodies fill the frame')
+})
