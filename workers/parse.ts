@@ -11,3 +11,6 @@ export function parse(task: ParseTask): unknown {
   const views = [result.frame, result.block, result.quarantineBlock].filter((view) => view !== null)
   return move({ [transferableSymbol]: views.map((view) => view.buffer), [valueSymbol]: result })
 }
+
+/** Does nothing: it is answered once the modules are loaded. */
+export function load(): void {}

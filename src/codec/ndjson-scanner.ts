@@ -63,6 +63,8 @@ export class NdjsonScanner extends JsonValues {
       const next = first === openBrace && isLineUtf8 ? this.readRecord(offset) : -1
       offset = next >= 0 ? next : this.readLineExactly(offset, isLineUtf8)
     }
+    // The next frame's scanner goes on counting: else its records would look like this one's.
+    this.plan.recordsSeen = this.record
   }
 
   /** Gives the offset behind the record's line feed, or -1 when the record is not to be taken in this way. */

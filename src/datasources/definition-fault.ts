@@ -4,6 +4,7 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import { columnsClause } from '../catalog/table-definition.ts'
 import { type ApiError, errors } from '../shared/errors.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { readTokens } from '../shared/text-tokens.ts'
 import type { Store } from '../store/store.types.ts'
 import { isFaultOfEngine, StoreError } from '../store/store-error.ts'
 import { createTable, dropTables } from './tables.ts'
@@ -80,7 +81,20 @@ async function findCulprit(
 
 /** Where the column stands in the schema, counting from 1; the beginning when it is unknown. */
 function positionOf(schema: string, column: ColumnDefinition | undefined): { line: number; column: number } {
-  const offset = column === undefined ? 0 : Math.max(0, schema.indexOf(column.name))
+  const offset = column === undefined ? 0 : offsetOf(schema, column.name)
   const before = schema.slice(0, offset)
   return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
+}
+
+/** Where the definition of the column begins: its name is the first token of the schema, or the first behind a comma. */
+function offsetOf(schema: string, name: string): number {
+  let depth = 0
+  let isFirst = true
+  for (const { text, value, offset } of readTokens(schema)) {
+    if (isFirst && value === name) return offset
+    if (text === '(' || text === '[') depth += 1
+    if (text === ')' || text === ']') depth -= 1
+    isFirst = depth === 0 && text === ','
+  }
+  return 0
 }

@@ -2,11 +2,11 @@
 // too many or too few inside `engine` and `columns`.
 
 import type { DataSource, EngineDefinition } from '../catalog/data-source.types.ts'
+import { formatSchema } from '../catalog/schema-parser.ts'
 import { givenEngineText } from '../catalog/table-definition.ts'
 import type { DataSourceStatistics } from '../datasources/datasources.types.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
-import { quoteName } from '../shared/text-escapes.ts'
 
 /** The shape of `GET /v0/datasources/<name>` and of `datasource` in an import result. */
 export function singleShape(dataSource: DataSource, statistics: DataSourceStatistics | undefined): object {
@@ -26,7 +26,7 @@ export function singleShape(dataSource: DataSource, statistics: DataSourceStatis
     quarantine_rows: statistics?.quarantine.rowCount ?? 0,
     schema: {
       columns: columns.map((column) => ({ auto: false, ...columnShape(column) })),
-      sql_schema: columns.map(columnText).join(', '),
+      sql_schema: formatSchema(columns),
     },
     shared_with: [],
   }
@@ -100,14 +100,6 @@ function columnShape({ name, type, typeText, codec, defaultExpression, jsonPathT
 
 function isNullable(type: ColumnType): boolean {
   return type.kind === 'nullable' || (type.kind === 'lowCardinality' && type.inner.kind === 'nullable')
-}
-
-function columnText({ name, typeText, jsonPathText, defaultExpression, codec }: ColumnDefinition): string {
-  const parts = [`${quoteName(name)} ${typeText}`]
-  if (jsonPathText !== null) parts.push(`\`json:${jsonPathText}\``)
-  if (defaultExpression !== null) parts.push(`DEFAULT ${defaultExpression}`)
-  if (codec !== null) parts.push(`CODEC(${codec})`)
-  return parts.join(' ')
 }
 
 function definedOptions({ options }: EngineDefinition): Record<string, string> {

@@ -17,8 +17,10 @@ export interface ParsePoolOptions {
 export class ParsePool {
   /** Buffers for the frames of all bodies. */
   readonly buffers: FrameBuffers
-  private readonly pool: Piscina<ParseTask, ParseResult>
+  private readonly pool: Piscina<ParseTask | null, ParseResult>
   private readonly places: Semaphore
+  /** Settles when every worker has loaded its modules, or failed to. */
+  private readonly loaded: Promise<unknown>
 
   constructor({ workers, framesInFlightMax, frameBytes }: ParsePoolOptions) {
     this.buffers = new FrameBuffers({ frameBytes, keptMax: framesInFlightMax })
@@ -31,6 +33,8 @@ export class ParsePool {
       maxQueue: framesInFlightMax,
       execArgv: [...workerExecArgv],
     })
+    // As many tasks at once as there are workers, so that each gets one. What fails here fails each frame with its reason.
+    this.loaded = Promise.allSettled(Array.from({ length: workers }, () => this.pool.run(null, { name: 'load' })))
   }
 
   /**
@@ -52,6 +56,8 @@ export class ParsePool {
   }
 
   async close(): Promise<void> {
+    // Node 20 aborts the process when a worker is stopped in the middle of loading its modules.
+    await this.loaded
     await this.pool.close()
   }
 

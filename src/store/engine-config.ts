@@ -18,6 +18,7 @@ export const readerRole = 'r_reader'
 export const readerProfile = 'reader'
 
 const markCacheBytes = 64 * mebibyte
+const mergedPartsMax = 8
 const indexMarkCacheBytes = 16 * mebibyte
 
 /**
@@ -62,6 +63,9 @@ function engineXml({ memoryBytesMax, mergeThreads }: EngineOptions, usersPath: s
       number_of_free_entries_in_pool_to_lower_max_size_of_merge: mergeThreads,
       number_of_free_entries_in_pool_to_execute_mutation: mergeThreads,
       number_of_free_entries_in_pool_to_execute_optimize_entire_partition: mergeThreads,
+      // A merge holds read buffers for each column of each part: with the default of 100 parts a long import took a
+      // tenth more memory than a short one.
+      max_parts_to_merge_at_once: mergedPartsMax,
     },
     user_directories: { users_xml: { path: usersPath } },
     // With these a role reads what it was granted, and nothing of `system`, of files and of the network besides.

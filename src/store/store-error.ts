@@ -81,14 +81,19 @@ function codeOf(text: string): number | undefined {
  * with the error's name, `(UNKNOWN_TABLE)`, once at its end.
  */
 export function cleanMessage(text: string): string {
-  return text
-    .replace(/^(?:Query failed: )?(?:Code: \d+\. DB::\w+: )+/, '')
-    .replaceAll(/ ?\(version [^()]*\)/g, '')
-    .replaceAll(/:? ?\(in file\/uri [^()]*\)/g, '')
-    .replaceAll(/\s*INTO OUTFILE '[^']*'/g, '')
-    .replaceAll(/(?:file:\/\/)?\/[^\s'"`()]*\/(?:clickhouse|parts|results)\/[^\s'"`():,]*/g, 'a file of the service')
-    .replaceAll(/`?\bws_0001`?\./g, '')
-    .replace(/(?:\.? ?(\([A-Z][A-Z0-9_]+\))\.?)(?:\s*\1\.?)*\s*$/, '. $1')
-    .replace(/\.\. \(/, '. (')
-    .trim()
+  return (
+    text
+      .replace(/^(?:Query failed: )?(?:Code: \d+\. DB::\w+: )+/, '')
+      .replaceAll(/ ?\(version [^()]*\)/g, '')
+      .replaceAll(/:? ?\(in file\/uri [^()]*\)/g, '')
+      .replaceAll(/\s*INTO OUTFILE '[^']*'/g, '')
+      .replaceAll(/(?:file:\/\/)?\/[^\s'"`()]*\/(?:clickhouse|parts|results)\/[^\s'"`():,]*/g, 'a file of the service')
+      .replaceAll(/`?\bws_0001`?\./g, '')
+      // The query by which the engine tries a DEFAULT is none that the caller knows.
+      .replaceAll(/ in scope SELECT .* FROM dummy\.dummy\b/gs, '')
+      .replaceAll(/\b(\w+)_tmp_alter\d+/g, '$1')
+      .replace(/(?:\.? ?(\([A-Z][A-Z0-9_]+\))\.?)(?:\s*\1\.?)*\s*$/, '. $1')
+      .replace(/\.\. \(/, '. (')
+      .trim()
+  )
 }

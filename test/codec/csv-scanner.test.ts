@@ -56,7 +56,9 @@ t.test('a delimiter that values are written with ends them all the same', async 
     ['2026', '1', '2'],
     ['20455', '3', '4'],
   ])
+  t.same(scan(days, '2026-01-02-3-4\n', { delimiter: '-' }).reasons, [['record has 5 fields instead of 3']])
   const floats = columnsOf('a Float64, b Float64')
+  t.same(scan(floats, '1.5.2\n', { delimiter: '.' }).reasons, [['record has 3 fields instead of 2']])
   t.same(scan(floats, '1.5\n"1.5".2\n', { delimiter: '.' }).rows, [
     ['1', '5'],
     ['1.5', '2'],

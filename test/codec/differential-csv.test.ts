@@ -1,15 +1,16 @@
 import { Buffer } from 'node:buffer'
 import process from 'node:process'
 import t from 'tap'
+import { readCsvRecord } from '../../src/codec/csv-cells.ts'
 import { FrameParser } from '../../src/codec/parse-frame.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { firstDifference } from './reference/compare-outcomes.ts'
-import { csvOutcomes } from './reference/csv-reference.ts'
+import { cellsOutcome, csvOutcomes } from './reference/csv-reference.ts'
 import { countExactRows } from './reference/exact-rows.ts'
 import { frameTask } from './reference/frame-tasks.ts'
-import { randomCsvLines, randomCsvShape } from './reference/random-csv.ts'
-import { randomSchema } from './reference/random-schema.ts'
-import { referenceColumns } from './reference/reference-rows.ts'
+import { type CsvShape, randomCsvLines, randomCsvShape } from './reference/random-csv.ts'
+import { columnsOf, randomSchema } from './reference/random-schema.ts'
+import { type ReferenceColumn, type ReferenceOutcome, referenceColumns } from './reference/reference-rows.ts'
 import { TestRandom } from './reference/test-random.ts'
 
 const recordsMin = Number(process.env['RECORDS'] ?? 40_000)
@@ -53,3 +54,73 @@ t.test('the scanner and csv-parse with the coercion table agree cell by cell and
   t.ok(fastRows > counts.row * 0.3, 'the scanner itself has taken in more than 30 % of the rows')
   t.end()
 })
+
+t.test('in any soup of bytes the scanner takes records as the exact reader does', (t) => {
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
+  const random = new TestRandom(seed)
+  const columns = columnsOf('a String, b Nullable(Int32), c Array(String) DEFAULT []')
+  const reference = referenceColumns(columns)
+  const parser = new FrameParser()
+  const pieces = [
+    'a',
+    '1',
+    '2026-01-02',
+    '"',
+    '"',
+    '\n',
+    '\r\n',
+    '\r',
+    ',',
+    ',',
+    ',',
+    ',',
+    '""',
+    '\\N',
+    '\\',
+    '[]',
+    "['x']",
+    '\u00ff',
+  ] as const
+  const counts = { row: 0, quarantine: 0, invalid: 0 }
+  for (let round = 0; round < 12_000; round += 1) {
+    const dialect = { delimiter: 0x2c, escape: random.chance(30) ? 0x5c : null }
+    const fieldColumns = random.pick([[0, 1], [0, 2], [-1, 0], [0]])
+    const text = `${Array.from({ length: random.below(25) }, () => random.pick(pieces)).join('')}\n`
+    const body = Buffer.from(text, random.chance(90) ? 'utf8' : 'latin1')
+    const outcomes = exactOutcomes(body, reference, { dialect, fieldColumns })
+    const options = { importId: null, keepsInvalidLines: false }
+    const padding = random.pick(['', '"', ',,,,,', '1,2,[],\n'])
+    const record = { kind: 'csv', dialect, fieldColumns } as const
+    const result = parser.parse(frameTask(columns, [body], { ...options, record, padding }))
+    const difference = firstDifference(result, { columns, bodies: [outcomes], ...options })
+    for (const { kind } of outcomes) counts[kind] += 1
+    if (difference === null) continue
+    t.fail(difference, { text, dialect, fieldColumns })
+    t.end()
+    return
+  }
+  t.comment(JSON.stringify(counts))
+  t.ok(counts.row > 1_000 && counts.quarantine > 1_000 && counts.invalid > 1_000, 'all kinds are well represented')
+  t.end()
+})
+
+function exactOutcomes(
+  body: Buffer,
+  reference: readonly ReferenceColumn[],
+  shape: CsvShape,
+): readonly ReferenceOutcome[] {
+  const outcomes: ReferenceOutcome[] = []
+  for (let offset = 0; offset < body.length; ) {
+    const isBlank = /^\r?\n/.exec(body.toString('latin1', offset, offset + 2))
+    if (isBlank !== null) {
+      offset += isBlank[0].length
+      continue
+    }
+    const { cells, next } = readCsvRecord(body, offset, body.length, shape.dialect)
+    const isSound = cells.every((cell) => cell.isSound)
+    outcomes.push(isSound ? cellsOutcome(cells, reference, shape) : { kind: 'invalid', text: '' })
+    offset = next
+  }
+  return outcomes
+}

@@ -23,10 +23,13 @@ t.test('keys that JSON escapes are found, and are no keys without their escapes'
 })
 
 t.test('a record that is cut off in a long key at the very end of the frame is an invalid line', async (t) => {
-  for (const length of [1, 2, 57, 58, 59, 60, 61, 62, 63, 100, 255]) {
+  for (const length of [1, 2, 3, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 100, 255]) {
     const column = columnOf(`\`${'k'.repeat(length)}\` Int32`)
     for (const body of [
+      '{"k',
       '{"kk',
+      '{"kkk',
+      '{"kkkk',
       `{"${'k'.repeat(length)}`,
       `{"${'k'.repeat(length)}"`,
       `{"${'k'.repeat(length)}":`,
@@ -69,6 +72,15 @@ t.test('of a key that repeats the last value counts, in any frame of a plan', as
     ]
     t.same(parsedRows(frameTask(columns, [body.join('\n')]), parser).rows, rows, `frame ${frame}`)
   }
+})
+
+t.test('a key that a record of an earlier frame had is missing all the same', async (t) => {
+  const columns = columnsOf("a Int32, b Nullable(Int32), c String DEFAULT 'c', d Nullable(Int32) `json:$.o.d`")
+  const parser = new FrameParser()
+  const whole = '{"a":1,"b":1,"c":"x","o":{"d":1}}\n'
+  parsedRows(frameTask(columns, [whole.repeat(5), whole]), parser)
+  const found = parsedRows(frameTask(columns, ['{"a":2}\n'.repeat(5), '{"a":2}\n'.repeat(5)]), parser)
+  t.same(found.rows, new Array(10).fill(['2', 'NULL', 'DEFAULT', 'NULL']))
 })
 
 t.test('marks of a record that fails do not reach the next one', async (t) => {

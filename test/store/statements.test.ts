@@ -30,6 +30,10 @@ t.test('a message of the engine loses its wrapping, our paths and our database, 
       'Code: 107. DB::Exception: Code: 107. DB::ErrnoException: Cannot open file /srv/m/results/select-1: , errno: 2. (FILE_DOESNT_EXIST) (version 26.7.2.1). (FILE_DOESNT_EXIST)',
       'Cannot open file a file of the service: , errno: 2. (FILE_DOESNT_EXIST)',
     ],
+    [
+      "Code: 47. DB::Exception: Unknown expression or function identifier `b` in scope SELECT _CAST(n_tmp_alter1759, 'UInt32') AS n, b + 1 AS n_tmp_alter1759 FROM dummy.dummy. Maybe you meant: ['a']: default expression and column type are incompatible. (UNKNOWN_IDENTIFIER)",
+      "Unknown expression or function identifier `b`. Maybe you meant: ['a']: default expression and column type are incompatible. (UNKNOWN_IDENTIFIER)",
+    ],
     ['something else', 'something else'],
   ] as const
   for (const [message, cleaned] of cases) t.equal(cleanMessage(message), cleaned)

@@ -10,7 +10,7 @@ import type { RawValue } from '../../../src/codec/cell.types.ts'
 import type { CsvLine, CsvShape } from './random-csv.ts'
 import { type ReferenceColumn, type ReferenceOutcome, recordOutcome } from './reference-rows.ts'
 
-interface ReferenceCsvCell {
+export interface ReferenceCsvCell {
   readonly text: string
   readonly isQuoted: boolean
   readonly isUtf8: boolean
@@ -58,7 +58,8 @@ function csvRecords(body: Buffer, { dialect }: CsvShape): readonly (readonly Ref
   }) as unknown as readonly (readonly ReferenceCsvCell[])[]
 }
 
-function cellsOutcome(
+/** The outcome of a record that has these cells. */
+export function cellsOutcome(
   cells: readonly ReferenceCsvCell[],
   columns: readonly ReferenceColumn[],
   { fieldColumns }: CsvShape,
