@@ -158,22 +158,6 @@ export const optionTable = {
     default: 10_000,
     sentence: 'Longest run of a query; it is stopped then.',
   },
-  eventsFlushIdleMs: {
-    kind: 'integer',
-    unit: 'ms',
-    min: 0,
-    max: 60_000,
-    default: 20,
-    sentence: 'Silence after which gathered events are stored.',
-  },
-  eventsFlushAgeMsMax: {
-    kind: 'integer',
-    unit: 'ms',
-    min: 0,
-    max: 60_000,
-    default: 200,
-    sentence: 'Age of the oldest gathered event at which they are stored in any case.',
-  },
   eventsPendingBytesMax: {
     kind: 'integer',
     unit: 'bytes',

@@ -76,7 +76,8 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   let isReady = false
   const app = createApp({ access, dataSources, ingest, query, logger, now, isReady: () => isReady }, options)
   opened.push(() => app.close())
-  const address = await app.listen({ host: options.host, port: options.port })
+  const listening: Promise<string> = app.listen({ host: options.host, port: options.port })
+  const address = await listening
   isReady = true
   logger.info({ address, dataDir: options.dataDir }, 'The service is open.')
   return { address, adminToken, close: closeAll }

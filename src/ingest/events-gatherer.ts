@@ -53,7 +53,8 @@ export class EventsGatherer {
 
   /** @throws BACKLOG_FULL (503) when too much waits already; nothing of the body is stored then. */
   append(request: EventsRequest): Promise<EventsOutcome> {
-    if (this.pendingBytes + request.body.length > this.options.pendingBytesMax) {
+    // A body that finds nothing waiting is taken whatever its size, which the front desk bounds: else it never would be.
+    if (this.pendingBytes > 0 && this.pendingBytes + request.body.length > this.options.pendingBytesMax) {
       throw errors.BACKLOG_FULL({ retryAfterSeconds })
     }
     this.pendingBytes += request.body.length

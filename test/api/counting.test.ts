@@ -3,6 +3,7 @@
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t, { type Test } from 'tap'
+import type { LogFields } from '../../src/observe/logger.ts'
 import { mebibyte } from '../../src/shared/bytes.ts'
 import { openTestService } from './test-service.ts'
 
@@ -92,7 +93,7 @@ t.test('events keep a line that is no object in quarantine, with its text', (t) 
       [
         ['\\N', '\\N', "['']", "['record is not a JSON object: [1]']", '\\N'],
         ['\\N', '\\N', "['']", "['record is not a JSON object: no object']", '\\N'],
-        ['\\N', '\\N', "['']", '[\'record is not a JSON object: {"n":1,"s":"\\\\0"}\']', '\\N'],
+        ['\\N', '\\N', "['']", '[\'record is not a JSON object: {"n":1,"s":"\\0"}\']', '\\N'],
         ['x', 'y', "['n']", "['value \\'x\\' on column \\'n\\' is not UInt32']", '\\N'],
       ],
     )
@@ -187,34 +188,29 @@ t.test('a Content-Length that is too long or too short loses no whole row, and i
     const { status, body } = await client.answer()
     t.equal(status, 200)
     t.equal(await checkCounts(t, body, { stored: 2 }), 2)
-    t.equal((await client.answer()).status, 400, 'what stands behind is no request')
+    await client.end()
+    t.equal(client.text, '', 'what stands behind is no request, and ends the connection')
   })
 })
 
-t.test('a connection that dies leaves whole rows, and their count in the log', (t) =>
-  withTable(async () => {
-    const client = await service.openRaw()
-    const lines = Array.from({ length: 20_000 }, (_, n) => `{"n":${n},"s":"${n % 2 === 0 ? 'even' : 'odd'}"}\n`).join(
-      '',
-    )
-    const body = Buffer.from(lines).subarray(0, -5)
-    client.send(service.head('POST', '/v0/datasources?mode=append&name=rows&format=ndjson', 'Content-Length: 99999999'))
-    await new Promise<void>((resolve) => client.socket.write(body, () => resolve()))
-    // Once rows of its first frames are stored, the service reads this body.
-    while ((await service.count('rows')) === 0);
-    client.socket.resetAndDestroy()
-    const { level, fields } = await service.log.until(
-      'An import ended early.',
-      ({ dataSource, storedRows }) => dataSource === 'rows' && Number(storedRows) > 100,
-    )
-    t.equal(level, 'warn')
-    t.match(fields, { importId: /^[0-9a-f-]{36}$/, requestId: String, quarantinedRows: 0, invalidLines: 0 })
-    const stored = await service.count('rows')
-    t.equal(fields['storedRows'], stored)
-    t.ok(stored <= 19_999, `${stored} rows`)
-    t.same(await service.rows('SELECT max(n) + 1, uniqExact(n) FROM rows'), [[String(stored), String(stored)]])
-  }),
-)
+t.test('a connection that dies leaves whole rows, and their count in the log', async (t) => {
+  await service.create('dying', schema)
+  const client = await service.openRaw()
+  const lines = Array.from({ length: 20_000 }, (_, n) => `{"n":${n},"s":"${n % 2 === 0 ? 'even' : 'odd'}"}\n`)
+  const path = '/v0/datasources?mode=append&name=dying&format=ndjson'
+  client.send(service.head('POST', path, 'Content-Length: 99999999'), Buffer.from(lines.join('')).subarray(0, -5))
+  // Once rows of its first frames are stored, the service is in the middle of the body.
+  while ((await service.count('dying')) === 0);
+  client.socket.resetAndDestroy()
+  const isOurs = ({ dataSource }: LogFields): boolean => dataSource === 'dying'
+  const { level, fields } = await service.log.until('An import ended early.', isOurs)
+  t.equal(level, 'warn')
+  t.match(fields, { importId: /^[0-9a-f-]{36}$/, requestId: String, quarantinedRows: 0, invalidLines: 0 })
+  const stored = await service.count('dying')
+  t.equal(fields['storedRows'], stored)
+  t.ok(stored > 0 && stored <= 19_999, `${stored} rows`)
+  t.same(await service.rows('SELECT max(n) + 1, uniqExact(n) FROM dying'), [[String(stored), String(stored)]])
+})
 
 function streamOf(bytes: Buffer): ReadableStream {
   return new Blob([bytes]).stream()

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import type { Options } from '../../src/config.ts'
 import { readOptions } from '../../src/config-reader.ts'
 import type { LogFields, Logger } from '../../src/observe/logger.ts'
-import { openService } from '../../src/service.ts'
+import { openService, type Service } from '../../src/service.ts'
 import { mebibyte } from '../../src/shared/bytes.ts'
 import { createTestDirectory } from '../store/test-store.ts'
 import { openRawClient, type RawClient } from '../support/raw-client.ts'
@@ -36,9 +36,12 @@ export interface LogEntry {
 export class TestService {
   readonly address: string
   readonly log: TestLog
+  /** Closes the service, once; a process can have one service open at a time. */
+  readonly close: () => Promise<void>
 
-  constructor(address: string, log: TestLog) {
+  constructor({ address, close }: Service, log: TestLog) {
     this.address = address
+    this.close = close
     this.log = log
   }
 
@@ -150,7 +153,7 @@ export async function openTestService(t: Test, given: Partial<Options> = {}): Pr
     await service.close()
     await directory.remove()
   })
-  return new TestService(service.address, log)
+  return new TestService(service, log)
 }
 
 function parseJson(text: string): unknown {

@@ -50,11 +50,12 @@ export class RawClient {
     return this.text
   }
 
-  /** The next whole answer; its body is JSON. */
+  /** The next whole answer; its body is JSON. What follows it is kept for the next call. */
   async answer(): Promise<RawAnswer> {
-    const text = await this.until(isWholeAnswer)
-    const [head = '', body = ''] = text.split('\r\n\r\n')
-    this.text = ''
+    const text = await this.until((text) => wholeAnswerLength(text) >= 0)
+    const whole = text.slice(0, Math.max(0, wholeAnswerLength(text)))
+    this.text = text.slice(whole.length)
+    const [head = '', body = ''] = whole.split('\r\n\r\n')
     return { status: Number(head.split(' ')[1]), head, body: body === '' ? {} : JSON.parse(body) }
   }
 
@@ -63,9 +64,11 @@ export class RawClient {
   }
 }
 
-function isWholeAnswer(text: string): boolean {
+/** Characters of the answer that `text` begins with, or -1 while it is not whole. */
+function wholeAnswerLength(text: string): number {
   const headEnd = text.indexOf('\r\n\r\n')
-  if (headEnd < 0) return false
-  const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0)
-  return Buffer.byteLength(text.slice(headEnd + 4)) >= length
+  if (headEnd < 0) return -1
+  const byteCount = Number(/content-length: (\d+)/i.exec(text.slice(0, headEnd))?.[1] ?? 0)
+  const rest = Buffer.from(text.slice(headEnd + 4))
+  return rest.length < byteCount ? -1 : headEnd + 4 + rest.subarray(0, byteCount).toString().length
 }
