@@ -2,21 +2,23 @@
  * Where CSV records end, by the grammar of `csv-cells.ts`: a line feed ends a record unless it stands in a quoted field,
  * and a field is quoted only when its first byte is a quote.
  *
- * Most bytes are never looked at: a stretch without any quote is searched backwards for its last line feed.
+ * This runs on the thread that reads the sockets. A chunk without any quote is searched backwards for its last line feed;
+ * any other is walked once, byte by byte.
  */
 import { lineFeed, quote } from './csv-cells.ts'
 import type { CsvDialect } from './csv-dialect.ts'
 import type { RecordBoundary } from './frame-assembler.ts'
+
+/** Stands for "the byte before closed a quoted field": another quote right behind opens it again, as one doubled quote. */
+const closingQuote = -2
 
 export class CsvBoundary implements RecordBoundary {
   private readonly delimiter: number
   /** -1 where quotes are only ever doubled. */
   private readonly escape: number
   private isQuoted = false
-  /** The last byte was a quote inside quotes: the next one tells whether the field is closed. */
-  private isQuotePending = false
   private isEscapePending = false
-  /** The byte before the one to come; a body begins as if behind a record. */
+  /** The byte before the one to come, or `closingQuote`; a body begins as if behind a record. */
   private previous = lineFeed
 
   constructor(dialect: CsvDialect) {
@@ -25,56 +27,71 @@ export class CsvBoundary implements RecordBoundary {
   }
 
   advance(bytes: Uint8Array, from: number, to: number): number {
+    if (to === from) return -1
+    const chunk = bytes.subarray(from, to)
+    if (this.isQuoted || chunk.includes(quote)) return this.walk(bytes, from, to)
+    this.previous = bytes[to - 1] ?? lineFeed
+    const last = chunk.lastIndexOf(lineFeed)
+    return last < 0 ? -1 : from + last + 1
+  }
+
+  private walk(bytes: Uint8Array, from: number, to: number): number {
     let end = -1
     let offset = from
+    // From here on nothing is quoted: the byte before it is `previous`, and those behind it are in `bytes`.
+    let bareFrom = from
+    if (this.isQuoted) {
+      offset = this.skipQuoted(bytes, from, to)
+      bareFrom = offset
+    }
     while (offset < to) {
-      if (this.isQuoted) {
+      while (offset < to && bytes[offset] !== quote) offset += 1
+      const isOpening = offset < to && this.opensField(offset > bareFrom ? bytes[offset - 1] : this.previous)
+      if (offset < to) offset += 1
+      if (!isOpening && offset < to) continue
+      const lastLineFeed = lineFeedBefore(bytes, bareFrom, offset)
+      if (lastLineFeed >= 0) end = lastLineFeed + 1
+      if (isOpening) {
+        this.isQuoted = true
         offset = this.skipQuoted(bytes, offset, to)
-        continue
-      }
-      const nextQuote = indexOf(bytes, quote, offset, to)
-      const bare = bytes.subarray(offset, nextQuote)
-      const last = bare.lastIndexOf(lineFeed)
-      if (last >= 0) end = offset + last + 1
-      if (bare.length > 0) this.previous = bare[bare.length - 1] ?? lineFeed
-      offset = nextQuote
-      if (offset < to) {
-        this.isQuoted = this.previous === lineFeed || this.previous === this.delimiter
-        this.previous = quote
-        offset += 1
+        bareFrom = offset
       }
     }
+    if (offset > bareFrom) this.previous = bytes[to - 1] ?? lineFeed
     return end
   }
 
-  /** Goes on inside a quoted field; gives the offset where it is left, or `to`. */
+  private opensField(before: number | undefined): boolean {
+    return before === this.delimiter || before === lineFeed || before === closingQuote
+  }
+
+  /** Goes on inside a quoted field; gives the offset behind its closing quote, or `to`. */
   private skipQuoted(bytes: Uint8Array, from: number, to: number): number {
+    const { escape: escapeByte } = this
     let offset = from
-    while (offset < to) {
-      const byte = bytes[offset]
-      if (this.isEscapePending) {
-        this.isEscapePending = false
-      } else if (this.isQuotePending) {
-        this.isQuotePending = false
-        if (byte !== quote) {
-          // Closed one byte ago: this byte is read again as one outside quotes.
-          this.isQuoted = false
-          this.previous = quote
-          return offset
-        }
-      } else if (byte === quote) {
-        this.isQuotePending = true
-      } else if (byte === this.escape) {
-        this.isEscapePending = true
-      }
+    if (this.isEscapePending && offset < to) {
+      this.isEscapePending = false
       offset += 1
     }
-    return offset
+    while (offset < to) {
+      const byte = bytes[offset]
+      offset += 1
+      if (byte === quote) {
+        this.isQuoted = false
+        this.previous = closingQuote
+        return offset
+      }
+      if (byte === escapeByte) {
+        this.isEscapePending = offset === to
+        offset += 1
+      }
+    }
+    return to
   }
 }
 
-/** `to` when the byte is not there. Short fields are the rule where there are quotes, so a plain loop beats a call. */
-function indexOf(bytes: Uint8Array, byte: number, from: number, to: number): number {
-  for (let offset = from; offset < to; offset += 1) if (bytes[offset] === byte) return offset
-  return to
+/** The last line feed in `bytes[from…to]`, or -1. It is mostly a few bytes away, so a loop beats a native search. */
+function lineFeedBefore(bytes: Uint8Array, from: number, to: number): number {
+  for (let offset = to - 1; offset >= from; offset -= 1) if (bytes[offset] === lineFeed) return offset
+  return -1
 }

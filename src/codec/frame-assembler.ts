@@ -69,6 +69,7 @@ export class FrameAssembler {
   private recordsEnd = 0
   /** A byte order mark at the very beginning is no part of the first record. */
   private isStartChecked = false
+  private failure: unknown = null
 
   constructor(limits: FrameLimits, boundary: RecordBoundary, buffers: FrameBuffers) {
     this.limits = limits
@@ -81,28 +82,23 @@ export class FrameAssembler {
    * Takes the next bytes of the body and gives the frames that are full. The chunk is copied.
    *
    * @throws RECORD_TOO_LARGE (413) when a record is longer than `recordBytesMax`; `flush` then still gives what is whole.
+   *   Frames of the same chunk are given first, and the next call throws.
    */
   push(chunk: Uint8Array): readonly Frame[] {
+    this.throwIfFailed()
     const frames: Frame[] = []
-    let taken = 0
-    while (taken < chunk.length) {
-      const room = this.buffer.length - framePaddingBytes - this.byteCount
-      if (room === 0) {
-        frames.push(...this.makeRoom())
-        continue
-      }
-      // Never more than the longest record and its line feed at a time: so the limit holds to the byte.
-      const untilLimit = this.recordsEnd + this.limits.recordBytesMax + 1 - this.byteCount
-      const piece = chunk.subarray(taken, taken + Math.min(room, untilLimit))
-      this.buffer.set(piece, this.byteCount)
-      this.look(this.byteCount + piece.length)
-      taken += piece.length
+    try {
+      this.take(chunk, frames)
+    } catch (error) {
+      if (frames.length === 0) throw error
+      this.failure = error
     }
     return frames
   }
 
-  /** The last frame of a body that has ended: what is left, with a final line feed. */
+  /** The last frame of a body that has ended: what is left, with a final line feed. Throws as `push` does. */
   end(): Frame | null {
+    this.throwIfFailed()
     if (this.byteCount === this.recordsEnd) return this.flush()
     if (this.byteCount === this.buffer.length - framePaddingBytes) this.enlarge(1)
     this.buffer[this.byteCount] = lineFeed
@@ -119,6 +115,27 @@ export class FrameAssembler {
     this.byteCount = 0
     this.recordsEnd = 0
     return frame
+  }
+
+  private take(chunk: Uint8Array, frames: Frame[]): void {
+    let taken = 0
+    while (taken < chunk.length) {
+      const room = this.buffer.length - framePaddingBytes - this.byteCount
+      if (room === 0) {
+        frames.push(...this.makeRoom())
+        continue
+      }
+      // Never more than the longest record and its line feed at a time: so the limit holds to the byte.
+      const untilLimit = this.recordsEnd + this.limits.recordBytesMax + 1 - this.byteCount
+      const piece = chunk.subarray(taken, taken + Math.min(room, untilLimit))
+      this.buffer.set(piece, this.byteCount)
+      this.look(this.byteCount + piece.length)
+      taken += piece.length
+    }
+  }
+
+  private throwIfFailed(): void {
+    if (this.failure !== null) throw this.failure
   }
 
   private look(byteCount: number): void {

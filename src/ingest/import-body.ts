@@ -59,8 +59,8 @@ export class BodyImport {
 
   async run(): Promise<ImportOutcome> {
     await this.attempt(() => this.readBody())
-    // Also when the body broke off: the whole records before are stored, and the answer says how many.
-    await this.attempt(() => this.submit(this.failure === null ? this.assembler.end() : this.assembler.flush()))
+    // When the body broke off: the whole records before are stored, and the answer says how many.
+    await this.attempt(() => this.submit(this.assembler.flush()))
     await Promise.all(this.framesUnderWay)
     await Promise.all([this.attempt(() => this.rows.finish()), this.attempt(() => this.quarantine.finish())])
     return {
@@ -80,6 +80,7 @@ export class BodyImport {
       for (const frame of frames) await this.submit(frame)
       if (this.failure !== null) return
     }
+    await this.submit(this.assembler.end())
   }
 
   /** Waits for a place with the workers, not for the frame to be parsed. */
