@@ -13,10 +13,13 @@ const reservedNames: ReadonlySet<string> = new Set([
   '_row_exists',
 ])
 
+/** Columns of the parts on their way to the table have such names, and must not be taken for the table's. */
+const partFieldName = /^__(missing_)?\d+$/
+
 /** Says what is wrong with the name of a column, its quotes gone; null when nothing is. */
 export function columnNameFault(name: string): { readonly reason: string; readonly hint?: string } | null {
   if (name === '') return { reason: 'Column name is empty' }
-  if (reservedNames.has(name)) return { reason: `Column name '${name}' is reserved` }
+  if (reservedNames.has(name) || partFieldName.test(name)) return { reason: `Column name '${name}' is reserved` }
   if (Buffer.byteLength(name) > nameBytesMax) return { reason: `Column name is longer than ${nameBytesMax} bytes` }
   // biome-ignore lint/suspicious/noControlCharactersInRegex: They are what is searched for.
   const control = /[\u0000-\u001f\u007f]/.exec(name)?.[0]

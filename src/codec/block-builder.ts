@@ -9,7 +9,7 @@ import type { ColumnPlan, ParsePlan } from './parse-plan.ts'
 import type { BodyCounts } from './parse-task.types.ts'
 import { QuarantineBuilder, type RowError } from './quarantine-builder.ts'
 import { readRawJson } from './raw-json.ts'
-import { missingReason, rawTextOf, reasonOf } from './row-reason.ts'
+import { missingReason, rawTextOf, reasonOf, unreadableReason } from './row-reason.ts'
 
 const noColumns: ReadonlySet<number> = new Set()
 
@@ -162,8 +162,7 @@ function textOf(value: RawValue | undefined): string | null {
 }
 
 function unreadableText({ definition }: ColumnPlan, value: RawValue | undefined): RowError {
-  const column = definition.name
-  return { column, reason: `value '${textOf(value) ?? ''}' on column '${column}' is not valid UTF-8` }
+  return { column: definition.name, reason: unreadableReason(definition, textOf(value) ?? '') }
 }
 
 /** What a record holds at a column's path. */

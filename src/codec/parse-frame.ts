@@ -74,8 +74,8 @@ function scannerOf(record: RecordFormat, plan: ParsePlan, builder: BlockBuilder)
 
 /** A body that is one JSON message; blank bodies hold no record. */
 function scanDocument(builder: BlockBuilder, body: Uint8Array): void {
-  const text = new TextDecoder().decode(body).trim()
-  if (text === '') return
+  const text = new TextDecoder().decode(body)
+  if (/^[ \t\r\n]*$/.test(text)) return
   if (isUtf8(body)) builder.addJsonRecord(text)
   else builder.addInvalidRecord(text)
 }

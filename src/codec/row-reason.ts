@@ -18,6 +18,11 @@ export function missingReason(column: Pick<ColumnDefinition, 'name'>): string {
   return `value is missing on column '${column.name}', which is neither Nullable nor has a DEFAULT`
 }
 
+/** The reason for a value whose bytes are no text at all, whatever its column's type; cut like any other. */
+export function unreadableReason(column: Pick<ColumnDefinition, 'name'>, valueText: string): string {
+  return `value '${cut(valueText)}' on column '${column.name}' is not valid UTF-8`
+}
+
 /** How a value stands in the quarantine table: strings as their content, all else as its source text, null as NULL. */
 export function rawTextOf(value: RawValue): string | null {
   return value.kind === 'null' ? null : value.text

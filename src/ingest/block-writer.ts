@@ -62,11 +62,16 @@ export class BlockWriter {
 
   /** Appends what is gathered; resolves when the engine has every row. Throws what an insert failed with. */
   async finish(): Promise<void> {
-    while (this.inFlight.size > 0 || (this.gathered.rowCount > 0 && this.failure === undefined)) {
-      if (this.gathered.rowCount > 0 && this.inFlight.size < this.options.insertsInFlightMax) this.start()
+    while (this.inFlight.size > 0 || this.hasWork()) {
+      if (this.hasWork() && this.inFlight.size < this.options.insertsInFlightMax) this.start()
       else await Promise.race(this.inFlight)
     }
     this.throwIfFailed()
+  }
+
+  /** Whether something is to be appended; behind a failure nothing is. */
+  private hasWork(): boolean {
+    return this.gathered.rowCount > 0 && this.failure === undefined
   }
 
   private isFull(): boolean {

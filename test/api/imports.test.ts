@@ -24,6 +24,14 @@ t.test('a body gives the same rows raw, packed and as the file of a form, as CSV
       chunked: { body: new Blob([body]).stream() },
       gzip: { body: gzipSync(body), headers: { 'content-encoding': 'gzip' } },
       zstd: { body: await compress(body), headers: { 'content-encoding': 'zstd' } },
+      'gzip in two members': {
+        body: Buffer.concat([gzipSync(body.subarray(0, 9)), gzipSync(body.subarray(9))]),
+        headers: { 'content-encoding': 'gzip' },
+      },
+      'zstd in two frames': {
+        body: Buffer.concat([await compress(body.subarray(0, 9)), await compress(body.subarray(9))]),
+        headers: { 'content-encoding': 'zstd' },
+      },
       form: { body: form },
       'a form with the field that one client always uses': { body: misnamed },
       'a type that says something else': { body, headers: { 'content-type': 'text/html; charset=utf-8' } },

@@ -152,7 +152,10 @@ function judge(column: ReferenceColumn, value: RawValue | undefined): Judged {
 }
 
 function unreadableError({ definition }: ReferenceColumn, value: RawValue | undefined): Judged {
-  return { kind: 'error', reason: `value '${rawText(value) ?? ''}' on column '${definition.name}' is not valid UTF-8` }
+  return {
+    kind: 'error',
+    reason: `value '${shown(rawText(value) ?? '')}' on column '${definition.name}' is not valid UTF-8`,
+  }
 }
 
 function rawText(value: RawValue | undefined): string | null {

@@ -1,0 +1,123 @@
+import { Readable } from 'node:stream'
+import t from 'tap'
+import { type IngestOptions, openIngest } from '../../src/ingest/ingest.ts'
+import type { ImportRequest } from '../../src/ingest/ingest.types.ts'
+import { StoreError } from '../../src/store/store-error.ts'
+import { FakeStore, testDataSource } from './fake-store.ts'
+
+const options: IngestOptions = {
+  workers: 1,
+  framesInFlightMax: 2,
+  frameBytes: 4096,
+  recordBytesMax: 1024,
+  decompressedBytesMax: 1_000_000,
+  insertRowsMax: 200,
+  insertBytesMax: 8192,
+  insertsInFlightMax: 1,
+  eventsPendingBytesMax: 1000,
+}
+const dataSource = testDataSource('n UInt32, word String')
+const quarantine = `${dataSource.id}_quarantine`
+
+function requestOf(body: Readable): ImportRequest {
+  const csv = { delimiter: undefined, escapeCharacter: undefined }
+  return { dataSource, body, format: 'ndjson', contentEncoding: undefined, importId: 'import', csv }
+}
+
+/** A body whose every tenth row does not fit; `pulled` counts the bytes that were asked for. */
+function bodyOf(rowCount: number) {
+  const counter = { pulled: 0 }
+  const rows = function* (): Generator<Buffer> {
+    for (let n = 0; n < rowCount; n += 1) {
+      const row = Buffer.from(`{"n":${n % 10 === 9 ? -n : n},"word":"${'x'.repeat(80)}"}\n`)
+      counter.pulled += row.length
+      yield row
+    }
+  }
+  return { body: Readable.from(rows(), { objectMode: false }), counter }
+}
+
+t.test('rows go to the table in parts, and those set aside by one insert at the end', async (t) => {
+  const store = new FakeStore({ isOpen: true })
+  const ingest = openIngest({ ...options, insertBytesMax: 1_000_000 }, { store })
+  t.teardown(() => ingest.close())
+  const outcome = await ingest.importBody(requestOf(bodyOf(2000).body))
+  t.match(outcome, { storedRows: 1800, quarantinedRows: 200, invalidLines: 0, shortLines: 0, failure: null })
+  t.equal(store.rowsOf(dataSource.id), 1800)
+  t.equal(store.rowsOf(quarantine), 200)
+  t.ok(store.stored.filter(({ table }) => table === dataSource.id).length > 5, 'many inserts of rows')
+  t.ok(store.stored.filter(({ table }) => table === quarantine).length <= 2, 'few of what is set aside')
+  t.ok(store.runningMax <= 2, 'one for each table at most')
+})
+
+t.test('an insert that fails ends the import, and the counts are what the engine took', async (t) => {
+  for (const failing of [1, 3, 5]) {
+    const store = new FakeStore({ isOpen: true })
+    store.failures.set(failing, new StoreError({ kind: 'engine', message: 'Disk is full', clickhouseCode: 243 }))
+    const ingest = openIngest(options, { store })
+    const { body, counter } = bodyOf(100_000)
+    const outcome = await ingest.importBody(requestOf(body))
+    t.match(outcome.failure, { code: 'ENGINE_FAILED', cause: { message: 'Disk is full' } }, `insert ${failing}`)
+    t.equal(outcome.storedRows, store.rowsOf(dataSource.id))
+    t.equal(outcome.quarantinedRows, store.rowsOf(quarantine))
+    t.ok(outcome.storedRows < 20_000)
+    t.ok(counter.pulled < 3_000_000, 'the rest of the body is not read')
+    t.ok(body.destroyed)
+    await ingest.close()
+  }
+})
+
+t.test('a body is not read faster than the engine takes it', async (t) => {
+  const store = new FakeStore({ isOpen: false })
+  const ingest = openIngest(options, { store })
+  t.teardown(() => ingest.close())
+  const { body, counter } = bodyOf(20_000)
+  const running = ingest.importBody(requestOf(body))
+  await store.untilBegun(1)
+  let before = -1
+  while (before !== counter.pulled) {
+    before = counter.pulled
+    for (let round = 0; round < 300; round += 1) await new Promise((resolve) => setImmediate(resolve))
+  }
+  // Frames in flight and under way to it, what gathers, and the stream's own buffer of 64 KiB.
+  t.ok(counter.pulled < 150_000, `${counter.pulled} bytes of 2 MB are read while the engine stands still`)
+  t.equal(store.held.length, 1)
+  store.open()
+  t.match(await running, { storedRows: 18_000, quarantinedRows: 2000, failure: null })
+})
+
+t.test('a body that fails ends with its rows so far, and its own error', async (t) => {
+  const store = new FakeStore({ isOpen: true })
+  const ingest = openIngest(options, { store })
+  t.teardown(() => ingest.close())
+  const body = Readable.from(
+    (function* () {
+      yield Buffer.from('{"n":1,"word":"a"}\n{"n":2,"word":"b"}\n{"n":3,"wo')
+      throw new Error('the line is dead')
+    })(),
+    { objectMode: false },
+  )
+  const outcome = await ingest.importBody(requestOf(body))
+  t.match(outcome, { storedRows: 2, quarantinedRows: 0, failure: { message: 'the line is dead' } })
+  t.equal(store.rowsOf(dataSource.id), 2)
+})
+
+t.test('a close refuses what is new, and waits for imports and events under way', async (t) => {
+  const store = new FakeStore({ isOpen: false })
+  const ingest = openIngest(options, { store })
+  const order: string[] = []
+  const importing = ingest.importBody(requestOf(bodyOf(500).body)).finally(() => order.push('import'))
+  const event = { dataSource: testDataSource('n UInt32'), body: Buffer.from('{"n":1}'), framing: 'lines' } as const
+  const sending = ingest.appendEvents(event).finally(() => order.push('event'))
+  await store.untilBegun(2)
+  const closing = ingest.close().finally(() => order.push('close'))
+  const late = requestOf(bodyOf(1).body)
+  await t.rejects(ingest.importBody(late), { code: 'SHUTTING_DOWN', status: 503 })
+  await t.rejects(ingest.appendEvents(event), { code: 'SHUTTING_DOWN' })
+  t.same(order, [])
+  store.open()
+  t.match(await importing, { storedRows: 450, quarantinedRows: 50, failure: null })
+  t.match(await sending, { successfulRows: 1 })
+  await closing
+  t.equal(order.at(-1), 'close')
+})
