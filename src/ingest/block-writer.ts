@@ -20,10 +20,9 @@ export interface BlockWriterOptions {
   readonly isLazy: boolean
 }
 
-interface Gathered {
-  readonly parts: Uint8Array[]
-  rowCount: number
-  byteCount: number
+interface Part {
+  readonly bytes: Uint8Array
+  readonly rowCount: number
 }
 
 export class BlockWriter {
@@ -32,7 +31,9 @@ export class BlockWriter {
   private readonly store: Store
   private readonly plan: TablePlan
   private readonly options: BlockWriterOptions
-  private gathered: Gathered = { parts: [], rowCount: 0, byteCount: 0 }
+  private readonly gathered: Part[] = []
+  /** No more parts come: what is left is shared out among the places that are free. */
+  private isFinishing = false
   private readonly inFlight = new Set<Promise<void>>()
   private failure: unknown
 
@@ -49,9 +50,7 @@ export class BlockWriter {
   async add(part: Uint8Array, rowCount: number): Promise<void> {
     assert(rowCount > 0, 'a part has rows')
     this.throwIfFailed()
-    this.gathered.parts.push(part)
-    this.gathered.rowCount += rowCount
-    this.gathered.byteCount += part.length
+    this.gathered.push({ bytes: part, rowCount })
     if (!this.options.isLazy && this.inFlight.size < this.options.insertsInFlightMax) this.start()
     while (this.isFull() && this.failure === undefined) {
       if (this.inFlight.size < this.options.insertsInFlightMax) this.start()
@@ -62,6 +61,7 @@ export class BlockWriter {
 
   /** Appends what is gathered; resolves when the engine has every row. Throws what an insert failed with. */
   async finish(): Promise<void> {
+    this.isFinishing = true
     while (this.inFlight.size > 0 || this.hasWork()) {
       if (this.hasWork() && this.inFlight.size < this.options.insertsInFlightMax) this.start()
       else await Promise.race(this.inFlight)
@@ -71,30 +71,39 @@ export class BlockWriter {
 
   /** Whether something is to be appended; behind a failure nothing is. */
   private hasWork(): boolean {
-    return this.gathered.rowCount > 0 && this.failure === undefined
+    return this.gathered.length > 0 && this.failure === undefined
   }
 
   private isFull(): boolean {
-    return this.gathered.rowCount >= this.options.rowsMax || this.gathered.byteCount >= this.options.bytesMax
+    const { rowsMax, bytesMax } = this.options
+    return rowsOf(this.gathered) >= rowsMax || bytesOf(this.gathered) >= bytesMax
   }
 
   private start(): void {
-    const { parts, rowCount } = this.gathered
-    if (rowCount === 0) return
-    this.gathered = { parts: [], rowCount: 0, byteCount: 0 }
-    const insert = this.insert(parts, rowCount).finally(() => {
+    if (this.gathered.length === 0) return
+    const parts = this.gathered.splice(0, this.partsAtOnce())
+    const insert = this.insert(parts).finally(() => {
       this.inFlight.delete(insert)
       if (!this.options.isLazy && this.failure === undefined) this.start()
     })
     this.inFlight.add(insert)
   }
 
+  /** All that is gathered, but at the end of a body an even share: so that the last rows do not wait for one insert. */
+  private partsAtOnce(): number {
+    const placesFree = this.options.insertsInFlightMax - this.inFlight.size
+    const isShared = this.isFinishing && !this.options.isLazy && placesFree > 1
+    return isShared ? Math.ceil(this.gathered.length / placesFree) : this.gathered.length
+  }
+
   /** Never rejects: a failure is kept for whoever adds or finishes next. */
-  private async insert(parts: readonly Uint8Array[], rowCount: number): Promise<void> {
+  private async insert(parts: readonly Part[]): Promise<void> {
+    const rowCount = rowsOf(parts)
     try {
-      await this.store.append({ ...this.plan, parts, rowCount, blockId: createBlockId() })
+      const request = { ...this.plan, parts: parts.map(({ bytes }) => bytes), rowCount, blockId: createBlockId() }
+      await this.store.append(request)
       this.storedRows += rowCount
-      for (const part of parts) releaseMemory(part)
+      for (const { bytes } of parts) releaseMemory(bytes)
     } catch (error) {
       this.failure ??= toFailure(error)
     }
@@ -103,4 +112,12 @@ export class BlockWriter {
   private throwIfFailed(): void {
     if (this.failure !== undefined) throw this.failure
   }
+}
+
+function rowsOf(parts: readonly Part[]): number {
+  return parts.reduce((total, { rowCount }) => total + rowCount, 0)
+}
+
+function bytesOf(parts: readonly Part[]): number {
+  return parts.reduce((total, { bytes }) => total + bytes.length, 0)
 }
