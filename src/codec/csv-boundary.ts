@@ -2,8 +2,8 @@
  * Where CSV records end, by the grammar of `csv-cells.ts`: a line feed ends a record unless it stands in a quoted field,
  * and a field is quoted only when its first byte is a quote.
  *
- * This runs on the thread that reads the sockets. A chunk without any quote is searched backwards for its last line feed;
- * any other is walked once, byte by byte.
+ * This runs on the thread that reads the sockets, so it looks at as little as it can: it steps from quote to quote, four
+ * bytes at a time, and searches for the last line feed only at the end, backwards through the stretches outside quotes.
  */
 import { lineFeed, quote } from './csv-cells.ts'
 import type { CsvDialect } from './csv-dialect.ts'
@@ -18,8 +18,11 @@ export class CsvBoundary implements RecordBoundary {
   private readonly escape: number
   private isQuoted = false
   private isEscapePending = false
-  /** The byte before the one to come, or `closingQuote`; a body begins as if behind a record. */
+  /** The byte before the stretch outside quotes that is looked at, or `closingQuote`; a body begins as if behind a record. */
   private previous = lineFeed
+  /** Begin and end of each stretch outside quotes in the bytes of this call. */
+  private stretches = new Int32Array(1024)
+  private stretchCount = 0
 
   constructor(dialect: CsvDialect) {
     this.delimiter = dialect.delimiter
@@ -27,71 +30,89 @@ export class CsvBoundary implements RecordBoundary {
   }
 
   advance(bytes: Uint8Array, from: number, to: number): number {
-    if (to === from) return -1
-    const chunk = bytes.subarray(from, to)
-    if (this.isQuoted || chunk.includes(quote)) return this.walk(bytes, from, to)
-    this.previous = bytes[to - 1] ?? lineFeed
-    const last = chunk.lastIndexOf(lineFeed)
-    return last < 0 ? -1 : from + last + 1
+    this.stretchCount = 0
+    if (!this.isQuoted && !bytes.subarray(from, to).includes(quote)) {
+      this.addStretch(from, to)
+      if (to > from) this.previous = bytes[to - 1] ?? lineFeed
+      return this.lastRecordEnd(bytes)
+    }
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    let offset = from
+    while (offset < to) {
+      if (this.isQuoted) offset = this.skipQuoted(bytes, view, offset, to)
+      else offset = this.skipBare(bytes, view, offset, to)
+    }
+    return this.lastRecordEnd(bytes)
   }
 
-  private walk(bytes: Uint8Array, from: number, to: number): number {
-    let end = -1
+  /** Goes on outside quotes; gives the offset behind the quote that opens a field, or `to`. */
+  private skipBare(bytes: Uint8Array, view: DataView, from: number, to: number): number {
+    let offset = nextQuote(bytes, view, from, to)
+    while (offset < to && !this.opensField(offset > from ? bytes[offset - 1] : this.previous)) {
+      offset = nextQuote(bytes, view, offset + 1, to)
+    }
+    this.addStretch(from, offset)
+    if (offset > from) this.previous = bytes[offset - 1] ?? lineFeed
+    if (offset === to) return to
+    this.isQuoted = true
+    return offset + 1
+  }
+
+  /** Goes on inside a quoted field; gives the offset behind its closing quote, or `to`. */
+  private skipQuoted(bytes: Uint8Array, view: DataView, from: number, to: number): number {
+    const end = this.escape < 0 ? nextQuote(bytes, view, from, to) : this.nextUnescapedQuote(bytes, from, to)
+    if (end === to) return to
+    this.isQuoted = false
+    this.previous = closingQuote
+    return end + 1
+  }
+
+  private nextUnescapedQuote(bytes: Uint8Array, from: number, to: number): number {
     let offset = from
-    // From here on nothing is quoted: the byte before it is `previous`, and those behind it are in `bytes`.
-    let bareFrom = from
-    if (this.isQuoted) {
-      offset = this.skipQuoted(bytes, from, to)
-      bareFrom = offset
-    }
     while (offset < to) {
-      while (offset < to && bytes[offset] !== quote) offset += 1
-      const isOpening = offset < to && this.opensField(offset > bareFrom ? bytes[offset - 1] : this.previous)
-      if (offset < to) offset += 1
-      if (!isOpening && offset < to) continue
-      const lastLineFeed = lineFeedBefore(bytes, bareFrom, offset)
-      if (lastLineFeed >= 0) end = lastLineFeed + 1
-      if (isOpening) {
-        this.isQuoted = true
-        offset = this.skipQuoted(bytes, offset, to)
-        bareFrom = offset
-      }
+      const byte = bytes[offset]
+      if (this.isEscapePending) this.isEscapePending = false
+      else if (byte === quote) return offset
+      else if (byte === this.escape) this.isEscapePending = true
+      offset += 1
     }
-    if (offset > bareFrom) this.previous = bytes[to - 1] ?? lineFeed
-    return end
+    return to
   }
 
   private opensField(before: number | undefined): boolean {
     return before === this.delimiter || before === lineFeed || before === closingQuote
   }
 
-  /** Goes on inside a quoted field; gives the offset behind its closing quote, or `to`. */
-  private skipQuoted(bytes: Uint8Array, from: number, to: number): number {
-    const { escape: escapeByte } = this
-    let offset = from
-    if (this.isEscapePending && offset < to) {
-      this.isEscapePending = false
-      offset += 1
+  private addStretch(from: number, to: number): void {
+    if (this.stretchCount * 2 === this.stretches.length) {
+      const larger = new Int32Array(this.stretches.length * 2)
+      larger.set(this.stretches)
+      this.stretches = larger
     }
-    while (offset < to) {
-      const byte = bytes[offset]
-      offset += 1
-      if (byte === quote) {
-        this.isQuoted = false
-        this.previous = closingQuote
-        return offset
-      }
-      if (byte === escapeByte) {
-        this.isEscapePending = offset === to
-        offset += 1
-      }
+    this.stretches[this.stretchCount * 2] = from
+    this.stretches[this.stretchCount * 2 + 1] = to
+    this.stretchCount += 1
+  }
+
+  private lastRecordEnd(bytes: Uint8Array): number {
+    for (let stretch = this.stretchCount - 1; stretch >= 0; stretch -= 1) {
+      const from = this.stretches[stretch * 2] ?? 0
+      const last = bytes.subarray(from, this.stretches[stretch * 2 + 1]).lastIndexOf(lineFeed)
+      if (last >= 0) return from + last + 1
     }
-    return to
+    return -1
   }
 }
 
-/** The last line feed in `bytes[from…to]`, or -1. It is mostly a few bytes away, so a loop beats a native search. */
-function lineFeedBefore(bytes: Uint8Array, from: number, to: number): number {
-  for (let offset = to - 1; offset >= from; offset -= 1) if (bytes[offset] === lineFeed) return offset
-  return -1
+/** The offset of the first quote in `bytes[from…to]`, or `to`. */
+function nextQuote(bytes: Uint8Array, view: DataView, from: number, to: number): number {
+  let offset = from
+  while (offset + 4 <= to) {
+    // A byte of the word is zero where a quote stands; the rest tells whether there is one (Hacker's Delight, 6-1).
+    const word = view.getInt32(offset, true) ^ 0x22222222
+    if (((word - 0x01010101) & ~word & 0x80808080) !== 0) break
+    offset += 4
+  }
+  while (offset < to && bytes[offset] !== quote) offset += 1
+  return offset
 }

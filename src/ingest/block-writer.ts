@@ -1,9 +1,9 @@
 /**
  * Gathers sealed parts and appends them to a table.
  *
- * Work-conserving: while the engine has room a part is appended at once; while it is busy parts gather, so that a slow
- * engine gets fewer and larger inserts. What gathers is bounded by rows and bytes, and whoever adds beyond that waits.
- * Every part is in exactly one INSERT.
+ * Parts gather until they make an INSERT of a good size: small ones cost more than the time they save by starting early,
+ * and the merges of what they leave cost once more. From half of the limit on an INSERT starts as soon as the engine has
+ * room; what gathers is bounded by rows and bytes, and whoever adds beyond that waits. Every part is in exactly one INSERT.
  */
 import { assert } from '../shared/assert.ts'
 import type { Store } from '../store/store.types.ts'
@@ -16,9 +16,10 @@ export interface BlockWriterOptions {
   readonly rowsMax: number
   readonly bytesMax: number
   readonly insertsInFlightMax: number
-  /** True holds parts back until `finish` or a limit: for tables that get few rows at a time. */
-  readonly isLazy: boolean
 }
+
+/** From here on the last parts of a body are shared out among the places that are free. */
+const sharedBytesMin = 4 * 1024 * 1024
 
 interface Part {
   readonly bytes: Uint8Array
@@ -51,8 +52,8 @@ export class BlockWriter {
     assert(rowCount > 0, 'a part has rows')
     this.throwIfFailed()
     this.gathered.push({ bytes: part, rowCount })
-    if (!this.options.isLazy && this.inFlight.size < this.options.insertsInFlightMax) this.start()
-    while (this.isFull() && this.failure === undefined) {
+    this.startWhenWorthwhile()
+    while (this.holds(1) && this.failure === undefined) {
       if (this.inFlight.size < this.options.insertsInFlightMax) this.start()
       else await Promise.race(this.inFlight)
     }
@@ -74,9 +75,16 @@ export class BlockWriter {
     return this.gathered.length > 0 && this.failure === undefined
   }
 
-  private isFull(): boolean {
+  /** Whether this share of what may gather has gathered, of rows or of bytes. */
+  private holds(share: number): boolean {
     const { rowsMax, bytesMax } = this.options
-    return rowsOf(this.gathered) >= rowsMax || bytesOf(this.gathered) >= bytesMax
+    return rowsOf(this.gathered) >= rowsMax * share || bytesOf(this.gathered) >= bytesMax * share
+  }
+
+  /** Half of what may gather is worth an INSERT while the engine has room; at the end of a body all is. */
+  private startWhenWorthwhile(): void {
+    if (this.failure !== undefined || this.inFlight.size >= this.options.insertsInFlightMax) return
+    if (this.isFinishing || this.holds(0.5)) this.start()
   }
 
   private start(): void {
@@ -84,7 +92,7 @@ export class BlockWriter {
     const parts = this.gathered.splice(0, this.partsAtOnce())
     const insert = this.insert(parts).finally(() => {
       this.inFlight.delete(insert)
-      if (!this.options.isLazy && this.failure === undefined) this.start()
+      this.startWhenWorthwhile()
     })
     this.inFlight.add(insert)
   }
@@ -92,7 +100,7 @@ export class BlockWriter {
   /** All that is gathered, but at the end of a body an even share: so that the last rows do not wait for one insert. */
   private partsAtOnce(): number {
     const placesFree = this.options.insertsInFlightMax - this.inFlight.size
-    const isShared = this.isFinishing && !this.options.isLazy && placesFree > 1
+    const isShared = this.isFinishing && placesFree > 1 && bytesOf(this.gathered) > sharedBytesMin
     return isShared ? Math.ceil(this.gathered.length / placesFree) : this.gathered.length
   }
 

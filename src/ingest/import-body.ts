@@ -52,9 +52,8 @@ export class BodyImport {
       bytesMax: options.insertBytesMax,
       insertsInFlightMax: options.insertsInFlightMax,
     }
-    this.rows = new BlockWriter(rooms.store, this.plan.landing, { ...limits, isLazy: false })
-    // Rows set aside are few: their parts wait for the end, so that they cost few inserts.
-    this.quarantine = new BlockWriter(rooms.store, this.plan.quarantine, { ...limits, isLazy: true })
+    this.rows = new BlockWriter(rooms.store, this.plan.landing, limits)
+    this.quarantine = new BlockWriter(rooms.store, this.plan.quarantine, limits)
   }
 
   async run(): Promise<ImportOutcome> {

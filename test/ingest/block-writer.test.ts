@@ -4,7 +4,7 @@ import { StoreError } from '../../src/store/store-error.ts'
 import { FakeStore } from './fake-store.ts'
 
 const plan = { table: 't', layout: { fields: [], targets: [] } }
-const limits = { rowsMax: 100, bytesMax: 1000, insertsInFlightMax: 2, isLazy: false }
+const limits = { rowsMax: 100, bytesMax: 1000, insertsInFlightMax: 2 }
 
 function open(options: Partial<BlockWriterOptions> = {}, isOpen = false) {
   const store = new FakeStore({ isOpen })
@@ -33,23 +33,24 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled
 }
 
-t.test('parts go at once while the engine has room, and gather while it is busy', async (t) => {
+t.test('half of what may gather goes at once while the engine has room, and gathers while it is busy', async (t) => {
   const { store, writer } = open()
-  for (const name of [1, 2, 3, 4, 5]) await writer.add(part(name), 10)
+  for (const name of [1, 2, 3]) await writer.add(part(name, 500), 10)
   t.equal(store.held.length, 2)
+  await writer.add(part(4), 10)
   store.endOne()
   await store.untilBegun(3)
   t.same(
     store.held.map(({ request }) => request.rowCount),
-    [10, 30],
+    [10, 20],
     'what gathered goes by one insert',
   )
   store.open()
   await writer.finish()
-  t.equal(writer.storedRows, 50)
-  t.equal(store.rowsOf('t'), 50)
+  t.equal(writer.storedRows, 40)
+  t.equal(store.rowsOf('t'), 40)
   t.equal(new Set(store.stored.map(({ blockId }) => blockId)).size, 3, 'each block has an id of its own')
-  t.equal(store.stored.flatMap(({ parts }) => parts).length, 5, 'each part is in one insert')
+  t.equal(store.stored.flatMap(({ parts }) => parts).length, 4, 'each part is in one insert')
 })
 
 t.test('no more than insertsInFlightMax inserts run, however many parts come', async (t) => {
@@ -81,21 +82,36 @@ t.test('who adds beyond the rows or bytes that may gather waits for room', async
   }
 })
 
-t.test('a lazy writer keeps its parts for the end or a limit', async (t) => {
-  const { store, writer } = open({ isLazy: true }, true)
-  for (let name = 0; name < 9; name += 1) await writer.add(part(name), 10)
+t.test('small parts wait for the end or for half of a limit', async (t) => {
+  const { store, writer } = open({}, true)
+  for (let name = 0; name < 4; name += 1) await writer.add(part(name), 10)
   t.equal(store.begun, 0)
-  await writer.add(part(9), 10)
-  t.equal(store.begun, 1, 'a hundred rows may gather')
-  await writer.add(part(10), 10)
+  await writer.add(part(4), 10)
+  t.equal(store.begun, 1, 'fifty rows are half of a hundred')
+  await writer.add(part(5), 10)
   await writer.finish()
   t.same(
     store.stored.map(({ rowCount }) => rowCount),
-    [100, 10],
+    [50, 10],
   )
-  const empty = open({ isLazy: true })
+  const empty = open()
   await empty.writer.finish()
   t.equal(empty.store.begun, 0, 'nothing gathered is no insert')
+})
+
+t.test('the last parts of a body are shared out among the free inserts', async (t) => {
+  const large = 3 * 1024 * 1024
+  const { store, writer } = open({ rowsMax: 1000, bytesMax: 20 * large })
+  for (const name of [1, 2, 3]) await writer.add(part(name, large), 10)
+  const finished = writer.finish()
+  await store.untilBegun(2)
+  t.same(
+    store.held.map(({ request }) => request.rowCount),
+    [20, 10],
+  )
+  store.open()
+  await finished
+  t.equal(writer.storedRows, 30)
 })
 
 t.test('a failure is told to whoever adds or finishes next, and the count has what the engine took', async (t) => {
@@ -118,8 +134,8 @@ t.test('a failure is told to whoever adds or finishes next, and the count has wh
 
 t.test('inserts under way at a failure still count, and finish waits for them', async (t) => {
   const { store, writer } = open()
-  await writer.add(part(1), 10)
-  await writer.add(part(2), 10)
+  await writer.add(part(1, 500), 10)
+  await writer.add(part(2, 500), 10)
   await writer.add(part(3), 10)
   store.endOne(new Error('the first fails'))
   const finish = writer.finish()
