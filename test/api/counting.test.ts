@@ -7,7 +7,12 @@ import type { LogFields } from '../../src/observe/logger.ts'
 import { mebibyte } from '../../src/shared/bytes.ts'
 import { openTestService } from './test-service.ts'
 
-const service = await openTestService(t, { decompressedBytesMax: 2 * mebibyte, frameBytes: 64 * 1024 })
+// Small frames and inserts: what is stored of a body in its middle shows soon.
+const service = await openTestService(t, {
+  decompressedBytesMax: 2 * mebibyte,
+  frameBytes: 64 * 1024,
+  insertBytesMax: 64 * 1024,
+})
 const schema = 'n UInt32 `json:$.n`, s String `json:$.s`'
 
 interface Counts {
