@@ -1,0 +1,180 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { parseArgs } from 'node:util'
+import { gibibyte, mebibyte } from '../src/shared/bytes.ts'
+import { diskFileLayer, type FileLayer, type LogFile } from '../src/wal/file-layer.ts'
+import { openWal } from '../src/wal/wal.ts'
+import type { NewEntry } from '../src/wal/wal.types.ts'
+import { benchEnvironment, describeEnvironment, writeResult } from './support/bench-environment.ts'
+import { textTable } from './support/text-table.ts'
+
+/**
+ * How many appends a second are on disk, by size and by how many wait at once, and how much of the time is fdatasync?
+ *
+ * Each sender waits for its append before it sends the next. Beside each size stands a bare loop that writes as many bytes
+ * at the end of a file and syncs them, one after the other: what the disk does without a log. The log's directory is new
+ * for each case. A case ends after --ms (1000) or 512 MiB.
+ *
+ * Options: --ms, --directory (the system's for temporary files; must be on the disk in question, not in memory), --out.
+ */
+const caseBytesMax = 512 * mebibyte
+const sizes = [100, 10_000, 1_000_000]
+const senderCounts = [1, 32, 256]
+
+const { values } = parseArgs({
+  options: {
+    ms: { type: 'string', default: '1000' },
+    directory: { type: 'string', default: tmpdir() },
+    out: { type: 'string', default: 'benchmarks/results/wal.json' },
+  },
+})
+
+interface CaseResult {
+  readonly payloadBytes: number
+  readonly senderCount: number
+  readonly appendsPerSecond: number
+  readonly appendsPerSync: number
+  /** Time in fdatasync by time in all. */
+  readonly syncShare: number
+  /** Of the bare loop with this size, measured just before. */
+  readonly bareSyncsPerSecond: number
+}
+
+await main()
+
+async function main(): Promise<void> {
+  const environment = benchEnvironment()
+  const results: CaseResult[] = []
+  for (const payloadBytes of sizes) {
+    for (const senderCount of senderCounts) {
+      const bareSyncsPerSecond = await inNewDirectory((directory) => timeBareLoop(directory, payloadBytes))
+      const timing = await inNewDirectory((directory) => timeLog(directory, payloadBytes, senderCount))
+      results.push({ payloadBytes, senderCount, ...timing, bareSyncsPerSecond })
+    }
+  }
+  const header = [
+    'payload bytes',
+    'senders',
+    'appends/s',
+    'MB/s',
+    'appends a sync',
+    'fdatasync %',
+    'bare loop/s',
+    'ratio',
+  ]
+  console.log(`\n${describeEnvironment(environment)}\n\n${textTable(header, results.map(cellsOf))}\n`)
+  console.log(`written to ${writeResult(values.out, { question: 'wal', ...environment, results })}`)
+}
+
+function cellsOf(result: CaseResult): readonly string[] {
+  const { payloadBytes, senderCount, appendsPerSecond, appendsPerSync, syncShare, bareSyncsPerSecond } = result
+  return [
+    String(payloadBytes),
+    String(senderCount),
+    appendsPerSecond.toFixed(0),
+    ((appendsPerSecond * payloadBytes) / 1e6).toFixed(1),
+    appendsPerSync.toFixed(1),
+    (syncShare * 100).toFixed(0),
+    bareSyncsPerSecond.toFixed(0),
+    (appendsPerSecond / bareSyncsPerSecond).toFixed(2),
+  ]
+}
+
+async function timeLog(directory: string, payloadBytes: number, senderCount: number) {
+  const clock = { syncMs: 0 }
+  const options = {
+    directory: join(directory, 'log'),
+    segmentBytesMax: 64 * mebibyte,
+    entryBytesMax: 10 * mebibyte,
+    pendingBytesMax: 512 * mebibyte,
+    totalBytesMax: 4 * gibibyte,
+    streamsMax: 1024,
+    onDamage: 'refuse',
+    onEvent: (event: unknown) => console.log(event),
+  } as const
+  const wal = await openWal(options, timedLayer(clock))
+  const entry = entryOf(payloadBytes)
+  await wal.append(entry)
+  clock.syncMs = 0
+  const appendsMax = caseBytesMax / payloadBytes
+  let appendCount = 0
+  const start = performance.now()
+  const end = start + Number(values.ms)
+  const send = async () => {
+    while (performance.now() < end && appendCount < appendsMax) {
+      appendCount += 1
+      await wal.append(entry)
+    }
+  }
+  const groupsBefore = wal.stats().groupCount
+  await Promise.all(Array.from({ length: senderCount }, send))
+  const elapsedMs = performance.now() - start
+  const syncShare = clock.syncMs / elapsedMs
+  const groupCount = wal.stats().groupCount - groupsBefore
+  await wal.close()
+  return { appendsPerSecond: (appendCount / elapsedMs) * 1000, appendsPerSync: appendCount / groupCount, syncShare }
+}
+
+async function timeBareLoop(directory: string, payloadBytes: number): Promise<number> {
+  const file = await diskFileLayer.open(join(directory, 'bare'), 'create')
+  const payload = Buffer.alloc(payloadBytes, 'p')
+  const countMax = caseBytesMax / payloadBytes
+  const start = performance.now()
+  let count = 0
+  while (performance.now() - start < Number(values.ms) && count < countMax) {
+    await file.write([payload], count * payloadBytes)
+    await file.datasync()
+    count += 1
+  }
+  const elapsedMs = performance.now() - start
+  await file.close()
+  return (count / elapsedMs) * 1000
+}
+
+function entryOf(payloadBytes: number): NewEntry {
+  return {
+    kind: 'rows',
+    stream: 't_0123456789abcdef0123456789abcdef',
+    version: 1,
+    encoding: 'identity',
+    flags: 0,
+    acceptedAtMs: Date.now(),
+    rowCount: 1,
+    quarantinedRowCount: 0,
+    payload: Buffer.alloc(payloadBytes, 'p'),
+  }
+}
+
+/** The disk, with a clock on each fdatasync; they never overlap. */
+function timedLayer(clock: { syncMs: number }): FileLayer {
+  return {
+    ...diskFileLayer,
+    async open(path, mode) {
+      const file = await diskFileLayer.open(path, mode)
+      const timed: LogFile = {
+        read: (target, position) => file.read(target, position),
+        write: (chunks, position) => file.write(chunks, position),
+        truncate: (byteCount) => file.truncate(byteCount),
+        size: () => file.size(),
+        close: () => file.close(),
+        async datasync() {
+          const start = performance.now()
+          await file.datasync()
+          clock.syncMs += performance.now() - start
+        },
+      }
+      return timed
+    },
+  }
+}
+
+async function inNewDirectory<Result>(work: (directory: string) => Promise<Result>): Promise<Result> {
+  const directory = await mkdtemp(join(values.directory, 'millrace-wal-'))
+  try {
+    return await work(directory)
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+}

@@ -1,0 +1,80 @@
+import { writeCheckpoint } from './checkpoint.ts'
+import type { FileLayer } from './file-layer.ts'
+import type { Generations } from './generations.ts'
+import type { SegmentChain } from './segment-chain.ts'
+import type { Sequence } from './sequence.ts'
+import { WalCheckpointError } from './wal-errors.ts'
+
+/**
+ * Lets go of the beginning of the log: the checkpoint is on disk first, the segments go after.
+ *
+ * One checkpoint is written at a time; releases that come meanwhile share the next one.
+ */
+export class CheckpointKeeper {
+  /** Nothing below is needed, on disk or not. */
+  released: Sequence
+  private readonly files: FileLayer
+  private readonly log: { readonly directory: string; readonly logId: Uint8Array }
+  private readonly chain: SegmentChain
+  private readonly generations: Generations
+  private running: Promise<void> | null = null
+  private following: Promise<void> | null = null
+
+  constructor(
+    files: FileLayer,
+    log: { readonly directory: string; readonly logId: Uint8Array; readonly released: Sequence },
+    chain: SegmentChain,
+    generations: Generations,
+  ) {
+    this.files = files
+    this.log = log
+    this.released = log.released
+    this.chain = chain
+    this.generations = generations
+  }
+
+  /** See `Wal.release`. */
+  async release(below: Sequence): Promise<void> {
+    if (below > this.released) this.released = below
+    if (this.chain.hasRemovable(this.released)) await this.writeNext()
+  }
+
+  /** Writes down where the log ends: what is missing below was lost, not torn. */
+  async close(): Promise<void> {
+    await this.running?.catch(() => {
+      // Told to whoever asked for that release; the checkpoint below says all that it would have said.
+    })
+    await this.write(true)
+  }
+
+  private writeNext(): Promise<void> {
+    if (this.running === null) {
+      this.running = this.write(false).finally(() => {
+        this.running = null
+      })
+      return this.running
+    }
+    this.following ??= this.running
+      .catch(() => {
+        // Told to whoever asked for it; the next one starts afresh.
+      })
+      .then(() => {
+        this.following = null
+        return this.writeNext()
+      })
+    return this.following
+  }
+
+  private async write(isClosed: boolean): Promise<void> {
+    const { released, generations } = this
+    generations.forgetBelow(released)
+    const { directory, logId } = this.log
+    const checkpoint = { logId, released, next: this.chain.next, isClosed, generations: generations.entries() }
+    try {
+      await writeCheckpoint(this.files, directory, checkpoint)
+    } catch (error) {
+      throw new WalCheckpointError('the checkpoint of the write-ahead log could not be written', { cause: error })
+    }
+    await this.chain.removeBelow(released)
+  }
+}

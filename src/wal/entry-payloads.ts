@@ -1,0 +1,144 @@
+import { assert } from '../shared/assert.ts'
+import { ByteReader, ByteWriter } from './byte-cursor.ts'
+import { type Sequence, toSequence } from './sequence.ts'
+import type { LostRange, NewEntry, WalEntry } from './wal.types.ts'
+import { WalFormatError } from './wal-errors.ts'
+
+/** A block, named before it is inserted: the same entries in the same order give the same rows under the same id. */
+export interface Seal {
+  /** At most 255 bytes of UTF-8. */
+  readonly blockId: string
+  /** Ascending, at least one; the first and the last bound the block. */
+  readonly sequences: readonly Sequence[]
+}
+
+/** A block is in the engine. */
+export interface Stored {
+  readonly blockId: string
+  readonly rowCount: number
+  readonly quarantinedRowCount: number
+}
+
+/** Nothing before it in the log may be inserted into its stream any more. */
+export interface Barrier {
+  /** Higher than that of the stream's last barrier; a stream without one is at 0. */
+  readonly generation: number
+  /** The stream is gone and never comes back: forgotten once the log is released beyond the barrier. */
+  readonly isFinal: boolean
+}
+
+/** What a repeat of the same request is answered with. */
+export interface Note {
+  /** A hash, at most 255 bytes. */
+  readonly key: Uint8Array
+  readonly expiresAtMs: number
+  /** Means nothing to the log. */
+  readonly status: number
+  readonly rowCount: number
+  readonly quarantinedRowCount: number
+}
+
+/** A bookkeeping entry: no rows, no packing. `atMs` is epoch milliseconds. */
+export function bookkeepingEntry(entry: {
+  readonly kind: Exclude<NewEntry['kind'], 'rows'>
+  readonly stream: string
+  readonly atMs: number
+  readonly payload: Uint8Array
+}): NewEntry {
+  const { kind, stream, atMs, payload } = entry
+  const counts = { rowCount: 0, quarantinedRowCount: 0 }
+  return { kind, stream, version: 0, encoding: 'identity', flags: 0, acceptedAtMs: atMs, ...counts, payload }
+}
+
+export function encodeSeal({ blockId, sequences }: Seal): Uint8Array {
+  assert(sequences.length > 0, 'a block has entries')
+  const writer = new ByteWriter().text(blockId).varint(sequences.length)
+  let previous = 0
+  for (const sequence of sequences) {
+    assert(sequence > previous, 'the entries of a block are in the order of the log')
+    writer.varint(sequence - previous)
+    previous = sequence
+  }
+  return writer.finish()
+}
+
+/** @throws WalFormatError, as each of the readers below, when the payload is not of its kind. */
+export function decodeSeal(payload: Uint8Array): Seal {
+  const reader = new ByteReader(payload)
+  const blockId = reader.text()
+  const count = reader.varint()
+  const sequences: Sequence[] = []
+  let previous = 0
+  for (let index = 0; index < count; index += 1) {
+    const step = reader.varint()
+    if (step === 0) throw new WalFormatError('a seal names an entry twice')
+    previous += step
+    sequences.push(toSequence(previous))
+  }
+  reader.end()
+  if (sequences.length === 0) throw new WalFormatError('a seal names no entries')
+  return { blockId, sequences }
+}
+
+export function encodeStored({ blockId, rowCount, quarantinedRowCount }: Stored): Uint8Array {
+  return new ByteWriter().text(blockId).varint(rowCount).varint(quarantinedRowCount).finish()
+}
+
+export function decodeStored(payload: Uint8Array): Stored {
+  const reader = new ByteReader(payload)
+  const stored = { blockId: reader.text(), rowCount: reader.varint(), quarantinedRowCount: reader.varint() }
+  reader.end()
+  return stored
+}
+
+export function encodeBarrier({ generation, isFinal }: Barrier): Uint8Array {
+  return new ByteWriter()
+    .varint(generation)
+    .byte(isFinal ? 1 : 0)
+    .finish()
+}
+
+export function decodeBarrier(payload: Uint8Array): Barrier {
+  const reader = new ByteReader(payload)
+  const barrier = { generation: reader.varint(), isFinal: reader.flag() }
+  reader.end()
+  return barrier
+}
+
+/** Many notes fit one entry; those of one request go into one batch with its rows. */
+export function encodeNotes(notes: readonly Note[]): Uint8Array {
+  const writer = new ByteWriter().varint(notes.length)
+  for (const { key, expiresAtMs, status, rowCount, quarantinedRowCount } of notes) {
+    assert(key.length <= 255, 'the key of a note is a hash')
+    writer.short(key).varint(expiresAtMs).varint(status).varint(rowCount).varint(quarantinedRowCount)
+  }
+  return writer.finish()
+}
+
+/** The keys are copies. */
+export function decodeNotes(payload: Uint8Array): readonly Note[] {
+  const reader = new ByteReader(payload)
+  const count = reader.varint()
+  const notes: Note[] = []
+  for (let index = 0; index < count; index += 1) {
+    const key = Uint8Array.from(reader.short())
+    const expiresAtMs = reader.varint()
+    const status = reader.varint()
+    notes.push({ key, expiresAtMs, status, rowCount: reader.varint(), quarantinedRowCount: reader.varint() })
+  }
+  reader.end()
+  return notes
+}
+
+/** For the log itself: the entry's own sequence is the last that is lost. */
+export function encodeLost(first: number): Uint8Array {
+  return new ByteWriter().varint(first).finish()
+}
+
+/** Which entries a `lost` entry stands for. */
+export function decodeLost({ sequence, payload }: Pick<WalEntry, 'payload' | 'sequence'>): LostRange {
+  const reader = new ByteReader(payload)
+  const first = toSequence(reader.varint())
+  reader.end()
+  return { first, last: sequence }
+}

@@ -1,0 +1,196 @@
+/**
+ * The write-ahead log: what was taken from senders and is not yet in the engine.
+ *
+ * 1. An append resolves after its bytes, and the name of the file they are in, were synced; never before.
+ * 2. Entries have sequences without gaps, in the order of the appends; a batch is in the log as a whole or not at all.
+ * 3. A refused append (WalRefusedError) left nothing. A failed one (WalFailedError) is not acknowledged: `reopen` cuts it
+ *    off; after a crash whatever is whole counts as written. So a sender who repeats it needs a key that a note remembers.
+ * 4. After a failed write or sync the descriptor is never synced again: everything is refused until `reopen`.
+ * 5. Only the last group can be torn by a crash. Anything else that is broken, missing or out of place was on disk once:
+ *    that is damage, and is never skipped without a word.
+ * 6. The checkpoint is on disk before a segment goes; a segment goes only when all of it was released.
+ * 7. Nothing is kept in memory but what waits for the disk and the generations; both have a maximum, as the log has.
+ */
+import { join } from 'node:path'
+import { assert } from '../shared/assert.ts'
+import { CheckpointKeeper } from './checkpoint-keeper.ts'
+import { decodeBarrier } from './entry-payloads.ts'
+import type { FileLayer } from './file-layer.ts'
+import type { Generations } from './generations.ts'
+import { GroupCommit } from './group-commit.ts'
+import { type RecoveredLog, recoverLog } from './recovery.ts'
+import { SegmentChain } from './segment-chain.ts'
+import { segmentHeaderBytes } from './segment-format.ts'
+import { type KnownSegment, readSegment, toWalEntry } from './segment-reader.ts'
+import type { Sequence } from './sequence.ts'
+import type { NewEntry, RecoveryReport, WalEntry, WalOptions, WalStats } from './wal.types.ts'
+import { WalClosedError, WalRefusedError } from './wal-errors.ts'
+
+/** An open log. */
+export interface Wal {
+  /** What was found when it was opened. */
+  readonly recovery: RecoveryReport
+  /**
+   * Resolves with the entry's sequence when it is on disk.
+   *
+   * @throws WalRefusedError when there is no room for it; nothing of it is in the log.
+   * @throws WalFailedError when the disk failed; it is not acknowledged.
+   * @throws WalClosedError after `close`.
+   */
+  append(entry: NewEntry): Promise<Sequence>
+  /** Like `append`, for at least one entry: neighbours in the log, and after a crash either all there or none. */
+  appendBatch(entries: readonly NewEntry[]): Promise<readonly Sequence[]>
+  /**
+   * The entries from `from` on that were on disk when it was called, in order, one window of memory at a time; payloads are
+   * the reader's own. What is being read must not be released.
+   *
+   * @throws WalCorruptError when what was whole at the start no longer is.
+   */
+  replay(from?: Sequence): AsyncIterable<WalEntry>
+  /**
+   * Says that nothing below is needed. Writes the checkpoint, and resolves after it, when whole segments have become free;
+   * a lower sequence than before changes nothing. A note that is to outlive its segment must have been appended again.
+   *
+   * @throws WalCheckpointError when the checkpoint cannot be written: nothing was removed, and the next release tries again.
+   */
+  release(below: Sequence): Promise<void>
+  /** The generation of a stream by its last barrier on disk; 0 without one. */
+  generationOf(stream: string): number
+  stats(): WalStats
+  /**
+   * Brings a failed log back: reads again what was acknowledged, cuts off the doubtful rest, begins a new segment.
+   * Nothing happens to a log that is well.
+   *
+   * @throws WalFailedError when the disk still fails; the log stays as it was.
+   */
+  reopen(): Promise<void>
+  /**
+   * Waits for what was appended, writes the checkpoint, lets the files go.
+   *
+   * @throws WalCheckpointError when that cannot be written; the log is closed all the same, and nothing in it is lost.
+   */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the log of a directory, or begins one; see `WalOptions.onDamage` for a damaged one.
+ *
+ * @throws WalCorruptError, WalFormatError with the file and the offset; the files are as they were.
+ */
+export async function openWal(options: WalOptions, files: FileLayer): Promise<Wal> {
+  assert(options.totalBytesMax >= 2 * options.segmentBytesMax, 'a log has room for two segments')
+  assert(options.segmentBytesMax > segmentHeaderBytes, 'a segment has room for entries')
+  return new SegmentedWal(options, files, await recoverLog(options, files))
+}
+
+class SegmentedWal implements Wal {
+  readonly recovery: RecoveryReport
+  private readonly options: WalOptions
+  private readonly files: FileLayer
+  private readonly logId: Uint8Array
+  private readonly generations: Generations
+  private readonly chain: SegmentChain
+  private readonly commits: GroupCommit
+  private readonly keeper: CheckpointKeeper
+  private closing: Promise<void> | null = null
+
+  constructor(options: WalOptions, files: FileLayer, log: RecoveredLog) {
+    this.options = options
+    this.files = files
+    this.recovery = log.report
+    this.logId = log.logId
+    this.generations = log.generations
+    this.chain = new SegmentChain(options, files, log)
+    this.commits = new GroupCommit(this.chain, options, (entries, first) => this.noteBarriers(entries, first))
+    const { directory } = options
+    const { logId, released } = log
+    this.keeper = new CheckpointKeeper(files, { directory, logId, released }, this.chain, this.generations)
+  }
+
+  async append(entry: NewEntry): Promise<Sequence> {
+    const [sequence] = await this.appendBatch([entry])
+    assert(sequence !== undefined, 'an entry has a sequence')
+    return sequence
+  }
+
+  appendBatch(entries: readonly NewEntry[]): Promise<readonly Sequence[]> {
+    assert(entries.length > 0, 'a batch has entries')
+    for (const { kind, stream, payload } of entries) {
+      if (kind !== 'barrier') continue
+      const known = this.generations.of(stream)
+      assert(
+        decodeBarrier(payload).generation > known,
+        `the generation of a stream goes up, and ${stream} is at ${known}`,
+      )
+      if (!this.generations.hasRoomFor(stream, this.options.streamsMax)) {
+        return Promise.reject(new WalRefusedError('too-many-streams'))
+      }
+    }
+    return this.commits.append(entries)
+  }
+
+  replay(from: Sequence = this.keeper.released): AsyncIterable<WalEntry> {
+    const segments = this.chain.segments().filter(({ first, next }) => next > from && next > first)
+    return this.entriesOf(segments, from)
+  }
+
+  async release(below: Sequence): Promise<void> {
+    if (this.closing !== null) throw new WalClosedError()
+    assert(below <= this.chain.next, 'only what is in the log is released')
+    await this.keeper.release(below)
+  }
+
+  generationOf(stream: string): number {
+    return this.generations.of(stream)
+  }
+
+  stats(): WalStats {
+    const { chain, commits, keeper } = this
+    return {
+      state: commits.state,
+      nextSequence: chain.next,
+      releasedSequence: keeper.released,
+      segmentCount: chain.segments().length,
+      totalBytes: chain.totalBytes,
+      pendingBytes: commits.pendingBytes,
+      pendingBatches: commits.pendingBatches,
+      groupCount: commits.groupCount,
+      entryCount: commits.entryCount,
+    }
+  }
+
+  reopen(): Promise<void> {
+    return this.commits.reopen()
+  }
+
+  close(): Promise<void> {
+    this.closing ??= this.closeAll()
+    return this.closing
+  }
+
+  private async closeAll(): Promise<void> {
+    const isWhole = await this.commits.close()
+    await this.chain.close()
+    // The end of a failed log is in doubt; the next start finds it as after a crash.
+    if (isWhole) await this.keeper.close()
+  }
+
+  private noteBarriers(entries: readonly NewEntry[], first: Sequence): void {
+    for (const [index, { kind, stream, payload }] of entries.entries()) {
+      if (kind === 'barrier') this.generations.apply(stream, first + index, payload)
+    }
+  }
+
+  private async *entriesOf(segments: readonly KnownSegment[], from: Sequence): AsyncIterable<WalEntry> {
+    for (const segment of segments) {
+      const file = await this.files.open(join(this.options.directory, segment.name), 'read')
+      try {
+        for await (const views of readSegment(file, this.logId, segment)) {
+          for (const view of views) if (view.header.sequence >= from) yield toWalEntry(view)
+        }
+      } finally {
+        await file.close()
+      }
+    }
+  }
+}

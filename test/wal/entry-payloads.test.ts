@@ -1,0 +1,127 @@
+import t from 'tap'
+import {
+  type Barrier,
+  bookkeepingEntry,
+  decodeBarrier,
+  decodeLost,
+  decodeNotes,
+  decodeSeal,
+  decodeStored,
+  encodeBarrier,
+  encodeLost,
+  encodeNotes,
+  encodeSeal,
+  encodeStored,
+  type Note,
+} from '../../src/wal/entry-payloads.ts'
+import { toSequence } from '../../src/wal/sequence.ts'
+import { WalFormatError } from '../../src/wal/wal-errors.ts'
+import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+
+const bytes = (hex: string) => Buffer.from(hex.replaceAll(' ', ''), 'hex')
+const note: Note = { key: bytes('00ff'), expiresAtMs: 2 ** 41, status: 202, rowCount: 5, quarantinedRowCount: 300 }
+
+/** Each payload as it stands on the disk: these bytes must be read for ever. */
+const stored: readonly {
+  readonly name: string
+  readonly bytes: Buffer
+  readonly encoded: Uint8Array
+  readonly decode: (payload: Uint8Array) => unknown
+  readonly value: unknown
+}[] = [
+  {
+    name: 'seal',
+    bytes: bytes('02 6231 03 ac02 01 808001'),
+    encoded: encodeSeal({ blockId: 'b1', sequences: [300, 301, 16_685].map(toSequence) }),
+    decode: decodeSeal,
+    value: { blockId: 'b1', sequences: [300, 301, 16_685] },
+  },
+  {
+    name: 'stored',
+    bytes: bytes('02 c3a9 7f 00'),
+    encoded: encodeStored({ blockId: 'é', rowCount: 127, quarantinedRowCount: 0 }),
+    decode: decodeStored,
+    value: { blockId: 'é', rowCount: 127, quarantinedRowCount: 0 },
+  },
+  {
+    name: 'barrier',
+    bytes: bytes('ffffffffffffff0f 01'),
+    encoded: encodeBarrier({ generation: Number.MAX_SAFE_INTEGER, isFinal: true }),
+    decode: decodeBarrier,
+    value: { generation: Number.MAX_SAFE_INTEGER, isFinal: true } satisfies Barrier,
+  },
+  {
+    name: 'notes',
+    bytes: bytes('01 02 00ff 808080808040 ca01 05 ac02'),
+    encoded: encodeNotes([note]),
+    decode: decodeNotes,
+    value: [{ ...note, key: Uint8Array.of(0, 255) }],
+  },
+  {
+    name: 'lost',
+    bytes: bytes('07'),
+    encoded: encodeLost(7),
+    decode: (payload) => decodeLost({ payload, sequence: toSequence(9) }),
+    value: { first: 7, last: 9 },
+  },
+]
+
+for (const { name, bytes, encoded, decode, value } of stored) {
+  t.test(`a payload of ${name} has these bytes, is read back, and is refused when it is cut or has more`, async (t) => {
+    t.equal(Buffer.from(encoded).toString('hex'), bytes.toString('hex'))
+    t.same(decode(bytes), value)
+    for (let cut = 0; cut < bytes.length; cut += 1) {
+      t.throws(() => decode(bytes.subarray(0, cut)), WalFormatError, `cut at byte ${cut}`)
+    }
+    t.throws(() => decode(Buffer.concat([bytes, Buffer.alloc(1)])), WalFormatError)
+  })
+}
+
+t.test('values that cannot be meant are refused', async (t) => {
+  t.throws(() => decodeSeal(bytes('01 62 00')), /names no entries/)
+  t.throws(() => decodeSeal(bytes('01 62 02 05 00')), /names an entry twice/)
+  t.throws(() => decodeBarrier(bytes('01 02')), /0 or 1/)
+  t.throws(() => decodeBarrier(bytes('ffffffffffffffff0f 00')), /over 2\^53/)
+  t.throws(() => encodeSeal({ blockId: 'b', sequences: [] }), { name: 'InvariantError' })
+  t.throws(() => encodeSeal({ blockId: 'b', sequences: [2, 2].map(toSequence) }), { name: 'InvariantError' })
+  t.throws(() => encodeNotes([{ ...note, key: Buffer.alloc(256) }]), { name: 'InvariantError' })
+  for (const value of [0, -1, 1.5, 2 ** 53]) t.throws(() => toSequence(value), { name: 'InvariantError' })
+})
+
+t.test('any seal and any notes come back as they were', async (t) => {
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
+  const random = new SeededRandom(seed)
+  for (let round = 0; round < 200; round += 1) {
+    let sequence = 0
+    const sequences = Array.from({ length: 1 + random.below(300) }, () => {
+      sequence += 1 + random.below(2 ** random.below(40))
+      return toSequence(sequence)
+    })
+    const seal = { blockId: 'x'.repeat(random.below(256)), sequences }
+    t.strictSame(decodeSeal(encodeSeal(seal)), seal)
+    const notes = Array.from({ length: random.below(20) }, () => ({
+      key: Uint8Array.from({ length: random.below(256) }, () => random.below(256)),
+      expiresAtMs: random.below(2 ** 45),
+      status: random.below(600),
+      rowCount: random.below(2 ** 32),
+      quarantinedRowCount: random.below(2 ** 32),
+    }))
+    t.strictSame(decodeNotes(encodeNotes(notes)), notes)
+  }
+})
+
+t.test('a bookkeeping entry carries no rows', async (t) => {
+  const payload = encodeBarrier({ generation: 1, isFinal: false })
+  t.same(bookkeepingEntry({ kind: 'barrier', stream: 't_1', atMs: 17, payload }), {
+    kind: 'barrier',
+    stream: 't_1',
+    version: 0,
+    encoding: 'identity',
+    flags: 0,
+    acceptedAtMs: 17,
+    rowCount: 0,
+    quarantinedRowCount: 0,
+    payload,
+  })
+})
