@@ -206,6 +206,18 @@ t.test('segments that a crash kept from being unlinked go at the next start', as
   t.same(again.recovery.cutTails, [])
 })
 
+t.test('a start syncs the names it found before it builds on them', async (t) => {
+  const layer = new MemoryFileLayer()
+  const wal = await openTestWal(layer)
+  await wal.append(rowsEntry('x'))
+  const killed = new MemoryFileLayer(layer.files())
+  await openTestWal(killed)
+  t.same(
+    killed.trace.map(({ kind }) => kind),
+    ['sync-directory', 'write', 'datasync'],
+  )
+})
+
 t.test('a log that was released as a whole and closed has no segments and goes on counting', async (t) => {
   const layer = new MemoryFileLayer()
   const wal = await openTestWal(layer)
