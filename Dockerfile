@@ -5,7 +5,7 @@ WORKDIR /app
 # The packages first: they change less often than the source, and the engine among them is half a gigabyte.
 COPY package.json ./
 RUN npm install --no-package-lock --no-audit --no-fund
-COPY tsconfig.json ./
+COPY tsconfig.json asconfig.json ./
 COPY src ./src
 COPY workers ./workers
 RUN npm run build && npm prune --omit=dev --no-package-lock --no-audit --no-fund

@@ -130,6 +130,7 @@ function makeTasks(workload: WorkloadName, format: WorkloadFormat, pieces: reado
       csv === null ? { kind: 'ndjson' } : { kind: 'csv', dialect: defaultCsvDialect, fieldColumns: csv.fieldColumns },
     importId: null,
     keepsInvalidLines: false,
+    partPaths: null,
   }))
 }
 

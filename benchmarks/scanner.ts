@@ -11,6 +11,7 @@ import { type Frame, FrameAssembler, FrameBuffers, NdjsonBoundary } from '../src
 import { NdjsonScanner } from '../src/codec/ndjson-scanner.ts'
 import { compilePlan, type ParsePlan } from '../src/codec/parse-plan.ts'
 import { sealBlock, sealQuarantine } from '../src/codec/part-encoder.ts'
+import { ScanKernel } from '../src/codec/scan-kernel.ts'
 import { assert } from '../src/shared/assert.ts'
 import type { ColumnDefinition } from '../src/shared/schema.types.ts'
 import { benchEnvironment, describeEnvironment, writeResult } from './support/bench-environment.ts'
@@ -126,10 +127,11 @@ function bodies(): readonly Body[] {
 }
 
 async function measure(body: Body): Promise<BodyResult> {
-  const plan = compilePlan(body.columns)
+  const kernel = new ScanKernel()
+  const plan = compilePlan(kernel, body.columns)
   const rounds: Round[] = []
   for (let round = 0; round < warmUpRounds + Number(values.rounds); round += 1) {
-    const stages = timeStages(body, plan)
+    const stages = timeStages(body, kernel, plan)
     const libraries = await timeLibraries(body)
     if (round >= warmUpRounds) rounds.push({ ...stages, libraries })
   }
@@ -153,7 +155,7 @@ async function measure(body: Body): Promise<BodyResult> {
   }
 }
 
-function timeStages(body: Body, plan: ParsePlan): Omit<Round, 'libraries'> {
+function timeStages(body: Body, kernel: ScanKernel, plan: ParsePlan): Omit<Round, 'libraries'> {
   const startedAt = performance.now()
   const frames = frame(body)
   const ms = { framing: performance.now() - startedAt, scanning: 0, sealing: 0 }
@@ -166,8 +168,13 @@ function timeStages(body: Body, plan: ParsePlan): Omit<Round, 'libraries'> {
     const builder = new BlockBuilder(plan, { keepsInvalidLines: false, importId: null })
     const scanner =
       csv === null
-        ? new NdjsonScanner(plan, builder)
-        : new CsvScanner(plan, builder, { kind: 'csv', dialect: defaultCsvDialect, fieldColumns: csv.fieldColumns })
+        ? new NdjsonScanner(kernel, plan, builder)
+        : new CsvScanner(kernel, plan, builder, {
+            kind: 'csv',
+            dialect: defaultCsvDialect,
+            fieldColumns: csv.fieldColumns,
+          })
+    kernel.loadFrame(bytes.subarray(0, byteCount))
     scanner.scan(bytes, csv !== null && bytes === first.bytes ? csv.rowsOffset : 0, byteCount)
     const sealAt = performance.now()
     if (builder.rowCount > 0) sealBlock(plan, builder.rowCount)

@@ -1,16 +1,47 @@
-/** The parse worker: a task in, `codec` called, buffers transferred back. */
+/** The parse worker: a task in, `codec` called; buffers transferred back, or parts written to their files. */
+import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
 import { FrameParser } from '../src/codec/parse-frame.ts'
 import type { ParseTask } from '../src/codec/parse-task.types.ts'
+import type { PartFile } from '../src/codec/part.types.ts'
 
 const parser = new FrameParser()
 
-/** Parses one frame and gives a `ParseResult`, whose buffers piscina moves to the main thread. */
+/** Parses one frame and gives a `ParseResult`, whose buffers piscina moves to the main thread unless they are shared. */
 export function parse(task: ParseTask): unknown {
-  const result = parser.parse(task)
-  const views = [result.frame, result.block, result.quarantineBlock].filter((view) => view !== null)
-  return move({ [transferableSymbol]: views.map((view) => view.buffer), [valueSymbol]: result })
+  const { partPaths } = task
+  const result =
+    partPaths === null
+      ? parser.parse(task)
+      : parser.parseInto(task, {
+          block: (chunks) => writePart(partPaths.block, chunks),
+          quarantine: (chunks) => writePart(partPaths.quarantine, chunks),
+        })
+  const views = [result.frame, result.block, result.quarantineBlock].filter((view) => view instanceof Uint8Array)
+  const buffers = views.flatMap(({ buffer }) => (buffer instanceof ArrayBuffer ? [buffer] : []))
+  return move({ [transferableSymbol]: buffers, [valueSymbol]: result })
 }
 
 /** Does nothing: it is answered once the modules are loaded. */
 export function load(): void {}
+
+/** Writes the chunks out of the columns straight to the file: a part in memory would be copied, moved and collected. */
+function writePart(path: string, chunks: readonly Uint8Array[]): PartFile {
+  const file = openSync(path, 'wx')
+  let byteCount = 0
+  try {
+    for (const chunk of chunks) byteCount += writeWhole(file, chunk)
+  } catch (error) {
+    unlinkSync(path)
+    throw error
+  } finally {
+    closeSync(file)
+  }
+  return { path, byteCount }
+}
+
+function writeWhole(file: number, chunk: Uint8Array): number {
+  let written = 0
+  while (written < chunk.length) written += writeSync(file, chunk, written)
+  return written
+}

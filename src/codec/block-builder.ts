@@ -1,24 +1,25 @@
 /**
  * A block under construction: the rows that fit in typed columns, the rows that do not in quarantine.
  *
- * The exact path lives here: `addJsonRecord` and `addCells` decide alone what a record is. The scanners write rows in
- * the usual spellings past it, straight into the columns at index `rowCount`, and end them with `finishRow`.
+ * The exact path lives here: `addJsonRecord` and `addRecord` decide alone what a record is. The kernel writes rows in the
+ * usual spellings past it, straight into the columns at index `rowCount`.
  */
 import type { Cell, RawValue } from './cell.types.ts'
+import { cellStates } from './kernel-layout.ts'
+import type { Cell as SurveyedCell } from './kernel-plan.ts'
 import type { ColumnPlan, ParsePlan } from './parse-plan.ts'
 import type { BodyCounts } from './parse-task.types.ts'
-import { QuarantineBuilder, type RowError } from './quarantine-builder.ts'
+import type { QuarantineBuilder, RowError } from './quarantine-builder.ts'
 import { readRawJson } from './raw-json.ts'
 import { missingReason, rawTextOf, reasonOf, unreadableReason } from './row-reason.ts'
 
+const nullValue: RawValue = { kind: 'null' }
 const noColumns: ReadonlySet<number> = new Set()
 
 export class BlockBuilder {
   readonly quarantine: QuarantineBuilder
-  rowCount = 0
   private readonly plan: ParsePlan
   private readonly keepsInvalidLines: boolean
-  private capacity = 0
   private counts = { quarantined: 0, invalid: 0, short: 0 }
   /** The judged cells of the record on the exact path, by column. */
   private readonly cells: Cell[] = []
@@ -28,17 +29,29 @@ export class BlockBuilder {
   constructor(plan: ParsePlan, options: { readonly keepsInvalidLines: boolean; readonly importId: string | null }) {
     this.plan = plan
     this.keepsInvalidLines = options.keepsInvalidLines
-    this.quarantine = new QuarantineBuilder(plan.columns.length, options.importId)
+    this.quarantine = plan.quarantine
+    this.quarantine.reset(options.importId)
     for (const { column } of plan.columns) column.reset()
-    this.capacity = Math.min(...plan.columns.map(({ column }) => column.capacity))
+    plan.kernelPlan.rowCount = 0
+    plan.kernelPlan.capacity = Math.min(...plan.columns.map(({ column }) => column.capacity))
+  }
+
+  /** Rows of the block; the kernel counts in the same place. */
+  get rowCount(): number {
+    return this.plan.kernelPlan.rowCount
   }
 
   /** The row at `rowCount` is complete; the next one finds room. */
-  finishRow(): void {
-    this.rowCount += 1
-    if (this.rowCount < this.capacity) return
-    for (const { column } of this.plan.columns) column.grow(this.rowCount * 2)
-    this.capacity = this.rowCount * 2
+  private finishRow(): void {
+    const { kernelPlan } = this.plan
+    kernelPlan.rowCount += 1
+    if (kernelPlan.rowCount >= kernelPlan.capacity) this.growRows(kernelPlan.rowCount)
+  }
+
+  /** Makes room for more than `rowCount` rows. */
+  growRows(rowCount: number): void {
+    for (const { column } of this.plan.columns) column.grow(rowCount * 2)
+    this.plan.kernelPlan.capacity = rowCount * 2
   }
 
   /** Forgets what a scanner wrote of a row that it then gave up. */
@@ -132,6 +145,28 @@ export class BlockBuilder {
     }
     for (const [position, plan] of columns.entries()) this.write(plan, values[position], position)
     this.finishRow()
+  }
+
+  /**
+   * The exact path for a record that the kernel has surveyed: only what no fast reader took is judged. False when nothing is
+   * wrong with it after all, so that it is to be read from the start.
+   */
+  addSurveyedRecord(readCell: (plan: ColumnPlan, cell: SurveyedCell) => RawValue | undefined): boolean {
+    const { columns, kernelPlan } = this.plan
+    const errors: RowError[] = []
+    for (let position = 0; position < columns.length; position += 1) {
+      const plan = columns[position]
+      const cell = kernelPlan.cell(position)
+      if (plan === undefined || cell.state === cellStates.fits) continue
+      const value = cell.state === cellStates.unknown ? readCell(plan, cell) : cell.isNull ? nullValue : undefined
+      if (value === undefined || value.kind === 'null') kernelPlan.setAbsent(position)
+      const error = this.judge(plan, value, position)
+      if (error !== null) errors.push(error)
+    }
+    if (errors.length === 0) return false
+    this.counts.quarantined += 1
+    this.quarantine.addSurveyedRow(errors)
+    return true
   }
 
   /** Why a value does not fit its column, or null; the judged cell is kept in `cells`. */

@@ -1,24 +1,39 @@
 /**
- * A column under construction.
+ * A column under construction, in the memory of a scan kernel, which writes the usual values while this class writes those
+ * of the exact path.
  *
- * Invariants that the scanners rely on:
+ * Invariants that both rely on:
  * - Everything is written at an index, never appended: a row that fails is undone by writing the next row at the same
  *   index. Bytes and list elements of row `i` begin where row `i - 1` ended (`offsets[i]`), so nothing is rolled back.
  * - `isNull` and `isMissing` are all zero beyond the rows written so far; whoever sets one for a row that then fails
  *   clears it again (`clearMarksFrom`).
- * - One hidden class for every kind of column: arrays that a kind does not use are empty. That keeps the scanners'
- *   property reads monomorphic.
+ * - The arrays are views: they are made anew whenever the memory or the column grows, so nobody keeps one.
  */
 import { assert } from '../shared/assert.ts'
 import type { Cell } from './cell.types.ts'
+import { columnRecordBytes, columnWords } from './kernel-layout.ts'
+import type { ViewKeeper } from './kernel-memory.ts'
+import type { ScanKernel } from './scan-kernel.ts'
 
 /** How a column keeps its values while it grows; `seal` narrows them to the part's own widths. */
 export type Storage = 'int32' | 'uint32' | 'float64' | 'words' | 'utf8' | 'fixed16' | 'list' | 'map' | 'struct'
 
+/** Bytes of one value; 0 where rows are told apart by offsets or by the children. */
+const valueBytes: Readonly<Record<Storage, number>> = {
+  int32: 4,
+  uint32: 4,
+  float64: 8,
+  words: 8,
+  fixed16: 16,
+  utf8: 0,
+  list: 0,
+  map: 0,
+  struct: 0,
+}
+const storagesWithOffsets: readonly Storage[] = ['utf8', 'list', 'map']
+
 const initialRowCapacity = 1024
 const initialByteCapacity = 16 * 1024
-/** Free bytes from which on a text mostly fits. */
-const textRoomBytes = 1024
 const shortTextLength = 64
 const noInt32 = new Int32Array(0)
 const noUint32 = new Uint32Array(0)
@@ -26,12 +41,12 @@ const noFloat64 = new Float64Array(0)
 const noBytes = new Uint8Array(0)
 const textEncoder = new TextEncoder()
 
-export class Column {
+export class Column implements ViewKeeper {
   readonly storage: Storage
   /** Elements of a list, `[key, value]` of a map, fields of a tuple. */
   readonly children: readonly Column[]
-  /** Rows that fit before `grow` must be called. */
-  capacity = 0
+  /** Address of the record by which the kernel knows this column. */
+  readonly pointer: number
   int32 = noInt32
   uint32 = noUint32
   float64 = noFloat64
@@ -42,77 +57,154 @@ export class Column {
   bytes = noBytes
   isNull = noBytes
   isMissing = noBytes
-  nullCount = 0
-  missingCount = 0
-  /** No row at or beyond this index is marked. */
-  private markedEnd = 0
+  private readonly kernel: ScanKernel
   /** What a DateTime64 cell's ticks are multiplied with to get the part's unit (ms, µs or ns); 1 for all else. */
   private readonly tickFactor: bigint
 
-  constructor(storage: Storage, children: readonly Column[] = [], tickFactor = 1n) {
+  constructor(kernel: ScanKernel, storage: Storage, children: readonly Column[] = [], tickFactor = 1n) {
+    this.kernel = kernel
     this.storage = storage
     this.children = children
     this.tickFactor = tickFactor
+    const { memory } = kernel
+    this.pointer = memory.allocate(columnRecordBytes)
+    memory.bytes.fill(0, this.pointer, this.pointer + columnRecordBytes)
+    memory.addKeeper(this)
+    this.write('id', kernel.addColumn(this))
+    this.write('isStruct', storage === 'struct' ? 1 : 0)
     this.grow(initialRowCapacity)
+    if (this.hasOffsets) this.offsets[0] = 0
+    if (storage === 'utf8') this.growBytes(initialByteCapacity)
+  }
+
+  /** Gives all memory back; the column is not to be used again. */
+  free(): void {
+    const { memory } = this.kernel
+    memory.removeKeeper(this)
+    this.kernel.removeColumn(this.read('id'))
+    for (const { address, byteCount } of this.buffers()) memory.release(address, byteCount)
+    memory.release(this.pointer, columnRecordBytes)
+    for (const child of this.children) child.free()
+  }
+
+  /** Rows that fit before `grow` must be called. */
+  get capacity(): number {
+    return this.read('capacity')
+  }
+
+  get nullCount(): number {
+    return this.read('nullCount')
+  }
+
+  get missingCount(): number {
+    return this.read('missingCount')
+  }
+
+  private get hasOffsets(): boolean {
+    return storagesWithOffsets.includes(this.storage)
   }
 
   /** Makes room for at least `rowCount` rows. Existing rows stay. */
   grow(rowCount: number): void {
-    if (rowCount <= this.capacity) return
-    const capacity = Math.max(rowCount, this.capacity * 2)
-    this.isNull = enlarged(this.isNull, new Uint8Array(capacity))
-    this.isMissing = enlarged(this.isMissing, new Uint8Array(capacity))
-    switch (this.storage) {
-      case 'int32':
-        this.int32 = enlarged(this.int32, new Int32Array(capacity))
-        break
-      case 'uint32':
-        this.uint32 = enlarged(this.uint32, new Uint32Array(capacity))
-        break
-      case 'float64':
-        this.float64 = enlarged(this.float64, new Float64Array(capacity))
-        break
-      case 'words':
-        this.words = enlarged(this.words, new Int32Array(capacity * 2))
-        break
-      case 'utf8':
-        this.offsets = enlarged(this.offsets, new Int32Array(capacity + 1))
-        this.growBytes(initialByteCapacity)
-        break
-      case 'fixed16':
-        this.bytes = enlarged(this.bytes, new Uint8Array(capacity * 16))
-        break
-      case 'list':
-      case 'map':
-        this.offsets = enlarged(this.offsets, new Int32Array(capacity + 1))
-        break
-      case 'struct':
-        for (const child of this.children) child.grow(capacity)
-        break
-    }
-    this.capacity = capacity
+    const old = this.capacity
+    if (rowCount <= old) return
+    const capacity = Math.max(rowCount, old * 2)
+    const width = valueBytes[this.storage]
+    this.enlarge('isNull', old, capacity)
+    this.enlarge('isMissing', old, capacity)
+    if (width > 0) this.enlarge('values', old * width, capacity * width)
+    if (this.hasOffsets) this.enlarge('offsets', old === 0 ? 0 : (old + 1) * 4, (capacity + 1) * 4)
+    this.write('capacity', capacity)
+    this.bind()
+    this.isNull.fill(0, old)
+    this.isMissing.fill(0, old)
+    if (this.storage === 'struct') for (const child of this.children) child.grow(capacity)
   }
 
   /** Makes room for `byteCount` bytes of text in all, keeping what is there. */
   growBytes(byteCount: number): void {
-    if (byteCount <= this.bytes.length) return
-    this.bytes = enlarged(this.bytes, new Uint8Array(Math.max(byteCount, this.bytes.length * 2)))
+    const old = this.read('byteCapacity')
+    if (byteCount <= old) return
+    const capacity = Math.max(byteCount, old * 2)
+    this.enlarge('bytes', old, capacity)
+    this.write('byteCapacity', capacity)
+    this.bind()
+  }
+
+  bind(): void {
+    const { buffer } = this.kernel.memory.memory
+    const capacity = this.capacity
+    const values = this.read('values')
+    this.isNull = new Uint8Array(buffer, this.read('isNull'), capacity)
+    this.isMissing = new Uint8Array(buffer, this.read('isMissing'), capacity)
+    if (this.hasOffsets && capacity > 0) this.offsets = new Int32Array(buffer, this.read('offsets'), capacity + 1)
+    switch (this.storage) {
+      case 'int32':
+        this.int32 = new Int32Array(buffer, values, capacity)
+        break
+      case 'uint32':
+        this.uint32 = new Uint32Array(buffer, values, capacity)
+        break
+      case 'float64':
+        this.float64 = new Float64Array(buffer, values, capacity)
+        break
+      case 'words':
+        this.words = new Int32Array(buffer, values, capacity * 2)
+        break
+      case 'fixed16':
+        this.bytes = new Uint8Array(buffer, values, capacity * 16)
+        break
+      case 'utf8':
+        this.bytes = new Uint8Array(buffer, this.read('bytes'), this.read('byteCapacity'))
+        break
+      case 'list':
+      case 'map':
+      case 'struct':
+        break
+    }
+  }
+
+  /** Sets a field of the record that the kernel reads. */
+  write(field: keyof typeof columnWords, value: number): void {
+    this.kernel.memory.int32[this.pointer / 4 + columnWords[field]] = value
+  }
+
+  private read(field: keyof typeof columnWords): number {
+    // Addresses reach beyond 2^31, and no field is negative.
+    return (this.kernel.memory.int32[this.pointer / 4 + columnWords[field]] ?? 0) >>> 0
+  }
+
+  private enlarge(
+    field: 'bytes' | 'isMissing' | 'isNull' | 'offsets' | 'values',
+    old: number,
+    byteCount: number,
+  ): void {
+    const { memory } = this.kernel
+    const larger = memory.allocate(byteCount)
+    const address = this.read(field)
+    if (old > 0) {
+      memory.bytes.copyWithin(larger, address, address + old)
+      memory.release(address, old)
+    }
+    this.write(field, larger)
+  }
+
+  private buffers(): readonly { readonly address: number; readonly byteCount: number }[] {
+    const capacity = this.capacity
+    const all = [
+      { address: this.read('isNull'), byteCount: capacity },
+      { address: this.read('isMissing'), byteCount: capacity },
+      { address: this.read('values'), byteCount: capacity * valueBytes[this.storage] },
+      { address: this.read('offsets'), byteCount: this.hasOffsets ? (capacity + 1) * 4 : 0 },
+      { address: this.read('bytes'), byteCount: this.read('byteCapacity') },
+    ]
+    return all.filter(({ byteCount }) => byteCount > 0)
   }
 
   /** Bytes of all buffers, used or not. */
   get byteSize(): number {
-    const own = [
-      this.int32,
-      this.uint32,
-      this.float64,
-      this.words,
-      this.offsets,
-      this.bytes,
-      this.isNull,
-      this.isMissing,
-    ]
     const inChildren = this.children.reduce((total, child) => total + child.byteSize, 0)
-    return own.reduce((total, buffer) => total + buffer.byteLength, inChildren)
+    return this.buffers().reduce((total, { byteCount }) => total + byteCount, inChildren)
   }
 
   /** Empties the column for the next block; buffers stay for reuse. */
@@ -124,8 +216,8 @@ export class Column {
   writeNull(index: number): void {
     if (this.isNull[index] === 0) {
       this.isNull[index] = 1
-      this.nullCount += 1
-      this.markedEnd = Math.max(this.markedEnd, index + 1)
+      this.write('nullCount', this.nullCount + 1)
+      this.write('markedEnd', Math.max(this.read('markedEnd'), index + 1))
     }
     this.writeEmpty(index)
   }
@@ -134,22 +226,34 @@ export class Column {
   writeMissing(index: number): void {
     if (this.isMissing[index] === 0) {
       this.isMissing[index] = 1
-      this.missingCount += 1
+      this.write('missingCount', this.missingCount + 1)
     }
     this.writeNull(index)
   }
 
   /** Takes back the marks of row `index` and of all that lies beyond, so that another row can stand in its place. */
   clearMarksFrom(index: number): void {
-    for (let row = index; row < this.markedEnd; row += 1) {
-      this.nullCount -= this.isNull[row] ?? 0
-      this.missingCount -= this.isMissing[row] ?? 0
-    }
-    this.isNull.fill(0, index, Math.max(index, this.markedEnd))
-    this.isMissing.fill(0, index, Math.max(index, this.markedEnd))
-    this.markedEnd = Math.min(this.markedEnd, index)
+    const markedEnd = this.read('markedEnd')
+    if (index < markedEnd) this.clearMarks(index, markedEnd)
+    if (this.children.length === 0) return
     const childIndex = this.storage === 'struct' ? index : (this.offsets[index] ?? 0)
     for (const child of this.children) child.clearMarksFrom(childIndex)
+  }
+
+  private clearMarks(start: number, end: number): void {
+    const { isNull, isMissing } = this
+    let nulls = 0
+    let missing = 0
+    // From the first row on there are only marks to be cleared, however many.
+    for (let row = start; row < end && start > 0; row += 1) {
+      nulls += isNull[row] ?? 0
+      missing += isMissing[row] ?? 0
+    }
+    this.write('nullCount', start === 0 ? 0 : this.nullCount - nulls)
+    this.write('missingCount', start === 0 ? 0 : this.missingCount - missing)
+    this.write('markedEnd', start)
+    isNull.fill(0, start, end)
+    isMissing.fill(0, start, end)
   }
 
   /** Nothing is written at `index`, and the next row begins where this one does. */
@@ -158,17 +262,6 @@ export class Column {
       this.offsets[index + 1] = this.offsets[index] ?? 0
     }
     if (this.storage === 'struct') for (const child of this.children) child.writeNull(index)
-  }
-
-  /**
-   * Ends the text of row `index` at byte `end`, and sees to room for the next one. False when the text did not fit: stores
-   * past the end of a typed array do nothing, so it is to be written once more, now that there is room.
-   */
-  endText(index: number, end: number): boolean {
-    const { length } = this.bytes
-    if (end + textRoomBytes > length) this.growBytes(end + textRoomBytes)
-    this.offsets[index + 1] = end
-    return end <= length
   }
 
   /** Writes text at `index` as UTF-8; lone surrogates become U+FFFD. */
@@ -270,12 +363,4 @@ export class Column {
     assert(Array.isArray(cell) && cell.length === 2, 'a map holds pairs')
     for (const [side, child] of this.children.entries()) child.writeCell(at, cell[side] ?? null)
   }
-}
-
-function enlarged<Values extends Uint8Array | Int32Array | Uint32Array | Float64Array>(
-  old: Values,
-  larger: Values,
-): Values {
-  larger.set(old)
-  return larger
 }

@@ -3,8 +3,8 @@
  *
  * Invariants: the frames' bytes, one after the other, are the body's bytes (and a final line feed where the body has
  * none); a cut falls only where `RecordBoundary` says that a record ends; no record is longer than `recordBytesMax`.
- * Each frame has its own buffer, so that it can be transferred to a worker; buffers come from `FrameBuffers`, to which
- * whoever is done with a frame gives them back.
+ * Each frame has its own buffer for the way to a worker and back; buffers come from `FrameBuffers`, to which whoever is done
+ * with a frame gives them back.
  */
 import { errors } from '../shared/errors.ts'
 
@@ -30,12 +30,14 @@ export interface Frame {
 
 /**
  * Buffers of frames for reuse. A fresh buffer costs page faults, and as memory outside the JavaScript heap it makes the
- * garbage collector run often; so those that come back from the workers are used again, up to `keptMax`.
+ * garbage collector run often. So the first `keptMax` are memory that threads share, which is neither moved nor counted
+ * by the collector, and go round for ever; only what is needed beyond them is made for one frame.
  */
 export class FrameBuffers {
   private readonly bufferBytes: number
   private readonly keptMax: number
   private readonly kept: Uint8Array[] = []
+  private sharedCount = 0
 
   constructor(limits: { readonly frameBytes: number; readonly keptMax: number }) {
     this.bufferBytes = limits.frameBytes + framePaddingBytes
@@ -45,11 +47,15 @@ export class FrameBuffers {
   /** A buffer of at least `byteCount` bytes and of at least a frame; what is in it is left over from its last use. */
   take(byteCount: number): Uint8Array {
     if (byteCount > this.bufferBytes) return new Uint8Array(byteCount)
-    return this.kept.pop() ?? new Uint8Array(this.bufferBytes)
+    const kept = this.kept.pop()
+    if (kept !== undefined) return kept
+    if (this.sharedCount === this.keptMax) return new Uint8Array(this.bufferBytes)
+    this.sharedCount += 1
+    return new Uint8Array(new SharedArrayBuffer(this.bufferBytes))
   }
 
   giveBack(buffer: Uint8Array): void {
-    if (buffer.length === this.bufferBytes && this.kept.length < this.keptMax) this.kept.push(buffer)
+    if (buffer.buffer instanceof SharedArrayBuffer) this.kept.push(buffer)
   }
 }
 

@@ -6,39 +6,62 @@ import { BlockBuilder } from './block-builder.ts'
 import { CsvScanner } from './csv-scanner.ts'
 import { framePaddingBytes } from './frame-assembler.ts'
 import { NdjsonScanner } from './ndjson-scanner.ts'
-import { compilePlan, type ParsePlan } from './parse-plan.ts'
+import { compilePlan, freePlan, type ParsePlan, planBytes } from './parse-plan.ts'
 import type { BodyCounts, ParseResult, ParseTask, RecordFormat } from './parse-task.types.ts'
+import type { Part } from './part.types.ts'
+import { joined } from './part-chunks.ts'
 import { sealBlock, sealQuarantine } from './part-encoder.ts'
+import { ScanKernel } from './scan-kernel.ts'
 
 /** What a worker keeps of schemas that it is not parsing for at the moment: how many, and bytes of their buffers. */
 const plansMax = 64
 const planBytesMax = 64 * 1024 * 1024
+/** The kernel's memory never shrinks; behind a frame that made it larger than this, another kernel begins. */
+const kernelBytesMax = 256 * 1024 * 1024
+
+/** Takes a part as the chunks that make it up, which are gone when the next frame is parsed. */
+type KeepPart<Kept> = (chunks: readonly Uint8Array[]) => Kept
+
+interface KeepParts<Kept> {
+  readonly block: KeepPart<Kept>
+  readonly quarantine: KeepPart<Kept>
+}
 
 /** Keeps the compiled plans of one worker and parses its frames one after the other. */
 export class FrameParser {
+  private kernel = new ScanKernel()
   private readonly plans = new Map<string, ParsePlan>()
 
-  parse(task: ParseTask): ParseResult {
+  /** Parses a frame; its parts come back in memory. */
+  parse(task: ParseTask): ParseResult<Uint8Array> {
+    return this.parseInto(task, { block: joined, quarantine: joined })
+  }
+
+  /** Parses a frame; `keep` says what becomes of its parts. */
+  parseInto<Kept extends Part>(task: ParseTask, keep: KeepParts<Kept>): ParseResult<Kept> {
     assert(task.frame.length >= task.byteCount + framePaddingBytes, 'a frame ends in padding')
     const plan = this.planOf(task.planKey, task.columns)
     const builder = new BlockBuilder(plan, task)
-    const bodies = scanBodies(task, scannerOf(task.record, plan, builder), builder)
-    this.forgetOld(task.planKey)
+    if (task.record.kind !== 'document') this.kernel.loadFrame(task.frame.subarray(0, task.byteCount))
+    const bodies = scanBodies(task, scannerOf(this.kernel, task.record, { plan, builder }), builder)
     const result = {
       frame: task.frame,
-      block: builder.rowCount === 0 ? null : sealBlock(plan, builder.rowCount),
+      block: builder.rowCount === 0 ? null : keep.block(sealBlock(plan, builder.rowCount)),
       rowCount: builder.rowCount,
-      quarantineBlock: builder.quarantine.rowCount === 0 ? null : sealQuarantine(plan, builder.quarantine),
+      quarantineBlock:
+        builder.quarantine.rowCount === 0 ? null : keep.quarantine(sealQuarantine(plan, builder.quarantine)),
       quarantinedRowCount: builder.quarantine.rowCount,
       bodies,
     }
+    this.forgetOld(task.planKey)
+    if (this.kernel.memory.bytes.length > kernelBytesMax) this.beginAnew()
     assert(result.rowCount === sum(bodies, 'rows'), 'every row belongs to one body')
     assert(result.quarantinedRowCount === sum(bodies, 'quarantined'), 'every row set aside belongs to one body')
     return result
   }
 
   private planOf(key: string, columns: readonly ColumnDefinition[]): ParsePlan {
-    const plan = this.plans.get(key) ?? compilePlan(columns)
+    const plan = this.plans.get(key) ?? compilePlan(this.kernel, columns)
     // Deleted and set again, it becomes the youngest.
     this.plans.delete(key)
     this.plans.set(key, plan)
@@ -49,11 +72,21 @@ export class FrameParser {
   private forgetOld(current: string): void {
     let byteCount = 0
     for (const [key, plan] of [...this.plans].reverse()) {
-      byteCount += plan.columns.reduce((total, { column }) => total + column.byteSize, 0)
-      if (key !== current && byteCount > planBytesMax) this.plans.delete(key)
+      byteCount += planBytes(plan)
+      if (key !== current && byteCount > planBytesMax) this.forget(key, plan)
     }
-    const [oldest] = this.plans.keys()
-    if (this.plans.size > plansMax && oldest !== undefined) this.plans.delete(oldest)
+    const [oldest] = this.plans
+    if (this.plans.size > plansMax && oldest !== undefined) this.forget(...oldest)
+  }
+
+  private beginAnew(): void {
+    this.plans.clear()
+    this.kernel = new ScanKernel()
+  }
+
+  private forget(key: string, plan: ParsePlan): void {
+    this.plans.delete(key)
+    freePlan(plan)
   }
 }
 
@@ -61,12 +94,16 @@ interface Scanner {
   scan(source: Uint8Array, start: number, end: number): void
 }
 
-function scannerOf(record: RecordFormat, plan: ParsePlan, builder: BlockBuilder): Scanner {
+function scannerOf(
+  kernel: ScanKernel,
+  record: RecordFormat,
+  { plan, builder }: { readonly plan: ParsePlan; readonly builder: BlockBuilder },
+): Scanner {
   switch (record.kind) {
     case 'ndjson':
-      return new NdjsonScanner(plan, builder)
+      return new NdjsonScanner(kernel, plan, builder)
     case 'csv':
-      return new CsvScanner(plan, builder, record)
+      return new CsvScanner(kernel, plan, builder, record)
     case 'document':
       return { scan: (source, start, end) => scanDocument(builder, source.subarray(start, end)) }
   }

@@ -1,8 +1,10 @@
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import type { CsvDialect } from './csv-dialect.ts'
+import type { Part } from './part.types.ts'
 
 /**
- * The thread border: everything that goes to a parse worker and comes back. Frames and parts are transferred, not copied.
+ * The thread border: everything that goes to a parse worker and comes back. Frames are shared or transferred, and parts
+ * are transferred or written to files: nothing large is copied.
  */
 export interface ParseTask {
   /** The same key means the same columns: a worker keeps what it compiled for it. */
@@ -20,6 +22,8 @@ export interface ParseTask {
   readonly importId: string | null
   /** Events keep a line that is no record in quarantine; imports only count it. */
   readonly keepsInvalidLines: boolean
+  /** Files that the worker writes the parts to, which must not exist; null for parts that come back in memory. */
+  readonly partPaths: { readonly block: string; readonly quarantine: string } | null
 }
 
 export type RecordFormat =
@@ -29,14 +33,14 @@ export type RecordFormat =
   /** `fieldColumns[i]` is the index of the column that field `i` fills, or -1 when none does. */
   | { readonly kind: 'csv'; readonly dialect: CsvDialect; readonly fieldColumns: readonly number[] }
 
-export interface ParseResult {
+export interface ParseResult<Kept extends Part = Part> {
   /** The task's frame, given back for reuse. */
   readonly frame: Uint8Array
   /** An Arrow part in the landing table's layout; null when no row was accepted. */
-  readonly block: Uint8Array | null
+  readonly block: Kept | null
   readonly rowCount: number
   /** An Arrow part in the quarantine table's layout; null when no row was set aside. */
-  readonly quarantineBlock: Uint8Array | null
+  readonly quarantineBlock: Kept | null
   readonly quarantinedRowCount: number
   /** One entry for each of the task's `bodyEnds`. */
   readonly bodies: readonly BodyCounts[]

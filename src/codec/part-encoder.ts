@@ -1,5 +1,6 @@
-/** Seals columns into an Arrow IPC stream: the columns' own buffers, narrowed to their width, copied once into the part. */
+/** Seals columns into an Arrow IPC stream: chunks that are the columns' own buffers, or copies of their own width. */
 import {
+  AsyncByteQueue,
   type Data,
   type DataType,
   Field,
@@ -41,10 +42,11 @@ interface NamedData {
 }
 
 /**
- * Seals the first `rowCount` rows of the plan's columns into a part of `partLayoutOf`'s layout.
- * The bytes are exactly sized and owned by the caller. Precondition: `rowCount > 0`.
+ * Seals the first `rowCount` rows of the plan's columns into a part of `partLayoutOf`'s layout, given as the chunks that
+ * make it up. They are views of the columns: what is kept is to be copied before the columns change.
+ * Precondition: `rowCount > 0`.
  */
-export function sealBlock(plan: ParsePlan, rowCount: number): Uint8Array {
+export function sealBlock(plan: ParsePlan, rowCount: number): readonly Uint8Array[] {
   assert(rowCount > 0, 'a block that is sealed has rows')
   const columns: NamedData[] = []
   for (const { position, field, mask } of partColumnsOf(plan.columns.map(({ definition }) => definition))) {
@@ -56,8 +58,8 @@ export function sealBlock(plan: ParsePlan, rowCount: number): Uint8Array {
   return streamOf(columns, rowCount)
 }
 
-/** Seals the rows set aside into a part of `quarantineLayoutOf`'s layout. Precondition: there are rows. */
-export function sealQuarantine(plan: ParsePlan, quarantine: QuarantineBuilder): Uint8Array {
+/** Seals the rows set aside into a part of `quarantineLayoutOf`'s layout, as `sealBlock` does. Precondition: there are rows. */
+export function sealQuarantine(plan: ParsePlan, quarantine: QuarantineBuilder): readonly Uint8Array[] {
   const { rowCount } = quarantine
   assert(rowCount > 0, 'a quarantine block that is sealed has rows')
   const text = encodingOf({ kind: 'string' })
@@ -76,7 +78,16 @@ export function sealQuarantine(plan: ParsePlan, quarantine: QuarantineBuilder): 
   )
 }
 
-function streamOf(columns: readonly NamedData[], rowCount: number): Uint8Array {
+/** Gathers what a writer writes, without joining it. */
+class ChunkQueue extends AsyncByteQueue {
+  readonly chunks: Uint8Array[] = []
+
+  override write(chunk: Uint8Array): void {
+    if (chunk.byteLength > 0) this.chunks.push(chunk)
+  }
+}
+
+function streamOf(columns: readonly NamedData[], rowCount: number): readonly Uint8Array[] {
   const schema = new Schema(columns.map(({ name, values }) => new Field(name, values.type, true)))
   const root = makeData({
     type: new Struct(schema.fields),
@@ -85,10 +96,11 @@ function streamOf(columns: readonly NamedData[], rowCount: number): Uint8Array {
     children: columns.map(({ values }) => values),
   })
   const writer = new RecordBatchStreamWriter()
-  writer.reset(undefined, schema)
+  const queue = new ChunkQueue()
+  writer.reset(queue, schema)
   writer.write(new RecordBatch(schema, root))
   writer.finish()
-  return writer.toUint8Array(true)
+  return queue.chunks
 }
 
 function maskOf(column: Column, rowCount: number): Data {
@@ -178,12 +190,13 @@ function flatOf(column: Column, encoding: ValueEncoding, rowCount: number): { ty
 }
 
 function wideOf(column: Column, encoding: ValueEncoding, rowCount: number): { type: DataType; data: ArrayBufferView } {
-  const signed = new BigInt64Array(column.words.buffer, 0, rowCount)
+  const { buffer, byteOffset } = column.words
+  const signed = new BigInt64Array(buffer, byteOffset, rowCount)
   switch (encoding.arrow) {
     case 'int64':
       return { type: new Int64(), data: signed }
     case 'uint64':
-      return { type: new Uint64(), data: new BigUint64Array(column.words.buffer, 0, rowCount) }
+      return { type: new Uint64(), data: new BigUint64Array(buffer, byteOffset, rowCount) }
     case 'timestampSecond':
       return { type: new TimestampSecond(), data: signed }
     case 'timestampMillisecond':

@@ -1,6 +1,7 @@
 /** Rows that were set aside, as text, with their reasons. */
 import { assert } from '../shared/assert.ts'
 import { Column } from './column.ts'
+import type { ScanKernel } from './scan-kernel.ts'
 
 export interface RowError {
   /** Name of the column, or empty when the record as a whole is wrong. */
@@ -11,38 +12,81 @@ export interface RowError {
 export class QuarantineBuilder {
   /** One text column for each column of the schema. */
   readonly texts: readonly Column[]
-  readonly errorColumns = new Column('list', [new Column('utf8')])
-  readonly errors = new Column('list', [new Column('utf8')])
-  readonly importIds = new Column('utf8')
+  readonly errorColumns: Column
+  readonly errors: Column
+  readonly importIds: Column
   rowCount = 0
   private capacity = 0
-  private readonly importId: string | null
+  private importId: string | null = null
 
-  constructor(columnCount: number, importId: string | null) {
-    this.texts = Array.from({ length: columnCount }, () => new Column('utf8'))
+  private readonly kernel: ScanKernel
+
+  constructor(kernel: ScanKernel, columnCount: number) {
+    this.kernel = kernel
+    const text = () => new Column(kernel, 'utf8')
+    this.texts = Array.from({ length: columnCount }, text)
+    this.errorColumns = new Column(kernel, 'list', [text()])
+    this.errors = new Column(kernel, 'list', [text()])
+    this.importIds = text()
+  }
+
+  /** Empties the builder for the next block; buffers stay for reuse. */
+  reset(importId: string | null): void {
     this.importId = importId
+    this.rowCount = 0
+    for (const column of this.columns()) column.reset()
+  }
+
+  free(): void {
+    for (const column of this.columns()) column.free()
+  }
+
+  /** Bytes of all buffers, used or not. */
+  get byteSize(): number {
+    return this.columns().reduce((total, column) => total + column.byteSize, 0)
   }
 
   /** `texts` may be shorter than the schema: what is not there is NULL. */
   addRow(texts: readonly (string | null)[], errors: readonly RowError[]): void {
+    const row = this.beginRow()
+    for (let position = 0; position < this.texts.length; position += 1) {
+      writeOptional(this.texts[position], row, texts[position] ?? null)
+    }
+    this.finishRow(errors)
+  }
+
+  /** A row whose texts the kernel has noted. */
+  addSurveyedRow(errors: readonly RowError[]): void {
+    this.kernel.exports.writeSurveyedTexts(this.beginRow())
+    this.finishRow(errors)
+  }
+
+  private beginRow(): number {
+    if (this.rowCount >= this.capacity) this.grow()
+    return this.rowCount
+  }
+
+  private finishRow(errors: readonly RowError[]): void {
     const row = this.rowCount
-    if (row >= this.capacity) this.grow()
-    for (const [position, column] of this.texts.entries()) writeOptional(column, row, texts[position] ?? null)
     writeTexts(this.errorColumns, row, errors, 'column')
     writeTexts(this.errors, row, errors, 'reason')
     writeOptional(this.importIds, row, this.importId)
     this.rowCount += 1
   }
 
+  private columns(): readonly Column[] {
+    return [...this.texts, this.errorColumns, this.errors, this.importIds]
+  }
+
   private grow(): void {
     this.capacity = Math.max(1024, this.rowCount * 2)
-    for (const column of [...this.texts, this.errorColumns, this.errors, this.importIds]) column.grow(this.capacity)
+    for (const column of this.columns()) column.grow(this.capacity)
   }
 }
 
-function writeOptional(column: Column, row: number, text: string | null): void {
-  if (text === null) column.writeNull(row)
-  else column.writeText(row, text)
+function writeOptional(column: Column | undefined, row: number, text: string | null): void {
+  if (text === null) column?.writeNull(row)
+  else column?.writeText(row, text)
 }
 
 /** Writes one field of all errors as the list of this row. */

@@ -5,6 +5,7 @@
  */
 import type { ColumnType, TupleField } from '../shared/column-type.types.ts'
 import { Column, type Storage } from './column.ts'
+import type { ScanKernel } from './scan-kernel.ts'
 
 /** Arrow's own types, as far as parts use them; `seal` makes them real. */
 export type ArrowKind =
@@ -85,8 +86,9 @@ export function encodingOf(type: ColumnType): ValueEncoding {
 }
 
 /** A new, empty column for values of this encoding. */
-export function createColumn(encoding: ValueEncoding): Column {
-  return new Column(encoding.storage, encoding.children.map(createColumn), encoding.tickFactor)
+export function createColumn(kernel: ScanKernel, encoding: ValueEncoding): Column {
+  const children = encoding.children.map((child) => createColumn(kernel, child))
+  return new Column(kernel, encoding.storage, children, encoding.tickFactor)
 }
 
 /** The type that the part's column is declared with; `Nullable(…)` when the part may hold NULL. */

@@ -1,11 +1,13 @@
 /**
- * How the scanners read one value: which fast reader tries first, and the limits it keeps to.
+ * How the kernel reads one value: which fast reader tries first, and the limits it keeps to.
  * Everything that a fast reader does not know is read again by the exact path (`coercion/`).
  */
 import type { ColumnType } from '../shared/column-type.types.ts'
 import type { Column } from './column.ts'
+import { columnWords } from './kernel-layout.ts'
+import type { ScanKernel } from './scan-kernel.ts'
 
-/** Fast readers by number: a switch over small integers is what the scanners' inner loop can afford. */
+/** Fast readers by number, as `kernel/layout.ts` has them. */
 export const FastReader = {
   /** No fast reader: the exact path reads every value. */
   none: 0,
@@ -82,7 +84,20 @@ export function planValue(type: ColumnType, column: Column): ValuePlan {
   }
 }
 
-/** All fields stand in one order in every plan, so that the scanners see one hidden class. */
+/** Tells the kernel how to read the values of a column. */
+export function writeValuePlan(kernel: ScanKernel, value: ValuePlan): void {
+  const { column, element } = value
+  const doubles = new DataView(kernel.memory.memory.buffer, column.pointer)
+  doubles.setFloat64(columnWords.minimum * 4, value.minimum, true)
+  doubles.setFloat64(columnWords.maximum * 4, value.maximum, true)
+  column.write('reader', value.reader)
+  column.write('scale', value.scale)
+  column.write('zone', kernel.zoneNumber(value.zone))
+  column.write('isNullable', value.isNullable ? 1 : 0)
+  column.write('element', element === null ? 0 : element.column.pointer)
+  if (element !== null) writeValuePlan(kernel, element)
+}
+
 function plain(column: Column): ValuePlan {
   return {
     reader: FastReader.none,

@@ -5,6 +5,9 @@
  * and the merges of what they leave cost once more. From half of the limit on an INSERT starts as soon as the engine has
  * room; what gathers is bounded by rows and bytes, and whoever adds beyond that waits. Every part is in exactly one INSERT.
  */
+
+import type { Part } from '../codec/part.types.ts'
+import { partByteCount } from '../codec/part-chunks.ts'
 import { assert } from '../shared/assert.ts'
 import type { Store } from '../store/store.types.ts'
 import { toFailure } from './append-error.ts'
@@ -21,8 +24,8 @@ export interface BlockWriterOptions {
 /** From here on the last parts of a body are shared out among the places that are free. */
 const sharedBytesMin = 4 * 1024 * 1024
 
-interface Part {
-  readonly bytes: Uint8Array
+interface GatheredPart {
+  readonly part: Part
   readonly rowCount: number
 }
 
@@ -32,7 +35,7 @@ export class BlockWriter {
   private readonly store: Store
   private readonly plan: TablePlan
   private readonly options: BlockWriterOptions
-  private readonly gathered: Part[] = []
+  private readonly gathered: GatheredPart[] = []
   /** No more parts come: what is left is shared out among the places that are free. */
   private isFinishing = false
   private readonly inFlight = new Set<Promise<void>>()
@@ -48,10 +51,11 @@ export class BlockWriter {
    * Takes a sealed part; resolves when there is room for the next one.
    * @throws what an insert of this writer failed with, now or earlier (ENGINE_FAILED); the part is then not stored.
    */
-  async add(part: Uint8Array, rowCount: number): Promise<void> {
+  async add(part: Part, rowCount: number): Promise<void> {
     assert(rowCount > 0, 'a part has rows')
+    this.gathered.push({ part, rowCount })
+    if (this.failure !== undefined) await this.discardGathered()
     this.throwIfFailed()
-    this.gathered.push({ bytes: part, rowCount })
     this.startWhenWorthwhile()
     while (this.holds(1) && this.failure === undefined) {
       if (this.inFlight.size < this.options.insertsInFlightMax) this.start()
@@ -67,7 +71,13 @@ export class BlockWriter {
       if (this.hasWork() && this.inFlight.size < this.options.insertsInFlightMax) this.start()
       else await Promise.race(this.inFlight)
     }
+    await this.discardGathered()
     this.throwIfFailed()
+  }
+
+  /** Behind a failure parts may be left that nobody appends. */
+  private async discardGathered(): Promise<void> {
+    await this.store.discard(this.gathered.splice(0).map(({ part }) => part))
   }
 
   /** Whether something is to be appended; behind a failure nothing is. */
@@ -105,13 +115,14 @@ export class BlockWriter {
   }
 
   /** Never rejects: a failure is kept for whoever adds or finishes next. */
-  private async insert(parts: readonly Part[]): Promise<void> {
-    const rowCount = rowsOf(parts)
+  private async insert(gathered: readonly GatheredPart[]): Promise<void> {
+    const parts = gathered.map(({ part }) => part)
+    const rowCount = rowsOf(gathered)
     try {
-      const request = { ...this.plan, parts: parts.map(({ bytes }) => bytes), rowCount, blockId: createBlockId() }
+      const request = { ...this.plan, parts, rowCount, blockId: createBlockId() }
       await this.store.append(request)
       this.storedRows += rowCount
-      for (const { bytes } of parts) releaseMemory(bytes)
+      for (const part of parts) if (part instanceof Uint8Array) releaseMemory(part)
     } catch (error) {
       this.failure ??= toFailure(error)
     }
@@ -122,10 +133,10 @@ export class BlockWriter {
   }
 }
 
-function rowsOf(parts: readonly Part[]): number {
+function rowsOf(parts: readonly GatheredPart[]): number {
   return parts.reduce((total, { rowCount }) => total + rowCount, 0)
 }
 
-function bytesOf(parts: readonly Part[]): number {
-  return parts.reduce((total, { bytes }) => total + bytes.length, 0)
+function bytesOf(parts: readonly GatheredPart[]): number {
+  return parts.reduce((total, { part }) => total + partByteCount(part), 0)
 }

@@ -167,5 +167,6 @@ function taskOf(plan: IngestPlan, bodies: readonly PendingBody[]): ParseTask {
     record,
     importId: null,
     keepsInvalidLines: true,
+    partPaths: null,
   }
 }

@@ -96,6 +96,8 @@ export class BodyImport {
       record,
       importId: this.request.importId,
       keepsInvalidLines: false,
+      // Both are named; the worker writes those that have rows.
+      partPaths: { block: this.rooms.store.newPartPath(), quarantine: this.rooms.store.newPartPath() },
     }
     const { done } = await this.rooms.pool.submit(task, (result) => this.store(result))
     const settled = this.attempt(() => done).finally(() => this.framesUnderWay.delete(settled))

@@ -39,7 +39,7 @@ export class ParsePool {
 
   /**
    * Waits for a place, parses the frame and calls `use` with the result; the place is given back when `use` is done.
-   * Resolves as soon as the frame has its place: `done` settles when `use` has. The frame's buffer is transferred.
+   * Resolves as soon as the frame has its place: `done` settles when `use` has. Until then the frame is the worker's.
    */
   async submit(
     task: ParseTask,
@@ -62,6 +62,7 @@ export class ParsePool {
   }
 
   private run(task: ParseTask): Promise<ParseResult> {
-    return this.pool.run(task, { transferList: [task.frame.buffer as ArrayBuffer] })
+    const { buffer } = task.frame
+    return this.pool.run(task, { transferList: buffer instanceof ArrayBuffer ? [buffer] : [] })
   }
 }

@@ -14,6 +14,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { drainPending } from 'chdb'
+import type { Part } from '../codec/part.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import { appendStatement } from './append-statement.ts'
@@ -130,8 +131,16 @@ class EmbeddedStore implements Store {
     return lines.map((line) => JSON.parse(line) as Row)
   }
 
+  newPartPath(): string {
+    return this.#partFiles.newPath()
+  }
+
+  async discard(parts: readonly Part[]): Promise<void> {
+    await this.#partFiles.remove(parts.flatMap((part) => (part instanceof Uint8Array ? [] : [part.path])))
+  }
+
   async append(request: AppendRequest): Promise<void> {
-    const written = await this.#partFiles.write(request.blockId, request.parts)
+    const written = await this.#partFiles.write(request.parts)
     try {
       const statement = appendStatement(request, written.path)
       await this.#writers.use((session) => session.run(statement))

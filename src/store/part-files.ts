@@ -1,5 +1,6 @@
-import { unlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { rm, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { Part } from '../codec/part.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { assert } from '../shared/assert.ts'
 
@@ -11,46 +12,55 @@ export interface WrittenParts {
 }
 
 /**
- * Writes parts into files of a directory, from which the engine reads them: inline, a binary part would end at its first
- * NUL. Nothing is synced, because a part can be made again until its rows are acknowledged.
+ * Parts as files of a directory, from which the engine reads them: inline, a binary part would end at its first NUL.
+ * Nothing is synced, because a part can be made again until its rows are acknowledged.
  */
 export class PartFiles {
   readonly #directory: string
   readonly #logger: Logger
-  // A block that is appended again, while its first try still runs, must not share that one's files.
-  #appendCount = 0
+  #fileCount = 0
 
   constructor(directory: string, logger: Logger) {
     this.#directory = directory
     this.#logger = logger
   }
 
-  async write(blockId: string, parts: readonly Uint8Array[]): Promise<WrittenParts> {
+  /** A path in the directory that nobody has had before. */
+  newPath(): string {
+    // Counted, not named after a block: one that is appended again, while its first try still runs, has files of its own.
+    this.#fileCount += 1
+    return join(this.#directory, `${this.#fileCount}.arrow`)
+  }
+
+  /** Writes the parts that are not in files yet. Precondition: those that are have a `newPath`. */
+  async write(parts: readonly Part[]): Promise<WrittenParts> {
     assert(parts.length > 0, 'an append has a part')
-    assert(/^[\w-]{1,128}$/.test(blockId), 'a block id is a plain word, as it names files')
-    this.#appendCount += 1
-    const stem = `${blockId}-${this.#appendCount}`
-    const names = parts.map((_, index) => `${stem}-${index}.arrow`)
-    const pattern = names.length === 1 ? names.join('') : `${stem}-{${names.map((_, index) => index).join(',')}}.arrow`
-    const written = { path: join(this.#directory, pattern), remove: () => this.#remove(names) }
-    const writes = parts.map((part, index) => writeFile(join(this.#directory, `${stem}-${index}.arrow`), part))
-    const outcomes = await Promise.allSettled(writes)
+    const files = parts.map((part) => (part instanceof Uint8Array ? { path: this.newPath(), bytes: part } : part))
+    const paths = files.map(({ path }) => path)
+    const outcomes = await Promise.allSettled(
+      files.map((file) => ('bytes' in file ? writeFile(file.path, file.bytes) : undefined)),
+    )
     const failure = outcomes.find((outcome) => outcome.status === 'rejected')
-    if (failure === undefined) return written
-    await written.remove()
+    if (failure === undefined) return { path: this.#patternOf(paths), remove: () => this.remove(paths) }
+    await this.remove(paths)
     throw new Error('A part could not be written', { cause: failure.reason })
   }
 
-  async #remove(names: readonly string[]): Promise<void> {
-    await Promise.all(names.map((name) => this.#removeFile(name)))
+  async remove(paths: readonly string[]): Promise<void> {
+    await Promise.all(paths.map((path) => this.#removeFile(path)))
   }
 
-  async #removeFile(name: string): Promise<void> {
+  #patternOf(paths: readonly string[]): string {
+    const names = paths.map((path) => basename(path, '.arrow'))
+    return join(this.#directory, `${names.length === 1 ? names.join('') : `{${names.join(',')}}`}.arrow`)
+  }
+
+  async #removeFile(path: string): Promise<void> {
     try {
-      await unlink(join(this.#directory, name))
+      await rm(path, { force: true })
     } catch (err) {
       // The rows are stored; a file too many is removed when the store opens next.
-      this.#logger.warn({ err, file: name }, 'The file of a stored part could not be removed.')
+      this.#logger.warn({ err, file: basename(path) }, 'The file of a stored part could not be removed.')
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { Part } from '../codec/part.types.ts'
 import type { PartLayout } from '../codec/part-layout.types.ts'
 
 /**
@@ -21,6 +22,10 @@ export interface Store {
    * id that it has had before resolves without a change. Raises `StoreError`.
    */
   append(request: AppendRequest): Promise<void>
+  /** An absolute path for a part that someone else writes; no file has it, or will get it from another call. */
+  newPartPath(): string
+  /** Removes the files of parts that are not to be appended. */
+  discard(parts: readonly Part[]): Promise<void>
   /** Rows and bytes on disk by table of the workspace database, from the engine's own bookkeeping. */
   tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>>
   close(): Promise<void>
@@ -41,8 +46,11 @@ export type SelectStream = AsyncIterable<Uint8Array>
 export interface AppendRequest {
   readonly table: string
   readonly layout: PartLayout
-  /** Arrow IPC streams, each a whole stream by itself; together they are one block of the table. */
-  readonly parts: readonly Uint8Array[]
+  /**
+   * Arrow IPC streams, each a whole stream by itself; together they are one block of the table. Parts in files are the
+   * store's from now on: it removes them when the append has ended, well or not.
+   */
+  readonly parts: readonly Part[]
   readonly rowCount: number
   /** `insert_deduplication_token` of the block; letters, digits, `-` and `_`, as it names files too. */
   readonly blockId: string

@@ -42,7 +42,7 @@ async function append(
   store: Store,
   table: string,
   columns: readonly ColumnDefinition[],
-  result: ParseResult,
+  result: ParseResult<Uint8Array>,
 ): Promise<void> {
   if (result.block === null) return
   const parts = [result.block]

@@ -1,16 +1,34 @@
 import { Buffer } from 'node:buffer'
 import t from 'tap'
-import { skipValue, unescapeInto } from '../../src/codec/json-bytes.ts'
+import { ScanKernel } from '../../src/codec/scan-kernel.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { quoteRandomly, randomText } from './reference/random-texts.ts'
 import { anyValue } from './reference/random-values.ts'
 import { jsonOf } from './reference/spelling.ts'
 import { TestRandom } from './reference/test-random.ts'
 
+const { exports, memory } = new ScanKernel()
+const roomBytes = 2_000_000
+const sourceAt = memory.allocate(roomBytes)
+const targetAt = memory.allocate(roomBytes)
+
+/** The offset behind the value that the text begins with, or -1. */
+function valueEnd(text: string): number {
+  memory.bytes.set(Buffer.from(`${text}\n`), sourceAt)
+  const end = exports.skipValue(sourceAt)
+  return end === 0 ? -1 : end - sourceAt
+}
+
 /** A value that goes on in nothing but the line's end. */
 function skipsWhole(text: string): boolean {
-  const bytes = Buffer.from(`${text}\n`)
-  return skipValue(bytes, 0) === bytes.length - 1
+  return valueEnd(text) === Buffer.byteLength(text)
+}
+
+function unescaped(inside: string): Buffer {
+  const bytes = Buffer.from(inside)
+  memory.bytes.set(bytes, sourceAt)
+  const end = exports.unescapeInto(targetAt, sourceAt, sourceAt + bytes.length)
+  return Buffer.from(memory.bytes.subarray(targetAt, end))
 }
 
 function isJson(text: string): boolean {
@@ -80,8 +98,7 @@ t.test('skips numbers, words and strings to their end and no further', async (t)
     '{a:1}': -1,
     '': -1,
   }
-  for (const [text, end] of Object.entries(ends))
-    t.equal(skipValue(Buffer.from(`${text}\n`), 0), end, JSON.stringify(text))
+  for (const [text, end] of Object.entries(ends)) t.equal(valueEnd(text), end, JSON.stringify(text))
 })
 
 t.test('leaves what nests deeper than 400 levels to the exact reader', async (t) => {
@@ -115,11 +132,9 @@ t.test('unescapes strings as JSON.parse does', async (t) => {
     ...Array.from({ length: 5_000 }, () => quoteRandomly(random, randomText(random))),
   ]
   for (const text of quoted) {
-    const source = Buffer.from(text)
-    const target = Buffer.alloc(source.length + 3, 0x58)
-    const end = unescapeInto(target, 3, source, { start: 1, end: source.length - 1 })
-    const wanted = Buffer.from(`XXX${JSON.parse(text)}`)
-    if (!target.subarray(0, end).equals(wanted)) t.equal(target.toString('utf8', 0, end), wanted.toString(), text)
+    const found = unescaped(text.slice(1, -1))
+    const wanted = Buffer.from(`${JSON.parse(text)}`)
+    if (!found.equals(wanted)) t.equal(found.toString(), wanted.toString(), text)
   }
   t.pass(`${quoted.length} strings`)
 })

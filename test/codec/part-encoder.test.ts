@@ -2,13 +2,15 @@ import { tableFromIPC } from 'apache-arrow'
 import t from 'tap'
 import { BlockBuilder } from '../../src/codec/block-builder.ts'
 import { compilePlan } from '../../src/codec/parse-plan.ts'
+import { joined } from '../../src/codec/part-chunks.ts'
 import { sealBlock, sealQuarantine } from '../../src/codec/part-encoder.ts'
 import { partLayoutOf, quarantineLayoutOf } from '../../src/codec/part-layout.ts'
+import { ScanKernel } from '../../src/codec/scan-kernel.ts'
 import { readBlock } from './reference/arrow-cells.ts'
 import { columnsOf } from './reference/random-schema.ts'
 
 function builderOf(schema: string): { readonly plan: ReturnType<typeof compilePlan>; readonly builder: BlockBuilder } {
-  const plan = compilePlan(columnsOf(schema))
+  const plan = compilePlan(new ScanKernel(), columnsOf(schema))
   return { plan, builder: new BlockBuilder(plan, { keepsInvalidLines: true, importId: null }) }
 }
 
@@ -17,7 +19,7 @@ t.test('a part has the fields of the layout, in its order', async (t) => {
     'a Int8, b Nullable(String) DEFAULT upper(c), s AggregateFunction(uniq, String), c String, d Array(Int8) DEFAULT []'
   const { plan, builder } = builderOf(schema)
   builder.addJsonRecord('{"a":1,"c":"x"}')
-  const names = tableFromIPC(sealBlock(plan, builder.rowCount)).schema.fields.map(({ name }) => name)
+  const names = tableFromIPC(joined(sealBlock(plan, builder.rowCount))).schema.fields.map(({ name }) => name)
   t.same(names, ['__0', '__1', '__missing_1', '__3', '__4', '__missing_4'])
   const layout = partLayoutOf(columnsOf(schema))
   t.same(
@@ -85,14 +87,14 @@ t.test('every kind of Arrow column is as wide as the layout says', async (t) => 
     const nullable = /^(Array|Map|Tuple)/.test(typeText) ? typeText : `Nullable(${typeText})`
     const { plan, builder } = builderOf(`a ${nullable} DEFAULT NULL`)
     builder.addJsonRecord('{}')
-    t.equal(String(tableFromIPC(sealBlock(plan, 1)).schema.fields[0]?.type), arrowType, typeText)
+    t.equal(String(tableFromIPC(joined(sealBlock(plan, 1))).schema.fields[0]?.type), arrowType, typeText)
   }
 })
 
 t.test('a part is exactly sized and its own: the next block does not change it', async (t) => {
   const schema = 'a String, b Nullable(Int32), c Array(Nullable(String))'
   const columns = columnsOf(schema)
-  const plan = compilePlan(columns)
+  const plan = compilePlan(new ScanKernel(), columns)
   const parts = [0, 1].map((block) => {
     const builder = new BlockBuilder(plan, { keepsInvalidLines: false, importId: null })
     for (let row = 0; row < 70; row += 1) {
@@ -100,7 +102,7 @@ t.test('a part is exactly sized and its own: the next block does not change it',
         JSON.stringify({ a: `${block}/${row}`, b: row % 3 === 0 ? null : row, c: [null, `${row}`] }),
       )
     }
-    const part = sealBlock(plan, builder.rowCount)
+    const part = joined(sealBlock(plan, builder.rowCount))
     t.equal(part.byteLength, part.buffer.byteLength, 'it can be transferred whole')
     return part
   })
@@ -118,12 +120,12 @@ t.test('a part is exactly sized and its own: the next block does not change it',
 t.test('nulls are told apart at every place of a bitmap', async (t) => {
   const columns = columnsOf('a Nullable(UInt32)')
   for (const rowCount of [1, 7, 8, 9, 63, 64, 65, 200]) {
-    const plan = compilePlan(columns)
+    const plan = compilePlan(new ScanKernel(), columns)
     const builder = new BlockBuilder(plan, { keepsInvalidLines: false, importId: null })
     const isNull = (row: number) => (row * 7) % 5 < 2
     for (let row = 0; row < rowCount; row += 1) builder.addJsonRecord(isNull(row) ? '{"a":null}' : `{"a":${row}}`)
     const wanted = Array.from({ length: rowCount }, (_, row) => [isNull(row) ? 'NULL' : String(row)])
-    t.same(readBlock(sealBlock(plan, rowCount), columns), wanted, `${rowCount} rows`)
+    t.same(readBlock(joined(sealBlock(plan, rowCount)), columns), wanted, `${rowCount} rows`)
   }
 })
 
@@ -131,7 +133,7 @@ t.test('a quarantine part has the fields of its layout', async (t) => {
   const { plan, builder } = builderOf('a Int8, `b c` String')
   builder.addJsonRecord('{"a":"x"}')
   builder.addJsonRecord('nothing')
-  const table = tableFromIPC(sealQuarantine(plan, builder.quarantine))
+  const table = tableFromIPC(joined(sealQuarantine(plan, builder.quarantine)))
   const layout = quarantineLayoutOf(columnsOf('a Int8, `b c` String'))
   t.same(
     table.schema.fields.map(({ name }) => name),

@@ -48,6 +48,8 @@ function faulty(pattern: RegExp, fault: Error): Store {
     tableStatistics: () => store.tableStatistics(),
     select: (query) => store.select(query),
     append: (append) => store.append(append),
+    newPartPath: () => store.newPartPath(),
+    discard: (parts) => store.discard(parts),
     close: () => store.close(),
     command: async (sql) => {
       if (pattern.test(sql)) throw fault

@@ -1,7 +1,12 @@
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { defaultEngine } from '../../src/catalog/engine-definition.ts'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
+import type { Part } from '../../src/codec/part.types.ts'
 import type { AppendRequest, Store, TableStatistics } from '../../src/store/store.types.ts'
 
 type Held = { readonly request: AppendRequest; readonly resolve: () => void; readonly reject: (error: Error) => void }
@@ -27,6 +32,7 @@ export class FakeStore implements Store {
   async append(request: AppendRequest): Promise<void> {
     this.begun += 1
     const failure = this.failures.get(this.begun)
+    await this.discard(request.parts)
     await new Promise<void>((resolve, reject) => {
       const held = { request, resolve, reject }
       this.held.push(held)
@@ -34,6 +40,14 @@ export class FakeStore implements Store {
       for (const tell of this.#waiting) tell()
       if (this.isOpen) setImmediate(() => this.#end(held, failure))
     })
+  }
+
+  newPartPath(): string {
+    return join(tmpdir(), `millrace-fake-part-${randomUUID()}`)
+  }
+
+  async discard(parts: readonly Part[]): Promise<void> {
+    for (const part of parts) if (!(part instanceof Uint8Array)) await rm(part.path, { force: true })
   }
 
   /** Resolves when so many inserts have begun. */

@@ -21,6 +21,7 @@ function taskOf(text: string): ParseTask {
     record: { kind: 'ndjson' },
     importId: null,
     keepsInvalidLines: false,
+    partPaths: null,
   }
 }
 

@@ -14,13 +14,13 @@ export interface Expectation {
 }
 
 /** The first difference as a text, or null when there is none. */
-export function firstDifference(result: ParseResult, expected: Expectation): string | null {
+export function firstDifference(result: ParseResult<Uint8Array>, expected: Expectation): string | null {
   return (
     countsDifference(result, expected) ?? blockDifference(result, expected) ?? quarantineDifference(result, expected)
   )
 }
 
-function countsDifference(result: ParseResult, { bodies, keepsInvalidLines }: Expectation): string | null {
+function countsDifference(result: ParseResult<Uint8Array>, { bodies, keepsInvalidLines }: Expectation): string | null {
   for (const [position, outcomes] of bodies.entries()) {
     const count = (kind: ReferenceOutcome['kind']) => outcomes.filter((outcome) => outcome.kind === kind).length
     const short = outcomes.filter((outcome) => outcome.kind === 'quarantine' && outcome.isShort).length
@@ -36,7 +36,7 @@ function countsDifference(result: ParseResult, { bodies, keepsInvalidLines }: Ex
   return null
 }
 
-function blockDifference({ block }: ParseResult, { columns, bodies }: Expectation): string | null {
+function blockDifference({ block }: ParseResult<Uint8Array>, { columns, bodies }: Expectation): string | null {
   const rows = block === null ? [] : readBlock(block, columns)
   const expected = bodies.flat().flatMap((outcome) => (outcome.kind === 'row' ? [outcome.cells] : []))
   for (const [row, cells] of expected.entries()) {
@@ -49,7 +49,7 @@ function blockDifference({ block }: ParseResult, { columns, bodies }: Expectatio
   return rows.length === expected.length ? null : `${rows.length} rows instead of ${expected.length}`
 }
 
-function quarantineDifference({ quarantineBlock }: ParseResult, expectation: Expectation): string | null {
+function quarantineDifference({ quarantineBlock }: ParseResult<Uint8Array>, expectation: Expectation): string | null {
   const { columns, bodies, importId } = expectation
   const found = quarantineBlock === null ? [] : readQuarantine(quarantineBlock, columns.length)
   const expected = bodies.flat().flatMap((outcome) => setAside(outcome, expectation))

@@ -29,7 +29,18 @@ export function frameTask(
     bodyEnds.push(byteCount)
   }
   const frame = Buffer.concat([...wholeBodies, Buffer.from(padding)])
-  return { planKey, columns, frame, byteCount, start: 0, bodyEnds, record, importId, keepsInvalidLines }
+  return {
+    planKey,
+    columns,
+    frame,
+    byteCount,
+    start: 0,
+    bodyEnds,
+    record,
+    importId,
+    keepsInvalidLines,
+    partPaths: null,
+  }
 }
 
 function withLineFeed(body: Buffer): Buffer {
