@@ -21,6 +21,8 @@ export class BlockBuilder {
   private readonly plan: ParsePlan
   private readonly keepsInvalidLines: boolean
   private counts = { quarantined: 0, invalid: 0, short: 0 }
+  /** The value at which the kernel gave up the record that it stands at, if that was why. */
+  private refused: { readonly plan: ColumnPlan; readonly value: RawValue } | null = null
   /** The judged cells of the record on the exact path, by column. */
   private readonly cells: Cell[] = []
   /** Rows of the bodies whose counts were taken. */
@@ -54,8 +56,9 @@ export class BlockBuilder {
     this.plan.kernelPlan.capacity = rowCount * 2
   }
 
-  /** Forgets what a scanner wrote of a row that it then gave up. */
+  /** Forgets what the kernel wrote of a row that it then gave up. */
   undoRow(): void {
+    this.refused = null
     for (const { column } of this.plan.columns) column.clearMarksFrom(this.rowCount)
   }
 
@@ -95,6 +98,7 @@ export class BlockBuilder {
   writeValue(plan: ColumnPlan, value: RawValue): boolean {
     const verdict = plan.coerce(value)
     if (verdict.isAccepted) plan.column.writeCell(this.rowCount, verdict.cell)
+    else this.refused = { plan, value }
     return verdict.isAccepted
   }
 
@@ -153,11 +157,16 @@ export class BlockBuilder {
    */
   addSurveyedRecord(readCell: (plan: ColumnPlan, cell: SurveyedCell) => RawValue | undefined): boolean {
     const { columns, kernelPlan } = this.plan
+    const { refused } = this
     const errors: RowError[] = []
     for (let position = 0; position < columns.length; position += 1) {
       const plan = columns[position]
       const cell = kernelPlan.cell(position)
       if (plan === undefined || cell.state === cellStates.fits) continue
+      if (plan === refused?.plan) {
+        errors.push(misfit(plan, refused.value))
+        continue
+      }
       const value = cell.state === cellStates.unknown ? readCell(plan, cell) : cell.isNull ? nullValue : undefined
       if (value === undefined || value.kind === 'null') kernelPlan.setAbsent(position)
       const error = this.judge(plan, value, position)
@@ -182,7 +191,7 @@ export class BlockBuilder {
         return null
       }
     }
-    return { column: definition.name, reason: reasonOf(definition, rawTextOf(value) ?? 'null') }
+    return misfit(plan, value)
   }
 
   private write(plan: ColumnPlan, value: RawValue | undefined, position: number): void {
@@ -190,6 +199,10 @@ export class BlockBuilder {
     else if (value.kind === 'null') this.writeExplicitNull(plan)
     else plan.column.writeCell(this.rowCount, this.cells[position] ?? null)
   }
+}
+
+function misfit({ definition }: ColumnPlan, value: RawValue): RowError {
+  return { column: definition.name, reason: reasonOf(definition, rawTextOf(value) ?? 'null') }
 }
 
 function textOf(value: RawValue | undefined): string | null {

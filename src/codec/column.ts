@@ -34,7 +34,7 @@ const storagesWithOffsets: readonly Storage[] = ['utf8', 'list', 'map']
 
 const initialRowCapacity = 1024
 const initialByteCapacity = 16 * 1024
-const shortTextLength = 64
+const shortTextLength = 128
 const noInt32 = new Int32Array(0)
 const noUint32 = new Uint32Array(0)
 const noFloat64 = new Float64Array(0)
@@ -268,7 +268,8 @@ export class Column implements ViewKeeper {
   writeText(index: number, text: string): void {
     const start = this.offsets[index] ?? 0
     // A UTF-16 unit is at most three bytes of UTF-8.
-    this.growBytes(start + text.length * 3)
+    const bytesMax = start + text.length * 3
+    if (bytesMax > this.bytes.length) this.growBytes(bytesMax)
     if (text.length <= shortTextLength && this.writeAscii(start, text)) {
       this.offsets[index + 1] = start + text.length
       return

@@ -2,7 +2,7 @@
  * CSV: the kernel takes records in the usual spellings, by the order of fields that the header gave; what it leaves is read
  * again by the exact path, which alone decides between row, quarantine and invalid line.
  */
-import { isUtf8 } from 'node:buffer'
+import { Buffer, isUtf8 } from 'node:buffer'
 import { assert } from '../shared/assert.ts'
 import { valueTypeOf } from '../shared/column-type.ts'
 import type { BlockBuilder } from './block-builder.ts'
@@ -17,8 +17,6 @@ import type { ScanHost, ScanKernel } from './scan-kernel.ts'
 /** Characters of numbers, times, UUIDs and booleans. Where one of them parts fields, only the exact path knows where a value ends. */
 const valueCharacters = '0123456789abcdefABCDEF+-.: TZlrstu'
 
-const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
-
 export class CsvScanner implements ScanHost {
   private readonly kernel: ScanKernel
   private readonly plan: ParsePlan
@@ -27,6 +25,8 @@ export class CsvScanner implements ScanHost {
   /** The index of the column that each field fills, or -1. */
   private readonly fieldColumns: readonly number[]
   private source: Uint8Array = new Uint8Array(0)
+  /** The same bytes: a Buffer decodes short texts in half the time that a TextDecoder takes. */
+  private buffer: Buffer = Buffer.alloc(0)
   private limit = 0
 
   constructor(
@@ -52,6 +52,7 @@ export class CsvScanner implements ScanHost {
    */
   scan(source: Uint8Array, start: number, end: number): void {
     this.source = source
+    this.buffer = Buffer.from(source.buffer, source.byteOffset, source.length)
     this.limit = end
     // One native pass tells that every cell of the frame is sound; only otherwise each record is looked at.
     this.plan.kernelPlan.checksUtf8 = !isUtf8(source.subarray(start, end))
@@ -65,13 +66,14 @@ export class CsvScanner implements ScanHost {
   /** A record that the kernel left: mostly one with a wrong value, else one that is unusual as a whole. */
   private readOther(start: number, end: number): number {
     const next = this.kernel.survey('csv', this.plan.kernelPlan.pointer, { start, end })
+    const isSetAside = next >= 0 && this.builder.addSurveyedRecord((plan, cell) => this.valueOf(plan, cell))
     this.builder.undoRow()
-    if (next >= 0 && this.builder.addSurveyedRecord((plan, cell) => this.valueOf(plan, cell))) return next
+    if (isSetAside) return next
     return this.readRecordExactly(start)
   }
 
   private valueOf(plan: ColumnPlan, { start, end, isQuoted }: Cell): RawValue | undefined {
-    return cellValue({ text: textDecoder.decode(this.source.subarray(start, end)), isQuoted }, plan)
+    return cellValue({ text: this.buffer.toString('utf8', start, end), isQuoted }, plan)
   }
 
   growRows(rowCount: number): void {

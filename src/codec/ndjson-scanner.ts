@@ -2,7 +2,7 @@
  * NDJSON: the kernel takes records in the usual spellings; what it leaves is read again by the exact path
  * (`BlockBuilder.addJsonRecord`), which alone decides between row, quarantine and invalid line.
  */
-import { isUtf8 } from 'node:buffer'
+import { Buffer, isUtf8 } from 'node:buffer'
 import type { BlockBuilder } from './block-builder.ts'
 import type { RawValue } from './cell.types.ts'
 import type { Cell } from './kernel-plan.ts'
@@ -11,15 +11,16 @@ import { readRawJson } from './raw-json.ts'
 import type { ScanHost, ScanKernel } from './scan-kernel.ts'
 
 const lineFeed = 0x0a
-/** A byte order mark in front of a line, as files put behind one another have it, is left out; one in a value is not. */
+/** A byte order mark in front of a line, as files put behind one another have it, is left out. */
 const lineDecoder = new TextDecoder()
-const valueDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 export class NdjsonScanner implements ScanHost {
   private readonly kernel: ScanKernel
   private readonly plan: ParsePlan
   private readonly builder: BlockBuilder
   private source: Uint8Array = new Uint8Array(0)
+  /** The same bytes: a Buffer decodes short texts in half the time that a TextDecoder takes. */
+  private buffer: Buffer = Buffer.alloc(0)
 
   constructor(kernel: ScanKernel, plan: ParsePlan, builder: BlockBuilder) {
     this.kernel = kernel
@@ -33,6 +34,7 @@ export class NdjsonScanner implements ScanHost {
    */
   scan(source: Uint8Array, start: number, end: number): void {
     this.source = source
+    this.buffer = Buffer.from(source.buffer, source.byteOffset, source.length)
     // One native pass tells that every string in the frame is sound; only otherwise each line is looked at.
     this.plan.kernelPlan.checksUtf8 = !isUtf8(source.subarray(start, end))
     let offset = start
@@ -46,13 +48,14 @@ export class NdjsonScanner implements ScanHost {
   private readOther(start: number, end: number): number {
     const { kernelPlan, canSurvey } = this.plan
     const next = canSurvey ? this.kernel.survey('ndjson', kernelPlan.pointer, { start, end }) : -1
+    const isSetAside = next >= 0 && this.builder.addSurveyedRecord((_, cell) => this.valueAt(cell))
     this.builder.undoRow()
-    if (next >= 0 && this.builder.addSurveyedRecord((_, cell) => this.valueAt(cell))) return next
+    if (isSetAside) return next
     return this.readLineExactly(start)
   }
 
   private valueAt({ start, end, isQuoted }: Cell): RawValue | undefined {
-    const text = valueDecoder.decode(this.source.subarray(start, end))
+    const text = this.valueText(start, end)
     return isQuoted ? { kind: 'string', text } : readRawJson(text)
   }
 
@@ -62,7 +65,7 @@ export class NdjsonScanner implements ScanHost {
 
   readValueExactly(position: number, start: number, end: number): boolean {
     const plan = this.plan.columns[position]
-    return plan !== undefined && this.builder.writeJsonValue(plan, this.textAt(start, end))
+    return plan !== undefined && this.builder.writeJsonValue(plan, this.valueText(start, end))
   }
 
   readCellExactly(): number {
@@ -71,13 +74,18 @@ export class NdjsonScanner implements ScanHost {
 
   private readLineExactly(start: number): number {
     const end = this.source.indexOf(lineFeed, start)
-    const text = this.textAt(start, end)
+    const text = this.lineText(start, end)
     if (isUtf8(this.source.subarray(start, end))) this.builder.addJsonRecord(text)
     else this.builder.addInvalidRecord(text)
     return end + 1
   }
 
-  private textAt(start: number, end: number): string {
+  /** Precondition: the bytes are UTF-8. */
+  private valueText(start: number, end: number): string {
+    return this.buffer.toString('utf8', start, end)
+  }
+
+  private lineText(start: number, end: number): string {
     return lineDecoder.decode(this.source.subarray(start, end))
   }
 }

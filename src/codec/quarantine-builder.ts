@@ -94,7 +94,10 @@ function writeTexts(list: Column, row: number, errors: readonly RowError[], fiel
   const [texts] = list.children
   assert(texts !== undefined, 'a list has one child')
   const start = list.offsets[row] ?? 0
-  texts.grow(start + errors.length)
-  for (const [position, error] of errors.entries()) texts.writeText(start + position, error[field])
-  list.offsets[row + 1] = start + errors.length
+  const end = start + errors.length
+  if (end > texts.capacity) texts.grow(end)
+  for (let position = 0; position < errors.length; position += 1) {
+    texts.writeText(start + position, errors[position]?.[field] ?? '')
+  }
+  list.offsets[row + 1] = end
 }

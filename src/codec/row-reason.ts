@@ -1,5 +1,6 @@
 /** Why a row is set aside, in the words that clients know, and how its values stand in the quarantine table. */
 import { formatColumnType, valueTypeOf } from '../shared/column-type.ts'
+import type { ColumnType } from '../shared/column-type.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import type { RawValue } from './cell.types.ts'
 
@@ -10,7 +11,18 @@ const reasonValueLengthMax = 256
 
 /** `value 'x' on column 'y' is not Float32`; a value beyond 256 characters is cut, never inside a surrogate pair. */
 export function reasonOf(column: NamedColumn, valueText: string): string {
-  return `value '${cut(valueText)}' on column '${column.name}' is not ${formatColumnType(valueTypeOf(column.type))}`
+  return `value '${cut(valueText)}' on column '${column.name}' is not ${typeNameOf(column.type)}`
+}
+
+/** The names of types by the types themselves, which live as long as their schemas. */
+const typeNames = new WeakMap<ColumnType, string>()
+
+function typeNameOf(type: ColumnType): string {
+  const known = typeNames.get(type)
+  if (known !== undefined) return known
+  const name = formatColumnType(valueTypeOf(type))
+  typeNames.set(type, name)
+  return name
 }
 
 /** The reason for a key that a record lacks although its column needs a value. */
