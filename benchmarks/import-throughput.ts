@@ -16,7 +16,7 @@ import { throughputTable } from './support/throughput-table.ts'
  * The service (`dist/src/main.js`), a ClickHouse server made of the same engine, and the sender are three processes on one
  * machine. In each round the same body goes, in turn, to the service by `POST /v0/datasources?mode=append`, to ClickHouse
  * by HTTP `INSERT … FORMAT JSONEachRow` or `CSVWithNames`, to ClickHouse as Arrow made beforehand (the floor: no text to
- * parse), and, with 1 % of bad rows, to the service again. The first round warms up and does not count.
+ * parse), and, with 1 % of bad rows, to the service again. The first two rounds warm up and do not count.
  *
  * Every run fills a new table. After it the count and a checksum over all columns must equal what the engine reads out of
  * the same file by itself; then the table is dropped with the merges that are still going on in it, so no run stands
@@ -24,7 +24,7 @@ import { throughputTable } from './support/throughput-table.ts'
  *
  * ClickHouse runs with its defaults; `workloads.ts` says what it needs beside them for the nested record.
  *
- * Options: --rows (1000000), --rounds (5, and one to warm up), --only=events-ndjson,nested (parts of case names), --seed,
+ * Options: --rows (1000000), --rounds (9, and two to warm up), --only=events-ndjson,nested (parts of case names), --seed,
  * --target-ndjson and --target-csv (exit code 1 when a median ratio is below), --clickhouse-only, --out.
  */
 const cases: readonly ImportCase[] = [
@@ -37,7 +37,7 @@ const cases: readonly ImportCase[] = [
 const { values } = parseArgs({
   options: {
     rows: { type: 'string', default: '1000000' },
-    rounds: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '9' },
     only: { type: 'string', default: '' },
     seed: { type: 'string', default: '20260101' },
     'target-ndjson': { type: 'string' },
@@ -89,7 +89,7 @@ async function measureChosen(bench: Bench): Promise<readonly ImportCaseResult[]>
   const results: ImportCaseResult[] = []
   for (const importCase of cases) {
     if (!wanted.some((part) => importCase.name.includes(part))) continue
-    console.log(`${importCase.name}: ${options.rowCount} rows, ${options.roundCount} rounds and one to warm up`)
+    console.log(`${importCase.name}: ${options.rowCount} rows, ${options.roundCount} rounds and two to warm up`)
     results.push(await measureCase(bench, importCase, options))
   }
   return results

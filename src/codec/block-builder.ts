@@ -28,11 +28,11 @@ export class BlockBuilder {
   /** Rows of the bodies whose counts were taken. */
   private rowsCounted = 0
 
-  constructor(plan: ParsePlan, options: { readonly keepsInvalidLines: boolean; readonly importId: string | null }) {
+  constructor(plan: ParsePlan, options: { readonly keepsInvalidLines: boolean }) {
     this.plan = plan
     this.keepsInvalidLines = options.keepsInvalidLines
     this.quarantine = plan.quarantine
-    this.quarantine.reset(options.importId)
+    this.quarantine.reset()
     for (const { column } of plan.columns) column.reset()
     plan.kernelPlan.rowCount = 0
     plan.kernelPlan.capacity = Math.min(...plan.columns.map(({ column }) => column.capacity))

@@ -58,7 +58,7 @@ function behindLineEnd(source: Uint8Array, end: number): number {
 }
 
 /** The end of a bare field: a delimiter, a line feed, or a carriage return before one. */
-function bareEnd(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): number {
+export function bareEnd(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): number {
   let offset = at
   while (offset < limit) {
     const byte = source[offset]

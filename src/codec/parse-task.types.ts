@@ -18,8 +18,6 @@ export interface ParseTask {
   /** Where each body in the frame ends, so that each gets its own counts; bodies never share a record. */
   readonly bodyEnds: readonly number[]
   readonly record: RecordFormat
-  /** Written into `c__import_id` of the rows set aside; null for events. */
-  readonly importId: string | null
   /** Events keep a line that is no record in quarantine; imports only count it. */
   readonly keepsInvalidLines: boolean
   /** Files that the worker writes the parts to, which must not exist; null for parts that come back in memory. */

@@ -68,9 +68,11 @@ export function sealQuarantine(plan: ParsePlan, quarantine: QuarantineBuilder): 
     ...quarantine.texts.map((column) => dataOf(column, text, rowCount)),
     dataOf(quarantine.errorColumns, list, rowCount),
     dataOf(quarantine.errors, list, rowCount),
-    dataOf(quarantine.importIds, text, rowCount),
   ]
-  const { fields } = quarantineLayoutOf(plan.columns.map(({ definition }) => definition))
+  const { fields } = quarantineLayoutOf(
+    plan.columns.map(({ definition }) => definition),
+    null,
+  )
   assert(fields.length === values.length, 'the quarantine layout has one field for each column')
   return streamOf(
     values.map((data, position) => ({ name: fields[position]?.name ?? '', values: data })),

@@ -75,8 +75,8 @@ function valueExpression({ definition, field, mask }: PartColumn): string {
   return `if(isNull(${field}), ${fallback}, ${cast(`assumeNotNull(${field})`)})`
 }
 
-/** The quarantine table's part: every column as text, then why and from where. */
-export function quarantineLayoutOf(columns: readonly ColumnDefinition[]): PartLayout {
+/** The quarantine table's part: every column as text, then why; from which import (null for events) is the same for all rows. */
+export function quarantineLayoutOf(columns: readonly ColumnDefinition[], importId: string | null): PartLayout {
   const texts = columns.map(({ name }, position) => ({ name: `__${position}`, column: name }))
   const extras = quarantineFields.map(({ column, engineType }) => ({ name: `__${column}`, column, engineType }))
   return {
@@ -86,6 +86,7 @@ export function quarantineLayoutOf(columns: readonly ColumnDefinition[]): PartLa
     ],
     targets: [
       ...[...texts, ...extras].map(({ name, column }) => ({ column, expression: name })),
+      { column: 'c__import_id', expression: importId === null ? 'NULL' : quoteString(importId) },
       { column: 'insertion_date', expression: 'now()' },
     ],
   }
@@ -95,5 +96,4 @@ export function quarantineLayoutOf(columns: readonly ColumnDefinition[]): PartLa
 const quarantineFields = [
   { column: 'c__error_column', engineType: 'Array(String)' },
   { column: 'c__error', engineType: 'Array(String)' },
-  { column: 'c__import_id', engineType: 'Nullable(String)' },
 ] as const

@@ -14,10 +14,8 @@ export class QuarantineBuilder {
   readonly texts: readonly Column[]
   readonly errorColumns: Column
   readonly errors: Column
-  readonly importIds: Column
   rowCount = 0
   private capacity = 0
-  private importId: string | null = null
 
   private readonly kernel: ScanKernel
 
@@ -27,12 +25,10 @@ export class QuarantineBuilder {
     this.texts = Array.from({ length: columnCount }, text)
     this.errorColumns = new Column(kernel, 'list', [text()])
     this.errors = new Column(kernel, 'list', [text()])
-    this.importIds = text()
   }
 
   /** Empties the builder for the next block; buffers stay for reuse. */
-  reset(importId: string | null): void {
-    this.importId = importId
+  reset(): void {
     this.rowCount = 0
     for (const column of this.columns()) column.reset()
   }
@@ -70,12 +66,11 @@ export class QuarantineBuilder {
     const row = this.rowCount
     writeTexts(this.errorColumns, row, errors, 'column')
     writeTexts(this.errors, row, errors, 'reason')
-    writeOptional(this.importIds, row, this.importId)
     this.rowCount += 1
   }
 
   private columns(): readonly Column[] {
-    return [...this.texts, this.errorColumns, this.errors, this.importIds]
+    return [...this.texts, this.errorColumns, this.errors]
   }
 
   private grow(): void {

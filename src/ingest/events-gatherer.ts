@@ -108,7 +108,7 @@ export class EventsGatherer {
     try {
       const [first] = bodies
       assert(first !== undefined, 'a block has bodies')
-      const plan = ingestPlanOf(first.request.dataSource)
+      const plan = ingestPlanOf(first.request.dataSource, null)
       let counts: readonly BodyCounts[] = []
       const { done } = await this.pool.submit(taskOf(plan, bodies), async (result) => {
         counts = result.bodies
@@ -165,7 +165,6 @@ function taskOf(plan: IngestPlan, bodies: readonly PendingBody[]): ParseTask {
     start: 0,
     bodyEnds,
     record,
-    importId: null,
     keepsInvalidLines: true,
     partPaths: null,
   }

@@ -43,7 +43,7 @@ export class BodyImport {
     this.request = request
     this.rooms = rooms
     this.options = options
-    this.plan = ingestPlanOf(request.dataSource)
+    this.plan = ingestPlanOf(request.dataSource, request.importId)
     this.dialect = dialectOf(request.csv)
     const boundary = request.format === 'csv' ? new CsvBoundary(this.dialect) : new NdjsonBoundary()
     this.assembler = new FrameAssembler(options, boundary, rooms.pool.buffers)
@@ -61,7 +61,8 @@ export class BodyImport {
     // When the body broke off: the whole records before are stored, and the answer says how many.
     await this.attempt(() => this.submit(this.assembler.flush()))
     await Promise.all(this.framesUnderWay)
-    await Promise.all([this.attempt(() => this.rows.finish()), this.attempt(() => this.quarantine.finish())])
+    // The small insert first: at the end of the others it would run alone.
+    await Promise.all([this.attempt(() => this.quarantine.finish()), this.attempt(() => this.rows.finish())])
     return {
       storedRows: this.rows.storedRows,
       quarantinedRows: this.quarantine.storedRows,
@@ -94,7 +95,6 @@ export class BodyImport {
       start,
       bodyEnds: [frame.byteCount],
       record,
-      importId: this.request.importId,
       keepsInvalidLines: false,
       // Both are named; the worker writes those that have rows.
       partPaths: { block: this.rooms.store.newPartPath(), quarantine: this.rooms.store.newPartPath() },

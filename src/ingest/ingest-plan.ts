@@ -17,12 +17,13 @@ export interface TablePlan {
   readonly layout: PartLayout
 }
 
-export function ingestPlanOf(dataSource: DataSource): IngestPlan {
+/** `importId` is kept with the rows set aside; null for events. */
+export function ingestPlanOf(dataSource: DataSource, importId: string | null): IngestPlan {
   const { id, version, columns } = dataSource
   return Object.freeze({
     planKey: `${id}:${version}`,
     columns,
     landing: { table: id, layout: partLayoutOf(columns) },
-    quarantine: { table: `${id}_quarantine`, layout: quarantineLayoutOf(columns) },
+    quarantine: { table: `${id}_quarantine`, layout: quarantineLayoutOf(columns, importId) },
   })
 }

@@ -34,7 +34,7 @@ t.test('the scanner and csv-parse with the coercion table agree cell by cell and
       const body = Buffer.concat(lines.map(({ bytes }) => bytes))
       const padding = random.pick(['', '"', '12345', '\n1,2\n', ',,,,', '\r'])
       const record = { kind: 'csv', ...shape } as const
-      const options = { importId: 'import', keepsInvalidLines: false }
+      const options = { keepsInvalidLines: false }
       const result = parser.parse(
         frameTask(columns, [body], { ...options, record, planKey: `schema ${schema}`, padding }),
       )
@@ -89,7 +89,7 @@ t.test('in any soup of bytes the scanner takes records as the exact reader does'
     const text = `${Array.from({ length: random.below(25) }, () => random.pick(pieces)).join('')}\n`
     const body = Buffer.from(text, random.chance(90) ? 'utf8' : 'latin1')
     const outcomes = exactOutcomes(body, reference, { dialect, fieldColumns })
-    const options = { importId: null, keepsInvalidLines: false }
+    const options = { keepsInvalidLines: false }
     const padding = random.pick(['', '"', ',,,,,', '1,2,[],\n'])
     const record = { kind: 'csv', dialect, fieldColumns } as const
     const result = parser.parse(frameTask(columns, [body], { ...options, record, padding }))

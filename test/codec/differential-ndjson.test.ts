@@ -31,7 +31,7 @@ t.test('the scanner and JSON.parse with the coercion table agree cell by cell an
       ).filter((body) => body.length > 0)
       if (bodies.length === 0) continue
       const outcomes = bodies.map((body) => ndjsonOutcomes(body, reference))
-      const options = { importId: random.chance(50) ? 'import' : null, keepsInvalidLines: random.chance(50) }
+      const options = { keepsInvalidLines: random.chance(50) }
       const padding = random.pick(['', '"', '12345', '\n{"a":1}\n', '}', 'null,'])
       const result = parser.parse(frameTask(columns, bodies, { ...options, planKey: `schema ${schema}`, padding }))
       const difference = firstDifference(result, { columns, bodies: outcomes, ...options })

@@ -186,10 +186,10 @@ t.test('rows set aside can be read from the quarantine table', async (t) => {
     `CREATE TABLE ${workspaceDatabase}.q (a Nullable(String), \`b c\` Nullable(String), c__error_column Array(String), c__error Array(String), c__import_id Nullable(String), insertion_date DateTime) ENGINE = MergeTree ORDER BY tuple()`,
   )
   const body = '{"a":"x","b c":"it\'s"}\n{"a":1}\nno record\n{"a":[1],"b c":null}\n'
-  const result = new FrameParser().parse(frameTask(columns, [body], { importId: 'import', keepsInvalidLines: true }))
+  const result = new FrameParser().parse(frameTask(columns, [body], { keepsInvalidLines: true }))
   t.equal(result.quarantinedRowCount, 4)
   if (result.quarantineBlock === null) throw new Error('rows were set aside')
-  const layout = quarantineLayoutOf(columns)
+  const layout = quarantineLayoutOf(columns, 'import')
   await store.append({ table: 'q', layout, parts: [result.quarantineBlock], rowCount: 4, blockId: 'q' })
   const rows = await store.rows(
     `SELECT a, \`b c\`, c__error_column, c__error, c__import_id, insertion_date > '2020-01-01' AS dated FROM ${workspaceDatabase}.q`,

@@ -10,7 +10,7 @@ const columns = columnsOf('a Int32, b Nullable(String)')
 
 t.test('each body of a frame gets its own counts', async (t) => {
   const bodies = ['{"a":1}\n{"a":"x"}\nno\n', '{"a":2}\n', '\n', '[]\n{"a":3}']
-  const result = new FrameParser().parse(frameTask(columns, bodies, { keepsInvalidLines: true, importId: 'i' }))
+  const result = new FrameParser().parse(frameTask(columns, bodies, { keepsInvalidLines: true }))
   t.same(result.bodies, [
     { rows: 1, quarantined: 2, invalid: 1, short: 0 },
     { rows: 1, quarantined: 0, invalid: 0, short: 0 },
@@ -26,9 +26,9 @@ t.test('each body of a frame gets its own counts', async (t) => {
   ])
   const quarantined = result.quarantineBlock === null ? [] : readQuarantine(result.quarantineBlock, 2)
   t.same(quarantined, [
-    { texts: ['x', null], errorColumns: ['a'], errors: ["value 'x' on column 'a' is not Int32"], importId: 'i' },
-    { texts: [null, null], errorColumns: [''], errors: ['record is not a JSON object: no'], importId: 'i' },
-    { texts: [null, null], errorColumns: [''], errors: ['record is not a JSON object: []'], importId: 'i' },
+    { texts: ['x', null], errorColumns: ['a'], errors: ["value 'x' on column 'a' is not Int32"] },
+    { texts: [null, null], errorColumns: [''], errors: ['record is not a JSON object: no'] },
+    { texts: [null, null], errorColumns: [''], errors: ['record is not a JSON object: []'] },
   ])
 })
 

@@ -11,7 +11,7 @@ import { columnsOf } from './reference/random-schema.ts'
 
 function builderOf(schema: string): { readonly plan: ReturnType<typeof compilePlan>; readonly builder: BlockBuilder } {
   const plan = compilePlan(new ScanKernel(), columnsOf(schema))
-  return { plan, builder: new BlockBuilder(plan, { keepsInvalidLines: true, importId: null }) }
+  return { plan, builder: new BlockBuilder(plan, { keepsInvalidLines: true }) }
 }
 
 t.test('a part has the fields of the layout, in its order', async (t) => {
@@ -96,7 +96,7 @@ t.test('a part is exactly sized and its own: the next block does not change it',
   const columns = columnsOf(schema)
   const plan = compilePlan(new ScanKernel(), columns)
   const parts = [0, 1].map((block) => {
-    const builder = new BlockBuilder(plan, { keepsInvalidLines: false, importId: null })
+    const builder = new BlockBuilder(plan, { keepsInvalidLines: false })
     for (let row = 0; row < 70; row += 1) {
       builder.addJsonRecord(
         JSON.stringify({ a: `${block}/${row}`, b: row % 3 === 0 ? null : row, c: [null, `${row}`] }),
@@ -121,7 +121,7 @@ t.test('nulls are told apart at every place of a bitmap', async (t) => {
   const columns = columnsOf('a Nullable(UInt32)')
   for (const rowCount of [1, 7, 8, 9, 63, 64, 65, 200]) {
     const plan = compilePlan(new ScanKernel(), columns)
-    const builder = new BlockBuilder(plan, { keepsInvalidLines: false, importId: null })
+    const builder = new BlockBuilder(plan, { keepsInvalidLines: false })
     const isNull = (row: number) => (row * 7) % 5 < 2
     for (let row = 0; row < rowCount; row += 1) builder.addJsonRecord(isNull(row) ? '{"a":null}' : `{"a":${row}}`)
     const wanted = Array.from({ length: rowCount }, (_, row) => [isNull(row) ? 'NULL' : String(row)])
@@ -134,7 +134,7 @@ t.test('a quarantine part has the fields of its layout', async (t) => {
   builder.addJsonRecord('{"a":"x"}')
   builder.addJsonRecord('nothing')
   const table = tableFromIPC(joined(sealQuarantine(plan, builder.quarantine)))
-  const layout = quarantineLayoutOf(columnsOf('a Int8, `b c` String'))
+  const layout = quarantineLayoutOf(columnsOf('a Int8, `b c` String'), "it's")
   t.same(
     table.schema.fields.map(({ name }) => name),
     layout.fields.map(({ name }) => name),
@@ -143,6 +143,8 @@ t.test('a quarantine part has the fields of its layout', async (t) => {
     layout.targets.map(({ column }) => column),
     ['a', 'b c', 'c__error_column', 'c__error', 'c__import_id', 'insertion_date'],
   )
+  const importId = layout.targets.find(({ column }) => column === 'c__import_id')
+  t.equal(importId?.expression, "'it\\'s'", 'what all rows have in common is no field of the part')
   t.equal(table.numRows, 2)
 })
 

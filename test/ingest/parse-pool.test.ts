@@ -19,7 +19,6 @@ function taskOf(text: string): ParseTask {
     start: 0,
     bodyEnds: [body.length],
     record: { kind: 'ndjson' },
-    importId: null,
     keepsInvalidLines: false,
     partPaths: null,
   }

@@ -32,7 +32,6 @@ export interface QuarantinedRow {
   readonly texts: readonly (string | null)[]
   readonly errorColumns: readonly string[]
   readonly errors: readonly string[]
-  readonly importId: string | null
 }
 
 /** The rows of a quarantine part. */
@@ -41,12 +40,10 @@ export function readQuarantine(part: Uint8Array, columnCount: number): readonly 
   const texts = Array.from({ length: columnCount }, (_, position) => dataOf(table.getChild(`__${position}`)?.data))
   const errorColumns = dataOf(table.getChild('__c__error_column')?.data)
   const errors = dataOf(table.getChild('__c__error')?.data)
-  const importIds = dataOf(table.getChild('__c__import_id')?.data)
   return Array.from({ length: table.numRows }, (_, row) => ({
     texts: texts.map((data) => (data.getValid(row) ? utf8At(data, row) : null)),
     errorColumns: utf8List(errorColumns, row),
     errors: utf8List(errors, row),
-    importId: importIds.getValid(row) ? utf8At(importIds, row) : null,
   }))
 }
 

@@ -10,7 +10,6 @@ export interface Expectation {
   /** The outcomes of each body in the frame. */
   readonly bodies: readonly (readonly ReferenceOutcome[])[]
   readonly keepsInvalidLines: boolean
-  readonly importId: string | null
 }
 
 /** The first difference as a text, or null when there is none. */
@@ -50,11 +49,11 @@ function blockDifference({ block }: ParseResult<Uint8Array>, { columns, bodies }
 }
 
 function quarantineDifference({ quarantineBlock }: ParseResult<Uint8Array>, expectation: Expectation): string | null {
-  const { columns, bodies, importId } = expectation
+  const { columns, bodies } = expectation
   const found = quarantineBlock === null ? [] : readQuarantine(quarantineBlock, columns.length)
   const expected = bodies.flat().flatMap((outcome) => setAside(outcome, expectation))
   for (const [row, wanted] of expected.entries()) {
-    const difference = differenceOf(`quarantined row ${row}`, found[row], { ...wanted, importId })
+    const difference = differenceOf(`quarantined row ${row}`, found[row], wanted)
     if (difference !== null) return difference
   }
   return found.length === expected.length ? null : `${found.length} rows in quarantine instead of ${expected.length}`
