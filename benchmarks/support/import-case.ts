@@ -27,7 +27,9 @@ export async function measureCase(
   const rounds: Round[] = []
   for (let round = -warmUpRounds; round < options.roundCount; round += 1) {
     const runs: Partial<Record<ContenderName, RunFigures>> = {}
-    for (const contender of contenders) runs[contender.name] = await measureRun(bench.sender, contender)
+    // Every other round the other way round: nobody stands always behind the same neighbour, whose work may linger.
+    const inTurn = round % 2 === 0 ? contenders : contenders.toReversed()
+    for (const contender of inTurn) runs[contender.name] = await measureRun(bench.sender, contender)
     if (round >= 0) rounds.push(runs)
   }
   return summarize({ name: importCase.name, rowCount: options.rowCount, rounds, contenders })

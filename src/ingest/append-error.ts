@@ -1,5 +1,5 @@
 import { errors } from '../shared/errors.ts'
-import { StoreError } from '../store/store-error.ts'
+import { clickhouseCodes, StoreError } from '../store/store-error.ts'
 
 /** Blocks take some tens of milliseconds, so a second makes room for many. */
 const retryAfterSeconds = 1
@@ -18,4 +18,11 @@ export function toRefusal(thrown: unknown): unknown {
 /** The same for a request of which other rows may be stored already, so that no answer says that nothing was: ENGINE_FAILED. */
 export function toFailure(thrown: unknown): unknown {
   return thrown instanceof StoreError ? errors.ENGINE_FAILED({ cause: thrown }) : thrown
+}
+
+/** An engine that has lost the table says that the data source was dropped meanwhile: DATASOURCE_NOT_FOUND (404). */
+export function whenDropped(failure: Error | null, name: string): Error | null {
+  const cause = failure?.cause
+  const isDropped = cause instanceof StoreError && cause.clickhouseCode === clickhouseCodes.unknownTable
+  return isDropped ? errors.DATASOURCE_NOT_FOUND({ name, cause }) : failure
 }

@@ -5,6 +5,7 @@ import { type CsvStart, readCsvStart } from '../codec/csv-header.ts'
 import { type Frame, FrameAssembler, type FrameLimits, NdjsonBoundary } from '../codec/frame-assembler.ts'
 import type { BodyCounts, ParseResult, RecordFormat } from '../codec/parse-task.types.ts'
 import type { Store } from '../store/store.types.ts'
+import { whenDropped } from './append-error.ts'
 import { BlockWriter } from './block-writer.ts'
 import type { ImportOutcome, ImportRequest } from './ingest.types.ts'
 import { type IngestPlan, ingestPlanOf } from './ingest-plan.ts'
@@ -68,7 +69,7 @@ export class BodyImport {
       quarantinedRows: this.quarantine.storedRows,
       invalidLines: this.invalidLines,
       shortLines: this.shortLines,
-      failure: this.failure,
+      failure: whenDropped(this.failure, this.request.dataSource.name),
     }
   }
 

@@ -67,6 +67,18 @@ t.test('an insert that fails ends the import, and the counts are what the engine
   }
 })
 
+t.test(
+  'an import whose data source is dropped meanwhile ends as one into a data source that does not exist',
+  async (t) => {
+    const store = new FakeStore({ isOpen: true })
+    store.failures.set(2, new StoreError({ kind: 'engine', message: 'Unknown table', clickhouseCode: 60 }))
+    const ingest = openIngest(options, { store })
+    t.teardown(() => ingest.close())
+    const outcome = await ingest.importBody(requestOf(bodyOf(20_000).body))
+    t.match(outcome.failure, { code: 'DATASOURCE_NOT_FOUND', status: 404, message: /"rows" does not exist/ })
+  },
+)
+
 t.test('a body is not read faster than the engine takes it', async (t) => {
   const store = new FakeStore({ isOpen: false })
   const ingest = openIngest(options, { store })
