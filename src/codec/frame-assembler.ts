@@ -123,6 +123,14 @@ export class FrameAssembler {
     return frame
   }
 
+  /** Gives back the buffer that no frame has left with; nothing is taken afterwards. */
+  close(): void {
+    this.buffers.giveBack(this.buffer)
+    this.buffer = new Uint8Array(0)
+    this.byteCount = 0
+    this.recordsEnd = 0
+  }
+
   private take(chunk: Uint8Array, frames: Frame[]): void {
     let taken = 0
     while (taken < chunk.length) {
@@ -190,6 +198,7 @@ export class FrameAssembler {
   private enlarge(byteCount: number): void {
     const larger = new Uint8Array(this.buffer.length + byteCount)
     larger.set(this.buffer)
+    this.buffers.giveBack(this.buffer)
     this.buffer = larger
   }
 }

@@ -39,6 +39,16 @@ export class FrameParser {
 
   /** Parses a frame; `keep` says what becomes of its parts. */
   parseInto<Kept extends Part>(task: ParseTask, keep: KeepParts<Kept>): ParseResult<Kept> {
+    try {
+      return this.parseFrame(task, keep)
+    } catch (error) {
+      // Memory that ran out, or a full disk, may have left the columns half written.
+      this.beginAnew()
+      throw error
+    }
+  }
+
+  private parseFrame<Kept extends Part>(task: ParseTask, keep: KeepParts<Kept>): ParseResult<Kept> {
     assert(task.frame.length >= task.byteCount + framePaddingBytes, 'a frame ends in padding')
     const plan = this.planOf(task.planKey, task.columns)
     const builder = new BlockBuilder(plan, task)

@@ -61,6 +61,7 @@ export class BodyImport {
     await this.attempt(() => this.readBody())
     // When the body broke off: the whole records before are stored, and the answer says how many.
     await this.attempt(() => this.submit(this.assembler.flush()))
+    this.assembler.close()
     await Promise.all(this.framesUnderWay)
     // The small insert first: at the end of the others it would run alone.
     await Promise.all([this.attempt(() => this.quarantine.finish()), this.attempt(() => this.rows.finish())])

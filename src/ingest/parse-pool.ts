@@ -23,7 +23,8 @@ export class ParsePool {
   private readonly loaded: Promise<unknown>
 
   constructor({ workers, framesInFlightMax, frameBytes }: ParsePoolOptions) {
-    this.buffers = new FrameBuffers({ frameBytes, keptMax: framesInFlightMax })
+    // One more for the body that fills the next frame meanwhile.
+    this.buffers = new FrameBuffers({ frameBytes, keptMax: framesInFlightMax + 1 })
     this.places = new Semaphore(framesInFlightMax)
     this.pool = new Piscina({
       filename: parseWorkerUrl.href,
@@ -62,7 +63,12 @@ export class ParsePool {
   }
 
   private run(task: ParseTask): Promise<ParseResult> {
-    const { buffer } = task.frame
-    return this.pool.run(task, { transferList: buffer instanceof ArrayBuffer ? [buffer] : [] })
+    const { frame } = task
+    const transferList = frame.buffer instanceof ArrayBuffer ? [frame.buffer] : []
+    return this.pool.run(task, { transferList }).catch((error: unknown) => {
+      // A worker that failed is done with the frame; one that is shared goes round all the same.
+      this.buffers.giveBack(frame)
+      throw error
+    })
   }
 }

@@ -159,6 +159,25 @@ t.test('frames that are given back are used again, and what was in them is not s
   t.not(kept.take(8), two, 'no more than keptMax are kept')
 })
 
+t.test('buffers that threads share are lost by no body, however it ends', async (t) => {
+  const { boundary, buffers, ...limits } = assemblyOf(() => new NdjsonBoundary(), 16, 200)
+  const bodies = ['', '{"a":1}\n', '{"a":', `{"long":"${'x'.repeat(50)}"}\n{}\n`, `{"a":"${'x'.repeat(300)}"}`]
+  for (let round = 0; round < 20; round += 1) {
+    const assembler = new FrameAssembler(limits, boundary(), buffers)
+    const body = Buffer.from(bodies[round % bodies.length] ?? '')
+    try {
+      for (const { bytes } of assembler.push(body)) buffers.giveBack(bytes)
+      const last = round % 2 === 0 ? assembler.end() : assembler.flush()
+      if (last !== null) buffers.giveBack(last.bytes)
+    } catch {
+      // The longest body is over the limit, and ends here.
+    }
+    assembler.close()
+  }
+  const taken = Array.from({ length: 5 }, () => buffers.take(8))
+  t.equal(taken.filter(({ buffer }) => buffer instanceof SharedArrayBuffer).length, 4, 'all of them are still there')
+})
+
 t.test('a record is taken at the limit and refused one byte over it', async (t) => {
   const recordBytesMax = 40
   for (const frameBytes of [8, 39, 40, 41, 200]) {
