@@ -18,6 +18,8 @@ import type { Part } from '../codec/part.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import { appendStatement } from './append-statement.ts'
+import { syncFileSystemOf } from './data-sync.ts'
+import { dropOrphanRecords } from './deduplication-repair.ts'
 import { writeEngineConfig } from './engine-config.ts'
 import type { EngineSession } from './engine-session.ts'
 import { openSessions, type SessionOptions, type Sessions } from './engine-sessions.ts'
@@ -62,7 +64,16 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions, logger: L
     await rm(directory, { recursive: true, force: true })
     await mkdir(directory)
   }
-  return new EmbeddedStore(options, directories, sessions, logger)
+  const store = new EmbeddedStore(options, directories, sessions, logger)
+  try {
+    for (const { table, orphanCount } of await dropOrphanRecords(store)) {
+      logger.warn({ table, orphanCount }, 'Deduplication records of blocks that were never stored are dropped.')
+    }
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
 }
 
 interface Directories {
@@ -166,6 +177,12 @@ class EmbeddedStore implements Store {
       if (query.signal.aborted) throw abortedError()
       throw toStoreError(thrown)
     }
+  }
+
+  async sync(): Promise<void> {
+    if ((await syncFileSystemOf(this.#directories.engine)) === 'synced') return
+    // sync(2) of the whole machine; it tells no errors, so it is only the second choice.
+    await this.command('SYSTEM SYNC FILE CACHE')
   }
 
   async tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>> {

@@ -26,6 +26,11 @@ export interface Store {
   newPartPath(): string
   /** Removes the files of parts that are not to be appended. */
   discard(parts: readonly Part[]): Promise<void>
+  /**
+   * Resolves when every append that had resolved before the call outlives a power cut, deduplication records and the rows
+   * of its views included. Tens of milliseconds. Raises an error when the disk refused; it may be tried again.
+   */
+  sync(): Promise<void>
   /** Rows and bytes on disk by table of the workspace database, from the engine's own bookkeeping. */
   tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>>
   close(): Promise<void>

@@ -50,6 +50,7 @@ function faulty(pattern: RegExp, fault: Error): Store {
     append: (append) => store.append(append),
     newPartPath: () => store.newPartPath(),
     discard: (parts) => store.discard(parts),
+    sync: () => store.sync(),
     close: () => store.close(),
     command: async (sql) => {
       if (pattern.test(sql)) throw fault

@@ -97,6 +97,12 @@ export class FakeStore implements Store {
     throw new Error('a fake store has no answers')
   }
 
+  syncCount = 0
+
+  async sync(): Promise<void> {
+    this.syncCount += 1
+  }
+
   async tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>> {
     return new Map()
   }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
@@ -416,10 +416,29 @@ t.test('a killed process leaves no lock behind, and what it stored is there', as
   t.teardown(() => own.remove())
   const child = start(own.path, 'append', {})
   const lines = createInterface({ input: child.stdout })
-  t.equal((await once(lines, 'line'))[0], 'appended')
+  t.equal((await once(lines, 'line'))[0], 'appended: 3 rows, sum 6')
   child.kill('SIGKILL')
   await once(child, 'exit')
   t.equal(await run(own.path, 'check'), 'closed\n', 'it opens, closes and exits by itself')
+})
+
+t.test('a block with a record but without its part is stored by the retry, and by that one alone', async (t) => {
+  const own = await createTestDirectory()
+  t.teardown(() => own.remove())
+  const child = start(own.path, 'append', {})
+  await once(createInterface({ input: child.stdout }), 'line')
+  // As if the kill had come before the parts were there: one of the table, and that of the view behind it.
+  const parts = await partDirectories(own.path)
+  const lost = parts.filter((path) => /\/(0_1_1_0|all_1_1_\d)$/.test(path))
+  t.equal(lost.length, 2, parts.join(' '))
+  for (const path of lost) await rm(path, { recursive: true })
+  const before = await deduplicationRecords(own.path)
+  t.match(await run(own.path, 'check'), /^refused/)
+  t.same(await deduplicationRecords(own.path), before, 'a second process changes nothing')
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  t.equal(await run(own.path, 'append-again'), 'appended: 3 rows, sum 6\nclosed\n')
+  t.equal(await run(own.path, 'append-again'), 'appended: 3 rows, sum 6\nclosed\n')
 })
 
 t.test('the engine lives in UTC, whatever zone the process was started in', async (t) => {
@@ -431,6 +450,21 @@ t.test('the engine lives in UTC, whatever zone the process was started in', asyn
 t.test('a path that the engine would take for a pattern is refused', async (t) => {
   await t.rejects(openEmbeddedStore(testStoreOptions(join(directory.path, 'a{b}')), silentLogger), /must not contain/)
 })
+
+/** Every part on disk below a data directory. */
+async function partDirectories(path: string): Promise<readonly string[]> {
+  const entries = await readdir(path, { recursive: true, withFileTypes: true })
+  const parts = entries.filter((entry) => entry.isDirectory() && /_\d+_\d+_\d+$/.test(entry.name))
+  return parts.map((entry) => join(entry.parentPath, entry.name))
+}
+
+/** The deduplication records by file. */
+async function deduplicationRecords(path: string): Promise<ReadonlyMap<string, string>> {
+  const entries = await readdir(path, { recursive: true, withFileTypes: true })
+  const files = entries.filter(({ name }) => name.startsWith('deduplication_log_'))
+  const paths = files.map((entry) => join(entry.parentPath, entry.name)).sort()
+  return new Map(await Promise.all(paths.map(async (file) => [file, await readFile(file, 'utf8')] as const)))
+}
 
 function start(path: string, task: string, environment: Readonly<Record<string, string>>) {
   const script = fileURLToPath(new URL('./store-process.js', import.meta.url))

@@ -1,0 +1,163 @@
+/**
+ * Takes back deduplication records of parts that never came to be.
+ *
+ * The engine writes the record of a block before the block's part is committed. A process that is killed in between leaves
+ * an orphan: the block looks stored, and the retry that should store it is dropped as its duplicate. So before anything is
+ * inserted, each record is dropped whose part is neither there nor covered by a part that merges made of it.
+ *
+ * It runs with the engine open, because only the engine holds the lock that keeps a second process out. A table reads its
+ * records when it is attached, so one with orphans is detached, its file replaced, and attached again. Both last no longer
+ * than the process: a kill in the middle leaves either the old file or the new one, and the next start looks again.
+ */
+import { open, readdir, readFile, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { quoteName, quoteString } from '../shared/text-escapes.ts'
+import { workspaceDatabase } from './workspace-database.ts'
+
+/** What the repair needs of the store. */
+export interface RepairStatements {
+  command(sql: string): Promise<void>
+  rows<Row>(sql: string): Promise<readonly Row[]>
+}
+
+export interface RepairedTable {
+  readonly table: string
+  /** Records that were dropped. */
+  readonly orphanCount: number
+}
+
+interface LoggedTable {
+  readonly name: string
+  readonly path: string
+}
+
+const logsDirectory = 'deduplication_logs'
+const addOperation = '1'
+
+/** Looks at every table of the workspace; precondition: nobody inserts. Gives the tables that had orphans. */
+export async function dropOrphanRecords(statements: RepairStatements): Promise<readonly RepairedTable[]> {
+  const tables = await statements.rows<LoggedTable>(
+    `SELECT name, data_paths[1] AS path FROM system.tables
+     WHERE database = ${quoteString(workspaceDatabase)} AND engine LIKE '%MergeTree' AND notEmpty(data_paths)`,
+  )
+  const parts = await partsByTable(statements)
+  const repaired: RepairedTable[] = []
+  for (const table of tables) {
+    const files = await orphanedFiles(table, new PartNames(parts.get(table.name) ?? []))
+    if (files.length === 0) continue
+    await replaceRecords(table, files, statements)
+    repaired.push({ table: table.name, orphanCount: files.reduce((total, { orphanCount }) => total + orphanCount, 0) })
+  }
+  return repaired
+}
+
+async function partsByTable(statements: RepairStatements): Promise<ReadonlyMap<string, readonly string[]>> {
+  // Parts that merges have replaced count as well: their rows are there, in the part that covers them.
+  const rows = await statements.rows<{ readonly table: string; readonly parts: readonly string[] }>(
+    `SELECT table, groupArray(name) AS parts FROM system.parts
+     WHERE database = ${quoteString(workspaceDatabase)} GROUP BY table`,
+  )
+  return new Map(rows.map(({ table, parts }) => [table, parts]))
+}
+
+interface OrphanedFile {
+  readonly path: string
+  /** What the file should say. */
+  readonly kept: string
+  readonly orphanCount: number
+}
+
+async function orphanedFiles({ path }: LoggedTable, parts: PartNames): Promise<readonly OrphanedFile[]> {
+  const orphaned: OrphanedFile[] = []
+  for (const name of await recordFiles(path)) {
+    const file = join(path, logsDirectory, name)
+    const lines = (await readFile(file, 'utf8')).split('\n')
+    const kept = lines.filter((line) => !isOrphan(line, parts))
+    const orphanCount = lines.length - kept.length
+    if (orphanCount > 0) orphaned.push({ path: file, kept: kept.join('\n'), orphanCount })
+  }
+  return orphaned
+}
+
+async function recordFiles(path: string): Promise<readonly string[]> {
+  try {
+    const names = await readdir(join(path, logsDirectory))
+    return names.filter((name) => /^deduplication_log_\d+\.txt$/.test(name)).sort()
+  } catch (error) {
+    // A table without a window has no records.
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    throw error
+  }
+}
+
+/** A line is `operation \t part \t block id`; a record that takes another back stays whatever its part is. */
+function isOrphan(line: string, parts: PartNames): boolean {
+  const [operation, part] = line.split('\t')
+  return operation === addOperation && part !== undefined && !parts.covers(part)
+}
+
+async function replaceRecords(
+  { name }: LoggedTable,
+  files: readonly OrphanedFile[],
+  statements: RepairStatements,
+): Promise<void> {
+  const table = `${quoteName(workspaceDatabase)}.${quoteName(name)}`
+  await statements.command(`DETACH TABLE ${table} SETTINGS check_table_dependencies = 0`)
+  try {
+    for (const { path, kept } of files) await replaceFile(path, kept)
+  } finally {
+    await statements.command(`ATTACH TABLE ${table}`)
+  }
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  // The engine reads only names of its own, so what a kill leaves of this one does no harm.
+  const draft = `${path}.repair`
+  const handle = await open(draft, 'w')
+  try {
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(draft, path)
+}
+
+interface BlockRange {
+  readonly first: number
+  readonly last: number
+}
+
+/** The parts of one table, asked whether they hold what was once another part. */
+class PartNames {
+  private readonly names: ReadonlySet<string>
+  private readonly rangesByPartition = new Map<string, BlockRange[]>()
+
+  constructor(names: readonly string[]) {
+    this.names = new Set(names)
+    for (const name of names) {
+      const place = readPartName(name)
+      if (place === null) continue
+      const ranges = this.rangesByPartition.get(place.partition)
+      if (ranges === undefined) this.rangesByPartition.set(place.partition, [place])
+      else ranges.push(place)
+    }
+  }
+
+  covers(name: string): boolean {
+    if (this.names.has(name)) return true
+    const place = readPartName(name)
+    // What has no name of a part is nothing that we understand, and stays.
+    if (place === null) return true
+    const ranges = this.rangesByPartition.get(place.partition) ?? []
+    return ranges.some(({ first, last }) => first <= place.first && place.last <= last)
+  }
+}
+
+/** `<partition>_<first block>_<last block>_<level>[_<mutation>]`; the partition's own text may hold underscores. */
+function readPartName(name: string): (BlockRange & { readonly partition: string }) | null {
+  const fields = /^(.+?)_(\d+)_(\d+)_\d+(?:_\d+)?$/.exec(name)
+  const [, partition, first, last] = fields ?? []
+  if (partition === undefined || first === undefined || last === undefined) return null
+  return { partition, first: Number(first), last: Number(last) }
+}
