@@ -65,9 +65,11 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const adminToken = await adminTokenOf(options, storage)
   const catalog = openCatalog({ dataSourcesMax, now }, storage)
   opened.push(() => catalog.close())
-  const dataSources = await openDataSources({ columnsMax: options.columnsMax, now }, { catalog, store, logger })
-  const ingest = openIngest(options, { store })
+  const ingest = await openIngest(options, { store, catalog, logger, now })
   opened.push(() => ingest.close())
+  const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger })
+  // Only now do all tables stand.
+  ingest.start()
   const query = createQuery(
     { ...options, database: workspaceDatabase },
     { store, dataSourceIdOf: (nameOrId) => dataSources.find(nameOrId)?.id },

@@ -11,26 +11,28 @@ import { createDataSourceId } from '../catalog/data-source-id.ts'
 import { defaultEngine, parseEngineDefinition } from '../catalog/engine-definition.ts'
 import { SchemaError } from '../catalog/schema-error.ts'
 import { parseSchema } from '../catalog/schema-parser.ts'
+import type { Ingest } from '../ingest/ingest.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { errors } from '../shared/errors.ts'
 import { createResourceHex } from '../shared/ids.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
 import type { Store, TableStatistics } from '../store/store.types.ts'
-import type { CreateRequest, DataSourceStatistics, DataSources } from './datasources.types.ts'
+import type { CreateRequest, DataSourceStatistics, DataSources, EventsSample } from './datasources.types.ts'
 import { toDefinitionError } from './definition-fault.ts'
+import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
 import { createTables, dropTables, listTables, ownerOf } from './tables.ts'
 
-export interface DataSourcesOptions {
+export interface DataSourcesOptions extends EventsCreationOptions {
   /** Most columns of a schema. */
   readonly columnsMax: number
-  /** Epoch milliseconds. */
-  readonly now: () => number
 }
 
 interface Neighbours {
   readonly catalog: Catalog
   readonly store: Pick<Store, 'command' | 'rows' | 'tableStatistics'>
+  /** Holds events back while a data source changes. */
+  readonly ingest: Pick<Ingest, 'withBarrier'>
   readonly logger: Logger
 }
 
@@ -45,13 +47,17 @@ class DataSourcesRoom implements DataSources {
   readonly #options: DataSourcesOptions
   readonly #catalog: Catalog
   readonly #store: Neighbours['store']
+  readonly #ingest: Neighbours['ingest']
   readonly #logger: Logger
+  readonly #eventsCreation: EventsCreation
 
-  constructor(options: DataSourcesOptions, { catalog, store, logger }: Neighbours) {
+  constructor(options: DataSourcesOptions, { catalog, store, ingest, logger }: Neighbours) {
     this.#options = options
     this.#catalog = catalog
     this.#store = store
+    this.#ingest = ingest
     this.#logger = logger
+    this.#eventsCreation = new EventsCreation(options, this)
   }
 
   find(nameOrId: string): DataSource | undefined {
@@ -82,10 +88,17 @@ class DataSourcesRoom implements DataSources {
     return dataSource
   }
 
+  async createFromEvents(sample: EventsSample): Promise<DataSource> {
+    return this.find(sample.name) ?? (await this.#eventsCreation.create(sample))
+  }
+
   async drop(nameOrId: string): Promise<void> {
-    const { id } = this.get(nameOrId)
+    const dataSource = this.get(nameOrId)
+    const { id } = dataSource
+    // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step
+    // finds the entry half gone, and ends what was begun.
     await this.#catalog.retire(id)
-    await this.#takeBack(id)
+    await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#takeBack(id))
   }
 
   async statistics(): Promise<ReadonlyMap<string, DataSourceStatistics>> {

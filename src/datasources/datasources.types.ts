@@ -5,6 +5,12 @@ import type { TableStatistics } from '../store/store.types.ts'
 export interface DataSources {
   /** Creates the tables, then the catalog entry. Raises errors of the error table (400, 409). */
   create(request: CreateRequest): Promise<DataSource>
+  /**
+   * Creates a data source whose columns are inferred from its first events; callers that come meanwhile get the same one.
+   * Raises DATASOURCE_NOT_FOUND (404) when events may create none, SCHEMA_UNKNOWN (400), CREATES_TOO_MANY (429), and what
+   * `create` does.
+   */
+  createFromEvents(sample: EventsSample): Promise<DataSource>
   /** By name or id; raises DATASOURCE_NOT_FOUND (404). */
   get(nameOrId: string): DataSource
   find(nameOrId: string): DataSource | undefined
@@ -13,6 +19,13 @@ export interface DataSources {
   drop(nameOrId: string): Promise<void>
   /** Rows and bytes of the landing table and the quarantine, by data source id. */
   statistics(): Promise<ReadonlyMap<string, DataSourceStatistics>>
+}
+
+export interface EventsSample {
+  readonly name: string
+  /** The whole body, unpacked. */
+  readonly body: Uint8Array
+  readonly framing: 'document' | 'lines'
 }
 
 export interface DataSourceStatistics {

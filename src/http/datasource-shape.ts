@@ -5,11 +5,16 @@ import type { DataSource, EngineDefinition } from '../catalog/data-source.types.
 import { formatSchema } from '../catalog/schema-parser.ts'
 import { givenEngineText } from '../catalog/table-definition.ts'
 import type { DataSourceStatistics } from '../datasources/datasources.types.ts'
+import type { LineStatus } from '../ingest/events.types.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 
 /** The shape of `GET /v0/datasources/<name>` and of `datasource` in an import result. */
-export function singleShape(dataSource: DataSource, statistics: DataSourceStatistics | undefined): object {
+export function singleShape(
+  dataSource: DataSource,
+  statistics: DataSourceStatistics | undefined,
+  waiting: LineStatus | null = null,
+): object {
   const { engine, columns } = dataSource
   return {
     ...commonFields(dataSource, statistics),
@@ -29,6 +34,19 @@ export function singleShape(dataSource: DataSource, statistics: DataSourceStatis
       sql_schema: formatSchema(columns),
     },
     shared_with: [],
+    events: eventsShape(waiting),
+  }
+}
+
+/** Events that are on disk and not in the database yet, and what keeps them from it. */
+function eventsShape(waiting: LineStatus | null): object {
+  const failure = waiting?.failure ?? null
+  return {
+    waiting_rows: waiting?.waitingRows ?? 0,
+    waiting_bytes: waiting?.waitingBytes ?? 0,
+    error: failure?.message ?? null,
+    failed_since: failure === null ? null : timeText(failure.sinceMs),
+    retry_at: failure === null ? null : timeText(failure.retryAtMs),
   }
 }
 

@@ -19,7 +19,7 @@ type Limits = Pick<HttpOptions, 'formBytesMax'>
 
 /** `/v0/datasources`: create, import, list, show and drop. */
 export function addDataSources(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
-  const { dataSources } = rooms
+  const { dataSources, ingest } = rooms
   addPath(
     app,
     '/v0/datasources',
@@ -39,7 +39,9 @@ export function addDataSources(app: FastifyInstance, rooms: Neighbours, limits: 
       const dataSource = dataSources.get(nameOf(request))
       const attrs = new Parameters(request.query).text('attrs')
       const statistics = (await dataSources.statistics()).get(dataSource.id)
-      const shape = attrs === undefined ? singleShape(dataSource, statistics) : listItem(dataSource, statistics, attrs)
+      const waiting = ingest.eventsStatus(dataSource.id)
+      const shape =
+        attrs === undefined ? singleShape(dataSource, statistics, waiting) : listItem(dataSource, statistics, attrs)
       return sendJson(reply, 200, shape)
     },
     DELETE: async (request, reply) => {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { EventsOutcome } from '../ingest/ingest.types.ts'
+import { errors } from '../shared/errors.ts'
 import { parseContentEncoding, unpackBody } from './content-encoding.ts'
 import type { HttpOptions, HttpRooms } from './http.types.ts'
 import { Parameters } from './parameters.ts'
@@ -9,9 +10,14 @@ import { addPath } from './routes.ts'
 type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'>
 type Limits = Pick<HttpOptions, 'eventsBodyBytesMax'>
 
-const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0 }
+const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored: true }
 
-/** `POST /v0/events`: JSON events of any content type, plain or packed, stored as a whole or not at all. */
+/**
+ * `POST /v0/events`: JSON events of any content type, plain or packed, taken as a whole or not at all.
+ *
+ * 202 says that they are on disk, 200 that the database has them. A body is read before the data source is looked for
+ * only when the events may create it.
+ */
 export function addEvents(app: FastifyInstance, { dataSources, ingest }: Neighbours, limits: Limits): void {
   addPath(app, '/v0/events', {
     POST: async (request, reply) => {
@@ -19,22 +25,35 @@ export function addEvents(app: FastifyInstance, { dataSources, ingest }: Neighbo
       const name = parameters.requiredName()
       const isWaiting = parameters.flag('wait')
       const framing = parameters.choice('format', ['json', 'ndjson']) === 'json' ? 'document' : 'lines'
+      const idempotencyKey = readIdempotencyKey(request)
       // Some clients send an empty body to learn whether the service is there.
       if (!announcesBody(request.headers)) return answer(reply, 200, nothing)
-      const dataSource = dataSources.get(name)
-      const body = await readEvents(request, limits.eventsBodyBytesMax)
+      const { body, packed } = await readEvents(request, limits.eventsBodyBytesMax)
       if (body.length === 0) return answer(reply, 200, nothing)
-      const outcome = await ingest.appendEvents({ dataSource, body, framing })
-      // Both answers come after the rows are stored; a client that did not ask to wait expects exactly 202.
-      return answer(reply, isWaiting ? 200 : 202, outcome)
+      const dataSource = dataSources.find(name) ?? (await dataSources.createFromEvents({ name, body, framing }))
+      const events = { dataSource, body, packed, framing, isWaiting, idempotencyKey } as const
+      const outcome = await ingest.appendEvents(events)
+      // Who did not ask to wait expects exactly 202. Who did gets it when the database takes too long: the events are safe.
+      return answer(reply, isWaiting && outcome.isStored ? 200 : 202, outcome)
     },
   })
 }
 
-async function readEvents(request: FastifyRequest, bytesMax: number): Promise<Uint8Array> {
+const idempotencyKeyCharsMax = 255
+
+function readIdempotencyKey({ headers }: FastifyRequest): string | null {
+  const value = headers['idempotency-key']
+  const key = Array.isArray(value) ? value.at(-1) : value
+  if (key === undefined || key === '') return null
+  if (key.length <= idempotencyKeyCharsMax) return key
+  const expected = `at most ${idempotencyKeyCharsMax} characters`
+  throw errors.PARAMETER_INVALID({ parameter: 'Idempotency-Key', value: key.slice(0, 100), expected })
+}
+
+async function readEvents(request: FastifyRequest, bytesMax: number) {
   const encoding = parseContentEncoding(request.headers['content-encoding'])
-  const body = await readWhole(bodyOf(request), { headers: request.headers, bytesMax })
-  return await unpackBody(body, encoding, bytesMax)
+  const bytes = await readWhole(bodyOf(request), { headers: request.headers, bytesMax })
+  return { body: await unpackBody(bytes, encoding, bytesMax), packed: { bytes, encoding } }
 }
 
 function answer(reply: FastifyReply, status: number, { successfulRows, quarantinedRows }: EventsOutcome) {

@@ -1,21 +1,10 @@
 import { errors } from '../shared/errors.ts'
 import { clickhouseCodes, StoreError } from '../store/store-error.ts'
 
-/** Blocks take some tens of milliseconds, so a second makes room for many. */
-const retryAfterSeconds = 1
-
 /**
- * What the sender is told when a table did not take a block of which nothing is stored: SHUTTING_DOWN or BACKLOG_FULL
- * (503), or ENGINE_FAILED (500). What is not the store's word passes unchanged.
+ * What the sender of an import is told when a table did not take a block: ENGINE_FAILED (500), as other rows of the
+ * import may be stored already and no answer may say that nothing was. What is not the store's word passes unchanged.
  */
-export function toRefusal(thrown: unknown): unknown {
-  if (!(thrown instanceof StoreError)) return thrown
-  if (thrown.kind === 'closed') return errors.SHUTTING_DOWN({ cause: thrown })
-  if (thrown.kind === 'busy') return errors.BACKLOG_FULL({ retryAfterSeconds, cause: thrown })
-  return errors.ENGINE_FAILED({ cause: thrown })
-}
-
-/** The same for a request of which other rows may be stored already, so that no answer says that nothing was: ENGINE_FAILED. */
 export function toFailure(thrown: unknown): unknown {
   return thrown instanceof StoreError ? errors.ENGINE_FAILED({ cause: thrown }) : thrown
 }

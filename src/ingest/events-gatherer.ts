@@ -1,171 +1,326 @@
 /**
- * Gathers small bodies of events into blocks, one data source at a time.
+ * Takes bodies of events: parses and counts them, writes them into the log, and answers.
  *
- * Work-conserving: a body that finds its data source idle goes at once; bodies that arrive while a block is being stored
- * wait and become the next block together. A body is stored as a whole, in one block, and answered after that.
+ * Bodies of a data source that arrive together are parsed together and written by one batch of the log; the log then syncs
+ * the batches of all data sources at once. A body is answered when it is on disk, or, if its sender waits, when the engine
+ * has it. What is parsed already is kept for the block if it is large; small bodies are parsed once more, together.
  */
-import { framePaddingBytes } from '../codec/frame-assembler.ts'
-import type { BodyCounts, ParseResult, ParseTask } from '../codec/parse-task.types.ts'
+import type { DataSource } from '../catalog/data-source.types.ts'
+import type { BodyCounts } from '../codec/parse-task.types.ts'
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors.ts'
-import type { AppendRequest, Store } from '../store/store.types.ts'
-import { toFailure, toRefusal } from './append-error.ts'
-import { createBlockId } from './block-id.ts'
+import { bookkeepingEntry, encodeNotes, type Note } from '../wal/entry-payloads.ts'
+import type { Sequence } from '../wal/sequence.ts'
+import type { NewEntry } from '../wal/wal.types.ts'
+import { bytesOf, parseGroup } from './block-parser.ts'
+import type { LoggedBatch, ParsedRows } from './events.types.ts'
+import type { EventsLine } from './events-line.ts'
+import type { EventsLog } from './events-log.ts'
+import { bodyKey, type IdempotencyIndex, noteOf, type RequestKey, requestKey } from './idempotency-index.ts'
 import type { EventsOutcome, EventsRequest } from './ingest.types.ts'
-import { type IngestPlan, ingestPlanOf } from './ingest-plan.ts'
+import { ingestPlanOf } from './ingest-plan.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 import type { ParsePool } from './parse-pool.ts'
+import { flagsOf, type RecordBody, recordsOf } from './record-body.ts'
 
-export interface EventsOptions {
-  /** Bytes of all bodies that wait or are being stored; beyond it senders are refused. */
-  readonly pendingBytesMax: number
-  /** Bytes of bodies that make one block. */
-  readonly blockBytesMax: number
+export interface GathererOptions {
+  /** Bytes of bodies that are parsed together. */
+  readonly frameBytes: number
+  /** Bytes in the log that may wait for one data source. */
+  readonly eventsBacklogBytesMax: number
+  readonly eventsWaitMaxMs: number
+  /** `key`: by the header alone. `body`: also by the bytes of the body. */
+  readonly eventsIdempotency: 'body' | 'key'
+  readonly now: () => number
+  readonly retryAfterSeconds: () => number
+}
+
+interface GathererRooms {
+  readonly pool: ParsePool
+  readonly log: Pick<EventsLog, 'append'>
+  readonly keys: IdempotencyIndex
+  readonly budget: MemoryBudget
+  readonly lineOf: (dataSource: DataSource) => EventsLine
 }
 
 interface PendingBody {
   readonly request: EventsRequest
-  readonly resolve: (outcome: EventsOutcome) => void
+  readonly records: RecordBody
+  readonly key: RequestKey | null
+  readonly resolve: (taken: TakenBody) => void
   readonly reject: (error: unknown) => void
 }
 
-interface Line {
-  readonly waiting: PendingBody[]
-  isFlushing: boolean
+/** A body that is in the log; the sequence is null when there is nothing to wait for: no rows, or stored long ago. */
+interface TakenBody {
+  readonly counts: Counts
+  readonly sequence: Sequence | null
 }
 
-/** Seconds after which a refused sender may try again: blocks take some tens of milliseconds. */
-const retryAfterSeconds = 1
-const lineFeed = 0x0a
+interface Counts {
+  readonly rowCount: number
+  readonly quarantinedRowCount: number
+}
+
+/** The bodies of one data source on their way into the log. */
+interface Gathering {
+  readonly waiting: PendingBody[]
+  parsing: number
+  isScheduled: boolean
+}
+
+/** Parses of one data source at once: one body's worth is parsed while the batch before it is on its way to the disk. */
+const parsesAtOnceMax = 2
+/** From here on parsed rows are kept: parsing them again would cost more than one part more in the block. */
+const keptPartsBytesMin = 256 * 1024
 
 export class EventsGatherer {
-  private readonly pool: ParsePool
-  private readonly store: Store
-  private readonly options: EventsOptions
-  private readonly lines = new Map<string, Line>()
-  private pendingBytes = 0
-  private readonly flushes = new Set<Promise<void>>()
+  private readonly rooms: GathererRooms
+  private readonly options: GathererOptions
+  private readonly gatherings = new Map<string, Gathering>()
+  private readonly underWay = new Map<string, Set<Promise<unknown>>>()
 
-  constructor(pool: ParsePool, store: Store, options: EventsOptions) {
-    this.pool = pool
-    this.store = store
+  constructor(rooms: GathererRooms, options: GathererOptions) {
+    this.rooms = rooms
     this.options = options
   }
 
-  /** @throws BACKLOG_FULL (503) when too much waits already; nothing of the body is stored then. */
-  append(request: EventsRequest): Promise<EventsOutcome> {
-    // A body that finds nothing waiting is taken whatever its size, which the front desk bounds: else it never would be.
-    if (this.pendingBytes > 0 && this.pendingBytes + request.body.length > this.options.pendingBytesMax) {
-      throw errors.BACKLOG_FULL({ retryAfterSeconds })
+  /**
+   * Resolves when the body is on disk, or stored if its sender waits.
+   * @throws BACKLOG_FULL, VIEW_BLOCKS (503) with nothing taken; what the log refuses with; VIEW_FAILED (422).
+   */
+  async append(request: EventsRequest): Promise<EventsOutcome> {
+    const line = this.rooms.lineOf(request.dataSource)
+    const key = this.keyOf(request)
+    if (key !== null) {
+      const known = await this.answered(key)
+      if (known !== null) return await this.outcomeOf(line, known, request)
     }
-    this.pendingBytes += request.body.length
-    return new Promise<EventsOutcome>((resolve, reject) => {
-      this.enqueue({ request, resolve, reject })
-    }).finally(() => {
-      this.pendingBytes -= request.body.length
-    })
+    const taken = await this.track(line.stream, this.take(request, line, key))
+    return await this.outcomeOf(line, taken, request)
   }
 
-  /** Resolves when every body that was taken has its answer. */
-  async close(): Promise<void> {
-    while (this.flushes.size > 0) await Promise.all(this.flushes)
+  /** Resolves when what was taken of a data source, or of all, is in the log. */
+  async settle(stream?: string): Promise<void> {
+    const all = stream === undefined ? [...this.underWay.values()] : [this.underWay.get(stream) ?? new Set()]
+    await Promise.allSettled(all.flatMap((promises) => [...promises]))
+  }
+
+  private keyOf({ dataSource, idempotencyKey, framing, body }: EventsRequest): RequestKey | null {
+    if (idempotencyKey !== null) return requestKey([dataSource.id, 'key', idempotencyKey], body)
+    if (this.options.eventsIdempotency === 'key') return null
+    return bodyKey([dataSource.id, 'body', framing], body)
+  }
+
+  /** What the first request with this key was answered with; null when this one is the first, which then is under way. */
+  private async answered(key: RequestKey): Promise<TakenBody | null> {
+    const { keys } = this.rooms
+    for (;;) {
+      const known = keys.find(key, this.options.now())
+      if (known === undefined) {
+        keys.begin(key)
+        return null
+      }
+      if (known.kind === 'answered') {
+        if (known.bodyText !== key.bodyText) throw errors.IDEMPOTENCY_KEY_REUSED()
+        const { rowCount, quarantinedRowCount, rowsUpTo } = known
+        return { counts: { rowCount, quarantinedRowCount }, sequence: rowsUpTo }
+      }
+      await known.settled
+    }
+  }
+
+  private async outcomeOf(line: EventsLine, taken: TakenBody, request: EventsRequest): Promise<EventsOutcome> {
+    const { sequence, counts } = taken
+    const isStored =
+      sequence === null || (request.isWaiting && (await line.untilStored(sequence, this.options.eventsWaitMaxMs)))
+    return { successfulRows: counts.rowCount, quarantinedRows: counts.quarantinedRowCount, isStored }
+  }
+
+  private async take(request: EventsRequest, line: EventsLine, key: RequestKey | null): Promise<TakenBody> {
+    const { budget, keys } = this.rooms
+    try {
+      this.refuseWhenBlocked(request, line)
+      const heldBytes = request.body.length
+      if (!budget.tryTake(heldBytes)) throw this.backlogFull()
+      const taken = await new Promise<TakenBody>((resolve, reject) => {
+        const records = recordsOf(request.body, request.framing)
+        this.enqueue({ request, records, key, resolve, reject })
+      }).catch((error: unknown) => {
+        budget.give(heldBytes)
+        throw error
+      })
+      // A batch without rows is not in the log, and its line never gives the bytes back.
+      if (taken.sequence === null) budget.give(heldBytes)
+      if (key !== null && taken.sequence === null) keys.forget(key)
+      return taken
+    } catch (error) {
+      if (key !== null) keys.forget(key)
+      throw error
+    }
+  }
+
+  private refuseWhenBlocked({ isWaiting }: EventsRequest, line: EventsLine): void {
+    const { waitingBytes, failure } = line.status
+    if (line.isBarred || waitingBytes >= this.options.eventsBacklogBytesMax) throw this.backlogFull()
+    if (!isWaiting || failure?.kind !== 'view') return
+    const retryAfterSeconds = Math.max(1, Math.ceil((failure.retryAtMs - this.options.now()) / 1000))
+    throw errors.VIEW_BLOCKS({ reason: failure.message, retryAfterSeconds })
+  }
+
+  private backlogFull(): Error {
+    return errors.BACKLOG_FULL({ retryAfterSeconds: this.options.retryAfterSeconds() })
   }
 
   private enqueue(body: PendingBody): void {
     const { id } = body.request.dataSource
-    const line = this.lines.get(id) ?? { waiting: [], isFlushing: false }
-    this.lines.set(id, line)
-    line.waiting.push(body)
-    if (line.isFlushing) return
-    line.isFlushing = true
-    const flush = this.flush(id, line).finally(() => this.flushes.delete(flush))
-    this.flushes.add(flush)
+    const gathering = this.gatherings.get(id) ?? { waiting: [], parsing: 0, isScheduled: false }
+    this.gatherings.set(id, gathering)
+    gathering.waiting.push(body)
+    if (gathering.isScheduled) return
+    gathering.isScheduled = true
+    // One turn of the event loop: requests that were read from their sockets together are parsed together.
+    setImmediate(() => {
+      gathering.isScheduled = false
+      this.parseNext(id, gathering)
+    })
   }
 
-  private async flush(id: string, line: Line): Promise<void> {
-    // One turn of the event loop: requests that were read from their sockets together become one block.
-    await new Promise<void>((resolve) => setImmediate(resolve))
-    while (line.waiting.length > 0) await this.storeBlock(this.takeBlock(line.waiting))
-    this.lines.delete(id)
-  }
-
-  /** The next bodies of one framing, up to a block's size, but at least one. */
-  private takeBlock(waiting: PendingBody[]): readonly PendingBody[] {
-    const framing = waiting[0]?.request.framing
-    const version = waiting[0]?.request.dataSource.version
-    let byteCount = 0
-    let count = 0
-    for (const { request } of waiting) {
-      byteCount += request.body.length
-      if (request.framing !== framing || request.dataSource.version !== version) break
-      if (count > 0 && byteCount > this.options.blockBytesMax) break
-      count += 1
+  private parseNext(id: string, gathering: Gathering): void {
+    while (gathering.waiting.length > 0 && gathering.parsing < parsesAtOnceMax) {
+      gathering.parsing += 1
+      void this.parseAndLog(takeGroup(gathering.waiting, this.options.frameBytes), () => {
+        gathering.parsing -= 1
+        this.parseNext(id, gathering)
+        if (gathering.parsing === 0 && gathering.waiting.length === 0) this.gatherings.delete(id)
+      })
     }
-    return waiting.splice(0, count)
   }
 
-  /** Never rejects: each body learns what became of it. */
-  private async storeBlock(bodies: readonly PendingBody[]): Promise<void> {
+  /** Never rejects: each body learns what became of it. `onParsed` is called before the log is waited for. */
+  private async parseAndLog(bodies: readonly PendingBody[], onParsed: () => void): Promise<void> {
+    let isParsing = true
+    const endParsing = (): void => {
+      if (isParsing) onParsed()
+      isParsing = false
+    }
     try {
       const [first] = bodies
-      assert(first !== undefined, 'a block has bodies')
+      assert(first !== undefined, 'a group has bodies')
       const plan = ingestPlanOf(first.request.dataSource, null)
-      let counts: readonly BodyCounts[] = []
-      const { done } = await this.pool.submit(taskOf(plan, bodies), async (result) => {
-        counts = result.bodies
-        await this.appendParts(plan, result)
-      })
-      await done
-      for (const [position, { resolve }] of bodies.entries()) {
-        const { rows = 0, quarantined = 0 } = counts[position] ?? {}
-        resolve({ successfulRows: rows, quarantinedRows: quarantined })
-      }
+      const parsed = await parseGroup(
+        this.rooms.pool,
+        plan,
+        bodies.map(({ records }) => records),
+      )
+      const logging = this.logBodies(bodies, parsed)
+      endParsing()
+      await logging
     } catch (error) {
       for (const { reject } of bodies) reject(error)
+    } finally {
+      endParsing()
     }
   }
 
-  private async appendParts(plan: IngestPlan, result: ParseResult): Promise<void> {
-    const { block, rowCount, quarantineBlock, quarantinedRowCount } = result
-    if (block !== null) await this.appendPart({ ...plan.landing, parts: [block], rowCount }, toRefusal)
-    if (quarantineBlock === null) return
-    const part = { ...plan.quarantine, parts: [quarantineBlock], rowCount: quarantinedRowCount }
-    // With the rows stored already, no answer may say that nothing is.
-    await this.appendPart(part, block === null ? toRefusal : toFailure)
+  private async logBodies(
+    bodies: readonly PendingBody[],
+    parsed: ParsedRows & { readonly bodies: readonly BodyCounts[] },
+  ): Promise<void> {
+    const withRows: { readonly body: PendingBody; readonly counts: Counts }[] = []
+    for (const [position, body] of bodies.entries()) {
+      const { rows = 0, quarantined = 0 } = parsed.bodies[position] ?? {}
+      const counts = { rowCount: rows, quarantinedRowCount: quarantined }
+      if (rows + quarantined > 0) withRows.push({ body, counts })
+      else body.resolve({ counts, sequence: null })
+    }
+    const [first] = withRows
+    if (first === undefined) return
+    const nowMs = this.options.now()
+    const noted = withRows.flatMap(({ body, counts }) =>
+      body.key === null ? [] : [{ key: body.key, note: noteOf(body.key, counts, nowMs) }],
+    )
+    const entries = withRows.map(({ body, counts }) => entryOf(body, counts, nowMs))
+    if (noted.length > 0)
+      entries.push(
+        noteEntry(
+          noted.map(({ note }) => note),
+          first.body,
+          nowMs,
+        ),
+      )
+    const sequences = await this.rooms.log.append(entries)
+    const noteSequence = sequences.at(-1)
+    for (const { key, note } of noted) if (noteSequence !== undefined) this.rooms.keys.remember(key, note, noteSequence)
+    const { dataSource } = first.body.request
+    this.rooms.lineOf(dataSource).add(batchOf(withRows, sequences.slice(0, withRows.length), parsed), dataSource)
+    for (const [position, { body, counts }] of withRows.entries()) {
+      body.resolve({ counts, sequence: sequences[position] ?? null })
+    }
   }
 
-  private async appendPart(part: Omit<AppendRequest, 'blockId'>, toError: (thrown: unknown) => unknown): Promise<void> {
+  private async track<Result>(stream: string, work: Promise<Result>): Promise<Result> {
+    const promises = this.underWay.get(stream) ?? new Set()
+    this.underWay.set(stream, promises)
+    promises.add(work)
     try {
-      await this.store.append({ ...part, blockId: createBlockId() })
-    } catch (error) {
-      throw toError(error)
+      return await work
+    } finally {
+      promises.delete(work)
+      if (promises.size === 0) this.underWay.delete(stream)
     }
   }
 }
 
-/** Copies the bodies behind one another into a frame, each ended by a line feed. */
-function taskOf(plan: IngestPlan, bodies: readonly PendingBody[]): ParseTask {
-  const byteCount = bodies.reduce((total, { request }) => total + request.body.length + 1, 0)
-  const frame = new Uint8Array(byteCount + framePaddingBytes)
-  const bodyEnds: number[] = []
-  let offset = 0
-  for (const { request } of bodies) {
-    frame.set(request.body, offset)
-    offset += request.body.length
-    frame[offset] = lineFeed
-    offset += 1
-    bodyEnds.push(offset)
+/** The next bodies of one framing and one version of the schema, up to a frame, but at least one. */
+function takeGroup(waiting: PendingBody[], bytesMax: number): readonly PendingBody[] {
+  const [first] = waiting
+  let byteCount = 0
+  let count = 0
+  for (const { records, request } of waiting) {
+    byteCount += records.bytes.length + 1
+    if (records.framing !== first?.records.framing) break
+    if (request.dataSource.version !== first.request.dataSource.version) break
+    if (count > 0 && byteCount > bytesMax) break
+    count += 1
   }
-  const record =
-    bodies[0]?.request.framing === 'document' ? ({ kind: 'document' } as const) : ({ kind: 'ndjson' } as const)
+  return waiting.splice(0, count)
+}
+
+function entryOf({ request }: PendingBody, counts: Counts, nowMs: number): NewEntry {
+  const { dataSource, packed, framing } = request
   return {
-    planKey: plan.planKey,
-    columns: plan.columns,
-    frame,
-    byteCount,
-    start: 0,
-    bodyEnds,
-    record,
-    keepsInvalidLines: true,
-    partPaths: null,
+    kind: 'rows',
+    stream: dataSource.id,
+    version: dataSource.version,
+    encoding: packed.encoding,
+    flags: flagsOf(framing),
+    acceptedAtMs: nowMs,
+    ...counts,
+    payload: packed.bytes,
+  }
+}
+
+/** One entry for the notes of all bodies, behind them in the same batch. */
+function noteEntry(notes: readonly Note[], { request }: PendingBody, nowMs: number): NewEntry {
+  return bookkeepingEntry({ kind: 'note', stream: request.dataSource.id, atMs: nowMs, payload: encodeNotes(notes) })
+}
+
+function batchOf(
+  withRows: readonly { readonly body: PendingBody; readonly counts: Counts }[],
+  sequences: readonly Sequence[],
+  parsed: ParsedRows,
+): LoggedBatch {
+  const bodies = withRows.map(({ body }) => body)
+  return {
+    sequences,
+    loggedBytes: bodies.reduce((total, { request }) => total + request.packed.bytes.length, 0),
+    heldBytes: bodies.reduce((total, { request }) => total + request.body.length, 0),
+    rowCount: parsed.rowCount,
+    quarantinedRowCount: parsed.quarantinedRowCount,
+    content:
+      bytesOf(parsed) >= keptPartsBytesMin
+        ? { kind: 'parsed', rows: parsed }
+        : { kind: 'bodies', bodies: bodies.map(({ records }) => records) },
   }
 }

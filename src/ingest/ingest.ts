@@ -1,35 +1,59 @@
+import type { DataSourceId } from '../catalog/data-source.types.ts'
 import { errors } from '../shared/errors.ts'
 import type { Store } from '../store/store.types.ts'
-import { EventsGatherer } from './events-gatherer.ts'
+import type { LineStatus } from './events.types.ts'
+import { type EventsOptions, type EventsRoom, type EventsRooms, openEvents } from './events-room.ts'
 import { BodyImport, type ImportOptions } from './import-body.ts'
-import type { EventsOutcome, EventsRequest, ImportOutcome, ImportRequest, Ingest } from './ingest.types.ts'
+import type {
+  BarrierRequest,
+  EventsOutcome,
+  EventsRequest,
+  ImportOutcome,
+  ImportRequest,
+  Ingest,
+} from './ingest.types.ts'
 import { ParsePool, type ParsePoolOptions } from './parse-pool.ts'
 
-export interface IngestOptions extends ImportOptions, ParsePoolOptions {
-  readonly eventsPendingBytesMax: number
-}
+export interface IngestOptions extends ImportOptions, ParsePoolOptions, EventsOptions {}
 
-/** Opens the way in: the worker pool, and what gathers for the store. */
-export function openIngest(options: IngestOptions, { store }: { readonly store: Store }): Ingest {
-  return new OpenIngest(options, store)
+type Neighbours = Omit<EventsRooms, 'pool'>
+
+/**
+ * Opens the way in: the worker pool, what gathers for the store, and the log of events that are not stored yet.
+ *
+ * @throws Error in words for the operator when the log is damaged; nothing of it is changed then.
+ */
+export async function openIngest(options: IngestOptions, neighbours: Neighbours): Promise<Ingest> {
+  const pool = new ParsePool(options)
+  try {
+    const events = await openEvents(options, { ...neighbours, pool })
+    return new OpenIngest(options, { store: neighbours.store, pool, events })
+  } catch (error) {
+    await pool.close()
+    throw error
+  }
 }
 
 class OpenIngest implements Ingest {
   private readonly options: IngestOptions
   private readonly store: Store
   private readonly pool: ParsePool
-  private readonly events: EventsGatherer
+  private readonly events: EventsRoom
   private readonly imports = new Set<Promise<ImportOutcome>>()
   private isClosing = false
 
-  constructor(options: IngestOptions, store: Store) {
+  constructor(
+    options: IngestOptions,
+    rooms: { readonly store: Store; readonly pool: ParsePool; readonly events: EventsRoom },
+  ) {
     this.options = options
-    this.store = store
-    this.pool = new ParsePool(options)
-    this.events = new EventsGatherer(this.pool, store, {
-      pendingBytesMax: options.eventsPendingBytesMax,
-      blockBytesMax: options.frameBytes,
-    })
+    this.store = rooms.store
+    this.pool = rooms.pool
+    this.events = rooms.events
+  }
+
+  start(): void {
+    this.events.start()
   }
 
   async importBody(request: ImportRequest): Promise<ImportOutcome> {
@@ -46,6 +70,14 @@ class OpenIngest implements Ingest {
   async appendEvents(request: EventsRequest): Promise<EventsOutcome> {
     this.refuseWhenClosing()
     return await this.events.append(request)
+  }
+
+  eventsStatus(dataSourceId: DataSourceId): LineStatus | null {
+    return this.events.status(dataSourceId)
+  }
+
+  withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
+    return this.events.withBarrier(barrier, change)
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,7 @@
 import type { Readable } from 'node:stream'
-import type { DataSource } from '../catalog/data-source.types.ts'
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import type { EntryEncoding } from '../wal/wal.types.ts'
+import type { LineStatus } from './events.types.ts'
 
 export type BodyFormat = 'csv' | 'ndjson'
 
@@ -11,8 +13,24 @@ export interface Ingest {
    * A body that fails in the middle resolves too, with `failure` set: whole parts stay, and the counts say how many rows.
    */
   importBody(request: ImportRequest): Promise<ImportOutcome>
-  /** Stores a body of events as a whole or not at all, gathering small bodies into one block. */
+  /**
+   * Takes a body of events as a whole or not at all: it is on disk when this resolves, and stored exactly once whatever
+   * happens to the process.
+   */
   appendEvents(request: EventsRequest): Promise<EventsOutcome>
+  /** What waits for a data source, and why; null when nothing ever did. */
+  eventsStatus(dataSourceId: DataSourceId): LineStatus | null
+  /**
+   * Runs a change of a data source after which the engine knows its blocks no more: truncate, replace, drop.
+   *
+   * Holds new events back, stores those that wait, writes a barrier that no later replay crosses, and runs `change`. With
+   * `isFinal` the data source is going for good, and what cannot be stored goes with it; else `change` is refused then.
+   *
+   * @throws CHANGE_BLOCKED (503) when what waits cannot be stored; what the log refuses with; what `change` throws.
+   */
+  withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result>
+  /** Begins to store what an earlier process left in the log. The tables must stand. */
+  start(): void
   /** Refuses new work, waits until what is under way is stored. */
   close(): Promise<void>
 }
@@ -47,12 +65,25 @@ export interface EventsRequest {
   readonly dataSource: DataSource
   /** The whole body, decompressed. */
   readonly body: Uint8Array
-  /** `document` is one JSON message with any white space; `lines` is NDJSON. */
+  /** The body as it was sent: what the log keeps. */
+  readonly packed: { readonly bytes: Uint8Array; readonly encoding: EntryEncoding }
+  /** `document` is one JSON document, an object or an array of objects, with any white space; `lines` is NDJSON. */
   readonly framing: 'lines' | 'document'
+  /** True answers when the engine has the rows. */
+  readonly isWaiting: boolean
+  /** What the sender calls this request; a repeat of it is answered as before and changes nothing. */
+  readonly idempotencyKey: string | null
+}
+
+export interface BarrierRequest {
+  readonly dataSource: DataSource
+  readonly isFinal: boolean
 }
 
 export interface EventsOutcome {
   readonly successfulRows: number
   /** Rows that did not fit, and lines that were no JSON object: both are kept in quarantine. */
   readonly quarantinedRows: number
+  /** False when the rows are on disk, and the engine will have them later. */
+  readonly isStored: boolean
 }

@@ -72,6 +72,12 @@ const definitions = {
     when: 'The schema string cannot be read, or asks for what a table cannot have.',
     message: ({ reason, line, column }: SchemaFault) => `Wrong schema at line ${line}, column ${column}: ${reason}`,
   }),
+  SCHEMA_UNKNOWN: define({
+    status: 400,
+    when: 'Events are to create a Data Source, and hold no JSON object whose keys could become its columns.',
+    message: ({ name }: { readonly name: string }) =>
+      `Data Source "${name}" does not exist, and the events hold no JSON object to create it from`,
+  }),
   ENGINE_INVALID: define({
     status: 400,
     when: 'The engine, or one of its `engine_…` options, is unknown or does not fit the schema.',
@@ -174,6 +180,24 @@ const definitions = {
     message: ({ encoding, supported }: { readonly encoding: string; readonly supported: readonly string[] }) =>
       `Content-Encoding "${encoding}" is not supported; use one of ${supported.join(', ')}`,
   }),
+  VIEW_FAILED: define({
+    status: 422,
+    when: 'Events with `wait=true` that a Materialized View does not take. They are kept, and stored as soon as the view does: do not repeat them.',
+    message: ({ reason }: { readonly reason: string }) =>
+      `A Materialized View failed; the events are kept and stored as soon as it works, so do not send them again: ${reason}`,
+  }),
+  IDEMPOTENCY_KEY_REUSED: define({
+    status: 422,
+    when: 'The Idempotency-Key was used for another body.',
+    message: () => 'This Idempotency-Key was used with another body within the last 5 hours; nothing was stored',
+  }),
+  CREATES_TOO_MANY: define({
+    status: 429,
+    when: 'Events have created more Data Sources in the last minute than `eventsCreatesPerMinuteMax` allows.',
+    message: ({ perMinuteMax }: RetryLater & { readonly perMinuteMax: number }) =>
+      `Events may create ${perMinuteMax} Data Sources a minute; create it beforehand, or repeat it later`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
+  }),
   ENGINE_FAILED: define({
     status: 500,
     when: 'The database failed at something that is no fault of the request; the log has the reason.',
@@ -184,17 +208,43 @@ const definitions = {
     when: 'The service has a fault of its own; the log has the reason.',
     message: () => 'Unexpected error; the log of the service has the reason under the id of this request',
   }),
+  LOG_FAILED: define({
+    status: 500,
+    when: 'The disk failed while events were being written; whether they are stored is not known. A repeat with the same Idempotency-Key is safe.',
+    message: () =>
+      'The disk failed while the events were being written: repeat them with the same Idempotency-Key, or they may be stored twice',
+  }),
   BACKLOG_FULL: define({
     status: 503,
-    when: 'More is waiting to be stored than `eventsPendingBytesMax` allows. Nothing was stored; repeat it later.',
+    when: 'More is waiting to be stored than `eventsPendingBytesMax`, `eventsBacklogBytesMax` or `eventsLogBytesMax` allows. Nothing was stored; repeat it later.',
     message: () => 'Too much is waiting to be stored; nothing of this request was stored, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
+  DISK_UNAVAILABLE: define({
+    status: 503,
+    when: 'The disk is full or failing, and takes no events at the moment. Nothing was stored; repeat it later.',
+    message: () => 'The disk takes no events at the moment; nothing of this request was stored, repeat it later',
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
+  VIEW_BLOCKS: define({
+    status: 503,
+    when: 'Events with `wait=true`, while a Materialized View refuses those before them. Nothing was stored; repeat it later.',
+    message: ({ reason }: RetryLater & { readonly reason: string }) =>
+      `A Materialized View does not take what comes before; nothing of this request was stored, repeat it later: ${reason}`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   CHANGES_TOO_MANY: define({
     status: 503,
     when: 'Too many changes of Data Sources wait already. Nothing was changed; repeat it later.',
     message: () => 'Too many changes of Data Sources are waiting; nothing was changed, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
+  CHANGE_BLOCKED: define({
+    status: 503,
+    when: 'Events of the Data Source wait and cannot be stored, so it cannot be changed. Nothing was changed; repeat it later.',
+    message: ({ name }: RetryLater & { readonly name: string }) =>
+      `Events of Data Source "${name}" wait and cannot be stored yet; nothing was changed, repeat it later`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   QUERIES_TOO_MANY: define({
     status: 503,

@@ -10,6 +10,8 @@ export interface Seal {
   readonly blockId: string
   /** Ascending, at least one; the first and the last bound the block. */
   readonly sequences: readonly Sequence[]
+  /** Records of the block, counted from 0, that the engine refused and that go to quarantine; ascending. */
+  readonly setAside: readonly number[]
 }
 
 /** A block is in the engine. */
@@ -50,34 +52,47 @@ export function bookkeepingEntry(entry: {
   return { kind, stream, version: 0, encoding: 'identity', flags: 0, acceptedAtMs: atMs, ...counts, payload }
 }
 
-export function encodeSeal({ blockId, sequences }: Seal): Uint8Array {
+export function encodeSeal({ blockId, sequences, setAside }: Seal): Uint8Array {
   assert(sequences.length > 0, 'a block has entries')
-  const writer = new ByteWriter().text(blockId).varint(sequences.length)
-  let previous = 0
-  for (const sequence of sequences) {
-    assert(sequence > previous, 'the entries of a block are in the order of the log')
-    writer.varint(sequence - previous)
-    previous = sequence
-  }
+  const writer = new ByteWriter().text(blockId)
+  writeSteps(writer, sequences, 0)
+  writeSteps(writer, setAside, -1)
   return writer.finish()
+}
+
+/** Ascending numbers as the steps between them, the first one from `start`. */
+function writeSteps(writer: ByteWriter, ascending: readonly number[], start: number): void {
+  writer.varint(ascending.length)
+  let previous = start
+  for (const value of ascending) {
+    assert(value > previous, 'the entries and the records of a block are in order')
+    writer.varint(value - previous)
+    previous = value
+  }
+}
+
+function readSteps(reader: ByteReader, start: number): readonly number[] {
+  const count = reader.varint()
+  const ascending: number[] = []
+  let previous = start
+  for (let index = 0; index < count; index += 1) {
+    const step = reader.varint()
+    if (step === 0) throw new WalFormatError('a seal names an entry or a record twice')
+    previous += step
+    ascending.push(previous)
+  }
+  return ascending
 }
 
 /** @throws WalFormatError, as each of the readers below, when the payload is not of its kind. */
 export function decodeSeal(payload: Uint8Array): Seal {
   const reader = new ByteReader(payload)
   const blockId = reader.text()
-  const count = reader.varint()
-  const sequences: Sequence[] = []
-  let previous = 0
-  for (let index = 0; index < count; index += 1) {
-    const step = reader.varint()
-    if (step === 0) throw new WalFormatError('a seal names an entry twice')
-    previous += step
-    sequences.push(toSequence(previous))
-  }
+  const sequences = readSteps(reader, 0).map(toSequence)
+  const setAside = readSteps(reader, -1)
   reader.end()
   if (sequences.length === 0) throw new WalFormatError('a seal names no entries')
-  return { blockId, sequences }
+  return { blockId, sequences, setAside }
 }
 
 export function encodeStored({ blockId, rowCount, quarantinedRowCount }: Stored): Uint8Array {

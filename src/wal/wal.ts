@@ -146,11 +146,14 @@ class SegmentedWal implements Wal {
 
   stats(): WalStats {
     const { chain, commits, keeper } = this
+    const segments = chain.segments()
+    const [first] = segments
     return {
       state: commits.state,
       nextSequence: chain.next,
       releasedSequence: keeper.released,
-      segmentCount: chain.segments().length,
+      segmentCount: segments.length,
+      firstSegmentNext: first === undefined || segments.length < 2 ? null : first.next,
       totalBytes: chain.totalBytes,
       pendingBytes: commits.pendingBytes,
       pendingBatches: commits.pendingBatches,

@@ -73,6 +73,8 @@ export interface WalStats {
   /** Everything below is no longer needed. */
   readonly releasedSequence: Sequence
   readonly segmentCount: number
+  /** A release from here on lets the first segment go; null while there is none behind it. */
+  readonly firstSegmentNext: Sequence | null
   readonly totalBytes: number
   readonly pendingBytes: number
   readonly pendingBatches: number

@@ -89,6 +89,17 @@ export class TestService {
     return Number(await this.sql(`SELECT count() FROM ${name} FORMAT TSV`))
   }
 
+  /** Resolves when no events of the data source wait any more. */
+  async untilStored(name: string): Promise<void> {
+    for (;;) {
+      const { status, json } = await this.call('GET', `/v0/datasources/${name}`)
+      if (status !== 200) throw new Error(`${name} answered ${status}`)
+      // The shape of the answer is what other tests check.
+      const { events } = json as { readonly events: { readonly waiting_rows: number } }
+      if (events.waiting_rows === 0) return
+    }
+  }
+
   /** A connection of one's own, and the head of a request on it. Whoever opens it destroys its socket. */
   openRaw(): Promise<RawClient> {
     return openRawClient(Number(new URL(this.address).port))

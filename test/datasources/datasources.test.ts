@@ -8,6 +8,7 @@ import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { openDataSources } from '../../src/datasources/datasources.ts'
 import type { CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
 import { createTables } from '../../src/datasources/tables.ts'
+import type { BarrierRequest } from '../../src/ingest/ingest.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
@@ -18,6 +19,8 @@ const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
 const storage = openCatalogStorage(join(directory.path, 'catalog.mdb'))
 const catalog = openCatalog({ dataSourcesMax: 100, now: () => 1_000 }, storage)
+const barriers: string[] = []
+const nowMs = 1_000
 const dataSources = await open(store)
 t.teardown(async () => {
   await storage.close()
@@ -26,8 +29,19 @@ t.teardown(async () => {
 })
 
 function open(over: Store, entries: Catalog = catalog): Promise<DataSources> {
-  const options = { columnsMax: 5, now: () => 1_000 }
-  return openDataSources(options, { catalog: entries, store: over, logger: silentLogger })
+  const options = {
+    columnsMax: 5,
+    missingDataSource: 'create',
+    eventsCreatesPerMinuteMax: 2,
+    now: () => nowMs,
+  } as const
+  return openDataSources(options, { catalog: entries, store: over, ingest: { withBarrier }, logger: silentLogger })
+}
+
+/** Nobody sends events here: the change is made at once. */
+async function withBarrier<Result>({ dataSource }: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
+  barriers.push(dataSource.name)
+  return await change()
 }
 
 function request(name: string | undefined, schema: string, engine: EngineDefinition | null = null): CreateRequest {

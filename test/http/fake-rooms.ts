@@ -34,6 +34,8 @@ export interface FakeRooms extends HttpRooms {
   readonly events: (EventsRequest & { readonly text: string })[]
   readonly queries: QueryRequest[]
   readonly entries: { readonly level: string; readonly fields: LogFields; readonly message: string }[]
+  /** Whether events are stored by the time that they are answered, when they wait for it. */
+  isStored: boolean
   /** What every import answers with beside its rows. */
   outcome: Partial<ImportOutcome>
   /** What the next query answers with. */
@@ -62,6 +64,7 @@ export function createFakeRooms(): FakeRooms {
     events: [],
     queries: [],
     entries: [],
+    isStored: true,
     outcome: {},
     answer: async function* () {
       yield Buffer.from('{"data":')
@@ -83,6 +86,10 @@ function fakeDataSources(sources: Map<string, DataSource>, created: () => Create
   return {
     find,
     get,
+    async createFromEvents({ name }) {
+      if (name === 'missing') throw errors.DATASOURCE_NOT_FOUND({ name })
+      return await this.create({ name, description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
+    },
     list: () => [...sources.values()],
     async create(request) {
       const name = request.name ?? 'made_by_service'
@@ -155,8 +162,12 @@ function fakeIngest(rooms: () => FakeRooms): Ingest {
     async appendEvents(request) {
       const text = Buffer.from(request.body).toString()
       rooms().events.push({ ...request, text })
-      return { successfulRows: text.trim().split('\n').length, quarantinedRows: 0 }
+      const isStored = request.isWaiting && rooms().isStored
+      return { successfulRows: text.trim().split('\n').length, quarantinedRows: 0, isStored }
     },
+    eventsStatus: () => null,
+    withBarrier: (_barrier, change) => change(),
+    start() {},
     async close() {},
   }
 }

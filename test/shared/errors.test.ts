@@ -41,6 +41,46 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'Wrong schema at line 2, column 7: unknown type "Strin"',
   ],
+  SCHEMA_UNKNOWN: [
+    errors.SCHEMA_UNKNOWN({ name: 'visits' }),
+    400,
+    'Data Source "visits" does not exist, and the events hold no JSON object to create it from',
+  ],
+  VIEW_FAILED: [
+    errors.VIEW_FAILED({ reason: 'no such column' }),
+    422,
+    'A Materialized View failed; the events are kept and stored as soon as it works, so do not send them again: no such column',
+  ],
+  IDEMPOTENCY_KEY_REUSED: [
+    errors.IDEMPOTENCY_KEY_REUSED(),
+    422,
+    'This Idempotency-Key was used with another body within the last 5 hours; nothing was stored',
+  ],
+  CREATES_TOO_MANY: [
+    errors.CREATES_TOO_MANY({ perMinuteMax: 5, retryAfterSeconds: 9 }),
+    429,
+    'Events may create 5 Data Sources a minute; create it beforehand, or repeat it later',
+  ],
+  LOG_FAILED: [
+    errors.LOG_FAILED(),
+    500,
+    'The disk failed while the events were being written: repeat them with the same Idempotency-Key, or they may be stored twice',
+  ],
+  DISK_UNAVAILABLE: [
+    errors.DISK_UNAVAILABLE({ retryAfterSeconds: 2 }),
+    503,
+    'The disk takes no events at the moment; nothing of this request was stored, repeat it later',
+  ],
+  VIEW_BLOCKS: [
+    errors.VIEW_BLOCKS({ reason: 'no such column', retryAfterSeconds: 3 }),
+    503,
+    'A Materialized View does not take what comes before; nothing of this request was stored, repeat it later: no such column',
+  ],
+  CHANGE_BLOCKED: [
+    errors.CHANGE_BLOCKED({ name: 'visits', retryAfterSeconds: 1 }),
+    503,
+    'Events of Data Source "visits" wait and cannot be stored yet; nothing was changed, repeat it later',
+  ],
   ENGINE_INVALID: [
     errors.ENGINE_INVALID({ reason: 'unknown engine "Tree"' }),
     400,

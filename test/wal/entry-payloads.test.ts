@@ -31,10 +31,10 @@ const stored: readonly {
 }[] = [
   {
     name: 'seal',
-    bytes: bytes('02 6231 03 ac02 01 808001'),
-    encoded: encodeSeal({ blockId: 'b1', sequences: [300, 301, 16_685].map(toSequence) }),
+    bytes: bytes('02 6231 03 ac02 01 808001 02 01 04'),
+    encoded: encodeSeal({ blockId: 'b1', sequences: [300, 301, 16_685].map(toSequence), setAside: [0, 4] }),
     decode: decodeSeal,
-    value: { blockId: 'b1', sequences: [300, 301, 16_685] },
+    value: { blockId: 'b1', sequences: [300, 301, 16_685], setAside: [0, 4] },
   },
   {
     name: 'stored',
@@ -78,12 +78,14 @@ for (const { name, bytes, encoded, decode, value } of stored) {
 }
 
 t.test('values that cannot be meant are refused', async (t) => {
-  t.throws(() => decodeSeal(bytes('01 62 00')), /names no entries/)
-  t.throws(() => decodeSeal(bytes('01 62 02 05 00')), /names an entry twice/)
+  t.throws(() => decodeSeal(bytes('01 62 00 00')), /names no entries/)
+  t.throws(() => decodeSeal(bytes('01 62 02 05 00')), /names an entry or a record twice/)
   t.throws(() => decodeBarrier(bytes('01 02')), /0 or 1/)
   t.throws(() => decodeBarrier(bytes('ffffffffffffffff0f 00')), /over 2\^53/)
-  t.throws(() => encodeSeal({ blockId: 'b', sequences: [] }), { name: 'InvariantError' })
-  t.throws(() => encodeSeal({ blockId: 'b', sequences: [2, 2].map(toSequence) }), { name: 'InvariantError' })
+  t.throws(() => encodeSeal({ blockId: 'b', sequences: [], setAside: [] }), { name: 'InvariantError' })
+  t.throws(() => encodeSeal({ blockId: 'b', sequences: [2, 2].map(toSequence), setAside: [] }), {
+    name: 'InvariantError',
+  })
   t.throws(() => encodeNotes([{ ...note, key: Buffer.alloc(256) }]), { name: 'InvariantError' })
   for (const value of [0, -1, 1.5, 2 ** 53]) t.throws(() => toSequence(value), { name: 'InvariantError' })
 })
@@ -98,7 +100,11 @@ t.test('any seal and any notes come back as they were', async (t) => {
       sequence += 1 + random.below(2 ** random.below(40))
       return toSequence(sequence)
     })
-    const seal = { blockId: 'x'.repeat(random.below(256)), sequences }
+    const seal = {
+      blockId: 'x'.repeat(random.below(256)),
+      sequences,
+      setAside: sequences.map((sequence) => sequence - 1),
+    }
     t.strictSame(decodeSeal(encodeSeal(seal)), seal)
     const notes = Array.from({ length: random.below(20) }, () => ({
       key: Uint8Array.from({ length: random.below(256) }, () => random.below(256)),

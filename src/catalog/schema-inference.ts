@@ -1,0 +1,168 @@
+/**
+ * A schema for records of which nothing is known but some samples.
+ *
+ * Objects are taken apart into a column for each path (`a.b` becomes `a_b`), arrays of scalars are arrays; whatever has no
+ * one type is kept as text, JSON included, as a String takes any value. A column that a sample lacks, or has as null, is
+ * Nullable. Values are looked at as JSON has them: only texts that are times become times.
+ */
+import { quoteName } from '../shared/text-escapes.ts'
+import { columnNameFault } from './column-name.ts'
+
+/** How deep objects are taken apart; what lies deeper is text. */
+const depthMax = 5
+
+type ScalarType =
+  | 'Bool'
+  | 'Date'
+  | 'DateTime'
+  | 'DateTime64(3)'
+  | 'DateTime64(6)'
+  | 'Float64'
+  | 'Int64'
+  | 'String'
+  | 'UInt64'
+
+interface SeenPath {
+  readonly keys: readonly string[]
+  /** In how many samples there is a value. */
+  count: number
+  /** Of scalars, and of the elements of arrays. */
+  readonly types: Set<ScalarType>
+  arrays: number
+  scalars: number
+  /** Objects that are not taken apart, and arrays of anything but scalars. */
+  documents: number
+  objects: number
+}
+
+/** The schema string of a data source that takes such records; null when they have no keys at all. */
+export function inferSchema(records: readonly Readonly<Record<string, unknown>>[]): string | null {
+  const paths = new Map<string, SeenPath>()
+  for (const record of records) seeObject(record, [], paths)
+  const names = new Set<string>()
+  const columns = [...paths.values()]
+    .filter((path) => isColumn(path, paths))
+    .map((path) => columnOf(path, records, names))
+  return columns.length === 0 ? null : columns.join(', ')
+}
+
+function seeObject(
+  object: Readonly<Record<string, unknown>>,
+  parents: readonly string[],
+  paths: Map<string, SeenPath>,
+): void {
+  for (const [key, value] of Object.entries(object)) {
+    // No JSONPath can name such a key.
+    if (key === '' || /['"`\\\p{Cc}]/u.test(key)) continue
+    const keys = [...parents, key]
+    const path = seenAt(keys, paths)
+    if (value === null) continue
+    path.count += 1
+    if (Array.isArray(value)) seeArray(value, path)
+    else if (typeof value !== 'object') seeScalar(value, path)
+    else if (keys.length >= depthMax || Object.keys(value).length === 0) path.documents += 1
+    else {
+      path.objects += 1
+      // An object that is no array, as JSON.parse made it.
+      seeObject(value as Record<string, unknown>, keys, paths)
+    }
+  }
+}
+
+function seenAt(keys: readonly string[], paths: Map<string, SeenPath>): SeenPath {
+  const id = JSON.stringify(keys)
+  const known = paths.get(id)
+  if (known !== undefined) return known
+  const path: SeenPath = { keys, count: 0, types: new Set(), arrays: 0, scalars: 0, documents: 0, objects: 0 }
+  paths.set(id, path)
+  return path
+}
+
+function seeArray(values: readonly unknown[], path: SeenPath): void {
+  if (values.some((value) => typeof value === 'object')) path.documents += 1
+  else {
+    path.arrays += 1
+    for (const value of values) path.types.add(scalarTypeOf(value))
+  }
+}
+
+function seeScalar(value: unknown, path: SeenPath): void {
+  path.scalars += 1
+  path.types.add(scalarTypeOf(value))
+}
+
+/** An object gives way to the columns of its keys, unless something else stood there too. */
+function isColumn(
+  { keys, objects, scalars, arrays, documents }: SeenPath,
+  paths: ReadonlyMap<string, SeenPath>,
+): boolean {
+  if (objects > 0 && scalars + arrays + documents === 0) return false
+  // Below a path that is kept as text there is nothing to take apart.
+  for (let depth = 1; depth < keys.length; depth += 1) {
+    const above = paths.get(JSON.stringify(keys.slice(0, depth)))
+    if (above !== undefined && above.scalars + above.arrays + above.documents > 0) return false
+  }
+  return true
+}
+
+function columnOf(path: SeenPath, records: readonly unknown[], names: Set<string>): string {
+  const { keys, count, types, arrays, scalars, documents, objects } = path
+  const isNullable = count < records.length
+  const jsonPath = keys.map((key) => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `['${key}']`)).join('')
+  const isArray = arrays > 0 && scalars + documents + objects === 0
+  const type = documents + objects > 0 || (arrays > 0 && scalars > 0) ? 'String' : commonType(types)
+  const typeText = isArray ? `Array(${type})` : isNullable ? `Nullable(${type})` : type
+  return `${quoteName(nameOf(keys, names))} ${typeText} ${quoteName(`json:$${jsonPath}${isArray ? '[:]' : ''}`)}`
+}
+
+function nameOf(keys: readonly string[], names: Set<string>): string {
+  const plain = keys
+    .join('_')
+    .replaceAll(/[^A-Za-z0-9_]/g, '_')
+    .slice(0, 200)
+  const free = /^\d/.test(plain) || columnNameFault(plain) !== null ? `_${plain}` : plain
+  let name = free
+  for (let number = 2; names.has(name); number += 1) name = `${free}_${number}`
+  names.add(name)
+  return name
+}
+
+function commonType(types: ReadonlySet<ScalarType>): ScalarType {
+  const [only] = types
+  if (types.size === 1 && only !== undefined) return only
+  const are = (...wanted: readonly ScalarType[]) => types.size > 0 && [...types].every((type) => wanted.includes(type))
+  if (are('Int64', 'UInt64')) return 'Int64'
+  if (are('Int64', 'UInt64', 'Float64')) return 'Float64'
+  if (are('DateTime', 'DateTime64(3)')) return 'DateTime64(3)'
+  if (are('DateTime', 'DateTime64(3)', 'DateTime64(6)')) return 'DateTime64(6)'
+  return 'String'
+}
+
+function scalarTypeOf(value: unknown): ScalarType {
+  switch (typeof value) {
+    case 'boolean':
+      return 'Bool'
+    case 'number':
+      return numberType(value)
+    default:
+      return typeof value === 'string' ? textType(value) : 'String'
+  }
+}
+
+function numberType(value: number): ScalarType {
+  if (!Number.isInteger(value)) return 'Float64'
+  if (value >= -(2 ** 63) && value < 2 ** 63) return 'Int64'
+  return value > 0 && value < 2 ** 64 ? 'UInt64' : 'Float64'
+}
+
+function textType(text: string): ScalarType {
+  const fields = /^(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d:\d\d(?:\.(\d{1,9}))?(?:Z|[+-]\d\d:?\d\d)?)?$/.exec(text)
+  if (fields === null) return 'String'
+  const [, year = '', month = '', day = '', fraction] = fields
+  // Years that the narrower types have; a day such as 2024-02-30 is none.
+  const isDay = new Date(`${year}-${month}-${day}T00:00:00Z`).getUTCDate() === Number(day)
+  if (!isDay || Number(year) < 1970 || Number(year) > 2105) return 'String'
+  if (text.length === 10) return 'Date'
+  if (fraction === undefined) return 'DateTime'
+  return fraction.length <= 3 ? 'DateTime64(3)' : 'DateTime64(6)'
+}

@@ -1,0 +1,37 @@
+/**
+ * Inserts a sealed block: its rows, then the rows set aside, each under a token of its own made of the block's id.
+ *
+ * The same block may be inserted any number of times and is stored once, in the table, the quarantine and every view: the
+ * engine knows the tokens, and everything that goes into the statements comes out of the log.
+ */
+import type { DataSource } from '../catalog/data-source.types.ts'
+import type { PartLayout } from '../codec/part-layout.types.ts'
+import type { Store } from '../store/store.types.ts'
+import type { ParsedRows, SealedBlock } from './events.types.ts'
+import { ingestPlanOf } from './ingest-plan.ts'
+
+export async function insertBlock(
+  store: Pick<Store, 'append'>,
+  dataSource: DataSource,
+  { blockId, sealedAtMs }: SealedBlock,
+  rows: ParsedRows,
+): Promise<void> {
+  const plan = ingestPlanOf(dataSource, null)
+  if (rows.rowCount > 0) {
+    await store.append({ ...plan.landing, parts: rows.parts, rowCount: rows.rowCount, blockId })
+  }
+  if (rows.quarantinedRowCount > 0) {
+    const quarantine = { ...plan.quarantine, layout: at(plan.quarantine.layout, sealedAtMs) }
+    const rowCount = rows.quarantinedRowCount
+    await store.append({ ...quarantine, parts: rows.quarantineParts, rowCount, blockId: `${blockId}-q` })
+  }
+}
+
+/** Rows are set aside when their block is sealed, however often it is inserted. */
+function at({ fields, targets }: PartLayout, epochMs: number): PartLayout {
+  const expression = `toDateTime(${Math.floor(epochMs / 1000)})`
+  return {
+    fields,
+    targets: targets.map((target) => (target.column === 'insertion_date' ? { ...target, expression } : target)),
+  }
+}

@@ -1,0 +1,250 @@
+/**
+ * Events from the request to the engine: the log, a line for each data source, and what goes between them.
+ *
+ * Opened before anything is served: what an earlier process left in the log waits in its lines, and is stored in the
+ * background beside what comes in.
+ */
+import { join } from 'node:path'
+import type { Catalog } from '../catalog/catalog.ts'
+import type { DataSource } from '../catalog/data-source.types.ts'
+import type { Logger } from '../observe/logger.ts'
+import { errors } from '../shared/errors.ts'
+import type { Store } from '../store/store.types.ts'
+import { diskFileLayer, type FileLayer } from '../wal/file-layer.ts'
+import type { Sequence } from '../wal/sequence.ts'
+import { openWal, type Wal } from '../wal/wal.ts'
+import type { WalEvent } from '../wal/wal.types.ts'
+import { BlockStore } from './block-store.ts'
+import type { FlushRule, LineStatus } from './events.types.ts'
+import { EventsGatherer } from './events-gatherer.ts'
+import { EventsLine, type LineRooms } from './events-line.ts'
+import { EventsLog } from './events-log.ts'
+import { recoverEvents } from './events-recovery.ts'
+import { IdempotencyIndex } from './idempotency-index.ts'
+import type { BarrierRequest, EventsOutcome, EventsRequest } from './ingest.types.ts'
+import { LogReader } from './log-reader.ts'
+import { MemoryBudget } from './memory-budget.ts'
+import type { ParsePool } from './parse-pool.ts'
+import { dropTrialTables } from './poison-rows.ts'
+import { Semaphore } from './semaphore.ts'
+
+export interface EventsOptions extends FlushRule {
+  readonly dataDir: string
+  readonly frameBytes: number
+  readonly insertsInFlightMax: number
+  readonly eventsBodyBytesMax: number
+  readonly eventsPendingBytesMax: number
+  readonly eventsBacklogBytesMax: number
+  readonly eventsLogBytesMax: number
+  readonly eventsLogOnDamage: 'keep-aside' | 'refuse'
+  readonly eventsWaitMaxMs: number
+  readonly eventsIdempotency: 'body' | 'key'
+  readonly idempotencyKeysMax: number
+  readonly closeTimeoutMs: number
+}
+
+export interface EventsRooms {
+  readonly store: Store
+  readonly pool: ParsePool
+  readonly catalog: Pick<Catalog, 'find'>
+  readonly logger: Logger
+  readonly now: () => number
+  /** The disk; tests hand in one that fails. */
+  readonly files?: FileLayer
+}
+
+/** More data sources than a workspace has, and those that were dropped but are still in the log. */
+const streamsMax = 40_000
+const segmentsPerLog = 16
+const retrySecondsMax = 60
+/** Part of the time for closing that goes to storing what waits; it is safe in the log as well. */
+const drainShare = 0.5
+
+/** Opens the log and reads what is in it. @throws Error in words for the operator when the log is damaged. */
+export async function openEvents(options: EventsOptions, rooms: EventsRooms): Promise<EventsRoom> {
+  await dropTrialTables(rooms.store)
+  const told: { room: EventsRoom | null } = { room: null }
+  const onEvent = (event: WalEvent): void => told.room?.onWalEvent(event)
+  const wal = await openWal(walOptions(options, onEvent), rooms.files ?? diskFileLayer)
+  const room = new EventsRoom(options, rooms, wal)
+  told.room = room
+  await room.recover()
+  return room
+}
+
+function walOptions(options: EventsOptions, onEvent: (event: WalEvent) => void) {
+  const { dataDir, eventsBodyBytesMax, eventsLogBytesMax, eventsPendingBytesMax, eventsLogOnDamage } = options
+  const entryBytesMax = Math.max(eventsBodyBytesMax, 16 * 1024 * 1024)
+  return {
+    directory: join(dataDir, 'wal'),
+    segmentBytesMax: Math.floor(eventsLogBytesMax / segmentsPerLog),
+    entryBytesMax,
+    // Whoever waits for the disk is counted in the budget already; seals and notes come on top.
+    pendingBytesMax: 2 * Math.max(eventsPendingBytesMax, entryBytesMax),
+    totalBytesMax: eventsLogBytesMax,
+    streamsMax,
+    onDamage: eventsLogOnDamage,
+    onEvent,
+  } as const
+}
+
+export class EventsRoom {
+  private readonly options: EventsOptions
+  private readonly rooms: EventsRooms
+  private readonly wal: Wal
+  private readonly keys: IdempotencyIndex
+  private readonly budget: MemoryBudget
+  private readonly log: EventsLog
+  private readonly reader: LogReader
+  private readonly lineRooms: LineRooms
+  private readonly gatherer: EventsGatherer
+  private readonly lines = new Map<string, EventsLine>()
+
+  constructor(options: EventsOptions, rooms: EventsRooms, wal: Wal) {
+    this.options = options
+    this.rooms = rooms
+    this.wal = wal
+    const { store, pool, logger, now } = rooms
+    const { frameBytes, eventsBodyBytesMax: entryBytesMax } = options
+    const retryAfterSeconds = (): number => this.retryAfterSeconds()
+    this.keys = new IdempotencyIndex(options.idempotencyKeysMax)
+    this.budget = new MemoryBudget(options.eventsPendingBytesMax)
+    this.log = new EventsLog(
+      { wal, store, keys: this.keys, logger },
+      { entryBytesMax, now, retryAfterSeconds, firstOutstanding: () => this.firstOutstanding() },
+    )
+    this.reader = new LogReader({ log: this.log, budget: this.budget, logger, lines: () => this.lines.values() })
+    const load = (sequences: readonly Sequence[]) => this.reader.load(sequences)
+    this.lineRooms = {
+      log: this.log,
+      blocks: new BlockStore({ store, pool, log: this.log, logger, now, frameBytes, load }),
+      places: new Semaphore(options.insertsInFlightMax),
+      budget: this.budget,
+      rule: options,
+      logger,
+      now,
+      onBehind: () => this.reader.wake(),
+    }
+    this.gatherer = new EventsGatherer(
+      { pool, log: this.log, keys: this.keys, budget: this.budget, lineOf: (source) => this.lineOf(source) },
+      { ...options, now, retryAfterSeconds },
+    )
+  }
+
+  async append(request: EventsRequest): Promise<EventsOutcome> {
+    const { id, name } = request.dataSource
+    // It may have gone since the request found it.
+    if (this.rooms.catalog.find(id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
+    return await this.gatherer.append(request)
+  }
+
+  status(dataSourceId: string): LineStatus | null {
+    return this.lines.get(dataSourceId)?.status ?? null
+  }
+
+  /** See `Ingest.withBarrier`. */
+  async withBarrier<Result>({ dataSource, isFinal }: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
+    const line = this.lineOf(dataSource)
+    if (line.isBarred) throw errors.CHANGE_BLOCKED({ name: dataSource.name, retryAfterSeconds: 1 })
+    line.isBarred = true
+    try {
+      await this.gatherer.settle(line.stream)
+      const isDrained = await line.drain(this.options.eventsWaitMaxMs)
+      if (!isDrained && !isFinal) throw errors.CHANGE_BLOCKED({ name: dataSource.name, retryAfterSeconds: 1 })
+      // From here on nothing of it is inserted, whatever is left: the engine is about to forget its tokens.
+      if (isFinal) await this.giveUp(line, dataSource)
+      await this.log.barrier(line.stream, isFinal)
+      return await change()
+    } finally {
+      // Who still holds the line of what is gone must not write into the log behind its last barrier.
+      if (!isFinal) line.isBarred = false
+    }
+  }
+
+  onWalEvent(event: WalEvent): void {
+    this.log.onEvent(event)
+  }
+
+  /** Takes over what the log holds; nothing is stored before `start`. */
+  async recover(): Promise<void> {
+    const { catalog, logger, now } = this.rooms
+    const { recovery } = this.wal
+    this.tellRecovery()
+    const { lines, lost } = await recoverEvents(() => this.wal.replay(), this.keys, {
+      released: recovery.releasedSequence,
+      nowMs: now(),
+    })
+    for (const range of lost)
+      logger.error({ ...range }, 'Entries of the log are lost to damage: their events are gone.')
+    for (const [stream, recovered] of lines) {
+      const dataSource = catalog.find(stream)
+      if (dataSource === undefined) {
+        const { waitingRows } = recovered
+        logger.warn({ id: stream, waitingRows }, 'Events of a data source that is gone are forgotten.')
+        continue
+      }
+      this.lines.set(stream, new EventsLine(dataSource, this.lineRooms, recovered))
+    }
+  }
+
+  /** Begins to store what an earlier process left. */
+  start(): void {
+    for (const line of this.lines.values()) line.wake()
+    this.reader.wake()
+  }
+
+  /** Stores what waits, as far as that goes; the rest stays in the log. Precondition: nobody appends any more. */
+  async close(): Promise<void> {
+    await this.gatherer.settle()
+    const timeMaxMs = this.options.closeTimeoutMs * drainShare
+    const drained = await Promise.all([...this.lines.values()].map((line) => line.drain(timeMaxMs)))
+    const waitingCount = drained.filter((isDrained) => !isDrained).length
+    if (waitingCount > 0) {
+      this.rooms.logger.warn({ dataSourceCount: waitingCount }, 'Events wait in the log for the next start.')
+    }
+    await this.reader.close()
+    await Promise.all([...this.lines.values()].map((line) => line.close()))
+    await this.log.close()
+  }
+
+  private lineOf(dataSource: DataSource): EventsLine {
+    const known = this.lines.get(dataSource.id)
+    if (known !== undefined) return known
+    const line = new EventsLine(dataSource, this.lineRooms)
+    this.lines.set(dataSource.id, line)
+    return line
+  }
+
+  private async giveUp(line: EventsLine, { name }: DataSource): Promise<void> {
+    await line.close()
+    const { waitingRows } = line.status
+    if (waitingRows > 0) this.rooms.logger.warn({ dataSource: name, waitingRows }, 'Events go with their data source.')
+    this.lines.delete(line.stream)
+  }
+
+  private firstOutstanding(): Sequence | null {
+    let least: Sequence | null = null
+    for (const { firstOutstanding } of this.lines.values()) {
+      if (firstOutstanding !== null && (least === null || firstOutstanding < least)) least = firstOutstanding
+    }
+    return least
+  }
+
+  /** Seconds after which what is held in memory will have been stored, going by what waits. */
+  private retryAfterSeconds(): number {
+    const blocks = Math.ceil(this.budget.bytes / Math.max(1, this.options.eventsFlushBytesMax))
+    const failing = [...this.lines.values()].flatMap(({ status }) => status.failure ?? [])
+    const longest = Math.max(0, ...failing.map(({ retryAtMs }) => retryAtMs - this.rooms.now()))
+    return Math.min(retrySecondsMax, Math.max(1, blocks, this.budget.bytes > 0 ? Math.ceil(longest / 1000) : 1))
+  }
+
+  private tellRecovery(): void {
+    const { logger } = this.rooms
+    const { cutTails, damages, keptAside, lostRanges, entryCount, byteCount, wasClosed, isNew } = this.wal.recovery
+    for (const tail of cutTails) logger.info({ ...tail }, 'The end of the log that was never acknowledged is cut off.')
+    for (const damage of damages)
+      logger.error({ ...damage, keptAside }, 'A file of the log is damaged and was kept aside.')
+    for (const range of lostRanges) logger.error({ ...range }, 'Entries of the log are lost to damage.')
+    if (!isNew && entryCount > 0) logger.info({ entryCount, byteCount, wasClosed }, 'The log is read.')
+  }
+}

@@ -1,0 +1,63 @@
+import type { FlushRule } from './events.types.ts'
+
+/** Tells when what has gathered is old enough, or has had silence for long enough, to become a block. */
+export class FlushClock {
+  private readonly rule: FlushRule
+  private readonly now: () => number
+  private readonly onDue: () => void
+  private firstAtMs: number | null = null
+  private lastAtMs = 0
+  private timer: NodeJS.Timeout | undefined
+  private isClosed = false
+
+  constructor(rule: FlushRule, now: () => number, onDue: () => void) {
+    this.rule = rule
+    this.now = now
+    this.onDue = onDue
+  }
+
+  get isOver(): boolean {
+    const dueAtMs = this.dueAtMs()
+    return dueAtMs !== null && dueAtMs <= this.now()
+  }
+
+  /** A body has joined what gathers. */
+  noteBody(): void {
+    this.lastAtMs = this.now()
+    this.firstAtMs ??= this.lastAtMs
+    if (this.timer === undefined) this.arm(null)
+  }
+
+  /** What had gathered is gone; the next body begins anew. */
+  reset(): void {
+    this.firstAtMs = null
+  }
+
+  /** Calls `onDue` when the time is over, or at `wakeAtMs` when nothing has gathered. */
+  arm(wakeAtMs: number | null): void {
+    const dueAtMs = wakeAtMs ?? this.dueAtMs()
+    clearTimeout(this.timer)
+    this.timer = undefined
+    if (dueAtMs === null || this.isClosed) return
+    this.timer = setTimeout(
+      () => {
+        this.timer = undefined
+        this.onDue()
+        // More came meanwhile and moved the time; a flush under way arms it again itself.
+        if (this.timer === undefined && this.firstAtMs !== null && !this.isOver) this.arm(null)
+      },
+      Math.max(1, dueAtMs - this.now()),
+    )
+  }
+
+  close(): void {
+    this.isClosed = true
+    clearTimeout(this.timer)
+  }
+
+  private dueAtMs(): number | null {
+    if (this.firstAtMs === null) return null
+    const { eventsFlushIdleMs, eventsFlushAgeMs } = this.rule
+    return Math.min(this.lastAtMs + eventsFlushIdleMs, this.firstAtMs + eventsFlushAgeMs)
+  }
+}

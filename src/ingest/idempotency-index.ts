@@ -1,0 +1,173 @@
+/**
+ * What repeated requests are answered with, by key: for five hours, and for as many keys as there is room for.
+ *
+ * A key is in doubt while its first request is under way; a repeat waits for it. The log has a note of each key in the same
+ * batch as its rows, so after a crash either both are there or neither is.
+ */
+import { createHash } from 'node:crypto'
+import type { Note } from '../wal/entry-payloads.ts'
+import { type Sequence, toSequence } from '../wal/sequence.ts'
+
+/** As the API promises: a repeat within this time is detected. */
+const keptMs = 5 * 60 * 60 * 1000
+
+/** The first bytes of a note's key are the request's, the last ones are the body's. */
+const keyBytes = 16
+const bodyBytes = 8
+
+export interface RequestKey {
+  /** As it stands in the log. */
+  readonly bytes: Uint8Array
+  readonly text: string
+  /** Two requests with one key and different bodies are no repeats of each other. */
+  readonly bodyText: string
+}
+
+/** What is known of a key. */
+export type KnownKey =
+  | { readonly kind: 'under-way'; readonly settled: Promise<void> }
+  | {
+      readonly kind: 'answered'
+      readonly bodyText: string
+      readonly rowCount: number
+      readonly quarantinedRowCount: number
+      /** When this entry of the log is stored, the rows are; null when they have been for long. */
+      readonly rowsUpTo: Sequence | null
+    }
+
+interface Answered {
+  readonly kind: 'answered'
+  readonly bodyText: string
+  readonly note: Note
+  /** Of the note. */
+  sequence: Sequence
+  rowsUpTo: Sequence | null
+}
+
+/** Where a note stands in the log. */
+interface NotePlace {
+  readonly sequence: Sequence
+  readonly hasRows: boolean
+}
+
+interface UnderWay {
+  readonly kind: 'under-way'
+  readonly settled: Promise<void>
+  readonly settle: () => void
+}
+
+export class IdempotencyIndex {
+  private readonly keysMax: number
+  /** Oldest first: a Map keeps the order in which keys came. */
+  private readonly byKey = new Map<string, Answered | UnderWay>()
+
+  constructor(keysMax: number) {
+    this.keysMax = keysMax
+  }
+
+  get size(): number {
+    return this.byKey.size
+  }
+
+  find({ text }: RequestKey, nowMs: number): KnownKey | undefined {
+    const known = this.byKey.get(text)
+    if (known === undefined || known.kind === 'under-way') return known
+    const { bodyText, note, rowsUpTo } = known
+    const { rowCount, quarantinedRowCount, expiresAtMs } = note
+    return expiresAtMs <= nowMs ? undefined : { kind: 'answered', bodyText, rowsUpTo, rowCount, quarantinedRowCount }
+  }
+
+  /** A request with a new key is under way; repeats wait until `remember` or `forget`. */
+  begin({ text }: RequestKey): void {
+    let settle = (): void => undefined
+    const settled = new Promise<void>((resolve) => {
+      settle = resolve
+    })
+    this.byKey.delete(text)
+    this.byKey.set(text, { kind: 'under-way', settled, settle })
+  }
+
+  /** The request's rows are in the log, and the note right behind them. */
+  remember({ text, bodyText }: RequestKey, note: Note, sequence: Sequence): void {
+    const known = this.byKey.get(text)
+    this.byKey.set(text, { kind: 'answered', bodyText, note, sequence, rowsUpTo: before(sequence) })
+    if (known?.kind === 'under-way') known.settle()
+    this.forgetOldest()
+  }
+
+  /** The request came to nothing: the next one with its key is the first. */
+  forget({ text }: RequestKey): void {
+    const known = this.byKey.get(text)
+    this.byKey.delete(text)
+    if (known?.kind === 'under-way') known.settle()
+  }
+
+  /** Takes a note out of the log at the start; the last one of a key counts. `hasRows` tells it from one carried on. */
+  restore(note: Note, { sequence, hasRows }: NotePlace, nowMs: number): void {
+    if (note.expiresAtMs <= nowMs) return
+    const { text, bodyText } = readKey(note.key)
+    const rowsUpTo = hasRows ? before(sequence) : null
+    this.byKey.delete(text)
+    this.byKey.set(text, { kind: 'answered', bodyText, note, sequence, rowsUpTo })
+    this.forgetOldest()
+  }
+
+  /** Notes below `sequence` that are still needed, and must be in the log once more before it lets go of them. */
+  notesBelow(sequence: Sequence, nowMs: number): readonly Note[] {
+    const notes: Note[] = []
+    for (const [text, known] of this.byKey) {
+      if (known.kind !== 'answered') continue
+      if (known.note.expiresAtMs <= nowMs) this.byKey.delete(text)
+      else if (known.sequence < sequence) notes.push(known.note)
+    }
+    return notes
+  }
+
+  /** The notes are in the log once more. */
+  moveTo(notes: readonly Note[], sequence: Sequence): void {
+    for (const { key } of notes) {
+      const known = this.byKey.get(readKey(key).text)
+      if (known?.kind !== 'answered') continue
+      known.sequence = sequence
+      known.rowsUpTo = null
+    }
+  }
+
+  private forgetOldest(): void {
+    if (this.byKey.size <= this.keysMax) return
+    for (const [text, known] of this.byKey) {
+      if (this.byKey.size <= this.keysMax) return
+      if (known.kind === 'answered') this.byKey.delete(text)
+    }
+  }
+}
+
+function before(sequence: Sequence): Sequence {
+  return toSequence(Math.max(1, sequence - 1))
+}
+
+/** The key of a request: what names it, in order, and the bytes of its body. */
+export function requestKey(names: readonly string[], body: Uint8Array): RequestKey {
+  const named = createHash('sha256')
+  for (const name of names) named.update(`${Buffer.byteLength(name)}:${name}`)
+  const key = named.digest().subarray(0, keyBytes)
+  return readKey(Buffer.concat([key, createHash('sha256').update(body).digest().subarray(0, bodyBytes)]))
+}
+
+/** The key of a request that nothing but its body names. */
+export function bodyKey(names: readonly string[], body: Uint8Array): RequestKey {
+  return requestKey([...names, createHash('sha256').update(body).digest('base64')], body)
+}
+
+export function noteOf(
+  { bytes }: RequestKey,
+  counts: Pick<Note, 'quarantinedRowCount' | 'rowCount'>,
+  nowMs: number,
+): Note {
+  return { key: bytes, expiresAtMs: nowMs + keptMs, status: 202, ...counts }
+}
+
+function readKey(bytes: Uint8Array): RequestKey {
+  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return { bytes, text: all.toString('latin1', 0, keyBytes), bodyText: all.toString('latin1', keyBytes) }
+}

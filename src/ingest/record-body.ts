@@ -1,0 +1,82 @@
+/** The records of an events body: what a frame is made of, now or when the body comes back out of the log. */
+import { Readable } from 'node:stream'
+import { framePaddingBytes } from '../codec/frame-assembler.ts'
+import type { ParseTask } from '../codec/parse-task.types.ts'
+import type { WalEntry } from '../wal/wal.types.ts'
+import type { IngestPlan } from './ingest-plan.ts'
+import { linesOfDocument } from './json-lines.ts'
+import { unpackedBody } from './unpacked-body.ts'
+
+/** `lines` is NDJSON; a `document` is a body of `format=json` that is no JSON, and so one bad record. */
+export interface RecordBody {
+  readonly bytes: Uint8Array
+  readonly framing: 'document' | 'lines'
+}
+
+export type BodyFraming = RecordBody['framing']
+
+const lineFeed = 0x0a
+/** In an entry's flags: the body was sent as one document. */
+const documentFlag = 1
+
+/** The records of an unpacked body, as `framing` says it was sent. */
+export function recordsOf(body: Uint8Array, framing: BodyFraming): RecordBody {
+  if (framing === 'lines') return { bytes: body, framing }
+  const lines = linesOfDocument(body)
+  return lines === null ? { bytes: body, framing } : { bytes: lines, framing: 'lines' }
+}
+
+export function flagsOf(framing: BodyFraming): number {
+  return framing === 'document' ? documentFlag : 0
+}
+
+/** The records of an entry of the log: its body was unpacked and parsed once, so no limit stops it now. */
+export async function recordsOfEntry({ payload, encoding, flags }: WalEntry): Promise<RecordBody> {
+  const framing = (flags & documentFlag) === 0 ? 'lines' : 'document'
+  if (encoding === 'identity') return recordsOf(payload, framing)
+  const chunks: Uint8Array[] = []
+  const body = unpackedBody(Readable.from([payload]), encoding, Number.POSITIVE_INFINITY)
+  for await (const chunk of body) chunks.push(chunk)
+  return recordsOf(Buffer.concat(chunks), framing)
+}
+
+/** A task over bodies of one framing: copied behind one another into a frame, each ended by a line feed. */
+export function taskOf(plan: Pick<IngestPlan, 'columns' | 'planKey'>, bodies: readonly RecordBody[]): ParseTask {
+  const byteCount = bodies.reduce((total, { bytes }) => total + bytes.length + 1, 0)
+  const frame = new Uint8Array(byteCount + framePaddingBytes)
+  const bodyEnds: number[] = []
+  let offset = 0
+  for (const { bytes } of bodies) {
+    frame.set(bytes, offset)
+    offset += bytes.length
+    frame[offset] = lineFeed
+    offset += 1
+    bodyEnds.push(offset)
+  }
+  return {
+    planKey: plan.planKey,
+    columns: plan.columns,
+    frame,
+    byteCount,
+    start: 0,
+    bodyEnds,
+    record: { kind: bodies[0]?.framing === 'document' ? 'document' : 'ndjson' },
+    keepsInvalidLines: true,
+    partPaths: null,
+  }
+}
+
+/** Neighbouring bodies of one framing, up to `bytesMax` together, but at least one: each group fits a frame. */
+export function groupBodies(bodies: readonly RecordBody[], bytesMax: number): readonly (readonly RecordBody[])[] {
+  const groups: RecordBody[][] = []
+  let byteCount = 0
+  for (const body of bodies) {
+    const group = groups.at(-1)
+    byteCount += body.bytes.length + 1
+    if (group === undefined || group[0]?.framing !== body.framing || byteCount > bytesMax) {
+      groups.push([body])
+      byteCount = body.bytes.length + 1
+    } else group.push(body)
+  }
+  return groups
+}

@@ -1,0 +1,264 @@
+import { gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import type { DataSource } from '../../src/catalog/data-source.types.ts'
+import type { IngestOptions } from '../../src/ingest/ingest.ts'
+import type { EventsRequest } from '../../src/ingest/ingest.types.ts'
+import { StoreError } from '../../src/store/store-error.ts'
+import { type Fault, type FileCall, MemoryFileLayer } from '../wal/memory-file-layer.ts'
+import { FakeStore, testDataSource } from './fake-store.ts'
+import { eventsOf, openTestIngest } from './test-ingest.ts'
+
+const source = testDataSource('n UInt32')
+const other = testDataSource('n UInt32')
+const viewError = new StoreError({ kind: 'engine', message: 'no: while pushing to view a', clickhouseCode: 395 })
+const diskError = new StoreError({ kind: 'engine', message: 'Not enough space', clickhouseCode: 243 })
+
+interface Setting {
+  readonly store?: FakeStore
+  readonly files?: MemoryFileLayer
+  readonly options?: Partial<IngestOptions>
+  readonly dataSources?: readonly DataSource[]
+}
+
+async function open(t: Test, { store = new FakeStore({ isOpen: true }), files, options, dataSources }: Setting = {}) {
+  const layer = files ?? new MemoryFileLayer()
+  const rooms = { store, files: layer, dataSources: dataSources ?? [source, other] }
+  const ingest = await openTestIngest(rooms, options)
+  t.teardown(async () => {
+    layer.fault = () => null
+    store.open()
+    await ingest.close()
+  })
+  ingest.start()
+  const send = (text: string, more: Partial<EventsRequest> = {}) =>
+    ingest.appendEvents(eventsOf(more.dataSource ?? source, text, more))
+  return { store, files: layer, ingest, send }
+}
+
+/** What a process that is killed now leaves on its disk. */
+function killed(files: MemoryFileLayer): MemoryFileLayer {
+  return new MemoryFileLayer(files.files())
+}
+
+const rowsStored = (store: FakeStore, { id }: DataSource = source) => store.rowsOf(id)
+const blockIds = (store: FakeStore) => store.stored.map(({ blockId }) => blockId)
+
+t.test('events are answered when they are in the log, and waiting ones when they are stored', async (t) => {
+  const store = new FakeStore({ isOpen: false })
+  const { send, ingest } = await open(t, { store })
+  t.strictSame(await send('{"n":1}\n{"n":-1}'), { successfulRows: 1, quarantinedRows: 1, isStored: false })
+  await store.untilBegun(1)
+  t.equal(rowsStored(store), 0)
+  t.match(ingest.eventsStatus(source.id), { waitingRows: 2, failure: null })
+  const waiting = send('{"n":2}', { isWaiting: true })
+  store.open()
+  t.strictSame(await waiting, { successfulRows: 1, quarantinedRows: 0, isStored: true })
+  t.equal(rowsStored(store), 2)
+  t.match(ingest.eventsStatus(source.id), { waitingRows: 0, waitingBytes: 0 })
+})
+
+t.test('rows and quarantine of a block have tokens of their own, which a repeat has again', async (t) => {
+  const store = new FakeStore({ isOpen: false })
+  const { send } = await open(t, { store })
+  await send('{"n":1}\n{"n":-1}')
+  await store.untilBegun(1)
+  store.endOne()
+  await store.untilBegun(2)
+  store.endOne(diskError)
+  await store.untilBegun(3)
+  store.endOne()
+  await store.untilBegun(4)
+  const [rows, again] = store.stored
+  const set = store.held[0]?.request
+  t.equal(again?.blockId, rows?.blockId)
+  t.equal(set?.blockId, `${rows?.blockId}-q`)
+  t.equal(set?.table, `${source.id}_quarantine`)
+  t.match(set?.layout.targets.at(-1), { column: 'insertion_date', expression: /^toDateTime\(\d+\)$/ })
+})
+
+t.test('what a killed process had taken is stored by the next one, under the names that were in the log', async (t) => {
+  const store = new FakeStore({ isOpen: false })
+  const { send, files } = await open(t, { store })
+  await send('{"n":1}\n{"n":2}')
+  await store.untilBegun(1)
+  const named = store.held[0]?.request.blockId
+  await send('{"n":3}')
+  await send(gzipSync('[{"n":4},{"n":-5}]').toString('latin1'), {
+    body: Buffer.from('[{"n":4},{"n":-5}]'),
+    packed: { bytes: gzipSync('[{"n":4},{"n":-5}]'), encoding: 'gzip' },
+    framing: 'document',
+  })
+  const next = await open(t, { files: killed(files) })
+  const { ingest } = next
+  while ((ingest.eventsStatus(source.id)?.waitingRows ?? 0) > 0) await next.store.untilBegun(next.store.begun + 1)
+  t.equal(next.store.stored[0]?.blockId, named)
+  t.equal(next.store.stored[0]?.rowCount, 2)
+  t.equal(rowsStored(next.store), 4)
+  t.equal(next.store.rowsOf(`${source.id}_quarantine`), 1)
+  t.equal(new Set(blockIds(next.store)).size, next.store.stored.length)
+})
+
+t.test('what is stored is not stored again by the next start', async (t) => {
+  const { send, files, store } = await open(t)
+  await send('{"n":1}', { isWaiting: true })
+  await send('{"n":2}', { isWaiting: true, dataSource: other })
+  t.equal(store.stored.length, 2)
+  const next = await open(t, { files: killed(files) })
+  t.strictSame(await next.send('{"n":3}', { isWaiting: true }), {
+    successfulRows: 1,
+    quarantinedRows: 0,
+    isStored: true,
+  })
+  // A note of a block that was stored a moment ago may not have reached the disk; its token tells the engine.
+  for (const { blockId } of next.store.stored.slice(0, -1)) t.ok(blockIds(store).includes(blockId))
+})
+
+t.test('a view that fails is told to who waits, blocks its own data source alone, and loses nothing', async (t) => {
+  const store = new FakeStore({ isOpen: true })
+  for (let insert = 1; insert <= 3; insert += 1) store.failures.set(insert, viewError)
+  const { send, ingest } = await open(t, { store, options: { eventsBacklogBytesMax: 40 } })
+  await t.rejects(send('{"n":1}', { isWaiting: true }), { code: 'VIEW_FAILED', status: 422 })
+  t.match(ingest.eventsStatus(source.id), {
+    waitingRows: 1,
+    failure: { kind: 'view', message: /while pushing to view/ },
+  })
+  await t.rejects(send('{"n":2}', { isWaiting: true }), { code: 'VIEW_BLOCKS', status: 503 })
+  t.match(await send('{"n":2}\n{"n":3}\n{"n":4}\n{"n":5}'), { successfulRows: 4, isStored: false })
+  await t.rejects(send('{"n":6}'), { code: 'BACKLOG_FULL', status: 503 })
+  await store.untilBegun(2)
+  t.match(await send('{"n":7}', { dataSource: other }), { successfulRows: 1 }, 'others go on')
+  while (rowsStored(store) < 5) await store.untilBegun(store.begun + 1)
+  t.same(
+    store.stored.filter(({ table }) => table === source.id).map(({ rowCount }) => rowCount),
+    [1, 4],
+  )
+  t.match(await send('{"n":8}', { isWaiting: true }), { isStored: true })
+  t.match(ingest.eventsStatus(source.id), { waitingRows: 0, failure: null })
+})
+
+t.test('who waits for too long hears that the events are taken', async (t) => {
+  const { send, store } = await open(t, { store: new FakeStore({ isOpen: false }), options: { eventsWaitMaxMs: 20 } })
+  t.strictSame(await send('{"n":1}', { isWaiting: true }), { successfulRows: 1, quarantinedRows: 0, isStored: false })
+  t.equal(rowsStored(store), 0)
+})
+
+t.test('a repeat under a key is answered as before, also by the next process, and stored once', async (t) => {
+  const { send, files, store } = await open(t)
+  const keyed = { idempotencyKey: 'k', isWaiting: true }
+  const first = await send('{"n":1}\n{"n":"x"}', keyed)
+  t.strictSame(first, { successfulRows: 1, quarantinedRows: 1, isStored: true })
+  t.strictSame(await send('{"n":1}\n{"n":"x"}', keyed), first)
+  t.equal(rowsStored(store), 1)
+  await t.rejects(send('{"n":2}', keyed), { code: 'IDEMPOTENCY_KEY_REUSED' })
+  const next = await open(t, { files: killed(files) })
+  t.strictSame(await next.send('{"n":1}\n{"n":"x"}', keyed), first)
+  t.match(await next.send('{"n":1}', { ...keyed, idempotencyKey: 'l' }), { successfulRows: 1 })
+})
+
+t.test('keys outlive the segments that they stood in', async (t) => {
+  const store = new FakeStore({ isOpen: true })
+  const options = { eventsLogBytesMax: 16 * 2048, eventsIdempotency: 'body' } as const
+  const { send, files, ingest } = await open(t, { store, options })
+  for (let n = 0; n < 300; n += 1) await send(`{"n":${n},"pad":"${'x'.repeat(60)}"}`, { isWaiting: true })
+  await ingest.close()
+  t.equal(rowsStored(store), 300)
+  t.ok(store.syncCount > 0, 'the engine is synced before the log forgets')
+  const next = await open(t, { files: killed(files), options })
+  for (let n = 0; n < 300; n += 50) {
+    t.strictSame(await next.send(`{"n":${n},"pad":"${'x'.repeat(60)}"}`), {
+      successfulRows: 1,
+      quarantinedRows: 0,
+      isStored: false,
+    })
+  }
+  t.equal(next.store.stored.length, 0, 'the same body is the same events')
+})
+
+t.test('the oldest keys are forgotten beyond their maximum', async (t) => {
+  const { send, store } = await open(t, { options: { idempotencyKeysMax: 2 } })
+  for (const key of ['a', 'b', 'c', 'b', 'c', 'a']) await send('{"n":1}', { idempotencyKey: key, isWaiting: true })
+  t.equal(rowsStored(store), 4)
+})
+
+t.test('a disk that is full or fails refuses events, and takes them again when it is well', async (t) => {
+  for (const [fault, codes] of [
+    [{ code: 'ENOSPC' }, ['DISK_UNAVAILABLE', 'DISK_UNAVAILABLE']],
+    [{ code: 'EIO' }, ['LOG_FAILED', 'DISK_UNAVAILABLE']],
+  ] as const) {
+    const { send, files, store } = await open(t)
+    await send('{"n":1}', { isWaiting: true })
+    files.fault = (call: FileCall): Fault | null => (call.kind === 'write' ? fault : null)
+    for (const code of codes)
+      await t.rejects(send('{"n":2}', { idempotencyKey: 'k' }), { code }, `${fault.code}: ${code}`)
+    files.fault = () => null
+    const retried = await untilTaken(() => send('{"n":2}', { idempotencyKey: 'k', isWaiting: true }))
+    t.match(retried, { successfulRows: 1, isStored: true })
+    t.equal(rowsStored(store), 2)
+  }
+})
+
+t.test('a log that fails between a body and its seal keeps what was acknowledged', async (t) => {
+  const store = new FakeStore({ isOpen: true })
+  const { send, files, ingest } = await open(t, { store, options: { eventsFlushIdleMs: 40, eventsFlushAgeMs: 60 } })
+  await send('{"n":1}')
+  files.fault = (call: FileCall): Fault | null => (call.kind === 'datasync' ? { code: 'EIO' } : null)
+  while (ingest.eventsStatus(source.id)?.failure === null) await new Promise((resolve) => setImmediate(resolve))
+  files.fault = () => null
+  await store.untilBegun(1)
+  t.equal(store.held.concat().length + rowsStored(store), 1)
+})
+
+t.test(
+  'a barrier stores what waits, holds back what comes, and nothing before it is stored by a later process',
+  async (t) => {
+    const store = new FakeStore({ isOpen: false })
+    const { send, files, ingest } = await open(t, { store })
+    await send('{"n":1}')
+    await store.untilBegun(1)
+    const steps: string[] = []
+    const change = ingest.withBarrier({ dataSource: source, isFinal: false }, async () => {
+      steps.push(`changed at ${rowsStored(store)} rows`)
+    })
+    await t.rejects(send('{"n":2}'), { code: 'BACKLOG_FULL' })
+    await t.rejects(
+      ingest.withBarrier({ dataSource: source, isFinal: false }, async () => undefined),
+      { code: 'CHANGE_BLOCKED' },
+    )
+    store.open()
+    await change
+    t.same(steps, ['changed at 1 rows'])
+    const next = await open(t, { files: killed(files) })
+    await next.send('{"n":3}', { isWaiting: true })
+    t.equal(rowsStored(next.store), 1, 'only what came behind the barrier')
+  },
+)
+
+t.test(
+  'a data source goes with its events, though they cannot be stored, and a later process forgets them',
+  async (t) => {
+    const store = new FakeStore({ isOpen: true })
+    for (let insert = 1; insert <= 10; insert += 1) store.failures.set(insert, viewError)
+    const { send, files, ingest } = await open(t, { store })
+    await t.rejects(send('{"n":1}', { isWaiting: true }), { code: 'VIEW_FAILED' })
+    await t.rejects(
+      ingest.withBarrier({ dataSource: source, isFinal: false }, async () => undefined),
+      { code: 'CHANGE_BLOCKED' },
+    )
+    await ingest.withBarrier({ dataSource: source, isFinal: true }, async () => undefined)
+    const gone = await open(t, { files: killed(files), dataSources: [other] })
+    await t.rejects(gone.send('{"n":2}'), { code: 'DATASOURCE_NOT_FOUND' })
+    await gone.send('{"n":2}', { dataSource: other, isWaiting: true })
+    t.equal(rowsStored(gone.store), 0)
+  },
+)
+
+async function untilTaken<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await work()
+    } catch {
+      // The log is opened again after a moment.
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+}

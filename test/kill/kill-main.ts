@@ -1,0 +1,40 @@
+// `npm run test:kill -- --kills 1000 --producers 4 --seed 7`: prints what was killed, stored and mended. Exit code 1 when
+// a row is lost or doubled.
+
+import process from 'node:process'
+import { parseArgs } from 'node:util'
+import { runKills } from './kill-run.ts'
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '100' },
+    producers: { type: 'string', default: '4' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    'life-ms': { type: 'string', default: '700' },
+  },
+})
+const options = {
+  kills: Number(values.kills),
+  producers: Number(values.producers),
+  seed: Number(values.seed),
+  lifeMsMax: Number(values['life-ms']),
+}
+process.stdout.write(`${JSON.stringify(options)}\n`)
+const { kills, acknowledged, words, stored, durationMs } = await runKills(options)
+const { rows, quarantined, requests, failedTries } = acknowledged
+process.stdout.write(`${kills} kills in ${Math.round(durationMs / 1000)} s\n`)
+process.stdout.write(
+  `acknowledged: ${rows} rows, ${quarantined} quarantined, ${requests} requests, ${failedTries} tries failed\n`,
+)
+process.stdout.write(`at the starts: ${words.entriesRead} entries read, ${words.repairs} orphan records dropped\n`)
+for (const line of words.errors.slice(0, 5)) process.stdout.write(`said: ${line}\n`)
+let isRight = true
+for (const { place, expected, rows: found, distinct } of stored) {
+  const isExact = found === expected && distinct === expected
+  isRight &&= isExact
+  const lost = expected - distinct
+  process.stdout.write(
+    `${isExact ? 'right' : 'WRONG'}  ${place}: ${found} rows, ${distinct} distinct, ${expected} expected, ${lost} lost, ${found - distinct} doubled\n`,
+  )
+}
+process.exit(isRight ? 0 : 1)

@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { untilReady } from '../support/child-server.ts'
+
+const mainPath = fileURLToPath(new URL('../../src/main.js', import.meta.url))
+const readyTimeoutMs = 30_000
+
+export const killToken = 'p.kill.token'
+
+/** What the service said over all its lives. */
+export interface ServiceWords {
+  /** Records of blocks that were never stored, dropped at a start. */
+  repairs: number
+  /** Entries that were read out of the log at a start. */
+  entriesRead: number
+  /** Lines of the level error. */
+  readonly errors: string[]
+}
+
+/** The service in a process of its own, on the same directory and port in each of its lives. */
+export class KillService {
+  readonly address: string
+  readonly words: ServiceWords = { repairs: 0, entriesRead: 0, errors: [] }
+  private readonly environment: NodeJS.ProcessEnv
+  private child: ChildProcess | null = null
+  private rest = ''
+
+  constructor(dataDirectory: string, port: number) {
+    this.address = `http://127.0.0.1:${port}`
+    this.environment = {
+      ...process.env,
+      UV_THREADPOOL_SIZE: '16',
+      MILLRACE_PORT: String(port),
+      MILLRACE_DATA_DIR: dataDirectory,
+      MILLRACE_ADMIN_TOKEN: killToken,
+      MILLRACE_LOG_LEVEL: 'info',
+      MILLRACE_WORKERS: '1',
+      // Small, so that blocks and segments end often: that is where a kill hurts.
+      MILLRACE_EVENTS_FLUSH_IDLE_MS: '5',
+      MILLRACE_EVENTS_FLUSH_AGE_MS: '30',
+      MILLRACE_EVENTS_LOG_BYTES_MAX: String(64 * 1024 * 1024),
+    }
+  }
+
+  /** Resolves when the service answers. */
+  async start(): Promise<void> {
+    const child = spawn(process.execPath, ['--single-threaded-gc', mainPath], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env: this.environment,
+    })
+    this.child = child
+    this.rest = ''
+    child.stderr.setEncoding('utf8')
+    child.stderr.on('data', (text: string) => this.read(text))
+    const lastLog = (): string => this.words.errors.at(-1) ?? this.rest
+    await untilReady({ child, url: `${this.address}/health/ready`, timeoutMs: readyTimeoutMs, lastLog })
+  }
+
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const { child } = this
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill(signal)
+    await ended
+  }
+
+  /** A request of ours, outside of what is killed. */
+  async call(method: string, path: string, body?: string): Promise<unknown> {
+    const headers = { authorization: `Bearer ${killToken}` }
+    const response = await fetch(`${this.address}${path}`, { method, headers, ...(body === undefined ? {} : { body }) })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`)
+    return text === '' ? null : JSON.parse(text)
+  }
+
+  private read(text: string): void {
+    const lines = (this.rest + text).split('\n')
+    this.rest = lines.pop() ?? ''
+    for (const line of lines) this.readLine(line)
+  }
+
+  private readLine(line: string): void {
+    const entry = parseOrNull(line)
+    if (entry === null) return
+    if (entry['orphanCount'] !== undefined) this.words.repairs += Number(entry['orphanCount'])
+    if (entry['msg'] === 'The log is read.') this.words.entriesRead += Number(entry['entryCount'])
+    if (entry['level'] === 'error') this.words.errors.push(line.slice(0, 2_000))
+  }
+}
+
+function parseOrNull(line: string): Record<string, unknown> | null {
+  try {
+    // Lines of the service's log are objects.
+    return JSON.parse(line) as Record<string, unknown>
+  } catch {
+    // The engine's own words, or a line that a kill cut off.
+    return null
+  }
+}
