@@ -59,6 +59,8 @@ export class EventsLine implements BehindLine {
   private readonly clock: FlushClock
   private readonly waiters = new StoredWaiters()
   private queue: LoggedBatch[] = []
+  /** What is being named in the log: neither in the queue nor a block, and not stored. */
+  private sealing: readonly LoggedBatch[] = []
   private queuedRows = 0
   private queuedBytes = 0
   private lastAdded = 0
@@ -91,7 +93,8 @@ export class EventsLine implements BehindLine {
 
   /** The first entry that is not stored; null when all are. */
   get firstOutstanding(): Sequence | null {
-    return this.sealed[0]?.sequences[0] ?? this.queue[0]?.sequences[0] ?? this.behind?.first ?? null
+    const first = this.sealed[0] ?? this.sealing[0] ?? this.queue[0]
+    return first?.sequences[0] ?? this.behind?.first ?? null
   }
 
   get mayRead(): boolean {
@@ -246,6 +249,7 @@ export class EventsLine implements BehindLine {
 
   private async sealNext(): Promise<SealedBlock> {
     const taken = this.takeBatches()
+    this.sealing = taken
     try {
       const block = await this.rooms.blocks.seal(this.stream, taken)
       this.sealed.push(block)
@@ -255,6 +259,8 @@ export class EventsLine implements BehindLine {
       // Nothing of it is sealed: it is what waits first, as before.
       this.replaceQueue([...taken, ...this.queue])
       throw error
+    } finally {
+      this.sealing = []
     }
   }
 
@@ -362,13 +368,8 @@ export class EventsLine implements BehindLine {
   }
 
   private lastOutstanding(): Sequence | null {
-    const queued = this.queue.at(-1)
-    return (
-      this.behind?.last ??
-      (queued === undefined ? undefined : lastOf(queued)) ??
-      this.sealed.at(-1)?.sequences.at(-1) ??
-      null
-    )
+    const last = this.queue.at(-1) ?? this.sealing.at(-1) ?? this.sealed.at(-1)
+    return this.behind?.last ?? last?.sequences.at(-1) ?? null
   }
 }
 

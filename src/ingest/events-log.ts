@@ -18,6 +18,8 @@ import { toLogRefusal } from './log-errors.ts'
 
 export interface EventsLogOptions {
   readonly entryBytesMax: number
+  /** Bytes of the whole log. */
+  readonly logBytesMax: number
   readonly now: () => number
   /** For senders who are refused. */
   readonly retryAfterSeconds: () => number
@@ -120,9 +122,10 @@ export class EventsLog {
   /** Lets the log forget what is stored, if that frees a file. Never rejects. */
   releaseSoon(): void {
     const { now, firstOutstanding } = this.options
-    const { firstSegmentNext } = this.rooms.wal.stats()
+    const { firstSegmentNext, totalBytes } = this.rooms.wal.stats()
     if (firstSegmentNext === null || this.releasing !== null || this.isClosed) return
-    if (now() - this.releasedAtMs < releaseIntervalMs) return
+    const isPressing = totalBytes > this.options.logBytesMax / 2
+    if (!isPressing && now() - this.releasedAtMs < releaseIntervalMs) return
     const first = firstOutstanding()
     if (first !== null && first < firstSegmentNext) return
     this.releasing = this.release()

@@ -105,13 +105,13 @@ export class EventsRoom {
     this.rooms = rooms
     this.wal = wal
     const { store, pool, logger, now } = rooms
-    const { frameBytes, eventsBodyBytesMax: entryBytesMax } = options
+    const { frameBytes, eventsBodyBytesMax: entryBytesMax, eventsLogBytesMax: logBytesMax } = options
     const retryAfterSeconds = (): number => this.retryAfterSeconds()
     this.keys = new IdempotencyIndex(options.idempotencyKeysMax)
     this.budget = new MemoryBudget(options.eventsPendingBytesMax)
     this.log = new EventsLog(
       { wal, store, keys: this.keys, logger },
-      { entryBytesMax, now, retryAfterSeconds, firstOutstanding: () => this.firstOutstanding() },
+      { entryBytesMax, logBytesMax, now, retryAfterSeconds, firstOutstanding: () => this.firstOutstanding() },
     )
     this.reader = new LogReader({ log: this.log, budget: this.budget, logger, lines: () => this.lines.values() })
     const load = (sequences: readonly Sequence[]) => this.reader.load(sequences)

@@ -42,9 +42,10 @@ export class FlushClock {
     this.timer = setTimeout(
       () => {
         this.timer = undefined
-        this.onDue()
-        // More came meanwhile and moved the time; a flush under way arms it again itself.
-        if (this.timer === undefined && this.firstAtMs !== null && !this.isOver) this.arm(null)
+        // More came meanwhile and moved the time, or the timer was early by a part of a millisecond.
+        const isEarly = (wakeAtMs ?? this.dueAtMs() ?? 0) > this.now()
+        if (isEarly) this.arm(wakeAtMs)
+        else this.onDue()
       },
       Math.max(1, dueAtMs - this.now()),
     )

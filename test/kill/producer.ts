@@ -22,7 +22,7 @@ export interface Acknowledged {
 }
 
 const pad = 'x'.repeat(700)
-const retryPauseMs = 10
+const retryPauseMs = 50
 const answerTimeoutMs = 30_000
 
 /**
