@@ -9,6 +9,7 @@ import type { PartLayout } from '../codec/part-layout.types.ts'
 import type { Store } from '../store/store.types.ts'
 import type { ParsedRows, SealedBlock } from './events.types.ts'
 import { ingestPlanOf } from './ingest-plan.ts'
+import { partitionBoundOf } from './partition-bound.ts'
 
 export async function insertBlock(
   store: Pick<Store, 'append'>,
@@ -18,7 +19,9 @@ export async function insertBlock(
 ): Promise<void> {
   const plan = ingestPlanOf(dataSource, null)
   if (rows.rowCount > 0) {
-    await store.append({ ...plan.landing, parts: rows.parts, rowCount: rows.rowCount, blockId })
+    const partition = partitionBoundOf(dataSource, plan.landing.layout)
+    const request = { ...plan.landing, parts: rows.parts, rowCount: rows.rowCount, blockId }
+    await store.append(partition === undefined ? request : { ...request, partition })
   }
   if (rows.quarantinedRowCount > 0) {
     const quarantine = { ...plan.quarantine, layout: at(plan.quarantine.layout, sealedAtMs) }

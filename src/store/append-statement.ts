@@ -1,24 +1,62 @@
 import { assert } from '../shared/assert.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import { appendRowsMax, appendSettings, settingsText } from './statement-settings.ts'
-import type { AppendRequest } from './store.types.ts'
+import type { AppendRequest, PartitionBound } from './store.types.ts'
 import { workspaceDatabase } from './workspace-database.ts'
 
+/** Rows of an append that one INSERT takes. */
+export interface AppendSlice {
+  /** `insert_deduplication_token`. */
+  readonly token: string
+  /** Texts of the partitions whose rows are taken; null takes all rows. */
+  readonly partitions: readonly string[] | null
+}
+
 /**
- * The one INSERT of an append, reading all parts that `path` names as one block.
+ * The INSERT of an append, or of a slice of it, reading all parts that `path` names as one block.
  *
  * @param path absolute path of the part's file, or a pattern `…-{0,1,2}.arrow` over the files of several parts.
  */
-export function appendStatement({ table, layout, rowCount, blockId }: AppendRequest, path: string): string {
+export function appendStatement(request: AppendRequest, path: string, slice?: AppendSlice): string {
+  const { table, layout, rowCount, blockId, partition } = request
   assert(layout.targets.length > 0, 'a layout fills at least one column')
   assert(rowCount < appendRowsMax, 'an append has fewer rows than the engine would cut a block at')
   const columns = layout.targets.map(({ column }) => quoteName(column)).join(', ')
   const expressions = layout.targets.map(({ expression }) => expression).join(', ')
-  const structure = layout.fields.map(({ name, engineType }) => `${quoteName(name)} ${engineType}`).join(', ')
+  const partitions = slice?.partitions ?? null
+  const source =
+    partitions === null || partition === undefined
+      ? fileSource(request, path)
+      : `(${partitionedSource(request, partition, path)}) WHERE ${partitionField} IN (${partitions.map(quoteString).join(', ')})`
   return [
     `INSERT INTO ${quoteName(workspaceDatabase)}.${quoteName(table)} (${columns})`,
     `SELECT ${expressions}`,
-    `FROM file(${quoteString(path)}, 'ArrowStream', ${quoteString(structure)})`,
-    `SETTINGS ${settingsText({ ...appendSettings, insert_deduplication_token: blockId })}`,
+    `FROM ${source}`,
+    `SETTINGS ${settingsText({ ...appendSettings, insert_deduplication_token: slice?.token ?? blockId })}`,
   ].join('\n')
+}
+
+/** Gives the partitions of the rows, each as a text, in order. */
+export function partitionsStatement(request: AppendRequest, partition: PartitionBound, path: string): string {
+  const { insert_deduplicate: _, ...settings } = appendSettings
+  return [
+    `SELECT DISTINCT ${partitionField} AS name`,
+    `FROM (${partitionedSource(request, partition, path)}) ORDER BY name`,
+    `SETTINGS ${settingsText(settings)}`,
+    'FORMAT JSONEachRow',
+  ].join('\n')
+}
+
+const partitionField = '__partition'
+
+/** The parts' fields, and beside them the text of each row's partition. */
+function partitionedSource(request: AppendRequest, { key, columns }: PartitionBound, path: string): string {
+  const named = columns.map(({ column, expression }) => `, ${expression} AS ${quoteName(column)}`).join('')
+  const withColumns = `SELECT *${named} FROM ${fileSource(request, path)}`
+  return `SELECT *, toString(tuple(${key})) AS ${partitionField} FROM (${withColumns})`
+}
+
+function fileSource({ layout }: AppendRequest, path: string): string {
+  const structure = layout.fields.map(({ name, engineType }) => `${quoteName(name)} ${engineType}`).join(', ')
+  return `file(${quoteString(path)}, 'ArrowStream', ${quoteString(structure)})`
 }

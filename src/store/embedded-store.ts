@@ -17,6 +17,7 @@ import { drainPending } from 'chdb'
 import type { Part } from '../codec/part.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { quoteString } from '../shared/text-escapes.ts'
+import { appendSlices } from './append-slices.ts'
 import { appendStatement } from './append-statement.ts'
 import { syncFileSystemOf } from './data-sync.ts'
 import { dropOrphanRecords } from './deduplication-repair.ts'
@@ -153,8 +154,11 @@ class EmbeddedStore implements Store {
   async append(request: AppendRequest): Promise<void> {
     const written = await this.#partFiles.write(request.parts)
     try {
-      const statement = appendStatement(request, written.path)
-      await this.#writers.use((session) => session.run(statement))
+      await this.#writers.use(async (session) => {
+        for (const slice of await appendSlices(session, request, written.path)) {
+          await session.run(appendStatement(request, written.path, slice))
+        }
+      })
     } finally {
       await written.remove()
     }

@@ -1,5 +1,5 @@
 import type { Part } from '../codec/part.types.ts'
-import type { PartLayout } from '../codec/part-layout.types.ts'
+import type { PartLayout, PartTarget } from '../codec/part-layout.types.ts'
 
 /**
  * The only door to ClickHouse: one interface over the embedded engine and, later, a server.
@@ -18,7 +18,7 @@ export interface Store {
    */
   select(query: SelectQuery): Promise<SelectStream>
   /**
-   * Appends sealed parts by one INSERT of one block, all of it or nothing. Resolves when the engine has the rows; a block
+   * Appends sealed parts by one INSERT of one block, all of it or nothing; more only where `partition` asks for it. Resolves when the engine has the rows; a block
    * id that it has had before resolves without a change. Raises `StoreError`.
    */
   append(request: AppendRequest): Promise<void>
@@ -59,6 +59,20 @@ export interface AppendRequest {
   readonly rowCount: number
   /** `insert_deduplication_token` of the block; letters, digits, `-` and `_`, as it names files too. */
   readonly blockId: string
+  /** Bounds the partitions that one INSERT makes parts in; absent sets no bound. */
+  readonly partition?: PartitionBound
+}
+
+/**
+ * Rows of more than `partitionsMax` partitions are appended by several INSERTs, each with its own token out of the block's
+ * id; the same rows are always cut in the same way.
+ */
+export interface PartitionBound {
+  /** The table's partition key. */
+  readonly key: string
+  /** The columns that it may speak of, each as an expression over the fields of the part. */
+  readonly columns: readonly PartTarget[]
+  readonly partitionsMax: number
 }
 
 export interface TableStatistics {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { untilReady } from '../support/child-server.ts'
 
 const mainPath = fileURLToPath(new URL('../../src/main.js', import.meta.url))
-const readyTimeoutMs = 30_000
+const readyTimeoutMs = 120_000
 
 export const killToken = 'p.kill.token'
 

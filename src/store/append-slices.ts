@@ -1,0 +1,52 @@
+import { type AppendSlice, partitionsStatement } from './append-statement.ts'
+import type { EngineSession } from './engine-session.ts'
+import type { AppendRequest } from './store.types.ts'
+import { clickhouseCodes, isFaultOfEngine, StoreError } from './store-error.ts'
+
+/**
+ * Cuts an append into INSERTs of no more partitions than it asks for: one, unless its rows are of more.
+ *
+ * The cut depends on the rows alone, so that a repeat has the same tokens for the same rows.
+ */
+export async function appendSlices(
+  session: EngineSession,
+  request: AppendRequest,
+  path: string,
+): Promise<readonly AppendSlice[]> {
+  const { partition, rowCount, blockId } = request
+  const whole: AppendSlice = { token: blockId, partitions: null }
+  if (partition === undefined || rowCount <= partition.partitionsMax) return [whole]
+  const names = await partitionNames(session, request, path)
+  if (names.length <= partition.partitionsMax) return [whole]
+  const slices: AppendSlice[] = []
+  for (let start = 0; start < names.length; start += partition.partitionsMax) {
+    const partitions = names.slice(start, start + partition.partitionsMax)
+    slices.push({ token: `${blockId}-${slices.length}`, partitions })
+  }
+  return slices
+}
+
+const passingCodes: readonly (number | undefined)[] = [
+  clickhouseCodes.timeoutExceeded,
+  clickhouseCodes.queryWasCancelled,
+]
+
+async function partitionNames(
+  session: EngineSession,
+  request: AppendRequest,
+  path: string,
+): Promise<readonly string[]> {
+  if (request.partition === undefined) return []
+  try {
+    const text = await session.run(partitionsStatement(request, request.partition, path))
+    const lines = text.split('\n').filter((line) => line.length > 0)
+    // The statement above has this one column.
+    return lines.map((line) => (JSON.parse(line) as { readonly name: string }).name)
+  } catch (error) {
+    // A key that cannot be told beforehand is always so: such a table takes its rows by one INSERT, and if they are at
+    // fault, that says so too. What may pass another time must not change the cut.
+    if (!(error instanceof StoreError) || isFaultOfEngine(error) || passingCodes.includes(error.clickhouseCode))
+      throw error
+    return []
+  }
+}
