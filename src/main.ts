@@ -124,7 +124,7 @@ Admin token: ${adminToken}
 Create a data source, send two events, query them:
 
 ${request}/v0/datasources' -d 'name=visits' --data-urlencode 'schema=ts DateTime64(3) \`json:$.ts\`, page String \`json:$.page\`, ms UInt32 \`json:$.ms\`'
-${request}/v0/events?name=visits' --data-binary "$(printf '%s\\n' '{"ts":"2026-01-01T10:00:00.120Z","page":"/","ms":31}' '{"ts":"2026-01-01T10:00:01Z","page":"/docs","ms":12}')"
+${request}/v0/events?name=visits&wait=true' --data-binary "$(printf '%s\\n' '{"ts":"2026-01-01T10:00:00.120Z","page":"/","ms":31}' '{"ts":"2026-01-01T10:00:01Z","page":"/docs","ms":12}')"
 ${request}/v0/sql' --data-urlencode 'q=SELECT page, count() AS visits, avg(ms) AS ms FROM visits GROUP BY page ORDER BY page FORMAT JSON' -G
 
 `

@@ -1,4 +1,3 @@
-import type { Test } from 'tap'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { type IngestOptions, openIngest } from '../../src/ingest/ingest.ts'
 import type { EventsRequest, Ingest } from '../../src/ingest/ingest.types.ts'
@@ -44,23 +43,11 @@ export interface TestIngestRooms {
   readonly now?: () => number
 }
 
-/** The way in over a log in memory; whoever opens it closes it. */
+/** The way in over a log in memory, not started; whoever opens it closes it. */
 export async function openTestIngest(rooms: TestIngestRooms, given: Partial<IngestOptions> = {}): Promise<Ingest> {
   const { store, dataSources, files = new MemoryFileLayer(), logger = silentLogger, now = Date.now } = rooms
   const catalog = { find: (id: string) => dataSources.find((source) => source.id === id) }
   return await openIngest({ ...testOptions, ...given }, { store, catalog, logger, now, files })
-}
-
-/** Opens it and closes it with the test. */
-export async function openClosedIngest(
-  t: Test,
-  rooms: TestIngestRooms,
-  given: Partial<IngestOptions> = {},
-): Promise<Ingest> {
-  const ingest = await openTestIngest(rooms, given)
-  t.teardown(() => ingest.close())
-  ingest.start()
-  return ingest
 }
 
 /** A request as the front desk makes it of a plain body. */
