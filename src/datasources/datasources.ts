@@ -88,6 +88,10 @@ class DataSourcesRoom implements DataSources {
     return dataSource
   }
 
+  findForEvents(nameOrId: string): DataSource | undefined {
+    return this.#eventsCreation.isAllowed ? this.find(nameOrId) : this.get(nameOrId)
+  }
+
   async createFromEvents(sample: EventsSample): Promise<DataSource> {
     return this.find(sample.name) ?? (await this.#eventsCreation.create(sample))
   }

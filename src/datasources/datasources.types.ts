@@ -6,6 +6,11 @@ export interface DataSources {
   /** Creates the tables, then the catalog entry. Raises errors of the error table (400, 409). */
   create(request: CreateRequest): Promise<DataSource>
   /**
+   * By name or id; undefined when events may create it. Raises DATASOURCE_NOT_FOUND (404) when they may not, which can be
+   * said before they are read.
+   */
+  findForEvents(nameOrId: string): DataSource | undefined
+  /**
    * Creates a data source whose columns are inferred from its first events; callers that come meanwhile get the same one.
    * Raises DATASOURCE_NOT_FOUND (404) when events may create none, SCHEMA_UNKNOWN (400), CREATES_TOO_MANY (429), and what
    * `create` does.

@@ -33,10 +33,15 @@ export class EventsCreation {
     this.dataSources = dataSources
   }
 
+  /** False when events create no data sources. */
+  get isAllowed(): boolean {
+    return this.options.missingDataSource === 'create'
+  }
+
   /** See `DataSources.createFromEvents`. */
   create(sample: EventsSample): Promise<DataSource> {
     const { name } = sample
-    if (this.options.missingDataSource === 'refuse') throw errors.DATASOURCE_NOT_FOUND({ name })
+    if (!this.isAllowed) throw errors.DATASOURCE_NOT_FOUND({ name })
     const known = this.running.get(name)
     if (known !== undefined) return known
     const creation = this.createNow(sample).finally(() => this.running.delete(name))

@@ -15,8 +15,7 @@ const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored
 /**
  * `POST /v0/events`: JSON events of any content type, plain or packed, taken as a whole or not at all.
  *
- * 202 says that they are on disk, 200 that the database has them. A body is read before the data source is looked for
- * only when the events may create it.
+ * 202 says that they are on disk, 200 that the database has them.
  */
 export function addEvents(app: FastifyInstance, { dataSources, ingest }: Neighbours, limits: Limits): void {
   addPath(app, '/v0/events', {
@@ -28,9 +27,10 @@ export function addEvents(app: FastifyInstance, { dataSources, ingest }: Neighbo
       const idempotencyKey = readIdempotencyKey(request)
       // Some clients send an empty body to learn whether the service is there.
       if (!announcesBody(request.headers)) return answer(reply, 200, nothing)
+      const known = dataSources.findForEvents(name)
       const { body, packed } = await readEvents(request, limits.eventsBodyBytesMax)
       if (body.length === 0) return answer(reply, 200, nothing)
-      const dataSource = dataSources.find(name) ?? (await dataSources.createFromEvents({ name, body, framing }))
+      const dataSource = known ?? (await dataSources.createFromEvents({ name, body, framing }))
       const events = { dataSource, body, packed, framing, isWaiting, idempotencyKey } as const
       const outcome = await ingest.appendEvents(events)
       // Who did not ask to wait expects exactly 202. Who did gets it when the database takes too long: the events are safe.

@@ -80,7 +80,7 @@ t.test('a value of every type comes back as it was sent, by NDJSON, events and C
   const clean = { status: 200, json: { error: false, imported_rows: 1 } }
   t.match(await service.append('wide', 'ndjson', `{"id": 1, ${members}}\n`), clean)
   t.match(await service.append('wide', 'csv', `id,${header}\n2,${cells}\n`), clean)
-  t.match(await service.events('wide', `{${members}, "id": 3}`), { json: { successful_rows: 1 } })
+  t.match(await service.events('wide', `{${members}, "id": 3}`, { wait: 'true' }), { json: { successful_rows: 1 } })
   const reasons = await service.rows('SELECT id, c__error FROM wide_quarantine')
   t.same(reasons, [], 'nothing is set aside')
   for (const [index, [type, , , expected]] of types.entries()) {
@@ -92,7 +92,7 @@ t.test('a value of every type comes back as it was sent, by NDJSON, events and C
     )
   }
   t.same(await service.rows('SELECT countMerge(visits) FROM wide'), [['0']], 'a state is empty')
-  await service.events('wide', `{${members}, "id": 4, "visits": 9}`)
+  await service.events('wide', `{${members}, "id": 4, "visits": 9}`, { wait: 'true' })
   t.same(
     await service.rows('SELECT id, visits, c__error FROM wide_quarantine'),
     [['4', '9', "['value \\'9\\' on column \\'visits\\' is not AggregateFunction(count)']"]],

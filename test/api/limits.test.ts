@@ -64,6 +64,7 @@ t.test('eventsBodyBytesMax holds as sent and as unpacked', async (t) => {
       t.equal(answer.status, status, `${byteCount} bytes out of ${encoding}`)
     }
   }
+  await service.untilStored('events')
   t.equal(await service.count('events'), 10)
 })
 

@@ -179,6 +179,8 @@ t.test('what was answered is there after kill -9', async (t) => {
   t.equal(await service.exited, 'SIGKILL')
 
   const again = await new ServiceProcess().started()
+  // What the log held is stored beside the first requests.
+  while ((await again.sql('SELECT count() FROM killed FORMAT TSV')) !== '3\n');
   t.equal(await again.sql('SELECT n, s FROM killed ORDER BY n FORMAT TSV'), '1\ta\n2\tb\n3\td\n')
   t.equal(await again.sql('SELECT n, s FROM killed_quarantine FORMAT TSV'), 'x\tc\n')
   const list = await fetch(`${again.address}/v0/datasources?attrs=name`, { headers })

@@ -86,8 +86,8 @@ function fakeDataSources(sources: Map<string, DataSource>, created: () => Create
   return {
     find,
     get,
+    findForEvents: (name) => (name === 'missing' ? get(name) : find(name)),
     async createFromEvents({ name }) {
-      if (name === 'missing') throw errors.DATASOURCE_NOT_FOUND({ name })
       return await this.create({ name, description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
     },
     list: () => [...sources.values()],
