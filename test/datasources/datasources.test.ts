@@ -20,7 +20,7 @@ const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLo
 const storage = openCatalogStorage(join(directory.path, 'catalog.mdb'))
 const catalog = openCatalog({ dataSourcesMax: 100, now: () => 1_000 }, storage)
 const barriers: string[] = []
-const nowMs = 1_000
+let nowMs = 1_000
 const dataSources = await open(store)
 t.teardown(async () => {
   await storage.close()
@@ -28,10 +28,14 @@ t.teardown(async () => {
   await directory.remove()
 })
 
-function open(over: Store, entries: Catalog = catalog): Promise<DataSources> {
+function open(
+  over: Store,
+  entries: Catalog = catalog,
+  missingDataSource: 'create' | 'refuse' = 'create',
+): Promise<DataSources> {
   const options = {
     columnsMax: 5,
-    missingDataSource: 'create',
+    missingDataSource,
     eventsCreatesPerMinuteMax: 2,
     now: () => nowMs,
   } as const
@@ -251,4 +255,27 @@ t.test('a start makes a lost table again, and drops a table without an entry onl
   await open(store)
   t.same([...(await tables())].sort(), [id, `${id}_quarantine`, filled, 'other'].sort())
   await dataSources.drop(id)
+})
+
+t.test('events create so many data sources a minute, each name once, or none where that is refused', async (t) => {
+  const sample = (name: string) => ({ name, body: Buffer.from('{"n":1}'), framing: 'lines' }) as const
+  const [one, same] = await Promise.all([1, 2].map(() => dataSources.createFromEvents(sample('made_1'))))
+  t.equal(one?.id, same?.id)
+  t.equal((await dataSources.createFromEvents(sample('made_1'))).id, one?.id)
+  await dataSources.createFromEvents(sample('made_2'))
+  await t.rejects(dataSources.createFromEvents(sample('made_3')), { code: 'CREATES_TOO_MANY', retryAfterSeconds: 60 })
+  nowMs += 59_999
+  await t.rejects(dataSources.createFromEvents(sample('made_3')), { code: 'CREATES_TOO_MANY', retryAfterSeconds: 1 })
+  nowMs += 1
+  t.match(await dataSources.createFromEvents(sample('made_3')), { name: 'made_3', columns: [{ name: 'n' }] })
+  t.equal(dataSources.findForEvents('made_4'), undefined)
+  await t.rejects(dataSources.createFromEvents({ ...sample('made_4'), body: Buffer.from('[]') }), {
+    code: 'SCHEMA_UNKNOWN',
+  })
+  await dataSources.drop('made_1')
+  t.equal(barriers.at(-1), 'made_1', 'a drop passes a barrier')
+  const refusing = await open(store, catalog, 'refuse')
+  t.throws(() => refusing.findForEvents('made_4'), { code: 'DATASOURCE_NOT_FOUND' })
+  await t.rejects(async () => refusing.createFromEvents(sample('made_4')), { code: 'DATASOURCE_NOT_FOUND' })
+  for (const name of ['made_2', 'made_3']) await dataSources.drop(name)
 })
