@@ -36,7 +36,8 @@ class TokenStore extends FakeStore {
     if (luck === 0) throw error
     const token = `${request.table} ${request.blockId}`
     if (!this.tokens.has(token)) {
-      const values = request.parts.flatMap((part) => [...(tableFromIPC(part).getChild('__0') ?? [])].map(Number))
+      const parts = request.parts.filter((part) => part instanceof Uint8Array)
+      const values = parts.flatMap((part) => [...(tableFromIPC(part).getChild('__0') ?? [])].map(Number))
       this.tokens.set(token, values)
       this.onStored({ kind: 'stored', token, values })
     }
