@@ -1,8 +1,7 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { assert } from '../../src/shared/assert.ts'
 import type { SenderAnswer, SenderReport, SenderRequest, SenderTask } from './body-sender.types.ts'
+import { startTaskChild } from './child-tasks.ts'
 import type { BodyPlan } from './workload-bytes.ts'
 
 /** The other end of `body-sender.ts`: bodies are made and sent in a process of their own. */
@@ -16,21 +15,9 @@ export interface SendingProcess {
 
 /** Starts the sending process. It ends with this one. */
 export function startSendingProcess(): SendingProcess {
-  const child = fork(fileURLToPath(import.meta.resolve('./body-sender.js')))
-
-  const ask = async (task: SenderTask): Promise<SenderReport> => {
-    child.send(task)
-    const stop = new AbortController()
-    const ended = once(child, 'exit', { signal: stop.signal }).then(() =>
-      Promise.reject(new Error('the sending process ended')),
-    )
-    const [report] = await Promise.race([once(child, 'message', { signal: stop.signal }), ended]).finally(() =>
-      stop.abort(),
-    )
-    return report as SenderReport // The only messages that body-sender.ts sends.
-  }
+  const child = startTaskChild<SenderTask, SenderReport>(fileURLToPath(import.meta.resolve('./body-sender.js')))
   const answerTo = async (task: SenderTask): Promise<SenderAnswer> => {
-    const report = await ask(task)
+    const report = await child.ask(task)
     if (report.kind === 'failed') throw new Error(`sending failed: ${report.message}`)
     assert(report.kind === 'answered', 'a sent body is answered')
     return report.answer
@@ -38,17 +25,13 @@ export function startSendingProcess(): SendingProcess {
 
   return {
     write: async (plan, path) => {
-      const report = await ask({ kind: 'write', plan, path })
+      const report = await child.ask({ kind: 'write', plan, path })
       if (report.kind === 'failed') throw new Error(`writing failed: ${report.message}`)
       assert(report.kind === 'written', 'a body to write is written')
       return report.byteCount
     },
     sendFile: (path, request) => answerTo({ kind: 'sendFile', path, request }),
     sendRepeated: (plan, byteCount, request) => answerTo({ kind: 'sendRepeated', plan, byteCount, request }),
-    close: async () => {
-      const ended = once(child, 'exit')
-      child.disconnect()
-      await ended
-    },
+    close: () => child.close(),
   }
 }

@@ -8,6 +8,8 @@ export interface ServiceClient {
   dropDataSource(name: string): Promise<void>
   /** The request that appends a body, for whoever sends it. */
   appendRequest(name: string, format: 'csv' | 'ndjson'): SenderRequest
+  /** The request that sends events; with `isWaiting` it is answered when they are stored. */
+  eventsRequest(name: string, isWaiting: boolean): SenderRequest
   append(name: string, format: 'csv' | 'ndjson', body: Uint8Array): Promise<ImportResult>
   /** Answer of a query as text, in the format that its FORMAT clause names. */
   sql(query: string): Promise<string>
@@ -49,6 +51,10 @@ export function createServiceClient(url: string, adminToken: string): ServiceCli
       await call('DELETE', `/v0/datasources/${encodeURIComponent(name)}`)
     },
     appendRequest: (name, format) => ({ url: `${url}${appendPath(name, format)}`, headers }),
+    eventsRequest: (name, isWaiting) => ({
+      url: `${url}/v0/events?${new URLSearchParams({ name, ...(isWaiting ? { wait: 'true' } : {}) })}`,
+      headers,
+    }),
     append: async (name, format, body) => parseImportResult(await call('POST', appendPath(name, format), body)),
     sql,
     rows: async <Row>(query: string) => {

@@ -15,3 +15,26 @@ export function spreadOf(values: readonly number[]): Spread {
   const median = sorted.length % 2 === 1 ? at(upper) : (at(upper - 1) + at(upper)) / 2
   return { min: at(0), median, max: at(sorted.length - 1) }
 }
+
+export interface Percentiles {
+  readonly p50: number
+  readonly p99: number
+  readonly max: number
+}
+
+/** By nearest rank: each is a value that occurred. Sorts `values` in place, of which there is at least one. */
+export function percentilesOf(values: Float64Array): Percentiles {
+  assert(values.length > 0, 'percentiles are of at least one value')
+  const sorted = values.sort()
+  const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN
+  return { p50: at(0.5), p99: at(0.99), max: at(1) }
+}
+
+/** Slope of the straight line through the points with the least squares, in units of y by one of x; 0 without two different x. */
+export function slopeOf(points: readonly { readonly x: number; readonly y: number }[]): number {
+  const mean = (of: (point: { x: number; y: number }) => number) =>
+    points.reduce((total, point) => total + of(point), 0) / points.length
+  const [meanX, meanY] = [mean(({ x }) => x), mean(({ y }) => y)]
+  const variance = mean(({ x }) => (x - meanX) ** 2)
+  return variance > 0 ? mean(({ x, y }) => (x - meanX) * (y - meanY)) / variance : 0
+}

@@ -1,0 +1,33 @@
+import Fastify from 'fastify'
+
+/** What the process of the bare route says once it listens. */
+export interface BareAddress {
+  readonly url: string
+}
+
+/**
+ * The least that a service on Fastify could do with events: read the body, answer 202 with the bytes of an answer. What
+ * remains between its requests per second and ours is the price of everything that we do.
+ */
+const answer = Buffer.from('{"successful_rows":1,"quarantined_rows":0}')
+
+process.on('message', () => {
+  listen().then(
+    (url) => process.send?.({ url } satisfies BareAddress),
+    (error: unknown) => {
+      console.error(error)
+      process.exit(1)
+    },
+  )
+})
+process.on('disconnect', () => process.exit(0))
+
+async function listen(): Promise<string> {
+  const app = Fastify({ bodyLimit: 16 * 1024 * 1024 })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.post('/v0/events', async (_request, reply) =>
+    reply.code(202).header('content-type', 'application/json').send(answer),
+  )
+  return await app.listen({ host: '127.0.0.1', port: 0 })
+}
