@@ -63,7 +63,10 @@ export class BlockStore {
   }
 
   /**
-   * Finds the rows for which the engine refuses the block and names the block anew, without them.
+   * Finds the rows for which the engine refuses the block and names the block once more, without them.
+   *
+   * It keeps its id: the engine takes an INSERT partition by partition, so those before the refused rows are stored under
+   * the block's tokens already, and must not be stored under others.
    * @throws `failure` when none is found.
    */
   async isolate({ dataSource, stream, block }: BlockSource, failure: unknown): Promise<SealedBlock> {
@@ -72,7 +75,7 @@ export class BlockStore {
     if (setAside.length === 0) throw failure
     const fields = { err: failure, dataSource: dataSource.name, rowCount: setAside.length }
     logger.warn(fields, 'The engine refuses rows of a block; they are set aside.')
-    const isolated = { ...block, blockId: createBlockId(), setAside }
+    const isolated = { ...block, setAside }
     await log.seal(stream, isolated)
     return isolated
   }

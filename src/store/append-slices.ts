@@ -6,7 +6,8 @@ import { clickhouseCodes, isFaultOfEngine, StoreError } from './store-error.ts'
 /**
  * Cuts an append into INSERTs of no more partitions than it asks for: one, unless its rows are of more.
  *
- * The cut depends on the rows alone, so that a repeat has the same tokens for the same rows.
+ * The cut depends on the rows alone, so that a repeat has the same tokens for the same rows. Partitions are taken in order:
+ * a repeat that lacks rows which were refused has the same tokens for all partitions up to theirs.
  */
 export async function appendSlices(
   session: EngineSession,
@@ -14,16 +15,22 @@ export async function appendSlices(
   path: string,
 ): Promise<readonly AppendSlice[]> {
   const { partition, rowCount, blockId } = request
-  const whole: AppendSlice = { token: blockId, partitions: null }
-  if (partition === undefined || rowCount <= partition.partitionsMax) return [whole]
+  if (partition === undefined) return [{ token: blockId, partitions: null }]
+  // The token of the first slice, so that rows which are tried again without others, and need no cut any more, keep it.
+  const whole: AppendSlice = { token: sliceToken(blockId, 0), partitions: null }
+  if (rowCount <= partition.partitionsMax) return [whole]
   const names = await partitionNames(session, request, path)
   if (names.length <= partition.partitionsMax) return [whole]
   const slices: AppendSlice[] = []
   for (let start = 0; start < names.length; start += partition.partitionsMax) {
     const partitions = names.slice(start, start + partition.partitionsMax)
-    slices.push({ token: `${blockId}-${slices.length}`, partitions })
+    slices.push({ token: sliceToken(blockId, slices.length), partitions })
   }
   return slices
+}
+
+function sliceToken(blockId: string, index: number): string {
+  return `${blockId}-${index}`
 }
 
 const passingCodes: readonly (number | undefined)[] = [

@@ -94,6 +94,49 @@ t.test('rows that the engine refuses are set aside one by one, and the others of
   await service.close()
 })
 
+t.test('a refused row doubles no row of the partitions that took theirs before it', async (t) => {
+  // In one INSERT; in the second of three; and so that one INSERT is left of two.
+  const cases = [
+    { name: 'parted_4', days: 4, badDay: 2 },
+    { name: 'parted_30', days: 30, badDay: 17 },
+    { name: 'parted_13', days: 13, badDay: 5 },
+  ]
+  const first = await live(t)
+  const views: string[] = []
+  for (const { name } of cases) {
+    // The key of a part's order is computed for each partition, when those before it are stored already.
+    const engine = { engine: 'MergeTree', engine_partition_key: 'day', engine_sorting_key: 'intDiv(100, x)' }
+    await first.create(name, 'day UInt8, n UInt32, x UInt8', engine)
+    const window = 'SETTINGS non_replicated_deduplication_window = 10000'
+    views.push(
+      `CREATE TABLE ws_0001.${name}_seen (n UInt32) ENGINE = MergeTree ORDER BY n ${window}`,
+      `CREATE MATERIALIZED VIEW ws_0001.${name}_view TO ws_0001.${name}_seen AS
+         SELECT n FROM ws_0001.${await idOf(first, name)}`,
+    )
+  }
+  await first.close()
+  await runStatements(...views)
+  const second = await live(t)
+  for (const { name, days, badDay } of cases) {
+    const lines = Array.from({ length: days * 2 }, (_, n) => ({ day: n % days, n, x: n % days === badDay ? 0 : 1 }))
+    const body = lines.map((line) => JSON.stringify(line)).join('\n')
+    t.match(await second.events(name, body, { wait: 'true' }), { status: 200 })
+    const good = String(2 * days - 2)
+    t.same(await second.rows(`SELECT count(), uniqExact(n) FROM ${name}`), [[good, good]], name)
+    t.same(await second.rows(`SELECT n FROM ${name}_quarantine ORDER BY toUInt32(n)`), [
+      [`${badDay}`],
+      [`${badDay + days}`],
+    ])
+  }
+  await second.close()
+  const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
+  for (const { name, days } of cases) {
+    const [seen] = await store.rows(`SELECT count() AS rows, uniqExact(n) AS distinct FROM ws_0001.${name}_seen`)
+    t.same(seen, { rows: 2 * days - 2, distinct: 2 * days - 2 }, `${name} in its view`)
+  }
+  await store.close()
+})
+
 t.test('events of a data source that is dropped go with it, and those of its namesake do not', async (t) => {
   const first = await live(t, { eventsFlushIdleMs: 10_000, eventsFlushAgeMs: 60_000 })
   await first.create('again', 'n UInt32')
