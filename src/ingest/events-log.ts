@@ -4,7 +4,9 @@
  * 1. Bodies, and the notes of their keys, go into the log in one batch: after a crash both are there or neither.
  * 2. Nothing is released that is not stored. Before a release the engine's files are synced, and notes that are still
  *    needed are in the log once more.
- * 3. A failed log is opened again by itself, with growing pauses; senders are refused meanwhile.
+ * 3. That a block is stored is written only after the engine's files were synced: a power cut may take what the engine has,
+ *    and a start passes over what the log calls stored. What was stored since is inserted once more, under its token.
+ * 4. A failed log is opened again by itself, with growing pauses; senders are refused meanwhile.
  */
 import type { Logger } from '../observe/logger.ts'
 import type { Store } from '../store/store.types.ts'
@@ -37,13 +39,22 @@ interface LogRooms {
 const reopenPauseMs = { first: 100, longest: 10_000 }
 /** A release costs a sync of the engine's files. */
 const releaseIntervalMs = 1_000
+/** How long what is stored may wait for a sync while no release brings one: a start after a crash repeats it. */
+const syncIntervalMs = 5_000
+/** Blocks after which a sync does not wait: far fewer than the engine remembers the tokens of. */
+const unsyncedBlocksMax = 1_000
 /** Many notes share an entry. */
 const notesPerEntry = 10_000
 
 export class EventsLog {
   private readonly rooms: LogRooms
   private readonly options: EventsLogOptions
-  private releasing: Promise<void> | null = null
+  /** Notes of blocks that the engine has, and the disk perhaps not. */
+  private unsynced: NewEntry[] = []
+  /** A release or a sync, one at a time. */
+  private working: Promise<void> | null = null
+  private nextWork: NodeJS.Timeout | undefined
+  private hasFailed = false
   private releasedAtMs = Number.NEGATIVE_INFINITY
   private reopening: NodeJS.Timeout | undefined
   private isClosed = false
@@ -73,18 +84,19 @@ export class EventsLog {
     await this.append([bookkeepingEntry({ kind: 'seal', stream, atMs: block.sealedAtMs, payload })])
   }
 
-  /** Notes that a block is in the engine. Without the note a restart would only try it once more, to no effect. */
+  /** A block is in the engine; the log hears of it after the next sync. */
   noteStored(stream: string, block: SealedBlock, counts: { rowCount: number; quarantinedRowCount: number }): void {
     const payload = encodeStored({ blockId: block.blockId, ...counts })
-    const entry = bookkeepingEntry({ kind: 'stored', stream, atMs: this.options.now(), payload })
-    this.append([entry]).catch((err: unknown) => {
-      this.rooms.logger.debug({ err, blockId: block.blockId }, 'The log has no note of a stored block.')
-    })
+    this.unsynced.push(bookkeepingEntry({ kind: 'stored', stream, atMs: this.options.now(), payload }))
     this.releaseSoon()
+    if (this.unsynced.length % unsyncedBlocksMax === 0) this.work(() => this.syncStored())
+    else this.workLater()
   }
 
-  /** Nothing that is in the log of this stream by now is inserted any more. Throws as `append` does. */
+  /** Nothing that is in the log of this stream by now is inserted any more. Throws as `append` and `Store.sync` do. */
   async barrier(stream: string, isFinal: boolean): Promise<void> {
+    // What is stored is not repeated behind the barrier, so it has to outlive a power cut before.
+    if (!isFinal) await this.rooms.store.sync()
     const generation = this.rooms.wal.generationOf(stream) + 1
     const payload = encodeBarrier({ generation, isFinal })
     await this.append([bookkeepingEntry({ kind: 'barrier', stream, atMs: this.options.now(), payload })])
@@ -123,29 +135,32 @@ export class EventsLog {
   releaseSoon(): void {
     const { now, firstOutstanding } = this.options
     const { firstSegmentNext, totalBytes } = this.rooms.wal.stats()
-    if (firstSegmentNext === null || this.releasing !== null || this.isClosed) return
+    if (firstSegmentNext === null) return
     const isPressing = totalBytes > this.options.logBytesMax / 2
     if (!isPressing && now() - this.releasedAtMs < releaseIntervalMs) return
     const first = firstOutstanding()
     if (first !== null && first < firstSegmentNext) return
-    this.releasing = this.release()
-      .catch((err: unknown) => {
-        this.rooms.logger.error({ err }, 'The log could not forget what is stored; it is tried again.')
-      })
-      .finally(() => {
+    this.work(async () => {
+      try {
+        await this.release()
+      } finally {
         this.releasedAtMs = now()
-        this.releasing = null
-      })
+      }
+    })
   }
 
   /** Closes the log; what is not stored stays in it. */
   async close(): Promise<void> {
     this.isClosed = true
     clearTimeout(this.reopening)
-    await this.releasing
+    clearTimeout(this.nextWork)
+    await this.working
     const { wal, logger } = this.rooms
     try {
-      if (wal.stats().state === 'open') await this.release()
+      if (wal.stats().state === 'open') {
+        await this.release()
+        await this.syncStored()
+      }
     } catch (err) {
       logger.error(
         { err },
@@ -153,6 +168,46 @@ export class EventsLog {
       )
     }
     await wal.close()
+  }
+
+  /** Never rejects; what fails is tried again, also when nothing more is stored: senders may wait for room. */
+  private work(task: () => Promise<void>): void {
+    if (this.working !== null || this.isClosed) return
+    this.hasFailed = false
+    this.working = task()
+      .catch((err: unknown) => {
+        this.hasFailed = true
+        this.rooms.logger.error({ err }, 'The log could not forget what is stored; it is tried again.')
+      })
+      .finally(() => {
+        this.working = null
+        this.workLater()
+      })
+  }
+
+  private workLater(): void {
+    const isNeeded = this.hasFailed || this.unsynced.length > 0
+    if (this.nextWork !== undefined || this.isClosed || !isNeeded) return
+    this.nextWork = setTimeout(() => {
+      this.nextWork = undefined
+      this.releaseSoon()
+      this.work(() => this.syncStored())
+    }, syncIntervalMs)
+    this.nextWork.unref()
+  }
+
+  /** Syncs the engine, then writes down what it had by then. */
+  private async syncStored(): Promise<void> {
+    const notes = this.unsynced
+    if (notes.length === 0) return
+    this.unsynced = []
+    try {
+      await this.rooms.store.sync()
+      await this.append(notes)
+    } catch (error) {
+      this.unsynced = [...notes, ...this.unsynced]
+      throw error
+    }
   }
 
   private async release(): Promise<void> {
@@ -163,7 +218,8 @@ export class EventsLog {
     const below = this.options.firstOutstanding() ?? next
     const bound = below < next ? below : next
     if (bound <= wal.stats().releasedSequence) return
-    await store.sync()
+    if (this.unsynced.length > 0) await this.syncStored()
+    else await store.sync()
     await this.carryNotes(bound)
     await wal.release(bound)
   }
