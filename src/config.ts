@@ -243,7 +243,8 @@ export const optionTable = {
     min: 1,
     max: 10_000_000,
     default: 100_000,
-    sentence: 'Idempotency keys that are remembered; beyond it the oldest are forgotten before their 5 hours are over.',
+    sentence:
+      'Idempotency keys that are remembered, at most one for each 2 KiB of `eventsLogBytesMax`; beyond it the oldest are forgotten before their 5 hours are over.',
   },
   missingDataSource: {
     kind: 'choice',

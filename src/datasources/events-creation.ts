@@ -25,7 +25,7 @@ export class EventsCreation {
   private readonly dataSources: Creates
   /** Under way, by name: senders that come meanwhile wait for the same one. */
   private readonly running = new Map<string, Promise<DataSource>>()
-  /** When the last ones were created; no more than may be in a minute. */
+  /** When the last ones were begun; no more than may be in a minute. */
   private createdAtMs: number[] = []
 
   constructor(options: EventsCreationOptions, dataSources: Creates) {
@@ -53,12 +53,15 @@ export class EventsCreation {
     const schema = inferSchema(sampleRecords(framing === 'document' ? (linesOfDocument(body) ?? body) : body))
     if (schema === null) throw errors.SCHEMA_UNKNOWN({ name })
     this.refuseTooMany()
+    // It counts from the beginning on: many may be begun at once.
+    const atMs = this.options.now()
+    this.createdAtMs.push(atMs)
     try {
       const request = { name, description: '', schema, engine: null, type: 'ndjson' } as const
-      const dataSource = await this.dataSources.create(request)
-      this.createdAtMs.push(this.options.now())
-      return dataSource
+      return await this.dataSources.create(request)
     } catch (error) {
+      const position = this.createdAtMs.indexOf(atMs)
+      this.createdAtMs = this.createdAtMs.filter((_, index) => index !== position)
       const existing = this.dataSources.find(name)
       // Somebody else created it meanwhile.
       if (existing !== undefined && error instanceof ApiError && error.code === 'DATASOURCE_EXISTS') return existing
@@ -70,9 +73,9 @@ export class EventsCreation {
     const perMinuteMax = this.options.eventsCreatesPerMinuteMax
     if (perMinuteMax === 0) return
     const nowMs = this.options.now()
-    this.createdAtMs = this.createdAtMs.filter((atMs) => atMs > nowMs - minuteMs)
+    this.createdAtMs = this.createdAtMs.filter((atMs) => atMs > nowMs - minuteMs && atMs <= nowMs)
     const [oldest] = this.createdAtMs
-    if (this.createdAtMs.length + this.running.size <= perMinuteMax - 1 || oldest === undefined) return
+    if (this.createdAtMs.length < perMinuteMax || oldest === undefined) return
     const retryAfterSeconds = Math.max(1, Math.ceil((oldest + minuteMs - nowMs) / 1000))
     throw errors.CREATES_TOO_MANY({ perMinuteMax, retryAfterSeconds })
   }

@@ -21,11 +21,12 @@ import type { EventsOutcome, EventsRequest } from './ingest.types.ts'
 import { ingestPlanOf } from './ingest-plan.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import type { ParsePool } from './parse-pool.ts'
-import { flagsOf, type RecordBody, recordsOf } from './record-body.ts'
+import { flagsOf, type RecordBody, recordsOf, refuseLongRecords } from './record-body.ts'
 
 export interface GathererOptions {
   /** Bytes of bodies that are parsed together. */
   readonly frameBytes: number
+  readonly recordBytesMax: number
   /** Bytes in the log that may wait for one data source. */
   readonly eventsBacklogBytesMax: number
   readonly eventsWaitMaxMs: number
@@ -87,7 +88,7 @@ export class EventsGatherer {
 
   /**
    * Resolves when the body is on disk, or stored if its sender waits.
-   * @throws BACKLOG_FULL, VIEW_BLOCKS (503) with nothing taken; what the log refuses with; VIEW_FAILED (422).
+   * @throws RECORD_TOO_LARGE (413), BACKLOG_FULL, VIEW_BLOCKS (503) with nothing taken; what the log refuses with; VIEW_FAILED (422).
    */
   async append(request: EventsRequest): Promise<EventsOutcome> {
     const line = this.rooms.lineOf(request.dataSource)
@@ -145,6 +146,7 @@ export class EventsGatherer {
       if (!budget.tryTake(heldBytes)) throw this.backlogFull()
       const taken = await new Promise<TakenBody>((resolve, reject) => {
         const records = recordsOf(request.body, request.framing)
+        refuseLongRecords(records, this.options.recordBytesMax)
         this.enqueue({ request, records, key, resolve, reject })
       }).catch((error: unknown) => {
         budget.give(heldBytes)

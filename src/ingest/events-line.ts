@@ -29,7 +29,10 @@ export interface LineRooms {
   readonly budget: MemoryBudget
   readonly rule: FlushRule
   readonly logger: Logger
+  /** Epoch milliseconds, for what people read. */
   readonly now: () => number
+  /** Milliseconds that never go back, for everything that waits. */
+  readonly clock: () => number
   /** Told when some events are in the log alone. */
   readonly onBehind: () => void
 }
@@ -70,6 +73,8 @@ export class EventsLine implements BehindLine {
   private content: readonly LoggedBatch[] | null = null
   private behind: Behind | null
   private failure: LineFailure | null = null
+  /** By the clock; means something while there is a failure. */
+  private retryAt = 0
   private waitingRows: number
   private waitingBytes: number
   private running: Promise<void> | null = null
@@ -83,7 +88,7 @@ export class EventsLine implements BehindLine {
     this.behind = recovered.behind
     this.waitingRows = recovered.waitingRows
     this.waitingBytes = recovered.waitingBytes
-    this.clock = new FlushClock(rooms.rule, rooms.now, () => this.wake())
+    this.clock = new FlushClock(rooms.rule, rooms.clock, () => this.wake())
   }
 
   get status(): LineStatus {
@@ -100,7 +105,7 @@ export class EventsLine implements BehindLine {
   get mayRead(): boolean {
     if (this.behind === null || this.sealed.length > 1 || this.isClosed) return false
     // When even the seal of a block failed, there is nothing but what is behind to try again.
-    return this.failure === null || (this.sealed.length === 0 && this.failure.retryAtMs <= this.rooms.now())
+    return this.failure === null || (this.sealed.length === 0 && !this.isPausing)
   }
 
   get behindFrom(): Sequence | null {
@@ -174,7 +179,7 @@ export class EventsLine implements BehindLine {
       this.running = null
       // What came in while the last block ended.
       if (this.isDue()) this.wake()
-      else this.clock.arm(this.retryAtMs())
+      else this.clock.arm(this.failure === null ? null : this.retryAt)
     })
   }
 
@@ -189,7 +194,7 @@ export class EventsLine implements BehindLine {
 
   private isDue(): boolean {
     if (this.isClosed) return false
-    if (this.failure !== null && this.failure.retryAtMs > this.rooms.now()) return false
+    if (this.isPausing) return false
     if (this.sealed.length > 0) return true
     if (this.queue.length === 0) return false
     const { eventsFlushRowsMax, eventsFlushBytesMax } = this.rooms.rule
@@ -207,8 +212,8 @@ export class EventsLine implements BehindLine {
     this.wake()
   }
 
-  private retryAtMs(): number | null {
-    return this.failure?.retryAtMs ?? null
+  private get isPausing(): boolean {
+    return this.failure !== null && this.retryAt > this.rooms.clock()
   }
 
   /** Never rejects. */
@@ -316,11 +321,12 @@ export class EventsLine implements BehindLine {
       this.isClosed = true
       return
     }
-    const { now, logger } = this.rooms
+    const { now, clock, logger } = this.rooms
     const attemptCount = (this.failure?.attemptCount ?? 0) + 1
     const pauseMs = Math.min(retryPauseMs.first * 2 ** Math.min(attemptCount - 1, 16), retryPauseMs.longest)
     const message = error instanceof Error ? error.message : String(error)
     const sinceMs = this.failure?.sinceMs ?? now()
+    this.retryAt = clock() + pauseMs
     this.failure = {
       kind: kind === 'view' ? 'view' : 'engine',
       message,

@@ -23,6 +23,8 @@ export interface EventsLogOptions {
   /** Bytes of the whole log. */
   readonly logBytesMax: number
   readonly now: () => number
+  /** Milliseconds that never go back. */
+  readonly clock: () => number
   /** For senders who are refused. */
   readonly retryAfterSeconds: () => number
   /** The first entry that is not stored; null when all are. */
@@ -55,7 +57,7 @@ export class EventsLog {
   private working: Promise<void> | null = null
   private nextWork: NodeJS.Timeout | undefined
   private hasFailed = false
-  private releasedAtMs = Number.NEGATIVE_INFINITY
+  private releasedAt = Number.NEGATIVE_INFINITY
   private reopening: NodeJS.Timeout | undefined
   private isClosed = false
 
@@ -133,18 +135,18 @@ export class EventsLog {
 
   /** Lets the log forget what is stored, if that frees a file. Never rejects. */
   releaseSoon(): void {
-    const { now, firstOutstanding } = this.options
+    const { clock, firstOutstanding } = this.options
     const { firstSegmentNext, totalBytes } = this.rooms.wal.stats()
     if (firstSegmentNext === null) return
     const isPressing = totalBytes > this.options.logBytesMax / 2
-    if (!isPressing && now() - this.releasedAtMs < releaseIntervalMs) return
+    if (!isPressing && clock() - this.releasedAt < releaseIntervalMs) return
     const first = firstOutstanding()
     if (first !== null && first < firstSegmentNext) return
     this.work(async () => {
       try {
         await this.release()
       } finally {
-        this.releasedAtMs = now()
+        this.releasedAt = clock()
       }
     })
   }

@@ -31,6 +31,7 @@ import { Semaphore } from './semaphore.ts'
 export interface EventsOptions extends FlushRule {
   readonly dataDir: string
   readonly frameBytes: number
+  readonly recordBytesMax: number
   readonly insertsInFlightMax: number
   readonly eventsBodyBytesMax: number
   readonly eventsPendingBytesMax: number
@@ -57,8 +58,18 @@ export interface EventsRooms {
 const streamsMax = 40_000
 const segmentsPerLog = 16
 const retrySecondsMax = 60
+const clock = (): number => performance.now()
 /** Part of the time for closing that goes to storing what waits; it is safe in the log as well. */
 const drainShare = 0.5
+
+/** What the note of a key takes of the log, at most, counts and times included. */
+const noteBytesMax = 64
+/** A release writes the notes again, into the sixteenth of the log that is for bookkeeping alone. */
+const notesShare = 1 / 32
+
+function keysMaxOf({ idempotencyKeysMax, eventsLogBytesMax }: EventsOptions): number {
+  return Math.max(1, Math.min(idempotencyKeysMax, Math.floor((eventsLogBytesMax * notesShare) / noteBytesMax)))
+}
 
 /** Opens the log and reads what is in it. @throws Error in words for the operator when the log is damaged. */
 export async function openEvents(options: EventsOptions, rooms: EventsRooms): Promise<EventsRoom> {
@@ -107,11 +118,11 @@ export class EventsRoom {
     const { store, pool, logger, now } = rooms
     const { frameBytes, eventsBodyBytesMax: entryBytesMax, eventsLogBytesMax: logBytesMax } = options
     const retryAfterSeconds = (): number => this.retryAfterSeconds()
-    this.keys = new IdempotencyIndex(options.idempotencyKeysMax)
+    this.keys = new IdempotencyIndex(keysMaxOf(options))
     this.budget = new MemoryBudget(options.eventsPendingBytesMax)
     this.log = new EventsLog(
       { wal, store, keys: this.keys, logger },
-      { entryBytesMax, logBytesMax, now, retryAfterSeconds, firstOutstanding: () => this.firstOutstanding() },
+      { entryBytesMax, logBytesMax, now, clock, retryAfterSeconds, firstOutstanding: () => this.firstOutstanding() },
     )
     this.reader = new LogReader({ log: this.log, budget: this.budget, logger, lines: () => this.lines.values() })
     const load = (sequences: readonly Sequence[]) => this.reader.load(sequences)
@@ -123,6 +134,7 @@ export class EventsRoom {
       rule: options,
       logger,
       now,
+      clock,
       onBehind: () => this.reader.wake(),
     }
     this.gatherer = new EventsGatherer(

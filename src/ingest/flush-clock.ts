@@ -1,29 +1,33 @@
 import type { FlushRule } from './events.types.ts'
 
-/** Tells when what has gathered is old enough, or has had silence for long enough, to become a block. */
+/**
+ * Tells when what has gathered is old enough, or has had silence for long enough, to become a block.
+ *
+ * `clock` counts milliseconds that never go back: a time of day that is set back by an hour would hold events for one.
+ */
 export class FlushClock {
   private readonly rule: FlushRule
-  private readonly now: () => number
+  private readonly clock: () => number
   private readonly onDue: () => void
   private firstAtMs: number | null = null
   private lastAtMs = 0
   private timer: NodeJS.Timeout | undefined
   private isClosed = false
 
-  constructor(rule: FlushRule, now: () => number, onDue: () => void) {
+  constructor(rule: FlushRule, clock: () => number, onDue: () => void) {
     this.rule = rule
-    this.now = now
+    this.clock = clock
     this.onDue = onDue
   }
 
   get isOver(): boolean {
     const dueAtMs = this.dueAtMs()
-    return dueAtMs !== null && dueAtMs <= this.now()
+    return dueAtMs !== null && dueAtMs <= this.clock()
   }
 
   /** A body has joined what gathers. */
   noteBody(): void {
-    this.lastAtMs = this.now()
+    this.lastAtMs = this.clock()
     this.firstAtMs ??= this.lastAtMs
     if (this.timer === undefined) this.arm(null)
   }
@@ -33,7 +37,7 @@ export class FlushClock {
     this.firstAtMs = null
   }
 
-  /** Calls `onDue` when the time is over, or at `wakeAtMs` when nothing has gathered. */
+  /** Calls `onDue` when the time is over, or at `wakeAtMs` of the clock when nothing has gathered. */
   arm(wakeAtMs: number | null): void {
     const dueAtMs = wakeAtMs ?? this.dueAtMs()
     clearTimeout(this.timer)
@@ -43,11 +47,11 @@ export class FlushClock {
       () => {
         this.timer = undefined
         // More came meanwhile and moved the time, or the timer was early by a part of a millisecond.
-        const isEarly = (wakeAtMs ?? this.dueAtMs() ?? 0) > this.now()
+        const isEarly = (wakeAtMs ?? this.dueAtMs() ?? 0) > this.clock()
         if (isEarly) this.arm(wakeAtMs)
         else this.onDue()
       },
-      Math.max(1, dueAtMs - this.now()),
+      Math.max(1, dueAtMs - this.clock()),
     )
   }
 

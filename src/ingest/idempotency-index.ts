@@ -125,9 +125,10 @@ export class IdempotencyIndex {
 
   /** The notes are in the log once more. */
   moveTo(notes: readonly Note[], sequence: Sequence): void {
-    for (const { key } of notes) {
-      const known = this.byKey.get(readKey(key).text)
-      if (known?.kind !== 'answered') continue
+    for (const note of notes) {
+      const known = this.byKey.get(readKey(note.key).text)
+      // The key may have been used anew meanwhile, and has a later note then.
+      if (known?.kind !== 'answered' || known.note !== note) continue
       known.sequence = sequence
       known.rowsUpTo = null
     }

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream'
 import { framePaddingBytes } from '../codec/frame-assembler.ts'
 import type { ParseTask } from '../codec/parse-task.types.ts'
+import { errors } from '../shared/errors.ts'
 import type { WalEntry } from '../wal/wal.types.ts'
 import type { IngestPlan } from './ingest-plan.ts'
 import { linesOfDocument } from './json-lines.ts'
@@ -24,6 +25,15 @@ export function recordsOf(body: Uint8Array, framing: BodyFraming): RecordBody {
   if (framing === 'lines') return { bytes: body, framing }
   const lines = linesOfDocument(body)
   return lines === null ? { bytes: body, framing } : { bytes: lines, framing: 'lines' }
+}
+
+/** @throws RECORD_TOO_LARGE (413) when a record is longer than `bytesMax`. */
+export function refuseLongRecords({ bytes }: RecordBody, bytesMax: number): void {
+  for (let start = 0; bytes.length - start > bytesMax; ) {
+    const end = bytes.indexOf(lineFeed, start)
+    if ((end < 0 ? bytes.length : end) - start > bytesMax) throw errors.RECORD_TOO_LARGE({ bytesMax })
+    start = end + 1
+  }
 }
 
 export function flagsOf(framing: BodyFraming): number {

@@ -42,7 +42,7 @@ export interface Wal {
   appendBatch(entries: readonly NewEntry[]): Promise<readonly Sequence[]>
   /**
    * The entries from `from` on that were on disk when it was called, in order, one window of memory at a time; payloads are
-   * the reader's own. What is being read must not be released.
+   * the reader's own. What is released meanwhile is left out, by whole segments.
    *
    * @throws WalCorruptError when what was whole at the start no longer is.
    */
@@ -186,6 +186,8 @@ class SegmentedWal implements Wal {
 
   private async *entriesOf(segments: readonly KnownSegment[], from: Sequence): AsyncIterable<WalEntry> {
     for (const segment of segments) {
+      // Released since the reader began: it is not asking for what was in there.
+      if (segment.next <= this.keeper.released) continue
       const file = await this.files.open(join(this.options.directory, segment.name), 'read')
       try {
         for await (const views of readSegment(file, this.logId, segment)) {

@@ -268,6 +268,14 @@ t.test('events create so many data sources a minute, each name once, or none whe
   await t.rejects(dataSources.createFromEvents(sample('made_3')), { code: 'CREATES_TOO_MANY', retryAfterSeconds: 1 })
   nowMs += 1
   t.match(await dataSources.createFromEvents(sample('made_3')), { name: 'made_3', columns: [{ name: 'n' }] })
+  nowMs += 60_000
+  const burst = ['made_5', 'made_6', 'made_7', 'made_8'].map((name) => dataSources.createFromEvents(sample(name)))
+  const outcomes = await Promise.allSettled(burst)
+  t.same(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected', 'rejected'],
+    'those that are begun at once count as well',
+  )
   t.equal(dataSources.findForEvents('made_4'), undefined)
   await t.rejects(dataSources.createFromEvents({ ...sample('made_4'), body: Buffer.from('[]') }), {
     code: 'SCHEMA_UNKNOWN',
@@ -277,5 +285,5 @@ t.test('events create so many data sources a minute, each name once, or none whe
   const refusing = await open(store, catalog, 'refuse')
   t.throws(() => refusing.findForEvents('made_4'), { code: 'DATASOURCE_NOT_FOUND' })
   await t.rejects(async () => refusing.createFromEvents(sample('made_4')), { code: 'DATASOURCE_NOT_FOUND' })
-  for (const name of ['made_2', 'made_3']) await dataSources.drop(name)
+  for (const name of ['made_2', 'made_3', 'made_5', 'made_6']) await dataSources.drop(name)
 })

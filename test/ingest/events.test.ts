@@ -18,11 +18,13 @@ interface Setting {
   readonly files?: MemoryFileLayer
   readonly options?: Partial<IngestOptions>
   readonly dataSources?: readonly DataSource[]
+  readonly now?: () => number
 }
 
-async function open(t: Test, { store = new FakeStore({ isOpen: true }), files, options, dataSources }: Setting = {}) {
+async function open(t: Test, setting: Setting = {}) {
+  const { store = new FakeStore({ isOpen: true }), files, options, dataSources, now = Date.now } = setting
   const layer = files ?? new MemoryFileLayer()
-  const rooms = { store, files: layer, dataSources: dataSources ?? [source, other] }
+  const rooms = { store, files: layer, dataSources: dataSources ?? [source, other], now }
   const ingest = await openTestIngest(rooms, options)
   t.teardown(async () => {
     layer.fault = () => null
@@ -142,6 +144,30 @@ t.test('who waits for too long hears that the events are taken', async (t) => {
   t.equal(rowsStored(store), 0)
 })
 
+t.test('a time of day that is set back holds up nothing', async (t) => {
+  let nowMs = Date.now()
+  const store = new FakeStore({ isOpen: true })
+  store.failures.set(1, diskError)
+  const { send } = await open(t, { store, now: () => nowMs, options: { eventsFlushIdleMs: 20, eventsFlushAgeMs: 50 } })
+  await send('{"n":1}')
+  nowMs -= 3_600_000
+  await store.untilBegun(1)
+  nowMs -= 3_600_000
+  await until(() => rowsStored(store) === 1)
+  t.pass('stored after an hour that came again, twice')
+})
+
+t.test('a record may have exactly the limit, and no byte more', async (t) => {
+  const { send, ingest } = await open(t)
+  const record = (bytes: number) => `{"n":1,"pad":"${'x'.repeat(bytes - 16)}"}`
+  t.match(await send(`${record(1024)}\n${record(1024)}`), { successfulRows: 2 })
+  for (const body of [record(1025), `{"n":1}\n${record(1025)}\n{"n":1}`]) {
+    await t.rejects(send(body), { code: 'RECORD_TOO_LARGE', status: 413 })
+  }
+  await t.rejects(send(`[${record(1024)},${record(1025)}]`, { framing: 'document' }), { code: 'RECORD_TOO_LARGE' })
+  await until(() => ingest.eventsStatus(source.id)?.waitingRows === 0)
+})
+
 t.test('a repeat under a key is answered as before, also by the next process, and stored once', async (t) => {
   const { send, files, store } = await open(t)
   const keyed = { idempotencyKey: 'k', isWaiting: true }
@@ -157,7 +183,7 @@ t.test('a repeat under a key is answered as before, also by the next process, an
 
 t.test('keys outlive the segments that they stood in', async (t) => {
   const store = new FakeStore({ isOpen: true })
-  const options = { eventsLogBytesMax: 16 * 4096, eventsIdempotency: 'body' } as const
+  const options = { eventsLogBytesMax: 640 * 1024, eventsIdempotency: 'body' } as const
   const { send, files, ingest } = await open(t, { store, options })
   for (let n = 0; n < 300; n += 1) await send(`{"n":${n},"pad":"${'x'.repeat(60)}"}`, { isWaiting: true })
   await ingest.close()
@@ -174,6 +200,11 @@ t.test('the oldest keys are forgotten beyond their maximum', async (t) => {
   const { send, store } = await open(t, { options: { idempotencyKeysMax: 2 } })
   for (const key of ['a', 'b', 'c', 'b', 'c', 'a']) await send('{"n":1}', { idempotencyKey: key, isWaiting: true })
   t.equal(rowsStored(store), 4)
+  // Notes are written again when the log forgets: there must be room for all of them.
+  const small = await open(t, { options: { eventsLogBytesMax: 4096 } })
+  for (const key of ['a', 'b', 'c', 'b', 'c', 'a'])
+    await small.send('{"n":1}', { idempotencyKey: key, isWaiting: true })
+  t.equal(rowsStored(small.store), 4)
 })
 
 t.test('a disk that is full or fails refuses events, and takes them again when it is well', async (t) => {

@@ -281,6 +281,19 @@ t.test('generations outlive the segments their barriers were in, and those of dr
   t.equal(again.generationOf('d'), 1)
 })
 
+t.test('what is released while it is read is left out, by whole segments', async (t) => {
+  const wal = await openTestWal(new MemoryFileLayer())
+  for (let n = 0; n < 12; n += 1) await wal.append(rowsEntry(kilobyte))
+  const reader = wal.replay()[Symbol.asyncIterator]()
+  const first = await reader.next()
+  await wal.release(toSequence(12))
+  const read: number[] = []
+  for (let next = await reader.next(); next.done !== true; next = await reader.next()) read.push(next.value.sequence)
+  t.equal(first.value?.sequence, 1)
+  t.equal(read.at(-1), 12)
+  t.ok(read.length < 11, 'most of it is gone')
+})
+
 t.test('replay begins where it is asked to, ends where the log was, and lets appends go on', async (t) => {
   const wal = await openTestWal(new MemoryFileLayer())
   for (const text of ['a', 'b', 'c']) await wal.append(rowsEntry(Buffer.concat([Buffer.from(text), kilobyte])))
