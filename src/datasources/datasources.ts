@@ -7,7 +7,7 @@
 
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource, DataSourceId, EngineDefinition } from '../catalog/data-source.types.ts'
-import { createDataSourceId } from '../catalog/data-source-id.ts'
+import { createDataSourceId, findDataSourceId } from '../catalog/data-source-id.ts'
 import { defaultEngine, parseEngineDefinition } from '../catalog/engine-definition.ts'
 import { SchemaError } from '../catalog/schema-error.ts'
 import { parseSchema } from '../catalog/schema-parser.ts'
@@ -89,7 +89,9 @@ class DataSourcesRoom implements DataSources {
   }
 
   findForEvents(nameOrId: string): DataSource | undefined {
-    return this.#eventsCreation.isAllowed ? this.find(nameOrId) : this.get(nameOrId)
+    // An id is given by us: nothing can be created under it, and its data source may have been dropped a moment ago.
+    const mayCreate = this.#eventsCreation.isAllowed && findDataSourceId(nameOrId) === undefined
+    return mayCreate ? this.find(nameOrId) : this.get(nameOrId)
   }
 
   async createFromEvents(sample: EventsSample): Promise<DataSource> {

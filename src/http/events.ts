@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { EventsOutcome } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors.ts'
+import { BodyIntake } from './body-intake.ts'
 import { parseContentEncoding, unpackBody } from './content-encoding.ts'
 import type { HttpOptions, HttpRooms } from './http.types.ts'
 import { Parameters } from './parameters.ts'
@@ -8,7 +9,7 @@ import { announcesBody, bodyOf, readWhole } from './request-body.ts'
 import { addPath } from './routes.ts'
 
 type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'>
-type Limits = Pick<HttpOptions, 'eventsBodyBytesMax'>
+type Limits = Pick<HttpOptions, 'eventsBodyBytesMax' | 'eventsPendingBytesMax'>
 
 const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored: true }
 
@@ -18,6 +19,7 @@ const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored
  * 202 says that they are on disk, 200 that the database has them.
  */
 export function addEvents(app: FastifyInstance, { dataSources, ingest }: Neighbours, limits: Limits): void {
+  const intake = new BodyIntake(limits.eventsPendingBytesMax)
   addPath(app, '/v0/events', {
     POST: async (request, reply) => {
       const parameters = new Parameters(request.query)
@@ -28,7 +30,7 @@ export function addEvents(app: FastifyInstance, { dataSources, ingest }: Neighbo
       // Some clients send an empty body to learn whether the service is there.
       if (!announcesBody(request.headers)) return answer(reply, 200, nothing)
       const known = dataSources.findForEvents(name)
-      const { body, packed } = await readEvents(request, limits.eventsBodyBytesMax)
+      const { body, packed } = await readEvents(request, limits.eventsBodyBytesMax, intake)
       if (body.length === 0) return answer(reply, 200, nothing)
       const dataSource = known ?? (await dataSources.createFromEvents({ name, body, framing }))
       const events = { dataSource, body, packed, framing, isWaiting, idempotencyKey } as const
@@ -50,10 +52,22 @@ function readIdempotencyKey({ headers }: FastifyRequest): string | null {
   throw errors.PARAMETER_INVALID({ parameter: 'Idempotency-Key', value: key.slice(0, 100), expected })
 }
 
-async function readEvents(request: FastifyRequest, bytesMax: number) {
-  const encoding = parseContentEncoding(request.headers['content-encoding'])
-  const bytes = await readWhole(bodyOf(request), { headers: request.headers, bytesMax })
-  return { body: await unpackBody(bytes, encoding, bytesMax), packed: { bytes, encoding } }
+async function readEvents(request: FastifyRequest, bytesMax: number, intake: BodyIntake) {
+  const { headers } = request
+  const encoding = parseContentEncoding(headers['content-encoding'])
+  let heldBytes = 0
+  const onBytes = (byteCount: number): void => {
+    intake.take(byteCount)
+    heldBytes += byteCount
+  }
+  try {
+    const bytes = await readWhole(bodyOf(request), { headers, bytesMax, onBytes })
+    const packed = { bytes, encoding }
+    if (encoding === 'identity') return { body: bytes, packed }
+    return { body: await intake.unpack(() => unpackBody(bytes, encoding, bytesMax)), packed }
+  } finally {
+    intake.give(heldBytes)
+  }
 }
 
 function answer(reply: FastifyReply, status: number, { successfulRows, quarantinedRows }: EventsOutcome) {

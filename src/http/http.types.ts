@@ -21,6 +21,8 @@ export interface HttpRooms {
 export interface HttpOptions {
   /** Largest body of `/v0/events`, as sent and again when unpacked. */
   readonly eventsBodyBytesMax: number
+  /** Bytes of bodies of `/v0/events` that may be on their way in at once. */
+  readonly eventsPendingBytesMax: number
   /** Largest form, also around a query, and all text fields of a multipart form together. */
   readonly formBytesMax: number
   /** Silence in the middle of a body after which the request fails; 0 waits for ever. */

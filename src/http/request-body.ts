@@ -114,6 +114,8 @@ export interface WholeBodyLimits {
   readonly headers: IncomingHttpHeaders
   /** Most bytes as sent. */
   readonly bytesMax: number
+  /** Told of bytes as they come; what it throws ends the reading. */
+  readonly onBytes?: (byteCount: number) => void
 }
 
 /**
@@ -121,7 +123,8 @@ export interface WholeBodyLimits {
  *
  * @throws PAYLOAD_TOO_LARGE (413), before reading anything when the headers already say so; and what the body fails with.
  */
-export async function readWhole(body: Readable | undefined, { headers, bytesMax }: WholeBodyLimits): Promise<Buffer> {
+export async function readWhole(body: Readable | undefined, limits: WholeBodyLimits): Promise<Buffer> {
+  const { headers, bytesMax, onBytes } = limits
   if (body === undefined) return Buffer.alloc(0)
   if ((announcedBytes(headers) ?? 0) > bytesMax) throw errors.PAYLOAD_TOO_LARGE({ bytesMax })
   const chunks: Buffer[] = []
@@ -131,6 +134,7 @@ export async function readWhole(body: Readable | undefined, { headers, bytesMax 
     const bytes = chunk as Buffer
     byteCount += bytes.length
     if (byteCount > bytesMax) throw errors.PAYLOAD_TOO_LARGE({ bytesMax })
+    onBytes?.(bytes.length)
     chunks.push(bytes)
   }
   const [only] = chunks

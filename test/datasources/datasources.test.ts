@@ -277,6 +277,7 @@ t.test('events create so many data sources a minute, each name once, or none whe
     'those that are begun at once count as well',
   )
   t.equal(dataSources.findForEvents('made_4'), undefined)
+  t.throws(() => dataSources.findForEvents(`t_${'0'.repeat(32)}`), { code: 'DATASOURCE_NOT_FOUND' }, 'an id is no name')
   await t.rejects(dataSources.createFromEvents({ ...sample('made_4'), body: Buffer.from('[]') }), {
     code: 'SCHEMA_UNKNOWN',
   })

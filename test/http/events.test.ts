@@ -1,3 +1,4 @@
+import { PassThrough, type Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import type { InjectOptions } from 'fastify'
@@ -12,7 +13,7 @@ async function open(t: Test) {
   const app = createApp(rooms, limits)
   t.teardown(() => app.close())
   await rooms.dataSources.create({ name: 'e', description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
-  const post = (query: string, payload?: string | Buffer, more: Record<string, string> = {}) => {
+  const post = (query: string, payload?: string | Buffer | Readable, more: Record<string, string> = {}) => {
     const request: InjectOptions = { method: 'POST', url: `/v0/events${query}`, headers: { ...headers, ...more } }
     return ask(app, payload === undefined ? request : { ...request, payload })
   }
@@ -128,3 +129,28 @@ t.test('a body may have exactly the limit, and no byte more', async (t) => {
   }
   t.equal(rooms.events.length, 2)
 })
+
+t.test('bodies that are on their way in have a limit together', async (t) => {
+  const { rooms, post } = await open(t)
+  const slow = new PassThrough()
+  const first = post('?name=e', slow, { 'transfer-encoding': 'chunked' })
+  slow.write(Buffer.alloc(900, 'a'))
+  const refused = await untilRefused(() => post('?name=e', Buffer.alloc(900, 'b')))
+  t.match(refused, { statusCode: 503, headers: { 'retry-after': '1' } })
+  t.equal((await post('?name=e', Buffer.alloc(600, 'c'))).statusCode, 202)
+  const before = rooms.events.length
+  slow.end()
+  t.equal((await first).statusCode, 202)
+  t.equal((await post('?name=e', Buffer.alloc(900, 'd'))).statusCode, 202, 'there is room again')
+  t.equal(rooms.events.length, before + 2)
+})
+
+/** The slow body is read in turns of its own. */
+async function untilRefused<Answer extends { readonly statusCode: number }>(
+  send: () => Promise<Answer>,
+): Promise<Answer> {
+  for (;;) {
+    const answer = await send()
+    if (answer.statusCode !== 202) return answer
+  }
+}

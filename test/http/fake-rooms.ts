@@ -12,6 +12,7 @@ export const token = 'p.test.token'
 
 export const limits: HttpOptions = {
   eventsBodyBytesMax: 1000,
+  eventsPendingBytesMax: 1500,
   formBytesMax: 2000,
   connectionIdleMsMax: 0,
   requestTimeoutMs: 0,
