@@ -5,6 +5,7 @@ const doors = {
   shared: [],
   observe: ['shared'],
   codec: ['shared'],
+  guess: ['codec', 'shared'],
   wal: ['shared'],
   catalog: ['shared'],
   template: ['shared'],
@@ -13,10 +14,10 @@ const doors = {
   jobs: ['catalog', 'observe', 'shared'],
   store: ['codec', 'observe', 'shared'],
   materialize: ['sql', 'template', 'store', 'catalog', 'jobs', 'observe', 'shared'],
-  ingest: ['codec', 'wal', 'store', 'catalog', 'jobs', 'observe', 'shared'],
+  ingest: ['codec', 'guess', 'wal', 'store', 'catalog', 'jobs', 'observe', 'shared'],
   query: ['sql', 'template', 'store', 'catalog', 'jobs', 'observe', 'shared'],
-  datasources: ['ingest', 'materialize', 'sql', 'store', 'catalog', 'jobs', 'observe', 'shared'],
-  http: ['access', 'datasources', 'ingest', 'query', 'materialize', 'jobs', 'catalog', 'observe', 'shared'],
+  datasources: ['guess', 'ingest', 'materialize', 'sql', 'store', 'catalog', 'jobs', 'observe', 'shared'],
+  http: ['access', 'guess', 'datasources', 'ingest', 'query', 'materialize', 'jobs', 'catalog', 'observe', 'shared'],
 }
 
 /** Which files may know a package. Who is not named here asks for what he needs through a room. */
@@ -26,12 +27,12 @@ const owners = {
   '@mongodb-js/zstd': '^src/(http|ingest)/',
   'apache-arrow': '^src/codec/',
   chdb: '^src/store/',
-  'csv-parse': '^src/codec/',
+  'csv-parse': '^src/guess/',
   fastify: '^src/(http/|app[.]ts$)',
   fflate: '^src/(http|ingest)/',
   fzstd: '^src/(http|ingest)/',
   lmdb: '^src/(catalog|jobs|access)/[^/]*storage[.]ts$',
-  ndjson: '^src/codec/',
+  ndjson: '^src/guess/',
   pino: '^src/observe/',
   piscina: '^(src/ingest|workers)/',
 }
@@ -89,6 +90,13 @@ module.exports = {
       comment: 'Bytes in, bytes out: no clock, file, socket or thread; one file reads the compiled kernel beside it.',
       severity: 'error',
       from: { path: '^src/codec/', pathNot: '^src/codec/kernel-module[.]ts$' },
+      to: { path: '^(node:)?(fs|net|http|http2|https|tls|dgram|timers|worker_threads|child_process)(/|$)' },
+    },
+    {
+      name: 'guess-is-pure',
+      comment: 'A sample in, a guess out: no clock, file, socket or thread.',
+      severity: 'error',
+      from: { path: '^src/guess/' },
       to: { path: '^(node:)?(fs|net|http|http2|https|tls|dgram|timers|worker_threads|child_process)(/|$)' },
     },
     {
@@ -155,5 +163,7 @@ module.exports = {
     doNotFollow: { path: 'node_modules' },
     tsConfig: { fileName: 'tsconfig.json' },
     tsPreCompilationDeps: true,
+    // Without them `csv-parse/sync` leads nowhere.
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
   },
 }

@@ -1,4 +1,5 @@
 import Fastify, { type FastifyInstance } from 'fastify'
+import { addAnalyze } from './http/analyze.ts'
 import { addAuthentication } from './http/authentication.ts'
 import { addClosing } from './http/closing.ts'
 import { createConnections, deferContinue } from './http/connections.ts'
@@ -46,6 +47,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     addAuthentication(api, rooms.access)
     addEvents(api, rooms, options)
     addDataSources(api, rooms, options)
+    addAnalyze(api, rooms, options)
     addSql(api, rooms, options)
     done()
   })

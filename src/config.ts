@@ -102,6 +102,14 @@ export const optionTable = {
     default: 16 * mebibyte,
     sentence: 'Longest record; a body with a longer one is refused from there on.',
   },
+  sampleBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: kibibyte,
+    max: 16 * mebibyte,
+    default: 256 * kibibyte,
+    sentence: 'Beginning of a body by which its encoding, dialect, names and types are guessed.',
+  },
   eventsBodyBytesMax: {
     kind: 'integer',
     unit: 'bytes',

@@ -39,6 +39,7 @@ t.test('without configuration every option has its default', async (t) => {
       insertBytesMax: 16 * 1024 * 1024,
       insertsInFlightMax: 2,
       recordBytesMax: 16_777_216,
+      sampleBytesMax: 262_144,
       eventsBodyBytesMax: 10_000_000,
       decompressedBytesMax: 34_359_738_368,
       formBytesMax: 8_388_608,

@@ -1,6 +1,7 @@
 // The schema string of a data source, read and written:
 // name Type [`json:$.path`] [DEFAULT expression] [CODEC(codecs)], …
 
+import { columnNameFault } from '../shared/column-name.ts'
 import { formatColumnType, readColumnType, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import { parseJsonPath } from '../shared/json-path.ts'
@@ -11,7 +12,6 @@ import { quoteName } from '../shared/text-escapes.ts'
 import type { TextToken } from '../shared/text-tokens.ts'
 import { TokenCursor } from '../shared/token-cursor.ts'
 import { isPathToken, pathPrefix, takeCodec, takeDefaultExpression, unexpectedAttribute } from './column-attributes.ts'
-import { columnNameFault } from './column-name.ts'
 import { schemaErrorOf } from './schema-error.ts'
 
 // Room for 500 columns with 500 characters each.

@@ -2,6 +2,10 @@
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { readCsvRecord } from './csv-cells.ts'
 import type { CsvDialect } from './csv-dialect.ts'
+import { columnNamesOf, normalizeName } from './csv-names.ts'
+
+/** Whether the first record is a header of all columns in their order; `unknown` when its names have to tell. */
+export type CsvHeader = 'absent' | 'present' | 'unknown'
 
 export interface CsvStart {
   /** `fieldColumns[i]` is the index of the column that field `i` fills, or -1 when none does. */
@@ -11,7 +15,7 @@ export interface CsvStart {
 }
 
 /**
- * Tells a header from a row: it is one when it names every column, or when each of its fields names a column, or when at
+ * Tells a header from a row, unless that is known: it is one when it names every column, or when each of its fields names a column, or when at
  * least half of its fields, and two, do. Without a header the fields are the columns in the order of the schema.
  * Precondition: `frame[byteCount - 1]` is a line feed.
  */
@@ -19,18 +23,25 @@ export function readCsvStart(
   frame: { readonly bytes: Uint8Array; readonly byteCount: number },
   columns: readonly ColumnDefinition[],
   dialect: CsvDialect,
+  header: CsvHeader = 'unknown',
 ): CsvStart {
   const start = skipEmptyLines(frame)
+  const inOrder = columns.map((_, position) => position)
+  if (header === 'absent') return { fieldColumns: inOrder, rowsOffset: start }
   const { cells, next } = readCsvRecord(frame.bytes, start, frame.byteCount, dialect)
+  if (header === 'present') return { fieldColumns: inOrder, rowsOffset: next }
   const fieldColumns = matchNames(
     cells.map((cell) => cell.text),
     columns,
   )
   if (isHeader(fieldColumns, columns.length)) return { fieldColumns, rowsOffset: next }
-  return { fieldColumns: columns.map((_, position) => position), rowsOffset: start }
+  return { fieldColumns: inOrder, rowsOffset: start }
 }
 
-/** Names in a file are matched as they are, then without regard to case and odd characters; each column once. */
+/**
+ * Names in a file are matched as they are, then without regard to case and odd characters, then as the names that a
+ * header gives to the columns of a new data source; each column once.
+ */
 function matchNames(names: readonly string[], columns: readonly ColumnDefinition[]): readonly number[] {
   const taken = new Set<number>()
   const take = (position: number): number => {
@@ -39,13 +50,15 @@ function matchNames(names: readonly string[], columns: readonly ColumnDefinition
     return position
   }
   const exact = names.map((name) => take(columns.findIndex((column) => column.name === name.trim())))
-  return exact.map((position, field) => {
+  const normalized = exact.map((position, field) => {
     if (position >= 0) return position
-    const normalized = normalizeName(names[field] ?? '')
-    return take(
-      columns.findIndex((column, candidate) => !taken.has(candidate) && normalizeName(column.name) === normalized),
-    )
+    const name = normalizeName(names[field] ?? '')
+    return take(columns.findIndex((column, candidate) => !taken.has(candidate) && normalizeName(column.name) === name))
   })
+  const given = columnNamesOf(names)
+  return normalized.map((position, field) =>
+    position >= 0 ? position : take(columns.findIndex((column) => column.name === given[field])),
+  )
 }
 
 function isHeader(fieldColumns: readonly number[], columnCount: number): boolean {
@@ -54,15 +67,6 @@ function isHeader(fieldColumns: readonly number[], columnCount: number): boolean
   return (
     matched === columnCount || matched === fieldColumns.length || (matched >= 2 && matched * 2 >= fieldColumns.length)
   )
-}
-
-/** The name that a column gets from a header: odd characters become `_`, and so does what stands before a digit. */
-function normalizeName(name: string): string {
-  const plain = name
-    .trim()
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}_]+/gu, '_')
-  return /^\d/.test(plain) ? `_${plain}` : plain
 }
 
 function skipEmptyLines({ bytes, byteCount }: { readonly bytes: Uint8Array; readonly byteCount: number }): number {

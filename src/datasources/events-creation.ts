@@ -1,6 +1,7 @@
 /** Data sources that events create: the schema comes from the first events, and so many a minute are allowed. */
 import type { DataSource } from '../catalog/data-source.types.ts'
-import { inferSchema } from '../catalog/schema-inference.ts'
+import { inferSchema } from '../guess/record-columns.ts'
+import { sampleRecords } from '../guess/record-sample.ts'
 import { linesOfDocument } from '../ingest/json-lines.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import type { CreateRequest, EventsSample } from './datasources.types.ts'
@@ -17,8 +18,6 @@ interface Creates {
 }
 
 const minuteMs = 60_000
-const sampleRecordsMax = 1_000
-const sampleBytesMax = 1024 * 1024
 
 export class EventsCreation {
   private readonly options: EventsCreationOptions
@@ -78,30 +77,5 @@ export class EventsCreation {
     if (this.createdAtMs.length < perMinuteMax || oldest === undefined) return
     const retryAfterSeconds = Math.max(1, Math.ceil((oldest + minuteMs - nowMs) / 1000))
     throw errors.CREATES_TOO_MANY({ perMinuteMax, retryAfterSeconds })
-  }
-}
-
-/** The first records of NDJSON that are objects. */
-function sampleRecords(lines: Uint8Array): readonly Readonly<Record<string, unknown>>[] {
-  const records: Record<string, unknown>[] = []
-  // A record that the limit cuts in two is no JSON, and is left out; the first one is looked at whatever its length.
-  const firstEnd = lines.indexOf(0x0a)
-  const end = Math.max(sampleBytesMax, firstEnd < 0 ? lines.length : firstEnd)
-  for (const line of new TextDecoder().decode(lines.subarray(0, end)).split('\n')) {
-    if (records.length >= sampleRecordsMax) break
-    const value = parseOrNull(line)
-    // JSON.parse gives objects, arrays and scalars, and arrays are none of a record's.
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      records.push(value as Record<string, unknown>)
-  }
-  return records
-}
-
-function parseOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    // Counted and kept by the scanner, like any bad line.
-    return null
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { DataSource } from '../catalog/data-source.types.ts'
-import type { ImportOutcome } from '../ingest/ingest.types.ts'
+import type { ImportOutcome, ImportRequest } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors.ts'
 import { createImportId } from '../shared/ids.ts'
 import { sendJson, toApiError } from './answers.ts'
@@ -8,6 +8,7 @@ import { admit } from './authentication.ts'
 import { listItem, singleShape } from './datasource-shape.ts'
 import type { HttpOptions, HttpRooms } from './http.types.ts'
 import { sendImport } from './import-answer.ts'
+import { analyzeDry, guessRows } from './import-guess.ts'
 import { type ImportInput, type InputRows, readImportInput } from './import-input.ts'
 import { type ImportOrder, readImportOrder } from './import-order.ts'
 import { Parameters } from './parameters.ts'
@@ -66,10 +67,10 @@ async function createOrImport(request: FastifyRequest, reply: FastifyReply, { ro
     const input = await readImportInput(request, limits.formBytesMax)
     admit(request, rooms.access, input.parameters.text('token'))
     const order = readImportOrder(input.parameters, input.rows?.format ?? null)
-    const dataSource = await openDataSource(order, input.rows !== null, rooms)
+    if (order.isDry) return sendJson(reply, 200, await analyzeDry(order, input.rows, rooms.ingest))
+    const { dataSource, rows } = await openDataSource(order, input.rows, rooms)
     const importId = createImportId()
-    const outcome =
-      input.rows === null ? null : await importRows({ input, rows: input.rows, order, dataSource, importId }, rooms)
+    const outcome = rows === null ? null : await importRows({ input, rows, order, dataSource, importId }, rooms)
     if (outcome !== null) logOutcome(outcome, { request, importId, dataSource, rooms })
     const statistics = (await rooms.dataSources.statistics()).get(dataSource.id)
     return sendImport(reply, { importId, dataSource: singleShape(dataSource, statistics), outcome })
@@ -79,21 +80,39 @@ async function createOrImport(request: FastifyRequest, reply: FastifyReply, { ro
   }
 }
 
-/** The data source that the order is for, made when it is missing and the order says how. */
-async function openDataSource(order: ImportOrder, hasRows: boolean, { dataSources }: Neighbours): Promise<DataSource> {
-  const { mode, name, schema, engine, description, format } = order
+/** A data source, and the rows that are on their way into it. */
+interface Target {
+  readonly dataSource: DataSource
+  readonly rows: OrderedRows | null
+}
+
+/** Rows of a request, with what was found out of how they are written. */
+type OrderedRows = Pick<ImportRequest, 'body' | 'contentEncoding' | 'csv'>
+
+/** The data source that the order is for, made when it is missing and the order, or its rows, say how. */
+async function openDataSource(order: ImportOrder, rows: InputRows | null, rooms: Neighbours): Promise<Target> {
+  const { mode, name, schema, engine, description, format, csv } = order
+  const { dataSources, ingest } = rooms
+  const asSent = rows === null ? null : { body: rows.body, contentEncoding: rows.contentEncoding, csv }
   if (mode === 'append' && name !== undefined) {
     const existing = dataSources.find(name)
-    if (existing !== undefined) return existing
+    if (existing !== undefined) return { dataSource: existing, rows: asSent }
     if (schema === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
   }
-  if (schema === undefined) throw hasRows ? errors.SCHEMA_MISSING({ format }) : errors.BODY_MISSING()
-  return await dataSources.create({ name, description, schema, engine, type: format })
+  const request = { name, description, engine, type: format }
+  if (schema !== undefined) return { dataSource: await dataSources.create({ ...request, schema }), rows: asSent }
+  if (rows === null) throw errors.BODY_MISSING()
+  if (format !== 'csv') throw errors.SCHEMA_MISSING({ format })
+  // Before anything is read: a name that is taken is refused however the rows look.
+  if (name !== undefined && dataSources.find(name) !== undefined) throw errors.DATASOURCE_EXISTS({ name })
+  const guessed = await guessRows(rows, { format, csv, hasTypes: order.hasTypes }, ingest)
+  const dataSource = await dataSources.create({ ...request, schema: guessed.guess.schema })
+  return { dataSource, rows: { body: guessed.opened, contentEncoding: undefined, csv: guessed.csv } }
 }
 
 interface RowsToImport {
   readonly input: ImportInput
-  readonly rows: InputRows
+  readonly rows: OrderedRows
   readonly order: ImportOrder
   readonly dataSource: DataSource
   readonly importId: string
@@ -101,9 +120,7 @@ interface RowsToImport {
 
 async function importRows(import_: RowsToImport, { ingest }: Neighbours): Promise<ImportOutcome> {
   const { input, rows, order, dataSource, importId } = import_
-  const { body, contentEncoding } = rows
-  const { format, csv } = order
-  const outcome = await ingest.importBody({ dataSource, body, format, contentEncoding, importId, csv })
+  const outcome = await ingest.importBody({ ...rows, dataSource, format: order.format, importId })
   if (outcome.failure !== null) return outcome
   try {
     await input.end()

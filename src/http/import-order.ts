@@ -1,5 +1,6 @@
 import type { EngineDefinition } from '../catalog/data-source.types.ts'
-import type { BodyFormat, ImportRequest } from '../ingest/ingest.types.ts'
+import type { NewLine } from '../guess/csv-sample.ts'
+import type { BodyFormat, CsvRules } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors.ts'
 import type { Parameters } from './parameters.ts'
 
@@ -12,7 +13,11 @@ export interface ImportOrder {
   readonly engine: EngineDefinition | null
   readonly description: string
   readonly format: BodyFormat
-  readonly csv: ImportRequest['csv']
+  readonly csv: CsvRules
+  /** False makes all columns that are guessed String. */
+  readonly hasTypes: boolean
+  /** True wants to know what would be created, and changes nothing. */
+  readonly isDry: boolean
 }
 
 /**
@@ -32,33 +37,58 @@ export function readImportOrder(parameters: Parameters, inputFormat: string | nu
     engine: readEngine(parameters, schema),
     description: parameters.get('description') ?? '',
     format: readFormat(parameters.text('format') ?? inputFormat ?? formatOfSchema(schema)),
-    csv: {
-      delimiter: oneCharacter(parameters, 'dialect_delimiter'),
-      escapeCharacter: oneCharacter(parameters, 'dialect_escapechar'),
-    },
+    csv: readCsvRules(parameters),
+    hasTypes: parameters.text('type_guessing') === undefined || parameters.flag('type_guessing'),
+    isDry: parameters.flag('dry'),
   }
 }
 
-// Silence would be worse than a refusal: the caller believes that its rows replaced others, or that nothing was stored.
+/** @throws PARAMETER_INVALID (400). */
+export function readCsvRules(parameters: Parameters): CsvRules {
+  return {
+    delimiter: oneCharacter(parameters, 'dialect_delimiter'),
+    escapeCharacter: oneCharacter(parameters, 'dialect_escapechar'),
+    newLine: readNewLine(parameters),
+  }
+}
+
+/** @throws FORMAT_UNSUPPORTED (400). */
+export function readFormat(text: string): BodyFormat {
+  const format = formats.find((name) => name === text.toLowerCase())
+  if (format === undefined) throw errors.FORMAT_UNSUPPORTED({ format: text, supported: formats })
+  return format
+}
+
+const newLines: Readonly<Record<string, NewLine>> = {
+  '\n': '\n',
+  '\r': '\r',
+  '\r\n': '\r\n',
+  '\\n': '\n',
+  '\\r': '\r',
+  '\\r\\n': '\r\n',
+}
+
+function readNewLine(parameters: Parameters): NewLine | undefined {
+  const value = parameters.get('dialect_new_line')
+  if (value === undefined || value === '') return undefined
+  const newLine = newLines[value]
+  if (newLine !== undefined) return newLine
+  throw errors.PARAMETER_INVALID({ parameter: 'dialect_new_line', value, expected: '\\n, \\r\\n or \\r' })
+}
+
+// Silence would be worse than a refusal: the caller believes that its rows replaced others.
 function refuseUnsupported(parameters: Parameters): void {
   for (const parameter of ['url', 'replace_condition']) {
     const value = parameters.text(parameter)
     if (value !== undefined) throw errors.PARAMETER_INVALID({ parameter, value, expected: 'absent: not supported yet' })
   }
-  for (const parameter of ['dry', 'progress']) {
-    if (!parameters.flag(parameter)) continue
+  if (parameters.flag('progress')) {
     const expected = 'absent or false: not supported yet'
-    throw errors.PARAMETER_INVALID({ parameter, value: parameters.get(parameter) ?? '', expected })
+    throw errors.PARAMETER_INVALID({ parameter: 'progress', value: parameters.get('progress') ?? '', expected })
   }
 }
 
 const formats: readonly BodyFormat[] = ['csv', 'ndjson']
-
-function readFormat(text: string): BodyFormat {
-  const format = formats.find((name) => name === text.toLowerCase())
-  if (format === undefined) throw errors.FORMAT_UNSUPPORTED({ format: text, supported: formats })
-  return format
-}
 
 /** A schema with JSONPaths is for NDJSON; without any hint at all the format is CSV. */
 function formatOfSchema(schema: string | undefined): BodyFormat {

@@ -1,20 +1,22 @@
 /** One import: a body that streams in, frames to the workers, parts to the store, and counts at the end. */
+import { Readable } from 'node:stream'
 import { CsvBoundary } from '../codec/csv-boundary.ts'
 import { type CsvDialect, defaultCsvDialect } from '../codec/csv-dialect.ts'
 import { type CsvStart, readCsvStart } from '../codec/csv-header.ts'
 import { type Frame, FrameAssembler, type FrameLimits, NdjsonBoundary } from '../codec/frame-assembler.ts'
 import type { BodyCounts, ParseResult, RecordFormat } from '../codec/parse-task.types.ts'
+import { guessDialect } from '../guess/csv-sample.ts'
+import type { SampleBytes } from '../guess/sample.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { whenDropped } from './append-error.ts'
 import { BlockWriter } from './block-writer.ts'
-import type { ImportOutcome, ImportRequest } from './ingest.types.ts'
+import type { ImportOutcome, ImportRequest, OpenedBody } from './ingest.types.ts'
 import { type IngestPlan, ingestPlanOf } from './ingest-plan.ts'
+import { type OpenLimits, openBody } from './opened-body.ts'
 import type { ParsePool } from './parse-pool.ts'
 import { releaseMemory } from './release-memory.ts'
-import { unpackedBody } from './unpacked-body.ts'
 
-export interface ImportOptions extends FrameLimits {
-  readonly decompressedBytesMax: number
+export interface ImportOptions extends FrameLimits, OpenLimits {
   readonly insertRowsMax: number
   readonly insertBytesMax: number
   readonly insertsInFlightMax: number
@@ -30,10 +32,11 @@ export class BodyImport {
   private readonly plan: IngestPlan
   private readonly rooms: ImportRooms
   private readonly options: ImportOptions
-  private readonly assembler: FrameAssembler
+  /** Null until the beginning of the body has said how it is written. */
+  private assembler: FrameAssembler | null = null
   private readonly rows: BlockWriter
   private readonly quarantine: BlockWriter
-  private readonly dialect: CsvDialect
+  private dialect: CsvDialect = defaultCsvDialect
   private csvStart: CsvStart | undefined
   private readonly framesUnderWay = new Set<Promise<void>>()
   private invalidLines = 0
@@ -45,9 +48,6 @@ export class BodyImport {
     this.rooms = rooms
     this.options = options
     this.plan = ingestPlanOf(request.dataSource, request.importId)
-    this.dialect = dialectOf(request.csv)
-    const boundary = request.format === 'csv' ? new CsvBoundary(this.dialect) : new NdjsonBoundary()
-    this.assembler = new FrameAssembler(options, boundary, rooms.pool.buffers)
     const limits = {
       rowsMax: options.insertRowsMax,
       bytesMax: options.insertBytesMax,
@@ -60,8 +60,8 @@ export class BodyImport {
   async run(): Promise<ImportOutcome> {
     await this.attempt(() => this.readBody())
     // When the body broke off: the whole records before are stored, and the answer says how many.
-    await this.attempt(() => this.submit(this.assembler.flush()))
-    this.assembler.close()
+    await this.attempt(() => this.submit(this.assembler?.flush() ?? null))
+    this.assembler?.close()
     await Promise.all(this.framesUnderWay)
     // The small insert first: at the end of the others it would run alone.
     await Promise.all([this.attempt(() => this.quarantine.finish()), this.attempt(() => this.rows.finish())])
@@ -75,14 +75,30 @@ export class BodyImport {
   }
 
   private async readBody(): Promise<void> {
-    const { body, contentEncoding } = this.request
-    for await (const chunk of unpackedBody(body, contentEncoding, this.options.decompressedBytesMax)) {
-      const frames = this.assembler.push(chunk)
+    const opened = await this.open()
+    const assembler = this.assemblerFor(opened.sample)
+    this.assembler = assembler
+    for await (const chunk of opened.chunks) {
+      const frames = assembler.push(chunk)
       releaseMemory(chunk)
       for (const frame of frames) await this.submit(frame)
       if (this.failure !== null) return
     }
-    await this.submit(this.assembler.end())
+    await this.submit(assembler.end())
+  }
+
+  private async open(): Promise<OpenedBody> {
+    const { body, contentEncoding, format, csv } = this.request
+    if (!(body instanceof Readable)) return body
+    const source = { body, contentEncoding, format, isSampled: format === 'csv', newLine: csv.newLine }
+    return await openBody(source, this.options)
+  }
+
+  private assemblerFor(sample: SampleBytes): FrameAssembler {
+    const { format, csv } = this.request
+    if (format === 'csv') this.dialect = dialectFor(sample, csv, this.plan.columns.length)
+    const boundary = format === 'csv' ? new CsvBoundary(this.dialect) : new NdjsonBoundary()
+    return new FrameAssembler(this.options, boundary, this.rooms.pool.buffers)
   }
 
   /** Waits for a place with the workers, not for the frame to be parsed. */
@@ -109,7 +125,7 @@ export class BodyImport {
   private recordFormat(frame: Frame): { readonly start: number; readonly record: RecordFormat } {
     if (this.request.format === 'ndjson') return { start: 0, record: { kind: 'ndjson' } }
     const isFirst = this.csvStart === undefined
-    this.csvStart ??= readCsvStart(frame, this.plan.columns, this.dialect)
+    this.csvStart ??= readCsvStart(frame, this.plan.columns, this.dialect, this.request.csv.header)
     const { fieldColumns, rowsOffset } = this.csvStart
     return { start: isFirst ? rowsOffset : 0, record: { kind: 'csv', dialect: this.dialect, fieldColumns } }
   }
@@ -137,9 +153,8 @@ export class BodyImport {
   }
 }
 
-function dialectOf({ delimiter, escapeCharacter }: ImportRequest['csv']): CsvDialect {
-  return {
-    delimiter: delimiter === undefined ? defaultCsvDialect.delimiter : delimiter.charCodeAt(0),
-    escape: escapeCharacter === undefined ? null : escapeCharacter.charCodeAt(0),
-  }
+function dialectFor(sample: SampleBytes, given: ImportRequest['csv'], columnCount: number): CsvDialect {
+  const guessed = guessDialect(sample, given, columnCount)
+  const escapeCode = guessed.escapeCharacter?.charCodeAt(0) ?? null
+  return { delimiter: guessed.delimiter.charCodeAt(0), escape: escapeCode }
 }

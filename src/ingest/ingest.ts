@@ -6,12 +6,15 @@ import { type EventsOptions, type EventsRoom, type EventsRooms, openEvents } fro
 import { BodyImport, type ImportOptions } from './import-body.ts'
 import type {
   BarrierRequest,
+  BodySource,
   EventsOutcome,
   EventsRequest,
   ImportOutcome,
   ImportRequest,
   Ingest,
+  OpenedBody,
 } from './ingest.types.ts'
+import { openBody } from './opened-body.ts'
 import { ParsePool, type ParsePoolOptions } from './parse-pool.ts'
 
 export interface IngestOptions extends ImportOptions, ParsePoolOptions, EventsOptions {}
@@ -54,6 +57,11 @@ class OpenIngest implements Ingest {
 
   start(): void {
     this.events.start()
+  }
+
+  async openBody(source: BodySource): Promise<OpenedBody> {
+    this.refuseWhenClosing()
+    return await openBody(source, this.options)
   }
 
   async importBody(request: ImportRequest): Promise<ImportOutcome> {

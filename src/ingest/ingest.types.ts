@@ -1,12 +1,49 @@
 import type { Readable } from 'node:stream'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import type { CsvHeader } from '../codec/csv-header.ts'
+import type { NewLine } from '../guess/csv-sample.ts'
+import type { SampleBytes } from '../guess/sample.types.ts'
+import type { TextEncoding } from '../guess/text-encoding.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
 import type { LineStatus } from './events.types.ts'
 
 export type BodyFormat = 'csv' | 'ndjson'
 
+/** A body that is to be looked at before it is imported. */
+export interface BodySource {
+  /** Bytes as they came; `contentEncoding` says how they are packed. */
+  readonly body: Readable
+  readonly contentEncoding: string | undefined
+  /** Undefined when it is not known yet. */
+  readonly format: BodyFormat | undefined
+  /** False looks no further than a mark of UTF-16. */
+  readonly isSampled: boolean
+  /** How the lines of CSV end; undefined is guessed. */
+  readonly newLine: NewLine | undefined
+}
+
+/** A body that is unpacked and in UTF-8, and whose beginning is known. */
+export interface OpenedBody {
+  /** Up to `sampleBytesMax` bytes, or a chunk more; gone as soon as `chunks` is read. */
+  readonly sample: SampleBytes
+  /** What the body is written in. */
+  readonly encoding: TextEncoding
+  /** How its lines end. */
+  readonly newLine: NewLine
+  /** What the body failed with so early; reading `chunks` raises it too. */
+  readonly failure: Error | null
+  /** The whole body, the sample included, once. */
+  readonly chunks: AsyncIterable<Uint8Array>
+}
+
 /** One way in: every row that a client sends passes here, and is counted once. */
 export interface Ingest {
+  /**
+   * Unpacks a body and looks at its beginning, so that a data source can be made for it; `importBody` takes it from there.
+   *
+   * @throws ENCODING_UNSUPPORTED (415); what the body itself fails with is kept in `failure`.
+   */
+  openBody(source: BodySource): Promise<OpenedBody>
   /**
    * Streams a body of any length into a data source; resolves when the engine has the last row.
    *
@@ -37,12 +74,21 @@ export interface Ingest {
 
 export interface ImportRequest {
   readonly dataSource: DataSource
-  /** Bytes as they came; `contentEncoding` says how they are packed. */
-  readonly body: Readable
+  /** Bytes as they came, and `contentEncoding` says how they are packed; or what `openBody` made of them. */
+  readonly body: Readable | OpenedBody
   readonly format: BodyFormat
   readonly contentEncoding: string | undefined
   readonly importId: string
-  readonly csv: { readonly delimiter: string | undefined; readonly escapeCharacter: string | undefined }
+  readonly csv: CsvRules
+}
+
+/** What is known of a CSV body; undefined is guessed. */
+export interface CsvRules {
+  readonly delimiter: string | undefined
+  readonly escapeCharacter: string | undefined
+  readonly newLine?: NewLine | undefined
+  /** `unknown` by default. */
+  readonly header?: CsvHeader
 }
 
 export interface ImportOutcome extends RowCounts {

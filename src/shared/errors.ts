@@ -78,6 +78,19 @@ const definitions = {
     message: ({ name }: { readonly name: string }) =>
       `Data Source "${name}" does not exist, and the events hold no JSON object to create it from`,
   }),
+  SAMPLE_MISSING: define({
+    status: 400,
+    when: 'There is no file to analyze.',
+    message: () => 'There is nothing to analyze: send CSV or NDJSON as the body, or as the file of a multipart form',
+  }),
+  SAMPLE_EMPTY: define({
+    status: 400,
+    when: 'The columns are to be guessed from the body, and it holds no CSV record, or no JSON object with keys.',
+    message: ({ format }: { readonly format: string }) =>
+      format === 'csv'
+        ? 'There is no row to guess the columns from: send CSV with a header or rows, or the parameter "schema"'
+        : 'There is no JSON object to guess the columns from: send one object a line',
+  }),
   ENGINE_INVALID: define({
     status: 400,
     when: 'The engine, or one of its `engine_…` options, is unknown or does not fit the schema.',

@@ -150,7 +150,7 @@ t.test('a service that is slow to read does not take the sender for silent', asy
   const { rooms, open } = await listen(t, { connectionIdleMsMax: 20 })
   let byteCount = 0
   rooms.ingest.importBody = async ({ body }) => {
-    for await (const chunk of body) {
+    for await (const chunk of 'chunks' in body ? body.chunks : body) {
       byteCount += Buffer.from(chunk).length
       // Longer than the silence that is allowed, with a full buffer behind it.
       if (byteCount < 300_000) await new Promise((resolve) => setTimeout(resolve, 40))

@@ -4,6 +4,7 @@ import type { DataSource, DataSourceId } from '../../src/catalog/data-source.typ
 import type { CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
 import type { HttpOptions, HttpRooms } from '../../src/http/http.types.ts'
 import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../src/ingest/ingest.types.ts'
+import { openBody } from '../../src/ingest/opened-body.ts'
 import type { LogFields } from '../../src/observe/logger.ts'
 import type { QueryRequest } from '../../src/query/query.types.ts'
 import { errors } from '../../src/shared/errors.ts'
@@ -147,11 +148,13 @@ function createSource(name: string, { description, engine, type }: CreateRequest
 
 function fakeIngest(rooms: () => FakeRooms): Ingest {
   return {
+    openBody: (source) => openBody(source, { sampleBytesMax: 1024, decompressedBytesMax: 1_000_000 }),
     async importBody(request) {
       const chunks: Buffer[] = []
       let failure: Error | null = null
       try {
-        for await (const chunk of request.body) chunks.push(Buffer.from(chunk))
+        for await (const chunk of 'chunks' in request.body ? request.body.chunks : request.body)
+          chunks.push(Buffer.from(chunk))
       } catch (error) {
         failure = error instanceof Error ? error : new Error(String(error))
       }

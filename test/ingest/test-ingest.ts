@@ -15,6 +15,7 @@ const testOptions: IngestOptions = {
   framesInFlightMax: 4,
   frameBytes: 4096,
   recordBytesMax: 1024,
+  sampleBytesMax: 1024,
   decompressedBytesMax: 1_000_000,
   insertRowsMax: 200,
   insertBytesMax: 8192,

@@ -81,6 +81,16 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     503,
     'Events of Data Source "visits" wait and cannot be stored yet; nothing was changed, repeat it later',
   ],
+  SAMPLE_MISSING: [
+    errors.SAMPLE_MISSING(),
+    400,
+    'There is nothing to analyze: send CSV or NDJSON as the body, or as the file of a multipart form',
+  ],
+  SAMPLE_EMPTY: [
+    errors.SAMPLE_EMPTY({ format: 'csv' }),
+    400,
+    'There is no row to guess the columns from: send CSV with a header or rows, or the parameter "schema"',
+  ],
   ENGINE_INVALID: [
     errors.ENGINE_INVALID({ reason: 'unknown engine "Tree"' }),
     400,

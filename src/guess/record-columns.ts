@@ -5,8 +5,9 @@
  * one type is kept as text, JSON included, as a String takes any value. A column that a sample lacks, or has as null, is
  * Nullable. Values are looked at as JSON has them: only texts that are times become times.
  */
+
+import { columnNameFault } from '../shared/column-name.ts'
 import { quoteName } from '../shared/text-escapes.ts'
-import { columnNameFault } from './column-name.ts'
 
 /** How deep objects are taken apart; what lies deeper is text. */
 const depthMax = 5
@@ -35,15 +36,42 @@ interface SeenPath {
   objects: number
 }
 
+/** A record of a body, as JSON.parse made it. */
+export type SampleObject = Readonly<Record<string, unknown>>
+
+/** A column that records give. */
+export interface RecordColumn {
+  readonly name: string
+  /** With Nullable and Array. */
+  readonly typeText: string
+  /** `$.a.b`, `$.list[:]`. */
+  readonly jsonPathText: string
+  readonly keys: readonly string[]
+  /** Records that have a value there, as a share of 1. */
+  readonly presentShare: number
+}
+
 /** The schema string of a data source that takes such records; null when they have no keys at all. */
-export function inferSchema(records: readonly Readonly<Record<string, unknown>>[]): string | null {
+export function inferSchema(records: readonly SampleObject[]): string | null {
+  const columns = inferColumns(records)
+  return columns.length === 0 ? null : recordSchema(columns)
+}
+
+/** The columns of a data source that takes such records, in the order in which their keys come. */
+export function inferColumns(records: readonly SampleObject[]): readonly RecordColumn[] {
   const paths = new Map<string, SeenPath>()
   for (const record of records) seeObject(record, [], paths)
   const names = new Set<string>()
-  const columns = [...paths.values()]
+  return [...paths.values()]
     .filter((path) => isColumn(path, paths))
-    .map((path) => columnOf(path, records, names))
-  return columns.length === 0 ? null : columns.join(', ')
+    .map((path) => columnOf(path, records.length, names))
+}
+
+/** The schema string of such columns. */
+export function recordSchema(columns: readonly RecordColumn[]): string {
+  return columns
+    .map(({ name, typeText, jsonPathText }) => `${quoteName(name)} ${typeText} ${quoteName(`json:${jsonPathText}`)}`)
+    .join(', ')
 }
 
 function seeObject(
@@ -105,14 +133,19 @@ function isColumn(
   return true
 }
 
-function columnOf(path: SeenPath, records: readonly unknown[], names: Set<string>): string {
+function columnOf(path: SeenPath, recordCount: number, names: Set<string>): RecordColumn {
   const { keys, count, types, arrays, scalars, documents, objects } = path
-  const isNullable = count < records.length
+  const isNullable = count < recordCount
   const jsonPath = keys.map((key) => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `['${key}']`)).join('')
   const isArray = arrays > 0 && scalars + documents + objects === 0
   const type = documents + objects > 0 || (arrays > 0 && scalars > 0) ? 'String' : commonType(types)
-  const typeText = isArray ? `Array(${type})` : isNullable ? `Nullable(${type})` : type
-  return `${quoteName(nameOf(keys, names))} ${typeText} ${quoteName(`json:$${jsonPath}${isArray ? '[:]' : ''}`)}`
+  return {
+    name: nameOf(keys, names),
+    typeText: isArray ? `Array(${type})` : isNullable ? `Nullable(${type})` : type,
+    jsonPathText: `$${jsonPath}${isArray ? '[:]' : ''}`,
+    keys,
+    presentShare: count / recordCount,
+  }
 }
 
 function nameOf(keys: readonly string[], names: Set<string>): string {

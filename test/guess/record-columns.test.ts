@@ -1,6 +1,6 @@
 import t from 'tap'
-import { inferSchema } from '../../src/catalog/schema-inference.ts'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
+import { inferSchema } from '../../src/guess/record-columns.ts'
 
 /** `name Type path` of each column that the records give. */
 function columnsOf(...records: readonly Readonly<Record<string, unknown>>[]): readonly string[] {

@@ -1,0 +1,41 @@
+/** Names of columns out of the header of a CSV file. */
+import { columnNameFault } from '../shared/column-name.ts'
+
+/** Leaves room for what makes a name one of a kind. */
+const nameBytesMax = 200
+
+/** Lower case; odd characters become `_`, and so does what stands before a digit. Empty when nothing is left. */
+export function normalizeName(name: string): string {
+  const plain = name
+    .normalize('NFC')
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{M}\p{N}_]+/gu, '_')
+  return /^\p{N}/u.test(plain) ? `_${plain}` : plain
+}
+
+/**
+ * The names of the columns that a header gives, one for each field and each only once: a name that is taken gets a
+ * number behind it, one that is empty is `column_` and its position, counted from 1.
+ */
+export function columnNamesOf(header: readonly string[]): readonly string[] {
+  const taken = new Set<string>()
+  const plain = header.map((field, index) => withinBytes(normalizeName(field)) || `column_${index + 1}`)
+  // A field that has a name as it is keeps it, whatever the fields before it have to be called.
+  const kept = new Set(plain)
+  return plain.map((name) => {
+    const free = columnNameFault(name) === null ? name : `_${name}`
+    let unique = free
+    for (let number = 2; taken.has(unique) || (unique !== name && kept.has(unique)); number += 1) {
+      unique = `${free}_${number}`
+    }
+    taken.add(unique)
+    return unique
+  })
+}
+
+function withinBytes(name: string): string {
+  let short = name
+  while (Buffer.byteLength(short) > nameBytesMax) short = [...short].slice(0, -1).join('')
+  return short
+}

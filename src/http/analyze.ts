@@ -1,0 +1,68 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { errors } from '../shared/errors.ts'
+import { sendJson } from './answers.ts'
+import { admit } from './authentication.ts'
+import type { HttpOptions, HttpRooms } from './http.types.ts'
+import { guessRows } from './import-guess.ts'
+import { readImportInput } from './import-input.ts'
+import { readCsvRules, readFormat } from './import-order.ts'
+import { bodyOf } from './request-body.ts'
+import { addPath } from './routes.ts'
+
+type Neighbours = Pick<HttpRooms, 'access' | 'ingest' | 'now'>
+
+/** `/v0/analyze`: the columns that the beginning of a file asks for, and its first rows. Nothing is stored. */
+export function addAnalyze(app: FastifyInstance, rooms: Neighbours, limits: Pick<HttpOptions, 'formBytesMax'>): void {
+  addPath(
+    app,
+    '/v0/analyze',
+    {
+      POST: async (request, reply) => {
+        try {
+          return sendJson(reply, 200, await analyze(request, rooms, limits.formBytesMax))
+        } finally {
+          // Only the beginning is read, and the rest must not hold the connection.
+          bodyOf(request)?.destroy()
+        }
+      },
+    },
+    { mayTakeTokenFromBody: true },
+  )
+}
+
+async function analyze(request: FastifyRequest, rooms: Neighbours, formBytesMax: number): Promise<object> {
+  const { parameters, rows } = await readImportInput(request, formBytesMax)
+  admit(request, rooms.access, parameters.text('token'))
+  if (rows === null) throw errors.SAMPLE_MISSING()
+  const format = parameters.text('format') ?? rows.format ?? undefined
+  const hasTypes = parameters.text('type_guessing') === undefined || parameters.flag('type_guessing')
+  const rules = {
+    format: format === undefined ? undefined : readFormat(format),
+    csv: readCsvRules(parameters),
+    hasTypes,
+  }
+  const startMs = rooms.now()
+  const { guess, opened } = await guessRows(rows, rules, rooms.ingest)
+  const { columns, schema, preview, rowCount } = guess
+  return {
+    analysis: {
+      columns: columns.map(({ path, typeText, presentShare, name }) => ({
+        path,
+        recommended_type: typeText,
+        present_pct: presentShare,
+        name,
+      })),
+      schema,
+    },
+    preview: {
+      meta: columns.map(({ name, typeText }) => ({ name, type: typeText })),
+      data: preview,
+      rows: preview.length,
+      statistics: {
+        elapsed: (rooms.now() - startMs) / 1000,
+        rows_read: rowCount,
+        bytes_read: opened.sample.bytes.length,
+      },
+    },
+  }
+}

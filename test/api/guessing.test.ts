@@ -1,0 +1,332 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { parse } from 'csv-parse/sync'
+import t, { type Test } from 'tap'
+import { repositoryRoot } from '../support/repository-root.ts'
+import { type Answer, openTestService } from './test-service.ts'
+
+// A sample of its default size: several of the real files go on behind it.
+const service = await openTestService(t, { sampleBytesMax: 262_144 })
+
+type Parameters = Readonly<Record<string, string>>
+
+function create(name: string, body: string | Uint8Array | FormData, more: Parameters = {}, headers: Parameters = {}) {
+  const isText = typeof body === 'string' || body instanceof Uint8Array
+  const type: Parameters = isText ? { 'content-type': 'text/csv' } : {}
+  return service.call('POST', `/v0/datasources?${new URLSearchParams({ name, ...more })}`, {
+    body,
+    headers: { ...type, ...headers },
+  })
+}
+
+function analyze(body: string | Uint8Array | FormData, more: Parameters = {}): Promise<Answer> {
+  return service.call('POST', `/v0/analyze?${new URLSearchParams(more)}`, { body, headers: bodyType(body) })
+}
+
+function bodyType(body: string | Uint8Array | FormData): Parameters {
+  return body instanceof FormData ? {} : { 'content-type': 'text/plain' }
+}
+
+async function schemaOf(name: string): Promise<string> {
+  const { json } = await service.call('GET', `/v0/datasources/${name}`)
+  // The shape of the answer is what other tests check.
+  return (json as { readonly schema: { readonly sql_schema: string } }).schema.sql_schema
+}
+
+/** The rows of a data source as texts, NULL as an empty one. */
+function rowsOf(name: string): Promise<readonly (readonly string[])[]> {
+  return service.rows(`SELECT * FROM ${name} ORDER BY 1`)
+}
+
+function packageFile(name: string): Buffer {
+  return readFileSync(join(repositoryRoot, 'node_modules/vega-datasets/data', name))
+}
+
+interface Loaded {
+  readonly json: { readonly imported_rows: number; readonly quarantine_rows: number; readonly invalid_lines: number }
+}
+
+async function loadGuessed(t: Test, name: string, body: Buffer, delimiter: string): Promise<void> {
+  const expected = parse(body, {
+    delimiter,
+    columns: true,
+    skip_empty_lines: true,
+    relax_column_count: true,
+    bom: true,
+  })
+  const answer = await create(name, body)
+  t.equal(answer.status, 200, answer.text)
+  const { imported_rows, quarantine_rows, invalid_lines } = (answer as Answer & Loaded).json
+  t.same([imported_rows, quarantine_rows, invalid_lines], [expected.length, 0, 0], name)
+  t.equal(await service.count(name), expected.length)
+}
+
+const regularFiles = [
+  ['airports.csv', 'latitude Float64'],
+  ['birdstrikes.csv', 'flight_date Date'],
+  ['co2-concentration.csv', 'date Date32'],
+  ['disasters.csv', 'deaths Int32'],
+  ['flights-airport.csv', 'count Int32'],
+  ['gapminder-health-income.csv', 'population Int64'],
+  ['github.csv', 'time String'],
+  ['iowa-electricity.csv', 'source String'],
+  ['la-riots.csv', 'age Nullable(Int32)'],
+  ['population_engineers_hurricanes.csv', 'state String'],
+  ['seattle-weather-hourly-normals.csv', 'date DateTime'],
+  ['seattle-weather.csv', 'wind Float64'],
+  ['sp500-2000.csv', 'volume Int64'],
+  ['species.csv', 'common_name String'],
+  ['stocks.csv', 'price Float64'],
+  ['unemployment.tsv', 'rate Float64'],
+  ['us-employment.csv', 'month Date'],
+  ['weather.csv', 'weather String'],
+  ['windvectors.csv', 'speed Float64'],
+  ['zipcodes.csv', 'zip_code String'],
+] as const
+
+t.test('files as people have them are created by guess, and every row of them is stored', async (t) => {
+  for (const [file, column] of regularFiles) {
+    const name = file.replaceAll(/\W/g, '_')
+    await loadGuessed(t, name, packageFile(file), file.endsWith('.tsv') ? '\t' : ',')
+    const [columnName, type] = column.split(' ')
+    t.match(await schemaOf(name), `\`${columnName}\` ${type}`, file)
+    await service.call('DELETE', `/v0/datasources/${name}`)
+  }
+})
+
+t.test('a file that was guessed can be appended once more', async (t) => {
+  const bodies = {
+    semicolons: 'Größe;Größe;;2nd\n1,5;2,5;x;1\n3,5;4,5;y;2\n',
+    tabs: 'a\tb\n1\tx,y\n2\tz,w\n',
+    bars: 'a|b\r\n1|"x\r\ny"\r\n2|z\r\n',
+    'carriage returns': 'a,b\r1,x\r2,z\r',
+    escapes: 'a,b\n1,"say \\"x\\", y"\n2,z\n',
+    headerless: '1,2.5,x\n2,3.5,y\n',
+  }
+  const expected = {
+    semicolons: [
+      ['1,5', '2,5', 'x', '1'],
+      ['3,5', '4,5', 'y', '2'],
+    ],
+    tabs: [
+      ['1', 'x,y'],
+      ['2', 'z,w'],
+    ],
+    bars: [
+      ['1', 'x\\r\\ny'],
+      ['2', 'z'],
+    ],
+    'carriage returns': [
+      ['1', 'x'],
+      ['2', 'z'],
+    ],
+    escapes: [
+      ['1', 'say "x", y'],
+      ['2', 'z'],
+    ],
+    headerless: [
+      ['1', '2.5', 'x'],
+      ['2', '3.5', 'y'],
+    ],
+  }
+  for (const [what, body] of Object.entries(bodies)) {
+    const answer = await create('again', body)
+    t.match(answer, { status: 200, json: { error: false, imported_rows: 2, datasource: { type: 'csv' } } }, what)
+    t.same(await rowsOf('again'), expected[what as keyof typeof expected], what) // A key of the other object.
+    const appended = await service.append('again', 'csv', body)
+    t.match(appended, { json: { error: false, imported_rows: 2, quarantine_rows: 0 } }, `${what}, once more`)
+    t.equal(await service.count('again'), 4)
+    await service.call('DELETE', '/v0/datasources/again')
+  }
+})
+
+t.test('a body is the same in UTF-8, UTF-16 and Latin-1, raw, packed and in a form', async (t) => {
+  const text = `stadt,größe\n${'Köln,1\nZürich,2\n'.repeat(20_000)}`
+  const utf16le = Buffer.from(`\ufeff${text}`, 'utf16le')
+  const utf16be = Buffer.from(utf16le).swap16()
+  const form = new FormData()
+  form.append('csv', new Blob([Buffer.from(text, 'latin1')]), 'rows.csv')
+  const packed = { 'content-encoding': 'gzip' }
+  const answers = {
+    plain: () => create('cities', text),
+    'with a mark': () => create('cities', `\ufeff${text}`),
+    'UTF-16, little end first': () => create('cities', utf16le),
+    'UTF-16, big end first': () => create('cities', utf16be),
+    'Latin-1': () => create('cities', Buffer.from(text, 'latin1')),
+    'Latin-1, packed': () => create('cities', gzipSync(Buffer.from(text, 'latin1')), {}, packed),
+    'Latin-1, in a form': () => create('cities', form),
+  }
+  for (const [what, ask] of Object.entries(answers)) {
+    const answer = await ask()
+    t.match(answer, { status: 200, json: { error: false, imported_rows: 40_000 } }, what)
+    t.equal(await schemaOf('cities'), '`stadt` String, `größe` Int32')
+    t.same(
+      await service.rows(
+        'SELECT stadt, größe, count() FROM cities GROUP BY ALL ORDER BY 1'.replace('größe', '`größe`'),
+      ),
+      [
+        ['Köln', '1', '20000'],
+        ['Zürich', '2', '20000'],
+      ],
+      what,
+    )
+    await service.call('DELETE', '/v0/datasources/cities')
+  }
+})
+
+t.test('rows that contradict the guess go to quarantine, and short ones are counted as ever', async (t) => {
+  const body = `n,word\n${'1,a\n'.repeat(20_000)}late,b\n2\n3,c,extra\n`
+  const answer = await create('late', body)
+  t.match(answer, { status: 200, json: { quarantine_rows: 2, invalid_lines: 1, imported_rows: 20_001 } })
+  t.equal(await service.count('late_quarantine'), 2)
+})
+
+t.test('type_guessing=false makes all columns String', async (t) => {
+  const answer = await create('texts', 'a,b,c\n1,,2026-01-01\n2,x,\n', { type_guessing: 'false' })
+  t.match(answer, { status: 200, json: { error: false, imported_rows: 2 } })
+  t.equal(await schemaOf('texts'), '`a` String, `b` String, `c` String')
+  t.same(await rowsOf('texts'), [
+    ['1', '', '2026-01-01'],
+    ['2', 'x', ''],
+  ])
+})
+
+t.test('what the sender says of the dialect is not guessed', async (t) => {
+  const answer = await create('said', 'a;b,c\n1;2,x\n', { dialect_delimiter: ',', dialect_new_line: '\\n' })
+  t.match(answer, { status: 200, json: { imported_rows: 1 } })
+  t.equal(await schemaOf('said'), '`a_b` String, `c` String')
+  const escaped = await create('escaped', 'a|b\n1|"x\\"|y"\n', { dialect_escapechar: '\\' })
+  t.match(escaped, { status: 200, json: { imported_rows: 1 } })
+  t.same(await rowsOf('escaped'), [['1', 'x"|y']])
+})
+
+t.test('a dry run gives a schema that takes the same file, and changes nothing', async (t) => {
+  const body = packageFile('la-riots.csv')
+  const dry = await create('planned', body, { dry: 'true' })
+  t.match(dry, {
+    status: 200,
+    json: {
+      dialect: { delimiter: ',', has_header: 1, new_line: '\n' },
+      data_distribution: { sampling: String, sharding_key: String },
+      encoding: 'utf-8',
+    },
+  })
+  const { sql_schema, schema } = dry.json as { readonly sql_schema: string; readonly schema: readonly object[] } // As above.
+  t.match(schema[2], { auto: true, nullable: true, type: 'Int32', name: 'age', normalized_name: 'age' })
+  t.equal((await service.call('GET', '/v0/datasources/planned')).status, 404)
+  await service.create('planned', sql_schema)
+  t.match(await service.append('planned', 'csv', body), {
+    json: { error: false, quarantine_rows: 0, imported_rows: 63 },
+  })
+  const ndjson = await create('nothing', '{"a":1}\n', { dry: 'true', format: 'ndjson' })
+  t.match(ndjson, { status: 200, json: { sql_schema: '`a` Int64 `json:$.a`', dialect: { has_header: 0 } } })
+})
+
+t.test('analyze gives columns, a schema that works, and the first rows of NDJSON', async (t) => {
+  const body = '{"id":1,"user":{"name":"ö"},"tags":["a"]}\n{"id":2,"user":null,"tags":[]}\nno json\n'
+  const form = new FormData()
+  form.append('ndjson', new Blob([body]), 'rows.ndjson')
+  for (const answer of [await analyze(body), await analyze(body, { format: 'ndjson' }), await analyze(form)]) {
+    t.match(answer, {
+      status: 200,
+      json: {
+        analysis: {
+          columns: [
+            { path: '$.id', recommended_type: 'Int64', present_pct: 1, name: 'id' },
+            { path: '$.user.name', recommended_type: 'Nullable(String)', present_pct: 0.5, name: 'user_name' },
+            { path: '$.tags[:]', recommended_type: 'Array(String)', present_pct: 1, name: 'tags' },
+          ],
+        },
+        preview: {
+          meta: [{ name: 'id', type: 'Int64' }, { name: 'user_name' }, { name: 'tags' }],
+          data: [
+            { id: 1, user_name: 'ö', tags: ['a'] },
+            { id: 2, user_name: null, tags: [] },
+          ],
+          rows: 2,
+          statistics: { rows_read: 2, bytes_read: Buffer.byteLength(body) },
+        },
+      },
+    })
+    const { schema } = (answer.json as { readonly analysis: { readonly schema: string } }).analysis // As above.
+    await service.create('analyzed', schema)
+    const appended = await service.append('analyzed', 'ndjson', body)
+    t.match(appended, { json: { imported_rows: 2, quarantine_rows: 0, invalid_lines: 1 } })
+    await service.call('DELETE', '/v0/datasources/analyzed')
+  }
+})
+
+t.test('analyze takes real NDJSON, and its schema sets no row aside', async (t) => {
+  for (const file of ['flights-2k', 'movies']) {
+    const body = readFileSync(join(repositoryRoot, `fixtures/ndjson/${file}.ndjson`))
+    const answer = await analyze(body)
+    t.equal(answer.status, 200, answer.text)
+    const { schema } = (answer.json as { readonly analysis: { readonly schema: string } }).analysis // As above.
+    await service.create('real', schema)
+    const rowCount = body.toString().trimEnd().split('\n').length
+    const appended = await service.append('real', 'ndjson', body)
+    t.match(appended, { json: { imported_rows: rowCount, quarantine_rows: 0, invalid_lines: 0 } }, file)
+    await service.call('DELETE', '/v0/datasources/real')
+  }
+})
+
+t.test('analyze takes CSV in every way', async (t) => {
+  const body = 'Name;Größe\nA;1\nB;\n'
+  const form = new FormData()
+  form.append('csv', new Blob([Buffer.from(body, 'latin1')]), 'rows.csv')
+  for (const answer of [await analyze(body), await analyze(Buffer.from(body, 'latin1')), await analyze(form)]) {
+    t.match(answer, {
+      status: 200,
+      json: {
+        analysis: {
+          columns: [
+            { path: 'Name', recommended_type: 'String', present_pct: 1, name: 'name' },
+            { path: 'Größe', recommended_type: 'Nullable(Int32)', present_pct: 0.5, name: 'größe' },
+          ],
+          schema: '`name` String, `größe` Nullable(Int32)',
+        },
+        preview: {
+          data: [
+            { name: 'A', größe: 1 },
+            { name: 'B', größe: null },
+          ],
+        },
+      },
+    })
+  }
+})
+
+t.test('what cannot be guessed is refused with the reason, and nothing is created', async (t) => {
+  const before = (await service.call('GET', '/v0/datasources?attrs=name')).text
+  const cases: readonly (readonly [answer: Promise<Answer>, status: number, message: RegExp])[] = [
+    [create('refused', '\n\n'), 400, /no row to guess the columns from/],
+    [create('refused', Buffer.from('a,b\n1,\0\n')), 400, /no valid CSV: it holds zero bytes/],
+    [create('refused', '{"a":1}\n', { format: 'ndjson' }), 400, /"schema" is required to create from ndjson/],
+    [create('refused', 'a,b\n', { dialect_new_line: 'x' }), 400, /"dialect_new_line" is "x", but must be/],
+    [create('refused', 'a,b\n', { dialect_delimiter: 'xy' }), 400, /"dialect_delimiter" is "xy"/],
+    [create('refused', 'a,b\n', { type_guessing: 'perhaps' }), 400, /"type_guessing" is "perhaps"/],
+    [create('refused', 'a,b\n', { engine: 'MergeTree' }), 400, /needs the parameter "schema"/],
+    [create('refused', 'no gzip', {}, { 'content-encoding': 'gzip' }), 400, /no valid gzip/],
+    [create('said', 'a,b\n'), 409, /already a Data Source/],
+    [create('refused', `${Array.from({ length: 501 }, (_, n) => `c${n}`).join()}\n`), 400, /more than 500 columns/],
+    [service.call('POST', '/v0/datasources?name=refused&dry=true'), 400, /no body/],
+    [service.call('POST', '/v0/analyze'), 400, /nothing to analyze/],
+    [analyze('a,b\n', { format: 'parquet' }), 400, /"parquet" is not supported/],
+    [analyze('[1]\n', { format: 'ndjson' }), 400, /no JSON object to guess/],
+    [analyze('\n'), 400, /no row to guess/],
+    [service.call('POST', '/v0/analyze', { body: 'a,b\n', token: null }), 403, /No token/],
+  ]
+  for (const [asked, status, message] of cases) {
+    const answer = await asked
+    t.match(answer, { status, json: { error: message } }, String(message))
+  }
+  t.equal((await service.call('GET', '/v0/datasources?attrs=name')).text, before)
+})
+
+t.test('a body without a name and a schema makes a data source of its own', async (t) => {
+  const form = new FormData()
+  form.append('csv', new Blob(['a,b\n1,x\n']), 'rows.csv')
+  const answer = await service.call('POST', '/v0/datasources', { body: form })
+  t.match(answer, { status: 200, json: { imported_rows: 1, datasource: { name: String, type: 'csv' } } })
+})

@@ -1,0 +1,115 @@
+import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import type { BodySource, OpenedBody } from '../../src/ingest/ingest.types.ts'
+import { openBody } from '../../src/ingest/opened-body.ts'
+
+const limits = { sampleBytesMax: 24, decompressedBytesMax: 1000 }
+
+function open(chunks: Iterable<Uint8Array>, more: Partial<BodySource> = {}): Promise<OpenedBody> {
+  const body = Readable.from(chunks, { objectMode: false })
+  return openBody(
+    { body, contentEncoding: undefined, format: 'csv', isSampled: true, newLine: undefined, ...more },
+    limits,
+  )
+}
+
+async function textOf({ chunks }: OpenedBody): Promise<string> {
+  const pieces: Uint8Array[] = []
+  for await (const chunk of chunks) pieces.push(Buffer.from(chunk))
+  return Buffer.concat(pieces).toString()
+}
+
+t.test('a body is given from its first byte, wherever the network cuts it', async (t) => {
+  const text = 'größe,b\r\n1,ü\r\n2,€\r\n3,ä\r\n'
+  const latin = text.replace('€', 'é')
+  const bodies: readonly (readonly [body: Buffer, expected: string, encoding: string])[] = [
+    [Buffer.from(text), text, 'utf-8'],
+    [Buffer.from(latin, 'latin1'), latin, 'windows-1252'],
+    [Buffer.from(`\ufeff${text}`, 'utf16le'), text, 'utf-16le'],
+    [Buffer.from(`\ufeff${text}`, 'utf16le').swap16(), text, 'utf-16be'],
+  ]
+  for (const [body, expected, encoding] of bodies) {
+    for (let cut = 1; cut < body.length; cut += 1) {
+      const opened = await open([body.subarray(0, cut), body.subarray(cut)])
+      t.same([opened.encoding, opened.newLine, opened.failure], [encoding, '\r\n', null])
+      t.equal(await textOf(opened), expected, `${encoding}, cut at ${cut}`)
+    }
+  }
+})
+
+t.test('no more than the sample is read before somebody asks for the rest', async (t) => {
+  for (const [isSampled, readMax] of [
+    [true, 24],
+    [false, 2],
+  ] as const) {
+    let readCount = 0
+    async function* bytes(): AsyncGenerator<Uint8Array> {
+      for (; readCount < 100; ) {
+        readCount += 1
+        yield Buffer.from('a')
+      }
+    }
+    const body = Readable.from(bytes(), { highWaterMark: 1, objectMode: false })
+    const source = { body, contentEncoding: undefined, format: 'csv', isSampled, newLine: undefined } as const
+    const opened = await openBody(source, limits)
+    t.equal(opened.sample.bytes.length, readMax)
+    t.equal(opened.sample.isWhole, false)
+    t.ok(readCount <= readMax + 3, `${readCount} bytes were read for ${readMax}`)
+    t.equal((await textOf(opened)).length, 100)
+  }
+  for (const [length, isWhole] of [
+    [23, true],
+    [24, false],
+  ] as const) {
+    const { sample } = await open([Buffer.alloc(length, 'a')])
+    t.equal(sample.isWhole, isWhole, 'the end is seen only by who looks behind the sample')
+  }
+})
+
+t.test('a body that fails early is given up to there, then fails its reader', async (t) => {
+  async function* bytes(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('a,b\n')
+    throw new Error('cut')
+  }
+  const body = Readable.from(bytes(), { objectMode: false })
+  const source = { body, contentEncoding: undefined, format: 'csv', isSampled: true, newLine: undefined } as const
+  const opened = await openBody(source, limits)
+  t.match(opened.failure, { message: 'cut' })
+  const pieces: string[] = []
+  await t.rejects(
+    (async () => {
+      for await (const chunk of opened.chunks) pieces.push(Buffer.from(chunk).toString())
+    })(),
+    { message: 'cut' },
+  )
+  t.same(pieces, ['a,b\n'])
+  const bomb = await open([gzipSync(Buffer.alloc(1001, 'a'))], { contentEncoding: 'gzip' })
+  t.match(bomb.failure, { code: 'DECOMPRESSED_TOO_LARGE' })
+  await t.rejects(open([], { contentEncoding: 'br' }), { code: 'ENCODING_UNSUPPORTED' })
+})
+
+t.test('carriage returns alone end lines where they are said to, or where there is nothing else', async (t) => {
+  const old = Buffer.from('a,b\r1,2\r')
+  t.equal(await textOf(await open([old])), 'a,b\n1,2\n')
+  t.equal(await textOf(await open([Buffer.from('a\r'), Buffer.from('b\n')], { newLine: '\r' })), 'a\nb\n')
+  t.equal(await textOf(await open([old], { newLine: '\n' })), 'a,b\r1,2\r')
+  t.equal(await textOf(await open([old], { format: 'ndjson' })), 'a,b\r1,2\r', 'NDJSON is left alone')
+})
+
+t.test('NDJSON in UTF-16 is told by its mark, and Latin-1 in it is left for the scanner to refuse', async (t) => {
+  const marked = await open([Buffer.from('\ufeff{"a":"ü"}\n', 'utf16le')], { format: 'ndjson', isSampled: false })
+  t.equal(await textOf(marked), '{"a":"ü"}\n')
+  t.equal((await open([Buffer.from('{"a":"ü"}\n', 'latin1')], { format: 'ndjson' })).encoding, 'utf-8')
+})
+
+t.test('who stops reading closes the body', async (t) => {
+  const body = Readable.from([Buffer.alloc(30, 'a'), Buffer.alloc(30, 'b')], { objectMode: false })
+  const source = { body, contentEncoding: undefined, format: 'csv', isSampled: true, newLine: undefined } as const
+  const opened = await openBody(source, limits)
+  for await (const chunk of opened.chunks) {
+    t.equal(chunk.length, 30)
+    break
+  }
+  t.equal(body.destroyed, true)
+})
