@@ -1,0 +1,167 @@
+// The door of the room: SQL templates of pipes, compiled once and rendered for each request.
+//
+// The language is Tornado's template syntax with a subset of Python inside, run by an interpreter of our own: no text of a
+// template ever becomes JavaScript. Every value a caller sends leaves as one whole literal, identifier or number.
+
+import type { CallContext, SettingsDraft } from './function-call.ts'
+import { Meter } from './meter.ts'
+import { surveyNames, type TemplateNames } from './parameters.ts'
+import { Renderer } from './renderer.ts'
+import { quoteText } from './sql-escapes.ts'
+import { SqlWriter } from './sql-writer.ts'
+import type { Statement } from './syntax.types.ts'
+import {
+  defaultTemplateLimits,
+  type ParameterValue,
+  type RenderContext,
+  type RenderedTemplate,
+  type Template,
+  type TemplateLimits,
+} from './template.types.ts'
+import { limitFault, placeOf, TemplateError, TemplateFault } from './template-error.ts'
+import { parseTemplate } from './template-parser.ts'
+import { readArray } from './typed-functions.ts'
+import { fromParameter, Placeholder, SequenceValue, type Value } from './values.ts'
+
+/** Whether SQL is a template: its first character that is no blank is `%`. */
+export function isTemplate(sql: string): boolean {
+  return /^\s*%/.test(sql)
+}
+
+/**
+ * Compiles SQL. Without the mark `%` it has no tags, and is rendered as it is.
+ *
+ * The result is immutable and may be kept for as long as the text stays the same.
+ * @throws TemplateError with line and column: wrong syntax, names that cannot be used, limits passed.
+ */
+export function compileTemplate(source: string, limits: TemplateLimits = defaultTemplateLimits): Template {
+  return atPlace(
+    source,
+    () => 0,
+    () => {
+      if (source.length > limits.sourceCharactersMax) {
+        throw limitFault(`the template is longer than ${limits.sourceCharactersMax} characters`)
+      }
+      const isTemplated = isTemplate(source)
+      const statements = isTemplated
+        ? parseTemplate(source, source.indexOf('%') + 1, limits.nestingMax)
+        : plainText(source)
+      const lineAt = (offset: number) => placeOf(source, offset).line
+      const names = surveyNames(statements, { parametersMax: limits.parametersMax, lineAt })
+      const compiled: CompiledTemplate = { source, statements, names, limits, lineAt }
+      return Object.freeze({
+        isTemplated,
+        parameters: names.parameters,
+        tables: names.tables,
+        secretNames: names.secretNames,
+        warnings: names.warnings,
+        render: (values, context) => render(compiled, values, context),
+      } satisfies Template)
+    },
+  )
+}
+
+interface CompiledTemplate {
+  readonly source: string
+  readonly statements: readonly Statement[]
+  readonly names: TemplateNames
+  readonly limits: TemplateLimits
+  readonly lineAt: (offset: number) => number
+}
+
+function plainText(source: string): readonly Statement[] {
+  return source === '' ? [] : [{ kind: 'text', text: source }]
+}
+
+/** Runs, and gives faults their line and column. */
+function atPlace<Result>(source: string, offset: () => number, run: () => Result): Result {
+  try {
+    return run()
+  } catch (error) {
+    if (!(error instanceof TemplateFault)) throw error
+    throw new TemplateError(error, { cause: error, place: placeOf(source, error.offset ?? offset()) })
+  }
+}
+
+function render(
+  { source, statements, names, limits, lineAt }: CompiledTemplate,
+  values: ReadonlyMap<string, ParameterValue>,
+  context: RenderContext,
+): RenderedTemplate {
+  const settings: SettingsDraft = {
+    maxThreads: null,
+    cacheTtlSeconds: null,
+    backendHint: null,
+    activated: [],
+    disabled: [],
+  }
+  const secrets = new Map<string, string>()
+  const callContext: CallContext = {
+    isCheck: context.mode === 'check',
+    meter: new Meter(limits),
+    requiredNames: names.requiredNames,
+    settings,
+    secretSql: (name, fallback) => secretSql({ name, fallback }, context, secrets),
+  }
+  const writer = new SqlWriter(limits.renderedCharactersMax)
+  let renderer: Renderer | null = null
+  return atPlace(
+    source,
+    () => renderer?.offset ?? 0,
+    () => {
+      renderer = new Renderer({
+        variables: startVariables(names, values, context),
+        context: callContext,
+        writer,
+        lineAt,
+      })
+      renderer.run(statements)
+      return { sql: writer.text, settings, secrets }
+    },
+  )
+}
+
+/** The values of the names that the template uses; those that are arrays somewhere as lists. */
+function startVariables(
+  { usedNames, arrayTypes }: TemplateNames,
+  values: ReadonlyMap<string, ParameterValue>,
+  context: RenderContext,
+): Map<string, Value> {
+  const variables = new Map<string, Value>()
+  for (const name of usedNames) {
+    const given = values.get(name) ?? (name === 'job_timestamp' ? context.jobTimestamp : undefined) ?? null
+    if (given !== null) variables.set(name, arrayOr(fromParameter(given), arrayTypes.get(name)))
+    else if (context.mode === 'check') variables.set(name, new Placeholder(name))
+  }
+  return variables
+}
+
+/** A value that is no such array stays as it is: `Array()` refuses it when it is called. */
+function arrayOr(value: Value, elementType: string | undefined): Value {
+  if (elementType === undefined || value === null) return value
+  try {
+    const { items } = readArray(value, elementType)
+    return new SequenceValue('list', items)
+  } catch (error) {
+    if (error instanceof TemplateFault && !error.isFinal) return value
+    throw error
+  }
+}
+
+interface SecretUse {
+  readonly name: string
+  readonly fallback: string | null
+}
+
+function secretSql(
+  { name, fallback }: SecretUse,
+  context: RenderContext,
+  secrets: Map<string, string>,
+): string | undefined {
+  if (context.mode === 'check') return `{${name}: String}`
+  const value = context.secret(name) ?? fallback
+  if (value === null) return undefined
+  if (context.secretsAs === 'literals') return quoteText(value)
+  secrets.set(name, value)
+  return `{${name}: String}`
+}

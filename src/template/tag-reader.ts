@@ -1,0 +1,120 @@
+// Cuts a template into text and tags, by the rules of Tornado's template syntax.
+
+import { syntaxFault } from './template-error.ts'
+
+export type Segment = { readonly kind: 'text'; readonly text: string } | TagSegment
+
+/** The text stands without braces and outer blanks; `tagOffset` is that of the brace. */
+export interface TagSegment {
+  readonly kind: 'print' | 'block'
+  readonly text: string
+  readonly offset: number
+  readonly tagOffset: number
+}
+
+/**
+ * Text and tags in order; comments are gone, tags without their braces and outer blanks.
+ *
+ * @param start where the text begins, after the mark `%`.
+ * @throws TemplateFault for a tag without its end, or an empty one.
+ */
+export function readSegments(source: string, start: number): readonly Segment[] {
+  const segments: Segment[] = []
+  let text = ''
+  let offset = start
+  for (;;) {
+    const open = findTag(source, offset)
+    text += source.slice(offset, open ?? source.length)
+    if (open === null) break
+    if (source.charAt(open + 2) === '!') {
+      text += source.slice(open, open + 2)
+      offset = open + 3
+      continue
+    }
+    const tag = readTag(source, open)
+    offset = tag.end
+    if (tag.segment === null) continue
+    if (text !== '') segments.push({ kind: 'text', text })
+    text = ''
+    segments.push(tag.segment)
+  }
+  if (text !== '') segments.push({ kind: 'text', text })
+  return segments
+}
+
+/** Of `{{{` the inner two open the tag. */
+function findTag(source: string, start: number): number | null {
+  for (let open = source.indexOf('{', start); open >= 0; open = source.indexOf('{', open + 1)) {
+    const next = source.charAt(open + 1)
+    if (next !== '{' && next !== '%' && next !== '#') continue
+    if (next === '{' && source.charAt(open + 2) === '{') continue
+    return open
+  }
+  return null
+}
+
+function readTag(source: string, open: number): { readonly segment: Segment | null; readonly end: number } {
+  const mark = source.charAt(open + 1)
+  if (mark === '#') {
+    const close = source.indexOf('#}', open + 2)
+    if (close < 0) throw syntaxFault(`Missing end comment #} ${lineOf(source, open)}`, open)
+    return { segment: null, end: close + 2 }
+  }
+  const closer = mark === '{' ? '}}' : '%}'
+  const close = findCloser(source, open + 2, closer)
+  if (close < 0) {
+    const what = mark === '{' ? 'expression }}' : 'block %}'
+    throw syntaxFault(`Missing end ${what} ${lineOf(source, open)}`, open)
+  }
+  const inner = source.slice(open + 2, close)
+  const text = inner.trim()
+  const end = close + 2
+  const offset = open + 2 + inner.length - inner.trimStart().length
+  if (text === '') {
+    const what = mark === '{' ? 'Empty expression' : 'Empty block tag ({% %})'
+    throw syntaxFault(`${what} ${lineOf(source, open)}`, open)
+  }
+  if (mark === '{') return { segment: { kind: 'print', text, offset, tagOffset: open }, end }
+  if (/^comment(?!\w)/.test(text)) return { segment: null, end }
+  return { segment: { kind: 'block', text, offset, tagOffset: open }, end }
+}
+
+const edgeText = /'''|"""|['"{}%\n\\]/g
+
+/**
+ * The first closer outside of strings and inner braces, so that `{{ f({'a': {'b': 1}}) }}` is whole; when quotes or braces
+ * do not pair, the first closer at all.
+ */
+function findCloser(source: string, start: number, closer: string): number {
+  const first = source.indexOf(closer, start)
+  if (first < 0 || /^\s*comment(?!\w)/.test(source.slice(start, start + 40))) return first
+  let depth = 0
+  edgeText.lastIndex = start
+  for (let edge = edgeText.exec(source); edge !== null; edge = edgeText.exec(source)) {
+    const [text] = edge
+    if (depth === 0 && source.startsWith(closer, edge.index)) return edge.index
+    if (text === '{') depth += 1
+    else if (text === '}') depth -= 1
+    else if (text.startsWith("'") || text.startsWith('"')) {
+      const end = endOfString(source, edge.index + text.length, text)
+      if (end === null) return first
+      edgeText.lastIndex = end
+    }
+    if (depth < 0) return first
+  }
+  return first
+}
+
+function endOfString(source: string, start: number, quote: string): number | null {
+  for (let at = start; at < source.length; at += 1) {
+    if (source.startsWith(quote, at)) return at + quote.length
+    if (source.charAt(at) === '\\') at += 1
+    else if (source.charAt(at) === '\n' && quote.length === 1) return null
+  }
+  return null
+}
+
+/** `at line 3`, as messages end. */
+export function lineOf(source: string, offset: number): string {
+  return `at line ${source.slice(0, offset).split('\n').length}`
+}
