@@ -6,6 +6,7 @@ import { type TemplateFault, templateFault } from './template-error.ts'
 import {
   areEqual,
   bareValue,
+  charactersOf,
   DictValue,
   isNumeric,
   Placeholder,
@@ -102,6 +103,7 @@ function applyInteger(operator: BinaryOperator, left: bigint, right: bigint): bi
 /** @throws TemplateFault in Python's words. */
 export function compareValues(operator: ComparisonOperator, operands: Operands, meter: Meter): boolean {
   const { left, right } = operands
+  meter.spend(Math.min(charactersOf(left), charactersOf(right)) >>> 8)
   switch (operator) {
     case '==':
       return areEqual(left, right)

@@ -11,7 +11,16 @@ import type { SqlWriter } from './sql-writer.ts'
 import type { CallExpression, Expression, Statement } from './syntax.types.ts'
 import { TemplateFault, templateFault } from './template-error.ts'
 import { typedFunctions } from './typed-functions.ts'
-import { bareValue, DictValue, isTruthy, Placeholder, SequenceValue, typeName, type Value } from './values.ts'
+import {
+  bareValue,
+  charactersOf,
+  DictValue,
+  isTruthy,
+  Placeholder,
+  SequenceValue,
+  typeName,
+  type Value,
+} from './values.ts'
 
 const functions: ReadonlyMap<string, TemplateFunction> = new Map([
   ...pythonFunctions,
@@ -277,6 +286,8 @@ export class Renderer {
       // The type of an array may be written as a name.
       const isType = index === 1 && value.kind === 'name' && typedFunctions.has(value.name)
       const evaluated = isType && value.kind === 'name' ? value.name : this.#evaluate(value)
+      // What a function does with a value takes time by its length.
+      this.#context.meter.spend(charactersOf(evaluated) >>> 8)
       if (name === null) positional.push(evaluated)
       else named.set(name, evaluated)
     }

@@ -21,24 +21,23 @@ export class SequenceValue {
   readonly type: 'list' | 'tuple' | 'set' | 'array'
   readonly items: readonly Value[]
 
-  /** Levels of lists and objects, itself included. */
-  readonly depth: number
+  readonly extent: Extent
 
   constructor(type: SequenceValue['type'], items: readonly Value[]) {
     this.type = type
     this.items = items
-    this.depth = depthAbove(items)
+    this.extent = extentOf(items)
   }
 }
 
 export class DictValue {
   /** By `keyOf` the key, in the order of insertion. */
   readonly entries: ReadonlyMap<string, readonly [Value, Value]>
-  readonly depth: number
+  readonly extent: Extent
 
   constructor(entries: Iterable<readonly [Value, Value]>) {
     this.entries = new Map(Array.from(entries, (entry) => [keyOf(entry[0]), entry]))
-    this.depth = depthAbove(Array.from(this.entries.values(), ([, item]) => item))
+    this.extent = extentOf([...this.entries.values()].flat())
   }
 
   get(key: Value): Value | undefined {
@@ -48,15 +47,32 @@ export class DictValue {
 
 /** Values are walked by recursion, so how deep they are is bounded where they are made. */
 export const valueDepthMax = 100
+/** One text may stand in a list many times: written out, the list would be larger than the memory. */
+const valueCharactersMax = 4 * 1024 * 1024
 
-/** @throws TemplateFault when the level above these would be one too many. */
-function depthAbove(items: readonly Value[]): number {
+interface Extent {
+  readonly depth: number
+  readonly characters: number
+}
+
+/** @throws TemplateFault when a value that holds these would be too deep or too long. */
+function extentOf(items: readonly Value[]): Extent {
   let depth = 0
+  let characters = 0
   for (const item of items) {
-    if (item instanceof SequenceValue || item instanceof DictValue) depth = Math.max(depth, item.depth)
+    characters += charactersOf(item)
+    if (item instanceof SequenceValue || item instanceof DictValue) depth = Math.max(depth, item.extent.depth)
   }
   if (depth >= valueDepthMax) throw limitFault(`a value is nested deeper than ${valueDepthMax} levels`)
-  return depth + 1
+  if (characters <= valueCharactersMax) return { depth: depth + 1, characters }
+  throw limitFault(`a value holds more than ${valueCharactersMax} characters`)
+}
+
+/** About how long the value is when it is written out. */
+export function charactersOf(value: Value): number {
+  if (typeof value === 'string') return value.length + 4
+  if (value instanceof SequenceValue || value instanceof DictValue) return value.extent.characters
+  return value instanceof SqlText ? value.sql.length : 8
 }
 
 /** What `Int32(x)` gives: a number that prints with its type. */

@@ -449,6 +449,11 @@ t.test('every limit holds at its maximum and fails above it', async (t) => {
   t.throws(attempt('%{{defined(a)}}{{defined(b)}}{{c}}'), /more than 2 parameters/)
   t.throws(() => rendered('{% set a = 3 %}{% while 1 %}{% set a = a * a %}{% end %}'), /512 bits/)
   t.throws(() => rendered('{% set a = [] %}{% while 1 %}{% set a = [a] %}{% end %}'), /nested deeper than 100 levels/)
+  t.throws(
+    () => rendered("{% set s = 'a' * 1000000 %}{{ str([s, s, s, s, s]) }}"),
+    /holds more than 4194304 characters/,
+  )
+  t.throws(() => rendered("{% set s = 'a' * 1000000 %}{% while s == s + '' %}{% end %}"), /loop iterations/)
   t.throws(() => rendered(`{{${'1+'.repeat(1000)}1}}`), /more than 600 operators/)
   t.equal(defaultTemplateLimits.loopIterationsMax, 100_000)
 })
