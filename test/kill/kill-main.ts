@@ -1,8 +1,9 @@
-// `npm run test:kill -- --kills 1000 --producers 4 --seed 7`: prints what was killed, stored and mended. Exit code 1 when
-// a row is lost or doubled.
+// `npm run test:kill -- --kills 1000 --producers 4 --seed 7 --barriers 50`: prints what was killed, stored and mended, then
+// what became of data sources that were dropped under load and kills. Exit code 1 when a row is lost or doubled.
 
 import process from 'node:process'
 import { parseArgs } from 'node:util'
+import { runBarriers } from './barrier-run.ts'
 import { runKills } from './kill-run.ts'
 
 const { values } = parseArgs({
@@ -11,6 +12,7 @@ const { values } = parseArgs({
     producers: { type: 'string', default: '4' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     'life-ms': { type: 'string', default: '700' },
+    barriers: { type: 'string', default: '10' },
   },
 })
 const options = {
@@ -36,5 +38,15 @@ for (const { place, expected, rows: found, distinct } of stored) {
   process.stdout.write(
     `${isExact ? 'right' : 'WRONG'}  ${place}: ${found} rows, ${distinct} distinct, ${expected} expected, ${lost} lost, ${found - distinct} doubled\n`,
   )
+}
+const barriers = { rounds: Number(values.barriers), producers: options.producers, seed: options.seed, loadMsMax: 400 }
+const { checks, words: saidThen, ...report } = await runBarriers(barriers)
+process.stdout.write(`${barriers.rounds} drops under load: ${JSON.stringify(report)}\n`)
+for (const line of saidThen.errors.slice(0, 5)) process.stdout.write(`said: ${line}\n`)
+isRight &&= report.tablesLeft === 0
+for (const { what, expected, stored: found } of checks) {
+  const isExact = JSON.stringify(found) === JSON.stringify(expected)
+  isRight &&= isExact
+  if (!isExact) process.stdout.write(`WRONG  ${what}: ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}\n`)
 }
 process.exit(isRight ? 0 : 1)

@@ -59,7 +59,7 @@ export async function runKills({ kills, producers, seed, lifeMsMax }: KillOption
     await service.end('SIGTERM')
     await withStore(directory.path, (store) => createViews(store, id))
     const acknowledged = await underFire(service, { kills, producers, seed, lifeMsMax }, random)
-    await untilStored(service)
+    await service.untilStored(dataSource)
     await service.end('SIGTERM')
     const stored = await withStore(directory.path, (store) => countStored(store, id, acknowledged))
     return { kills, acknowledged, words: service.words, stored, durationMs: Date.now() - startedAtMs }
@@ -97,17 +97,6 @@ async function underFire(service: KillService, options: KillOptions, random: See
 
 function sum(all: readonly Acknowledged[], key: keyof Acknowledged): number {
   return all.reduce((total, one) => total + one[key], 0)
-}
-
-async function untilStored(service: KillService): Promise<void> {
-  for (;;) {
-    // The answer's shape is what other tests check.
-    const { events } = (await service.call('GET', `/v0/datasources/${dataSource}`)) as {
-      events: { waiting_rows: number }
-    }
-    if (events.waiting_rows === 0) return
-    await delay(20)
-  }
 }
 
 async function withStore<Result>(path: string, work: (store: Store) => Promise<Result>): Promise<Result> {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import process from 'node:process'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { untilReady } from '../support/child-server.ts'
 
@@ -73,6 +74,18 @@ export class KillService {
     const text = await response.text()
     if (!response.ok) throw new Error(`${path} answered ${response.status}: ${text}`)
     return text === '' ? null : JSON.parse(text)
+  }
+
+  /** Resolves when nothing of the data source waits in the log. */
+  async untilStored(dataSource: string): Promise<void> {
+    for (;;) {
+      // The answer's shape is what other tests check.
+      const { events } = (await this.call('GET', `/v0/datasources/${dataSource}`)) as {
+        readonly events: { readonly waiting_rows: number }
+      }
+      if (events.waiting_rows === 0) return
+      await delay(20)
+    }
   }
 
   private read(text: string): void {

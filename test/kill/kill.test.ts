@@ -1,5 +1,6 @@
 import t from 'tap'
 import { testSeed } from '../support/seeded-random.ts'
+import { runBarriers } from './barrier-run.ts'
 import { runKills } from './kill-run.ts'
 
 // `npm run test:kill` does the same as often as it is told; the CI does it a hundred times.
@@ -13,3 +14,17 @@ t.test('a service that is killed under load stores each acknowledged row once, t
     t.strictSame({ rows, distinct }, { rows: expected, distinct: expected }, place)
   }
 })
+
+t.test(
+  'a data source that is dropped under load and kills is gone or whole, and its namesake begins anew',
+  async (t) => {
+    const seed = testSeed()
+    const { checks, words, ...report } = await runBarriers({ rounds: 4, producers: 4, seed, loadMsMax: 300 })
+    t.comment(`SEED=${seed}: ${JSON.stringify(report)}`)
+    t.equal(report.kills, 8)
+    t.equal(report.tablesLeft, 0)
+    t.ok(report.rows > 0)
+    t.same(words.errors, [])
+    for (const { what, expected, stored } of checks) t.strictSame(stored, expected, what)
+  },
+)

@@ -10,6 +10,8 @@ export interface ProducerOptions {
   readonly random: SeededRandom
   /** True once no new request is to be begun. */
   readonly isOver: () => boolean
+  /** True once nothing will be acknowledged any more: what is under way is given up. */
+  readonly isGivenUp?: () => boolean
 }
 
 /** What a producer's requests were acknowledged for. */
@@ -29,7 +31,8 @@ const answerTimeoutMs = 30_000
  * Sends one request after the other, each again under its key until it is acknowledged. The ids of a producer are
  * `number * 10^9 + 0, 1, 2, …` without gaps, so that what is stored says by itself what is lost or doubled.
  */
-export async function produce({ number, address, dataSource, random, isOver }: ProducerOptions): Promise<Acknowledged> {
+export async function produce(options: ProducerOptions): Promise<Acknowledged> {
+  const { number, address, dataSource, random, isOver, isGivenUp = () => false } = options
   const acknowledged = { rows: 0, quarantined: 0, requests: 0, failedTries: 0 }
   let id = number * 1e9
   while (!isOver()) {
@@ -45,6 +48,7 @@ export async function produce({ number, address, dataSource, random, isOver }: P
     const request = requestOf(records, { random, dataSource, address, key })
     while (!(await isAcknowledged(request, { good: count - bad, bad }))) {
       acknowledged.failedTries += 1
+      if (isGivenUp()) return acknowledged
       await delay(retryPauseMs)
     }
     acknowledged.requests += 1
