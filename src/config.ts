@@ -227,7 +227,7 @@ export const optionTable = {
     unit: 'ms',
     min: 1,
     max: 60_000,
-    default: 200,
+    default: 100,
     sentence: 'Time after which events become one INSERT, however many follow.',
   },
   eventsWaitMaxMs: {
