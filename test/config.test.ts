@@ -54,7 +54,7 @@ t.test('without configuration every option has its default', async (t) => {
       eventsFlushRowsMax: 100_000,
       eventsFlushBytesMax: 16_777_216,
       eventsFlushIdleMs: 20,
-      eventsFlushAgeMs: 200,
+      eventsFlushAgeMs: 100,
       eventsWaitMaxMs: 10_000,
       eventsIdempotency: 'key',
       idempotencyKeysMax: 100_000,

@@ -29,5 +29,6 @@ async function listen(): Promise<string> {
   app.post('/v0/events', async (_request, reply) =>
     reply.code(202).header('content-type', 'application/json').send(answer),
   )
-  return await app.listen({ host: '127.0.0.1', port: 0 })
+  const listening: Promise<string> = app.listen({ host: '127.0.0.1', port: 0 })
+  return await listening
 }
