@@ -62,12 +62,15 @@ export async function runBarriers(options: BarrierOptions): Promise<BarrierRepor
     const { kills, undoneDrops, rows, checks } = run
     return { kills, undoneDrops, rows, checks, words: service.words, tablesLeft }
   } finally {
+    run.isOver = true
     await service.end('SIGKILL')
     await directory.remove()
   }
 }
 
 class BarrierRun {
+  /** Set when the run ends, well or not: producers end with it. */
+  isOver = false
   kills = 0
   undoneDrops = 0
   rows = 0
@@ -117,8 +120,8 @@ class BarrierRun {
         address: this.service.address,
         dataSource: id,
         random: new SeededRandom(this.options.seed + number),
-        isOver: () => state !== 'running',
-        isGivenUp: () => state === 'given-up',
+        isOver: () => this.isOver || state !== 'running',
+        isGivenUp: () => this.isOver || state === 'given-up',
       })
     })
     const ended = Promise.all(producing)
