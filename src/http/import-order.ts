@@ -114,9 +114,9 @@ function oneCharacter(parameters: Parameters, name: string): string | undefined 
   const value = parameters.get(name)
   if (value === undefined || value === '') return undefined
   const character = characterEscapes[value] ?? value
-  // The scanners work on bytes, so a character of more than one is none.
+  // The scanners part fields at a byte, so a character of more than one is refused.
   const isOne = Buffer.byteLength(character) === 1 && !/["\r\n\0]/.test(character)
   const isEscape = name === 'dialect_escapechar' && character === '"'
   if (isOne || isEscape) return character
-  throw errors.PARAMETER_INVALID({ parameter: name, value, expected: 'one character, or \\t for a tab' })
+  throw errors.PARAMETER_INVALID({ parameter: name, value, expected: 'one ASCII character, or \\t for a tab' })
 }
