@@ -3,7 +3,7 @@
  * runs on the thread that reads the sockets, so it is to be quick.
  */
 import { quote } from './csv-cells.ts'
-import type { CsvDialect } from './csv-dialect.ts'
+import { type CsvDialect, delimiterWord } from './csv-dialect.ts'
 import type { RecordBoundary } from './frame-assembler.ts'
 import { ScanKernel } from './scan-kernel.ts'
 
@@ -23,24 +23,28 @@ function sharedKernel(): { readonly kernel: ScanKernel; readonly pieceAt: number
 }
 
 export class CsvBoundary implements RecordBoundary {
-  /** The delimiter, and in the second byte the escape, which is the quote where quotes are only doubled. */
-  private readonly marks: number
+  private readonly delimiter: number
+  /** The quote where quotes are only doubled. */
+  private readonly escape: number
   /** What the kernel has to know of the bytes before: inside quotes or not, and so on. */
   private state: number
 
   constructor(dialect: CsvDialect) {
-    this.marks = dialect.delimiter | ((dialect.escape ?? quote) << 8)
+    this.delimiter = delimiterWord(dialect)
+    this.escape = dialect.escape ?? quote
     this.state = sharedKernel().kernel.exports.initialCsvState()
   }
 
   advance(bytes: Uint8Array, from: number, to: number): number {
     const { kernel, pieceAt } = sharedKernel()
     const { exports, memory } = kernel
+    exports.openCsvBoundary(this.delimiter, this.escape)
     let lastEnd = -1
     for (let start = from; start < to; start += pieceBytes) {
       const piece = bytes.subarray(start, Math.min(to, start + pieceBytes))
       memory.bytes.set(piece, pieceAt)
-      const end = exports.advanceCsv(pieceAt, pieceAt + piece.length, this.marks, this.state)
+      const pieceEnd = pieceAt + piece.length
+      const end = exports.advanceCsv(pieceAt, pieceEnd, this.state)
       this.state = exports.csvState()
       if (end >= 0) lastEnd = start + end
     }

@@ -37,10 +37,10 @@ export function readCsvRecord(source: Uint8Array, at: number, limit: number, dia
   for (;;) {
     const cell = readCsvCell(source, offset, limit, dialect)
     cells.push(cell)
-    if (source[cell.end] !== dialect.delimiter || cell.end >= limit) {
+    if (cell.end >= limit || !isDelimiter(source, cell.end, dialect)) {
       return { cells, next: Math.min(limit, behindLineEnd(source, cell.end)) }
     }
-    offset = cell.end + 1
+    offset = cell.end + dialect.delimiter.length
   }
 }
 
@@ -57,12 +57,20 @@ function behindLineEnd(source: Uint8Array, end: number): number {
   return source[end] === carriageReturn ? end + 2 : end + 1
 }
 
+function isDelimiter(source: Uint8Array, at: number, { delimiter }: CsvDialect): boolean {
+  if (source[at] !== delimiter[0]) return false
+  for (let position = 1; position < delimiter.length; position += 1) {
+    if (source[at + position] !== delimiter[position]) return false
+  }
+  return true
+}
+
 /** The end of a bare field: a delimiter, a line feed, or a carriage return before one. */
 export function bareEnd(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): number {
   let offset = at
   while (offset < limit) {
     const byte = source[offset]
-    if (byte === dialect.delimiter || byte === lineFeed) return offset
+    if (byte === lineFeed || isDelimiter(source, offset, dialect)) return offset
     if (byte === carriageReturn && source[offset + 1] === lineFeed) return offset
     offset += 1
   }

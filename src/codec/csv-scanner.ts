@@ -8,14 +8,14 @@ import { valueTypeOf } from '../shared/column-type.ts'
 import type { BlockBuilder } from './block-builder.ts'
 import type { RawValue } from './cell.types.ts'
 import { bareEnd, type CsvCell, quote, readCsvCell, readCsvRecord } from './csv-cells.ts'
-import type { CsvDialect } from './csv-dialect.ts'
+import { type CsvDialect, delimiterWord } from './csv-dialect.ts'
 import type { Cell } from './kernel-plan.ts'
 import type { ColumnPlan, ParsePlan } from './parse-plan.ts'
 import type { RecordFormat } from './parse-task.types.ts'
 import type { ScanHost, ScanKernel } from './scan-kernel.ts'
 
 /** Characters of numbers, times, UUIDs and booleans. Where one of them parts fields, only the exact path knows where a value ends. */
-const valueCharacters = '0123456789abcdefABCDEF+-.: TZlrstu'
+const valueCharacterCodes = new Set(Buffer.from('0123456789abcdefABCDEF+-.: TZlrstu'))
 
 export class CsvScanner implements ScanHost {
   private readonly kernel: ScanKernel
@@ -41,8 +41,8 @@ export class CsvScanner implements ScanHost {
     this.builder = builder
     this.dialect = format.dialect
     this.fieldColumns = format.fieldColumns
-    const marks = { delimiter: format.dialect.delimiter, escape: format.dialect.escape ?? quote }
-    const hasFastReaders = !Object.values(marks).some((mark) => valueCharacters.includes(String.fromCharCode(mark)))
+    const marks = { delimiter: delimiterWord(format.dialect), escape: format.dialect.escape ?? quote }
+    const hasFastReaders = !Object.values(marks).some((mark) => valueCharacterCodes.has(mark))
     plan.kernelPlan.setCsv(format.fieldColumns, { ...marks, hasFastReaders })
   }
 
@@ -106,7 +106,7 @@ export class CsvScanner implements ScanHost {
     const { cells, next } = readCsvRecord(this.source, start, this.limit, this.dialect)
     const fieldCount = this.fieldColumns.length
     if (cells.some((cell) => !cell.isSound)) {
-      this.builder.addInvalidRecord(cells.map((cell) => cell.text).join(String.fromCharCode(this.dialect.delimiter)))
+      this.builder.addInvalidRecord(cells.map((cell) => cell.text).join(Buffer.from(this.dialect.delimiter).toString()))
     } else if (cells.length < fieldCount) {
       this.builder.addShortRecord(this.textsOf(cells), `record has ${cells.length} of ${fieldCount} fields`)
     } else if (cells.slice(fieldCount).some((cell) => cell.text !== '')) {

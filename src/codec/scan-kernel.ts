@@ -16,7 +16,8 @@ interface KernelExports {
   surveyNdjson(plan: number, frame: number, start: number): number
   surveyCsv(plan: number, frame: number, start: number, end: number): number
   writeSurveyedTexts(row: number): void
-  advanceCsv(start: number, end: number, marks: number, state: number): number
+  openCsvBoundary(delimiter: number, escapeByte: number): void
+  advanceCsv(start: number, end: number, state: number): number
   csvState(): number
   initialCsvState(): number
   skipValue(at: number): number

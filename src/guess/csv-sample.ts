@@ -6,7 +6,7 @@
  */
 import { parse } from 'csv-parse/sync'
 import { carriageReturn, lineFeed, readCsvRecord } from '../codec/csv-cells.ts'
-import type { CsvDialect } from '../codec/csv-dialect.ts'
+import { csvDialect } from '../codec/csv-dialect.ts'
 import type { SampleBytes } from './sample.types.ts'
 
 /** A cell of the sample. An empty cell without quotes says nothing; with quotes it is an empty text. */
@@ -20,9 +20,9 @@ export type SampleRecord = readonly SampleCell[]
 export type NewLine = '\n' | '\r' | '\r\n'
 
 export interface GuessedDialect {
-  /** One ASCII character. */
+  /** One character. */
   readonly delimiter: string
-  /** Null when quotes inside quotes are doubled. */
+  /** One ASCII character. Null when quotes inside quotes are doubled. */
   readonly escapeCharacter: string | null
 }
 
@@ -141,8 +141,8 @@ function mostFrequent(counts: ReadonlyMap<number, number>): readonly [value: num
  * field it is the end of a path such as `"C:\"`.
  */
 function guessEscape(text: string, delimiter: string): string | null {
-  const mark = `\\x${delimiter.charCodeAt(0).toString(16).padStart(2, '0')}`
-  const escaped = new RegExp(`(?:^|${mark})"(?:[^"\\\\\\n]|\\\\[^\\n]|"")*\\\\"[^"${mark}\\r\\n]`, 'm')
+  const mark = `\\u{${delimiter.codePointAt(0)?.toString(16)}}`
+  const escaped = new RegExp(`(?:^|${mark})"(?:[^"\\\\\\n]|\\\\[^\\n]|"")*\\\\"[^"${mark}\\r\\n]`, 'mu')
   return escaped.test(text) ? '\\' : null
 }
 
@@ -175,10 +175,7 @@ function tryDialect(text: string, { delimiter, escapeCharacter }: GuessedDialect
 /** The whole records at the beginning of a sample, up to `recordsMax`, without empty lines. */
 export function readSample(sample: SampleBytes, dialect: GuessedDialect, recordsMax: number): readonly SampleRecord[] {
   const { bytes, end } = endedSample(sample)
-  const marks: CsvDialect = {
-    delimiter: dialect.delimiter.charCodeAt(0),
-    escape: dialect.escapeCharacter === null ? null : dialect.escapeCharacter.charCodeAt(0),
-  }
+  const marks = csvDialect(dialect.delimiter, dialect.escapeCharacter)
   const records: SampleRecord[] = []
   let offset = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
   while (offset < end && records.length < recordsMax) {

@@ -46,8 +46,8 @@ export function readImportOrder(parameters: Parameters, inputFormat: string | nu
 /** @throws PARAMETER_INVALID (400). */
 export function readCsvRules(parameters: Parameters): CsvRules {
   return {
-    delimiter: oneCharacter(parameters, 'dialect_delimiter'),
-    escapeCharacter: oneCharacter(parameters, 'dialect_escapechar'),
+    delimiter: oneCharacter(parameters, 'dialect_delimiter', isDelimiter, 'one character, or \\t for a tab'),
+    escapeCharacter: oneCharacter(parameters, 'dialect_escapechar', isEscape, 'one ASCII character'),
     newLine: readNewLine(parameters),
   }
 }
@@ -110,13 +110,25 @@ function readEngine(parameters: Parameters, schema: string | undefined): EngineD
 
 const characterEscapes: Readonly<Record<string, string>> = { '\\t': '\t', '\\\\': '\\', tab: '\t' }
 
-function oneCharacter(parameters: Parameters, name: string): string | undefined {
+/** One character that neither quotes nor ends lines. */
+function isDelimiter(text: string): boolean {
+  return /^[^"\r\n\0]$/u.test(text)
+}
+
+/** The scanners look for escapes byte by byte. */
+function isEscape(text: string): boolean {
+  return text === '"' || (isDelimiter(text) && Buffer.byteLength(text) === 1)
+}
+
+function oneCharacter(
+  parameters: Parameters,
+  name: string,
+  isFit: (text: string) => boolean,
+  expected: string,
+): string | undefined {
   const value = parameters.get(name)
   if (value === undefined || value === '') return undefined
   const character = characterEscapes[value] ?? value
-  // The scanners part fields at a byte, so a character of more than one is refused.
-  const isOne = Buffer.byteLength(character) === 1 && !/["\r\n\0]/.test(character)
-  const isEscape = name === 'dialect_escapechar' && character === '"'
-  if (isOne || isEscape) return character
-  throw errors.PARAMETER_INVALID({ parameter: name, value, expected: 'one ASCII character, or \\t for a tab' })
+  if (isFit(character)) return character
+  throw errors.PARAMETER_INVALID({ parameter: name, value, expected })
 }

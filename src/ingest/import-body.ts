@@ -1,7 +1,7 @@
 /** One import: a body that streams in, frames to the workers, parts to the store, and counts at the end. */
 import { Readable } from 'node:stream'
 import { CsvBoundary } from '../codec/csv-boundary.ts'
-import { type CsvDialect, defaultCsvDialect } from '../codec/csv-dialect.ts'
+import { type CsvDialect, csvDialect, defaultCsvDialect } from '../codec/csv-dialect.ts'
 import { type CsvStart, readCsvStart } from '../codec/csv-header.ts'
 import { type Frame, FrameAssembler, type FrameLimits, NdjsonBoundary } from '../codec/frame-assembler.ts'
 import type { BodyCounts, ParseResult, RecordFormat } from '../codec/parse-task.types.ts'
@@ -155,6 +155,5 @@ export class BodyImport {
 
 function dialectFor(sample: SampleBytes, given: ImportRequest['csv'], columnCount: number): CsvDialect {
   const guessed = guessDialect(sample, given, columnCount)
-  const escapeCode = guessed.escapeCharacter?.charCodeAt(0) ?? null
-  return { delimiter: guessed.delimiter.charCodeAt(0), escape: escapeCode }
+  return csvDialect(guessed.delimiter, guessed.escapeCharacter)
 }

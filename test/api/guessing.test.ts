@@ -201,6 +201,24 @@ t.test('what the sender says of the dialect is not guessed', async (t) => {
   t.same(await rowsOf('escaped'), [['1', 'x"|y']])
 })
 
+t.test('any one character may stand between fields', async (t) => {
+  const body = 'a§b§c\n1§"x§y"§2026-01-01\n2§z§never\n'
+  for (const [encoding, name] of [
+    ['utf8', 'sections'],
+    ['latin1', 'latin_sections'],
+    ['utf16le', 'wide_sections'],
+  ] as const) {
+    const bytes = Buffer.from(encoding === 'utf16le' ? `\ufeff${body}` : body, encoding)
+    const created = await create(name, bytes, { dialect_delimiter: '§', schema: 'a Int32, b String, c Date' })
+    t.match(created, { status: 200, json: { imported_rows: 1, quarantine_rows: 1 } }, encoding)
+    t.same(await rowsOf(name), [[1, 'x§y', '2026-01-01']])
+    const guessed = await create(`guessed_${name}`, bytes, { dialect_delimiter: '§' })
+    t.match(guessed, { status: 200, json: { imported_rows: 2, quarantine_rows: 0 } }, encoding)
+  }
+  const dry = await create('planned_sections', body, { dialect_delimiter: '😀', dry: 'true' })
+  t.match(dry, { status: 200, json: { dialect: { delimiter: '😀' }, schema: { length: 1 } } })
+})
+
 t.test('a dry run gives a schema that takes the same file, and changes nothing', async (t) => {
   const body = packageFile('la-riots.csv')
   const dry = await create('planned', body, { dry: 'true' })

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import t from 'tap'
-import { defaultCsvDialect } from '../../src/codec/csv-dialect.ts'
+import { csvDialect } from '../../src/codec/csv-dialect.ts'
 import { type CsvStart, readCsvStart } from '../../src/codec/csv-header.ts'
 import { columnsOf } from './reference/random-schema.ts'
 
@@ -8,7 +8,7 @@ const columns = columnsOf('id UInt32, user_name String, `größe` Float64, _2nd 
 
 function startOf(text: string, schema = columns, delimiter = ','): CsvStart {
   const bytes = Buffer.from(text)
-  const dialect = { ...defaultCsvDialect, delimiter: delimiter.charCodeAt(0) }
+  const dialect = csvDialect(delimiter, null)
   return readCsvStart({ bytes, byteCount: bytes.length }, schema, dialect)
 }
 

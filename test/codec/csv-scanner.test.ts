@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import t from 'tap'
+import { csvDialect, defaultCsvDialect } from '../../src/codec/csv-dialect.ts'
 import type { ColumnDefinition } from '../../src/shared/schema.types.ts'
 import { countExactRows } from './reference/exact-rows.ts'
 import { frameTask } from './reference/frame-tasks.ts'
@@ -13,10 +14,7 @@ interface CsvOptions {
 }
 
 function scan(columns: readonly ColumnDefinition[], body: string | Buffer, options: CsvOptions = {}): ParsedRows {
-  const dialect = {
-    delimiter: (options.delimiter ?? ',').charCodeAt(0),
-    escape: options.escape?.charCodeAt(0) ?? null,
-  }
+  const dialect = csvDialect(options.delimiter ?? ',', options.escape ?? null)
   const fieldColumns = options.fieldColumns ?? columns.map((_, position) => position)
   return parsedRows(frameTask(columns, [body], { record: { kind: 'csv', dialect, fieldColumns } }))
 }
@@ -48,6 +46,32 @@ t.test('an escape character takes the next one as it is, in quotes alone', async
   const uuid = '00000000-0000-0000-0000-000000000001'
   t.same(scan(numbers, `"2026-01-01","${uuid}"\n`, options).rows, wanted)
   t.same(scan(numbers, `"2026--01--01","${uuid.replaceAll('-', '--')}"\n`, { escape: '-' }).rows, wanted)
+})
+
+t.test('any one character parts fields, and a part of it is text like any other', async (t) => {
+  for (const delimiter of ['\u00a7', '→', '😀', 'é', '\u0001']) {
+    const columns = columnsOf('a String, n Int32, d Nullable(Date)')
+    const lines = [
+      ['x', '1', '2026-01-02'],
+      [`"${delimiter}"`, '"2"', ''],
+      ['ü', '-3', '\\N'],
+    ]
+    const body = lines.map((cells) => `${cells.join(delimiter)}\r\n`).join('')
+    const wrong = `y${delimiter}z${delimiter}\n`
+    const { rows, reasons } = scan(columns, body + wrong, { delimiter })
+    t.same(
+      rows.map(([text, number]) => [text, number]),
+      [
+        ['"x"', '1'],
+        [JSON.stringify(delimiter), '2'],
+        ['"ü"', '-3'],
+      ],
+    )
+    t.same(reasons, [["value 'z' on column 'n' is not Int32"]])
+    const short = scan(columns, `y${delimiter}1\n`, { delimiter })
+    t.same(short.reasons, [['record has 2 of 3 fields']])
+  }
+  t.same(scan(twoTexts, 'Â→â†\n', { delimiter: '→' }).rows, [['"Â"', '"â†"']], 'its first byte alone parts nothing')
 })
 
 t.test('a delimiter that values are written with ends them all the same', async (t) => {
@@ -158,7 +182,7 @@ t.test('blank lines are no records, and a quoted nothing is one', async (t) => {
 t.test('what stands behind the frame is not read', async (t) => {
   const columns = columnsOf('a Int32, b String')
   for (const body of ['1,"x', '1', '1,"x""', '"1', '1,x']) {
-    const record = { kind: 'csv', dialect: { delimiter: 0x2c, escape: null }, fieldColumns: [0, 1] } as const
+    const record = { kind: 'csv', dialect: defaultCsvDialect, fieldColumns: [0, 1] } as const
     for (const padding of ['",2\n', '5,"y"\n', '"\n', ',\n']) {
       const [alone, beside] = ['', padding].map((behind) =>
         parsedRows(frameTask(columns, [body], { record, padding: behind })),

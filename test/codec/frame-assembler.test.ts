@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import t from 'tap'
 import { CsvBoundary } from '../../src/codec/csv-boundary.ts'
 import { readCsvRecord } from '../../src/codec/csv-cells.ts'
-import { type CsvDialect, defaultCsvDialect } from '../../src/codec/csv-dialect.ts'
+import { type CsvDialect, csvDialect, defaultCsvDialect } from '../../src/codec/csv-dialect.ts'
 import {
   type Frame,
   FrameAssembler,
@@ -53,7 +53,7 @@ function csvRecords(frames: readonly Frame[], dialect: CsvDialect): readonly (re
   })
 }
 
-const backslashDialect: CsvDialect = { delimiter: 0x3b, escape: 0x5c }
+const backslashDialect = csvDialect(';', '\\')
 const ndjsonBodies = [
   '{"a":1}\n{"name":"é"}\r\n\n{"b":"😀"}\n',
   '{"a":1}\n{"b":2}',
@@ -79,9 +79,9 @@ t.test('a body gives the same records wherever the network cuts it', async (t) =
       t.equal(bytesOf(frames).toString(), whole, 'the bytes are the same too')
     }
   }
-  for (const dialect of [defaultCsvDialect, backslashDialect]) {
+  for (const dialect of [defaultCsvDialect, backslashDialect, csvDialect('→', null)]) {
     const csv = assemblyOf(() => new CsvBoundary(dialect))
-    const mark = String.fromCharCode(dialect.delimiter)
+    const mark = Buffer.from(dialect.delimiter).toString()
     for (const text of [...csvBodies, 'a;"b\\"\n";c\n"\\\\"\n1;2;3\n']) {
       const body = Buffer.from(text.replaceAll(',', mark))
       const whole = assemble(

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import t from 'tap'
+import { defaultCsvDialect } from '../../src/codec/csv-dialect.ts'
 import { FrameParser } from '../../src/codec/parse-frame.ts'
 import { readBlock, readQuarantine } from './reference/arrow-cells.ts'
 import { frameTask } from './reference/frame-tasks.ts'
@@ -39,7 +40,7 @@ t.test('invalid lines are only counted where they are not kept', async (t) => {
 })
 
 t.test('short CSV lines count as quarantined and as invalid', async (t) => {
-  const record = { kind: 'csv', dialect: { delimiter: 0x2c, escape: null }, fieldColumns: [0, 1] } as const
+  const record = { kind: 'csv', dialect: defaultCsvDialect, fieldColumns: [0, 1] } as const
   const result = new FrameParser().parse(frameTask(columns, ['1,x\n2\n"3"4,y\n5,x,z\n'], { record }))
   t.same(result.bodies, [{ rows: 1, quarantined: 2, invalid: 2, short: 1 }])
 })

@@ -282,6 +282,8 @@ t.test('the dialect is one character', async (t) => {
     ['%09', '\t'],
     ['%5Ct', '\t'],
     ['%7C', '|'],
+    ['%C2%A7', '§'],
+    ['%F0%9F%98%80', '😀'],
     ['', undefined],
   ] as const
   for (const [query, delimiter] of cases) {
@@ -290,9 +292,11 @@ t.test('the dialect is one character', async (t) => {
   }
   await post('?name=a&mode=append&dialect_escapechar=%5C', '1\n')
   t.equal(rooms.imports.at(-1)?.request.csv.escapeCharacter, '\\')
-  for (const query of [';;', '%C3%A9', '%22', '%0A']) {
+  for (const query of [';;', '%C3%A9%C3%A9', '%22', '%0A', '%00']) {
     t.equal((await post(`?name=a&mode=append&dialect_delimiter=${query}`, '1\n')).statusCode, 400, query)
   }
+  const refused = await post('?name=a&mode=append&dialect_escapechar=%C3%A9', '1\n')
+  t.match([refused.statusCode, refused.body], [400, /dialect_escapechar.* is .*é.*one ASCII character/])
 })
 
 t.test('bad rows are a 200 with a sentence, and a failure has its own status with the counts', async (t) => {

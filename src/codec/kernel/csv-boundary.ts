@@ -4,14 +4,17 @@
  *
  * This runs on the thread that reads the sockets: 16 bytes at a time, stopping at quotes alone.
  */
+import { byteCountOf, maskOf } from './csv'
 
 const lineFeed: u8 = 0x0a
 const quote: u8 = 0x22
 
-/** What is known behind the bytes seen so far, as bits; the byte before stands in the second byte. */
+/** What is known behind the bytes seen so far, as bits; above them how many bytes of a delimiter stand at the end. */
 const isQuotedBit: i32 = 1
 const isEscapePendingBit: i32 = 2
 const isBehindClosingQuoteBit: i32 = 4
+const isBehindLineFeedBit: i32 = 8
+const delimiterShift: i32 = 4
 
 let state: i32 = 0
 let isQuoted: bool = false
@@ -20,6 +23,13 @@ let behindClosed: usize = 0
 /** Nothing before this address counts: it is escaped. */
 let escapedEnd: usize = 0
 let lastRecordEnd: i32 = -1
+/** Where the bytes begin, and the bits of those before them. */
+let begin: usize = 0
+let stateBefore: i32 = 0
+/** The delimiter's bytes as a little-endian word. */
+let delimiter: u32 = 0
+let delimiterBytes: usize = 0
+let escapeByte: u8 = 0
 
 /** The state behind the bytes that `advanceCsv` went over last. */
 export function csvState(): i32 {
@@ -28,23 +38,31 @@ export function csvState(): i32 {
 
 /** The state at the beginning of a body: as if behind a record. */
 export function initialCsvState(): i32 {
-  return (lineFeed as i32) << 8
+  return isBehindLineFeedBit
+}
+
+/**
+ * Turns to a body's dialect. `delimiterWord` holds the bytes of the delimiter, little-endian; `mark` is the escape, or the
+ * quote where quotes are only doubled.
+ */
+export function openCsvBoundary(delimiterWord: u32, mark: u8): void {
+  delimiter = delimiterWord
+  delimiterBytes = byteCountOf(delimiterWord)
+  escapeByte = mark
 }
 
 /**
  * Goes over the bytes from `start` to `end`, which follow on those that left `before` as their state.
- * `marks` is the delimiter, and in its second byte the escape, which is the quote where quotes are only doubled.
  * Gives the number of bytes up to and with the last record's end, or -1 when none ends there.
  */
-export function advanceCsv(start: usize, end: usize, marks: i32, before: i32): i32 {
+export function advanceCsv(start: usize, end: usize, before: i32): i32 {
   if (start === end) return -1
   isQuoted = (before & isQuotedBit) !== 0
   escapedEnd = (before & isEscapePendingBit) !== 0 ? start + 1 : start
   behindClosed = (before & isBehindClosingQuoteBit) !== 0 ? start : 0
   lastRecordEnd = -1
-  const byteBefore = (before >> 8) as u8
-  const delimiter = marks as u8
-  const escapeByte = (marks >> 8) as u8
+  begin = start
+  stateBefore = before
   for (let block = start; block < end; block += 16) {
     const bytes = v128.load(block)
     const known: i32 = end - block >= 16 ? 0xffff : (1 << ((end - block) as i32)) - 1
@@ -66,8 +84,7 @@ export function advanceCsv(start: usize, end: usize, marks: i32, before: i32): i
         behindClosed = at + 1
         bareBits |= -1 << bit
       } else if (load<u8>(at) === quote) {
-        const previous = at > start ? load<u8>(at - 1) : byteBefore
-        if (at !== behindClosed && previous !== delimiter && previous !== lineFeed) continue
+        if (at !== behindClosed && !isFieldStart(at)) continue
         isQuoted = true
         bareBits &= (1 << bit) - 1
       }
@@ -79,6 +96,30 @@ export function advanceCsv(start: usize, end: usize, marks: i32, before: i32): i
     (isQuoted ? isQuotedBit : 0) |
     (escapedEnd > end ? isEscapePendingBit : 0) |
     (behindClosed === end ? isBehindClosingQuoteBit : 0) |
-    ((load<u8>(end - 1) as i32) << 8)
+    (isBehindLineFeed(end) ? isBehindLineFeedBit : 0) |
+    ((delimiterBytesBefore(end) as i32) << delimiterShift)
   return lastRecordEnd
+}
+
+function isFieldStart(at: usize): bool {
+  return isBehindLineFeed(at) || delimiterBytesBefore(at) === delimiterBytes
+}
+
+function isBehindLineFeed(at: usize): bool {
+  return at > begin ? load<u8>(at - 1) === lineFeed : (stateBefore & isBehindLineFeedBit) !== 0
+}
+
+/**
+ * How many of the delimiter's first bytes stand before `at`: all of them behind a delimiter, fewer where the bytes so far end
+ * in one. A character never begins inside another, so there are not two answers.
+ */
+function delimiterBytesBefore(at: usize): usize {
+  for (let count = delimiterBytes; count > 0; count -= 1) {
+    const own = min(count, at - begin)
+    const carried = count - own
+    if (carried !== 0 && carried !== ((stateBefore >> delimiterShift) as usize)) continue
+    const wanted = delimiter >> ((carried as u32) << 3)
+    if (own === 0 || ((load<u32>(at - own) ^ wanted) & maskOf(own)) === 0) return count
+  }
+  return 0
 }

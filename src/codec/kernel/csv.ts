@@ -23,7 +23,10 @@ const backslash: u8 = 0x5c
 
 /** Where the frame ends; a quoted field may hold line feeds, so nothing else stops it. */
 let limit: usize = 0
-let delimiter: u8 = 0
+/** The bytes of the delimiter as a little-endian word, which bits of one are the delimiter, and how many bytes it has. */
+let delimiter: u32 = 0
+let delimiterMask: u32 = 0
+let delimiterBytes: usize = 0
 let escapeByte: u8 = 0
 /** Whether the field that `closingQuoteOf` went over has doubled quotes in it. */
 let hasDoubledQuotes: bool = false
@@ -51,8 +54,19 @@ export function scanCsvRecords(start: usize, end: usize): usize {
 /** Turns to a frame that ends at `end`, with the dialect of the plan. */
 export function openCsv(end: usize): void {
   limit = end
-  delimiter = plan.delimiter as u8
+  delimiter = plan.delimiter
+  delimiterBytes = byteCountOf(delimiter)
+  delimiterMask = maskOf(delimiterBytes)
   escapeByte = plan.escape as u8
+}
+
+/** How many bytes a character has that is given as a little-endian word. */
+export function byteCountOf(character: u32): usize {
+  return 4 - ((clz(character) >> 3) as usize)
+}
+
+export function maskOf(byteCount: usize): u32 {
+  return 0xffffffff >> (32 - ((byteCount as u32) << 3))
 }
 
 export function csvLimit(): usize {
@@ -73,8 +87,8 @@ function readRecord(start: usize): usize {
     offset = column === 0 ? skipField(offset) : readField(changetype<Column>(column), offset)
     if (offset === 0) return 0
     if (field < lastField) {
-      if (load<u8>(offset) !== delimiter) return 0
-      offset += 1
+      if (!isDelimiter(offset)) return 0
+      offset += delimiterBytes
     }
   }
   if (load<u8>(offset) === carriageReturn) offset += 1
@@ -157,7 +171,7 @@ export function fieldEnd(start: usize): usize {
   let offset = start
   while (true) {
     const bytes = v128.load(offset)
-    const isEnd = v128.or(i8x16.eq(bytes, i8x16.splat(delimiter)), i8x16.eq(bytes, i8x16.splat(lineFeed)))
+    const isEnd = v128.or(i8x16.eq(bytes, i8x16.splat(delimiter as u8)), i8x16.eq(bytes, i8x16.splat(lineFeed)))
     const marks = i8x16.bitmask(v128.or(isEnd, i8x16.eq(bytes, i8x16.splat(carriageReturn))))
     if (marks === 0) {
       offset += 16
@@ -171,7 +185,17 @@ export function fieldEnd(start: usize): usize {
 
 export function isFieldEnd(at: usize): bool {
   const byte = load<u8>(at)
-  return byte === delimiter || byte === lineFeed || (byte === carriageReturn && load<u8>(at + 1) === lineFeed)
+  return isDelimiter(at) || byte === lineFeed || (byte === carriageReturn && load<u8>(at + 1) === lineFeed)
+}
+
+// Behind the frame's last byte is room for a word.
+function isDelimiter(at: usize): bool {
+  return (load<u32>(at) & delimiterMask) === delimiter
+}
+
+/** Where the next field begins, behind one that ends at `at` before a delimiter. */
+export function behindDelimiter(at: usize): usize {
+  return at + delimiterBytes
 }
 
 /** Behind the opening quote; gives the address behind the closing one. */

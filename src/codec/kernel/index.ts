@@ -7,7 +7,7 @@ import { openFrame } from './frame'
 import { scanNdjsonRecords } from './ndjson'
 import { surveyCsvRecord, surveyNdjsonRecord } from './survey'
 
-export { advanceCsv, csvState, initialCsvState } from './csv-boundary'
+export { advanceCsv, csvState, initialCsvState, openCsvBoundary } from './csv-boundary'
 export { skipValue, unescapeInto } from './json'
 export { writeSurveyedTexts } from './survey'
 

@@ -112,8 +112,9 @@ export class Plan {
   /** Whether the frame may hold bytes that are no UTF-8, so that each record is to be looked at. */
   checksUtf8: i32
   hasWholeRecordColumns: i32
-  /** CSV: the byte between fields, and the one before an escaped character (the quote where quotes are doubled). */
-  delimiter: i32
+  /** CSV: the character between fields, its bytes as a little-endian word. */
+  delimiter: u32
+  /** CSV: the byte before an escaped character; the quote where quotes are doubled. */
   escape: i32
   /** CSV: whether numbers and times can be told from delimiters and escapes. */
   hasFastReaders: i32

@@ -7,7 +7,16 @@
  */
 
 import { writeNull, writeText } from './columns'
-import { closingQuoteOf, csvLimit, fieldEnd, isFieldEnd, openCsv, readFieldFast, wasDoubled } from './csv'
+import {
+  behindDelimiter,
+  closingQuoteOf,
+  csvLimit,
+  fieldEnd,
+  isFieldEnd,
+  openCsv,
+  readFieldFast,
+  wasDoubled,
+} from './csv'
 import { frame, isRecordUtf8, plan } from './frame'
 import { closingQuote, isNull, skipBlanks, skipValue } from './json'
 import { readJsonValue } from './json-values'
@@ -107,7 +116,7 @@ export function surveyCsvRecord(start: usize, end: usize): usize {
     }
     const isLast = field === lastField
     if (isLast !== (load<u8>(behind) === lineFeed || load<u8>(behind) === carriageReturn)) return 0
-    offset = behind + 1
+    offset = isLast ? behind + 1 : behindDelimiter(behind)
   }
   const lineEnd = load<u8>(offset - 1) === carriageReturn ? offset : offset - 1
   return lineEnd < csvLimit() && isRecordUtf8(start, lineEnd) ? lineEnd + 1 : 0

@@ -43,7 +43,7 @@ export function csvOutcomes(
 function csvRecords(body: Buffer, { dialect }: CsvShape): readonly (readonly ReferenceCsvCell[])[] {
   if (body.length === 0) return []
   return parse(body.toString('latin1'), {
-    delimiter: String.fromCharCode(dialect.delimiter),
+    delimiter: Buffer.from(dialect.delimiter).toString('latin1'),
     quote: '"',
     escape: dialect.escape === null ? '"' : String.fromCharCode(dialect.escape),
     record_delimiter: ['\r\n', '\n'],

@@ -1,6 +1,6 @@
 /** Random CSV for a schema, in a random dialect. */
 import { Buffer } from 'node:buffer'
-import type { CsvDialect } from '../../../src/codec/csv-dialect.ts'
+import { type CsvDialect, csvDialect } from '../../../src/codec/csv-dialect.ts'
 import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
 import { canBeAbsent } from './random-schema.ts'
 import { randomText } from './random-texts.ts'
@@ -19,9 +19,32 @@ export interface CsvLine {
   readonly isSound: boolean
 }
 
+/** The usual ones, those that values are written with too, and some of more than one byte. */
+const delimiters = [
+  ',',
+  ',',
+  ',',
+  ',',
+  ',',
+  ',',
+  ';',
+  '\t',
+  '|',
+  '\u0001',
+  ' ',
+  ':',
+  '-',
+  '.',
+  'e',
+  '5',
+  '§',
+  '→',
+  '😀',
+] as const
+
 export function randomCsvShape(random: TestRandom, columnCount: number): CsvShape {
-  const delimiter = random.pick([',', ',', ',', ',', ',', ',', ';', '\t', '|', '\u0001', ' ', ':', '-', '.', 'e', '5'])
-  const dialect = { delimiter: delimiter.charCodeAt(0), escape: random.chance(20) ? 0x5c : null }
+  const delimiter = random.pick(delimiters)
+  const dialect = csvDialect(delimiter, random.chance(20) ? '\\' : null)
   const all = Array.from({ length: columnCount }, (_, position) => position)
   if (random.chance(60)) return { dialect, fieldColumns: all }
   const some = random.shuffled(all).slice(0, random.between(1, columnCount))
@@ -40,7 +63,7 @@ export function randomCsvLines(
     const isSound = !random.chance(2)
     const cells = randomCells(random, columns, shape).map((text) => written(random, text, shape.dialect))
     if (!isSound) cells[random.below(cells.length)] = random.pick(['"a"b', '"a"\u00a0', '""x', '"a"b"c'])
-    const bytes = Buffer.from(cells.join(String.fromCharCode(shape.dialect.delimiter)) + lineEnd)
+    const bytes = Buffer.from(cells.join(Buffer.from(shape.dialect.delimiter).toString()) + lineEnd)
     return { bytes: random.chance(0.3) ? withOddByte(random, bytes) : bytes, isSound }
   })
 }
@@ -63,7 +86,7 @@ function randomCells(random: TestRandom, columns: readonly ColumnDefinition[], {
 /** The text as a field: in quotes where it must be, and at times where it need not. */
 function written(random: TestRandom, text: string, dialect: CsvDialect): string {
   const canSplit = !text.includes('"') && random.chance(4)
-  const holdsDelimiter = text.includes(String.fromCharCode(dialect.delimiter)) && !canSplit
+  const holdsDelimiter = text.includes(Buffer.from(dialect.delimiter).toString()) && !canSplit
   const mustQuote = holdsDelimiter || text.includes('\n') || text.startsWith('"')
   if (!mustQuote && !random.chance(15)) return text
   const inside = dialect.escape === null ? text.replaceAll('"', '""') : text.replaceAll(/["\\]/g, '\\$&')
@@ -73,8 +96,8 @@ function written(random: TestRandom, text: string, dialect: CsvDialect): string 
 /** One byte that makes no UTF-8, somewhere in front of the line end. */
 function withOddByte(random: TestRandom, bytes: Buffer): Buffer {
   const at = random.below(bytes.length - 2)
-  // Beside a quote or behind an escape it would end a quoted field otherwise than the field was written.
-  const around = bytes.toString('latin1', Math.max(0, at - 1), at + 1)
-  if (around.includes('"') || around.startsWith('\\')) return bytes
+  // Beside a quote, in the delimiter behind one, or behind an escape it would end a quoted field otherwise than it was written.
+  const around = bytes.toString('latin1', Math.max(0, at - 4), at + 1)
+  if (around.includes('"') || bytes[at - 1] === 0x5c) return bytes
   return Buffer.concat([bytes.subarray(0, at), Buffer.from([0xff]), bytes.subarray(at)])
 }
