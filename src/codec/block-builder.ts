@@ -1,8 +1,8 @@
 /**
  * A block under construction: the rows that fit in typed columns, the rows that do not in quarantine.
  *
- * The exact path lives here: `addJsonRecord` and `addRecord` decide alone what a record is. The kernel writes rows in the
- * usual spellings past it, straight into the columns at index `rowCount`.
+ * The exact path lives here: `addJsonRecord` and `addRecord` decide alone what a record is. The kernel writes past it the
+ * rows in the usual spellings, straight into the columns at index `rowCount`, and those that are plainly wrong.
  */
 import type { Cell, RawValue } from './cell.types.ts'
 import { cellStates } from './kernel-layout.ts'
@@ -20,13 +20,14 @@ export class BlockBuilder {
   readonly quarantine: QuarantineBuilder
   private readonly plan: ParsePlan
   private readonly keepsInvalidLines: boolean
-  private counts = { quarantined: 0, invalid: 0, short: 0 }
+  private counts = { invalid: 0, short: 0 }
   /** The value at which the kernel gave up the record that it stands at, if that was why. */
   private refused: { readonly plan: ColumnPlan; readonly value: RawValue } | null = null
   /** The judged cells of the record on the exact path, by column. */
   private readonly cells: Cell[] = []
-  /** Rows of the bodies whose counts were taken. */
+  /** Rows, and rows set aside, of the bodies whose counts were taken. */
   private rowsCounted = 0
+  private setAsideCounted = 0
 
   constructor(plan: ParsePlan, options: { readonly keepsInvalidLines: boolean }) {
     this.plan = plan
@@ -64,9 +65,12 @@ export class BlockBuilder {
 
   /** Takes the counts since the last call: those of one body. */
   takeCounts(): BodyCounts {
-    const counts = { ...this.counts, rows: this.rowCount - this.rowsCounted }
-    this.counts = { quarantined: 0, invalid: 0, short: 0 }
-    this.rowsCounted = this.rowCount
+    const { rowCount } = this
+    const setAside = this.quarantine.rowCount
+    const counts = { ...this.counts, rows: rowCount - this.rowsCounted, quarantined: setAside - this.setAsideCounted }
+    this.counts = { invalid: 0, short: 0 }
+    this.rowsCounted = rowCount
+    this.setAsideCounted = setAside
     return counts
   }
 
@@ -113,7 +117,6 @@ export class BlockBuilder {
   addInvalidRecord(text: string): void {
     this.counts.invalid += 1
     if (!this.keepsInvalidLines) return
-    this.counts.quarantined += 1
     this.quarantine.addRow([], [{ column: '', reason: `record is not a JSON object: ${text}` }])
   }
 
@@ -126,7 +129,6 @@ export class BlockBuilder {
 
   /** A record of the wrong shape: set aside as a whole. */
   addMisfitRecord(texts: readonly (string | null)[], reason: string): void {
-    this.counts.quarantined += 1
     this.quarantine.addRow(texts, [{ column: '', reason }])
   }
 
@@ -143,7 +145,6 @@ export class BlockBuilder {
       if (error !== null) errors.push(error)
     }
     if (errors.length > 0) {
-      this.counts.quarantined += 1
       this.quarantine.addRow(values.map(textOf), errors)
       return
     }
@@ -173,7 +174,6 @@ export class BlockBuilder {
       if (error !== null) errors.push(error)
     }
     if (errors.length === 0) return false
-    this.counts.quarantined += 1
     this.quarantine.addSurveyedRow(errors)
     return true
   }

@@ -59,7 +59,7 @@ export class CsvScanner implements ScanHost {
     let offset = start
     while (offset < end) {
       offset = this.kernel.scan('csv', this.plan.kernelPlan.pointer, { start: offset, end }, this)
-      if (offset < end) offset = this.readOther(offset, end)
+      if (offset < end) offset = this.readOther(offset)
     }
   }
 
@@ -70,13 +70,12 @@ export class CsvScanner implements ScanHost {
     return { text: this.buffer.toString('utf8', start, end), isQuoted: false, isSound: true, end }
   }
 
-  /** A record that the kernel left: mostly one with a wrong value, else one that is unusual as a whole. */
-  private readOther(start: number, end: number): number {
-    const next = this.kernel.survey('csv', this.plan.kernelPlan.pointer, { start, end })
-    const isSetAside = next >= 0 && this.builder.addSurveyedRecord((plan, cell) => this.valueOf(plan, cell))
+  /** A record that the kernel left: one with a value that may be wrong, else one that is unusual as a whole. */
+  private readOther(start: number): number {
+    const { surveyedEnd } = this.plan.kernelPlan
+    const isSetAside = surveyedEnd !== 0 && this.builder.addSurveyedRecord((plan, cell) => this.valueOf(plan, cell))
     this.builder.undoRow()
-    if (isSetAside) return next
-    return this.readRecordExactly(start)
+    return isSetAside ? this.kernel.offsetOf(surveyedEnd) : this.readRecordExactly(start)
   }
 
   private valueOf(plan: ColumnPlan, { start, end, isQuoted }: Cell): RawValue | undefined {

@@ -64,9 +64,27 @@ export const planWords = {
   absents: 15,
   absentCount: 16,
   cells: 17,
-  quarantineTexts: 18,
+  surveyedEnd: 18,
+  canSurvey: 19,
+  quarantine: 20,
+  refusals: 21,
 } as const
-export const planRecordBytes = 80
+export const planRecordBytes = 88
+
+export const quarantineWords = { rowCount: 0, capacity: 1, texts: 2, errorColumns: 3, errors: 4 } as const
+export const quarantineRecordBytes = 20
+
+export const refusalWords = {
+  /** Four words. */
+  possible: 0,
+  tail: 4,
+  tailBytes: 5,
+  missing: 6,
+  missingBytes: 7,
+  name: 8,
+  nameBytes: 9,
+} as const
+export const refusalRecordBytes = 40
 
 /** `state` is one of `cellStates`. */
 export const cellWords = { state: 0, start: 1, end: 2, isQuoted: 3, isNull: 4 } as const

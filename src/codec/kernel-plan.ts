@@ -1,5 +1,6 @@
 /** A compiled schema as the kernel reads it: the tree of keys in which a record is looked up, written into its memory. */
 import type { JsonPath } from '../shared/json-path.types.ts'
+import type { ColumnDefinition } from '../shared/schema.types.ts'
 import type { Column } from './column.ts'
 import {
   cellRecordBytes,
@@ -9,13 +10,18 @@ import {
   memberWords,
   planRecordBytes,
   planWords,
+  refusalRecordBytes,
+  refusalWords,
   tableRecordBytes,
   tableWords,
 } from './kernel-layout.ts'
+import type { QuarantineBuilder } from './quarantine-builder.ts'
+import { planRefusal } from './refusal-plan.ts'
 import type { ScanKernel } from './scan-kernel.ts'
 
 /** A column and where in a record its value stands. */
 interface KeyedColumn {
+  readonly definition: ColumnDefinition
   readonly path: JsonPath
   readonly column: Column
 }
@@ -43,7 +49,7 @@ export class KernelPlan {
 
   private readonly cells: number
 
-  constructor(kernel: ScanKernel, columns: readonly KeyedColumn[], quarantineTexts: readonly Column[]) {
+  constructor(kernel: ScanKernel, columns: readonly KeyedColumn[], quarantine: QuarantineBuilder) {
     this.kernel = kernel
     this.columns = columns
     this.memberOf = columns.map(() => 0)
@@ -55,7 +61,9 @@ export class KernelPlan {
     this.write('hasWholeRecordColumns', this.memberOf.includes(0) ? 1 : 0)
     this.cells = this.allocate(columns.length * cellRecordBytes)
     this.write('cells', this.cells)
-    this.write('quarantineTexts', this.allocateWords(quarantineTexts.map(({ pointer }) => pointer)))
+    this.write('canSurvey', columns.every(({ path }) => isAsItStands(path)) ? 1 : 0)
+    this.write('quarantine', quarantine.pointer)
+    this.write('refusals', this.writeRefusals())
   }
 
   /** Rows of the block. */
@@ -99,6 +107,11 @@ export class KernelPlan {
     this.write('hasFastReaders', marks.hasFastReaders ? 1 : 0)
   }
 
+  /** Address behind the record that the kernel stopped at, whose cells it has noted; 0 when it is unusual as a whole. */
+  get surveyedEnd(): number {
+    return this.read('surveyedEnd')
+  }
+
   /** What the survey found for a column; offsets are counted from the frame's beginning. */
   cell(position: number): Cell {
     const word = (this.cells + position * cellRecordBytes) / 4
@@ -127,6 +140,20 @@ export class KernelPlan {
     if (this.read('fields') === 0) return
     this.kernel.memory.release(this.read('fields'), this.csv.fields.length * 4)
     this.kernel.memory.release(this.read('absents'), this.csv.absents.length * 4)
+  }
+
+  private writeRefusals(): number {
+    const refusals = this.allocate(this.columns.length * refusalRecordBytes)
+    for (const [position, { definition }] of this.columns.entries()) {
+      const pointer = refusals + position * refusalRecordBytes
+      const { possible, tail, missing, name } = planRefusal(definition)
+      const bits = pointer + refusalWords.possible * 4
+      for (const code of possible ?? []) this.setBit(bits + (code >> 3), code & 7)
+      this.writeText(pointer, 'tail', tail)
+      this.writeText(pointer, 'missing', missing)
+      this.writeText(pointer, 'name', name)
+    }
+    return refusals
   }
 
   private writeTable(columns: readonly KeyedColumn[], depth: number): number {
@@ -179,6 +206,20 @@ export class KernelPlan {
     return hashOf(prefix.subarray(1, prefix.length - 2))
   }
 
+  private writeText(record: number, field: 'missing' | 'name' | 'tail', text: string): void {
+    const bytes = new TextEncoder().encode(text)
+    // The kernel reads 16 bytes at a time.
+    const at = this.allocate(bytes.length + 16)
+    this.kernel.memory.bytes.set(bytes, at)
+    this.writeWord(record, refusalWords[field], at)
+    this.writeWord(record, refusalWords[`${field}Bytes`], bytes.length)
+  }
+
+  private setBit(address: number, bit: number): void {
+    const { bytes } = this.kernel.memory
+    bytes[address] = (bytes[address] ?? 0) | (1 << bit)
+  }
+
   private allocate(byteCount: number): number {
     const pointer = this.kernel.memory.allocate(byteCount)
     this.kernel.memory.bytes.fill(0, pointer, pointer + byteCount)
@@ -203,6 +244,11 @@ export class KernelPlan {
   private writeWord(pointer: number, word: number, value: number): void {
     this.kernel.memory.int32[pointer / 4 + word] = value
   }
+}
+
+/** Whether the value is what stands at the path: neither the whole record nor gathered out of elements. */
+function isAsItStands({ keys, element }: JsonPath): boolean {
+  return keys.length > 0 && (element?.length ?? 0) === 0
 }
 
 /** Columns by the key that their paths have at this depth, in the order of the schema. */

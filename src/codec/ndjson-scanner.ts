@@ -40,18 +40,16 @@ export class NdjsonScanner implements ScanHost {
     let offset = start
     while (offset < end) {
       offset = this.kernel.scan('ndjson', this.plan.kernelPlan.pointer, { start: offset, end }, this)
-      if (offset < end) offset = this.readOther(offset, end)
+      if (offset < end) offset = this.readOther(offset)
     }
   }
 
-  /** A record that the kernel left: mostly one with a wrong value, else one that is unusual as a whole. */
-  private readOther(start: number, end: number): number {
-    const { kernelPlan, canSurvey } = this.plan
-    const next = canSurvey ? this.kernel.survey('ndjson', kernelPlan.pointer, { start, end }) : -1
-    const isSetAside = next >= 0 && this.builder.addSurveyedRecord((_, cell) => this.valueAt(cell))
+  /** A record that the kernel left: one with a value that may be wrong, else one that is unusual as a whole. */
+  private readOther(start: number): number {
+    const { surveyedEnd } = this.plan.kernelPlan
+    const isSetAside = surveyedEnd !== 0 && this.builder.addSurveyedRecord((_, cell) => this.valueAt(cell))
     this.builder.undoRow()
-    if (isSetAside) return next
-    return this.readLineExactly(start)
+    return isSetAside ? this.kernel.offsetOf(surveyedEnd) : this.readLineExactly(start)
   }
 
   private valueAt({ start, end, isQuoted }: Cell): RawValue | undefined {

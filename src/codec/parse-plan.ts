@@ -33,8 +33,6 @@ export interface ParsePlan {
   /** The same for the kernel, with the rows of the block under construction. */
   readonly kernelPlan: KernelPlan
   readonly quarantine: QuarantineBuilder
-  /** Whether each column's value stands in the record as it is: no whole records, nothing gathered out of elements. */
-  readonly canSurvey: boolean
 }
 
 /** Compiles a schema; its columns lie in the kernel's memory until `freePlan`. */
@@ -43,9 +41,8 @@ export function compilePlan(kernel: ScanKernel, definitions: readonly ColumnDefi
   const quarantine = new QuarantineBuilder(kernel, columns.length)
   return {
     columns,
-    kernelPlan: new KernelPlan(kernel, columns, quarantine.texts),
+    kernelPlan: new KernelPlan(kernel, columns, quarantine),
     quarantine,
-    canSurvey: columns.every(({ path }) => path.keys.length > 0 && (path.element?.length ?? 0) === 0),
   }
 }
 

@@ -1,6 +1,7 @@
 /** Rows that were set aside, as text, with their reasons. */
 import { assert } from '../shared/assert.ts'
 import { Column } from './column.ts'
+import { quarantineRecordBytes, quarantineWords } from './kernel-layout.ts'
 import type { ScanKernel } from './scan-kernel.ts'
 
 export interface RowError {
@@ -14,27 +15,38 @@ export class QuarantineBuilder {
   readonly texts: readonly Column[]
   readonly errorColumns: Column
   readonly errors: Column
-  rowCount = 0
-  private capacity = 0
-
+  /** Address of the record by which the kernel knows this builder; it adds rows of its own. */
+  readonly pointer: number
+  private readonly textPointers: number
   private readonly kernel: ScanKernel
 
   constructor(kernel: ScanKernel, columnCount: number) {
     this.kernel = kernel
-    const text = () => new Column(kernel, 'utf8')
-    this.texts = Array.from({ length: columnCount }, text)
-    this.errorColumns = new Column(kernel, 'list', [text()])
-    this.errors = new Column(kernel, 'list', [text()])
+    this.texts = Array.from({ length: columnCount }, () => new Column(kernel, 'utf8'))
+    this.errorColumns = textList(kernel)
+    this.errors = textList(kernel)
+    const { memory } = kernel
+    this.textPointers = memory.allocateWords(this.texts.map(({ pointer }) => pointer))
+    this.pointer = memory.allocateWords(new Array<number>(quarantineRecordBytes / 4).fill(0))
+    this.write('texts', this.textPointers)
+    this.write('errorColumns', this.errorColumns.pointer)
+    this.write('errors', this.errors.pointer)
+  }
+
+  get rowCount(): number {
+    return this.read('rowCount')
   }
 
   /** Empties the builder for the next block; buffers stay for reuse. */
   reset(): void {
-    this.rowCount = 0
+    this.write('rowCount', 0)
     for (const column of this.columns()) column.reset()
   }
 
   free(): void {
     for (const column of this.columns()) column.free()
+    this.kernel.memory.release(this.textPointers, this.texts.length * 4)
+    this.kernel.memory.release(this.pointer, quarantineRecordBytes)
   }
 
   /** Bytes of all buffers, used or not. */
@@ -58,7 +70,7 @@ export class QuarantineBuilder {
   }
 
   private beginRow(): number {
-    if (this.rowCount >= this.capacity) this.grow()
+    if (this.rowCount >= this.read('capacity')) this.grow()
     return this.rowCount
   }
 
@@ -66,7 +78,7 @@ export class QuarantineBuilder {
     const row = this.rowCount
     writeTexts(this.errorColumns, row, errors, 'column')
     writeTexts(this.errors, row, errors, 'reason')
-    this.rowCount += 1
+    this.write('rowCount', row + 1)
   }
 
   private columns(): readonly Column[] {
@@ -74,9 +86,26 @@ export class QuarantineBuilder {
   }
 
   private grow(): void {
-    this.capacity = Math.max(1024, this.rowCount * 2)
-    for (const column of this.columns()) column.grow(this.capacity)
+    const capacity = Math.max(1024, this.rowCount * 2)
+    for (const column of this.columns()) column.grow(capacity)
+    this.write('capacity', capacity)
   }
+
+  private read(field: keyof typeof quarantineWords): number {
+    return this.kernel.memory.int32[this.pointer / 4 + quarantineWords[field]] ?? 0
+  }
+
+  private write(field: keyof typeof quarantineWords, value: number): void {
+    this.kernel.memory.int32[this.pointer / 4 + quarantineWords[field]] = value
+  }
+}
+
+/** A list of texts whose elements the kernel finds. */
+function textList(kernel: ScanKernel): Column {
+  const elements = new Column(kernel, 'utf8')
+  const list = new Column(kernel, 'list', [elements])
+  list.write('element', elements.pointer)
+  return list
 }
 
 function writeOptional(column: Column | undefined, row: number, text: string | null): void {

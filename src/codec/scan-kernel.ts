@@ -13,8 +13,6 @@ interface KernelExports {
   heapStart(): number
   scanNdjson(plan: number, frame: number, start: number, end: number): number
   scanCsv(plan: number, frame: number, start: number, end: number): number
-  surveyNdjson(plan: number, frame: number, start: number): number
-  surveyCsv(plan: number, frame: number, start: number, end: number): number
   writeSurveyedTexts(row: number): void
   openCsvBoundary(delimiter: number, escapeByte: number): void
   advanceCsv(start: number, end: number, state: number): number
@@ -81,7 +79,7 @@ export class ScanKernel {
 
   /**
    * Reads records of the frame from offset `start` on, up to `end`; gives the offset of the record at which it stopped because
-   * it is for the exact path, or `end`.
+   * it is for the exact path, with what it found in the plan's cells, or `end`.
    */
   scan(
     format: 'csv' | 'ndjson',
@@ -97,18 +95,9 @@ export class ScanKernel {
     return (scanRecords(plan, frameAt, start, end) >>> 0) - frameAt
   }
 
-  /**
-   * Looks once more at the record at which a scan has stopped, and notes its values in the plan's cells. Gives the offset behind
-   * it, or -1 when the record as a whole is unusual.
-   */
-  survey(format: 'csv' | 'ndjson', plan: number, range: { readonly start: number; readonly end: number }): number {
-    const { frameAt, exports } = this
-    const start = frameAt + range.start
-    const next =
-      format === 'csv'
-        ? exports.surveyCsv(plan, frameAt, start, frameAt + range.end)
-        : exports.surveyNdjson(plan, frameAt, start)
-    return next === 0 ? -1 : (next >>> 0) - frameAt
+  /** The offset of an address in the frame. */
+  offsetOf(address: number): number {
+    return address - this.frameAt
   }
 
   /** Gives the column a number by which the kernel can ask for room in it. */

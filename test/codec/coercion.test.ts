@@ -1,8 +1,12 @@
 import t from 'tap'
 import { createCoercion } from '../../src/codec/coercion/coercion.ts'
+import { planRefusal } from '../../src/codec/refusal-plan.ts'
 import { missingReason, rawTextOf, reasonOf } from '../../src/codec/row-reason.ts'
 import { parseColumnType } from '../../src/shared/column-type.ts'
+import { testSeed } from '../support/seeded-random.ts'
 import { coercionTable, rawOf, showCell } from './coercion-table.ts'
+import { columnOf } from './reference/random-schema.ts'
+import { TestRandom } from './reference/test-random.ts'
 
 for (const { typeText, cases } of coercionTable) {
   t.test(`${typeText} accepts and refuses what the table says`, async (t) => {
@@ -12,6 +16,50 @@ for (const { typeText, cases } of coercionTable) {
       t.equal(verdict.isAccepted ? showCell(verdict.cell) : 'refused', expected, encodeURI(input))
     }
   })
+}
+
+t.test('a text that the kernel refuses for one of its bytes is refused', async (t) => {
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
+  const random = new TestRandom(seed)
+  const column = columnOf('y String')
+  const characters = [
+    ...Array.from({ length: 0x7f }, (_, code) => String.fromCharCode(code)),
+    '\u00a0',
+    '٣',
+    '😀',
+    'ı',
+    'K',
+  ]
+  let judged = 0
+  for (const { typeText, cases } of coercionTable) {
+    const type = parseColumnType(typeText)
+    const { possible } = planRefusal({ ...column, type })
+    if (possible === null) continue
+    const judge = createCoercion(type)
+    const isImpossible = (text: string) => Array.from(text).some((character) => !possible.has(character.charCodeAt(0)))
+    const accepted = cases
+      .map(({ input }) => rawOf(input))
+      .filter((raw) => raw.kind === 'string' || raw.kind === 'cell')
+    const texts = accepted.flatMap((raw) => [
+      raw.text,
+      ...characters.map((character) => withOne(random, raw.text, character)),
+    ])
+    for (const text of texts.filter(isImpossible)) {
+      judged += 1
+      for (const kind of ['string', 'cell'] as const) {
+        const { isAccepted } = judge({ kind, text, isQuoted: false })
+        if (isAccepted) t.fail(`${typeText} accepts ${JSON.stringify(text)}`)
+      }
+    }
+  }
+  t.ok(judged > 10_000, `${judged} texts`)
+})
+
+/** The text with one character put somewhere into it, or in place of another. */
+function withOne(random: TestRandom, text: string, character: string): string {
+  const at = random.below(text.length + 1)
+  return text.slice(0, at) + character + text.slice(at + random.below(2))
 }
 
 t.test('deep nesting inside a text ends at a limit instead of the stack', async (t) => {

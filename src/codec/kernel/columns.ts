@@ -41,6 +41,20 @@ export function writeNull(column: Column, row: i32): bool {
   return true
 }
 
+/** Takes back the marks of row `row` and of all that lies beyond; those of a tuple's fields are the host's. */
+export function clearMarksFrom(column: Column, row: i32): void {
+  for (let marked = row; marked < column.markedEnd; marked += 1) {
+    const isNull = column.isNull + (marked as usize)
+    const isMissing = column.isMissing + (marked as usize)
+    column.nullCount -= load<u8>(isNull) as i32
+    column.missingCount -= load<u8>(isMissing) as i32
+    store<u8>(isNull, 0)
+    store<u8>(isMissing, 0)
+  }
+  if (row < column.markedEnd) column.markedEnd = row
+  if (column.element !== 0) clearMarksFrom(changetype<Column>(column.element), firstElement(column, row))
+}
+
 /** Where the bytes or elements of a row begin. */
 export function firstElement(column: Column, row: i32): i32 {
   return load<i32>(column.offsets + ((row as usize) << 2))

@@ -5,12 +5,13 @@
  * and invalid line.
  */
 import { copyText, endElements, firstElement, roomForText, writeMissing, writeText } from './columns'
-import { finishRow, frame, isRecordUtf8, plan } from './frame'
+import { finishRow, frame, isRecordUtf8, noteAsked, plan } from './frame'
 import { growScratch, readCellExactly } from './host'
 import { isFalse, isTrue } from './json'
 import { readJsonValue } from './json-values'
 import { Column, Reader } from './layout'
 import { readFloat, readInteger, readInteger64 } from './numbers'
+import { isCsvNull, refusalAt, refusesText } from './refusals'
 import { readDate, readDateTime, readDateTime64 } from './times'
 import { readUuid } from './uuid'
 
@@ -295,6 +296,17 @@ function writeEmpty(column: Column): bool {
 
 /** For types without a fast reader, and for unusual spellings: the exact path on this one cell. */
 function readExactly(column: Column, start: usize): usize {
+  if (isRefusedField(column, start)) return 0
+  noteAsked()
   const end = readCellExactly(column.position, (start - frame) as i32)
   return end < 0 ? 0 : frame + (end as usize)
+}
+
+/** A field that nobody has to be asked about. */
+export function isRefusedField(column: Column, start: usize): bool {
+  const isQuoted = load<u8>(start) === quote
+  const inside = isQuoted ? start + 1 : start
+  const end = isQuoted ? closingQuoteOf(inside) : fieldEnd(inside)
+  if (end === 0 || (!isQuoted && isCsvNull(inside, end))) return false
+  return refusesText(refusalAt(column.position), inside, end)
 }

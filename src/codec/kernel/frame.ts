@@ -6,6 +6,19 @@ import { Plan } from './layout'
 export let frame: usize = 0
 export let plan: Plan = changetype<Plan>(0)
 
+/** The row for which the host was asked last to read a value exactly. */
+let askedRow: i32 = -1
+
+/** The host is asked for a value of the row under construction. */
+export function noteAsked(): void {
+  askedRow = plan.rowCount
+}
+
+/** Whether the host may know more of the row under construction than the kernel does. */
+export function wasAsked(): bool {
+  return askedRow === plan.rowCount
+}
+
 export function openFrame(frameAt: usize, planAt: usize): void {
   frame = frameAt
   plan = changetype<Plan>(planAt)

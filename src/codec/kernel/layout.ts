@@ -126,9 +126,47 @@ export class Plan {
   absentCount: i32
   /** What the survey found, one cell for each column. */
   cells: usize
-  /** Pointers to the text columns of quarantine, one for each column. */
-  quarantineTexts: usize
+  /** Address behind the record that the survey looked at last, or 0 when it is unusual as a whole. */
+  surveyedEnd: usize
+  /** Whether each column's value stands in the record as it is: no whole records, nothing gathered out of elements. */
+  canSurvey: i32
+  quarantine: usize
+  /** One for each column. */
+  refusals: usize
 }
+
+/** The rows that are set aside. */
+@unmanaged
+export class Quarantine {
+  rowCount: i32
+  /** Rows that fit in every column. */
+  capacity: i32
+  /** Pointers to the text columns, one for each column of the schema. */
+  texts: usize
+  /** The lists of the columns that are wrong, and of the reasons. */
+  errorColumns: usize
+  errors: usize
+}
+
+/** What the kernel knows of values that a column refuses, and how it says so. */
+@unmanaged
+export class Refusal {
+  /** 128 bits, one for each byte that may stand in a text that the column takes; all zero where that is for the host to say. */
+  possible0: i64
+  possible1: i64
+  /** The reason behind the value: `' on column 'y' is not Int32`. */
+  tail: usize
+  tailBytes: i32
+  /** The reason for a value that the record does not have. */
+  missing: usize
+  missingBytes: i32
+  /** The column's name. */
+  name: usize
+  nameBytes: i32
+}
+
+/** Bytes from one refusal to the next. */
+export const refusalBytes: usize = 40
 
 export namespace CellState {
   /** The record has no value there, or null. */

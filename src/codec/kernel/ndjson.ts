@@ -6,11 +6,12 @@
  * so this file may give up on whatever is unusual, but what it accepts must be what the exact path accepts.
  */
 import { writeExplicitNull, writeMissing, writeText } from './columns'
-import { finishRow, frame, isRecordUtf8, plan } from './frame'
+import { finishRow, frame, isRecordUtf8, noteAsked, plan } from './frame'
 import { readValueExactly } from './host'
 import { closingQuote, isNull, skipBlanks, skipValue } from './json'
 import { readJsonValue } from './json-values'
 import { Column, Member, MemberTable, memberBytes, Reader } from './layout'
+import { refusalAt, refusesText } from './refusals'
 
 const lineFeed: u8 = 0x0a
 const quote: u8 = 0x22
@@ -169,8 +170,15 @@ function readColumn(column: Column, start: usize): usize {
 /** For types without a fast reader, and for unusual spellings: the exact path on this one value. */
 function readColumnExactly(column: Column, start: usize): usize {
   const end = skipValue(start)
-  if (end === 0) return 0
+  if (end === 0 || isRefusedString(column, start, end)) return 0
+  noteAsked()
   return readValueExactly(column.position, (start - frame) as i32, (end - frame) as i32) !== 0 ? end : 0
+}
+
+/** A string without escapes that nobody has to be asked about. */
+export function isRefusedString(column: Column, start: usize, end: usize): bool {
+  if (load<u8>(start) !== quote || closingQuote(start + 1) !== end - 1) return false
+  return refusesText(refusalAt(column.position), start + 1, end - 1)
 }
 
 /** The columns that no member has filled: those that take the whole record, DEFAULT and NULL. */

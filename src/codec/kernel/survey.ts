@@ -6,7 +6,6 @@
  * exact path reads it from the start.
  */
 
-import { writeNull, writeText } from './columns'
 import {
   behindDelimiter,
   closingQuoteOf,
@@ -34,7 +33,7 @@ const closeBrace: u8 = 0x7d
 
 /** Gives the address behind the record's line feed, or 0. */
 export function surveyNdjsonRecord(start: usize): usize {
-  if (load<u8>(start) !== openBrace) return 0
+  if (plan.canSurvey === 0 || load<u8>(start) !== openBrace) return 0
   beginSurvey()
   const objectEnd = surveyMembers(changetype<MemberTable>(plan.table), start + 1)
   if (objectEnd === 0) return 0
@@ -131,14 +130,4 @@ function noteCell(column: Column, state: i32, start: usize, end: usize): void {
   cell.state = state
   cell.start = (start - frame) as i32
   cell.end = (end - frame) as i32
-}
-
-/** Copies what the survey noted into a row of quarantine; the host has said of each cell whether it holds a text. */
-export function writeSurveyedTexts(row: i32): void {
-  for (let position: i32 = 0; position < plan.columnCount; position += 1) {
-    const column = changetype<Column>(load<usize>(plan.quarantineTexts + ((position as usize) << 2)))
-    const cell = changetype<Cell>(plan.cells + (position as usize) * cellBytes)
-    if (cell.state === CellState.absent) writeNull(column, row)
-    else writeText(column, row, frame + (cell.start as usize), frame + (cell.end as usize))
-  }
 }

@@ -1,18 +1,33 @@
 import { BlockBuilder } from '../../../src/codec/block-builder.ts'
+import { QuarantineBuilder } from '../../../src/codec/quarantine-builder.ts'
 
 export interface ExactRows {
   /** Rows that the exact path has stored as whole records. */
   readonly count: number
+  /** Records that the exact path has set aside. */
+  readonly setAsideCount: number
 }
 
-/** Counts rows that no scanner could take in: a differential test must not compare the exact path with itself. */
+/** Counts what no scanner could take in by itself: a differential test must not compare the exact path with itself. */
 export function countExactRows(): ExactRows {
-  const counted = { count: 0 }
-  const addRecord = BlockBuilder.prototype.addRecord
+  const counted = { count: 0, setAsideCount: 0 }
+  const { addRecord } = BlockBuilder.prototype
   BlockBuilder.prototype.addRecord = function addCounted(this: BlockBuilder, ...parameters): void {
     const before = this.rowCount
     addRecord.apply(this, parameters)
     counted.count += this.rowCount - before
+  }
+  const { addRow, addSurveyedRow } = QuarantineBuilder.prototype
+  QuarantineBuilder.prototype.addRow = function addRowCounted(this: QuarantineBuilder, ...parameters): void {
+    addRow.apply(this, parameters)
+    counted.setAsideCount += 1
+  }
+  QuarantineBuilder.prototype.addSurveyedRow = function addSurveyedCounted(
+    this: QuarantineBuilder,
+    ...parameters
+  ): void {
+    addSurveyedRow.apply(this, parameters)
+    counted.setAsideCount += 1
   }
   return counted
 }
