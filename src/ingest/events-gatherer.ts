@@ -9,11 +9,13 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import type { BodyCounts } from '../codec/parse-task.types.ts'
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors.ts'
+import { entryBytesOf } from '../wal/entry-format.ts'
 import { bookkeepingEntry, encodeNotes, type Note } from '../wal/entry-payloads.ts'
 import type { Sequence } from '../wal/sequence.ts'
 import type { NewEntry } from '../wal/wal.types.ts'
+import type { BacklogLimit } from './backlog-limit.ts'
 import { bytesOf, parseGroup } from './block-parser.ts'
-import type { LoggedBatch, ParsedRows } from './events.types.ts'
+import type { LineStatus, LoggedBatch, ParsedRows } from './events.types.ts'
 import type { EventsLine } from './events-line.ts'
 import type { EventsLog } from './events-log.ts'
 import { bodyKey, type IdempotencyIndex, noteOf, type RequestKey, requestKey } from './idempotency-index.ts'
@@ -27,13 +29,12 @@ export interface GathererOptions {
   /** Bytes of bodies that are parsed together. */
   readonly frameBytes: number
   readonly recordBytesMax: number
-  /** Bytes in the log that may wait for one data source. */
-  readonly eventsBacklogBytesMax: number
   readonly eventsWaitMaxMs: number
   /** `key`: by the header alone. `body`: also by the bytes of the body. */
   readonly eventsIdempotency: 'body' | 'key'
   readonly now: () => number
-  readonly retryAfterSeconds: () => number
+  /** When there may be room again: for a data source whose backlog is full, or in memory. */
+  readonly retryAfterSeconds: (status?: LineStatus) => number
 }
 
 interface GathererRooms {
@@ -41,6 +42,7 @@ interface GathererRooms {
   readonly log: Pick<EventsLog, 'append'>
   readonly keys: IdempotencyIndex
   readonly budget: MemoryBudget
+  readonly backlog: BacklogLimit
   readonly lineOf: (dataSource: DataSource) => EventsLine
 }
 
@@ -163,15 +165,16 @@ export class EventsGatherer {
   }
 
   private refuseWhenBlocked({ isWaiting }: EventsRequest, line: EventsLine): void {
-    const { waitingBytes, failure } = line.status
-    if (line.isBarred || waitingBytes >= this.options.eventsBacklogBytesMax) throw this.backlogFull()
+    const { status } = line
+    const { failure } = status
+    if (line.isBarred || this.rooms.backlog.isReached(status)) throw this.backlogFull(status)
     if (!isWaiting || failure?.kind !== 'view') return
     const retryAfterSeconds = Math.max(1, Math.ceil((failure.retryAtMs - this.options.now()) / 1000))
     throw errors.VIEW_BLOCKS({ reason: failure.message, retryAfterSeconds })
   }
 
-  private backlogFull(): Error {
-    return errors.BACKLOG_FULL({ retryAfterSeconds: this.options.retryAfterSeconds() })
+  private backlogFull(status?: LineStatus): Error {
+    return errors.BACKLOG_FULL({ retryAfterSeconds: this.options.retryAfterSeconds(status) })
   }
 
   private enqueue(body: PendingBody): void {
@@ -253,9 +256,12 @@ export class EventsGatherer {
       )
     const sequences = await this.rooms.log.append(entries)
     const noteSequence = sequences.at(-1)
-    for (const { key, note } of noted) if (noteSequence !== undefined) this.rooms.keys.remember(key, note, noteSequence)
+    for (const { key, note } of noted)
+      if (noteSequence !== undefined)
+        this.rooms.keys.remember(key, { note, sequence: noteSequence, stream: first.body.request.dataSource.id })
     const { dataSource } = first.body.request
-    this.rooms.lineOf(dataSource).add(batchOf(withRows, sequences.slice(0, withRows.length), parsed), dataSource)
+    const logged = { sequences: sequences.slice(0, withRows.length), entries: entries.slice(0, withRows.length) }
+    this.rooms.lineOf(dataSource).add(batchOf(withRows, logged, parsed), dataSource)
     for (const [position, { body, counts }] of withRows.entries()) {
       body.resolve({ counts, sequence: sequences[position] ?? null })
     }
@@ -310,13 +316,13 @@ function noteEntry(notes: readonly Note[], { request }: PendingBody, nowMs: numb
 
 function batchOf(
   withRows: readonly { readonly body: PendingBody; readonly counts: Counts }[],
-  sequences: readonly Sequence[],
+  { sequences, entries }: { readonly sequences: readonly Sequence[]; readonly entries: readonly NewEntry[] },
   parsed: ParsedRows,
 ): LoggedBatch {
   const bodies = withRows.map(({ body }) => body)
   return {
     sequences,
-    loggedBytes: bodies.reduce((total, { request }) => total + request.packed.bytes.length, 0),
+    loggedBytes: entries.reduce((total, entry) => total + entryBytesOf(entry), 0),
     heldBytes: bodies.reduce((total, { request }) => total + request.body.length, 0),
     rowCount: parsed.rowCount,
     quarantinedRowCount: parsed.quarantinedRowCount,

@@ -12,6 +12,7 @@ import { assert } from '../shared/assert.ts'
 import type { Sequence } from '../wal/sequence.ts'
 import { toSequence } from '../wal/sequence.ts'
 import type { BlockStore } from './block-store.ts'
+import type { DrainedBytes, DrainRate } from './drain-rate.ts'
 import type { FlushRule, LineFailure, LineStatus, LoggedBatch, SealedBlock } from './events.types.ts'
 import type { EventsLog } from './events-log.ts'
 import { FlushClock } from './flush-clock.ts'
@@ -27,6 +28,7 @@ export interface LineRooms {
   /** Inserts that may run at once, of all data sources: given out in the order of asking. */
   readonly places: Semaphore
   readonly budget: MemoryBudget
+  readonly drain: DrainRate
   readonly rule: FlushRule
   readonly logger: Logger
   /** Epoch milliseconds, for what people read. */
@@ -228,13 +230,17 @@ export class EventsLine implements BehindLine {
   }
 
   private async storeNext(): Promise<void> {
-    const { places, blocks } = this.rooms
+    const { places, blocks, drain } = this.rooms
     const block = this.sealed[0] ?? (await this.sealNext())
     const source = { dataSource: this.dataSource, stream: this.stream, block, content: this.content }
     let counts: { readonly rowCount: number; readonly quarantinedRowCount: number }
     await places.acquire()
+    const heldBytes = this.content?.reduce((total, batch) => total + batch.heldBytes, 0) ?? block.loggedBytes
+    let drained: DrainedBytes | null = null
+    drain.begin()
     try {
       counts = await blocks.insert(source)
+      drained = { loggedBytes: block.loggedBytes, heldBytes }
     } catch (error) {
       if (insertFailureKind(error) !== 'rows' || block.setAside.length > 0) throw error
       // The search for the rows that the engine refuses takes its time, and must not take the place of others.
@@ -247,6 +253,7 @@ export class EventsLine implements BehindLine {
       }
       return
     } finally {
+      drain.end(drained)
       places.release()
     }
     this.finish(block, counts)

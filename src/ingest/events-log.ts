@@ -6,7 +6,9 @@
  *    needed are in the log once more.
  * 3. That a block is stored is written only after the engine's files were synced: a power cut may take what the engine has,
  *    and a start passes over what the log calls stored. What was stored since is inserted once more, under its token.
- * 4. A failed log is opened again by itself, with growing pauses; senders are refused meanwhile.
+ * 4. While a few data sources hold the release back, what the others do not need is cut out of the older part of the log.
+ *    Of them alone nothing is cut out, so that they fill their share of the log and no more.
+ * 5. A failed log is opened again by itself, with growing pauses; senders are refused meanwhile.
  */
 import type { Logger } from '../observe/logger.ts'
 import type { Store } from '../store/store.types.ts'
@@ -14,6 +16,7 @@ import { bookkeepingEntry, encodeBarrier, encodeNotes, encodeSeal, encodeStored 
 import type { Sequence } from '../wal/sequence.ts'
 import type { Wal } from '../wal/wal.ts'
 import type { NewEntry, WalEntry, WalEvent } from '../wal/wal.types.ts'
+import { WalRefusedError } from '../wal/wal-errors.ts'
 import type { SealedBlock } from './events.types.ts'
 import type { IdempotencyIndex } from './idempotency-index.ts'
 import { toLogRefusal } from './log-errors.ts'
@@ -29,6 +32,8 @@ export interface EventsLogOptions {
   readonly retryAfterSeconds: () => number
   /** The first entry that is not stored; null when all are. */
   readonly firstOutstanding: () => Sequence | null
+  /** By data source, the first entry that is not stored, where it lies before `below`. */
+  readonly outstandingBefore: (below: Sequence) => ReadonlyMap<string, Sequence>
 }
 
 interface LogRooms {
@@ -47,6 +52,8 @@ const syncIntervalMs = 5_000
 const unsyncedBlocksMax = 1_000
 /** Many notes share an entry. */
 const notesPerEntry = 10_000
+/** The newest part of the log: most of it is stored and forgotten in a moment, so it is not worth a look. */
+const newestShare = 1 / 4
 
 export class EventsLog {
   private readonly rooms: LogRooms
@@ -75,6 +82,8 @@ export class EventsLog {
     try {
       return await this.rooms.wal.appendBatch(entries)
     } catch (thrown) {
+      // When nothing is stored any more, nothing else would make room.
+      if (thrown instanceof WalRefusedError && thrown.reason === 'log-full') this.releaseSoon()
       const { entryBytesMax, retryAfterSeconds } = this.options
       throw toLogRefusal(thrown, { hadFailed, entryBytesMax, retryAfterSeconds: retryAfterSeconds() })
     }
@@ -141,7 +150,10 @@ export class EventsLog {
     const isPressing = totalBytes > this.options.logBytesMax / 2
     if (!isPressing && clock() - this.releasedAt < releaseIntervalMs) return
     const first = firstOutstanding()
-    if (first !== null && first < firstSegmentNext) return
+    if (first !== null && first < firstSegmentNext) {
+      if (isPressing) this.compactSoon()
+      return
+    }
     this.work(async () => {
       try {
         await this.release()
@@ -213,23 +225,57 @@ export class EventsLog {
   }
 
   private async release(): Promise<void> {
-    const { wal, store } = this.rooms
+    const { wal } = this.rooms
     const next = wal.stats().nextSequence
-    // Whoever appended what is below `next` hears of it before this turn ends, and counts it as outstanding.
-    await new Promise<void>((resolve) => setImmediate(resolve))
+    await this.untilCounted()
     const below = this.options.firstOutstanding() ?? next
     const bound = below < next ? below : next
     if (bound <= wal.stats().releasedSequence) return
-    if (this.unsynced.length > 0) await this.syncStored()
-    else await store.sync()
-    await this.carryNotes(bound)
+    await this.syncAll()
+    await this.carryNotes(bound, new Map())
     await wal.release(bound)
   }
 
-  private async carryNotes(below: Sequence): Promise<void> {
+  /** Cuts what is stored out from between what is not, where that makes the log smaller. */
+  private compactSoon(): void {
+    const { wal } = this.rooms
+    const below = wal.boundaryBefore(this.options.logBytesMax * newestShare)
+    if (below === null) return
+    if (!wal.isWorthCompacting({ below, firstNeeded: this.options.outstandingBefore(below) })) return
+    this.work(() => this.compact(below))
+  }
+
+  private async compact(below: Sequence): Promise<void> {
+    const { wal, logger } = this.rooms
+    const { now, outstandingBefore } = this.options
+    await this.untilCounted()
+    const firstNeeded = outstandingBefore(below)
+    // What is not outstanding by now was stored before this sync.
+    await this.syncAll()
+    await this.carryNotes(below, firstNeeded)
+    const freedBytes = await wal.compact({ below, firstNeeded, atMs: now() })
+    if (freedBytes === null) return
+    const fields = { freedBytes, dataSourceCount: firstNeeded.size }
+    logger.debug(fields, 'What is stored was cut out of the log from between events that are not.')
+  }
+
+  /** Whoever appended what is on disk hears of it before this resolves, and counts it as outstanding. */
+  private async untilCounted(): Promise<void> {
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+
+  private async syncAll(): Promise<void> {
+    if (this.unsynced.length > 0) await this.syncStored()
+    else await this.rooms.store.sync()
+  }
+
+  private async carryNotes(below: Sequence, firstNeeded: ReadonlyMap<string, Sequence>): Promise<void> {
     const { keys } = this.rooms
     const { now } = this.options
-    const notes = keys.notesBelow(below, now())
+    const notes = keys.notesBelow(below, now(), ({ stream, sequence }) => {
+      const first = firstNeeded.get(stream)
+      return first !== undefined && sequence >= first
+    })
     for (let start = 0; start < notes.length; start += notesPerEntry) {
       const some = notes.slice(start, start + notesPerEntry)
       const entry = bookkeepingEntry({ kind: 'note', stream: '', atMs: now(), payload: encodeNotes(some) })

@@ -3,7 +3,16 @@
  *
  * Of the events only counts are kept: they are read back from the log as there is room for them.
  */
-import { decodeLost, decodeNotes, decodeSeal, decodeStored } from '../wal/entry-payloads.ts'
+
+import { entryBytesOf } from '../wal/entry-format.ts'
+import {
+  decodeLost,
+  decodeNotes,
+  decodeSeal,
+  decodeSettled,
+  decodeStored,
+  type Settled,
+} from '../wal/entry-payloads.ts'
 import { firstSequence, type Sequence } from '../wal/sequence.ts'
 import type { LostRange, WalEntry } from '../wal/wal.types.ts'
 import type { SealedBlock } from './events.types.ts'
@@ -35,6 +44,7 @@ export async function recoverEvents(
 ): Promise<RecoveredEvents> {
   const streams = new Map<string, StreamState>()
   const lost: LostRange[] = []
+  const settled: Settled[] = []
   for await (const entry of replay()) {
     switch (entry.kind) {
       case 'seal':
@@ -48,17 +58,23 @@ export async function recoverEvents(
         break
       case 'note': {
         // Notes that were carried on belong to no stream.
-        const place = { sequence: entry.sequence, hasRows: entry.stream !== '' }
+        const place = { sequence: entry.sequence, stream: entry.stream }
         for (const note of decodeNotes(entry.payload)) keys.restore(note, place, nowMs)
         break
       }
       case 'lost':
         lost.push(decodeLost(entry))
         break
+      case 'settled':
+        settled.push(decodeSettled(entry.payload))
+        break
+      case 'gone':
+        break
       case 'rows':
         stateOf(streams, entry.stream)
     }
   }
+  for (const [stream, state] of streams) for (const one of settled) passOver(state, stream, one)
   for await (const entry of replay()) if (entry.kind === 'rows') count(stateOf(streams, entry.stream), entry)
   const lines = [...streams].map(([stream, state]) => [stream, lineOf(state)] as const)
   return { lines: new Map(lines.filter(([, line]) => line.sealed.length > 0 || line.behind !== null)), lost }
@@ -97,13 +113,21 @@ function noteBarrier(state: StreamState, sequence: Sequence): void {
   state.settledUpTo = sequence
 }
 
+/** What a compaction called settled is stored or gone, though the seals that named it may be cut out, and its rows not. */
+function passOver(state: StreamState, stream: string, { below, firstNeeded }: Settled): void {
+  const last = (firstNeeded.get(stream) ?? below) - 1
+  state.settledUpTo = Math.max(state.settledUpTo, last)
+  for (const [first, { sequences }] of state.sealed) if ((sequences.at(-1) ?? 0) <= last) state.sealed.delete(first)
+}
+
 function count(state: StreamState, entry: WalEntry): void {
   const { sequence } = entry
   const block = sequence > state.settledUpTo ? undefined : sealedBlockOf(state, sequence)
   if (sequence <= state.settledUpTo && block === undefined) return
   state.waitingRows += entry.rowCount + entry.quarantinedRowCount
-  state.waitingBytes += entry.payload.length
-  if (block !== undefined) block.loggedBytes += entry.payload.length
+  const byteCount = entryBytesOf(entry)
+  state.waitingBytes += byteCount
+  if (block !== undefined) block.loggedBytes += byteCount
   else state.behind = { first: state.behind?.first ?? sequence, last: sequence }
 }
 

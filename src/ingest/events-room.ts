@@ -14,7 +14,9 @@ import { diskFileLayer, type FileLayer } from '../wal/file-layer.ts'
 import type { Sequence } from '../wal/sequence.ts'
 import { openWal, type Wal } from '../wal/wal.ts'
 import type { WalEvent } from '../wal/wal.types.ts'
+import { BacklogLimit } from './backlog-limit.ts'
 import { BlockStore } from './block-store.ts'
+import { DrainRate } from './drain-rate.ts'
 import type { FlushRule, LineStatus } from './events.types.ts'
 import { EventsGatherer } from './events-gatherer.ts'
 import { EventsLine, type LineRooms } from './events-line.ts'
@@ -109,6 +111,8 @@ export class EventsRoom {
   private readonly reader: LogReader
   private readonly lineRooms: LineRooms
   private readonly gatherer: EventsGatherer
+  private readonly backlog: BacklogLimit
+  private readonly drain = new DrainRate(clock)
   private readonly lines = new Map<string, EventsLine>()
 
   constructor(options: EventsOptions, rooms: EventsRooms, wal: Wal) {
@@ -117,12 +121,21 @@ export class EventsRoom {
     this.wal = wal
     const { store, pool, logger, now } = rooms
     const { frameBytes, eventsBodyBytesMax: entryBytesMax, eventsLogBytesMax: logBytesMax } = options
-    const retryAfterSeconds = (): number => this.retryAfterSeconds()
+    const retryAfterSeconds = (status?: LineStatus): number => this.retryAfterSeconds(status)
     this.keys = new IdempotencyIndex(keysMaxOf(options))
+    this.backlog = new BacklogLimit(options, () => this.statuses(), clock)
     this.budget = new MemoryBudget(options.eventsPendingBytesMax)
     this.log = new EventsLog(
       { wal, store, keys: this.keys, logger },
-      { entryBytesMax, logBytesMax, now, clock, retryAfterSeconds, firstOutstanding: () => this.firstOutstanding() },
+      {
+        entryBytesMax,
+        logBytesMax,
+        now,
+        clock,
+        retryAfterSeconds: () => this.retryAfterSeconds(),
+        firstOutstanding: () => this.firstOutstanding(),
+        outstandingBefore: (below) => this.outstandingBefore(below),
+      },
     )
     this.reader = new LogReader({ log: this.log, budget: this.budget, logger, lines: () => this.lines.values() })
     const load = (sequences: readonly Sequence[]) => this.reader.load(sequences)
@@ -131,6 +144,7 @@ export class EventsRoom {
       blocks: new BlockStore({ store, pool, log: this.log, logger, now, frameBytes, load }),
       places: new Semaphore(options.insertsInFlightMax),
       budget: this.budget,
+      drain: this.drain,
       rule: options,
       logger,
       now,
@@ -138,7 +152,14 @@ export class EventsRoom {
       onBehind: () => this.reader.wake(),
     }
     this.gatherer = new EventsGatherer(
-      { pool, log: this.log, keys: this.keys, budget: this.budget, lineOf: (source) => this.lineOf(source) },
+      {
+        pool,
+        log: this.log,
+        keys: this.keys,
+        budget: this.budget,
+        backlog: this.backlog,
+        lineOf: (source) => this.lineOf(source),
+      },
       { ...options, now, retryAfterSeconds },
     )
   }
@@ -242,12 +263,32 @@ export class EventsRoom {
     return least
   }
 
-  /** Seconds after which what is held in memory will have been stored, going by what waits. */
-  private retryAfterSeconds(): number {
-    const blocks = Math.ceil(this.budget.bytes / Math.max(1, this.options.eventsFlushBytesMax))
-    const failing = [...this.lines.values()].flatMap(({ status }) => status.failure ?? [])
-    const longest = Math.max(0, ...failing.map(({ retryAtMs }) => retryAtMs - this.rooms.now()))
-    return Math.min(retrySecondsMax, Math.max(1, blocks, this.budget.bytes > 0 ? Math.ceil(longest / 1000) : 1))
+  /** By data source, what is not stored and lies before `below`. */
+  private outstandingBefore(below: Sequence): ReadonlyMap<string, Sequence> {
+    const firsts = new Map<string, Sequence>()
+    for (const { stream, firstOutstanding } of this.lines.values()) {
+      if (firstOutstanding !== null && firstOutstanding < below) firsts.set(stream, firstOutstanding)
+    }
+    return firsts
+  }
+
+  private *statuses(): Iterable<LineStatus> {
+    for (const { status } of this.lines.values()) yield status
+  }
+
+  /**
+   * Seconds after which there may be room, at the rate at which events were stored: what waits for a data source, or is in
+   * memory, will be stored by then. A data source that fails is not tried before its time.
+   */
+  private retryAfterSeconds(status?: LineStatus): number {
+    const { failure = null, waitingBytes = 0 } = status ?? {}
+    const bytes =
+      status === undefined
+        ? { heldBytes: this.budget.bytes, loggedBytes: this.backlog.soundWaitingBytes() }
+        : { loggedBytes: waitingBytes }
+    const seconds =
+      failure === null ? (this.drain.secondsFor(bytes) ?? 1) : (failure.retryAtMs - this.rooms.now()) / 1000
+    return Math.min(retrySecondsMax, Math.max(1, Math.ceil(seconds)))
   }
 
   private tellRecovery(): void {

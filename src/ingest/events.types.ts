@@ -22,7 +22,7 @@ export interface ParsedRows {
 /** Bodies that were taken together and are in the log: neighbours of one data source and one schema version. */
 export interface LoggedBatch {
   readonly sequences: readonly Sequence[]
-  /** Bytes of the bodies' payloads in the log. */
+  /** Bytes that the bodies take in the log, what surrounds them included. */
   readonly loggedBytes: number
   /** Bytes that the budget holds for the batch. */
   readonly heldBytes: number
@@ -40,7 +40,7 @@ export interface SealedBlock {
   readonly sequences: readonly Sequence[]
   /** Records that the engine refused, counted from 0 over the block's lines. */
   readonly setAside: readonly number[]
-  /** Bytes of its bodies in the log. */
+  /** Bytes that its bodies take in the log. */
   readonly loggedBytes: number
   /** When it was sealed, epoch milliseconds: the time at which its rows were set aside. */
   readonly sealedAtMs: number

@@ -39,15 +39,14 @@ interface Answered {
   readonly kind: 'answered'
   readonly bodyText: string
   readonly note: Note
-  /** Of the note. */
-  sequence: Sequence
-  rowsUpTo: Sequence | null
+  place: NotePlace
 }
 
 /** Where a note stands in the log. */
-interface NotePlace {
+export interface NotePlace {
   readonly sequence: Sequence
-  readonly hasRows: boolean
+  /** Whose rows stand right before it; empty when it was carried on, which happens to notes of stored rows alone. */
+  readonly stream: string
 }
 
 interface UnderWay {
@@ -72,9 +71,11 @@ export class IdempotencyIndex {
   find({ text }: RequestKey, nowMs: number): KnownKey | undefined {
     const known = this.byKey.get(text)
     if (known === undefined || known.kind === 'under-way') return known
-    const { bodyText, note, rowsUpTo } = known
+    const { bodyText, note, place } = known
     const { rowCount, quarantinedRowCount, expiresAtMs } = note
-    return expiresAtMs <= nowMs ? undefined : { kind: 'answered', bodyText, rowsUpTo, rowCount, quarantinedRowCount }
+    if (expiresAtMs <= nowMs) return undefined
+    const rowsUpTo = place.stream === '' ? null : before(place.sequence)
+    return { kind: 'answered', bodyText, rowsUpTo, rowCount, quarantinedRowCount }
   }
 
   /** A request with a new key is under way; repeats wait until `remember` or `forget`. */
@@ -88,9 +89,9 @@ export class IdempotencyIndex {
   }
 
   /** The request's rows are in the log, and the note right behind them. */
-  remember({ text, bodyText }: RequestKey, note: Note, sequence: Sequence): void {
+  remember({ text, bodyText }: RequestKey, { note, ...place }: NotePlace & { readonly note: Note }): void {
     const known = this.byKey.get(text)
-    this.byKey.set(text, { kind: 'answered', bodyText, note, sequence, rowsUpTo: before(sequence) })
+    this.byKey.set(text, { kind: 'answered', bodyText, note, place })
     if (known?.kind === 'under-way') known.settle()
     this.forgetOldest()
   }
@@ -102,23 +103,25 @@ export class IdempotencyIndex {
     if (known?.kind === 'under-way') known.settle()
   }
 
-  /** Takes a note out of the log at the start; the last one of a key counts. `hasRows` tells it from one carried on. */
-  restore(note: Note, { sequence, hasRows }: NotePlace, nowMs: number): void {
+  /** Takes a note out of the log at the start; the last one of a key counts. */
+  restore(note: Note, place: NotePlace, nowMs: number): void {
     if (note.expiresAtMs <= nowMs) return
     const { text, bodyText } = readKey(note.key)
-    const rowsUpTo = hasRows ? before(sequence) : null
     this.byKey.delete(text)
-    this.byKey.set(text, { kind: 'answered', bodyText, note, sequence, rowsUpTo })
+    this.byKey.set(text, { kind: 'answered', bodyText, note, place })
     this.forgetOldest()
   }
 
-  /** Notes below `sequence` that are still needed, and must be in the log once more before it lets go of them. */
-  notesBelow(sequence: Sequence, nowMs: number): readonly Note[] {
+  /**
+   * Notes below `sequence` that are still needed, and must be in the log once more before it lets go of them; without those
+   * that stay where they are, as their rows do.
+   */
+  notesBelow(sequence: Sequence, nowMs: number, isStaying: (place: NotePlace) => boolean): readonly Note[] {
     const notes: Note[] = []
     for (const [text, known] of this.byKey) {
       if (known.kind !== 'answered') continue
       if (known.note.expiresAtMs <= nowMs) this.byKey.delete(text)
-      else if (known.sequence < sequence) notes.push(known.note)
+      else if (known.place.sequence < sequence && !isStaying(known.place)) notes.push(known.note)
     }
     return notes
   }
@@ -129,8 +132,7 @@ export class IdempotencyIndex {
       const known = this.byKey.get(readKey(note.key).text)
       // The key may have been used anew meanwhile, and has a later note then.
       if (known?.kind !== 'answered' || known.note !== note) continue
-      known.sequence = sequence
-      known.rowsUpTo = null
+      known.place = { sequence, stream: '' }
     }
   }
 

@@ -5,6 +5,7 @@
  * fails in the middle of a pass is left where it is; whatever it was given by then is in the log like the rest.
  */
 import type { Logger } from '../observe/logger.ts'
+import { entryBytesOf } from '../wal/entry-format.ts'
 import type { Sequence } from '../wal/sequence.ts'
 import type { WalEntry } from '../wal/wal.types.ts'
 import type { LoggedBatch } from './events.types.ts'
@@ -123,11 +124,11 @@ export class LogReader {
     const records = await recordsOfEntry(entry)
     const heldBytes = records.bytes.length
     await this.rooms.budget.take(heldBytes)
-    const { rowCount, quarantinedRowCount, payload, sequence } = entry
+    const { rowCount, quarantinedRowCount, sequence } = entry
     const content = { kind: 'bodies', bodies: [records] } as const
     const batch = {
       sequences: [sequence],
-      loggedBytes: payload.length,
+      loggedBytes: entryBytesOf(entry),
       heldBytes,
       rowCount,
       quarantinedRowCount,

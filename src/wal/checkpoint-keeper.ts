@@ -39,6 +39,21 @@ export class CheckpointKeeper {
     if (this.chain.hasRemovable(this.released)) await this.writeNext()
   }
 
+  /** Writes the checkpoint, and does `work` before another one is written, or a segment goes. */
+  async holdWhile(work: () => Promise<void>): Promise<void> {
+    while (this.running !== null) {
+      await this.running.catch(() => {
+        // Told to whoever asked for it.
+      })
+    }
+    this.running = this.write(false)
+      .then(work)
+      .finally(() => {
+        this.running = null
+      })
+    await this.running
+  }
+
   /** Writes down where the log ends: what is missing below was lost, not torn. */
   async close(): Promise<void> {
     await this.running?.catch(() => {

@@ -22,7 +22,16 @@ const uint32Max = 0xffff_ffff
 
 export type StoredKind = WalEntry['kind']
 
-const kindCodes: Readonly<Record<StoredKind, number>> = { rows: 1, seal: 2, stored: 3, barrier: 4, note: 5, lost: 6 }
+const kindCodes: Readonly<Record<StoredKind, number>> = {
+  rows: 1,
+  seal: 2,
+  stored: 3,
+  barrier: 4,
+  note: 5,
+  lost: 6,
+  gone: 7,
+  settled: 8,
+}
 const encodingCodes: Readonly<Record<EntryEncoding, number>> = { identity: 0, gzip: 1, zstd: 2 }
 const kinds = namesByCode(kindCodes)
 const encodings = namesByCode(encodingCodes)
@@ -95,6 +104,16 @@ export function encodeEntryHeader(target: Buffer, offset: number, entry: StoredE
   target.writeUInt16LE(entry.flags, offset + 50)
   target.writeUInt32LE(crc32(target.subarray(offset + checkedFrom, end), place.salt), offset + 4)
   return end
+}
+
+/**
+ * Makes the whole entry that was copied to the start of `entry` one of another segment, a batch and a group by itself: it
+ * was synced long ago, and its neighbours may be gone.
+ */
+export function adoptEntry(entry: Buffer, headerBytes: number, salt: number): void {
+  entry.writeUInt32LE(0, 24)
+  entry[30] = 0
+  entry.writeUInt32LE(crc32(entry.subarray(checkedFrom, headerBytes), salt), 4)
 }
 
 /** Reads the header at `offset`; what it says of lengths is true when it is no fault. */

@@ -145,12 +145,34 @@ export function decodeNotes(payload: Uint8Array): readonly Note[] {
   return notes
 }
 
+/** Everything of a stream before its first needed entry, or before `below` when it has none, is settled. */
+export interface Settled {
+  readonly below: Sequence
+  readonly firstNeeded: ReadonlyMap<string, Sequence>
+}
+
+export function encodeSettled({ below, firstNeeded }: Settled): Uint8Array {
+  const writer = new ByteWriter().varint(below).varint(firstNeeded.size)
+  for (const [stream, first] of firstNeeded) writer.text(stream).varint(first)
+  return writer.finish()
+}
+
+export function decodeSettled(payload: Uint8Array): Settled {
+  const reader = new ByteReader(payload)
+  const below = toSequence(reader.varint())
+  const count = reader.varint()
+  const firstNeeded = new Map<string, Sequence>()
+  for (let index = 0; index < count; index += 1) firstNeeded.set(reader.text(), toSequence(reader.varint()))
+  reader.end()
+  return { below, firstNeeded }
+}
+
 /** For the log itself: the entry's own sequence is the last that is lost. */
 export function encodeLost(first: number): Uint8Array {
   return new ByteWriter().varint(first).finish()
 }
 
-/** Which entries a `lost` entry stands for. */
+/** Which entries a `lost` or a `gone` entry stands for. */
 export function decodeLost({ sequence, payload }: Pick<WalEntry, 'payload' | 'sequence'>): LostRange {
   const reader = new ByteReader(payload)
   const first = toSequence(reader.varint())

@@ -15,6 +15,7 @@ import type { FileLayer } from './file-layer.ts'
 import { Generations } from './generations.ts'
 import { type LogSurvey, surveyLog } from './log-survey.ts'
 import { copyRange, salvageLog } from './salvage.ts'
+import { draftSuffix } from './segment-compactor.ts'
 import { logIdBytes, segmentHeaderBytes } from './segment-format.ts'
 import type { KnownSegment } from './segment-reader.ts'
 import type { SegmentScan } from './segment-scan.ts'
@@ -84,7 +85,8 @@ async function settleLog(files: FileLayer, directory: string, survey: LogSurvey)
   const isUsed = (scan: SegmentScan) => scan.next > scan.place.first && scan.next > released
   const used = scans.filter(isUsed)
   for (const scan of used) await settleSegment(files, directory, scan, survey)
-  const removedFiles = [...unneeded, ...scans.filter((scan) => !isUsed(scan)).map(({ place }) => place.name)]
+  const drafts = (await files.list(directory)).filter((name) => name.endsWith(draftSuffix))
+  const removedFiles = [...drafts, ...unneeded, ...scans.filter((scan) => !isUsed(scan)).map(({ place }) => place.name)]
   await removeFiles(files, directory, removedFiles)
   const segments = used.map(({ place, next, end }) => ({ name: place.name, first: place.first, next, byteCount: end }))
   const lostRanges = scans.flatMap((scan) => scan.lostRanges)

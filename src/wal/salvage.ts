@@ -109,7 +109,7 @@ async function copyReadable(source: LogFile, place: SegmentPlace, target: Salvag
   }
 }
 
-/** The next whole entry that is not written yet. One that stands for lost entries only adds to the gap around it. */
+/** The next whole entry that is not written yet. One that stands for others only adds to the gap around it. */
 async function findNeeded(
   source: LogFile,
   range: {
@@ -126,7 +126,9 @@ async function findNeeded(
     if (found === null) return null
     const { sequence, kind, headerBytes, payloadBytes } = found.header
     if (sequence >= range.until) return null
-    if (sequence >= range.from && kind !== 'lost') return { offset: found.offset, sequence }
+    if (sequence >= range.from && kind !== 'lost' && kind !== 'gone') {
+      return { offset: found.offset, sequence }
+    }
     offset = found.offset + headerBytes + payloadBytes
   }
 }

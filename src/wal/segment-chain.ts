@@ -69,6 +69,32 @@ export class SegmentChain {
     return last === null ? [...this.sealed] : [...this.sealed, last]
   }
 
+  /** The segments that take no entries any more and end at or before `below`, in order. */
+  sealedBelow(below: Sequence): readonly KnownSegment[] {
+    return this.sealed.filter(({ next }) => next <= below)
+  }
+
+  /** Where a segment ends that at least `newestBytes` of the log come behind; null when none does. */
+  boundaryBefore(newestBytes: number): Sequence | null {
+    let behindBytes = this.totalBytes - this.sealedBytes
+    for (const { next, byteCount } of this.sealed.toReversed()) {
+      if (behindBytes >= newestBytes) return next
+      behindBytes += byteCount
+    }
+    return null
+  }
+
+  /** One file has taken the place of neighbours. */
+  replace(old: readonly KnownSegment[], by: KnownSegment): void {
+    const start = this.sealed.findIndex(({ name }) => name === old[0]?.name)
+    const replaced = this.sealed.splice(start, old.length, by)
+    assert(
+      replaced.every(({ name }, index) => name === old[index]?.name) && replaced.at(-1)?.next === by.next,
+      'what is replaced are neighbours, and nothing between them is left out',
+    )
+    this.sealedBytes += by.byteCount - replaced.reduce((total, { byteCount }) => total + byteCount, 0)
+  }
+
   /** Bytes that a group may have when it begins with a batch of `byteCount`. */
   roomFor(byteCount: number): number {
     const empty = this.options.segmentBytesMax - segmentHeaderBytes

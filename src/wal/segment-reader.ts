@@ -105,8 +105,8 @@ export class SegmentReader {
     const payload = bytes.subarray(start + header.headerBytes, end)
     if (crc32(payload) !== header.payloadCrc) return this.stop('payload-checksum')
     this.refuseUnknown(header)
-    const first =
-      header.kind === 'lost' ? decodeLost({ sequence: toSequence(header.sequence), payload }).first : header.sequence
+    const standsForMany = header.kind === 'lost' || header.kind === 'gone'
+    const first = standsForMany ? decodeLost({ sequence: toSequence(header.sequence), payload }).first : header.sequence
     if (first !== this.sequence) return this.stop('sequence')
     return { header, offset: this.offset, payload, bytes, start }
   }
@@ -159,6 +159,10 @@ export async function* readSegment(
   const { offset, sequence, fault } = reader
   if (sequence === next && offset === byteCount) return
   throw new WalCorruptError([{ file: name, offset, reason: fault ?? 'missing', firstLost: sequence, nextGood: null }])
+}
+
+export function streamOf({ header, bytes, start }: EntryView): string {
+  return bytes.toString('utf8', start + entryHeaderBytes, start + header.headerBytes)
 }
 
 /** The entry with a copy of its payload. */

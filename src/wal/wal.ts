@@ -9,21 +9,24 @@
  * 5. Only the last group can be torn by a crash. Anything else that is broken, missing or out of place was on disk once:
  *    that is damage, and is never skipped without a word.
  * 6. The checkpoint is on disk before a segment goes; a segment goes only when all of it was released.
- * 7. Nothing is kept in memory but what waits for the disk and the generations; both have a maximum, as the log has.
+ * 7. While a few streams hold back the release, a compaction cuts out of old segments what the others do not need any more.
+ * 8. Nothing is kept in memory but what waits for the disk and the generations; both have a maximum, as the log has.
  */
 import { join } from 'node:path'
 import { assert } from '../shared/assert.ts'
 import { CheckpointKeeper } from './checkpoint-keeper.ts'
-import { decodeBarrier } from './entry-payloads.ts'
-import type { FileLayer } from './file-layer.ts'
+import { bookkeepingEntry, decodeBarrier, encodeSettled } from './entry-payloads.ts'
+import type { FileLayer, LogFile } from './file-layer.ts'
 import type { Generations } from './generations.ts'
 import { GroupCommit } from './group-commit.ts'
+import { NamingTurns } from './naming-turns.ts'
 import { type RecoveredLog, recoverLog } from './recovery.ts'
 import { SegmentChain } from './segment-chain.ts'
+import { SegmentCompactor } from './segment-compactor.ts'
 import { segmentHeaderBytes } from './segment-format.ts'
 import { type KnownSegment, readSegment, toWalEntry } from './segment-reader.ts'
 import type { Sequence } from './sequence.ts'
-import type { NewEntry, RecoveryReport, WalEntry, WalOptions, WalStats } from './wal.types.ts'
+import type { CompactionRequest, NewEntry, RecoveryReport, WalEntry, WalOptions, WalStats } from './wal.types.ts'
 import { WalClosedError, WalRefusedError } from './wal-errors.ts'
 
 /** An open log. */
@@ -54,6 +57,18 @@ export interface Wal {
    * @throws WalCheckpointError when the checkpoint cannot be written: nothing was removed, and the next release tries again.
    */
   release(below: Sequence): Promise<void>
+  /** Where a segment ends that at least `newestBytes` of the log come behind; null when none does. */
+  boundaryBefore(newestBytes: number): Sequence | null
+  /**
+   * Cuts out of whole segments before `below` what is not needed; see `CompactionRequest`. What a stream that it does not
+   * name has there must be stored, and outlive a power cut, by now; a note that is to outlive its segment must have been
+   * appended again. Gives the bytes by which the log became smaller, or null when a look at the segments is not worth it.
+   *
+   * @throws what `append` and `release` do, and errors of the disk; the log is well, and the next compaction tries again.
+   */
+  compact(request: CompactionRequest): Promise<number | null>
+  /** Whether `compact` would look at anything. */
+  isWorthCompacting(request: Pick<CompactionRequest, 'below' | 'firstNeeded'>): boolean
   /** The generation of a stream by its last barrier on disk; 0 without one. */
   generationOf(stream: string): number
   stats(): WalStats
@@ -92,6 +107,8 @@ class SegmentedWal implements Wal {
   private readonly chain: SegmentChain
   private readonly commits: GroupCommit
   private readonly keeper: CheckpointKeeper
+  private readonly compactor: SegmentCompactor
+  private readonly naming = new NamingTurns()
   private closing: Promise<void> | null = null
 
   constructor(options: WalOptions, files: FileLayer, log: RecoveredLog) {
@@ -105,6 +122,7 @@ class SegmentedWal implements Wal {
     const { directory } = options
     const { logId, released } = log
     this.keeper = new CheckpointKeeper(files, { directory, logId, released }, this.chain, this.generations)
+    this.compactor = new SegmentCompactor(options, { chain: this.chain, files, naming: this.naming, logId })
   }
 
   async append(entry: NewEntry): Promise<Sequence> {
@@ -130,14 +148,35 @@ class SegmentedWal implements Wal {
   }
 
   replay(from: Sequence = this.keeper.released): AsyncIterable<WalEntry> {
-    const segments = this.chain.segments().filter(({ first, next }) => next > from && next > first)
-    return this.entriesOf(segments, from)
+    return this.entriesOf(from, this.chain.next)
   }
 
   async release(below: Sequence): Promise<void> {
     if (this.closing !== null) throw new WalClosedError()
     assert(below <= this.chain.next, 'only what is in the log is released')
     await this.keeper.release(below)
+  }
+
+  boundaryBefore(newestBytes: number): Sequence | null {
+    return this.chain.boundaryBefore(newestBytes)
+  }
+
+  isWorthCompacting(request: Pick<CompactionRequest, 'below' | 'firstNeeded'>): boolean {
+    return this.compactor.hasWork(request)
+  }
+
+  async compact(request: CompactionRequest): Promise<number | null> {
+    if (this.closing !== null) throw new WalClosedError()
+    if (!this.isWorthCompacting(request)) return null
+    await this.append(
+      bookkeepingEntry({ kind: 'settled', stream: '', atMs: request.atMs, payload: encodeSettled(request) }),
+    )
+    let freedBytes = 0
+    // The checkpoint has the generations of all barriers that are cut out.
+    await this.keeper.holdWhile(async () => {
+      freedBytes = await this.compactor.compact(request)
+    })
+    return freedBytes
   }
 
   generationOf(stream: string): number {
@@ -184,18 +223,38 @@ class SegmentedWal implements Wal {
     }
   }
 
-  private async *entriesOf(segments: readonly KnownSegment[], from: Sequence): AsyncIterable<WalEntry> {
-    for (const segment of segments) {
-      // Released since the reader began: it is not asking for what was in there.
-      if (segment.next <= this.keeper.released) continue
-      const file = await this.files.open(join(this.options.directory, segment.name), 'read')
+  /** One segment after the other, each looked up when the one before is read: a compaction may have replaced it. */
+  private async *entriesOf(from: Sequence, end: Sequence): AsyncIterable<WalEntry> {
+    for (let position = from; position < end; ) {
+      const opened = await this.naming.take(() => this.openSegmentOf(position, end))
+      if (opened === null) return
+      const { file, segment } = opened
       try {
         for await (const views of readSegment(file, this.logId, segment)) {
-          for (const view of views) if (view.header.sequence >= from) yield toWalEntry(view)
+          for (const view of views) {
+            const { sequence, kind } = view.header
+            if (sequence >= end) return
+            if (sequence >= position && kind !== 'gone') yield toWalEntry(view)
+          }
         }
       } finally {
         await file.close()
       }
+      position = segment.next
     }
+  }
+
+  /** The first segment that has entries from `position` on, and is still needed; null when none begins before `end`. */
+  private async openSegmentOf(
+    position: Sequence,
+    end: Sequence,
+  ): Promise<{ readonly file: LogFile; readonly segment: KnownSegment } | null> {
+    const { released } = this.keeper
+    const segment = this.chain
+      .segments()
+      // What was released since the reader began is nothing that it asks for.
+      .find(({ first, next }) => next > position && next > first && next > released)
+    if (segment === undefined || segment.first >= end) return null
+    return { file: await this.files.open(join(this.options.directory, segment.name), 'read'), segment }
   }
 }

@@ -2,9 +2,10 @@ import type { Sequence } from './sequence.ts'
 
 /**
  * `rows` a body as it was received; `seal` names the entries of a block before it is inserted; `stored` says that a block
- * is in the engine; `barrier` starts a new generation of a stream; `note` remembers outcomes by key.
+ * is in the engine; `barrier` starts a new generation of a stream; `note` remembers outcomes by key; `settled` says up to where
+ * nothing of each stream is needed any more, and stands before what a compaction cuts out.
  */
-export type EntryKind = 'barrier' | 'note' | 'rows' | 'seal' | 'stored'
+export type EntryKind = 'barrier' | 'note' | 'rows' | 'seal' | 'settled' | 'stored'
 
 /** How the payload of `rows` is packed: the log keeps bodies as they came. */
 export type EntryEncoding = 'gzip' | 'identity' | 'zstd'
@@ -27,9 +28,12 @@ export interface NewEntry {
   readonly payload: Uint8Array
 }
 
-/** What comes back. `lost` stands for entries that damage took (`decodeLost`); only `keep-aside` makes them. */
+/**
+ * What comes back. `lost` stands for entries that damage took (`decodeLost`); only `keep-aside` makes them. `gone` stands for
+ * entries that a compaction cut out, and no replay gives it.
+ */
 export interface WalEntry extends Omit<NewEntry, 'kind'> {
-  readonly kind: EntryKind | 'lost'
+  readonly kind: EntryKind | 'gone' | 'lost'
   readonly sequence: Sequence
 }
 
@@ -135,6 +139,16 @@ export interface RecoveryReport {
   readonly keptAside: readonly string[]
   /** Entries that damage took, now or in an earlier run, and that were still needed. */
   readonly lostRanges: readonly LostRange[]
+}
+
+/** What is still needed of the older part of the log. */
+export interface CompactionRequest {
+  /** Whole segments before it are looked at; at most what `Wal.boundaryBefore` gives. */
+  readonly below: Sequence
+  /** By stream, the first entry that is not settled. Of every other stream nothing before `below` is needed. */
+  readonly firstNeeded: ReadonlyMap<string, Sequence>
+  /** Epoch milliseconds. */
+  readonly atMs: number
 }
 
 /** Both ends are lost. */

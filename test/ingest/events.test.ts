@@ -118,7 +118,7 @@ t.test('what is stored is not stored again by the next start', async (t) => {
 t.test('a view that fails is told to who waits, blocks its own data source alone, and loses nothing', async (t) => {
   const store = new FakeStore({ isOpen: true })
   for (let insert = 1; insert <= 3; insert += 1) store.failures.set(insert, viewError)
-  const { send, ingest } = await open(t, { store, options: { eventsBacklogBytesMax: 35 } })
+  const { send, ingest } = await open(t, { store, options: { eventsBacklogBytesMax: 150 } })
   await t.rejects(send('{"n":1}', { isWaiting: true }), { code: 'VIEW_FAILED', status: 422 })
   t.match(ingest.eventsStatus(source.id), {
     waitingRows: 1,
