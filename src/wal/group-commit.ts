@@ -30,6 +30,8 @@ export class GroupCommit {
   entryCount = 0
   private readonly chain: SegmentChain
   private readonly limits: Limits
+  /** A log may be opened with a lower limit than it was filled under. */
+  private readonly openedBytes: number
   private readonly onCommitted: (entries: readonly NewEntry[], first: Sequence) => void
   private waiting: WaitingBatch[] = []
   private running: Promise<void> | null = null
@@ -44,6 +46,7 @@ export class GroupCommit {
   ) {
     this.chain = chain
     this.limits = limits
+    this.openedBytes = chain.totalBytes
     this.onCommitted = onCommitted
   }
 
@@ -64,7 +67,9 @@ export class GroupCommit {
     // What is said about rows that are in the log must find room when rows no longer do, or the log could never shrink.
     const isBookkeeping = entries.every(({ kind }) => kind !== 'rows')
     const pendingMax = this.limits.pendingBytesMax * (isBookkeeping ? 1.25 : 1)
-    const totalMax = this.limits.totalBytesMax * (isBookkeeping ? 1.0625 : 1)
+    const totalMax = isBookkeeping
+      ? Math.max(this.limits.totalBytesMax, this.openedBytes) * 1.0625
+      : this.limits.totalBytesMax
     if (this.pendingBytes + byteCount > pendingMax) return refusal('pending-full')
     if (this.chain.totalBytes + this.pendingBytes + byteCount > totalMax) return refusal('log-full')
     this.pendingBytes += byteCount

@@ -70,7 +70,7 @@ async function record(random: SeededRandom): Promise<readonly TraceEvent<Mark>[]
   const sendAll = async (sender: number): Promise<void> => {
     const source = sender === 0 ? stuck : sources[sender % 2]
     if (source === undefined) throw new Error('there are two')
-    for (let index = 0; index < (sender === 0 ? 12 : 40); index += 1) {
+    for (let index = 0; index < (sender === 0 ? 12 : 30); index += 1) {
       const n = sender * 1000 + index
       const isWaiting = source !== stuck && random.below(3) === 0
       const more = { idempotencyKey: index % 3 === 0 ? null : `k${n}`, isWaiting }
@@ -113,7 +113,7 @@ t.test(
     t.ok(kinds.has('unlink'), 'segments go while events come')
     const rewrites = trace.filter((event) => event.kind === 'rename' && event.from.endsWith('.compact')).length
     t.ok(rewrites > 0, `${rewrites} segments were written anew while one data source was stuck`)
-    for (let round = 0; round < 24; round += 1) {
+    for (let round = 0; round < 12; round += 1) {
       const powerCut = round % 2 === 0 ? null : random
       // One whole life is among them: its last blocks are in the engine, and perhaps nowhere else.
       const cut = round === 1 ? trace.length : random.below(trace.length)
