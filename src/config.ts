@@ -252,7 +252,7 @@ export const optionTable = {
     max: 10_000_000,
     default: 100_000,
     sentence:
-      'Idempotency keys that are remembered, at most one for each 2 KiB of `eventsLogBytesMax`; beyond it the oldest are forgotten before their 5 hours are over.',
+      'Idempotency keys that are remembered, at most one for each 2 KiB of `eventsLogBytesMax`; beyond it the oldest are forgotten before their 5 hours are over, which the log of the service tells.',
   },
   missingDataSource: {
     kind: 'choice',

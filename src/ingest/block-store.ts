@@ -71,9 +71,11 @@ export class BlockStore {
    */
   async isolate({ dataSource, stream, block }: BlockSource, failure: unknown): Promise<SealedBlock> {
     const { logger, log, load } = this.rooms
-    const setAside = await findPoison(this.rooms, dataSource, await load(block.sequences))
-    if (setAside.length === 0) throw failure
-    const fields = { err: failure, dataSource: dataSource.name, rowCount: setAside.length }
+    const bodies = await load(block.sequences)
+    const found = await findPoison(this.rooms, dataSource, { bodies, known: block.setAside })
+    if (found.length === 0) throw failure
+    const setAside = [...block.setAside, ...found].toSorted((a, b) => a - b)
+    const fields = { err: failure, dataSource: dataSource.name, rowCount: found.length }
     logger.warn(fields, 'The engine refuses rows of a block; they are set aside.')
     const isolated = { ...block, setAside }
     await log.seal(stream, isolated)

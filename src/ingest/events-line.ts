@@ -242,7 +242,7 @@ export class EventsLine implements BehindLine {
       counts = await blocks.insert(source)
       drained = { loggedBytes: block.loggedBytes, heldBytes }
     } catch (error) {
-      if (insertFailureKind(error) !== 'rows' || block.setAside.length > 0) throw error
+      if (insertFailureKind(error) !== 'rows') throw error
       // The search for the rows that the engine refuses takes its time, and must not take the place of others.
       places.release()
       try {

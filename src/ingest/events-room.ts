@@ -60,6 +60,7 @@ export interface EventsRooms {
 const streamsMax = 40_000
 const segmentsPerLog = 16
 const retrySecondsMax = 60
+const forgottenIntervalMs = 60_000
 const clock = (): number => performance.now()
 /** Part of the time for closing that goes to storing what waits; it is safe in the log as well. */
 const drainShare = 0.5
@@ -113,6 +114,9 @@ export class EventsRoom {
   private readonly gatherer: EventsGatherer
   private readonly backlog: BacklogLimit
   private readonly drain = new DrainRate(clock)
+  /** Since it was told last. */
+  private forgottenKeys = 0
+  private forgottenToldAt = Number.NEGATIVE_INFINITY
   private readonly lines = new Map<string, EventsLine>()
 
   constructor(options: EventsOptions, rooms: EventsRooms, wal: Wal) {
@@ -122,7 +126,7 @@ export class EventsRoom {
     const { store, pool, logger, now } = rooms
     const { frameBytes, eventsBodyBytesMax: entryBytesMax, eventsLogBytesMax: logBytesMax } = options
     const retryAfterSeconds = (status?: LineStatus): number => this.retryAfterSeconds(status)
-    this.keys = new IdempotencyIndex(keysMaxOf(options))
+    this.keys = new IdempotencyIndex(keysMaxOf(options), (keyCount) => this.tellForgotten(keyCount))
     this.backlog = new BacklogLimit(options, () => this.statuses(), clock)
     this.budget = new MemoryBudget(options.eventsPendingBytesMax)
     this.log = new EventsLog(
@@ -289,6 +293,16 @@ export class EventsRoom {
     const seconds =
       failure === null ? (this.drain.secondsFor(bytes) ?? 1) : (failure.retryAtMs - this.rooms.now()) / 1000
     return Math.min(retrySecondsMax, Math.max(1, Math.ceil(seconds)))
+  }
+
+  /** A repeat under such a key is stored once more: the operator should know, and not once for each key. */
+  private tellForgotten(keyCount: number): void {
+    this.forgottenKeys += keyCount
+    if (clock() - this.forgottenToldAt < forgottenIntervalMs) return
+    this.forgottenToldAt = clock()
+    const fields = { keyCount: this.forgottenKeys, keysMax: keysMaxOf(this.options) }
+    this.rooms.logger.warn(fields, 'More idempotency keys came than are remembered; the oldest are forgotten early.')
+    this.forgottenKeys = 0
   }
 
   private tellRecovery(): void {

@@ -57,11 +57,14 @@ interface UnderWay {
 
 export class IdempotencyIndex {
   private readonly keysMax: number
+  private readonly onForgotten: (keyCount: number) => void
   /** Oldest first: a Map keeps the order in which keys came. */
   private readonly byKey = new Map<string, Answered | UnderWay>()
 
-  constructor(keysMax: number) {
+  /** `onForgotten` is told of keys that went, oldest first, before their time, because there is room for `keysMax`. */
+  constructor(keysMax: number, onForgotten: (keyCount: number) => void = () => undefined) {
     this.keysMax = keysMax
+    this.onForgotten = onForgotten
   }
 
   get size(): number {
@@ -137,11 +140,14 @@ export class IdempotencyIndex {
   }
 
   private forgetOldest(): void {
-    if (this.byKey.size <= this.keysMax) return
+    let forgottenCount = 0
     for (const [text, known] of this.byKey) {
-      if (this.byKey.size <= this.keysMax) return
-      if (known.kind === 'answered') this.byKey.delete(text)
+      if (this.byKey.size <= this.keysMax) break
+      if (known.kind !== 'answered') continue
+      this.byKey.delete(text)
+      forgottenCount += 1
     }
+    if (forgottenCount > 0) this.onForgotten(forgottenCount)
   }
 }
 

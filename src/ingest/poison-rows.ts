@@ -3,7 +3,7 @@
  *
  * The workers judge every value, but a DEFAULT, a key or a type of the engine's may still throw. Halves of the block are
  * tried in a table of the same definition that nobody reads, so that nothing is stored while the search goes on. What was
- * found is written into the log before the block is inserted without it, and holds for every later try.
+ * found is written into the log before the block is inserted without it, and holds for every later try; what is found later joins it.
  */
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { partLayoutOf } from '../codec/part-layout.ts'
@@ -30,6 +30,8 @@ export interface PoisonRooms {
 
 /** Names of tables that are tried; what a kill leaves of them is dropped at the start. */
 const trialSuffix = '_trial'
+/** Inserts that a search may try, some milliseconds each: enough to find each of fifty rows among ten thousand. */
+const trialsMax = 1_000
 const lineFeed = 0x0a
 
 /** The lines of a block's bodies in order; a document that is no JSON is none, as the engine never sees it. */
@@ -46,24 +48,28 @@ export function withoutLines(bodies: readonly RecordBody[], setAside: readonly n
 }
 
 /**
- * The lines, by number, that the engine refuses; empty when it takes them all.
+ * The lines, by number, that the engine refuses; empty when it takes them all. Lines in `known` are set aside already.
+ *
+ * Two tables stand in for the data source's own: one that keeps nothing shows what a DEFAULT or a cast refuses, at a third
+ * of the cost; one like the original shows what a key refuses, of what is left.
  * @throws StoreError when the engine fails for another reason than the rows.
  */
 export async function findPoison(
   rooms: PoisonRooms,
   dataSource: DataSource,
-  bodies: readonly RecordBody[],
+  { bodies, known }: { readonly bodies: readonly RecordBody[]; readonly known: readonly number[] },
 ): Promise<readonly number[]> {
-  const table = `${quoteName(workspaceDatabase)}.${quoteName(dataSource.id + trialSuffix)}`
-  const { store } = rooms
-  await store.command(`DROP TABLE IF EXISTS ${table}`)
-  await store.command(`CREATE TABLE ${table} AS ${quoteName(workspaceDatabase)}.${quoteName(dataSource.id)}`)
-  try {
-    const lines = linesOf(bodies)
-    return await searchLines({ rooms, dataSource, lines }, 0, lines.length)
-  } finally {
-    await store.command(`DROP TABLE IF EXISTS ${table}`)
+  const search = { rooms, dataSource, lines: linesOf(bodies), trialCount: 0 }
+  const found = new Set<number>()
+  const candidates = (): readonly number[] => {
+    const left = new Set([...known, ...found])
+    return search.lines.map((_, index) => index).filter((index) => !left.has(index))
   }
+  for (const engine of [' ENGINE = Null', '']) {
+    const some = await withTrialTable(rooms.store, dataSource, engine, () => searchLines(search, candidates()))
+    for (const line of some) found.add(line)
+  }
+  return [...found].toSorted((a, b) => a - b)
 }
 
 /** Drops what a kill in the middle of a search left. */
@@ -81,19 +87,59 @@ interface Search {
   readonly rooms: PoisonRooms
   readonly dataSource: DataSource
   readonly lines: readonly Uint8Array[]
+  trialCount: number
 }
 
-async function searchLines(search: Search, from: number, to: number): Promise<readonly number[]> {
-  if (from === to || (await isTaken(search, from, to))) return []
-  if (to - from === 1) return [from]
-  const middle = (from + to) >> 1
-  return [...(await searchLines(search, from, middle)), ...(await searchLines(search, middle, to))]
+async function withTrialTable<Result>(
+  store: PoisonRooms['store'],
+  { id }: DataSource,
+  engine: string,
+  use: () => Promise<Result>,
+): Promise<Result> {
+  const database = quoteName(workspaceDatabase)
+  const table = `${database}.${quoteName(id + trialSuffix)}`
+  await store.command(`DROP TABLE IF EXISTS ${table}`)
+  await store.command(`CREATE TABLE ${table} AS ${database}.${quoteName(id)}${engine}`)
+  try {
+    return await use()
+  } finally {
+    await store.command(`DROP TABLE IF EXISTS ${table}`)
+  }
 }
 
-async function isTaken({ rooms, dataSource, lines }: Search, from: number, to: number): Promise<boolean> {
+/**
+ * Halves what is refused, the largest pieces first. When the trials are used up, what is refused as a whole by then is small
+ * pieces, and is set aside whole: a row beside a refused one goes with it, rather than that a block whose rows are refused
+ * by the thousand holds up its data source for minutes.
+ */
+async function searchLines(search: Search, candidates: readonly number[]): Promise<readonly number[]> {
+  const found: number[] = []
+  const refused: (readonly number[])[] = []
+  const judge = async (lines: readonly number[]): Promise<void> => {
+    if (lines.length === 0 || (await isTaken(search, lines))) return
+    if (lines.length === 1) found.push(...lines)
+    else refused.push(lines)
+  }
+  await judge(candidates)
+  // A piece is behind all larger ones: a queue, read by its position, as shifting a long array would cost its length.
+  for (let next = 0; next < refused.length; next += 1) {
+    const lines = refused[next] ?? []
+    if (search.trialCount >= trialsMax) found.push(...lines)
+    else {
+      const middle = lines.length >> 1
+      await judge(lines.slice(0, middle))
+      await judge(lines.slice(middle))
+    }
+  }
+  return found
+}
+
+async function isTaken(search: Search, numbers: readonly number[]): Promise<boolean> {
+  const { rooms, dataSource, lines } = search
   const { store, pool, frameBytes } = rooms
+  search.trialCount += 1
   const plan = ingestPlanOf(dataSource, null)
-  const body = { bytes: joinLines(lines.slice(from, to)), framing: 'lines' } as const
+  const body = { bytes: joinLines(numbers.flatMap((number) => lines[number] ?? [])), framing: 'lines' } as const
   const { parts, rowCount } = await parseBodies(pool, plan, [body], frameBytes)
   if (rowCount === 0) return true
   try {

@@ -1,9 +1,14 @@
 import { gzipSync } from 'node:zlib'
+import { tableFromIPC } from 'apache-arrow'
 import t, { type Test } from 'tap'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import type { IngestOptions } from '../../src/ingest/ingest.ts'
 import type { EventsRequest } from '../../src/ingest/ingest.types.ts'
+import type { Logger } from '../../src/observe/logger.ts'
+import type { AppendRequest } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { TestLog } from '../api/test-service.ts'
+import { silentLogger } from '../store/test-store.ts'
 import { type Fault, type FileCall, MemoryFileLayer } from '../wal/memory-file-layer.ts'
 import { FakeStore, testDataSource } from './fake-store.ts'
 import { eventsOf, openTestIngest } from './test-ingest.ts'
@@ -11,6 +16,7 @@ import { eventsOf, openTestIngest } from './test-ingest.ts'
 const source = testDataSource('n UInt32')
 const other = testDataSource('n UInt32')
 const viewError = new StoreError({ kind: 'engine', message: 'no: while pushing to view a', clickhouseCode: 395 })
+const rowsError = new StoreError({ kind: 'engine', message: 'Division by zero', clickhouseCode: 153 })
 const diskError = new StoreError({ kind: 'engine', message: 'Not enough space', clickhouseCode: 243 })
 
 interface Setting {
@@ -19,12 +25,14 @@ interface Setting {
   readonly options?: Partial<IngestOptions>
   readonly dataSources?: readonly DataSource[]
   readonly now?: () => number
+  readonly logger?: Logger
 }
 
 async function open(t: Test, setting: Setting = {}) {
   const { store = new FakeStore({ isOpen: true }), files, options, dataSources, now = Date.now } = setting
   const layer = files ?? new MemoryFileLayer()
-  const rooms = { store, files: layer, dataSources: dataSources ?? [source, other], now }
+  const { logger = silentLogger } = setting
+  const rooms = { store, files: layer, dataSources: dataSources ?? [source, other], now, logger }
   const ingest = await openTestIngest(rooms, options)
   t.teardown(async () => {
     layer.fault = () => null
@@ -138,6 +146,64 @@ t.test('a view that fails is told to who waits, blocks its own data source alone
   t.match(ingest.eventsStatus(source.id), { waitingRows: 0, failure: null })
 })
 
+/** Refuses some values in a block; a search finds fewer at first than the table refuses. */
+class PoisonStore extends FakeStore {
+  searches = 0
+  trials = 0
+  isRefused = (value: number, isTrial: boolean): boolean =>
+    value === 3 || (value === 5 && !(isTrial && this.searches === 1))
+
+  override async command(sql = ''): Promise<void> {
+    if (sql.includes('ENGINE = Null')) this.searches += 1
+  }
+
+  override async append(request: AppendRequest): Promise<void> {
+    const parts = request.parts.filter((part) => part instanceof Uint8Array)
+    const values = parts.flatMap((part) => [...(tableFromIPC(part).getChild('__0') ?? [])].map(Number))
+    const isTrial = request.table.endsWith('_trial')
+    const isLanding = isTrial || request.table === source.id
+    if (isTrial) this.trials += 1
+    if (isLanding && values.some((value) => this.isRefused(value, isTrial))) throw rowsError
+    if (!isTrial) await super.append(request)
+  }
+}
+
+t.test(
+  'a row that is refused after others were set aside is set aside as well, and by the next start too',
+  async (t) => {
+    const store = new PoisonStore({ isOpen: true })
+    const { send, files } = await open(t, { store })
+    await send([1, 2, 3, 4, 5, 6].map((n) => `{"n":${n}}`).join('\n'), { isWaiting: true })
+    t.equal(store.searches, 2)
+    const [rows, aside] = store.stored
+    t.match([rows, aside], [{ rowCount: 4 }, { rowCount: 2, table: `${source.id}_quarantine` }])
+    t.equal(aside?.blockId, `${rows?.blockId}-p`)
+    const next = await open(t, { files: killed(files) })
+    await until(
+      () => next.ingest.eventsStatus(source.id)?.waitingRows === 0 || next.ingest.eventsStatus(source.id) === null,
+    )
+    for (const { blockId, rowCount } of next.store.stored) {
+      t.equal(
+        rowCount,
+        store.stored.find((one) => one.blockId === blockId)?.rowCount,
+        'the same rows under the same token',
+      )
+    }
+  },
+)
+
+t.test('ten thousand rows of which most are refused take a bounded number of trials, and none is lost', async (t) => {
+  const store = new PoisonStore({ isOpen: true })
+  store.isRefused = (value) => value < 9_000
+  const { send } = await open(t, { store })
+  await send(Array.from({ length: 10_000 }, (_, n) => `{"n":${n}}`).join('\n'), { isWaiting: true })
+  const kept = rowsStored(store)
+  const aside = store.rowsOf(`${source.id}_quarantine`)
+  t.equal(kept + aside, 10_000)
+  t.ok(kept >= 970, `${kept} of the thousand good rows are stored, the others stood beside refused ones`)
+  t.ok(store.trials < 1_100, `${store.trials} trials`)
+})
+
 t.test('who waits for too long hears that the events are taken', async (t) => {
   const { send, store } = await open(t, { store: new FakeStore({ isOpen: false }), options: { eventsWaitMaxMs: 20 } })
   t.strictSame(await send('{"n":1}', { isWaiting: true }), { successfulRows: 1, quarantinedRows: 0, isStored: false })
@@ -197,9 +263,12 @@ t.test('keys outlive the segments that they stood in', async (t) => {
 })
 
 t.test('the oldest keys are forgotten beyond their maximum', async (t) => {
-  const { send, store } = await open(t, { options: { idempotencyKeysMax: 2 } })
+  const log = new TestLog()
+  const { send, store } = await open(t, { logger: log, options: { idempotencyKeysMax: 2 } })
   for (const key of ['a', 'b', 'c', 'b', 'c', 'a']) await send('{"n":1}', { idempotencyKey: key, isWaiting: true })
   t.equal(rowsStored(store), 4)
+  const told = log.entries.filter(({ message }) => message.startsWith('More idempotency keys came'))
+  t.match(told, [{ level: 'warn', fields: { keyCount: 1, keysMax: 2 } }], 'told once a minute')
   // Notes are written again when the log forgets: there must be room for all of them.
   const small = await open(t, { options: { eventsLogBytesMax: 4096 } })
   for (const key of ['a', 'b', 'c', 'b', 'c', 'a'])

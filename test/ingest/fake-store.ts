@@ -87,7 +87,7 @@ export class FakeStore implements Store {
     } else held.reject(failure)
   }
 
-  async command(): Promise<void> {}
+  async command(_sql?: string): Promise<void> {}
 
   async rows<Row>(): Promise<readonly Row[]> {
     return []
