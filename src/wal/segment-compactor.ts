@@ -16,13 +16,10 @@ import { withFile, writeFully } from './file-access.ts'
 import type { FileLayer, LogFile } from './file-layer.ts'
 import type { NamingTurns } from './naming-turns.ts'
 import type { SegmentChain } from './segment-chain.ts'
-import { encodeSegmentHeader, saltOf, segmentHeaderBytes } from './segment-format.ts'
+import { draftSuffix, encodeSegmentHeader, saltOf, segmentHeaderBytes } from './segment-format.ts'
 import { type EntryView, type KnownSegment, readSegment, streamOf } from './segment-reader.ts'
 import { type Sequence, toSequence } from './sequence.ts'
 import type { CompactionRequest, WalOptions } from './wal.types.ts'
-
-/** The end of the names of segments that are being written anew; what a crash leaves of them counts for nothing. */
-export const draftSuffix = '.compact'
 
 /** What is kept of a stream in a segment. */
 interface KeptStream {

@@ -13,6 +13,8 @@ import { WalFormatError } from './wal-errors.ts'
 
 export const segmentHeaderBytes = 32
 export const logIdBytes = 8
+/** The end of the names of segments that are being written anew; what a crash leaves of them counts for nothing. */
+export const draftSuffix = '.compact'
 /** Raised when an older version would misread what is written. */
 const segmentFormatVersion = 1
 const magic = Buffer.from('MILLRWAL')
