@@ -13,11 +13,19 @@ import { joined } from './part-chunks.ts'
 import { sealBlock, sealQuarantine } from './part-encoder.ts'
 import { ScanKernel } from './scan-kernel.ts'
 
-/** What a worker keeps of schemas that it is not parsing for at the moment: how many, and bytes of their buffers. */
-const plansMax = 64
-const planBytesMax = 64 * 1024 * 1024
-/** The kernel's memory never shrinks; behind a frame that made it larger than this, another kernel begins. */
-const kernelBytesMax = 256 * 1024 * 1024
+export interface FrameParserLimits {
+  /** What is kept of schemas that are not parsed for at the moment: how many, and bytes of their buffers. */
+  readonly plansMax: number
+  readonly planBytesMax: number
+  /** The kernel's memory never shrinks; behind a frame that made it larger than this, another kernel begins. */
+  readonly kernelBytesMax: number
+}
+
+const workerLimits: FrameParserLimits = {
+  plansMax: 64,
+  planBytesMax: 64 * 1024 * 1024,
+  kernelBytesMax: 256 * 1024 * 1024,
+}
 
 /** Takes a part as the chunks that make it up, which are gone when the next frame is parsed. */
 type KeepPart<Kept> = (chunks: readonly Uint8Array[]) => Kept
@@ -27,10 +35,20 @@ interface KeepParts<Kept> {
   readonly quarantine: KeepPart<Kept>
 }
 
-/** Keeps the compiled plans of one worker and parses its frames one after the other. */
+/** Keeps the compiled plans of one thread and parses its frames one after the other. */
 export class FrameParser {
+  private readonly limits: FrameParserLimits
   private kernel = new ScanKernel()
   private readonly plans = new Map<string, ParsePlan>()
+
+  constructor(limits: FrameParserLimits = workerLimits) {
+    this.limits = limits
+  }
+
+  /** Whether the schema of this key is compiled, so that its next frame costs no more than its rows. */
+  knows(planKey: string): boolean {
+    return this.plans.has(planKey)
+  }
 
   /** Parses a frame; its parts come back in memory. */
   parse(task: ParseTask): ParseResult<Uint8Array> {
@@ -39,22 +57,7 @@ export class FrameParser {
 
   /** Parses a frame; `keep` says what becomes of its parts. */
   parseInto<Kept extends Part>(task: ParseTask, keep: KeepParts<Kept>): ParseResult<Kept> {
-    try {
-      return this.parseFrame(task, keep)
-    } catch (error) {
-      // Memory that ran out, or a full disk, may have left the columns half written.
-      this.beginAnew()
-      throw error
-    }
-  }
-
-  private parseFrame<Kept extends Part>(task: ParseTask, keep: KeepParts<Kept>): ParseResult<Kept> {
-    assert(task.frame.length >= task.byteCount + framePaddingBytes, 'a frame ends in padding')
-    const plan = this.planOf(task.planKey, task.columns)
-    const builder = new BlockBuilder(plan, task)
-    if (task.record.kind !== 'document') this.kernel.loadFrame(task.frame.subarray(0, task.byteCount))
-    const bodies = scanBodies(task, scannerOf(this.kernel, task.record, { plan, builder }), builder)
-    const result = {
+    return this.parseFrame(task, ({ plan, builder, bodies }) => ({
       frame: task.frame,
       block: builder.rowCount === 0 ? null : keep.block(sealBlock(plan, builder.rowCount)),
       rowCount: builder.rowCount,
@@ -62,12 +65,32 @@ export class FrameParser {
         builder.quarantine.rowCount === 0 ? null : keep.quarantine(sealQuarantine(plan, builder.quarantine)),
       quarantinedRowCount: builder.quarantine.rowCount,
       bodies,
+    }))
+  }
+
+  /** Parses a frame for the counts of its bodies alone; no part is sealed. */
+  count(task: ParseTask): readonly BodyCounts[] {
+    return this.parseFrame(task, ({ bodies }) => bodies)
+  }
+
+  private parseFrame<Result>(task: ParseTask, resultOf: (scanned: ScannedFrame) => Result): Result {
+    assert(task.frame.length >= task.byteCount + framePaddingBytes, 'a frame ends in padding')
+    try {
+      const plan = this.planOf(task.planKey, task.columns)
+      const builder = new BlockBuilder(plan, task)
+      if (task.record.kind !== 'document') this.kernel.loadFrame(task.frame.subarray(0, task.byteCount))
+      const bodies = scanBodies(task, scannerOf(this.kernel, task.record, { plan, builder }), builder)
+      assert(builder.rowCount === sum(bodies, 'rows'), 'every row belongs to one body')
+      assert(builder.quarantine.rowCount === sum(bodies, 'quarantined'), 'every row set aside belongs to one body')
+      const result = resultOf({ plan, builder, bodies })
+      this.forgetOld(task.planKey)
+      if (this.kernel.memory.bytes.length > this.limits.kernelBytesMax) this.beginAnew()
+      return result
+    } catch (error) {
+      // Memory that ran out, or a full disk, may have left the columns half written.
+      this.beginAnew()
+      throw error
     }
-    this.forgetOld(task.planKey)
-    if (this.kernel.memory.bytes.length > kernelBytesMax) this.beginAnew()
-    assert(result.rowCount === sum(bodies, 'rows'), 'every row belongs to one body')
-    assert(result.quarantinedRowCount === sum(bodies, 'quarantined'), 'every row set aside belongs to one body')
-    return result
   }
 
   private planOf(key: string, columns: readonly ColumnDefinition[]): ParsePlan {
@@ -80,6 +103,7 @@ export class FrameParser {
 
   /** Forgets the schemas that were used longest ago, so that buffers of many data sources do not add up. */
   private forgetOld(current: string): void {
+    const { plansMax, planBytesMax } = this.limits
     let byteCount = 0
     for (const [key, plan] of [...this.plans].reverse()) {
       byteCount += planBytes(plan)
@@ -98,6 +122,12 @@ export class FrameParser {
     this.plans.delete(key)
     freePlan(plan)
   }
+}
+
+interface ScannedFrame {
+  readonly plan: ParsePlan
+  readonly builder: BlockBuilder
+  readonly bodies: readonly BodyCounts[]
 }
 
 interface Scanner {

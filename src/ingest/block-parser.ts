@@ -1,4 +1,4 @@
-import type { ParseResult } from '../codec/parse-task.types.ts'
+import type { BodyCounts, ParseResult } from '../codec/parse-task.types.ts'
 import type { Part } from '../codec/part.types.ts'
 import { assert } from '../shared/assert.ts'
 import type { ParsedRows } from './events.types.ts'
@@ -30,6 +30,17 @@ export async function parseGroup(
   await done
   // The assignment happens in a callback, which the compiler does not follow.
   return parsed as unknown as ParsedRows & Pick<ParseResult, 'bodies'>
+}
+
+/** Rows that were counted, and not kept. */
+export function countedRows(bodies: readonly BodyCounts[]): ParsedRows & Pick<ParseResult, 'bodies'> {
+  let rowCount = 0
+  let quarantinedRowCount = 0
+  for (const { rows, quarantined } of bodies) {
+    rowCount += rows
+    quarantinedRowCount += quarantined
+  }
+  return { parts: [], rowCount, quarantineParts: [], quarantinedRowCount, bodies }
 }
 
 export function joinRows(all: readonly ParsedRows[]): ParsedRows {

@@ -14,16 +14,17 @@ import { bookkeepingEntry, encodeNotes, type Note } from '../wal/entry-payloads.
 import type { Sequence } from '../wal/sequence.ts'
 import type { NewEntry } from '../wal/wal.types.ts'
 import type { BacklogLimit } from './backlog-limit.ts'
-import { bytesOf, parseGroup } from './block-parser.ts'
+import { bytesOf, countedRows, parseGroup } from './block-parser.ts'
 import type { LineStatus, LoggedBatch, ParsedRows } from './events.types.ts'
 import type { EventsLine } from './events-line.ts'
 import type { EventsLog } from './events-log.ts'
 import { bodyKey, type IdempotencyIndex, noteOf, type RequestKey, requestKey } from './idempotency-index.ts'
 import type { EventsOutcome, EventsRequest } from './ingest.types.ts'
-import { ingestPlanOf } from './ingest-plan.ts'
+import { schemaPlanOf } from './ingest-plan.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import type { ParsePool } from './parse-pool.ts'
 import { flagsOf, type RecordBody, recordsOf, refuseLongRecords } from './record-body.ts'
+import { SmallGroups } from './small-groups.ts'
 
 export interface GathererOptions {
   /** Bytes of bodies that are parsed together. */
@@ -80,6 +81,7 @@ const keptPartsBytesMin = 256 * 1024
 export class EventsGatherer {
   private readonly rooms: GathererRooms
   private readonly options: GathererOptions
+  private readonly smallGroups = new SmallGroups()
   private readonly gatherings = new Map<string, Gathering>()
   private readonly underWay = new Map<string, Set<Promise<unknown>>>()
 
@@ -212,12 +214,10 @@ export class EventsGatherer {
     try {
       const [first] = bodies
       assert(first !== undefined, 'a group has bodies')
-      const plan = ingestPlanOf(first.request.dataSource, null)
-      const parsed = await parseGroup(
-        this.rooms.pool,
-        plan,
-        bodies.map(({ records }) => records),
-      )
+      const plan = schemaPlanOf(first.request.dataSource)
+      const records = bodies.map((body) => body.records)
+      const counts = this.smallGroups.count(plan, records)
+      const parsed = counts === null ? await parseGroup(this.rooms.pool, plan, records) : countedRows(counts)
       const logging = this.logBodies(bodies, parsed)
       endParsing()
       await logging

@@ -19,11 +19,15 @@ export interface TablePlan {
 
 /** `importId` is kept with the rows set aside; null for events. */
 export function ingestPlanOf(dataSource: DataSource, importId: string | null): IngestPlan {
-  const { id, version, columns } = dataSource
+  const { id, columns } = dataSource
   return Object.freeze({
-    planKey: `${id}:${version}`,
-    columns,
+    ...schemaPlanOf(dataSource),
     landing: { table: id, layout: partLayoutOf(columns) },
     quarantine: { table: `${id}_quarantine`, layout: quarantineLayoutOf(columns, importId) },
   })
+}
+
+/** The part of the plan that parsing alone needs. */
+export function schemaPlanOf({ id, version, columns }: DataSource): Pick<IngestPlan, 'columns' | 'planKey'> {
+  return { planKey: `${id}:${version}`, columns }
 }

@@ -50,10 +50,15 @@ export async function recordsOfEntry({ payload, encoding, flags }: WalEntry): Pr
   return recordsOf(Buffer.concat(chunks), framing)
 }
 
-/** A task over bodies of one framing: copied behind one another into a frame, each ended by a line feed. */
-export function taskOf(plan: Pick<IngestPlan, 'columns' | 'planKey'>, bodies: readonly RecordBody[]): ParseTask {
-  const byteCount = bodies.reduce((total, { bytes }) => total + bytes.length + 1, 0)
-  const frame = new Uint8Array(byteCount + framePaddingBytes)
+/**
+ * A task over bodies of one framing: copied behind one another into a frame, each ended by a line feed. `frame` may be
+ * handed in for reuse when it has room for them and for the padding.
+ */
+export function taskOf(
+  plan: Pick<IngestPlan, 'columns' | 'planKey'>,
+  bodies: readonly RecordBody[],
+  frame = new Uint8Array(frameBytesOf(bodies)),
+): ParseTask {
   const bodyEnds: number[] = []
   let offset = 0
   for (const { bytes } of bodies) {
@@ -67,13 +72,20 @@ export function taskOf(plan: Pick<IngestPlan, 'columns' | 'planKey'>, bodies: re
     planKey: plan.planKey,
     columns: plan.columns,
     frame,
-    byteCount,
+    byteCount: offset,
     start: 0,
     bodyEnds,
     record: { kind: bodies[0]?.framing === 'document' ? 'document' : 'ndjson' },
     keepsInvalidLines: true,
     partPaths: null,
   }
+}
+
+/** Bytes of a frame for these bodies, line feeds and padding included. */
+export function frameBytesOf(bodies: readonly RecordBody[]): number {
+  let byteCount = framePaddingBytes
+  for (const { bytes } of bodies) byteCount += bytes.length + 1
+  return byteCount
 }
 
 /** Neighbouring bodies of one framing, up to `bytesMax` together, but at least one: each group fits a frame. */
