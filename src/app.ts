@@ -41,8 +41,9 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
   app.register((api, _options, done) => {
     api.decorateRequest('caller', null)
     // A connection that is kept alive can bring requests after the close began; their work would find closed rooms.
-    api.addHook('onRequest', async () => {
+    api.addHook('onRequest', (_request, _reply, done) => {
       if (isClosing()) throw errors.SHUTTING_DOWN()
+      done()
     })
     addAuthentication(api, rooms.access)
     addEvents(api, rooms, options)

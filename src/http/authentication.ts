@@ -4,11 +4,11 @@ import { announcesBody } from './request-body.ts'
 
 /** Puts the access check in front of every route of `app` that is registered after it. */
 export function addAuthentication(app: FastifyInstance, access: Access): void {
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     const token = tokenOf(request)
     const mayComeLater = request.routeOptions.config.mayTakeTokenFromBody === true && announcesBody(request.headers)
-    if (token === undefined && mayComeLater) return
-    admit(request, access, token)
+    if (token !== undefined || !mayComeLater) admit(request, access, token)
+    done()
   })
 }
 

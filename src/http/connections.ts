@@ -4,11 +4,11 @@
 import { IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, errors } from '../shared/errors.ts'
 import { createRequestId } from '../shared/ids.ts'
 import { jsonContentType } from './answers.ts'
-import { announcesBody, RequestBody } from './request-body.ts'
+import { ArrivingBody, announcesBody } from './request-body.ts'
 
 export interface ConnectionOptions {
   readonly connectionIdleMsMax: number
@@ -22,9 +22,10 @@ export interface Connections {
   readonly addTo: (app: FastifyInstance) => void
 }
 
-interface OpenExchange {
+/** A request and its answer, as far as their connection matters. */
+export interface OpenExchange {
   readonly request: IncomingMessage
-  body: RequestBody | undefined
+  body: ArrivingBody | undefined
   /** The connection brings no more bytes, though it may still take an answer. */
   isBroken: boolean
   /** Ends the wait for the rest of a body after its answer. */
@@ -37,12 +38,12 @@ const lingerMsMax = 5_000
 const lingerBytesMax = 16 * 1024 * 1024
 
 export function createConnections({ connectionIdleMsMax, now }: ConnectionOptions): Connections {
-  const bySocket = new WeakMap<Socket, OpenExchange>()
-  const byRequest = new WeakMap<IncomingMessage, OpenExchange>()
+  // Connections that are kept alive stay in it; what they hold is let go with each answer.
+  const bySocket = new WeakMap<Socket, { exchange: OpenExchange | null }>()
   return {
     onClientError(error, socket) {
-      const exchange = bySocket.get(socket)
-      if (exchange === undefined) {
+      const exchange = bySocket.get(socket)?.exchange ?? null
+      if (exchange === null) {
         refuse(socket, toRefusal(error), now())
         return
       }
@@ -53,43 +54,61 @@ export function createConnections({ connectionIdleMsMax, now }: ConnectionOption
       if (!exchange.request.complete) exchange.body?.fail(toRefusal(error))
     },
     addTo(app) {
-      addBodies(app, byRequest, connectionIdleMsMax)
-      app.addHook('onRequest', async ({ raw }) => {
-        const exchange: OpenExchange = { request: raw, body: undefined, isBroken: false, stopLingering: () => {} }
-        byRequest.set(raw, exchange)
-        bySocket.set(raw.socket, exchange)
+      app.decorateRequest('exchange', null)
+      app.addHook('onRequest', (request, _reply, done) => {
+        const { raw } = request
+        const exchange: OpenExchange = { request: raw, body: undefined, isBroken: false, stopLingering: noLingering }
+        request.exchange = exchange
+        const connection = bySocket.get(raw.socket)
+        if (connection === undefined) bySocket.set(raw.socket, { exchange })
+        else connection.exchange = exchange
+        done()
       })
-      app.addHook('onSend', async (request, reply, payload) => {
-        const exchange = byRequest.get(request.raw)
-        if (exchange === undefined || !(exchange.isBroken || isBodyUnfinished(request))) return payload
-        reply.header('connection', 'close')
-        // Without `100 Continue` the client keeps its body; there is nothing to wait for.
-        if (exchange.isBroken || heldBodies.has(request.raw) || typeof payload !== 'string') return payload
-        reply.header('content-length', Buffer.byteLength(payload))
-        const { answer, stop } = linger(payload, request.raw)
-        exchange.stopLingering = stop
-        return answer
+      addBodies(app, connectionIdleMsMax)
+      app.addHook('onSend', (request, reply, payload, done) => {
+        done(null, answerOf(payload, { request, reply }))
       })
-      app.addHook('onResponse', async ({ raw }) => {
+      app.addHook('onResponse', ({ exchange, raw }, _reply, done) => {
+        const connection = bySocket.get(raw.socket)
         // A pipelined request may have taken the socket's place already.
-        if (bySocket.get(raw.socket) === byRequest.get(raw)) bySocket.delete(raw.socket)
+        if (connection?.exchange === exchange) connection.exchange = null
+        done()
       })
     },
   }
 }
 
-function addBodies(app: FastifyInstance, exchanges: WeakMap<IncomingMessage, OpenExchange>, idleMsMax: number): void {
+const noLingering = (): void => {}
+
+/** What goes out of an answer: itself, or itself and the patience to take the rest of the client's body. */
+function answerOf(
+  payload: unknown,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+) {
+  const { exchange } = request
+  if (exchange === null || !(exchange.isBroken || isBodyUnfinished(request))) return payload
+  reply.header('connection', 'close')
+  // Without `100 Continue` the client keeps its body; there is nothing to wait for.
+  if (exchange.isBroken || heldBodies.has(request.raw) || typeof payload !== 'string') return payload
+  reply.header('content-length', Buffer.byteLength(payload))
+  const { answer, stop } = linger(payload, request.raw)
+  exchange.stopLingering = stop
+  return answer
+}
+
+function addBodies(app: FastifyInstance, idleMsMax: number): void {
   app.decorateRequest('sentContentType', undefined)
-  app.addHook('onRequest', async (request) => {
-    request.sentContentType = request.headers['content-type']
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { headers } = request.raw
+    request.sentContentType = headers['content-type']
     // Fastify refuses types that it cannot parse, with 415; no route of ours needs one, and some clients send oddities.
-    delete request.raw.headers['content-type']
+    headers['content-type'] = undefined
+    done()
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, source, done) => {
-    const body = new RequestBody(source, { idleMsMax, onFirstRead: () => askForBody(request.raw) })
-    const exchange = exchanges.get(request.raw)
-    if (exchange !== undefined) exchange.body = body
+    const body = new ArrivingBody(source, { idleMsMax, onFirstRead: () => askForBody(request.raw) })
+    if (request.exchange !== null) request.exchange.body = body
     done(null, body)
   })
 }

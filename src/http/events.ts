@@ -5,7 +5,7 @@ import { BodyIntake } from './body-intake.ts'
 import { parseContentEncoding, unpackBody } from './content-encoding.ts'
 import type { HttpOptions, HttpRooms } from './http.types.ts'
 import { Parameters } from './parameters.ts'
-import { announcesBody, bodyOf, readWhole } from './request-body.ts'
+import { announcesBody, arrivingBodyOf, readWhole } from './request-body.ts'
 import { addPath } from './routes.ts'
 
 type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'>
@@ -61,7 +61,7 @@ async function readEvents(request: FastifyRequest, bytesMax: number, intake: Bod
     heldBytes += byteCount
   }
   try {
-    const bytes = await readWhole(bodyOf(request), { headers, bytesMax, onBytes })
+    const bytes = await readWhole(arrivingBodyOf(request), { headers, bytesMax, onBytes })
     const packed = { bytes, encoding }
     if (encoding === 'identity') return { body: bytes, packed }
     return { body: await intake.unpack(() => unpackBody(bytes, encoding, bytesMax)), packed }

@@ -3,6 +3,7 @@ import type { DataSources } from '../datasources/datasources.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { Query } from '../query/query.types.ts'
+import type { OpenExchange } from './connections.ts'
 
 /** The rooms behind the front desk. */
 export interface HttpRooms {
@@ -37,6 +38,8 @@ declare module 'fastify' {
     caller: Caller | null
     /** The header Content-Type as the client sent it. */
     sentContentType: string | undefined
+    /** What its connection is to know of it; null until its first hook has run. */
+    exchange: OpenExchange | null
   }
   interface FastifyContextConfig {
     /** The token may also be a field of the form in the body, so the route judges it after reading that. */

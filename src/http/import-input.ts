@@ -7,7 +7,7 @@ import { parseContentEncoding } from './content-encoding.ts'
 import { openMultipart } from './multipart-form.ts'
 import { Parameters } from './parameters.ts'
 import { peekBody } from './peek-body.ts'
-import { announcesBody, bodyOf, type RequestBody, readWhole } from './request-body.ts'
+import { ArrivingBody, announcesBody, bodyOf, type RequestBody, readWhole } from './request-body.ts'
 
 export interface ImportInput {
   readonly parameters: Parameters
@@ -74,7 +74,8 @@ async function readFormOrRows(request: FastifyRequest, body: RequestBody, contex
   // With `=` between the fields of a CSV file its header looks like a form.
   const isForm = formStart.test(peeked.head.toString('latin1')) && parameters.get('dialect_delimiter') !== '='
   if (!isForm) return { parameters, rows: { body: peeked.body, contentEncoding: undefined, format: null }, end: noRest }
-  const text = await readWhole(peeked.body, { headers: request.headers, bytesMax: formBytesMax })
+  const form = new ArrivingBody(peeked.body, { idleMsMax: 0, onFirstRead: () => {} })
+  const text = await readWhole(form, { headers: request.headers, bytesMax: formBytesMax })
   for (const [name, value] of new URLSearchParams(text.toString().trim())) parameters.set(name, value)
   return { parameters, rows: null, end: noRest }
 }

@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import { pipeline, type Readable } from 'node:stream'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import { ApiError, errors } from '../shared/errors.ts'
-import { RequestBody } from './request-body.ts'
+import { ArrivingBody } from './request-body.ts'
 
 /** A multipart form up to its first file; what stands behind that is read by `end`. */
 export interface MultipartForm {
@@ -108,7 +108,7 @@ function createParser(mediaType: string, formBytesMax: number): BusboyInstance {
 
 /** A stream that fails with an error of the table when the form ends too early. */
 function ownStream(stream: BusboyFileStream): Readable {
-  return new RequestBody(stream, { idleMsMax: 0, onFirstRead: () => {} })
+  return new ArrivingBody(stream, { idleMsMax: 0, onFirstRead: () => {} }).stream()
 }
 
 function toFormError(cause: unknown): Error {

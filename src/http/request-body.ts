@@ -2,101 +2,159 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { ApiError, errors } from '../shared/errors.ts'
 
-export interface RequestBodyOptions {
+export interface ArrivingBodyOptions {
   /** Silence of the sender, while we are ready to read, after which the body fails; 0 waits for ever. */
   readonly idleMsMax: number
   /** Called once, when the first byte is asked for: sends `100 Continue` to a client that waits for it. */
   readonly onFirstRead: () => void
 }
 
+/** Who reads an arriving body. */
+interface BodyReader {
+  onChunk(chunk: Buffer): void
+  onEnd(): void
+  onFailure(error: Error): void
+}
+
 /**
  * The bytes of a request, apart from its connection: when the body fails, the connection stays open for the answer.
  *
  * Fails with BODY_CUT when the connection ends too early, and with BODY_STALLED when the sender falls silent. A reader
- * that is slower than the sender is no silence: the clock runs only while we wait for bytes.
+ * that is slower than the sender is no silence: the clock runs only while we wait for bytes. Read it once, by `stream`
+ * or `readWhole`.
  */
-export class RequestBody extends Readable {
+export class ArrivingBody {
   readonly #source: Readable
-  readonly #options: RequestBodyOptions
+  readonly #options: ArrivingBodyOptions
+  #reader: BodyReader | null = null
+  #stream: RequestBody | undefined
   #silence: NodeJS.Timeout | undefined
-  #isStarted = false
+  #failure: Error | null = null
+  #isOver = false
 
-  constructor(source: Readable, options: RequestBodyOptions) {
-    super({ highWaterMark: 256 * 1024 })
+  constructor(source: Readable, options: ArrivingBodyOptions) {
     this.#source = source
     this.#options = options
-    // A body may fail while nobody reads it; its reader is told when it comes.
-    this.on('error', () => {})
+  }
+
+  /** The body as a stream; always the same one. */
+  stream(): RequestBody {
+    this.#stream ??= new RequestBody(this)
+    return this.#stream
   }
 
   /** Ends the body early with the error that the connection's parser met. */
   fail(error: Error): void {
-    if (!this.readableEnded) this.destroy(error)
+    if (this.#isOver) return
+    this.stop()
+    this.#failure = error
+    this.#reader?.onFailure(error)
   }
 
-  override _read(): void {
-    if (!this.#isStarted) this.#start()
+  /** Begins to read; `resume` asks for bytes. */
+  start(reader: BodyReader): void {
+    this.#reader = reader
+    if (this.#failure !== null) {
+      reader.onFailure(this.#failure)
+      return
+    }
+    this.#options.onFirstRead()
+    this.#source.on('data', this.#onChunk)
+    this.#source.on('end', this.#onEnd)
+    // This one stays: an error that nobody listens to would end the process.
+    this.#source.on('error', this.#onCut)
+    this.#source.on('close', this.#onCut)
+    if (this.#source.destroyed) this.#onCut()
+  }
+
+  resume(): void {
+    if (this.#isOver) return
     this.#awaitBytes()
     this.#source.resume()
   }
 
-  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+  pause(): void {
     clearTimeout(this.#silence)
-    this.#detach()
-    callback(error)
+    this.#silence = undefined
+    this.#source.pause()
   }
 
-  #start(): void {
-    this.#isStarted = true
-    this.#options.onFirstRead()
-    this.#source.on('data', this.#onChunk)
-    this.#source.once('end', this.#onEnd)
-    this.#source.once('error', this.#onCut)
-    this.#source.once('close', this.#onCut)
-    if (this.#source.destroyed) this.#onCut()
+  /** Nothing more is read. */
+  stop(): void {
+    this.#isOver = true
+    this.#detach()
+    this.pause()
   }
 
   #detach(): void {
     this.#source.off('data', this.#onChunk)
     this.#source.off('end', this.#onEnd)
     this.#source.off('close', this.#onCut)
-    // The listener for errors stays: an error that nobody listens to would end the process.
-    this.#source.pause()
   }
 
   readonly #onChunk = (chunk: Buffer): void => {
-    if (this.push(chunk)) {
-      this.#silence?.refresh()
-    } else {
-      clearTimeout(this.#silence)
-      this.#silence = undefined
-      this.#source.pause()
-    }
+    this.#silence?.refresh()
+    this.#reader?.onChunk(chunk)
   }
 
   readonly #onEnd = (): void => {
-    clearTimeout(this.#silence)
-    this.#source.off('close', this.#onCut)
-    this.push(null)
+    this.stop()
+    this.#reader?.onEnd()
   }
 
   readonly #onCut = (cause?: unknown): void => {
-    if (this.readableEnded) return
-    this.destroy(cause instanceof ApiError ? cause : errors.BODY_CUT({ cause }))
+    this.fail(cause instanceof ApiError ? cause : errors.BODY_CUT({ cause }))
   }
 
   #awaitBytes(): void {
     const { idleMsMax } = this.#options
     if (idleMsMax === 0 || this.#silence !== undefined || this.#source.readableEnded) return
-    this.#silence = setTimeout(() => {
-      this.destroy(errors.BODY_STALLED({ idleMsMax }))
-    }, idleMsMax)
+    this.#silence = setTimeout(() => this.fail(errors.BODY_STALLED({ idleMsMax })), idleMsMax)
+  }
+}
+
+/** An arriving body as a stream. */
+export class RequestBody extends Readable {
+  readonly #arriving: ArrivingBody
+  #isStarted = false
+
+  constructor(arriving: ArrivingBody) {
+    super({ highWaterMark: 256 * 1024 })
+    this.#arriving = arriving
+    // A body may fail while nobody reads it; its reader is told when it comes.
+    this.on('error', () => {})
+  }
+
+  override _read(): void {
+    if (!this.#isStarted) this.#start()
+    this.#arriving.resume()
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#arriving.stop()
+    callback(error)
+  }
+
+  #start(): void {
+    this.#isStarted = true
+    this.#arriving.start({
+      onChunk: (chunk) => {
+        if (!this.push(chunk)) this.#arriving.pause()
+      },
+      onEnd: () => this.push(null),
+      onFailure: (error) => this.destroy(error),
+    })
   }
 }
 
 /** What the catch-all content type parser made of a request's body; undefined when it has none. */
+export function arrivingBodyOf(request: { readonly body: unknown }): ArrivingBody | undefined {
+  return request.body instanceof ArrivingBody ? request.body : undefined
+}
+
+/** The same as a stream. */
 export function bodyOf(request: { readonly body: unknown }): RequestBody | undefined {
-  return request.body instanceof RequestBody ? request.body : undefined
+  return arrivingBodyOf(request)?.stream()
 }
 
 /** True when the headers announce a body, also an empty chunked one. */
@@ -123,20 +181,33 @@ export interface WholeBodyLimits {
  *
  * @throws PAYLOAD_TOO_LARGE (413), before reading anything when the headers already say so; and what the body fails with.
  */
-export async function readWhole(body: Readable | undefined, limits: WholeBodyLimits): Promise<Buffer> {
+export function readWhole(body: ArrivingBody | undefined, limits: WholeBodyLimits): Promise<Buffer> {
   const { headers, bytesMax, onBytes } = limits
-  if (body === undefined) return Buffer.alloc(0)
-  if ((announcedBytes(headers) ?? 0) > bytesMax) throw errors.PAYLOAD_TOO_LARGE({ bytesMax })
-  const chunks: Buffer[] = []
-  let byteCount = 0
-  for await (const chunk of body) {
-    // The stream is in byte mode, so its chunks are buffers.
-    const bytes = chunk as Buffer
-    byteCount += bytes.length
-    if (byteCount > bytesMax) throw errors.PAYLOAD_TOO_LARGE({ bytesMax })
-    onBytes?.(bytes.length)
-    chunks.push(bytes)
-  }
+  if (body === undefined) return Promise.resolve(Buffer.alloc(0))
+  if ((announcedBytes(headers) ?? 0) > bytesMax) return Promise.reject(errors.PAYLOAD_TOO_LARGE({ bytesMax }))
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let byteCount = 0
+    body.start({
+      onChunk: (chunk) => {
+        byteCount += chunk.length
+        chunks.push(chunk)
+        try {
+          if (byteCount > bytesMax) throw errors.PAYLOAD_TOO_LARGE({ bytesMax })
+          onBytes?.(chunk.length)
+        } catch (error) {
+          body.stop()
+          reject(error)
+        }
+      },
+      onEnd: () => resolve(joined(chunks, byteCount)),
+      onFailure: reject,
+    })
+    body.resume()
+  })
+}
+
+function joined(chunks: readonly Buffer[], byteCount: number): Buffer {
   const [only] = chunks
   return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, byteCount)
 }

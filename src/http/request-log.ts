@@ -5,10 +5,11 @@ const urlCharsMax = 2_000
 
 /** Gives each answer its `X-Request-Id` and each request one entry in the log: no headers, no tokens, no rows. */
 export function addRequestLog(app: FastifyInstance, logger: Logger): void {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
+    done()
   })
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     logger.info(
       {
         requestId: request.id,
@@ -19,6 +20,7 @@ export function addRequestLog(app: FastifyInstance, logger: Logger): void {
       },
       'A request was answered.',
     )
+    done()
   })
   app.addHook('onRequestAbort', async (request) => {
     logger.warn({ requestId: request.id, method: request.method, url: pathOf(request.url) }, 'A client went away.')

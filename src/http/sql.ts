@@ -5,7 +5,7 @@ import { errors } from '../shared/errors.ts'
 import { admit } from './authentication.ts'
 import type { HttpOptions, HttpRooms } from './http.types.ts'
 import { Parameters } from './parameters.ts'
-import { bodyOf, readWhole } from './request-body.ts'
+import { arrivingBodyOf, readWhole } from './request-body.ts'
 import { addPath } from './routes.ts'
 
 type Neighbours = Pick<HttpRooms, 'access' | 'query' | 'logger'>
@@ -45,7 +45,7 @@ function abortSignal({ raw }: FastifyReply): AbortSignal {
  */
 async function readQuery(request: FastifyRequest, bytesMax: number): Promise<Parameters> {
   const parameters = new Parameters(request.query)
-  const body = await readWhole(bodyOf(request), { headers: request.headers, bytesMax })
+  const body = await readWhole(arrivingBodyOf(request), { headers: request.headers, bytesMax })
   const text = body.toString().trim()
   if (text === '') return parameters
   if (text.startsWith('{')) addJson(parameters, text)

@@ -26,10 +26,7 @@ export class SmallGroups {
   private readonly groupCounts = new Map<string, number>()
 
   /** The counts of each body, or null when the group is for a worker. The bodies are of one framing. */
-  count(
-    plan: Pick<IngestPlan, 'columns' | 'planKey'>,
-    bodies: readonly RecordBody[],
-  ): readonly BodyCounts[] | null {
+  count(plan: Pick<IngestPlan, 'columns' | 'planKey'>, bodies: readonly RecordBody[]): readonly BodyCounts[] | null {
     if (plan.columns.length > columnsMax || frameBytesOf(bodies) > this.frame.length) return null
     if (!this.parser.knows(plan.planKey) && !this.isWorthCompiling(plan.planKey)) return null
     return this.parser.count(taskOf(plan, bodies, this.frame))
