@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { type ApiError, errors } from '../shared/errors.ts'
 
 /** Who asks. There is one token so far, and it may do everything. */
@@ -37,5 +37,5 @@ export function createAccess({ adminToken }: AccessOptions): Access {
 }
 
 function digestOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  return hash('sha256', token, 'buffer')
 }

@@ -19,6 +19,7 @@ export function parseDataSourceId(text: string): DataSourceId {
 
 /** The id that a caller wrote, with or without a label; undefined when the text is no id. */
 export function findDataSourceId(text: string): DataSourceId | undefined {
+  if (!text.startsWith('t_')) return undefined
   const digits = labelledIdPattern.exec(text)?.[1]
   const id = `t_${digits}`
   // The pattern has just said so.

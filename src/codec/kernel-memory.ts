@@ -28,6 +28,11 @@ export class KernelMemory {
   /** Where the memory begins that nobody has had yet; 0 until the kernel says. */
   private end = 0
 
+  /** Bytes that were ever handed out: more is never in use. */
+  get usedBytes(): number {
+    return this.end
+  }
+
   /** Gives all memory from `start` on to `allocate`. */
   open(start: number): void {
     assert(this.end === 0, 'the memory is opened once')

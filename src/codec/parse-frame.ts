@@ -104,6 +104,8 @@ export class FrameParser {
   /** Forgets the schemas that were used longest ago, so that buffers of many data sources do not add up. */
   private forgetOld(current: string): void {
     const { plansMax, planBytesMax } = this.limits
+    // The usual case, told without looking at every column.
+    if (this.plans.size <= plansMax && this.kernel.memory.usedBytes <= planBytesMax) return
     let byteCount = 0
     for (const [key, plan] of [...this.plans].reverse()) {
       byteCount += planBytes(plan)

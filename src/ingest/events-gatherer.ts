@@ -83,7 +83,8 @@ export class EventsGatherer {
   private readonly options: GathererOptions
   private readonly smallGroups = new SmallGroups()
   private readonly gatherings = new Map<string, Gathering>()
-  private readonly underWay = new Map<string, Set<Promise<unknown>>>()
+  /** Bodies that are neither in the log nor refused, by stream. */
+  private readonly underWay = new Map<string, Set<Promise<TakenBody>>>()
 
   constructor(rooms: GathererRooms, options: GathererOptions) {
     this.rooms = rooms
@@ -101,8 +102,9 @@ export class EventsGatherer {
       const known = await this.answered(key)
       if (known !== null) return await this.outcomeOf(line, known, request)
     }
-    const taken = await this.track(line.stream, this.take(request, line, key))
-    return await this.outcomeOf(line, taken, request)
+    const taken = await this.take(request, line, key)
+    if (request.isWaiting) return await this.outcomeOf(line, taken, request)
+    return outcome(taken, taken.sequence === null)
   }
 
   /** Resolves when what was taken of a data source, or of all, is in the log. */
@@ -136,34 +138,45 @@ export class EventsGatherer {
   }
 
   private async outcomeOf(line: EventsLine, taken: TakenBody, request: EventsRequest): Promise<EventsOutcome> {
-    const { sequence, counts } = taken
+    const { sequence } = taken
     const isStored =
       sequence === null || (request.isWaiting && (await line.untilStored(sequence, this.options.eventsWaitMaxMs)))
-    return { successfulRows: counts.rowCount, quarantinedRows: counts.quarantinedRowCount, isStored }
+    return outcome(taken, isStored)
   }
 
-  private async take(request: EventsRequest, line: EventsLine, key: RequestKey | null): Promise<TakenBody> {
+  /** Resolves when the body is in the log. Written with as few promises as it takes: it runs for every request. */
+  private take(request: EventsRequest, line: EventsLine, key: RequestKey | null): Promise<TakenBody> {
     const { budget, keys } = this.rooms
     try {
       this.refuseWhenBlocked(request, line)
-      const heldBytes = request.body.length
-      if (!budget.tryTake(heldBytes)) throw this.backlogFull()
-      const taken = await new Promise<TakenBody>((resolve, reject) => {
-        const records = recordsOf(request.body, request.framing)
-        refuseLongRecords(records, this.options.recordBytesMax)
-        this.enqueue({ request, records, key, resolve, reject })
-      }).catch((error: unknown) => {
-        budget.give(heldBytes)
-        throw error
-      })
-      // A batch without rows is not in the log, and its line never gives the bytes back.
-      if (taken.sequence === null) budget.give(heldBytes)
-      if (key !== null && taken.sequence === null) keys.forget(key)
-      return taken
+      if (!budget.tryTake(request.body.length)) throw this.backlogFull()
     } catch (error) {
       if (key !== null) keys.forget(key)
-      throw error
+      return Promise.reject(error)
     }
+    const logged = new Promise<TakenBody>((resolve, reject) => {
+      const records = recordsOf(request.body, request.framing)
+      refuseLongRecords(records, this.options.recordBytesMax)
+      this.enqueue({ request, records, key, resolve, reject })
+    })
+    const letGo = (): void => {
+      budget.give(request.body.length)
+      if (key !== null) keys.forget(key)
+    }
+    this.track(line.stream, logged)
+    return logged.then(
+      (taken) => {
+        this.untrack(line.stream, logged)
+        // A batch without rows is not in the log, and its line never gives the bytes back.
+        if (taken.sequence === null) letGo()
+        return taken
+      },
+      (error: unknown) => {
+        this.untrack(line.stream, logged)
+        letGo()
+        throw error
+      },
+    )
   }
 
   private refuseWhenBlocked({ isWaiting }: EventsRequest, line: EventsLine): void {
@@ -233,10 +246,12 @@ export class EventsGatherer {
     parsed: ParsedRows & { readonly bodies: readonly BodyCounts[] },
   ): Promise<void> {
     const withRows: { readonly body: PendingBody; readonly counts: Counts }[] = []
-    for (const [position, body] of bodies.entries()) {
-      const { rows = 0, quarantined = 0 } = parsed.bodies[position] ?? {}
-      const counts = { rowCount: rows, quarantinedRowCount: quarantined }
-      if (rows + quarantined > 0) withRows.push({ body, counts })
+    for (let position = 0; position < bodies.length; position += 1) {
+      const body = bodies[position]
+      const found = parsed.bodies[position]
+      assert(body !== undefined && found !== undefined, 'every body is counted')
+      const counts = { rowCount: found.rows, quarantinedRowCount: found.quarantined }
+      if (found.rows + found.quarantined > 0) withRows.push({ body, counts })
       else body.resolve({ counts, sequence: null })
     }
     const [first] = withRows
@@ -267,17 +282,21 @@ export class EventsGatherer {
     }
   }
 
-  private async track<Result>(stream: string, work: Promise<Result>): Promise<Result> {
-    const promises = this.underWay.get(stream) ?? new Set()
-    this.underWay.set(stream, promises)
-    promises.add(work)
-    try {
-      return await work
-    } finally {
-      promises.delete(work)
-      if (promises.size === 0) this.underWay.delete(stream)
-    }
+  private track(stream: string, logged: Promise<TakenBody>): void {
+    const ofStream = this.underWay.get(stream)
+    if (ofStream === undefined) this.underWay.set(stream, new Set([logged]))
+    else ofStream.add(logged)
   }
+
+  private untrack(stream: string, logged: Promise<TakenBody>): void {
+    const ofStream = this.underWay.get(stream)
+    ofStream?.delete(logged)
+    if (ofStream?.size === 0) this.underWay.delete(stream)
+  }
+}
+
+function outcome({ counts }: TakenBody, isStored: boolean): EventsOutcome {
+  return { successfulRows: counts.rowCount, quarantinedRows: counts.quarantinedRowCount, isStored }
 }
 
 /** The next bodies of one framing and one version of the schema, up to a frame, but at least one. */

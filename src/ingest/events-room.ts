@@ -168,11 +168,11 @@ export class EventsRoom {
     )
   }
 
-  async append(request: EventsRequest): Promise<EventsOutcome> {
+  append(request: EventsRequest): Promise<EventsOutcome> {
     const { id, name } = request.dataSource
     // It may have gone since the request found it.
-    if (this.rooms.catalog.find(id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
-    return await this.gatherer.append(request)
+    if (this.rooms.catalog.find(id) === undefined) return Promise.reject(errors.DATASOURCE_NOT_FOUND({ name }))
+    return this.gatherer.append(request)
   }
 
   status(dataSourceId: string): LineStatus | null {

@@ -75,9 +75,9 @@ class OpenIngest implements Ingest {
     }
   }
 
-  async appendEvents(request: EventsRequest): Promise<EventsOutcome> {
-    this.refuseWhenClosing()
-    return await this.events.append(request)
+  appendEvents(request: EventsRequest): Promise<EventsOutcome> {
+    if (this.isClosing) return Promise.reject(errors.SHUTTING_DOWN({}))
+    return this.events.append(request)
   }
 
   eventsStatus(dataSourceId: DataSourceId): LineStatus | null {

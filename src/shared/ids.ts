@@ -12,12 +12,6 @@ const randomDigitCount = 16
  * @see https://github.com/ulid/spec
  */
 export function createRequestId(nowMs: number): string {
-  let time = ''
-  let rest = nowMs
-  for (let digit = 0; digit < timeDigitCount; digit += 1) {
-    time = crockfordDigits.charAt(rest % 32) + time
-    rest = Math.floor(rest / 32)
-  }
   if (randomOffset === randomPool.length) {
     randomFillSync(randomPool)
     randomOffset = 0
@@ -26,12 +20,27 @@ export function createRequestId(nowMs: number): string {
   const end = randomOffset + randomDigitCount
   // 32 divides 256, so five bits of each byte are as evenly spread as the byte.
   for (; randomOffset < end; randomOffset += 1) random += crockfordDigits.charAt((randomPool[randomOffset] ?? 0) % 32)
-  return time + random
+  return timeDigits(nowMs) + random
 }
 
 // A call for random bytes costs as much for 16 of them as for thousands; each byte is used once.
 const randomPool = new Uint8Array(256 * randomDigitCount)
 let randomOffset = randomPool.length
+
+// Many requests come in the same millisecond.
+let lastTime = { ms: -1, digits: '' }
+
+function timeDigits(nowMs: number): string {
+  if (lastTime.ms === nowMs) return lastTime.digits
+  let digits = ''
+  let rest = nowMs
+  for (let digit = 0; digit < timeDigitCount; digit += 1) {
+    digits = crockfordDigits.charAt(rest % 32) + digits
+    rest = Math.floor(rest / 32)
+  }
+  lastTime = { ms: nowMs, digits }
+  return digits
+}
 
 /** A UUID of version 4 that names one import: `id` and `import_id` of its answer, `c__import_id` of its quarantine. */
 export function createImportId(): string {
