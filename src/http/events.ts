@@ -71,8 +71,10 @@ async function readEvents(request: FastifyRequest, bytesMax: number, intake: Bod
 }
 
 function answer(reply: FastifyReply, status: number, { successfulRows, quarantinedRows }: EventsOutcome) {
-  const counts = JSON.stringify({ successful_rows: successfulRows, quarantined_rows: quarantinedRows })
+  const counts = `{"successful_rows":${successfulRows},"quarantined_rows":${quarantinedRows}}`
   // One client parses the text itself, and only when the type does not have the spelling of all other answers. Fastify
-  // adds a charset to the JSON type of a text, but not to that of bytes.
-  return reply.code(status).header('content-type', 'application/json').send(Buffer.from(counts))
+  // adds a charset to the JSON type of a text, unless there is a serializer.
+  return reply.code(status).header('content-type', 'application/json').serializer(asIs).send(counts)
 }
+
+const asIs = (text: string): string => text

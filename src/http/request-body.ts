@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import { type IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { ApiError, errors } from '../shared/errors.ts'
 
@@ -30,6 +30,7 @@ export class ArrivingBody {
   #stream: RequestBody | undefined
   #silence: NodeJS.Timeout | undefined
   #failure: Error | null = null
+  #isReading = false
   #isOver = false
 
   constructor(source: Readable, options: ArrivingBodyOptions) {
@@ -59,9 +60,10 @@ export class ArrivingBody {
       return
     }
     this.#options.onFirstRead()
+    // None is taken off again: what comes when the body is over is passed by, and an error without a listener would end
+    // the process.
     this.#source.on('data', this.#onChunk)
     this.#source.on('end', this.#onEnd)
-    // This one stays: an error that nobody listens to would end the process.
     this.#source.on('error', this.#onCut)
     this.#source.on('close', this.#onCut)
     if (this.#source.destroyed) this.#onCut()
@@ -69,48 +71,57 @@ export class ArrivingBody {
 
   resume(): void {
     if (this.#isOver) return
-    this.#awaitBytes()
+    this.#isReading = true
     this.#source.resume()
+    if (this.#silence === undefined && this.#options.idleMsMax > 0) process.nextTick(this.#awaitBytes)
   }
 
   pause(): void {
-    clearTimeout(this.#silence)
-    this.#silence = undefined
+    this.#endWaiting()
     this.#source.pause()
   }
 
   /** Nothing more is read. */
   stop(): void {
+    if (this.#isOver) return
     this.#isOver = true
-    this.#detach()
     this.pause()
   }
 
-  #detach(): void {
-    this.#source.off('data', this.#onChunk)
-    this.#source.off('end', this.#onEnd)
-    this.#source.off('close', this.#onCut)
+  #endWaiting(): void {
+    this.#isReading = false
+    clearTimeout(this.#silence)
+    this.#silence = undefined
   }
 
   readonly #onChunk = (chunk: Buffer): void => {
+    if (this.#isOver) return
     this.#silence?.refresh()
     this.#reader?.onChunk(chunk)
   }
 
   readonly #onEnd = (): void => {
-    this.stop()
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#endWaiting()
     this.#reader?.onEnd()
   }
 
   readonly #onCut = (cause?: unknown): void => {
+    if (this.#isOver) return
     this.fail(cause instanceof ApiError ? cause : errors.BODY_CUT({ cause }))
   }
 
-  #awaitBytes(): void {
+  /** Runs when this turn's bytes are in: most bodies are whole by then, and need no timer. */
+  readonly #awaitBytes = (): void => {
     const { idleMsMax } = this.#options
-    if (idleMsMax === 0 || this.#silence !== undefined || this.#source.readableEnded) return
+    if (!this.#isReading || this.#silence !== undefined || isWhole(this.#source)) return
     this.#silence = setTimeout(() => this.fail(errors.BODY_STALLED({ idleMsMax })), idleMsMax)
   }
+}
+
+function isWhole(source: Readable): boolean {
+  return source.readableEnded || (source instanceof IncomingMessage && source.complete)
 }
 
 /** An arriving body as a stream. */
