@@ -8,7 +8,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, errors } from '../shared/errors.ts'
 import { createRequestId } from '../shared/ids.ts'
 import { jsonContentType } from './answers.ts'
-import { ArrivingBody, announcesBody } from './request-body.ts'
+import { ArrivingBody, announcedBytes, announcesBody } from './request-body.ts'
 
 export interface ConnectionOptions {
   readonly connectionIdleMsMax: number
@@ -107,7 +107,11 @@ function addBodies(app: FastifyInstance, idleMsMax: number): void {
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, source, done) => {
-    const body = new ArrivingBody(source, { idleMsMax, onFirstRead: () => askForBody(request.raw) })
+    const body = new ArrivingBody(source, {
+      idleMsMax,
+      announcedBytes: announcedBytes(request.headers),
+      onFirstRead: () => askForBody(request.raw),
+    })
     if (request.exchange !== null) request.exchange.body = body
     done(null, body)
   })

@@ -1,10 +1,12 @@
-import { type IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { ApiError, errors } from '../shared/errors.ts'
 
 export interface ArrivingBodyOptions {
   /** Silence of the sender, while we are ready to read, after which the body fails; 0 waits for ever. */
   readonly idleMsMax: number
+  /** Bytes that the headers announce, if they do. */
+  readonly announcedBytes?: number | undefined
   /** Called once, when the first byte is asked for: sends `100 Continue` to a client that waits for it. */
   readonly onFirstRead: () => void
 }
@@ -30,6 +32,7 @@ export class ArrivingBody {
   #stream: RequestBody | undefined
   #silence: NodeJS.Timeout | undefined
   #failure: Error | null = null
+  #arrivedBytes = 0
   #isReading = false
   #isOver = false
 
@@ -96,6 +99,7 @@ export class ArrivingBody {
 
   readonly #onChunk = (chunk: Buffer): void => {
     if (this.#isOver) return
+    this.#arrivedBytes += chunk.length
     this.#silence?.refresh()
     this.#reader?.onChunk(chunk)
   }
@@ -112,16 +116,13 @@ export class ArrivingBody {
     this.fail(cause instanceof ApiError ? cause : errors.BODY_CUT({ cause }))
   }
 
-  /** Runs when this turn's bytes are in: most bodies are whole by then, and need no timer. */
+  /** Runs when the bytes that came with the headers are in: most bodies are whole by then, and need no timer. */
   readonly #awaitBytes = (): void => {
-    const { idleMsMax } = this.#options
-    if (!this.#isReading || this.#silence !== undefined || isWhole(this.#source)) return
+    const { idleMsMax, announcedBytes = Number.POSITIVE_INFINITY } = this.#options
+    if (!this.#isReading || this.#silence !== undefined || this.#source.readableEnded) return
+    if (this.#arrivedBytes >= announcedBytes) return
     this.#silence = setTimeout(() => this.fail(errors.BODY_STALLED({ idleMsMax })), idleMsMax)
   }
-}
-
-function isWhole(source: Readable): boolean {
-  return source.readableEnded || (source instanceof IncomingMessage && source.complete)
 }
 
 /** An arriving body as a stream. */
