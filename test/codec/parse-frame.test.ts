@@ -76,6 +76,19 @@ t.test('one parser reads many schemas in turn, more than it keeps compiled', asy
   }
 })
 
+t.test('a parser counts the bodies of a frame as it parses them, and forgets what is over its limits', async (t) => {
+  const parser = new FrameParser({ plansMax: 2, planBytesMax: 1024 ** 2, kernelBytesMax: 1024 ** 3 })
+  const task = (planKey: string) => frameTask(columns, ['{"a":1}\n{"a":"x"}\n', '{"a":2}\n'], { planKey })
+  t.strictSame(parser.count(task('1')), parser.parse(task('1')).bodies)
+  t.match(parser.count(task('2')), [
+    { rows: 1, quarantined: 1 },
+    { rows: 1, quarantined: 0 },
+  ])
+  t.strictSame([parser.knows('1'), parser.knows('2'), parser.knows('3')], [true, true, false])
+  parser.count(task('3'))
+  t.strictSame([parser.knows('1'), parser.knows('2'), parser.knows('3')], [false, true, true])
+})
+
 t.test('a frame without padding, or whose bodies do not fill it, is our own fault', async (t) => {
   const task = frameTask(columns, ['{"a":1}\n'])
   const parser = new FrameParser()

@@ -67,6 +67,17 @@ t.test('events are answered when they are in the log, and waiting ones when they
   t.match(ingest.eventsStatus(source.id), { waitingRows: 0, waitingBytes: 0 })
 })
 
+t.test('events are counted alike, by a worker at first and on the main thread later', async (t) => {
+  const { send, store } = await open(t)
+  for (let body = 0; body < 40; body += 1) {
+    const outcome = await send('{"n":1}\nno record\n{"n":2}\n{"n":-1}')
+    t.strictSame(outcome, { successfulRows: 2, quarantinedRows: 2, isStored: false })
+    t.match(await send(' \n'), { successfulRows: 0, quarantinedRows: 0, isStored: true })
+  }
+  await send('{"n":3}', { isWaiting: true })
+  t.equal(rowsStored(store), 81)
+})
+
 t.test('rows and quarantine of a block have tokens of their own, which a repeat has again', async (t) => {
   const store = new FakeStore({ isOpen: false })
   const { send } = await open(t, { store })
