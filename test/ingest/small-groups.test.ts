@@ -8,6 +8,7 @@ import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { testDataSource } from './fake-store.ts'
 
 const groupBytesMax = 16 * 1024
+const linesMax = 128
 const columnsMax = 64
 const groupsBeforeCompiling = 16
 const newSchemasMax = 64
@@ -44,7 +45,7 @@ t.test('many schemas in turn are all for the workers: none is compiled for a few
   }
 })
 
-t.test('a schema of too many columns, and a group of too many bytes, are for the workers', async (t) => {
+t.test('a schema of too many columns, and a group of too many bytes or lines, are for the workers', async (t) => {
   const columnsOf = (count: number) =>
     testDataSource(Array.from({ length: count }, (_, position) => `c${position} Nullable(UInt8)`).join(', '))
   const widest = schemaPlanOf(columnsOf(columnsMax))
@@ -57,13 +58,17 @@ t.test('a schema of too many columns, and a group of too many bytes, are for the
     t.match(groups.count(plan, [lines('{"n":1,"tags":[]}'.padEnd(byteCount - 1))]), [{ rows: 1 }], `${byteCount} bytes`)
   }
   t.equal(groups.count(plan, [lines('{"n":1,"tags":[]}'.padEnd(rest))]), null)
-  t.equal(
-    groups.count(
-      plan,
-      Array.from({ length: 1000 }, () => lines('{"n":1,"tags":[]}')),
-    ),
-    null,
-  )
+  const linesOf = (count: number) => '{"n":1,"tags":[]}\n'.repeat(count)
+  for (const count of [linesMax - 1, linesMax]) {
+    t.match(groups.count(plan, [lines(linesOf(count))]), [{ rows: count }])
+    t.match(groups.count(plan, [...one, lines(linesOf(count - 1).trimEnd())]), [{ rows: 1 }, { rows: count - 1 }])
+    const bodies = Array.from({ length: count }, () => lines(linesOf(1)))
+    t.equal(groups.count(plan, bodies)?.length, count)
+  }
+  t.equal(groups.count(plan, [lines(linesOf(linesMax + 1))]), null)
+  t.equal(groups.count(plan, [...one, lines(linesOf(linesMax))]), null)
+  const bodies = Array.from({ length: linesMax + 1 }, () => lines(linesOf(1)))
+  t.equal(groups.count(plan, bodies), null)
 })
 
 t.test('bodies are counted here as the workers count them, whatever came before', async (t) => {
