@@ -7,7 +7,7 @@ import type {
   ReceiverName,
 } from './events-case.types.ts'
 import type { EventsSendingProcess } from './events-sending-process.ts'
-import { cpuSeconds } from './process-usage.ts'
+import { cpuSeconds, mainThreadSeconds } from './process-usage.ts'
 import { spreadOf } from './statistics.ts'
 import { untilAllStored } from './stored-events.ts'
 
@@ -66,6 +66,7 @@ async function measureRun({
   const { connectionCount, durationMs, seed } = options
   await receiver.createTable()
   const cpuBefore = await cpuSeconds(receiver.pid)
+  const mainThreadBefore = await mainThreadSeconds(receiver.pid)
   const plan = { rowsPerBody, bodyCount, seed, hasMarkers: false }
   const { cpuSeconds: senderCpuSeconds, ...sent } = await sender.sendClosed({
     target: receiver.target,
@@ -73,11 +74,18 @@ async function measureRun({
     connectionCount,
     durationMs,
   })
+  const mainThreadAfter = await mainThreadSeconds(receiver.pid)
   const storedAfterMs = await untilAllStored(() => receiver.stored(), sent)
   const cpuAfter = await cpuSeconds(receiver.pid)
   // Merges that are still going on end with the table, so the next receiver does not run beside them.
   await receiver.dropTable()
-  return { ...sent, storedAfterMs, senderCpuSeconds, cpuSeconds: cpuAfter - cpuBefore }
+  return {
+    ...sent,
+    storedAfterMs,
+    senderCpuSeconds,
+    cpuSeconds: cpuAfter - cpuBefore,
+    mainThreadSeconds: mainThreadAfter - mainThreadBefore,
+  }
 }
 
 /** Acknowledged bodies a second, by the time until the last answer. */

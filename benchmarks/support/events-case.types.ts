@@ -33,6 +33,8 @@ export interface EventsRun extends Omit<SentEvents, 'cpuSeconds'> {
   readonly storedAfterMs: number
   /** Of the receiver, until all is stored. */
   readonly cpuSeconds: number
+  /** Of the receiver's main thread, until the last answer. */
+  readonly mainThreadSeconds: number
   readonly senderCpuSeconds: number
 }
 

@@ -11,6 +11,13 @@ export async function cpuSeconds(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
 }
 
+/** Seconds that the main thread of a process has run since its start. */
+export async function mainThreadSeconds(pid: number): Promise<number> {
+  // proc(5): the first number is nanoseconds on a processor; the ticks of `stat` are too coarse for a short run.
+  const [nanoseconds] = (await readFile(`/proc/${pid}/task/${pid}/schedstat`, 'utf8')).split(' ')
+  return Number(nanoseconds) / 1e9
+}
+
 /** Resident memory of a process now and at its highest. */
 export interface MemoryUsage {
   readonly residentBytes: number
