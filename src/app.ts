@@ -4,6 +4,7 @@ import { addAuthentication } from './http/authentication.ts'
 import { addClosing } from './http/closing.ts'
 import { createConnections, deferContinue } from './http/connections.ts'
 import { addCrossOrigin } from './http/cross-origin.ts'
+import { addDataSource } from './http/datasource.ts'
 import { addDataSources } from './http/datasources.ts'
 import { addErrorAnswers, answerFrameworkError } from './http/error-answers.ts'
 import { addEvents } from './http/events.ts'
@@ -48,6 +49,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     addAuthentication(api, rooms.access)
     addEvents(api, rooms, options)
     addDataSources(api, rooms, options)
+    addDataSource(api, rooms, options)
     addAnalyze(api, rooms, options)
     addSql(api, rooms, options)
     done()

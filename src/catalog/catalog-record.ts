@@ -6,6 +6,7 @@ import { parseJsonPath } from '../shared/json-path.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import type { DataSource } from './data-source.types.ts'
 import { parseDataSourceId } from './data-source-id.ts'
+import type { IndexDefinition } from './index-definition.ts'
 
 const recordFormat = 1
 
@@ -17,6 +18,8 @@ export interface CatalogEntry {
   readonly state: DataSourceState
   /** Counts the data sources ever created: the order of creation. */
   readonly sequence: number
+  /** What a ready data source was about to become: its tables may have been changed to it, wholly or in part. */
+  readonly pending: DataSource | null
 }
 
 /** A record on disk is no record of this release's. */
@@ -25,12 +28,16 @@ export class CatalogRecordError extends Error {
 }
 
 /** The entry as plain JSON. */
-export function encodeEntry({ dataSource, state, sequence }: CatalogEntry): Readonly<Record<string, unknown>> {
-  const { columns, engine, ...rest } = dataSource
+export function encodeEntry({ dataSource, state, sequence, pending }: CatalogEntry): Readonly<Record<string, unknown>> {
+  const entry = { format: recordFormat, state, sequence, ...encodeDataSource(dataSource) }
+  return pending === null ? entry : { ...entry, pending: encodeDataSource(pending) }
+}
+
+function encodeDataSource({ columns, ...rest }: DataSource): Fields {
   const columnRecords = columns.map(({ name, typeText, jsonPathText, defaultExpression, codec }) => {
     return { name, typeText, jsonPathText, defaultExpression, codec }
   })
-  return { format: recordFormat, state, sequence, ...rest, engine, columns: columnRecords }
+  return { ...rest, columns: columnRecords }
 }
 
 /**
@@ -52,20 +59,38 @@ type Fields = Readonly<Record<string, unknown>>
 function readEntry(id: string, fields: Fields): CatalogEntry {
   const format = fields['format']
   if (format !== recordFormat) throw new Error(`its format is ${String(format)}, not ${recordFormat}`)
+  const state = readOneOf(fields, 'state', ['creating', 'ready', 'dropping'])
+  const dataSource = readDataSource(id, fields)
+  const pending = fields['pending'] === undefined ? null : readDataSource(id, readObject(fields['pending'], 'pending'))
+  return { dataSource, state, sequence: readInteger(fields, 'sequence'), pending }
+}
+
+function readDataSource(id: string, fields: Fields): DataSource {
   const dataSource: DataSource = {
     id: parseDataSourceId(id),
     name: readString(fields, 'name'),
     description: readString(fields, 'description'),
     columns: readArray(fields['columns'], 'columns').map((column) => readColumn(readObject(column, 'column'))),
     engine: readEngine(readObject(fields['engine'], 'engine')),
+    // Records of earlier releases have neither.
+    indexes: readArray(fields['indexes'] ?? [], 'indexes').map((index) => readIndex(readObject(index, 'index'))),
+    kafkaStoreRawValue: fields['kafkaStoreRawValue'] === true,
     type: readOneOf(fields, 'type', ['csv', 'ndjson']),
     createdAt: readInteger(fields, 'createdAt'),
     updatedAt: readInteger(fields, 'updatedAt'),
     version: readInteger(fields, 'version'),
   }
   if (dataSource.columns.length === 0) throw new Error('it has no columns')
-  const state = readOneOf(fields, 'state', ['creating', 'ready', 'dropping'])
-  return { dataSource, state, sequence: readInteger(fields, 'sequence') }
+  return dataSource
+}
+
+function readIndex(fields: Fields): IndexDefinition {
+  return {
+    name: readString(fields, 'name'),
+    expression: readString(fields, 'expression'),
+    typeText: readString(fields, 'typeText'),
+    granularity: readInteger(fields, 'granularity'),
+  }
 }
 
 function readColumn(fields: Fields): ColumnDefinition {

@@ -3,6 +3,7 @@
 // Invariants: readers see a change only when it is on disk; changes are made one after the other, each checked against
 // the state that the one before left; `catalogVersion` grows with every change that was made.
 
+import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors.ts'
 import { type CatalogEntry, type DataSourceState, decodeEntry, encodeEntry } from './catalog-record.ts'
 import type { CatalogStorage } from './catalog-storage.types.ts'
@@ -45,16 +46,29 @@ export interface Catalog {
   begin(dataSource: DataSource): Promise<void>
   /** Shows a data source whose tables stand. @throws DATASOURCE_NOT_FOUND (404) */
   complete(id: DataSourceId): Promise<void>
-  /** Replaces all but id, name and time of creation, and sets `updatedAt`. @throws DATASOURCE_NOT_FOUND (404) */
-  update(dataSource: DataSource): Promise<DataSource>
-  /** @throws DATASOURCE_NOT_FOUND (404), NAME_INVALID (400), DATASOURCE_EXISTS (409) */
-  rename(id: DataSourceId, name: string): Promise<DataSource>
+  /** Changes what no table knows of. @throws DATASOURCE_NOT_FOUND (404), NAME_INVALID (400), DATASOURCE_EXISTS (409) */
+  revise(id: DataSourceId, revision: Revision): Promise<DataSource>
+  /** Notes what a data source is about to become; readers see it as it was. @throws DATASOURCE_NOT_FOUND (404) */
+  beginAlter(changed: DataSource): Promise<void>
+  /** Shows what was noted, under the name that the data source has now. @throws DATASOURCE_NOT_FOUND (404) */
+  completeAlter(id: DataSourceId): Promise<DataSource>
+  /** Forgets what was noted: the tables are as they were. @throws DATASOURCE_NOT_FOUND (404) */
+  abandonAlter(id: DataSourceId): Promise<void>
+  /** Ready data sources with a change that was noted, and neither shown nor forgotten. */
+  altering(): readonly { readonly dataSource: DataSource; readonly pending: DataSource }[]
   /** Hides a data source whose tables are about to go, and frees its name. @throws DATASOURCE_NOT_FOUND (404) */
   retire(id: DataSourceId): Promise<void>
   /** Forgets a data source whose tables are gone, or were never made; one that is unknown is gone already. */
   remove(id: DataSourceId): Promise<void>
   /** Waits for the changes under way. The storage is closed by whoever opened it. */
   close(): Promise<void>
+}
+
+/** What is absent stays. */
+export interface Revision {
+  readonly name?: string | undefined
+  readonly description?: string | undefined
+  readonly kafkaStoreRawValue?: boolean | undefined
 }
 
 /**
@@ -121,7 +135,7 @@ class StoredCatalogSnapshot implements Catalog {
       if (this.#entries.size >= this.#options.dataSourcesMax) {
         throw errors.DATASOURCES_TOO_MANY({ dataSourcesMax: this.#options.dataSourcesMax })
       }
-      const entry: CatalogEntry = { dataSource, state: 'creating', sequence: this.#sequence + 1 }
+      const entry: CatalogEntry = { dataSource, state: 'creating', sequence: this.#sequence + 1, pending: null }
       return { id: dataSource.id, entry, result: undefined }
     })
   }
@@ -133,23 +147,49 @@ class StoredCatalogSnapshot implements Catalog {
     })
   }
 
-  update(dataSource: DataSource): Promise<DataSource> {
+  revise(id: DataSourceId, revision: Revision): Promise<DataSource> {
     return this.#change(() => {
-      const { id } = dataSource
       const entry = this.#expect(id, 'ready')
-      const { name, createdAt } = entry.dataSource
-      const updated: DataSource = { ...dataSource, name, createdAt, updatedAt: this.#options.now() }
-      return { id, entry: { ...entry, dataSource: updated }, result: updated }
+      const { name, description, kafkaStoreRawValue } = entry.dataSource
+      if (revision.name !== undefined && revision.name !== name) this.#checkFree(revision.name)
+      const revised: DataSource = {
+        ...entry.dataSource,
+        name: revision.name ?? name,
+        description: revision.description ?? description,
+        kafkaStoreRawValue: revision.kafkaStoreRawValue ?? kafkaStoreRawValue,
+        updatedAt: this.#options.now(),
+      }
+      return { id, entry: { ...entry, dataSource: revised }, result: revised }
     })
   }
 
-  rename(id: DataSourceId, name: string): Promise<DataSource> {
+  async beginAlter(changed: DataSource): Promise<void> {
+    await this.#change(() => {
+      const { id } = changed
+      return { id, entry: { ...this.#expect(id, 'ready'), pending: changed }, result: undefined }
+    })
+  }
+
+  completeAlter(id: DataSourceId): Promise<DataSource> {
     return this.#change(() => {
       const entry = this.#expect(id, 'ready')
-      if (name !== entry.dataSource.name) this.#checkFree(name)
-      const renamed: DataSource = { ...entry.dataSource, name, updatedAt: this.#options.now() }
-      return { id, entry: { ...entry, dataSource: renamed }, result: renamed }
+      assert(entry.pending !== null, 'a change was noted')
+      const { name, createdAt } = entry.dataSource
+      const altered: DataSource = { ...entry.pending, name, createdAt, updatedAt: this.#options.now() }
+      return { id, entry: { ...entry, dataSource: altered, pending: null }, result: altered }
     })
+  }
+
+  async abandonAlter(id: DataSourceId): Promise<void> {
+    await this.#change(() => {
+      return { id, entry: { ...this.#expect(id, 'ready'), pending: null }, result: undefined }
+    })
+  }
+
+  altering(): readonly { readonly dataSource: DataSource; readonly pending: DataSource }[] {
+    return [...this.#entries.values()].flatMap(({ dataSource, state, pending }) =>
+      state === 'ready' && pending !== null ? [{ dataSource, pending }] : [],
+    )
   }
 
   async retire(id: DataSourceId): Promise<void> {

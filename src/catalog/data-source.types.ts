@@ -1,5 +1,6 @@
 import type { Brand } from '../shared/brand.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
+import type { IndexDefinition } from './index-definition.ts'
 
 /** `t_` and 32 hex digits; never changes, also when the data source is renamed. The table in ClickHouse has this name. */
 export type DataSourceId = Brand<string, 'DataSourceId'>
@@ -18,6 +19,10 @@ export interface DataSource {
   readonly description: string
   readonly columns: readonly ColumnDefinition[]
   readonly engine: EngineDefinition
+  /** Data skipping indexes, in their order; none for engines without parts. */
+  readonly indexes: readonly IndexDefinition[]
+  /** Kept for clients; streams that would read it come later. */
+  readonly kafkaStoreRawValue: boolean
   readonly type: 'csv' | 'ndjson'
   readonly createdAt: number
   readonly updatedAt: number

@@ -42,7 +42,8 @@ export function formatSchema(columns: readonly ColumnDefinition[]): string {
   return columns.map(formatColumn).join(', ')
 }
 
-function formatColumn(column: ColumnDefinition): string {
+/** One column of a schema. */
+export function formatColumn(column: ColumnDefinition): string {
   const path = column.jsonPathText === null ? '' : ` ${quoteName(pathPrefix + column.jsonPathText)}`
   const fallback = column.defaultExpression === null ? '' : ` DEFAULT ${column.defaultExpression}`
   const codec = column.codec === null ? '' : ` CODEC(${column.codec})`

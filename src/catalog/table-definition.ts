@@ -9,16 +9,18 @@ import type { EngineDefinition } from './data-source.types.ts'
 import { keyClause, readNames } from './engine-expression.ts'
 import { type EngineName, findEngineName, isMergeTree } from './engine-options.ts'
 import { type EngineSetting, parseEngineSettings } from './engine-settings.ts'
+import { formatIndex, type IndexDefinition } from './index-definition.ts'
 
 // Tokens of as many blocks are remembered, so that a block that is sent again after a crash is stored once.
 const deduplicationWindow = 10_000
 
 /** What stands between the parentheses of CREATE TABLE: `` `id` UUID, `n` UInt8 DEFAULT 1 CODEC(ZSTD(1)) ``. */
-export function columnsClause(columns: readonly ColumnDefinition[]): string {
-  return columns.map(columnClause).join(', ')
+export function columnsClause(columns: readonly ColumnDefinition[], indexes: readonly IndexDefinition[] = []): string {
+  return [...columns.map(columnClause), ...indexes.map((index) => `INDEX ${formatIndex(index)}`)].join(', ')
 }
 
-function columnClause({ name, typeText, defaultExpression, codec }: ColumnDefinition): string {
+/** One column as CREATE TABLE and ALTER TABLE take it. */
+export function columnClause({ name, typeText, defaultExpression, codec }: ColumnDefinition): string {
   const fallback = defaultExpression === null ? '' : ` DEFAULT ${defaultExpression}`
   return `${quoteName(name)} ${typeText}${fallback}${codec === null ? '' : ` CODEC(${codec})`}`
 }
@@ -115,7 +117,7 @@ function ownSettings(
     const value = String(window > deduplicationWindow ? window : deduplicationWindow)
     settings.push({ name: 'non_replicated_deduplication_window', value })
     // Else ClickHouse takes arrays `a.b` and `a.c` for parts of one, and refuses blocks in which their lengths differ.
-    if (columns.some(isDottedArray)) settings.push({ name: 'share_nested_offsets', value: '0' })
+    if (hasDottedArray(columns)) settings.push({ name: 'share_nested_offsets', value: '0' })
   }
   // Columns that are neither in the key nor aggregates keep any of their values; the engine refuses them unless told.
   if (name === 'AggregatingMergeTree') settings.push({ name: 'allow_dimensions_outside_sorting_key', value: '1' })
@@ -124,6 +126,11 @@ function ownSettings(
     settings.push({ name: 'allow_suspicious_low_cardinality_types', value: '1' })
   }
   return settings
+}
+
+/** Whether ClickHouse would take one of the columns for a part of another, unless told. */
+export function hasDottedArray(columns: readonly ColumnDefinition[]): boolean {
+  return columns.some(isDottedArray)
 }
 
 function isDottedArray({ name, type }: ColumnDefinition): boolean {

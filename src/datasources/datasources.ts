@@ -2,26 +2,37 @@
 //
 // Invariants: an entry is shown only while its tables stand, and no table comes before its entry or stays behind it.
 // A creation takes the name in the catalog, makes the tables, then shows the entry; a removal hides the entry, drops the
-// tables, then forgets the entry. Whatever step a process dies at, the catalog still knows what is unfinished, and the
-// next start takes it back.
+// tables, then forgets the entry. An alter notes in the catalog what is to be, changes the tables, then shows it. Whatever
+// step a process dies at, the catalog still knows what is unfinished, and the next start takes it back. Changes of one
+// data source are made one after the other.
 
 import type { Catalog } from '../catalog/catalog.ts'
-import type { DataSource, DataSourceId, EngineDefinition } from '../catalog/data-source.types.ts'
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { createDataSourceId, findDataSourceId } from '../catalog/data-source-id.ts'
-import { defaultEngine, parseEngineDefinition } from '../catalog/engine-definition.ts'
-import { SchemaError } from '../catalog/schema-error.ts'
-import { parseSchema } from '../catalog/schema-parser.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { errors } from '../shared/errors.ts'
 import { createResourceHex } from '../shared/ids.ts'
-import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
 import type { Store, TableStatistics } from '../store/store.types.ts'
-import type { CreateRequest, DataSourceStatistics, DataSources, EventsSample } from './datasources.types.ts'
-import { toDefinitionError } from './definition-fault.ts'
+import { alterTables, takeBackTables } from './alter-tables.ts'
+import { type Alteration, planAlteration } from './alteration.ts'
+import { ChangeQueue } from './change-queue.ts'
+import type {
+  AlterOutcome,
+  AlterRequest,
+  CreateRequest,
+  DataSourceStatistics,
+  DataSources,
+  EventsSample,
+  PipeReference,
+  Revision,
+} from './datasources.types.ts'
+import { readEngine, readIndexes, readSchema } from './definition.ts'
+import { toChangeError, toDefinitionError, tryDefinition } from './definition-fault.ts'
+import { dependentViews, dropViews } from './dependents.ts'
 import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
-import { createTables, dropTables, listTables, ownerOf } from './tables.ts'
+import { createTables, dropTables, listTables, ownerOf, sizesOf, truncateTable } from './tables.ts'
 
 export interface DataSourcesOptions extends EventsCreationOptions {
   /** Most columns of a schema. */
@@ -34,6 +45,8 @@ interface Neighbours {
   /** Holds events back while a data source changes. */
   readonly ingest: Pick<Ingest, 'withBarrier'>
   readonly logger: Logger
+  /** The pipes that use a data source; none while there are no pipes. */
+  readonly pipesUsing?: (id: DataSourceId) => readonly PipeReference[]
 }
 
 /** Opens the room: what an earlier process left half done is taken back before this resolves. */
@@ -50,13 +63,16 @@ class DataSourcesRoom implements DataSources {
   readonly #ingest: Neighbours['ingest']
   readonly #logger: Logger
   readonly #eventsCreation: EventsCreation
+  readonly #pipesUsing: (id: DataSourceId) => readonly PipeReference[]
+  readonly #changes = new ChangeQueue()
 
-  constructor(options: DataSourcesOptions, { catalog, store, ingest, logger }: Neighbours) {
+  constructor(options: DataSourcesOptions, { catalog, store, ingest, logger, pipesUsing = () => [] }: Neighbours) {
     this.#options = options
     this.#catalog = catalog
     this.#store = store
     this.#ingest = ingest
     this.#logger = logger
+    this.#pipesUsing = pipesUsing
     this.#eventsCreation = new EventsCreation(options, this)
   }
 
@@ -98,13 +114,66 @@ class DataSourcesRoom implements DataSources {
     return this.find(sample.name) ?? (await this.#eventsCreation.create(sample))
   }
 
-  async drop(nameOrId: string): Promise<void> {
-    const dataSource = this.get(nameOrId)
-    const { id } = dataSource
-    // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step
-    // finds the entry half gone, and ends what was begun.
-    await this.#catalog.retire(id)
-    await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#takeBack(id))
+  async revise(nameOrId: string, { name, description }: Revision): Promise<DataSource> {
+    const { id } = this.get(nameOrId)
+    return await this.#changes.run(id, async () => {
+      const current = this.get(id)
+      const isRenamed = name !== undefined && name !== current.name
+      const isDescribed = description !== undefined && description !== current.description
+      if (!isRenamed && !isDescribed) throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
+      if (isRenamed) this.#refuseUsed(current, [], 'rename it there first')
+      return await this.#catalog.revise(id, { name, description })
+    })
+  }
+
+  async alter(nameOrId: string, request: AlterRequest): Promise<AlterOutcome> {
+    const { id } = this.get(nameOrId)
+    return await this.#changes.run(id, async () => {
+      const current = this.get(id)
+      const alteration = planAlteration(current, request, this.#options.columnsMax)
+      const { operations, hasTableChanges, changed } = alteration
+      if (operations.length === 0) {
+        throw errors.CHANGE_EMPTY({ expected: '"schema", "description", "ttl", "indexes" or "kafka_store_raw_value"' })
+      }
+      if (hasTableChanges) await tryDefinition(this.#store, changed, request.schema)
+      const dependencies = [...(await this.dependents(id)), ...this.usedBy(id).map(({ name }) => name)]
+      if (!request.isDry) await this.#makeAlteration(current, alteration)
+      return { operations, dependencies }
+    })
+  }
+
+  async truncate(nameOrId: string): Promise<void> {
+    const { id, isQuarantine } = this.#findTable(nameOrId)
+    await this.#changes.run(id, async () => {
+      const table = isQuarantine ? quarantineTable(id) : id
+      await this.#withBarrier(this.get(id), () => truncateTable(this.#store, table))
+    })
+  }
+
+  async drop(nameOrId: string, { isForced }: { readonly isForced: boolean } = { isForced: false }): Promise<void> {
+    const { id } = this.get(nameOrId)
+    await this.#changes.run(id, async () => {
+      const dataSource = this.get(id)
+      const advice = 'drop those first, or use force=true to drop the views too'
+      if (!isForced) this.#refuseUsed(dataSource, await this.dependents(id), advice)
+      // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step
+      // finds the entry half gone, and ends what was begun.
+      await this.#catalog.retire(id)
+      await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#takeBack(id))
+    })
+  }
+
+  async dependents(nameOrId: string): Promise<readonly string[]> {
+    const { id } = this.get(nameOrId)
+    try {
+      return await dependentViews(this.#store, id)
+    } catch (error) {
+      throw toChangeError(error)
+    }
+  }
+
+  usedBy(id: DataSourceId): readonly PipeReference[] {
+    return this.#pipesUsing(id)
   }
 
   async statistics(): Promise<ReadonlyMap<string, DataSourceStatistics>> {
@@ -118,6 +187,11 @@ class DataSourcesRoom implements DataSources {
     )
   }
 
+  async statisticsOf(id: DataSourceId): Promise<DataSourceStatistics> {
+    const sizes = await sizesOf(this.#store, [id, quarantineTable(id)])
+    return { landing: sizes.get(id) ?? noRows, quarantine: sizes.get(quarantineTable(id)) ?? noRows }
+  }
+
   /** Makes catalog and tables agree again. */
   async mend(): Promise<void> {
     for (const { dataSource } of this.#catalog.unfinished()) {
@@ -125,8 +199,13 @@ class DataSourcesRoom implements DataSources {
         { id: dataSource.id, name: dataSource.name },
         'A half made or half gone data source is removed.',
       )
-      await dropTables(this.#store, dataSource.id)
-      await this.#catalog.remove(dataSource.id)
+      await this.#dropAll(dataSource.id)
+    }
+    for (const { dataSource, pending } of this.#catalog.altering()) {
+      const { id, name } = dataSource
+      this.#logger.info({ id, name }, 'A half made change of a data source is taken back.')
+      await takeBackTables(this.#store, pending, dataSource)
+      await this.#catalog.abandonAlter(id)
     }
     const tables = await listTables(this.#store)
     for (const dataSource of this.#catalog.list()) await this.#mendTables(dataSource, tables)
@@ -153,15 +232,72 @@ class DataSourcesRoom implements DataSources {
     await createTables(this.#store, dataSource)
   }
 
-  #define({ name, description, schema, engine, type }: CreateRequest): DataSource {
+  /** Notes the change, makes it, then shows it; what fails is taken back. */
+  async #makeAlteration(current: DataSource, { changed, hasTableChanges }: Alteration): Promise<void> {
+    const { id } = current
+    if (!hasTableChanges) {
+      const { description, kafkaStoreRawValue } = changed
+      await this.#catalog.revise(id, { description, kafkaStoreRawValue })
+      return
+    }
+    await this.#withBarrier(current, async () => {
+      await this.#catalog.beginAlter(changed)
+      try {
+        await alterTables(this.#store, current, changed)
+        await this.#catalog.completeAlter(id)
+      } catch (error) {
+        await this.#takeBackAlteration(current, changed)
+        throw error
+      }
+    })
+  }
+
+  async #takeBackAlteration(current: DataSource, changed: DataSource): Promise<void> {
+    const { id } = current
+    try {
+      await takeBackTables(this.#store, changed, current)
+      await this.#catalog.abandonAlter(id)
+    } catch (err) {
+      this.#logger.error({ err, id }, 'A change of a data source could not be taken back; the next start does it.')
+    }
+  }
+
+  /** Events wait while `change` is made; what it fails with is told as a fault of the engine. */
+  async #withBarrier(dataSource: DataSource, change: () => Promise<void>): Promise<void> {
+    try {
+      await this.#ingest.withBarrier({ dataSource, isFinal: false }, change)
+    } catch (error) {
+      throw toChangeError(error)
+    }
+  }
+
+  #findTable(nameOrId: string): { readonly id: DataSourceId; readonly isQuarantine: boolean } {
+    const own = this.find(nameOrId)
+    if (own !== undefined) return { id: own.id, isQuarantine: false }
+    const owner = nameOrId.endsWith(quarantineSuffix)
+      ? this.find(nameOrId.slice(0, -quarantineSuffix.length))
+      : undefined
+    if (owner === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: nameOrId })
+    return { id: owner.id, isQuarantine: true }
+  }
+
+  #refuseUsed({ id, name }: DataSource, views: readonly string[], advice: string): void {
+    const users = [...views, ...this.usedBy(id).map((pipe) => pipe.name)]
+    if (users.length > 0) throw errors.DATASOURCE_USED({ name, users, advice })
+  }
+
+  #define({ name, description, schema, engine, indexes, type }: CreateRequest): DataSource {
     const columns = readSchema(schema, this.#options.columnsMax)
+    const definition = readEngine(engine, columns)
     const now = this.#options.now()
     return {
       id: createDataSourceId(),
       name: name ?? createName(),
       description,
       columns,
-      engine: readEngine(engine, columns),
+      engine: definition,
+      indexes: readIndexes(indexes, definition),
+      kafkaStoreRawValue: false,
       type,
       createdAt: now,
       updatedAt: now,
@@ -169,35 +305,26 @@ class DataSourcesRoom implements DataSources {
     }
   }
 
-  /** Drops the tables, then the hidden entry. What fails here is done at the next start, and nobody sees it until then. */
+  /** Drops the tables, and the views over them before, then the hidden entry. */
+  async #dropAll(id: DataSourceId): Promise<void> {
+    await dropViews(this.#store, await dependentViews(this.#store, id))
+    await dropTables(this.#store, id)
+    await this.#catalog.remove(id)
+  }
+
+  /** Drops a data source that nobody finds any more. What fails here is done at the next start, and nobody sees it until then. */
   async #takeBack(id: DataSourceId): Promise<void> {
     try {
-      await dropTables(this.#store, id)
-      await this.#catalog.remove(id)
+      await this.#dropAll(id)
     } catch (err) {
       this.#logger.error({ err, id }, 'The tables of a data source could not be dropped; the next start drops them.')
     }
   }
 }
 
+const quarantineSuffix = '_quarantine'
 const noRows: TableStatistics = { rowCount: 0, byteCount: 0 }
 
 function createName(): string {
   return `ds_${createResourceHex().slice(0, 16)}`
-}
-
-function readSchema(schema: string, columnsMax: number): readonly ColumnDefinition[] {
-  try {
-    return parseSchema(schema, { columnsMax })
-  } catch (thrown) {
-    if (!(thrown instanceof SchemaError)) throw thrown
-    throw errors.SCHEMA_INVALID({ reason: thrown.reason, ...thrown.position, cause: thrown })
-  }
-}
-
-/** The engine as the caller wrote it, checked against the columns. */
-function readEngine(engine: EngineDefinition | null, columns: readonly ColumnDefinition[]): EngineDefinition {
-  if (engine === null) return defaultEngine
-  const options = Object.entries(engine.options).map(([name, value]) => [`engine_${name}`, value] as const)
-  return parseEngineDefinition({ engine: engine.name, ...Object.fromEntries(options) }, columns)
 }

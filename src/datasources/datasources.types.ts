@@ -1,4 +1,4 @@
-import type { DataSource, EngineDefinition } from '../catalog/data-source.types.ts'
+import type { DataSource, DataSourceId, EngineDefinition } from '../catalog/data-source.types.ts'
 import type { TableStatistics } from '../store/store.types.ts'
 
 /** The life of a data source: catalog and tables change together, half-done work is mended at start. */
@@ -20,10 +20,69 @@ export interface DataSources {
   get(nameOrId: string): DataSource
   find(nameOrId: string): DataSource | undefined
   list(): readonly DataSource[]
-  /** Removes the entry, then the tables. */
-  drop(nameOrId: string): Promise<void>
+  /**
+   * Gives a data source another name or description; its id and its rows stay.
+   *
+   * Raises NAME_INVALID, CHANGE_EMPTY (400), DATASOURCE_NOT_FOUND (404), DATASOURCE_EXISTS, DATASOURCE_USED (409).
+   */
+  revise(nameOrId: string, revision: Revision): Promise<DataSource>
+  /**
+   * Changes the definition, or, `isDry`, says how it would be changed.
+   *
+   * Raises ALTER_REFUSED, CHANGE_EMPTY, SCHEMA_INVALID, ENGINE_INVALID, INDEX_INVALID (400), DATASOURCE_NOT_FOUND (404),
+   * CHANGE_BLOCKED (503).
+   */
+  alter(nameOrId: string, request: AlterRequest): Promise<AlterOutcome>
+  /**
+   * Deletes all rows of a data source, or of a quarantine by the name of its data source with `_quarantine` behind.
+   *
+   * Raises DATASOURCE_NOT_FOUND (404), CHANGE_BLOCKED (503).
+   */
+  truncate(nameOrId: string): Promise<void>
+  /**
+   * Removes the entry, then the tables. Views that read from them or write into them refuse it with DATASOURCE_USED (409),
+   * or go too when it is forced.
+   */
+  drop(nameOrId: string, options?: { readonly isForced: boolean }): Promise<void>
+  /** Names of the views that a forced drop would take along. */
+  dependents(nameOrId: string): Promise<readonly string[]>
+  /** The pipes that use a data source. */
+  usedBy(id: DataSourceId): readonly PipeReference[]
   /** Rows and bytes of the landing table and the quarantine, by data source id. */
   statistics(): Promise<ReadonlyMap<string, DataSourceStatistics>>
+  /** The same for one data source, which costs the same however many there are. */
+  statisticsOf(id: DataSourceId): Promise<DataSourceStatistics>
+}
+
+export interface PipeReference {
+  readonly id: string
+  readonly name: string
+}
+
+/** What is absent stays. */
+export interface Revision {
+  readonly name: string | undefined
+  readonly description: string | undefined
+}
+
+/** What is undefined stays. */
+export interface AlterRequest {
+  /** The whole schema: the columns that there are, and new ones behind them. */
+  readonly schema: string | undefined
+  readonly description: string | undefined
+  readonly kafkaStoreRawValue: boolean | undefined
+  /** An expression; null removes it. */
+  readonly ttl: string | null | undefined
+  /** All indexes; null removes them. */
+  readonly indexes: string | null | undefined
+  readonly isDry: boolean
+}
+
+export interface AlterOutcome {
+  /** In ClickHouse's words: `` ADD COLUMN `age` UInt16 ``. */
+  readonly operations: readonly string[]
+  /** Names of views and pipes that use the data source: an alter is not checked against them. */
+  readonly dependencies: readonly string[]
 }
 
 export interface EventsSample {
@@ -46,5 +105,7 @@ export interface CreateRequest {
   readonly schema: string
   /** Null takes MergeTree with the default sorting key. */
   readonly engine: EngineDefinition | null
+  /** Data skipping indexes as a datafile writes them; absent for none. */
+  readonly indexes?: string | undefined
   readonly type: 'csv' | 'ndjson'
 }

@@ -1,13 +1,16 @@
 // Whose fault it is when the engine refuses a table: the schema's, the engine parameters', or the engine's own.
 
 import type { DataSource } from '../catalog/data-source.types.ts'
-import { columnsClause } from '../catalog/table-definition.ts'
+import { createDataSourceId } from '../catalog/data-source-id.ts'
+import type { IndexDefinition } from '../catalog/index-definition.ts'
+import { formatSchema } from '../catalog/schema-parser.ts'
+import { columnsClause, engineClause } from '../catalog/table-definition.ts'
 import { type ApiError, errors } from '../shared/errors.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { readTokens } from '../shared/text-tokens.ts'
 import type { Store } from '../store/store.types.ts'
 import { isFaultOfEngine, StoreError } from '../store/store-error.ts'
-import { createTable, dropTables } from './tables.ts'
+import { createTable, createTables, dropTables } from './tables.ts'
 
 const retryAfterSeconds = 1
 
@@ -29,10 +32,63 @@ export async function toDefinitionError(
   store: Pick<Store, 'command' | 'rows'>,
 ): Promise<unknown> {
   if (!(thrown instanceof StoreError)) return thrown
+  if (thrown.kind !== 'engine' || isFaultOfEngine(thrown)) return toChangeError(thrown)
+  const fault = (await schemaFault(refused, store)) ?? (await indexFault(refused, store))
+  return fault ?? errors.ENGINE_INVALID({ reason: thrown.message, cause: thrown })
+}
+
+/** What the caller is told when the engine failed at a change that it should have taken. Other errors pass unchanged. */
+export function toChangeError(thrown: unknown): unknown {
+  if (!(thrown instanceof StoreError)) return thrown
   if (thrown.kind === 'closed') return errors.SHUTTING_DOWN({ cause: thrown })
   if (thrown.kind === 'busy') return errors.CHANGES_TOO_MANY({ retryAfterSeconds, cause: thrown })
-  if (isFaultOfEngine(thrown)) return errors.ENGINE_FAILED({ cause: thrown })
-  return (await schemaFault(refused, store)) ?? errors.ENGINE_INVALID({ reason: thrown.message, cause: thrown })
+  return errors.ENGINE_FAILED({ cause: thrown })
+}
+
+/**
+ * Makes tables of the definition under an id that nobody knows, and drops them: a definition that the engine refuses is
+ * told before anything is changed.
+ *
+ * @throws SCHEMA_INVALID, ENGINE_INVALID, INDEX_INVALID (400); CHANGES_TOO_MANY, SHUTTING_DOWN (503); ENGINE_FAILED (500).
+ */
+export async function tryDefinition(
+  store: Pick<Store, 'command' | 'rows'>,
+  defined: DataSource,
+  schema: string | undefined,
+): Promise<void> {
+  // Tables without rows and without an entry are dropped at the start, so a kill in between leaves none for long.
+  const dataSource = { ...defined, id: createDataSourceId() }
+  try {
+    await createTables(store, dataSource)
+  } catch (thrown) {
+    throw await toDefinitionError(thrown, { dataSource, schema: schema ?? formatSchema(defined.columns) }, store)
+  }
+  try {
+    await dropTables(store, dataSource.id)
+  } catch (error) {
+    throw toChangeError(error)
+  }
+}
+
+/** The fault of an index, if the tables are refused with it and taken without. */
+async function indexFault({ dataSource }: RefusedDefinition, store: Pick<Store, 'command' | 'rows'>) {
+  const { id, columns, engine, indexes } = dataSource
+  const tryIndexes = async (tried: readonly IndexDefinition[]): Promise<StoreError | null> => {
+    try {
+      await createTable(store, id, `(${columnsClause(columns, tried)}) ${engineClause(engine, columns)}`)
+      await dropTables(store, id)
+      return null
+    } catch (thrown) {
+      if (thrown instanceof StoreError) return thrown
+      throw thrown
+    }
+  }
+  if (indexes.length === 0 || (await tryIndexes([])) !== null) return null
+  for (const index of indexes) {
+    const fault = await tryIndexes([index])
+    if (fault !== null) return errors.INDEX_INVALID({ reason: `'${index.name}': ${fault.message}`, cause: fault })
+  }
+  return null
 }
 
 type TryColumns = (columns: readonly ColumnDefinition[]) => Promise<StoreError | null>
@@ -60,7 +116,18 @@ async function schemaFault(
   if (fault === null) return null
   const culprit = await findCulprit(columns, tryColumns)
   const position = positionOf(schema, culprit)
-  return errors.SCHEMA_INVALID({ reason: fault.message, ...position, cause: fault })
+  return errors.SCHEMA_INVALID({ reason: culpritText(culprit) + fault.message, ...position, cause: fault })
+}
+
+/** What the fault is in; the engine's own words speak of columns that it made up for a trial. */
+function culpritText(culprit: ColumnDefinition | undefined): string {
+  if (culprit === undefined) return ''
+  const { name, defaultExpression, codec } = culprit
+  const attributes = [
+    ...(defaultExpression === null ? [] : [`DEFAULT ${defaultExpression}`]),
+    ...(codec === null ? [] : [`CODEC(${codec})`]),
+  ]
+  return `column '${name}' cannot have ${attributes.join(' ')}: `
 }
 
 /** The first column whose DEFAULT or CODEC is refused; undefined when it is none of them, but a type. */

@@ -4,14 +4,15 @@ import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { columnsClause, engineClause } from '../catalog/table-definition.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import { quarantineDefinition, quarantineTable } from '../store/quarantine-table.ts'
-import type { Store } from '../store/store.types.ts'
+import type { Store, TableStatistics } from '../store/store.types.ts'
+import { clickhouseCodes, StoreError } from '../store/store-error.ts'
 import { workspaceDatabase } from '../store/workspace-database.ts'
 
 type Tables = Pick<Store, 'command' | 'rows'>
 
 /** Creates both tables, or what is missing of them. Raises `StoreError` when the engine refuses the definition. */
-export async function createTables(tables: Tables, { id, columns, engine }: DataSource): Promise<void> {
-  await createTable(tables, id, `(${columnsClause(columns)}) ${engineClause(engine, columns)}`)
+export async function createTables(tables: Tables, { id, columns, engine, indexes }: DataSource): Promise<void> {
+  await createTable(tables, id, `(${columnsClause(columns, indexes)}) ${engineClause(engine, columns)}`)
   await createTable(tables, quarantineTable(id), quarantineDefinition(columns.map(({ name }) => name)))
 }
 
@@ -35,11 +36,31 @@ export async function listTables(tables: Tables): Promise<ReadonlyMap<string, nu
   return new Map(rows.map(({ name, rowCount }) => [name, rowCount]))
 }
 
+/** Deletes all rows; an engine that keeps none has nothing to do. Raises `StoreError`. */
+export async function truncateTable(tables: Tables, table: string): Promise<void> {
+  try {
+    await tables.command(`TRUNCATE TABLE ${qualified(table)}`)
+  } catch (error) {
+    // Only the engine Null says so.
+    if (!(error instanceof StoreError) || error.clickhouseCode !== clickhouseCodes.notImplemented) throw error
+  }
+}
+
+/** Rows and bytes of some tables, by name; one that is not there is left out. Raises `StoreError`. */
+export async function sizesOf(tables: Tables, names: readonly string[]): Promise<ReadonlyMap<string, TableStatistics>> {
+  const rows = await tables.rows<TableStatistics & { readonly name: string }>(
+    `SELECT name, ifNull(total_rows, 0) AS rowCount, ifNull(total_bytes, 0) AS byteCount FROM system.tables
+     WHERE database = ${quoteString(workspaceDatabase)} AND name IN (${names.map(quoteString).join(', ')})`,
+  )
+  return new Map(rows.map(({ name, rowCount, byteCount }) => [name, { rowCount, byteCount }]))
+}
+
 /** The id of the data source that a table of `listTables` belongs to. */
 export function ownerOf(table: string): string {
   return table.slice(0, 't_'.length + 32)
 }
 
-function qualified(table: string): string {
+/** The table as statements name it. */
+export function qualified(table: string): string {
   return `${quoteName(workspaceDatabase)}.${quoteName(table)}`
 }

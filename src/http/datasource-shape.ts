@@ -2,22 +2,27 @@
 // too many or too few inside `engine` and `columns`.
 
 import type { DataSource, EngineDefinition } from '../catalog/data-source.types.ts'
+import type { IndexDefinition } from '../catalog/index-definition.ts'
 import { formatSchema } from '../catalog/schema-parser.ts'
 import { givenEngineText } from '../catalog/table-definition.ts'
-import type { DataSourceStatistics } from '../datasources/datasources.types.ts'
+import type { DataSourceStatistics, PipeReference } from '../datasources/datasources.types.ts'
 import type { LineStatus } from '../ingest/events.types.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 
+/** What is known of a data source beside its definition. */
+export interface Circumstances {
+  readonly statistics: DataSourceStatistics | undefined
+  readonly usedBy?: readonly PipeReference[]
+  readonly waiting?: LineStatus | null
+}
+
 /** The shape of `GET /v0/datasources/<name>` and of `datasource` in an import result. */
-export function singleShape(
-  dataSource: DataSource,
-  statistics: DataSourceStatistics | undefined,
-  waiting: LineStatus | null = null,
-): object {
+export function singleShape(dataSource: DataSource, circumstances: Circumstances): object {
+  const { statistics, waiting = null } = circumstances
   const { engine, columns } = dataSource
   return {
-    ...commonFields(dataSource, statistics),
+    ...commonFields(dataSource, circumstances),
     engine: {
       engine: engine.name,
       engine_full: givenEngineText(engine),
@@ -25,7 +30,8 @@ export function singleShape(
     },
     errors_discarded_at: null,
     headers: {},
-    indexes: [],
+    indexes: dataSource.indexes.map(indexShape),
+    kafka_store_raw_value: dataSource.kafkaStoreRawValue,
     last_commit: { content_sha: '', path: '', status: 'ok' },
     new_columns_detected: false,
     quarantine_rows: statistics?.quarantine.rowCount ?? 0,
@@ -51,10 +57,11 @@ function eventsShape(waiting: LineStatus | null): object {
 }
 
 /** The shape of an item of `GET /v0/datasources`. */
-function listShape(dataSource: DataSource, statistics: DataSourceStatistics | undefined): Record<string, unknown> {
+function listShape(dataSource: DataSource, circumstances: Circumstances): Record<string, unknown> {
+  const { statistics } = circumstances
   const { engine, columns } = dataSource
   return {
-    ...commonFields(dataSource, statistics),
+    ...commonFields(dataSource, circumstances),
     engine: {
       engine: engine.name,
       engine_sorting_key: engine.options['sorting_key'] ?? '',
@@ -62,7 +69,7 @@ function listShape(dataSource: DataSource, statistics: DataSourceStatistics | un
       engine_primary_key: engine.options['primary_key'] ?? null,
     },
     columns: columns.map(columnShape),
-    indexes: [],
+    indexes: dataSource.indexes.map(indexShape),
     new_columns_detected: {},
     quarantine_rows: statistics?.quarantine.rowCount ?? 0,
   }
@@ -72,19 +79,15 @@ function listShape(dataSource: DataSource, statistics: DataSourceStatistics | un
 const besideColumns = ['engine', 'indexes', 'new_columns_detected', 'quarantine_rows']
 
 /** An item of the list with nothing but `attrs`; undefined or an empty list of names gives all fields. */
-export function listItem(
-  dataSource: DataSource,
-  statistics: DataSourceStatistics | undefined,
-  attrs: string | undefined,
-): object {
-  const shape = listShape(dataSource, statistics)
+export function listItem(dataSource: DataSource, circumstances: Circumstances, attrs: string | undefined): object {
+  const shape = listShape(dataSource, circumstances)
   const names = (attrs ?? '').split(',').flatMap((name) => name.trim() || [])
   if (names.length === 0) return shape
   const wanted = new Set(names.includes('columns') ? [...names, ...besideColumns] : names)
   return Object.fromEntries(Object.entries(shape).filter(([name]) => wanted.has(name)))
 }
 
-function commonFields(dataSource: DataSource, statistics: DataSourceStatistics | undefined) {
+function commonFields(dataSource: DataSource, { statistics, usedBy = [] }: Circumstances) {
   const { id, name, description, type, version, createdAt, updatedAt } = dataSource
   return {
     id,
@@ -98,9 +101,13 @@ function commonFields(dataSource: DataSource, statistics: DataSourceStatistics |
     statistics: { bytes: statistics?.landing.byteCount ?? 0, row_count: statistics?.landing.rowCount ?? 0 },
     tags: {},
     type,
-    used_by: [],
+    used_by: usedBy.map((pipe) => ({ id: pipe.id, name: pipe.name })),
     version,
   }
+}
+
+function indexShape({ name, expression, typeText, granularity }: IndexDefinition) {
+  return { name, expr: expression, type_full: typeText, granularity: String(granularity) }
 }
 
 function columnShape({ name, type, typeText, codec, defaultExpression, jsonPathText }: ColumnDefinition) {

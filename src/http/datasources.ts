@@ -18,9 +18,9 @@ import { addPath } from './routes.ts'
 type Neighbours = Pick<HttpRooms, 'access' | 'dataSources' | 'ingest' | 'logger'>
 type Limits = Pick<HttpOptions, 'formBytesMax'>
 
-/** `/v0/datasources`: create, import, list, show and drop. */
+/** `/v0/datasources`: create, import and list. */
 export function addDataSources(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
-  const { dataSources, ingest } = rooms
+  const { dataSources } = rooms
   addPath(
     app,
     '/v0/datasources',
@@ -28,33 +28,17 @@ export function addDataSources(app: FastifyInstance, rooms: Neighbours, limits: 
       GET: async (request, reply) => {
         const attrs = new Parameters(request.query).text('attrs')
         const statistics = await dataSources.statistics()
-        const items = dataSources.list().map((source) => listItem(source, statistics.get(source.id), attrs))
+        const items = dataSources
+          .list()
+          .map((source) =>
+            listItem(source, { statistics: statistics.get(source.id), usedBy: dataSources.usedBy(source.id) }, attrs),
+          )
         return sendJson(reply, 200, { datasources: items })
       },
       POST: async (request, reply) => await createOrImport(request, reply, { rooms, limits }),
     },
     { mayTakeTokenFromBody: true },
   )
-  addPath(app, '/v0/datasources/:name', {
-    GET: async (request, reply) => {
-      const dataSource = dataSources.get(nameOf(request))
-      const attrs = new Parameters(request.query).text('attrs')
-      const statistics = (await dataSources.statistics()).get(dataSource.id)
-      const waiting = ingest.eventsStatus(dataSource.id)
-      const shape =
-        attrs === undefined ? singleShape(dataSource, statistics, waiting) : listItem(dataSource, statistics, attrs)
-      return sendJson(reply, 200, shape)
-    },
-    DELETE: async (request, reply) => {
-      await dataSources.drop(nameOf(request))
-      return reply.code(204).send()
-    },
-  })
-}
-
-function nameOf(request: FastifyRequest): string {
-  // The route has this parameter, and Fastify gives texts.
-  return (request.params as { readonly name: string }).name
 }
 
 interface ImportContext {
@@ -72,8 +56,8 @@ async function createOrImport(request: FastifyRequest, reply: FastifyReply, { ro
     const importId = createImportId()
     const outcome = rows === null ? null : await importRows({ input, rows, order, dataSource, importId }, rooms)
     if (outcome !== null) logOutcome(outcome, { request, importId, dataSource, rooms })
-    const statistics = (await rooms.dataSources.statistics()).get(dataSource.id)
-    return sendImport(reply, { importId, dataSource: singleShape(dataSource, statistics), outcome })
+    const statistics = await rooms.dataSources.statisticsOf(dataSource.id)
+    return sendImport(reply, { importId, dataSource: singleShape(dataSource, { statistics }), outcome })
   } finally {
     // What nobody reads any more must not hold the connection; what was read to its end is not touched.
     bodyOf(request)?.destroy()
@@ -91,7 +75,7 @@ type OrderedRows = Pick<ImportRequest, 'body' | 'contentEncoding' | 'csv'>
 
 /** The data source that the order is for, made when it is missing and the order, or its rows, say how. */
 async function openDataSource(order: ImportOrder, rows: InputRows | null, rooms: Neighbours): Promise<Target> {
-  const { mode, name, schema, engine, description, format, csv } = order
+  const { mode, name, schema, engine, indexes, description, format, csv } = order
   const { dataSources, ingest } = rooms
   const asSent = rows === null ? null : { body: rows.body, contentEncoding: rows.contentEncoding, csv }
   if (mode === 'append' && name !== undefined) {
@@ -99,7 +83,7 @@ async function openDataSource(order: ImportOrder, rows: InputRows | null, rooms:
     if (existing !== undefined) return { dataSource: existing, rows: asSent }
     if (schema === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
   }
-  const request = { name, description, engine, type: format }
+  const request = { name, description, engine, indexes, type: format }
   if (schema !== undefined) return { dataSource: await dataSources.create({ ...request, schema }), rows: asSent }
   if (rows === null) throw errors.BODY_MISSING()
   if (format !== 'csv') throw errors.SCHEMA_MISSING({ format })

@@ -11,6 +11,8 @@ export interface ImportOrder {
   readonly name: string | undefined
   readonly schema: string | undefined
   readonly engine: EngineDefinition | null
+  /** Data skipping indexes as they were sent. */
+  readonly indexes: string | undefined
   readonly description: string
   readonly format: BodyFormat
   readonly csv: CsvRules
@@ -35,6 +37,7 @@ export function readImportOrder(parameters: Parameters, inputFormat: string | nu
     name: mode === 'append' ? parameters.requiredName() : parameters.text('name'),
     schema,
     engine: readEngine(parameters, schema),
+    indexes: readIndexes(parameters, schema),
     description: parameters.get('description') ?? '',
     format: readFormat(parameters.text('format') ?? inputFormat ?? formatOfSchema(schema)),
     csv: readCsvRules(parameters),
@@ -106,6 +109,12 @@ function readEngine(parameters: Parameters, schema: string | undefined): EngineD
   if (name === undefined && Object.keys(options).length === 0) return null
   if (schema === undefined) throw errors.ENGINE_INVALID({ reason: 'an engine needs the parameter "schema" beside it' })
   return { name: name ?? 'MergeTree', options }
+}
+
+function readIndexes(parameters: Parameters, schema: string | undefined): string | undefined {
+  const indexes = parameters.text('indexes')
+  if (indexes === undefined || schema !== undefined) return indexes
+  throw errors.INDEX_INVALID({ reason: 'indexes need the parameter "schema" beside them' })
 }
 
 const characterEscapes: Readonly<Record<string, string>> = { '\\t': '\t', '\\\\': '\\', tab: '\t' }

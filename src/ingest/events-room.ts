@@ -170,9 +170,10 @@ export class EventsRoom {
 
   append(request: EventsRequest): Promise<EventsOutcome> {
     const { id, name } = request.dataSource
-    // It may have gone since the request found it.
-    if (this.rooms.catalog.find(id) === undefined) return Promise.reject(errors.DATASOURCE_NOT_FOUND({ name }))
-    return this.gatherer.append(request)
+    // It may have gone since the request found it, or have got another schema.
+    const dataSource = this.rooms.catalog.find(id)
+    if (dataSource === undefined) return Promise.reject(errors.DATASOURCE_NOT_FOUND({ name }))
+    return this.gatherer.append({ ...request, dataSource })
   }
 
   status(dataSourceId: string): LineStatus | null {

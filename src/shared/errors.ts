@@ -96,6 +96,23 @@ const definitions = {
     when: 'The engine, or one of its `engine_…` options, is unknown or does not fit the schema.',
     message: ({ reason }: { readonly reason: string }) => `Wrong engine: ${reason}`,
   }),
+  INDEX_INVALID: define({
+    status: 400,
+    when: 'One of the `indexes` cannot be read, or does not fit the schema or the engine.',
+    message: ({ reason }: { readonly reason: string }) => `Wrong index: ${reason}`,
+  }),
+  ALTER_REFUSED: define({
+    status: 400,
+    when: 'An alter asks for something else than new columns at the end, a description, a TTL or indexes.',
+    message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
+      `Data Source "${name}" cannot be altered so: ${reason}`,
+  }),
+  CHANGE_EMPTY: define({
+    status: 400,
+    when: 'A change of a Data Source asks for nothing that is not so already.',
+    message: ({ expected }: { readonly expected: string }) =>
+      `There were no operations to perform: send ${expected} with another value than now`,
+  }),
   DATASOURCES_TOO_MANY: define({
     status: 400,
     when: 'The workspace has as many Data Sources as it can have.',
@@ -171,6 +188,12 @@ const definitions = {
     status: 409,
     when: 'A Data Source is to be created under a name that is taken.',
     message: ({ name }: { readonly name: string }) => `There is already a Data Source with name "${name}"`,
+  }),
+  DATASOURCE_USED: define({
+    status: 409,
+    when: 'A Data Source is to be dropped or renamed while Materialized Views or Pipes depend on it.',
+    message: ({ name, users, advice }: DataSourceUsers) =>
+      `Data Source "${name}" is used by ${users.join(', ')}; ${advice}`,
   }),
   PAYLOAD_TOO_LARGE: define({
     status: 413,
@@ -274,6 +297,13 @@ const definitions = {
 
 interface BytesLimit {
   readonly bytesMax: number
+}
+
+interface DataSourceUsers {
+  readonly name: string
+  readonly users: readonly string[]
+  /** What to do about it, without a full stop. */
+  readonly advice: string
 }
 
 interface RetryLater {

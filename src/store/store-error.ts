@@ -31,6 +31,8 @@ export class StoreError extends Error {
 
 /** The numbers of ClickHouse errors that the rooms above tell apart. */
 export const clickhouseCodes = {
+  badArguments: 36,
+  notImplemented: 48,
   unknownTable: 60,
   syntaxError: 62,
   timeoutExceeded: 159,

@@ -57,15 +57,18 @@ function runTests(): void {
     const [first, second] = [dataSource('first'), dataSource('second')]
     await create(catalog, first)
     await create(catalog, second)
-    const renamed = await catalog.rename(first.id, 'third')
+    const renamed = await catalog.revise(first.id, { name: 'third' })
     t.match(renamed, { id: first.id, name: 'third', updatedAt: 2_000, createdAt: 1_000 })
     t.equal(catalog.find('first'), undefined)
     t.equal(catalog.find('third'), renamed)
     t.equal(catalog.find(first.id), renamed)
-    await t.rejects(catalog.rename(second.id, 'third'), { code: 'DATASOURCE_EXISTS' })
-    await t.rejects(catalog.rename(second.id, 'a-b'), { code: 'NAME_INVALID', status: 400 })
-    await t.rejects(catalog.rename(createDataSourceId(), 'fourth'), { code: 'DATASOURCE_NOT_FOUND', status: 404 })
-    t.equal((await catalog.rename(second.id, 'second')).name, 'second', 'its own name is free')
+    await t.rejects(catalog.revise(second.id, { name: 'third' }), { code: 'DATASOURCE_EXISTS' })
+    await t.rejects(catalog.revise(second.id, { name: 'a-b' }), { code: 'NAME_INVALID', status: 400 })
+    await t.rejects(catalog.revise(createDataSourceId(), { name: 'fourth' }), {
+      code: 'DATASOURCE_NOT_FOUND',
+      status: 404,
+    })
+    t.equal((await catalog.revise(second.id, { name: 'second' })).name, 'second', 'its own name is free')
     await create(catalog, dataSource('first'))
     t.same(
       catalog.list().map(({ name }) => name),
@@ -79,10 +82,28 @@ function runTests(): void {
     const orders = dataSource('orders')
     await create(catalog, orders)
     const columns = parseSchema('a UInt8, b String', { columnsMax: 2 })
-    const updated = await catalog.update({ ...orders, name: 'other', createdAt: 5, columns, version: 2 })
+    await catalog.beginAlter({ ...orders, name: 'other', createdAt: 5, columns, version: 2 })
+    t.equal(catalog.find('orders')?.version, 1, 'what is only noted is not shown')
+    t.match(catalog.altering(), [{ dataSource: { version: 1 }, pending: { version: 2 } }])
+    const updated = await catalog.completeAlter(orders.id)
     t.match(updated, { name: 'orders', createdAt: 1_000, updatedAt: 2_000, version: 2 })
     t.equal(catalog.find('orders'), updated)
-    await t.rejects(catalog.update(dataSource('x')), { code: 'DATASOURCE_NOT_FOUND' })
+    t.same(catalog.altering(), [])
+    await t.rejects(catalog.beginAlter(dataSource('x')), { code: 'DATASOURCE_NOT_FOUND' })
+  })
+
+  t.test('a change that was noted outlives a restart, until it is shown or forgotten', async (t) => {
+    const { catalog, path, close } = openTestCatalog(t)
+    const orders = dataSource('orders')
+    await create(catalog, orders)
+    const indexes = [{ name: 'i', expression: 'id', typeText: 'minmax', granularity: 2 }]
+    await catalog.beginAlter({ ...orders, indexes, kafkaStoreRawValue: true, version: 2 })
+    await close()
+    const again = openTestCatalog(t, { path }).catalog
+    t.match(again.altering(), [{ dataSource: { version: 1, indexes: [] }, pending: { version: 2, indexes } }])
+    await again.abandonAlter(orders.id)
+    t.same(again.altering(), [])
+    t.match(again.find('orders'), { version: 1, indexes: [], kafkaStoreRawValue: false })
   })
 
   t.test('every change gives the catalog another version, also across a restart', async (t) => {
@@ -93,7 +114,7 @@ function runTests(): void {
     versions.push(catalog.catalogVersion)
     await catalog.complete(orders.id)
     versions.push(catalog.catalogVersion)
-    await catalog.rename(orders.id, 'sales')
+    await catalog.revise(orders.id, { name: 'sales' })
     versions.push(catalog.catalogVersion)
     await t.rejects(catalog.begin(dataSource('sales')))
     versions.push(catalog.catalogVersion)
@@ -141,8 +162,8 @@ function runTests(): void {
     const order: string[] = []
     await Promise.all([
       catalog.complete(id).then(() => order.push('complete')),
-      catalog.rename(id, 'b').then(() => order.push('b')),
-      catalog.rename(id, 'c').then(() => order.push('c')),
+      catalog.revise(id, { name: 'b' }).then(() => order.push('b')),
+      catalog.revise(id, { name: 'c' }).then(() => order.push('c')),
       catalog.close().then(() => order.push('close')),
     ])
     t.same(order.slice(0, 3), ['complete', 'b', 'c'])
@@ -215,7 +236,7 @@ function runTests(): void {
   })
 
   t.test('a record that cannot be read is named, and nothing is opened over it', async (t) => {
-    const good = encodeEntry({ dataSource: dataSource('orders'), state: 'ready', sequence: 1 })
+    const good = encodeEntry({ dataSource: dataSource('orders'), state: 'ready', sequence: 1, pending: null })
     const id = createDataSourceId()
     t.equal(decodeEntry(id, good).dataSource.name, 'orders')
     const broken: readonly (readonly [unknown, RegExp])[] = [
@@ -332,6 +353,8 @@ function dataSource(name: string): DataSource {
     description: '',
     columns: parseSchema('a String `json:$.a`', { columnsMax: 1 }),
     engine: { name: 'MergeTree', options: {} },
+    indexes: [],
+    kafkaStoreRawValue: false,
     type: 'ndjson',
     createdAt: 1_000,
     updatedAt: 1_000,

@@ -5,6 +5,7 @@ import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
 import type { DataSource, EngineDefinition } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
+import { alterTables } from '../../src/datasources/alter-tables.ts'
 import { openDataSources } from '../../src/datasources/datasources.ts'
 import type { CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
 import { createTables } from '../../src/datasources/tables.ts'
@@ -33,13 +34,12 @@ function open(
   entries: Catalog = catalog,
   missingDataSource: 'create' | 'refuse' = 'create',
 ): Promise<DataSources> {
-  const options = {
-    columnsMax: 5,
-    missingDataSource,
-    eventsCreatesPerMinuteMax: 2,
-    now: () => nowMs,
-  } as const
+  const options = roomOptions(missingDataSource)
   return openDataSources(options, { catalog: entries, store: over, ingest: { withBarrier }, logger: silentLogger })
+}
+
+function roomOptions(missingDataSource: 'create' | 'refuse') {
+  return { columnsMax: 5, missingDataSource, eventsCreatesPerMinuteMax: 2, now: () => nowMs } as const
 }
 
 /** Nobody sends events here: the change is made at once. */
@@ -154,9 +154,14 @@ t.test('what the schema or the engine has wrong is told, and nothing stays', asy
       "x Int8,\n a Int32 DEFAULT 'x'",
       null,
       'SCHEMA_INVALID',
-      /^Wrong schema at line 2, column 2: Cannot parse string 'x'/,
+      /^Wrong schema at line 2, column 2: column 'a' cannot have DEFAULT 'x': Cannot parse string 'x'/,
     ],
-    ['x Int8, a Int32 DEFAULT zz', null, 'SCHEMA_INVALID', /line 1, column 9: .*Unknown expression/],
+    [
+      'x Int8, a Int32 DEFAULT zz',
+      null,
+      'SCHEMA_INVALID',
+      /line 1, column 9: column 'a' cannot have DEFAULT zz: Unknown expression/,
+    ],
     ['a Int32', key('zz'), 'ENGINE_INVALID', /zz/],
     ['a Int32, b String', key('a + b'), 'ENGINE_INVALID', /^Wrong engine: .*\(\w+\)$/],
     ['a Int32', key('a', "'x'"), 'ENGINE_INVALID', /TTL/],
@@ -287,4 +292,139 @@ t.test('events create so many data sources a minute, each name once, or none whe
   t.throws(() => refusing.findForEvents('made_4'), { code: 'DATASOURCE_NOT_FOUND' })
   await t.rejects(async () => refusing.createFromEvents(sample('made_4')), { code: 'DATASOURCE_NOT_FOUND' })
   for (const name of ['made_2', 'made_3', 'made_5', 'made_6']) await dataSources.drop(name)
+})
+
+t.test('views over a data source refuse its drop with their names, and a forced drop takes them along', async (t) => {
+  const there = (await tables()).length
+  const from = await dataSources.create(request('from', 'a Int32'))
+  const to = await dataSources.create(request('to', 'a Int32'))
+  await store.command(
+    `CREATE MATERIALIZED VIEW ws_0001.daily TO ws_0001.${to.id} AS SELECT a FROM ws_0001.${from.id} WHERE a > 0`,
+  )
+  await store.command(`CREATE VIEW ws_0001.bad_rows AS SELECT * FROM ws_0001.${from.id}_quarantine`)
+  const message = (name: string, users: string) =>
+    `Data Source "${name}" is used by ${users}; drop those first, or use force=true to drop the views too`
+  const refusal = { code: 'DATASOURCE_USED', status: 409 }
+  await t.rejects(dataSources.drop('from'), { ...refusal, message: message('from', 'bad_rows, daily') })
+  await t.rejects(dataSources.drop('to'), { ...refusal, message: message('to', 'daily') }, 'it is written into')
+  t.same(await dataSources.dependents('from'), ['bad_rows', 'daily'])
+  t.same((await dataSources.alter('from', { ...noChange, description: 'x', isDry: true })).dependencies, [
+    'bad_rows',
+    'daily',
+  ])
+  t.equal((await tables()).length, there + 6, 'a refusal drops nothing')
+  await dataSources.drop('from', { isForced: true })
+  t.equal((await tables()).length, there + 2)
+  t.equal(dataSources.get('to').id, to.id, 'what the view wrote into stays')
+  await dataSources.drop('to')
+})
+
+t.test('a pipe that uses a data source refuses its drop and its rename', async (t) => {
+  const { id } = await dataSources.create(request('piped', 'a Int32'))
+  const pipesUsing = () => [{ id: 't_1', name: 'top' }]
+  const room = await openDataSources(roomOptions('create'), {
+    ...{ catalog, store, ingest: { withBarrier }, logger: silentLogger },
+    pipesUsing,
+  })
+  t.same(room.usedBy(id), [{ id: 't_1', name: 'top' }])
+  await t.rejects(room.drop('piped'), { code: 'DATASOURCE_USED', message: /is used by top; drop those first/ })
+  await t.rejects(room.revise('piped', { name: 'other', description: undefined }), {
+    ...{ code: 'DATASOURCE_USED', message: /is used by top; rename it there first/ },
+  })
+  t.match(await room.revise('piped', { name: undefined, description: 'x' }), { name: 'piped', description: 'x' })
+  await room.drop('piped', { isForced: true })
+})
+
+const noChange = {
+  schema: undefined,
+  description: undefined,
+  kafkaStoreRawValue: undefined,
+  ttl: undefined,
+  indexes: undefined,
+  isDry: false,
+}
+
+const hasParts = (text: string, other: string): boolean => String(parts(text)) === String(parts(other))
+const parts = (text: string): readonly string[] => text.split(/, |[()]/).sort()
+
+/** How the tables of a data source are defined, both of them, without their names. */
+async function definitions(id: string): Promise<readonly string[]> {
+  const rows = await store.rows<{ text: string }>(
+    `SELECT replaceAll(create_table_query, '${id}', '') AS text FROM system.tables WHERE startsWith(name, '${id}') ORDER BY name`,
+  )
+  return rows.map(({ text }) => text)
+}
+
+t.test('a start takes back an alter that died halfway, at whichever step', async (t) => {
+  const engine = { name: 'MergeTree', options: { sorting_key: 'a', ttl: 'd' } }
+  const before = await dataSources.create({
+    ...request('halfway', 'a Int32, d Date', engine),
+    indexes: 'i a TYPE minmax, j a TYPE minmax',
+  })
+  const { id } = before
+  const defined = await definitions(id)
+  const { columns } = await dataSources.create(request('template', 'a Int32, d Date, e String DEFAULT d, f Date'))
+  const { i = null, j = null } = Object.fromEntries(before.indexes.map((index) => [index.name, index]))
+  if (i === null || j === null) throw new Error('there are two indexes')
+  const indexes = [
+    { ...i, typeText: 'set(3)' },
+    { ...j, name: 'k', expression: 'e' },
+  ]
+  const pendings = [
+    { ...before, columns, indexes, engine: { ...engine, options: { sorting_key: 'a', ttl: 'f' } }, version: 2 },
+    { ...before, columns, engine: { ...engine, options: { sorting_key: 'a' } }, version: 2 },
+  ]
+  for (const pending of pendings) {
+    for (const steps of [0, 1, 2]) {
+      await catalog.beginAlter(pending)
+      let done = 0
+      const stopping = { command: async (sql: string) => void (done++ < steps && (await store.command(sql))) }
+      await alterTables(stopping, before, pending)
+      // Indexes may stand in another order.
+      const changed = (await definitions(id)).map((text, index) => !hasParts(text, defined[index] ?? ''))
+      t.same(changed, [steps > 1, steps > 0], 'it is half done')
+      await open(store)
+      const takenBack = (await definitions(id)).map(parts)
+      t.same(takenBack, defined.map(parts), `taken back after ${steps} statements`)
+      t.same(catalog.altering(), [])
+    }
+  }
+  const plain = await dataSources.create(request('plain', 'a Int32, d Date'))
+  const withTtl = { ...plain, engine: { name: 'MergeTree', options: { ttl: 'd' } } }
+  for (const steps of [0, 1]) {
+    await catalog.beginAlter(withTtl)
+    if (steps > 0) await alterTables(store, plain, withTtl)
+    await open(store)
+    t.notMatch((await definitions(plain.id))[0], /TTL/)
+  }
+  for (const name of ['halfway', 'template', 'plain']) await dataSources.drop(name)
+})
+
+t.test('an alter that the engine or the catalog fails at is taken back at once', async (t) => {
+  const { id } = await dataSources.create(request('whole', 'a Int32'))
+  const defined = await definitions(id)
+  const alter = { ...noChange, schema: 'a Int32, b Int32' }
+  const fault = new StoreError({ kind: 'engine', message: 'no', clickhouseCode: 243 })
+  const isLanding = new RegExp(`ALTER TABLE .*${id}. ADD COLUMN`)
+  await t.rejects((await open(faulty(isLanding, fault))).alter('whole', alter), { code: 'ENGINE_FAILED' })
+  t.same(await definitions(id), defined)
+  const failing = new Proxy(catalog, {
+    get: (target, name) => {
+      if (name === 'completeAlter') return () => Promise.reject(new Error('the disk is full'))
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  await t.rejects((await open(store, failing)).alter('whole', alter), { message: 'the disk is full' })
+  t.same(await definitions(id), defined)
+  t.same(catalog.altering(), [])
+  t.match(dataSources.get('whole'), { version: 1 })
+  barriers.splice(0)
+  await dataSources.alter('whole', alter)
+  await dataSources.alter('whole', { ...noChange, description: 'x' })
+  await dataSources.truncate('whole')
+  await dataSources.truncate('whole_quarantine')
+  t.same(barriers, ['whole', 'whole', 'whole'], 'all but the description passed a barrier')
+  t.match(dataSources.get('whole'), { version: 2, description: 'x', columns: { length: 2 } })
+  await dataSources.drop('whole')
 })

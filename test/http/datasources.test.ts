@@ -380,6 +380,44 @@ t.test('lists have the attributes that were asked for', async (t) => {
   t.match(await list(''), { id, statistics: { bytes: 100, row_count: 2 }, used_by: [], tags: {} })
 })
 
+t.test('a data source that is used is dropped by force alone, and a dry run drops nothing', async (t) => {
+  const { app, create } = open(t)
+  await create('used')
+  const drop = (query: string) => ask(app, { method: 'DELETE', url: `/v0/datasources/used${query}`, headers })
+  const shown = await ask(app, { url: '/v0/datasources/used', headers })
+  t.same(shown.json().used_by, [{ id: 't_1', name: 'top' }])
+  for (const query of ['', '?dry_run=true', '?force=false']) {
+    const refused = await drop(query)
+    t.equal(refused.statusCode, 409)
+    t.match(refused.json(), { error: /^Data Source "used" is used by daily/ })
+  }
+  t.match((await drop('?force=maybe')).json(), { error: 'Parameter "force" is "maybe", but must be true or false' })
+  t.match((await drop('?force=true&dry_run=true')).json(), { name: 'used', dependencies: ['daily', 'top'] })
+  t.equal((await drop('?force=true')).statusCode, 204)
+  t.equal((await drop('')).statusCode, 404)
+})
+
+t.test('a token in the form lets a data source be changed', async (t) => {
+  const { app, rooms, create } = open(t)
+  await create('a')
+  const alter = (payload: string) => ask(app, { method: 'POST', url: '/v0/datasources/a/alter', payload })
+  t.equal((await alter('description=x')).statusCode, 403)
+  t.equal((await alter(`description=x&ttl=FALSE&indexes=0&token=${token}`)).statusCode, 200)
+  t.match(rooms.alters, [{ description: 'x', ttl: null, indexes: null, isDry: false }])
+  t.equal(rooms.alters[0]?.kafkaStoreRawValue, undefined)
+  t.equal((await alter('x'.repeat(limits.formBytesMax + 1))).statusCode, 413)
+  const { payload, type } = multipart([
+    { name: 'schema', content: 'a Int32' },
+    { name: 'csv', fileName: 'a.csv', content: '1' },
+  ])
+  const request = {
+    method: 'POST',
+    url: '/v0/datasources/a/alter',
+    headers: { ...headers, 'content-type': type },
+  } as const
+  t.match((await ask(app, { ...request, payload })).json(), { error: /there is a file in the form/ })
+})
+
 t.test('one data source is shown by name or id, and dropped with 204', async (t) => {
   const { app, create } = open(t)
   const { id } = await create('a')
@@ -405,6 +443,7 @@ t.test('one data source is shown by name or id, and dropped with 204', async (t)
       version: 1,
     })
   }
+  t.match((await ask(app, { url: '/v0/datasources/a?attrs=used_by', headers })).json(), { used_by: [] })
   const dropped = await ask(app, { method: 'DELETE', url: `/v0/datasources/${id}`, headers })
   t.equal(dropped.statusCode, 204)
   t.equal(dropped.body, '')

@@ -1,7 +1,7 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { createAccess } from '../../src/access/access.ts'
 import type { DataSource, DataSourceId } from '../../src/catalog/data-source.types.ts'
-import type { CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
+import type { AlterRequest, CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
 import type { HttpOptions, HttpRooms } from '../../src/http/http.types.ts'
 import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../src/ingest/ingest.types.ts'
 import { openBody } from '../../src/ingest/opened-body.ts'
@@ -32,6 +32,7 @@ export interface Import {
 /** Rooms in memory that keep what the front desk asked of them. */
 export interface FakeRooms extends HttpRooms {
   readonly created: CreateRequest[]
+  readonly alters: AlterRequest[]
   readonly imports: Import[]
   readonly events: (EventsRequest & { readonly text: string })[]
   readonly queries: QueryRequest[]
@@ -49,7 +50,7 @@ export function createFakeRooms(): FakeRooms {
   const sources = new Map<string, DataSource>()
   const rooms: FakeRooms = {
     access: createAccess({ adminToken: token }),
-    dataSources: fakeDataSources(sources, () => rooms.created),
+    dataSources: fakeDataSources(sources, () => rooms),
     ingest: fakeIngest(() => rooms),
     query: {
       async run(request) {
@@ -62,6 +63,7 @@ export function createFakeRooms(): FakeRooms {
     isReady: () => rooms.isOpen,
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
     created: [],
+    alters: [],
     imports: [],
     events: [],
     queries: [],
@@ -77,7 +79,8 @@ export function createFakeRooms(): FakeRooms {
   return rooms
 }
 
-function fakeDataSources(sources: Map<string, DataSource>, created: () => CreateRequest[]): DataSources {
+function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRooms): DataSources {
+  const alters = () => rooms().alters
   const find = (nameOrId: string): DataSource | undefined =>
     sources.get(nameOrId) ?? [...sources.values()].find(({ id }) => id === nameOrId)
   const get = (nameOrId: string): DataSource => {
@@ -96,13 +99,39 @@ function fakeDataSources(sources: Map<string, DataSource>, created: () => Create
     async create(request) {
       const name = request.name ?? 'made_by_service'
       if (sources.has(name)) throw errors.DATASOURCE_EXISTS({ name })
-      created().push(request)
+      rooms().created.push(request)
       const source = createSource(name, request)
       sources.set(name, source)
       return source
     },
-    async drop(nameOrId) {
-      sources.delete(get(nameOrId).name)
+    async revise(nameOrId, { name, description }) {
+      const { name: before, ...rest } = get(nameOrId)
+      const revised = { ...rest, name: name ?? before, description: description ?? rest.description }
+      sources.delete(before)
+      sources.set(revised.name, revised)
+      return revised
+    },
+    async alter(nameOrId, request) {
+      get(nameOrId)
+      alters().push(request)
+      return { operations: ['ADD COLUMN `x` Int32'], dependencies: ['daily'] }
+    },
+    async truncate(nameOrId) {
+      get(nameOrId.replace(/_quarantine$/, ''))
+    },
+    async drop(nameOrId, options) {
+      const { name } = get(nameOrId)
+      if (name === 'used' && options?.isForced !== true) {
+        throw errors.DATASOURCE_USED({ name, users: ['daily'], advice: 'drop those first' })
+      }
+      sources.delete(name)
+    },
+    async dependents(nameOrId) {
+      return get(nameOrId).name === 'used' ? ['daily'] : []
+    },
+    usedBy: (id) => (find(id)?.name === 'used' ? [{ id: 't_1', name: 'top' }] : []),
+    async statisticsOf() {
+      return { landing: { rowCount: 2, byteCount: 100 }, quarantine: { rowCount: 1, byteCount: 50 } }
     },
     async statistics() {
       const landing = { rowCount: 2, byteCount: 100 }
@@ -139,6 +168,8 @@ function createSource(name: string, { description, engine, type }: CreateRequest
       },
     ],
     engine: engine ?? { name: 'MergeTree', options: { sorting_key: 'id' } },
+    indexes: [],
+    kafkaStoreRawValue: false,
     type,
     createdAt: Date.UTC(2026, 0, 1),
     updatedAt: Date.UTC(2026, 0, 1, 10, 20, 30, 123),

@@ -118,6 +118,8 @@ export function testDataSource(schema: string): DataSource {
     description: '',
     columns: parseSchema(schema, { columnsMax: 500 }),
     engine: defaultEngine,
+    indexes: [],
+    kafkaStoreRawValue: false,
     type: 'ndjson',
     createdAt: 0,
     updatedAt: 0,

@@ -41,6 +41,26 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'Wrong schema at line 2, column 7: unknown type "Strin"',
   ],
+  INDEX_INVALID: [errors.INDEX_INVALID({ reason: "Index 'i' has no TYPE" }), 400, "Wrong index: Index 'i' has no TYPE"],
+  ALTER_REFUSED: [
+    errors.ALTER_REFUSED({ name: 'visits', reason: "column 'a' is Int32 and cannot become Int64" }),
+    400,
+    'Data Source "visits" cannot be altered so: column \'a\' is Int32 and cannot become Int64',
+  ],
+  CHANGE_EMPTY: [
+    errors.CHANGE_EMPTY({ expected: '"name" or "description"' }),
+    400,
+    'There were no operations to perform: send "name" or "description" with another value than now',
+  ],
+  DATASOURCE_USED: [
+    errors.DATASOURCE_USED({
+      name: 'visits',
+      users: ['daily', 'hourly'],
+      advice: 'drop those first, or use force=true',
+    }),
+    409,
+    'Data Source "visits" is used by daily, hourly; drop those first, or use force=true',
+  ],
   SCHEMA_UNKNOWN: [
     errors.SCHEMA_UNKNOWN({ name: 'visits' }),
     400,

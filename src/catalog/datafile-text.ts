@@ -1,0 +1,50 @@
+// A data source as the text of a `.datasource` file, from which the same data source can be made again.
+
+import { readTokens } from '../shared/text-tokens.ts'
+import type { DataSource } from './data-source.types.ts'
+import { formatIndex } from './index-definition.ts'
+import { formatColumn } from './schema-parser.ts'
+
+const indent = '    '
+
+/** Ends with a line feed. */
+export function formatDatafile({ description, columns, engine, indexes }: DataSource): string {
+  const blocks = [
+    ...(description === '' ? [] : [block('DESCRIPTION', description.split('\n'))]),
+    block('SCHEMA', separated(columns.map(formatColumn))),
+    engineLines(engine.name, engine.options),
+    ...(indexes.length === 0 ? [] : [block('INDEXES', indexes.map(formatIndex))]),
+  ]
+  return `${blocks.join('\n\n')}\n`
+}
+
+function block(keyword: string, lines: readonly string[]): string {
+  return [`${keyword} >`, ...lines.map((line) => (line === '' ? '' : indent + line))].join('\n')
+}
+
+function separated(lines: readonly string[]): readonly string[] {
+  return lines.map((line, index) => (index === lines.length - 1 ? line : `${line},`))
+}
+
+function engineLines(name: string, options: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(options).map(([option, value]) => `ENGINE_${option.toUpperCase()} ${quoted(value)}`)
+  return [`ENGINE ${quoted(name)}`, ...lines].join('\n')
+}
+
+/** A value with quotes inside stands bare: a line holds one value. */
+function quoted(value: string): string {
+  const text = oneLine(value)
+  return text.includes('"') ? text : `"${text}"`
+}
+
+/** Line feeds between tokens become blanks, and those inside of quotes escapes. */
+function oneLine(text: string): string {
+  let line = ''
+  let end = 0
+  for (const token of readTokens(text)) {
+    if (token.offset > end && line !== '') line += ' '
+    line += token.text.replaceAll('\n', '\\n')
+    end = token.endOffset
+  }
+  return line.trim()
+}

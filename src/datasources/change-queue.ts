@@ -1,0 +1,32 @@
+/** Changes of one data source, one after the other; those of different data sources run beside each other. */
+import { errors } from '../shared/errors.ts'
+
+// Each is held by a request that waits for it.
+const changesWaitingMax = 1_000
+const retryAfterSeconds = 1
+
+export class ChangeQueue {
+  private readonly lastById = new Map<string, Promise<void>>()
+  private changeCount = 0
+
+  /**
+   * Runs a change after all that were asked for before it. What it needs to know it must look up when it runs.
+   *
+   * @throws CHANGES_TOO_MANY (503) when as many wait as may; what `change` throws.
+   */
+  async run<Result>(id: string, change: () => Promise<Result>): Promise<Result> {
+    if (this.changeCount >= changesWaitingMax) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds })
+    this.changeCount += 1
+    const running = (this.lastById.get(id) ?? Promise.resolve()).then(change)
+    const settled = running.then(nothing, nothing)
+    this.lastById.set(id, settled)
+    try {
+      return await running
+    } finally {
+      this.changeCount -= 1
+      if (this.lastById.get(id) === settled) this.lastById.delete(id)
+    }
+  }
+}
+
+function nothing(): void {}

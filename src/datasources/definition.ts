@@ -1,0 +1,37 @@
+// A data source's definition out of the texts of a request.
+
+import type { EngineDefinition } from '../catalog/data-source.types.ts'
+import { defaultEngine, parseEngineDefinition } from '../catalog/engine-definition.ts'
+import { findEngineName, isMergeTree } from '../catalog/engine-options.ts'
+import { type IndexDefinition, parseIndexes } from '../catalog/index-definition.ts'
+import { SchemaError } from '../catalog/schema-error.ts'
+import { parseSchema } from '../catalog/schema-parser.ts'
+import { errors } from '../shared/errors.ts'
+import type { ColumnDefinition } from '../shared/schema.types.ts'
+
+/** @throws SCHEMA_INVALID (400) with the place of what is wrong. */
+export function readSchema(schema: string, columnsMax: number): readonly ColumnDefinition[] {
+  try {
+    return parseSchema(schema, { columnsMax })
+  } catch (thrown) {
+    if (!(thrown instanceof SchemaError)) throw thrown
+    throw errors.SCHEMA_INVALID({ reason: thrown.reason, ...thrown.position, cause: thrown })
+  }
+}
+
+/** The engine as the caller wrote it, checked against the columns. @throws ENGINE_INVALID (400) */
+export function readEngine(engine: EngineDefinition | null, columns: readonly ColumnDefinition[]): EngineDefinition {
+  if (engine === null) return defaultEngine
+  const options = Object.entries(engine.options).map(([name, value]) => [`engine_${name}`, value] as const)
+  return parseEngineDefinition({ engine: engine.name, ...Object.fromEntries(options) }, columns)
+}
+
+/** @throws INDEX_INVALID (400), also when the engine takes none. */
+export function readIndexes(text: string | undefined, engine: EngineDefinition): readonly IndexDefinition[] {
+  const indexes = text === undefined ? [] : parseIndexes(text)
+  const name = findEngineName(engine.name)
+  if (indexes.length > 0 && name !== undefined && !isMergeTree(name)) {
+    throw errors.INDEX_INVALID({ reason: `the engine ${name} takes no indexes` })
+  }
+  return indexes
+}
