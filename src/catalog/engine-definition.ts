@@ -172,10 +172,19 @@ function checkRoles(options: Options, columns: readonly ColumnDefinition[]): voi
   }
 }
 
+const unsummableKinds: ReadonlySet<ColumnType['kind']> = new Set([
+  ...(['string', 'fixedString', 'uuid', 'ipv4', 'ipv6', 'enum', 'json'] as const),
+  ...(['date', 'date32', 'dateTime', 'dateTime64'] as const),
+])
+
 function checkSummedColumns(text: string, sortingKey: string | undefined, columns: readonly ColumnDefinition[]): void {
   const keyNames = sortingKey === undefined ? [] : readKeyItems(sortingKey, 'engine_sorting_key')
   for (const name of readNames(text, 'engine_columns')) {
-    findColumn(name, 'columns', columns)
+    const { typeText, type } = findColumn(name, 'columns', columns)
+    // The engine would take such a column, and keep any one of its values.
+    if (unsummableKinds.has(valueTypeOf(type).kind)) {
+      throw invalid(`engine_columns: column '${name}' is ${typeText}, which cannot be summed`)
+    }
     if (keyNames.includes(name)) throw invalid(`engine_columns: column '${name}' is in engine_sorting_key too`)
   }
 }
