@@ -10,6 +10,7 @@ import { addErrorAnswers, answerFrameworkError } from './http/error-answers.ts'
 import { addEvents } from './http/events.ts'
 import { addHealth } from './http/health.ts'
 import type { HttpOptions, HttpRooms } from './http/http.types.ts'
+import { addQuarantine } from './http/quarantine.ts'
 import { addRequestLog } from './http/request-log.ts'
 import { addSql } from './http/sql.ts'
 import { errors } from './shared/errors.ts'
@@ -50,6 +51,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     addEvents(api, rooms, options)
     addDataSources(api, rooms, options)
     addDataSource(api, rooms, options)
+    addQuarantine(api, rooms, options)
     addAnalyze(api, rooms, options)
     addSql(api, rooms, options)
     done()

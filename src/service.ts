@@ -70,6 +70,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger })
   // Only now do all tables stand.
   ingest.start()
+  dataSources.resume()
   const query = createQuery(
     { ...options, database: workspaceDatabase },
     { store, dataSourceIdOf: (nameOrId) => dataSources.find(nameOrId)?.id },

@@ -20,6 +20,14 @@ export interface CatalogEntry {
   readonly sequence: number
   /** What a ready data source was about to become: its tables may have been changed to it, wholly or in part. */
   readonly pending: DataSource | null
+  /** How far the replay of its quarantine has come; null when there is none. */
+  readonly replay: ReplayNote | null
+}
+
+/** A replay whose rows are chosen, and of which those up to `next` are stored or noted as misfits. */
+export interface ReplayNote {
+  readonly replayId: string
+  readonly next: number
 }
 
 /** A record on disk is no record of this release's. */
@@ -28,9 +36,19 @@ export class CatalogRecordError extends Error {
 }
 
 /** The entry as plain JSON. */
-export function encodeEntry({ dataSource, state, sequence, pending }: CatalogEntry): Readonly<Record<string, unknown>> {
+export function encodeEntry({
+  dataSource,
+  state,
+  sequence,
+  pending,
+  replay,
+}: CatalogEntry): Readonly<Record<string, unknown>> {
   const entry = { format: recordFormat, state, sequence, ...encodeDataSource(dataSource) }
-  return pending === null ? entry : { ...entry, pending: encodeDataSource(pending) }
+  return {
+    ...entry,
+    ...(pending === null ? {} : { pending: encodeDataSource(pending) }),
+    ...(replay === null ? {} : { replay }),
+  }
 }
 
 function encodeDataSource({ columns, ...rest }: DataSource): Fields {
@@ -62,7 +80,12 @@ function readEntry(id: string, fields: Fields): CatalogEntry {
   const state = readOneOf(fields, 'state', ['creating', 'ready', 'dropping'])
   const dataSource = readDataSource(id, fields)
   const pending = fields['pending'] === undefined ? null : readDataSource(id, readObject(fields['pending'], 'pending'))
-  return { dataSource, state, sequence: readInteger(fields, 'sequence'), pending }
+  const replay = fields['replay'] === undefined ? null : readReplay(readObject(fields['replay'], 'replay'))
+  return { dataSource, state, sequence: readInteger(fields, 'sequence'), pending, replay }
+}
+
+function readReplay(fields: Fields): ReplayNote {
+  return { replayId: readString(fields, 'replayId'), next: readInteger(fields, 'next') }
 }
 
 function readDataSource(id: string, fields: Fields): DataSource {

@@ -5,7 +5,7 @@
 
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors.ts'
-import { type CatalogEntry, type DataSourceState, decodeEntry, encodeEntry } from './catalog-record.ts'
+import { type CatalogEntry, type DataSourceState, decodeEntry, encodeEntry, type ReplayNote } from './catalog-record.ts'
 import type { CatalogStorage } from './catalog-storage.types.ts'
 import type { DataSource, DataSourceId } from './data-source.types.ts'
 import { findDataSourceId } from './data-source-id.ts'
@@ -56,6 +56,10 @@ export interface Catalog {
   abandonAlter(id: DataSourceId): Promise<void>
   /** Ready data sources with a change that was noted, and neither shown nor forgotten. */
   altering(): readonly { readonly dataSource: DataSource; readonly pending: DataSource }[]
+  /** Notes how far a replay has come, or, by null, that it is over. @throws DATASOURCE_NOT_FOUND (404) */
+  noteReplay(id: DataSourceId, replay: ReplayNote | null): Promise<void>
+  /** Null when no replay is under way. */
+  replayOf(id: DataSourceId): ReplayNote | null
   /** Hides a data source whose tables are about to go, and frees its name. @throws DATASOURCE_NOT_FOUND (404) */
   retire(id: DataSourceId): Promise<void>
   /** Forgets a data source whose tables are gone, or were never made; one that is unknown is gone already. */
@@ -135,7 +139,13 @@ class StoredCatalogSnapshot implements Catalog {
       if (this.#entries.size >= this.#options.dataSourcesMax) {
         throw errors.DATASOURCES_TOO_MANY({ dataSourcesMax: this.#options.dataSourcesMax })
       }
-      const entry: CatalogEntry = { dataSource, state: 'creating', sequence: this.#sequence + 1, pending: null }
+      const entry: CatalogEntry = {
+        dataSource,
+        state: 'creating',
+        sequence: this.#sequence + 1,
+        pending: null,
+        replay: null,
+      }
       return { id: dataSource.id, entry, result: undefined }
     })
   }
@@ -190,6 +200,16 @@ class StoredCatalogSnapshot implements Catalog {
     return [...this.#entries.values()].flatMap(({ dataSource, state, pending }) =>
       state === 'ready' && pending !== null ? [{ dataSource, pending }] : [],
     )
+  }
+
+  async noteReplay(id: DataSourceId, replay: ReplayNote | null): Promise<void> {
+    await this.#change(() => {
+      return { id, entry: { ...this.#expect(id, 'ready'), replay }, result: undefined }
+    })
+  }
+
+  replayOf(id: DataSourceId): ReplayNote | null {
+    return this.#entries.get(id)?.replay ?? null
   }
 
   async retire(id: DataSourceId): Promise<void> {

@@ -32,18 +32,31 @@ import { readEngine, readIndexes, readSchema } from './definition.ts'
 import { toChangeError, toDefinitionError, tryDefinition } from './definition-fault.ts'
 import { dependentViews, dropViews } from './dependents.ts'
 import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
-import { createTables, dropTables, listTables, ownerOf, sizesOf, truncateTable } from './tables.ts'
+import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine.types.ts'
+import { QuarantineReplay } from './quarantine-replay.ts'
+import { summarizeQuarantine } from './quarantine-summary.ts'
+import { type ReaderLimits, toReadError } from './reader-rows.ts'
+import {
+  createTables,
+  dropReplayTables,
+  dropTables,
+  listTables,
+  ownerOf,
+  replayOwners,
+  sizesOf,
+  truncateTable,
+} from './tables.ts'
 
-export interface DataSourcesOptions extends EventsCreationOptions {
+export interface DataSourcesOptions extends EventsCreationOptions, ReaderLimits {
   /** Most columns of a schema. */
   readonly columnsMax: number
 }
 
 interface Neighbours {
   readonly catalog: Catalog
-  readonly store: Pick<Store, 'command' | 'rows' | 'tableStatistics'>
-  /** Holds events back while a data source changes. */
-  readonly ingest: Pick<Ingest, 'withBarrier'>
+  readonly store: Pick<Store, 'command' | 'rows' | 'select' | 'sync' | 'tableStatistics'>
+  /** Holds events back while a data source changes, and takes rows once more. */
+  readonly ingest: Pick<Ingest, 'replayRows' | 'withBarrier'>
   readonly logger: Logger
   /** The pipes that use a data source; none while there are no pipes. */
   readonly pipesUsing?: (id: DataSourceId) => readonly PipeReference[]
@@ -61,6 +74,7 @@ class DataSourcesRoom implements DataSources {
   readonly #catalog: Catalog
   readonly #store: Neighbours['store']
   readonly #ingest: Neighbours['ingest']
+  readonly #replay: QuarantineReplay
   readonly #logger: Logger
   readonly #eventsCreation: EventsCreation
   readonly #pipesUsing: (id: DataSourceId) => readonly PipeReference[]
@@ -73,6 +87,7 @@ class DataSourcesRoom implements DataSources {
     this.#ingest = ingest
     this.#logger = logger
     this.#pipesUsing = pipesUsing
+    this.#replay = new QuarantineReplay({ catalog, store, ingest, logger }, options)
     this.#eventsCreation = new EventsCreation(options, this)
   }
 
@@ -130,6 +145,7 @@ class DataSourcesRoom implements DataSources {
     const { id } = this.get(nameOrId)
     return await this.#changes.run(id, async () => {
       const current = this.get(id)
+      await this.#replay.finish(current)
       const alteration = planAlteration(current, request, this.#options.columnsMax)
       const { operations, hasTableChanges, changed } = alteration
       if (operations.length === 0) {
@@ -146,6 +162,7 @@ class DataSourcesRoom implements DataSources {
     const { id, isQuarantine } = this.#findTable(nameOrId)
     await this.#changes.run(id, async () => {
       const table = isQuarantine ? quarantineTable(id) : id
+      await this.#replay.finish(this.get(id))
       await this.#withBarrier(this.get(id), () => truncateTable(this.#store, table))
     })
   }
@@ -161,6 +178,28 @@ class DataSourcesRoom implements DataSources {
       await this.#catalog.retire(id)
       await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#takeBack(id))
     })
+  }
+
+  async summarizeQuarantine(nameOrId: string, signal: AbortSignal): Promise<QuarantineSummary> {
+    try {
+      return await summarizeQuarantine(this.#store, this.get(nameOrId), signal)
+    } catch (error) {
+      throw toReadError(error, this.#options)
+    }
+  }
+
+  async replayQuarantine(nameOrId: string, request: ReplayRequest, signal: AbortSignal): Promise<ReplayReport> {
+    const { id } = this.get(nameOrId)
+    return await this.#changes.run(id, () => this.#replay.run(this.get(id), request, signal))
+  }
+
+  resume(): void {
+    for (const { id, name } of this.#catalog.list()) {
+      if (this.#catalog.replayOf(id) === null) continue
+      this.#changes
+        .run(id, () => this.#replay.finish(this.get(id)))
+        .catch((err: unknown) => this.#logger.warn({ err, dataSource: name }, 'A replay waits for its next try.'))
+    }
   }
 
   async dependents(nameOrId: string): Promise<readonly string[]> {
@@ -206,6 +245,11 @@ class DataSourcesRoom implements DataSources {
       this.#logger.info({ id, name }, 'A half made change of a data source is taken back.')
       await takeBackTables(this.#store, pending, dataSource)
       await this.#catalog.abandonAlter(id)
+    }
+    for (const id of await replayOwners(this.#store)) {
+      const dataSource = this.#catalog.find(id)
+      if (dataSource === undefined || this.#catalog.replayOf(dataSource.id) === null)
+        await dropReplayTables(this.#store, id)
     }
     const tables = await listTables(this.#store)
     for (const dataSource of this.#catalog.list()) await this.#mendTables(dataSource, tables)
@@ -308,6 +352,7 @@ class DataSourcesRoom implements DataSources {
   /** Drops the tables, and the views over them before, then the hidden entry. */
   async #dropAll(id: DataSourceId): Promise<void> {
     await dropViews(this.#store, await dependentViews(this.#store, id))
+    await dropReplayTables(this.#store, id)
     await dropTables(this.#store, id)
     await this.#catalog.remove(id)
   }

@@ -1,5 +1,6 @@
 import type { DataSource, DataSourceId, EngineDefinition } from '../catalog/data-source.types.ts'
 import type { TableStatistics } from '../store/store.types.ts'
+import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine.types.ts'
 
 /** The life of a data source: catalog and tables change together, half-done work is mended at start. */
 export interface DataSources {
@@ -44,6 +45,16 @@ export interface DataSources {
    * or go too when it is forced.
    */
   drop(nameOrId: string, options?: { readonly isForced: boolean }): Promise<void>
+  /** What stands in a quarantine, in groups. Raises DATASOURCE_NOT_FOUND (404), QUERY_TIMEOUT (408). */
+  summarizeQuarantine(nameOrId: string, signal: AbortSignal): Promise<QuarantineSummary>
+  /**
+   * Stores rows of a quarantine that fit now, each exactly once, and takes those out of the quarantine.
+   *
+   * Raises REPLAY_INVALID, SQL_INVALID (400), DATASOURCE_NOT_FOUND (404), QUERY_TIMEOUT (408), REPLAY_INTERRUPTED (503).
+   */
+  replayQuarantine(nameOrId: string, request: ReplayRequest, signal: AbortSignal): Promise<ReplayReport>
+  /** Goes on with replays that an earlier process left, in the background. Events must be on their way already. */
+  resume(): void
   /** Names of the views that a forced drop would take along. */
   dependents(nameOrId: string): Promise<readonly string[]>
   /** The pipes that use a data source. */

@@ -27,6 +27,28 @@ export async function dropTables(tables: Tables, id: DataSourceId | string): Pro
   await tables.command(`DROP TABLE IF EXISTS ${qualified(quarantineTable(id))}`)
 }
 
+/** The tables of a replay: the rows that are chosen, those that did not fit, and one that rows are tried in. */
+export function replayTables(id: DataSourceId | string): { readonly chosen: string; readonly misfits: string } {
+  return { chosen: `${id}_replay`, misfits: `${id}_replay_misfits` }
+}
+
+/** Drops what a replay made. Raises `StoreError`. */
+export async function dropReplayTables(tables: Tables, id: DataSourceId | string): Promise<void> {
+  const { chosen, misfits } = replayTables(id)
+  for (const table of [chosen, misfits, `${id}_replay_trial`]) {
+    await tables.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
+  }
+}
+
+/** Ids of the data sources that have tables of a replay. Raises `StoreError`. */
+export async function replayOwners(tables: Tables): Promise<readonly string[]> {
+  const rows = await tables.rows<{ readonly id: string }>(
+    `SELECT DISTINCT substring(name, 1, 34) AS id FROM system.tables
+     WHERE database = ${quoteString(workspaceDatabase)} AND match(name, '^t_[0-9a-f]{32}_replay')`,
+  )
+  return rows.map(({ id }) => id)
+}
+
 /** Rows of the tables of data sources that stand, quarantines included, by table name. */
 export async function listTables(tables: Tables): Promise<ReadonlyMap<string, number>> {
   const rows = await tables.rows<{ readonly name: string; readonly rowCount: number }>(

@@ -28,13 +28,20 @@ export async function readChangeParameters(request: FastifyRequest, formBytesMax
   return parameters
 }
 
-function scalarsOf(text: string): readonly (readonly [string, string])[] {
-  return Object.entries(parseObject(text)).flatMap(([name, value]) => {
-    if (value === null) return []
-    if (typeof value === 'object')
-      throw errors.REQUEST_INVALID({ reason: `"${name}" must be a text, number or boolean` })
-    return [[name, String(value)] as const]
+type Field = readonly [string, string]
+
+/** An object inside gives its fields with its name and a dot before theirs. */
+function scalarsOf(text: string): readonly Field[] {
+  return Object.entries(parseObject(text)).flatMap(([name, value]): readonly Field[] => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return fieldOf(name, value)
+    return Object.entries(value).flatMap(([inner, innerValue]) => fieldOf(`${name}.${inner}`, innerValue))
   })
+}
+
+function fieldOf(name: string, value: unknown): readonly Field[] {
+  if (value === null) return []
+  if (typeof value === 'object') throw errors.REQUEST_INVALID({ reason: `"${name}" must be a text, number or boolean` })
+  return [[name, String(value)]]
 }
 
 function parseObject(text: string): object {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readOutputSettings } from '../query/output-settings.ts'
 import { errors } from '../shared/errors.ts'
+import { abortSignal } from './abort-signal.ts'
 import { admit } from './authentication.ts'
 import type { HttpOptions, HttpRooms } from './http.types.ts'
 import { Parameters } from './parameters.ts'
@@ -26,15 +27,6 @@ export function addSql(app: FastifyInstance, { access, query, logger }: Neighbou
     return reply.code(200).header('content-type', contentType).send(stream)
   }
   addPath(app, '/v0/sql', { GET: answer, POST: answer }, { mayTakeTokenFromBody: true })
-}
-
-/** Aborted when the client goes away before it has the whole answer. */
-function abortSignal({ raw }: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  raw.once('close', () => {
-    if (!raw.writableFinished) controller.abort()
-  })
-  return controller.signal
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { BodyCounts, ParseResult } from '../codec/parse-task.types.ts'
+import type { BodyCounts, ParseResult, ParseTask } from '../codec/parse-task.types.ts'
 import type { Part } from '../codec/part.types.ts'
 import { assert } from '../shared/assert.ts'
 import type { ParsedRows } from './events.types.ts'
@@ -23,8 +23,13 @@ export async function parseGroup(
   plan: Pick<IngestPlan, 'columns' | 'planKey'>,
   bodies: readonly RecordBody[],
 ): Promise<ParsedRows & Pick<ParseResult, 'bodies'>> {
+  return await parseTask(pool, taskOf(plan, bodies))
+}
+
+/** Parses one frame; its parts stay in memory. */
+export async function parseTask(pool: ParsePool, task: ParseTask): Promise<ParsedRows & Pick<ParseResult, 'bodies'>> {
   let parsed: (ParsedRows & Pick<ParseResult, 'bodies'>) | null = null
-  const { done } = await pool.submit(taskOf(plan, bodies), async (result) => {
+  const { done } = await pool.submit(task, async (result) => {
     parsed = { ...rowsOf(result), bodies: result.bodies }
   })
   await done

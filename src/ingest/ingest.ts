@@ -13,9 +13,11 @@ import type {
   ImportRequest,
   Ingest,
   OpenedBody,
+  ReplayRowsRequest,
 } from './ingest.types.ts'
 import { openBody } from './opened-body.ts'
 import { ParsePool, type ParsePoolOptions } from './parse-pool.ts'
+import { replayRows } from './replay-rows.ts'
 
 export interface IngestOptions extends ImportOptions, ParsePoolOptions, EventsOptions {}
 
@@ -42,7 +44,8 @@ class OpenIngest implements Ingest {
   private readonly store: Store
   private readonly pool: ParsePool
   private readonly events: EventsRoom
-  private readonly imports = new Set<Promise<ImportOutcome>>()
+  /** Imports and replays under way. */
+  private readonly imports = new Set<Promise<unknown>>()
   private isClosing = false
 
   constructor(
@@ -80,6 +83,17 @@ class OpenIngest implements Ingest {
     return this.events.append(request)
   }
 
+  async replayRows(request: ReplayRowsRequest): Promise<void> {
+    this.refuseWhenClosing()
+    const running = replayRows({ store: this.store, pool: this.pool }, request)
+    this.imports.add(running)
+    try {
+      await running
+    } finally {
+      this.imports.delete(running)
+    }
+  }
+
   eventsStatus(dataSourceId: DataSourceId): LineStatus | null {
     return this.events.status(dataSourceId)
   }
@@ -90,7 +104,7 @@ class OpenIngest implements Ingest {
 
   async close(): Promise<void> {
     this.isClosing = true
-    await Promise.all(this.imports)
+    await Promise.allSettled(this.imports)
     await this.events.close()
     await this.pool.close()
   }

@@ -55,6 +55,13 @@ export interface Ingest {
    * happens to the process.
    */
   appendEvents(request: EventsRequest): Promise<EventsOutcome>
+  /**
+   * Stores rows that were set aside and fit now, and notes those that still do not in a table, all of it exactly once
+   * however often it is repeated with the same block id. The data source must be of an engine that knows blocks again.
+   *
+   * @throws StoreError; SHUTTING_DOWN (503).
+   */
+  replayRows(request: ReplayRowsRequest): Promise<void>
   /** What waits for a data source, and why; null when nothing ever did. */
   eventsStatus(dataSourceId: DataSourceId): LineStatus | null
   /**
@@ -119,6 +126,15 @@ export interface EventsRequest {
   readonly isWaiting: boolean
   /** What the sender calls this request; a repeat of it is answered as before and changes nothing. */
   readonly idempotencyKey: string | null
+}
+
+export interface ReplayRowsRequest {
+  readonly dataSource: DataSource
+  /** CSV records, each with its line feed: a cell a column, and the row's id behind them. Up to some megabytes together. */
+  readonly records: readonly Uint8Array[]
+  readonly blockId: string
+  /** Has the columns `row UUID, columns Array(String), reasons Array(String)`, and remembers blocks. */
+  readonly misfitsTable: string
 }
 
 export interface BarrierRequest {

@@ -7,6 +7,8 @@ export const quarantineColumnNames = ['c__error_column', 'c__error', 'c__import_
 
 const reservedNames: ReadonlySet<string> = new Set([
   ...quarantineColumnNames,
+  // The id of a row of a quarantine, which a replay needs.
+  'c__row',
   // The engine keeps these in every MergeTree part.
   '_block_number',
   '_block_offset',

@@ -107,6 +107,11 @@ const definitions = {
     message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
       `Data Source "${name}" cannot be altered so: ${reason}`,
   }),
+  REPLAY_INVALID: define({
+    status: 400,
+    when: 'A replay of a quarantine has a condition or a fix that cannot be, or an engine that takes no single rows.',
+    message: ({ reason }: { readonly reason: string }) => `The replay cannot run: ${reason}`,
+  }),
   CHANGE_EMPTY: define({
     status: 400,
     when: 'A change of a Data Source asks for nothing that is not so already.',
@@ -280,6 +285,13 @@ const definitions = {
     when: 'Events of the Data Source wait and cannot be stored, so it cannot be changed. Nothing was changed; repeat it later.',
     message: ({ name }: RetryLater & { readonly name: string }) =>
       `Events of Data Source "${name}" wait and cannot be stored yet; nothing was changed, repeat it later`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
+  }),
+  REPLAY_INTERRUPTED: define({
+    status: 503,
+    when: 'A replay of a quarantine stopped in its middle. It goes on by itself with the next change of the Data Source, and at the next start; no row is lost or stored twice.',
+    message: ({ reason }: RetryLater & { readonly reason: string }) =>
+      `The replay was interrupted, and goes on with the next one; no row is lost or stored twice: ${reason}`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   QUERIES_TOO_MANY: define({

@@ -236,7 +236,13 @@ function runTests(): void {
   })
 
   t.test('a record that cannot be read is named, and nothing is opened over it', async (t) => {
-    const good = encodeEntry({ dataSource: dataSource('orders'), state: 'ready', sequence: 1, pending: null })
+    const good = encodeEntry({
+      dataSource: dataSource('orders'),
+      state: 'ready',
+      sequence: 1,
+      pending: null,
+      replay: null,
+    })
     const id = createDataSourceId()
     t.equal(decodeEntry(id, good).dataSource.name, 'orders')
     const broken: readonly (readonly [unknown, RegExp])[] = [

@@ -35,12 +35,20 @@ function open(
   missingDataSource: 'create' | 'refuse' = 'create',
 ): Promise<DataSources> {
   const options = roomOptions(missingDataSource)
-  return openDataSources(options, { catalog: entries, store: over, ingest: { withBarrier }, logger: silentLogger })
+  return openDataSources(options, {
+    catalog: entries,
+    store: over,
+    ingest: { withBarrier, replayRows },
+    logger: silentLogger,
+  })
 }
 
 function roomOptions(missingDataSource: 'create' | 'refuse') {
-  return { columnsMax: 5, missingDataSource, eventsCreatesPerMinuteMax: 2, now: () => nowMs } as const
+  const limits = { queryTimeMaxMs: 10_000, resultBytesMax: 1_000_000 }
+  return { columnsMax: 5, missingDataSource, eventsCreatesPerMinuteMax: 2, now: () => nowMs, ...limits } as const
 }
+
+const replayRows = async (): Promise<void> => {}
 
 /** Nobody sends events here: the change is made at once. */
 async function withBarrier<Result>({ dataSource }: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
@@ -323,7 +331,7 @@ t.test('a pipe that uses a data source refuses its drop and its rename', async (
   const { id } = await dataSources.create(request('piped', 'a Int32'))
   const pipesUsing = () => [{ id: 't_1', name: 'top' }]
   const room = await openDataSources(roomOptions('create'), {
-    ...{ catalog, store, ingest: { withBarrier }, logger: silentLogger },
+    ...{ catalog, store, ingest: { withBarrier, replayRows }, logger: silentLogger },
     pipesUsing,
   })
   t.same(room.usedBy(id), [{ id: 't_1', name: 'top' }])

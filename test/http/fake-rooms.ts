@@ -126,6 +126,13 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
       }
       sources.delete(name)
     },
+    async summarizeQuarantine() {
+      return { rowCount: 0, groups: [], hasMoreGroups: false, schema: null }
+    },
+    async replayQuarantine() {
+      return { selectedRows: 0, replayedRows: 0, failedRows: 0, leftRows: 0, failures: [] }
+    },
+    resume() {},
     async dependents(nameOrId) {
       return get(nameOrId).name === 'used' ? ['daily'] : []
     },
@@ -202,6 +209,7 @@ function fakeIngest(rooms: () => FakeRooms): Ingest {
     },
     eventsStatus: () => null,
     withBarrier: (_barrier, change) => change(),
+    async replayRows() {},
     start() {},
     async close() {},
   }

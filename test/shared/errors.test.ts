@@ -47,6 +47,16 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'Data Source "visits" cannot be altered so: column \'a\' is Int32 and cannot become Int64',
   ],
+  REPLAY_INVALID: [
+    errors.REPLAY_INVALID({ reason: "condition has ')' that closes nothing" }),
+    400,
+    "The replay cannot run: condition has ')' that closes nothing",
+  ],
+  REPLAY_INTERRUPTED: [
+    errors.REPLAY_INTERRUPTED({ reason: 'the disk is full', retryAfterSeconds: 1 }),
+    503,
+    'The replay was interrupted, and goes on with the next one; no row is lost or stored twice: the disk is full',
+  ],
   CHANGE_EMPTY: [
     errors.CHANGE_EMPTY({ expected: '"name" or "description"' }),
     400,

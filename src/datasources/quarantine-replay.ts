@@ -1,0 +1,247 @@
+// Rows of a quarantine on their way into their data source, each exactly once, whatever the process dies at.
+//
+// 1. The chosen rows are copied into a table, as the CSV records that they are to be, fixes included. Until the catalog
+//    notes the replay, nothing has happened, and a start drops the copy.
+// 2. From then on what is to be done is fixed: the copy is stored piece by piece, each under a deduplication token made of
+//    the replay's id and the piece's place. How far it has come is noted when the engine's files are synced.
+// 3. Rows that still do not fit are noted by their ids in a table beside. At the end those that fit are deleted from the
+//    quarantine by their ids, behind a barrier, then the note goes, then the tables.
+// Every step may be repeated, so a start, and whoever changes the data source next, goes on where the note says.
+
+import type { Catalog } from '../catalog/catalog.ts'
+import type { ReplayNote } from '../catalog/catalog-record.ts'
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import type { Ingest } from '../ingest/ingest.types.ts'
+import type { Logger } from '../observe/logger.ts'
+import { ApiError, errors } from '../shared/errors.ts'
+import { createImportId } from '../shared/ids.ts'
+import { quoteString } from '../shared/text-escapes.ts'
+import { quarantineTable } from '../store/quarantine-table.ts'
+import type { Store } from '../store/store.types.ts'
+import { StoreError } from '../store/store-error.ts'
+import { workspaceDatabase } from '../store/workspace-database.ts'
+import { toChangeError } from './definition-fault.ts'
+import type { ReplayFailure, ReplayReport, ReplayRequest } from './quarantine.types.ts'
+import { plainReason } from './quarantine-summary.ts'
+import { type ReaderLimits, readRows, toReadError } from './reader-rows.ts'
+import { type ChosenRows, chosenRowsOf, toExpressionError } from './replay-choice.ts'
+import { dropReplayTables, qualified, replayTables } from './tables.ts'
+
+export interface ReplayRooms {
+  readonly catalog: Pick<Catalog, 'noteReplay' | 'replayOf'>
+  readonly store: Pick<Store, 'command' | 'rows' | 'select' | 'sync'>
+  readonly ingest: Pick<Ingest, 'replayRows' | 'withBarrier'>
+  readonly logger: Logger
+}
+
+/** More rows wait for another replay: a request should end while somebody waits for it. */
+const rowsMax = 1_000_000
+/** Rows and bytes that are stored by one INSERT. */
+const pieceRowsMax = 50_000
+const pieceBytesMax = 8 * 1024 * 1024
+const choiceTimeMaxSeconds = 300
+const retryAfterSeconds = 1
+const failuresMax = 100
+const samplesMax = 3
+
+export class QuarantineReplay {
+  private readonly rooms: ReplayRooms
+  private readonly limits: ReaderLimits
+
+  constructor(rooms: ReplayRooms, limits: ReaderLimits) {
+    this.rooms = rooms
+    this.limits = limits
+  }
+
+  /**
+   * Replays rows, once what an earlier replay left is done. Precondition: nothing else changes the data source meanwhile.
+   *
+   * @throws REPLAY_INVALID, SQL_INVALID (400), QUERY_TIMEOUT (408), REPLAY_INTERRUPTED (503) and other errors of the engine.
+   */
+  async run(dataSource: DataSource, request: ReplayRequest, signal: AbortSignal): Promise<ReplayReport> {
+    const chosen = chosenRowsOf(dataSource, request)
+    await this.finish(dataSource)
+    const { selectedRows, chosenRows } = await this.choose(dataSource, chosen, signal)
+    if (chosenRows === 0) {
+      return { selectedRows, replayedRows: 0, failedRows: 0, leftRows: selectedRows, failures: [] }
+    }
+    const report = await this.goOn(dataSource)
+    return { ...report, selectedRows, leftRows: Math.max(0, selectedRows - chosenRows) }
+  }
+
+  /** Ends a replay that was interrupted; does nothing when there is none. @throws REPLAY_INTERRUPTED (503). */
+  async finish(dataSource: DataSource): Promise<void> {
+    if (this.rooms.catalog.replayOf(dataSource.id) === null) return
+    const { name } = dataSource
+    const { replayedRows, failedRows } = await this.goOn(dataSource)
+    this.rooms.logger.info({ dataSource: name, replayedRows, failedRows }, 'An interrupted replay is ended.')
+  }
+
+  /** Copies the chosen rows, and notes the replay when the copy is safe. */
+  private async choose(dataSource: DataSource, chosen: ChosenRows, signal: AbortSignal) {
+    const { id } = dataSource
+    const { store, catalog } = this.rooms
+    const source = qualified(quarantineTable(id))
+    const tables = replayTables(id)
+    try {
+      await ensureRowIds(store, id)
+      for (const trial of chosen.trials) await this.tryExpression(trial.name, trial.select(source), signal)
+      const [count] = await readRows<Count>(store, `SELECT count() AS __count FROM ${source} ${chosen.where}`, signal)
+      const selectedRows = Number(count?.__count ?? 0)
+      if (selectedRows === 0) return { selectedRows, chosenRows: 0 }
+      await dropReplayTables(store, id)
+      await store.command(`CREATE TABLE ${qualified(tables.misfits)} ${misfitsDefinition}`)
+      await store.command(`CREATE TABLE ${qualified(tables.chosen)} ${chosenDefinition}`)
+      await store.command(
+        `INSERT INTO ${qualified(tables.chosen)} (n, row, record)
+         SELECT rowNumberInAllBlocks(), c__row, ${chosen.record} FROM ${source} ${chosen.where} LIMIT ${rowsMax}
+         SETTINGS async_insert = 0, max_threads = 1, max_execution_time = ${choiceTimeMaxSeconds}`,
+      )
+      await store.sync()
+      const [chosenCount] = await store.rows<Count>(`SELECT count() AS __count FROM ${qualified(tables.chosen)}`)
+      const chosenRows = Number(chosenCount?.__count ?? 0)
+      if (chosenRows > 0) await catalog.noteReplay(id, { replayId: createImportId(), next: 0 })
+      return { selectedRows, chosenRows }
+    } catch (error) {
+      throw this.toChoiceError(error, '')
+    }
+  }
+
+  private async tryExpression(name: string, sql: string, signal: AbortSignal): Promise<void> {
+    try {
+      await readRows(this.rooms.store, sql, signal)
+    } catch (error) {
+      throw this.toChoiceError(error, name)
+    }
+  }
+
+  private toChoiceError(error: unknown, name: string): unknown {
+    const told = toReadError(error, this.limits)
+    const isOfCaller = told instanceof ApiError && told.code === 'SQL_INVALID' && error instanceof StoreError
+    return isOfCaller ? toExpressionError(error, name) : told
+  }
+
+  /** From where the note says to the end. */
+  private async goOn(dataSource: DataSource): Promise<ReplayReport> {
+    const { id, name } = dataSource
+    const { store, catalog, ingest, logger } = this.rooms
+    try {
+      const note = catalog.replayOf(id)
+      if (note === null) throw new Error('the replay is noted')
+      await this.storePieces(dataSource, note)
+      const report = await this.reportOn(id)
+      await ingest.withBarrier({ dataSource, isFinal: false }, () => deleteReplayed(store, id))
+      // What the note says must be on the disk before the note goes.
+      await store.sync()
+      await catalog.noteReplay(id, null)
+      await dropReplayTables(store, id)
+      return report
+    } catch (cause) {
+      logger.error({ err: cause, dataSource: name }, 'A replay was interrupted; it goes on later.')
+      throw interrupted(cause)
+    }
+  }
+
+  private async storePieces(dataSource: DataSource, note: ReplayNote): Promise<void> {
+    const { id } = dataSource
+    const { store, catalog, ingest } = this.rooms
+    const misfitsTable = replayTables(id).misfits
+    let { next } = note
+    for (;;) {
+      const end = await pieceEnd(store, id, next)
+      if (end === next) return
+      const records = await recordsBetween(store, id, { next, end })
+      await ingest.replayRows({ dataSource, records, blockId: `${note.replayId}-${next}`, misfitsTable })
+      await store.sync()
+      next = end
+      await catalog.noteReplay(id, { ...note, next })
+    }
+  }
+
+  private async reportOn(id: DataSourceId): Promise<ReplayReport> {
+    const { store } = this.rooms
+    const { chosen, misfits } = replayTables(id)
+    const [counts] = await store.rows<{ readonly chosenRows: number; readonly failedRows: number }>(
+      `SELECT (SELECT count() FROM ${qualified(chosen)}) AS chosenRows,
+         (SELECT uniqExact(row) FROM ${qualified(misfits)}) AS failedRows`,
+    )
+    const failures = await store.rows<ReplayFailure>(
+      `SELECT column, ${plainReason('text')} AS reason, count() AS rowCount, groupUniqArray(${samplesMax})(text) AS samples
+       FROM ${qualified(misfits)} ARRAY JOIN columns AS column, reasons AS text
+       GROUP BY column, reason ORDER BY rowCount DESC, column, reason LIMIT ${failuresMax}`,
+    )
+    const { chosenRows = 0, failedRows = 0 } = counts ?? {}
+    const replayedRows = chosenRows - failedRows
+    return { selectedRows: chosenRows, replayedRows, failedRows, leftRows: 0, failures }
+  }
+}
+
+/** Its name is one that no column is likely to have: an alias would hide it from a condition. */
+interface Count {
+  readonly __count: number | string
+}
+
+type Tables = Pick<Store, 'command' | 'rows'>
+
+const chosenDefinition = '(n UInt64, row UUID, record String) ENGINE = MergeTree ORDER BY n'
+const misfitsDefinition = `(row UUID, columns Array(String), reasons Array(String)) ENGINE = MergeTree ORDER BY row
+  SETTINGS non_replicated_deduplication_window = 10000`
+
+/** Gives every row of a quarantine an id that stays; it is in no `SELECT *`. */
+async function ensureRowIds(tables: Tables, id: DataSourceId): Promise<void> {
+  const name = quarantineTable(id)
+  const table = qualified(name)
+  const active = `database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(name)} AND active`
+  await tables.command(`ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS c__row UUID MATERIALIZED generateUUIDv7()`)
+  const [parts] = await tables.rows<Count>(
+    `SELECT count() AS __count FROM system.parts WHERE ${active}
+     AND name NOT IN (SELECT name FROM system.parts_columns WHERE ${active} AND column = 'c__row')`,
+  )
+  // Parts of before have none: each read would make up others.
+  if (Number(parts?.__count ?? 0) === 0) return
+  await tables.command(`ALTER TABLE ${table} MATERIALIZE COLUMN c__row SETTINGS mutations_sync = 2`)
+}
+
+/** Where the piece that begins at `next` ends; `next` itself when nothing is left. The same whatever became of its rows. */
+async function pieceEnd(tables: Tables, id: DataSourceId, next: number): Promise<number> {
+  const rows = await tables.rows<{ readonly n: number; readonly byteCount: number }>(
+    `SELECT n, length(record) AS byteCount FROM ${qualified(replayTables(id).chosen)} WHERE n >= ${next} ORDER BY n
+     LIMIT ${pieceRowsMax}`,
+  )
+  let end = next
+  let pieceBytes = 0
+  for (const { n, byteCount } of rows) {
+    pieceBytes += byteCount
+    if (end > next && pieceBytes > pieceBytesMax) break
+    end = n + 1
+  }
+  return end
+}
+
+/** Without those that are known for misfits. In base 64, as their bytes need not be UTF-8. */
+async function recordsBetween(
+  tables: Tables,
+  id: DataSourceId,
+  { next, end }: { readonly next: number; readonly end: number },
+): Promise<readonly Uint8Array[]> {
+  const { chosen, misfits } = replayTables(id)
+  const rows = await tables.rows<{ readonly record: string }>(
+    `SELECT base64Encode(record) AS record FROM ${qualified(chosen)}
+     WHERE n >= ${next} AND n < ${end} AND row NOT IN (SELECT row FROM ${qualified(misfits)}) ORDER BY n`,
+  )
+  return rows.map(({ record }) => Buffer.from(record, 'base64'))
+}
+
+async function deleteReplayed(tables: Tables, id: DataSourceId): Promise<void> {
+  const { chosen, misfits } = replayTables(id)
+  await tables.command(
+    `ALTER TABLE ${qualified(quarantineTable(id))} DELETE WHERE c__row IN (SELECT row FROM ${qualified(chosen)})
+     AND c__row NOT IN (SELECT row FROM ${qualified(misfits)}) SETTINGS mutations_sync = 2`,
+  )
+}
+
+function interrupted(cause: unknown): ApiError {
+  const told = toChangeError(cause)
+  const reason = told instanceof ApiError ? told.message : 'the log of the service has the reason'
+  return errors.REPLAY_INTERRUPTED({ reason, retryAfterSeconds, cause })
+}

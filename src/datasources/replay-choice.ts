@@ -1,0 +1,82 @@
+// Which rows of a quarantine a replay takes, and what becomes of their texts on the way, as SQL.
+
+import type { DataSource } from '../catalog/data-source.types.ts'
+import { readExpression } from '../catalog/engine-expression.ts'
+import { isNullable, valueTypeOf } from '../shared/column-type.ts'
+import { type ApiError, errors } from '../shared/errors.ts'
+import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { TextError } from '../shared/text-error.ts'
+import { quoteName, quoteString } from '../shared/text-escapes.ts'
+import type { StoreError } from '../store/store-error.ts'
+import type { ReplayRequest } from './quarantine.types.ts'
+
+export interface ChosenRows {
+  /** Empty, or `WHERE …`. */
+  readonly where: string
+  /** SELECTs that fail when the text of a caller is no expression over a quarantine; each gives no row. */
+  readonly trials: readonly { readonly name: string; readonly select: (table: string) => string }[]
+  /** An expression that makes of a row the CSV record of its columns and its id, with a line feed. */
+  readonly record: string
+}
+
+/** @throws REPLAY_INVALID (400) for a condition or fix that is no expression, and for engines that take no single rows. */
+export function chosenRowsOf({ columns, engine }: DataSource, { condition, fixes }: ReplayRequest): ChosenRows {
+  if (engine.name === 'Join') throw errors.REPLAY_INVALID({ reason: 'the engine Join takes no single rows' })
+  for (const name of fixes.keys()) {
+    if (columns.some((column) => column.name === name)) continue
+    throw errors.REPLAY_INVALID({ reason: `there is a fix for '${name}', which is no column of the Data Source` })
+  }
+  if (condition !== undefined) checkExpressionText(condition, 'condition')
+  const cells = columns.map((column) => cellOf(column, fixes.get(column.name)))
+  const id = `concat('"', toString(c__row), '"')`
+  const fixTrials = [...fixes].map(([name, fix]) => {
+    return { name: fixName(name), select: (table: string) => `SELECT c__row, ${fixedText(fix)} FROM ${table} LIMIT 0` }
+  })
+  const select = (table: string) => `SELECT c__row FROM ${table} WHERE (${condition}) LIMIT 0`
+  return {
+    trials: condition === undefined ? fixTrials : [{ name: 'condition', select }, ...fixTrials],
+    where: condition === undefined ? '' : `WHERE (${condition})`,
+    record: `concat(${[...cells, id].join(", ',', ")}, '\\n')`,
+  }
+}
+
+function cellOf(column: ColumnDefinition, fix: string | undefined): string {
+  const { name } = column
+  if (fix !== undefined) checkExpressionText(fix, fixName(name))
+  const text = fix === undefined ? quoteName(name) : fixedText(fix)
+  return `ifNull(concat('"', replaceAll(${text}, '"', '""'), '"'), ${quoteString(nothingCell(column))})`
+}
+
+function fixName(column: string): string {
+  return `the fix for '${column}'`
+}
+
+function fixedText(fix: string): string {
+  return `CAST((${fix}), 'Nullable(String)')`
+}
+
+/**
+ * The engine's words as the caller may read them, who knows neither the statement nor the table.
+ *
+ * @param name what of the request was wrong; empty when it is not known.
+ */
+export function toExpressionError(cause: StoreError, name: string): ApiError {
+  const message = cause.message.replace(/ in scope SELECT .* LIMIT 0\b/s, '').replaceAll(/\bt_[0-9a-f]{32}(?=\w*)/g, '')
+  return errors.REPLAY_INVALID({ reason: name === '' ? message : `${name}: ${message}`, cause })
+}
+
+/** What stands for a value that is not there: an empty cell takes the DEFAULT, `\N` is NULL and refused by other types. */
+function nothingCell({ type, defaultExpression }: ColumnDefinition): string {
+  const takesDefault = isNullable(type) && defaultExpression !== null
+  return takesDefault || valueTypeOf(type).kind === 'aggregateFunction' ? '' : '\\N'
+}
+
+/** Expressions run as part of an INSERT of our own, so they may hold no more than those of a table. */
+function checkExpressionText(text: string, name: string): void {
+  try {
+    readExpression(text, name)
+  } catch (error) {
+    if (error instanceof TextError) throw errors.REPLAY_INVALID({ reason: error.message, cause: error })
+    throw error
+  }
+}

@@ -1,0 +1,67 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ReplayRequest } from '../datasources/quarantine.types.ts'
+import { abortSignal } from './abort-signal.ts'
+import { sendJson } from './answers.ts'
+import { admit } from './authentication.ts'
+import { readChangeParameters } from './change-parameters.ts'
+import type { HttpOptions, HttpRooms } from './http.types.ts'
+import type { Parameters } from './parameters.ts'
+import { addPath } from './routes.ts'
+
+type Neighbours = Pick<HttpRooms, 'access' | 'dataSources'>
+type Limits = Pick<HttpOptions, 'formBytesMax'>
+
+/** `/v0/datasources/<name>/quarantine`: what stands in it, and its rows on their way in once more. */
+export function addQuarantine(
+  app: FastifyInstance,
+  { access, dataSources }: Neighbours,
+  { formBytesMax }: Limits,
+): void {
+  addPath(app, '/v0/datasources/:name/quarantine/summary', {
+    GET: async (request, reply) => {
+      const { id, name } = dataSources.get(nameOf(request))
+      const { rowCount, groups, hasMoreGroups, schema } = await dataSources.summarizeQuarantine(id, abortSignal(reply))
+      return sendJson(reply, 200, {
+        datasource: { id, name },
+        quarantine_rows: rowCount,
+        groups: groups.map(({ rowCount: rows, suggestion, ...group }) => ({
+          ...group,
+          rows,
+          suggestion: suggestion && { type: suggestion.type, all_values: suggestion.isForAll },
+        })),
+        more_groups: hasMoreGroups,
+        suggested_schema: schema,
+      })
+    },
+  })
+  const replay = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const parameters = await readChangeParameters(request, formBytesMax)
+    admit(request, access, parameters.text('token'))
+    const { id, name } = dataSources.get(nameOf(request))
+    const report = await dataSources.replayQuarantine(id, readReplayRequest(parameters), abortSignal(reply))
+    return sendJson(reply, 200, {
+      datasource: { id, name },
+      selected_rows: report.selectedRows,
+      replayed_rows: report.replayedRows,
+      failed_rows: report.failedRows,
+      left_rows: report.leftRows,
+      failures: report.failures.map(({ rowCount: rows, ...failure }) => ({ ...failure, rows })),
+    })
+  }
+  addPath(app, '/v0/datasources/:name/quarantine/replay', { POST: replay }, { mayTakeTokenFromBody: true })
+}
+
+function nameOf(request: FastifyRequest): string {
+  // The routes have this parameter, and Fastify gives texts.
+  return (request.params as { readonly name: string }).name
+}
+
+const fixPrefix = 'fixes.'
+
+function readReplayRequest(parameters: Parameters): ReplayRequest {
+  const fixes = new Map<string, string>()
+  for (const [name, value] of parameters.entries()) {
+    if (name.startsWith(fixPrefix)) fixes.set(name.slice(fixPrefix.length), value)
+  }
+  return { condition: parameters.text('condition'), fixes }
+}

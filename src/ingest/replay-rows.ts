@@ -1,0 +1,212 @@
+/**
+ * Rows that were set aside, on their way in once more.
+ *
+ * They come as CSV records, because a cell is what a value of a quarantine is: a text, or nothing. Behind the columns of
+ * the data source each has the id of its row, by which those that still do not fit are told apart: they are noted in a
+ * table, and the others are appended. The same request may be repeated any number of times and is stored once: the engine
+ * knows the tokens, and rows that are noted are left out by whoever asks.
+ */
+import type { DataSource } from '../catalog/data-source.types.ts'
+import { framePaddingBytes } from '../codec/frame-assembler.ts'
+import type { ParseTask } from '../codec/parse-task.types.ts'
+import { partLayoutOf, quarantineLayoutOf } from '../codec/part-layout.ts'
+import type { PartLayout } from '../codec/part-layout.types.ts'
+import { assert } from '../shared/assert.ts'
+import { parseColumnType } from '../shared/column-type.ts'
+import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { quoteName, quoteString } from '../shared/text-escapes.ts'
+import type { Store } from '../store/store.types.ts'
+import { workspaceDatabase } from '../store/workspace-database.ts'
+import { createBlockId } from './block-id.ts'
+import { parseTask } from './block-parser.ts'
+import type { ParsedRows } from './events.types.ts'
+import type { ReplayRowsRequest } from './ingest.types.ts'
+import { insertFailureKind } from './insert-failure.ts'
+import type { ParsePool } from './parse-pool.ts'
+import { partitionBoundOf } from './partition-bound.ts'
+import { poisonReason } from './poison-rows.ts'
+
+interface ReplayRooms {
+  readonly store: Pick<Store, 'append' | 'command'>
+  readonly pool: ParsePool
+}
+
+/** See `Ingest.replayRows`. */
+export async function replayRows(rooms: ReplayRooms, request: ReplayRowsRequest): Promise<void> {
+  const { dataSource, records, blockId } = request
+  if (records.length === 0) return
+  const plan = replayPlanOf(dataSource)
+  const rows = await parse(rooms.pool, plan, records)
+  await noteMisfits(rooms.store, plan, request, rows)
+  try {
+    await appendRows(rooms.store, plan, { table: dataSource.id, blockId, rows })
+  } catch (error) {
+    if (insertFailureKind(error) !== 'rows') throw error
+    const kept = await withoutPoison(rooms, plan, request)
+    if (kept.length === records.length) throw error
+    await appendRows(rooms.store, plan, { table: dataSource.id, blockId, rows: await parse(rooms.pool, plan, kept) })
+  }
+}
+
+interface ReplayPlan {
+  readonly dataSource: DataSource
+  readonly columns: readonly ColumnDefinition[]
+  readonly planKey: string
+  /** Of the data source alone, over the fields of all. */
+  readonly landing: PartLayout
+  /** The row's id, the columns and the reasons, over the fields of a quarantine part. */
+  readonly misfits: PartLayout
+}
+
+const rowColumn: ColumnDefinition = {
+  name: 'c__row',
+  typeText: 'String',
+  type: parseColumnType('String'),
+  jsonPath: null,
+  jsonPathText: null,
+  defaultExpression: null,
+  codec: null,
+}
+
+function replayPlanOf(dataSource: DataSource): ReplayPlan {
+  const { id, version } = dataSource
+  // Paths are for records; here each column has a cell of its own.
+  const own = dataSource.columns.map((column) => ({ ...column, jsonPath: null, jsonPathText: null }))
+  const columns = [...own, rowColumn]
+  const rowField = `__${own.length}`
+  return {
+    dataSource,
+    columns,
+    planKey: `${id}:${version}:replay`,
+    // The row's column is the last, so that the fields of the others have the names that they have without it.
+    landing: { fields: partLayoutOf(columns).fields, targets: partLayoutOf(own).targets },
+    misfits: {
+      fields: quarantineLayoutOf(columns, null).fields,
+      targets: [
+        { column: 'row', expression: `toUUID(${rowField})` },
+        { column: 'columns', expression: '__c__error_column' },
+        { column: 'reasons', expression: '__c__error' },
+      ],
+    },
+  }
+}
+
+const delimiter = 0x2c
+const quote = 0x22
+
+function taskOf({ planKey, columns }: ReplayPlan, records: readonly Uint8Array[]): ParseTask {
+  const byteCount = records.reduce((total, { length }) => total + length, 0)
+  const frame = new Uint8Array(byteCount + framePaddingBytes)
+  let offset = 0
+  for (const record of records) {
+    frame.set(record, offset)
+    offset += record.length
+  }
+  return {
+    planKey,
+    columns,
+    frame,
+    byteCount,
+    start: 0,
+    bodyEnds: [byteCount],
+    record: { kind: 'csv', dialect: { delimiter, escape: quote }, fieldColumns: columns.map((_, index) => index) },
+    keepsInvalidLines: false,
+    partPaths: null,
+  }
+}
+
+async function parse(pool: ParsePool, plan: ReplayPlan, records: readonly Uint8Array[]): Promise<ParsedRows> {
+  if (records.length === 0) return { parts: [], rowCount: 0, quarantineParts: [], quarantinedRowCount: 0 }
+  const rows = await parseTask(pool, taskOf(plan, records))
+  assert(rows.rowCount + rows.quarantinedRowCount === records.length, 'every record is a row, here or there')
+  return rows
+}
+
+async function noteMisfits(
+  store: Pick<Store, 'append'>,
+  { misfits }: ReplayPlan,
+  { misfitsTable, blockId }: ReplayRowsRequest,
+  { quarantineParts: parts, quarantinedRowCount: rowCount }: ParsedRows,
+): Promise<void> {
+  if (rowCount === 0) return
+  await store.append({ table: misfitsTable, layout: misfits, parts, rowCount, blockId: `${blockId}-f` })
+}
+
+interface RowsToAppend {
+  readonly table: string
+  readonly blockId: string
+  readonly rows: ParsedRows
+}
+
+async function appendRows(store: Pick<Store, 'append'>, plan: ReplayPlan, append: RowsToAppend): Promise<void> {
+  const { parts, rowCount } = append.rows
+  if (rowCount === 0) return
+  const { table, blockId } = append
+  const partition = partitionBoundOf(plan.dataSource, plan.landing)
+  const request = { table, layout: plan.landing, parts, rowCount, blockId }
+  await store.append(partition === undefined ? request : { ...request, partition })
+}
+
+/** The records that the table takes; the others are noted, with the reason that events of their kind get. */
+async function withoutPoison(
+  rooms: ReplayRooms,
+  plan: ReplayPlan,
+  { dataSource, records, misfitsTable, blockId }: ReplayRowsRequest,
+): Promise<readonly Uint8Array[]> {
+  const { store, pool } = rooms
+  const trial = `${dataSource.id}_replay_trial`
+  const name = (table: string): string => `${quoteName(workspaceDatabase)}.${quoteName(table)}`
+  await store.command(`DROP TABLE IF EXISTS ${name(trial)}`)
+  await store.command(`CREATE TABLE ${name(trial)} AS ${name(dataSource.id)}`)
+  try {
+    const poison = new Set(await findPoison({ rooms, plan, trial, records }, 0, records.length))
+    const refused = records.filter((_, index) => poison.has(index))
+    const texts = { ...plan, planKey: `${plan.planKey}:texts`, columns: plan.columns.map(asText) }
+    const rows = await parse(pool, texts, refused)
+    const { fields } = partLayoutOf(texts.columns)
+    const layout: PartLayout = {
+      fields,
+      targets: [
+        { column: 'row', expression: `toUUID(assumeNotNull(__${plan.columns.length - 1}))` },
+        { column: 'columns', expression: "['']" },
+        { column: 'reasons', expression: `[${quoteString(poisonReason)}]` },
+      ],
+    }
+    const { parts, rowCount } = rows
+    if (rowCount > 0) await store.append({ table: misfitsTable, layout, parts, rowCount, blockId: `${blockId}-p` })
+    return records.filter((_, index) => !poison.has(index))
+  } finally {
+    await store.command(`DROP TABLE IF EXISTS ${name(trial)}`)
+  }
+}
+
+interface Search {
+  readonly rooms: ReplayRooms
+  readonly plan: ReplayPlan
+  readonly trial: string
+  readonly records: readonly Uint8Array[]
+}
+
+async function findPoison(search: Search, from: number, to: number): Promise<readonly number[]> {
+  if (from === to || (await isTaken(search, search.records.slice(from, to)))) return []
+  if (to - from === 1) return [from]
+  const middle = (from + to) >> 1
+  return [...(await findPoison(search, from, middle)), ...(await findPoison(search, middle, to))]
+}
+
+async function isTaken({ rooms, plan, trial }: Search, records: readonly Uint8Array[]): Promise<boolean> {
+  const rows = await parse(rooms.pool, plan, records)
+  try {
+    await appendRows(rooms.store, plan, { table: trial, blockId: createBlockId(), rows })
+    return true
+  } catch (error) {
+    if (insertFailureKind(error) === 'rows') return false
+    throw error
+  }
+}
+
+const textType = parseColumnType('Nullable(String)')
+
+function asText(column: ColumnDefinition): ColumnDefinition {
+  return { ...column, typeText: 'Nullable(String)', type: textType, defaultExpression: null, codec: null }
+}
