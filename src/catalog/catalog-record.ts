@@ -24,10 +24,14 @@ export interface CatalogEntry {
   readonly replay: ReplayNote | null
 }
 
-/** A replay whose rows are chosen, and of which those up to `next` are stored or noted as misfits. */
+/**
+ * A replay whose rows are chosen, and of which those before `next` are stored or noted as misfits. The piece from `next` to
+ * before `end` comes next; nothing is left when they are the same.
+ */
 export interface ReplayNote {
   readonly replayId: string
   readonly next: number
+  readonly end: number
 }
 
 /** A record on disk is no record of this release's. */
@@ -85,7 +89,11 @@ function readEntry(id: string, fields: Fields): CatalogEntry {
 }
 
 function readReplay(fields: Fields): ReplayNote {
-  return { replayId: readString(fields, 'replayId'), next: readInteger(fields, 'next') }
+  return {
+    replayId: readString(fields, 'replayId'),
+    next: readInteger(fields, 'next'),
+    end: readInteger(fields, 'end'),
+  }
 }
 
 function readDataSource(id: string, fields: Fields): DataSource {

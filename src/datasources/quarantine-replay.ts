@@ -37,7 +37,7 @@ export interface ReplayRooms {
 /** More rows wait for another replay: a request should end while somebody waits for it. */
 const rowsMax = 1_000_000
 /** Rows and bytes that are stored by one INSERT. */
-const pieceRowsMax = 50_000
+const defaultPieceRowsMax = 50_000
 const pieceBytesMax = 8 * 1024 * 1024
 const choiceTimeMaxSeconds = 300
 const retryAfterSeconds = 1
@@ -47,10 +47,12 @@ const samplesMax = 3
 export class QuarantineReplay {
   private readonly rooms: ReplayRooms
   private readonly limits: ReaderLimits
+  private readonly pieceRowsMax: number
 
-  constructor(rooms: ReplayRooms, limits: ReaderLimits) {
+  constructor(rooms: ReplayRooms, limits: ReaderLimits, pieceRowsMax = defaultPieceRowsMax) {
     this.rooms = rooms
     this.limits = limits
+    this.pieceRowsMax = pieceRowsMax
   }
 
   /**
@@ -100,7 +102,8 @@ export class QuarantineReplay {
       await store.sync()
       const [chosenCount] = await store.rows<Count>(`SELECT count() AS __count FROM ${qualified(tables.chosen)}`)
       const chosenRows = Number(chosenCount?.__count ?? 0)
-      if (chosenRows > 0) await catalog.noteReplay(id, { replayId: createImportId(), next: 0 })
+      const note = { replayId: createImportId(), next: 0, end: await this.pieceEnd(id, 0) }
+      if (chosenRows > 0) await catalog.noteReplay(id, note)
       return { selectedRows, chosenRows }
     } catch (error) {
       throw this.toChoiceError(error, '')
@@ -146,16 +149,32 @@ export class QuarantineReplay {
     const { id } = dataSource
     const { store, catalog, ingest } = this.rooms
     const misfitsTable = replayTables(id).misfits
-    let { next } = note
-    for (;;) {
-      const end = await pieceEnd(store, id, next)
-      if (end === next) return
+    let { next, end } = note
+    while (next < end) {
       const records = await recordsBetween(store, id, { next, end })
       await ingest.replayRows({ dataSource, records, blockId: `${note.replayId}-${next}`, misfitsTable })
       await store.sync()
+      // The next piece is noted before it is begun, so that a repeat has the same rows under the same token.
       next = end
-      await catalog.noteReplay(id, { ...note, next })
+      end = await this.pieceEnd(id, next)
+      await catalog.noteReplay(id, { ...note, next, end })
     }
+  }
+
+  /** Where the piece that begins at `next` ends; `next` itself when nothing is left. */
+  private async pieceEnd(id: DataSourceId, next: number): Promise<number> {
+    const rows = await this.rooms.store.rows<{ readonly n: number; readonly byteCount: number }>(
+      `SELECT n, length(record) AS byteCount FROM ${qualified(replayTables(id).chosen)} WHERE n >= ${next} ORDER BY n
+       LIMIT ${this.pieceRowsMax}`,
+    )
+    let end = next
+    let pieceBytes = 0
+    for (const { n, byteCount } of rows) {
+      pieceBytes += byteCount
+      if (end > next && pieceBytes > pieceBytesMax) break
+      end = n + 1
+    }
+    return end
   }
 
   private async reportOn(id: DataSourceId): Promise<ReplayReport> {
@@ -200,22 +219,6 @@ async function ensureRowIds(tables: Tables, id: DataSourceId): Promise<void> {
   // Parts of before have none: each read would make up others.
   if (Number(parts?.__count ?? 0) === 0) return
   await tables.command(`ALTER TABLE ${table} MATERIALIZE COLUMN c__row SETTINGS mutations_sync = 2`)
-}
-
-/** Where the piece that begins at `next` ends; `next` itself when nothing is left. The same whatever became of its rows. */
-async function pieceEnd(tables: Tables, id: DataSourceId, next: number): Promise<number> {
-  const rows = await tables.rows<{ readonly n: number; readonly byteCount: number }>(
-    `SELECT n, length(record) AS byteCount FROM ${qualified(replayTables(id).chosen)} WHERE n >= ${next} ORDER BY n
-     LIMIT ${pieceRowsMax}`,
-  )
-  let end = next
-  let pieceBytes = 0
-  for (const { n, byteCount } of rows) {
-    pieceBytes += byteCount
-    if (end > next && pieceBytes > pieceBytesMax) break
-    end = n + 1
-  }
-  return end
 }
 
 /** Without those that are known for misfits. In base 64, as their bytes need not be UTF-8. */
