@@ -15,8 +15,9 @@ import { errors } from '../shared/errors.ts'
 import { createResourceHex } from '../shared/ids.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
 import type { Store, TableStatistics } from '../store/store.types.ts'
-import { alterTables, takeBackTables } from './alter-tables.ts'
-import { type Alteration, planAlteration } from './alteration.ts'
+import { planAlteration } from './alteration.ts'
+import { Alterations } from './alterations.ts'
+import { changeBehindBarrier } from './barrier.ts'
 import { ChangeQueue } from './change-queue.ts'
 import type {
   AlterOutcome,
@@ -32,20 +33,13 @@ import { readEngine, readIndexes, readSchema } from './definition.ts'
 import { toChangeError, toDefinitionError, tryDefinition } from './definition-fault.ts'
 import { dependentViews, dropViews } from './dependents.ts'
 import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
+import { mendTables } from './mend-tables.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine.types.ts'
 import { QuarantineReplay } from './quarantine-replay.ts'
 import { summarizeQuarantine } from './quarantine-summary.ts'
 import { type ReaderLimits, toReadError } from './reader-rows.ts'
-import {
-  createTables,
-  dropReplayTables,
-  dropTables,
-  listTables,
-  ownerOf,
-  replayOwners,
-  sizesOf,
-  truncateTable,
-} from './tables.ts'
+import { SharedAnswer } from './shared-answer.ts'
+import { createTables, dropReplayTables, dropTables, sizesOf, truncateTable } from './tables.ts'
 
 export interface DataSourcesOptions extends EventsCreationOptions, ReaderLimits {
   /** Most columns of a schema. */
@@ -74,11 +68,14 @@ class DataSourcesRoom implements DataSources {
   readonly #catalog: Catalog
   readonly #store: Neighbours['store']
   readonly #ingest: Neighbours['ingest']
+  readonly #alterations: Alterations
   readonly #replay: QuarantineReplay
   readonly #logger: Logger
   readonly #eventsCreation: EventsCreation
   readonly #pipesUsing: (id: DataSourceId) => readonly PipeReference[]
   readonly #changes = new ChangeQueue()
+  /** The engine looks at every table for it. */
+  readonly #sizes = new SharedAnswer(() => this.#store.tableStatistics())
 
   constructor(options: DataSourcesOptions, { catalog, store, ingest, logger, pipesUsing = () => [] }: Neighbours) {
     this.#options = options
@@ -87,6 +84,7 @@ class DataSourcesRoom implements DataSources {
     this.#ingest = ingest
     this.#logger = logger
     this.#pipesUsing = pipesUsing
+    this.#alterations = new Alterations({ catalog, store, ingest, logger })
     this.#replay = new QuarantineReplay({ catalog, store, ingest, logger }, options)
     this.#eventsCreation = new EventsCreation(options, this)
   }
@@ -153,7 +151,7 @@ class DataSourcesRoom implements DataSources {
       }
       if (hasTableChanges) await tryDefinition(this.#store, changed, request.schema)
       const dependencies = [...(await this.dependents(id)), ...this.usedBy(id).map(({ name }) => name)]
-      if (!request.isDry) await this.#makeAlteration(current, alteration)
+      if (!request.isDry) await this.#alterations.make(current, alteration)
       return { operations, dependencies }
     })
   }
@@ -163,7 +161,7 @@ class DataSourcesRoom implements DataSources {
     await this.#changes.run(id, async () => {
       const table = isQuarantine ? quarantineTable(id) : id
       await this.#replay.finish(this.get(id))
-      await this.#withBarrier(this.get(id), () => truncateTable(this.#store, table))
+      await changeBehindBarrier(this.#ingest, this.get(id), () => truncateTable(this.#store, table))
     })
   }
 
@@ -216,19 +214,20 @@ class DataSourcesRoom implements DataSources {
   }
 
   async statistics(): Promise<ReadonlyMap<string, DataSourceStatistics>> {
-    const tables = await this.#store.tableStatistics()
-    return new Map(
-      this.#catalog.list().map(({ id }) => {
-        const landing = tables.get(id) ?? noRows
-        const quarantine = tables.get(quarantineTable(id)) ?? noRows
-        return [id, { landing, quarantine }]
-      }),
-    )
+    try {
+      const tables = await this.#sizes.get()
+      return new Map(this.#catalog.list().map(({ id }) => [id, statisticsIn(tables, id)]))
+    } catch (error) {
+      throw toReadError(error, this.#options)
+    }
   }
 
   async statisticsOf(id: DataSourceId): Promise<DataSourceStatistics> {
-    const sizes = await sizesOf(this.#store, [id, quarantineTable(id)])
-    return { landing: sizes.get(id) ?? noRows, quarantine: sizes.get(quarantineTable(id)) ?? noRows }
+    try {
+      return statisticsIn(await sizesOf(this.#store, [id, quarantineTable(id)]), id)
+    } catch (error) {
+      throw toReadError(error, this.#options)
+    }
   }
 
   /** Makes catalog and tables agree again. */
@@ -240,79 +239,8 @@ class DataSourcesRoom implements DataSources {
       )
       await this.#dropAll(dataSource.id)
     }
-    for (const { dataSource, pending } of this.#catalog.altering()) {
-      const { id, name } = dataSource
-      this.#logger.info({ id, name }, 'A half made change of a data source is taken back.')
-      await takeBackTables(this.#store, pending, dataSource)
-      await this.#catalog.abandonAlter(id)
-    }
-    for (const id of await replayOwners(this.#store)) {
-      const dataSource = this.#catalog.find(id)
-      if (dataSource === undefined || this.#catalog.replayOf(dataSource.id) === null)
-        await dropReplayTables(this.#store, id)
-    }
-    const tables = await listTables(this.#store)
-    for (const dataSource of this.#catalog.list()) await this.#mendTables(dataSource, tables)
-    for (const owner of new Set([...tables.keys()].map(ownerOf))) {
-      if (this.#catalog.find(owner) === undefined) await this.#mendOrphan(owner, tables)
-    }
-  }
-
-  /** A table comes after its entry and goes before it, so one without an entry means that the catalog has lost it. */
-  async #mendOrphan(owner: string, tables: ReadonlyMap<string, number>): Promise<void> {
-    const rowCount = (tables.get(owner) ?? 0) + (tables.get(quarantineTable(owner)) ?? 0)
-    if (rowCount > 0) {
-      this.#logger.error({ id: owner, rowCount }, 'Tables with rows belong to no data source; they are left alone.')
-      return
-    }
-    this.#logger.warn({ id: owner }, 'Empty tables that belong to no data source are dropped.')
-    await dropTables(this.#store, owner)
-  }
-
-  async #mendTables(dataSource: DataSource, tables: ReadonlyMap<string, number>): Promise<void> {
-    const { id, name } = dataSource
-    if (tables.has(id) && tables.has(quarantineTable(id))) return
-    this.#logger.error({ id, name }, 'A data source had lost a table; it is made again, without its rows.')
-    await createTables(this.#store, dataSource)
-  }
-
-  /** Notes the change, makes it, then shows it; what fails is taken back. */
-  async #makeAlteration(current: DataSource, { changed, hasTableChanges }: Alteration): Promise<void> {
-    const { id } = current
-    if (!hasTableChanges) {
-      const { description, kafkaStoreRawValue } = changed
-      await this.#catalog.revise(id, { description, kafkaStoreRawValue })
-      return
-    }
-    await this.#withBarrier(current, async () => {
-      await this.#catalog.beginAlter(changed)
-      try {
-        await alterTables(this.#store, current, changed)
-        await this.#catalog.completeAlter(id)
-      } catch (error) {
-        await this.#takeBackAlteration(current, changed)
-        throw error
-      }
-    })
-  }
-
-  async #takeBackAlteration(current: DataSource, changed: DataSource): Promise<void> {
-    const { id } = current
-    try {
-      await takeBackTables(this.#store, changed, current)
-      await this.#catalog.abandonAlter(id)
-    } catch (err) {
-      this.#logger.error({ err, id }, 'A change of a data source could not be taken back; the next start does it.')
-    }
-  }
-
-  /** Events wait while `change` is made; what it fails with is told as a fault of the engine. */
-  async #withBarrier(dataSource: DataSource, change: () => Promise<void>): Promise<void> {
-    try {
-      await this.#ingest.withBarrier({ dataSource, isFinal: false }, change)
-    } catch (error) {
-      throw toChangeError(error)
-    }
+    await this.#alterations.mend()
+    await mendTables({ catalog: this.#catalog, store: this.#store, logger: this.#logger })
   }
 
   #findTable(nameOrId: string): { readonly id: DataSourceId; readonly isQuarantine: boolean } {
@@ -369,6 +297,10 @@ class DataSourcesRoom implements DataSources {
 
 const quarantineSuffix = '_quarantine'
 const noRows: TableStatistics = { rowCount: 0, byteCount: 0 }
+
+function statisticsIn(tables: ReadonlyMap<string, TableStatistics>, id: DataSourceId): DataSourceStatistics {
+  return { landing: tables.get(id) ?? noRows, quarantine: tables.get(quarantineTable(id)) ?? noRows }
+}
 
 function createName(): string {
   return `ds_${createResourceHex().slice(0, 16)}`

@@ -18,7 +18,7 @@ import { createImportId } from '../shared/ids.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
 import type { Store } from '../store/store.types.ts'
-import { StoreError } from '../store/store-error.ts'
+import { clickhouseCodes, StoreError } from '../store/store-error.ts'
 import { workspaceDatabase } from '../store/workspace-database.ts'
 import { toChangeError } from './definition-fault.ts'
 import type { ReplayFailure, ReplayReport, ReplayRequest } from './quarantine.types.ts'
@@ -119,7 +119,9 @@ export class QuarantineReplay {
   }
 
   private toChoiceError(error: unknown, name: string): unknown {
-    const told = toReadError(error, this.limits)
+    // That a table of ours is missing is no fault of an expression.
+    const isOurs = error instanceof StoreError && error.clickhouseCode === clickhouseCodes.unknownTable
+    const told = isOurs ? toChangeError(error) : toReadError(error, this.limits)
     const isOfCaller = told instanceof ApiError && told.code === 'SQL_INVALID' && error instanceof StoreError
     return isOfCaller ? toExpressionError(error, name) : told
   }

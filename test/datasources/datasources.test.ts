@@ -427,6 +427,10 @@ t.test('an alter that the engine or the catalog fails at is taken back at once',
   t.same(await definitions(id), defined)
   t.same(catalog.altering(), [])
   t.match(dataSources.get('whole'), { version: 1 })
+  const stuck = faulty(new RegExp(`ALTER TABLE .*${id}. (ADD|DROP) COLUMN`), fault)
+  await t.rejects((await open(stuck)).alter('whole', alter), { code: 'ENGINE_FAILED' })
+  t.equal(catalog.altering().length, 1, 'what could not be taken back is noted')
+  t.match(dataSources.get('whole'), { version: 1 })
   barriers.splice(0)
   await dataSources.alter('whole', alter)
   await dataSources.alter('whole', { ...noChange, description: 'x' })
@@ -436,3 +440,32 @@ t.test('an alter that the engine or the catalog fails at is taken back at once',
   t.match(dataSources.get('whole'), { version: 2, description: 'x', columns: { length: 2 } })
   await dataSources.drop('whole')
 })
+
+t.test(
+  'however many ask for sizes at once, the engine is asked twice at most, and all see what was before',
+  async (t) => {
+    const { id } = await dataSources.create(request('sized', 'a Int32'))
+    let asked = 0
+    const counting: Store = {
+      ...faulty(/^never$/, new Error()),
+      tableStatistics: () => {
+        asked += 1
+        return store.tableStatistics()
+      },
+    }
+    const room = await open(counting)
+    const first = Array.from({ length: 20 }, () => room.statistics())
+    await store.command(`INSERT INTO ws_0001.${id} VALUES (1), (2)`)
+    const later = room.statistics()
+    await Promise.all(first)
+    t.match((await later).get(id), { landing: { rowCount: 2 }, quarantine: { rowCount: 0 } })
+    t.ok(asked <= 3, `asked ${asked} times`)
+    t.match(await room.statisticsOf(id), { landing: { rowCount: 2 } })
+    const failing = await open({
+      ...counting,
+      tableStatistics: () => Promise.reject(new StoreError({ kind: 'busy', message: '' })),
+    })
+    await t.rejects(failing.statistics(), { code: 'QUERIES_TOO_MANY' })
+    await room.drop('sized')
+  },
+)

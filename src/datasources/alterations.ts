@@ -1,0 +1,85 @@
+/**
+ * Alters of data sources: noted in the catalog, made in the tables, then shown.
+ *
+ * What is noted and not shown is taken back: at once when something fails, by the next alter when that failed too, and at
+ * the start when the process died.
+ */
+import type { Catalog } from '../catalog/catalog.ts'
+import type { DataSource } from '../catalog/data-source.types.ts'
+import type { Ingest } from '../ingest/ingest.types.ts'
+import type { Logger } from '../observe/logger.ts'
+import type { Store } from '../store/store.types.ts'
+import { alterTables, takeBackTables } from './alter-tables.ts'
+import type { Alteration } from './alteration.ts'
+import { changeBehindBarrier } from './barrier.ts'
+import { toChangeError } from './definition-fault.ts'
+
+export interface AlterationRooms {
+  readonly catalog: Pick<Catalog, 'abandonAlter' | 'altering' | 'beginAlter' | 'completeAlter' | 'revise'>
+  readonly store: Pick<Store, 'command'>
+  readonly ingest: Pick<Ingest, 'withBarrier'>
+  readonly logger: Logger
+}
+
+export class Alterations {
+  private readonly rooms: AlterationRooms
+
+  constructor(rooms: AlterationRooms) {
+    this.rooms = rooms
+  }
+
+  /** Precondition: nothing else changes the data source meanwhile. @throws ENGINE_FAILED (500), CHANGE_BLOCKED (503), … */
+  async make(current: DataSource, { changed, hasTableChanges }: Alteration): Promise<void> {
+    const { catalog, store, ingest } = this.rooms
+    const { id } = current
+    if (!hasTableChanges) {
+      const { description, kafkaStoreRawValue } = changed
+      await catalog.revise(id, { description, kafkaStoreRawValue })
+      return
+    }
+    await this.takeBackEarlier(current)
+    await changeBehindBarrier(ingest, current, async () => {
+      await catalog.beginAlter(changed)
+      try {
+        await alterTables(store, current, changed)
+        await catalog.completeAlter(id)
+      } catch (error) {
+        await this.takeBackNow(current, changed)
+        throw error
+      }
+    })
+  }
+
+  /** Takes back what an earlier process left half done. Raises `StoreError`. */
+  async mend(): Promise<void> {
+    for (const { dataSource, pending } of this.rooms.catalog.altering()) {
+      const { id, name } = dataSource
+      this.rooms.logger.info({ id, name }, 'A half made change of a data source is taken back.')
+      await this.takeBack(dataSource, pending)
+    }
+  }
+
+  private async takeBackEarlier({ id }: DataSource): Promise<void> {
+    const left = this.rooms.catalog.altering().find(({ dataSource }) => dataSource.id === id)
+    if (left === undefined) return
+    try {
+      await this.takeBack(left.dataSource, left.pending)
+    } catch (error) {
+      throw toChangeError(error)
+    }
+  }
+
+  private async takeBackNow(current: DataSource, changed: DataSource): Promise<void> {
+    try {
+      await this.takeBack(current, changed)
+    } catch (err) {
+      const fields = { err, id: current.id, name: current.name }
+      this.rooms.logger.error(fields, 'A change of a data source could not be taken back yet; the next start does it.')
+    }
+  }
+
+  private async takeBack(current: DataSource, changed: DataSource): Promise<void> {
+    await takeBackTables(this.rooms.store, changed, current)
+    await this.rooms.catalog.abandonAlter(current.id)
+  }
+}

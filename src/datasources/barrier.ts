@@ -1,0 +1,16 @@
+import type { DataSource } from '../catalog/data-source.types.ts'
+import type { Ingest } from '../ingest/ingest.types.ts'
+import { toChangeError } from './definition-fault.ts'
+
+/** Makes a change while events wait; what the engine fails with is told as a fault of its own. */
+export async function changeBehindBarrier(
+  ingest: Pick<Ingest, 'withBarrier'>,
+  dataSource: DataSource,
+  change: () => Promise<void>,
+): Promise<void> {
+  try {
+    await ingest.withBarrier({ dataSource, isFinal: false }, change)
+  } catch (error) {
+    throw toChangeError(error)
+  }
+}
