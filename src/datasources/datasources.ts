@@ -143,7 +143,6 @@ class DataSourcesRoom implements DataSources {
     const { id } = this.get(nameOrId)
     return await this.#changes.run(id, async () => {
       const current = this.get(id)
-      await this.#replay.finish(current)
       const alteration = planAlteration(current, request, this.#options.columnsMax)
       const { operations, hasTableChanges, changed } = alteration
       if (operations.length === 0) {
@@ -151,7 +150,10 @@ class DataSourcesRoom implements DataSources {
       }
       if (hasTableChanges) await tryDefinition(this.#store, changed, request.schema)
       const dependencies = [...(await this.dependents(id)), ...this.usedBy(id).map(({ name }) => name)]
-      if (!request.isDry) await this.#alterations.make(current, alteration)
+      if (request.isDry) return { operations, dependencies }
+      // What was chosen for a replay fits the schema that it was chosen under.
+      await this.#replay.finish(current)
+      await this.#alterations.make(current, alteration)
       return { operations, dependencies }
     })
   }

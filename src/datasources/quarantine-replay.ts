@@ -40,6 +40,7 @@ const rowsMax = 1_000_000
 const defaultPieceRowsMax = 50_000
 const pieceBytesMax = 8 * 1024 * 1024
 const choiceTimeMaxSeconds = 300
+const copiesMax = 3
 const retryAfterSeconds = 1
 const failuresMax = 100
 const samplesMax = 3
@@ -84,13 +85,29 @@ export class QuarantineReplay {
     const { id } = dataSource
     const { store, catalog } = this.rooms
     const source = qualified(quarantineTable(id))
-    const tables = replayTables(id)
     try {
       await ensureRowIds(store, id)
       for (const trial of chosen.trials) await this.tryExpression(trial.name, trial.select(source), signal)
       const [count] = await readRows<Count>(store, `SELECT count() AS __count FROM ${source} ${chosen.where}`, signal)
       const selectedRows = Number(count?.__count ?? 0)
       if (selectedRows === 0) return { selectedRows, chosenRows: 0 }
+      const chosenRows = await this.copy(id, chosen)
+      await store.sync()
+      const note = { replayId: createImportId(), next: 0, end: await this.pieceEnd(id, 0) }
+      if (chosenRows > 0) await catalog.noteReplay(id, note)
+      return { selectedRows, chosenRows }
+    } catch (error) {
+      throw this.toChoiceError(error, '')
+    }
+  }
+
+  /** Copies the chosen rows with their ids; gives their number. */
+  private async copy(id: DataSourceId, chosen: ChosenRows): Promise<number> {
+    const { store } = this.rooms
+    const tables = replayTables(id)
+    const source = qualified(quarantineTable(id))
+    for (let attempt = 0; attempt < copiesMax; attempt += 1) {
+      await ensureRowIds(store, id)
       await dropReplayTables(store, id)
       await store.command(`CREATE TABLE ${qualified(tables.misfits)} ${misfitsDefinition}`)
       await store.command(`CREATE TABLE ${qualified(tables.chosen)} ${chosenDefinition}`)
@@ -99,15 +116,14 @@ export class QuarantineReplay {
          SELECT rowNumberInAllBlocks(), c__row, ${chosen.record} FROM ${source} ${chosen.where} LIMIT ${rowsMax}
          SETTINGS async_insert = 0, max_threads = 1, max_execution_time = ${choiceTimeMaxSeconds}`,
       )
-      await store.sync()
-      const [chosenCount] = await store.rows<Count>(`SELECT count() AS __count FROM ${qualified(tables.chosen)}`)
-      const chosenRows = Number(chosenCount?.__count ?? 0)
-      const note = { replayId: createImportId(), next: 0, end: await this.pieceEnd(id, 0) }
-      if (chosenRows > 0) await catalog.noteReplay(id, note)
-      return { selectedRows, chosenRows }
-    } catch (error) {
-      throw this.toChoiceError(error, '')
+      const [counts] = await store.rows<{ readonly copied: number; readonly known: number }>(
+        `SELECT (SELECT count() FROM ${qualified(tables.chosen)}) AS copied,
+           (SELECT count() FROM ${source} WHERE c__row IN (SELECT row FROM ${qualified(tables.chosen)})) AS known`,
+      )
+      // A part that was being written when the ids came has none, and made some up for the copy alone.
+      if (counts !== undefined && counts.copied === counts.known) return counts.copied
     }
+    throw errors.REPLAY_INTERRUPTED({ reason: 'rows were set aside meanwhile', retryAfterSeconds })
   }
 
   private async tryExpression(name: string, sql: string, signal: AbortSignal): Promise<void> {

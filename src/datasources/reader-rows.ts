@@ -10,7 +10,7 @@ export interface ReaderLimits {
 }
 
 /** The bytes of an answer, which the limits of queries bound. Raises `StoreError`. */
-export async function readBytes(
+async function readBytes(
   store: Pick<Store, 'select'>,
   query: { readonly sql: string; readonly format: string },
   signal: AbortSignal,

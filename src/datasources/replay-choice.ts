@@ -61,7 +61,11 @@ function fixedText(fix: string): string {
  * @param name what of the request was wrong; empty when it is not known.
  */
 export function toExpressionError(cause: StoreError, name: string): ApiError {
-  const message = cause.message.replace(/ in scope SELECT .* LIMIT 0\b/s, '').replaceAll(/\bt_[0-9a-f]{32}(?=\w*)/g, '')
+  const message = cause.message
+    .replace(/ in scope SELECT .* LIMIT 0\b/s, '')
+    .replace(/\.? In query SELECT .* LIMIT 0\b/s, '')
+    .replace(/: failed at position \d+.*?(?=\. \()/s, '')
+    .replaceAll(/\bt_[0-9a-f]{32}/g, '')
   return errors.REPLAY_INVALID({ reason: name === '' ? message : `${name}: ${message}`, cause })
 }
 
