@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { errors } from '../shared/errors.ts'
 import { openMultipart } from './multipart-form.ts'
 import { Parameters } from './parameters.ts'
-import { bodyOf, readWhole } from './request-body.ts'
+import { arrivingBodyOf, readWhole } from './request-body.ts'
 
 /**
  * The parameters of a request that carries no rows: from the URL, a form, a multipart form or a JSON object.
@@ -12,10 +12,10 @@ import { bodyOf, readWhole } from './request-body.ts'
  */
 export async function readChangeParameters(request: FastifyRequest, formBytesMax: number): Promise<Parameters> {
   const parameters = new Parameters(request.query)
-  const body = bodyOf(request)
+  const body = arrivingBodyOf(request)
   const mediaType = request.sentContentType?.trim() ?? ''
   if (body !== undefined && mediaType.toLowerCase().startsWith('multipart/form-data')) {
-    const form = await openMultipart(body, mediaType, formBytesMax)
+    const form = await openMultipart(body.stream(), mediaType, formBytesMax)
     if (form.file !== null)
       throw errors.REQUEST_INVALID({ reason: 'there is a file in the form, and nothing takes it' })
     for (const [name, value] of form.fields) parameters.set(name, value)

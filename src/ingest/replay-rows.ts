@@ -7,6 +7,7 @@
  * knows the tokens, and rows that are noted are left out by whoever asks.
  */
 import type { DataSource } from '../catalog/data-source.types.ts'
+import { csvDialect } from '../codec/csv-dialect.ts'
 import { framePaddingBytes } from '../codec/frame-assembler.ts'
 import type { ParseTask } from '../codec/parse-task.types.ts'
 import { partLayoutOf, quarantineLayoutOf } from '../codec/part-layout.ts'
@@ -91,8 +92,7 @@ function replayPlanOf(dataSource: DataSource): ReplayPlan {
   }
 }
 
-const delimiter = 0x2c
-const quote = 0x22
+const dialect = csvDialect(',', null)
 
 function taskOf({ planKey, columns }: ReplayPlan, records: readonly Uint8Array[]): ParseTask {
   const byteCount = records.reduce((total, { length }) => total + length, 0)
@@ -109,7 +109,7 @@ function taskOf({ planKey, columns }: ReplayPlan, records: readonly Uint8Array[]
     byteCount,
     start: 0,
     bodyEnds: [byteCount],
-    record: { kind: 'csv', dialect: { delimiter, escape: quote }, fieldColumns: columns.map((_, index) => index) },
+    record: { kind: 'csv', dialect, fieldColumns: columns.map((_, index) => index) },
     keepsInvalidLines: false,
     partPaths: null,
   }
