@@ -13,6 +13,7 @@ import { openCatalogStorage } from './catalog/catalog-storage.ts'
 import type { CatalogStorage } from './catalog/catalog-storage.types.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
+import { openReplaces } from './datasources/replaces.ts'
 import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
 import { createQuery } from './query/query.ts'
@@ -68,7 +69,9 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const ingest = await openIngest(options, { store, catalog, logger, now })
   opened.push(() => ingest.close())
   const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger })
-  // Only now do all tables stand.
+  const replaces = await openReplaces(options, { catalog, settings: storage, store, ingest, logger })
+  opened.push(() => replaces.close())
+  // Only now do all tables stand, with the content that they are to have.
   ingest.start()
   dataSources.resume()
   const query = createQuery(
@@ -77,7 +80,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   )
   const access = createAccess({ adminToken })
   let isReady = false
-  const app = createApp({ access, dataSources, ingest, query, logger, now, isReady: () => isReady }, options)
+  const app = createApp({ access, dataSources, replaces, ingest, query, logger, now, isReady: () => isReady }, options)
   opened.push(() => app.close())
   const listening: Promise<string> = app.listen({ host: options.host, port: options.port })
   const address = await listening

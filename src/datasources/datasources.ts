@@ -50,7 +50,7 @@ interface Neighbours {
   readonly catalog: Catalog
   readonly store: Pick<Store, 'command' | 'rows' | 'select' | 'sync' | 'tableStatistics'>
   /** Holds events back while a data source changes, and takes rows once more. */
-  readonly ingest: Pick<Ingest, 'replayRows' | 'withBarrier'>
+  readonly ingest: Pick<Ingest, 'isHeld' | 'replayRows' | 'withBarrier'>
   readonly logger: Logger
   /** The pipes that use a data source; none while there are no pipes. */
   readonly pipesUsing?: (id: DataSourceId) => readonly PipeReference[]
@@ -171,6 +171,7 @@ class DataSourcesRoom implements DataSources {
     const { id } = this.get(nameOrId)
     await this.#changes.run(id, async () => {
       const dataSource = this.get(id)
+      if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
       const advice = 'drop those first, or use force=true to drop the views too'
       if (!isForced) this.#refuseUsed(dataSource, await this.dependents(id), advice)
       // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step

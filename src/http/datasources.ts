@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { ImportOutcome, ImportRequest } from '../ingest/ingest.types.ts'
+import type { ImportTables } from '../ingest/ingest-plan.ts'
 import { errors } from '../shared/errors.ts'
 import { createImportId } from '../shared/ids.ts'
 import { sendJson, toApiError } from './answers.ts'
@@ -15,7 +16,7 @@ import { Parameters } from './parameters.ts'
 import { bodyOf } from './request-body.ts'
 import { addPath } from './routes.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'dataSources' | 'ingest' | 'logger'>
+type Neighbours = Pick<HttpRooms, 'access' | 'dataSources' | 'ingest' | 'logger' | 'replaces'>
 type Limits = Pick<HttpOptions, 'formBytesMax'>
 
 /** `/v0/datasources`: create, import and list. */
@@ -54,7 +55,7 @@ async function createOrImport(request: FastifyRequest, reply: FastifyReply, { ro
     if (order.isDry) return sendJson(reply, 200, await analyzeDry(order, input.rows, rooms.ingest))
     const { dataSource, rows } = await openDataSource(order, input.rows, rooms)
     const importId = createImportId()
-    const outcome = rows === null ? null : await importRows({ input, rows, order, dataSource, importId }, rooms)
+    const outcome = rows === null ? null : await storeRows({ input, rows, order, dataSource, importId }, rooms)
     if (outcome !== null) logOutcome(outcome, { request, importId, dataSource, rooms })
     const statistics = await rooms.dataSources.statisticsOf(dataSource.id)
     return sendImport(reply, { importId, dataSource: singleShape(dataSource, { statistics }), outcome })
@@ -84,6 +85,12 @@ async function openDataSource(order: ImportOrder, rows: InputRows | null, rooms:
     if (schema === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
   }
   const request = { name, description, engine, indexes, type: format }
+  if (mode === 'replace' && name !== undefined) {
+    const existing = dataSources.get(name)
+    // A request that forgot its rows must not empty the data source.
+    if (asSent === null) throw errors.BODY_MISSING()
+    return { dataSource: existing, rows: asSent }
+  }
   if (schema !== undefined) return { dataSource: await dataSources.create({ ...request, schema }), rows: asSent }
   if (rows === null) throw errors.BODY_MISSING()
   if (format !== 'csv') throw errors.SCHEMA_MISSING({ format })
@@ -102,9 +109,21 @@ interface RowsToImport {
   readonly importId: string
 }
 
-async function importRows(import_: RowsToImport, { ingest }: Neighbours): Promise<ImportOutcome> {
+async function storeRows(import_: RowsToImport, rooms: Neighbours): Promise<ImportOutcome> {
+  const { dataSource, importId, order } = import_
+  if (order.mode !== 'replace') return await importRows(import_, rooms)
+  const fill = (tables: ImportTables): Promise<ImportOutcome> => importRows(import_, rooms, tables)
+  return await rooms.replaces.replace({ dataSource, importId, condition: order.replaceCondition, fill })
+}
+
+async function importRows(
+  import_: RowsToImport,
+  { ingest }: Neighbours,
+  tables?: ImportTables,
+): Promise<ImportOutcome> {
   const { input, rows, order, dataSource, importId } = import_
-  const outcome = await ingest.importBody({ ...rows, dataSource, format: order.format, importId })
+  const into = tables === undefined ? {} : { tables }
+  const outcome = await ingest.importBody({ ...rows, ...into, dataSource, format: order.format, importId })
   if (outcome.failure !== null) return outcome
   try {
     await input.end()

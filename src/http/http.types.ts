@@ -1,5 +1,6 @@
 import type { Access, Caller } from '../access/access.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
+import type { Replaces } from '../datasources/replace.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { Query } from '../query/query.types.ts'
@@ -9,6 +10,7 @@ import type { OpenExchange } from './connections.ts'
 export interface HttpRooms {
   readonly access: Access
   readonly dataSources: DataSources
+  readonly replaces: Replaces
   readonly ingest: Ingest
   readonly query: Query
   readonly logger: Logger

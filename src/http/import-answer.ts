@@ -25,6 +25,7 @@ export function sendImport(reply: FastifyReply, { importId, dataSource, outcome 
     quarantine_rows: counts.quarantinedRows,
     invalid_lines: counts.invalidLines,
     imported_rows: counts.storedRows,
+    ...(counts.unmatchedRows === undefined ? {} : { unmatched_rows: counts.unmatchedRows }),
   }
   const failure = outcome?.failure ?? null
   if (failure !== null) return sendError(reply, toApiError(failure), result)

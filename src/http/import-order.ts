@@ -6,9 +6,11 @@ import type { Parameters } from './parameters.ts'
 
 /** What a `POST /v0/datasources` asks for, checked. */
 export interface ImportOrder {
-  readonly mode: 'create' | 'append'
+  readonly mode: 'create' | 'append' | 'replace'
   /** Undefined only in mode create: the service makes one. */
   readonly name: string | undefined
+  /** Rows that a replace is about; null is all of them. Always null in the other modes. */
+  readonly replaceCondition: string | null
   readonly schema: string | undefined
   readonly engine: EngineDefinition | null
   /** Data skipping indexes as they were sent. */
@@ -30,11 +32,12 @@ export interface ImportOrder {
  */
 export function readImportOrder(parameters: Parameters, inputFormat: string | null): ImportOrder {
   refuseUnsupported(parameters)
-  const mode = parameters.choice('mode', ['create', 'append']) ?? 'create'
+  const mode = parameters.choice('mode', ['create', 'append', 'replace']) ?? 'create'
   const schema = parameters.text('schema')
   return {
     mode,
-    name: mode === 'append' ? parameters.requiredName() : parameters.text('name'),
+    name: mode === 'create' ? parameters.text('name') : parameters.requiredName(),
+    replaceCondition: readReplaceCondition(parameters, mode),
     schema,
     engine: readEngine(parameters, schema),
     indexes: readIndexes(parameters, schema),
@@ -79,9 +82,16 @@ function readNewLine(parameters: Parameters): NewLine | undefined {
   throw errors.PARAMETER_INVALID({ parameter: 'dialect_new_line', value, expected: '\\n, \\r\\n or \\r' })
 }
 
+/** Silence would be worse than a refusal: rows would be added that were to replace others. */
+function readReplaceCondition(parameters: Parameters, mode: ImportOrder['mode']): string | null {
+  const value = parameters.text('replace_condition')
+  if (value === undefined || mode === 'replace') return value ?? null
+  throw errors.PARAMETER_INVALID({ parameter: 'replace_condition', value, expected: 'absent without mode=replace' })
+}
+
 // Silence would be worse than a refusal: the caller believes that its rows replaced others.
 function refuseUnsupported(parameters: Parameters): void {
-  for (const parameter of ['url', 'replace_condition']) {
+  for (const parameter of ['url']) {
     const value = parameters.text(parameter)
     if (value !== undefined) throw errors.PARAMETER_INVALID({ parameter, value, expected: 'absent: not supported yet' })
   }

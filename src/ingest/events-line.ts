@@ -59,6 +59,10 @@ export class EventsLine implements BehindLine {
   epoch = 0
   /** While it is true, new events are refused: their data source is about to change. */
   isBarred = false
+  /** False as long as the log has nothing of it that a start would store, and so needs no barrier. */
+  mayHaveEntries: boolean
+  /** While it is true, nothing is inserted: what comes is in the log, and read back when it is false again. */
+  private isHeld = false
   private dataSource: DataSource
   private readonly rooms: LineRooms
   private readonly clock: FlushClock
@@ -90,7 +94,13 @@ export class EventsLine implements BehindLine {
     this.behind = recovered.behind
     this.waitingRows = recovered.waitingRows
     this.waitingBytes = recovered.waitingBytes
+    this.mayHaveEntries = recovered !== nothing
     this.clock = new FlushClock(rooms.rule, rooms.clock, () => this.wake())
+  }
+
+  /** Of the data source. */
+  get name(): string {
+    return this.dataSource.name
   }
 
   get status(): LineStatus {
@@ -105,7 +115,7 @@ export class EventsLine implements BehindLine {
   }
 
   get mayRead(): boolean {
-    if (this.behind === null || this.sealed.length > 1 || this.isClosed) return false
+    if (this.behind === null || this.sealed.length > 1 || this.isClosed || this.isHeld) return false
     // When even the seal of a block failed, there is nothing but what is behind to try again.
     return this.failure === null || (this.sealed.length === 0 && !this.isPausing)
   }
@@ -118,10 +128,11 @@ export class EventsLine implements BehindLine {
   add(batch: LoggedBatch, dataSource: DataSource): void {
     assert(firstOf(batch) > this.lastAdded, 'batches come in the order of the log')
     this.lastAdded = lastOf(batch)
+    this.mayHaveEntries = true
     this.dataSource = dataSource
     this.waitingRows += rowsOf(batch)
     this.waitingBytes += batch.loggedBytes
-    if (this.behind === null && this.failure === null && !this.isClosed) {
+    if (this.behind === null && this.failure === null && !this.isClosed && !this.isHeld) {
       this.enqueue(batch)
       return
     }
@@ -170,6 +181,18 @@ export class EventsLine implements BehindLine {
     }
   }
 
+  /** Stores nothing until `release`. Precondition: nothing waits. */
+  hold(): void {
+    assert(this.firstOutstanding === null, 'what waits is stored before a line is held')
+    this.isHeld = true
+  }
+
+  release(): void {
+    this.isHeld = false
+    if (this.mayRead) this.rooms.onBehind()
+    this.wake()
+  }
+
   /** Tries again what has failed, or stores what is due. */
   wake(): void {
     if (this.running !== null) return
@@ -195,7 +218,7 @@ export class EventsLine implements BehindLine {
   }
 
   private isDue(): boolean {
-    if (this.isClosed) return false
+    if (this.isClosed || this.isHeld) return false
     if (this.isPausing) return false
     if (this.sealed.length > 0) return true
     if (this.queue.length === 0) return false

@@ -118,6 +118,10 @@ export class EventsRoom {
   private forgottenKeys = 0
   private forgottenToldAt = Number.NEGATIVE_INFINITY
   private readonly lines = new Map<string, EventsLine>()
+  /** Data sources whose events wait in the log until a change of them has ended, and when it has. */
+  private readonly holds = new Map<string, Promise<void>>()
+  /** Of these, the ones whose barrier is under way: new events wait for it. Never rejects. */
+  private readonly barring = new Map<string, Promise<unknown>>()
 
   constructor(options: EventsOptions, rooms: EventsRooms, wal: Wal) {
     this.options = options
@@ -169,6 +173,11 @@ export class EventsRoom {
   }
 
   append(request: EventsRequest): Promise<EventsOutcome> {
+    const isBarUnderWay = this.barring.has(request.dataSource.id)
+    return isBarUnderWay ? this.untilHeld(request).then(() => this.gather(request)) : this.gather(request)
+  }
+
+  private gather(request: EventsRequest): Promise<EventsOutcome> {
     const { id, name } = request.dataSource
     // It may have gone since the request found it, or have got another schema.
     const dataSource = this.rooms.catalog.find(id)
@@ -183,6 +192,11 @@ export class EventsRoom {
   /** See `Ingest.withBarrier`. */
   async withBarrier<Result>({ dataSource, isFinal }: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
     const line = this.lineOf(dataSource)
+    for (let hold = this.holds.get(dataSource.id); hold !== undefined; hold = this.holds.get(dataSource.id)) {
+      // What is to go for good has been hidden already, and must go.
+      if (!isFinal) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
+      await hold
+    }
     if (line.isBarred) throw errors.CHANGE_BLOCKED({ name: dataSource.name, retryAfterSeconds: 1 })
     line.isBarred = true
     try {
@@ -196,6 +210,34 @@ export class EventsRoom {
     } finally {
       // Who still holds the line of what is gone must not write into the log behind its last barrier.
       if (!isFinal) line.isBarred = false
+    }
+  }
+
+  isHeld(dataSourceId: string): boolean {
+    return this.holds.has(dataSourceId)
+  }
+
+  /** See `Ingest.withHold`. */
+  async withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result> {
+    for (const { id, name } of dataSources) {
+      if (this.isHeld(id)) throw errors.DATASOURCE_BUSY({ name, what: 'replaced' })
+      if (this.lines.get(id)?.isBarred === true) throw errors.DATASOURCE_BUSY({ name, what: 'changed' })
+    }
+    let end = (): void => undefined
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    for (const { id } of dataSources) this.holds.set(id, ended)
+    try {
+      const lines = await this.holdLines(dataSources)
+      try {
+        return await change()
+      } finally {
+        for (const line of lines) line.release()
+      }
+    } finally {
+      for (const { id } of dataSources) this.holds.delete(id)
+      end()
     }
   }
 
@@ -243,6 +285,44 @@ export class EventsRoom {
     await this.reader.close()
     await Promise.all([...this.lines.values()].map((line) => line.close()))
     await this.log.close()
+  }
+
+  /** Stores what waits of all of them, puts a barrier behind it, and holds what comes from then on. */
+  private async holdLines(dataSources: readonly DataSource[]): Promise<readonly EventsLine[]> {
+    const lines = dataSources.map((dataSource) => this.lineOf(dataSource))
+    for (const line of lines) line.isBarred = true
+    const barriers = Promise.allSettled(lines.map((line) => this.barAt(line)))
+    for (const { id } of dataSources) this.barring.set(id, barriers)
+    try {
+      const failed = (await barriers).find((outcome) => outcome.status === 'rejected')
+      if (failed !== undefined) throw failed.reason
+      for (const line of lines) line.hold()
+      return lines
+    } finally {
+      for (const line of lines) line.isBarred = false
+      for (const { id } of dataSources) this.barring.delete(id)
+    }
+  }
+
+  /** Waits while a hold begins, which stores what came before; the time for that is bounded. */
+  private async untilHeld({ dataSource, body }: EventsRequest): Promise<void> {
+    const barrier = this.barring.get(dataSource.id)
+    if (barrier === undefined) return
+    const heldBytes = body.length
+    if (!this.budget.tryTake(heldBytes)) {
+      throw errors.BACKLOG_FULL({ retryAfterSeconds: this.retryAfterSeconds() })
+    }
+    await barrier
+    this.budget.give(heldBytes)
+    // Whoever waited for the barriers first, and lifts the bars, has heard of them by then.
+    await new Promise<void>((resolve) => setImmediate(resolve))
+  }
+
+  private async barAt(line: EventsLine): Promise<void> {
+    const { name } = line
+    await this.gatherer.settle(line.stream)
+    if (!(await line.drain(this.options.eventsWaitMaxMs))) throw errors.CHANGE_BLOCKED({ name, retryAfterSeconds: 1 })
+    if (line.mayHaveEntries) await this.log.barrier(line.stream, false)
   }
 
   private lineOf(dataSource: DataSource): EventsLine {

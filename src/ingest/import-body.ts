@@ -47,7 +47,7 @@ export class BodyImport {
     this.request = request
     this.rooms = rooms
     this.options = options
-    this.plan = ingestPlanOf(request.dataSource, request.importId)
+    this.plan = ingestPlanOf(request.dataSource, request.importId, request.tables)
     const limits = {
       rowsMax: options.insertRowsMax,
       bytesMax: options.insertBytesMax,

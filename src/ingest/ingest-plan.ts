@@ -2,6 +2,7 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import { partLayoutOf, quarantineLayoutOf } from '../codec/part-layout.ts'
 import type { PartLayout } from '../codec/part-layout.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { quarantineTable } from '../store/quarantine-table.ts'
 
 /** All that the data plane needs to know of a data source: fixed for one version of its schema. */
 export interface IngestPlan {
@@ -17,13 +18,19 @@ export interface TablePlan {
   readonly layout: PartLayout
 }
 
-/** `importId` is kept with the rows set aside; null for events. */
-export function ingestPlanOf(dataSource: DataSource, importId: string | null): IngestPlan {
+/** Tables with the columns of a data source and of its quarantine. */
+export interface ImportTables {
+  readonly landing: string
+  readonly quarantine: string
+}
+
+/** `importId` is kept with the rows set aside; null for events. `tables` are others than those of the data source. */
+export function ingestPlanOf(dataSource: DataSource, importId: string | null, tables?: ImportTables): IngestPlan {
   const { id, columns } = dataSource
   return Object.freeze({
     ...schemaPlanOf(dataSource),
-    landing: { table: id, layout: partLayoutOf(columns) },
-    quarantine: { table: `${id}_quarantine`, layout: quarantineLayoutOf(columns, importId) },
+    landing: { table: tables?.landing ?? id, layout: partLayoutOf(columns) },
+    quarantine: { table: tables?.quarantine ?? quarantineTable(id), layout: quarantineLayoutOf(columns, importId) },
   })
 }
 

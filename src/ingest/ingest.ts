@@ -1,9 +1,10 @@
-import type { DataSourceId } from '../catalog/data-source.types.ts'
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { errors } from '../shared/errors.ts'
 import type { Store } from '../store/store.types.ts'
 import type { LineStatus } from './events.types.ts'
 import { type EventsOptions, type EventsRoom, type EventsRooms, openEvents } from './events-room.ts'
 import { BodyImport, type ImportOptions } from './import-body.ts'
+import { ImportGate } from './import-gate.ts'
 import type {
   BarrierRequest,
   BodySource,
@@ -46,6 +47,7 @@ class OpenIngest implements Ingest {
   private readonly events: EventsRoom
   /** Imports and replays under way. */
   private readonly imports = new Set<Promise<unknown>>()
+  private readonly gate = new ImportGate()
   private isClosing = false
 
   constructor(
@@ -69,13 +71,10 @@ class OpenIngest implements Ingest {
 
   async importBody(request: ImportRequest): Promise<ImportOutcome> {
     this.refuseWhenClosing()
-    const running = new BodyImport(request, { pool: this.pool, store: this.store }, this.options).run()
-    this.imports.add(running)
-    try {
-      return await running
-    } finally {
-      this.imports.delete(running)
-    }
+    const run = (): Promise<ImportOutcome> =>
+      new BodyImport(request, { pool: this.pool, store: this.store }, this.options).run()
+    // What goes into tables of its own is no append to the data source.
+    return await this.track(request.tables === undefined ? this.gate.pass(request.dataSource, run) : run())
   }
 
   appendEvents(request: EventsRequest): Promise<EventsOutcome> {
@@ -85,13 +84,8 @@ class OpenIngest implements Ingest {
 
   async replayRows(request: ReplayRowsRequest): Promise<void> {
     this.refuseWhenClosing()
-    const running = replayRows({ store: this.store, pool: this.pool }, request)
-    this.imports.add(running)
-    try {
-      await running
-    } finally {
-      this.imports.delete(running)
-    }
+    const run = (): Promise<void> => replayRows({ store: this.store, pool: this.pool }, request)
+    await this.track(this.gate.pass(request.dataSource, run))
   }
 
   eventsStatus(dataSourceId: DataSourceId): LineStatus | null {
@@ -102,11 +96,32 @@ class OpenIngest implements Ingest {
     return this.events.withBarrier(barrier, change)
   }
 
+  isHeld(dataSourceId: DataSourceId): boolean {
+    return this.events.isHeld(dataSourceId)
+  }
+
+  async withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result> {
+    this.refuseWhenClosing()
+    return await this.events.withHold(dataSources, () =>
+      this.gate.whileClosed(dataSources, this.options.eventsWaitMaxMs, change),
+    )
+  }
+
   async close(): Promise<void> {
     this.isClosing = true
     await Promise.allSettled(this.imports)
     await this.events.close()
     await this.pool.close()
+  }
+
+  /** A close waits for what runs. */
+  private async track<Result>(running: Promise<Result>): Promise<Result> {
+    this.imports.add(running)
+    try {
+      return await running
+    } finally {
+      this.imports.delete(running)
+    }
   }
 
   private refuseWhenClosing(): void {

@@ -6,6 +6,7 @@ import type { SampleBytes } from '../guess/sample.types.ts'
 import type { TextEncoding } from '../guess/text-encoding.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
 import type { LineStatus } from './events.types.ts'
+import type { ImportTables } from './ingest-plan.ts'
 
 export type BodyFormat = 'csv' | 'ndjson'
 
@@ -65,14 +66,27 @@ export interface Ingest {
   /** What waits for a data source, and why; null when nothing ever did. */
   eventsStatus(dataSourceId: DataSourceId): LineStatus | null
   /**
-   * Runs a change of a data source after which the engine knows its blocks no more: truncate, replace, drop.
+   * Runs a change of a data source after which the engine knows its blocks no more: truncate, drop.
    *
    * Holds new events back, stores those that wait, writes a barrier that no later replay crosses, and runs `change`. With
    * `isFinal` the data source is going for good, and what cannot be stored goes with it; else `change` is refused then.
    *
-   * @throws CHANGE_BLOCKED (503) when what waits cannot be stored; what the log refuses with; what `change` throws.
+   * @throws CHANGE_BLOCKED (503) when what waits cannot be stored; DATASOURCE_BUSY (409) while it is held, but `isFinal` waits
+   *   for that; what the log refuses with; what `change` throws.
    */
   withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result>
+  /**
+   * Runs a change of data sources that takes its time, and after which the engine knows their blocks no more: a replace.
+   *
+   * What waits is stored before, behind a barrier for each. While `change` runs, events are taken into the log and stored
+   * when it has ended, and imports are refused, but for those into tables of their own.
+   *
+   * @throws DATASOURCE_BUSY (409) when one of them is held already, or imports into them do not end; CHANGE_BLOCKED (503)
+   *   when what waits cannot be stored; what the log refuses with; what `change` throws.
+   */
+  withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result>
+  /** Whether a `withHold` of this data source runs: other changes of it are to be refused. */
+  isHeld(dataSourceId: DataSourceId): boolean
   /** Begins to store what an earlier process left in the log. The tables must stand. */
   start(): void
   /** Refuses new work, waits until what is under way is stored. */
@@ -87,6 +101,8 @@ export interface ImportRequest {
   readonly contentEncoding: string | undefined
   readonly importId: string
   readonly csv: CsvRules
+  /** Where the rows go instead of into the data source's own tables. */
+  readonly tables?: ImportTables
 }
 
 /** What is known of a CSV body; undefined is guessed. */
@@ -104,7 +120,7 @@ export interface ImportOutcome extends RowCounts {
 }
 
 /**
- * Rows in = `storedRows` + `quarantinedRows` + `invalidLines` - `shortLines`: a CSV line with too few fields is kept in
+ * Rows in = `storedRows` + `unmatchedRows` + `quarantinedRows` + `invalidLines` - `shortLines`: a CSV line with too few fields is kept in
  * quarantine and counts among the invalid lines too, as clients expect.
  */
 export interface RowCounts {
@@ -112,6 +128,8 @@ export interface RowCounts {
   readonly quarantinedRows: number
   readonly invalidLines: number
   readonly shortLines: number
+  /** Good rows of a replace that its condition left out; absent without a condition. */
+  readonly unmatchedRows?: number
 }
 
 export interface EventsRequest {

@@ -130,6 +130,23 @@ const definitions = {
     message: ({ format, supported }: { readonly format: string; readonly supported: readonly string[] }) =>
       `Format "${format}" is not supported; use one of ${supported.join(', ')}`,
   }),
+  REPLACE_CONDITION_INVALID: define({
+    status: 400,
+    when: 'The parameter `replace_condition` is no condition over the columns, or does not speak of the partition key.',
+    message: ({ reason }: { readonly reason: string }) => `Parameter "replace_condition" cannot be used: ${reason}`,
+  }),
+  REPLACE_PARTITIONS_DIFFER: define({
+    status: 400,
+    when: 'A replace with a condition, and a Data Source that is computed from the replaced one has a partition key that is not compatible. The old content stays.',
+    message: ({ source, target, reason }: PartitionFault) =>
+      `The partition keys of "${source}" and of "${target}", which is computed from it, are not compatible: ${reason}; nothing was replaced`,
+  }),
+  REPLACE_EMPTY: define({
+    status: 400,
+    when: 'No row of a replace fits the Data Source, though there are some. They are in quarantine; the old content stays.',
+    message: ({ name }: { readonly name: string }) =>
+      `No row fits Data Source "${name}", so its content was not replaced; the reasons are in its quarantine`,
+  }),
   SQL_EMPTY: define({
     status: 400,
     when: 'There is no query in the request.',
@@ -200,6 +217,12 @@ const definitions = {
     message: ({ name, users, advice }: DataSourceUsers) =>
       `Data Source "${name}" is used by ${users.join(', ')}; ${advice}`,
   }),
+  DATASOURCE_BUSY: define({
+    status: 409,
+    when: 'A Data Source is to be changed or appended to while it, or one that is computed together with it, is being replaced; or to be replaced while it is appended to. Nothing was changed; repeat it later.',
+    message: ({ name, what }: { readonly name: string; readonly what: 'appended to' | 'changed' | 'replaced' }) =>
+      `Data Source "${name}" is being ${what} at the moment; nothing was changed, repeat it later`,
+  }),
   PAYLOAD_TOO_LARGE: define({
     status: 413,
     when: 'The body is larger than `eventsBodyBytesMax` (events) or `formBytesMax` (forms and SQL).',
@@ -226,6 +249,12 @@ const definitions = {
     when: 'Events with `wait=true` that a Materialized View does not take. They are kept, and stored as soon as the view does: do not repeat them.',
     message: ({ reason }: { readonly reason: string }) =>
       `A Materialized View failed; the events are kept and stored as soon as it works, so do not send them again: ${reason}`,
+  }),
+  REPLACE_VIEW_FAILED: define({
+    status: 422,
+    when: 'A Materialized View does not take the new rows of a replace. The old content stays.',
+    message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
+      `Materialized View "${view}" does not take the new rows, so nothing was replaced: ${reason}`,
   }),
   IDEMPOTENCY_KEY_REUSED: define({
     status: 422,
@@ -328,6 +357,13 @@ interface SchemaFault {
   readonly line: number
   /** Counts from 1, in characters. */
   readonly column: number
+}
+
+interface PartitionFault {
+  /** Names of the two data sources. */
+  readonly source: string
+  readonly target: string
+  readonly reason: string
 }
 
 interface ParameterFault {

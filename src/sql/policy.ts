@@ -59,6 +59,15 @@ export function checkTableFunction(name: string): void {
  */
 export function checkTokens(sql: string, tokens: readonly Token[]): void {
   checkStatement(sql, tokens)
+  checkParts(tokens)
+}
+
+/**
+ * Refuses what neither a query nor a part of one may contain.
+ *
+ * @throws SQL_INVALID (400).
+ */
+export function checkParts(tokens: readonly Token[]): void {
   for (const [index, token] of tokens.entries()) {
     if (token.text === ';') throw errors.SQL_INVALID({ reason: 'Multi-statements are not allowed' })
     if (token.kind === 'word') checkClause(tokens, index)

@@ -19,6 +19,7 @@ import type { Logger } from '../observe/logger.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import { appendSlices } from './append-slices.ts'
 import { appendStatement } from './append-statement.ts'
+import { copyStatement, exchangeStatement } from './copy-statement.ts'
 import { syncFileSystemOf } from './data-sync.ts'
 import { dropOrphanRecords } from './deduplication-repair.ts'
 import { writeEngineConfig } from './engine-config.ts'
@@ -34,7 +35,15 @@ import {
   selectStatement,
 } from './select-statement.ts'
 import { SessionPool } from './session-pool.ts'
-import type { AppendRequest, SelectQuery, SelectStream, Store, TableStatistics } from './store.types.ts'
+import type {
+  AppendRequest,
+  CopyRequest,
+  SelectQuery,
+  SelectStream,
+  Store,
+  TablePair,
+  TableStatistics,
+} from './store.types.ts'
 import { abortedError, StoreError, toStoreError } from './store-error.ts'
 import { workspaceDatabase } from './workspace-database.ts'
 
@@ -102,6 +111,8 @@ function directoriesOf(dataDirectory: string): Directories {
 }
 
 const stopIntervalMs = 50
+/** What running queries get to end before tables are exchanged; longer ones have found their tables long ago. */
+const quietTimeMaxMs = 250
 
 class EmbeddedStore implements Store {
   readonly #options: EmbeddedStoreOptions
@@ -112,9 +123,11 @@ class EmbeddedStore implements Store {
   readonly #writers: SessionPool<EngineSession>
   readonly #readers: SessionPool<EngineSession>
   readonly #control: SessionPool<EngineSession>
+  readonly #copiers: SessionPool<EngineSession>
   readonly #stoppers: SessionPool<EngineSession>
   readonly #openResults = new Set<ResultStream>()
   #selectCount = 0
+  #exchanging: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
 
   constructor(options: EmbeddedStoreOptions, directories: Directories, sessions: Sessions, logger: Logger) {
@@ -127,6 +140,7 @@ class EmbeddedStore implements Store {
     this.#writers = new SessionPool({ purpose: 'insert', sessions: sessions.writers, waitingMax })
     this.#readers = new SessionPool({ purpose: 'query', sessions: sessions.readers, waitingMax })
     this.#control = new SessionPool({ purpose: 'control', sessions: sessions.control, waitingMax })
+    this.#copiers = new SessionPool({ purpose: 'copy', sessions: sessions.copiers, waitingMax })
     // Each running query is stopped by one loop at most, and the close has one more.
     const stopsMax = sessions.readers.length + 1
     this.#stoppers = new SessionPool({ purpose: 'stop', sessions: [sessions.stopper], waitingMax: stopsMax })
@@ -162,6 +176,19 @@ class EmbeddedStore implements Store {
     } finally {
       await written.remove()
     }
+  }
+
+  async copy(request: CopyRequest): Promise<void> {
+    await this.#copiers.use((session) => session.run(copyStatement(request, this.#options)))
+  }
+
+  async exchange(pairs: readonly TablePair[]): Promise<void> {
+    // One statement exchanges one pair behind the other, so a query that begins in its middle would see a mixture.
+    const exchange = this.#exchanging.then(() =>
+      this.#readers.whilePaused(quietTimeMaxMs, () => this.command(exchangeStatement(pairs))),
+    )
+    this.#exchanging = exchange.catch(() => undefined)
+    await exchange
   }
 
   async select(query: SelectQuery): Promise<SelectStream> {
@@ -246,14 +273,14 @@ class EmbeddedStore implements Store {
   }
 
   async #close(): Promise<void> {
-    const pools = [this.#writers, this.#readers, this.#control]
+    const pools = [this.#writers, this.#readers, this.#control, this.#copiers]
     const idle = Promise.all(pools.map((pool) => pool.close()))
     await this.#waitOrStop(idle)
     await this.#stoppers.close()
     await Promise.all([...this.#openResults].map((result) => result.return()))
     await drainPending()
-    const { control, stopper, writers, readers } = this.#sessions
-    for (const session of [...control, ...writers, ...readers, stopper]) session.close()
+    const { control, stopper, writers, readers, copiers } = this.#sessions
+    for (const session of [...control, ...writers, ...readers, ...copiers, stopper]) session.close()
     await drainPending()
   }
 

@@ -20,10 +20,15 @@ export interface SessionOptions extends EngineOptions {
 export interface Sessions {
   readonly writers: readonly EngineSession[]
   readonly readers: readonly EngineSession[]
+  /** For statements of our own that take long, such as copies of tables. */
+  readonly copiers: readonly EngineSession[]
   readonly control: readonly EngineSession[]
   /** Stops statements of the others, and must never wait behind them. */
   readonly stopper: EngineSession
 }
+
+/** Each takes a thread and the memory of a query; more at once would not end sooner. */
+const copiesInFlightMax = 1
 
 /**
  * Opens the engine on `directory` and all sessions of the store, the readers' restricted.
@@ -51,7 +56,8 @@ export function openSessions(directory: string, configPath: string, options: Ses
     assert(stopper !== undefined, 'one session was asked for')
     const writers = open(options.insertsInFlightMax, prepareControl)
     const readers = open(options.selectsInFlightMax, (session) => prepareReader(session, options))
-    return { control, stopper, writers, readers }
+    const copiers = open(copiesInFlightMax, prepareControl)
+    return { control, stopper, writers, readers, copiers }
   } catch (thrown) {
     for (const session of opened) session.close()
     throw thrown

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { assert } from '../shared/assert.ts'
 import { abortedError, StoreError } from './store-error.ts'
 
@@ -29,6 +30,7 @@ export class SessionPool<Session> {
   readonly #waiters = new Set<Waiter<Session>>()
   readonly #idleWaiters: (() => void)[] = []
   #isClosed = false
+  #isPaused = false
 
   constructor({ purpose, sessions, waitingMax }: SessionPoolOptions<Session>) {
     assert(sessions.length > 0, 'a session pool needs a session')
@@ -62,20 +64,43 @@ export class SessionPool<Session> {
     }
   }
 
+  /**
+   * Runs `work` while no statement of this pool begins, and none runs either, unless one takes longer than `timeMaxMs` to
+   * end. Statements that come meanwhile wait. One pause at a time.
+   */
+  async whilePaused<Result>(timeMaxMs: number, work: () => Promise<Result>): Promise<Result> {
+    assert(!this.#isPaused, 'a pool is paused once at a time')
+    this.#isPaused = true
+    const timer = new AbortController()
+    try {
+      const isIdle = this.lentCount === 0 ? Promise.resolve() : this.#untilIdle()
+      // Aborting the timer rejects it, and that is no failure.
+      await Promise.race([isIdle, delay(timeMaxMs, undefined, { signal: timer.signal }).catch(() => undefined)])
+      return await work()
+    } finally {
+      timer.abort()
+      this.#isPaused = false
+      this.#serveWaiters()
+    }
+  }
+
   /** Refuses new and waiting statements, and resolves when no session is lent any more. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const waiter of this.#waiters) waiter.refuse(closedError())
     this.#waiters.clear()
-    if (this.lentCount === 0) return
+    if (this.lentCount > 0) await this.#untilIdle()
+  }
+
+  async #untilIdle(): Promise<void> {
     await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
   }
 
   async #take(signal: AbortSignal | undefined): Promise<Session> {
     if (this.#isClosed) throw closedError()
     if (signal?.aborted) throw abortedError()
-    // A free session beside a waiting line cannot be: a session that comes back goes to the line first.
-    const session = this.#free.pop()
+    // A free session beside a waiting line is only in a pause: a session that comes back goes to the line first.
+    const session = this.#isPaused ? undefined : this.#free.pop()
     if (session !== undefined) return session
     if (this.#waiters.size >= this.#waitingMax) throw this.#busyError()
     return await this.#wait(signal)
@@ -103,15 +128,19 @@ export class SessionPool<Session> {
   }
 
   #giveBack(session: Session): void {
-    const [next] = this.#waiters
-    if (next !== undefined) {
-      this.#waiters.delete(next)
-      next.give(session)
-      return
-    }
     this.#free.push(session)
+    if (!this.#isPaused) this.#serveWaiters()
     if (this.lentCount > 0) return
     for (const resolve of this.#idleWaiters.splice(0)) resolve()
+  }
+
+  #serveWaiters(): void {
+    for (const waiter of this.#waiters) {
+      const session = this.#free.pop()
+      if (session === undefined) return
+      this.#waiters.delete(waiter)
+      waiter.give(session)
+    }
   }
 
   #busyError(): StoreError {

@@ -1,4 +1,5 @@
 import { assert } from '../shared/assert.ts'
+import { mebibyte } from '../shared/bytes.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 
 /** Settings by the engine's names. */
@@ -41,6 +42,26 @@ export const appendSettings: Settings = {
   input_format_try_infer_datetimes: 0,
   input_format_json_read_bools_as_numbers: 0,
   session_timezone: 'UTC',
+}
+
+/**
+ * What a copy depends on: blocks of a common size, each stored however like another one it is, and the same readings of
+ * values as in an append, because views are computed anew by copies.
+ */
+export const copySettings: Settings = {
+  ...appendSettings,
+  insert_deduplicate: 0,
+  deduplicate_insert: 'disable',
+  deduplicate_insert_select: 'disable',
+  deduplicate_blocks_in_dependent_materialized_views: 0,
+  max_block_size: 65_536,
+  max_insert_block_size: 1_048_576,
+  min_insert_block_size_rows: 1_048_576,
+  min_insert_block_size_bytes: 64 * mebibyte,
+  union_default_mode: 'DISTINCT',
+  timeout_overflow_mode: 'throw',
+  // Rows are copied as they are; engines that join rows do it when they merge.
+  optimize_on_insert: 0,
 }
 
 /** What a reader's query depends on; real projects group and join by JSON columns, and write UNION alone. */

@@ -22,6 +22,19 @@ export interface Store {
    * id that it has had before resolves without a change. Raises `StoreError`.
    */
   append(request: AppendRequest): Promise<void>
+  /**
+   * Fills a table out of others by one INSERT … SELECT of our own, without deduplication, a few at a time beside
+   * everything else. Raises `StoreError`; what was inserted before stays in the table.
+   */
+  copy(request: CopyRequest): Promise<void>
+  /**
+   * Gives each pair of tables each other's content. A reader's query that begins after this has resolved sees it in all of
+   * them, one that ended before in none, and those in between are few: new ones wait meanwhile, and those that run get a
+   * moment to end. Each table changes at once for whoever reads it.
+   *
+   * Raises `StoreError`; some of the pairs may be exchanged then.
+   */
+  exchange(pairs: readonly TablePair[]): Promise<void>
   /** An absolute path for a part that someone else writes; no file has it, or will get it from another call. */
   newPartPath(): string
   /** Removes the files of parts that are not to be appended. */
@@ -74,6 +87,16 @@ export interface PartitionBound {
   readonly columns: readonly PartTarget[]
   readonly partitionsMax: number
 }
+
+export interface CopyRequest {
+  readonly table: string
+  /** The columns that are filled, unquoted; the others take their defaults. */
+  readonly columns: readonly string[]
+  /** A SELECT that gives these columns by name, or more. Its tables are qualified. */
+  readonly select: string
+}
+
+export type TablePair = readonly [table: string, other: string]
 
 export interface TableStatistics {
   readonly rowCount: number

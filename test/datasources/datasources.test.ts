@@ -22,6 +22,7 @@ const storage = openCatalogStorage(join(directory.path, 'catalog.mdb'))
 const catalog = openCatalog({ dataSourcesMax: 100, now: () => 1_000 }, storage)
 const barriers: string[] = []
 let nowMs = 1_000
+const replayRows = async (): Promise<void> => {}
 const dataSources = await open(store)
 t.teardown(async () => {
   await storage.close()
@@ -38,7 +39,7 @@ function open(
   return openDataSources(options, {
     catalog: entries,
     store: over,
-    ingest: { withBarrier, replayRows },
+    ingest: { withBarrier, replayRows, isHeld: () => false },
     logger: silentLogger,
   })
 }
@@ -47,8 +48,6 @@ function roomOptions(missingDataSource: 'create' | 'refuse') {
   const limits = { queryTimeMaxMs: 10_000, resultBytesMax: 1_000_000 }
   return { columnsMax: 5, missingDataSource, eventsCreatesPerMinuteMax: 2, now: () => nowMs, ...limits } as const
 }
-
-const replayRows = async (): Promise<void> => {}
 
 /** Nobody sends events here: the change is made at once. */
 async function withBarrier<Result>({ dataSource }: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
@@ -74,6 +73,8 @@ function faulty(pattern: RegExp, fault: Error): Store {
     tableStatistics: () => store.tableStatistics(),
     select: (query) => store.select(query),
     append: (append) => store.append(append),
+    copy: (copy) => store.copy(copy),
+    exchange: (pairs) => store.exchange(pairs),
     newPartPath: () => store.newPartPath(),
     discard: (parts) => store.discard(parts),
     sync: () => store.sync(),
@@ -331,7 +332,7 @@ t.test('a pipe that uses a data source refuses its drop and its rename', async (
   const { id } = await dataSources.create(request('piped', 'a Int32'))
   const pipesUsing = () => [{ id: 't_1', name: 'top' }]
   const room = await openDataSources(roomOptions('create'), {
-    ...{ catalog, store, ingest: { withBarrier, replayRows }, logger: silentLogger },
+    ...{ catalog, store, ingest: { withBarrier, replayRows, isHeld: () => false }, logger: silentLogger },
     pipesUsing,
   })
   t.same(room.usedBy(id), [{ id: 't_1', name: 'top' }])

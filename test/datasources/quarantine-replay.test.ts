@@ -24,7 +24,7 @@ const options = {
 const dataSource = await (
   await openDataSources(options, {
     ...{ catalog, store, logger: silentLogger },
-    ingest: { withBarrier: (_, change) => change(), replayRows: async () => {} },
+    ingest: { withBarrier: (_, change) => change(), replayRows: async () => {}, isHeld: () => false },
   })
 ).create({
   name: 'rows',

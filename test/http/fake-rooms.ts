@@ -52,6 +52,10 @@ export function createFakeRooms(): FakeRooms {
     access: createAccess({ adminToken: token }),
     dataSources: fakeDataSources(sources, () => rooms),
     ingest: fakeIngest(() => rooms),
+    replaces: {
+      replace: ({ fill }) => fill({ landing: 'staging', quarantine: 'staging_quarantine' }),
+      async close() {},
+    },
     query: {
       async run(request) {
         rooms.queries.push(request)
@@ -208,6 +212,8 @@ function fakeIngest(rooms: () => FakeRooms): Ingest {
       return { successfulRows: text.trim().split('\n').length, quarantinedRows: 0, isStored }
     },
     eventsStatus: () => null,
+    withHold: async (_dataSources, change) => await change(),
+    isHeld: () => false,
     withBarrier: (_barrier, change) => change(),
     async replayRows() {},
     start() {},

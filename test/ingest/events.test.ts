@@ -361,6 +361,77 @@ t.test(
   },
 )
 
+t.test(
+  'what comes during a hold is taken at once, stored behind it, and found in the log by a later process',
+  async (t) => {
+    const store = new FakeStore({ isOpen: false })
+    const { send, files, ingest } = await open(t, { store })
+    await send('{"n":1}')
+    await store.untilBegun(1)
+    let end = (): void => undefined
+    const changing = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    const steps: string[] = []
+    const held = ingest.withHold([source, other], async () => {
+      steps.push(`began at ${rowsStored(store)} rows`)
+      await changing
+    })
+    const early = send('{"n":2}').then(() => steps.push('taken'))
+    store.open()
+    await early
+    t.same(steps, ['began at 1 rows', 'taken'], 'it waits for the barrier')
+    t.ok(ingest.isHeld(source.id))
+    const waiting = send('{"n":3}', { isWaiting: true }).then(({ isStored }) => steps.push(`stored: ${isStored}`))
+    await send('{"n":4}', { dataSource: other })
+    await t.rejects(
+      ingest.withHold([other], async () => undefined),
+      { code: 'DATASOURCE_BUSY', status: 409 },
+    )
+    await t.rejects(
+      ingest.withBarrier({ dataSource: source, isFinal: false }, async () => undefined),
+      { code: 'DATASOURCE_BUSY' },
+    )
+    t.match(ingest.eventsStatus(source.id), { waitingRows: 2, failure: null })
+    t.equal(rowsStored(store), 1)
+    const later = await open(t, { files: killed(files) })
+    await later.send('{"n":5}', { isWaiting: true })
+    t.equal(rowsStored(later.store), 3, 'those of the hold, and none from before it')
+    end()
+    await held
+    await waiting
+    t.same(steps.slice(2), ['stored: true'])
+    t.equal(rowsStored(store), 3)
+    t.notOk(ingest.isHeld(source.id))
+    await ingest.withHold([source], async () => undefined)
+  },
+)
+
+t.test(
+  'a hold is refused when what waits cannot be stored, and a data source that goes waits for its end',
+  async (t) => {
+    const store = new FakeStore({ isOpen: true })
+    store.failures.set(1, viewError)
+    const { send, ingest } = await open(t, { store })
+    await t.rejects(send('{"n":1}', { isWaiting: true }), { code: 'VIEW_FAILED' })
+    await t.rejects(
+      ingest.withHold([other, source], async () => undefined),
+      { code: 'CHANGE_BLOCKED', status: 503 },
+    )
+    t.notOk(ingest.isHeld(other.id))
+    await send('{"n":1}', { dataSource: other, isWaiting: true })
+    const order: string[] = []
+    const hold = ingest.withHold([other], async () => {
+      order.push('held')
+    })
+    const going = ingest.withBarrier({ dataSource: other, isFinal: true }, async () => {
+      order.push('gone')
+    })
+    await Promise.all([hold, going])
+    t.same(order, ['held', 'gone'])
+  },
+)
+
 async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -89,6 +89,10 @@ export class FakeStore implements Store {
 
   async command(_sql?: string): Promise<void> {}
 
+  async copy(): Promise<void> {}
+
+  async exchange(): Promise<void> {}
+
   async rows<Row>(): Promise<readonly Row[]> {
     return []
   }

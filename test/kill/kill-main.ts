@@ -1,10 +1,12 @@
 // `npm run test:kill -- --kills 1000 --producers 4 --seed 7 --barriers 50`: prints what was killed, stored and mended, then
-// what became of data sources that were dropped under load and kills. Exit code 1 when a row is lost or doubled.
+// what became of data sources that were dropped under load and kills, and what was seen of replaces (`--replaces 50 --readers 8
+// --replace-kills 20`). Exit code 1 when a row is lost or doubled, or something was seen that must not be.
 
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { runBarriers } from './barrier-run.ts'
 import { runKills } from './kill-run.ts'
+import { runReplaces } from './replace-run.ts'
 
 const { values } = parseArgs({
   options: {
@@ -13,6 +15,9 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     'life-ms': { type: 'string', default: '700' },
     barriers: { type: 'string', default: '10' },
+    replaces: { type: 'string', default: '15' },
+    readers: { type: 'string', default: '4' },
+    'replace-kills': { type: 'string', default: '5' },
   },
 })
 const options = {
@@ -49,4 +54,15 @@ for (const { what, expected, stored: found } of checks) {
   isRight &&= isExact
   if (!isExact) process.stdout.write(`WRONG  ${what}: ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}\n`)
 }
+const replaces = {
+  readers: Number(values.readers),
+  replaces: Number(values.replaces),
+  kills: Number(values['replace-kills']),
+  seed: options.seed,
+}
+const { wrong, stagingLeft, words: saidLast, ...seen } = await runReplaces(replaces)
+process.stdout.write(`${replaces.replaces} replaces under reading, ${replaces.kills} killed: ${JSON.stringify(seen)}\n`)
+for (const line of saidLast.errors.slice(0, 5)) process.stdout.write(`said: ${line}\n`)
+for (const line of [...wrong.slice(0, 20), ...stagingLeft]) process.stdout.write(`WRONG  ${line}\n`)
+isRight &&= wrong.length + stagingLeft.length === 0
 process.exit(isRight ? 0 : 1)

@@ -76,6 +76,31 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'Data Source "visits" does not exist, and the events hold no JSON object to create it from',
   ],
+  REPLACE_CONDITION_INVALID: [
+    errors.REPLACE_CONDITION_INVALID({ reason: 'it must speak of day' }),
+    400,
+    'Parameter "replace_condition" cannot be used: it must speak of day',
+  ],
+  REPLACE_PARTITIONS_DIFFER: [
+    errors.REPLACE_PARTITIONS_DIFFER({ source: 'a', target: 'b', reason: 'the second is by country' }),
+    400,
+    'The partition keys of "a" and of "b", which is computed from it, are not compatible: the second is by country; nothing was replaced',
+  ],
+  REPLACE_EMPTY: [
+    errors.REPLACE_EMPTY({ name: 'visits' }),
+    400,
+    'No row fits Data Source "visits", so its content was not replaced; the reasons are in its quarantine',
+  ],
+  REPLACE_VIEW_FAILED: [
+    errors.REPLACE_VIEW_FAILED({ view: 'daily', reason: 'no such column' }),
+    422,
+    'Materialized View "daily" does not take the new rows, so nothing was replaced: no such column',
+  ],
+  DATASOURCE_BUSY: [
+    errors.DATASOURCE_BUSY({ name: 'visits', what: 'replaced' }),
+    409,
+    'Data Source "visits" is being replaced at the moment; nothing was changed, repeat it later',
+  ],
   VIEW_FAILED: [
     errors.VIEW_FAILED({ reason: 'no such column' }),
     422,

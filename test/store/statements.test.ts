@@ -191,3 +191,29 @@ t.test('a pool that closes refuses the line at once and waits for what runs', as
   )
   await pool.close()
 })
+
+t.test('a pause begins when what runs has ended or taken too long, and lets nothing begin', async (t) => {
+  const pool = new SessionPool({ purpose: 'test', sessions: ['x', 'y'], waitingMax: 2 })
+  const order: string[] = []
+  const first = openWork()
+  const running = pool.use(first.work).then(() => order.push('ran'))
+  const paused = pool.whilePaused(60_000, async () => {
+    order.push('paused')
+    t.equal(pool.lentCount, 0)
+  })
+  const waiting = pool.use(async () => order.push('waited'))
+  t.equal(pool.waitingCount, 1, 'though a session is free')
+  first.end()
+  await Promise.all([running, paused, waiting])
+  t.same(order, ['ran', 'paused', 'waited'])
+  const long = openWork()
+  const late = pool.use(long.work)
+  t.equal(await pool.whilePaused(1, async () => pool.lentCount), 1)
+  await t.rejects(
+    pool.whilePaused(1, () => Promise.reject(new Error('failed'))),
+    /failed/,
+  )
+  t.equal(await pool.use(async (session) => session), 'x', 'it goes on behind a pause that failed')
+  long.end()
+  await late
+})

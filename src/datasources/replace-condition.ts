@@ -1,0 +1,63 @@
+// The condition of a replace, judged before anything is read or touched.
+
+import type { DataSource } from '../catalog/data-source.types.ts'
+import { ApiError, errors } from '../shared/errors.ts'
+import { quoteName } from '../shared/text-escapes.ts'
+import { readCondition } from '../sql/condition.ts'
+import type { Store } from '../store/store.types.ts'
+import type { GraphTable } from '../store/table-graph.ts'
+import { partitionColumns } from './replace-keys.ts'
+import { qualified } from './replace-staging.ts'
+import { toReplaceError } from './replace-views.ts'
+
+/**
+ * Gives the condition as SQL over the columns of the table, in brackets.
+ *
+ * The engine judges it as a reader does, over a subquery with the columns and no rows: there is nothing else that its names
+ * could be.
+ *
+ * @throws REPLACE_CONDITION_INVALID (400).
+ */
+export async function checkCondition(
+  store: Pick<Store, 'select'>,
+  text: string,
+  { name, table }: { readonly name: DataSource['name']; readonly table: GraphTable },
+): Promise<string> {
+  const keyColumns = partitionColumns(table)
+  if (keyColumns.length === 0) {
+    throw invalid(
+      `Data Source "${name}" has no partition key; replace all of it, or create it with engine_partition_key`,
+    )
+  }
+  const condition = read(text)
+  if (!keyColumns.some((column) => condition.names.has(column))) {
+    throw invalid(`it must contain the partition field (${keyColumns.join(', ')}) of Data Source "${name}"`)
+  }
+  const columns = table.columns.map(quoteName).join(', ')
+  const sql = `SELECT count() FROM (SELECT ${columns} FROM ${qualified(table.name)} WHERE 0) WHERE ${condition.sql}`
+  try {
+    const signal = new AbortController().signal
+    const answer = await store.select({ sql, format: 'TSV', settings: {}, signal })
+    for await (const _ of answer);
+  } catch (thrown) {
+    throw toReplaceError(thrown, invalid)
+  }
+  return condition.sql
+}
+
+/** What a reader is told of a condition that the engine refuses. */
+export function invalid(reason: string): ApiError {
+  // Behind its own words the engine repeats the statement, which is none that the caller knows.
+  return errors.REPLACE_CONDITION_INVALID({
+    reason: reason.replace(/[:.]? [Ii]n (?:scope|query) (?:SELECT|INSERT) .*$/s, ''),
+  })
+}
+
+function read(text: string): ReturnType<typeof readCondition> {
+  try {
+    return readCondition(text, 'replace_condition')
+  } catch (thrown) {
+    if (thrown instanceof ApiError && thrown.code === 'SQL_INVALID') throw invalid(thrown.message)
+    throw thrown
+  }
+}

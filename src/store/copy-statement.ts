@@ -1,0 +1,35 @@
+import { quoteName } from '../shared/text-escapes.ts'
+import { copySettings, settingsText } from './statement-settings.ts'
+import type { CopyRequest, TablePair } from './store.types.ts'
+import { workspaceDatabase } from './workspace-database.ts'
+
+interface CopyLimits {
+  readonly queryMemoryBytesMax: number
+}
+
+/** Longest run of one copy, as everything has an end. */
+const copyTimeMaxSeconds = 6 * 3_600
+
+/** The INSERT … SELECT of a copy; what does not fit into its memory is grouped and sorted on disk. */
+export function copyStatement({ table, columns, select }: CopyRequest, { queryMemoryBytesMax }: CopyLimits): string {
+  const names = columns.map(quoteName).join(', ')
+  const limits = {
+    max_execution_time: copyTimeMaxSeconds,
+    max_memory_usage: queryMemoryBytesMax,
+    max_bytes_before_external_group_by: Math.floor(queryMemoryBytesMax / 4),
+    max_bytes_before_external_sort: Math.floor(queryMemoryBytesMax / 4),
+  }
+  return [
+    `INSERT INTO ${qualified(table)} (${names})`,
+    `SELECT ${names} FROM (${select})`,
+    `SETTINGS ${settingsText({ ...copySettings, ...limits })}`,
+  ].join('\n')
+}
+
+export function exchangeStatement(pairs: readonly TablePair[]): string {
+  return `EXCHANGE TABLES ${pairs.map(([table, other]) => `${qualified(table)} AND ${qualified(other)}`).join(', ')}`
+}
+
+function qualified(table: string): string {
+  return `${quoteName(workspaceDatabase)}.${quoteName(table)}`
+}
