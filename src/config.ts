@@ -108,7 +108,8 @@ export const optionTable = {
     min: kibibyte,
     max: 16 * mebibyte,
     default: 256 * kibibyte,
-    sentence: 'Beginning of a body by which its encoding, dialect, names and types are guessed.',
+    sentence:
+      'Beginning of a body by which its encoding, dialect, names and types are guessed; types also by as much again, spread over its first 32 times as many bytes.',
   },
   eventsBodyBytesMax: {
     kind: 'integer',
@@ -125,6 +126,14 @@ export const optionTable = {
     max: 1024 * gibibyte,
     default: 32 * gibibyte,
     sentence: 'Most bytes that one compressed import may unpack to.',
+  },
+  parquetBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: kibibyte,
+    max: 1024 * gibibyte,
+    default: 5 * gibibyte,
+    sentence: 'Largest Parquet file; four of them may lie in the data directory at once while they are loaded.',
   },
   formBytesMax: {
     kind: 'integer',
@@ -258,7 +267,8 @@ export const optionTable = {
     kind: 'choice',
     choices: ['create', 'refuse'],
     default: 'create',
-    sentence: 'What events for a Data Source that does not exist do: create it from their keys and values, or fail.',
+    sentence:
+      'What events and appends for a Data Source that does not exist do: create it from their keys and values, or fail.',
   },
   eventsCreatesPerMinuteMax: {
     kind: 'integer',

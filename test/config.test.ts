@@ -42,6 +42,7 @@ t.test('without configuration every option has its default', async (t) => {
       sampleBytesMax: 262_144,
       eventsBodyBytesMax: 10_000_000,
       decompressedBytesMax: 34_359_738_368,
+      parquetBytesMax: 5_368_709_120,
       formBytesMax: 8_388_608,
       columnsMax: 500,
       sqlBytesMax: 131_072,

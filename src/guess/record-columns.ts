@@ -68,7 +68,7 @@ export function inferColumns(records: readonly SampleObject[]): readonly RecordC
 }
 
 /** The schema string of such columns. */
-export function recordSchema(columns: readonly RecordColumn[]): string {
+export function recordSchema(columns: readonly Pick<RecordColumn, 'jsonPathText' | 'name' | 'typeText'>[]): string {
   return columns
     .map(({ name, typeText, jsonPathText }) => `${quoteName(name)} ${typeText} ${quoteName(`json:${jsonPathText}`)}`)
     .join(', ')
@@ -148,7 +148,8 @@ function columnOf(path: SeenPath, recordCount: number, names: Set<string>): Reco
   }
 }
 
-function nameOf(keys: readonly string[], names: Set<string>): string {
+/** A column's name for a path, added to the `names` that are taken. */
+export function nameOf(keys: readonly string[], names: Set<string>): string {
   const plain = keys
     .join('_')
     .replaceAll(/[^A-Za-z0-9_]/g, '_')

@@ -3,7 +3,8 @@ import { errors } from '../shared/errors.ts'
 import { sendJson } from './answers.ts'
 import { admit } from './authentication.ts'
 import type { HttpOptions, HttpRooms } from './http.types.ts'
-import { guessRows } from './import-guess.ts'
+import { recogniseFormat } from './import-format.ts'
+import { analyzeRows } from './import-guess.ts'
 import { readImportInput } from './import-input.ts'
 import { readCsvRules, readFormat } from './import-order.ts'
 import { bodyOf } from './request-body.ts'
@@ -34,15 +35,12 @@ async function analyze(request: FastifyRequest, rooms: Neighbours, formBytesMax:
   const { parameters, rows } = await readImportInput(request, formBytesMax)
   admit(request, rooms.access, parameters.text('token'))
   if (rows === null) throw errors.SAMPLE_MISSING()
-  const format = parameters.text('format') ?? rows.format ?? undefined
+  const format = parameters.text('format')
+  const order = { format: format === undefined ? null : readFormat(format), csv: readCsvRules(parameters) }
   const hasTypes = parameters.text('type_guessing') === undefined || parameters.flag('type_guessing')
-  const rules = {
-    format: format === undefined ? undefined : readFormat(format),
-    csv: readCsvRules(parameters),
-    hasTypes,
-  }
   const startMs = rooms.now()
-  const { guess, opened } = await guessRows(rows, rules, rooms.ingest)
+  const known = await recogniseFormat(rows, order)
+  const { guess, byteCount } = await analyzeRows(known, { csv: order.csv, hasTypes }, rooms.ingest)
   const { columns, schema, preview, rowCount } = guess
   return {
     analysis: {
@@ -61,7 +59,7 @@ async function analyze(request: FastifyRequest, rooms: Neighbours, formBytesMax:
       statistics: {
         elapsed: (rooms.now() - startMs) / 1000,
         rows_read: rowCount,
-        bytes_read: opened.sample.bytes.length,
+        bytes_read: byteCount,
       },
     },
   }

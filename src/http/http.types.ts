@@ -28,6 +28,8 @@ export interface HttpOptions {
   readonly eventsPendingBytesMax: number
   /** Largest form, also around a query, and all text fields of a multipart form together. */
   readonly formBytesMax: number
+  /** What an append to a data source that does not exist does. */
+  readonly missingDataSource: 'create' | 'refuse'
   /** Silence in the middle of a body after which the request fails; 0 waits for ever. */
   readonly connectionIdleMsMax: number
   /** Time in which a whole request must have arrived; 0 sets no limit. */

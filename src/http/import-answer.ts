@@ -12,11 +12,18 @@ export interface ImportAnswer {
 
 const noCounts: RowCounts = { storedRows: 0, quarantinedRows: 0, invalidLines: 0, shortLines: 0 }
 
+interface AnswerBody {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+}
+
 /**
- * Answers with the import result. Bad rows are 200 with a text in `error`; a body that failed in its middle has the
- * status of its failure, and says in `imported_rows` how many rows stayed.
+ * The import result. Bad rows are 200 with a text in `error`; a body that failed in its middle has the status of its
+ * failure, and says in `imported_rows` how many rows stayed.
+ *
+ * @param details what `debug` asked for.
  */
-export function sendImport(reply: FastifyReply, { importId, dataSource, outcome }: ImportAnswer): FastifyReply {
+export function importAnswerOf({ importId, dataSource, outcome }: ImportAnswer, details: object): AnswerBody {
   const counts = outcome ?? noCounts
   const result = {
     id: importId,
@@ -26,10 +33,19 @@ export function sendImport(reply: FastifyReply, { importId, dataSource, outcome 
     invalid_lines: counts.invalidLines,
     imported_rows: counts.storedRows,
     ...(counts.unmatchedRows === undefined ? {} : { unmatched_rows: counts.unmatchedRows }),
+    ...details,
   }
   const failure = outcome?.failure ?? null
-  if (failure !== null) return sendError(reply, toApiError(failure), result)
-  return sendJson(reply, 200, { ...result, error: contentsError(counts) })
+  if (failure === null) return { status: 200, body: { ...result, error: contentsError(counts) } }
+  const error = toApiError(failure)
+  return { status: error.status, body: { ...error.body(), ...result } }
+}
+
+/** Answers with the import result. */
+export function sendImport(reply: FastifyReply, answer: ImportAnswer, details: object): FastifyReply {
+  const failure = answer.outcome?.failure ?? null
+  const { status, body } = importAnswerOf(answer, details)
+  return failure === null ? sendJson(reply, status, body) : sendError(reply, toApiError(failure), body)
 }
 
 /** `false`, or the sentence that clients compare word by word. */

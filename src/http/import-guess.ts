@@ -1,9 +1,13 @@
 /** Rows of which the sender says little: what they are is guessed from their beginning before they are imported. */
 import { type BodyGuess, guessCsvBody, guessFormat, guessRecordsBody } from '../guess/body-guess.ts'
-import type { BodyFormat, CsvRules, Ingest, OpenedBody } from '../ingest/ingest.types.ts'
+import { guessParquet } from '../guess/parquet-guess.ts'
+import type { BodyFormat, CsvRules, ImportFormat, Ingest, OpenedBody } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors.ts'
+import { type KnownRows, knowRows } from './import-format.ts'
 import type { InputRows } from './import-input.ts'
 import type { ImportOrder } from './import-order.ts'
+
+type Guesses = Pick<Ingest, 'openBody' | 'openParquet'>
 
 export interface GuessRules {
   /** Undefined is guessed. */
@@ -27,13 +31,22 @@ export interface GuessedRows {
  * @throws SAMPLE_EMPTY, BODY_CORRUPT (400), and what the body fails with before it has said enough.
  */
 export async function guessRows(
-  rows: InputRows,
+  rows: Pick<KnownRows, 'body' | 'contentEncoding'>,
   { format: givenFormat, csv, hasTypes }: GuessRules,
   ingest: Pick<Ingest, 'openBody'>,
 ): Promise<GuessedRows> {
   const { body, contentEncoding } = rows
-  const source = { body, contentEncoding, format: givenFormat, isSampled: true, newLine: csv.newLine }
+  const source = { body, contentEncoding, format: givenFormat, isSampled: true, newLine: csv.newLine, spread: csv }
   const opened = await ingest.openBody(source)
+  try {
+    return guessOpened(opened, { format: givenFormat, csv, hasTypes })
+  } catch (error) {
+    opened.close()
+    throw error
+  }
+}
+
+function guessOpened(opened: OpenedBody, { format: givenFormat, csv, hasTypes }: GuessRules): GuessedRows {
   if (opened.failure !== null) throw opened.failure
   const { sample, newLine } = opened
   const format = givenFormat ?? guessFormat(sample)
@@ -60,29 +73,63 @@ function rulesOf(
   }
 }
 
+/** What was found out of a body that is not to be loaded. */
+export interface Analysis {
+  readonly guess: BodyGuess
+  readonly dialect: { readonly newLine: string; readonly encoding: string }
+  /** Bytes that were looked at. */
+  readonly byteCount: number
+}
+
+/** Rows of a Parquet file that are looked at; its types stand in its metadata. */
+const parquetRows = 1_000
+
+/**
+ * Looks at rows without loading them.
+ *
+ * @throws as `guessRows` and `Ingest.openParquet` do.
+ */
+export async function analyzeRows(
+  known: KnownRows<ImportFormat | undefined>,
+  rules: Omit<GuessRules, 'format'>,
+  ingest: Guesses,
+): Promise<Analysis> {
+  const { format } = known
+  if (format !== 'parquet') {
+    const { guess, opened } = await guessRows(known, { ...rules, format }, ingest)
+    opened.close()
+    const { newLine, encoding, sample } = opened
+    return { guess, dialect: { newLine, encoding }, byteCount: sample.bytes.length }
+  }
+  const file = await ingest.openParquet(known)
+  try {
+    const guess = guessParquet(file.columns, await file.preview(parquetRows))
+    return { guess, dialect: { newLine: '', encoding: 'utf-8' }, byteCount: file.byteCount }
+  } finally {
+    await file.close()
+  }
+}
+
 /**
  * The dry-run analysis of the specification: what would be created for the rows.
  *
- * @throws as `guessRows` does, and BODY_MISSING (400).
+ * @throws as `analyzeRows` does, and BODY_MISSING (400).
  */
-export async function analyzeDry(
-  { format, csv, hasTypes }: ImportOrder,
-  rows: InputRows | null,
-  ingest: Pick<Ingest, 'openBody'>,
-): Promise<object> {
+export async function analyzeDry(order: ImportOrder, rows: InputRows | null, ingest: Guesses): Promise<object> {
   if (rows === null) throw errors.BODY_MISSING()
-  const { guess, opened } = await guessRows(rows, { format, csv, hasTypes }, ingest)
+  const known = await knowRows(rows, order)
+  const { guess, dialect } = await analyzeRows(known, order, ingest)
   return {
     sql_schema: guess.schema,
     dialect: {
-      new_line: opened.newLine,
+      new_line: dialect.newLine,
       has_header: guess.csv?.hasHeader === true ? 1 : 0,
       delimiter: guess.csv?.delimiter ?? '',
       escapechar: guess.csv?.escapeCharacter ?? null,
     },
     // One node holds all rows, so nothing has to be told apart by a column.
     data_distribution: { sampling: 'rand()', sharding_key: 'rand()' },
-    encoding: opened.encoding,
+    encoding: dialect.encoding,
     schema: guess.columns.map(({ name, path, typeText }) => ({
       auto: true,
       nullable: typeText.startsWith('Nullable('),

@@ -3,8 +3,10 @@
 
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
+import { errors } from '../shared/errors.ts'
 import { parseContentEncoding } from './content-encoding.ts'
-import { openMultipart } from './multipart-form.ts'
+import { formatOfName } from './import-packing.ts'
+import { type FormFile, openMultipart } from './multipart-form.ts'
 import { Parameters } from './parameters.ts'
 import { peekBody } from './peek-body.ts'
 import { ArrivingBody, announcesBody, bodyOf, type RequestBody, readWhole } from './request-body.ts'
@@ -20,8 +22,12 @@ export interface InputRows {
   readonly body: Readable
   /** `gzip`, `zstd`, or undefined for plain bytes. */
   readonly contentEncoding: string | undefined
-  /** What the request itself says of the format, for when no parameter does. */
+  /** By the file's name, or the header Content-Type; for when no parameter says it. */
   readonly format: string | null
+  /** Whether they are the file of a form. */
+  readonly isFile: boolean
+  /** By the name of a form's field, which is not to be trusted: one client calls every field `csv`. */
+  readonly fieldFormat: string | null
 }
 
 /**
@@ -42,7 +48,7 @@ export async function readImportInput(request: FastifyRequest, formBytesMax: num
   const format = /ndjson|jsonl|jsonlines/.test(mediaType) ? 'ndjson' : null
   const mayBeForm = mediaType === '' || mediaType.startsWith('application/x-www-form-urlencoded')
   if (!mayBeForm || contentEncoding !== undefined) {
-    return { parameters, rows: { body, contentEncoding, format }, end: noRest }
+    return { parameters, rows: { body, contentEncoding, format, isFile: false, fieldFormat: null }, end: noRest }
   }
   return await readFormOrRows(request, body, { parameters, formBytesMax })
 }
@@ -58,22 +64,48 @@ async function readMultipart(body: RequestBody, mediaType: string, context: Read
   const { parameters, formBytesMax } = context
   const form = await openMultipart(body, mediaType, formBytesMax)
   for (const [name, value] of form.fields) parameters.set(name, value)
-  const rows = form.file === null ? null : { ...form.file, contentEncoding: undefined }
-  return { parameters, rows, end: form.end }
+  return {
+    parameters,
+    rows: form.file === null ? null : rowsOf(form.file),
+    async end() {
+      for (const [name, value] of await form.end()) {
+        if (isParameter(name) && parameters.get(name) !== value) throw errors.PARAMETER_LATE({ parameter: name })
+      }
+    },
+  }
+}
+
+const fieldFormats = ['csv', 'ndjson', 'parquet']
+
+function rowsOf({ body, fileName, field }: FormFile): InputRows {
+  const fieldFormat = fieldFormats.includes(field) ? field : null
+  return { body, contentEncoding: undefined, format: formatOfName(fileName), isFile: true, fieldFormat }
 }
 
 // What a form can begin with. A client that sends rows with curl's `-d` or `--data-binary` sends them as a form too, by
 // its default Content-Type, so that type says nothing: only a body that begins with one of these names is a form.
-const formStart =
-  /^\s*(?:name|mode|schema|url|format|description|token|from|type_guessing|progress|dry|debug|replace_condition|tags|cli_version|engine|engine_\w+|dialect_\w+|__tb__\w+)=/
+const parameterName =
+  /^(?:name|mode|schema|url|format|description|token|from|type_guessing|progress|dry|debug|replace_condition|indexes|tags|cli_version|engine|engine_\w+|dialect_\w+|__tb__\w+)$/
 const formStartBytes = 64
+
+function isParameter(name: string): boolean {
+  return parameterName.test(name)
+}
+
+function beginsAsForm(head: Buffer): boolean {
+  const name = /^\s*(\w+)=/.exec(head.toString('latin1'))?.[1]
+  return name !== undefined && isParameter(name)
+}
 
 async function readFormOrRows(request: FastifyRequest, body: RequestBody, context: ReadContext): Promise<ImportInput> {
   const { parameters, formBytesMax } = context
   const peeked = await peekBody(body, formStartBytes)
   // With `=` between the fields of a CSV file its header looks like a form.
-  const isForm = formStart.test(peeked.head.toString('latin1')) && parameters.get('dialect_delimiter') !== '='
-  if (!isForm) return { parameters, rows: { body: peeked.body, contentEncoding: undefined, format: null }, end: noRest }
+  const isForm = beginsAsForm(peeked.head) && parameters.get('dialect_delimiter') !== '='
+  if (!isForm) {
+    const rows = { body: peeked.body, contentEncoding: undefined, format: null, isFile: false, fieldFormat: null }
+    return { parameters, rows, end: noRest }
+  }
   const form = new ArrivingBody(peeked.body, { idleMsMax: 0, onFirstRead: () => {} })
   const text = await readWhole(form, { headers: request.headers, bytesMax: formBytesMax })
   for (const [name, value] of new URLSearchParams(text.toString().trim())) parameters.set(name, value)

@@ -1,6 +1,6 @@
 import type { EngineDefinition } from '../catalog/data-source.types.ts'
 import type { NewLine } from '../guess/csv-sample.ts'
-import type { BodyFormat, CsvRules } from '../ingest/ingest.types.ts'
+import type { CsvRules, ImportFormat } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors.ts'
 import type { Parameters } from './parameters.ts'
 
@@ -16,24 +16,32 @@ export interface ImportOrder {
   /** Data skipping indexes as they were sent. */
   readonly indexes: string | undefined
   readonly description: string
-  readonly format: BodyFormat
+  /** Null where no parameter says it: the rows may. */
+  readonly format: ImportFormat | null
   readonly csv: CsvRules
   /** False makes all columns that are guessed String. */
   readonly hasTypes: boolean
   /** True wants to know what would be created, and changes nothing. */
   readonly isDry: boolean
+  /** True wants to hear of blocks while they are loaded. */
+  readonly hasProgress: boolean
+  /** What the import result tells beside its counts. */
+  readonly debug: ReadonlySet<DebugDetail>
 }
+
+const debugDetails = ['blocks', 'block_log', 'hook_log'] as const
+export type DebugDetail = (typeof debugDetails)[number]
 
 /**
  * Reads the order out of the parameters.
  *
- * @param inputFormat what the request itself says of its format; the parameter `format` wins.
  * @throws NAME_MISSING, PARAMETER_INVALID, FORMAT_UNSUPPORTED, ENGINE_INVALID (400).
  */
-export function readImportOrder(parameters: Parameters, inputFormat: string | null): ImportOrder {
+export function readImportOrder(parameters: Parameters): ImportOrder {
   refuseUnsupported(parameters)
   const mode = parameters.choice('mode', ['create', 'append', 'replace']) ?? 'create'
   const schema = parameters.text('schema')
+  const format = parameters.text('format')
   return {
     mode,
     name: mode === 'create' ? parameters.text('name') : parameters.requiredName(),
@@ -42,10 +50,12 @@ export function readImportOrder(parameters: Parameters, inputFormat: string | nu
     engine: readEngine(parameters, schema),
     indexes: readIndexes(parameters, schema),
     description: parameters.get('description') ?? '',
-    format: readFormat(parameters.text('format') ?? inputFormat ?? formatOfSchema(schema)),
+    format: format === undefined ? null : readFormat(format),
     csv: readCsvRules(parameters),
     hasTypes: parameters.text('type_guessing') === undefined || parameters.flag('type_guessing'),
     isDry: parameters.flag('dry'),
+    hasProgress: parameters.flag('progress'),
+    debug: readDebug(parameters),
   }
 }
 
@@ -59,7 +69,7 @@ export function readCsvRules(parameters: Parameters): CsvRules {
 }
 
 /** @throws FORMAT_UNSUPPORTED (400). */
-export function readFormat(text: string): BodyFormat {
+export function readFormat(text: string): ImportFormat {
   const format = formats.find((name) => name === text.toLowerCase())
   if (format === undefined) throw errors.FORMAT_UNSUPPORTED({ format: text, supported: formats })
   return format
@@ -95,17 +105,25 @@ function refuseUnsupported(parameters: Parameters): void {
     const value = parameters.text(parameter)
     if (value !== undefined) throw errors.PARAMETER_INVALID({ parameter, value, expected: 'absent: not supported yet' })
   }
-  if (parameters.flag('progress')) {
-    const expected = 'absent or false: not supported yet'
-    throw errors.PARAMETER_INVALID({ parameter: 'progress', value: parameters.get('progress') ?? '', expected })
-  }
 }
 
-const formats: readonly BodyFormat[] = ['csv', 'ndjson']
+const formats: readonly ImportFormat[] = ['csv', 'ndjson', 'parquet']
 
 /** A schema with JSONPaths is for NDJSON; without any hint at all the format is CSV. */
-function formatOfSchema(schema: string | undefined): BodyFormat {
+export function formatOfSchema(schema: string | undefined): ImportFormat {
   return schema !== undefined && /`json:\$/.test(schema) ? 'ndjson' : 'csv'
+}
+
+function readDebug(parameters: Parameters): ReadonlySet<DebugDetail> {
+  const names = (parameters.text('debug') ?? '').split(',').flatMap((name) => name.trim().toLowerCase() || [])
+  return new Set(
+    names.map((name) => {
+      const detail = debugDetails.find((known) => known === name)
+      if (detail !== undefined) return detail
+      const expected = `a list of ${debugDetails.join(', ')}`
+      throw errors.PARAMETER_INVALID({ parameter: 'debug', value: name, expected })
+    }),
+  )
 }
 
 const enginePrefix = 'engine_'

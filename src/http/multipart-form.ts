@@ -1,50 +1,95 @@
-import { extname } from 'node:path'
 import { pipeline, type Readable } from 'node:stream'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
+import { mebibyte } from '../shared/bytes.ts'
 import { ApiError, errors } from '../shared/errors.ts'
+import { peekBody } from './peek-body.ts'
 import { ArrivingBody } from './request-body.ts'
 
-/** A multipart form up to its first file; what stands behind that is read by `end`. */
+/** A multipart form up to its first file, and a little further; what stands behind that is read by `end`. */
 export interface MultipartForm {
-  /** The text fields before the file, or all of them when there is no file. */
-  readonly fields: readonly (readonly [string, string])[]
+  /** The text fields before the file; all of them where the form has no file, or a small one. */
+  readonly fields: readonly Field[]
   readonly file: FormFile | null
   /**
-   * Reads the rest of the form, once the file is read.
+   * Reads the rest of the form, once the file is read, and gives the fields that came too late to be among `fields`.
    *
    * @throws what the form fails with, and REQUEST_INVALID (400) when there was a second file.
    */
-  end(): Promise<void>
+  end(): Promise<readonly Field[]>
 }
+
+export type Field = readonly [name: string, value: string]
 
 export interface FormFile {
   /** The file's bytes as they come; the form stops while nobody reads them. */
   readonly body: Readable
-  /** `csv`, `ndjson` or another format by the file's name, else by the field's; null when neither says. */
-  readonly format: string | null
+  /** Empty when the client gave none. */
+  readonly fileName: string
+  /** The name of its field. */
+  readonly field: string
 }
 
 const fieldsMax = 200
 // Fields that hold data whether or not the client names a file.
 const fileFields = ['csv', 'ndjson', 'parquet']
+/** A file of so many bytes is held until the form ends, so that fields behind it count too, as curl's users write them. */
+const heldBytesMax = mebibyte
 
 /**
- * Reads a form until its first file begins.
+ * Reads a form until its first file begins, and to its end when the file is small.
  *
  * @param formBytesMax most bytes of all text fields together.
- * @throws BODY_CORRUPT (400), PAYLOAD_TOO_LARGE (413), and what the body fails with.
+ * @throws BODY_CORRUPT, REQUEST_INVALID (400), PAYLOAD_TOO_LARGE (413), and what the body fails with.
  */
 export async function openMultipart(body: Readable, mediaType: string, formBytesMax: number): Promise<MultipartForm> {
   const parser = createParser(mediaType, formBytesMax)
-  const fields: (readonly [string, string])[] = []
+  const fields: Field[] = []
   const files: BusboyFileStream[] = []
+  const whole = readForm({ body, parser, fields, files, formBytesMax })
+  // It may fail before `end` is called, or without `end` being called at all.
+  whole.catch(() => {})
+  const file = await firstFile(parser, files, whole)
+  const held = file === null ? null : await holdFile(file, whole)
+  const knownCount = fields.length
+  const refuseMore = (): void => {
+    if (files.length > 1) throw errors.REQUEST_INVALID({ reason: 'a form may have one file, and it has more' })
+  }
+  refuseMore()
+  return {
+    fields: fields.slice(),
+    file: held,
+    async end() {
+      await whole
+      refuseMore()
+      return fields.slice(knownCount)
+    },
+  }
+}
+
+/** The beginning of the file is looked at; a file that ends there is followed by the rest of the form. */
+async function holdFile(file: FormFile, whole: Promise<void>): Promise<FormFile> {
+  const { body, isWhole } = await peekBody(file.body, heldBytesMax)
+  if (isWhole) await whole
+  return { ...file, body }
+}
+
+interface ReadingForm {
+  readonly body: Readable
+  readonly parser: BusboyInstance
+  readonly fields: Field[]
+  readonly files: readonly BusboyFileStream[]
+  readonly formBytesMax: number
+}
+
+/** Resolves at the end of the form; gathers its fields. */
+function readForm({ body, parser, fields, files, formBytesMax }: ReadingForm): Promise<void> {
   let fieldBytes = 0
-  const whole = new Promise<void>((resolve, reject) => {
+  return new Promise<void>((resolve, reject) => {
     parser.on('field', (name, value, _isNameCut, isValueCut) => {
       fieldBytes += Buffer.byteLength(value)
       const isTooLarge = isValueCut || fieldBytes > formBytesMax || fields.length >= fieldsMax
       if (isTooLarge) reject(errors.PAYLOAD_TOO_LARGE({ bytesMax: formBytesMax }))
-      else if (files.length === 0) fields.push([name, value])
+      else fields.push([name, value])
     })
     pipeline(body, parser, (error) => {
       if (!error) {
@@ -57,17 +102,6 @@ export async function openMultipart(body: Readable, mediaType: string, formBytes
       for (const file of files) file.destroy(reason)
     })
   })
-  // It may fail before `end` is called, or without `end` being called at all.
-  whole.catch(() => {})
-  const file = await firstFile(parser, files, whole)
-  return {
-    fields,
-    file,
-    async end() {
-      await whole
-      if (files.length > 1) throw errors.REQUEST_INVALID({ reason: 'a form may have one file, and it has more' })
-    },
-  }
 }
 
 /** The first file when it begins, or null when the form ends without one; later files are counted and passed over. */
@@ -79,7 +113,7 @@ async function firstFile(
   return await new Promise((resolve, reject) => {
     parser.on('file', (field, stream, fileName) => {
       stream.on('error', () => {})
-      if (files.push(stream) === 1) resolve({ body: ownStream(stream), format: formatOf(field, fileName) })
+      if (files.push(stream) === 1) resolve({ body: ownStream(stream), fileName: fileName ?? '', field })
       else stream.resume()
     })
     whole.then(() => resolve(null), reject)
@@ -115,19 +149,4 @@ function toFormError(cause: unknown): Error {
   if (cause instanceof ApiError) return cause
   const reason = cause instanceof Error ? cause.message : String(cause)
   return errors.BODY_CORRUPT({ format: 'multipart form', reason, cause })
-}
-
-const formatsByExtension: Readonly<Record<string, string>> = {
-  '.csv': 'csv',
-  '.tsv': 'csv',
-  '.ndjson': 'ndjson',
-  '.jsonl': 'ndjson',
-  '.json': 'ndjson',
-  '.parquet': 'parquet',
-}
-
-// One client names the field `csv` whatever is in it, so the file's own name comes first.
-function formatOf(field: string, fileName: string | undefined): string | null {
-  const byExtension = formatsByExtension[extname(fileName ?? '').toLowerCase()]
-  return byExtension ?? (fileFields.includes(field) ? field : null)
 }

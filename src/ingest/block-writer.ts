@@ -24,9 +24,16 @@ export interface BlockWriterOptions {
 /** From here on the last parts of a body are shared out among the places that are free. */
 const sharedBytesMin = 4 * 1024 * 1024
 
+/** Told of a part while it is inserted. */
+export interface PartWatch {
+  onInserting(): void
+  onInserted(): void
+}
+
 interface GatheredPart {
   readonly part: Part
   readonly rowCount: number
+  readonly watch: PartWatch | undefined
 }
 
 export class BlockWriter {
@@ -51,9 +58,9 @@ export class BlockWriter {
    * Takes a sealed part; resolves when there is room for the next one.
    * @throws what an insert of this writer failed with, now or earlier (ENGINE_FAILED); the part is then not stored.
    */
-  async add(part: Part, rowCount: number): Promise<void> {
+  async add(part: Part, rowCount: number, watch?: PartWatch): Promise<void> {
     assert(rowCount > 0, 'a part has rows')
-    this.gathered.push({ part, rowCount })
+    this.gathered.push({ part, rowCount, watch })
     if (this.failure !== undefined) await this.discardGathered()
     this.throwIfFailed()
     this.startWhenWorthwhile()
@@ -118,10 +125,12 @@ export class BlockWriter {
   private async insert(gathered: readonly GatheredPart[]): Promise<void> {
     const parts = gathered.map(({ part }) => part)
     const rowCount = rowsOf(gathered)
+    for (const { watch } of gathered) watch?.onInserting()
     try {
       const request = { ...this.plan, parts, rowCount, blockId: createBlockId() }
       await this.store.append(request)
       this.storedRows += rowCount
+      for (const { watch } of gathered) watch?.onInserted()
       for (const part of parts) if (part instanceof Uint8Array) releaseMemory(part)
     } catch (error) {
       this.failure ??= toFailure(error)

@@ -9,9 +9,11 @@ import { guessDialect } from '../guess/csv-sample.ts'
 import type { SampleBytes } from '../guess/sample.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { whenDropped } from './append-error.ts'
+import { BlockWatch } from './block-watch.ts'
 import { BlockWriter } from './block-writer.ts'
 import type { ImportOutcome, ImportRequest, OpenedBody } from './ingest.types.ts'
 import { type IngestPlan, ingestPlanOf } from './ingest-plan.ts'
+import type { MemoryBudget } from './memory-budget.ts'
 import { type OpenLimits, openBody } from './opened-body.ts'
 import type { ParsePool } from './parse-pool.ts'
 import { releaseMemory } from './release-memory.ts'
@@ -25,6 +27,7 @@ export interface ImportOptions extends FrameLimits, OpenLimits {
 export interface ImportRooms {
   readonly pool: ParsePool
   readonly store: Store
+  readonly heldBytes: MemoryBudget
 }
 
 export class BodyImport {
@@ -39,6 +42,7 @@ export class BodyImport {
   private dialect: CsvDialect = defaultCsvDialect
   private csvStart: CsvStart | undefined
   private readonly framesUnderWay = new Set<Promise<void>>()
+  private frameCount = 0
   private invalidLines = 0
   private shortLines = 0
   private failure: Error | null = null
@@ -91,7 +95,7 @@ export class BodyImport {
     const { body, contentEncoding, format, csv } = this.request
     if (!(body instanceof Readable)) return body
     const source = { body, contentEncoding, format, isSampled: format === 'csv', newLine: csv.newLine }
-    return await openBody(source, this.options)
+    return await openBody(source, this.options, this.rooms.heldBytes)
   }
 
   private assemblerFor(sample: SampleBytes): FrameAssembler {
@@ -117,9 +121,17 @@ export class BodyImport {
       // Both are named; the worker writes those that have rows.
       partPaths: { block: this.rooms.store.newPartPath(), quarantine: this.rooms.store.newPartPath() },
     }
-    const { done } = await this.rooms.pool.submit(task, (result) => this.store(result))
+    const watch = this.watchOf(frame)
+    const { done } = await this.rooms.pool.submit(task, (result) => this.store(result, watch))
     const settled = this.attempt(() => done).finally(() => this.framesUnderWay.delete(settled))
     this.framesUnderWay.add(settled)
+  }
+
+  private watchOf(frame: Frame): BlockWatch | undefined {
+    const { watcher, format } = this.request
+    const index = this.frameCount
+    this.frameCount += 1
+    return watcher === undefined ? undefined : new BlockWatch(watcher, { index, format, dialect: this.dialect, frame })
   }
 
   private recordFormat(frame: Frame): { readonly start: number; readonly record: RecordFormat } {
@@ -130,9 +142,11 @@ export class BodyImport {
     return { start: isFirst ? rowsOffset : 0, record: { kind: 'csv', dialect: this.dialect, fieldColumns } }
   }
 
-  private async store({ block, rowCount, quarantineBlock, quarantinedRowCount, bodies }: ParseResult): Promise<void> {
+  private async store(result: ParseResult, watch: BlockWatch | undefined): Promise<void> {
+    const { block, rowCount, quarantineBlock, quarantinedRowCount, bodies } = result
     this.count(bodies)
-    if (block !== null) await this.rows.add(block, rowCount)
+    watch?.onParsed(result)
+    if (block !== null) await this.rows.add(block, rowCount, watch)
     if (quarantineBlock !== null) await this.quarantine.add(quarantineBlock, quarantinedRowCount)
   }
 

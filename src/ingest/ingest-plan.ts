@@ -24,13 +24,22 @@ export interface ImportTables {
   readonly quarantine: string
 }
 
+/** The data source's own. */
+export function tablesOf({ id }: DataSource): ImportTables {
+  return { landing: id, quarantine: quarantineTable(id) }
+}
+
 /** `importId` is kept with the rows set aside; null for events. `tables` are others than those of the data source. */
-export function ingestPlanOf(dataSource: DataSource, importId: string | null, tables?: ImportTables): IngestPlan {
-  const { id, columns } = dataSource
+export function ingestPlanOf(
+  dataSource: DataSource,
+  importId: string | null,
+  tables = tablesOf(dataSource),
+): IngestPlan {
+  const { columns } = dataSource
   return Object.freeze({
     ...schemaPlanOf(dataSource),
-    landing: { table: tables?.landing ?? id, layout: partLayoutOf(columns) },
-    quarantine: { table: tables?.quarantine ?? quarantineTable(id), layout: quarantineLayoutOf(columns, importId) },
+    landing: { table: tables.landing, layout: partLayoutOf(columns) },
+    quarantine: { table: tables.quarantine, layout: quarantineLayoutOf(columns, importId) },
   })
 }
 

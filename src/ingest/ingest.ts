@@ -1,4 +1,5 @@
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import { mebibyte } from '../shared/bytes.ts'
 import { errors } from '../shared/errors.ts'
 import type { Store } from '../store/store.types.ts'
 import type { LineStatus } from './events.types.ts'
@@ -14,13 +15,23 @@ import type {
   ImportRequest,
   Ingest,
   OpenedBody,
+  ParquetImportRequest,
   ReplayRowsRequest,
 } from './ingest.types.ts'
+import { MemoryBudget } from './memory-budget.ts'
 import { openBody } from './opened-body.ts'
+import { openParquet, type ParquetFile, type ParquetLimits } from './parquet-file.ts'
+import { ParquetImport } from './parquet-import.ts'
 import { ParsePool, type ParsePoolOptions } from './parse-pool.ts'
 import { replayRows } from './replay-rows.ts'
+import { Semaphore } from './semaphore.ts'
 
-export interface IngestOptions extends ImportOptions, ParsePoolOptions, EventsOptions {}
+export interface IngestOptions extends ImportOptions, ParsePoolOptions, EventsOptions, ParquetLimits {}
+
+/** Parquet files that may lie in the directory at once, each of up to `parquetBytesMax`. */
+const parquetFilesMax = 4
+/** What bodies hold while their columns are guessed, together; further ones are guessed by their beginning alone. */
+const heldBytesMax = 64 * mebibyte
 
 type Neighbours = Omit<EventsRooms, 'pool'>
 
@@ -48,6 +59,8 @@ class OpenIngest implements Ingest {
   /** Imports and replays under way. */
   private readonly imports = new Set<Promise<unknown>>()
   private readonly gate = new ImportGate()
+  private readonly heldBytes = new MemoryBudget(heldBytesMax)
+  private readonly parquetPlaces = new Semaphore(parquetFilesMax)
   private isClosing = false
 
   constructor(
@@ -66,15 +79,23 @@ class OpenIngest implements Ingest {
 
   async openBody(source: BodySource): Promise<OpenedBody> {
     this.refuseWhenClosing()
-    return await openBody(source, this.options)
+    return await openBody(source, this.options, this.heldBytes)
   }
 
   async importBody(request: ImportRequest): Promise<ImportOutcome> {
     this.refuseWhenClosing()
-    const run = (): Promise<ImportOutcome> =>
-      new BodyImport(request, { pool: this.pool, store: this.store }, this.options).run()
-    // What goes into tables of its own is no append to the data source.
-    return await this.track(request.tables === undefined ? this.gate.pass(request.dataSource, run) : run())
+    const rooms = { pool: this.pool, store: this.store, heldBytes: this.heldBytes }
+    return await this.runImport(request, () => new BodyImport(request, rooms, this.options).run())
+  }
+
+  async openParquet(source: Pick<BodySource, 'body' | 'contentEncoding'>): Promise<ParquetFile> {
+    this.refuseWhenClosing()
+    return await openParquet(source, { store: this.store, places: this.parquetPlaces }, this.options)
+  }
+
+  async importParquet(request: ParquetImportRequest): Promise<ImportOutcome> {
+    this.refuseWhenClosing()
+    return await this.runImport(request, () => new ParquetImport(request, this.store, this.options).run())
   }
 
   appendEvents(request: EventsRequest): Promise<EventsOutcome> {
@@ -112,6 +133,14 @@ class OpenIngest implements Ingest {
     await Promise.allSettled(this.imports)
     await this.events.close()
     await this.pool.close()
+  }
+
+  /** What goes into tables of its own is no append to the data source. */
+  private runImport(
+    { dataSource, tables }: Pick<ImportRequest, 'dataSource' | 'tables'>,
+    run: () => Promise<ImportOutcome>,
+  ): Promise<ImportOutcome> {
+    return this.track(tables === undefined ? this.gate.pass(dataSource, run) : run())
   }
 
   /** A close waits for what runs. */

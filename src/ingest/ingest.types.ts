@@ -7,8 +7,12 @@ import type { TextEncoding } from '../guess/text-encoding.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
 import type { LineStatus } from './events.types.ts'
 import type { ImportTables } from './ingest-plan.ts'
+import type { ParquetFile } from './parquet-file.ts'
 
+/** What is read as text, record by record. */
 export type BodyFormat = 'csv' | 'ndjson'
+
+export type ImportFormat = BodyFormat | 'parquet'
 
 /** A body that is to be looked at before it is imported. */
 export interface BodySource {
@@ -21,13 +25,18 @@ export interface BodySource {
   readonly isSampled: boolean
   /** How the lines of CSV end; undefined is guessed. */
   readonly newLine: NewLine | undefined
+  /** Set where columns are to be guessed: the sample is then spread over as much of the body as can be held. */
+  readonly spread?: CsvRules
 }
 
 /** A body that is unpacked and in UTF-8, and whose beginning is known. */
 export interface OpenedBody {
-  /** Up to `sampleBytesMax` bytes, or a chunk more; gone as soon as `chunks` is read. */
+  /**
+   * Up to `sampleBytesMax` bytes, or a chunk more; with `spread` up to twice as many, of several places. Gone as soon as
+   * `chunks` is read.
+   */
   readonly sample: SampleBytes
-  /** What the body is written in. */
+  /** What the body is written in, as far as its beginning tells. */
   readonly encoding: TextEncoding
   /** How its lines end. */
   readonly newLine: NewLine
@@ -35,6 +44,8 @@ export interface OpenedBody {
   readonly failure: Error | null
   /** The whole body, the sample included, once. */
   readonly chunks: AsyncIterable<Uint8Array>
+  /** Gives back what is held, where `chunks` will not be read to its end; may be called more than once. */
+  close(): void
 }
 
 /** One way in: every row that a client sends passes here, and is counted once. */
@@ -51,6 +62,18 @@ export interface Ingest {
    * A body that fails in the middle resolves too, with `failure` set: whole parts stay, and the counts say how many rows.
    */
   importBody(request: ImportRequest): Promise<ImportOutcome>
+  /**
+   * Takes a whole Parquet file and reads its metadata; `importParquet` takes it from there. Whoever opens it closes it.
+   *
+   * @throws BODY_CORRUPT (400), PARQUET_TOO_LARGE, DECOMPRESSED_TOO_LARGE (413), and what the body fails with.
+   */
+  openParquet(source: Pick<BodySource, 'body' | 'contentEncoding'>): Promise<ParquetFile>
+  /**
+   * Loads a Parquet file into a data source, as `importBody` does a body.
+   *
+   * @throws COLUMNS_MISSING (400) before anything is stored.
+   */
+  importParquet(request: ParquetImportRequest): Promise<ImportOutcome>
   /**
    * Takes a body of events as a whole or not at all: it is on disk when this resolves, and stored exactly once whatever
    * happens to the process.
@@ -103,6 +126,38 @@ export interface ImportRequest {
   readonly csv: CsvRules
   /** Where the rows go instead of into the data source's own tables. */
   readonly tables?: ImportTables
+  /** Told what becomes of the blocks of the body, while they are loaded. */
+  readonly watcher?: ImportWatcher | undefined
+}
+
+export interface ParquetImportRequest extends Pick<ImportRequest, 'dataSource' | 'importId' | 'tables' | 'watcher'> {
+  readonly file: ParquetFile
+}
+
+/** Blocks are counted from 0, in the order in which they stand in the body. None of its methods may throw. */
+export interface ImportWatcher {
+  /** Whether reports are read; without, what only they tell is not counted. */
+  readonly hasReports: boolean
+  onStatus(block: number, status: BlockStatus): void
+  onParsed(block: number, report: BlockReport): void
+}
+
+export type BlockStatus =
+  | 'done'
+  | 'guessing'
+  | 'processing'
+  | `done_inserting_chunk:${number}`
+  | `inserting_chunk:${number}`
+
+export interface BlockReport {
+  readonly parser: ImportFormat
+  /** Records, empty lines not among them. */
+  readonly lines: number
+  readonly quarantinedRows: number
+  readonly invalidLines: number
+  readonly emptyLines: number
+  readonly byteCount: number
+  readonly timeMs: number
 }
 
 /** What is known of a CSV body; undefined is guessed. */

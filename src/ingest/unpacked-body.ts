@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream'
 import zlib from 'node:zlib'
 import { Decompress } from 'fzstd'
 import { ApiError, errors } from '../shared/errors.ts'
+import { zipMember } from './zip-member.ts'
 
 const supported = ['gzip', 'zstd', 'identity'] as const
 /** Node's default of 16 KiB makes four times as many rounds through the thread pool. */
@@ -12,8 +13,8 @@ const chunkBytes = 256 * 1024
 /**
  * The body's bytes as they were before `contentEncoding` packed them.
  *
- * @throws ENCODING_UNSUPPORTED (415) at once; while reading, BODY_CORRUPT (400) and DECOMPRESSED_TOO_LARGE (413) after
- *   the bytes before the fault.
+ * @throws ENCODING_UNSUPPORTED (415) at once; while reading, BODY_CORRUPT, ARCHIVE_UNSUPPORTED (400) and
+ *   DECOMPRESSED_TOO_LARGE (413) after the bytes before the fault.
  */
 export function unpackedBody(
   body: Readable,
@@ -25,6 +26,8 @@ export function unpackedBody(
   if (encoding === 'gzip' || encoding === 'x-gzip') {
     return limited(joined(body, zlib.createGunzip({ chunkSize: chunkBytes })), { format: 'gzip', bytesMax })
   }
+  // No header says so; the first bytes of a file do.
+  if (encoding === 'zip') return zipMember(body, bytesMax)
   if (encoding === 'zstd') return limited(unzstd(body), { format: 'zstd', bytesMax })
   throw errors.ENCODING_UNSUPPORTED({ encoding, supported })
 }

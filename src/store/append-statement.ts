@@ -1,7 +1,8 @@
+import type { PartLayout } from '../codec/part-layout.types.ts'
 import { assert } from '../shared/assert.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
-import { appendRowsMax, appendSettings, settingsText } from './statement-settings.ts'
-import type { AppendRequest, PartitionBound } from './store.types.ts'
+import { appendRowsMax, appendSettings, parquetSettings, type Settings, settingsText } from './statement-settings.ts'
+import type { AppendRequest, ParquetSource, PartitionBound } from './store.types.ts'
 import { workspaceDatabase } from './workspace-database.ts'
 
 /** Rows of an append that one INSERT takes. */
@@ -18,7 +19,7 @@ export interface AppendSlice {
  * @param path absolute path of the part's file, or a pattern `…-{0,1,2}.arrow` over the files of several parts.
  */
 export function appendStatement(request: AppendRequest, path: string, slice?: AppendSlice): string {
-  const { table, layout, rowCount, blockId, partition } = request
+  const { table, layout, rowCount, blockId, partition, parquet } = request
   assert(layout.targets.length > 0, 'a layout fills at least one column')
   assert(rowCount < appendRowsMax, 'an append has fewer rows than the engine would cut a block at')
   const columns = layout.targets.map(({ column }) => quoteName(column)).join(', ')
@@ -26,13 +27,13 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
   const partitions = slice?.partitions ?? null
   const source =
     partitions === null || partition === undefined
-      ? fileSource(request, path)
+      ? `${fileSource(request, path)}${whereClause(parquet)}`
       : `(${partitionedSource(request, partition, path)}) WHERE ${partitionField} IN (${partitions.map(quoteString).join(', ')})`
   return [
     `INSERT INTO ${quoteName(workspaceDatabase)}.${quoteName(table)} (${columns})`,
     `SELECT ${expressions}`,
     `FROM ${source}`,
-    `SETTINGS ${settingsText({ ...appendSettings, insert_deduplication_token: slice?.token ?? blockId })}`,
+    `SETTINGS ${settingsText({ ...settingsOf(parquet), insert_deduplication_token: slice?.token ?? blockId })}`,
   ].join('\n')
 }
 
@@ -56,7 +57,43 @@ function partitionedSource(request: AppendRequest, { key, columns }: PartitionBo
   return `SELECT *, toString(tuple(${key})) AS ${partitionField} FROM (${withColumns})`
 }
 
-function fileSource({ layout }: AppendRequest, path: string): string {
+function fileSource({ layout, parquet }: Pick<AppendRequest, 'layout' | 'parquet'>, path: string): string {
   const structure = layout.fields.map(({ name, engineType }) => `${quoteName(name)} ${engineType}`).join(', ')
-  return `file(${quoteString(path)}, 'ArrowStream', ${quoteString(structure)})`
+  const format = parquet === undefined ? 'ArrowStream' : 'Parquet'
+  return `file(${quoteString(path)}, '${format}', ${quoteString(structure)})`
 }
+
+function whereClause(parquet: ParquetSource | undefined): string {
+  const { condition = null } = parquet ?? {}
+  return condition === null ? '' : `\nWHERE ${condition}`
+}
+
+function settingsOf(parquet: ParquetSource | undefined): Settings {
+  return parquet === undefined ? appendSettings : { ...appendSettings, ...parquetSettings }
+}
+
+/** Counts the rows of a Parquet file for which `condition` is not true, in a column `count`. */
+export function refusedRowsQuery(
+  {
+    layout,
+    condition,
+    range,
+  }: { readonly layout: PartLayout; readonly condition: string; readonly range: string | null },
+  path: string,
+): string {
+  const where = range === null ? '' : ` WHERE ${range}`
+  const source = fileSource({ layout, parquet: { condition: null } }, path)
+  return `SELECT countIf(NOT ${condition}) AS count FROM ${source}${where} SETTINGS ${readingSettings}`
+}
+
+/** The columns of a Parquet file as the engine reads them, each with `name` and `type`. */
+export function parquetColumnsQuery(path: string): string {
+  return `DESCRIBE TABLE file(${quoteString(path)}, 'Parquet') SETTINGS ${readingSettings}`
+}
+
+/** The first rows of a Parquet file. */
+export function parquetPreviewQuery(path: string, rowCount: number): string {
+  return `SELECT * FROM file(${quoteString(path)}, 'Parquet') LIMIT ${rowCount} SETTINGS ${readingSettings}`
+}
+
+const readingSettings = settingsText(parquetSettings)

@@ -64,6 +64,37 @@ export const copySettings: Settings = {
   optimize_on_insert: 0,
 }
 
+const parquetMemoryBytesMax = 256 * mebibyte
+
+/** How Parquet is read, for appends and for looking at a file. */
+export const parquetSettings: Settings = {
+  max_threads: 1,
+  input_format_parquet_use_native_reader_v3: 1,
+  // Columns are told by the names that they have in the file, JSON is text, and a list of groups stays one column.
+  input_format_parquet_case_insensitive_column_matching: 0,
+  input_format_parquet_enable_json_parsing: 0,
+  input_format_parquet_allow_geoparquet_parser: 0,
+  input_format_parquet_import_nested: 0,
+  input_format_parquet_allow_missing_columns: 0,
+  input_format_parquet_local_time_as_utc: 1,
+  input_format_parquet_verify_checksums: 1,
+  // All rows are looked at, and a slice of a file has none of the indexes behind its row groups.
+  input_format_parquet_filter_push_down: 0,
+  input_format_parquet_bloom_filter_push_down: 0,
+  input_format_parquet_page_filter_push_down: 0,
+  input_format_parquet_use_offset_index: 0,
+  use_parquet_metadata_cache: 0,
+  input_format_parquet_preserve_order: 1,
+  input_format_parquet_memory_high_watermark: parquetMemoryBytesMax,
+  schema_inference_use_cache_for_file: 0,
+  schema_inference_make_columns_nullable: 'auto',
+  print_pretty_type_names: 0,
+  cast_string_to_date_time_mode: 'basic',
+  output_format_json_quote_64bit_integers: 0,
+  output_format_json_quote_denormals: 0,
+  session_timezone: 'UTC',
+}
+
 /** What a reader's query depends on; real projects group and join by JSON columns, and write UNION alone. */
 export const selectSettings: Settings = {
   implicit_select: 0,

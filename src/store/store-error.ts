@@ -38,6 +38,8 @@ export const clickhouseCodes = {
   timeoutExceeded: 159,
   memoryLimitExceeded: 241,
   queryWasCancelled: 394,
+  /** FUNCTION_THROW_IF_VALUE_IS_NON_ZERO: a row is there that should not be. */
+  thrownIf: 395,
   /** TOO_MANY_ROWS_OR_BYTES: the result is larger than its limit. */
   resultTooLarge: 396,
 } as const

@@ -74,6 +74,13 @@ export interface AppendRequest {
   readonly blockId: string
   /** Bounds the partitions that one INSERT makes parts in; absent sets no bound. */
   readonly partition?: PartitionBound
+  /** Set when the parts are Parquet files, which the engine reads; absent are Arrow IPC streams. */
+  readonly parquet?: ParquetSource
+}
+
+export interface ParquetSource {
+  /** Which rows are taken, over the fields of the layout; null takes all. */
+  readonly condition: string | null
 }
 
 /**

@@ -20,7 +20,7 @@ async function live(t: Test, given: Partial<Options> = {}): Promise<TestService>
   const log = new TestLog()
   const service = await openService(testOptions({ dataDir: directory.path, ...options, ...given }), log)
   t.teardown(() => service.close())
-  return new TestService(service, log)
+  return new TestService(service, { log, dataDir: directory.path })
 }
 
 const keyOf = (key: string) => ({ headers: { 'idempotency-key': key } })

@@ -14,7 +14,7 @@ async function live(t: Test, given: Partial<Options> = {}): Promise<TestService>
   const log = new TestLog()
   const service = await openService(testOptions({ dataDir: directory.path, ...given }), log)
   t.teardown(() => service.close())
-  return new TestService(service, log)
+  return new TestService(service, { log, dataDir: directory.path })
 }
 
 /** Runs statements on the engine while no service is open. */

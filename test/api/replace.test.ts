@@ -10,7 +10,8 @@ t.teardown(() => directory.remove())
 
 async function live(): Promise<TestService> {
   const log = new TestLog()
-  return new TestService(await openService(testOptions({ dataDir: directory.path, eventsFlushIdleMs: 5 }), log), log)
+  const service = await openService(testOptions({ dataDir: directory.path, eventsFlushIdleMs: 5 }), log)
+  return new TestService(service, { log, dataDir: directory.path })
 }
 
 async function idOf(service: TestService, name: string): Promise<string> {

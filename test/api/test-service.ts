@@ -35,12 +35,14 @@ export interface LogEntry {
 /** The whole service on a temporary directory and a free port, with its log in memory. */
 export class TestService {
   readonly address: string
+  readonly dataDir: string
   readonly log: TestLog
   /** Closes the service, once; a process can have one service open at a time. */
   readonly close: () => Promise<void>
 
-  constructor({ address, close }: Service, log: TestLog) {
+  constructor({ address, close }: Service, { log, dataDir }: { readonly log: TestLog; readonly dataDir: string }) {
     this.address = address
+    this.dataDir = dataDir
     this.close = close
     this.log = log
   }
@@ -164,7 +166,7 @@ export async function openTestService(t: Test, given: Partial<Options> = {}): Pr
     await service.close()
     await directory.remove()
   })
-  return new TestService(service, log)
+  return new TestService(service, { log, dataDir: given.dataDir ?? directory.path })
 }
 
 function parseJson(text: string): unknown {

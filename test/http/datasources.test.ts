@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { createApp } from '../../src/app.ts'
 import { errors } from '../../src/shared/errors.ts'
 import { ask, createFakeRooms, limits, token } from './fake-rooms.ts'
+import { multipart } from './test-form.ts'
 
 const headers = { authorization: `Bearer ${token}` }
 const formType = 'application/x-www-form-urlencoded'
@@ -19,20 +20,6 @@ function open(t: Test) {
   const create = (name: string) =>
     rooms.dataSources.create({ name, description: '', schema, engine: null, type: 'ndjson' })
   return { rooms, app, post, create }
-}
-
-interface Part {
-  readonly name: string
-  readonly fileName?: string
-  readonly content: string
-}
-
-function multipart(parts: readonly Part[]): { readonly payload: Buffer; readonly type: string } {
-  const texts = parts.map(({ name, fileName, content }) => {
-    const file = fileName === undefined ? '' : `; filename="${fileName}"\r\nContent-Type: application/octet-stream`
-    return `--frontier\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${content}\r\n`
-  })
-  return { payload: Buffer.from(`${texts.join('')}--frontier--\r\n`), type: 'multipart/form-data; boundary=frontier' }
 }
 
 t.test('a schema creates an empty data source, from the query, a form, or both', async (t) => {
@@ -154,96 +141,70 @@ t.test('the format comes from the parameter, else the file, else the content typ
     { query: '', name: 'csv', fileName: 'a.JSONL', format: 'ndjson' },
     { query: '&format=ndjson', name: 'csv', fileName: 'a.csv', format: 'ndjson' },
     { query: '', name: 'file', fileName: 'blob', format: 'csv' },
+    { query: '', name: 'csv', fileName: 'a.ndjson.gz', format: 'ndjson' },
+    { query: '', name: 'csv', fileName: 'blob', content: '\ufeff{"id":1}\n', format: 'ndjson' },
+    { query: '', name: 'csv', content: ' { "id":1}\n', format: 'ndjson' },
+    { query: '&format=csv', name: 'ndjson', fileName: 'a.ndjson', content: '{"id":1}\n', format: 'csv' },
+    { query: '&dialect_delimiter=%3B', name: 'csv', content: '{"id":1};x\n', format: 'csv' },
+    { query: '', name: 'csv', fileName: 'a.csv', content: '{"id":1}\n', format: 'csv' },
   ]
-  for (const { query, name, fileName, format } of files) {
+  for (const { query, name, fileName, format, content = '1\n' } of files) {
     const { rooms, post, create } = open(t)
     await create('a')
-    const { payload, type } = multipart([{ name, content: '1\n', ...(fileName === undefined ? {} : { fileName }) }])
+    const { payload, type } = multipart([{ name, content, ...(fileName === undefined ? {} : { fileName }) }])
     const answer = await post(`?name=a&mode=append${query}`, payload, { ...headers, 'content-type': type })
     t.equal(answer.statusCode, 200, answer.body)
-    t.match(rooms.imports, [{ text: '1\n', request: { format } }])
+    t.match(rooms.imports, [{ text: content, request: { format } }])
   }
   const { post, create } = open(t)
   await create('a')
-  for (const format of ['parquet', 'xml']) {
-    t.match((await post(`?name=a&mode=append&format=${format}`, 'x')).json(), { error: /not supported/ })
-  }
-})
-
-t.test('a multipart form carries parameters, token and rows', async (t) => {
-  const { rooms, post } = open(t)
-  const csv = 'id,tag\r\n1,"--frontier"\r\n2,é\r\n'
-  const { payload, type } = multipart([
-    { name: 'token', content: token },
-    { name: 'name', content: 'a' },
-    { name: 'mode', content: 'append' },
-    { name: 'schema', content: schema },
-    { name: 'csv', fileName: 'data.csv', content: csv },
-    { name: 'ignored', content: 'after the file' },
-  ])
-  const answer = await post('', payload, { 'content-type': type })
-  t.equal(answer.statusCode, 200, answer.body)
-  t.match(rooms.created, [{ name: 'a', schema, type: 'csv' }])
-  t.match(rooms.imports, [{ text: csv }])
-})
-
-t.test('a multipart form without a file creates, and a broken or overlong one is refused', async (t) => {
-  const { rooms, post } = open(t)
-  const fields = [
-    { name: 'name', content: 'a' },
-    { name: 'schema', content: schema },
-  ]
-  const whole = multipart(fields)
-  t.equal((await post('', whole.payload, { ...headers, 'content-type': whole.type })).statusCode, 200)
-  t.equal(rooms.imports.length, 0)
-  const noBoundary = await post('', whole.payload, { ...headers, 'content-type': 'multipart/form-data' })
-  t.equal(noBoundary.statusCode, 400)
-  for (let cut = 1; cut < whole.payload.length - 6; cut += 7) {
-    const answer = await post('?name=b', whole.payload.subarray(0, cut), { ...headers, 'content-type': whole.type })
-    t.equal(answer.statusCode, 400, `cut at byte ${cut}`)
-  }
-  const long = multipart([{ name: 'description', content: 'x'.repeat(3000) }, ...fields])
-  t.equal((await post('', long.payload, { ...headers, 'content-type': long.type })).statusCode, 413)
-  const many = multipart([...Array.from({ length: 10 }, () => ({ name: 'x', content: 'y'.repeat(250) })), ...fields])
-  t.equal((await post('', many.payload, { ...headers, 'content-type': many.type })).statusCode, 413)
-})
-
-t.test('a form that ends inside its file tells how many rows stayed', async (t) => {
-  const { rooms, post, create } = open(t)
-  await create('a')
-  const { payload, type } = multipart([{ name: 'csv', fileName: 'a.csv', content: '1,x\n2,y\n' }])
-  const answer = await post('?name=a&mode=append', payload.subarray(0, payload.length - 20), {
-    ...headers,
-    'content-type': type,
+  t.match((await post('?name=a&mode=append&format=xml', 'x')).json(), {
+    error: 'Format "xml" is not supported; use one of csv, ndjson, parquet',
   })
-  t.equal(answer.statusCode, 400)
-  t.match(answer.json(), { error: String, documentation: String, imported_rows: Number, datasource: { name: 'a' } })
-  t.equal(rooms.imports.length, 1)
-})
-
-t.test('a second file is no silent loss', async (t) => {
-  const { rooms, post, create } = open(t)
-  await create('a')
-  const { payload, type } = multipart([
-    { name: 'csv', fileName: 'a.csv', content: '1,x\n' },
-    { name: 'csv', fileName: 'b.csv', content: '2,y\n' },
-  ])
-  const answer = await post('?name=a&mode=append', payload, { ...headers, 'content-type': type })
-  t.equal(answer.statusCode, 400)
-  t.match(answer.json(), { error: /one file/, imported_rows: 1 })
-  t.match(rooms.imports, [{ text: '1,x\n' }])
 })
 
 t.test('append creates what is missing when it knows the schema', async (t) => {
   const { rooms, post } = open(t)
-  const missing = await post('?name=a&mode=append', '1\n')
-  t.equal(missing.statusCode, 404)
-  t.match(missing.json(), { error: 'Data Source "a" does not exist' })
+  const missing = await post('?name=a&mode=append&format=ndjson', '{"id":1}\n')
+  t.equal(missing.statusCode, 400)
+  t.match(missing.json(), {
+    error: 'Data Source "a" does not exist, and parameter "schema" is required to create it from ndjson',
+  })
   const created = await post(`?name=a&mode=append&schema=${encodeURIComponent(schema)}`, '{"id":1}\n')
   t.equal(created.statusCode, 200)
   t.match(rooms.created, [{ name: 'a', type: 'ndjson' }])
   t.match(rooms.imports, [{ request: { format: 'ndjson' } }])
+  const guessed = await post('?name=guessed&mode=append', 'id,tag\n1,x\n')
+  t.equal(guessed.statusCode, 200)
+  t.match(rooms.created[1], { name: 'guessed', type: 'csv', schema: '`id` Int32, `tag` String' })
   t.equal((await post('?mode=append', '1\n')).statusCode, 400)
+  const id = await post(`?name=t_${'0'.repeat(32)}&mode=append`, '1\n')
+  t.match([id.statusCode, id.json()], [404, { error: /does not exist/ }], 'an id is given by the service')
+})
+
+t.test('append creates nothing where the service is told to refuse', async (t) => {
+  const rooms = createFakeRooms()
+  const app = createApp(rooms, { ...limits, missingDataSource: 'refuse' })
+  t.teardown(() => app.close())
+  const answer = await ask(app, { method: 'POST', url: '/v0/datasources?name=a&mode=append', payload: '1\n', headers })
+  t.equal(answer.statusCode, 403)
+  t.match(answer.json(), {
+    error: 'Adding or modifying data sources to this workspace can only be done via deployments',
+  })
+  t.equal(rooms.created.length, 0)
+})
+
+t.test('nothing is appended to a Join engine, also not while it is created', async (t) => {
+  const { rooms, post } = open(t)
+  const join = { name: 'Join', options: { join_strictness: 'ANY', join_type: 'LEFT', key_columns: 'id' } }
+  await rooms.dataSources.create({ name: 'a', description: '', schema, engine: join, type: 'csv' })
+  for (const query of ['?name=a&mode=append', `?name=b&schema=${encodeURIComponent(schema)}&engine=join`]) {
+    const answer = await post(query, '1\n')
+    t.equal(answer.statusCode, 400, query)
+    t.match(answer.json(), { error: /has the engine Join, to which rows cannot be appended; use mode=replace$/ })
+  }
+  t.equal(rooms.imports.length, 0)
+  t.equal((await post(`?name=b&schema=${encodeURIComponent(schema)}&engine=Join`)).statusCode, 200)
 })
 
 t.test('create with rows creates and imports, once', async (t) => {
@@ -260,13 +221,29 @@ t.test('create with rows creates and imports, once', async (t) => {
 t.test('what is not built yet is refused instead of half done', async (t) => {
   const { rooms, post, create } = open(t)
   await create('a')
-  for (const query of ['mode=append&url=http://x/', 'mode=append&progress=1', 'mode=append&replace_condition=1']) {
+  for (const query of ['mode=append&url=http://x/', 'mode=append&replace_condition=1']) {
     const answer = await post(`?name=a&${query}`, '1\n')
     t.equal(answer.statusCode, 400, query)
     t.match(answer.json(), { error: /^Parameter "/ })
   }
-  t.equal((await post('?name=a&mode=append&dry=false&progress=false&debug=blocks', '1\n')).statusCode, 200)
+  t.equal((await post('?name=a&mode=append&dry=false&progress=false&debug=', '1\n')).statusCode, 200)
   t.equal(rooms.imports.length, 1)
+})
+
+t.test('what is asked for and is not known is refused with what there is', async (t) => {
+  const { post, create } = open(t)
+  await create('a')
+  const cases = [
+    ['debug=blocks,nothing', 'Parameter "debug" is "nothing", but must be a list of blocks, block_log, hook_log'],
+    ['progress=maybe', 'Parameter "progress" is "maybe", but must be true or false'],
+    ['dry=2', 'Parameter "dry" is "2", but must be true or false'],
+    ['dialect_new_line=%5Cx', 'Parameter "dialect_new_line" is "\\x", but must be \\n, \\r\\n or \\r'],
+    ['mode=insert', /^Parameter "mode" is "insert", but must be create/],
+  ] as const
+  for (const [query, error] of cases) {
+    const answer = await post(`?name=a&mode=append&${query}`, '1\n')
+    t.match([answer.statusCode, answer.json()], [400, { error }], query)
+  }
 })
 
 t.test('the dialect is one character', async (t) => {

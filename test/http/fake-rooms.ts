@@ -4,6 +4,7 @@ import type { DataSource, DataSourceId } from '../../src/catalog/data-source.typ
 import type { AlterRequest, CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
 import type { HttpOptions, HttpRooms } from '../../src/http/http.types.ts'
 import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../src/ingest/ingest.types.ts'
+import { MemoryBudget } from '../../src/ingest/memory-budget.ts'
 import { openBody } from '../../src/ingest/opened-body.ts'
 import type { LogFields } from '../../src/observe/logger.ts'
 import type { QueryRequest } from '../../src/query/query.types.ts'
@@ -15,6 +16,7 @@ export const limits: HttpOptions = {
   eventsBodyBytesMax: 1000,
   eventsPendingBytesMax: 1500,
   formBytesMax: 2000,
+  missingDataSource: 'create',
   connectionIdleMsMax: 0,
   requestTimeoutMs: 0,
 }
@@ -190,7 +192,8 @@ function createSource(name: string, { description, engine, type }: CreateRequest
 
 function fakeIngest(rooms: () => FakeRooms): Ingest {
   return {
-    openBody: (source) => openBody(source, { sampleBytesMax: 1024, decompressedBytesMax: 1_000_000 }),
+    openBody: (source) =>
+      openBody(source, { sampleBytesMax: 1024, decompressedBytesMax: 1_000_000 }, new MemoryBudget(1_000_000)),
     async importBody(request) {
       const chunks: Buffer[] = []
       let failure: Error | null = null
@@ -204,6 +207,12 @@ function fakeIngest(rooms: () => FakeRooms): Ingest {
       rooms().imports.push({ request, text })
       const storedRows = text.split('\n').filter((line) => line !== '').length
       return { storedRows, quarantinedRows: 0, invalidLines: 0, shortLines: 0, failure, ...rooms().outcome }
+    },
+    async openParquet() {
+      throw errors.BODY_CORRUPT({ format: 'Parquet file', reason: 'there is no engine here' })
+    },
+    async importParquet() {
+      throw new Error('no Parquet file was opened')
     },
     async appendEvents(request) {
       const text = Buffer.from(request.body).toString()

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { BodySource, OpenedBody } from '../../src/ingest/ingest.types.ts'
+import { MemoryBudget } from '../../src/ingest/memory-budget.ts'
 import { openBody } from '../../src/ingest/opened-body.ts'
 
 const limits = { sampleBytesMax: 24, decompressedBytesMax: 1000 }
@@ -11,6 +12,7 @@ function open(chunks: Iterable<Uint8Array>, more: Partial<BodySource> = {}): Pro
   return openBody(
     { body, contentEncoding: undefined, format: 'csv', isSampled: true, newLine: undefined, ...more },
     limits,
+    new MemoryBudget(1000),
   )
 }
 
@@ -38,6 +40,44 @@ t.test('a body is given from its first byte, wherever the network cuts it', asyn
   }
 })
 
+t.test(
+  'what a body is written in is told by its first letters that are no ASCII, however late they come',
+  async (t) => {
+    const start = 'a,b\n1,2\n'.repeat(10)
+    for (const [word, encoding] of [
+      ['größe', 'latin1'],
+      ['größe', 'utf8'],
+      ['€ 🙂', 'utf8'],
+      ['ÃÃ', 'latin1'],
+    ] as const) {
+      const expected = `${start}3,${word}\n4,${word}\n`
+      const body = Buffer.from(expected, encoding)
+      for (let cut = start.length - 2; cut < body.length; cut += 1) {
+        const opened = await open([body.subarray(0, cut), body.subarray(cut)])
+        t.equal(await textOf(opened), expected, `${word} in ${encoding}, cut at ${cut}`)
+      }
+    }
+  },
+)
+
+t.test('what is held for a sample is given back when it is read or left', async (t) => {
+  const budget = new MemoryBudget(32 * 24)
+  const body = () => Readable.from([Buffer.from('a,b\n1,2\n'.repeat(200))], { objectMode: false })
+  const spread = { delimiter: undefined, escapeCharacter: undefined }
+  const source = { contentEncoding: undefined, format: 'csv', isSampled: true, newLine: undefined, spread } as const
+  const first = await openBody({ ...source, body: body() }, limits, budget)
+  t.equal(budget.bytes, 32 * 24)
+  const second = await openBody({ ...source, body: body() }, limits, budget)
+  t.equal(budget.bytes, 32 * 24, 'there is no room for another, which is looked at by its beginning')
+  t.equal(await textOf(second), 'a,b\n1,2\n'.repeat(200))
+  t.equal(await textOf(first), 'a,b\n1,2\n'.repeat(200))
+  t.equal(budget.bytes, 0)
+  const left = await openBody({ ...source, body: body() }, limits, budget)
+  left.close()
+  left.close()
+  t.equal(budget.bytes, 0)
+})
+
 t.test('no more than the sample is read before somebody asks for the rest', async (t) => {
   for (const [isSampled, readMax] of [
     [true, 24],
@@ -52,7 +92,7 @@ t.test('no more than the sample is read before somebody asks for the rest', asyn
     }
     const body = Readable.from(bytes(), { highWaterMark: 1, objectMode: false })
     const source = { body, contentEncoding: undefined, format: 'csv', isSampled, newLine: undefined } as const
-    const opened = await openBody(source, limits)
+    const opened = await openBody(source, limits, new MemoryBudget(1000))
     t.equal(opened.sample.bytes.length, readMax)
     t.equal(opened.sample.isWhole, false)
     t.ok(readCount <= readMax + 3, `${readCount} bytes were read for ${readMax}`)
@@ -74,7 +114,7 @@ t.test('a body that fails early is given up to there, then fails its reader', as
   }
   const body = Readable.from(bytes(), { objectMode: false })
   const source = { body, contentEncoding: undefined, format: 'csv', isSampled: true, newLine: undefined } as const
-  const opened = await openBody(source, limits)
+  const opened = await openBody(source, limits, new MemoryBudget(1000))
   t.match(opened.failure, { message: 'cut' })
   const pieces: string[] = []
   await t.rejects(
@@ -106,7 +146,7 @@ t.test('NDJSON in UTF-16 is told by its mark, and Latin-1 in it is left for the 
 t.test('who stops reading closes the body', async (t) => {
   const body = Readable.from([Buffer.alloc(30, 'a'), Buffer.alloc(30, 'b')], { objectMode: false })
   const source = { body, contentEncoding: undefined, format: 'csv', isSampled: true, newLine: undefined } as const
-  const opened = await openBody(source, limits)
+  const opened = await openBody(source, limits, new MemoryBudget(1000))
   for await (const chunk of opened.chunks) {
     t.equal(chunk.length, 30)
     break

@@ -17,6 +17,7 @@ const testOptions: IngestOptions = {
   recordBytesMax: 1024,
   sampleBytesMax: 1024,
   decompressedBytesMax: 1_000_000,
+  parquetBytesMax: mebibyte,
   insertRowsMax: 200,
   insertBytesMax: 8192,
   insertsInFlightMax: 2,

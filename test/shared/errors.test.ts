@@ -14,6 +14,36 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'The body is no valid gzip: incorrect header check',
   ],
+  ARCHIVE_UNSUPPORTED: [
+    errors.ARCHIVE_UNSUPPORTED({ reason: 'it has no file' }),
+    400,
+    'The zip archive cannot be imported: it has no file',
+  ],
+  PARAMETER_LATE: [
+    errors.PARAMETER_LATE({ parameter: 'mode' }),
+    400,
+    'Parameter "mode" stands behind the file, and came too late to be followed: send it before the file or in the URL',
+  ],
+  APPEND_UNSUPPORTED: [
+    errors.APPEND_UNSUPPORTED({ name: 'prices', engine: 'Join' }),
+    400,
+    'Data Source "prices" has the engine Join, to which rows cannot be appended; use mode=replace',
+  ],
+  COLUMNS_MISSING: [
+    errors.COLUMNS_MISSING({ name: 'visits', columns: ['a', 'b'] }),
+    400,
+    'The Parquet file has none of the columns of Data Source "visits"; it has a, b',
+  ],
+  CREATION_REFUSED: [
+    errors.CREATION_REFUSED(),
+    403,
+    'Adding or modifying data sources to this workspace can only be done via deployments',
+  ],
+  PARQUET_TOO_LARGE: [
+    errors.PARQUET_TOO_LARGE({ bytesMax: 5 * 1024 ** 3 }),
+    413,
+    'The Parquet file is larger than 5 GiB',
+  ],
   BODY_CUT: [errors.BODY_CUT(), 400, 'The connection ended before the body did'],
   REQUEST_INVALID: [
     errors.REQUEST_INVALID({ reason: 'bad escape in the path' }),

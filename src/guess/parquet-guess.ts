@@ -1,0 +1,86 @@
+/** The schema of a data source for a Parquet file: its own columns, groups of fields taken apart as NDJSON's objects are. */
+import { formatColumnType } from '../shared/column-type.ts'
+import type { ColumnType } from '../shared/column-type.types.ts'
+import type { BodyGuess, GuessedColumn, PreviewRow } from './body-guess.ts'
+import { nameOf, recordSchema } from './record-columns.ts'
+
+export interface ParquetField {
+  readonly name: string
+  /** Null for a type that no schema has; its values become text. */
+  readonly type: ColumnType | null
+}
+
+interface PathColumn extends GuessedColumn {
+  readonly keys: readonly string[]
+  readonly jsonPathText: string
+}
+
+const previewRowsMax = 10
+
+/** @param rows the first rows, as JSON by the names of the file's columns. */
+export function guessParquet(fields: readonly ParquetField[], rows: readonly PreviewRow[]): BodyGuess {
+  const names = new Set<string>()
+  const columns = fields
+    .filter(({ name }) => isKey(name))
+    .flatMap(({ name, type }) => columnsUnder([name], type, { names, rows }))
+  return {
+    schema: recordSchema(columns),
+    columns,
+    csv: null,
+    preview: rows.slice(0, previewRowsMax).map((row) => {
+      return Object.fromEntries(columns.map(({ name, keys }) => [name, valueAt(row, keys) ?? null]))
+    }),
+    rowCount: rows.length,
+  }
+}
+
+interface Surroundings {
+  readonly names: Set<string>
+  readonly rows: readonly PreviewRow[]
+}
+
+function columnsUnder(
+  keys: readonly string[],
+  type: ColumnType | null,
+  surroundings: Surroundings,
+): readonly PathColumn[] {
+  if (type?.kind === 'tuple' && type.fields.every(({ name }) => name !== null && isKey(name))) {
+    return type.fields.flatMap((field) => columnsUnder([...keys, field.name ?? ''], field.type, surroundings))
+  }
+  const { names, rows } = surroundings
+  const steps = keys.map((key) => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `['${key}']`)).join('')
+  const jsonPathText = `$${steps}${type?.kind === 'array' ? '[:]' : ''}`
+  const presentCount = rows.filter((row) => (valueAt(row, keys) ?? null) !== null).length
+  return [
+    {
+      name: nameOf(keys, names),
+      keys,
+      path: jsonPathText,
+      jsonPathText,
+      typeText: type === null ? 'String' : formatColumnType(withoutZone(type)),
+      presentShare: rows.length === 0 ? 0 : presentCount / rows.length,
+    },
+  ]
+}
+
+/** No JSONPath can name any other. */
+function isKey(name: string): boolean {
+  return name !== '' && !/['"`\\\p{Cc}]/u.test(name)
+}
+
+/** The service's zone is UTC, and needs no saying. */
+function withoutZone(type: ColumnType): ColumnType {
+  if (type.kind === 'nullable') return { ...type, inner: withoutZone(type.inner) }
+  if (type.kind === 'array') return { ...type, element: withoutZone(type.element) }
+  return type.kind === 'dateTime64' && type.zone === 'UTC' ? { ...type, zone: null } : type
+}
+
+function valueAt(row: PreviewRow, keys: readonly string[]): unknown {
+  let value: unknown = row
+  for (const key of keys) {
+    if (typeof value !== 'object' || value === null) return undefined
+    // What JSON.parse gave, and no array at a place where the file has a group.
+    value = (value as Readonly<Record<string, unknown>>)[key]
+  }
+  return value
+}

@@ -1,0 +1,73 @@
+/** What the first bytes of rows tell: how a file is packed, and which format it has, where nobody said it. */
+import { extname } from 'node:path'
+import type { Readable } from 'node:stream'
+import { peekBody } from './peek-body.ts'
+
+export interface RecognisedRows {
+  readonly body: Readable
+  /** `gzip`, `zstd`, `zip`, or undefined for plain bytes. */
+  readonly contentEncoding: string | undefined
+  /** By the bytes, or by the name of what is packed; null when they do not say. */
+  readonly format: string | null
+}
+
+/** More than the header of a zip member with its name; a shorter name is all that is looked at. */
+const headBytes = 512
+
+/** Rows whose Content-Encoding is known are taken as that says. */
+export async function recogniseRows(rows: Omit<RecognisedRows, 'format'>): Promise<RecognisedRows> {
+  if (rows.contentEncoding !== undefined) return { ...rows, format: null }
+  const { head, body } = await peekBody(rows.body, headBytes)
+  const contentEncoding = packingOf(head)
+  const format = contentEncoding === undefined ? formatOfBytes(head) : formatOfName(packedName(head))
+  return { body, contentEncoding, format }
+}
+
+/** Nothing that is CSV, NDJSON or Parquet begins so. */
+function packingOf(head: Buffer): string | undefined {
+  if (startsWith(head, [0x1f, 0x8b, 8])) return 'gzip'
+  const isSkippable = head.length >= 4 && (head[0] ?? 0) >> 4 === 5 && startsWith(head.subarray(1), [0x2a, 0x4d, 0x18])
+  if (startsWith(head, [0x28, 0xb5, 0x2f, 0xfd]) || isSkippable) return 'zstd'
+  const isZip = startsWith(head, [0x50, 0x4b]) && [0x0403, 0x0605, 0x0807].includes(readWord(head, 2))
+  return isZip ? 'zip' : undefined
+}
+
+function readWord(head: Buffer, offset: number): number {
+  return head.length >= offset + 2 ? head.readUInt16LE(offset) : 0
+}
+
+function startsWith(head: Buffer, bytes: readonly number[]): boolean {
+  return head.length >= bytes.length && bytes.every((byte, index) => head[index] === byte)
+}
+
+/** Behind its mark a Parquet file has binary; a CSV header `PAR1` goes on with text. */
+function formatOfBytes(head: Buffer): string | null {
+  if (head.toString('latin1', 0, 4) === 'PAR1' && head.length > 4 && !isText(head[4] ?? 0)) return 'parquet'
+  return /^(?:\u00ef\u00bb\u00bf)?\s*\{\s*["}]/.test(head.toString('latin1')) ? 'ndjson' : null
+}
+
+function isText(byte: number): boolean {
+  return byte >= 0x20 || byte === 9 || byte === 10 || byte === 13
+}
+
+/** The name of the first member of a zip archive; empty for what is packed otherwise. */
+function packedName(head: Buffer): string {
+  if (head.length < 30 || !startsWith(head, [0x50, 0x4b, 3, 4])) return ''
+  return head.toString('utf8', 30, 30 + head.readUInt16LE(26))
+}
+
+const formatsByExtension: Readonly<Record<string, string>> = {
+  '.csv': 'csv',
+  '.tsv': 'csv',
+  '.ndjson': 'ndjson',
+  '.jsonl': 'ndjson',
+  '.json': 'ndjson',
+  '.parquet': 'parquet',
+}
+
+const packedExtension = /\.(?:gz|gzip|zst|zstd|zip)$/i
+
+/** The format that a file's name says, `rows.csv.gz` as well as `rows.csv`; null when it says none. */
+export function formatOfName(name: string): string | null {
+  return formatsByExtension[extname(name.replace(packedExtension, '')).toLowerCase()] ?? null
+}

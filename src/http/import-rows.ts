@@ -1,0 +1,90 @@
+/** Rows on their way into a data source: what they are, whether one can be made for them, and their loading. */
+import type { CreateRequest } from '../datasources/datasources.types.ts'
+import type { BodyFormat, ImportOutcome, ImportRequest, Ingest } from '../ingest/ingest.types.ts'
+import { errors } from '../shared/errors.ts'
+import { type KnownRows, knowRows } from './import-format.ts'
+import { guessRows } from './import-guess.ts'
+import type { ImportInput, InputRows } from './import-input.ts'
+import type { ImportOrder } from './import-order.ts'
+
+/** What is given to the rows when their data source stands. */
+export type LoadRequest = Pick<ImportRequest, 'dataSource' | 'importId' | 'tables' | 'watcher'>
+
+export interface PreparedRows {
+  /** What a data source for the rows is created with. */
+  readonly creation: Pick<CreateRequest, 'schema' | 'type'> | null
+  load(request: LoadRequest): Promise<ImportOutcome>
+  /** Gives back what the rows held; may be called whether or not they were loaded. */
+  close(): Promise<void>
+}
+
+interface Preparation {
+  readonly order: ImportOrder
+  /** True when a data source is to be created for them. */
+  readonly isNew: boolean
+  readonly input: Pick<ImportInput, 'end'>
+  readonly ingest: Ingest
+  readonly progress: { readonly onGuessing: () => void }
+}
+
+/**
+ * Reads as much of the rows as their loading has to know before it begins: the beginning of CSV that is to be guessed, all
+ * of a Parquet file.
+ *
+ * @throws SCHEMA_MISSING, FORMAT_UNSUPPORTED (400), and what the rows are refused for before anything is stored.
+ */
+export async function prepareRows(rows: InputRows, preparation: Preparation): Promise<PreparedRows> {
+  const { order, isNew } = preparation
+  const known = await knowRows(rows, order)
+  const { format } = known
+  const missing = order.mode === 'append' ? order.name : undefined
+  if (isNew && order.schema === undefined && format !== 'csv') throw errors.SCHEMA_MISSING({ format, missing })
+  if (format === 'parquet') return await prepareParquet(known, preparation)
+  return await prepareText({ ...known, format }, preparation)
+}
+
+async function prepareText(
+  { body, contentEncoding, format }: KnownRows & { readonly format: BodyFormat },
+  { order, isNew, ingest, progress }: Preparation,
+): Promise<PreparedRows> {
+  const { csv, hasTypes, schema } = order
+  const close = async (): Promise<void> => {}
+  if (!isNew || schema !== undefined) {
+    const creation = schema === undefined ? null : { schema, type: format }
+    return {
+      creation,
+      load: (request) => ingest.importBody({ ...request, body, contentEncoding, format, csv }),
+      close,
+    }
+  }
+  progress.onGuessing()
+  const guessed = await guessRows({ body, contentEncoding }, { format, csv, hasTypes }, ingest)
+  const rows = { body: guessed.opened, contentEncoding: undefined, format, csv: guessed.csv }
+  return {
+    creation: { schema: guessed.guess.schema, type: format },
+    load: (request) => ingest.importBody({ ...request, ...rows }),
+    async close() {
+      guessed.opened.close()
+    },
+  }
+}
+
+/** All of the file is here before anything is begun, and the rest of its form too. */
+async function prepareParquet(
+  { body, contentEncoding }: KnownRows,
+  { order, input, ingest }: Preparation,
+): Promise<PreparedRows> {
+  const file = await ingest.openParquet({ body, contentEncoding })
+  try {
+    await input.end()
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+  return {
+    // Its columns have JSONPaths, as those of NDJSON.
+    creation: order.schema === undefined ? null : { schema: order.schema, type: 'ndjson' },
+    load: (request) => ingest.importParquet({ ...request, file }),
+    close: () => file.close(),
+  }
+}

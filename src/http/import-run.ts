@@ -1,0 +1,198 @@
+/** A `POST /v0/datasources` from its first byte to its answer. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { DataSource } from '../catalog/data-source.types.ts'
+import type { CreateRequest } from '../datasources/datasources.types.ts'
+import type { ImportOutcome } from '../ingest/ingest.types.ts'
+import type { ImportTables } from '../ingest/ingest-plan.ts'
+import { ApiError, errors } from '../shared/errors.ts'
+import { createImportId } from '../shared/ids.ts'
+import { sendJson, toApiError } from './answers.ts'
+import { admit } from './authentication.ts'
+import { singleShape } from './datasource-shape.ts'
+import type { HttpOptions, HttpRooms } from './http.types.ts'
+import { importAnswerOf, sendImport } from './import-answer.ts'
+import { analyzeDry } from './import-guess.ts'
+import { type ImportInput, readImportInput } from './import-input.ts'
+import { formatOfSchema, type ImportOrder, readImportOrder } from './import-order.ts'
+import { ImportProgress, type ProgressStream } from './import-progress.ts'
+import { type PreparedRows, prepareRows } from './import-rows.ts'
+import { findTarget, type ImportTarget } from './import-target.ts'
+import { bodyOf } from './request-body.ts'
+
+type Neighbours = Pick<HttpRooms, 'access' | 'dataSources' | 'ingest' | 'logger' | 'now' | 'replaces'>
+
+interface ImportContext {
+  readonly rooms: Neighbours
+  readonly limits: Pick<HttpOptions, 'formBytesMax' | 'missingDataSource'>
+}
+
+export async function createOrImport(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { rooms, limits }: ImportContext,
+): Promise<FastifyReply> {
+  const run = new ImportRun(request, rooms)
+  try {
+    const input = await readImportInput(request, limits.formBytesMax)
+    admit(request, rooms.access, input.parameters.text('token'))
+    const order = readImportOrder(input.parameters)
+    if (order.isDry) return sendJson(reply, 200, await analyzeDry(order, input.rows, rooms.ingest))
+    const surroundings = { ...rooms, ...limits, hasRows: input.rows !== null }
+    return await run.answer(reply, { input, order, target: findTarget(order, surroundings) })
+  } finally {
+    await run.close()
+  }
+}
+
+interface Import {
+  readonly input: ImportInput
+  readonly order: ImportOrder
+  readonly target: ImportTarget
+}
+
+interface RowsToLoad {
+  readonly prepared: PreparedRows
+  readonly dataSource: DataSource
+  readonly progress: ImportProgress
+}
+
+class ImportRun {
+  private readonly request: FastifyRequest
+  private readonly rooms: Neighbours
+  private readonly importId = createImportId()
+  private prepared: PreparedRows | null = null
+  private isCreated = false
+  /** Ends what an answer that is on its way already still has to do. */
+  private streamed: Promise<void> | null = null
+
+  constructor(request: FastifyRequest, rooms: Neighbours) {
+    this.request = request
+    this.rooms = rooms
+  }
+
+  async answer(reply: FastifyReply, import_: Import): Promise<FastifyReply> {
+    const { order } = import_
+    const progress = new ImportProgress(order, this.rooms.now)
+    const dataSource = await this.open(import_, progress)
+    if (order.hasProgress) {
+      const stream = progress.stream()
+      this.streamed = this.streamResult(stream, { ...import_, dataSource, progress })
+      return reply.code(200).header('content-type', 'application/x-ndjson; charset=UTF-8').send(stream.lines)
+    }
+    const outcome = await this.load(import_, dataSource, progress)
+    return sendImport(reply, await this.resultOf(dataSource, outcome), progress.details())
+  }
+
+  /** Gives back what the import held, when it has ended. */
+  async close(): Promise<void> {
+    const close = async (): Promise<void> => {
+      await this.prepared?.close()
+      // What nobody reads any more must not hold the connection; what was read to its end is not touched.
+      bodyOf(this.request)?.destroy()
+    }
+    if (this.streamed === null) await close()
+    else void this.streamed.finally(close)
+  }
+
+  /** The data source that the order is for, made when it is missing and the order, or its rows, say how. */
+  private async open({ input, order, target }: Import, progress: ImportProgress): Promise<DataSource> {
+    const { dataSources, ingest } = this.rooms
+    if (input.rows !== null) {
+      this.prepared = await prepareRows(input.rows, { order, isNew: target === null, ingest, input, progress })
+    }
+    if (target !== null) return target
+    const { name, description, engine, indexes } = order
+    const creation = this.prepared?.creation ?? creationOf(order)
+    try {
+      const created = await dataSources.create({ name, description, engine, indexes, ...creation })
+      this.isCreated = true
+      return created
+    } catch (error) {
+      // Somebody else created it meanwhile, and to append needs no more than that it is there.
+      const existing = name === undefined || order.mode === 'create' ? undefined : dataSources.find(name)
+      if (existing !== undefined && error instanceof ApiError && error.code === 'DATASOURCE_EXISTS') return existing
+      throw error
+    }
+  }
+
+  private async load(import_: Import, dataSource: DataSource, progress: ImportProgress): Promise<ImportOutcome | null> {
+    if (this.prepared === null) return null
+    const outcome = await this.loadOrTakeBack(import_, { prepared: this.prepared, dataSource, progress })
+    this.log(dataSource, outcome)
+    return outcome
+  }
+
+  /** What is refused as a whole leaves nothing behind: a data source that was made for it goes too. */
+  private async loadOrTakeBack(
+    { input, order }: Import,
+    { prepared, dataSource, progress: { watcher } }: RowsToLoad,
+  ): Promise<ImportOutcome> {
+    const { importId } = this
+    const fill = async (tables?: ImportTables): Promise<ImportOutcome> => {
+      const outcome = await prepared.load({
+        dataSource,
+        importId,
+        watcher,
+        ...(tables === undefined ? {} : { tables }),
+      })
+      return outcome.failure === null ? await endOf(input, outcome) : outcome
+    }
+    try {
+      if (order.mode !== 'replace') return await fill()
+      return await this.rooms.replaces.replace({ dataSource, importId, condition: order.replaceCondition, fill })
+    } catch (error) {
+      if (this.isCreated) await this.rooms.dataSources.drop(dataSource.id)
+      throw error
+    }
+  }
+
+  private async streamResult(
+    stream: ProgressStream,
+    import_: Import & { readonly dataSource: DataSource; readonly progress: ImportProgress },
+  ): Promise<void> {
+    const { dataSource, progress } = import_
+    try {
+      const outcome = await this.load(import_, dataSource, progress)
+      const answer = importAnswerOf(await this.resultOf(dataSource, outcome), progress.details())
+      stream.end({ ...answer.body, status: answer.status })
+    } catch (error) {
+      const apiError = toApiError(error)
+      if (apiError.status >= 500)
+        this.rooms.logger.error({ requestId: this.request.id, err: error }, 'An import failed.')
+      stream.end({ ...apiError.body(), status: apiError.status })
+    }
+  }
+
+  private async resultOf(dataSource: DataSource, outcome: ImportOutcome | null) {
+    const statistics = await this.rooms.dataSources.statisticsOf(dataSource.id)
+    return { importId: this.importId, dataSource: singleShape(dataSource, { statistics }), outcome }
+  }
+
+  /** Nobody may be listening for the answer any more, so the log has the counts too. */
+  private log({ name }: DataSource, outcome: ImportOutcome): void {
+    const { logger } = this.rooms
+    const { storedRows, quarantinedRows, invalidLines, failure } = outcome
+    const counts = { storedRows, quarantinedRows, invalidLines }
+    const fields = { requestId: this.request.id, importId: this.importId, dataSource: name, ...counts }
+    if (failure === null) logger.info(fields, 'An import ended.')
+    else if (toApiError(failure).status >= 500)
+      logger.error({ ...fields, err: failure }, 'An import failed in its middle.')
+    else logger.warn({ ...fields, err: failure }, 'An import ended early.')
+  }
+}
+
+/** What an order without rows creates. */
+function creationOf({ schema, format }: ImportOrder): Pick<CreateRequest, 'schema' | 'type'> {
+  if (schema === undefined) throw errors.BODY_MISSING()
+  return { schema, type: (format ?? formatOfSchema(schema)) === 'csv' ? 'csv' : 'ndjson' }
+}
+
+/** The rows are stored already, so the answer counts them beside what is wrong behind them. */
+async function endOf(input: ImportInput, outcome: ImportOutcome): Promise<ImportOutcome> {
+  try {
+    await input.end()
+    return outcome
+  } catch (error) {
+    return { ...outcome, failure: toApiError(error) }
+  }
+}

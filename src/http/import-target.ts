@@ -1,0 +1,51 @@
+/** Which data source an import is for, decided before a byte of its rows is read. */
+
+import type { DataSource } from '../catalog/data-source.types.ts'
+import { findDataSourceId } from '../catalog/data-source-id.ts'
+import type { DataSources } from '../datasources/datasources.types.ts'
+import { errors } from '../shared/errors.ts'
+import type { HttpOptions } from './http.types.ts'
+import type { ImportOrder } from './import-order.ts'
+
+/** Null is one that is still to be created. */
+export type ImportTarget = DataSource | null
+
+interface Surroundings {
+  readonly dataSources: DataSources
+  readonly missingDataSource: HttpOptions['missingDataSource']
+  readonly hasRows: boolean
+}
+
+/**
+ * The data source that the order appends to or replaces, or null for one that it creates.
+ *
+ * @throws BODY_MISSING (400), DATASOURCE_NOT_FOUND (404), CREATION_REFUSED (403), APPEND_UNSUPPORTED (400), DATASOURCE_EXISTS (409).
+ */
+export function findTarget(
+  order: ImportOrder,
+  { dataSources, missingDataSource, hasRows }: Surroundings,
+): ImportTarget {
+  const { mode, name, engine } = order
+  // A request that forgot its rows must not empty the data source.
+  if (mode === 'replace' && !hasRows) throw errors.BODY_MISSING()
+  if (mode === 'replace' && name !== undefined) return dataSources.get(name)
+  const existing = name === undefined ? undefined : dataSources.find(name)
+  if (mode === 'append' && name !== undefined) {
+    if (existing !== undefined) {
+      refuseJoin(existing.name, existing.engine.name)
+      return existing
+    }
+    // An id is given by us: nothing can be created under it.
+    if (findDataSourceId(name) !== undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
+    if (missingDataSource === 'refuse') throw errors.CREATION_REFUSED()
+  }
+  // Before anything is read: a name that is taken is refused however the rows look.
+  if (name !== undefined && existing !== undefined) throw errors.DATASOURCE_EXISTS({ name })
+  // To create with rows is to create, and then to append.
+  if (hasRows && engine !== null) refuseJoin(name ?? '', engine.name)
+  return null
+}
+
+function refuseJoin(name: string, engine: string): void {
+  if (engine.toLowerCase() === 'join') throw errors.APPEND_UNSUPPORTED({ name, engine: 'Join' })
+}

@@ -1,0 +1,242 @@
+/**
+ * Values of a Parquet file as values of a column, in SQL: what each type becomes, and which values it is refused for.
+ *
+ * The rules are those of the exact path in `codec/coercion`, as far as typed values have use for them: integers that are
+ * exactly integers in range, decimals cut beyond their scale, days and times within the range of their type, texts read as
+ * what they say. An expression never raises for a value that its condition refuses: both are computed for all rows.
+ */
+import { formatColumnType, valueTypeOf } from '../shared/column-type.ts'
+import type { ColumnType, TupleField } from '../shared/column-type.types.ts'
+import { quoteString } from '../shared/text-escapes.ts'
+import { textToTime, timeToTime, wholeToTime } from './parquet-times.ts'
+import { allOf, type Cast, changed, plain, refusedCast } from './parquet-verdict.ts'
+
+/** A value of `from` as one of `to`. `sql` is evaluated more than once, which the engine does only once. */
+export function castOf(sql: string, from: ColumnType, to: ColumnType): Cast {
+  if (from.kind === 'lowCardinality' || from.kind === 'simpleAggregateFunction') return castOf(sql, from.inner, to)
+  if (from.kind === 'nullable') return castNullable(sql, from.inner, to)
+  return castValue(sql, from, valueTypeOf(to))
+}
+
+function castNullable(sql: string, inner: ColumnType, to: ColumnType): Cast {
+  const cast = castOf(`assumeNotNull(${sql})`, inner, to)
+  if (holdsNull(to)) {
+    const condition = cast.condition === null ? null : `(isNull(${sql}) OR ${cast.condition})`
+    return cast.isPlain
+      ? { value: sql, condition, isPlain: true }
+      : changed(`if(isNull(${sql}), NULL, ${cast.value})`, condition)
+  }
+  return changed(cast.value, allOf([`isNotNull(${sql})`, cast.condition]))
+}
+
+function holdsNull(type: ColumnType): boolean {
+  if (type.kind === 'lowCardinality' || type.kind === 'simpleAggregateFunction') return holdsNull(type.inner)
+  return type.kind === 'nullable'
+}
+
+/** The value as text: of texts their content, of what is composed its JSON. NULL stays NULL. */
+export function textOf(sql: string, type: ColumnType | null): string {
+  const kind = type === null ? null : valueTypeOf(type).kind
+  if (kind === 'string') return sql
+  const isComposed = kind === 'array' || kind === 'map' || kind === 'tuple' || kind === 'json' || kind === null
+  return isComposed ? `toJSONString(${sql})` : `toString(${sql})`
+}
+
+function castValue(sql: string, from: ColumnType, to: ColumnType): Cast {
+  if (formatColumnType(from) === formatColumnType(to)) return plain(sql)
+  if (to.kind === 'string') return from.kind === 'string' ? plain(sql) : changed(textOf(sql, from), null)
+  switch (from.kind) {
+    case 'string':
+      return castText(sql, to)
+    case 'fixedString':
+      return castBytes(sql, from.byteCount, to)
+    case 'integer':
+      return castInteger(sql, from, to)
+    case 'float':
+      return castFloat(sql, from.bits, to)
+    case 'decimal':
+      return castDecimal(sql, from, to)
+    case 'bool':
+      return to.kind === 'integer' || to.kind === 'float' ? plain(sql) : refusedCast(to)
+    case 'date':
+    case 'date32':
+    case 'dateTime':
+    case 'dateTime64':
+      return timeToTime(sql, from, to)
+    case 'array':
+      return to.kind === 'array' ? castArray(sql, from.element, to.element) : refusedCast(to)
+    case 'map':
+      return castMap(sql, from, to)
+    case 'tuple':
+      return castTuple(sql, from.fields, to)
+    default:
+      return refusedCast(to)
+  }
+}
+
+const trueTexts = ['true', 't', 'yes', 'y', 'on', '1']
+const falseTexts = ['false', 'f', 'no', 'n', 'off', '0']
+
+function castText(sql: string, to: ColumnType): Cast {
+  const text = `trimBoth(${sql})`
+  switch (to.kind) {
+    case 'integer':
+    case 'float':
+    case 'decimal':
+    case 'uuid':
+    case 'ipv4':
+    case 'ipv6':
+      return tried(text, to)
+    case 'bool':
+      return changed(
+        `(lower(${text}) IN ${listOf(trueTexts)})`,
+        `(lower(${text}) IN ${listOf([...trueTexts, ...falseTexts])})`,
+      )
+    case 'date':
+    case 'date32':
+    case 'dateTime':
+    case 'dateTime64':
+      return textToTime(text, to)
+    case 'enum': {
+      const names = to.members.map(({ name }) => name)
+      return chosen(sql, `(${sql} IN ${listOf(names)})`, quoteString(names[0] ?? ''))
+    }
+    case 'fixedString':
+      return chosen(sql, `(length(${sql}) <= ${to.byteCount})`, "''")
+    case 'json':
+      return chosen(sql, `(isValidJSON(${sql}) AND JSONType(${sql}) = 'Object')`, "'{}'")
+    default:
+      return refusedCast(to)
+  }
+}
+
+/** Bytes of a fixed length: ids, addresses and wide integers are written so; else they are text. */
+function castBytes(sql: string, byteCount: number, to: ColumnType): Cast {
+  if (byteCount === 16 && (to.kind === 'uuid' || to.kind === 'ipv6')) return plain(sql)
+  if (to.kind === 'integer' && to.bits >= 128 && to.bits === 8 * byteCount) {
+    return changed(`reinterpret(${sql}, ${quoteString(to.name)})`, null)
+  }
+  return castText(`toStringCutToZero(${sql})`, to)
+}
+
+type IntegerType = Extract<ColumnType, { readonly kind: 'integer' }>
+type DecimalType = Extract<ColumnType, { readonly kind: 'decimal' }>
+type MapType = Extract<ColumnType, { readonly kind: 'map' }>
+
+function castInteger(sql: string, from: IntegerType, to: ColumnType): Cast {
+  switch (to.kind) {
+    case 'integer':
+      return isWithin(from, to) ? plain(sql) : tried(sql, to)
+    case 'float':
+      return plain(sql)
+    case 'decimal':
+      return tried(`toString(${sql})`, to)
+    case 'bool':
+      return changed(`(${sql} = 1)`, `(${sql} IN (0, 1))`)
+    case 'enum': {
+      const values = to.members.map(({ value }) => value)
+      return chosen(`toInt16(${sql})`, `(${sql} IN (${values.join(', ')}))`, `toInt16(${values[0] ?? 0})`)
+    }
+    case 'ipv4':
+      return from.name === 'UInt32' ? plain(sql) : refusedCast(to)
+    case 'date':
+    case 'date32':
+    case 'dateTime':
+    case 'dateTime64':
+      return from.bits <= 64 ? wholeToTime(sql, to) : refusedCast(to)
+    default:
+      return refusedCast(to)
+  }
+}
+
+function isWithin(from: IntegerType, to: IntegerType): boolean {
+  if (from.isSigned && !to.isSigned) return false
+  return from.isSigned === to.isSigned ? to.bits >= from.bits : to.bits > from.bits
+}
+
+function castFloat(sql: string, bits: 32 | 64, to: ColumnType): Cast {
+  switch (to.kind) {
+    case 'integer':
+      return tried(sql, to)
+    case 'float':
+      // What is finite must stay so.
+      return to.bits >= bits ? plain(sql) : changed(sql, `(isFinite(toFloat32(${sql})) OR NOT isFinite(${sql}))`)
+    case 'decimal':
+      return tried(`toString(${sql})`, to)
+    case 'bool':
+      return changed(`(${sql} = 1)`, `(${sql} IN (0, 1))`)
+    default:
+      return refusedCast(to)
+  }
+}
+
+function castDecimal(sql: string, from: DecimalType, to: ColumnType): Cast {
+  if (to.kind === 'float') return plain(sql)
+  if (to.kind === 'decimal') {
+    const hasRoom = to.scale >= from.scale && to.precision - to.scale >= from.precision - from.scale
+    return hasRoom ? plain(sql) : tried(`toString(${sql})`, to)
+  }
+  return to.kind === 'integer' ? tried(`toString(${sql})`, to) : refusedCast(to)
+}
+
+function castArray(sql: string, from: ColumnType, to: ColumnType): Cast {
+  const argument = argumentOver(sql)
+  const element = castOf(argument, from, to)
+  const condition = element.condition === null ? null : `arrayAll(${argument} -> ${element.condition}, ${sql})`
+  if (element.isPlain) return { value: sql, condition, isPlain: true }
+  return changed(`arrayMap(${argument} -> ${element.value}, ${sql})`, condition)
+}
+
+function castMap(sql: string, from: MapType, to: ColumnType): Cast {
+  if (to.kind === 'json') return changed(`toJSONString(${sql})`, null)
+  if (to.kind !== 'map') return refusedCast(to)
+  const keys = castArray(`mapKeys(${sql})`, from.key, to.key)
+  const values = castArray(`mapValues(${sql})`, from.value, to.value)
+  const condition = allOf([keys.condition, values.condition])
+  if (keys.isPlain && values.isPlain) return { value: sql, condition, isPlain: true }
+  return changed(`mapFromArrays(${keys.value}, ${values.value})`, condition)
+}
+
+function castTuple(sql: string, from: readonly TupleField[], to: ColumnType): Cast {
+  if (to.kind === 'json') return changed(`toJSONString(${sql})`, null)
+  if (to.kind === 'map' && to.key.kind === 'string') return castFieldsToMap(sql, from, to)
+  if (to.kind !== 'tuple') return refusedCast(to)
+  const casts = to.fields.map((field, index) => {
+    const at = field.name === null ? index : from.findIndex(({ name }) => name === field.name)
+    const source = from[at]
+    if (source !== undefined) return castOf(`tupleElement(${sql}, ${at + 1})`, source.type, field.type)
+    return holdsNull(field.type) ? changed('NULL', null) : refusedCast(field.type)
+  })
+  const condition = allOf(casts.map((cast) => cast.condition))
+  return changed(`tuple(${casts.map(({ value }) => value).join(', ')})`, condition)
+}
+
+/** A group of fields as a map by their names. */
+function castFieldsToMap(sql: string, from: readonly TupleField[], to: MapType): Cast {
+  const casts = from.map(({ type }, index) => castOf(`tupleElement(${sql}, ${index + 1})`, type, to.value))
+  const names = from.map(({ name }, index) => quoteString(name ?? String(index + 1)))
+  const valueType = quoteString(`Array(${formatColumnType(to.value)})`)
+  const values = `CAST([${casts.map(({ value }) => value).join(', ')}], ${valueType})`
+  return changed(`mapFromArrays([${names.join(', ')}], ${values})`, allOf(casts.map((cast) => cast.condition)))
+}
+
+/** By the engine's own cast that gives NULL for what is out of range or cannot be read. */
+function tried(sql: string, to: ColumnType): Cast {
+  const cast = `accurateCastOrNull(${sql}, ${quoteString(formatColumnType(to))})`
+  return changed(`assumeNotNull(${cast})`, `isNotNull(${cast})`)
+}
+
+/** A cast that raises for other values is given `otherwise` in place of those. */
+function chosen(sql: string, condition: string, otherwise: string): Cast {
+  return changed(`if(${condition}, ${sql}, ${otherwise})`, condition)
+}
+
+/** A name for the argument of a lambda over `sql`, which may stand in another lambda. */
+export function argumentOver(sql: string): string {
+  const taken = [...sql.matchAll(/\bx(\d+)\b/g)].map((match) => Number(match[1]))
+  return `x${Math.max(0, ...taken) + 1}`
+}
+
+function listOf(texts: readonly string[]): string {
+  return `(${texts.map(quoteString).join(', ')})`
+}

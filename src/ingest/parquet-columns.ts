@@ -1,0 +1,191 @@
+/** How the columns of a data source are read out of a Parquet file: by JSONPath to fields, lists and maps, in SQL. */
+import type { PartField, PartLayout } from '../codec/part-layout.types.ts'
+import { missingReason, reasonOf } from '../codec/row-reason.ts'
+import { isNullable, parseColumnType, valueTypeOf } from '../shared/column-type.ts'
+import type { ColumnType } from '../shared/column-type.types.ts'
+import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { TextError } from '../shared/text-error.ts'
+import { quoteName, quoteString } from '../shared/text-escapes.ts'
+import { argumentOver, castOf, textOf } from './parquet-cast.ts'
+import { allOf, type Cast, changed } from './parquet-verdict.ts'
+
+/** A column of the file, as the engine tells it. */
+export interface ParquetColumn {
+  readonly name: string
+  readonly typeText: string
+  /** Null for a type that no schema has. */
+  readonly type: ColumnType | null
+}
+
+export interface ParquetPlan {
+  /** The rows that are taken. */
+  readonly landing: PartLayout
+  /** The others, as text, with the columns and the reasons; their condition is the opposite. */
+  readonly quarantine: PartLayout
+  /** True for the rows that are taken; null takes all. */
+  readonly condition: string | null
+  /** False when the file has none of the columns. */
+  readonly hasColumns: boolean
+}
+
+/** A value in the file; the type is null where we do not know it. */
+interface Source {
+  readonly sql: string
+  readonly type: ColumnType | null
+}
+
+interface ColumnPlan {
+  readonly definition: ColumnDefinition
+  /** Null where the file has no such value. */
+  readonly source: Source | null
+  readonly cast: Cast | null
+}
+
+/** Fixed for one file and one data source; `importId` is kept with the rows set aside. */
+export function planParquet(
+  columns: readonly ColumnDefinition[],
+  file: readonly ParquetColumn[],
+  importId: string,
+): ParquetPlan {
+  const sources = new Map(file.map(({ name, type }) => [name, { sql: quoteName(name), type }]))
+  const plans = columns.map((definition) => planColumn(definition, sources))
+  const fields = file.map(({ name, typeText }): PartField => ({ name, engineType: typeText }))
+  return {
+    landing: { fields: usedFields(plans, fields), targets: landingTargets(plans) },
+    quarantine: { fields, targets: quarantineTargets(plans, importId) },
+    condition: allOf(plans.map(({ cast }) => cast?.condition ?? null)),
+    hasColumns: plans.some(({ source }) => source !== null),
+  }
+}
+
+/** The type as the engine writes it; null where it knows one that no schema has. */
+export function readType(typeText: string): ColumnType | null {
+  try {
+    return parseColumnType(typeText)
+  } catch (error) {
+    if (error instanceof TextError) return null
+    throw error
+  }
+}
+
+function planColumn(definition: ColumnDefinition, columns: ReadonlyMap<string, Source>): ColumnPlan {
+  if (valueTypeOf(definition.type).kind === 'aggregateFunction') return { definition, source: null, cast: null }
+  const source = sourceOf(definition, columns)
+  return { definition, source, cast: castColumn(definition, source) }
+}
+
+/** Null leaves the column to its DEFAULT, or to NULL. */
+function castColumn({ type, defaultExpression }: ColumnDefinition, source: Source | null): Cast | null {
+  const needsValue = !isNullable(type) && defaultExpression === null
+  if (source === null) return needsValue ? changed('', '0') : null
+  if (source.type === null) {
+    const isText = valueTypeOf(type).kind === 'string'
+    return changed(isText ? textOf(source.sql, null) : '', isText ? null : '0')
+  }
+  // The engine puts DEFAULT where the value is NULL and the column cannot hold it.
+  return castOf(source.sql, source.type, needsValue || isNullable(type) ? type : { kind: 'nullable', inner: type })
+}
+
+function sourceOf({ name, jsonPath }: ColumnDefinition, columns: ReadonlyMap<string, Source>): Source | null {
+  const [first, ...keys] = jsonPath?.keys ?? [name]
+  if (first === undefined) return wholeRow(columns)
+  const column = columns.get(first)
+  const found = column === undefined ? null : stepAll(column, keys)
+  const element = jsonPath?.element ?? []
+  return found === null || element.length === 0 ? found : stepElements(found, element)
+}
+
+/** `$` is the whole row as an object. */
+function wholeRow(columns: ReadonlyMap<string, Source>): Source {
+  const entries = [...columns].map(([name, { sql, type }]) => ({ name, value: jsonOf(sql, type) }))
+  const members = entries.map(({ name, value }) => `concat(${quoteString(`${JSON.stringify(name)}:`)}, ${value})`)
+  return { sql: `concat('{', arrayStringConcat([${members.join(', ')}], ','), '}')`, type: { kind: 'string' } }
+}
+
+function jsonOf(sql: string, type: ColumnType | null): string {
+  const json = `toJSONString(${sql})`
+  return type?.kind === 'nullable' ? `ifNull(${json}, 'null')` : json
+}
+
+function stepAll(source: Source, keys: readonly string[]): Source | null {
+  return keys.reduce<Source | null>((at, key) => (at === null ? null : step(at, key)), source)
+}
+
+/** The value under a key: a field of a group, or an entry of a map. */
+function step({ sql, type }: Source, key: string): Source | null {
+  if (type === null) return null
+  const value = valueTypeOf(type)
+  const literal = quoteString(key)
+  if (value.kind === 'tuple') {
+    const field = value.fields.find(({ name }) => name === key)
+    if (field === undefined) return null
+    const isOptional = type.kind === 'nullable' && canBeNullable(field.type)
+    return { sql: `tupleElement(${sql}, ${literal})`, type: isOptional ? nullableOf(field.type) : field.type }
+  }
+  if (value.kind !== 'map' || valueTypeOf(value.key).kind !== 'string') return null
+  const entry = `arrayElement(${sql}, ${literal})`
+  if (!canBeNullable(value.value)) return { sql: entry, type: value.value }
+  return { sql: `if(mapContains(${sql}, ${literal}), ${entry}, NULL)`, type: nullableOf(value.value) }
+}
+
+/** One value out of each element of a list. */
+function stepElements({ sql, type }: Source, keys: readonly string[]): Source | null {
+  if (type?.kind !== 'array') return null
+  const argument = argumentOver(sql)
+  const element = stepAll({ sql: argument, type: type.element }, keys)
+  if (element?.type === undefined || element.type === null) return null
+  return { sql: `arrayMap(${argument} -> ${element.sql}, ${sql})`, type: { kind: 'array', element: element.type } }
+}
+
+function canBeNullable(type: ColumnType): boolean {
+  return !['array', 'map', 'tuple', 'nullable', 'json'].includes(type.kind)
+}
+
+function nullableOf(type: ColumnType): ColumnType {
+  return type.kind === 'nullable' ? type : { kind: 'nullable', inner: type }
+}
+
+/** Only columns that are spoken of are read. */
+function usedFields(plans: readonly ColumnPlan[], fields: readonly PartField[]): readonly PartField[] {
+  const texts = plans.flatMap(({ cast }) => (cast === null ? [] : [cast.value, cast.condition ?? '']))
+  return fields.filter(({ name }) => texts.some((text) => text.includes(quoteName(name))))
+}
+
+function landingTargets(plans: readonly ColumnPlan[]) {
+  return plans.flatMap(({ definition, cast }) => {
+    // What is missing has its DEFAULT, or no row at all.
+    if (cast === null || cast.value === '') return []
+    return [{ column: definition.name, expression: cast.value }]
+  })
+}
+
+function quarantineTargets(plans: readonly ColumnPlan[], importId: string) {
+  const texts = plans.map(({ definition, source }) => ({
+    column: definition.name,
+    expression: source === null ? 'NULL' : textOf(source.sql, source.type),
+  }))
+  const refusals = plans.flatMap((plan) => (plan.cast?.condition == null ? [] : [refusalOf(plan, plan.cast.condition)]))
+  const listOf = (values: readonly string[]) =>
+    values.length === 0 ? "CAST([], 'Array(String)')" : `arrayFilter(x -> x != '', [${values.join(', ')}])`
+  return [
+    ...texts,
+    { column: 'c__error_column', expression: listOf(refusals.map(({ column }) => column)) },
+    { column: 'c__error', expression: listOf(refusals.map(({ reason }) => reason)) },
+    { column: 'c__import_id', expression: quoteString(importId) },
+    { column: 'insertion_date', expression: 'now()' },
+  ]
+}
+
+/** A name of a column, and the reason, for rows in which its value is refused; empty texts for the others. */
+function refusalOf({ definition, source }: ColumnPlan, condition: string) {
+  const of = (text: string) => `if(${condition}, '', ${text})`
+  const column = of(quoteString(definition.name))
+  if (source === null) return { column, reason: of(quoteString(missingReason(definition))) }
+  // The words are those of the scanners, with the value in their middle; so it is cut at the same length.
+  const [before = '', after = ''] = reasonOf(definition, mark).split(mark)
+  const value = `substringUTF8(ifNull(${textOf(source.sql, source.type)}, 'null'), 1, 256)`
+  return { column, reason: of(`concat(${quoteString(before)}, ${value}, ${quoteString(after)})`) }
+}
+
+/** No name of a column can have it. */
+const mark = '\u0001'

@@ -1,0 +1,180 @@
+// A Parquet file that was sent, in the store's directory until it is loaded.
+//
+// Its metadata stands at its end, so all of it has to be here before anything can be said of it; the engine reads it from
+// there. Files are bounded each by `parquetBytesMax`, and together by the places that are given out for them: whoever has
+// none is not read meanwhile.
+
+import { type FileHandle, open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { errors } from '../shared/errors.ts'
+import { parquetColumnsQuery, parquetPreviewQuery } from '../store/append-statement.ts'
+import type { Store } from '../store/store.types.ts'
+import { isFaultOfEngine, StoreError } from '../store/store-error.ts'
+import { toFailure } from './append-error.ts'
+import { type ParquetColumn, readType } from './parquet-columns.ts'
+import {
+  footerBytesMax,
+  type ParquetFooter,
+  parquetFault,
+  parquetMagic,
+  readFooter,
+  trailerBytes,
+} from './parquet-footer.ts'
+import type { Semaphore } from './semaphore.ts'
+import { unpackedBody } from './unpacked-body.ts'
+
+export interface ParquetLimits {
+  /** Largest file. */
+  readonly parquetBytesMax: number
+  /** Most bytes of its pages, unpacked. */
+  readonly decompressedBytesMax: number
+}
+
+export interface ParquetRooms {
+  readonly store: Pick<Store, 'discard' | 'newPartPath' | 'rows'>
+  /** Files that may be here at once. */
+  readonly places: Semaphore
+}
+
+/** A file with its metadata read. Whoever opens it closes it, which removes it. */
+export interface ParquetFile {
+  readonly path: string
+  readonly byteCount: number
+  readonly footer: ParquetFooter
+  readonly columns: readonly ParquetColumn[]
+  /** The first rows as JSON has them. */
+  preview(rowCount: number): Promise<readonly Readonly<Record<string, unknown>>[]>
+  close(): Promise<void>
+}
+
+/**
+ * Takes a whole Parquet file and reads its metadata.
+ *
+ * @throws BODY_CORRUPT (400), PARQUET_TOO_LARGE, DECOMPRESSED_TOO_LARGE (413), what the body fails with, ENGINE_FAILED (500).
+ */
+export async function openParquet(
+  { body, contentEncoding }: { readonly body: Readable; readonly contentEncoding: string | undefined },
+  { store, places }: ParquetRooms,
+  limits: ParquetLimits,
+): Promise<ParquetFile> {
+  await places.acquire()
+  const path = store.newPartPath()
+  let isClosed = false
+  const close = async (): Promise<void> => {
+    if (isClosed) return
+    isClosed = true
+    await store.discard([{ path, byteCount: 0 }])
+    places.release()
+  }
+  try {
+    const byteCount = await spool(unpackedBody(body, contentEncoding, limits.parquetBytesMax), path, limits)
+    const footer = await readFooterOf(path, byteCount)
+    const unpackedBytes = footer.rowGroups.reduce((total, group) => total + group.byteCount, 0)
+    const bytesMax = limits.decompressedBytesMax
+    if (unpackedBytes > bytesMax) throw errors.DECOMPRESSED_TOO_LARGE({ bytesMax })
+    const described = await asked<{ readonly name: string; readonly type: string }>(store, parquetColumnsQuery(path))
+    const columns = described.map(({ name, type }) => ({ name, typeText: type, type: readType(type) }))
+    const preview = (rowCount: number) =>
+      asked<Readonly<Record<string, unknown>>>(store, parquetPreviewQuery(path, rowCount))
+    return { path, byteCount, footer, columns, preview, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Writes the body to a new file, and gives its size. */
+async function spool(
+  chunks: AsyncIterable<Uint8Array>,
+  path: string,
+  { parquetBytesMax: bytesMax }: ParquetLimits,
+): Promise<number> {
+  const file = await open(path, 'wx')
+  try {
+    let byteCount = 0
+    for await (const chunk of chunks) {
+      if (byteCount + chunk.length > bytesMax) throw errors.PARQUET_TOO_LARGE({ bytesMax })
+      if (byteCount < parquetMagic.length) refuseOther(chunk, byteCount)
+      await writeAll(file, chunk, byteCount)
+      byteCount += chunk.length
+    }
+    return byteCount
+  } finally {
+    await file.close()
+  }
+}
+
+/** What is no Parquet at all is refused by its first byte, and not read to its end. */
+function refuseOther(chunk: Uint8Array, offset: number): void {
+  for (let index = offset; index < parquetMagic.length && index - offset < chunk.length; index += 1) {
+    if (chunk[index - offset] !== parquetMagic.charCodeAt(index))
+      throw parquetFault(`it does not begin with ${parquetMagic}`)
+  }
+}
+
+/** A write may take a part of the bytes. */
+export async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let offset = 0; offset < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, offset, bytes.length - offset, position + offset)
+    offset += bytesWritten
+  }
+}
+
+async function readFooterOf(path: string, byteCount: number): Promise<ParquetFooter> {
+  if (byteCount < parquetMagic.length + trailerBytes)
+    throw parquetFault(`it has ${byteCount} bytes, and needs 12 or more`)
+  const file = await open(path)
+  try {
+    const trailer = await readAt(file, byteCount - trailerBytes, trailerBytes)
+    const magic = trailer.toString('latin1', 4)
+    if (magic === 'PARE') throw parquetFault('it is encrypted')
+    if (magic !== parquetMagic) throw parquetFault(`it does not end with ${parquetMagic}, so it is cut, or no Parquet`)
+    const metadataBytes = trailer.readUInt32LE(0)
+    const start = byteCount - trailerBytes - metadataBytes
+    if (start < parquetMagic.length) throw parquetFault('its metadata is said to be longer than the file')
+    if (metadataBytes > footerBytesMax) throw parquetFault(`its metadata is longer than ${footerBytesMax} bytes`)
+    return readFooter(await readAt(file, start, metadataBytes), start)
+  } finally {
+    await file.close()
+  }
+}
+
+export async function readAt(file: FileHandle, position: number, byteCount: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafeSlow(byteCount)
+  for (let offset = 0; offset < byteCount; ) {
+    const { bytesRead } = await file.read(bytes, offset, byteCount - offset, position + offset)
+    if (bytesRead === 0) throw parquetFault('it is shorter than its metadata says')
+    offset += bytesRead
+  }
+  return bytes
+}
+
+/** The engine's word on a file that it cannot read is the sender's to hear; its own faults are not. */
+async function asked<Row>(store: Pick<Store, 'rows'>, query: string): Promise<readonly Row[]> {
+  try {
+    return await store.rows<Row>(query)
+  } catch (error) {
+    throw toParquetFailure(error)
+  }
+}
+
+/** What the sender of a file is told when the engine could not read it, or could not take its rows. */
+export function toParquetFailure(thrown: unknown): unknown {
+  if (!(thrown instanceof StoreError) || thrown.kind !== 'engine' || isFaultOfEngine(thrown)) return toFailure(thrown)
+  const { clickhouseCode } = thrown
+  const isOfFile = clickhouseCode !== undefined && fileCodes.has(clickhouseCode)
+  return isOfFile ? parquetFault(thrown.message, thrown) : toFailure(thrown)
+}
+
+/** What only the bytes of a file bring about. */
+const fileCodes: ReadonlySet<number> = new Set([
+  32, // ATTEMPT_TO_READ_AFTER_EOF
+  33, // CANNOT_READ_ALL_DATA
+  40, // CHECKSUM_DOESNT_MATCH
+  48, // NOT_IMPLEMENTED
+  50, // UNKNOWN_TYPE
+  117, // INCORRECT_DATA
+  354, // ZLIB_INFLATE_FAILED
+  432, // UNKNOWN_CODEC
+  636, // CANNOT_EXTRACT_TABLE_STRUCTURE
+])

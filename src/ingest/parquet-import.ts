@@ -1,0 +1,185 @@
+// One import of a Parquet file: slices of it, each one INSERT of one block.
+//
+// A slice is first inserted as if every row of it were right: what a row would be refused for is checked in the same
+// statement, which fails at the first such row and leaves nothing behind. Only then are its rows counted and parted, the
+// right ones into the table and the others, as text and with their reasons, into the quarantine. So a good file is read
+// once.
+
+import { link } from 'node:fs/promises'
+import { errors } from '../shared/errors.ts'
+import { refusedRowsQuery } from '../store/append-statement.ts'
+import type { AppendRequest, Store } from '../store/store.types.ts'
+import { clickhouseCodes, StoreError } from '../store/store-error.ts'
+import { whenDropped } from './append-error.ts'
+import { createBlockId } from './block-id.ts'
+import type { ImportOutcome, ImportWatcher, ParquetImportRequest } from './ingest.types.ts'
+import { type ImportTables, tablesOf } from './ingest-plan.ts'
+import { type ParquetPlan, planParquet } from './parquet-columns.ts'
+import { toParquetFailure } from './parquet-file.ts'
+import { type ParquetSlice, type SliceLimits, slicesOf, writeSlice } from './parquet-slices.ts'
+import { Semaphore } from './semaphore.ts'
+
+export interface ParquetImportOptions {
+  readonly insertRowsMax: number
+  readonly insertBytesMax: number
+  readonly insertsInFlightMax: number
+}
+
+/** Pages are smaller than the columns that come out of them, and larger blocks make fewer parts to merge. */
+const pageBytesPerInsertByte = 4
+
+interface SliceTask {
+  readonly slice: ParquetSlice
+  readonly index: number
+  readonly path: string
+}
+
+export class ParquetImport {
+  private readonly request: ParquetImportRequest
+  private readonly store: Store
+  private readonly plan: ParquetPlan
+  private readonly tables: ImportTables
+  private readonly limits: SliceLimits
+  private readonly places: Semaphore
+  private readonly watcher: ImportWatcher | undefined
+  /** Slices are alike: behind one with rows that are refused, the next one is counted before it is inserted. */
+  private expectsRefusedRows = false
+  private storedRows = 0
+  private quarantinedRows = 0
+  private failure: Error | null = null
+
+  constructor(request: ParquetImportRequest, store: Store, options: ParquetImportOptions) {
+    const { insertRowsMax, insertBytesMax, insertsInFlightMax } = options
+    this.request = request
+    this.store = store
+    this.watcher = request.watcher
+    this.tables = request.tables ?? tablesOf(request.dataSource)
+    this.plan = planParquet(request.dataSource.columns, request.file.columns, request.importId)
+    this.limits = { rowsMax: insertRowsMax, bytesMax: insertBytesMax * pageBytesPerInsertByte }
+    this.places = new Semaphore(insertsInFlightMax)
+  }
+
+  /** @throws COLUMNS_MISSING (400) before anything is inserted; later failures are the outcome's. */
+  async run(): Promise<ImportOutcome> {
+    const { file, dataSource } = this.request
+    if (!this.plan.hasColumns) {
+      const names = file.columns.map(({ name }) => name)
+      throw errors.COLUMNS_MISSING({ name: dataSource.name, columns: names })
+    }
+    const running: Promise<void>[] = []
+    for (const [index, slice] of slicesOf(file.footer, this.limits).entries()) {
+      await this.places.acquire()
+      if (this.failure !== null) break
+      running.push(this.attempt({ slice, index, path: this.store.newPartPath() }))
+    }
+    await Promise.all(running)
+    const { storedRows, quarantinedRows } = this
+    const failure = whenDropped(this.failure, dataSource.name)
+    return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure }
+  }
+
+  /** The first thing that goes wrong is the import's failure; other slices that are under way are ended. */
+  private async attempt(task: SliceTask): Promise<void> {
+    try {
+      await this.load(task)
+    } catch (error) {
+      const failure = toParquetFailure(error)
+      this.failure ??= failure instanceof Error ? failure : new Error(String(failure))
+    } finally {
+      await this.store.discard([{ path: task.path, byteCount: 0 }])
+      this.places.release()
+    }
+  }
+
+  private async load(task: SliceTask): Promise<void> {
+    const { slice, index, path } = task
+    const startMs = performance.now()
+    this.watcher?.onStatus(index, 'processing')
+    await writeSlice({ source: this.request.file.path, target: path }, this.request.file.footer, slice)
+    this.watcher?.onStatus(index, 'inserting_chunk:0')
+    const refusedRows = await this.storeRows(task)
+    this.watcher?.onStatus(index, 'done_inserting_chunk:0')
+    this.watcher?.onParsed(index, {
+      parser: 'parquet',
+      lines: slice.rowCount,
+      quarantinedRows: refusedRows,
+      invalidLines: 0,
+      emptyLines: 0,
+      byteCount: slice.byteCount,
+      timeMs: performance.now() - startMs,
+    })
+    this.watcher?.onStatus(index, 'done')
+  }
+
+  /** Stores the rows of a slice, and gives how many of them went to the quarantine. */
+  private async storeRows(task: SliceTask): Promise<number> {
+    const { condition } = this.plan
+    if (condition !== null && (this.expectsRefusedRows || !(await this.insertUnlessRefused(task, condition)))) {
+      return await this.part(task, condition)
+    }
+    if (condition === null) await this.insertRows(task, null, task.slice.rowCount)
+    this.storedRows += task.slice.rowCount
+    return 0
+  }
+
+  /** Inserts all rows at once, unless one of them is refused: then none, and false. */
+  private async insertUnlessRefused(task: SliceTask, condition: string): Promise<boolean> {
+    try {
+      await this.insertRows(task, `NOT throwIf(NOT ${condition})`, task.slice.rowCount)
+      return true
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.clickhouseCode !== clickhouseCodes.thrownIf) throw error
+      return false
+    }
+  }
+
+  private async part(task: SliceTask, condition: string): Promise<number> {
+    const { slice, path } = task
+    const query = refusedRowsQuery({ layout: this.plan.landing, condition, range: rangeOf(slice) }, path)
+    const [counted] = await this.store.rows<{ readonly count: number }>(query)
+    const refusedRows = counted?.count ?? 0
+    const takenRows = slice.rowCount - refusedRows
+    this.expectsRefusedRows = refusedRows > 0
+    if (takenRows > 0) {
+      await this.insertRows(task, condition, takenRows)
+      this.storedRows += takenRows
+    }
+    if (refusedRows > 0) {
+      await this.insertRefused(task, `NOT ${condition}`, refusedRows)
+      this.quarantinedRows += refusedRows
+    }
+    return refusedRows
+  }
+
+  private async insertRows(task: SliceTask, condition: string | null, rowCount: number): Promise<void> {
+    const request = { table: this.tables.landing, layout: this.plan.landing, rowCount }
+    await this.insert(task, request, condition)
+  }
+
+  private async insertRefused(task: SliceTask, condition: string, rowCount: number): Promise<void> {
+    const request = { table: this.tables.quarantine, layout: this.plan.quarantine, rowCount }
+    await this.insert(task, request, condition)
+  }
+
+  private async insert(
+    { slice, path }: SliceTask,
+    request: Pick<AppendRequest, 'layout' | 'rowCount' | 'table'>,
+    condition: string | null,
+  ): Promise<void> {
+    // The store removes the file of an append, and the slice may be needed again.
+    const part = this.store.newPartPath()
+    await link(path, part)
+    const conditions = [rangeOf(slice), condition].filter((text) => text !== null)
+    await this.store.append({
+      ...request,
+      parts: [{ path: part, byteCount: slice.byteCount }],
+      blockId: createBlockId(),
+      parquet: { condition: conditions.length === 0 ? null : conditions.join(' AND ') },
+    })
+  }
+}
+
+/** The engine counts the rows of a file from 0. */
+function rangeOf({ range }: ParquetSlice): string | null {
+  return range === null ? null : `_row_number >= ${range.start} AND _row_number < ${range.end}`
+}

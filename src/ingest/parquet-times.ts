@@ -1,0 +1,108 @@
+/** Days and times of a Parquet file as those of a column, in SQL. */
+import { formatColumnType } from '../shared/column-type.ts'
+import type { ColumnType } from '../shared/column-type.types.ts'
+import { quoteString } from '../shared/text-escapes.ts'
+import { allOf, type Cast, changed, plain, refusedCast } from './parquet-verdict.ts'
+
+type TimeType = Extract<ColumnType, { readonly kind: 'date' | 'date32' | 'dateTime' | 'dateTime64' }>
+
+const firstMoment = "toDateTime64('1900-01-01 00:00:00', 0, 'UTC')"
+const endOfMoments = "toDateTime64('2300-01-01 00:00:00', 0, 'UTC')"
+/** The end of what nanoseconds in 64 bits reach. */
+const endOfNanoseconds = "toDateTime64('2262-04-11 23:47:16', 0, 'UTC')"
+const endOfSeconds = "toDateTime64('2106-02-07 06:28:16', 0, 'UTC')"
+const epoch = "toDateTime64('1970-01-01 00:00:00', 0, 'UTC')"
+
+/** Instants stay the same; a day begins at midnight of the column's zone, and an instant's day is that in UTC. */
+export function timeToTime(sql: string, from: TimeType, to: ColumnType): Cast {
+  switch (to.kind) {
+    case 'date':
+      if (from.kind === 'date') return plain(sql)
+      return changed(from.kind === 'date32' ? `toDate(${sql})` : `toDate(${sql}, 'UTC')`, dayCondition(sql, from))
+    case 'date32':
+      if (from.kind === 'date') return plain(sql)
+      if (from.kind === 'dateTime') return changed(`toDate32(toDateTime64(${sql}, 0, 'UTC'))`, null)
+      return changed(`toDate32(${sql})`, momentCondition(sql, from, firstMoment, endOfMoments))
+    case 'dateTime':
+      if (from.kind === 'dateTime') return plain(sql)
+      return changed(sql, momentCondition(sql, from, epoch, endOfSeconds))
+    case 'dateTime64':
+      return timeToMoment(sql, from, to.scale)
+    default:
+      return refusedCast(to)
+  }
+}
+
+function timeToMoment(sql: string, from: TimeType, scale: number): Cast {
+  if (from.kind === 'dateTime' || from.kind === 'date') return plain(sql)
+  // Nanoseconds of the source reach no further than those of the column.
+  const isNarrow = scale > 6 && !(from.kind === 'dateTime64' && from.scale > 6)
+  const end = isNarrow ? endOfNanoseconds : endOfMoments
+  const condition = momentCondition(sql, from, firstMoment, end)
+  if (!isNarrow || condition === null) return { value: sql, condition, isPlain: true }
+  // The cast raises beyond the end.
+  return changed(`if(${condition}, ${sql}, ${nothingOf(from)})`, condition)
+}
+
+function nothingOf(from: TimeType): string {
+  return from.kind === 'dateTime64' ? `toDateTime64(0, ${from.scale}, 'UTC')` : "toDate32('1970-01-01')"
+}
+
+function dayCondition(sql: string, from: TimeType): string {
+  const day = from.kind === 'date32' ? sql : `toDate32(toDateTime64(${sql}, 0, 'UTC'))`
+  const inRange = `(${day} BETWEEN toDate32('1970-01-01') AND toDate32('2149-06-06'))`
+  if (from.kind !== 'dateTime64') return inRange
+  return allOf([momentCondition(sql, from, firstMoment, endOfMoments), inRange]) ?? inRange
+}
+
+function momentCondition(sql: string, from: TimeType, first: string, end: string): string | null {
+  // Two scales are compared at the larger one, in whose 64 bits the end has to fit.
+  const hasEnd = !(from.kind === 'dateTime64' && from.scale > 6 && end !== endOfSeconds)
+  const moment = from.kind === 'date' || from.kind === 'date32' ? `toDateTime64(${sql}, 0, 'UTC')` : sql
+  return allOf([`${moment} >= ${first}`, hasEnd ? `${moment} < ${end}` : null])
+}
+
+/** Epoch numbers, their unit told by their size, as in JSON; small ones are days for a column of days. */
+export function wholeToTime(sql: string, to: TimeType): Cast {
+  const number = `toInt64(${sql})`
+  const microseconds = [
+    `multiIf(abs(${number}) < 100000000000, ${number} * 1000000`,
+    `abs(${number}) < 100000000000000, ${number} * 1000`,
+    `abs(${number}) < 100000000000000000, ${number}`,
+    `toInt64(floor(${number} / 1000)))`,
+  ].join(', ')
+  const moment = `fromUnixTimestamp64Micro(${microseconds}, 'UTC')`
+  const cast = timeToTime(moment, { kind: 'dateTime64', scale: 6, zone: 'UTC' }, to)
+  // Of UInt64 beyond 2^63 the sign is wrong, and they are no instants.
+  const isNumber = `(${sql} <= 9223372036854775807)`
+  if (to.kind === 'dateTime64' && to.scale > 6) {
+    const nanoseconds = `if(abs(${number}) < 100000000000000000, (${microseconds}) * 1000, ${number})`
+    return changed(`fromUnixTimestamp64Nano(${nanoseconds}, 'UTC')`, allOf([isNumber, cast.condition]))
+  }
+  if (to.kind !== 'date' && to.kind !== 'date32') return changed(cast.value, allOf([isNumber, cast.condition]))
+  const isDays = `(${sql} BETWEEN 0 AND 65535)`
+  const days = to.kind === 'date' ? `toDate(toUInt16(${sql}))` : `toDate32(toInt32(${sql}))`
+  return changed(`if(${isDays}, ${days}, ${cast.value})`, allOf([isNumber, `(${isDays} OR ${cast.condition ?? '1'})`]))
+}
+
+const dayForm = '\\\\d{4}-\\\\d\\\\d-\\\\d\\\\d'
+const clockForm = '(?:[01]\\\\d|2[0-3]):[0-5]\\\\d(?::[0-5]\\\\d(?:[.]\\\\d+)?)?'
+const offsetForm = '(?:[Zz]|[+-]\\\\d\\\\d(?::?\\\\d\\\\d)?)?'
+/** As a literal of SQL. */
+const timeForm = `'^${dayForm}(?:[Tt ]${clockForm}${offsetForm})?$'`
+
+/** Days and times in ISO 8601; whole numbers are epoch numbers. A day must be one of the calendar. */
+export function textToTime(text: string, to: TimeType): Cast {
+  const zone = 'zone' in to && to.zone !== null ? to.zone : 'UTC'
+  const scale = to.kind === 'dateTime64' ? Math.max(to.scale, 3) : 3
+  const parsed = `parseDateTime64BestEffortOrNull(${text}, ${scale}, ${quoteString(zone)})`
+  const day = `left(${text}, 10)`
+  const isTimeText = `(match(${text}, ${timeForm}) AND toString(toDate32OrZero(${day})) = ${day} AND isNotNull(${parsed}))`
+  const cast = timeToTime(`assumeNotNull(${parsed})`, { kind: 'dateTime64', scale, zone }, to)
+  const number = `toInt64OrZero(${text})`
+  const whole = wholeToTime(number, to)
+  const isNumber = `(match(${text}, '^[+-]?\\\\d{1,18}$') AND ${whole.condition ?? '1'})`
+  const target = quoteString(formatColumnType(to))
+  const value = `if(match(${text}, '^[+-]?\\\\d+$'), CAST(${whole.value}, ${target}), CAST(${cast.value}, ${target}))`
+  return changed(value, `(${isNumber} OR (${[isTimeText, cast.condition ?? '1'].join(' AND ')}))`)
+}
