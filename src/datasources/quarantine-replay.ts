@@ -69,6 +69,9 @@ export class QuarantineReplay {
       return { selectedRows, replayedRows: 0, failedRows: 0, leftRows: selectedRows, failures: [] }
     }
     const report = await this.goOn(dataSource)
+    const { replayedRows, failedRows } = report
+    // Nobody may be listening for the answer any more, so the log has the counts too.
+    this.rooms.logger.info({ dataSource: dataSource.name, replayedRows, failedRows }, 'A replay ended.')
     return { ...report, selectedRows, leftRows: Math.max(0, selectedRows - chosenRows) }
   }
 
@@ -262,7 +265,9 @@ async function deleteReplayed(tables: Tables, id: DataSourceId): Promise<void> {
 }
 
 function interrupted(cause: unknown): ApiError {
-  const told = toChangeError(cause)
-  const reason = told instanceof ApiError ? told.message : 'the log of the service has the reason'
+  // A view that fails is the caller's to mend, so the engine's own words are told.
+  const told = cause instanceof StoreError && cause.kind === 'engine' ? cause : toChangeError(cause)
+  const isTold = told instanceof ApiError || told instanceof StoreError
+  const reason = isTold ? told.message : 'the log of the service has the reason'
   return errors.REPLAY_INTERRUPTED({ reason, retryAfterSeconds, cause })
 }

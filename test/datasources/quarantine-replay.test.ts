@@ -76,7 +76,7 @@ async function texts(sql: string): Promise<readonly unknown[]> {
 async function stored() {
   return {
     rows: await texts(`(a, b) AS v FROM ws_0001.${id} ORDER BY a`),
-    seenByTheView: await texts('n AS v FROM ws_0001.sums ORDER BY n'),
+    seenByTheView: await texts(`n AS v FROM merge('ws_0001', '^(sums|away)$') ORDER BY n`),
     quarantined: await texts(`a AS v FROM ws_0001.${id}_quarantine ORDER BY a`),
     left: await texts(`name AS v FROM system.tables WHERE database = 'ws_0001' AND name LIKE '%replay%'`),
     note: catalog.replayOf(id),
@@ -157,6 +157,18 @@ t.test('a replay that dies at any step is as if it had not been, or is ended by 
     const isDone = wasNoted || after.rows.length > 0
     t.strictSame(after, isDone ? done : undone, `${isMade ? 'behind' : 'before'} call ${count}`)
   }
+})
+
+t.test('a view that fails interrupts a replay, and the next one ends it once the view works', async (t) => {
+  await fill()
+  const replay = new QuarantineReplay(rooms, limits, pieceRowsMax)
+  await store.command('RENAME TABLE ws_0001.sums TO ws_0001.away')
+  await t.rejects(replay.run(dataSource, order, signal), { code: 'REPLAY_INTERRUPTED', message: /sums/ })
+  t.same((await stored()).quarantined, undone.quarantined, 'nothing has left the quarantine')
+  await store.command('RENAME TABLE ws_0001.away TO ws_0001.sums')
+  const report = await replay.run(dataSource, { ...order, condition: "a = 'none'" }, signal)
+  t.match(report, { selectedRows: 0, replayedRows: 0 })
+  t.same(await stored(), done)
 })
 
 t.test('a change waits for the replay that was left, and a drop takes it along', async (t) => {
