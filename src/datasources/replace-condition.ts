@@ -11,6 +11,12 @@ import { qualified } from './replace-staging.ts'
 import { toReplaceError } from './replace-views.ts'
 
 /**
+ * What statements call the rows that a condition is about. The engine lets an expression name parts of itself (`CASE WHEN n
+ * day THEN …`), and such a name would be taken for the column, were that not qualified.
+ */
+export const rowsAlias = '__rows'
+
+/**
  * Gives the condition as SQL over the columns of the table, in brackets.
  *
  * The engine judges it as a reader does, over a subquery with the columns and no rows: there is nothing else that its names
@@ -30,6 +36,7 @@ export async function checkCondition(
     )
   }
   const condition = read(text)
+  if (condition.names.has(rowsAlias)) throw invalid(`it must not use the name ${rowsAlias}`)
   if (!keyColumns.some((column) => condition.names.has(column))) {
     throw invalid(`it must contain the partition field (${keyColumns.join(', ')}) of Data Source "${name}"`)
   }

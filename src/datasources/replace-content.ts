@@ -10,6 +10,7 @@ import type { Store, TablePair } from '../store/store.types.ts'
 import type { GraphTable, TableGraph } from '../store/table-graph.ts'
 import { workspaceDatabase } from '../store/workspace-database.ts'
 import type { Cascade, CascadeTarget } from './replace-cascade.ts'
+import { rowsAlias } from './replace-condition.ts'
 import { type ChangedPartitions, changedPartitions, type TableNames } from './replace-partitions.ts'
 import { countRows, qualified, type Staging } from './replace-staging.ts'
 import { copyView } from './replace-views.ts'
@@ -46,17 +47,17 @@ export class NewContent {
   async stageMatching({ landing }: Cascade, input: string, condition: string): Promise<number> {
     const { store, staging } = this.rooms
     const { columns } = landing
-    const names = columns.map(quoteName).join(', ')
-    const matching = (table: string): string => `SELECT ${names} FROM ${qualified(table)} WHERE ${condition}`
+    const names = columns.map((column) => `${rowsAlias}.${quoteName(column)} AS ${quoteName(column)}`).join(', ')
+    const rowsOf = (table: string): string => `SELECT ${names} FROM ${qualified(table)} AS ${rowsAlias}`
     const added = await staging.createLike(landing.name)
-    await store.copy({ table: added, columns, select: matching(input) })
+    await store.copy({ table: added, columns, select: `${rowsOf(input)} WHERE ${condition}` })
     const addedIds = await partitionIds(store, added)
     const oldIds = await matchingPartitionIds(store, landing, condition)
     const ids = [...new Set([...addedIds, ...oldIds])]
     if (ids.length > 0) {
       const table = await this.stage(landing, ids)
-      const kept = `SELECT ${names} FROM ${qualified(landing.name)}
-        WHERE _partition_id IN (${ids.map(quoteString).join(', ')}) AND NOT ifNull(${condition}, 0)`
+      const kept = `${rowsOf(landing.name)}
+        WHERE ${rowsAlias}._partition_id IN (${ids.map(quoteString).join(', ')}) AND NOT ifNull(${condition}, 0)`
       await store.copy({ table, columns, select: kept })
       // Behind the rows that are kept: where an engine lets the last row win, it is a new one.
       await this.takeOver(added, table, addedIds)
@@ -134,8 +135,8 @@ async function matchingPartitionIds(
   { name }: GraphTable,
   condition: string,
 ): Promise<readonly string[]> {
-  const rows = await store.rows<{ readonly id: string }>(
-    `SELECT DISTINCT _partition_id AS id FROM ${qualified(name)} WHERE ${condition} ORDER BY id`,
+  const rows = await store.rows<{ readonly partition: string }>(
+    `SELECT DISTINCT ${rowsAlias}._partition_id AS partition FROM ${qualified(name)} AS ${rowsAlias} WHERE ${condition}`,
   )
-  return rows.map(({ id }) => id)
+  return rows.map(({ partition }) => partition)
 }

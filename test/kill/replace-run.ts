@@ -123,7 +123,8 @@ class ReplaceRun {
     await this.service.end('SIGKILL')
     await Promise.all([replacing, sending])
     await this.service.start()
-    await this.service.untilStored(source)
+    // The first request of a new life may be sent down a connection to the one before.
+    await this.service.untilStored(source).catch(() => this.service.untilStored(source))
     this.judge(await readStates(this.service), { wasAnswered: status === 200, acknowledged })
   }
 
