@@ -37,6 +37,8 @@ const files = {
 
 interface Outcome {
   readonly ms: number
+  /** Of processor time, of all threads: what a machine in use shows better than the clock. */
+  readonly cpuMs: number
   readonly count: number
   readonly total: number
   readonly hash: string
@@ -52,24 +54,30 @@ async function compare(): Promise<void> {
   try {
     run('write', directory)
     for (const file of Object.keys(files)) {
-      const best = { engine: Number.POSITIVE_INFINITY, service: Number.POSITIVE_INFINITY }
+      const runs: Record<'engine' | 'service', Outcome[]> = { engine: [], service: [] }
       const sumsSeen = new Set<string>()
       for (let round = 0; round < Number(values.rounds); round += 1) {
         for (const task of ['engine', 'service'] as const) {
-          const { ms, ...rest } = JSON.parse(run(task, join(directory, file))) as Outcome // As the tasks write it.
-          best[task] = Math.min(best[task], ms)
-          sumsSeen.add(JSON.stringify(rest))
+          const outcome = JSON.parse(run(task, join(directory, file))) as Outcome // As the tasks write it.
+          runs[task].push(outcome)
+          sumsSeen.add(JSON.stringify([outcome.count, outcome.total, outcome.hash]))
         }
       }
       if (sumsSeen.size !== 1) throw new Error(`the rows differ: ${[...sumsSeen].join(' ')}`)
-      const share = (best.engine / best.service).toFixed(2)
-      console.log(
-        `${file}: engine ${best.engine} ms, service ${best.service} ms, ${share} of the engine's speed; ${[...sumsSeen]}`,
-      )
+      console.log(`${file}: ${report(runs, 'ms')}; processor ${report(runs, 'cpuMs')}; rows ${[...sumsSeen]}`)
     }
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
+}
+
+/** The least of each, and the service's speed as a share of the engine's, by pairs of one round: least, median, most. */
+function report(runs: Readonly<Record<'engine' | 'service', readonly Outcome[]>>, field: 'cpuMs' | 'ms'): string {
+  const least = (task: 'engine' | 'service') => Math.min(...runs[task].map((outcome) => outcome[field]))
+  const shares = runs.engine.map((outcome, round) => outcome[field] / (runs.service[round]?.[field] ?? 1))
+  const sorted = shares.sort((a, b) => a - b).map((share) => share.toFixed(2))
+  const median = sorted[Math.floor(sorted.length / 2)]
+  return `engine ${least('engine')} ms, service ${least('service')} ms, ${sorted[0]} ${median} ${sorted.at(-1)}`
 }
 
 /** Runs a task in a process of its own, as each has an engine; gives the last line that it wrote. */
@@ -98,13 +106,18 @@ async function engine(): Promise<void> {
   const session = new Session(directory)
   session.query(`CREATE TABLE t (${schema}) ENGINE = MergeTree ORDER BY (user, ts)
     SETTINGS min_bytes_for_wide_part = 67108864`)
+  const startCpu = process.cpuUsage()
   const startMs = performance.now()
   await session.queryAsync(`INSERT INTO t SELECT ts, user, path, n, v FROM file('${values.directory}', 'Parquet')`)
   const ms = Math.round(performance.now() - startMs)
-  const found = JSON.parse(String(session.query(`SELECT ${sums} FROM t FORMAT JSONEachRow`))) as Omit<Outcome, 'ms'>
+  const cpuMs = cpuMsSince(startCpu)
+  const found = JSON.parse(String(session.query(`SELECT ${sums} FROM t FORMAT JSONEachRow`))) as Omit<
+    Outcome,
+    'cpuMs' | 'ms'
+  >
   session.close()
   await rm(directory, { recursive: true, force: true })
-  console.log(JSON.stringify({ ms, ...found }))
+  console.log(JSON.stringify({ ms, cpuMs, ...found }))
 }
 
 async function service(): Promise<void> {
@@ -123,12 +136,22 @@ async function service(): Promise<void> {
   const parameters = new URLSearchParams({ name: 't', schema, engine: 'MergeTree', engine_sorting_key: 'user, ts' })
   await call(`/v0/datasources?${parameters}`, '')
   const body = readFileSync(values.directory)
+  const startCpu = process.cpuUsage()
   const startMs = performance.now()
   const answer = await call('/v0/datasources?name=t&mode=append&format=parquet', body)
   const ms = Math.round(performance.now() - startMs)
+  const cpuMs = cpuMsSince(startCpu)
   if (!answer.includes(`"imported_rows":${rowCount}`)) throw new Error(answer)
-  const found = JSON.parse(await call('/v0/sql', `SELECT ${sums} FROM t FORMAT JSONEachRow`)) as Omit<Outcome, 'ms'>
+  const found = JSON.parse(await call('/v0/sql', `SELECT ${sums} FROM t FORMAT JSONEachRow`)) as Omit<
+    Outcome,
+    'cpuMs' | 'ms'
+  >
   await open.close()
   await rm(directory, { recursive: true, force: true })
-  console.log(JSON.stringify({ ms, ...found }))
+  console.log(JSON.stringify({ ms, cpuMs, ...found }))
+}
+
+function cpuMsSince(start: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(start)
+  return Math.round((user + system) / 1000)
 }

@@ -148,7 +148,9 @@ function nullableOf(type: ColumnType): ColumnType {
 /** Only columns that are spoken of are read. */
 function usedFields(plans: readonly ColumnPlan[], fields: readonly PartField[]): readonly PartField[] {
   const texts = plans.flatMap(({ cast }) => (cast === null ? [] : [cast.value, cast.condition ?? '']))
-  return fields.filter(({ name }) => texts.some((text) => text.includes(quoteName(name))))
+  const used = fields.filter(({ name }) => texts.some((text) => text.includes(quoteName(name))))
+  // To count rows, one has to be read.
+  return used.length > 0 ? used : fields.slice(0, 1)
 }
 
 function landingTargets(plans: readonly ColumnPlan[]) {

@@ -28,6 +28,9 @@ export interface ParquetImportOptions {
 /** Pages are smaller than the columns that come out of them, and larger blocks make fewer parts to merge. */
 const pageBytesPerInsertByte = 4
 
+/** Pages with a dictionary are small whatever their values are, so values are counted too: a million rows of 16 columns. */
+const insertCellsMax = 16_000_000
+
 interface SliceTask {
   readonly slice: ParquetSlice
   readonly index: number
@@ -55,7 +58,8 @@ export class ParquetImport {
     this.watcher = request.watcher
     this.tables = request.tables ?? tablesOf(request.dataSource)
     this.plan = planParquet(request.dataSource.columns, request.file.columns, request.importId)
-    this.limits = { rowsMax: insertRowsMax, bytesMax: insertBytesMax * pageBytesPerInsertByte }
+    const rowsMax = Math.max(1, Math.min(insertRowsMax, Math.floor(insertCellsMax / this.plan.landing.fields.length)))
+    this.limits = { rowsMax, bytesMax: insertBytesMax * pageBytesPerInsertByte }
     this.places = new Semaphore(insertsInFlightMax)
   }
 
@@ -114,7 +118,9 @@ export class ParquetImport {
   /** Stores the rows of a slice, and gives how many of them went to the quarantine. */
   private async storeRows(task: SliceTask): Promise<number> {
     const { condition } = this.plan
-    if (condition !== null && (this.expectsRefusedRows || !(await this.insertUnlessRefused(task, condition)))) {
+    // Where no column can have a value there is nothing to insert, and a condition that no row meets.
+    const isToCount = this.expectsRefusedRows || this.plan.landing.targets.length === 0
+    if (condition !== null && (isToCount || !(await this.insertUnlessRefused(task, condition)))) {
       return await this.part(task, condition)
     }
     if (condition === null) await this.insertRows(task, null, task.slice.rowCount)
