@@ -194,6 +194,11 @@ class DataSourcesRoom implements DataSources {
     return await this.#changes.run(id, () => this.#replay.run(this.get(id), request, signal))
   }
 
+  async endReplay(nameOrId: string): Promise<void> {
+    const { id } = this.get(nameOrId)
+    if (this.#catalog.replayOf(id) !== null) await this.#changes.run(id, () => this.#replay.finish(this.get(id)))
+  }
+
   resume(): void {
     for (const { id, name } of this.#catalog.list()) {
       if (this.#catalog.replayOf(id) === null) continue

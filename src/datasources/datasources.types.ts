@@ -53,6 +53,12 @@ export interface DataSources {
    * Raises REPLAY_INVALID, SQL_INVALID (400), DATASOURCE_NOT_FOUND (404), QUERY_TIMEOUT (408), REPLAY_INTERRUPTED (503).
    */
   replayQuarantine(nameOrId: string, request: ReplayRequest, signal: AbortSignal): Promise<ReplayReport>
+  /**
+   * Ends a replay that was interrupted, if there is one: its rows belong to the content of now.
+   *
+   * Raises DATASOURCE_NOT_FOUND (404), REPLAY_INTERRUPTED (503).
+   */
+  endReplay(nameOrId: string): Promise<void>
   /** Goes on with replays that an earlier process left, in the background. Events must be on their way already. */
   resume(): void
   /** Names of the views that a forced drop would take along. */

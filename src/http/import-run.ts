@@ -139,6 +139,7 @@ class ImportRun {
     }
     try {
       if (order.mode !== 'replace') return await fill()
+      await this.rooms.dataSources.endReplay(dataSource.id)
       return await this.rooms.replaces.replace({ dataSource, importId, condition: order.replaceCondition, fill })
     } catch (error) {
       if (this.isCreated) await this.rooms.dataSources.drop(dataSource.id)

@@ -135,6 +135,7 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
     async summarizeQuarantine() {
       return { rowCount: 0, groups: [], hasMoreGroups: false, schema: null }
     },
+    async endReplay() {},
     async replayQuarantine() {
       return { selectedRows: 0, replayedRows: 0, failedRows: 0, leftRows: 0, failures: [] }
     },
