@@ -46,6 +46,7 @@ export function findTarget(
   return null
 }
 
-function refuseJoin(name: string, engine: string): void {
+/** @throws APPEND_UNSUPPORTED (400): a Join table knows no tokens, so nothing appended to it would be there exactly once. */
+export function refuseJoin(name: string, engine: string): void {
   if (engine.toLowerCase() === 'join') throw errors.APPEND_UNSUPPORTED({ name, engine: 'Join' })
 }

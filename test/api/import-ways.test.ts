@@ -99,6 +99,8 @@ t.test('an append creates what is missing, by guess, and refuses what it cannot 
     status: 400,
     json: { error: 'Data Source "joined" has the engine Join, to which rows cannot be appended; use mode=replace' },
   })
+  const sent = await service.call('POST', '/v0/events?name=joined', { body: '{"a":1}' })
+  t.match(sent, { status: 400, json: { error: /^Data Source "joined" has the engine Join/ } })
 })
 
 interface StatusLine {
