@@ -370,7 +370,8 @@ function openEnded(beginning: string): { readonly body: ReadableStream; readonly
   const end = { now: (_: string): void => undefined }
   const body = new ReadableStream({
     start(controller) {
-      controller.enqueue(Buffer.from(beginning))
+      // A replace begins when enough has come to tell how its rows are packed; empty lines are no rows.
+      controller.enqueue(Buffer.from(beginning + '\n'.repeat(1_024)))
       end.now = (rest) => {
         controller.enqueue(Buffer.from(rest))
         controller.close()
