@@ -14,7 +14,7 @@ FROM node:20-bookworm-slim
 # The thread pool has its size before Node starts; inside the program it would come too late.
 ENV NODE_ENV=production \
     UV_THREADPOOL_SIZE=16 \
-    JE_MALLOC_CONF=dirty_decay_ms:250 \
+    JE_MALLOC_CONF=dirty_decay_ms:100 \
     MILLRACE_HOST=0.0.0.0 \
     MILLRACE_DATA_DIR=/data
 WORKDIR /app

@@ -35,7 +35,7 @@ export async function startServiceProcess(options: { readonly directory: string 
       // The engine holds a thread of this pool for each statement, and its size is fixed before Node starts.
       UV_THREADPOOL_SIZE: '16',
       // As `npm start` has it.
-      JE_MALLOC_CONF: 'dirty_decay_ms:250',
+      JE_MALLOC_CONF: 'dirty_decay_ms:100',
       ...process.env,
       MILLRACE_HOST: '127.0.0.1',
       MILLRACE_PORT: String(port),
