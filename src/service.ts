@@ -74,10 +74,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   // Only now do all tables stand, with the content that they are to have.
   ingest.start()
   dataSources.resume()
-  const query = createQuery(
-    { ...options, database: workspaceDatabase },
-    { store, dataSourceIdOf: (nameOrId) => dataSources.find(nameOrId)?.id },
-  )
+  const query = createQuery({ ...options, database: workspaceDatabase }, { store, catalog })
   const access = createAccess({ adminToken })
   let isReady = false
   const app = createApp({ access, dataSources, replaces, ingest, query, logger, now, isReady: () => isReady }, options)

@@ -1,9 +1,8 @@
 import { errors } from '../shared/errors.ts'
 import { compileQuery } from '../sql/compile-query.ts'
-import type { TableOf } from '../sql/table-names.ts'
-import { quarantineTable } from '../store/quarantine-table.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'
 import { answerFormat } from './answer-formats.ts'
+import { type DataSourceReader, workspaceScope } from './name-scope.ts'
 import type { Query, QueryAnswer, QueryRequest } from './query.types.ts'
 import { type QueryLimits, toQueryError } from './query-error.ts'
 
@@ -16,17 +15,16 @@ export interface QueryOptions extends QueryLimits {
 
 interface Neighbours {
   readonly store: Pick<Store, 'select'>
-  /** Id of the data source with this name or id; undefined when there is none. */
-  readonly dataSourceIdOf: TableOf
+  readonly catalog: DataSourceReader
 }
 
 /** The reading side of the service: one place through which every query of a user passes. */
-export function createQuery(options: QueryOptions, { store, dataSourceIdOf }: Neighbours): Query {
-  const tableOf = tablesOf(dataSourceIdOf)
+export function createQuery(options: QueryOptions, { store, catalog }: Neighbours): Query {
+  const scope = workspaceScope(catalog, options.database)
   return {
     async run(request: QueryRequest): Promise<QueryAnswer> {
       checkLength(request.sql, options.sqlBytesMax)
-      const { sql, format: formatName } = compileQuery(request.sql, { database: options.database, tableOf })
+      const { sql, format: formatName } = compileQuery(request.sql, { scope })
       const { format, contentType } = answerFormat(formatName)
       try {
         const body = await store.select({ sql, format, settings: request.settings, signal: request.signal })
@@ -35,18 +33,6 @@ export function createQuery(options: QueryOptions, { store, dataSourceIdOf }: Ne
         throw toQueryError(error, options)
       }
     },
-  }
-}
-
-const quarantineSuffix = '_quarantine'
-
-/** A data source's table has its id as name, and its quarantine is read by `<name or id>_quarantine`. */
-function tablesOf(dataSourceIdOf: TableOf): TableOf {
-  return (nameOrId) => {
-    const id = dataSourceIdOf(nameOrId)
-    if (id !== undefined || !nameOrId.endsWith(quarantineSuffix)) return id
-    const owner = dataSourceIdOf(nameOrId.slice(0, -quarantineSuffix.length))
-    return owner === undefined ? undefined : quarantineTable(owner)
   }
 }
 

@@ -3,40 +3,95 @@ import { quoteName } from '../shared/text-escapes.ts'
 import { pairBrackets } from './bracket-pairs.ts'
 import { tokenize } from './lexer.ts'
 import { checkTokens, isNamePart, isWordOf } from './policy.ts'
-import { findTableReads, type TableOf, type TableRead } from './table-names.ts'
+import type { NameScope, Source } from './source.types.ts'
+import { findTableReads, type TableRead } from './table-names.ts'
 import type { Token } from './token.types.ts'
 
 /** A user's query, ready for the store. */
 export interface CompiledQuery {
-  /** One SELECT without FORMAT, SETTINGS and comments; every data source in it is qualified. */
+  /** One SELECT without FORMAT, SETTINGS and comments; every data source in it is qualified, every pipe and node put in. */
   readonly sql: string
   /** The name after FORMAT as it was written, or null. */
   readonly format: string | null
-  /** The tables it reads, each once, in order of first appearance. */
+  /** Names of what it reads itself, each once, in order of first appearance: data sources, pipes and nodes. */
+  readonly dependencies: readonly string[]
+  /** The tables that it reads itself or through pipes and nodes, as `database.table`, each once. */
   readonly tables: readonly string[]
 }
 
 export interface CompileOptions {
-  /** The database that the tables are in. */
-  readonly database: string
-  readonly tableOf: TableOf
+  readonly scope: NameScope
 }
 
 /**
- * Checks one query and qualifies the data sources in it, by name or id: `FROM events` becomes
- * `` FROM `ws_0001`.`t_…` AS `events` ``. Tokens are spliced, never regenerated from a tree.
+ * Checks one query and puts what its names stand for in their place: `FROM events` becomes
+ * `` FROM `ws_0001`.`t_…` AS `events` ``, and a pipe its query in brackets. Tokens are spliced, never regenerated from a
+ * tree.
  *
  * @throws SQL_INVALID (400) when it is no single SELECT, does what a query may not, or reads an unknown table;
  *   SQL_EMPTY (400) when there is no token.
  */
-export function compileQuery(sql: string, { database, tableOf }: CompileOptions): CompiledQuery {
+export function compileQuery(sql: string, { scope }: CompileOptions): CompiledQuery {
+  const compilation: Compilation = { done: new Map(), open: [], tables: new Set() }
+  const { text, format, dependencies } = compileText(sql, scope, compilation)
+  return { sql: text, format, dependencies, tables: [...compilation.tables] }
+}
+
+/** What is known while one query is compiled. */
+interface Compilation {
+  /** Queries in brackets by the ids of their sources. */
+  readonly done: Map<string, string>
+  /** The sources around the text that is being compiled. */
+  readonly open: { readonly id: string; readonly name: string }[]
+  readonly tables: Set<string>
+}
+
+interface CompiledText {
+  readonly text: string
+  readonly format: string | null
+  readonly dependencies: readonly string[]
+}
+
+function compileText(sql: string, scope: NameScope, compilation: Compilation): CompiledText {
   const statement = withoutTrailingSemicolons(tokenize(sql))
   if (statement.length === 0) throw errors.SQL_EMPTY()
   const brackets = pairBrackets(sql, statement)
   const { tokens, format } = splitFormat(statement)
   checkTokens(sql, tokens)
-  const reads = findTableReads({ sql, tokens, brackets }, tableOf)
-  return { sql: splice(tokens, reads, database), format, tables: [...new Set(reads.map(({ table }) => table))] }
+  const found = new Map<string, Source>()
+  const reads = findTableReads({ sql, tokens, brackets }, (name) => {
+    const source = scope.find(name.split('.'))
+    if (source === 'denied') throw errors.SQL_INVALID({ reason: `The token has no access to '${name}'` })
+    if (source !== undefined) found.set(name, source)
+    return source === undefined ? undefined : name
+  })
+  const texts = new Map([...found].map(([name, source]) => [name, sourceText(source, compilation)]))
+  return { text: splice(tokens, reads, texts), format, dependencies: [...new Set([...found.values()].map(nameOf))] }
+}
+
+function nameOf({ name }: Source): string {
+  return name
+}
+
+/** What stands in a query in the place of a source. */
+function sourceText(source: Source, compilation: Compilation): string {
+  if (source.kind === 'table') {
+    compilation.tables.add(`${source.database}.${source.table}`)
+    const qualified = `${quoteName(source.database)}.${quoteName(source.table)}`
+    return source.filter === null ? qualified : `(SELECT * FROM ${qualified} WHERE (${source.filter}))`
+  }
+  const { id, name } = source
+  const done = compilation.done.get(id)
+  if (done !== undefined) return done
+  if (compilation.open.some((open) => open.id === id)) {
+    const path = [...compilation.open.map((open) => open.name), name].join(' → ')
+    throw errors.SQL_INVALID({ reason: `Circular dependency on '${name}': ${path}` })
+  }
+  compilation.open.push({ id, name })
+  const text = `(${compileText(source.sql(), source.scope, compilation).text})`
+  compilation.open.pop()
+  compilation.done.set(id, text)
+  return text
 }
 
 function withoutTrailingSemicolons(tokens: readonly Token[]): readonly Token[] {
@@ -79,7 +134,7 @@ function endsOperand(tokens: readonly Token[], index: number): boolean {
   return isNamePart(tokens, index) || !isWordOf(token, ...beforeOperandWords)
 }
 
-function splice(tokens: readonly Token[], reads: readonly TableRead[], database: string): string {
+function splice(tokens: readonly Token[], reads: readonly TableRead[], texts: ReadonlyMap<string, string>): string {
   const readAt = new Map(reads.map((read) => [read.start, read]))
   let text = ''
   for (let index = 0; index < tokens.length; index += 1) {
@@ -90,7 +145,7 @@ function splice(tokens: readonly Token[], reads: readonly TableRead[], database:
     if (read === undefined) {
       text += token.text
     } else {
-      text += qualify(read, database)
+      text += qualify(read, texts)
       index = read.end - 1
     }
   }
@@ -103,7 +158,7 @@ function needsSpace(token: Token, previous: Token | undefined): boolean {
   return token.isSpaced || (token.kind !== 'symbol' && previous.kind !== 'symbol')
 }
 
-function qualify({ table, name, needsAlias }: TableRead, database: string): string {
-  const qualified = `${quoteName(database)}.${quoteName(table)}`
-  return needsAlias ? `${qualified} AS ${quoteName(name)}` : qualified
+function qualify({ table, name, needsAlias }: TableRead, texts: ReadonlyMap<string, string>): string {
+  const text = texts.get(table) ?? quoteName(table)
+  return needsAlias ? `${text} AS ${quoteName(name)}` : text
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import type { DataSourceId } from '../../src/catalog/data-source.types.ts'
 import { readOutputSettings } from '../../src/query/output-settings.ts'
 import { createQuery } from '../../src/query/query.ts'
 import type { SelectQuery } from '../../src/store/store.types.ts'
@@ -14,13 +15,16 @@ function open(body: () => AsyncIterable<Uint8Array> = () => chunks('x')) {
       return body()
     },
   }
-  const ids: Readonly<Record<string, string>> = { events: 't_1', t_1: 't_1', odd_quarantine: 't_2' }
-  const query = createQuery(options, {
-    store,
-    dataSourceIdOf: (name) => (Object.hasOwn(ids, name) ? ids[name] : undefined),
-  })
+  const dataSources = [dataSource('t_1', 'events'), dataSource('t_2', 'odd_quarantine')]
+  const find = (nameOrId: string) => dataSources.find(({ name, id }) => name === nameOrId || id === nameOrId)
+  const query = createQuery(options, { store, catalog: { find } })
   const run = (sql: string) => query.run({ sql, settings: {}, signal: new AbortController().signal })
   return { run, selects }
+}
+
+function dataSource(id: string, name: string) {
+  // A short id reads better in what is expected.
+  return { id: id as DataSourceId, name, columns: [], engine: { name: 'MergeTree', options: {} } }
 }
 
 async function* chunks(...texts: readonly string[]): AsyncGenerator<Uint8Array> {

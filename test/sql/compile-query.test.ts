@@ -1,5 +1,6 @@
 import t from 'tap'
 import { compileQuery } from '../../src/sql/compile-query.ts'
+import type { TableSource } from '../../src/sql/source.types.ts'
 
 const tables: Readonly<Record<string, string>> = {
   events: 't_1',
@@ -10,10 +11,13 @@ const tables: Readonly<Record<string, string>> = {
 }
 
 function compile(sql: string): ReturnType<typeof compileQuery> {
-  return compileQuery(sql, {
-    database: 'ws',
-    tableOf: (name) => (Object.hasOwn(tables, name) ? tables[name] : undefined),
-  })
+  const find = (parts: readonly string[]): TableSource | undefined => {
+    const name = parts.join('.')
+    const table = Object.hasOwn(tables, name) ? tables[name] : undefined
+    if (table === undefined) return undefined
+    return { kind: 'table', database: 'ws', table, name, columns: [], isJoin: false, filter: null }
+  }
+  return compileQuery(sql, { scope: { find } })
 }
 
 t.test('a data source becomes its table, under the name that the user gave it', async (t) => {
@@ -151,7 +155,7 @@ t.test('a last FORMAT is split off, and a column called format is not', async (t
 })
 
 t.test('it tells which tables are read, each once', async (t) => {
-  t.strictSame(compile('SELECT 1 FROM users, events, users u2').tables, ['t_2', 't_1'])
+  t.strictSame(compile('SELECT 1 FROM users, events, users u2').tables, ['ws.t_2', 'ws.t_1'])
 })
 
 t.test('comments are dropped, and what they hide stays hidden', async (t) => {

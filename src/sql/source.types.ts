@@ -1,0 +1,39 @@
+/** What a name in a query stands for: a table of the engine, or a query that is put in its place. */
+export type Source = TableSource | QuerySource
+
+export interface TableSource {
+  readonly kind: 'table'
+  /** Database and table in the engine, unquoted. */
+  readonly database: string
+  readonly table: string
+  /** As messages and `dependencies` name it: the data source's name, not its id. */
+  readonly name: string
+  /** Every column that a row filter may speak of. */
+  readonly columns: readonly string[]
+  /** True for the engine Join, whose rows `joinGet` reads past every filter. */
+  readonly isJoin: boolean
+  /** A condition over the columns that every row must meet which the caller reads; null for all rows. */
+  readonly filter: string | null
+}
+
+export interface QuerySource {
+  readonly kind: 'query'
+  /** Tells it from every other one: the id of a node. What is read twice is compiled once, and a cycle shows by it. */
+  readonly id: string
+  /** As messages and `dependencies` name it: a pipe, or a node of the pipe that reads it. */
+  readonly name: string
+  /** Its SQL, rendered when it is first read, and at most once for a query. May raise what a template raises. */
+  readonly sql: () => string
+  /** What names in its SQL stand for. */
+  readonly scope: NameScope
+}
+
+/** What the names in one text of SQL stand for. */
+export interface NameScope {
+  /**
+   * By the parts of a name as it was written: `events`, `system.one`, `tinybird.pipe_stats_rt`; by name or id.
+   *
+   * `denied` is what exists and may not be read by the caller; undefined is nothing at all.
+   */
+  find(parts: readonly string[]): Source | 'denied' | undefined
+}
