@@ -76,8 +76,13 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   ingest.start()
   dataSources.resume()
   const query = createQuery(
-    { ...options, database: workspaceDatabase },
-    { store, workspace: workspaceOf(catalog), findServiceSource: () => undefined },
+    { ...options, database: workspaceDatabase, now },
+    {
+      store,
+      workspace: workspaceOf(catalog),
+      findServiceSource: () => undefined,
+      secretOf: () => undefined,
+    },
   )
   const access = createAccess({ adminToken })
   let isReady = false
@@ -107,8 +112,6 @@ const statementsInFlightMax = 2
 const statementsWaitingMax = 1_000
 /** Results that lie on disk while their readers are slow. */
 const openResultsMax = 256
-/** Endpoints answer the same bytes whatever the load when one thread computes them. */
-const queryThreadsMax = 1
 const mergeThreads = 2
 
 function openStore(options: Options, logger: Logger): Promise<Store> {
@@ -124,7 +127,6 @@ function openStore(options: Options, logger: Logger): Promise<Store> {
       queryTimeMaxMs: options.queryTimeMaxMs,
       // One query must not take what intake and the other queries need.
       queryMemoryBytesMax: Math.floor(options.engineMemoryBytesMax / 2),
-      queryThreadsMax,
       resultBytesMax: options.resultBytesMax,
       openResultsMax,
       closeTimeMaxMs: options.closeTimeoutMs,
