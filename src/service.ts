@@ -31,6 +31,8 @@ export interface Service {
 
 /** A workspace has room for this many data sources; the catalog is held in memory. */
 const dataSourcesMax = 10_000
+/** The same for pipes. */
+const pipesMax = 10_000
 
 /**
  * Opens the service on the data directory and starts to listen.
@@ -64,7 +66,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const storage = openCatalogStorage(join(options.dataDir, 'catalog.lmdb'))
   opened.push(() => storage.close())
   const adminToken = await adminTokenOf(options, storage)
-  const catalog = openCatalog({ dataSourcesMax, now }, storage)
+  const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, storage)
   opened.push(() => catalog.close())
   const ingest = await openIngest(options, { store, catalog, logger, now })
   opened.push(() => ingest.close())
