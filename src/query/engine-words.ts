@@ -22,9 +22,10 @@ export function inUsersWords(message: string, workspace: Pick<WorkspaceReader, '
 
 /** A text of the engine, such as a plan, with the names of data sources for the ids of their tables. */
 export function withNames(text: string, workspace: Pick<WorkspaceReader, 'find'>): string {
-  return text.replaceAll(/\bws_\d+\./g, '').replaceAll(id, (found, suffix: string | undefined) => {
-    const dataSource = workspace.find(found.replaceAll('`', '').slice(0, idLength))
-    return dataSource === undefined ? found : `${dataSource.name}${suffix ?? ''}`
+  return text.replaceAll(/(?:`ws_\d+`|\bws_\d+)\./g, '').replaceAll(id, (found, suffix: string | undefined) => {
+    const bare = found.replaceAll('`', '')
+    const dataSource = workspace.find(bare.slice(0, idLength))
+    return dataSource === undefined ? found : found.replace(bare, `${dataSource.name}${suffix ?? ''}`)
   })
 }
 

@@ -84,7 +84,7 @@ class QueryRoom implements Query {
     const { readScope, settings, signal } = request
     const pipe = this.#readablePipe(request.pipe, readScope)
     const node = pipe.nodes.find(({ id }) => id === pipe.endpointId)
-    if (node === undefined) throw errors.ENDPOINT_MISSING({ name: pipe.name })
+    if (node === undefined) throw errors.PIPE_UNPUBLISHED({ name: pipe.name })
     const rendering = this.#rendering(request.parameters)
     const { format, contentType } = answerFormat(request.format)
     const { question, cacheTtlSeconds } = this.#pipeQuestion(request, { pipe, node, rendering })
@@ -181,9 +181,9 @@ function nodesNames(pipe: ReadPipe, node: ReadNode): Pick<Question, 'place' | 's
   return { place: `node ${node.id}`, scope: (reading) => nodeScope(reading, pipe, pipe.nodes.indexOf(node)) }
 }
 
-/** @throws NODE_UNKNOWN (404). */
+/** @throws NODE_NOT_FOUND (404). */
 function findNode(pipe: ReadPipe, nameOrId: string): ReadNode {
   const node = pipe.nodes.find(({ name, id }) => name === nameOrId || id === nameOrId)
-  if (node === undefined) throw errors.NODE_UNKNOWN({ name: nameOrId, pipe: pipe.name })
+  if (node === undefined) throw errors.NODE_NOT_FOUND({ pipe: pipe.name, node: nameOrId })
   return node
 }

@@ -9,6 +9,7 @@
 //   which is never retried, and a proxy in between knows what it means.
 
 import { formatBytes } from './bytes.ts'
+import { pipeDefinitions } from './pipe-error-definitions.ts'
 
 export interface ErrorDefinition<Params> {
   readonly status: number
@@ -154,7 +155,7 @@ export const definitions = {
   }),
   CHANGE_EMPTY: define({
     status: 400,
-    when: 'A change of a Data Source asks for nothing that is not so already.',
+    when: 'A change of a Data Source or a Pipe asks for nothing, or for nothing that is not so already.',
     message: ({ expected }: { readonly expected: string }) =>
       `There were no operations to perform: send ${expected} with another value than now`,
   }),
@@ -244,13 +245,7 @@ export const definitions = {
     when: 'There is no Pipe of this name or id to read or to explain.',
     message: ({ name }: { readonly name: string }) => `The pipe '${name}' does not exist`,
   }),
-  NODE_UNKNOWN: define({
-    status: 404,
-    when: 'The Pipe has no node of this name or id that could be explained.',
-    message: ({ name, pipe }: { readonly name: string; readonly pipe: string }) =>
-      `The pipe '${pipe}' has no node '${name}'`,
-  }),
-  ENDPOINT_MISSING: define({
+  PIPE_UNPUBLISHED: define({
     status: 404,
     when: 'The Pipe has no published node, and so no data to give.',
     message: ({ name }: { readonly name: string }) =>
@@ -281,7 +276,7 @@ export const definitions = {
   }),
   DATASOURCE_EXISTS: define({
     status: 409,
-    when: 'A Data Source is to be created under a name that is taken.',
+    when: 'A Data Source or a Pipe is to be named like a Data Source that there is.',
     message: ({ name }: { readonly name: string }) => `There is already a Data Source with name "${name}"`,
   }),
   DATASOURCE_USED: define({
@@ -383,8 +378,8 @@ export const definitions = {
   }),
   CHANGES_TOO_MANY: define({
     status: 503,
-    when: 'Too many changes of Data Sources wait already. Nothing was changed; repeat it later.',
-    message: () => 'Too many changes of Data Sources are waiting; nothing was changed, repeat it later',
+    when: 'Too many changes of Data Sources or Pipes wait already. Nothing was changed; repeat it later.',
+    message: () => 'Too many changes are waiting; nothing was changed, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
   CHANGE_BLOCKED: define({
@@ -412,6 +407,7 @@ export const definitions = {
     when: 'The service is closing and takes no new work. Nothing was stored; repeat it later.',
     message: () => 'The service is shutting down; nothing of this request was stored, repeat it later',
   }),
+  ...pipeDefinitions,
 }
 
 const listedMax = 20
