@@ -8,16 +8,18 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createAccess } from './access/access.ts'
 import { createApp } from './app.ts'
-import { type Catalog, openCatalog } from './catalog/catalog.ts'
+import { openCatalog } from './catalog/catalog.ts'
 import { openCatalogStorage } from './catalog/catalog-storage.ts'
 import type { CatalogStorage } from './catalog/catalog-storage.types.ts'
+import type { DataSourceId } from './catalog/data-source.types.ts'
+import { PipeReaders } from './catalog/pipe-readers.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
 import { openReplaces } from './datasources/replaces.ts'
 import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
+import { createPipes } from './pipes/pipes.ts'
 import { createQuery } from './query/query.ts'
-import type { WorkspaceReader } from './query/workspace.types.ts'
 import { openEmbeddedStore } from './store/embedded-store.ts'
 import type { Store } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
@@ -34,6 +36,8 @@ export interface Service {
 const dataSourcesMax = 10_000
 /** The same for pipes. */
 const pipesMax = 10_000
+const nodesMax = 200
+const descriptionLengthMax = 100_000
 
 /**
  * Opens the service on the data directory and starts to listen.
@@ -71,7 +75,9 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   opened.push(() => catalog.close())
   const ingest = await openIngest(options, { store, catalog, logger, now })
   opened.push(() => ingest.close())
-  const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger })
+  const readers = new PipeReaders(catalog)
+  const pipesUsing = (id: DataSourceId) => readers.of(catalog.find(id)?.name ?? '')
+  const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger, pipesUsing })
   const replaces = await openReplaces(options, { catalog, settings: storage, store, ingest, logger })
   opened.push(() => replaces.close())
   // Only now do all tables stand, with the content that they are to have.
@@ -79,28 +85,21 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   dataSources.resume()
   const query = createQuery(
     { ...options, database: workspaceDatabase },
-    { store, workspace: workspaceOf(catalog), findServiceSource: () => undefined },
+    { store, workspace: catalog, findServiceSource: () => undefined },
   )
+  const pipes = createPipes({ nodesMax, descriptionLengthMax, now }, { catalog, query })
   const access = createAccess({ adminToken })
   let isReady = false
-  const app = createApp({ access, dataSources, replaces, ingest, query, logger, now, isReady: () => isReady }, options)
+  const app = createApp(
+    { access, dataSources, pipes, replaces, ingest, query, logger, now, isReady: () => isReady },
+    options,
+  )
   opened.push(() => app.close())
   const listening: Promise<string> = app.listen({ host: options.host, port: options.port })
   const address = await listening
   isReady = true
   logger.info({ address, dataDir: options.dataDir }, 'The service is open.')
   return { address, adminToken, close: closeAll }
-}
-
-/** What queries read of the catalog; it has no pipes yet. */
-function workspaceOf(catalog: Catalog): WorkspaceReader {
-  return {
-    get catalogVersion() {
-      return catalog.catalogVersion
-    },
-    find: (nameOrId) => catalog.find(nameOrId),
-    findPipe: () => undefined,
-  }
 }
 
 /** Statements of our own: DDL, statistics, the catalog's mending. */
