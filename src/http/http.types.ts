@@ -3,6 +3,7 @@ import type { DataSources } from '../datasources/datasources.types.ts'
 import type { Replaces } from '../datasources/replace.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { Logger } from '../observe/logger.ts'
+import type { Pipes } from '../pipes/pipes.types.ts'
 import type { Query } from '../query/query.types.ts'
 import type { OpenExchange } from './connections.ts'
 
@@ -10,6 +11,7 @@ import type { OpenExchange } from './connections.ts'
 export interface HttpRooms {
   readonly access: Access
   readonly dataSources: DataSources
+  readonly pipes: Pipes
   readonly replaces: Replaces
   readonly ingest: Ingest
   readonly query: Query
