@@ -9,6 +9,7 @@
 //   which is never retried, and a proxy in between knows what it means.
 
 import { formatBytes } from './bytes.ts'
+import { pipeDefinitions } from './pipe-error-definitions.ts'
 
 export interface ErrorDefinition<Params> {
   readonly status: number
@@ -17,6 +18,20 @@ export interface ErrorDefinition<Params> {
   readonly message: (params: Params) => string
   /** Seconds for the header Retry-After. */
   readonly retryAfterSeconds?: (params: Params) => number
+  /** Status and body that take the place of those of the code; null leaves them. */
+  readonly answer?: (params: Params) => OwnAnswer | null
+}
+
+/** An answer in the words of a template's author. */
+export interface OwnAnswer {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+interface TemplateRefusal {
+  readonly message: string
+  /** Of `error()` and `custom_error()`. */
+  readonly answer: OwnAnswer | null
 }
 
 function define<Params>(definition: ErrorDefinition<Params>): ErrorDefinition<Params> {
@@ -140,7 +155,7 @@ export const definitions = {
   }),
   CHANGE_EMPTY: define({
     status: 400,
-    when: 'A change of a Data Source asks for nothing that is not so already.',
+    when: 'A change of a Data Source or a Pipe asks for nothing, or for nothing that is not so already.',
     message: ({ expected }: { readonly expected: string }) =>
       `There were no operations to perform: send ${expected} with another value than now`,
   }),
@@ -187,6 +202,12 @@ export const definitions = {
     status: 400,
     when: 'The query is wrong, or does what a query may not; the message is the reason.',
     message: ({ reason }: { readonly reason: string }) => reason,
+  }),
+  TEMPLATE_INVALID: define({
+    status: 400,
+    when: 'A template is wrong, or what it was given for its parameters; the message is the reason. `error()` and `custom_error()` answer with the body, and `custom_error()` with the status, that they are called with.',
+    message: ({ message }: TemplateRefusal) => message,
+    answer: ({ answer }: TemplateRefusal) => answer,
   }),
   RESULT_TOO_LARGE: define({
     status: 400,
@@ -239,7 +260,7 @@ export const definitions = {
   }),
   DATASOURCE_EXISTS: define({
     status: 409,
-    when: 'A Data Source is to be created under a name that is taken.',
+    when: 'A Data Source or a Pipe is to be named like a Data Source that there is.',
     message: ({ name }: { readonly name: string }) => `There is already a Data Source with name "${name}"`,
   }),
   DATASOURCE_USED: define({
@@ -341,8 +362,8 @@ export const definitions = {
   }),
   CHANGES_TOO_MANY: define({
     status: 503,
-    when: 'Too many changes of Data Sources wait already. Nothing was changed; repeat it later.',
-    message: () => 'Too many changes of Data Sources are waiting; nothing was changed, repeat it later',
+    when: 'Too many changes of Data Sources or Pipes wait already. Nothing was changed; repeat it later.',
+    message: () => 'Too many changes are waiting; nothing was changed, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
   CHANGE_BLOCKED: define({
@@ -370,6 +391,7 @@ export const definitions = {
     when: 'The service is closing and takes no new work. Nothing was stored; repeat it later.',
     message: () => 'The service is shutting down; nothing of this request was stored, repeat it later',
   }),
+  ...pipeDefinitions,
 }
 
 const listedMax = 20

@@ -172,7 +172,7 @@ function runTests(): void {
 
   t.test('a change that the storage fails at was not made, and the next one is', async (t) => {
     const storage = new MemoryStorage()
-    const catalog = openCatalog({ dataSourcesMax: 10, now: () => 0 }, storage)
+    const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 100, now: () => 0 }, storage)
     storage.failure = new Error('no space left on device')
     await t.rejects(catalog.begin(dataSource('orders')), { message: 'no space left on device' })
     t.same(catalog.unfinished(), [])
@@ -263,8 +263,10 @@ function runTests(): void {
       t.throws(() => decodeEntry(id, record), { name: 'CatalogRecordError', message: reason }, String(reason))
     }
     const storage = new MemoryStorage()
-    await storage.commit({ catalogVersion: 1, id, record: { format: 9 } })
-    t.throws(() => openCatalog({ dataSourcesMax: 1, now: () => 0 }, storage), { message: new RegExp(id) })
+    await storage.commit({ catalogVersion: 1, kind: 'data source', id, record: { format: 9 } })
+    t.throws(() => openCatalog({ dataSourcesMax: 1, pipesMax: 100, now: () => 0 }, storage), {
+      message: new RegExp(id),
+    })
   })
 
   t.test('settings outlive a restart', async (t) => {
@@ -309,7 +311,7 @@ function runTests(): void {
 }
 
 async function writeUntilKilled(path: string): Promise<void> {
-  const catalog = openCatalog({ dataSourcesMax: 100_000, now: () => 0 }, openCatalogStorage(path))
+  const catalog = openCatalog({ dataSourcesMax: 100_000, pipesMax: 100, now: () => 0 }, openCatalogStorage(path))
   for (let count = 0; ; count += 1) {
     const source = dataSource(`d_${process.pid}_${count}`)
     await create(catalog, source)
@@ -344,7 +346,7 @@ function openTestCatalog(
     isOpen = false
   }
   t.teardown(close)
-  return { catalog: openCatalog({ dataSourcesMax, now: () => 2_000 }, storage), path, close }
+  return { catalog: openCatalog({ dataSourcesMax, pipesMax: 100, now: () => 2_000 }, storage), path, close }
 }
 
 async function create(catalog: Catalog, source: DataSource): Promise<void> {
@@ -381,7 +383,7 @@ class MemoryStorage implements CatalogStorage {
   #catalogVersion = 0
 
   load() {
-    return { catalogVersion: this.#catalogVersion, records: new Map(this.#records) }
+    return { catalogVersion: this.#catalogVersion, records: new Map(this.#records), pipeRecords: new Map() }
   }
 
   async commit({ catalogVersion, id, record }: CatalogChange): Promise<void> {

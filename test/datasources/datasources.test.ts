@@ -19,7 +19,7 @@ import { createTestDirectory, silentLogger, testStoreOptions } from '../store/te
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
 const storage = openCatalogStorage(join(directory.path, 'catalog.mdb'))
-const catalog = openCatalog({ dataSourcesMax: 100, now: () => 1_000 }, storage)
+const catalog = openCatalog({ dataSourcesMax: 100, pipesMax: 100, now: () => 1_000 }, storage)
 const barriers: string[] = []
 let nowMs = 1_000
 const replayRows = async (): Promise<void> => {}

@@ -44,6 +44,52 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     413,
     'The Parquet file is larger than 5 GiB',
   ],
+  PIPES_TOO_MANY: [
+    errors.PIPES_TOO_MANY({ pipesMax: 2 }),
+    400,
+    'There are already 2 Pipes, and a workspace has no room for more; drop one first',
+  ],
+  NODES_MISSING: [
+    errors.NODES_MISSING(),
+    400,
+    'A Pipe needs a query: send "sql", a JSON body with "nodes", or "from" with the name of another Pipe',
+  ],
+  NODES_TOO_MANY: [errors.NODES_TOO_MANY({ pipe: 'top', nodesMax: 2 }), 400, "Pipe 'top' can have 2 nodes at most"],
+  NODE_INVALID: [errors.NODE_INVALID({ node: 'a', reason: 'Unknown identifier' }), 400, "Node 'a': Unknown identifier"],
+  NODE_TYPE_UNSUPPORTED: [
+    errors.NODE_TYPE_UNSUPPORTED({ type: 'materialized' }),
+    400,
+    'Nodes of type "materialized" are not supported yet; use standard or endpoint',
+  ],
+  NODE_UNKNOWN: [errors.NODE_UNKNOWN({ pipe: 'top', node: 'x' }), 400, "Pipe 'top' has no node 'x'"],
+  NODE_PUBLISHED: [
+    errors.NODE_PUBLISHED({ pipe: 'top', node: 'x' }),
+    400,
+    "Node 'x' is published as an endpoint; unpublish it before you delete it",
+  ],
+  ENDPOINT_MISSING: [
+    errors.ENDPOINT_MISSING({ pipe: 'top', node: 'x' }),
+    400,
+    "Node 'x' of Pipe 'top' is not published",
+  ],
+  PIPE_NOT_FOUND: [errors.PIPE_NOT_FOUND({ name: 'x' }), 404, "Pipe 'x' not found"],
+  NODE_NOT_FOUND: [errors.NODE_NOT_FOUND({ pipe: 'top', node: 'x' }), 404, "Node 'x' of Pipe 'top' not found"],
+  PIPE_EXISTS: [errors.PIPE_EXISTS({ name: 'x' }), 409, 'There is already a Pipe with name "x"'],
+  PIPE_USED: [
+    errors.PIPE_USED({ name: 'x', users: ['a', 'b'], advice: 'drop those first' }),
+    409,
+    'Pipe "x" is used by a, b; drop those first',
+  ],
+  NODE_EXISTS: [
+    errors.NODE_EXISTS({ pipe: 'top', node: 'x' }),
+    409,
+    'There is already a node with name "x" in Pipe "top"',
+  ],
+  NODE_USED: [
+    errors.NODE_USED({ name: 'x', users: ['y'], advice: 'change that first' }),
+    409,
+    'Node "x" is used by y; change that first',
+  ],
   BODY_CUT: [errors.BODY_CUT(), 400, 'The connection ended before the body did'],
   REQUEST_INVALID: [
     errors.REQUEST_INVALID({ reason: 'bad escape in the path' }),
@@ -194,6 +240,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   SQL_EMPTY: [errors.SQL_EMPTY(), 400, 'The query is empty: send SQL in the parameter "q" or as the body'],
   SQL_TOO_LONG: [errors.SQL_TOO_LONG({ bytesMax: 131_072 }), 400, 'The query is longer than 128 KiB'],
   SQL_INVALID: [errors.SQL_INVALID({ reason: 'Unknown column x' }), 400, 'Unknown column x'],
+  TEMPLATE_INVALID: [
+    errors.TEMPLATE_INVALID({ message: 'Template Syntax Error: invalid syntax', answer: null }),
+    400,
+    'Template Syntax Error: invalid syntax',
+  ],
   RESULT_TOO_LARGE: [
     errors.RESULT_TOO_LARGE({ bytesMax: 104_857_600 }),
     400,
@@ -253,7 +304,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   CHANGES_TOO_MANY: [
     errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 }),
     503,
-    'Too many changes of Data Sources are waiting; nothing was changed, repeat it later',
+    'Too many changes are waiting; nothing was changed, repeat it later',
   ],
   QUERIES_TOO_MANY: [
     errors.QUERIES_TOO_MANY({ retryAfterSeconds: 1 }),
