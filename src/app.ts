@@ -13,6 +13,7 @@ import type { HttpOptions, HttpRooms } from './http/http.types.ts'
 import { addQuarantine } from './http/quarantine.ts'
 import { addRequestLog } from './http/request-log.ts'
 import { addSql } from './http/sql.ts'
+import { addVariables } from './http/variables.ts'
 import { errors } from './shared/errors.ts'
 import { createRequestId } from './shared/ids.ts'
 
@@ -54,6 +55,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     addQuarantine(api, rooms, options)
     addAnalyze(api, rooms, options)
     addSql(api, rooms, options)
+    addVariables(api, rooms, options)
     done()
   })
   return app

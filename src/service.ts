@@ -11,6 +11,7 @@ import { createApp } from './app.ts'
 import { type Catalog, openCatalog } from './catalog/catalog.ts'
 import { openCatalogStorage } from './catalog/catalog-storage.ts'
 import type { CatalogStorage } from './catalog/catalog-storage.types.ts'
+import { openVariables } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
 import { openReplaces } from './datasources/replaces.ts'
@@ -69,6 +70,8 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const adminToken = await adminTokenOf(options, storage)
   const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, storage)
   opened.push(() => catalog.close())
+  const variables = openVariables({ now }, storage.variables)
+  opened.push(() => variables.close())
   const ingest = await openIngest(options, { store, catalog, logger, now })
   opened.push(() => ingest.close())
   const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger })
@@ -83,7 +86,10 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   )
   const access = createAccess({ adminToken })
   let isReady = false
-  const app = createApp({ access, dataSources, replaces, ingest, query, logger, now, isReady: () => isReady }, options)
+  const app = createApp(
+    { access, dataSources, replaces, ingest, query, variables, logger, now, isReady: () => isReady },
+    options,
+  )
   opened.push(() => app.close())
   const listening: Promise<string> = app.listen({ host: options.host, port: options.port })
   const address = await listening

@@ -1,4 +1,5 @@
 import type { Access, Caller } from '../access/access.ts'
+import type { Variables } from '../catalog/variable.types.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
 import type { Replaces } from '../datasources/replace.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
@@ -13,6 +14,7 @@ export interface HttpRooms {
   readonly replaces: Replaces
   readonly ingest: Ingest
   readonly query: Query
+  readonly variables: Variables
   readonly logger: Logger
   /** True from the moment when every room is open; a closing server is not ready whatever this says. */
   readonly isReady: () => boolean
@@ -30,6 +32,8 @@ export interface HttpOptions {
   readonly formBytesMax: number
   /** What an append to a data source that does not exist does. */
   readonly missingDataSource: 'create' | 'refuse'
+  /** Requests to `/v0/variables` in a second; 0 sets no limit. */
+  readonly variablesRequestsPerSecondMax: number
   /** Silence in the middle of a body after which the request fails; 0 waits for ever. */
   readonly connectionIdleMsMax: number
   /** Time in which a whole request must have arrived; 0 sets no limit. */

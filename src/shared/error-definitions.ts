@@ -10,6 +10,7 @@
 
 import { formatBytes } from './bytes.ts'
 import { pipeDefinitions } from './pipe-error-definitions.ts'
+import { variableDefinitions } from './variable-error-definitions.ts'
 
 export interface ErrorDefinition<Params> {
   readonly status: number
@@ -392,6 +393,7 @@ export const definitions = {
     message: () => 'The service is shutting down; nothing of this request was stored, repeat it later',
   }),
   ...pipeDefinitions,
+  ...variableDefinitions,
 }
 
 const listedMax = 20

@@ -1,6 +1,7 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { createAccess } from '../../src/access/access.ts'
 import type { DataSource, DataSourceId } from '../../src/catalog/data-source.types.ts'
+import { openVariables } from '../../src/catalog/variables.ts'
 import type { AlterRequest, CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
 import type { HttpOptions, HttpRooms } from '../../src/http/http.types.ts'
 import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../src/ingest/ingest.types.ts'
@@ -17,6 +18,7 @@ export const limits: HttpOptions = {
   eventsPendingBytesMax: 1500,
   formBytesMax: 2000,
   missingDataSource: 'create',
+  variablesRequestsPerSecondMax: 3,
   connectionIdleMsMax: 0,
   requestTimeoutMs: 0,
 }
@@ -67,6 +69,7 @@ export function createFakeRooms(): FakeRooms {
       },
     },
     logger: fakeLogger(() => rooms.entries),
+    variables: openVariables({ now: () => rooms.now() }, { load: () => new Map(), async write() {} }),
     isReady: () => rooms.isOpen,
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
     created: [],
