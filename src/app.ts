@@ -6,6 +6,7 @@ import { createConnections, deferContinue } from './http/connections.ts'
 import { addCrossOrigin } from './http/cross-origin.ts'
 import { addDataSource } from './http/datasource.ts'
 import { addDataSources } from './http/datasources.ts'
+import { addEndpoints } from './http/endpoints.ts'
 import { addErrorAnswers, answerFrameworkError } from './http/error-answers.ts'
 import { addEvents } from './http/events.ts'
 import { addHealth } from './http/health.ts'
@@ -55,6 +56,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     addQuarantine(api, rooms, options)
     addAnalyze(api, rooms, options)
     addSql(api, rooms, options)
+    addEndpoints(api, rooms, options)
     addVariables(api, rooms, options)
     done()
   })

@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createAccess } from './access/access.ts'
 import { createApp } from './app.ts'
-import { type Catalog, openCatalog } from './catalog/catalog.ts'
+import { openCatalog } from './catalog/catalog.ts'
 import { openCatalogStorage } from './catalog/catalog-storage.ts'
 import type { CatalogStorage } from './catalog/catalog-storage.types.ts'
 import { openVariables } from './catalog/variables.ts'
@@ -18,7 +18,6 @@ import { openReplaces } from './datasources/replaces.ts'
 import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
 import { createQuery } from './query/query.ts'
-import type { WorkspaceReader } from './query/workspace.types.ts'
 import { openEmbeddedStore } from './store/embedded-store.ts'
 import type { Store } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
@@ -81,8 +80,8 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   ingest.start()
   dataSources.resume()
   const query = createQuery(
-    { ...options, database: workspaceDatabase },
-    { store, workspace: workspaceOf(catalog), findServiceSource: () => undefined },
+    { ...options, database: workspaceDatabase, now },
+    { store, workspace: catalog, findServiceSource: () => undefined, secretOf: (name) => variables.secretOf(name) },
   )
   const access = createAccess({ adminToken })
   let isReady = false
@@ -98,25 +97,12 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   return { address, adminToken, close: closeAll }
 }
 
-/** What queries read of the catalog; it has no pipes yet. */
-function workspaceOf(catalog: Catalog): WorkspaceReader {
-  return {
-    get catalogVersion() {
-      return catalog.catalogVersion
-    },
-    find: (nameOrId) => catalog.find(nameOrId),
-    findPipe: () => undefined,
-  }
-}
-
 /** Statements of our own: DDL, statistics, the catalog's mending. */
 const statementsInFlightMax = 2
 /** Inserts, queries and statements that may wait for a session; the senders behind them are bounded too. */
 const statementsWaitingMax = 1_000
 /** Results that lie on disk while their readers are slow. */
 const openResultsMax = 256
-/** Endpoints answer the same bytes whatever the load when one thread computes them. */
-const queryThreadsMax = 1
 const mergeThreads = 2
 
 function openStore(options: Options, logger: Logger): Promise<Store> {
@@ -132,7 +118,6 @@ function openStore(options: Options, logger: Logger): Promise<Store> {
       queryTimeMaxMs: options.queryTimeMaxMs,
       // One query must not take what intake and the other queries need.
       queryMemoryBytesMax: Math.floor(options.engineMemoryBytesMax / 2),
-      queryThreadsMax,
       resultBytesMax: options.resultBytesMax,
       openResultsMax,
       closeTimeMaxMs: options.closeTimeoutMs,

@@ -204,6 +204,11 @@ export const definitions = {
     when: 'The query is wrong, or does what a query may not; the message is the reason.',
     message: ({ reason }: { readonly reason: string }) => reason,
   }),
+  EXPLAIN_EMPTY: define({
+    status: 400,
+    when: 'A Pipe without nodes is to be explained.',
+    message: ({ name }: { readonly name: string }) => `No node could be found to explain in the pipe '${name}'`,
+  }),
   TEMPLATE_INVALID: define({
     status: 400,
     when: 'A template is wrong, or what it was given for its parameters; the message is the reason. `error()` and `custom_error()` answer with the body, and `custom_error()` with the status, that they are called with.',
@@ -235,6 +240,17 @@ export const definitions = {
     status: 404,
     when: 'No Data Source has this name or id.',
     message: ({ name }: { readonly name: string }) => `Data Source "${name}" does not exist`,
+  }),
+  PIPE_UNKNOWN: define({
+    status: 404,
+    when: 'There is no Pipe of this name or id to read or to explain.',
+    message: ({ name }: { readonly name: string }) => `The pipe '${name}' does not exist`,
+  }),
+  PIPE_UNPUBLISHED: define({
+    status: 404,
+    when: 'The Pipe has no published node, and so no data to give.',
+    message: ({ name }: { readonly name: string }) =>
+      `The pipe '${name}' does not have an endpoint yet: publish one of its nodes`,
   }),
   NOT_FOUND: define({
     status: 404,

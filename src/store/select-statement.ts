@@ -11,7 +11,6 @@ export interface SelectLimits {
   readonly queryMemoryBytesMax: number
   /** As the engine counts the result's columns in memory. */
   readonly resultBytesMax: number
-  readonly queryThreadsMax: number
 }
 
 export interface RunningSelect {
@@ -29,7 +28,7 @@ export function selectStatement({ query, id, path }: RunningSelect, limits: Sele
     max_execution_time: limits.queryTimeMaxMs / 1000,
     max_memory_usage: limits.queryMemoryBytesMax,
     max_result_bytes: limits.resultBytesMax,
-    max_threads: limits.queryThreadsMax,
+    max_threads: query.threads ?? 1,
     log_comment: id,
   }
   const settings = settingsText({ ...query.settings, ...selectSettings, ...limitSettings })

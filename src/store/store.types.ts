@@ -55,6 +55,8 @@ export interface SelectQuery {
   readonly format: string
   /** Harmless, allow-listed settings, e.g. `output_format_json_quote_64bit_integers`. */
   readonly settings: Readonly<Record<string, string | number>>
+  /** Threads that compute it; absent is one, whose answers are the same bytes whatever the load. */
+  readonly threads?: number
   /** Aborting it stops the query in the engine, or ends its stream with a `StoreError` of kind `aborted`. */
   readonly signal: AbortSignal
 }

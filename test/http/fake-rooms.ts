@@ -65,7 +65,14 @@ export function createFakeRooms(): FakeRooms {
       async run(request) {
         rooms.queries.push(request)
         if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })
-        return { format: 'JSON', contentType: 'application/json; charset=UTF-8', body: rooms.answer() }
+        const times = { resolveMs: 0.1234, engineMs: 2 }
+        return { format: 'JSON', contentType: 'application/json; charset=UTF-8', body: rooms.answer(), times }
+      },
+      async readPipe({ pipe }) {
+        throw errors.PIPE_UNKNOWN({ name: pipe })
+      },
+      async explain({ pipe }) {
+        throw errors.PIPE_UNKNOWN({ name: pipe })
       },
     },
     logger: fakeLogger(() => rooms.entries),

@@ -258,6 +258,17 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   SQL_EMPTY: [errors.SQL_EMPTY(), 400, 'The query is empty: send SQL in the parameter "q" or as the body'],
   SQL_TOO_LONG: [errors.SQL_TOO_LONG({ bytesMax: 131_072 }), 400, 'The query is longer than 128 KiB'],
   SQL_INVALID: [errors.SQL_INVALID({ reason: 'Unknown column x' }), 400, 'Unknown column x'],
+  PIPE_UNKNOWN: [errors.PIPE_UNKNOWN({ name: 'daily' }), 404, "The pipe 'daily' does not exist"],
+  PIPE_UNPUBLISHED: [
+    errors.PIPE_UNPUBLISHED({ name: 'daily' }),
+    404,
+    "The pipe 'daily' does not have an endpoint yet: publish one of its nodes",
+  ],
+  EXPLAIN_EMPTY: [
+    errors.EXPLAIN_EMPTY({ name: 'daily' }),
+    400,
+    "No node could be found to explain in the pipe 'daily'",
+  ],
   TEMPLATE_INVALID: [
     errors.TEMPLATE_INVALID({ message: 'Template Syntax Error: invalid syntax', answer: null }),
     400,
