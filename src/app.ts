@@ -11,6 +11,9 @@ import { addErrorAnswers, answerFrameworkError } from './http/error-answers.ts'
 import { addEvents } from './http/events.ts'
 import { addHealth } from './http/health.ts'
 import type { HttpOptions, HttpRooms } from './http/http.types.ts'
+import { addOpenApi } from './http/openapi.ts'
+import { addPipe } from './http/pipe.ts'
+import { addPipes } from './http/pipes.ts'
 import { addQuarantine } from './http/quarantine.ts'
 import { addRequestLog } from './http/request-log.ts'
 import { addSql } from './http/sql.ts'
@@ -55,6 +58,9 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     addDataSource(api, rooms, options)
     addQuarantine(api, rooms, options)
     addAnalyze(api, rooms, options)
+    addPipes(api, rooms, options)
+    addPipe(api, rooms, options)
+    addOpenApi(api, rooms)
     addSql(api, rooms, options)
     addEndpoints(api, rooms, options)
     addVariables(api, rooms, options)

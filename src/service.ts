@@ -11,12 +11,16 @@ import { createApp } from './app.ts'
 import { openCatalog } from './catalog/catalog.ts'
 import { openCatalogStorage } from './catalog/catalog-storage.ts'
 import type { CatalogStorage } from './catalog/catalog-storage.types.ts'
+import type { DataSourceId } from './catalog/data-source.types.ts'
+import { PipeReaders } from './catalog/pipe-readers.ts'
 import { openVariables } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
 import { openReplaces } from './datasources/replaces.ts'
 import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
+import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
+import { createPipes } from './pipes/pipes.ts'
 import { createQuery } from './query/query.ts'
 import { openEmbeddedStore } from './store/embedded-store.ts'
 import type { Store } from './store/store.types.ts'
@@ -34,6 +38,8 @@ export interface Service {
 const dataSourcesMax = 10_000
 /** The same for pipes. */
 const pipesMax = 10_000
+const nodesMax = 200
+const descriptionLengthMax = 100_000
 
 /**
  * Opens the service on the data directory and starts to listen.
@@ -73,7 +79,9 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   opened.push(() => variables.close())
   const ingest = await openIngest(options, { store, catalog, logger, now })
   opened.push(() => ingest.close())
-  const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger })
+  const readers = new PipeReaders(catalog)
+  const pipesUsing = (id: DataSourceId) => readers.of(catalog.find(id)?.name ?? '')
+  const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger, pipesUsing })
   const replaces = await openReplaces(options, { catalog, settings: storage, store, ingest, logger })
   opened.push(() => replaces.close())
   // Only now do all tables stand, with the content that they are to have.
@@ -83,10 +91,24 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
     { ...options, database: workspaceDatabase, now },
     { store, workspace: catalog, findServiceSource: () => undefined, secretOf: (name) => variables.secretOf(name) },
   )
+  const pipes = createPipes({ nodesMax, descriptionLengthMax, now }, { catalog, query })
+  const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf: pipes.parametersOf })
   const access = createAccess({ adminToken })
   let isReady = false
   const app = createApp(
-    { access, dataSources, replaces, ingest, query, variables, logger, now, isReady: () => isReady },
+    {
+      access,
+      dataSources,
+      pipes,
+      endpointDescriptions,
+      replaces,
+      ingest,
+      query,
+      variables,
+      logger,
+      now,
+      isReady: () => isReady,
+    },
     options,
   )
   opened.push(() => app.close())

@@ -4,6 +4,8 @@ import type { DataSources } from '../datasources/datasources.types.ts'
 import type { Replaces } from '../datasources/replace.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { Logger } from '../observe/logger.ts'
+import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
+import type { Pipes } from '../pipes/pipes.types.ts'
 import type { Query } from '../query/query.types.ts'
 import type { OpenExchange } from './connections.ts'
 
@@ -11,6 +13,8 @@ import type { OpenExchange } from './connections.ts'
 export interface HttpRooms {
   readonly access: Access
   readonly dataSources: DataSources
+  readonly pipes: Pipes
+  readonly endpointDescriptions: Pick<EndpointDescriptions, 'describe'>
   readonly replaces: Replaces
   readonly ingest: Ingest
   readonly query: Query

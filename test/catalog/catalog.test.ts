@@ -8,11 +8,11 @@ import t, { type Test } from 'tap'
 import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { decodeEntry, encodeEntry } from '../../src/catalog/catalog-record.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
-import type { CatalogChange, CatalogStorage } from '../../src/catalog/catalog-storage.types.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId, findDataSourceId, parseDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { checkDataSourceName } from '../../src/catalog/data-source-name.ts'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
+import { MemoryStorage } from './memory-storage.ts'
 
 // Run as a program of its own, this file creates data sources until it is killed.
 const writerPath = process.argv[2] === 'write' ? process.argv[3] : undefined
@@ -374,32 +374,4 @@ function temporaryDirectory(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'millrace-catalog-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   return directory
-}
-
-class MemoryStorage implements CatalogStorage {
-  failure: Error | null = null
-  readonly #records = new Map<string, unknown>()
-  readonly #settings = new Map<string, string>()
-  #catalogVersion = 0
-
-  load() {
-    return { catalogVersion: this.#catalogVersion, records: new Map(this.#records), pipeRecords: new Map() }
-  }
-
-  async commit({ catalogVersion, id, record }: CatalogChange): Promise<void> {
-    if (this.failure !== null) throw this.failure
-    this.#catalogVersion = catalogVersion
-    if (record === null) this.#records.delete(id)
-    else this.#records.set(id, record)
-  }
-
-  readSetting(name: string): string | undefined {
-    return this.#settings.get(name)
-  }
-
-  async writeSetting(name: string, value: string): Promise<void> {
-    this.#settings.set(name, value)
-  }
-
-  async close(): Promise<void> {}
 }

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
-import type { CatalogChange, CatalogStorage, StoredCatalog } from '../../src/catalog/catalog-storage.types.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import type { Pipe, PipeNode } from '../../src/catalog/pipe.types.ts'
@@ -17,6 +16,7 @@ import { decodePipe, encodePipe } from '../../src/catalog/pipe-record.ts'
 import { formatPipe } from '../../src/catalog/pipe-text.ts'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { MemoryStorage } from './memory-storage.ts'
 
 // Run as a program of its own, this file creates and changes pipes until it is killed.
 const writerPath = process.argv[2] === 'write' ? process.argv[3] : undefined
@@ -118,12 +118,13 @@ function runTests(): void {
   })
 
   t.test('a change that the storage fails at was not made', async (t) => {
-    const storage = new FailingStorage()
+    const storage = new MemoryStorage()
+    storage.failure = new Error('no space left on device')
     const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 10, now: () => 0 }, storage)
     await t.rejects(catalog.createPipe(pipe('top')), { message: 'no space left on device' })
     t.equal(catalog.findPipe('top'), undefined)
     t.equal(catalog.catalogVersion, 0)
-    storage.isFull = false
+    storage.failure = null
     await catalog.createPipe(pipe('top'))
     t.equal(catalog.catalogVersion, 1)
   })
@@ -401,22 +402,4 @@ function temporaryDirectory(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'millrace-pipes-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   return directory
-}
-
-class FailingStorage implements CatalogStorage {
-  isFull = true
-
-  load(): StoredCatalog {
-    return { catalogVersion: 0, records: new Map(), pipeRecords: new Map() }
-  }
-
-  async commit(_change: CatalogChange): Promise<void> {
-    if (this.isFull) throw new Error('no space left on device')
-  }
-
-  readSetting(): undefined {}
-
-  async writeSetting(): Promise<void> {}
-
-  async close(): Promise<void> {}
 }

@@ -312,7 +312,7 @@ t.test('views over a data source refuse its drop with their names, and a forced 
   )
   await store.command(`CREATE VIEW ws_0001.bad_rows AS SELECT * FROM ws_0001.${from.id}_quarantine`)
   const message = (name: string, users: string) =>
-    `Data Source "${name}" is used by ${users}; drop those first, or use force=true to drop the views too`
+    `Data Source "${name}" is used by ${users}; drop those first, or use force=true: views go too, pipes stay and fail`
   const refusal = { code: 'DATASOURCE_USED', status: 409 }
   await t.rejects(dataSources.drop('from'), { ...refusal, message: message('from', 'bad_rows, daily') })
   await t.rejects(dataSources.drop('to'), { ...refusal, message: message('to', 'daily') }, 'it is written into')

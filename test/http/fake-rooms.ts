@@ -1,5 +1,6 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { createAccess } from '../../src/access/access.ts'
+import { openCatalog } from '../../src/catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../../src/catalog/data-source.types.ts'
 import { openVariables } from '../../src/catalog/variables.ts'
 import type { AlterRequest, CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
@@ -8,8 +9,11 @@ import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../
 import { MemoryBudget } from '../../src/ingest/memory-budget.ts'
 import { openBody } from '../../src/ingest/opened-body.ts'
 import type { LogFields } from '../../src/observe/logger.ts'
+import { createPipes } from '../../src/pipes/pipes.ts'
+import type { Pipes } from '../../src/pipes/pipes.types.ts'
 import type { QueryRequest } from '../../src/query/query.types.ts'
 import { errors } from '../../src/shared/errors.ts'
+import { MemoryStorage } from '../catalog/memory-storage.ts'
 
 export const token = 'p.test.token'
 
@@ -56,6 +60,8 @@ export function createFakeRooms(): FakeRooms {
     access: createAccess({ adminToken: token }),
     dataSources: fakeDataSources(sources, () => rooms),
     ingest: fakeIngest(() => rooms),
+    pipes: fakePipes(),
+    endpointDescriptions: { describe: async () => null },
     replaces: {
       replace: ({ fill }) => fill({ landing: 'staging', quarantine: 'staging_quarantine' }),
       async close() {},
@@ -94,6 +100,13 @@ export function createFakeRooms(): FakeRooms {
     isOpen: true,
   }
   return rooms
+}
+
+/** Pipes in memory; every query is right, and reads nothing. */
+function fakePipes(): Pipes {
+  const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 10, now: () => 0 }, new MemoryStorage())
+  const checkNode = async () => ({ dependencies: [], columns: null, parameters: [] })
+  return createPipes({ nodesMax: 3, descriptionLengthMax: 100, now: () => 0 }, { catalog, query: { checkNode } })
 }
 
 function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRooms): DataSources {
