@@ -17,6 +17,20 @@ export interface ErrorDefinition<Params> {
   readonly message: (params: Params) => string
   /** Seconds for the header Retry-After. */
   readonly retryAfterSeconds?: (params: Params) => number
+  /** Status and body that take the place of those of the code; null leaves them. */
+  readonly answer?: (params: Params) => OwnAnswer | null
+}
+
+/** An answer in the words of a template's author. */
+export interface OwnAnswer {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+interface TemplateRefusal {
+  readonly message: string
+  /** Of `error()` and `custom_error()`. */
+  readonly answer: OwnAnswer | null
 }
 
 function define<Params>(definition: ErrorDefinition<Params>): ErrorDefinition<Params> {
@@ -187,6 +201,12 @@ export const definitions = {
     status: 400,
     when: 'The query is wrong, or does what a query may not; the message is the reason.',
     message: ({ reason }: { readonly reason: string }) => reason,
+  }),
+  TEMPLATE_INVALID: define({
+    status: 400,
+    when: 'A template is wrong, or what it was given for its parameters; the message is the reason. `error()` and `custom_error()` answer with the body, and `custom_error()` with the status, that they are called with.',
+    message: ({ message }: TemplateRefusal) => message,
+    answer: ({ answer }: TemplateRefusal) => answer,
   }),
   RESULT_TOO_LARGE: define({
     status: 400,

@@ -59,6 +59,7 @@ export function createFakeRooms(): FakeRooms {
       async close() {},
     },
     query: {
+      checkNode: async () => ({ dependencies: [], columns: null, parameters: [] }),
       async run(request) {
         rooms.queries.push(request)
         if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })

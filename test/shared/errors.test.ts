@@ -194,6 +194,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   SQL_EMPTY: [errors.SQL_EMPTY(), 400, 'The query is empty: send SQL in the parameter "q" or as the body'],
   SQL_TOO_LONG: [errors.SQL_TOO_LONG({ bytesMax: 131_072 }), 400, 'The query is longer than 128 KiB'],
   SQL_INVALID: [errors.SQL_INVALID({ reason: 'Unknown column x' }), 400, 'Unknown column x'],
+  TEMPLATE_INVALID: [
+    errors.TEMPLATE_INVALID({ message: 'Template Syntax Error: invalid syntax', answer: null }),
+    400,
+    'Template Syntax Error: invalid syntax',
+  ],
   RESULT_TOO_LARGE: [
     errors.RESULT_TOO_LARGE({ bytesMax: 104_857_600 }),
     400,
