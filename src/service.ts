@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createAccess } from './access/access.ts'
 import { createApp } from './app.ts'
-import { type Catalog, openCatalog } from './catalog/catalog.ts'
+import { openCatalog } from './catalog/catalog.ts'
 import { openCatalogStorage } from './catalog/catalog-storage.ts'
 import type { CatalogStorage } from './catalog/catalog-storage.types.ts'
 import type { DataSourceId } from './catalog/data-source.types.ts'
@@ -22,7 +22,6 @@ import type { Logger } from './observe/logger.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipes } from './pipes/pipes.ts'
 import { createQuery } from './query/query.ts'
-import type { WorkspaceReader } from './query/workspace.types.ts'
 import { openEmbeddedStore } from './store/embedded-store.ts'
 import type { Store } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
@@ -118,17 +117,6 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   isReady = true
   logger.info({ address, dataDir: options.dataDir }, 'The service is open.')
   return { address, adminToken, close: closeAll }
-}
-
-/** What queries read of the catalog; it has no pipes yet. */
-function workspaceOf(catalog: Catalog): WorkspaceReader {
-  return {
-    get catalogVersion() {
-      return catalog.catalogVersion
-    },
-    find: (nameOrId) => catalog.find(nameOrId),
-    findPipe: () => undefined,
-  }
 }
 
 /** Statements of our own: DDL, statistics, the catalog's mending. */
