@@ -39,38 +39,26 @@ export function pipeShape(pipe: Pipe, context: ShapeContext): Shape {
 /** An item of a list of pipes, with what was asked for alone. Clients read the address whether or not they ask for it. */
 export function pipeItem(pipe: Pipe, choice: ShapeChoice, context: ShapeContext): Shape {
   const { attributes, nodeAttributes } = choice
-  const wanted = new Set([...attributes, 'url', ...(nodeAttributes.length > 0 ? ['nodes'] : [])])
-  const hasAll = attributes.length === 0
-  const fields = hasAll ? baseShape(pipe, context) : chosen(pipeShape(pipe, context), wanted)
-  if (!hasAll && !wanted.has('nodes')) return fields
-  return { ...fields, nodes: pipe.nodes.map((node) => nodeItem(pipe, node, { choice, context })) }
+  const hasNodes = attributes.length === 0 || attributes.includes('nodes') || nodeAttributes.length > 0
+  const fields = attributes.length === 0 ? baseShape(pipe, context) : chosenFields(pipe, attributes, context)
+  return hasNodes ? { ...fields, nodes: pipe.nodes.map((node) => nodeItem(pipe, node, { choice, context })) } : fields
 }
 
 /** A node with everything that is known of it. */
 export function nodeShape(pipe: Pipe, node: PipeNode, { pipes }: ShapeContext): Shape {
-  return {
-    id: node.id,
-    name: node.name,
-    sql: node.sql,
-    description: textOrNull(node.description),
-    dependencies: node.dependencies,
-    materialized: null,
-    cluster: null,
-    tags: {},
-    created_at: timeText(node.createdAt),
-    updated_at: timeText(node.updatedAt),
-    version: node.version,
-    project: null,
-    result: null,
-    ignore_sql_errors: false,
-    node_type: node.id === pipe.endpointId ? 'endpoint' : 'default',
-    deployment_suffix: '',
-    params: pipes.parametersOf(node),
-  }
+  return { ...nodeFields(pipe, node), dependencies: node.dependencies, params: pipes.parametersOf(node) }
 }
 
 /** The one workspace that there is. */
 const workspaceId = 'ws_0001'
+
+/** Lists are long, and most clients ask for little: the rest is not even made. */
+function chosenFields(pipe: Pipe, attributes: readonly string[], context: ShapeContext): Shape {
+  const wanted = new Set([...attributes.filter((name) => name !== 'nodes'), 'url'])
+  const base = baseShape(pipe, context)
+  const isBase = [...wanted].every((name) => Object.hasOwn(base, name))
+  return chosen(isBase ? base : pipeShape(pipe, context), wanted)
+}
 
 interface ItemContext {
   readonly choice: ShapeChoice
@@ -79,10 +67,31 @@ interface ItemContext {
 
 function nodeItem(pipe: Pipe, node: PipeNode, { choice, context }: ItemContext): Shape {
   const { nodeAttributes, hasDependencies } = choice
-  const { dependencies, ...rest } = nodeShape(pipe, node, context)
-  if (nodeAttributes.length === 0) return hasDependencies ? { ...rest, dependencies } : rest
-  const wanted = new Set([...nodeAttributes, ...(hasDependencies ? ['dependencies'] : [])])
-  return chosen({ ...rest, dependencies }, wanted)
+  const fields = nodeFields(pipe, node)
+  const more = hasDependencies ? { dependencies: node.dependencies } : {}
+  if (nodeAttributes.length === 0) return { ...fields, params: context.pipes.parametersOf(node), ...more }
+  const isField = nodeAttributes.every((name) => Object.hasOwn(fields, name))
+  return { ...chosen(isField ? fields : nodeShape(pipe, node, context), new Set(nodeAttributes)), ...more }
+}
+
+function nodeFields(pipe: Pipe, { id, name, sql, description, createdAt, updatedAt, version }: PipeNode) {
+  return {
+    id,
+    name,
+    sql,
+    description: textOrNull(description),
+    materialized: null,
+    cluster: null,
+    tags: {},
+    created_at: timeText(createdAt),
+    updated_at: timeText(updatedAt),
+    version,
+    project: null,
+    result: null,
+    ignore_sql_errors: false,
+    node_type: id === pipe.endpointId ? 'endpoint' : 'default',
+    deployment_suffix: '',
+  }
 }
 
 function baseShape({ id, name, description, endpointId, parentId, createdAt, updatedAt }: Pipe, context: ShapeContext) {
