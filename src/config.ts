@@ -324,6 +324,14 @@ export const optionTable = {
     default: 8,
     sentence: 'Queries that may run at once; others wait.',
   },
+  variablesRequestsPerSecondMax: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: 1_000_000,
+    default: 0,
+    sentence: 'Requests to `/v0/variables` in a second, 429 beyond; 0 sets no limit.',
+  },
   connectionIdleMsMax: {
     kind: 'integer',
     unit: 'ms',

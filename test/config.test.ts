@@ -66,6 +66,7 @@ t.test('without configuration every option has its default', async (t) => {
       eventsCreatesPerMinuteMax: 5,
       engineMemoryBytesMax: 8_589_934_592,
       readSessions: 8,
+      variablesRequestsPerSecondMax: 0,
       connectionIdleMsMax: 120_000,
       requestTimeoutMs: 0,
       closeTimeoutMs: 30_000,
