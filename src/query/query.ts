@@ -24,10 +24,15 @@ export function createQuery(options: QueryOptions, { store, catalog }: Neighbour
   return {
     async run(request: QueryRequest): Promise<QueryAnswer> {
       checkLength(request.sql, options.sqlBytesMax)
-      const { sql, format: formatName } = compileQuery(request.sql, { scope })
+      const { sql, format: formatName, settings } = compileQuery(request.sql, { scope })
       const { format, contentType } = answerFormat(formatName)
       try {
-        const body = await store.select({ sql, format, settings: request.settings, signal: request.signal })
+        const body = await store.select({
+          sql,
+          format,
+          settings: { ...settings, ...request.settings },
+          signal: request.signal,
+        })
         return { format, contentType, body: translated(body, options) }
       } catch (error) {
         throw toQueryError(error, options)

@@ -30,6 +30,7 @@ import { openResult, type ResultStream } from './result-file.ts'
 import {
   isSyntaxError,
   plainSyntaxError,
+  queryTreeStatement,
   type RunningSelect,
   type SelectLimits,
   selectStatement,
@@ -208,6 +209,10 @@ class EmbeddedStore implements Store {
       if (query.signal.aborted) throw abortedError()
       throw toStoreError(thrown)
     }
+  }
+
+  async queryTree(sql: string, signal: AbortSignal): Promise<string> {
+    return await this.#readers.use((session) => session.run(queryTreeStatement(sql)), signal)
   }
 
   async sync(): Promise<void> {

@@ -36,6 +36,11 @@ export function selectStatement({ query, id, path }: RunningSelect, limits: Sele
   return `${query.sql}\nINTO OUTFILE ${quoteString(path)}\nFORMAT ${query.format}\nSETTINGS ${settings}`
 }
 
+/** A statement that tells how the engine reads a query, without running anything of it. */
+export function queryTreeStatement(sql: string): string {
+  return `EXPLAIN QUERY TREE run_passes=0\n${sql}\nFORMAT TSVRaw`
+}
+
 export function isSyntaxError(thrown: unknown): thrown is StoreError {
   return thrown instanceof StoreError && thrown.clickhouseCode === clickhouseCodes.syntaxError
 }
