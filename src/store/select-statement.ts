@@ -54,7 +54,7 @@ export function selectStatement({ query, id, path }: RunningSelect, limits: Sele
   assert(/^\w+$/.test(query.format), 'a format has a name of the engine')
   const { threads = 1 } = query
   const settings = settingsText({
-    ...chosenSettings(query.settings, readerSettings(limits)),
+    ...chosenSettings(query.settings),
     ...resultLimits(path, limits),
     ...(threads === 1 ? {} : { max_threads: threads }),
     log_comment: id,
@@ -63,11 +63,18 @@ export function selectStatement({ query, id, path }: RunningSelect, limits: Sele
   return `${query.sql}${target}\nFORMAT ${query.format}\nSETTINGS ${settings}`
 }
 
-/** Settings of the caller that differ from those of the session, of which only the output's may be changed. */
-function chosenSettings(asked: Settings, session: Settings): Settings {
-  const isChosen = (name: string, value: string | number): boolean =>
-    Object.hasOwn(session, name) ? Object.hasOwn(outputSettings, name) && session[name] !== value : true
-  return Object.fromEntries(Object.entries(asked).filter(([name, value]) => isChosen(name, value)))
+const sessionNames: ReadonlySet<string> = new Set(
+  Object.keys(readerSettings({ queryTimeMaxMs: 0, queryMemoryBytesMax: 0 })),
+)
+
+/** Settings of the caller that the session has not, or has otherwise; of those that it has, only the output's change. */
+function chosenSettings(asked: Settings): Settings {
+  const chosen: Record<string, string | number> = {}
+  for (const [name, value] of Object.entries(asked)) {
+    const isOutput = Object.hasOwn(outputSettings, name)
+    if (isOutput ? outputSettings[name] !== value : !sessionNames.has(name)) chosen[name] = value
+  }
+  return chosen
 }
 
 function resultLimits(path: string | null, { resultBytesMax }: SelectLimits): Settings {
