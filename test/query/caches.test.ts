@@ -74,13 +74,13 @@ t.test('an answer is kept until its time is over, if it was read to its end', as
 })
 
 t.test('an answer takes an eighth of the cache at most', async (t) => {
-  const cache = new ResponseCache({ bytesMax: 800, now: () => 0 })
   for (const [length, isKept] of [
     [99, true],
     [100, false],
   ] as const) {
     const text = 'x'.repeat(length)
     for (const body of [wholeResult(Buffer.from(text)), chunks(text.slice(0, 50), text.slice(50))]) {
+      const cache = new ResponseCache({ bytesMax: 800, now: () => 0 })
       t.equal(await readAll(cache.keep('k', 1_000, body)), text)
       t.equal(cache.find('k') !== undefined, isKept, `${length} bytes and a key of one`)
     }
