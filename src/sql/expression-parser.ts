@@ -261,21 +261,9 @@ function parseBracket(cursor: SqlCursor): PlainName {
   return count === 1 ? name : null
 }
 
-const afterColumnName: ReadonlySet<string> = new Set([
-  ',',
-  ')',
-  '.',
-  '=',
-  '==',
-  '+',
-  '-',
-  '/',
-  '%',
-  '<',
-  '>',
-  '::',
-  'AS',
-])
+const afterColumnName: ReadonlySet<string> = new Set(
+  'AS FROM AND OR IN NOT IS LIKE ILIKE BETWEEN DIV MOD THEN ELSE END ASC DESC'.split(' '),
+)
 
 /** True where a query stands behind a bracket: columns can be called `from` and `with`. */
 export function startsQuery(cursor: SqlCursor, ahead = 0): boolean {
