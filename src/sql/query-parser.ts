@@ -83,8 +83,8 @@ function parseColumns(cursor: SqlCursor): void {
   for (;;) {
     parseExpression(cursor, 'implicit')
     if (!cursor.take(',')) return
-    // A comma may stand behind the last column.
-    if (cursor.isAtEnd || cursor.is(')') || startsQuery(cursor)) return
+    // A comma may stand behind the last column, but not at the end: it would make a column of what the store puts there.
+    if (cursor.is(')') || startsQuery(cursor)) return
   }
 }
 
