@@ -16,7 +16,6 @@ export function parseQuery(cursor: SqlCursor, definition: CommonTable | null): v
   cursor.descend()
   const outer = cursor.scope
   const union = cursor.openScope(outer, definition)
-  if (definition !== null) definition.body = union
   let isFirst = true
   do {
     cursor.scope = union
@@ -110,7 +109,7 @@ function startsCommonTable(cursor: SqlCursor): boolean {
 }
 
 function parseCommonTable(cursor: SqlCursor, isRecursive: boolean): void {
-  const table: CommonTable = { name: cursor.takeName('a name'), isRecursive, body: -1 }
+  const table: CommonTable = { name: cursor.takeName('a name'), isRecursive }
   cursor.scopes[cursor.scope]?.commonTables.push(table)
   if (cursor.take('(')) {
     parseList(cursor, ')', 'none')

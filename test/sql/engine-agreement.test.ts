@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { compileQuery } from '../../src/sql/compile-query.ts'
-import { checkAgreement } from '../../src/sql/engine-agreement.ts'
+import { checkAgreement, verifyQueryTree } from '../../src/sql/engine-agreement.ts'
 import { shapeOf } from '../../src/sql/query-shape.ts'
 import type { TableSource } from '../../src/sql/source.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
@@ -85,6 +85,18 @@ t.test('a table or a function that we did not see is found by the engine', async
     t.throws(() => checkAgreement(reading, tree), { code: 'SQL_INVALID', message: new RegExp(found) }, sql)
   }
   t.throws(() => checkAgreement(reading, ''), { code: 'SQL_INVALID' }, 'a text of another form is no agreement')
+})
+
+t.test("the form of the engine's text is known, and another one is noticed", async (t) => {
+  const { signal } = new AbortController()
+  await t.resolves(verifyQueryTree((sql) => store.queryTree(sql, signal)))
+  const renamed = async (sql: string): Promise<string> =>
+    (await store.queryTree(sql, signal)).replaceAll('IDENTIFIER', 'NAME')
+  await t.rejects(verifyQueryTree(renamed), /unknown form/)
+  await t.rejects(
+    verifyQueryTree(async () => 'QUERY id: 0'),
+    /unknown form/,
+  )
 })
 
 t.test('asking the engine how it reads a query runs nothing of it', async (t) => {
