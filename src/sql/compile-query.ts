@@ -88,7 +88,7 @@ const readsMax = 256
 
 function compile({ sql, scope, node }: QueryText, compilation: Compilation): CompiledText {
   try {
-    const parsed = parsedTexts.get(sql, () => parse(sql))
+    const parsed = parsedTexts.get(sql, () => parse(sql, node))
     checkQueryParts(parsed)
     checkCalls(parsed)
     note(parsed, compilation)
@@ -105,9 +105,9 @@ function compile({ sql, scope, node }: QueryText, compilation: Compilation): Com
   }
 }
 
-function parse(sql: string): ParsedQuery {
+function parse(sql: string, node: string | null): ParsedQuery {
   const parsed = parseStatement(sql)
-  if (parsed === null) throw errors.SQL_EMPTY()
+  if (parsed === null) throw node === null ? errors.SQL_EMPTY() : new SqlFault('The query is empty')
   return parsed
 }
 

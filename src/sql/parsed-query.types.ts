@@ -41,8 +41,6 @@ export interface QueryScope {
 export interface CommonTable {
   readonly name: string
   readonly isRecursive: boolean
-  /** The scope of its body; -1 until that is parsed. */
-  body: number
 }
 
 export interface TokenRange {
