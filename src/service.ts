@@ -20,6 +20,7 @@ import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
 import { createPipes } from './pipes/pipes.ts'
 import { createQuery } from './query/query.ts'
+import { mebibyte } from './shared/bytes.ts'
 import { openEmbeddedStore } from './store/embedded-store.ts'
 import type { Store } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
@@ -37,6 +38,7 @@ const dataSourcesMax = 10_000
 /** The same for pipes. */
 const pipesMax = 10_000
 const nodesMax = 200
+const pipeBytesMax = 4 * mebibyte
 const descriptionLengthMax = 100_000
 
 /**
@@ -87,7 +89,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
     { ...options, database: workspaceDatabase },
     { store, workspace: catalog, findServiceSource: () => undefined },
   )
-  const pipes = createPipes({ nodesMax, descriptionLengthMax, now }, { catalog, query })
+  const pipes = createPipes({ nodesMax, pipeBytesMax, descriptionLengthMax, now }, { catalog, query })
   const access = createAccess({ adminToken })
   let isReady = false
   const app = createApp(
