@@ -13,11 +13,13 @@ import { openCatalogStorage } from './catalog/catalog-storage.ts'
 import type { CatalogStorage } from './catalog/catalog-storage.types.ts'
 import type { DataSourceId } from './catalog/data-source.types.ts'
 import { PipeReaders } from './catalog/pipe-readers.ts'
+import { openVariables } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
 import { openReplaces } from './datasources/replaces.ts'
 import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
+import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipes } from './pipes/pipes.ts'
 import { createQuery } from './query/query.ts'
 import { mebibyte } from './shared/bytes.ts'
@@ -75,6 +77,8 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const adminToken = await adminTokenOf(options, storage)
   const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, storage)
   opened.push(() => catalog.close())
+  const variables = openVariables({ now }, storage.variables)
+  opened.push(() => variables.close())
   const ingest = await openIngest(options, { store, catalog, logger, now })
   opened.push(() => ingest.close())
   const readers = new PipeReaders(catalog)
@@ -86,14 +90,27 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   ingest.start()
   dataSources.resume()
   const query = createQuery(
-    { ...options, database: workspaceDatabase },
-    { store, workspace: catalog, findServiceSource: () => undefined },
+    { ...options, database: workspaceDatabase, now },
+    { store, workspace: catalog, findServiceSource: () => undefined, secretOf: (name) => variables.secretOf(name) },
   )
   const pipes = createPipes({ nodesMax, pipeBytesMax, descriptionLengthMax, now }, { catalog, query })
+  const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf: pipes.parametersOf })
   const access = createAccess({ adminToken })
   let isReady = false
   const app = createApp(
-    { access, dataSources, pipes, replaces, ingest, query, logger, now, isReady: () => isReady },
+    {
+      access,
+      dataSources,
+      pipes,
+      endpointDescriptions,
+      replaces,
+      ingest,
+      query,
+      variables,
+      logger,
+      now,
+      isReady: () => isReady,
+    },
     options,
   )
   opened.push(() => app.close())
@@ -110,8 +127,6 @@ const statementsInFlightMax = 2
 const statementsWaitingMax = 1_000
 /** Results that lie on disk while their readers are slow. */
 const openResultsMax = 256
-/** Endpoints answer the same bytes whatever the load when one thread computes them. */
-const queryThreadsMax = 1
 const mergeThreads = 2
 
 function openStore(options: Options, logger: Logger): Promise<Store> {
@@ -127,7 +142,6 @@ function openStore(options: Options, logger: Logger): Promise<Store> {
       queryTimeMaxMs: options.queryTimeMaxMs,
       // One query must not take what intake and the other queries need.
       queryMemoryBytesMax: Math.floor(options.engineMemoryBytesMax / 2),
-      queryThreadsMax,
       resultBytesMax: options.resultBytesMax,
       openResultsMax,
       closeTimeMaxMs: options.closeTimeoutMs,

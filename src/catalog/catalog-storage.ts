@@ -1,6 +1,8 @@
 import { closeSync, openSync } from 'node:fs'
 import { type Database, open } from 'lmdb'
 import type { CatalogChange, CatalogStorage, StoredCatalog } from './catalog-storage.types.ts'
+import type { VariableStorage } from './variable.types.ts'
+import { openVariableStorage } from './variable-storage.ts'
 
 const layoutVersion = 1
 const layoutKey = 'layout'
@@ -11,13 +13,18 @@ export class CatalogStorageError extends Error {
   override readonly name = 'CatalogStorageError'
 }
 
+/** The catalog's file: beside the catalog itself it keeps the variables. */
+export interface CatalogFile extends CatalogStorage {
+  readonly variables: VariableStorage
+}
+
 /**
  * Opens the catalog's file, an lmdb environment, and makes it when it is missing.
  *
  * @param path of the file; beside it lies its lock, `<path>-lock`.
  * @throws CatalogStorageError when the file has a layout that this release does not know.
  */
-export function openCatalogStorage(path: string): CatalogStorage {
+export function openCatalogStorage(path: string): CatalogFile {
   // The admin token lies in the file, and lmdb would make it readable for all.
   closeSync(openSync(path, 'a', 0o600))
   // Without overlappingSync a commit is synced before its promise resolves; with it, some time after.
@@ -44,6 +51,7 @@ export function openCatalogStorage(path: string): CatalogStorage {
         void (record === null ? records.remove(id) : records.put(id, record))
       })
     },
+    variables: openVariableStorage(root),
     readSetting: (name) => settings.get(name),
     async writeSetting(name: string, value: string): Promise<void> {
       await settings.put(name, value)

@@ -11,7 +11,7 @@ import type { NameScope, Source } from '../sql/source.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
-import { inUsersWords } from './engine-words.ts'
+import { inWorkspaceWords } from './engine-words.ts'
 import { nodeScope } from './name-scope.ts'
 import { type QueryLimits, toQueryError } from './query-error.ts'
 import { adminScope } from './read-scope.ts'
@@ -65,7 +65,7 @@ export function createNodeCheck(options: CheckOptions, neighbours: Neighbours): 
       throw errors.SQL_TOO_LONG({ bytesMax: options.sqlBytesMax })
     }
     const rendering = new Rendering({ templates, parameters: new Map(), mode: 'check', secretOf: () => undefined })
-    const { sql } = rendering.render(node.sql, { maySecrets: true })
+    const { text } = rendering.render(node.sql, { maySecrets: true })
     const template = templates.compile(node.sql)
     const changed = withNode(pipe, node, position)
     const reading = {
@@ -76,7 +76,7 @@ export function createNodeCheck(options: CheckOptions, neighbours: Neighbours): 
       nodeText: (read: ReadNode) => rendering.nodeText(read),
     }
     const scope = new CheckScope(nodeScope(reading, changed, position), rendering)
-    const compiled = compileQuery(sql, { scope })
+    const compiled = compileQuery(text, { scope })
     const inBranches = template.tables.flatMap((name) => namesOf(scope.find(name.split('.'))))
     const dependencies = [...new Set([...compiled.dependencies, ...inBranches])].filter((name) => name !== placeholder)
     const columns = scope.hasPlaceholder
@@ -152,7 +152,7 @@ async function describe(sql: string, { options, neighbours, mayDiffer }: Descrip
     return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ResultColumn)
   } catch (thrown) {
     if (mayDiffer && isAboutPlaceholder(thrown)) return null
-    throw toQueryError(thrown, options, (message) => inUsersWords(message, workspace))
+    throw toQueryError(inWorkspaceWords(thrown, workspace), options)
   }
 }
 

@@ -1,11 +1,19 @@
 // What the engine says of a query, told in the words of the one who wrote it: names instead of ids, nothing of the text
 // that the service made out of theirs, and no value of a secret.
 
+import { StoreError } from '../store/store-error.ts'
 import type { WorkspaceReader } from './workspace.types.ts'
 
 const id = /`?\bt_[0-9a-f]{32}(_quarantine)?\b`?/g
 /** The engine repeats the query behind its message, as it was rewritten. */
 const rewritten = /:? ?[Ii]n (?:scope|query|expression) \(?(?:SELECT|WITH)\b[\s\S]*?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
+
+/** The store's error in the words of the workspace; all else passes unchanged. */
+export function inWorkspaceWords(thrown: unknown, workspace: Pick<WorkspaceReader, 'find'>): unknown {
+  if (!(thrown instanceof StoreError)) return thrown
+  const { kind, message, clickhouseCode } = thrown
+  return new StoreError({ kind, message: inUsersWords(message, workspace), clickhouseCode, cause: thrown })
+}
 
 /** The engine's message with the names of data sources for the ids of their tables. */
 export function inUsersWords(message: string, workspace: Pick<WorkspaceReader, 'find'>): string {
@@ -14,9 +22,10 @@ export function inUsersWords(message: string, workspace: Pick<WorkspaceReader, '
 
 /** A text of the engine, such as a plan, with the names of data sources for the ids of their tables. */
 export function withNames(text: string, workspace: Pick<WorkspaceReader, 'find'>): string {
-  return text.replaceAll(/\bws_\d+\./g, '').replaceAll(id, (found, suffix: string | undefined) => {
-    const dataSource = workspace.find(found.replaceAll('`', '').slice(0, idLength))
-    return dataSource === undefined ? found : `${dataSource.name}${suffix ?? ''}`
+  return text.replaceAll(/(?:`ws_\d+`|\bws_\d+)\./g, '').replaceAll(id, (found, suffix: string | undefined) => {
+    const bare = found.replaceAll('`', '')
+    const dataSource = workspace.find(bare.slice(0, idLength))
+    return dataSource === undefined ? found : found.replace(bare, `${dataSource.name}${suffix ?? ''}`)
   })
 }
 

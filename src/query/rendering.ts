@@ -16,7 +16,7 @@ export interface RenderingOptions {
 /** The texts of one query: each is rendered when it is first asked for, and once. */
 export class Rendering {
   readonly #options: RenderingOptions
-  readonly #texts = new Map<string, string>()
+  readonly #texts = new Map<string, RenderedText>()
   readonly #secretValues = new Set<string>()
   #maxThreads: number | null = null
   #hasPlaceholders = false
@@ -40,34 +40,32 @@ export class Rendering {
     return this.#hasPlaceholders
   }
 
-  /**
-   * The SQL of a node.
-   *
-   * @throws TEMPLATE_INVALID (400).
-   */
-  nodeText(node: { readonly id: string; readonly sql: string }): string {
-    const rendered = this.#texts.get(node.id)
-    if (rendered !== undefined) return rendered
-    const { sql } = this.render(node.sql, { maySecrets: true })
-    this.#texts.set(node.id, sql)
-    return sql
+  /** The SQL of a node. Raises TEMPLATE_INVALID (400). */
+  nodeText(node: RenderedNode): string {
+    return this.node(node).text
   }
 
-  /**
-   * The SQL of a text that is no node.
-   *
-   * @throws TEMPLATE_INVALID (400), also for a secret in a text that may use none.
-   */
+  /** The SQL of a node with what it asks for. Raises TEMPLATE_INVALID (400). */
+  node({ id, sql }: RenderedNode): RenderedText {
+    const kept = this.#texts.get(id)
+    if (kept !== undefined) return kept
+    const rendered = this.render(sql, { maySecrets: true })
+    this.#texts.set(id, rendered)
+    return rendered
+  }
+
+  /** The SQL of a text that is no node. Raises TEMPLATE_INVALID (400), also for a secret in a text that may use none. */
   render(source: string, { maySecrets }: { readonly maySecrets: boolean }): RenderedText {
     const { templates, parameters, mode } = this.#options
     const template = templates.compile(source)
-    if (!template.isTemplated) return { sql: source, settings: null }
+    if (!template.isTemplated) return { text: source, cacheTtlSeconds: null }
     const secret = (name: string): string | undefined => (maySecrets ? this.#secret(name) : undefined)
     try {
       const { sql, settings } = template.render(parameters, { mode, secret, secretsAs: 'literals' })
       this.#note(settings)
       this.#hasPlaceholders ||= mode === 'check' && template.parameters.some((parameter) => parameter.default === null)
-      return { sql: mode === 'check' ? withoutSecretParameters(sql, template.secretNames) : sql, settings }
+      const text = mode === 'check' ? withoutSecretParameters(sql, template.secretNames) : sql
+      return { text, cacheTtlSeconds: settings.cacheTtlSeconds }
     } catch (thrown) {
       throw toTemplateFailure(thrown)
     }
@@ -84,10 +82,15 @@ export class Rendering {
   }
 }
 
-export interface RenderedText {
+interface RenderedNode {
+  readonly id: string
   readonly sql: string
-  /** Null for a text that is no template. */
-  readonly settings: TemplateSettings | null
+}
+
+export interface RenderedText {
+  readonly text: string
+  /** For how long its answer may be kept; null when it does not say so. */
+  readonly cacheTtlSeconds: number | null
 }
 
 /** A check prints secrets as parameters of a query, of which the engine in this process knows none. */

@@ -10,6 +10,7 @@
 
 import { formatBytes } from './bytes.ts'
 import { pipeDefinitions } from './pipe-error-definitions.ts'
+import { variableDefinitions } from './variable-error-definitions.ts'
 
 export interface ErrorDefinition<Params> {
   readonly status: number
@@ -122,9 +123,17 @@ export const definitions = {
   }),
   APPEND_UNSUPPORTED: define({
     status: 400,
-    when: 'Rows are to be appended to a Data Source whose engine takes none, as Join.',
-    message: ({ name, engine }: { readonly name: string; readonly engine: string }) =>
-      `Data Source "${name}" has the engine ${engine}, to which rows cannot be appended; use mode=replace`,
+    when: 'Rows are to be appended to a Data Source whose engine is Join, or out of which a Materialized View at any depth fills one.',
+    message: ({
+      name,
+      join,
+    }: {
+      readonly name: string /** Undefined is the Data Source itself. */
+      readonly join?: string
+    }) =>
+      join === undefined
+        ? `Data Source "${name}" has the engine Join, to which rows cannot be appended; use mode=replace`
+        : `Rows cannot be appended to Data Source "${name}": a Materialized View brings them to Data Source "${join}", which has the engine Join; use mode=replace`,
   }),
   COLUMNS_MISSING: define({
     status: 400,
@@ -203,6 +212,11 @@ export const definitions = {
     when: 'The query is wrong, or does what a query may not; the message is the reason.',
     message: ({ reason }: { readonly reason: string }) => reason,
   }),
+  EXPLAIN_EMPTY: define({
+    status: 400,
+    when: 'A Pipe without nodes is to be explained.',
+    message: ({ name }: { readonly name: string }) => `No node could be found to explain in the pipe '${name}'`,
+  }),
   TEMPLATE_INVALID: define({
     status: 400,
     when: 'A template is wrong, or what it was given for its parameters; the message is the reason. `error()` and `custom_error()` answer with the body, and `custom_error()` with the status, that they are called with.',
@@ -234,6 +248,17 @@ export const definitions = {
     status: 404,
     when: 'No Data Source has this name or id.',
     message: ({ name }: { readonly name: string }) => `Data Source "${name}" does not exist`,
+  }),
+  PIPE_UNKNOWN: define({
+    status: 404,
+    when: 'There is no Pipe of this name or id to read or to explain.',
+    message: ({ name }: { readonly name: string }) => `The pipe '${name}' does not exist`,
+  }),
+  PIPE_UNPUBLISHED: define({
+    status: 404,
+    when: 'The Pipe has no published node, and so no data to give.',
+    message: ({ name }: { readonly name: string }) =>
+      `The pipe '${name}' does not have an endpoint yet: publish one of its nodes`,
   }),
   NOT_FOUND: define({
     status: 404,
@@ -392,6 +417,7 @@ export const definitions = {
     message: () => 'The service is shutting down; nothing of this request was stored, repeat it later',
   }),
   ...pipeDefinitions,
+  ...variableDefinitions,
 }
 
 const listedMax = 20

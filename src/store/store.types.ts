@@ -6,6 +6,8 @@ import type { PartLayout, PartTarget } from '../codec/part-layout.types.ts'
  * Names of tables are given unquoted; `store` quotes them.
  */
 export interface Store {
+  /** Another number after every statement that may have made, changed or dropped a table or a view; from 0 at the start. */
+  readonly definitionVersion: number
   /** Runs one statement that returns no rows (DDL, truncate, …) on the control sessions. Raises `StoreError`. */
   command(sql: string): Promise<void>
   /** Runs one small query of our own and returns its rows as objects. Raises `StoreError`. */
@@ -55,6 +57,13 @@ export interface SelectQuery {
   readonly format: string
   /** Harmless, allow-listed settings, e.g. `output_format_json_quote_64bit_integers`. */
   readonly settings: Readonly<Record<string, string | number>>
+  /**
+   * Tells queries apart whose results differ in size. A small result comes faster when it stays in memory, so it is tried
+   * there first; a shape whose result was too large for that goes through a file from then on. Absent takes the file.
+   */
+  readonly shape?: string
+  /** Threads that compute it; absent is one, whose answers are the same bytes whatever the load. */
+  readonly threads?: number
   /** Aborting it stops the query in the engine, or ends its stream with a `StoreError` of kind `aborted`. */
   readonly signal: AbortSignal
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import { createAccess } from '../../src/access/access.ts'
 import { openCatalog } from '../../src/catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../../src/catalog/data-source.types.ts'
+import { openVariables } from '../../src/catalog/variables.ts'
 import type { AlterRequest, CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
 import type { HttpOptions, HttpRooms } from '../../src/http/http.types.ts'
 import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../src/ingest/ingest.types.ts'
@@ -21,6 +22,7 @@ export const limits: HttpOptions = {
   eventsPendingBytesMax: 1500,
   formBytesMax: 2000,
   missingDataSource: 'create',
+  variablesRequestsPerSecondMax: 3,
   connectionIdleMsMax: 0,
   requestTimeoutMs: 0,
 }
@@ -59,6 +61,7 @@ export function createFakeRooms(): FakeRooms {
     dataSources: fakeDataSources(sources, () => rooms),
     ingest: fakeIngest(() => rooms),
     pipes: fakePipes(),
+    endpointDescriptions: { describe: async () => null },
     replaces: {
       replace: ({ fill }) => fill({ landing: 'staging', quarantine: 'staging_quarantine' }),
       async close() {},
@@ -68,10 +71,18 @@ export function createFakeRooms(): FakeRooms {
       async run(request) {
         rooms.queries.push(request)
         if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })
-        return { format: 'JSON', contentType: 'application/json; charset=UTF-8', body: rooms.answer() }
+        const times = { resolveMs: 0.1234, engineMs: 2 }
+        return { format: 'JSON', contentType: 'application/json; charset=UTF-8', body: rooms.answer(), times }
+      },
+      async readPipe({ pipe }) {
+        throw errors.PIPE_UNKNOWN({ name: pipe })
+      },
+      async explain({ pipe }) {
+        throw errors.PIPE_UNKNOWN({ name: pipe })
       },
     },
     logger: fakeLogger(() => rooms.entries),
+    variables: openVariables({ now: () => rooms.now() }, { load: () => new Map(), async write() {} }),
     isReady: () => rooms.isOpen,
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
     created: [],
@@ -156,6 +167,7 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
       return { selectedRows: 0, replayedRows: 0, failedRows: 0, leftRows: 0, failures: [] }
     },
     resume() {},
+    joinBehind: () => null,
     async dependents(nameOrId) {
       return get(nameOrId).name === 'used' ? ['daily'] : []
     },

@@ -25,7 +25,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'Parameter "mode" stands behind the file, and came too late to be followed: send it before the file or in the URL',
   ],
   APPEND_UNSUPPORTED: [
-    errors.APPEND_UNSUPPORTED({ name: 'prices', engine: 'Join' }),
+    errors.APPEND_UNSUPPORTED({ name: 'prices' }),
     400,
     'Data Source "prices" has the engine Join, to which rows cannot be appended; use mode=replace',
   ],
@@ -107,6 +107,24 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'Parameter "mode" is "x", but must be create, append or replace',
   ],
   NAME_MISSING: [errors.NAME_MISSING(), 400, 'Parameter "name" is required'],
+  VALUE_MISSING: [errors.VALUE_MISSING(), 400, 'Parameter "value" is required'],
+  VALUE_TOO_LARGE: [
+    errors.VALUE_TOO_LARGE({ name: 'key', bytesMax: 8192 }),
+    400,
+    'The value of variable "key" is larger than 8192 bytes',
+  ],
+  VARIABLES_TOO_MANY: [
+    errors.VARIABLES_TOO_MANY({ variablesMax: 100 }),
+    403,
+    'There are already 100 variables, and a workspace has no room for more; delete one first',
+  ],
+  VARIABLE_NOT_FOUND: [errors.VARIABLE_NOT_FOUND({ isRead: true }), 404, 'Not found'],
+  VARIABLE_EXISTS: [errors.VARIABLE_EXISTS({ name: 'key' }), 409, 'There is already a variable with name "key"'],
+  RATE_EXCEEDED: [
+    errors.RATE_EXCEEDED({ perSecondMax: 5, retryAfterSeconds: 1 }),
+    429,
+    'There may be 5 requests a second; repeat this one later',
+  ],
   NAME_INVALID: [
     errors.NAME_INVALID({ name: '1a', reason: 'it starts with a digit' }),
     400,
@@ -245,6 +263,17 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   SQL_EMPTY: [errors.SQL_EMPTY(), 400, 'The query is empty: send SQL in the parameter "q" or as the body'],
   SQL_TOO_LONG: [errors.SQL_TOO_LONG({ bytesMax: 131_072 }), 400, 'The query is longer than 128 KiB'],
   SQL_INVALID: [errors.SQL_INVALID({ reason: 'Unknown column x' }), 400, 'Unknown column x'],
+  PIPE_UNKNOWN: [errors.PIPE_UNKNOWN({ name: 'daily' }), 404, "The pipe 'daily' does not exist"],
+  PIPE_UNPUBLISHED: [
+    errors.PIPE_UNPUBLISHED({ name: 'daily' }),
+    404,
+    "The pipe 'daily' does not have an endpoint yet: publish one of its nodes",
+  ],
+  EXPLAIN_EMPTY: [
+    errors.EXPLAIN_EMPTY({ name: 'daily' }),
+    400,
+    "No node could be found to explain in the pipe 'daily'",
+  ],
   TEMPLATE_INVALID: [
     errors.TEMPLATE_INVALID({ message: 'Template Syntax Error: invalid syntax', answer: null }),
     400,

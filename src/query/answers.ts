@@ -1,0 +1,105 @@
+import { ApiError, errors } from '../shared/errors.ts'
+import type { CompiledQuery } from '../sql/compile-query.ts'
+import type { SelectStream, Store } from '../store/store.types.ts'
+import { StoreError } from '../store/store-error.ts'
+import { inUsersWords, maskSecrets } from './engine-words.ts'
+import type { QueryAnswer } from './query.types.ts'
+import { type QueryLimits, toQueryError } from './query-error.ts'
+import type { Rendering } from './rendering.ts'
+import type { ResponseCache } from './response-cache.ts'
+import type { WorkspaceReader } from './workspace.types.ts'
+
+export interface AnswerOptions extends QueryLimits {
+  /** Threads of a query that asks for none. */
+  readonly queryThreads: number
+  /** Threads that a query gets at most, whatever it asks for. */
+  readonly queryThreadsMax: number
+}
+
+interface Neighbours {
+  readonly store: Pick<Store, 'select'>
+  readonly workspace: WorkspaceReader
+  readonly responses: ResponseCache
+}
+
+/** A plan that is to run. */
+export interface Run {
+  readonly plan: CompiledQuery
+  readonly rendering: Rendering
+  readonly format: string
+  readonly settings: Readonly<Record<string, string | number>>
+  /** Null keeps no answer. */
+  readonly cacheTtlSeconds: number | null
+  readonly signal: AbortSignal
+}
+
+type Answered = Pick<QueryAnswer, 'body'> & { readonly engineMs: number | null }
+
+/** Runs plans, or finds their answers. */
+export class Answers {
+  readonly #options: AnswerOptions
+  readonly #neighbours: Neighbours
+
+  constructor(options: AnswerOptions, neighbours: Neighbours) {
+    this.#options = options
+    this.#neighbours = neighbours
+  }
+
+  /** Raises errors of the error table (400, 408, 500, 503). */
+  async answer(run: Run): Promise<Answered> {
+    const { responses } = this.#neighbours
+    const { cacheTtlSeconds } = run
+    const key = cacheTtlSeconds === null ? null : this.#keyOf(run)
+    const kept = key === null ? undefined : responses.find(key)
+    if (kept !== undefined) return { body: kept, engineMs: null }
+    const startMs = performance.now()
+    const body = this.#translated(await this.#select(run), run.rendering)
+    const engineMs = performance.now() - startMs
+    const isKept = key !== null && cacheTtlSeconds !== null
+    return { body: isKept ? responses.keep(key, cacheTtlSeconds * 1000, body) : body, engineMs }
+  }
+
+  /** What the caller is told of anything that was thrown on the way to an answer: names of its own, and no secrets. */
+  failureOf(thrown: unknown, { secretValues }: Pick<Rendering, 'secretValues'>): unknown {
+    const hasSecrets = secretValues.size > 0
+    const { workspace } = this.#neighbours
+    if (thrown instanceof StoreError) {
+      const { kind, message, clickhouseCode } = thrown
+      const told = maskSecrets(inUsersWords(message, workspace), secretValues)
+      // The cause has the engine's own words, and goes to the log.
+      const cause = hasSecrets ? undefined : thrown
+      return toQueryError(new StoreError({ kind, message: told, clickhouseCode, cause }), this.#options)
+    }
+    const mayShow = hasSecrets && thrown instanceof ApiError && thrown.code === 'SQL_INVALID'
+    return mayShow ? errors.SQL_INVALID({ reason: maskSecrets(thrown.message, secretValues) }) : thrown
+  }
+
+  async #select({ plan, rendering, format, settings, signal }: Run): Promise<SelectStream> {
+    try {
+      const threads = this.#threadsOf(rendering)
+      return await this.#neighbours.store.select({ sql: plan.sql, shape: plan.sql, format, settings, threads, signal })
+    } catch (thrown) {
+      throw this.failureOf(thrown, rendering)
+    }
+  }
+
+  #threadsOf({ maxThreads }: Rendering): number {
+    const { queryThreads, queryThreadsMax } = this.#options
+    return Math.min(Math.max(maxThreads ?? queryThreads, 1), queryThreadsMax)
+  }
+
+  /** Everything that the bytes of an answer follow from, but for the rows: filters and values stand in the SQL. */
+  #keyOf({ plan, rendering, format, settings }: Run): string {
+    const { catalogVersion } = this.#neighbours.workspace
+    return JSON.stringify([catalogVersion, format, settings, this.#threadsOf(rendering), plan.sql])
+  }
+
+  /** The answer's bytes; an error in their middle is told in the same words as one before the first. */
+  async *#translated(body: SelectStream, rendering: Rendering): SelectStream {
+    try {
+      yield* body
+    } catch (thrown) {
+      throw this.failureOf(thrown, rendering)
+    }
+  }
+}
