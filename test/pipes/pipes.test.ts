@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
@@ -225,6 +226,51 @@ t.test('random changes do what a plain model of pipes says, also after restarts'
   t.ok(outcomes.size > 25, `changes were made and refused in many ways: ${[...outcomes.keys()].sort().join('; ')}`)
 })
 
+t.test('whatever is changed side by side, every node can read its names, and none reads itself', async (t) => {
+  t.comment(`SEED=${seed}`)
+  const random = new SeededRandom(seed)
+  const memory = openCatalog({ dataSourcesMax: 100, pipesMax: 100, now: () => 0 }, new MemoryStorage())
+  const room = openRoom(t, memory)
+  const { catalog, delays } = room
+  let doneCount = 0
+  for (let round = 0; round < 200; round += 1) {
+    if (round % 4 === 0) await beginAnew(room)
+    const changes = Array.from({ length: 8 }, () => randomChange(random)).filter(keepsReaders)
+    for (const _ of changes) delays.push(random.below(6))
+    const outcomes = await Promise.all(changes.map((change) => applied(change, room)))
+    doneCount += outcomes.filter((outcome) => outcome === 'done').length
+    const model = new Model()
+    const { sources, pipes } = plain(catalog)
+    Object.assign(model, { sources, pipes })
+    for (const pipe of pipes) {
+      const unreadable = pipe.nodes.filter((_, index) => !model.isReadable(pipe, index))
+      const isRight = unreadable.length === 0 && !model.hasCycle(pipe, pipe)
+      if (!isRight) t.fail(`round ${round}: ${pipe.name}`, { pipe, changes, outcomes, pipes })
+    }
+    const taken = [...sources, ...pipes.map(({ name }) => name)]
+    t.equal(new Set(taken).size, taken.length, `round ${round}: each name is given once`)
+  }
+  t.ok(doneCount > 100, `${doneCount} changes were made`)
+})
+
+/** Soon every name is taken and few changes are possible: then it begins anew, with a data source and two pipes. */
+async function beginAnew({ catalog, pipes }: Room): Promise<void> {
+  for (const { id } of pipes.list()) await pipes.drop(id, { isForced: true })
+  for (const { id } of catalog.list()) {
+    await catalog.retire(id)
+    await catalog.remove(id)
+  }
+  await addSource(catalog, 'a')
+  await pipes.create({ name: 'b', description: '', nodes: [node('x', 'a'), node('y', 'x')] })
+  await pipes.create({ name: 'c', description: '', nodes: [node('x', ''), node('z', 'b')] })
+}
+
+/** What takes nothing away from under those who read it. */
+function keepsReaders(change: Change): boolean {
+  const isForced = change.kind === 'drop' && change.isForced
+  return !isForced && !['dropSource', 'remove', 'unpublish'].includes(change.kind)
+}
+
 const resourceNames = ['a', 'b', 'c', 'd', 'e'] as const
 const nodeNames = ['x', 'y', 'z', 'a'] as const
 
@@ -349,6 +395,8 @@ interface Room {
   readonly clock: { nowMs: number }
   /** What is done, once each, after a node was found right and before it is saved. */
   readonly beforeCheck: (() => Promise<unknown>)[]
+  /** Turns of the event loop that the next checks take; none when it is empty. */
+  readonly delays: number[]
   readonly close: () => Promise<void>
 }
 
@@ -371,6 +419,7 @@ function openRoomAt(t: Test, path: string): Room {
 function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
   const clock = { nowMs: 0 }
   const beforeCheck: (() => Promise<unknown>)[] = []
+  const delays: number[] = []
   const checkNode: CheckNode = async (pipe, { sql }, position) => {
     const earlier = pipe.nodes.slice(0, position).map(({ name }) => name)
     const dependencies = namesRead({ sql })
@@ -379,11 +428,12 @@ function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
       if (!isKnown) throw errors.SQL_INVALID({ reason: `Unknown table ${name}` })
     }
     await beforeCheck.shift()?.()
+    for (let turns = delays.shift() ?? 0; turns > 0; turns -= 1) await nextTurn()
     return { dependencies, columns: null, parameters: [] }
   }
   const options = { nodesMax: 10, pipeBytesMax: 100, descriptionLengthMax: 100, now: () => clock.nowMs }
   const pipes = createPipes(options, { catalog, query: { checkNode } })
-  return { catalog, pipes, readers: new PipeReaders(catalog), clock, beforeCheck, close }
+  return { catalog, pipes, readers: new PipeReaders(catalog), clock, beforeCheck, delays, close }
 }
 
 async function addSource(catalog: Catalog, name: string): Promise<DataSource> {
