@@ -34,6 +34,7 @@ import {
   isSyntaxError,
   isTooLargeForMemory,
   plainSyntaxError,
+  queryTreeStatement,
   type RunningSelect,
   type SelectLimits,
   selectStatement,
@@ -222,6 +223,10 @@ class EmbeddedStore implements Store {
       this.#largeShapes.set(shape, true, shape.length)
     }
     return await this.#selectThroughFile(query)
+  }
+
+  async queryTree(sql: string, signal: AbortSignal): Promise<string> {
+    return await this.#readers.use((session) => session.run(queryTreeStatement(sql)), signal)
   }
 
   async sync(): Promise<void> {
