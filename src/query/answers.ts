@@ -77,7 +77,7 @@ export class Answers {
   async #select({ plan, rendering, format, settings, signal }: Run): Promise<SelectStream> {
     try {
       const threads = this.#threadsOf(rendering)
-      return await this.#neighbours.store.select({ sql: plan.sql, format, settings, threads, signal })
+      return await this.#neighbours.store.select({ sql: plan.sql, shape: plan.sql, format, settings, threads, signal })
     } catch (thrown) {
       throw this.failureOf(thrown, rendering)
     }

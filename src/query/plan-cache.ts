@@ -6,10 +6,10 @@
 // leads either to a plan or to the node whose text makes the key longer. Nodes that are no templates have one text for a
 // version of the catalogue, and are not asked.
 
+import { BoundedCache } from '../shared/bounded-cache.ts'
 import { mebibyte } from '../shared/bytes.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import { isTemplate } from '../template/compile-template.ts'
-import { BoundedCache } from './bounded-cache.ts'
 import type { Rendering } from './rendering.ts'
 import type { ReadNode } from './workspace.types.ts'
 

@@ -1,5 +1,5 @@
+import { BoundedCache } from '../shared/bounded-cache.ts'
 import type { SelectStream } from '../store/store.types.ts'
-import { BoundedCache } from './bounded-cache.ts'
 
 export interface ResponseCacheOptions {
   /** Of all answers together. */

@@ -32,6 +32,16 @@ export class EngineSession {
     }
   }
 
+  /** Runs a statement on a thread of libuv's pool and gives its output as bytes, held in memory as a whole. */
+  async runForBytes(sql: string): Promise<Uint8Array> {
+    try {
+      const result = await this.#session.queryAsync(sql)
+      return result.bytes()
+    } catch (thrown) {
+      throw toStoreError(thrown)
+    }
+  }
+
   close(): void {
     this.#session.close()
   }

@@ -1,7 +1,8 @@
 import { assert } from '../shared/assert.ts'
+import { kibibyte } from '../shared/bytes.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import type { EngineSession } from './engine-session.ts'
-import { selectSettings, settingsText } from './statement-settings.ts'
+import { type Settings, selectSettings, settingsText } from './statement-settings.ts'
 import type { SelectQuery } from './store.types.ts'
 import { clickhouseCodes, StoreError } from './store-error.ts'
 
@@ -17,22 +18,38 @@ export interface RunningSelect {
   readonly query: SelectQuery
   /** The statement's `log_comment`, by which it can be stopped. */
   readonly id: string
-  /** A file that does not exist yet: the result goes there. */
-  readonly path: string
+  /** A file that does not exist yet: the result goes there. Null gives it in memory, if it is small. */
+  readonly path: string | null
 }
 
-/** The query of a reader as the engine gets it, its result going into a file. */
+// Results of so many bytes, as the engine counts their columns, are held in memory; as text they may be some times larger.
+// A constant counts once, however many rows repeat it, so rows are counted too.
+const smallResultBytesMax = 256 * kibibyte
+const smallResultRowsMax = 1_000
+
+/** The query of a reader as the engine gets it. */
 export function selectStatement({ query, id, path }: RunningSelect, limits: SelectLimits): string {
   assert(/^\w+$/.test(query.format), 'a format has a name of the engine')
   const limitSettings = {
     max_execution_time: limits.queryTimeMaxMs / 1000,
     max_memory_usage: limits.queryMemoryBytesMax,
-    max_result_bytes: limits.resultBytesMax,
+    ...resultLimits(path, limits),
     max_threads: query.threads ?? 1,
     log_comment: id,
   }
   const settings = settingsText({ ...query.settings, ...selectSettings, ...limitSettings })
-  return `${query.sql}\nINTO OUTFILE ${quoteString(path)}\nFORMAT ${query.format}\nSETTINGS ${settings}`
+  const target = path === null ? '' : `\nINTO OUTFILE ${quoteString(path)}`
+  return `${query.sql}${target}\nFORMAT ${query.format}\nSETTINGS ${settings}`
+}
+
+function resultLimits(path: string | null, { resultBytesMax }: SelectLimits): Settings {
+  if (path !== null) return { max_result_bytes: resultBytesMax }
+  return { max_result_bytes: Math.min(smallResultBytesMax, resultBytesMax), max_result_rows: smallResultRowsMax }
+}
+
+/** Whether a result was too large for memory; it may still be none too large for a file. */
+export function isTooLargeForMemory(thrown: unknown): boolean {
+  return thrown instanceof StoreError && thrown.clickhouseCode === clickhouseCodes.resultTooLarge
 }
 
 export function isSyntaxError(thrown: unknown): thrown is StoreError {

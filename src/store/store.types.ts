@@ -57,6 +57,11 @@ export interface SelectQuery {
   readonly format: string
   /** Harmless, allow-listed settings, e.g. `output_format_json_quote_64bit_integers`. */
   readonly settings: Readonly<Record<string, string | number>>
+  /**
+   * Tells queries apart whose results differ in size. A small result comes faster when it stays in memory, so it is tried
+   * there first; a shape whose result was too large for that goes through a file from then on. Absent takes the file.
+   */
+  readonly shape?: string
   /** Threads that compute it; absent is one, whose answers are the same bytes whatever the load. */
   readonly threads?: number
   /** Aborting it stops the query in the engine, or ends its stream with a `StoreError` of kind `aborted`. */
