@@ -21,6 +21,7 @@ import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipes } from './pipes/pipes.ts'
+import { checkEngineReading } from './query/agreement.ts'
 import { createQuery } from './query/query.ts'
 import { openEmbeddedStore } from './store/embedded-store.ts'
 import type { Store } from './store/store.types.ts'
@@ -87,6 +88,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   // Only now do all tables stand, with the content that they are to have.
   ingest.start()
   dataSources.resume()
+  await checkEngineReading(store)
   const query = createQuery(
     { ...options, database: workspaceDatabase, now },
     { store, workspace: catalog, findServiceSource: () => undefined, secretOf: (name) => variables.secretOf(name) },

@@ -58,7 +58,7 @@ export async function readQuestion(request: FastifyRequest, { bytesMax }: Questi
   const text = (await readWhole(arriving, { headers: request.headers, bytesMax })).toString().trim()
   if (text.startsWith('{')) {
     for (const [name, value] of readJsonParameters(text)) values.set(name, value)
-  } else if (/^[^\s=&]+=/.test(text)) {
+  } else if (/^\w[\w.%[\]-]*=/.test(text)) {
     for (const [name, value] of formValues(text)) values.set(name, value)
   } else if (text !== '') {
     if (values.has('q')) {

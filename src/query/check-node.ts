@@ -6,12 +6,14 @@
 
 import type { NodeId } from '../catalog/pipe.types.ts'
 import { errors } from '../shared/errors.ts'
-import { compileQuery } from '../sql/compile-query.ts'
+import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
+import { checkAgreement } from '../sql/engine-agreement.ts'
 import type { NameScope, Source } from '../sql/source.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
-import { inWorkspaceWords } from './engine-words.ts'
+import { inUsersWords } from './engine-words.ts'
+import { withPlace } from './error-place.ts'
 import { nodeScope } from './name-scope.ts'
 import { type QueryLimits, toQueryError } from './query-error.ts'
 import { adminScope } from './read-scope.ts'
@@ -50,7 +52,7 @@ export interface CheckOptions extends QueryLimits {
 }
 
 interface Neighbours {
-  readonly store: Pick<Store, 'select'>
+  readonly store: Pick<Store, 'select' | 'queryTree'>
   readonly workspace: WorkspaceReader
   readonly findServiceSource: FindServiceSource
   readonly templates: TemplateCache
@@ -81,7 +83,7 @@ export function createNodeCheck(options: CheckOptions, neighbours: Neighbours): 
     const dependencies = [...new Set([...compiled.dependencies, ...inBranches])].filter((name) => name !== placeholder)
     const columns = scope.hasPlaceholder
       ? null
-      : await describe(compiled.sql, { options, neighbours, mayDiffer: rendering.hasPlaceholders })
+      : await describe(compiled, { options, neighbours, mayDiffer: rendering.hasPlaceholders })
     return { dependencies, columns, parameters: template.parameters }
   }
 }
@@ -135,16 +137,20 @@ interface Description {
   readonly mayDiffer: boolean
 }
 
-async function describe(sql: string, { options, neighbours, mayDiffer }: Description) {
+const describing = 'DESCRIBE TABLE ('
+
+async function describe(plan: CompiledQuery, { options, neighbours, mayDiffer }: Description) {
   const { store, workspace } = neighbours
   const query = {
-    sql: `DESCRIBE TABLE (${sql})`,
+    sql: `${describing}${plan.sql})`,
+    shape: describing,
     format: 'JSONEachRow',
-    settings: { describe_compact_output: 1 },
+    settings: { ...plan.settings, describe_compact_output: 1 },
     // Nobody waits for it who could leave: it ends by the time limit of queries.
     signal: new AbortController().signal,
   }
   try {
+    checkAgreement(plan.reading, await store.queryTree(plan.sql, query.signal))
     const chunks: Uint8Array[] = []
     for await (const chunk of await store.select(query)) chunks.push(chunk)
     const lines = Buffer.concat(chunks).toString().split('\n')
@@ -152,8 +158,15 @@ async function describe(sql: string, { options, neighbours, mayDiffer }: Descrip
     return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ResultColumn)
   } catch (thrown) {
     if (mayDiffer && isAboutPlaceholder(thrown)) return null
-    throw toQueryError(inWorkspaceWords(thrown, workspace), options)
+    throw toQueryError(inAuthorsWords(thrown, plan, workspace), options)
   }
+}
+
+function inAuthorsWords(thrown: unknown, plan: CompiledQuery, workspace: WorkspaceReader): unknown {
+  if (!(thrown instanceof StoreError)) return thrown
+  const { kind, clickhouseCode } = thrown
+  const message = withPlace(inUsersWords(thrown.message, workspace), plan, describing)
+  return new StoreError({ kind, message, clickhouseCode, cause: thrown })
 }
 
 // A value that is no number, time, address or element of an enum; real values may be.

@@ -1,19 +1,11 @@
 // What the engine says of a query, told in the words of the one who wrote it: names instead of ids, nothing of the text
 // that the service made out of theirs, and no value of a secret.
 
-import { StoreError } from '../store/store-error.ts'
 import type { WorkspaceReader } from './workspace.types.ts'
 
 const id = /`?\bt_[0-9a-f]{32}(_quarantine)?\b`?/g
 /** The engine repeats the query behind its message, as it was rewritten. */
 const rewritten = /:? ?[Ii]n (?:scope|query|expression) \(?(?:SELECT|WITH)\b[\s\S]*?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
-
-/** The store's error in the words of the workspace; all else passes unchanged. */
-export function inWorkspaceWords(thrown: unknown, workspace: Pick<WorkspaceReader, 'find'>): unknown {
-  if (!(thrown instanceof StoreError)) return thrown
-  const { kind, message, clickhouseCode } = thrown
-  return new StoreError({ kind, message: inUsersWords(message, workspace), clickhouseCode, cause: thrown })
-}
 
 /** The engine's message with the names of data sources for the ids of their tables. */
 export function inUsersWords(message: string, workspace: Pick<WorkspaceReader, 'find'>): string {

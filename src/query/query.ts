@@ -27,7 +27,7 @@ export interface QueryOptions extends AnswerOptions {
 }
 
 export interface QueryNeighbours {
-  readonly store: Pick<Store, 'select'>
+  readonly store: Pick<Store, 'select' | 'queryTree'>
   readonly workspace: WorkspaceReader
   readonly findServiceSource: FindServiceSource
   /** The value of a secret; undefined when there is none. */
@@ -117,8 +117,8 @@ class QueryRoom implements Query {
     const plan = this.#plan({ rendering, readScope, text, ...nodesNames(pipe, node) })
     const { workspace } = this.#neighbours
     const lines: Uint8Array[] = []
-    const explained = { ...plan, sql: `EXPLAIN indexes = 1 ${plan.sql}` }
-    const run = { plan: explained, rendering, format: 'TSVRaw', settings: {}, cacheTtlSeconds: null, signal }
+    const prefix = 'EXPLAIN indexes = 1 '
+    const run = { plan, prefix, rendering, format: 'TSVRaw', settings: {}, cacheTtlSeconds: null, signal }
     for await (const chunk of (await this.#answers.answer(run)).body) lines.push(chunk)
     return {
       debugQuery: withNames(plan.sql, workspace),
@@ -156,7 +156,7 @@ class QueryRoom implements Query {
         compileQuery(text, { scope: scope({ workspace, database, readScope, findServiceSource, nodeText }) }),
       )
     } catch (thrown) {
-      throw this.#answers.failureOf(thrown, rendering)
+      throw this.#answers.failureOf(thrown, { rendering })
     }
   }
 

@@ -5,7 +5,7 @@
 
 import { pairBrackets } from './bracket-pairs.ts'
 import { tokenize } from './lexer.ts'
-import { isNamePart, isWordOf } from './policy.ts'
+import { toSqlError } from './sql-fault.ts'
 import type { Token } from './token.types.ts'
 
 /**
@@ -16,10 +16,18 @@ import type { Token } from './token.types.ts'
  * @throws SQL_INVALID (400) when the query cannot be read.
  */
 export function columnSources(sql: string, column: string, columns: readonly string[]): ReadonlySet<string> | null {
-  const tokens = tokenize(sql)
-  const sources = sourcesOf({ tokens, brackets: pairBrackets(sql, tokens) }, column)
+  const sources = read(sql, column)
   const isKnown = sources !== null && [...sources].every((name) => columns.includes(name))
   return isKnown ? sources : null
+}
+
+function read(sql: string, column: string): ReadonlySet<string> | null {
+  try {
+    const tokens = tokenize(sql)
+    return sourcesOf({ tokens, brackets: pairBrackets(tokens) }, column)
+  } catch (thrown) {
+    throw toSqlError(thrown, sql)
+  }
 }
 
 interface Query {
@@ -38,7 +46,7 @@ function sourcesOf(query: Query, column: string): ReadonlySet<string> | null {
   if (parts === null) return null
   const names = inputNames(parts.items, column)
   if (names === null || parts.inner === null) return names
-  const inner = { tokens: parts.inner, brackets: pairBrackets('', parts.inner) }
+  const inner = { tokens: parts.inner, brackets: pairBrackets(parts.inner) }
   const found = new Set<string>()
   for (const name of names) {
     const sources = sourcesOf(inner, name)
@@ -140,4 +148,14 @@ function namesIn(tokens: readonly Token[]): readonly string[] {
     const isUnit = isWordOf(tokens[index - 2], 'INTERVAL')
     return isName && !isUnit && next?.text !== '(' && next?.text !== '.' ? [token.name] : []
   })
+}
+
+/** True for what stands after a dot: a column of something, never a keyword. */
+function isNamePart(tokens: readonly Token[], index: number): boolean {
+  return tokens[index - 1]?.key === '.'
+}
+
+/** True when the token is one of these keywords, in any case. `keywords` are in upper case. */
+function isWordOf(token: Token | undefined, ...keywords: readonly string[]): boolean {
+  return token?.kind === 'word' && keywords.includes(token.key)
 }

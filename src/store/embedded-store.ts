@@ -34,6 +34,7 @@ import {
   isSyntaxError,
   isTooLargeForMemory,
   plainSyntaxError,
+  queryTreeStatement,
   type RunningSelect,
   type SelectLimits,
   selectStatement,
@@ -115,11 +116,11 @@ function directoriesOf(dataDirectory: string): Directories {
 }
 
 const stopIntervalMs = 50
-/** Whatever is no mere change of rows. */
-const definitionStatement = /^\s*(?!TRUNCATE|INSERT|OPTIMIZE|SYSTEM)/i
 /** Shapes of queries whose results are known to be large. */
 const largeShapesMax = 10_000
 const largeShapesCharactersMax = 16 * mebibyte
+/** Whatever is no mere change of rows. */
+const definitionStatement = /^\s*(?!TRUNCATE|INSERT|OPTIMIZE|SYSTEM)/i
 /** What running queries get to end before tables are exchanged; longer ones have found their tables long ago. */
 const quietTimeMaxMs = 250
 
@@ -222,6 +223,10 @@ class EmbeddedStore implements Store {
       this.#largeShapes.set(shape, true, shape.length)
     }
     return await this.#selectThroughFile(query)
+  }
+
+  async queryTree(sql: string, signal: AbortSignal): Promise<string> {
+    return await this.#readers.use((session) => session.run(queryTreeStatement(sql)), signal)
   }
 
   async sync(): Promise<void> {

@@ -52,6 +52,11 @@ export function isTooLargeForMemory(thrown: unknown): boolean {
   return thrown instanceof StoreError && thrown.clickhouseCode === clickhouseCodes.resultTooLarge
 }
 
+/** A statement that tells how the engine reads a query, without running anything of it. */
+export function queryTreeStatement(sql: string): string {
+  return `EXPLAIN QUERY TREE run_passes=0\n${sql}\nFORMAT TSVRaw`
+}
+
 export function isSyntaxError(thrown: unknown): thrown is StoreError {
   return thrown instanceof StoreError && thrown.clickhouseCode === clickhouseCodes.syntaxError
 }

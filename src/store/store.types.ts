@@ -20,6 +20,13 @@ export interface Store {
    */
   select(query: SelectQuery): Promise<SelectStream>
   /**
+   * How the engine reads a query, as `EXPLAIN QUERY TREE run_passes=0` tells it: a tree of lines, indented by two blanks.
+   * Nothing of the query runs, scalar subqueries and table functions included. Raises `StoreError`.
+   *
+   * @param sql as for `select`.
+   */
+  queryTree(sql: string, signal: AbortSignal): Promise<string>
+  /**
    * Appends sealed parts by one INSERT of one block, all of it or nothing; more only where `partition` asks for it. Resolves when the engine has the rows; a block
    * id that it has had before resolves without a change. Raises `StoreError`.
    */

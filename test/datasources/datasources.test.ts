@@ -75,6 +75,7 @@ function faulty(pattern: RegExp, fault: Error): Store {
     rows: (sql) => store.rows(sql),
     tableStatistics: () => store.tableStatistics(),
     select: (query) => store.select(query),
+    queryTree: (sql, signal) => store.queryTree(sql, signal),
     append: (append) => store.append(append),
     copy: (copy) => store.copy(copy),
     exchange: (pairs) => store.exchange(pairs),

@@ -24,6 +24,14 @@ function open(body: () => AsyncIterable<Uint8Array> = () => chunks('x')) {
       selects.push(query)
       return body()
     },
+    // What the engine would say of `SELECT 1 FROM …` over one of the two tables.
+    queryTree: async (sql: string) => {
+      const tables = [...sql.matchAll(/`(ws)`\.`(\w+)`/g)].map(([, database, table]) => `${database}.${table}`)
+      return [
+        'QUERY id: 0',
+        ...tables.flatMap((name) => ['  JOIN TREE', `    IDENTIFIER id: 1, identifier: ${name}`]),
+      ].join('\n')
+    },
   }
   const dataSources = [dataSource('t_1', 'events'), dataSource('t_2', 'odd_quarantine')]
   const find = (nameOrId: string) => dataSources.find(({ name, id }) => name === nameOrId || id === nameOrId)
