@@ -23,6 +23,7 @@ import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipes } from './pipes/pipes.ts'
 import { checkEngineReading } from './query/agreement.ts'
 import { createQuery } from './query/query.ts'
+import { mebibyte } from './shared/bytes.ts'
 import { openEmbeddedStore } from './store/embedded-store.ts'
 import type { Store } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
@@ -40,6 +41,7 @@ const dataSourcesMax = 10_000
 /** The same for pipes. */
 const pipesMax = 10_000
 const nodesMax = 200
+const pipeBytesMax = 4 * mebibyte
 const descriptionLengthMax = 100_000
 
 /**
@@ -93,7 +95,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
     { ...options, database: workspaceDatabase, now },
     { store, workspace: catalog, findServiceSource: () => undefined, secretOf: (name) => variables.secretOf(name) },
   )
-  const pipes = createPipes({ nodesMax, descriptionLengthMax, now }, { catalog, query })
+  const pipes = createPipes({ nodesMax, pipeBytesMax, descriptionLengthMax, now }, { catalog, query })
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf: pipes.parametersOf })
   const access = createAccess({ adminToken })
   let isReady = false

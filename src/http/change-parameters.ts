@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../shared/errors.ts'
 import { openMultipart } from './multipart-form.ts'
@@ -46,13 +47,19 @@ export async function readChangeInput(request: FastifyRequest, formBytesMax: num
     return { parameters, document: {}, text: '' }
   }
   const bytes = await readWhole(body, { headers: request.headers, bytesMax: formBytesMax })
-  const text = bytes.toString()
+  const text = utf8Text(bytes)
   if (text.trimStart().startsWith('{')) {
     return { parameters, document: parseObject(text), text: '' }
   }
   if (!/^\s*\w+=/.test(text)) return { parameters, document: {}, text }
   for (const [name, value] of new URLSearchParams(text.trim())) parameters.set(name, value)
   return { parameters, document: {}, text: '' }
+}
+
+/** Editors put a mark in front of UTF-8, which is no part of the text. */
+function utf8Text(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw errors.BODY_CORRUPT({ format: 'text', reason: 'it is not in UTF-8' })
+  return bytes.toString().replace(/^\uFEFF/, '')
 }
 
 type Field = readonly [string, string]

@@ -29,6 +29,8 @@ import type {
 export interface PipesOptions {
   /** Most nodes of a pipe. */
   readonly nodesMax: number
+  /** Most SQL of all nodes of a pipe together, in bytes of UTF-8: they are written and shown as one. */
+  readonly pipeBytesMax: number
   /** Longest description of a pipe or a node, in UTF-16 units. */
   readonly descriptionLengthMax: number
   /** Epoch milliseconds. */
@@ -234,8 +236,9 @@ class PipesRoom implements Pipes {
     }
   }
 
-  /** The pipe with what its nodes from `start` to before `end` read. Raises what `checkNode` does, and NODE_INVALID (400). */
+  /** The pipe with what its nodes from `start` to before `end` read. Raises what `checkNode` does, PIPE_TOO_LONG and NODE_INVALID (400). */
   async #checked(pipe: Pipe, start: number, end: number = pipe.nodes.length): Promise<Pipe> {
+    this.#checkLength(pipe)
     const nodes = [...pipe.nodes]
     for (let position = start; position < end; position += 1) {
       const node = nodes[position]
@@ -274,6 +277,12 @@ class PipesRoom implements Pipes {
   #refuseRead({ name }: Pipe, advice: string): void {
     const users = this.#readers.of(name).map((pipe) => pipe.name)
     if (users.length > 0) throw errors.PIPE_USED({ name, users, advice })
+  }
+
+  #checkLength({ name, nodes }: Pipe): void {
+    const bytesMax = this.#options.pipeBytesMax
+    const byteCount = nodes.reduce((sum, { sql }) => sum + Buffer.byteLength(sql), 0)
+    if (byteCount > bytesMax) throw errors.PIPE_TOO_LONG({ pipe: name, bytesMax })
   }
 
   #checkDescription(text: string): void {

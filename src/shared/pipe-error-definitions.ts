@@ -1,5 +1,7 @@
 // The part of the table of errors that speaks of pipes and their nodes.
 
+import { formatBytes } from './bytes.ts'
+
 export const pipeDefinitions = {
   PIPES_TOO_MANY: {
     status: 400,
@@ -18,6 +20,12 @@ export const pipeDefinitions = {
     when: 'A Pipe has as many nodes as it can have.',
     message: ({ pipe, nodesMax }: { readonly pipe: string; readonly nodesMax: number }) =>
       `Pipe '${pipe}' can have ${nodesMax} nodes at most`,
+  },
+  PIPE_TOO_LONG: {
+    status: 400,
+    when: 'The nodes of a Pipe have more SQL together than a Pipe can have.',
+    message: ({ pipe, bytesMax }: { readonly pipe: string; readonly bytesMax: number }) =>
+      `The nodes of Pipe '${pipe}' can have ${formatBytes(bytesMax)} of SQL together at most`,
   },
   NODE_INVALID: {
     status: 400,

@@ -42,6 +42,16 @@ t.test('a node is appended by its SQL as the body, under any Content-Type, by bo
   t.match((await call('GET', `/v0/pipes/grown/nodes/byjson`)).json, published)
 })
 
+t.test('SQL is text in UTF-8, with or without a mark in front', async (t) => {
+  await pipes.create('utf8')
+  const marked = await call('POST', '/v0/pipes/utf8/nodes?name=a', { body: '\uFEFFSELECT \'é€😀\' AS "été"' })
+  t.equal(nodeIn(marked).sql, 'SELECT \'é€😀\' AS "été"')
+  const latin = Buffer.from("SELECT 'é' AS a", 'latin1')
+  const refused = await call('POST', '/v0/pipes/utf8/nodes?name=b', { body: latin })
+  t.match([refused.status, errorOf(refused)], [400, /not in UTF-8/])
+  t.equal((await call('POST', '/v0/pipes/utf8/nodes?name=b', { body: "SELECT 'a\0b' AS a" })).status, 400, 'a NUL')
+})
+
 t.test('a node that cannot be appended is refused, and the pipe stays as it was', async (t) => {
   const before = await pipes.create('firm', 'SELECT * FROM events')
   const refusals: readonly (readonly [string, string, number, RegExp])[] = [

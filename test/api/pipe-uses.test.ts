@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { errorOf, openPipeService } from './pipe-service.ts'
+import { openTestService } from './test-service.ts'
 
 const pipes = await openPipeService(t)
 const { call, service } = pipes
@@ -29,6 +30,17 @@ t.test('a pipe that others read is neither renamed nor dropped, unless the drop 
   t.equal((await call('DELETE', '/v0/pipes/base')).status, 404)
   const missing = await call('GET', '/v0/pipes/base')
   t.match([missing.status, errorOf(missing)], [404, "Pipe 'base' not found"])
+})
+
+t.test('neither events nor imports make a data source under the name of a pipe', async (t) => {
+  await pipes.create('only_pipe', 'SELECT 1 AS a')
+  for (const answer of [
+    await service.events('only_pipe', '{"a":1}'),
+    await service.append('only_pipe', 'csv', 'a\n1\n'),
+    await service.create('only_pipe', 'a UInt8'),
+  ]) {
+    t.match([answer.status, errorOf(answer)], [409, 'There is already a Pipe with name "only_pipe"'])
+  }
 })
 
 t.test('no pipe can come to read itself, by whatever change', async (t) => {
@@ -104,4 +116,23 @@ t.test('what one change takes away, another that comes at the same time does not
     t.notOk(isMade && !isKept, `round ${round}: ${dropped.status}, ${made.status}`)
     t.ok(isMade || dropped.status === 204, 'one of them was done')
   }
+})
+
+// The last one: a process can have one service open at a time.
+t.test('pipes outlive a restart, with their nodes, their endpoint, and who uses what', async (t) => {
+  await pipes.create('kept', 'SELECT * FROM events', 'SELECT user FROM n0')
+  await pipes.create('renamed', 'SELECT user FROM kept')
+  await call('PUT', '/v0/pipes/kept/endpoint', { body: 'n1' })
+  await call('PUT', '/v0/pipes/renamed?name=kept_too&description=d')
+  await pipes.create('dropped', 'SELECT 1 AS a')
+  await call('DELETE', '/v0/pipes/dropped')
+  const before = (await call('GET', '/v0/pipes?dependencies=true')).text.replaceAll(service.address, '')
+  await service.close()
+
+  const again = await openTestService(t, { dataDir: service.dataDir })
+  const after = (await again.call('GET', '/v0/pipes?dependencies=true')).text.replaceAll(again.address, '')
+  t.equal(after, before)
+  t.match((await again.call('GET', '/v0/datasources/events')).text, /"name":"kept"/)
+  t.equal((await again.call('DELETE', '/v0/pipes/kept')).status, 409)
+  t.equal((await again.call('POST', '/v0/pipes/kept/nodes', { body: 'SELECT user FROM n1' })).status, 200)
 })

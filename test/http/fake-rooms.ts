@@ -106,7 +106,10 @@ export function createFakeRooms(): FakeRooms {
 function fakePipes(): Pipes {
   const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 10, now: () => 0 }, new MemoryStorage())
   const checkNode = async () => ({ dependencies: [], columns: null, parameters: [] })
-  return createPipes({ nodesMax: 3, descriptionLengthMax: 100, now: () => 0 }, { catalog, query: { checkNode } })
+  return createPipes(
+    { nodesMax: 3, pipeBytesMax: 100, descriptionLengthMax: 100, now: () => 0 },
+    { catalog, query: { checkNode } },
+  )
 }
 
 function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRooms): DataSources {

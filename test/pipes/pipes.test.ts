@@ -82,6 +82,43 @@ t.test('times tell when a pipe and its nodes were made and changed', async (t) =
   t.equal(await pipes.publish('a', 'x'), published, 'what is so already is no change')
 })
 
+t.test('a pipe holds so many nodes, so much SQL and so long descriptions, and no more', async (t) => {
+  const { pipes } = openRoom(t)
+  const nodes = Array.from({ length: 10 }, (_, index) => node(`n${index}`, ''))
+  const full = await pipes.create({ name: 'full', description: '', nodes })
+  await t.rejects(pipes.appendNode('full', node('more', '')), { code: 'NODES_TOO_MANY', status: 400 })
+  await t.rejects(pipes.create({ name: 'more', description: '', nodes: [...nodes, node('n', '')] }), {
+    code: 'NODES_TOO_MANY',
+  })
+  t.same(pipes.list(), [full])
+
+  const names = Array.from({ length: 34 }, () => 'x').join(', ')
+  t.equal(names.length, 100)
+  await pipes.create({ name: 'long', description: '', nodes: [node('x', ''), node('y', names)] })
+  await t.rejects(pipes.appendNode('long', node('z', 'x')), {
+    ...{ code: 'PIPE_TOO_LONG', status: 400 },
+    message: "The nodes of Pipe 'long' can have 100 bytes of SQL together at most",
+  })
+  await t.rejects(pipes.editNode('long', 'x', { ...noEdit, sql: 'y' }), { code: 'PIPE_TOO_LONG' })
+  await pipes.editNode('long', 'y', { ...noEdit, sql: 'x' })
+  await pipes.appendNode('long', node('z', 'x'))
+
+  for (const [length, isTaken] of [
+    [100, true],
+    [101, false],
+  ] as const) {
+    const description = 'd'.repeat(length)
+    for (const change of [
+      () => pipes.revise('full', { name: undefined, description }),
+      () => pipes.editNode('full', 'n1', { ...noEdit, description }),
+      () => pipes.copy({ name: 'long', from: 'full', description }),
+    ]) {
+      if (isTaken) await t.resolves(change() as Promise<unknown>)
+      else await t.rejects(change() as Promise<unknown>, { code: 'REQUEST_INVALID', message: /100 characters at most/ })
+    }
+  }
+})
+
 t.test('a change that cannot be written was not made', async (t) => {
   const storage = new MemoryStorage()
   const { pipes } = openRoom(t, openCatalog({ dataSourcesMax: 10, pipesMax: 10, now: () => 0 }, storage))
@@ -283,7 +320,7 @@ function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
     await beforeCheck.shift()?.()
     return { dependencies, columns: null, parameters: [] }
   }
-  const options = { nodesMax: 10, descriptionLengthMax: 100, now: () => clock.nowMs }
+  const options = { nodesMax: 10, pipeBytesMax: 100, descriptionLengthMax: 100, now: () => clock.nowMs }
   const pipes = createPipes(options, { catalog, query: { checkNode } })
   return { catalog, pipes, readers: new PipeReaders(catalog), clock, beforeCheck, close }
 }

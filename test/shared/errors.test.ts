@@ -55,6 +55,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'A Pipe needs a query: send "sql", a JSON body with "nodes", or "from" with the name of another Pipe',
   ],
   NODES_TOO_MANY: [errors.NODES_TOO_MANY({ pipe: 'top', nodesMax: 2 }), 400, "Pipe 'top' can have 2 nodes at most"],
+  PIPE_TOO_LONG: [
+    errors.PIPE_TOO_LONG({ pipe: 'top', bytesMax: 1024 ** 2 }),
+    400,
+    "The nodes of Pipe 'top' can have 1 MiB of SQL together at most",
+  ],
   NODE_INVALID: [errors.NODE_INVALID({ node: 'a', reason: 'Unknown identifier' }), 400, "Node 'a': Unknown identifier"],
   NODE_TYPE_UNSUPPORTED: [
     errors.NODE_TYPE_UNSUPPORTED({ type: 'materialized' }),
