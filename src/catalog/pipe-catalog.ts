@@ -51,10 +51,10 @@ export class PipeCatalog implements PipeReader {
 
   async create(pipe: Pipe, guard: ChangeGuard): Promise<void> {
     await this.#changes.make(() => {
+      guard()
       this.checkFree(pipe.name)
       const pipesMax = this.#pipesMax
       if (this.#entries.size >= pipesMax) throw errors.PIPES_TOO_MANY({ pipesMax })
-      guard()
       return this.#written({ pipe, sequence: this.#sequence + 1 })
     })
   }
@@ -62,8 +62,8 @@ export class PipeCatalog implements PipeReader {
   async replace(pipe: Pipe, guard: ChangeGuard): Promise<void> {
     await this.#changes.make(() => {
       const before = this.#expect(pipe.id)
-      if (pipe.name !== before.pipe.name) this.checkFree(pipe.name)
       guard()
+      if (pipe.name !== before.pipe.name) this.checkFree(pipe.name)
       return this.#written({ ...before, pipe })
     })
   }

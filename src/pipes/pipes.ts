@@ -1,9 +1,10 @@
 // Pipes and their nodes: each change is judged, then written as a whole.
 //
 // Invariants: a node is saved only when it was a query over what there was at that moment; later it may break, when what it
-// reads goes, and then its queries fail, not its pipe. No pipe reads itself. Changes of pipes are made one after the other,
-// so that each is judged against the pipes that it is saved among; data sources change beside them, so what a node reads
-// is looked for once more when its pipe is written.
+// reads goes, and then its queries fail, not its pipe. No pipe reads itself. Changes of one pipe are made one after the
+// other, those of different pipes beside each other, as the engine may take seconds to judge a node. So whatever a change
+// takes for granted of other pipes and of data sources is looked at once more when it is written, by a guard: the catalog
+// makes one change at a time.
 
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
@@ -47,9 +48,6 @@ export function createPipes(options: PipesOptions, neighbours: Neighbours): Pipe
   return new PipesRoom(options, neighbours)
 }
 
-/** All changes stand in one queue. */
-const queueId = 'pipes'
-
 class PipesRoom implements Pipes {
   readonly #options: PipesOptions
   readonly #catalog: Catalog
@@ -86,7 +84,7 @@ class PipesRoom implements Pipes {
   }
 
   create({ name, description, nodes }: PipeRequest): Promise<Pipe> {
-    return this.#changes.run(queueId, async () => {
+    return this.#changes.run(name, async () => {
       this.#catalog.checkPipeName(name)
       this.#checkDescription(description)
       let pipe = this.#newPipe(name, description)
@@ -95,62 +93,43 @@ class PipesRoom implements Pipes {
     })
   }
 
-  copy({ name, from, description }: CopyRequest): Promise<Pipe> {
-    return this.#changes.run(queueId, async () => {
-      const source = this.get(from)
-      const known = this.find(name)
-      const into = known?.name === name ? known : undefined
-      if (into === source) {
-        throw errors.PARAMETER_INVALID({ parameter: 'from', value: from, expected: 'another Pipe than "name"' })
-      }
-      if (into === undefined) this.#catalog.checkPipeName(name)
-      if (description !== undefined) this.#checkDescription(description)
-      const pipe = into ?? this.#newPipe(name, source.description)
-      const nodes = copiedNodes(source, into, this.#options.now())
-      const endpointName = into?.nodes.find(({ id }) => id === into.endpointId)?.name
-      const copied: Pipe = {
-        ...pipe,
-        description: description ?? pipe.description,
-        nodes,
-        endpointId: nodes.find((node) => node.name === endpointName)?.id ?? null,
-        parentId: source.id,
-      }
-      return await this.#save(await this.#checked(copied, 0), into)
+  copy(request: CopyRequest): Promise<Pipe> {
+    const { name } = request
+    return this.#changes.run(name, async () => {
+      const into = this.#named(name)
+      if (into === undefined) return await this.#copy(request)
+      return await this.#changes.run(into.id, () => this.#copy(request))
     })
   }
 
   revise(nameOrId: string, { name, description }: PipeRevision): Promise<Pipe> {
-    return this.#changes.run(queueId, async () => {
-      const pipe = this.get(nameOrId)
+    return this.#change(nameOrId, async (pipe) => {
       if (name === undefined && description === undefined) {
         throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
       }
       if (description !== undefined) this.#checkDescription(description)
-      if (name !== undefined && name !== pipe.name) this.#refuseRead(pipe, 'rename it there first')
       const revised = { ...pipe, name: name ?? pipe.name, description: description ?? pipe.description }
       return await this.#save(revised, pipe)
     })
   }
 
   drop(nameOrId: string, { isForced }: { readonly isForced: boolean }): Promise<void> {
-    return this.#changes.run(queueId, async () => {
-      const pipe = this.get(nameOrId)
-      if (!isForced) this.#refuseRead(pipe, 'drop those first, or use force=true: they stay, and their queries fail')
-      await this.#catalog.removePipe(pipe.id)
+    return this.#change(nameOrId, async (pipe) => {
+      await this.#catalog.removePipe(pipe.id, () => {
+        if (!isForced) this.#refuseRead(pipe, 'drop those first, or use force=true: they stay, and their queries fail')
+      })
     })
   }
 
   appendNode(pipeNameOrId: string, request: NodeRequest): Promise<ChangedNode> {
-    return this.#changes.run(queueId, async () => {
-      const before = this.get(pipeNameOrId)
+    return this.#change(pipeNameOrId, async (before) => {
       const pipe = await this.#checked(this.#withNode(before, request), before.nodes.length)
       return changed(await this.#save(pipe, before), before.nodes.length)
     })
   }
 
   editNode(pipeNameOrId: string, nodeNameOrId: string, edit: NodeEdit): Promise<ChangedNode> {
-    return this.#changes.run(queueId, async () => {
-      const before = this.get(pipeNameOrId)
+    return this.#change(pipeNameOrId, async (before) => {
       const node = this.getNode(before, nodeNameOrId)
       const from = before.nodes.indexOf(node)
       const to = Math.min(edit.position ?? from, before.nodes.length - 1)
@@ -164,8 +143,7 @@ class PipesRoom implements Pipes {
   }
 
   removeNode(pipeNameOrId: string, nodeNameOrId: string): Promise<void> {
-    return this.#changes.run(queueId, async () => {
-      const pipe = this.get(pipeNameOrId)
+    return this.#change(pipeNameOrId, async (pipe) => {
       const node = this.getNode(pipe, nodeNameOrId)
       if (node.id === pipe.endpointId) throw errors.NODE_PUBLISHED({ pipe: pipe.name, node: node.name })
       const nodes = pipe.nodes.filter((one) => one !== node)
@@ -174,16 +152,14 @@ class PipesRoom implements Pipes {
   }
 
   publish(pipeNameOrId: string, nodeNameOrId: string): Promise<Pipe> {
-    return this.#changes.run(queueId, async () => {
-      const pipe = this.get(pipeNameOrId)
+    return this.#change(pipeNameOrId, async (pipe) => {
       const { id } = expectNode(pipe, nodeNameOrId)
       return id === pipe.endpointId ? pipe : await this.#save({ ...pipe, endpointId: id }, pipe)
     })
   }
 
   unpublish(pipeNameOrId: string, nodeNameOrId: string | null): Promise<Pipe> {
-    return this.#changes.run(queueId, async () => {
-      const pipe = this.get(pipeNameOrId)
+    return this.#change(pipeNameOrId, async (pipe) => {
       const node = nodeNameOrId === null ? null : expectNode(pipe, nodeNameOrId)
       const isPublished = pipe.endpointId !== null && (node === null || node.id === pipe.endpointId)
       if (!isPublished) throw errors.ENDPOINT_MISSING({ pipe: pipe.name, node: node?.name ?? null })
@@ -191,6 +167,38 @@ class PipesRoom implements Pipes {
       await this.#catalog.replacePipe(unpublished)
       return unpublished
     })
+  }
+
+  /** Changes a pipe as it is when its turn has come. */
+  async #change<Result>(nameOrId: string, change: (pipe: Pipe) => Promise<Result>): Promise<Result> {
+    const { id } = this.get(nameOrId)
+    return await this.#changes.run(id, () => change(this.get(id)))
+  }
+
+  async #copy({ name, from, description }: CopyRequest): Promise<Pipe> {
+    const source = this.get(from)
+    const into = this.#named(name)
+    if (into === source) {
+      throw errors.PARAMETER_INVALID({ parameter: 'from', value: from, expected: 'another Pipe than "name"' })
+    }
+    if (into === undefined) this.#catalog.checkPipeName(name)
+    if (description !== undefined) this.#checkDescription(description)
+    const pipe = into ?? this.#newPipe(name, source.description)
+    const nodes = copiedNodes(source, into, this.#options.now())
+    const endpointName = into?.nodes.find(({ id }) => id === into.endpointId)?.name
+    const copied: Pipe = {
+      ...pipe,
+      description: description ?? pipe.description,
+      nodes,
+      endpointId: nodes.find((node) => node.name === endpointName)?.id ?? null,
+      parentId: source.id,
+    }
+    return await this.#save(await this.#checked(copied, 0), into)
+  }
+
+  #named(name: string): Pipe | undefined {
+    const pipe = this.find(name)
+    return pipe?.name === name ? pipe : undefined
   }
 
   #newPipe(name: string, description: string): Pipe {
@@ -255,9 +263,12 @@ class PipesRoom implements Pipes {
 
   /** Writes a pipe that is new, or takes the place of `before`. */
   async #save(pipe: Pipe, before?: Pipe): Promise<Pipe> {
-    checkAcyclic(pipe, this.#catalog)
-    const saved = { ...pipe, updatedAt: this.#options.now() }
-    const guard = (): void => this.#checkSources(pipe, before)
+    const saved = before === undefined ? pipe : { ...pipe, updatedAt: this.#options.now() }
+    const guard = (): void => {
+      if (before !== undefined && before.name !== pipe.name) this.#refuseRead(before, 'rename it there first')
+      checkAcyclic(pipe, this.#catalog)
+      this.#checkSources(pipe, before)
+    }
     await (before === undefined ? this.#catalog.createPipe(saved, guard) : this.#catalog.replacePipe(saved, guard))
     return saved
   }
@@ -270,7 +281,7 @@ class PipesRoom implements Pipes {
     for (const name of outsideDependencies({ nodes: looked })) {
       // Names with a dot are those of the service's own tables.
       const isThere = name.includes('.') || this.#catalog.find(name) !== undefined || this.find(name) !== undefined
-      if (!isThere) throw errors.DATASOURCE_BUSY({ name, what: 'changed' })
+      if (!isThere) throw errors.SQL_INVALID({ reason: `Resource '${name}' not found` })
     }
   }
 

@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
@@ -23,34 +24,95 @@ t.test('a data source that goes while a node over it is checked takes the node a
   const source = await addSource(catalog, 'events')
   beforeCheck.push(() => catalog.retire(source.id))
   await t.rejects(pipes.create({ name: 'top', description: '', nodes: [node('a', 'events')] }), {
-    code: 'DATASOURCE_BUSY',
-    status: 409,
+    code: 'SQL_INVALID',
+    message: "Resource 'events' not found",
   })
   t.same(pipes.list(), [])
   const other = await addSource(catalog, 'events')
   const top = await pipes.create({ name: 'top', description: '', nodes: [node('a', 'events')] })
   beforeCheck.push(() => catalog.revise(other.id, { name: 'sales' }))
-  await t.rejects(pipes.appendNode('top', node('b', 'events')), { code: 'DATASOURCE_BUSY' })
+  await t.rejects(pipes.appendNode('top', node('b', 'events')), { code: 'SQL_INVALID' })
   t.same(pipes.get('top'), top)
   await pipes.appendNode('top', node('b', 'sales'))
   t.match(pipes.get('top').nodes, [{ dependencies: ['events'] }, { dependencies: ['sales'] }], 'one is broken, one not')
 })
 
-t.test('changes of pipes are made one after the other, each on what the one before left', async (t) => {
+t.test('changes of one pipe are made one after the other, each on what the one before left', async (t) => {
   const { pipes } = openRoom(t)
+  await pipes.create({ name: 'a', description: '', nodes: [node('x', '')] })
   const results = await Promise.allSettled([
-    pipes.create({ name: 'a', description: '', nodes: [node('x', '')] }),
-    pipes.create({ name: 'b', description: '', nodes: [node('x', 'a')] }),
-    pipes.revise('a', { name: 'c', description: undefined }),
-    pipes.editNode('a', 'x', { ...noEdit, sql: 'b' }),
-    pipes.drop('b', { isForced: false }),
-    pipes.revise('a', { name: 'c', description: undefined }),
-    pipes.create({ name: 'a', description: '', nodes: [] }),
+    pipes.appendNode('a', node('y', 'x')),
+    pipes.appendNode('a', node('y', 'x')),
+    pipes.publish('a', 'y'),
+    pipes.removeNode('a', 'y'),
+    pipes.editNode('a', 'y', { ...noEdit, name: 'z' }),
+    pipes.revise('a', { name: 'b', description: undefined }),
+    pipes.unpublish('a', 'z'),
+    pipes.drop('a', { isForced: false }),
+    pipes.appendNode('a', node('y', 'x')),
   ])
   t.same(
     results.map((result) => (result.status === 'fulfilled' ? 'done' : result.reason.code)),
-    ['done', 'done', 'PIPE_USED', 'SQL_INVALID', 'done', 'done', 'done'],
+    ['done', 'NODE_EXISTS', 'done', 'NODE_PUBLISHED', 'done', 'done', 'done', 'done', 'PIPE_NOT_FOUND'],
   )
+})
+
+t.test('a node that is long in being checked holds up its own pipe alone', async (t) => {
+  const { pipes, beforeCheck } = openRoom(t)
+  await pipes.create({ name: 'slow', description: '', nodes: [node('x', '')] })
+  const ends: (() => void)[] = []
+  beforeCheck.push(() => new Promise<void>((resolve) => ends.push(resolve)))
+  const slow = pipes.appendNode('slow', node('y', 'x'))
+  const next = pipes.appendNode('slow', node('z', 'y'))
+  await pipes.create({ name: 'quick', description: '', nodes: [node('x', 'slow')] })
+  t.match(pipes.get('slow').nodes, { length: 1 })
+  for (const end of ends) end()
+  await Promise.all([slow, next])
+  t.match(pipes.get('slow').nodes, [{ name: 'x' }, { name: 'y' }, { name: 'z' }])
+})
+
+t.test('what other pipes became while a node was checked is looked at when it is saved', async (t) => {
+  const { pipes, beforeCheck } = openRoom(t)
+  const create = (name: string, ...nodes: readonly NodeRequest[]) => pipes.create({ name, description: '', nodes })
+  await create('a', node('x', ''))
+  beforeCheck.push(() => pipes.drop('a', { isForced: false }))
+  await t.rejects(create('b', node('x', 'a')), { code: 'SQL_INVALID', message: "Resource 'a' not found" })
+  await create('a', node('x', ''))
+  beforeCheck.push(() => pipes.revise('a', { name: 'c', description: undefined }))
+  await t.rejects(create('b', node('x', 'a')), { code: 'SQL_INVALID', message: "Resource 'a' not found" })
+  await create('b', node('x', ''))
+  beforeCheck.push(() => pipes.editNode('c', 'x', { ...noEdit, sql: 'b' }))
+  await t.rejects(pipes.editNode('b', 'x', { ...noEdit, sql: 'c' }), {
+    ...{ code: 'SQL_INVALID', message: /Circular dependency/ },
+  })
+  beforeCheck.push(() => pipes.revise('c', { name: 'd', description: undefined }))
+  await t.rejects(create('d', node('x', '')), { code: 'PIPE_EXISTS' })
+  t.same(
+    pipes.list().map(({ name, nodes }) => [name, nodes[0]?.sql]),
+    [
+      ['d', 'b'],
+      ['b', ''],
+    ],
+  )
+})
+
+t.test('a copy over a pipe waits for its changes, and they for it', async (t) => {
+  const { pipes } = openRoom(t)
+  await pipes.create({ name: 'from', description: '', nodes: [node('x', ''), node('y', 'x')] })
+  const copies = await Promise.all(
+    Array.from({ length: 4 }, () => pipes.copy({ name: 'to', from: 'from', description: undefined })),
+  )
+  t.equal(new Set(copies.map(({ id }) => id)).size, 1, 'the first one makes it, the others go over it')
+  await Promise.all([
+    pipes.publish('to', 'y'),
+    pipes.copy({ name: 'to', from: 'from', description: 'again' }),
+    pipes.appendNode('to', node('z', 'y')),
+  ])
+  const { description, nodes, endpointId } = pipes.get('to')
+  t.equal(description, 'again')
+  t.match(nodes, [{ name: 'x' }, { name: 'y' }], 'the new node stands behind them when it came after the copy')
+  t.ok(nodes.length === 2 || nodes[2]?.name === 'z')
+  t.equal(endpointId, nodes[1]?.id, 'published before the copy or after it')
 })
 
 t.test('times tell when a pipe and its nodes were made and changed', async (t) => {
@@ -163,6 +225,51 @@ t.test('random changes do what a plain model of pipes says, also after restarts'
   t.same(plain(room.catalog), model.plain())
   t.ok(outcomes.size > 25, `changes were made and refused in many ways: ${[...outcomes.keys()].sort().join('; ')}`)
 })
+
+t.test('whatever is changed side by side, every node can read its names, and none reads itself', async (t) => {
+  t.comment(`SEED=${seed}`)
+  const random = new SeededRandom(seed)
+  const memory = openCatalog({ dataSourcesMax: 100, pipesMax: 100, now: () => 0 }, new MemoryStorage())
+  const room = openRoom(t, memory)
+  const { catalog, delays } = room
+  let doneCount = 0
+  for (let round = 0; round < 200; round += 1) {
+    if (round % 4 === 0) await beginAnew(room)
+    const changes = Array.from({ length: 8 }, () => randomChange(random)).filter(keepsReaders)
+    for (const _ of changes) delays.push(random.below(6))
+    const outcomes = await Promise.all(changes.map((change) => applied(change, room)))
+    doneCount += outcomes.filter((outcome) => outcome === 'done').length
+    const model = new Model()
+    const { sources, pipes } = plain(catalog)
+    Object.assign(model, { sources, pipes })
+    for (const pipe of pipes) {
+      const unreadable = pipe.nodes.filter((_, index) => !model.isReadable(pipe, index))
+      const isRight = unreadable.length === 0 && !model.hasCycle(pipe, pipe)
+      if (!isRight) t.fail(`round ${round}: ${pipe.name}`, { pipe, changes, outcomes, pipes })
+    }
+    const taken = [...sources, ...pipes.map(({ name }) => name)]
+    t.equal(new Set(taken).size, taken.length, `round ${round}: each name is given once`)
+  }
+  t.ok(doneCount > 100, `${doneCount} changes were made`)
+})
+
+/** Soon every name is taken and few changes are possible: then it begins anew, with a data source and two pipes. */
+async function beginAnew({ catalog, pipes }: Room): Promise<void> {
+  for (const { id } of pipes.list()) await pipes.drop(id, { isForced: true })
+  for (const { id } of catalog.list()) {
+    await catalog.retire(id)
+    await catalog.remove(id)
+  }
+  await addSource(catalog, 'a')
+  await pipes.create({ name: 'b', description: '', nodes: [node('x', 'a'), node('y', 'x')] })
+  await pipes.create({ name: 'c', description: '', nodes: [node('x', ''), node('z', 'b')] })
+}
+
+/** What takes nothing away from under those who read it. */
+function keepsReaders(change: Change): boolean {
+  const isForced = change.kind === 'drop' && change.isForced
+  return !isForced && !['dropSource', 'remove', 'unpublish'].includes(change.kind)
+}
 
 const resourceNames = ['a', 'b', 'c', 'd', 'e'] as const
 const nodeNames = ['x', 'y', 'z', 'a'] as const
@@ -288,6 +395,8 @@ interface Room {
   readonly clock: { nowMs: number }
   /** What is done, once each, after a node was found right and before it is saved. */
   readonly beforeCheck: (() => Promise<unknown>)[]
+  /** Turns of the event loop that the next checks take; none when it is empty. */
+  readonly delays: number[]
   readonly close: () => Promise<void>
 }
 
@@ -310,6 +419,7 @@ function openRoomAt(t: Test, path: string): Room {
 function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
   const clock = { nowMs: 0 }
   const beforeCheck: (() => Promise<unknown>)[] = []
+  const delays: number[] = []
   const checkNode: CheckNode = async (pipe, { sql }, position) => {
     const earlier = pipe.nodes.slice(0, position).map(({ name }) => name)
     const dependencies = namesRead({ sql })
@@ -318,11 +428,12 @@ function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
       if (!isKnown) throw errors.SQL_INVALID({ reason: `Unknown table ${name}` })
     }
     await beforeCheck.shift()?.()
+    for (let turns = delays.shift() ?? 0; turns > 0; turns -= 1) await nextTurn()
     return { dependencies, columns: null, parameters: [] }
   }
   const options = { nodesMax: 10, pipeBytesMax: 100, descriptionLengthMax: 100, now: () => clock.nowMs }
   const pipes = createPipes(options, { catalog, query: { checkNode } })
-  return { catalog, pipes, readers: new PipeReaders(catalog), clock, beforeCheck, close }
+  return { catalog, pipes, readers: new PipeReaders(catalog), clock, beforeCheck, delays, close }
 }
 
 async function addSource(catalog: Catalog, name: string): Promise<DataSource> {
