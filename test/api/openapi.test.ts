@@ -125,6 +125,8 @@ t.test('an endpoint that is broken by now is described without its columns', asy
 
 t.test('templates read variables, and a change of one shows with the next request', async (t) => {
   const service = await openTestService(t)
+  // The engine gives the alias to the whole comparison.
+  t.equal(await service.sql("SELECT 'a' = 'b' AS s, s AS again FORMAT TSV"), '0\t0\n')
   await createPipe(service, 'guarded', [
     [
       'rows',
@@ -142,6 +144,19 @@ t.test('templates read variables, and a change of one shows with the next reques
   t.equal(await ask(), '{"door":"shut"}\n')
   await service.call('DELETE', '/v0/variables/password')
   t.match(await ask(), /Cannot access secret/)
+  await service.call('POST', '/v0/variables', { body: 'name=password&value=sesame' })
+  for (const sql of [
+    "% SELECT {{tb_secret('password')}} AS shown",
+    "% SELECT shown FROM (SELECT 1) WHERE ({{tb_secret('password')}} AS shown) != ''",
+  ]) {
+    const refusal = { status: 400, json: { error: /^(?:Node '.*': )?The value of a secret would show in the result/ } }
+    t.match(
+      await service.call('POST', `/v0/pipes?name=leaky&sql=${encodeURIComponent(sql)}`),
+      refusal,
+      'no node has it',
+    )
+    t.match(await service.call('POST', '/v0/sql', { body: sql }), refusal, 'and no query')
+  }
   const entries = JSON.stringify(service.log.entries)
   t.notMatch(entries, 'sesame', 'no value is logged')
 })
