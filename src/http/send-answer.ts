@@ -12,14 +12,15 @@ export function sendAnswer(
   }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly logger: Logger },
   { contentType, body, times }: QueryAnswer,
 ): FastifyReply {
-  const stream = Readable.from(body, { objectMode: false })
-  // The status is sent already, so a broken connection is all that can tell the client.
-  stream.on('error', (err) => logger.warn({ requestId: request.id, err }, 'An answer broke off in its middle.'))
   const { resolveMs, engineMs } = times
   const timing = engineMs === null ? 'cache;desc="kept answer"' : `engine;dur=${engineMs.toFixed(3)}`
-  return reply
+  reply
     .code(200)
     .header('content-type', contentType)
     .header('server-timing', `resolve;dur=${resolveMs.toFixed(3)}, ${timing}`)
-    .send(stream)
+  if (body.whole !== undefined) return reply.send(body.whole)
+  const stream = Readable.from(body, { objectMode: false })
+  // The status is sent already, so a broken connection is all that can tell the client.
+  stream.on('error', (err) => logger.warn({ requestId: request.id, err }, 'An answer broke off in its middle.'))
+  return reply.send(stream)
 }

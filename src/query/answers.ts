@@ -66,7 +66,8 @@ export class Answers {
     const kept = key === null ? undefined : responses.find(key)
     if (kept !== undefined) return { body: kept, engineMs: null }
     const startMs = performance.now()
-    const body = this.#translated(await this.#select(run), run)
+    const selected = await this.#select(run)
+    const body = selected.whole === undefined ? this.#translated(selected, run) : selected
     const engineMs = performance.now() - startMs
     const isKept = key !== null && cacheTtlSeconds !== null
     return { body: isKept ? responses.keep(key, cacheTtlSeconds * 1000, body) : body, engineMs }
@@ -115,7 +116,7 @@ export class Answers {
   }
 
   /** The answer's bytes; an error in their middle is told in the same words as one before the first. */
-  async *#translated(body: SelectStream, run: Run): SelectStream {
+  async *#translated(body: SelectStream, run: Run): AsyncGenerator<Uint8Array> {
     try {
       yield* body
     } catch (thrown) {

@@ -1,4 +1,5 @@
 import { BoundedCache } from '../shared/bounded-cache.ts'
+import { wholeResult } from '../store/result-file.ts'
 import type { SelectStream } from '../store/store.types.ts'
 
 export interface ResponseCacheOptions {
@@ -9,7 +10,7 @@ export interface ResponseCacheOptions {
 }
 
 interface KeptAnswer {
-  readonly chunks: readonly Uint8Array[]
+  readonly bytes: Uint8Array
   readonly expiresAt: number
 }
 
@@ -30,29 +31,38 @@ export class ResponseCache {
   find(key: string): SelectStream | undefined {
     const answer = this.#answers.get(key)
     if (answer === undefined) return undefined
-    if (answer.expiresAt > this.#options.now()) return streamOf(answer.chunks)
+    if (answer.expiresAt > this.#options.now()) return wholeResult(answer.bytes)
     this.#answers.delete(key)
     return undefined
   }
 
   /** The same bytes; when they have been read to their end, and are not too many, they are kept. */
-  async *keep(key: string, ttlMs: number, body: SelectStream): SelectStream {
-    const { bytesMax, now } = this.#options
+  keep(key: string, ttlMs: number, body: SelectStream): SelectStream {
     // What is in the answer is as old as its query.
-    const expiresAt = now() + ttlMs
+    const expiresAt = this.#options.now() + ttlMs
+    if (body.whole === undefined) return this.#keepRead(key, expiresAt, body)
+    this.#set(key, { bytes: body.whole, expiresAt })
+    return body
+  }
+
+  async *#keepRead(key: string, expiresAt: number, body: SelectStream): AsyncGenerator<Uint8Array> {
     const chunks: Uint8Array[] = []
     let byteCount = 0
     for await (const chunk of body) {
       byteCount += chunk.byteLength
-      if (byteCount <= bytesMax * answerShare) chunks.push(chunk)
+      if (this.#isKeepable(byteCount)) chunks.push(chunk)
       else chunks.length = 0
       yield chunk
     }
-    const weight = byteCount + key.length
-    if (weight <= bytesMax * answerShare) this.#answers.set(key, { chunks, expiresAt }, weight)
+    if (this.#isKeepable(byteCount)) this.#set(key, { bytes: Buffer.concat(chunks), expiresAt })
   }
-}
 
-async function* streamOf(chunks: readonly Uint8Array[]): SelectStream {
-  yield* chunks
+  #set(key: string, answer: KeptAnswer): void {
+    const weight = answer.bytes.byteLength + key.length
+    if (this.#isKeepable(weight)) this.#answers.set(key, answer, weight)
+  }
+
+  #isKeepable(byteCount: number): boolean {
+    return byteCount <= this.#options.bytesMax * answerShare
+  }
 }

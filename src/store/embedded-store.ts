@@ -29,7 +29,7 @@ import { writeEngineConfig } from './engine-config.ts'
 import type { EngineSession } from './engine-session.ts'
 import { openSessions, type SessionOptions, type Sessions } from './engine-sessions.ts'
 import { PartFiles } from './part-files.ts'
-import { openResult, ResultStream } from './result-file.ts'
+import { openResult, type ResultStream, wholeResult } from './result-file.ts'
 import {
   isSyntaxError,
   isTooLargeForMemory,
@@ -253,7 +253,7 @@ class EmbeddedStore implements Store {
     const running = { query, id: this.#nextSelectId(), path: null }
     try {
       const bytes = await this.#readers.use((session) => this.#runSelect(session, running), query.signal)
-      return new ResultStream([bytes], undefined, query.signal)
+      return wholeResult(bytes)
     } catch (thrown) {
       if (query.signal.aborted) throw abortedError()
       if (isTooLargeForMemory(thrown)) return null

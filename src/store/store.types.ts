@@ -75,7 +75,10 @@ export interface SelectQuery {
   readonly signal: AbortSignal
 }
 
-export type SelectStream = AsyncIterable<Uint8Array>
+export interface SelectStream extends AsyncIterable<Uint8Array> {
+  /** All of it, when it is in memory; it may be read in either way then. */
+  readonly whole?: Uint8Array
+}
 
 export interface AppendRequest {
   readonly table: string
