@@ -97,8 +97,8 @@ class PipesRoom implements Pipes {
     const { name } = request
     return this.#changes.run(name, async () => {
       const into = this.#named(name)
-      if (into === undefined) return await this.#copy(request)
-      return await this.#changes.run(into.id, () => this.#copy(request))
+      if (into === undefined) return await this.#copy(request, undefined)
+      return await this.#changes.run(into.id, () => this.#copy(request, this.find(into.id)))
     })
   }
 
@@ -175,9 +175,10 @@ class PipesRoom implements Pipes {
     return await this.#changes.run(id, () => change(this.get(id)))
   }
 
-  async #copy({ name, from, description }: CopyRequest): Promise<Pipe> {
+  /** @param known what had the name a moment ago, as it is now; whoever has it by now stays as he is. */
+  async #copy({ name, from, description }: CopyRequest, known: Pipe | undefined): Promise<Pipe> {
     const source = this.get(from)
-    const into = this.#named(name)
+    const into = known?.name === name ? known : undefined
     if (into === source) {
       throw errors.PARAMETER_INVALID({ parameter: 'from', value: from, expected: 'another Pipe than "name"' })
     }

@@ -137,32 +137,55 @@ interface Description {
   readonly mayDiffer: boolean
 }
 
-const describing = 'DESCRIBE TABLE ('
+// The engine runs the scalar subqueries of a subquery in brackets, for as long as they take, and those of a view not at all:
+// it puts some value of their type in their place. Where that value is wrong, as a unit of time, the first way must tell.
+const describings = ['DESCRIBE TABLE view(', 'DESCRIBE TABLE (']
 
-async function describe(plan: CompiledQuery, { options, neighbours, mayDiffer }: Description) {
-  const { store, workspace } = neighbours
+async function describe(plan: CompiledQuery, description: Description) {
+  const { options, neighbours, mayDiffer } = description
+  // Nobody waits for it who could leave: it ends by the time limit of queries.
+  const { signal } = new AbortController()
+  let refusal: unknown
+  for (const describing of describings) {
+    try {
+      checkAgreement(plan.reading, await neighbours.store.queryTree(plan.sql, signal))
+      return await columnsBy(describing, plan, { store: neighbours.store, signal })
+    } catch (thrown) {
+      if (mayDiffer && isAboutPlaceholder(thrown)) return null
+      refusal = toQueryError(inAuthorsWords(thrown, plan, { workspace: neighbours.workspace, describing }), options)
+      if (!(thrown instanceof StoreError) || thrown.kind !== 'engine') break
+    }
+  }
+  throw refusal
+}
+
+interface Asking {
+  readonly store: Pick<Store, 'select'>
+  readonly signal: AbortSignal
+}
+
+async function columnsBy(describing: string, plan: CompiledQuery, { store, signal }: Asking) {
   const query = {
     sql: `${describing}${plan.sql})`,
     shape: describing,
     format: 'JSONEachRow',
     settings: { ...plan.settings, describe_compact_output: 1 },
-    // Nobody waits for it who could leave: it ends by the time limit of queries.
-    signal: new AbortController().signal,
+    signal,
   }
-  try {
-    checkAgreement(plan.reading, await store.queryTree(plan.sql, query.signal))
-    const chunks: Uint8Array[] = []
-    for await (const chunk of await store.select(query)) chunks.push(chunk)
-    const lines = Buffer.concat(chunks).toString().split('\n')
-    // DESCRIBE gives these columns.
-    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ResultColumn)
-  } catch (thrown) {
-    if (mayDiffer && isAboutPlaceholder(thrown)) return null
-    throw toQueryError(inAuthorsWords(thrown, plan, workspace), options)
-  }
+  const chunks: Uint8Array[] = []
+  for await (const chunk of await store.select(query)) chunks.push(chunk)
+  const lines = Buffer.concat(chunks).toString().split('\n')
+  // DESCRIBE gives these columns.
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ResultColumn)
 }
 
-function inAuthorsWords(thrown: unknown, plan: CompiledQuery, workspace: WorkspaceReader): unknown {
+interface Wording {
+  readonly workspace: WorkspaceReader
+  /** What stood in front of the query. */
+  readonly describing: string
+}
+
+function inAuthorsWords(thrown: unknown, plan: CompiledQuery, { workspace, describing }: Wording): unknown {
   if (!(thrown instanceof StoreError)) return thrown
   const { kind, clickhouseCode } = thrown
   const message = withPlace(inUsersWords(thrown.message, workspace), plan, describing)

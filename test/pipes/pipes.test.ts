@@ -9,6 +9,7 @@ import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
+import { createNodeId } from '../../src/catalog/pipe-id.ts'
 import { PipeReaders } from '../../src/catalog/pipe-readers.ts'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
@@ -142,6 +143,32 @@ t.test('times tell when a pipe and its nodes were made and changed', async (t) =
   const published = await pipes.publish('a', 'x')
   clock.nowMs += 1_000
   t.equal(await pipes.publish('a', 'x'), published, 'what is so already is no change')
+})
+
+t.test('a node without a name gets the next one of its pipe that is free', async (t) => {
+  const { pipes } = openRoom(t)
+  const unnamed = { ...node('', ''), name: undefined }
+  await pipes.create({ name: 'a', description: '', nodes: [unnamed, node('a_2', ''), unnamed] })
+  await pipes.removeNode('a', 'a_0')
+  await pipes.appendNode('a', unnamed)
+  t.same(
+    pipes.get('a').nodes.map(({ name }) => name),
+    ['a_2', 'a_3', 'a_4'],
+  )
+})
+
+t.test('parameters are those of the template, and none where a template cannot be read any more', async (t) => {
+  const { catalog, pipes } = openRoom(t)
+  const top = await pipes.create({ name: 'top', description: '', nodes: [node('x', '')] })
+  const queries = ['% {{Int32(a, 1)}}', '% {{Int32(a', 'SELECT {{Int32(a)}}']
+  const nodes = top.nodes.flatMap((first) =>
+    queries.map((sql, index) => ({ ...first, sql, name: `n${index}`, id: createNodeId() })),
+  )
+  await catalog.replacePipe({ ...top, nodes })
+  t.same(
+    pipes.get('top').nodes.map((one) => pipes.parametersOf(one)),
+    [[{ name: 'a', type: 'Int32', default: 1 }], [], []],
+  )
 })
 
 t.test('a pipe holds so many nodes, so much SQL and so long descriptions, and no more', async (t) => {
