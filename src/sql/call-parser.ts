@@ -18,7 +18,7 @@ export function parseCall(cursor: SqlCursor, start: number): void {
   const name = nameText(cursor, { start, end: cursor.index })
   const key = cursor.index === start + 1 ? (cursor.tokens[start]?.key ?? '') : ''
   cursor.call(name)
-  if (key === 'CAST' || key === 'TRY_CAST') parseCast(cursor)
+  if (key === 'CAST') parseCast(cursor)
   else if (key === 'POSITION') parsePosition(cursor)
   else if (wordedFunctions.has(key)) parseWorded(cursor)
   else {

@@ -23,7 +23,12 @@ export function parseExpression(cursor: SqlCursor, aliasRule: AliasRule, separat
   const start = cursor.index
   const lambdaCount = cursor.lambdas.length
   let name = parseOperand(cursor)
-  while ((separator === '' || !cursor.is(separator)) && parseOperator(cursor, start)) name = null
+  if (cursor.is('->')) {
+    readParameters(cursor, start)
+    parseOperand(cursor)
+    name = null
+  }
+  while ((separator === '' || !cursor.is(separator)) && parseOperator(cursor)) name = null
   const isLambda = cursor.lambdas.length > lambdaCount
   cursor.lambdas.length = lambdaCount
   if (aliasRule !== 'none') parseAlias(cursor, aliasRule, isLambda)
@@ -50,29 +55,32 @@ function parseAlias(cursor: SqlCursor, aliasRule: AliasRule, isLambda: boolean):
   cursor.scopes[cursor.scope]?.aliases.set(name, isLambda)
 }
 
+const parametersMax = 64
+
+/** Takes the arrow of a lambda, whose parameters are what was taken since `start`. */
+function readParameters(cursor: SqlCursor, start: number): void {
+  const names = cursor.tokens.slice(start, cursor.index).flatMap(({ kind, name }) => (kind === 'symbol' ? [] : [name]))
+  if (names.length > parametersMax) throw new SqlFault('A lambda has too many parameters')
+  // They are no names of anything else.
+  while ((cursor.names.at(-1)?.start ?? -1) >= start) cursor.names.pop()
+  cursor.lambdas.push(names)
+  cursor.index += 1
+}
+
 const symbolOperators: ReadonlySet<string> = new Set('+ - * / % = == != <> < > <= >= <=> ||'.split(' '))
 const arithmetic: ReadonlySet<string> = new Set('+ - * / % || DIV MOD'.split(' '))
 
 /** Takes an operator with its right side; false when none stands here. */
-function parseOperator(cursor: SqlCursor, start: number): boolean {
+function parseOperator(cursor: SqlCursor): boolean {
   const token = cursor.peek()
-  if (token.kind === 'symbol') return parseSymbolOperator(cursor, token.key, start)
+  if (token.kind === 'symbol') return parseSymbolOperator(cursor, token.key)
   return token.kind === 'word' && parseWordOperator(cursor, token.key)
 }
 
-function parseSymbolOperator(cursor: SqlCursor, key: string, start: number): boolean {
+function parseSymbolOperator(cursor: SqlCursor, key: string): boolean {
   if (symbolOperators.has(key)) {
     cursor.index += 1
     // `= ANY (SELECT …)`, and `* ` of `SELECT a * FROM` is no operator but cannot be anything else either.
-    parseOperand(cursor)
-    return true
-  }
-  if (key === '->') {
-    const parameters = cursor.tokens.slice(start, cursor.index)
-    // What was read so far are its parameters, no names of anything else.
-    while ((cursor.names.at(-1)?.start ?? -1) >= start) cursor.names.pop()
-    cursor.lambdas.push(parameters.flatMap(({ kind, name }) => (kind === 'symbol' ? [] : [name])))
-    cursor.index += 1
     parseOperand(cursor)
     return true
   }
@@ -261,21 +269,9 @@ function parseBracket(cursor: SqlCursor): PlainName {
   return count === 1 ? name : null
 }
 
-const afterColumnName: ReadonlySet<string> = new Set([
-  ',',
-  ')',
-  '.',
-  '=',
-  '==',
-  '+',
-  '-',
-  '/',
-  '%',
-  '<',
-  '>',
-  '::',
-  'AS',
-])
+const afterColumnName: ReadonlySet<string> = new Set(
+  'AS FROM AND OR IN NOT IS LIKE ILIKE BETWEEN DIV MOD THEN ELSE END ASC DESC'.split(' '),
+)
 
 /** True where a query stands behind a bracket: columns can be called `from` and `with`. */
 export function startsQuery(cursor: SqlCursor, ahead = 0): boolean {

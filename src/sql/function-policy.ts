@@ -6,6 +6,10 @@ import { SqlFault } from './sql-fault.ts'
 
 /** Names in lower case; the engine tells many of its functions in any case. */
 const scalars: ReadonlySet<string> = new Set(scalarFunctionNames.trim().split(/\s+/))
+// What the engine's parser and analyzer know, and its list of functions does not.
+const special: ReadonlySet<string> = new Set(
+  `date_add dateadd date_sub datesub timestamp_add timestampadd timestamp_sub timestampsub grouping exists`.split(' '),
+)
 const aggregates: ReadonlySet<string> = new Set(aggregateFunctionNames.trim().split(/\s+/))
 
 // Functions that read files, models, secrets, settings or other tables, speak to the network, wait, or write to the log.
@@ -35,7 +39,7 @@ const combinators =
 /** True for a function that a query may call. Aggregate functions have any number of combinators, `sumIfOrNull`. */
 export function isAllowedFunction(name: string): boolean {
   const lower = name.toLowerCase()
-  if (scalars.has(lower)) return true
+  if (scalars.has(lower) || special.has(lower)) return true
   for (let base = lower; ; ) {
     if (aggregates.has(base)) return true
     const shorter = base.replace(combinators, '')

@@ -83,8 +83,8 @@ function parseColumns(cursor: SqlCursor): void {
   for (;;) {
     parseExpression(cursor, 'implicit')
     if (!cursor.take(',')) return
-    // A comma may stand behind the last column.
-    if (cursor.isAtEnd || cursor.is(')') || startsQuery(cursor)) return
+    // A comma may stand behind the last column, but not at the end: it would make a column of what the store puts there.
+    if (cursor.is(')') || startsQuery(cursor)) return
   }
 }
 
@@ -106,8 +106,7 @@ function startsCommonTable(cursor: SqlCursor): boolean {
   const columnsEnd = cursor.is('(', 1) ? cursor.brackets.get(cursor.index + 1) : cursor.index
   const ahead = (columnsEnd ?? cursor.index) + 1 - cursor.index
   if (!cursor.is('AS', ahead)) return false
-  const afterNot = cursor.is('NOT', ahead + 1) ? ahead + 2 : ahead + 1
-  return cursor.is('(', ahead + 1) || (cursor.is('MATERIALIZED', afterNot) && cursor.is('(', afterNot + 1))
+  return cursor.is('(', ahead + 1) || (cursor.is('MATERIALIZED', ahead + 1) && cursor.is('(', ahead + 2))
 }
 
 function parseCommonTable(cursor: SqlCursor, isRecursive: boolean): void {
@@ -118,8 +117,7 @@ function parseCommonTable(cursor: SqlCursor, isRecursive: boolean): void {
     cursor.expect(')')
   }
   cursor.expect('AS')
-  if (cursor.take('NOT')) cursor.expect('MATERIALIZED')
-  else cursor.take('MATERIALIZED')
+  cursor.take('MATERIALIZED')
   cursor.expect('(')
   if (cursor.is('EXPLAIN')) throw new SqlFault('EXPLAIN is not allowed in a subquery')
   parseQuery(cursor, table)
@@ -182,13 +180,20 @@ function parseRest(cursor: SqlCursor): void {
   if (cursor.take('QUALIFY')) parseExpression(cursor, 'explicit')
   if (takeBy(cursor, 'ORDER')) {
     parseOrder(cursor)
-    if (cursor.take('INTERPOLATE') && cursor.take('(')) {
-      parseList(cursor, ')')
-      cursor.expect(')')
-    }
+    if (cursor.take('INTERPOLATE') && cursor.take('(')) parseInterpolation(cursor)
   }
   while (parseLimit(cursor));
   parseSettings(cursor)
+}
+
+/** `(a, b AS b + 1)`: what stands behind AS is the expression. */
+function parseInterpolation(cursor: SqlCursor): void {
+  while (!cursor.is(')')) {
+    cursor.takeName('a column')
+    if (cursor.take('AS')) parseExpression(cursor, 'none')
+    if (!cursor.take(',')) break
+  }
+  cursor.expect(')')
 }
 
 function parseLimit(cursor: SqlCursor): boolean {

@@ -1,6 +1,5 @@
 // What a query may use besides functions, all of it by lists of what is allowed.
 
-import { unescapeText } from '../shared/text-escapes.ts'
 import type { ParsedQuery, SettingUse } from './parsed-query.types.ts'
 import { SqlFault } from './sql-fault.ts'
 
@@ -28,19 +27,23 @@ const harmlessSettings: ReadonlySet<string> = new Set(
    prefer_column_name_to_alias totals_mode union_default_mode`.split(/\s+/),
 )
 
+// No setting of the list has another; the engine tells values in the text that the second opinion reads.
+const plainValue = /^(?:-?[0-9.]+|\w+|'\w*')$/
+
 /** Refuses table functions and settings that are on no list. */
 export function checkQueryParts({ tableFunctions: used, settings }: ParsedQuery): void {
   for (const name of used) {
     if (!tableFunctions.has(name.toLowerCase())) throw new SqlFault(`Table function '${name}' is not allowed`)
   }
-  for (const { name } of settings) {
+  for (const { name, value } of settings) {
     if (!harmlessSettings.has(name)) throw new SqlFault(`Setting '${name}' is not allowed`)
+    if (!plainValue.test(value)) throw new SqlFault(`The value of the setting '${name}' is not allowed`)
   }
 }
 
 /** The value of a setting: `true` and `false` are 1 and 0. */
 export function settingValue({ value }: SettingUse): string | number {
-  if (value.startsWith("'")) return unescapeText(value.slice(1, -1), "'", 0)
+  if (value.startsWith("'")) return value.slice(1, -1)
   if (/^-?[0-9.]/.test(value)) return Number(value)
   return value === 'true' ? 1 : value === 'false' ? 0 : value
 }

@@ -77,7 +77,8 @@ function walk({ tokens, end, edits }: Omit<SplicedText, 'text'>, visit: Visit): 
     const edit = edits[next]
     const token = tokens[index]
     if (edit?.start === index) {
-      const isSpaced = edit.end > index && token !== undefined && needsSpace(token, tokens[index - 1])
+      const isEmpty = edit.before === '' && edit.inner === null && edit.after === ''
+      const isSpaced = !isEmpty && edit.end > index && token !== undefined && needsSpace(token, tokens[index - 1])
       if (isSpaced && visit(' ', index, null)) return
       if (edit.before !== '' && visit(edit.before, index, null)) return
       if (edit.inner !== null && visit(edit.inner.text, index, edit.inner)) return
