@@ -12,6 +12,8 @@ export interface RenderingOptions {
   readonly mode: RenderContext['mode']
   /** The value of a secret; undefined when there is none. */
   readonly secretOf: (name: string) => string | undefined
+  /** `job_timestamp` where the parameters have none, as `YYYY-MM-DD HH:MM:SS`; a check has a placeholder for it. */
+  readonly jobTimestamp?: string
 }
 
 /** The texts of one query: each is rendered when it is first asked for, and once. */
@@ -60,12 +62,13 @@ export class Rendering {
    * use none, and SQL_INVALID (400) for one that would show in the result.
    */
   render(source: string, { maySecrets }: { readonly maySecrets: boolean }): RenderedText {
-    const { templates, parameters, mode } = this.#options
+    const { templates, parameters, mode, jobTimestamp } = this.#options
     const template = templates.compile(source)
     if (!template.isTemplated) return { text: source, cacheTtlSeconds: null }
     const secret = (name: string): string | undefined => (maySecrets ? this.#secret(name) : undefined)
     try {
-      const rendered = template.render(parameters, { mode, secret, secretsAs: 'literals' })
+      const context: RenderContext = { mode, secret, secretsAs: 'literals' }
+      const rendered = template.render(parameters, jobTimestamp === undefined ? context : { ...context, jobTimestamp })
       const { settings } = rendered
       const { text, secretSpans } = withoutSecretParameters(rendered.sql, rendered.secretSpans)
       checkSecretPlaces(text, secretSpans)

@@ -227,6 +227,14 @@ t.test('the plan of a pipe', async (t) => {
   t.notMatch(secret.body, /sesame/)
 })
 
+t.test('the time of a job is now, unless the request has one', async (t) => {
+  const { workspace, get } = await openEndpoints(t)
+  workspace.addPipe('timed', { end: '% SELECT {{DateTime(job_timestamp)}} AS at' }, 'end')
+  const timeOf = async (query: string) => (await get(`/v0/pipes/timed.ndjson${query}`)).body
+  t.equal(await timeOf(''), '{"at":"1970-01-01 00:00:00"}\n')
+  t.equal(await timeOf('?job_timestamp=2026-01-02+03:04:05'), '{"at":"2026-01-02 03:04:05"}\n')
+})
+
 t.test('values of secrets', async (t) => {
   const { workspace, get, post, secrets, rooms } = await openEndpoints(t)
   secrets.set('key', 'a')
