@@ -56,5 +56,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The token may also be a field of the form in the body, so the route judges it after reading that. */
     readonly mayTakeTokenFromBody?: boolean
+    /** The query may hold what the log must not: only the path is logged. */
+    readonly hasSecretsInQuery?: boolean
   }
 }

@@ -4,6 +4,7 @@
 // show what stands there, so that parameters and columns stand in the path itself and are no references.
 
 import type { EndpointDescription } from '../pipes/endpoint-descriptions.ts'
+import { endpointFormats } from '../query/answer-formats.ts'
 import { columnSchema, type JsonSchema, parameterSchema, valueOfSchema } from './openapi-schema.ts'
 
 type Parameter = EndpointDescription['parameters'][number]
@@ -74,7 +75,7 @@ const formatParameter = {
   in: 'path',
   required: true,
   description: 'The format of the answer.',
-  schema: { type: 'string', enum: ['json', 'csv', 'ndjson', 'parquet', 'prometheus', 'arrow'], default: 'json' },
+  schema: { type: 'string', enum: endpointFormats, default: 'json' },
 }
 
 function queryParameter(parameter: Parameter): JsonSchema {

@@ -12,7 +12,7 @@ import { addPath } from './routes.ts'
 type Neighbours = Pick<HttpRooms, 'access' | 'now' | 'variables'>
 type Limits = Pick<HttpOptions, 'formBytesMax' | 'variablesRequestsPerSecondMax'>
 
-const tokenFromBody = { mayTakeTokenFromBody: true } as const
+const config = { mayTakeTokenFromBody: true, hasSecretsInQuery: true } as const
 
 /** `/v0/variables`: the secrets that templates read. No answer ever has a value. */
 export function addVariables(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
@@ -64,8 +64,8 @@ export function addVariables(app: FastifyInstance, rooms: Neighbours, limits: Li
       return sendJson(reply, 200, { ok: true })
     },
   }
-  addPath(app, '/v0/variables', list, tokenFromBody)
-  addPath(app, '/v0/variables/:name', single, tokenFromBody)
+  addPath(app, '/v0/variables', list, config)
+  addPath(app, '/v0/variables/:name', single, config)
 }
 
 function nameOf(request: FastifyRequest): string {

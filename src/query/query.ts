@@ -161,7 +161,8 @@ class QueryRoom implements Query {
   }
 
   #rendering(parameters: ParameterValues, secretOf = this.#neighbours.secretOf): Rendering {
-    return new Rendering({ templates: this.#templates, parameters, mode: 'run', secretOf })
+    const jobTimestamp = new Date(this.#options.now()).toISOString().slice(0, 19).replace('T', ' ')
+    return new Rendering({ templates: this.#templates, parameters, mode: 'run', secretOf, jobTimestamp })
   }
 
   #readablePipe(nameOrId: string, { mayRead }: ReadScope): ReadPipe {

@@ -1,4 +1,5 @@
-import type { ParameterValue, RenderContext, TemplateSettings } from '../template/template.types.ts'
+import type { ParameterValue, RenderContext, TemplateSettings, TextSpan } from '../template/template.types.ts'
+import { checkSecretPlaces } from './secret-places.ts'
 import type { TemplateCache } from './template-cache.ts'
 import { toTemplateFailure } from './template-failure.ts'
 
@@ -11,6 +12,8 @@ export interface RenderingOptions {
   readonly mode: RenderContext['mode']
   /** The value of a secret; undefined when there is none. */
   readonly secretOf: (name: string) => string | undefined
+  /** `job_timestamp` where the parameters have none, as `YYYY-MM-DD HH:MM:SS`; a check has a placeholder for it. */
+  readonly jobTimestamp?: string
 }
 
 /** The texts of one query: each is rendered when it is first asked for, and once. */
@@ -54,17 +57,23 @@ export class Rendering {
     return rendered
   }
 
-  /** The SQL of a text that is no node. Raises TEMPLATE_INVALID (400), also for a secret in a text that may use none. */
+  /**
+   * The SQL of a text that is no node. Raises TEMPLATE_INVALID (400), also for a secret in a text that may
+   * use none, and SQL_INVALID (400) for one that would show in the result.
+   */
   render(source: string, { maySecrets }: { readonly maySecrets: boolean }): RenderedText {
-    const { templates, parameters, mode } = this.#options
+    const { templates, parameters, mode, jobTimestamp } = this.#options
     const template = templates.compile(source)
     if (!template.isTemplated) return { text: source, cacheTtlSeconds: null }
     const secret = (name: string): string | undefined => (maySecrets ? this.#secret(name) : undefined)
     try {
-      const { sql, settings } = template.render(parameters, { mode, secret, secretsAs: 'literals' })
+      const context: RenderContext = { mode, secret, secretsAs: 'literals' }
+      const rendered = template.render(parameters, jobTimestamp === undefined ? context : { ...context, jobTimestamp })
+      const { settings } = rendered
+      const { text, secretSpans } = withoutSecretParameters(rendered.sql, rendered.secretSpans)
+      checkSecretPlaces(text, secretSpans)
       this.#note(settings)
       this.#hasPlaceholders ||= mode === 'check' && template.parameters.some((parameter) => parameter.default === null)
-      const text = mode === 'check' ? withoutSecretParameters(sql, template.secretNames) : sql
       return { text, cacheTtlSeconds: settings.cacheTtlSeconds }
     } catch (thrown) {
       throw toTemplateFailure(thrown)
@@ -94,9 +103,22 @@ export interface RenderedText {
 }
 
 /** A check prints secrets as parameters of a query, of which the engine in this process knows none. */
-function withoutSecretParameters(sql: string, names: readonly string[]): string {
-  if (names.length === 0) return sql
-  return sql.replaceAll(/\{([A-Za-z_]\w*): String\}/g, (parameter, name: string) =>
-    names.includes(name) ? "''" : parameter,
-  )
+function withoutSecretParameters(sql: string, secretSpans: readonly TextSpan[]): CheckedText {
+  let text = ''
+  let end = 0
+  const spans: TextSpan[] = []
+  for (const span of secretSpans) {
+    const isParameter = sql.charAt(span.start) === '{'
+    text += sql.slice(end, span.start)
+    const start = text.length
+    text += isParameter ? "''" : sql.slice(span.start, span.end)
+    spans.push({ start, end: text.length })
+    end = span.end
+  }
+  return { text: text + sql.slice(end), secretSpans: spans }
+}
+
+interface CheckedText {
+  readonly text: string
+  readonly secretSpans: readonly TextSpan[]
 }

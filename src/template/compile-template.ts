@@ -115,7 +115,7 @@ function render(
         writer,
       })
       renderer.run(statements)
-      return { sql: writer.text, settings, secrets }
+      return { sql: writer.text, settings, secrets, secretSpans: writer.secretSpans }
     },
   )
 }

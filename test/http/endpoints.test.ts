@@ -227,13 +227,21 @@ t.test('the plan of a pipe', async (t) => {
   t.notMatch(secret.body, /sesame/)
 })
 
+t.test('the time of a job is now, unless the request has one', async (t) => {
+  const { workspace, get } = await openEndpoints(t)
+  workspace.addPipe('timed', { end: '% SELECT {{DateTime(job_timestamp)}} AS at' }, 'end')
+  const timeOf = async (query: string) => (await get(`/v0/pipes/timed.ndjson${query}`)).body
+  t.equal(await timeOf(''), '{"at":"1970-01-01 00:00:00"}\n')
+  t.equal(await timeOf('?job_timestamp=2026-01-02+03:04:05'), '{"at":"2026-01-02 03:04:05"}\n')
+})
+
 t.test('values of secrets', async (t) => {
   const { workspace, get, post, secrets, rooms } = await openEndpoints(t)
   secrets.set('key', 'a')
   secrets.set('long', "top-secret 'value'")
   workspace.addPipe('mine', { end: "% SELECT count() AS c FROM events WHERE org = {{tb_secret('key')}}" }, 'end')
-  workspace.addPipe('wrong', { end: "% SELECT toUInt32({{tb_secret('long')}}) AS n" }, 'end')
-  workspace.addPipe('broken', { end: "% SELECT {{tb_secret('long')}} FROM FROM" }, 'end')
+  workspace.addPipe('wrong', { end: "% SELECT id FROM events WHERE id = toUInt32({{tb_secret('long')}})" }, 'end')
+  workspace.addPipe('broken', { end: "% SELECT id FROM events WHERE org = {{tb_secret('long')}} FROM FROM" }, 'end')
   workspace.addPipe('none', { end: "% SELECT {{tb_secret('missing')}} AS n" }, 'end')
 
   t.match((await get('/v0/pipes/mine.json')).json(), { data: [{ c: 3 }] })
@@ -245,7 +253,8 @@ t.test('values of secrets', async (t) => {
     t.notMatch(answer.body, /top-|secr|valu/, answer.body)
   }
   t.match((await get('/v0/pipes/none.json')).json(), { error: /Cannot access secret 'missing'/ })
-  t.match((await post('/v0/sql', "% SELECT length({{tb_secret('long')}}) AS n")).json(), { data: [{ n: 18 }] })
+  const compared = "% SELECT {{tb_secret('long')}} = 'top-secret ''value''' AS n"
+  t.match((await post('/v0/sql', compared)).json(), { data: [{ n: 1 }] })
   t.notMatch(JSON.stringify(rooms.entries), /top-secret/)
 })
 

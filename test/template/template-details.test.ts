@@ -170,6 +170,18 @@ t.test('a table is a name without quotes, unless it is none', async (t) => {
   }
 })
 
+t.test('a rendered text tells where its secrets stand', async (t) => {
+  const spansOf = (source: string, context: RenderContext) => {
+    const { sql, secretSpans } = compileTemplate(`%${source}`).render(new Map(), context)
+    return secretSpans.map(({ start, end }) => sql.slice(start, end))
+  }
+  const source =
+    "x{{tb_secret('key')}} 'a'{{tb_var('key')}} -- {{tb_secret('key')}}\n{{tb_secret('none', 'd')}}{{String(s, 'e')}}"
+  t.same(spansOf(source, run), ['{key: String}', '{key: String}', "'d'"])
+  t.same(spansOf(source, { ...run, secretsAs: 'literals' }), ["'value'", "'value'", "'d'"])
+  t.same(spansOf("{{tb_secret('none')}}", check), ['{none: String}'])
+})
+
 t.test('wrong secrets in settings do not become their value', async (t) => {
   const fill = (text: string) => fillSecrets(text, () => undefined)
   t.equal(
