@@ -93,8 +93,12 @@ async function main(): Promise<void> {
     // One directory has one owner, and both are to be asked in turn, so that a busy machine is busy for both.
     await cp(served, alone, { recursive: true })
     const cases = endpointCases(tableId, Number(values.seed))
-    const engine = startTaskChild<EngineTask, EngineReport>(modulePath('engine-timer'))
-    const asker = startTaskChild<AskingTask, AskingReport>(modulePath('endpoint-asker'))
+    const engine = startTaskChild<EngineTask, EngineReport>(
+      fileURLToPath(import.meta.resolve('./support/engine-timer.js')),
+    )
+    const asker = startTaskChild<AskingTask, AskingReport>(
+      fileURLToPath(import.meta.resolve('./support/endpoint-asker.js')),
+    )
     try {
       await withService(served, async (service) => {
         const measuring = { service, engine, asker, directory: alone }
@@ -116,10 +120,6 @@ async function main(): Promise<void> {
   const options = { rows: Number(values.rows), rate: Number(values.rate), roundMs, rounds, seed: Number(values.seed) }
   console.log(`written to ${writeResult(values.out, { question: 'endpoints', ...environment, options, results })}`)
   reportTargets(results)
-}
-
-function modulePath(name: string): string {
-  return fileURLToPath(import.meta.resolve(`./support/${name}.js`))
 }
 
 async function withService<Result>(directory: string, work: (service: ServiceProcess) => Promise<Result>) {
