@@ -118,7 +118,7 @@ function checkLine(path: readonly TreeLine[], reading: EngineReading, seen: Seen
     const isKnown = isAllowedFunction(name) || seen.functions.has(name.toLowerCase())
     if (!isKnown) throw disagreement(name)
   } else if (text.startsWith('TABLE_FUNCTION ')) {
-    const name = /.*table_function_name: (\w+)/.exec(text)?.[1] ?? text
+    const name = /.*table_function_name: ([^,]*)/.exec(text)?.[1] ?? text
     if (name !== valuesFunction && !seen.tableFunctions.has(name.toLowerCase())) throw disagreement(name)
   } else if (text.startsWith('IDENTIFIER ')) {
     const name = /.*identifier: (.*?)(?:, (?:final|sample_size|sample_offset): .*)?$/.exec(text)?.[1] ?? text

@@ -31,7 +31,7 @@ export function parseExpression(cursor: SqlCursor, aliasRule: AliasRule, separat
   while ((separator === '' || !cursor.is(separator)) && parseOperator(cursor)) name = null
   const isLambda = cursor.lambdas.length > lambdaCount
   cursor.lambdas.length = lambdaCount
-  if (aliasRule !== 'none') parseAlias(cursor, aliasRule, isLambda)
+  cursor.alias = aliasRule === 'none' ? null : parseAlias(cursor, aliasRule, isLambda)
   cursor.ascend()
   return name
 }
@@ -44,15 +44,16 @@ export function parseList(cursor: SqlCursor, closing: string, aliasRule: AliasRu
   }
 }
 
-function parseAlias(cursor: SqlCursor, aliasRule: AliasRule, isLambda: boolean): void {
+function parseAlias(cursor: SqlCursor, aliasRule: AliasRule, isLambda: boolean): string | null {
   const { kind, key } = cursor.peek()
   const isImplicit =
     aliasRule === 'implicit' && (kind === 'quotedName' || (kind === 'word' && !notExpressionAliases.has(key)))
   // `SELECT FROM t` forgets the columns; it does not call a column of that name t.
   if (isImplicit && cursor.is('FROM', -1) && !cursor.is('.', -2)) cursor.refuse('expected an expression before FROM')
-  if (!isImplicit && !cursor.take('AS')) return
+  if (!isImplicit && !cursor.take('AS')) return null
   const name = cursor.takeName('an alias')
   cursor.scopes[cursor.scope]?.aliases.set(name, isLambda)
+  return name
 }
 
 const parametersMax = 64

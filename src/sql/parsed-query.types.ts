@@ -31,10 +31,20 @@ export interface QueryScope {
   readonly commonTables: CommonTable[]
   /** Names of expressions; true for those that are lambdas. */
   readonly aliases: Map<string, boolean>
+  /** What SELECT gives, in order. */
+  readonly columns: SelectedColumn[]
+  /** What stands behind FROM and JOIN: for a subquery the index of its scope, for anything else -1. */
+  readonly tables: number[]
   /** With its keyword. */
   prewhere: TokenRange | null
   /** With its keyword. */
   where: TokenRange | null
+}
+
+/** One expression behind SELECT; its alias, if it has one, is in the range. */
+export interface SelectedColumn extends TokenRange {
+  /** What AS calls it, or the column that it is; null for an expression without a name. */
+  readonly name: string | null
 }
 
 /** A name that WITH gives to a query. */

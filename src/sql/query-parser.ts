@@ -79,8 +79,12 @@ function parseDistinct(cursor: SqlCursor): void {
 }
 
 function parseColumns(cursor: SqlCursor): void {
+  const columns = cursor.scopes[cursor.scope]?.columns
   for (;;) {
-    parseExpression(cursor, 'implicit')
+    const start = cursor.index
+    const column = parseExpression(cursor, 'implicit')
+    const own = column === null ? null : (cursor.tokens[column.end - 1]?.name ?? null)
+    columns?.push({ start, end: cursor.index, name: cursor.alias ?? own })
     if (!cursor.take(',')) return
     // A comma may stand behind the last column, but not at the end: it would make a column of what the store puts there.
     if (cursor.is(')') || startsQuery(cursor)) return

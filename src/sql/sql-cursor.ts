@@ -41,6 +41,8 @@ export class SqlCursor {
   readonly names: TokenRange[] = []
   /** Names of the parameters of lambdas around the place, innermost last. */
   readonly lambdas: (readonly string[])[] = []
+  /** The alias of the expression that was taken last; null when it has none. */
+  alias: string | null = null
   index = 0
   /** The scope that the place is in. */
   scope = -1
@@ -106,7 +108,8 @@ export class SqlCursor {
 
   /** Opens a scope inside `parent` and gives its index; the caller sets `scope`. */
   openScope(parent: number, definition: QueryScope['definition'] = null): number {
-    this.scopes.push({ parent, definition, commonTables: [], aliases: new Map(), prewhere: null, where: null })
+    const names = { commonTables: [], aliases: new Map<string, boolean>() }
+    this.scopes.push({ parent, definition, ...names, columns: [], tables: [], prewhere: null, where: null })
     return this.scopes.length - 1
   }
 

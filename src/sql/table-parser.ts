@@ -25,6 +25,7 @@ function parseJoin(cursor: SqlCursor): boolean {
   while (joinWords.has(cursor.peek(ahead).key)) ahead += 1
   if (cursor.is('ARRAY', ahead) && cursor.is('JOIN', ahead + 1)) {
     cursor.index += ahead + 2
+    noteTable(cursor)
     do parseExpression(cursor, 'explicit')
     while (cursor.take(','))
     return true
@@ -43,6 +44,10 @@ function parseJoin(cursor: SqlCursor): boolean {
     }
   }
   return true
+}
+
+function noteTable(cursor: SqlCursor, scope = -1): void {
+  cursor.scopes[cursor.scope]?.tables.push(scope)
 }
 
 function parseTable(cursor: SqlCursor): void {
@@ -64,8 +69,11 @@ function parseBracketedTable(cursor: SqlCursor): void {
   cursor.index += 1
   cursor.descend()
   if (cursor.is('EXPLAIN')) throw new SqlFault('EXPLAIN is not allowed in a subquery')
-  if (isQuery) cursor.parseQuery(cursor, null)
-  else if (cursor.is('VALUES') && cursor.is('(', 1)) {
+  if (isQuery) {
+    noteTable(cursor, cursor.scopes.length)
+    cursor.parseQuery(cursor, null)
+  } else if (cursor.is('VALUES') && cursor.is('(', 1)) {
+    noteTable(cursor)
     cursor.index += 1
     cursor.tableFunctions.push('SQLStandardValues')
     parseList(cursor, ')')
@@ -87,6 +95,7 @@ function startsBracketedQuery(cursor: SqlCursor): boolean {
 }
 
 function parseNamedTable(cursor: SqlCursor): void {
+  noteTable(cursor)
   const start = cursor.index
   const parts = [cursor.takeName('a table')]
   while (cursor.is('.')) {

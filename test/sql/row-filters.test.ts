@@ -155,13 +155,13 @@ function randomCondition(depth: number): string {
 
 t.test('a filtered data source reads as one that holds only the allowed rows', async (t) => {
   let answerCount = 0
-  for (let round = 0; round < 250; round += 1) {
+  for (let round = 0; round < 200; round += 1) {
     const sql = `SELECT toUInt64(id) AS i, tenant, n, secret FROM (${randomSelect(3)}) ORDER BY ALL`
     const [seen, expected] = await Promise.all([answer(sql, filtered), answer(sql, reference)])
     if (seen !== expected) t.equal(seen, expected, `${sql} became ${compileQuery(sql, { scope: filtered }).sql}`)
     if (!seen.startsWith('failed') && seen !== '') answerCount += 1
   }
-  t.ok(answerCount > 150, `${answerCount} of 250 queries gave rows`)
+  t.ok(answerCount > 120, `${answerCount} of 200 queries gave rows`)
 })
 
 t.test('the form of a filtered read keeps what belongs to the table', async (t) => {
