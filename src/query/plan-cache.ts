@@ -14,7 +14,9 @@ import type { Rendering } from './rendering.ts'
 import type { ReadNode } from './workspace.types.ts'
 
 const stepsMax = 10_000
-const charactersMax = 32 * mebibyte
+const bytesMax = 64 * mebibyte
+/** Measured: what a plan takes of memory for each character of its SQL, as it knows where each token comes from. */
+const planBytesPerCharacter = 52
 
 type Step = { readonly kind: 'plan'; readonly plan: CompiledQuery } | { readonly kind: 'node'; readonly node: ReadNode }
 
@@ -26,7 +28,7 @@ interface Planned {
 }
 
 export class PlanCache {
-  readonly #steps = new BoundedCache<Step>({ entriesMax: stepsMax, weightMax: charactersMax })
+  readonly #steps = new BoundedCache<Step>({ entriesMax: stepsMax, weightMax: bytesMax })
 
   /** The plan that is kept, or what `compile` makes of the texts that it asks for. Raises what rendering and compiling do. */
   plan(planned: Planned, compile: (nodeText: (node: ReadNode) => string) => CompiledQuery): CompiledQuery {
@@ -54,10 +56,10 @@ export class PlanCache {
   #keep({ place, text, rendering }: Planned, asked: ReadonlySet<ReadNode>, plan: CompiledQuery): void {
     let key = firstKey(place, text)
     for (const node of asked) {
-      this.#steps.set(key, { kind: 'node', node }, key.length)
+      this.#steps.set(key, { kind: 'node', node }, key.length * 2)
       key = nextKey(key, rendering.nodeText(node))
     }
-    this.#steps.set(key, { kind: 'plan', plan }, key.length + plan.sql.length)
+    this.#steps.set(key, { kind: 'plan', plan }, key.length * 2 + plan.sql.length * planBytesPerCharacter)
   }
 }
 
