@@ -16,7 +16,7 @@ export interface CsvStart {
 
 /**
  * Tells a header from a row, unless that is known: it is one when it names every column, or when each of its fields names a column, or when at
- * least half of its fields, and two, do. Without a header the fields are the columns in the order of the schema.
+ * least half of its fields, and two, do. Empty fields name nothing. Without a header the fields are the columns in the order of the schema.
  * Precondition: `frame[byteCount - 1]` is a line feed.
  */
 export function readCsvStart(
@@ -30,10 +30,10 @@ export function readCsvStart(
   if (header === 'absent') return { fieldColumns: inOrder, rowsOffset: start }
   const { cells, next } = readCsvRecord(frame.bytes, start, frame.byteCount, dialect)
   if (header === 'present') return { fieldColumns: inOrder, rowsOffset: next }
-  const fieldColumns = matchNames(
-    cells.map((cell) => cell.text),
-    columns,
-  )
+  const names = cells.map((cell) => cell.text)
+  if (names.every((name) => normalizeName(name) === '')) return { fieldColumns: inOrder, rowsOffset: start }
+  if (isShortHeader(names, columns)) return { fieldColumns: inOrder, rowsOffset: next }
+  const fieldColumns = matchNames(names, columns)
   if (isHeader(fieldColumns, columns.length)) return { fieldColumns, rowsOffset: next }
   return { fieldColumns: inOrder, rowsOffset: start }
 }
@@ -59,6 +59,16 @@ function matchNames(names: readonly string[], columns: readonly ColumnDefinition
   return normalized.map((position, field) =>
     position >= 0 ? position : take(columns.findIndex((column) => column.name === given[field])),
   )
+}
+
+/**
+ * A title above the rows has fewer fields than they have. It names the columns where these were guessed from it, in their
+ * order, and so it does once more when the same file comes again.
+ */
+function isShortHeader(names: readonly string[], columns: readonly ColumnDefinition[]): boolean {
+  if (names.length >= columns.length) return false
+  const given = columnNamesOf(columns.map((_, field) => names[field] ?? ''))
+  return columns.every((column, field) => column.name === given[field])
 }
 
 function isHeader(fieldColumns: readonly number[], columnCount: number): boolean {

@@ -262,6 +262,27 @@ t.test('analyze takes CSV in every way', async (t) => {
   }
 })
 
+t.test('a record that nests too deep for the import is none for the guess either', async (t) => {
+  const deep = `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`
+  t.match(await analyze(`${deep}\n{"b":1}\n`, { format: 'ndjson' }), {
+    status: 200,
+    json: { analysis: { schema: '`b` Int64 `json:$.b`' } },
+  })
+  t.match(await analyze(deep, { format: 'ndjson' }), { status: 400, json: { error: /^There is no JSON object/ } })
+})
+
+t.test('integers of 64 bits keep their digits, also when some are larger than others', async (t) => {
+  const body = '{"id":18446744073709551615}\n{"id":9223372036854775808}\n{"id":1}\n'
+  const { json } = await analyze(body, { format: 'ndjson' })
+  // The shape is what the tests above check.
+  const { schema } = (json as { readonly analysis: { readonly schema: string } }).analysis
+  t.match((await create('large_ids', body, { schema, format: 'ndjson' })).json, {
+    imported_rows: 3,
+    quarantine_rows: 0,
+  })
+  t.same(await rowsOf('large_ids'), [['1'], ['9223372036854775808'], ['18446744073709551615']])
+})
+
 t.test('what cannot be guessed is refused with the reason, and nothing is created', async (t) => {
   const before = (await service.call('GET', '/v0/datasources?attrs=name')).text
   const cases: readonly (readonly [answer: Promise<Answer>, status: number, message: RegExp])[] = [
