@@ -43,6 +43,12 @@ export const definitions = {
     when: 'The request needs a body, a form field or a schema, and has none.',
     message: () => 'The request has no body: send rows, or a "schema" to create an empty Data Source',
   }),
+  ROWS_REFUSED: define({
+    status: 400,
+    when: 'The database refuses a block of an import although its values fit: a DEFAULT or a key fails with one of them, or a sign is neither 1 nor -1. What is counted is stored.',
+    message: ({ reason }: { readonly reason: string }) =>
+      `The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: ${reason}`,
+  }),
   BODY_CORRUPT: define({
     status: 400,
     when: 'The body does not unpack as its Content-Encoding says, or its multipart form is broken.',
@@ -313,6 +319,12 @@ export const definitions = {
     when: 'Events with `wait=true` that a Materialized View does not take. They are kept, and stored as soon as the view does: do not repeat them.',
     message: ({ reason }: { readonly reason: string }) =>
       `A Materialized View failed; the events are kept and stored as soon as it works, so do not send them again: ${reason}`,
+  }),
+  IMPORT_VIEW_FAILED: define({
+    status: 422,
+    when: 'A Materialized View does not take rows of an import. The Data Source has the rows that are counted, and the views that take them; the rest was not read.',
+    message: ({ reason }: { readonly reason: string }) =>
+      `A Materialized View failed, so the import ended early; the rows that are counted are stored, but not in what this view makes, so do not send them again: ${reason}`,
   }),
   REPLACE_VIEW_FAILED: define({
     status: 422,

@@ -11,6 +11,8 @@ export interface AppendSlice {
   readonly token: string
   /** Texts of the partitions whose rows are taken; null takes all rows. */
   readonly partitions: readonly string[] | null
+  /** True passes over views that fail. */
+  readonly passesViews?: boolean
 }
 
 /**
@@ -33,8 +35,12 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
     `INSERT INTO ${quoteName(workspaceDatabase)}.${quoteName(table)} (${columns})`,
     `SELECT ${expressions}`,
     `FROM ${source}`,
-    `SETTINGS ${settingsText({ ...settingsOf(parquet), insert_deduplication_token: slice?.token ?? blockId })}`,
+    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...viewSettings(slice), insert_deduplication_token: slice?.token ?? blockId })}`,
   ].join('\n')
+}
+
+function viewSettings(slice: AppendSlice | undefined): Settings {
+  return slice?.passesViews === true ? { materialized_views_ignore_errors: 1 } : {}
 }
 
 /** Gives the partitions of the rows, each as a text, in order. */

@@ -18,7 +18,7 @@ import type { Part } from '../codec/part.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import { appendSlices } from './append-slices.ts'
-import { appendStatement } from './append-statement.ts'
+import { type AppendSlice, appendStatement } from './append-statement.ts'
 import { copyStatement, exchangeStatement } from './copy-statement.ts'
 import { syncFileSystemOf } from './data-sync.ts'
 import { dropOrphanRecords } from './deduplication-repair.ts'
@@ -44,7 +44,7 @@ import type {
   TablePair,
   TableStatistics,
 } from './store.types.ts'
-import { abortedError, StoreError, toStoreError } from './store-error.ts'
+import { abortedError, isOfView, StoreError, toStoreError } from './store-error.ts'
 import { workspaceDatabase } from './workspace-database.ts'
 
 export interface EmbeddedStoreOptions extends SessionOptions, SelectLimits {
@@ -181,9 +181,11 @@ class EmbeddedStore implements Store {
     const written = await this.#partFiles.write(request.parts)
     try {
       await this.#writers.use(async (session) => {
+        let viewFailure: StoreError | null = null
         for (const slice of await appendSlices(session, request, written.path)) {
-          await session.run(appendStatement(request, written.path, slice))
+          viewFailure = (await runSlice(session, { request, path: written.path, slice })) ?? viewFailure
         }
+        if (viewFailure !== null) throw viewFailure
       })
     } finally {
       await written.remove()
@@ -307,5 +309,30 @@ class EmbeddedStore implements Store {
     this.#logger.warn({}, 'Statements ran for too long at the close of the store and are stopped.')
     await this.#stoppers.use((session) => session.run(`KILL QUERY WHERE 1 ASYNC`))
     await idle
+  }
+}
+
+interface SliceAppend {
+  readonly request: AppendRequest
+  readonly path: string
+  readonly slice: AppendSlice
+}
+
+/**
+ * Appends a slice, and gives the error of a view that the rows outlived.
+ *
+ * The engine may have the rows in the table by the time at which a view fails, or not: the second INSERT has the same
+ * token, so afterwards they are there once in any case, and in the other views too.
+ */
+async function runSlice(session: EngineSession, { request, path, slice }: SliceAppend): Promise<StoreError | null> {
+  try {
+    await session.run(appendStatement(request, path, slice))
+    return null
+  } catch (thrown) {
+    const failure = toStoreError(thrown)
+    if (request.outlivesViews !== true || !isOfView(failure)) throw failure
+    await session.run(appendStatement(request, path, { ...slice, passesViews: true }))
+    const { kind, message, clickhouseCode, cause } = failure
+    return new StoreError({ kind, message, clickhouseCode, cause, areRowsStored: true })
   }
 }

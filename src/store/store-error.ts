@@ -12,6 +12,7 @@ interface StoreErrorFields {
   readonly kind: StoreErrorKind
   readonly message: string
   readonly clickhouseCode?: number | undefined
+  readonly areRowsStored?: boolean
   readonly cause?: unknown
 }
 
@@ -21,11 +22,14 @@ export class StoreError extends Error {
   readonly kind: StoreErrorKind
   /** Number of the ClickHouse error, e.g. 60 for UNKNOWN_TABLE; undefined unless `kind` is `engine`. */
   readonly clickhouseCode: number | undefined
+  /** Whether all rows of an append are in its table although a view behind it failed; see `AppendRequest.outlivesViews`. */
+  readonly areRowsStored: boolean
 
-  constructor({ kind, message, clickhouseCode, cause }: StoreErrorFields) {
+  constructor({ kind, message, clickhouseCode, areRowsStored = false, cause }: StoreErrorFields) {
     super(message, cause === undefined ? {} : { cause })
     this.kind = kind
     this.clickhouseCode = clickhouseCode
+    this.areRowsStored = areRowsStored
   }
 }
 
@@ -60,6 +64,11 @@ const faultCodes: ReadonlySet<number> = new Set([
 /** Whether a definition was refused for the engine's own reasons, and would pass another time. */
 export function isFaultOfEngine({ clickhouseCode }: StoreError): boolean {
   return clickhouseCode === undefined || faultCodes.has(clickhouseCode)
+}
+
+/** Whether an insert failed in a view behind its table: the engine names the view, also one whose target is gone. */
+export function isOfView({ kind, message }: StoreError): boolean {
+  return kind === 'engine' && /while pushing to view|\bof view\b/.test(message)
 }
 
 /** Makes a `StoreError` of what the embedded engine threw. */

@@ -121,6 +121,16 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'No row fits Data Source "visits", so its content was not replaced; the reasons are in its quarantine',
   ],
+  IMPORT_VIEW_FAILED: [
+    errors.IMPORT_VIEW_FAILED({ reason: 'no such column' }),
+    422,
+    'A Materialized View failed, so the import ended early; the rows that are counted are stored, but not in what this view makes, so do not send them again: no such column',
+  ],
+  ROWS_REFUSED: [
+    errors.ROWS_REFUSED({ reason: 'not a number' }),
+    400,
+    'The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: not a number',
+  ],
   REPLACE_VIEW_FAILED: [
     errors.REPLACE_VIEW_FAILED({ view: 'daily', reason: 'no such column' }),
     422,
