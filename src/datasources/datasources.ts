@@ -76,6 +76,8 @@ class DataSourcesRoom implements DataSources {
   readonly #eventsCreation: EventsCreation
   readonly #pipesUsing: (id: DataSourceId) => readonly PipeReference[]
   readonly #changes = new ChangeQueue()
+  /** Under way, by name. */
+  readonly #creations = new Map<string, Promise<void>>()
   /** The engine looks at every table for it. */
   readonly #sizes = new SharedAnswer(() => this.#store.tableStatistics())
 
@@ -107,6 +109,22 @@ class DataSourcesRoom implements DataSources {
   }
 
   async create(request: CreateRequest): Promise<DataSource> {
+    const { name } = request
+    // Whoever is told that a name is taken must find what has it: until then it may still be taken back.
+    for (let other = this.#creating(name); other !== undefined; other = this.#creating(name)) await other
+    const creation = this.#createNow(request)
+    if (name === undefined) return await creation
+    const ended = creation.then(nothing, nothing)
+    this.#creations.set(name, ended)
+    void ended.then(() => this.#creations.delete(name))
+    return await creation
+  }
+
+  #creating(name: string | undefined): Promise<void> | undefined {
+    return name === undefined ? undefined : this.#creations.get(name)
+  }
+
+  async #createNow(request: CreateRequest): Promise<DataSource> {
     const dataSource = this.#define(request)
     await this.#catalog.begin(dataSource)
     try {
@@ -315,6 +333,8 @@ class DataSourcesRoom implements DataSources {
     }
   }
 }
+
+function nothing(): void {}
 
 const quarantineSuffix = '_quarantine'
 const noRows: TableStatistics = { rowCount: 0, byteCount: 0 }

@@ -385,6 +385,13 @@ export const definitions = {
     message: () => 'Too many changes of Data Sources are waiting; nothing was changed, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
+  DATASOURCE_CHANGING: define({
+    status: 503,
+    when: 'Events for a Data Source that is being changed at the moment. None of them was stored; repeat them.',
+    message: ({ name }: RetryLater & { readonly name: string }) =>
+      `Data Source "${name}" is being changed at the moment; nothing of this request was stored, repeat it`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
+  }),
   CHANGE_BLOCKED: define({
     status: 503,
     when: 'Events of the Data Source wait and cannot be stored, so it cannot be changed. Nothing was changed; repeat it later.',

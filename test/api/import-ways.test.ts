@@ -109,6 +109,33 @@ interface StatusLine {
   readonly timestamp: number
 }
 
+t.test('whoever appends while the data source is being created waits for it', async (t) => {
+  const bodies = ['a,b\n1,x\n', 'b,a\ny,2\n', 'a,b\n3,z\n', '{"a":4,"b":"w"}']
+  const answers = await Promise.all(
+    bodies.map((body) =>
+      body.startsWith('{')
+        ? service.events('at_once', body, { wait: 'true' })
+        : service.call('POST', '/v0/datasources?mode=append&name=at_once', { body }),
+    ),
+  )
+  for (const answer of answers) t.equal(answer.status, 200, answer.text)
+  const rows = await service.rows('SELECT toString(a), toString(b) FROM at_once ORDER BY 1')
+  t.same(
+    rows,
+    [
+      ['1', 'x'],
+      ['2', 'y'],
+      ['3', 'z'],
+      ['4', 'w'],
+    ],
+    'each value in its column, whoever was first',
+  )
+  const creates = await Promise.all(
+    ['a\n1\n', 'a\n1\n'].map((body) => service.call('POST', '/v0/datasources?name=twice', { body })),
+  )
+  t.same(creates.map(({ status }) => status).toSorted(), [200, 409])
+})
+
 t.test('progress streams what becomes of each block, and ends with the import result', async (t) => {
   const path = '/v0/datasources?name=watched&progress=true&debug=blocks,block_log,hook_log'
   const body = `${csv}\n\n`

@@ -260,6 +260,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     500,
     'Unexpected error; the log of the service has the reason under the id of this request',
   ],
+  DATASOURCE_CHANGING: [
+    errors.DATASOURCE_CHANGING({ name: 'visits', retryAfterSeconds: 1 }),
+    503,
+    'Data Source "visits" is being changed at the moment; nothing of this request was stored, repeat it',
+  ],
   BACKLOG_FULL: [
     errors.BACKLOG_FULL({ retryAfterSeconds: 3 }),
     503,
