@@ -3,6 +3,7 @@ import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { readCsvRecord } from './csv-cells.ts'
 import type { CsvDialect } from './csv-dialect.ts'
 import { columnNamesOf, normalizeName } from './csv-names.ts'
+import { readSeparatorLine } from './csv-separator-line.ts'
 
 /** Whether the first record is a header of all columns in their order; `unknown` when its names have to tell. */
 export type CsvHeader = 'absent' | 'present' | 'unknown'
@@ -25,7 +26,7 @@ export function readCsvStart(
   dialect: CsvDialect,
   header: CsvHeader = 'unknown',
 ): CsvStart {
-  const start = skipEmptyLines(frame)
+  const start = startOfRecords(frame)
   const inOrder = columns.map((_, position) => position)
   if (header === 'absent') return { fieldColumns: inOrder, rowsOffset: start }
   const { cells, next } = readCsvRecord(frame.bytes, start, frame.byteCount, dialect)
@@ -79,8 +80,17 @@ function isHeader(fieldColumns: readonly number[], columnCount: number): boolean
   )
 }
 
-function skipEmptyLines({ bytes, byteCount }: { readonly bytes: Uint8Array; readonly byteCount: number }): number {
-  let offset = 0
+/** Behind what stands before the records: a line that tells the separator, and empty lines. */
+function startOfRecords({ bytes, byteCount }: { readonly bytes: Uint8Array; readonly byteCount: number }): number {
+  const offset = readSeparatorLine(bytes, 0)?.next ?? 0
+  return skipEmptyLines({ bytes, byteCount }, offset)
+}
+
+function skipEmptyLines(
+  { bytes, byteCount }: { readonly bytes: Uint8Array; readonly byteCount: number },
+  start: number,
+): number {
+  let offset = start
   while (offset < byteCount && (bytes[offset] === 0x0a || bytes[offset] === 0x0d)) offset += 1
   return offset
 }

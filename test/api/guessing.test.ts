@@ -262,6 +262,21 @@ t.test('analyze takes CSV in every way', async (t) => {
   }
 })
 
+t.test('a line that tells the separator is followed, and is no row', async (t) => {
+  const body = '\ufeffsep=|\r\nName|Price, net\r\nA|1\r\nB|2\r\n'
+  t.match((await create('told', body)).json, { imported_rows: 2, quarantine_rows: 0 })
+  t.equal(await schemaOf('told'), '`name` String, `price_net` Int32')
+  t.match((await create('told', body, { mode: 'append' })).json, { imported_rows: 2, quarantine_rows: 0 })
+  t.match((await create('told', 'sep=;\nC;3\n', { mode: 'append' })).json, { imported_rows: 1, quarantine_rows: 0 })
+  t.same(await rowsOf('told'), [
+    ['A', '1'],
+    ['A', '1'],
+    ['B', '2'],
+    ['B', '2'],
+    ['C', '3'],
+  ])
+})
+
 t.test('a record that nests too deep for the import is none for the guess either', async (t) => {
   const deep = `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`
   t.match(await analyze(`${deep}\n{"b":1}\n`, { format: 'ndjson' }), {

@@ -48,6 +48,19 @@ t.test('a title that gave the columns their names is a header once more', async 
   t.same(startOf('Report 2026\na,b,c\n', guessed), { fieldColumns: [0, 1, 2], rowsOffset: 12 })
 })
 
+t.test('a line that tells the separator is no record', async (t) => {
+  for (const line of ['sep=;\r\n', 'SEP=;\n', '"sep=;"\r\n']) {
+    t.same(
+      startOf(`${line}id;größe\n1;2\n`, columns, ';'),
+      { fieldColumns: [0, 2], rowsOffset: line.length + 11 },
+      line,
+    )
+  }
+  for (const line of ['sep=12\n', 'sep=;x\n', 'sep=\n', 'sep=1\n', 'sep=ü\n', 'sep;=\n', 'sep="\n']) {
+    t.equal(startOf(`${line}1;2\n`, columns, ';').rowsOffset, 0, `${line.trim()} is a row`)
+  }
+})
+
 t.test('a record of empty fields is a row, whatever the columns are called', async (t) => {
   const unnamed = columnsOf('column_1 String, column_2 String')
   for (const body of [',\na,b\n', '"",""\n', '""\na,b\n']) {
