@@ -36,6 +36,7 @@ export class StoreError extends Error {
 /** The numbers of ClickHouse errors that the rooms above tell apart. */
 export const clickhouseCodes = {
   badArguments: 36,
+  unknownIdentifier: 47,
   notImplemented: 48,
   unknownTable: 60,
   syntaxError: 62,

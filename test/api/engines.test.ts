@@ -256,6 +256,7 @@ const wrong: readonly (readonly [Parameters, RegExp])[] = [
   [{ ...join, indexes: 'i a TYPE minmax' }, /^Wrong index: the engine Join takes no indexes/],
   [{ schema: 'a String CODEC(Delta)' }, /^Wrong schema at line 1, column 1: column 'a' cannot have CODEC\(Delta\): /],
   [{ schema: 'b Int8, a String CODEC(Nonsense)' }, /^Wrong schema at line 1, column 9: .*Nonsense/],
+  [{ schema: 'a Int32 DEFAULT zz' }, /column 'a' cannot have DEFAULT zz: there is no column 'zz'$/],
   [{ schema: 'a Int32 DEFAULT zz + 1' }, /column 'a' cannot have DEFAULT zz \+ 1: .*zz/],
   [{ schema: 'a Int32 DEFAULT b, b Int32 DEFAULT a' }, /^Wrong schema at line 1, column \d+: .*[Cc]ycl/],
 ]
