@@ -33,6 +33,7 @@ import { readEngine, readIndexes, readSchema } from './definition.ts'
 import { toChangeError, toDefinitionError, tryDefinition } from './definition-fault.ts'
 import { dependentViews, dropViews } from './dependents.ts'
 import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
+import { JoinTargets } from './join-targets.ts'
 import { mendTables } from './mend-tables.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine.types.ts'
 import { QuarantineReplay } from './quarantine-replay.ts'
@@ -48,7 +49,7 @@ export interface DataSourcesOptions extends EventsCreationOptions, ReaderLimits 
 
 interface Neighbours {
   readonly catalog: Catalog
-  readonly store: Pick<Store, 'command' | 'rows' | 'select' | 'sync' | 'tableStatistics'>
+  readonly store: Pick<Store, 'command' | 'definitionVersion' | 'rows' | 'select' | 'sync' | 'tableStatistics'>
   /** Holds events back while a data source changes, and takes rows once more. */
   readonly ingest: Pick<Ingest, 'isHeld' | 'replayRows' | 'withBarrier'>
   readonly logger: Logger
@@ -70,6 +71,7 @@ class DataSourcesRoom implements DataSources {
   readonly #ingest: Neighbours['ingest']
   readonly #alterations: Alterations
   readonly #replay: QuarantineReplay
+  readonly #joinTargets: JoinTargets
   readonly #logger: Logger
   readonly #eventsCreation: EventsCreation
   readonly #pipesUsing: (id: DataSourceId) => readonly PipeReference[]
@@ -86,6 +88,7 @@ class DataSourcesRoom implements DataSources {
     this.#pipesUsing = pipesUsing
     this.#alterations = new Alterations({ catalog, store, ingest, logger })
     this.#replay = new QuarantineReplay({ catalog, store, ingest, logger }, options)
+    this.#joinTargets = new JoinTargets({ catalog, store })
     this.#eventsCreation = new EventsCreation(options, this)
   }
 
@@ -191,7 +194,12 @@ class DataSourcesRoom implements DataSources {
 
   async replayQuarantine(nameOrId: string, request: ReplayRequest, signal: AbortSignal): Promise<ReplayReport> {
     const { id } = this.get(nameOrId)
-    return await this.#changes.run(id, () => this.#replay.run(this.get(id), request, signal))
+    return await this.#changes.run(id, async () => {
+      const dataSource = this.get(id)
+      const join = await this.joinBehind(id)
+      if (join !== null) throw errors.APPEND_UNSUPPORTED({ name: dataSource.name, join })
+      return await this.#replay.run(dataSource, request, signal)
+    })
   }
 
   async endReplay(nameOrId: string): Promise<void> {
@@ -206,6 +214,11 @@ class DataSourcesRoom implements DataSources {
         .run(id, () => this.#replay.finish(this.get(id)))
         .catch((err: unknown) => this.#logger.warn({ err, dataSource: name }, 'A replay waits for its next try.'))
     }
+  }
+
+  joinBehind(id: DataSourceId): string | null | Promise<string | null> {
+    const behind = this.#joinTargets.behind(id)
+    return behind instanceof Promise ? behind.catch((error: unknown) => Promise.reject(toChangeError(error))) : behind
   }
 
   async dependents(nameOrId: string): Promise<readonly string[]> {

@@ -107,9 +107,17 @@ export const definitions = {
   }),
   APPEND_UNSUPPORTED: define({
     status: 400,
-    when: 'Rows are to be appended to a Data Source whose engine takes none, as Join.',
-    message: ({ name, engine }: { readonly name: string; readonly engine: string }) =>
-      `Data Source "${name}" has the engine ${engine}, to which rows cannot be appended; use mode=replace`,
+    when: 'Rows are to be appended to a Data Source whose engine is Join, or out of which a Materialized View at any depth fills one.',
+    message: ({
+      name,
+      join,
+    }: {
+      readonly name: string /** Undefined is the Data Source itself. */
+      readonly join?: string
+    }) =>
+      join === undefined
+        ? `Data Source "${name}" has the engine Join, to which rows cannot be appended; use mode=replace`
+        : `Rows cannot be appended to Data Source "${name}": a Materialized View brings them to Data Source "${join}", which has the engine Join; use mode=replace`,
   }),
   COLUMNS_MISSING: define({
     status: 400,

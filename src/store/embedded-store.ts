@@ -111,6 +111,8 @@ function directoriesOf(dataDirectory: string): Directories {
 }
 
 const stopIntervalMs = 50
+/** Whatever is no mere change of rows. */
+const definitionStatement = /^\s*(?!TRUNCATE|INSERT|OPTIMIZE|SYSTEM)/i
 /** What running queries get to end before tables are exchanged; longer ones have found their tables long ago. */
 const quietTimeMaxMs = 250
 
@@ -127,6 +129,7 @@ class EmbeddedStore implements Store {
   readonly #stoppers: SessionPool<EngineSession>
   readonly #openResults = new Set<ResultStream>()
   #selectCount = 0
+  #definitionVersion = 0
   #exchanging: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
 
@@ -146,8 +149,17 @@ class EmbeddedStore implements Store {
     this.#stoppers = new SessionPool({ purpose: 'stop', sessions: [sessions.stopper], waitingMax: stopsMax })
   }
 
+  get definitionVersion(): number {
+    return this.#definitionVersion
+  }
+
   async command(sql: string): Promise<void> {
-    await this.#control.use((session) => session.run(sql))
+    try {
+      await this.#control.use((session) => session.run(sql))
+    } finally {
+      // One that failed may have done its work before.
+      if (definitionStatement.test(sql)) this.#definitionVersion += 1
+    }
   }
 
   async rows<Row>(sql: string): Promise<readonly Row[]> {

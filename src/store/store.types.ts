@@ -6,6 +6,8 @@ import type { PartLayout, PartTarget } from '../codec/part-layout.types.ts'
  * Names of tables are given unquoted; `store` quotes them.
  */
 export interface Store {
+  /** Another number after every statement that may have made, changed or dropped a table or a view; from 0 at the start. */
+  readonly definitionVersion: number
   /** Runs one statement that returns no rows (DDL, truncate, …) on the control sessions. Raises `StoreError`. */
   command(sql: string): Promise<void>
   /** Runs one small query of our own and returns its rows as objects. Raises `StoreError`. */

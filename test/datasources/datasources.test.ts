@@ -69,6 +69,9 @@ async function tables(): Promise<readonly string[]> {
 /** The store, with a fault where the statement matches. */
 function faulty(pattern: RegExp, fault: Error): Store {
   return {
+    get definitionVersion() {
+      return store.definitionVersion
+    },
     rows: (sql) => store.rows(sql),
     tableStatistics: () => store.tableStatistics(),
     select: (query) => store.select(query),

@@ -140,6 +140,7 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
       return { selectedRows: 0, replayedRows: 0, failedRows: 0, leftRows: 0, failures: [] }
     },
     resume() {},
+    joinBehind: () => null,
     async dependents(nameOrId) {
       return get(nameOrId).name === 'used' ? ['daily'] : []
     },

@@ -25,7 +25,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'Parameter "mode" stands behind the file, and came too late to be followed: send it before the file or in the URL',
   ],
   APPEND_UNSUPPORTED: [
-    errors.APPEND_UNSUPPORTED({ name: 'prices', engine: 'Join' }),
+    errors.APPEND_UNSUPPORTED({ name: 'prices' }),
     400,
     'Data Source "prices" has the engine Join, to which rows cannot be appended; use mode=replace',
   ],
