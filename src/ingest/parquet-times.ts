@@ -2,7 +2,7 @@
 import { formatColumnType } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import { quoteString } from '../shared/text-escapes.ts'
-import { allOf, type Cast, changed, plain, refusedCast } from './parquet-verdict.ts'
+import { allOf, type Cast, changed, plain, refusedCast, where } from './parquet-verdict.ts'
 
 type TimeType = Extract<ColumnType, { readonly kind: 'date' | 'date32' | 'dateTime' | 'dateTime64' }>
 
@@ -85,24 +85,68 @@ export function wholeToTime(sql: string, to: TimeType): Cast {
   return changed(`if(${isDays}, ${days}, ${cast.value})`, allOf([isNumber, `(${isDays} OR ${cast.condition ?? '1'})`]))
 }
 
+/** What is below each of them is meant in this unit, told as the nanoseconds that it has. */
+const units = [
+  { end: '100000000000', nanoseconds: 1_000_000_000 },
+  { end: '100000000000000', nanoseconds: 1_000_000 },
+  { end: '100000000000000000', nanoseconds: 1_000 },
+] as const
+
+/** Epoch numbers with a fraction or an exponent, as texts; cut to the tick before them. Other texts are refused. */
+export function numberToTime(text: string, to: TimeType): Cast {
+  const parsed = `accurateCastOrNull(${text}, 'Decimal(76, 9)')`
+  const number = `assumeNotNull(${parsed})`
+  const scaled = units.map(({ end, nanoseconds }) => `abs(${number}) < ${end}, toInt256(${number} * ${nanoseconds})`)
+  const exact = `multiIf(${scaled.join(', ')}, toInt256(${number}))`
+  const scale = to.kind === 'dateTime64' ? to.scale : 0
+  const tick = 10 ** (9 - scale)
+  const nanoseconds = `(${exact} - positiveModulo(${exact}, ${tick}))`
+  const isNumber = allOf([`isNotNull(${parsed})`, `abs(${number}) < 100000000000000000000`])
+  if (scale > 6) {
+    const inRange = `(${nanoseconds} BETWEEN -2208988800000000000 AND 9223372036854775807)`
+    const moment = `fromUnixTimestamp64Nano(toInt64(if(${inRange}, ${nanoseconds}, 0)), 'UTC')`
+    return changed(moment, allOf([isNumber, inRange]))
+  }
+  const moment = `fromUnixTimestamp64Micro(toInt64(intDiv(${nanoseconds}, 1000)), 'UTC')`
+  const cast = timeToTime(moment, { kind: 'dateTime64', scale: 6, zone: 'UTC' }, to)
+  if (to.kind !== 'date' && to.kind !== 'date32') return changed(cast.value, allOf([isNumber, cast.condition]))
+  const isDays = `(${number} BETWEEN 0 AND 65535 AND toInt64(${number}) = ${number})`
+  const days = to.kind === 'date' ? `toDate(toUInt16(${number}))` : `toDate32(toInt32(${number}))`
+  return changed(`if(${isDays}, ${days}, ${cast.value})`, allOf([isNumber, `(${isDays} OR ${cast.condition ?? '1'})`]))
+}
+
 const dayForm = '\\\\d{4}-\\\\d\\\\d-\\\\d\\\\d'
 const clockForm = '(?:[01]\\\\d|2[0-3]):[0-5]\\\\d(?::[0-5]\\\\d(?:[.]\\\\d+)?)?'
 const offsetForm = '(?:[Zz]|[+-]\\\\d\\\\d(?::?\\\\d\\\\d)?)?'
 /** As a literal of SQL. */
 const timeForm = `'^${dayForm}(?:[Tt ]${clockForm}${offsetForm})?$'`
 
-/** Days and times in ISO 8601; whole numbers are epoch numbers. A day must be one of the calendar. */
+/** As literals of SQL. */
+const numberForm = `'^[+-]?\\\\d+(?:[.]\\\\d+)?$'`
+const wholeForm = `'^[+-]?\\\\d{1,18}$'`
+const eightDigits = `'^\\\\d{8}$'`
+
+/** Days and times in ISO 8601, or epoch numbers without an exponent. A day must be one of the calendar. */
 export function textToTime(text: string, to: TimeType): Cast {
   const zone = 'zone' in to && to.zone !== null ? to.zone : 'UTC'
   const scale = to.kind === 'dateTime64' ? Math.max(to.scale, 3) : 3
-  const parsed = `parseDateTime64BestEffortOrNull(${text}, ${scale}, ${quoteString(zone)})`
-  const day = `left(${text}, 10)`
-  const isTimeText = `(match(${text}, ${timeForm}) AND toString(toDate32OrZero(${day})) = ${day} AND isNotNull(${parsed}))`
+  // Eight digits are a day to a column of days, and a number to others.
+  const isDay = to.kind === 'date' || to.kind === 'date32' ? `match(${text}, ${eightDigits})` : '0'
+  const dashed = `concat(left(${text}, 4), '-', substring(${text}, 5, 2), '-', substring(${text}, 7, 2))`
+  const written = isDay === '0' ? text : `if(${isDay}, ${dashed}, ${text})`
+  const parsed = `parseDateTime64BestEffortOrNull(upper(${written}), ${scale}, ${quoteString(zone)})`
+  const day = `left(${written}, 10)`
   const cast = timeToTime(`assumeNotNull(${parsed})`, { kind: 'dateTime64', scale, zone }, to)
-  const number = `toInt64OrZero(${text})`
-  const whole = wholeToTime(number, to)
-  const isNumber = `(match(${text}, '^[+-]?\\\\d{1,18}$') AND ${whole.condition ?? '1'})`
+  const isTime = `match(${written}, ${timeForm})`
+  const isWhole = `(NOT ${isDay} AND match(${text}, ${wholeForm}))`
+  const isNumber = `(NOT ${isTime} AND NOT ${isDay} AND match(${text}, ${numberForm}))`
+  const whole = where(isWhole, text, (argument) => wholeToTime(`toInt64OrZero(${argument})`, to))
+  const number = where(`(${isNumber} AND NOT ${isWhole})`, text, (argument) => numberToTime(argument, to))
   const target = quoteString(formatColumnType(to))
-  const value = `if(match(${text}, '^[+-]?\\\\d+$'), CAST(${whole.value}, ${target}), CAST(${cast.value}, ${target}))`
-  return changed(value, `(${isNumber} OR (${[isTimeText, cast.condition ?? '1'].join(' AND ')}))`)
+  const [ofTime, ofWhole, ofNumber] = [cast, whole, number].map(({ value }) => `CAST(${value}, ${target})`)
+  const isCalendar = `(toString(toDate32OrZero(${day})) = ${day} AND isNotNull(${parsed}) AND ${cast.condition ?? '1'})`
+  return changed(
+    `multiIf(${isTime}, ${ofTime}, ${isWhole}, ${ofWhole}, ${ofNumber})`,
+    `multiIf(${isTime}, ${isCalendar}, ${isWhole}, ${whole.condition}, ${number.condition})`,
+  )
 }
