@@ -85,45 +85,48 @@ export function wholeToTime(sql: string, to: TimeType): Cast {
   return changed(`if(${isDays}, ${days}, ${cast.value})`, allOf([isNumber, `(${isDays} OR ${cast.condition ?? '1'})`]))
 }
 
-/** What is below each of them is meant in this unit, told as the nanoseconds that it has. */
-const units = [
-  { end: '100000000000', nanoseconds: 1_000_000_000 },
-  { end: '100000000000000', nanoseconds: 1_000_000 },
-  { end: '100000000000000000', nanoseconds: 1_000 },
-] as const
-
 /** Epoch numbers with a fraction or an exponent, as texts; cut to the tick before them. Other texts are refused. */
 export function numberToTime(text: string, to: TimeType): Cast {
-  const parsed = `accurateCastOrNull(${text}, 'Decimal(76, 9)')`
+  const parsed = `accurateCastOrNull(${text}, 'Decimal(38, 9)')`
   const number = `assumeNotNull(${parsed})`
-  const scaled = units.map(({ end, nanoseconds }) => `abs(${number}) < ${end}, toInt256(${number} * ${nanoseconds})`)
-  const exact = `multiIf(${scaled.join(', ')}, toInt256(${number}))`
-  const scale = to.kind === 'dateTime64' ? to.scale : 0
-  const tick = 10 ** (9 - scale)
-  const nanoseconds = `(${exact} - positiveModulo(${exact}, ${tick}))`
-  const isNumber = allOf([`isNotNull(${parsed})`, `abs(${number}) < 100000000000000000000`])
-  if (scale > 6) {
+  const isInstant = `(isNotNull(${parsed}) AND abs(${number}) < 100000000000000000000)`
+  return where(isInstant, number, (argument) => decimalToTime(argument, to))
+}
+
+/** Of a decimal with nine places below 10^20: so it can be multiplied by 10^9 within its 128 bits. */
+function decimalToTime(number: string, to: TimeType): Cast {
+  const scaled = `toInt128(${number} * 1000000000)`
+  const nanoseconds = [
+    `multiIf(abs(${number}) < 100000000000, ${scaled}`,
+    `abs(${number}) < 100000000000000, intDiv(${scaled}, 1000)`,
+    `abs(${number}) < 100000000000000000, intDiv(${scaled}, 1000000)`,
+    `intDiv(${scaled}, 1000000000))`,
+  ].join(', ')
+  const tick = 10 ** (9 - (to.kind === 'dateTime64' ? to.scale : 0))
+  const instant = where('1', nanoseconds, (exact) => {
+    return nanosecondsToTime(`(${exact} - positiveModulo(${exact}, ${tick}))`, to)
+  })
+  if (to.kind !== 'date' && to.kind !== 'date32') return instant
+  const isDays = `(${number} BETWEEN 0 AND 65535 AND toInt32(${number}) = ${number})`
+  const days = to.kind === 'date' ? `toDate(toUInt16(${number}))` : `toDate32(toInt32(${number}))`
+  return changed(`if(${isDays}, ${days}, ${instant.value})`, `(${isDays} OR ${instant.condition})`)
+}
+
+function nanosecondsToTime(nanoseconds: string, to: TimeType): Cast {
+  if (to.kind === 'dateTime64' && to.scale > 6) {
     const inRange = `(${nanoseconds} BETWEEN -2208988800000000000 AND 9223372036854775807)`
-    const moment = `fromUnixTimestamp64Nano(toInt64(if(${inRange}, ${nanoseconds}, 0)), 'UTC')`
-    return changed(moment, allOf([isNumber, inRange]))
+    return changed(`fromUnixTimestamp64Nano(toInt64(if(${inRange}, ${nanoseconds}, 0)), 'UTC')`, inRange)
   }
   const moment = `fromUnixTimestamp64Micro(toInt64(intDiv(${nanoseconds}, 1000)), 'UTC')`
-  const cast = timeToTime(moment, { kind: 'dateTime64', scale: 6, zone: 'UTC' }, to)
-  if (to.kind !== 'date' && to.kind !== 'date32') return changed(cast.value, allOf([isNumber, cast.condition]))
-  const isDays = `(${number} BETWEEN 0 AND 65535 AND toInt64(${number}) = ${number})`
-  const days = to.kind === 'date' ? `toDate(toUInt16(${number}))` : `toDate32(toInt32(${number}))`
-  return changed(`if(${isDays}, ${days}, ${cast.value})`, allOf([isNumber, `(${isDays} OR ${cast.condition ?? '1'})`]))
+  return timeToTime(moment, { kind: 'dateTime64', scale: 6, zone: 'UTC' }, to)
 }
 
 const dayForm = '\\\\d{4}-\\\\d\\\\d-\\\\d\\\\d'
 const clockForm = '(?:[01]\\\\d|2[0-3]):[0-5]\\\\d(?::[0-5]\\\\d(?:[.]\\\\d+)?)?'
 const offsetForm = '(?:[Zz]|[+-]\\\\d\\\\d(?::?\\\\d\\\\d)?)?'
-/** As a literal of SQL. */
-const timeForm = `'^${dayForm}(?:[Tt ]${clockForm}${offsetForm})?$'`
-
 /** As literals of SQL. */
+const timeForm = `'^${dayForm}(?:[Tt ]${clockForm}${offsetForm})?$'`
 const numberForm = `'^[+-]?\\\\d+(?:[.]\\\\d+)?$'`
-const wholeForm = `'^[+-]?\\\\d{1,18}$'`
 const eightDigits = `'^\\\\d{8}$'`
 
 /** Days and times in ISO 8601, or epoch numbers without an exponent. A day must be one of the calendar. */
@@ -138,15 +141,10 @@ export function textToTime(text: string, to: TimeType): Cast {
   const day = `left(${written}, 10)`
   const cast = timeToTime(`assumeNotNull(${parsed})`, { kind: 'dateTime64', scale, zone }, to)
   const isTime = `match(${written}, ${timeForm})`
-  const isWhole = `(NOT ${isDay} AND match(${text}, ${wholeForm}))`
-  const isNumber = `(NOT ${isTime} AND NOT ${isDay} AND match(${text}, ${numberForm}))`
-  const whole = where(isWhole, text, (argument) => wholeToTime(`toInt64OrZero(${argument})`, to))
-  const number = where(`(${isNumber} AND NOT ${isWhole})`, text, (argument) => numberToTime(argument, to))
+  const isNumber = `(NOT ${isDay} AND match(${text}, ${numberForm}))`
+  const number = where(isNumber, text, (argument) => numberToTime(argument, to))
   const target = quoteString(formatColumnType(to))
-  const [ofTime, ofWhole, ofNumber] = [cast, whole, number].map(({ value }) => `CAST(${value}, ${target})`)
+  const [ofTime, ofNumber] = [cast, number].map(({ value }) => `CAST(${value}, ${target})`)
   const isCalendar = `(toString(toDate32OrZero(${day})) = ${day} AND isNotNull(${parsed}) AND ${cast.condition ?? '1'})`
-  return changed(
-    `multiIf(${isTime}, ${ofTime}, ${isWhole}, ${ofWhole}, ${ofNumber})`,
-    `multiIf(${isTime}, ${isCalendar}, ${isWhole}, ${whole.condition}, ${number.condition})`,
-  )
+  return changed(`if(${isTime}, ${ofTime}, ${ofNumber})`, `if(${isTime}, ${isCalendar}, ${number.condition})`)
 }
