@@ -340,6 +340,14 @@ t.test('what cannot be a file of the data source is refused before anything is b
   })
   t.equal((await service.call('GET', '/v0/datasources/never2')).status, 404)
   t.equal(await service.count('kept'), 0)
+  const empty = new FormData()
+  empty.append('parquet', new Blob([]), 'rows.parquet')
+  const refusal = {
+    status: 400,
+    json: { error: 'The body is no valid Parquet file: it has 0 bytes, and needs 12 or more' },
+  }
+  t.match(await load('kept', empty), refusal)
+  t.match(await load('never', empty, { mode: 'create', schema: 'n Int64' }), refusal)
   const two = new FormData()
   two.append('csv', new Blob([Uint8Array.from(good)]), 'a.parquet')
   two.append('csv', new Blob([Uint8Array.from(good)]), 'b.parquet')
