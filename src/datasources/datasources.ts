@@ -39,12 +39,15 @@ import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantin
 import { QuarantineReplay } from './quarantine-replay.ts'
 import { summarizeQuarantine } from './quarantine-summary.ts'
 import { type ReaderLimits, toReadError } from './reader-rows.ts'
+import { defaultRetryTimes, ReplayRetries, type RetryTimes } from './replay-retries.ts'
 import { SharedAnswer } from './shared-answer.ts'
 import { createTables, dropReplayTables, dropTables, sizesOf, truncateTable } from './tables.ts'
 
 export interface DataSourcesOptions extends EventsCreationOptions, ReaderLimits {
   /** Most columns of a schema. */
   readonly columnsMax: number
+  /** When an interrupted replay is tried again; seconds at first. */
+  readonly replayRetryTimes?: RetryTimes
 }
 
 interface Neighbours {
@@ -71,6 +74,7 @@ class DataSourcesRoom implements DataSources {
   readonly #ingest: Neighbours['ingest']
   readonly #alterations: Alterations
   readonly #replay: QuarantineReplay
+  readonly #retries: ReplayRetries
   readonly #joinTargets: JoinTargets
   readonly #logger: Logger
   readonly #eventsCreation: EventsCreation
@@ -89,7 +93,9 @@ class DataSourcesRoom implements DataSources {
     this.#logger = logger
     this.#pipesUsing = pipesUsing
     this.#alterations = new Alterations({ catalog, store, ingest, logger })
-    this.#replay = new QuarantineReplay({ catalog, store, ingest, logger }, options)
+    this.#retries = new ReplayRetries((id) => this.endReplay(id), options.replayRetryTimes ?? defaultRetryTimes)
+    const onInterrupted = (id: DataSourceId): void => this.#retries.later(id)
+    this.#replay = new QuarantineReplay({ catalog, store, ingest, logger, onInterrupted }, options)
     this.#joinTargets = new JoinTargets({ catalog, store })
     this.#eventsCreation = new EventsCreation(options, this)
   }
@@ -227,11 +233,14 @@ class DataSourcesRoom implements DataSources {
 
   resume(): void {
     for (const { id, name } of this.#catalog.list()) {
-      if (this.#catalog.replayOf(id) === null) continue
-      this.#changes
-        .run(id, () => this.#replay.finish(this.get(id)))
-        .catch((err: unknown) => this.#logger.warn({ err, dataSource: name }, 'A replay waits for its next try.'))
+      this.endReplay(id).catch((err: unknown) => {
+        this.#logger.warn({ err, dataSource: name }, 'A replay waits for its next try.')
+      })
     }
+  }
+
+  close(): Promise<void> {
+    return this.#retries.close()
   }
 
   joinBehind(id: DataSourceId): string | null | Promise<string | null> {

@@ -5,7 +5,7 @@
  * then cut by the codec's reader, 25 times as fast and by the very grammar that the import keeps to.
  */
 import { parse } from 'csv-parse/sync'
-import { carriageReturn, lineFeed, readCsvRecord } from '../codec/csv-cells.ts'
+import { carriageReturn, lineFeed, quote, readCsvRecord } from '../codec/csv-cells.ts'
 import { csvDialect } from '../codec/csv-dialect.ts'
 import { readSeparatorLine } from '../codec/csv-separator-line.ts'
 import type { SampleBytes } from './sample.types.ts'
@@ -39,11 +39,25 @@ const dialectBytesMax = 16_384
 const dialectRecordsMax = 100
 const plainRecordsMax = 5
 
-/** Carriage returns alone end lines where there are two of them, and not one line feed. */
+/** Carriage returns alone end lines where there are two of them, and not one line feed but inside quotes. */
 export function guessNewLine(bytes: Uint8Array): NewLine {
   const lineFeedAt = bytes.indexOf(lineFeed)
+  const returnAt = bytes.indexOf(carriageReturn)
+  if (lineFeedAt >= 0 && returnAt >= 0 && returnAt !== lineFeedAt - 1 && hasOnlyReturns(bytes)) return '\r'
   if (lineFeedAt >= 0) return bytes[lineFeedAt - 1] === carriageReturn ? '\r\n' : '\n'
-  return bytes.indexOf(carriageReturn) < bytes.lastIndexOf(carriageReturn) ? '\r' : '\n'
+  return returnAt < bytes.lastIndexOf(carriageReturn) ? '\r' : '\n'
+}
+
+/** Whether no line feed stands outside of quotes, and two carriage returns do, as in tables of old spreadsheets. */
+function hasOnlyReturns(bytes: Uint8Array): boolean {
+  let isQuoted = false
+  let returnCount = 0
+  for (const byte of bytes) {
+    if (byte === quote) isQuoted = !isQuoted
+    else if (byte === lineFeed && !isQuoted) return false
+    else if (byte === carriageReturn && !isQuoted) returnCount += 1
+  }
+  return returnCount >= 2
 }
 
 /**

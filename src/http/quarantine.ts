@@ -46,10 +46,15 @@ export function addQuarantine(
       replayed_rows: report.replayedRows,
       failed_rows: report.failedRows,
       left_rows: report.leftRows,
+      ...(report.leftRows > 0 ? { message: leftMessage(report.leftRows) } : {}),
       failures: report.failures.map(({ rowCount: rows, ...failure }) => ({ ...failure, rows })),
     })
   }
   addPath(app, '/v0/datasources/:name/quarantine/replay', { POST: replay }, { mayTakeTokenFromBody: true })
+}
+
+function leftMessage(leftRows: number): string {
+  return `${leftRows} rows that were chosen are still in the quarantine, as one replay takes 1000000; replay again for the next of them`
 }
 
 function nameOf(request: FastifyRequest): string {

@@ -401,9 +401,9 @@ export const definitions = {
   }),
   REPLAY_INTERRUPTED: define({
     status: 503,
-    when: 'A replay of a quarantine stopped in its middle. It goes on by itself with the next change of the Data Source, and at the next start; no row is lost or stored twice.',
+    when: 'A replay of a quarantine stopped in its middle. It goes on by itself within a minute, with the next change of the Data Source, and at the next start; no row is lost or stored twice.',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
-      `The replay was interrupted, and goes on with the next one; no row is lost or stored twice: ${reason}`,
+      `The replay was interrupted, and goes on by itself; no row is lost or stored twice: ${reason}`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   QUERIES_TOO_MANY: define({

@@ -79,6 +79,11 @@ export function toStoreError(thrown: unknown): StoreError {
   return new StoreError({ kind: 'engine', message: cleanMessage(text), clickhouseCode: codeOf(text), cause: thrown })
 }
 
+/** The error of a view that the rows outlived. */
+export function storedError({ kind, message, clickhouseCode, cause }: StoreError): StoreError {
+  return new StoreError({ kind, message, clickhouseCode, cause, areRowsStored: true })
+}
+
 /** The error of a statement that its caller's signal stopped. */
 export function abortedError(): StoreError {
   return new StoreError({ kind: 'aborted', message: 'The statement was stopped' })

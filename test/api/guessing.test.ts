@@ -122,6 +122,17 @@ t.test('a body is the same in UTF-8, UTF-16 and Latin-1, raw, packed and in a fo
   }
 })
 
+t.test('carriage returns alone end records though cells hold line feeds', async (t) => {
+  const text = `name,note\r${'ada,"one\ntwo"\rbob,"three"\r'.repeat(2_000)}`
+  t.match(await create('returns', text), { status: 200, json: { error: false, imported_rows: 4_000 } })
+  t.same(await service.rows('SELECT name, note, count() FROM returns GROUP BY ALL ORDER BY 1'), [
+    ['ada', 'one\\ntwo', '2000'],
+    ['bob', 'three', '2000'],
+  ])
+  t.match(await service.append('returns', 'csv', text), { status: 200, json: { imported_rows: 4_000 } })
+  t.equal(await service.count('returns'), 8_000)
+})
+
 t.test('rows that contradict the guess go to quarantine, and short ones are counted as ever', async (t) => {
   const body = `n,word\n${'1,a\n'.repeat(20_000)}late,b\n2\n3,c,extra\n`
   const answer = await create('late', body)

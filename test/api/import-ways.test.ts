@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
@@ -68,6 +68,14 @@ t.test('what is wrong with an archive is told, and nothing is created for it', a
       name,
     )
   }
+  await service.create('untouched', schema)
+  for (const format of ['csv', 'ndjson']) {
+    const path = `/v0/datasources?name=untouched&mode=append&format=${format}`
+    const answer = await service.call('POST', path, { body: archive('two-files') })
+    t.match(answer, { status: 400, json: { error: /it has more than one file/, imported_rows: 0 } })
+  }
+  t.equal(await service.count('untouched'), 0, 'of several files not even the first rows are stored')
+  t.same(readdirSync(join(service.dataDir, 'parts')), [])
   const cut = archive('deflated').subarray(0, 1000)
   const answer = await service.call('POST', '/v0/datasources?name=refused', { body: formOf(cut, 'rows.zip') })
   t.match(answer, { status: 400, json: { error: /^The body is no valid zip archive: / } })

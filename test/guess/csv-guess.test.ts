@@ -145,6 +145,10 @@ t.test('line ends are told from the first one', async (t) => {
     ['a\r\nb\n', '\r\n'],
     ['a\rb\r', '\r'],
     ['a\rb', '\n'],
+    ['a,b\r"x\ny",2\r', '\r'],
+    ['"a\nz",b\rx,2\r', '\r'],
+    ['a,b\rc\n1,2\r3,4\n', '\n'],
+    ['a,b\r\n"x\ry\rz",2\r\n', '\r\n'],
     ['a', '\n'],
   ] as const) {
     t.equal(guessNewLine(Buffer.from(text)), newLine, JSON.stringify(text))

@@ -85,7 +85,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   REPLAY_INTERRUPTED: [
     errors.REPLAY_INTERRUPTED({ reason: 'the disk is full', retryAfterSeconds: 1 }),
     503,
-    'The replay was interrupted, and goes on with the next one; no row is lost or stored twice: the disk is full',
+    'The replay was interrupted, and goes on by itself; no row is lost or stored twice: the disk is full',
   ],
   CHANGE_EMPTY: [
     errors.CHANGE_EMPTY({ expected: '"name" or "description"' }),
