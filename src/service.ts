@@ -70,6 +70,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const ingest = await openIngest(options, { store, catalog, logger, now })
   opened.push(() => ingest.close())
   const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger })
+  opened.push(() => dataSources.close())
   const replaces = await openReplaces(options, { catalog, settings: storage, store, ingest, logger })
   opened.push(() => replaces.close())
   // Only now do all tables stand, with the content that they are to have.

@@ -239,6 +239,7 @@ const wrong: readonly (readonly [Parameters, RegExp])[] = [
   [{ engine_ttl: "file('/etc/passwd')" }, /engine_ttl cannot call file\(\)/],
   [{ engine_settings: 'nonsense = 1' }, /^Wrong engine: .*nonsense/],
   [{ engine_settings: 'index_granularity' }, /Expected '=' behind 'index_granularity' in engine_settings/],
+  [{ engine_settings: 'table_readonly = 1' }, /engine_settings cannot set 'table_readonly'/],
   [{ engine_settings: "storage_policy = 'x'" }, /engine_settings cannot set 'storage_policy'/],
   [{ ...join, engine_join_strictness: 'MANY' }, /engine_join_strictness must be one of ANY, ALL, SEMI, ANTI/],
   [{ ...join, engine_join_type: 'FULL' }, /engine_join_type of ANY must be one of LEFT, INNER, RIGHT/],
@@ -255,6 +256,7 @@ const wrong: readonly (readonly [Parameters, RegExp])[] = [
   [{ ...join, indexes: 'i a TYPE minmax' }, /^Wrong index: the engine Join takes no indexes/],
   [{ schema: 'a String CODEC(Delta)' }, /^Wrong schema at line 1, column 1: column 'a' cannot have CODEC\(Delta\): /],
   [{ schema: 'b Int8, a String CODEC(Nonsense)' }, /^Wrong schema at line 1, column 9: .*Nonsense/],
+  [{ schema: 'a Int32 DEFAULT zz' }, /column 'a' cannot have DEFAULT zz: there is no column 'zz'$/],
   [{ schema: 'a Int32 DEFAULT zz + 1' }, /column 'a' cannot have DEFAULT zz \+ 1: .*zz/],
   [{ schema: 'a Int32 DEFAULT b, b Int32 DEFAULT a' }, /^Wrong schema at line 1, column \d+: .*[Cc]ycl/],
 ]
