@@ -133,6 +133,27 @@ t.test('carriage returns alone end records though cells hold line feeds', async 
   t.equal(await service.count('returns'), 8_000)
 })
 
+t.test('single quotes are quotes where a whole column has them, and apostrophes elsewhere', async (t) => {
+  const rows = `1,'ann, the first','6" x 4"'\n2,'bob''s\ntwo',''\n3,'eve',plain\n`
+  const text = `id,name,size\n${rows.repeat(20_000)}`
+  const expected = [
+    ['1', 'ann, the first', '6" x 4"', '20000'],
+    ['2', "bob\\'s\\ntwo", '', '20000'],
+    ['3', 'eve', 'plain', '20000'],
+  ]
+  const query = "SELECT id, name, ifNull(size, ''), count() FROM quoted GROUP BY ALL ORDER BY 1"
+  t.match(await create('quoted', text), { status: 200, json: { error: false, imported_rows: 60_000 } })
+  t.same(await service.rows(query), expected)
+  await service.call('POST', '/v0/datasources/quoted/truncate')
+  t.match(await service.append('quoted', 'csv', text), { status: 200, json: { imported_rows: 60_000 } })
+  t.same(await service.rows(query), expected)
+  t.match(await create('apostrophes', "name,note\nada,'tis\nbob,it's\n'eve','x, y\n"), {
+    status: 200,
+    json: { imported_rows: 2, quarantine_rows: 1 },
+  })
+  t.same(await service.rows('SELECT note FROM apostrophes ORDER BY name'), [["\\'tis"], ["it\\'s"]])
+})
+
 t.test('rows that contradict the guess go to quarantine, and short ones are counted as ever', async (t) => {
   const body = `n,word\n${'1,a\n'.repeat(20_000)}late,b\n2\n3,c,extra\n`
   const answer = await create('late', body)
