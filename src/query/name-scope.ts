@@ -39,6 +39,7 @@ function tableSource(
     ...place,
     columns: columns.map(({ name }) => name),
     isJoin: engine.name === 'Join',
+    isMergeTree: engine.name.endsWith('MergeTree'),
     filter: null,
   }
 }
