@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createAccess } from './access/access.ts'
 import { createApp } from './app.ts'
-import { openCatalog } from './catalog/catalog.ts'
+import { type Catalog, openCatalog } from './catalog/catalog.ts'
 import { openCatalogStorage } from './catalog/catalog-storage.ts'
 import type { CatalogStorage } from './catalog/catalog-storage.types.ts'
 import type { Options } from './config.ts'
@@ -17,6 +17,7 @@ import { openReplaces } from './datasources/replaces.ts'
 import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
 import { createQuery } from './query/query.ts'
+import type { WorkspaceReader } from './query/workspace.types.ts'
 import { openEmbeddedStore } from './store/embedded-store.ts'
 import type { Store } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
@@ -69,12 +70,16 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const ingest = await openIngest(options, { store, catalog, logger, now })
   opened.push(() => ingest.close())
   const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger })
+  opened.push(() => dataSources.close())
   const replaces = await openReplaces(options, { catalog, settings: storage, store, ingest, logger })
   opened.push(() => replaces.close())
   // Only now do all tables stand, with the content that they are to have.
   ingest.start()
   dataSources.resume()
-  const query = createQuery({ ...options, database: workspaceDatabase }, { store, catalog })
+  const query = createQuery(
+    { ...options, database: workspaceDatabase },
+    { store, workspace: workspaceOf(catalog), findServiceSource: () => undefined },
+  )
   const access = createAccess({ adminToken })
   let isReady = false
   const app = createApp({ access, dataSources, replaces, ingest, query, logger, now, isReady: () => isReady }, options)
@@ -84,6 +89,17 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   isReady = true
   logger.info({ address, dataDir: options.dataDir }, 'The service is open.')
   return { address, adminToken, close: closeAll }
+}
+
+/** What queries read of the catalog; it has no pipes yet. */
+function workspaceOf(catalog: Catalog): WorkspaceReader {
+  return {
+    get catalogVersion() {
+      return catalog.catalogVersion
+    },
+    find: (nameOrId) => catalog.find(nameOrId),
+    findPipe: () => undefined,
+  }
 }
 
 /** Statements of our own: DDL, statistics, the catalog's mending. */

@@ -6,10 +6,15 @@ import { announcesBody } from './request-body.ts'
 export function addAuthentication(app: FastifyInstance, access: Access): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const token = tokenOf(request)
-    const mayComeLater = request.routeOptions.config.mayTakeTokenFromBody === true && announcesBody(request.headers)
-    if (token !== undefined || !mayComeLater) admit(request, access, token)
+    if (token !== undefined || !mayCarryToken(request)) admit(request, access, token)
     done()
   })
+}
+
+/** Whether the route reads a body that may have the token. What only reads looks at no body, whatever comes with it. */
+function mayCarryToken({ method, routeOptions, headers }: FastifyRequest): boolean {
+  const isRead = method === 'GET' || method === 'HEAD'
+  return !isRead && routeOptions.config.mayTakeTokenFromBody === true && announcesBody(headers)
 }
 
 /**

@@ -23,6 +23,7 @@ export async function readChangeParameters(request: FastifyRequest, formBytesMax
   }
   const bytes = await readWhole(body, { headers: request.headers, bytesMax: formBytesMax })
   const text = bytes.toString().trim()
+  if (text.startsWith('[')) throw errors.REQUEST_INVALID({ reason: 'its JSON must be an object, and it is an array' })
   if (text.startsWith('{')) for (const [name, value] of scalarsOf(text)) parameters.set(name, value)
   else for (const [name, value] of new URLSearchParams(text)) parameters.set(name, value)
   return parameters
@@ -30,8 +31,12 @@ export async function readChangeParameters(request: FastifyRequest, formBytesMax
 
 type Field = readonly [string, string]
 
-/** An object inside gives its fields with its name and a dot before theirs. */
-function scalarsOf(text: string): readonly Field[] {
+/**
+ * The fields of a JSON object; an object inside gives its own with its name and a dot before theirs.
+ *
+ * @throws BODY_CORRUPT, REQUEST_INVALID (400). Precondition: `text` begins with a brace.
+ */
+export function scalarsOf(text: string): readonly Field[] {
   return Object.entries(parseObject(text)).flatMap(([name, value]): readonly Field[] => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return fieldOf(name, value)
     return Object.entries(value).flatMap(([inner, innerValue]) => fieldOf(`${name}.${inner}`, innerValue))

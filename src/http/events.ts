@@ -4,7 +4,7 @@ import { errors } from '../shared/errors.ts'
 import { BodyIntake } from './body-intake.ts'
 import { parseContentEncoding, unpackBody } from './content-encoding.ts'
 import type { HttpOptions, HttpRooms } from './http.types.ts'
-import { refuseJoin } from './import-target.ts'
+import { refuseJoins } from './import-target.ts'
 import { Parameters } from './parameters.ts'
 import { announcesBody, arrivingBodyOf, readWhole } from './request-body.ts'
 import { addPath } from './routes.ts'
@@ -31,7 +31,9 @@ export function addEvents(app: FastifyInstance, { dataSources, ingest }: Neighbo
       // Some clients send an empty body to learn whether the service is there.
       if (!announcesBody(request.headers)) return answer(reply, 200, nothing)
       const known = dataSources.findForEvents(name)
-      if (known !== undefined) refuseJoin(known.name, known.engine.name)
+      const refusal = known === undefined ? undefined : refuseJoins(known, dataSources)
+      // Most often there is nothing to wait for, and a turn of the event loop is dear here.
+      if (refusal !== undefined) await refusal
       const { body, packed } = await readEvents(request, limits.eventsBodyBytesMax, intake)
       if (body.length === 0) return answer(reply, 200, nothing)
       const dataSource = known ?? (await dataSources.createFromEvents({ name, body, framing }))

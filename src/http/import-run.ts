@@ -38,7 +38,7 @@ export async function createOrImport(
     const order = readImportOrder(input.parameters)
     if (order.isDry) return sendJson(reply, 200, await analyzeDry(order, input.rows, rooms.ingest))
     const surroundings = { ...rooms, ...limits, hasRows: input.rows !== null }
-    return await run.answer(reply, { input, order, target: findTarget(order, surroundings) })
+    return await run.answer(reply, { input, order, target: await findTarget(order, surroundings) })
   } finally {
     await run.close()
   }

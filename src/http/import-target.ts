@@ -21,10 +21,10 @@ interface Surroundings {
  *
  * @throws BODY_MISSING (400), DATASOURCE_NOT_FOUND (404), CREATION_REFUSED (403), APPEND_UNSUPPORTED (400), DATASOURCE_EXISTS (409).
  */
-export function findTarget(
+export async function findTarget(
   order: ImportOrder,
   { dataSources, missingDataSource, hasRows }: Surroundings,
-): ImportTarget {
+): Promise<ImportTarget> {
   const { mode, name, engine } = order
   // A request that forgot its rows must not empty the data source.
   if (mode === 'replace' && !hasRows) throw errors.BODY_MISSING()
@@ -32,7 +32,7 @@ export function findTarget(
   const existing = name === undefined ? undefined : dataSources.find(name)
   if (mode === 'append' && name !== undefined) {
     if (existing !== undefined) {
-      refuseJoin(existing.name, existing.engine.name)
+      await refuseJoins(existing, dataSources)
       return existing
     }
     // An id is given by us: nothing can be created under it.
@@ -46,7 +46,24 @@ export function findTarget(
   return null
 }
 
-/** @throws APPEND_UNSUPPORTED (400): a Join table knows no tokens, so nothing appended to it would be there exactly once. */
-export function refuseJoin(name: string, engine: string): void {
-  if (engine.toLowerCase() === 'join') throw errors.APPEND_UNSUPPORTED({ name, engine: 'Join' })
+/**
+ * Refuses an append that would bring rows to a Join table, directly or through views. A promise only after definitions have
+ * changed.
+ *
+ * @throws APPEND_UNSUPPORTED (400): such a table knows no tokens, so nothing appended to it would be there exactly once.
+ */
+export function refuseJoins({ id, name, engine }: DataSource, dataSources: DataSources): Promise<void> | undefined {
+  refuseJoin(name, engine.name)
+  const behind = dataSources.joinBehind(id)
+  if (behind instanceof Promise) return behind.then((join) => refuseFed(name, join))
+  refuseFed(name, behind)
+  return undefined
+}
+
+function refuseFed(name: string, join: string | null): void {
+  if (join !== null) throw errors.APPEND_UNSUPPORTED({ name, join })
+}
+
+function refuseJoin(name: string, engine: string): void {
+  if (engine.toLowerCase() === 'join') throw errors.APPEND_UNSUPPORTED({ name })
 }

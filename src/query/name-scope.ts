@@ -1,45 +1,165 @@
-import type { DataSource } from '../catalog/data-source.types.ts'
-import type { NameScope, TableSource } from '../sql/source.types.ts'
+// What names stand for in a query of a caller, and in a node of a pipe.
+//
+// The order is: common table name (the SQL room's matter), earlier node of the same pipe, pipe, data source. Nodes belong
+// to their pipe, so two pipes may have nodes of one name. A caller's scope judges the names in the caller's own text; what
+// a pipe reads is not judged again, but row filters hold for every read of a table, wherever it stands.
+
+import { errors } from '../shared/errors.ts'
+import type { NameScope, QuerySource, Source, TableSource } from '../sql/source.types.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
+import type { ReadScope } from './read-scope.ts'
+import type { FindServiceSource, ReadDataSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
 
-type ReadDataSource = Pick<DataSource, 'id' | 'name' | 'columns' | 'engine'>
-
-/** The data sources of the catalog, as those see them who read. */
-export interface DataSourceReader {
-  /** By name or id. */
-  find(nameOrId: string): ReadDataSource | undefined
+/** Everything that the names of one query are looked up in. */
+export interface Reading {
+  readonly workspace: WorkspaceReader
+  /** The database of the workspace's tables. */
+  readonly database: string
+  readonly readScope: ReadScope
+  readonly findServiceSource: FindServiceSource
+  /** The SQL of a node with the caller's parameters; it is asked only for nodes that are read. */
+  readonly nodeText: (node: ReadNode) => string
 }
 
-const quarantineSuffix = '_quarantine'
-
-/** What names stand for in a query that belongs to no pipe: data sources, and their quarantines as `<name>_quarantine`. */
-export function workspaceScope(catalog: DataSourceReader, database: string): NameScope {
+/**
+ * Names in a query that a caller sends.
+ *
+ * @param focus the pipe that `_` stands for, and whose nodes can be read by their names; null for none.
+ */
+export function callerScope(reading: Reading, focus: ReadPipe | null): NameScope {
+  const { mayRead } = reading.readScope
   return {
     find(parts) {
-      const [nameOrId] = parts
-      if (nameOrId === undefined || parts.length !== 1) return undefined
-      const dataSource = catalog.find(nameOrId)
-      if (dataSource !== undefined)
-        return tableSource(dataSource, { database, table: dataSource.id, name: dataSource.name })
-      if (!nameOrId.endsWith(quarantineSuffix)) return undefined
-      const owner = catalog.find(nameOrId.slice(0, -quarantineSuffix.length))
-      if (owner === undefined) return undefined
-      const name = `${owner.name}${quarantineSuffix}`
-      return tableSource(owner, { database, table: quarantineTable(owner.id), name })
+      const found = findFocus(reading, focus, parts) ?? findInWorkspace(reading, parts)
+      if (found === undefined) return undefined
+      return mayRead(found.resourceId) ? found.source : 'denied'
     },
   }
 }
 
+/** Names in the node at `position` of a pipe: it reads those before it, and what the workspace has. */
+export function nodeScope(reading: Reading, pipe: ReadPipe, position: number): NameScope {
+  return {
+    find(parts) {
+      return findNode(reading, pipe, { parts, end: position }) ?? findInWorkspace(reading, parts)?.source
+    },
+  }
+}
+
+/** The node that answers for a pipe: the published one, else the last. Undefined when the pipe has none. */
+export function answeringNode({ nodes, endpointId }: ReadPipe): ReadNode | undefined {
+  return nodes.find(({ id }) => id === endpointId) ?? nodes.at(-1)
+}
+
+interface Found {
+  readonly source: Source | 'denied'
+  /** The id that a caller's scope judges. */
+  readonly resourceId: string
+}
+
+function findFocus(reading: Reading, focus: ReadPipe | null, parts: readonly string[]): Found | undefined {
+  if (focus === null) return undefined
+  if (parts.length === 1 && parts[0] === '_') return pipeFound(reading, focus)
+  const source = findNode(reading, focus, { parts, end: focus.nodes.length })
+  return source === undefined ? undefined : { source, resourceId: source.id }
+}
+
+interface NodeSearch {
+  readonly parts: readonly string[]
+  /** Nodes from this position on are not seen. */
+  readonly end: number
+}
+
+function findNode(reading: Reading, pipe: ReadPipe, { parts, end }: NodeSearch): QuerySource | undefined {
+  const [nameOrId] = parts
+  if (parts.length !== 1) return undefined
+  const position = pipe.nodes.findIndex(({ name, id }, index) => index < end && (name === nameOrId || id === nameOrId))
+  const node = pipe.nodes[position]
+  return node === undefined ? undefined : nodeSource(reading, { pipe, node, name: node.name })
+}
+
+interface NodeRead {
+  readonly pipe: ReadPipe
+  readonly node: ReadNode
+  /** As messages and dependencies name it. */
+  readonly name: string
+}
+
+function nodeSource(reading: Reading, { pipe, node, name }: NodeRead): QuerySource {
+  const position = pipe.nodes.indexOf(node)
+  return {
+    kind: 'query',
+    id: node.id,
+    name,
+    sql: () => reading.nodeText(node),
+    scope: nodeScope(reading, pipe, position),
+  }
+}
+
+const serviceWorkspaces: ReadonlySet<string> = new Set(['tinybird', 'organization'])
+
+function findInWorkspace(reading: Reading, parts: readonly string[]): Found | undefined {
+  const [first = ''] = parts
+  if (parts.length === 2 && serviceWorkspaces.has(first)) return serviceFound(reading, parts)
+  // Ids may carry a label, `t_.label.<hex>`; no other name has a dot.
+  if (parts.length > 1 && first !== 't_') return undefined
+  const nameOrId = parts.join('.')
+  return findResource(reading, nameOrId) ?? findQuarantine(reading, nameOrId) ?? findUnversioned(reading, nameOrId)
+}
+
+function serviceFound({ findServiceSource }: Reading, parts: readonly string[]): Found {
+  const source = findServiceSource(parts)
+  const name = parts.join('.')
+  if (source === undefined) throw errors.SQL_INVALID({ reason: `There is no service Data Source '${name}' here` })
+  return { source, resourceId: name }
+}
+
+function findResource(reading: Reading, nameOrId: string): Found | undefined {
+  const pipe = reading.workspace.findPipe(nameOrId)
+  if (pipe !== undefined) return pipeFound(reading, pipe)
+  const dataSource = reading.workspace.find(nameOrId)
+  if (dataSource === undefined) return undefined
+  const { id, name } = dataSource
+  return { source: tableSource(reading, dataSource, { table: id, name }), resourceId: id }
+}
+
+function pipeFound(reading: Reading, pipe: ReadPipe): Found {
+  const node = answeringNode(pipe)
+  if (node === undefined) throw errors.SQL_INVALID({ reason: `Pipe '${pipe.name}' has no nodes that could be read` })
+  return { source: nodeSource(reading, { pipe, node, name: pipe.name }), resourceId: pipe.id }
+}
+
+const quarantineSuffix = '_quarantine'
+
+function findQuarantine(reading: Reading, nameOrId: string): Found | undefined {
+  if (!nameOrId.endsWith(quarantineSuffix)) return undefined
+  const owner = reading.workspace.find(nameOrId.slice(0, -quarantineSuffix.length))
+  if (owner === undefined) return undefined
+  const resourceId = owner.id
+  // A filter speaks of typed columns, and the quarantine holds what did not fit them: nothing of it can be let through.
+  if (reading.readScope.filterOf(owner.id) !== null) return { source: 'denied', resourceId }
+  const name = `${owner.name}${quarantineSuffix}`
+  return { source: tableSource(reading, owner, { table: quarantineTable(owner.id), name }), resourceId }
+}
+
+/** Older projects write `visits__v2` for the second version of `visits`. */
+function findUnversioned(reading: Reading, nameOrId: string): Found | undefined {
+  const name = /^(.+)__v\d+$/.exec(nameOrId)?.[1]
+  return name === undefined ? undefined : findResource(reading, name)
+}
+
 function tableSource(
-  { columns, engine }: ReadDataSource,
-  place: Pick<TableSource, 'database' | 'table' | 'name'>,
+  { database, readScope }: Reading,
+  { id, columns, engine }: ReadDataSource,
+  place: Pick<TableSource, 'table' | 'name'>,
 ): TableSource {
   return {
     kind: 'table',
+    database,
     ...place,
     columns: columns.map(({ name }) => name),
     isJoin: engine.name === 'Join',
     isMergeTree: engine.name.endsWith('MergeTree'),
-    filter: null,
+    filter: readScope.filterOf(id),
   }
 }

@@ -22,8 +22,11 @@ const engineFaults: ReadonlySet<number> = new Set([
 
 const retryAfterSeconds = 1
 
+/** What a message of the engine becomes before a caller reads it. */
+export type Rewording = (message: string) => string
+
 /** What the caller is told when a query gave no answer. Everything that is not the store's word passes unchanged. */
-export function toQueryError(thrown: unknown, { queryTimeMaxMs, resultBytesMax }: QueryLimits): unknown {
+export function toQueryError(thrown: unknown, limits: QueryLimits, reword: Rewording = (message) => message): unknown {
   if (!(thrown instanceof StoreError)) return thrown
   switch (thrown.kind) {
     case 'closed':
@@ -33,11 +36,11 @@ export function toQueryError(thrown: unknown, { queryTimeMaxMs, resultBytesMax }
     case 'aborted':
       return thrown
     case 'engine':
-      return ofEngine(thrown, { queryTimeMaxMs, resultBytesMax })
+      return ofEngine(thrown, limits, reword)
   }
 }
 
-function ofEngine(cause: StoreError, { queryTimeMaxMs, resultBytesMax }: QueryLimits): ApiError {
+function ofEngine(cause: StoreError, { queryTimeMaxMs, resultBytesMax }: QueryLimits, reword: Rewording): ApiError {
   const { clickhouseCode, message } = cause
   if (clickhouseCode === clickhouseCodes.timeoutExceeded) {
     return errors.QUERY_TIMEOUT({ timeMaxMs: queryTimeMaxMs, cause })
@@ -46,5 +49,5 @@ function ofEngine(cause: StoreError, { queryTimeMaxMs, resultBytesMax }: QueryLi
     return errors.RESULT_TOO_LARGE({ bytesMax: resultBytesMax, cause })
   }
   if (clickhouseCode === undefined || engineFaults.has(clickhouseCode)) return errors.ENGINE_FAILED({ cause })
-  return errors.SQL_INVALID({ reason: message, cause })
+  return errors.SQL_INVALID({ reason: reword(message), cause })
 }

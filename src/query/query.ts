@@ -2,9 +2,14 @@ import { errors } from '../shared/errors.ts'
 import { compileQuery } from '../sql/compile-query.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'
 import { answerFormat } from './answer-formats.ts'
-import { type DataSourceReader, workspaceScope } from './name-scope.ts'
+import { createNodeCheck } from './check-node.ts'
+import { inUsersWords } from './engine-words.ts'
+import { callerScope, type Reading } from './name-scope.ts'
 import type { Query, QueryAnswer, QueryRequest } from './query.types.ts'
 import { type QueryLimits, toQueryError } from './query-error.ts'
+import { adminScope } from './read-scope.ts'
+import { TemplateCache } from './template-cache.ts'
+import type { FindServiceSource, WorkspaceReader } from './workspace.types.ts'
 
 export interface QueryOptions extends QueryLimits {
   /** The database of the workspace's tables. */
@@ -15,13 +20,23 @@ export interface QueryOptions extends QueryLimits {
 
 interface Neighbours {
   readonly store: Pick<Store, 'select'>
-  readonly catalog: DataSourceReader
+  readonly workspace: WorkspaceReader
+  readonly findServiceSource: FindServiceSource
 }
 
 /** The reading side of the service: one place through which every query of a user passes. */
-export function createQuery(options: QueryOptions, { store, catalog }: Neighbours): Query {
-  const scope = workspaceScope(catalog, options.database)
+export function createQuery(options: QueryOptions, { store, workspace, findServiceSource }: Neighbours): Query {
+  const templates = new TemplateCache()
+  const reading: Reading = {
+    workspace,
+    database: options.database,
+    readScope: adminScope,
+    findServiceSource,
+    nodeText: ({ sql }) => sql,
+  }
+  const scope = callerScope(reading, null)
   return {
+    checkNode: createNodeCheck(options, { store, workspace, findServiceSource, templates }),
     async run(request: QueryRequest): Promise<QueryAnswer> {
       checkLength(request.sql, options.sqlBytesMax)
       const { sql, format: formatName, settings } = compileQuery(request.sql, { scope })
@@ -35,7 +50,7 @@ export function createQuery(options: QueryOptions, { store, catalog }: Neighbour
         })
         return { format, contentType, body: translated(body, options) }
       } catch (error) {
-        throw toQueryError(error, options)
+        throw toQueryError(error, options, (message) => inUsersWords(message, workspace))
       }
     },
   }

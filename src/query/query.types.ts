@@ -1,9 +1,12 @@
 import type { SelectStream } from '../store/store.types.ts'
+import type { CheckNode } from './check-node.ts'
 
 /** Answers SQL over data sources; every read of a user passes here. */
 export interface Query {
   /** Resolves names, splits off FORMAT and runs the query. Raises errors of the error table (400, 404, 408). */
   run(request: QueryRequest): Promise<QueryAnswer>
+  /** Judges a node before it is saved. */
+  readonly checkNode: CheckNode
 }
 
 export interface QueryRequest {

@@ -17,6 +17,20 @@ export interface ErrorDefinition<Params> {
   readonly message: (params: Params) => string
   /** Seconds for the header Retry-After. */
   readonly retryAfterSeconds?: (params: Params) => number
+  /** Status and body that take the place of those of the code; null leaves them. */
+  readonly answer?: (params: Params) => OwnAnswer | null
+}
+
+/** An answer in the words of a template's author. */
+export interface OwnAnswer {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+interface TemplateRefusal {
+  readonly message: string
+  /** Of `error()` and `custom_error()`. */
+  readonly answer: OwnAnswer | null
 }
 
 function define<Params>(definition: ErrorDefinition<Params>): ErrorDefinition<Params> {
@@ -28,6 +42,12 @@ export const definitions = {
     status: 400,
     when: 'The request needs a body, a form field or a schema, and has none.',
     message: () => 'The request has no body: send rows, or a "schema" to create an empty Data Source',
+  }),
+  ROWS_REFUSED: define({
+    status: 400,
+    when: 'The database refuses a block of an import although its values fit: a DEFAULT or a key fails with one of them, or a sign is neither 1 nor -1. What is counted is stored.',
+    message: ({ reason }: { readonly reason: string }) =>
+      `The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: ${reason}`,
   }),
   BODY_CORRUPT: define({
     status: 400,
@@ -107,9 +127,17 @@ export const definitions = {
   }),
   APPEND_UNSUPPORTED: define({
     status: 400,
-    when: 'Rows are to be appended to a Data Source whose engine takes none, as Join.',
-    message: ({ name, engine }: { readonly name: string; readonly engine: string }) =>
-      `Data Source "${name}" has the engine ${engine}, to which rows cannot be appended; use mode=replace`,
+    when: 'Rows are to be appended to a Data Source whose engine is Join, or out of which a Materialized View at any depth fills one.',
+    message: ({
+      name,
+      join,
+    }: {
+      readonly name: string /** Undefined is the Data Source itself. */
+      readonly join?: string
+    }) =>
+      join === undefined
+        ? `Data Source "${name}" has the engine Join, to which rows cannot be appended; use mode=replace`
+        : `Rows cannot be appended to Data Source "${name}": a Materialized View brings them to Data Source "${join}", which has the engine Join; use mode=replace`,
   }),
   COLUMNS_MISSING: define({
     status: 400,
@@ -187,6 +215,12 @@ export const definitions = {
     status: 400,
     when: 'The query is wrong, or does what a query may not; the message is the reason.',
     message: ({ reason }: { readonly reason: string }) => reason,
+  }),
+  TEMPLATE_INVALID: define({
+    status: 400,
+    when: 'A template is wrong, or what it was given for its parameters; the message is the reason. `error()` and `custom_error()` answer with the body, and `custom_error()` with the status, that they are called with.',
+    message: ({ message }: TemplateRefusal) => message,
+    answer: ({ answer }: TemplateRefusal) => answer,
   }),
   RESULT_TOO_LARGE: define({
     status: 400,
@@ -286,6 +320,12 @@ export const definitions = {
     message: ({ reason }: { readonly reason: string }) =>
       `A Materialized View failed; the events are kept and stored as soon as it works, so do not send them again: ${reason}`,
   }),
+  IMPORT_VIEW_FAILED: define({
+    status: 422,
+    when: 'A Materialized View does not take rows of an import. The Data Source has the rows that are counted, and the views that take them; the rest was not read.',
+    message: ({ reason }: { readonly reason: string }) =>
+      `A Materialized View failed, so the import ended early; the rows that are counted are stored, but not in what this view makes, so do not send them again: ${reason}`,
+  }),
   REPLACE_VIEW_FAILED: define({
     status: 422,
     when: 'A Materialized View does not take the new rows of a replace. The old content stays.',
@@ -345,6 +385,13 @@ export const definitions = {
     message: () => 'Too many changes of Data Sources are waiting; nothing was changed, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
+  DATASOURCE_CHANGING: define({
+    status: 503,
+    when: 'Events for a Data Source that is being changed at the moment. None of them was stored; repeat them.',
+    message: ({ name }: RetryLater & { readonly name: string }) =>
+      `Data Source "${name}" is being changed at the moment; nothing of this request was stored, repeat it`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
+  }),
   CHANGE_BLOCKED: define({
     status: 503,
     when: 'Events of the Data Source wait and cannot be stored, so it cannot be changed. Nothing was changed; repeat it later.',
@@ -354,9 +401,9 @@ export const definitions = {
   }),
   REPLAY_INTERRUPTED: define({
     status: 503,
-    when: 'A replay of a quarantine stopped in its middle. It goes on by itself with the next change of the Data Source, and at the next start; no row is lost or stored twice.',
+    when: 'A replay of a quarantine stopped in its middle. It goes on by itself within a minute, with the next change of the Data Source, and at the next start; no row is lost or stored twice.',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
-      `The replay was interrupted, and goes on with the next one; no row is lost or stored twice: ${reason}`,
+      `The replay was interrupted, and goes on by itself; no row is lost or stored twice: ${reason}`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   QUERIES_TOO_MANY: define({

@@ -1,6 +1,6 @@
 // What the table of errors is made into: one class, one factory a code, and the rows of the README.
 
-import { definitions, type ErrorDefinition } from './error-definitions.ts'
+import { definitions, type ErrorDefinition, type OwnAnswer } from './error-definitions.ts'
 
 export type ErrorCode = keyof typeof definitions
 
@@ -16,6 +16,7 @@ interface ApiErrorFields {
   readonly message: string
   readonly cause: unknown
   readonly retryAfterSeconds: number | undefined
+  readonly ownBody: OwnAnswer['body'] | undefined
 }
 
 /** What a caller is told: made by `errors` alone, answered by `http` as `status` and `body`. */
@@ -28,16 +29,19 @@ export class ApiError extends Error {
   readonly documentation: string
   /** For the header Retry-After; undefined sends none. */
   readonly retryAfterSeconds: number | undefined
+  readonly #ownBody: OwnAnswer['body'] | undefined
 
-  constructor({ code, status, message, cause, retryAfterSeconds }: ApiErrorFields) {
+  constructor({ code, status, message, cause, retryAfterSeconds, ownBody }: ApiErrorFields) {
     super(message, cause === undefined ? {} : { cause })
     this.code = code
     this.status = status
     this.documentation = documentationOf(code)
     this.retryAfterSeconds = retryAfterSeconds
+    this.#ownBody = ownBody
   }
 
-  body(): ErrorBody {
+  body(): ErrorBody | OwnAnswer['body'] {
+    if (this.#ownBody !== undefined) return this.#ownBody
     return { error: this.message, documentation: this.documentation }
   }
 }
@@ -70,14 +74,17 @@ function createFactories(): ErrorFactories {
   const factories = codes().map((code) => {
     // The parameters' type differs by code and is checked where the factory is called, by `ErrorFactories`.
     const definition = definitions[code] as ErrorDefinition<WithCause>
-    const factory: unknown = (params: WithCause = {}): ApiError =>
-      new ApiError({
+    const factory: unknown = (params: WithCause = {}): ApiError => {
+      const answer = definition.answer?.(params)
+      return new ApiError({
         code,
-        status: definition.status,
+        status: answer?.status ?? definition.status,
         message: definition.message(params),
         cause: params.cause,
         retryAfterSeconds: definition.retryAfterSeconds?.(params),
+        ownBody: answer?.body,
       })
+    }
     return [code, factory] as const
   })
   // Object.fromEntries forgets which key has which value; the loop above gives each code the factory of its definition.

@@ -6,6 +6,8 @@ import type { PartLayout, PartTarget } from '../codec/part-layout.types.ts'
  * Names of tables are given unquoted; `store` quotes them.
  */
 export interface Store {
+  /** Another number after every statement that may have made, changed or dropped a table or a view; from 0 at the start. */
+  readonly definitionVersion: number
   /** Runs one statement that returns no rows (DDL, truncate, …) on the control sessions. Raises `StoreError`. */
   command(sql: string): Promise<void>
   /** Runs one small query of our own and returns its rows as objects. Raises `StoreError`. */
@@ -81,6 +83,11 @@ export interface AppendRequest {
   readonly blockId: string
   /** Bounds the partitions that one INSERT makes parts in; absent sets no bound. */
   readonly partition?: PartitionBound
+  /**
+   * True stores the rows in the table, and in the views that take them, also when a view does not: the append then rejects
+   * with that view's error, which says `areRowsStored`. Otherwise nobody knows whether the table has them.
+   */
+  readonly outlivesViews?: boolean
   /** Set when the parts are Parquet files, which the engine reads; absent are Arrow IPC streams. */
   readonly parquet?: ParquetSource
 }

@@ -46,6 +46,9 @@ async function setUp(): Promise<TestService> {
   await first.create('behind_gate', 'k UInt8, n UInt64', { ...sums, engine_sorting_key: 'k' })
   const join = { engine: 'Join', engine_join_strictness: 'ANY', engine_join_type: 'LEFT', engine_key_columns: 'k' }
   await first.create('names', 'k UInt8, name String', join)
+  await first.create('looked', 'k UInt8, name String')
+  await first.create('looked_last', 'k UInt8, name String')
+  await first.create('looked_up', 'k UInt8, name String', join)
   const names = [
     'visits',
     'daily',
@@ -59,6 +62,9 @@ async function setUp(): Promise<TestService> {
     'strict_sums',
     'gate',
     'behind_gate',
+    'looked',
+    'looked_last',
+    'looked_up',
   ]
   const ids = new Map(await Promise.all(names.map(async (name) => [name, await idOf(first, name)] as const)))
   await first.close()
@@ -79,6 +85,8 @@ async function setUp(): Promise<TestService> {
     'strict',
   )
   await view('v_gate', 'behind_gate', 'SELECT k, sum(n) AS n FROM SOURCE GROUP BY k', 'gate')
+  await view('v_looked_last', 'looked_last', 'SELECT k, name FROM SOURCE', 'looked')
+  await view('v_looked_up', 'looked_up', 'SELECT k, name FROM SOURCE', 'looked_last')
   await store.close()
   return await live()
 }
@@ -228,6 +236,10 @@ t.test('requests that cannot replace are refused before anything is touched', as
     t.match(refused, { status: 400, json: { error: reason } }, condition)
     t.notMatch(refused.text, /ws_0001|t_[0-9a-f]{32}/)
   }
+  t.match(await replace('visits', csv([['2024-01-01', 'DE', 1]]), { replace_condition: ' ' }), {
+    status: 400,
+    json: { error: 'Parameter "replace_condition" is " ", but must be a condition, or absent to replace all rows' },
+  })
   t.match(await replace('strict', '1\n', { replace_condition: 'n = 1' }), {
     status: 400,
     json: { error: /Data Source "strict" has no partition key; replace all of it/ },
@@ -364,6 +376,31 @@ t.test('a Null data source replaces what is behind it, and a Join data source is
       ['2', second],
     ])
   }
+})
+
+t.test('what views bring to a Join data source is not appended, in any format, and can be replaced', async (t) => {
+  for (const name of ['looked', 'looked_last']) {
+    const error =
+      `Rows cannot be appended to Data Source "${name}": a Materialized View brings them to Data Source "looked_up", ` +
+      'which has the engine Join; use mode=replace'
+    const refusal = { status: 400, json: { error, documentation: 'README.md#append_unsupported' } }
+    t.match(await service.append(name, 'csv', '1,one\n'), refusal)
+    t.match(await service.append(name, 'ndjson', '{"k":1,"name":"one"}\n'), refusal)
+    const parquet = `/v0/datasources?mode=append&format=parquet&name=${name}`
+    t.match(await service.call('POST', parquet, { body: 'PAR1' }), refusal)
+    t.match(await service.events(name, '{"k":1,"name":"one"}', { wait: 'true' }), refusal)
+    t.match(await service.call('POST', `/v0/datasources/${name}/quarantine/replay`), refusal, 'a replay appends too')
+    t.equal(await service.count(name), 0)
+  }
+  for (const text of ['one', 'eins']) {
+    t.match(await replace('looked', `1,${text}\n`), { status: 200, json: { imported_rows: 1 } })
+    t.same(await service.rows('SELECT k, name FROM looked_up'), [['1', text]])
+    t.same(await service.rows('SELECT k, name FROM looked_last'), [['1', text]])
+  }
+  t.match(await service.append('names', 'csv', '1,one\n'), {
+    status: 400,
+    json: { error: 'Data Source "names" has the engine Join, to which rows cannot be appended; use mode=replace' },
+  })
 })
 
 /** A body whose end the test decides. */

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
+import { JoinTargets } from '../../src/datasources/join-targets.ts'
 import type { Replaces } from '../../src/datasources/replace.types.ts'
 import { openReplaces } from '../../src/datasources/replaces.ts'
 import { createTables } from '../../src/datasources/tables.ts'
@@ -188,4 +189,27 @@ t.test('a replace is refused when its data source is gone, or the room closes', 
   await room.close()
   await t.rejects(replaceBy(room, 30), { code: 'SHUTTING_DOWN', status: 503 })
   t.same(await sums(), [20, 20, 20])
+})
+
+t.test('a Join data source behind views, at any depth, is found as soon as there is one', async (t) => {
+  const [first, middle] = [testDataSource('a Int32'), testDataSource('a Int32')]
+  const engine = { name: 'Join', options: { join_strictness: 'ANY', join_type: 'LEFT', key_columns: 'a' } }
+  const last = { ...testDataSource('a Int32'), name: 'last', engine }
+  for (const dataSource of [first, middle, last]) await createTables(store, dataSource)
+  const targets = new JoinTargets({ catalog: { list: () => [first, middle, last] }, store })
+  const view = (name: string, from: DataSource, to: DataSource): Promise<void> =>
+    store.command(`CREATE MATERIALIZED VIEW ws_0001.${name} TO ws_0001.${to.id} AS SELECT a FROM ws_0001.${from.id}`)
+  t.equal(await targets.behind(first.id), null)
+  await view('v_join_1', first, middle)
+  t.equal(await targets.behind(first.id), null)
+  await view('v_join_2', middle, last)
+  t.equal(await targets.behind(first.id), 'last')
+  t.equal(targets.behind(first.id), 'last', 'the second time without a question to the engine')
+  t.equal(targets.behind(middle.id), 'last')
+  t.equal(targets.behind(last.id), null)
+  await store.command(`TRUNCATE TABLE ws_0001.${first.id}`)
+  t.equal(targets.behind(first.id), 'last', 'rows that go change no views')
+  await store.command('DROP TABLE ws_0001.v_join_1')
+  t.equal(await targets.behind(first.id), null)
+  t.equal(await targets.behind(middle.id), 'last')
 })

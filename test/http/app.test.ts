@@ -66,6 +66,20 @@ t.test('a token is taken from the header, else from the query', async (t) => {
   t.equal((await ask(app, { url: '/v0/sql?q=SELECT+1' })).statusCode, 403)
 })
 
+t.test('no path answers without a token, whatever body and method it is asked with', async (t) => {
+  const app = createApp(createFakeRooms(), limits)
+  t.teardown(() => app.close())
+  const paths = ['/v0/datasources', '/v0/datasources/a', '/v0/variables', '/v0/variables/a', '/v0/sql?q=SELECT+1']
+  for (const url of [...paths, '/v0/datasources/a/quarantine', '/v0/events?name=a', '/v0/datasources/a.datasource']) {
+    for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'] as const) {
+      for (const payload of [undefined, 'x', '{}', 'token=wrong']) {
+        const answer = await ask(app, payload === undefined ? { method, url } : { method, url, payload })
+        t.ok([400, 403, 404, 405].includes(answer.statusCode), `${method} ${url} with ${payload}: ${answer.statusCode}`)
+      }
+    }
+  }
+})
+
 t.test('browsers of any origin may ask, and their preflights need no token', async (t) => {
   const { app } = open(t)
   for (const url of ['/v0/events', '/v0/datasources/x', '/v0/nothing/yet']) {

@@ -59,6 +59,7 @@ export function createFakeRooms(): FakeRooms {
       async close() {},
     },
     query: {
+      checkNode: async () => ({ dependencies: [], columns: null, parameters: [] }),
       async run(request) {
         rooms.queries.push(request)
         if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })
@@ -140,6 +141,8 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
       return { selectedRows: 0, replayedRows: 0, failedRows: 0, leftRows: 0, failures: [] }
     },
     resume() {},
+    joinBehind: () => null,
+    async close() {},
     async dependents(nameOrId) {
       return get(nameOrId).name === 'used' ? ['daily'] : []
     },

@@ -13,6 +13,7 @@ type Held = { readonly request: AppendRequest; readonly resolve: () => void; rea
 
 /** A store that keeps what is appended, and whose inserts end when the test says so. */
 export class FakeStore implements Store {
+  readonly definitionVersion = 0
   /** What the engine has, in the order in which inserts ended. */
   readonly stored: AppendRequest[] = []
   /** Inserts under way. */

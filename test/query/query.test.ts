@@ -17,7 +17,8 @@ function open(body: () => AsyncIterable<Uint8Array> = () => chunks('x')) {
   }
   const dataSources = [dataSource('t_1', 'events'), dataSource('t_2', 'odd_quarantine')]
   const find = (nameOrId: string) => dataSources.find(({ name, id }) => name === nameOrId || id === nameOrId)
-  const query = createQuery(options, { store, catalog: { find } })
+  const workspace = { catalogVersion: 1, find, findPipe: () => undefined }
+  const query = createQuery(options, { store, workspace, findServiceSource: () => undefined })
   const run = (sql: string) => query.run({ sql, settings: {}, signal: new AbortController().signal })
   return { run, selects }
 }

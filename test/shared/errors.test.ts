@@ -25,7 +25,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'Parameter "mode" stands behind the file, and came too late to be followed: send it before the file or in the URL',
   ],
   APPEND_UNSUPPORTED: [
-    errors.APPEND_UNSUPPORTED({ name: 'prices', engine: 'Join' }),
+    errors.APPEND_UNSUPPORTED({ name: 'prices' }),
     400,
     'Data Source "prices" has the engine Join, to which rows cannot be appended; use mode=replace',
   ],
@@ -85,7 +85,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   REPLAY_INTERRUPTED: [
     errors.REPLAY_INTERRUPTED({ reason: 'the disk is full', retryAfterSeconds: 1 }),
     503,
-    'The replay was interrupted, and goes on with the next one; no row is lost or stored twice: the disk is full',
+    'The replay was interrupted, and goes on by itself; no row is lost or stored twice: the disk is full',
   ],
   CHANGE_EMPTY: [
     errors.CHANGE_EMPTY({ expected: '"name" or "description"' }),
@@ -120,6 +120,16 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     errors.REPLACE_EMPTY({ name: 'visits' }),
     400,
     'No row fits Data Source "visits", so its content was not replaced; the reasons are in its quarantine',
+  ],
+  IMPORT_VIEW_FAILED: [
+    errors.IMPORT_VIEW_FAILED({ reason: 'no such column' }),
+    422,
+    'A Materialized View failed, so the import ended early; the rows that are counted are stored, but not in what this view makes, so do not send them again: no such column',
+  ],
+  ROWS_REFUSED: [
+    errors.ROWS_REFUSED({ reason: 'not a number' }),
+    400,
+    'The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: not a number',
   ],
   REPLACE_VIEW_FAILED: [
     errors.REPLACE_VIEW_FAILED({ view: 'daily', reason: 'no such column' }),
@@ -194,6 +204,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   SQL_EMPTY: [errors.SQL_EMPTY(), 400, 'The query is empty: send SQL in the parameter "q" or as the body'],
   SQL_TOO_LONG: [errors.SQL_TOO_LONG({ bytesMax: 131_072 }), 400, 'The query is longer than 128 KiB'],
   SQL_INVALID: [errors.SQL_INVALID({ reason: 'Unknown column x' }), 400, 'Unknown column x'],
+  TEMPLATE_INVALID: [
+    errors.TEMPLATE_INVALID({ message: 'Template Syntax Error: invalid syntax', answer: null }),
+    400,
+    'Template Syntax Error: invalid syntax',
+  ],
   RESULT_TOO_LARGE: [
     errors.RESULT_TOO_LARGE({ bytesMax: 104_857_600 }),
     400,
@@ -244,6 +259,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     errors.INTERNAL(),
     500,
     'Unexpected error; the log of the service has the reason under the id of this request',
+  ],
+  DATASOURCE_CHANGING: [
+    errors.DATASOURCE_CHANGING({ name: 'visits', retryAfterSeconds: 1 }),
+    503,
+    'Data Source "visits" is being changed at the moment; nothing of this request was stored, repeat it',
   ],
   BACKLOG_FULL: [
     errors.BACKLOG_FULL({ retryAfterSeconds: 3 }),

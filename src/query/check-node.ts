@@ -1,0 +1,165 @@
+// What is asked before a node is saved: is it a query, of what does it read, and which columns does it give?
+//
+// The node is rendered with placeholders for the values that a caller would send, resolved like any query, and handed to
+// the engine, which analyses it as a restricted reader and runs nothing. Where only a placeholder is wrong, the node may
+// still be right: then its columns stay unknown, and the first request with real values tells.
+
+import type { NodeId } from '../catalog/pipe.types.ts'
+import { errors } from '../shared/errors.ts'
+import { compileQuery } from '../sql/compile-query.ts'
+import type { NameScope, Source } from '../sql/source.types.ts'
+import type { Store } from '../store/store.types.ts'
+import { StoreError } from '../store/store-error.ts'
+import type { TemplateParameter } from '../template/template.types.ts'
+import { inUsersWords } from './engine-words.ts'
+import { nodeScope } from './name-scope.ts'
+import { type QueryLimits, toQueryError } from './query-error.ts'
+import { adminScope } from './read-scope.ts'
+import { Rendering } from './rendering.ts'
+import type { TemplateCache } from './template-cache.ts'
+import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
+
+export interface ResultColumn {
+  readonly name: string
+  /** As the engine writes it, e.g. `Nullable(UInt32)`. */
+  readonly type: string
+}
+
+export interface CheckedNode {
+  /** Names of what it reads itself: data sources, pipes, nodes of its pipe, and what any branch names by `table()`. */
+  readonly dependencies: readonly string[]
+  /** Null when they cannot be known without a caller's values. */
+  readonly columns: readonly ResultColumn[] | null
+  readonly parameters: readonly TemplateParameter[]
+}
+
+/**
+ * Checks a node that is about to stand at `position` of the pipe, counted from 0; it sees the nodes before it.
+ *
+ * `pipe` is as it was, or as it will be: a node that has this position is taken for the one that is checked.
+ *
+ * @throws SQL_EMPTY, SQL_TOO_LONG, SQL_INVALID, TEMPLATE_INVALID (400), QUERY_TIMEOUT (408), ENGINE_FAILED (500),
+ *   QUERIES_TOO_MANY, SHUTTING_DOWN (503).
+ */
+export type CheckNode = (pipe: ReadPipe, node: Pick<ReadNode, 'name' | 'sql'>, position: number) => Promise<CheckedNode>
+
+export interface CheckOptions extends QueryLimits {
+  readonly database: string
+  /** Longest SQL of a node, in bytes of UTF-8. */
+  readonly sqlBytesMax: number
+}
+
+interface Neighbours {
+  readonly store: Pick<Store, 'select'>
+  readonly workspace: WorkspaceReader
+  readonly findServiceSource: FindServiceSource
+  readonly templates: TemplateCache
+}
+
+/** Makes the check over open rooms. */
+export function createNodeCheck(options: CheckOptions, neighbours: Neighbours): CheckNode {
+  const { templates, workspace, findServiceSource } = neighbours
+  return async (pipe, node, position) => {
+    if (node.sql.trim() === '') throw errors.SQL_EMPTY()
+    if (Buffer.byteLength(node.sql) > options.sqlBytesMax) {
+      throw errors.SQL_TOO_LONG({ bytesMax: options.sqlBytesMax })
+    }
+    const rendering = new Rendering({ templates, parameters: new Map(), mode: 'check', secretOf: () => undefined })
+    const { sql } = rendering.render(node.sql, { maySecrets: true })
+    const template = templates.compile(node.sql)
+    const changed = withNode(pipe, node, position)
+    const reading = {
+      workspace: withPipe(workspace, changed),
+      database: options.database,
+      readScope: adminScope,
+      findServiceSource,
+      nodeText: (read: ReadNode) => rendering.nodeText(read),
+    }
+    const scope = new CheckScope(nodeScope(reading, changed, position), rendering)
+    const compiled = compileQuery(sql, { scope })
+    const inBranches = template.tables.flatMap((name) => namesOf(scope.find(name.split('.'))))
+    const dependencies = [...new Set([...compiled.dependencies, ...inBranches])].filter((name) => name !== placeholder)
+    const columns = scope.hasPlaceholder
+      ? null
+      : await describe(compiled.sql, { options, neighbours, mayDiffer: rendering.hasPlaceholders })
+    return { dependencies, columns, parameters: template.parameters }
+  }
+}
+
+/** The pipe with the node in its place, so that one that reads itself shows. */
+function withNode(pipe: ReadPipe, { name, sql }: Pick<ReadNode, 'name' | 'sql'>, position: number): ReadPipe {
+  // A node that is new has no id yet; none that has one is called so.
+  const id = pipe.nodes[position]?.id ?? ('new' as NodeId)
+  return { ...pipe, nodes: [...pipe.nodes.slice(0, position), { id, name, sql }, ...pipe.nodes.slice(position + 1)] }
+}
+
+function withPipe(workspace: WorkspaceReader, pipe: ReadPipe): WorkspaceReader {
+  return {
+    catalogVersion: workspace.catalogVersion,
+    find: (nameOrId) => workspace.find(nameOrId),
+    findPipe: (nameOrId) => (nameOrId === pipe.name || nameOrId === pipe.id ? pipe : workspace.findPipe(nameOrId)),
+  }
+}
+
+/** As `table()` prints the name of a table that only a caller's value tells. */
+const placeholder = 'placeholder'
+
+/** Takes the placeholder of a table for some table. */
+class CheckScope implements NameScope {
+  readonly #scope: NameScope
+  readonly #rendering: Rendering
+  hasPlaceholder = false
+
+  constructor(scope: NameScope, rendering: Rendering) {
+    this.#scope = scope
+    this.#rendering = rendering
+  }
+
+  find(parts: readonly string[]): Source | 'denied' | undefined {
+    const found = this.#scope.find(parts)
+    const isPlaceholder = found === undefined && parts.length === 1 && parts[0] === placeholder
+    if (!isPlaceholder || !this.#rendering.hasPlaceholders) return found
+    this.hasPlaceholder = true
+    return { kind: 'query', id: placeholder, name: placeholder, sql: () => 'SELECT 1', scope: this }
+  }
+}
+
+function namesOf(source: Source | 'denied' | undefined): readonly string[] {
+  return source === undefined || source === 'denied' ? [] : [source.name]
+}
+
+interface Description {
+  readonly options: CheckOptions
+  readonly neighbours: Pick<Neighbours, 'store' | 'workspace'>
+  /** Whether the text holds placeholders for values. */
+  readonly mayDiffer: boolean
+}
+
+async function describe(sql: string, { options, neighbours, mayDiffer }: Description) {
+  const { store, workspace } = neighbours
+  const query = {
+    sql: `DESCRIBE TABLE (${sql})`,
+    format: 'JSONEachRow',
+    settings: { describe_compact_output: 1 },
+    // Nobody waits for it who could leave: it ends by the time limit of queries.
+    signal: new AbortController().signal,
+  }
+  try {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of await store.select(query)) chunks.push(chunk)
+    const lines = Buffer.concat(chunks).toString().split('\n')
+    // DESCRIBE gives these columns.
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ResultColumn)
+  } catch (thrown) {
+    if (mayDiffer && isAboutPlaceholder(thrown)) return null
+    throw toQueryError(thrown, options, (message) => inUsersWords(message, workspace))
+  }
+}
+
+// A value that is no number, time, address or element of an enum; real values may be.
+const valueCodes: ReadonlySet<number> = new Set([6, 26, 27, 36, 38, 41, 69, 70, 72, 153, 376, 441, 675, 676, 691])
+
+function isAboutPlaceholder(thrown: unknown): boolean {
+  if (!(thrown instanceof StoreError) || thrown.clickhouseCode === undefined) return false
+  return valueCodes.has(thrown.clickhouseCode) || /__no_value__|`placeholder`/.test(thrown.message)
+}

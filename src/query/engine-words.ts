@@ -1,0 +1,50 @@
+// What the engine says of a query, told in the words of the one who wrote it: names instead of ids, nothing of the text
+// that the service made out of theirs, and no value of a secret.
+
+import type { WorkspaceReader } from './workspace.types.ts'
+
+const id = /`?\bt_[0-9a-f]{32}(_quarantine)?\b`?/g
+/** The engine repeats the query behind its message, as it was rewritten. */
+const rewritten = /:? ?[Ii]n (?:scope|query|expression) \(?(?:SELECT|WITH)\b[\s\S]*?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
+
+/** The engine's message with the names of data sources for the ids of their tables. */
+export function inUsersWords(message: string, workspace: Pick<WorkspaceReader, 'find'>): string {
+  return withNames(message.replace(rewritten, ''), workspace)
+}
+
+/** A text of the engine, such as a plan, with the names of data sources for the ids of their tables. */
+export function withNames(text: string, workspace: Pick<WorkspaceReader, 'find'>): string {
+  return text.replaceAll(/\bws_\d+\./g, '').replaceAll(id, (found, suffix: string | undefined) => {
+    const dataSource = workspace.find(found.replaceAll('`', '').slice(0, idLength))
+    return dataSource === undefined ? found : `${dataSource.name}${suffix ?? ''}`
+  })
+}
+
+const idLength = 't_'.length + 32
+const mask = '***'
+/** So many characters in a row of a secret are not shown: the engine quotes parts of values too. */
+const partLength = 4
+
+/** The text without what stands in one of the secrets. */
+export function maskSecrets(text: string, secrets: ReadonlySet<string>): string {
+  let masked = text
+  for (const secret of secrets) masked = maskSecret(masked, secret)
+  return masked
+}
+
+function maskSecret(text: string, secret: string): string {
+  const length = Math.min(partLength, secret.length)
+  if (length === 0) return text
+  const parts = new Set(Array.from({ length: secret.length - length + 1 }, (_, at) => secret.slice(at, at + length)))
+  let masked = ''
+  let shownFrom = 0
+  for (let at = 0; at + length <= text.length; at += 1) {
+    if (!parts.has(text.slice(at, at + length))) continue
+    if (at >= shownFrom) masked += `${text.slice(shownFrom, at)}${mask}`
+    // Parts that overlap become one mask.
+    shownFrom = at + length
+    while (shownFrom < text.length && parts.has(text.slice(shownFrom - length + 1, shownFrom + 1))) shownFrom += 1
+    at = shownFrom - 1
+  }
+  return masked + text.slice(shownFrom)
+}

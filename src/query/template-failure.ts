@@ -1,0 +1,10 @@
+import { errors } from '../shared/errors.ts'
+import { TemplateError } from '../template/template-error.ts'
+
+/** What the caller is told of a template that is wrong, or was given wrong values. All else passes unchanged. */
+export function toTemplateFailure(thrown: unknown): unknown {
+  if (!(thrown instanceof TemplateError)) return thrown
+  const { message, answer, documentation, cause } = thrown
+  // `error()` and `custom_error()` answer in the words of the template's author, to the byte.
+  return errors.TEMPLATE_INVALID({ message, answer: documentation === null ? answer : null, cause })
+}

@@ -1,0 +1,26 @@
+import type { DataSource } from '../catalog/data-source.types.ts'
+import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import type { TableSource } from '../sql/source.types.ts'
+
+/** The data sources and pipes of the catalog, as those see them who read. */
+export interface WorkspaceReader {
+  /** Another number after every change of data sources and pipes: plans hold for one. */
+  readonly catalogVersion: number
+  /** A data source by name or id. */
+  find(nameOrId: string): ReadDataSource | undefined
+  /** A pipe by name or id. */
+  findPipe(nameOrId: string): ReadPipe | undefined
+}
+
+export type ReadDataSource = Pick<DataSource, 'id' | 'name' | 'columns' | 'engine'>
+
+/** A node as far as a query is concerned. */
+export type ReadNode = Pick<PipeNode, 'id' | 'name' | 'sql'>
+
+/** A pipe as far as a query is concerned; one that is about to be saved has it too. */
+export interface ReadPipe extends Pick<Pipe, 'id' | 'name' | 'endpointId'> {
+  readonly nodes: readonly ReadNode[]
+}
+
+/** Tables of the service itself by the parts of their names, such as `tinybird.pipe_stats_rt`; undefined for no such table. */
+export type FindServiceSource = (parts: readonly string[]) => TableSource | undefined

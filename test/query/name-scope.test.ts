@@ -1,0 +1,117 @@
+import t from 'tap'
+import type { Pipe } from '../../src/catalog/pipe.types.ts'
+import { callerScope, nodeScope, type Reading } from '../../src/query/name-scope.ts'
+import { adminScope, type ReadScope } from '../../src/query/read-scope.ts'
+import { compileQuery } from '../../src/sql/compile-query.ts'
+import { idOf, TestWorkspace } from './test-workspace.ts'
+
+const workspace = new TestWorkspace()
+const events = workspace.addDataSource('events', 'id UInt32, org String')
+workspace.addDataSource('odd_quarantine', 'id UInt32')
+workspace.addDataSource('odd__v3', 'id UInt32')
+workspace.addDataSource('joined', 'id UInt32', 'Join')
+workspace.addPipe(
+  'daily',
+  { raw: 'SELECT * FROM events', totals: 'SELECT count() c FROM raw', rest: 'SELECT 1 AS r' },
+  'totals',
+)
+workspace.addPipe('unpublished', { raw: 'SELECT 1 AS a', last: 'SELECT a FROM raw' })
+workspace.addPipe('events_node', { events: 'SELECT 2 AS two', top: 'SELECT * FROM events' })
+workspace.addPipe('daily_node', { daily: 'SELECT 3 AS three', top: 'SELECT * FROM daily' })
+workspace.addPipe('empty', {})
+workspace.addPipe('circle', { a: 'SELECT * FROM round' })
+workspace.addPipe('round', { b: 'SELECT * FROM circle' })
+
+function reading(readScope: ReadScope = adminScope): Reading {
+  const findServiceSource = () => undefined
+  return { workspace, database: 'ws', readScope, findServiceSource, nodeText: ({ sql }) => sql }
+}
+
+function compile(sql: string, { readScope = adminScope, focus = null as Pipe | null } = {}) {
+  return compileQuery(sql, { scope: callerScope(reading(readScope), focus) })
+}
+
+const table = (id: string) => `\`ws\`.\`${id}\``
+
+t.test('a name is a pipe, a data source, or the quarantine of one, by name or id', async (t) => {
+  t.match(compile('SELECT * FROM events'), {
+    sql: `SELECT * FROM ${table(events.id)} AS \`events\``,
+    dependencies: ['events'],
+  })
+  t.match(compile(`SELECT * FROM ${events.id}`), { dependencies: ['events'] })
+  t.match(compile('SELECT * FROM events_quarantine'), {
+    tables: [`ws.${events.id}_quarantine`],
+    dependencies: ['events_quarantine'],
+  })
+  t.match(compile('SELECT * FROM odd_quarantine'), { tables: [`ws.${idOf('odd_quarantine')}`] })
+  t.match(compile(`SELECT * FROM ${idOf('daily')}`), { dependencies: ['daily'], tables: [`ws.${events.id}`] })
+  t.throws(() => compile('SELECT * FROM missing'), { code: 'SQL_INVALID' })
+  t.throws(() => compile('SELECT * FROM raw'), { code: 'SQL_INVALID' }, 'nodes belong to their pipe')
+})
+
+t.test('a pipe is its published node, else its last', async (t) => {
+  t.match(compile('SELECT * FROM daily').sql, /^SELECT \* FROM \(SELECT count\(\) c FROM \(SELECT \* FROM /)
+  t.equal(
+    compile('SELECT * FROM unpublished').sql,
+    'SELECT * FROM (SELECT a FROM (SELECT 1 AS a) AS `raw`) AS `unpublished`',
+  )
+  t.throws(() => compile('SELECT * FROM empty'), { message: "Pipe 'empty' has no nodes that could be read" })
+})
+
+t.test('a node comes before a pipe, and that before a data source', async (t) => {
+  t.match(compile('SELECT * FROM events_node').sql, /SELECT 2 AS two/)
+  t.match(compile('SELECT * FROM daily_node').sql, /SELECT 3 AS three/)
+  t.match(compile('WITH events AS (SELECT 4 AS four) SELECT * FROM events').tables, [], 'a common table name wins')
+})
+
+t.test('a node sees those before it, by name or id, and none behind it', async (t) => {
+  const pipe = workspace.findPipe('daily')
+  if (pipe === undefined) throw new Error('the pipe was made above')
+  const find = (name: string, position: number) => nodeScope(reading(), pipe, position).find([name])
+  t.match(find('raw', 1), { kind: 'query', name: 'raw' })
+  t.match(find(idOf('daily.raw'), 1), { kind: 'query', name: 'raw' })
+  t.equal(find('raw', 0), undefined)
+  t.equal(find('totals', 1), undefined)
+})
+
+t.test('the pipe of a request is _, and its nodes have their names', async (t) => {
+  const focus = workspace.findPipe('daily') ?? null
+  t.match(compile('SELECT c FROM _', { focus }), { dependencies: ['daily'] })
+  t.match(compile('SELECT * FROM raw', { focus }), { dependencies: ['raw'], tables: [`ws.${events.id}`] })
+  t.match(compile('SELECT * FROM rest', { focus }).sql, /SELECT 1 AS r/)
+  t.throws(() => compile('SELECT * FROM _'), { code: 'SQL_INVALID' })
+})
+
+t.test('a version behind a name is passed over when nothing has it', async (t) => {
+  t.match(compile('SELECT * FROM events__v2'), { dependencies: ['events'] })
+  t.match(compile('SELECT * FROM daily__v0'), { dependencies: ['daily'] })
+  t.match(compile('SELECT * FROM odd__v3'), { dependencies: ['odd__v3'] })
+  t.throws(() => compile('SELECT * FROM odd__v2'), { code: 'SQL_INVALID' })
+})
+
+t.test('a service data source that is not there is told by its name', async (t) => {
+  t.throws(() => compile('SELECT * FROM tinybird.pipe_stats_rt'), {
+    code: 'SQL_INVALID',
+    message: "There is no service Data Source 'tinybird.pipe_stats_rt' here",
+  })
+})
+
+t.test('pipes that read each other are refused with the path', async (t) => {
+  t.throws(() => compile('SELECT * FROM circle'), { code: 'SQL_INVALID', message: /circle.*round.*circle/ })
+})
+
+t.test("a caller's scope judges the names in its own query, and filters all rows", async (t) => {
+  const readScope: ReadScope = {
+    signature: 'x',
+    mayRead: (id) => id === idOf('daily') || id === idOf('joined'),
+    filterOf: (id) => (id === events.id ? "org = 'a'" : null),
+    mayUseSecrets: false,
+  }
+  t.throws(() => compile('SELECT * FROM events', { readScope }), { message: /no access to 'events'/ })
+  t.throws(() => compile('SELECT * FROM unpublished', { readScope }), { message: /no access to 'unpublished'/ })
+  t.match(compile('SELECT * FROM daily', { readScope }).sql, /WHERE \(org = 'a'\)/)
+  t.match(compile('SELECT * FROM joined', { readScope }), { dependencies: ['joined'] })
+  const all: ReadScope = { ...readScope, mayRead: () => true }
+  t.match(compile('SELECT * FROM events', { readScope: all }).sql, /WHERE \(org = 'a'\)/)
+  t.throws(() => compile('SELECT * FROM events_quarantine', { readScope: all }), { message: /no access/ })
+})
