@@ -85,6 +85,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const readers = new PipeReaders(catalog)
   const pipesUsing = (id: DataSourceId) => readers.of(catalog.find(id)?.name ?? '')
   const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger, pipesUsing })
+  opened.push(() => dataSources.close())
   const replaces = await openReplaces(options, { catalog, settings: storage, store, ingest, logger })
   opened.push(() => replaces.close())
   // Only now do all tables stand, with the content that they are to have.

@@ -7,8 +7,14 @@ export interface EngineSetting {
   readonly value: string
 }
 
-/** Where a table keeps its parts is for whoever runs the service to say. */
-const deniedSettings: ReadonlySet<string> = new Set(['disk', 'storage_policy', 'table_disk'])
+const deniedSettings: ReadonlySet<string> = new Set([
+  // Where a table keeps its parts is for whoever runs the service to say.
+  'disk',
+  'storage_policy',
+  'table_disk',
+  // Nothing could ever be stored or changed.
+  'table_readonly',
+])
 
 /**
  * Reads `engine_settings`: `index_granularity = 1024, ttl_only_drop_parts = 1`.

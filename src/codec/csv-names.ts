@@ -1,5 +1,5 @@
 /** Names of columns out of the header of a CSV file. */
-import { columnNameFault } from '../shared/column-name.ts'
+import { soundColumnName } from '../shared/column-name.ts'
 
 /** Leaves room for what makes a name one of a kind. */
 const nameBytesMax = 200
@@ -24,10 +24,10 @@ export function columnNamesOf(header: readonly string[]): readonly string[] {
   // A field that has a name as it is keeps it, whatever the fields before it have to be called.
   const kept = new Set(plain)
   return plain.map((name) => {
-    const free = columnNameFault(name) === null ? name : `_${name}`
+    const free = soundColumnName(name)
     let unique = free
     for (let number = 2; taken.has(unique) || (unique !== name && kept.has(unique)); number += 1) {
-      unique = `${free}_${number}`
+      unique = soundColumnName(`${free}_${number}`)
     }
     taken.add(unique)
     return unique

@@ -39,12 +39,15 @@ import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantin
 import { QuarantineReplay } from './quarantine-replay.ts'
 import { summarizeQuarantine } from './quarantine-summary.ts'
 import { type ReaderLimits, toReadError } from './reader-rows.ts'
+import { defaultRetryTimes, ReplayRetries, type RetryTimes } from './replay-retries.ts'
 import { SharedAnswer } from './shared-answer.ts'
 import { createTables, dropReplayTables, dropTables, sizesOf, truncateTable } from './tables.ts'
 
 export interface DataSourcesOptions extends EventsCreationOptions, ReaderLimits {
   /** Most columns of a schema. */
   readonly columnsMax: number
+  /** When an interrupted replay is tried again; seconds at first. */
+  readonly replayRetryTimes?: RetryTimes
 }
 
 interface Neighbours {
@@ -71,11 +74,14 @@ class DataSourcesRoom implements DataSources {
   readonly #ingest: Neighbours['ingest']
   readonly #alterations: Alterations
   readonly #replay: QuarantineReplay
+  readonly #retries: ReplayRetries
   readonly #joinTargets: JoinTargets
   readonly #logger: Logger
   readonly #eventsCreation: EventsCreation
   readonly #pipesUsing: (id: DataSourceId) => readonly PipeReference[]
   readonly #changes = new ChangeQueue()
+  /** Under way, by name. */
+  readonly #creations = new Map<string, Promise<void>>()
   /** The engine looks at every table for it. */
   readonly #sizes = new SharedAnswer(() => this.#store.tableStatistics())
 
@@ -87,7 +93,9 @@ class DataSourcesRoom implements DataSources {
     this.#logger = logger
     this.#pipesUsing = pipesUsing
     this.#alterations = new Alterations({ catalog, store, ingest, logger })
-    this.#replay = new QuarantineReplay({ catalog, store, ingest, logger }, options)
+    this.#retries = new ReplayRetries((id) => this.endReplay(id), options.replayRetryTimes ?? defaultRetryTimes)
+    const onInterrupted = (id: DataSourceId): void => this.#retries.later(id)
+    this.#replay = new QuarantineReplay({ catalog, store, ingest, logger, onInterrupted }, options)
     this.#joinTargets = new JoinTargets({ catalog, store })
     this.#eventsCreation = new EventsCreation(options, this)
   }
@@ -107,6 +115,22 @@ class DataSourcesRoom implements DataSources {
   }
 
   async create(request: CreateRequest): Promise<DataSource> {
+    const { name } = request
+    // Whoever is told that a name is taken must find what has it: until then it may still be taken back.
+    for (let other = this.#creating(name); other !== undefined; other = this.#creating(name)) await other
+    const creation = this.#createNow(request)
+    if (name === undefined) return await creation
+    const ended = creation.then(nothing, nothing)
+    this.#creations.set(name, ended)
+    void ended.then(() => this.#creations.delete(name))
+    return await creation
+  }
+
+  #creating(name: string | undefined): Promise<void> | undefined {
+    return name === undefined ? undefined : this.#creations.get(name)
+  }
+
+  async #createNow(request: CreateRequest): Promise<DataSource> {
     const dataSource = this.#define(request)
     await this.#catalog.begin(dataSource)
     try {
@@ -212,11 +236,14 @@ class DataSourcesRoom implements DataSources {
 
   resume(): void {
     for (const { id, name } of this.#catalog.list()) {
-      if (this.#catalog.replayOf(id) === null) continue
-      this.#changes
-        .run(id, () => this.#replay.finish(this.get(id)))
-        .catch((err: unknown) => this.#logger.warn({ err, dataSource: name }, 'A replay waits for its next try.'))
+      this.endReplay(id).catch((err: unknown) => {
+        this.#logger.warn({ err, dataSource: name }, 'A replay waits for its next try.')
+      })
     }
+  }
+
+  close(): Promise<void> {
+    return this.#retries.close()
   }
 
   joinBehind(id: DataSourceId): string | null | Promise<string | null> {
@@ -318,6 +345,8 @@ class DataSourcesRoom implements DataSources {
     }
   }
 }
+
+function nothing(): void {}
 
 const quarantineSuffix = '_quarantine'
 const noRows: TableStatistics = { rowCount: 0, byteCount: 0 }

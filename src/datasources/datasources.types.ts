@@ -61,6 +61,8 @@ export interface DataSources {
   endReplay(nameOrId: string): Promise<void>
   /** Goes on with replays that an earlier process left, in the background. Events must be on their way already. */
   resume(): void
+  /** Interrupted replays go on at the next start. Precondition: nobody changes anything any more. */
+  close(): Promise<void>
   /**
    * The name of a data source with the engine Join that views fill out of this one, at any depth; null when there is none.
    * A promise only after definitions have changed. Raises ENGINE_FAILED (500).

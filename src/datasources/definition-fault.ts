@@ -9,7 +9,7 @@ import { type ApiError, errors } from '../shared/errors.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { readTokens } from '../shared/text-tokens.ts'
 import type { Store } from '../store/store.types.ts'
-import { isFaultOfEngine, StoreError } from '../store/store-error.ts'
+import { clickhouseCodes, isFaultOfEngine, StoreError } from '../store/store-error.ts'
 import { createTable, createTables, dropTables } from './tables.ts'
 
 const retryAfterSeconds = 1
@@ -116,7 +116,15 @@ async function schemaFault(
   if (fault === null) return null
   const culprit = await findCulprit(columns, tryColumns)
   const position = positionOf(schema, culprit)
-  return errors.SCHEMA_INVALID({ reason: culpritText(culprit) + fault.message, ...position, cause: fault })
+  const reason = culpritText(culprit) + (unknownName(culprit, fault) ?? fault.message)
+  return errors.SCHEMA_INVALID({ reason, ...position, cause: fault })
+}
+
+/** Where a name is all of a DEFAULT, the engine calls it by the column that it stands for. */
+function unknownName(culprit: ColumnDefinition | undefined, { clickhouseCode }: StoreError): string | null {
+  const name = culprit?.defaultExpression ?? ''
+  const isUnknown = clickhouseCode === clickhouseCodes.unknownIdentifier && /^[A-Za-z_]\w*$/.test(name)
+  return isUnknown ? `there is no column '${name}'` : null
 }
 
 /** What the fault is in; the engine's own words speak of columns that it made up for a trial. */

@@ -32,12 +32,20 @@ export interface ReplayRooms {
   readonly store: Pick<Store, 'command' | 'rows' | 'select' | 'sync'>
   readonly ingest: Pick<Ingest, 'replayRows' | 'withBarrier'>
   readonly logger: Logger
+  /** Told when a replay that is noted could not be ended. */
+  readonly onInterrupted?: (id: DataSourceId) => void
 }
 
-/** More rows wait for another replay: a request should end while somebody waits for it. */
-const rowsMax = 1_000_000
-/** Rows and bytes that are stored by one INSERT. */
-const defaultPieceRowsMax = 50_000
+/** Sizes that tests make small. */
+export interface ReplaySizes {
+  /** More rows wait for another replay: a request should end while somebody waits for it. */
+  readonly rowsMax: number
+  /** Rows that are stored by one INSERT. */
+  readonly pieceRowsMax: number
+}
+
+const defaultSizes: ReplaySizes = { rowsMax: 1_000_000, pieceRowsMax: 50_000 }
+/** Bytes that are stored by one INSERT. */
 const pieceBytesMax = 8 * 1024 * 1024
 const choiceTimeMaxSeconds = 300
 const copiesMax = 3
@@ -48,12 +56,12 @@ const samplesMax = 3
 export class QuarantineReplay {
   private readonly rooms: ReplayRooms
   private readonly limits: ReaderLimits
-  private readonly pieceRowsMax: number
+  private readonly sizes: ReplaySizes
 
-  constructor(rooms: ReplayRooms, limits: ReaderLimits, pieceRowsMax = defaultPieceRowsMax) {
+  constructor(rooms: ReplayRooms, limits: ReaderLimits, sizes: Partial<ReplaySizes> = {}) {
     this.rooms = rooms
     this.limits = limits
-    this.pieceRowsMax = pieceRowsMax
+    this.sizes = { ...defaultSizes, ...sizes }
   }
 
   /**
@@ -116,7 +124,7 @@ export class QuarantineReplay {
       await store.command(`CREATE TABLE ${qualified(tables.chosen)} ${chosenDefinition}`)
       await store.command(
         `INSERT INTO ${qualified(tables.chosen)} (n, row, record)
-         SELECT rowNumberInAllBlocks(), c__row, ${chosen.record} FROM ${source} ${chosen.where} LIMIT ${rowsMax}
+         SELECT rowNumberInAllBlocks(), c__row, ${chosen.record} FROM ${source} ${chosen.where} LIMIT ${this.sizes.rowsMax}
          SETTINGS async_insert = 0, max_threads = 1, max_execution_time = ${choiceTimeMaxSeconds}`,
       )
       const [counts] = await store.rows<{ readonly copied: number; readonly known: number }>(
@@ -162,6 +170,7 @@ export class QuarantineReplay {
       return report
     } catch (cause) {
       logger.error({ err: cause, dataSource: name }, 'A replay was interrupted; it goes on later.')
+      this.rooms.onInterrupted?.(id)
       throw interrupted(cause)
     }
   }
@@ -186,7 +195,7 @@ export class QuarantineReplay {
   private async pieceEnd(id: DataSourceId, next: number): Promise<number> {
     const rows = await this.rooms.store.rows<{ readonly n: number; readonly byteCount: number }>(
       `SELECT n, length(record) AS byteCount FROM ${qualified(replayTables(id).chosen)} WHERE n >= ${next} ORDER BY n
-       LIMIT ${this.pieceRowsMax}`,
+       LIMIT ${this.sizes.pieceRowsMax}`,
     )
     let end = next
     let pieceBytes = 0

@@ -35,8 +35,10 @@ export class Staging {
 
   /** An empty table of the same columns that keeps every row as it comes, whatever the engine of the other does. */
   async createPlain({ name }: Pick<GraphTable, 'name'>): Promise<string> {
+    // A table AS another has its keys and its TTL too, and no word takes them away; one that keeps no rows has none.
+    const columns = await this.create(`AS ${qualified(name)} ENGINE = Null`)
     return await this.create(
-      `AS ${qualified(name)} ENGINE = MergeTree ORDER BY tuple()
+      `AS ${qualified(columns)} ENGINE = MergeTree ORDER BY tuple()
        SETTINGS share_nested_offsets = 0, non_replicated_deduplication_window = 10000`,
     )
   }

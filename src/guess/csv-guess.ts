@@ -96,6 +96,7 @@ const headerRowsMax = 100
  * a value of it stands below again; names come first in most files that people have.
  */
 function isHeader(first: SampleRecord, rows: readonly SampleRecord[]): boolean {
+  if (first.every(({ text }) => text.trim() === '')) return false
   const below = first.map((_, field) => rows.slice(0, headerRowsMax).map((row) => row[field]))
   const votes = first.reduce((sum, cell, field) => sum + headerVote(cell, below[field] ?? []), 0)
   if (votes !== 0) return votes > 0

@@ -5,8 +5,9 @@
  * then cut by the codec's reader, 25 times as fast and by the very grammar that the import keeps to.
  */
 import { parse } from 'csv-parse/sync'
-import { carriageReturn, lineFeed, readCsvRecord } from '../codec/csv-cells.ts'
+import { carriageReturn, lineFeed, quote, readCsvRecord } from '../codec/csv-cells.ts'
 import { csvDialect } from '../codec/csv-dialect.ts'
+import { readSeparatorLine } from '../codec/csv-separator-line.ts'
 import type { SampleBytes } from './sample.types.ts'
 
 /** A cell of the sample. An empty cell without quotes says nothing; with quotes it is an empty text. */
@@ -38,11 +39,25 @@ const dialectBytesMax = 16_384
 const dialectRecordsMax = 100
 const plainRecordsMax = 5
 
-/** Carriage returns alone end lines where there are two of them, and not one line feed. */
+/** Carriage returns alone end lines where there are two of them, and not one line feed but inside quotes. */
 export function guessNewLine(bytes: Uint8Array): NewLine {
   const lineFeedAt = bytes.indexOf(lineFeed)
+  const returnAt = bytes.indexOf(carriageReturn)
+  if (lineFeedAt >= 0 && returnAt >= 0 && returnAt !== lineFeedAt - 1 && hasOnlyReturns(bytes)) return '\r'
   if (lineFeedAt >= 0) return bytes[lineFeedAt - 1] === carriageReturn ? '\r\n' : '\n'
-  return bytes.indexOf(carriageReturn) < bytes.lastIndexOf(carriageReturn) ? '\r' : '\n'
+  return returnAt < bytes.lastIndexOf(carriageReturn) ? '\r' : '\n'
+}
+
+/** Whether no line feed stands outside of quotes, and two carriage returns do, as in tables of old spreadsheets. */
+function hasOnlyReturns(bytes: Uint8Array): boolean {
+  let isQuoted = false
+  let returnCount = 0
+  for (const byte of bytes) {
+    if (byte === quote) isQuoted = !isQuoted
+    else if (byte === lineFeed && !isQuoted) return false
+    else if (byte === carriageReturn && !isQuoted) returnCount += 1
+  }
+  return returnCount >= 2
 }
 
 /**
@@ -52,6 +67,12 @@ export function guessNewLine(bytes: Uint8Array): NewLine {
  *   that cuts any.
  */
 export function guessDialect(sample: SampleBytes, given: GivenDialect, columnCount: number | null): GuessedDialect {
+  const told = readSeparatorLine(sample.bytes, markEnd(sample.bytes))
+  const records = told === null ? sample : { ...sample, bytes: sample.bytes.subarray(told.next) }
+  return guessRecordsDialect(records, { ...given, delimiter: given.delimiter ?? told?.delimiter }, columnCount)
+}
+
+function guessRecordsDialect(sample: SampleBytes, given: GivenDialect, columnCount: number | null): GuessedDialect {
   const start = sample.bytes.subarray(0, dialectBytesMax)
   const isWhole = sample.isWhole && start.length === sample.bytes.length
   const text = wholeLines(new TextDecoder().decode(start), isWhole)
@@ -177,7 +198,8 @@ export function readSample(sample: SampleBytes, dialect: GuessedDialect, records
   const { bytes, end } = endedSample(sample)
   const marks = csvDialect(dialect.delimiter, dialect.escapeCharacter)
   const records: SampleRecord[] = []
-  let offset = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
+  const mark = markEnd(bytes)
+  let offset = readSeparatorLine(bytes, mark)?.next ?? mark
   while (offset < end && records.length < recordsMax) {
     const { cells, next } = readCsvRecord(bytes, offset, end, marks)
     // A quote that the end of the sample leaves open.
@@ -187,6 +209,11 @@ export function readSample(sample: SampleBytes, dialect: GuessedDialect, records
     offset = next
   }
   return records
+}
+
+/** Where the text begins behind a byte order mark. */
+function markEnd(bytes: Uint8Array): number {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
 }
 
 /** The sample up to its last line feed, or with one behind it where it ends without. */

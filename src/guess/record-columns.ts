@@ -6,7 +6,7 @@
  * Nullable. Values are looked at as JSON has them: only texts that are times become times.
  */
 
-import { columnNameFault } from '../shared/column-name.ts'
+import { soundColumnName } from '../shared/column-name.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 
 /** How deep objects are taken apart; what lies deeper is text. */
@@ -20,6 +20,7 @@ type ScalarType =
   | 'DateTime64(6)'
   | 'Float64'
   | 'Int64'
+  | 'Int64 below 0'
   | 'String'
   | 'UInt64'
 
@@ -154,19 +155,23 @@ export function nameOf(keys: readonly string[], names: Set<string>): string {
     .join('_')
     .replaceAll(/[^A-Za-z0-9_]/g, '_')
     .slice(0, 200)
-  const free = /^\d/.test(plain) || columnNameFault(plain) !== null ? `_${plain}` : plain
+  const free = soundColumnName(/^\d/.test(plain) ? `_${plain}` : plain)
   let name = free
-  for (let number = 2; names.has(name); number += 1) name = `${free}_${number}`
+  for (let number = 2; names.has(name); number += 1) name = soundColumnName(`${free}_${number}`)
   names.add(name)
   return name
 }
 
-function commonType(types: ReadonlySet<ScalarType>): ScalarType {
+function commonType(types: ReadonlySet<ScalarType>): string {
+  const are = (...wanted: readonly ScalarType[]) => types.size > 0 && [...types].every((type) => wanted.includes(type))
+  if (are('Int64', 'Int64 below 0')) return 'Int64'
   const [only] = types
   if (types.size === 1 && only !== undefined) return only
-  const are = (...wanted: readonly ScalarType[]) => types.size > 0 && [...types].every((type) => wanted.includes(type))
-  if (are('Int64', 'UInt64')) return 'Int64'
-  if (are('Int64', 'UInt64', 'Float64')) return 'Float64'
+  // Some of its values are too large for Int64, and none of the others is below 0.
+  if (are('Int64', 'UInt64')) return 'UInt64'
+  // Of integers that no type of 64 bits takes all, floats would keep 16 digits alone.
+  if (are('Int64', 'Int64 below 0', 'UInt64')) return 'String'
+  if (are('Int64', 'Int64 below 0', 'UInt64', 'Float64')) return 'Float64'
   if (are('DateTime', 'DateTime64(3)')) return 'DateTime64(3)'
   if (are('DateTime', 'DateTime64(3)', 'DateTime64(6)')) return 'DateTime64(6)'
   return 'String'
@@ -185,8 +190,9 @@ function scalarTypeOf(value: unknown): ScalarType {
 
 function numberType(value: number): ScalarType {
   if (!Number.isInteger(value)) return 'Float64'
-  if (value >= -(2 ** 63) && value < 2 ** 63) return 'Int64'
-  return value > 0 && value < 2 ** 64 ? 'UInt64' : 'Float64'
+  if (value >= -(2 ** 63) && value < 2 ** 63) return value < 0 ? 'Int64 below 0' : 'Int64'
+  // The largest UInt64, which stands for nothing in many records, is read as 2 ** 64.
+  return value > 0 && value <= 2 ** 64 ? 'UInt64' : 'Float64'
 }
 
 function textType(text: string): ScalarType {

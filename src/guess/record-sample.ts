@@ -1,3 +1,4 @@
+import { jsonDepthMax } from '../codec/raw-json.ts'
 import type { SampleObject } from './record-columns.ts'
 
 const recordsMax = 1_000
@@ -12,8 +13,10 @@ export function sampleRecords(lines: Uint8Array): readonly SampleObject[] {
   for (const line of new TextDecoder().decode(lines.subarray(0, end)).split('\n')) {
     if (records.length >= recordsMax) break
     const value = parseOrNull(line)
+    if (typeof value !== 'object' || value === null || Array.isArray(value) || !nestsWithin(value, jsonDepthMax))
+      continue
     // JSON.parse gives objects, arrays and scalars, and arrays are none of a record's.
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) records.push(value as SampleObject)
+    records.push(value as SampleObject)
   }
   return records
 }
@@ -25,4 +28,12 @@ function parseOrNull(text: string): unknown {
     // Counted and kept by the scanner, like any bad line.
     return null
   }
+}
+
+/** The scanner takes no deeper record, and what walks through it has no deeper stack. */
+function nestsWithin(value: object, depthMax: number): boolean {
+  if (depthMax === 0) return false
+  return Object.values(value).every((inner: unknown) => {
+    return typeof inner !== 'object' || inner === null || nestsWithin(inner, depthMax - 1)
+  })
 }

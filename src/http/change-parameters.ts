@@ -23,6 +23,9 @@ export interface ChangeInput {
 export async function readChangeParameters(request: FastifyRequest, formBytesMax: number): Promise<Parameters> {
   const { parameters, document, text } = await readChangeInput(request, formBytesMax)
   for (const [name, value] of scalarsOf(document)) parameters.set(name, value)
+  if (text.trimStart().startsWith('[')) {
+    throw errors.REQUEST_INVALID({ reason: 'its JSON must be an object, and it is an array' })
+  }
   // A form of names without values.
   for (const [name, value] of new URLSearchParams(text)) parameters.set(name, value)
   return parameters
@@ -64,8 +67,8 @@ function utf8Text(bytes: Buffer): string {
 
 type Field = readonly [string, string]
 
-/** An object inside gives its fields with its name and a dot before theirs. */
-function scalarsOf(document: ChangeInput['document']): readonly Field[] {
+/** The fields of a JSON object; an object inside gives its own with its name and a dot before theirs. */
+export function scalarsOf(document: ChangeInput['document']): readonly Field[] {
   return Object.entries(document).flatMap(([name, value]): readonly Field[] => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return fieldOf(name, value)
     return Object.entries(value).flatMap(([inner, innerValue]) => fieldOf(`${name}.${inner}`, innerValue))
@@ -78,7 +81,8 @@ function fieldOf(name: string, value: unknown): readonly Field[] {
   return [[name, String(value)]]
 }
 
-function parseObject(text: string): ChangeInput['document'] {
+/** @throws BODY_CORRUPT (400). Precondition: `text` begins with a brace. */
+export function parseObject(text: string): ChangeInput['document'] {
   try {
     // A text that begins with a brace is an object, or no JSON.
     return JSON.parse(text) as ChangeInput['document']

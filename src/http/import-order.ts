@@ -95,6 +95,12 @@ function readNewLine(parameters: Parameters): NewLine | undefined {
 /** Silence would be worse than a refusal: rows would be added that were to replace others. */
 function readReplaceCondition(parameters: Parameters, mode: ImportOrder['mode']): string | null {
   const value = parameters.text('replace_condition')
+  const given = parameters.get('replace_condition')
+  // A condition of which a script's variable was empty, and not one that is left out: all rows would go.
+  if (value === undefined && given !== undefined && mode === 'replace') {
+    const expected = 'a condition, or absent to replace all rows'
+    throw errors.PARAMETER_INVALID({ parameter: 'replace_condition', value: given, expected })
+  }
   if (value === undefined || mode === 'replace') return value ?? null
   throw errors.PARAMETER_INVALID({ parameter: 'replace_condition', value, expected: 'absent without mode=replace' })
 }

@@ -1,4 +1,5 @@
 /** Rows on their way into a data source: what they are, whether one can be made for them, and their loading. */
+import type { DataSource } from '../catalog/data-source.types.ts'
 import type { CreateRequest } from '../datasources/datasources.types.ts'
 import type { BodyFormat, ImportOutcome, ImportRequest, Ingest } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors.ts'
@@ -59,14 +60,23 @@ async function prepareText(
   }
   progress.onGuessing()
   const guessed = await guessRows({ body, contentEncoding }, { format, csv, hasTypes }, ingest)
-  const rows = { body: guessed.opened, contentEncoding: undefined, format, csv: guessed.csv }
+  const rows = { body: guessed.opened, contentEncoding: undefined, format }
+  const { header: _, ...csvOfOthers } = guessed.csv
   return {
     creation: { schema: guessed.guess.schema, type: format },
-    load: (request) => ingest.importBody({ ...request, ...rows }),
+    load: (request) => {
+      // Somebody else may have created it meanwhile, with other columns: then a header has to be read by its names.
+      const isOurs = hasColumns(request.dataSource, guessed.guess.columns)
+      return ingest.importBody({ ...request, ...rows, csv: isOurs ? guessed.csv : csvOfOthers })
+    },
     async close() {
       guessed.opened.close()
     },
   }
+}
+
+function hasColumns({ columns }: DataSource, guessed: readonly { readonly name: string }[]): boolean {
+  return columns.length === guessed.length && columns.every(({ name }, index) => name === guessed[index]?.name)
 }
 
 /** All of the file is here before anything is begun, and the rest of its form too. */

@@ -142,7 +142,10 @@ function createParser(mediaType: string, formBytesMax: number): BusboyInstance {
 
 /** A stream that fails with an error of the table when the form ends too early. */
 function ownStream(stream: BusboyFileStream): Readable {
-  return new ArrivingBody(stream, { idleMsMax: 0, onFirstRead: () => {} }).stream()
+  const body = new ArrivingBody(stream, { idleMsMax: 0, onFirstRead: () => {} })
+  // The parser's word goes first: the stream would take a form without its last boundary for a connection that ended.
+  stream.on('error', (error: unknown) => body.fail(toFormError(error)))
+  return body.stream()
 }
 
 function toFormError(cause: unknown): Error {

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ReplayRequest } from '../datasources/quarantine.types.ts'
+import { errors } from '../shared/errors.ts'
 import { abortSignal } from './abort-signal.ts'
 import { sendJson } from './answers.ts'
 import { admit } from './authentication.ts'
-import { readChangeParameters } from './change-parameters.ts'
+import { parseObject, readChangeParameters, scalarsOf } from './change-parameters.ts'
 import type { HttpOptions, HttpRooms } from './http.types.ts'
 import type { Parameters } from './parameters.ts'
 import { addPath } from './routes.ts'
@@ -45,10 +46,15 @@ export function addQuarantine(
       replayed_rows: report.replayedRows,
       failed_rows: report.failedRows,
       left_rows: report.leftRows,
+      ...(report.leftRows > 0 ? { message: leftMessage(report.leftRows) } : {}),
       failures: report.failures.map(({ rowCount: rows, ...failure }) => ({ ...failure, rows })),
     })
   }
   addPath(app, '/v0/datasources/:name/quarantine/replay', { POST: replay }, { mayTakeTokenFromBody: true })
+}
+
+function leftMessage(leftRows: number): string {
+  return `${leftRows} rows that were chosen are still in the quarantine, as one replay takes 1000000; replay again for the next of them`
 }
 
 function nameOf(request: FastifyRequest): string {
@@ -58,10 +64,24 @@ function nameOf(request: FastifyRequest): string {
 
 const fixPrefix = 'fixes.'
 
+/** @throws PARAMETER_INVALID, REQUEST_INVALID (400). */
 function readReplayRequest(parameters: Parameters): ReplayRequest {
-  const fixes = new Map<string, string>()
+  // Who asks for it must not find the rows moved.
+  if (parameters.flag('dry')) {
+    const expected = 'absent: a replay has no dry run, and "quarantine/summary" shows the rows'
+    throw errors.PARAMETER_INVALID({ parameter: 'dry', value: 'true', expected })
+  }
+  const fixes = new Map(readFixes(parameters.text('fixes')))
   for (const [name, value] of parameters.entries()) {
     if (name.startsWith(fixPrefix)) fixes.set(name.slice(fixPrefix.length), value)
   }
   return { condition: parameters.text('condition'), fixes }
+}
+
+/** Fixes in one parameter, as the JSON object that they are in a JSON body. */
+function readFixes(text: string | undefined): readonly (readonly [column: string, expression: string])[] {
+  if (text === undefined) return []
+  if (text.startsWith('{')) return scalarsOf(parseObject(text))
+  const expected = 'a JSON object of columns and expressions'
+  throw errors.PARAMETER_INVALID({ parameter: 'fixes', value: text, expected })
 }

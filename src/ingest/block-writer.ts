@@ -10,6 +10,7 @@ import type { Part } from '../codec/part.types.ts'
 import { partByteCount } from '../codec/part-chunks.ts'
 import { assert } from '../shared/assert.ts'
 import type { Store } from '../store/store.types.ts'
+import { StoreError } from '../store/store-error.ts'
 import { toFailure } from './append-error.ts'
 import { createBlockId } from './block-id.ts'
 import type { TablePlan } from './ingest-plan.ts'
@@ -56,7 +57,7 @@ export class BlockWriter {
 
   /**
    * Takes a sealed part; resolves when there is room for the next one.
-   * @throws what an insert of this writer failed with, now or earlier (ENGINE_FAILED); the part is then not stored.
+   * @throws what an insert of this writer failed with, now or earlier (`toFailure`); the part is then not stored.
    */
   async add(part: Part, rowCount: number, watch?: PartWatch): Promise<void> {
     assert(rowCount > 0, 'a part has rows')
@@ -127,12 +128,13 @@ export class BlockWriter {
     const rowCount = rowsOf(gathered)
     for (const { watch } of gathered) watch?.onInserting()
     try {
-      const request = { ...this.plan, parts, rowCount, blockId: createBlockId() }
+      const request = { ...this.plan, parts, rowCount, blockId: createBlockId(), outlivesViews: true }
       await this.store.append(request)
       this.storedRows += rowCount
       for (const { watch } of gathered) watch?.onInserted()
       for (const part of parts) if (part instanceof Uint8Array) releaseMemory(part)
     } catch (error) {
+      if (error instanceof StoreError && error.areRowsStored) this.storedRows += rowCount
       this.failure ??= toFailure(error)
     }
   }

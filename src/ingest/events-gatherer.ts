@@ -182,7 +182,8 @@ export class EventsGatherer {
   private refuseWhenBlocked({ isWaiting }: EventsRequest, line: EventsLine): void {
     const { status } = line
     const { failure } = status
-    if (line.isBarred || this.rooms.backlog.isReached(status)) throw this.backlogFull(status)
+    if (line.isBarred) throw errors.DATASOURCE_CHANGING({ name: line.name, retryAfterSeconds: 1 })
+    if (this.rooms.backlog.isReached(status)) throw this.backlogFull(status)
     if (!isWaiting || failure?.kind !== 'view') return
     const retryAfterSeconds = Math.max(1, Math.ceil((failure.retryAtMs - this.options.now()) / 1000))
     throw errors.VIEW_BLOCKS({ reason: failure.message, retryAfterSeconds })

@@ -9,6 +9,7 @@ import { guessDialect } from '../guess/csv-sample.ts'
 import type { SampleBytes } from '../guess/sample.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { whenDropped } from './append-error.ts'
+import { type SpooledBody, spoolArchive } from './archive-spool.ts'
 import { BlockWatch } from './block-watch.ts'
 import { BlockWriter } from './block-writer.ts'
 import type { ImportOutcome, ImportRequest, OpenedBody } from './ingest.types.ts'
@@ -17,6 +18,7 @@ import type { MemoryBudget } from './memory-budget.ts'
 import { type OpenLimits, openBody } from './opened-body.ts'
 import type { ParsePool } from './parse-pool.ts'
 import { releaseMemory } from './release-memory.ts'
+import type { Semaphore } from './semaphore.ts'
 
 export interface ImportOptions extends FrameLimits, OpenLimits {
   readonly insertRowsMax: number
@@ -28,6 +30,7 @@ export interface ImportRooms {
   readonly pool: ParsePool
   readonly store: Store
   readonly heldBytes: MemoryBudget
+  readonly archivePlaces: Semaphore
 }
 
 export class BodyImport {
@@ -39,6 +42,7 @@ export class BodyImport {
   private assembler: FrameAssembler | null = null
   private readonly rows: BlockWriter
   private readonly quarantine: BlockWriter
+  private spooled: SpooledBody | null = null
   private dialect: CsvDialect = defaultCsvDialect
   private csvStart: CsvStart | undefined
   private readonly framesUnderWay = new Set<Promise<void>>()
@@ -66,6 +70,7 @@ export class BodyImport {
     // When the body broke off: the whole records before are stored, and the answer says how many.
     await this.attempt(() => this.submit(this.assembler?.flush() ?? null))
     this.assembler?.close()
+    this.spooled?.close()
     await Promise.all(this.framesUnderWay)
     // The small insert first: at the end of the others it would run alone.
     await Promise.all([this.attempt(() => this.quarantine.finish()), this.attempt(() => this.rows.finish())])
@@ -94,8 +99,11 @@ export class BodyImport {
   private async open(): Promise<OpenedBody> {
     const { body, contentEncoding, format, csv } = this.request
     if (!(body instanceof Readable)) return body
-    const source = { body, contentEncoding, format, isSampled: format === 'csv', newLine: csv.newLine }
-    return await openBody(source, this.options, this.rooms.heldBytes)
+    const { store, heldBytes, archivePlaces: places } = this.rooms
+    this.spooled = await spoolArchive({ body, contentEncoding }, { store, places }, this.options.decompressedBytesMax)
+    const isSampled = format === 'csv'
+    const source = { body: this.spooled.body, contentEncoding, format, isSampled, newLine: csv.newLine }
+    return await openBody(source, this.options, heldBytes)
   }
 
   private assemblerFor(sample: SampleBytes): FrameAssembler {

@@ -2,6 +2,7 @@ import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { mebibyte } from '../shared/bytes.ts'
 import { errors } from '../shared/errors.ts'
 import type { Store } from '../store/store.types.ts'
+import { spoolArchive } from './archive-spool.ts'
 import type { LineStatus } from './events.types.ts'
 import { type EventsOptions, type EventsRoom, type EventsRooms, openEvents } from './events-room.ts'
 import { BodyImport, type ImportOptions } from './import-body.ts'
@@ -30,6 +31,8 @@ export interface IngestOptions extends ImportOptions, ParsePoolOptions, EventsOp
 
 /** Parquet files that may lie in the directory at once, each of up to `parquetBytesMax`. */
 const parquetFilesMax = 4
+/** Zip archives that may lie in the directory at once, each of up to what a body may unpack to. */
+const archivesMax = 4
 /** What bodies hold while their columns are guessed, together; further ones are guessed by their beginning alone. */
 const heldBytesMax = 64 * mebibyte
 
@@ -60,6 +63,7 @@ class OpenIngest implements Ingest {
   private readonly imports = new Set<Promise<unknown>>()
   private readonly gate = new ImportGate()
   private readonly heldBytes = new MemoryBudget(heldBytesMax)
+  private readonly archivePlaces = new Semaphore(archivesMax)
   private readonly parquetPlaces = new Semaphore(parquetFilesMax)
   private isClosing = false
 
@@ -79,12 +83,25 @@ class OpenIngest implements Ingest {
 
   async openBody(source: BodySource): Promise<OpenedBody> {
     this.refuseWhenClosing()
-    return await openBody(source, this.options, this.heldBytes)
+    const rooms = { store: this.store, places: this.archivePlaces }
+    const spooled = await spoolArchive(source, rooms, this.options.decompressedBytesMax)
+    try {
+      const opened = await openBody({ ...source, body: spooled.body }, this.options, this.heldBytes)
+      const close = (): void => {
+        opened.close()
+        spooled.close()
+      }
+      return { ...opened, close }
+    } catch (error) {
+      spooled.close()
+      throw error
+    }
   }
 
   async importBody(request: ImportRequest): Promise<ImportOutcome> {
     this.refuseWhenClosing()
-    const rooms = { pool: this.pool, store: this.store, heldBytes: this.heldBytes }
+    const { pool, store, heldBytes, archivePlaces } = this
+    const rooms = { pool, store, heldBytes, archivePlaces }
     return await this.runImport(request, () => new BodyImport(request, rooms, this.options).run())
   }
 

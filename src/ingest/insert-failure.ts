@@ -1,4 +1,4 @@
-import { isFaultOfEngine, StoreError } from '../store/store-error.ts'
+import { isFaultOfEngine, isOfView, StoreError } from '../store/store-error.ts'
 
 /**
  * Why a block was not stored.
@@ -36,8 +36,7 @@ export function insertFailureKind(thrown: unknown): InsertFailureKind {
   if (!(thrown instanceof StoreError)) return 'engine'
   if (thrown.kind === 'closed') return 'closed'
   if (thrown.kind !== 'engine') return 'engine'
-  // The engine says so of an error inside a view, and names the view whose target is gone.
-  if (/while pushing to view|\bof view\b/.test(thrown.message)) return 'view'
+  if (isOfView(thrown)) return 'view'
   const isStructural = thrown.clickhouseCode !== undefined && structureCodes.has(thrown.clickhouseCode)
   return isStructural || isFaultOfEngine(thrown) ? 'engine' : 'rows'
 }

@@ -2,6 +2,7 @@
 import { isAscii } from 'node:buffer'
 import { guessNewLine, type NewLine } from '../guess/csv-sample.ts'
 import type { SampleBytes } from '../guess/sample.types.ts'
+import { guessSingleQuotes, SingleQuotes } from '../guess/single-quotes.ts'
 import {
   createTranscoder,
   encodingByMark,
@@ -39,14 +40,17 @@ export async function openBody(source: BodySource, limits: OpenLimits, held: Mem
   const transcoder = createTranscoder(encoding)
   const beginning = transcoder === null ? head.bytes : transcoder.push(head.bytes)
   const newLine = format === 'ndjson' ? '\n' : (source.newLine ?? guessNewLine(beginning))
-  const known: SampleBytes = { bytes: withNewLine(beginning, newLine), isWhole: head.isWhole }
+  const sent: SampleBytes = { bytes: withNewLine(beginning, newLine), isWhole: head.isWhole }
+  const delimiter = format === 'ndjson' ? null : guessSingleQuotes(sent)
+  const known = delimiter === null ? sent : requotedSample(sent, delimiter)
   const sample =
     source.spread === undefined ? known : spreadSample(known, { format, csv: source.spread, sampleBytesMax })
-  const rest = restOf(known.bytes, head.failure, chunks)
+  const rest = restOf(sent.bytes, head.failure, chunks)
   const isPlain = transcoder === null && newLine !== '\r'
   const isOpen = format !== 'ndjson' && encoding === 'utf-8' && isAscii(head.bytes.subarray(0, -cutBytesMax))
   const later = isOpen ? decidedLate(rest) : rest
-  const text = lookahead.over(isPlain ? later : transcoded(later, transcoder, newLine))
+  const decoded = isPlain ? later : transcoded(later, transcoder, newLine)
+  const text = lookahead.over(delimiter === null ? decoded : requoted(decoded, new SingleQuotes(delimiter)))
   return { sample, encoding, newLine, failure: head.failure, chunks: text, close: () => lookahead.close() }
 }
 
@@ -168,6 +172,16 @@ async function* transcoded(
     isSample = false
   }
   if (transcoder !== null) yield withNewLine(transcoder.end(), newLine)
+}
+
+function requotedSample({ bytes, isWhole }: SampleBytes, delimiter: string): SampleBytes {
+  const quotes = new SingleQuotes(delimiter)
+  return { bytes: Buffer.concat([quotes.push(bytes), isWhole ? quotes.end() : new Uint8Array(0)]), isWhole }
+}
+
+async function* requoted(chunks: AsyncIterable<Uint8Array>, quotes: SingleQuotes): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) yield quotes.push(chunk)
+  yield quotes.end()
 }
 
 function withNewLine(bytes: Uint8Array, newLine: NewLine): Uint8Array {

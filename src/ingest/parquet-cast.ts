@@ -8,8 +8,10 @@
 import { formatColumnType, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType, TupleField } from '../shared/column-type.types.ts'
 import { quoteString } from '../shared/text-escapes.ts'
-import { textToTime, timeToTime, wholeToTime } from './parquet-times.ts'
-import { allOf, type Cast, changed, plain, refusedCast } from './parquet-verdict.ts'
+import { jsonTextTo } from './parquet-json-texts.ts'
+import { listOf, textToBool, textToDecimal, textToFloat, textToInteger, toDecimal } from './parquet-numbers.ts'
+import { numberToTime, textToTime, timeToTime, wholeToTime } from './parquet-times.ts'
+import { allOf, argumentOver, type Cast, changed, chosen, plain, refusedCast, tried } from './parquet-verdict.ts'
 
 /** A value of `from` as one of `to`. `sql` is evaluated more than once, which the engine does only once. */
 export function castOf(sql: string, from: ColumnType, to: ColumnType): Cast {
@@ -45,6 +47,7 @@ export function textOf(sql: string, type: ColumnType | null): string {
 function castValue(sql: string, from: ColumnType, to: ColumnType): Cast {
   if (formatColumnType(from) === formatColumnType(to)) return plain(sql)
   if (to.kind === 'string') return from.kind === 'string' ? plain(sql) : changed(textOf(sql, from), null)
+  if (to.kind === 'fixedString' && isNumber(from)) return castText(textOf(sql, from), to)
   switch (from.kind) {
     case 'string':
       return castText(sql, to)
@@ -74,24 +77,28 @@ function castValue(sql: string, from: ColumnType, to: ColumnType): Cast {
   }
 }
 
-const trueTexts = ['true', 't', 'yes', 'y', 'on', '1']
-const falseTexts = ['false', 'f', 'no', 'n', 'off', '0']
+function isNumber({ kind }: ColumnType): boolean {
+  return kind === 'integer' || kind === 'float' || kind === 'decimal' || kind === 'bool'
+}
 
 function castText(sql: string, to: ColumnType): Cast {
-  const text = `trimBoth(${sql})`
+  const text = `trimBoth(${sql}, ' \\t')`
   switch (to.kind) {
     case 'integer':
+      return textToInteger(text, to)
     case 'float':
+      return textToFloat(text, to)
     case 'decimal':
+      return textToDecimal(text, to)
+    case 'bool':
+      return textToBool(text)
     case 'uuid':
     case 'ipv4':
-    case 'ipv6':
       return tried(text, to)
-    case 'bool':
-      return changed(
-        `(lower(${text}) IN ${listOf(trueTexts)})`,
-        `(lower(${text}) IN ${listOf([...trueTexts, ...falseTexts])})`,
-      )
+    case 'ipv6': {
+      const cast = tried(text, to)
+      return changed(cast.value, allOf([cast.condition, `NOT match(${text}, ${idleGap})`]))
+    }
     case 'date':
     case 'date32':
     case 'dateTime':
@@ -104,11 +111,18 @@ function castText(sql: string, to: ColumnType): Cast {
     case 'fixedString':
       return chosen(sql, `(length(${sql}) <= ${to.byteCount})`, "''")
     case 'json':
-      return chosen(sql, `(isValidJSON(${sql}) AND JSONType(${sql}) = 'Object')`, "'{}'")
+      return tried(sql, to)
+    case 'array':
+    case 'map':
+    case 'tuple':
+      return jsonTextTo(text, to, castOf)
     default:
       return refusedCast(to)
   }
 }
+
+/** Eight groups and a gap among them, which has to stand for one at least; the engine lets it pass. */
+const idleGap = `'^[^:](?:[^:]*:){8}[^:]'`
 
 /** Bytes of a fixed length: ids, addresses and wide integers are written so; else they are text. */
 function castBytes(sql: string, byteCount: number, to: ColumnType): Cast {
@@ -130,13 +144,11 @@ function castInteger(sql: string, from: IntegerType, to: ColumnType): Cast {
     case 'float':
       return plain(sql)
     case 'decimal':
-      return tried(`toString(${sql})`, to)
+      return toDecimal(`toString(${sql})`, to)
     case 'bool':
       return changed(`(${sql} = 1)`, `(${sql} IN (0, 1))`)
-    case 'enum': {
-      const values = to.members.map(({ value }) => value)
-      return chosen(`toInt16(${sql})`, `(${sql} IN (${values.join(', ')}))`, `toInt16(${values[0] ?? 0})`)
-    }
+    case 'enum':
+      return castEnumNumber(sql, to)
     case 'ipv4':
       return from.name === 'UInt32' ? plain(sql) : refusedCast(to)
     case 'date':
@@ -147,6 +159,11 @@ function castInteger(sql: string, from: IntegerType, to: ColumnType): Cast {
     default:
       return refusedCast(to)
   }
+}
+
+function castEnumNumber(sql: string, { members }: Extract<ColumnType, { readonly kind: 'enum' }>): Cast {
+  const condition = `(${sql} IN (${members.map(({ value }) => value).join(', ')}))`
+  return changed(`toInt16(if(${condition}, ${sql}, ${members[0]?.value ?? 0}))`, condition)
 }
 
 function isWithin(from: IntegerType, to: IntegerType): boolean {
@@ -162,21 +179,41 @@ function castFloat(sql: string, bits: 32 | 64, to: ColumnType): Cast {
       // What is finite must stay so.
       return to.bits >= bits ? plain(sql) : changed(sql, `(isFinite(toFloat32(${sql})) OR NOT isFinite(${sql}))`)
     case 'decimal':
-      return tried(`toString(${sql})`, to)
+      return toDecimal(`toString(${sql})`, to)
     case 'bool':
       return changed(`(${sql} = 1)`, `(${sql} IN (0, 1))`)
+    case 'enum':
+      return castEnumNumber(sql, to)
+    case 'date':
+    case 'date32':
+    case 'dateTime':
+    case 'dateTime64':
+      return numberToTime(`toString(${sql})`, to)
     default:
       return refusedCast(to)
   }
 }
 
 function castDecimal(sql: string, from: DecimalType, to: ColumnType): Cast {
-  if (to.kind === 'float') return plain(sql)
-  if (to.kind === 'decimal') {
-    const hasRoom = to.scale >= from.scale && to.precision - to.scale >= from.precision - from.scale
-    return hasRoom ? plain(sql) : tried(`toString(${sql})`, to)
+  switch (to.kind) {
+    case 'float':
+      return plain(sql)
+    case 'decimal': {
+      const hasRoom = to.scale >= from.scale && to.precision - to.scale >= from.precision - from.scale
+      return hasRoom ? plain(sql) : toDecimal(`toString(${sql})`, to)
+    }
+    case 'integer':
+      return tried(`toString(${sql})`, to)
+    case 'bool':
+      return changed(`(${sql} = 1)`, `(${sql} IN (0, 1))`)
+    case 'date':
+    case 'date32':
+    case 'dateTime':
+    case 'dateTime64':
+      return numberToTime(`toString(${sql})`, to)
+    default:
+      return refusedCast(to)
   }
-  return to.kind === 'integer' ? tried(`toString(${sql})`, to) : refusedCast(to)
 }
 
 function castArray(sql: string, from: ColumnType, to: ColumnType): Cast {
@@ -218,25 +255,4 @@ function castFieldsToMap(sql: string, from: readonly TupleField[], to: MapType):
   const valueType = quoteString(`Array(${formatColumnType(to.value)})`)
   const values = `CAST([${casts.map(({ value }) => value).join(', ')}], ${valueType})`
   return changed(`mapFromArrays([${names.join(', ')}], ${values})`, allOf(casts.map((cast) => cast.condition)))
-}
-
-/** By the engine's own cast that gives NULL for what is out of range or cannot be read. */
-function tried(sql: string, to: ColumnType): Cast {
-  const cast = `accurateCastOrNull(${sql}, ${quoteString(formatColumnType(to))})`
-  return changed(`assumeNotNull(${cast})`, `isNotNull(${cast})`)
-}
-
-/** A cast that raises for other values is given `otherwise` in place of those. */
-function chosen(sql: string, condition: string, otherwise: string): Cast {
-  return changed(`if(${condition}, ${sql}, ${otherwise})`, condition)
-}
-
-/** A name for the argument of a lambda over `sql`, which may stand in another lambda. */
-export function argumentOver(sql: string): string {
-  const taken = [...sql.matchAll(/\bx(\d+)\b/g)].map((match) => Number(match[1]))
-  return `x${Math.max(0, ...taken) + 1}`
-}
-
-function listOf(texts: readonly string[]): string {
-  return `(${texts.map(quoteString).join(', ')})`
 }

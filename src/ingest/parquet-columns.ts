@@ -6,8 +6,8 @@ import type { ColumnType } from '../shared/column-type.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { TextError } from '../shared/text-error.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
-import { argumentOver, castOf, textOf } from './parquet-cast.ts'
-import { allOf, type Cast, changed } from './parquet-verdict.ts'
+import { castOf, textOf } from './parquet-cast.ts'
+import { allOf, argumentOver, type Cast, changed } from './parquet-verdict.ts'
 
 /** A column of the file, as the engine tells it. */
 export interface ParquetColumn {

@@ -8,8 +8,8 @@
 import { link } from 'node:fs/promises'
 import { errors } from '../shared/errors.ts'
 import { refusedRowsQuery } from '../store/append-statement.ts'
-import type { AppendRequest, Store } from '../store/store.types.ts'
-import { clickhouseCodes, StoreError } from '../store/store-error.ts'
+import type { AppendRequest, PartitionBound, Store } from '../store/store.types.ts'
+import { clickhouseCodes, isOfView, StoreError } from '../store/store-error.ts'
 import { whenDropped } from './append-error.ts'
 import { createBlockId } from './block-id.ts'
 import type { ImportOutcome, ImportWatcher, ParquetImportRequest } from './ingest.types.ts'
@@ -17,6 +17,7 @@ import { type ImportTables, tablesOf } from './ingest-plan.ts'
 import { type ParquetPlan, planParquet } from './parquet-columns.ts'
 import { toParquetFailure } from './parquet-file.ts'
 import { type ParquetSlice, type SliceLimits, slicesOf, writeSlice } from './parquet-slices.ts'
+import { parquetBoundOf } from './partition-bound.ts'
 import { Semaphore } from './semaphore.ts'
 
 export interface ParquetImportOptions {
@@ -41,6 +42,7 @@ export class ParquetImport {
   private readonly request: ParquetImportRequest
   private readonly store: Store
   private readonly plan: ParquetPlan
+  private readonly partition: PartitionBound | undefined
   private readonly tables: ImportTables
   private readonly limits: SliceLimits
   private readonly places: Semaphore
@@ -58,6 +60,7 @@ export class ParquetImport {
     this.watcher = request.watcher
     this.tables = request.tables ?? tablesOf(request.dataSource)
     this.plan = planParquet(request.dataSource.columns, request.file.columns, request.importId)
+    this.partition = parquetBoundOf(request.dataSource, this.plan.landing)
     const rowsMax = Math.max(1, Math.min(insertRowsMax, Math.floor(insertCellsMax / this.plan.landing.fields.length)))
     this.limits = { rowsMax, bytesMax: insertBytesMax * pageBytesPerInsertByte }
     this.places = new Semaphore(insertsInFlightMax)
@@ -124,7 +127,6 @@ export class ParquetImport {
       return await this.part(task, condition)
     }
     if (condition === null) await this.insertRows(task, null, task.slice.rowCount)
-    this.storedRows += task.slice.rowCount
     return 0
   }
 
@@ -134,7 +136,9 @@ export class ParquetImport {
       await this.insertRows(task, `NOT throwIf(NOT ${condition})`, task.slice.rowCount)
       return true
     } catch (error) {
-      if (!(error instanceof StoreError) || error.clickhouseCode !== clickhouseCodes.thrownIf) throw error
+      // What a view throws is no word on the rows, whatever its code is.
+      const isOfRows = error instanceof StoreError && !isOfView(error)
+      if (!isOfRows || error.clickhouseCode !== clickhouseCodes.thrownIf) throw error
       return false
     }
   }
@@ -146,10 +150,7 @@ export class ParquetImport {
     const refusedRows = counted?.count ?? 0
     const takenRows = slice.rowCount - refusedRows
     this.expectsRefusedRows = refusedRows > 0
-    if (takenRows > 0) {
-      await this.insertRows(task, condition, takenRows)
-      this.storedRows += takenRows
-    }
+    if (takenRows > 0) await this.insertRows(task, condition, takenRows)
     if (refusedRows > 0) {
       await this.insertRefused(task, `NOT ${condition}`, refusedRows)
       this.quarantinedRows += refusedRows
@@ -158,8 +159,15 @@ export class ParquetImport {
   }
 
   private async insertRows(task: SliceTask, condition: string | null, rowCount: number): Promise<void> {
-    const request = { table: this.tables.landing, layout: this.plan.landing, rowCount }
-    await this.insert(task, request, condition)
+    const { partition } = this
+    const request = { table: this.tables.landing, layout: this.plan.landing, rowCount, outlivesViews: true }
+    try {
+      await this.insert(task, partition === undefined ? request : { ...request, partition }, condition)
+      this.storedRows += rowCount
+    } catch (error) {
+      if (error instanceof StoreError && error.areRowsStored) this.storedRows += rowCount
+      throw error
+    }
   }
 
   private async insertRefused(task: SliceTask, condition: string, rowCount: number): Promise<void> {
@@ -169,7 +177,7 @@ export class ParquetImport {
 
   private async insert(
     { slice, path }: SliceTask,
-    request: Pick<AppendRequest, 'layout' | 'rowCount' | 'table'>,
+    request: Pick<AppendRequest, 'layout' | 'outlivesViews' | 'partition' | 'rowCount' | 'table'>,
     condition: string | null,
   ): Promise<void> {
     // The store removes the file of an append, and the slice may be needed again.

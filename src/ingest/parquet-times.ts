@@ -2,7 +2,7 @@
 import { formatColumnType } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import { quoteString } from '../shared/text-escapes.ts'
-import { allOf, type Cast, changed, plain, refusedCast } from './parquet-verdict.ts'
+import { allOf, type Cast, changed, plain, refusedCast, where } from './parquet-verdict.ts'
 
 type TimeType = Extract<ColumnType, { readonly kind: 'date' | 'date32' | 'dateTime' | 'dateTime64' }>
 
@@ -85,24 +85,66 @@ export function wholeToTime(sql: string, to: TimeType): Cast {
   return changed(`if(${isDays}, ${days}, ${cast.value})`, allOf([isNumber, `(${isDays} OR ${cast.condition ?? '1'})`]))
 }
 
+/** Epoch numbers with a fraction or an exponent, as texts; cut to the tick before them. Other texts are refused. */
+export function numberToTime(text: string, to: TimeType): Cast {
+  const parsed = `accurateCastOrNull(${text}, 'Decimal(38, 9)')`
+  const number = `assumeNotNull(${parsed})`
+  const isInstant = `(isNotNull(${parsed}) AND abs(${number}) < 100000000000000000000)`
+  return where(isInstant, number, (argument) => decimalToTime(argument, to))
+}
+
+/** Of a decimal with nine places below 10^20: so it can be multiplied by 10^9 within its 128 bits. */
+function decimalToTime(number: string, to: TimeType): Cast {
+  const scaled = `toInt128(${number} * 1000000000)`
+  const nanoseconds = [
+    `multiIf(abs(${number}) < 100000000000, ${scaled}`,
+    `abs(${number}) < 100000000000000, intDiv(${scaled}, 1000)`,
+    `abs(${number}) < 100000000000000000, intDiv(${scaled}, 1000000)`,
+    `intDiv(${scaled}, 1000000000))`,
+  ].join(', ')
+  const tick = 10 ** (9 - (to.kind === 'dateTime64' ? to.scale : 0))
+  const instant = where('1', nanoseconds, (exact) => {
+    return nanosecondsToTime(`(${exact} - positiveModulo(${exact}, ${tick}))`, to)
+  })
+  if (to.kind !== 'date' && to.kind !== 'date32') return instant
+  const isDays = `(${number} BETWEEN 0 AND 65535 AND toInt32(${number}) = ${number})`
+  const days = to.kind === 'date' ? `toDate(toUInt16(${number}))` : `toDate32(toInt32(${number}))`
+  return changed(`if(${isDays}, ${days}, ${instant.value})`, `(${isDays} OR ${instant.condition})`)
+}
+
+function nanosecondsToTime(nanoseconds: string, to: TimeType): Cast {
+  if (to.kind === 'dateTime64' && to.scale > 6) {
+    const inRange = `(${nanoseconds} BETWEEN -2208988800000000000 AND 9223372036854775807)`
+    return changed(`fromUnixTimestamp64Nano(toInt64(if(${inRange}, ${nanoseconds}, 0)), 'UTC')`, inRange)
+  }
+  const moment = `fromUnixTimestamp64Micro(toInt64(intDiv(${nanoseconds}, 1000)), 'UTC')`
+  return timeToTime(moment, { kind: 'dateTime64', scale: 6, zone: 'UTC' }, to)
+}
+
 const dayForm = '\\\\d{4}-\\\\d\\\\d-\\\\d\\\\d'
 const clockForm = '(?:[01]\\\\d|2[0-3]):[0-5]\\\\d(?::[0-5]\\\\d(?:[.]\\\\d+)?)?'
 const offsetForm = '(?:[Zz]|[+-]\\\\d\\\\d(?::?\\\\d\\\\d)?)?'
-/** As a literal of SQL. */
+/** As literals of SQL. */
 const timeForm = `'^${dayForm}(?:[Tt ]${clockForm}${offsetForm})?$'`
+const numberForm = `'^[+-]?\\\\d+(?:[.]\\\\d+)?$'`
+const eightDigits = `'^\\\\d{8}$'`
 
-/** Days and times in ISO 8601; whole numbers are epoch numbers. A day must be one of the calendar. */
+/** Days and times in ISO 8601, or epoch numbers without an exponent. A day must be one of the calendar. */
 export function textToTime(text: string, to: TimeType): Cast {
   const zone = 'zone' in to && to.zone !== null ? to.zone : 'UTC'
   const scale = to.kind === 'dateTime64' ? Math.max(to.scale, 3) : 3
-  const parsed = `parseDateTime64BestEffortOrNull(${text}, ${scale}, ${quoteString(zone)})`
-  const day = `left(${text}, 10)`
-  const isTimeText = `(match(${text}, ${timeForm}) AND toString(toDate32OrZero(${day})) = ${day} AND isNotNull(${parsed}))`
+  // Eight digits are a day to a column of days, and a number to others.
+  const isDay = to.kind === 'date' || to.kind === 'date32' ? `match(${text}, ${eightDigits})` : '0'
+  const dashed = `concat(left(${text}, 4), '-', substring(${text}, 5, 2), '-', substring(${text}, 7, 2))`
+  const written = isDay === '0' ? text : `if(${isDay}, ${dashed}, ${text})`
+  const parsed = `parseDateTime64BestEffortOrNull(upper(${written}), ${scale}, ${quoteString(zone)})`
+  const day = `left(${written}, 10)`
   const cast = timeToTime(`assumeNotNull(${parsed})`, { kind: 'dateTime64', scale, zone }, to)
-  const number = `toInt64OrZero(${text})`
-  const whole = wholeToTime(number, to)
-  const isNumber = `(match(${text}, '^[+-]?\\\\d{1,18}$') AND ${whole.condition ?? '1'})`
+  const isTime = `match(${written}, ${timeForm})`
+  const isNumber = `(NOT ${isDay} AND match(${text}, ${numberForm}))`
+  const number = where(isNumber, text, (argument) => numberToTime(argument, to))
   const target = quoteString(formatColumnType(to))
-  const value = `if(match(${text}, '^[+-]?\\\\d+$'), CAST(${whole.value}, ${target}), CAST(${cast.value}, ${target}))`
-  return changed(value, `(${isNumber} OR (${[isTimeText, cast.condition ?? '1'].join(' AND ')}))`)
+  const [ofTime, ofNumber] = [cast, number].map(({ value }) => `CAST(${value}, ${target})`)
+  const isCalendar = `(toString(toDate32OrZero(${day})) = ${day} AND isNotNull(${parsed}) AND ${cast.condition ?? '1'})`
+  return changed(`if(${isTime}, ${ofTime}, ${ofNumber})`, `if(${isTime}, ${isCalendar}, ${number.condition})`)
 }

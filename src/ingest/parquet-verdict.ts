@@ -30,3 +30,34 @@ export function allOf(conditions: readonly (string | null)[]): string | null {
   const checked = conditions.filter((condition) => condition !== null)
   return checked.length === 0 ? null : `(${checked.join(' AND ')})`
 }
+
+/** By the engine's own cast that gives NULL for what is out of range or cannot be read. */
+export function tried(sql: string, to: ColumnType): Cast {
+  const cast = `accurateCastOrNull(${sql}, ${quoteString(formatColumnType(to))})`
+  return changed(`assumeNotNull(${cast})`, `isNotNull(${cast})`)
+}
+
+/** A cast that raises for other values is given `otherwise` in place of those. */
+export function chosen(sql: string, condition: string, otherwise: string): Cast {
+  return changed(`if(${condition}, ${sql}, ${otherwise})`, condition)
+}
+
+/** A name for the argument of a lambda over `sql`, which may stand in another lambda. */
+export function argumentOver(sql: string): string {
+  const taken = [...sql.matchAll(/\bx(\d+)\b/g)].map((match) => Number(match[1]))
+  return `x${Math.max(0, ...taken) + 1}`
+}
+
+/**
+ * A cast of the rows for which `isMeant` is true; its condition is false for the others, and its value anything. The engine
+ * computes all branches of a condition for all rows, but a lambda for no more than there is in its list.
+ */
+export function where(isMeant: string, sql: string, cast: (argument: string) => Cast): Cast {
+  const argument = argumentOver(`${isMeant} ${sql}`)
+  const { value, condition } = cast(argument)
+  const list = `if(${isMeant}, [${sql}], [])`
+  return changed(
+    `arrayElement(arrayMap(${argument} -> ${value}, ${list}), 1)`,
+    `arrayExists(${argument} -> ${condition ?? '1'}, ${list})`,
+  )
+}

@@ -1,6 +1,7 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { partColumnsOf } from '../codec/part-layout.ts'
 import type { PartLayout, PartTarget } from '../codec/part-layout.types.ts'
+import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import type { PartitionBound } from '../store/store.types.ts'
 
@@ -8,18 +9,42 @@ import type { PartitionBound } from '../store/store.types.ts'
 const partitionsMax = 12
 
 /** The bound for blocks of a data source; undefined when its table has no partitions. */
-export function partitionBoundOf({ engine, columns }: DataSource, { fields }: PartLayout): PartitionBound | undefined {
+export function partitionBoundOf(dataSource: DataSource, { fields }: PartLayout): PartitionBound | undefined {
+  const nullable = new Set(fields.flatMap(({ name, engineType }) => (/Nullable\(/.test(engineType) ? [name] : [])))
+  const columns = partColumnsOf(dataSource.columns).map(({ definition, field }) => {
+    return { definition, field, holdsNull: nullable.has(field) }
+  })
+  return boundOf(dataSource, columns)
+}
+
+/** The same for rows of a Parquet file, whose values the store names by their place in the layout. */
+export function parquetBoundOf(dataSource: DataSource, { targets }: PartLayout): PartitionBound | undefined {
+  const places = new Map(targets.map(({ column }, index) => [column, `__${index}`]))
+  const columns = dataSource.columns.map((definition) => {
+    return { definition, field: places.get(definition.name) ?? null, holdsNull: true }
+  })
+  return boundOf(dataSource, columns)
+}
+
+interface BoundColumn {
+  readonly definition: ColumnDefinition
+  /** Null where the part has no such column, which takes its DEFAULT then. */
+  readonly field: string | null
+  readonly holdsNull: boolean
+}
+
+function boundOf({ engine }: DataSource, columns: readonly BoundColumn[]): PartitionBound | undefined {
   const key = engine.options['partition_key']?.trim()
   if (key === undefined || key === '' || /^tuple\(\s*\)$/.test(key)) return undefined
-  const nullable = new Set(fields.flatMap(({ name, engineType }) => (/Nullable\(/.test(engineType) ? [name] : [])))
-  const named = partColumnsOf(columns).filter(({ definition }) => key.includes(definition.name))
-  const targets = named.map(({ definition, field }): PartTarget => {
-    const type = quoteString(definition.typeText)
-    const value = `CAST(${field}, ${type})`
-    const { name: column, defaultExpression } = definition
-    if (defaultExpression === null || !nullable.has(field)) return { column, expression: value }
-    const fallback = `CAST((${defaultExpression}), ${type})`
-    return { column, expression: `if(isNull(${field}), ${fallback}, CAST(assumeNotNull(${field}), ${type}))` }
-  })
-  return { key, columns: targets, partitionsMax }
+  const named = columns.filter(({ definition }) => key.includes(definition.name))
+  return { key, columns: named.map(targetOf), partitionsMax }
+}
+
+function targetOf({ definition, field, holdsNull }: BoundColumn): PartTarget {
+  const { name: column, defaultExpression } = definition
+  const type = quoteString(definition.typeText)
+  const fallback = `CAST((${defaultExpression ?? `defaultValueOfTypeName(${type})`}), ${type})`
+  if (field === null) return { column, expression: fallback }
+  if (defaultExpression === null || !holdsNull) return { column, expression: `CAST(${field}, ${type})` }
+  return { column, expression: `if(isNull(${field}), ${fallback}, CAST(assumeNotNull(${field}), ${type}))` }
 }

@@ -11,12 +11,11 @@ import zlib from 'node:zlib'
 import { ApiError, errors } from '../shared/errors.ts'
 import { ByteReader } from './byte-reader.ts'
 import { inflateMember } from './inflate-member.ts'
+import { directoryBytesMax, endOfDirectory, isBesideFile, severalFiles } from './zip-directory.ts'
 import { type MemberHeader, readMemberHeader, signatures } from './zip-headers.ts'
 
 /** More members than any archive of one file has, folders and all. */
 const membersMax = 1_000
-/** The directory of so many members, with long names and comments. */
-const directoryBytesMax = 2 * 1024 * 1024
 
 /**
  * The bytes of the one file in the archive.
@@ -33,7 +32,7 @@ export async function* zipMember(body: AsyncIterable<Uint8Array>, bytesMax: numb
       if (count >= membersMax) throw refused(`it has more than ${membersMax} members`)
       const isFile = !isBesideFile(header.name)
       if (isFile && fileName !== null) {
-        throw refused(`it has more than one file, "${fileName}" and "${header.name}"; send each by itself`)
+        throw severalFiles(fileName, header.name)
       }
       if (isFile) fileName = header.name
       for await (const chunk of memberBytes(reader, header, bytesMax)) if (isFile) yield chunk
@@ -43,11 +42,6 @@ export async function* zipMember(body: AsyncIterable<Uint8Array>, bytesMax: numb
   } finally {
     await reader.close()
   }
-}
-
-/** Folders, and the files in which macOS keeps what its file system knows of a file. */
-function isBesideFile(name: string): boolean {
-  return name.endsWith('/') || name.startsWith('__MACOSX/') || /(?:^|\/)\.DS_Store$/.test(name)
 }
 
 async function* memberBytes(reader: ByteReader, header: MemberHeader, bytesMax: number): AsyncGenerator<Uint8Array> {
@@ -106,8 +100,7 @@ async function readDescriptor(reader: ByteReader, header: MemberHeader, byteCoun
 async function readDirectory(reader: ByteReader): Promise<void> {
   const bytes = await reader.take(directoryBytesMax + 1)
   if (bytes.length > directoryBytesMax) throw corrupt('its directory is too long')
-  const end = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).lastIndexOf('PK\u0005\u0006')
-  if (end < 0 || bytes.length < end + 22) throw corrupt(cutReason)
+  endOfDirectory(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
 }
 
 const cutReason = 'it ends before its directory does'

@@ -29,3 +29,8 @@ export function columnNameFault(name: string): { readonly reason: string; readon
   const code = control.charCodeAt(0).toString(16).padStart(2, '0')
   return { reason: `Column name contains invalid character \\x${code}` }
 }
+
+/** A name that is made for a column, with `_` before it where it is reserved: a number behind a name can make it so. */
+export function soundColumnName(name: string): string {
+  return columnNameFault(name) === null ? name : `_${name}`
+}

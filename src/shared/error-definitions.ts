@@ -45,6 +45,12 @@ export const definitions = {
     when: 'The request needs a body, a form field or a schema, and has none.',
     message: () => 'The request has no body: send rows, or a "schema" to create an empty Data Source',
   }),
+  ROWS_REFUSED: define({
+    status: 400,
+    when: 'The database refuses a block of an import although its values fit: a DEFAULT or a key fails with one of them, or a sign is neither 1 nor -1. What is counted is stored.',
+    message: ({ reason }: { readonly reason: string }) =>
+      `The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: ${reason}`,
+  }),
   BODY_CORRUPT: define({
     status: 400,
     when: 'The body does not unpack as its Content-Encoding says, or its multipart form is broken.',
@@ -332,6 +338,12 @@ export const definitions = {
     message: ({ reason }: { readonly reason: string }) =>
       `A Materialized View failed; the events are kept and stored as soon as it works, so do not send them again: ${reason}`,
   }),
+  IMPORT_VIEW_FAILED: define({
+    status: 422,
+    when: 'A Materialized View does not take rows of an import. The Data Source has the rows that are counted, and the views that take them; the rest was not read.',
+    message: ({ reason }: { readonly reason: string }) =>
+      `A Materialized View failed, so the import ended early; the rows that are counted are stored, but not in what this view makes, so do not send them again: ${reason}`,
+  }),
   REPLACE_VIEW_FAILED: define({
     status: 422,
     when: 'A Materialized View does not take the new rows of a replace. The old content stays.',
@@ -391,6 +403,13 @@ export const definitions = {
     message: () => 'Too many changes are waiting; nothing was changed, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
+  DATASOURCE_CHANGING: define({
+    status: 503,
+    when: 'Events for a Data Source that is being changed at the moment. None of them was stored; repeat them.',
+    message: ({ name }: RetryLater & { readonly name: string }) =>
+      `Data Source "${name}" is being changed at the moment; nothing of this request was stored, repeat it`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
+  }),
   CHANGE_BLOCKED: define({
     status: 503,
     when: 'Events of the Data Source wait and cannot be stored, so it cannot be changed. Nothing was changed; repeat it later.',
@@ -400,9 +419,9 @@ export const definitions = {
   }),
   REPLAY_INTERRUPTED: define({
     status: 503,
-    when: 'A replay of a quarantine stopped in its middle. It goes on by itself with the next change of the Data Source, and at the next start; no row is lost or stored twice.',
+    when: 'A replay of a quarantine stopped in its middle. It goes on by itself within a minute, with the next change of the Data Source, and at the next start; no row is lost or stored twice.',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
-      `The replay was interrupted, and goes on with the next one; no row is lost or stored twice: ${reason}`,
+      `The replay was interrupted, and goes on by itself; no row is lost or stored twice: ${reason}`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   QUERIES_TOO_MANY: define({

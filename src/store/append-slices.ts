@@ -36,6 +36,8 @@ function sliceToken(blockId: string, index: number): string {
 const passingCodes: readonly (number | undefined)[] = [
   clickhouseCodes.timeoutExceeded,
   clickhouseCodes.queryWasCancelled,
+  // A condition that fails at a row fails the append, before anything of it is inserted.
+  clickhouseCodes.thrownIf,
 ]
 
 async function partitionNames(

@@ -11,6 +11,8 @@ export interface AppendSlice {
   readonly token: string
   /** Texts of the partitions whose rows are taken; null takes all rows. */
   readonly partitions: readonly string[] | null
+  /** True passes over views that fail. */
+  readonly passesViews?: boolean
 }
 
 /**
@@ -23,38 +25,63 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
   assert(layout.targets.length > 0, 'a layout fills at least one column')
   assert(rowCount < appendRowsMax, 'an append has fewer rows than the engine would cut a block at')
   const columns = layout.targets.map(({ column }) => quoteName(column)).join(', ')
-  const expressions = layout.targets.map(({ expression }) => expression).join(', ')
   const partitions = slice?.partitions ?? null
-  const source =
-    partitions === null || partition === undefined
-      ? `${fileSource(request, path)}${whereClause(parquet)}`
-      : `(${partitionedSource(request, partition, path)}) WHERE ${partitionField} IN (${partitions.map(quoteString).join(', ')})`
+  const isCut = partitions !== null && partition !== undefined
+  const expressions = isCut && parquet !== undefined ? placesOf(layout) : expressionsOf(layout)
+  const source = isCut
+    ? `(${partitionedSource(request, partition, path)}) WHERE ${partitionField} IN (${partitions.map(quoteString).join(', ')})`
+    : `${fileSource(request, path)}${whereClause(parquet)}`
   return [
     `INSERT INTO ${quoteName(workspaceDatabase)}.${quoteName(table)} (${columns})`,
-    `SELECT ${expressions}`,
+    `SELECT ${expressions.join(', ')}`,
     `FROM ${source}`,
-    `SETTINGS ${settingsText({ ...settingsOf(parquet), insert_deduplication_token: slice?.token ?? blockId })}`,
+    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), insert_deduplication_token: slice?.token ?? blockId })}`,
   ].join('\n')
+}
+
+function viewSettings(slice: AppendSlice | undefined): Settings {
+  return slice?.passesViews === true ? { materialized_views_ignore_errors: 1 } : {}
 }
 
 /** Gives the partitions of the rows, each as a text, in order. */
 export function partitionsStatement(request: AppendRequest, partition: PartitionBound, path: string): string {
-  const { insert_deduplicate: _, ...settings } = appendSettings
+  const { insert_deduplicate: _, ...settings } = settingsOf(request.parquet)
   return [
     `SELECT DISTINCT ${partitionField} AS name`,
     `FROM (${partitionedSource(request, partition, path)}) ORDER BY name`,
-    `SETTINGS ${settingsText(settings)}`,
+    `SETTINGS ${settingsText({ ...settings, ...cutSettings })}`,
     'FORMAT JSONEachRow',
   ].join('\n')
 }
 
+/** Of a condition over values that are made of a Parquet file's, the reader takes a part, and then misses its columns. */
+const cutSettings: Settings = { optimize_move_to_prewhere: 0 }
+
 const partitionField = '__partition'
 
-/** The parts' fields, and beside them the text of each row's partition. */
+function expressionsOf({ targets }: PartLayout): readonly string[] {
+  return targets.map(({ expression }) => expression)
+}
+
+/** Names for the values of a layout, which its own fields do not have. */
+function placesOf({ targets }: PartLayout): readonly string[] {
+  return targets.map((_, index) => `__${index}`)
+}
+
+/** The parts' fields, or the values made of a Parquet file's, and beside them the text of each row's partition. */
 function partitionedSource(request: AppendRequest, { key, columns }: PartitionBound, path: string): string {
   const named = columns.map(({ column, expression }) => `, ${expression} AS ${quoteName(column)}`).join('')
-  const withColumns = `SELECT *${named} FROM ${fileSource(request, path)}`
+  const withColumns = `SELECT *${named} FROM ${boundSource(request, path)}`
   return `SELECT *, toString(tuple(${key})) AS ${partitionField} FROM (${withColumns})`
+}
+
+/** A Parquet file's own names could be those of columns. */
+function boundSource({ layout, parquet }: AppendRequest, path: string): string {
+  if (parquet === undefined) return fileSource({ layout }, path)
+  const source = fileSource({ layout, parquet }, path)
+  const places = placesOf(layout)
+  const values = expressionsOf(layout).map((expression, index) => `${expression} AS ${places[index]}`)
+  return `(SELECT ${values.join(', ')} FROM ${source}${whereClause(parquet)})`
 }
 
 function fileSource({ layout, parquet }: Pick<AppendRequest, 'layout' | 'parquet'>, path: string): string {

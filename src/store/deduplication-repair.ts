@@ -1,9 +1,10 @@
 /**
  * Takes back deduplication records of parts that never came to be.
  *
- * The engine writes the record of a block before the block's part is committed. A process that is killed in between leaves
- * an orphan: the block looks stored, and the retry that should store it is dropped as its duplicate. So before anything is
- * inserted, each record is dropped whose part is neither there nor covered by a part that merges made of it.
+ * The engine writes the record of a block before the block's part is committed. A process that is killed in between, or a
+ * disk that refuses the part, leaves an orphan: the block looks stored, and the retry that should store it is dropped as
+ * its duplicate. So before anything is inserted, and after each INSERT that failed, each record is dropped whose part is
+ * neither there nor covered by a part that merges made of it.
  *
  * It runs with the engine open, because only the engine holds the lock that keeps a second process out. A table reads its
  * records when it is attached, so one with orphans is detached, its file replaced, and attached again. Both last no longer
@@ -11,7 +12,9 @@
  */
 import { open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
+import { StoreError } from './store-error.ts'
 import { workspaceDatabase } from './workspace-database.ts'
 
 /** What the repair needs of the store. */
@@ -34,21 +37,49 @@ interface LoggedTable {
 const logsDirectory = 'deduplication_logs'
 const addOperation = '1'
 
-/** Looks at every table of the workspace; precondition: nobody inserts. Gives the tables that had orphans. */
-export async function dropOrphanRecords(statements: RepairStatements): Promise<readonly RepairedTable[]> {
-  const tables = await statements.rows<LoggedTable>(
-    `SELECT name, data_paths[1] AS path FROM system.tables
-     WHERE database = ${quoteString(workspaceDatabase)} AND engine LIKE '%MergeTree' AND notEmpty(data_paths)`,
-  )
-  const parts = await partsByTable(statements)
+/**
+ * Looks at every table of the workspace, or at those of these names. Gives the tables that had orphans.
+ *
+ * Precondition: nobody inserts into them; and a reader that finds one of them gone for a moment does no harm.
+ */
+export async function dropOrphanRecords(
+  statements: RepairStatements,
+  names: ReadonlySet<string> | null = null,
+): Promise<readonly RepairedTable[]> {
   const repaired: RepairedTable[] = []
-  for (const table of tables) {
-    const files = await orphanedFiles(table, new PartNames(parts.get(table.name) ?? []))
-    if (files.length === 0) continue
+  for (const { table, files } of await orphanedTables(statements, names)) {
     await replaceRecords(table, files, statements)
     repaired.push({ table: table.name, orphanCount: files.reduce((total, { orphanCount }) => total + orphanCount, 0) })
   }
   return repaired
+}
+
+/** Whether there may be orphans; a block that is being inserted meanwhile looks like one. */
+export async function mayHaveOrphanRecords(statements: RepairStatements, names: ReadonlySet<string>): Promise<boolean> {
+  return (await orphanedTables(statements, names)).length > 0
+}
+
+interface OrphanedTable {
+  readonly table: LoggedTable
+  readonly files: readonly OrphanedFile[]
+}
+
+async function orphanedTables(
+  statements: RepairStatements,
+  names: ReadonlySet<string> | null,
+): Promise<readonly OrphanedTable[]> {
+  const logged = await statements.rows<LoggedTable>(
+    `SELECT name, data_paths[1] AS path FROM system.tables
+     WHERE database = ${quoteString(workspaceDatabase)} AND engine LIKE '%MergeTree' AND notEmpty(data_paths)`,
+  )
+  const parts = await partsByTable(statements)
+  const orphaned: OrphanedTable[] = []
+  for (const table of logged) {
+    if (names !== null && !names.has(table.name)) continue
+    const files = await orphanedFiles(table, new PartNames(parts.get(table.name) ?? []))
+    if (files.length > 0) orphaned.push({ table, files })
+  }
+  return orphaned
 }
 
 async function partsByTable(statements: RepairStatements): Promise<ReadonlyMap<string, readonly string[]>> {
@@ -106,7 +137,25 @@ async function replaceRecords(
   try {
     for (const { path, kept } of files) await replaceFile(path, kept)
   } finally {
-    await statements.command(`ATTACH TABLE ${table}`)
+    await attach(table, statements)
+  }
+}
+
+const attachIntervalMs = 50
+/** A minute of tries; by then no query reads the table any more. */
+const attachTriesMax = 1_200
+
+/** The engine refuses while a query still reads the table that was detached, or while the disk refuses. */
+async function attach(table: string, statements: RepairStatements): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await statements.command(`ATTACH TABLE ${table}`)
+      return
+    } catch (error) {
+      const isLasting = !(error instanceof StoreError) || error.kind !== 'engine' || tries >= attachTriesMax
+      if (isLasting) throw error
+      await delay(attachIntervalMs)
+    }
   }
 }
 

@@ -24,7 +24,7 @@ import { appendSlices } from './append-slices.ts'
 import { appendStatement } from './append-statement.ts'
 import { copyStatement, exchangeStatement } from './copy-statement.ts'
 import { syncFileSystemOf } from './data-sync.ts'
-import { dropOrphanRecords } from './deduplication-repair.ts'
+import { dropOrphanRecords, mayHaveOrphanRecords, type RepairedTable } from './deduplication-repair.ts'
 import { writeEngineConfig } from './engine-config.ts'
 import type { EngineSession } from './engine-session.ts'
 import { openSessions, type SessionOptions, type Sessions } from './engine-sessions.ts'
@@ -49,7 +49,8 @@ import type {
   TablePair,
   TableStatistics,
 } from './store.types.ts'
-import { abortedError, StoreError, toStoreError } from './store-error.ts'
+import { abortedError, clickhouseCodes, isOfView, StoreError, storedError, toStoreError } from './store-error.ts'
+import { readTableGraph, tablesBehind } from './table-graph.ts'
 import { workspaceDatabase } from './workspace-database.ts'
 
 export interface EmbeddedStoreOptions extends SessionOptions, SelectLimits {
@@ -81,14 +82,24 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions, logger: L
   }
   const store = new EmbeddedStore(options, directories, sessions, logger)
   try {
-    for (const { table, orphanCount } of await dropOrphanRecords(store)) {
-      logger.warn({ table, orphanCount }, 'Deduplication records of blocks that were never stored are dropped.')
-    }
+    tellRepaired(logger, await dropOrphanRecords(store))
     return store
   } catch (error) {
     await store.close()
     throw error
   }
+}
+
+function tellRepaired(logger: Logger, repaired: readonly RepairedTable[]): void {
+  for (const { table, orphanCount } of repaired) {
+    logger.warn({ table, orphanCount }, 'Deduplication records of blocks that were never stored are dropped.')
+  }
+}
+
+/** A row that is refused on purpose fails before anything is written. */
+function mayLeaveOrphans(error: unknown): boolean {
+  if (!(error instanceof StoreError) || error.kind !== 'engine') return false
+  return error.clickhouseCode !== clickhouseCodes.thrownIf || isOfView(error)
 }
 
 interface Directories {
@@ -123,6 +134,8 @@ const largeShapesCharactersMax = 16 * mebibyte
 const definitionStatement = /^\s*(?!TRUNCATE|INSERT|OPTIMIZE|SYSTEM)/i
 /** What running queries get to end before tables are exchanged; longer ones have found their tables long ago. */
 const quietTimeMaxMs = 250
+/** What running INSERTs get to end before their tables' deduplication records are mended. */
+const insertTimeMaxMs = 60_000
 
 class EmbeddedStore implements Store {
   readonly #options: EmbeddedStoreOptions
@@ -189,14 +202,52 @@ class EmbeddedStore implements Store {
   async append(request: AppendRequest): Promise<void> {
     const written = await this.#partFiles.write(request.parts)
     try {
-      await this.#writers.use(async (session) => {
-        for (const slice of await appendSlices(session, request, written.path)) {
-          await session.run(appendStatement(request, written.path, slice))
-        }
-      })
+      await this.#appendFile(request, written.path)
+    } catch (thrown) {
+      if (request.outlivesViews !== true || !(thrown instanceof StoreError) || !isOfView(thrown)) throw thrown
+      // The engine may have the rows in the table by the time at which a view fails, or not: the tokens are the same, so
+      // afterwards they are there once in any case, and in the other views too.
+      await this.#appendFile(request, written.path, true)
+      throw storedError(thrown)
     } finally {
       await written.remove()
     }
+  }
+
+  async #appendFile(request: AppendRequest, path: string, passesViews = false): Promise<void> {
+    try {
+      await this.#writers.use(async (session) => {
+        for (const slice of await appendSlices(session, request, path)) {
+          await session.run(appendStatement(request, path, { ...slice, passesViews }))
+        }
+      })
+    } catch (error) {
+      // Before the error is told, as whoever hears of it may repeat the block at once.
+      if (mayLeaveOrphans(error)) await this.#dropOrphansBehind(request.table)
+      throw error
+    }
+  }
+
+  /** What fails here is done after the next failure, or at the next start. Never throws. */
+  async #dropOrphansBehind(table: string): Promise<void> {
+    try {
+      const tables = tablesBehind(await readTableGraph(this), table)
+      if (!(await mayHaveOrphanRecords(this, tables))) return
+      const repair = this.#exchanging.then(() => this.#dropOrphans(tables))
+      this.#exchanging = repair.catch(() => undefined)
+      await repair
+    } catch (err) {
+      this.#logger.error({ err, table }, 'Deduplication records could not be looked at after an INSERT that failed.')
+    }
+  }
+
+  /** No INSERT runs meanwhile: its block would look like an orphan. Readers wait, as tables are gone for a moment. */
+  async #dropOrphans(tables: ReadonlySet<string>): Promise<void> {
+    await this.#writers.whilePaused(insertTimeMaxMs, async () => {
+      if (this.#writers.lentCount > 0) throw new Error('an INSERT does not end')
+      const repaired = await this.#readers.whilePaused(quietTimeMaxMs, () => dropOrphanRecords(this, tables))
+      tellRepaired(this.#logger, repaired)
+    })
   }
 
   async copy(request: CopyRequest): Promise<void> {

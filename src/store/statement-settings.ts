@@ -109,6 +109,10 @@ export const selectSettings: Settings = {
 
 /** What our own statements depend on: what a schema may hold, and rows that are read back as JSON. */
 export const controlSettings: Settings = {
+  // The casts of a wide Parquet file are long texts, and all of them ours.
+  max_query_size: 64 * mebibyte,
+  max_ast_elements: 10_000_000,
+  max_expanded_ast_elements: 10_000_000,
   implicit_select: 0,
   allow_suspicious_low_cardinality_types: 1,
   allow_suspicious_variant_types: 1,

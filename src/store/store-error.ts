@@ -12,6 +12,7 @@ interface StoreErrorFields {
   readonly kind: StoreErrorKind
   readonly message: string
   readonly clickhouseCode?: number | undefined
+  readonly areRowsStored?: boolean
   readonly cause?: unknown
 }
 
@@ -21,17 +22,21 @@ export class StoreError extends Error {
   readonly kind: StoreErrorKind
   /** Number of the ClickHouse error, e.g. 60 for UNKNOWN_TABLE; undefined unless `kind` is `engine`. */
   readonly clickhouseCode: number | undefined
+  /** Whether all rows of an append are in its table although a view behind it failed; see `AppendRequest.outlivesViews`. */
+  readonly areRowsStored: boolean
 
-  constructor({ kind, message, clickhouseCode, cause }: StoreErrorFields) {
+  constructor({ kind, message, clickhouseCode, areRowsStored = false, cause }: StoreErrorFields) {
     super(message, cause === undefined ? {} : { cause })
     this.kind = kind
     this.clickhouseCode = clickhouseCode
+    this.areRowsStored = areRowsStored
   }
 }
 
 /** The numbers of ClickHouse errors that the rooms above tell apart. */
 export const clickhouseCodes = {
   badArguments: 36,
+  unknownIdentifier: 47,
   notImplemented: 48,
   unknownTable: 60,
   syntaxError: 62,
@@ -62,11 +67,21 @@ export function isFaultOfEngine({ clickhouseCode }: StoreError): boolean {
   return clickhouseCode === undefined || faultCodes.has(clickhouseCode)
 }
 
+/** Whether an insert failed in a view behind its table: the engine names the view, also one whose target is gone. */
+export function isOfView({ kind, message }: StoreError): boolean {
+  return kind === 'engine' && /while pushing to view|\bof view\b/.test(message)
+}
+
 /** Makes a `StoreError` of what the embedded engine threw. */
 export function toStoreError(thrown: unknown): StoreError {
   if (thrown instanceof StoreError) return thrown
   const text = thrown instanceof Error ? thrown.message : String(thrown)
   return new StoreError({ kind: 'engine', message: cleanMessage(text), clickhouseCode: codeOf(text), cause: thrown })
+}
+
+/** The error of a view that the rows outlived. */
+export function storedError({ kind, message, clickhouseCode, cause }: StoreError): StoreError {
+  return new StoreError({ kind, message, clickhouseCode, cause, areRowsStored: true })
 }
 
 /** The error of a statement that its caller's signal stopped. */

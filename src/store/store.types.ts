@@ -93,6 +93,11 @@ export interface AppendRequest {
   readonly blockId: string
   /** Bounds the partitions that one INSERT makes parts in; absent sets no bound. */
   readonly partition?: PartitionBound
+  /**
+   * True stores the rows in the table, and in the views that take them, also when a view does not: the append then rejects
+   * with that view's error, which says `areRowsStored`. Otherwise nobody knows whether the table has them.
+   */
+  readonly outlivesViews?: boolean
   /** Set when the parts are Parquet files, which the engine reads; absent are Arrow IPC streams. */
   readonly parquet?: ParquetSource
 }

@@ -70,6 +70,14 @@ export async function readTableGraph(store: Pick<Store, 'rows'>): Promise<TableG
   return { tables, views }
 }
 
+/** A table, and all that views make of its rows, at any depth. */
+export function tablesBehind({ views }: TableGraph, table: string): ReadonlySet<string> {
+  const found = new Set([table])
+  // A Set gives what is added while it is walked.
+  for (const name of found) for (const { source, target } of views) if (source === name) found.add(target)
+  return found
+}
+
 const viewEngine = 'MaterializedView'
 
 async function readColumns(store: Pick<Store, 'rows'>): Promise<ReadonlyMap<string, readonly string[]>> {

@@ -239,6 +239,7 @@ const wrong: readonly (readonly [Parameters, RegExp])[] = [
   [{ engine_ttl: "file('/etc/passwd')" }, /engine_ttl cannot call file\(\)/],
   [{ engine_settings: 'nonsense = 1' }, /^Wrong engine: .*nonsense/],
   [{ engine_settings: 'index_granularity' }, /Expected '=' behind 'index_granularity' in engine_settings/],
+  [{ engine_settings: 'table_readonly = 1' }, /engine_settings cannot set 'table_readonly'/],
   [{ engine_settings: "storage_policy = 'x'" }, /engine_settings cannot set 'storage_policy'/],
   [{ ...join, engine_join_strictness: 'MANY' }, /engine_join_strictness must be one of ANY, ALL, SEMI, ANTI/],
   [{ ...join, engine_join_type: 'FULL' }, /engine_join_type of ANY must be one of LEFT, INNER, RIGHT/],
@@ -255,6 +256,7 @@ const wrong: readonly (readonly [Parameters, RegExp])[] = [
   [{ ...join, indexes: 'i a TYPE minmax' }, /^Wrong index: the engine Join takes no indexes/],
   [{ schema: 'a String CODEC(Delta)' }, /^Wrong schema at line 1, column 1: column 'a' cannot have CODEC\(Delta\): /],
   [{ schema: 'b Int8, a String CODEC(Nonsense)' }, /^Wrong schema at line 1, column 9: .*Nonsense/],
+  [{ schema: 'a Int32 DEFAULT zz' }, /column 'a' cannot have DEFAULT zz: there is no column 'zz'$/],
   [{ schema: 'a Int32 DEFAULT zz + 1' }, /column 'a' cannot have DEFAULT zz \+ 1: .*zz/],
   [{ schema: 'a Int32 DEFAULT b, b Int32 DEFAULT a' }, /^Wrong schema at line 1, column \d+: .*[Cc]ycl/],
 ]
@@ -272,4 +274,35 @@ t.test('a wrong combination is refused in words, and nothing of it stays', async
   t.match((await service.call('POST', '/v0/datasources?name=wrong&indexes=i')).json, { error: /"schema"/ })
   t.same((await service.call('GET', '/v0/datasources')).json, before)
   t.equal((await service.create('wrong', anySchema)).status, 200, 'the name is free')
+})
+
+t.test('some rows of a table with every key are replaced', async (t) => {
+  const keys = {
+    engine: 'MergeTree',
+    engine_partition_key: 'toYYYYMM(day)',
+    engine_primary_key: 'n, cityHash64(n)',
+    engine_sorting_key: 'n, cityHash64(n), country',
+    engine_sampling_key: 'cityHash64(n)',
+    engine_ttl: 'day + INTERVAL 100 YEAR',
+    engine_settings: 'index_granularity=1024',
+    indexes: 'INDEX i country TYPE bloom_filter GRANULARITY 2',
+  }
+  await service.create('keyed', "day Date, country String DEFAULT 'XX' CODEC(ZSTD(3)), n UInt32", keys)
+  await service.append('keyed', 'csv', '2024-01-01,IT,1\n2024-02-01,IT,2\n')
+  const order = new URLSearchParams({
+    mode: 'replace',
+    name: 'keyed',
+    format: 'csv',
+    replace_condition: 'toYYYYMM(day) = 202402',
+  })
+  const answer = await service.call('POST', `/v0/datasources?${order}`, {
+    body: '2024-02-02,FR,9\n2024-02-03,,8\n2024-03-01,FR,7\n',
+  })
+  t.match(answer, { status: 200, json: { imported_rows: 2, unmatched_rows: 1 } }, answer.text)
+  t.same(await service.rows('SELECT country, n FROM keyed ORDER BY n'), [
+    ['IT', '1'],
+    ['XX', '8'],
+    ['FR', '9'],
+  ])
+  await service.call('DELETE', '/v0/datasources/keyed')
 })

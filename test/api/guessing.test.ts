@@ -122,6 +122,38 @@ t.test('a body is the same in UTF-8, UTF-16 and Latin-1, raw, packed and in a fo
   }
 })
 
+t.test('carriage returns alone end records though cells hold line feeds', async (t) => {
+  const text = `name,note\r${'ada,"one\ntwo"\rbob,"three"\r'.repeat(2_000)}`
+  t.match(await create('returns', text), { status: 200, json: { error: false, imported_rows: 4_000 } })
+  t.same(await service.rows('SELECT name, note, count() FROM returns GROUP BY ALL ORDER BY 1'), [
+    ['ada', 'one\\ntwo', '2000'],
+    ['bob', 'three', '2000'],
+  ])
+  t.match(await service.append('returns', 'csv', text), { status: 200, json: { imported_rows: 4_000 } })
+  t.equal(await service.count('returns'), 8_000)
+})
+
+t.test('single quotes are quotes where a whole column has them, and apostrophes elsewhere', async (t) => {
+  const rows = `1,'ann, the first','6" x 4"'\n2,'bob''s\ntwo',''\n3,'eve',plain\n`
+  const text = `id,name,size\n${rows.repeat(20_000)}`
+  const expected = [
+    ['1', 'ann, the first', '6" x 4"', '20000'],
+    ['2', "bob\\'s\\ntwo", '', '20000'],
+    ['3', 'eve', 'plain', '20000'],
+  ]
+  const query = "SELECT id, name, ifNull(size, ''), count() FROM quoted GROUP BY ALL ORDER BY 1"
+  t.match(await create('quoted', text), { status: 200, json: { error: false, imported_rows: 60_000 } })
+  t.same(await service.rows(query), expected)
+  await service.call('POST', '/v0/datasources/quoted/truncate')
+  t.match(await service.append('quoted', 'csv', text), { status: 200, json: { imported_rows: 60_000 } })
+  t.same(await service.rows(query), expected)
+  t.match(await create('apostrophes', "name,note\nada,'tis\nbob,it's\n'eve','x, y\n"), {
+    status: 200,
+    json: { imported_rows: 2, quarantine_rows: 1 },
+  })
+  t.same(await service.rows('SELECT note FROM apostrophes ORDER BY name'), [["\\'tis"], ["it\\'s"]])
+})
+
 t.test('rows that contradict the guess go to quarantine, and short ones are counted as ever', async (t) => {
   const body = `n,word\n${'1,a\n'.repeat(20_000)}late,b\n2\n3,c,extra\n`
   const answer = await create('late', body)
@@ -260,6 +292,42 @@ t.test('analyze takes CSV in every way', async (t) => {
       },
     })
   }
+})
+
+t.test('a line that tells the separator is followed, and is no row', async (t) => {
+  const body = '\ufeffsep=|\r\nName|Price, net\r\nA|1\r\nB|2\r\n'
+  t.match((await create('told', body)).json, { imported_rows: 2, quarantine_rows: 0 })
+  t.equal(await schemaOf('told'), '`name` String, `price_net` Int32')
+  t.match((await create('told', body, { mode: 'append' })).json, { imported_rows: 2, quarantine_rows: 0 })
+  t.match((await create('told', 'sep=;\nC;3\n', { mode: 'append' })).json, { imported_rows: 1, quarantine_rows: 0 })
+  t.same(await rowsOf('told'), [
+    ['A', '1'],
+    ['A', '1'],
+    ['B', '2'],
+    ['B', '2'],
+    ['C', '3'],
+  ])
+})
+
+t.test('a record that nests too deep for the import is none for the guess either', async (t) => {
+  const deep = `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`
+  t.match(await analyze(`${deep}\n{"b":1}\n`, { format: 'ndjson' }), {
+    status: 200,
+    json: { analysis: { schema: '`b` Int64 `json:$.b`' } },
+  })
+  t.match(await analyze(deep, { format: 'ndjson' }), { status: 400, json: { error: /^There is no JSON object/ } })
+})
+
+t.test('integers of 64 bits keep their digits, also when some are larger than others', async (t) => {
+  const body = '{"id":18446744073709551615}\n{"id":9223372036854775808}\n{"id":1}\n'
+  const { json } = await analyze(body, { format: 'ndjson' })
+  // The shape is what the tests above check.
+  const { schema } = (json as { readonly analysis: { readonly schema: string } }).analysis
+  t.match((await create('large_ids', body, { schema, format: 'ndjson' })).json, {
+    imported_rows: 3,
+    quarantine_rows: 0,
+  })
+  t.same(await rowsOf('large_ids'), [['1'], ['9223372036854775808'], ['18446744073709551615']])
 })
 
 t.test('what cannot be guessed is refused with the reason, and nothing is created', async (t) => {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
@@ -68,6 +68,14 @@ t.test('what is wrong with an archive is told, and nothing is created for it', a
       name,
     )
   }
+  await service.create('untouched', schema)
+  for (const format of ['csv', 'ndjson']) {
+    const path = `/v0/datasources?name=untouched&mode=append&format=${format}`
+    const answer = await service.call('POST', path, { body: archive('two-files') })
+    t.match(answer, { status: 400, json: { error: /it has more than one file/, imported_rows: 0 } })
+  }
+  t.equal(await service.count('untouched'), 0, 'of several files not even the first rows are stored')
+  t.same(readdirSync(join(service.dataDir, 'parts')), [])
   const cut = archive('deflated').subarray(0, 1000)
   const answer = await service.call('POST', '/v0/datasources?name=refused', { body: formOf(cut, 'rows.zip') })
   t.match(answer, { status: 400, json: { error: /^The body is no valid zip archive: / } })
@@ -108,6 +116,33 @@ interface StatusLine {
   readonly status: string
   readonly timestamp: number
 }
+
+t.test('whoever appends while the data source is being created waits for it', async (t) => {
+  const bodies = ['a,b\n1,x\n', 'b,a\ny,2\n', 'a,b\n3,z\n', '{"a":4,"b":"w"}']
+  const answers = await Promise.all(
+    bodies.map((body) =>
+      body.startsWith('{')
+        ? service.events('at_once', body, { wait: 'true' })
+        : service.call('POST', '/v0/datasources?mode=append&name=at_once', { body }),
+    ),
+  )
+  for (const answer of answers) t.equal(answer.status, 200, answer.text)
+  const rows = await service.rows('SELECT toString(a), toString(b) FROM at_once ORDER BY 1')
+  t.same(
+    rows,
+    [
+      ['1', 'x'],
+      ['2', 'y'],
+      ['3', 'z'],
+      ['4', 'w'],
+    ],
+    'each value in its column, whoever was first',
+  )
+  const creates = await Promise.all(
+    ['a\n1\n', 'a\n1\n'].map((body) => service.call('POST', '/v0/datasources?name=twice', { body })),
+  )
+  t.same(creates.map(({ status }) => status).toSorted(), [200, 409])
+})
 
 t.test('progress streams what becomes of each block, and ends with the import result', async (t) => {
   const path = '/v0/datasources?name=watched&progress=true&debug=blocks,block_log,hook_log'

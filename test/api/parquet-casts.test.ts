@@ -1,6 +1,8 @@
 import t from 'tap'
+import { quoteString } from '../../src/shared/text-escapes.ts'
+import { coercionTable } from '../codec/coercion-table.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
-import { openTestService } from './test-service.ts'
+import { type Answer, openTestService } from './test-service.ts'
 
 // What becomes of a value of the file in a column of the data source: the value as SQL, the type of the column, and the
 // column's text, or null where the value is refused.
@@ -121,6 +123,32 @@ const cases: readonly (readonly [value: string, type: string, expected: string |
   ['toInt32(19000)', 'Date', '2022-01-08'],
   ['toInt64(1704067200)', 'Date', '2024-01-01'],
   ['toInt64(-1)', 'Date', null],
+  ['toFloat64(1704067200.75)', 'DateTime', '2024-01-01 00:00:00'],
+  ['toFloat64(1704067200.125)', 'DateTime64(3)', '2024-01-01 00:00:00.125'],
+  ['toFloat64(-1.4322)', 'DateTime64(3)', '1969-12-31 23:59:58.567'],
+  ['toFloat64(1704067200123)', 'DateTime64(3)', '2024-01-01 00:00:00.123'],
+  ['toFloat32(19000)', 'Date', '2022-01-08'],
+  ['toFloat64(1e30)', 'DateTime64(3)', null],
+  ["toFloat64('nan')", 'DateTime', null],
+  ['toDecimal64(1704067200.123, 6)', 'DateTime64(6)', '2024-01-01 00:00:00.123000'],
+  ["toDecimal128('1704067200.123456789', 9)", 'DateTime64(9)', '2024-01-01 00:00:00.123456789'],
+  ['toDecimal64(1704067200, 2)', 'Date', '2024-01-01'],
+  ['toDecimal64(20, 2)', 'Decimal(3, 2)', null],
+  ['toDecimal64(1, 2)', 'Bool', 'true'],
+  ["'7.0'", 'UInt8', '7'],
+  ["'7.5'", 'UInt8', null],
+  ["'1e2'", 'UInt8', '100'],
+  ['\'[1, "2", null]\'', 'Array(Nullable(UInt8))', '[1,2,NULL]'],
+  ["'[1, 256]'", 'Array(UInt8)', null],
+  ["'[[1],[2,3]]'", 'Array(Array(UInt8))', '[[1],[2,3]]'],
+  ['\'["2024-01-01T00:00:00Z", 1704067200.5]\'', 'Array(DateTime)', "['2024-01-01 00:00:00','2024-01-01 00:00:00']"],
+  ['\'{"a":1,"b":2,"a":3}\'', 'Map(String, UInt8)', "{'b':2,'a':3}"],
+  ['\'{"a":{"b":[1]}}\'', 'Map(String, Map(String, Array(UInt8)))', "{'a':{'b':[1]}}"],
+  ['\'{"a":1,"z":2}\'', 'Tuple(a UInt8, b Nullable(String))', '(1,NULL)'],
+  ['\'{"b":"x"}\'', 'Tuple(a UInt8, b Nullable(String))', null],
+  ["['[1]', '[2,3]']", 'Array(Array(UInt8))', '[[1],[2,3]]'],
+  ['\'{"a":256}\'', 'JSON(a UInt8)', null],
+  ['\'{"a":18446744073709551616}\'', 'JSON', null],
 ]
 
 const accepted = cases.flatMap((one, index) => (one[2] === null ? [] : [{ index, expected: one[2] }]))
@@ -131,7 +159,39 @@ const schemaOf = (indexes: readonly number[]): string =>
   indexes.map((index) => `c${index} ${cases[index]?.[1]}`).join(', ')
 const nameOf = (index: number): string => `${cases[index]?.[0]} as ${cases[index]?.[1]}`
 
+/** A value as NDJSON has it, and as SQL that a file is written by. */
+interface SameValue {
+  readonly type: string
+  readonly json: string
+  readonly sql: string
+}
+
+/** The inputs of the table that have a type in Parquet: texts, and numbers as integers and floats. */
+const compared = coercionTable
+  .filter(({ typeText }) => !typeText.startsWith('AggregateFunction') && !typeText.startsWith('SimpleAggregate'))
+  .flatMap(({ typeText, cases }) => cases.flatMap(({ input }) => sameValueOf(typeText, input)))
+
+function sameValueOf(type: string, input: string): readonly SameValue[] {
+  if (input.startsWith('csv ')) return []
+  const value: unknown = JSON.parse(input)
+  if (typeof value === 'string')
+    return !/\p{Surrogate}/u.test(value) ? [{ type, json: input, sql: quoteString(value) }] : []
+  if (typeof value === 'boolean') return [{ type, json: input, sql: String(value) }]
+  // What is no double, or is spelled in another way than a double is, has no equal in the file.
+  if (typeof value !== 'number' || !Number.isFinite(value)) return []
+  const isWhole = /^-?\d{1,18}$/.test(input) && input !== '-0'
+  if (isWhole) return [{ type, json: input, sql: `toInt64('${input}')` }]
+  // Beyond, a float is another number than the digits that it is written with.
+  if (/^U?Int/.test(type) && !Number.isSafeInteger(Math.trunc(value))) return []
+  return type === 'String' || /^FixedString/.test(type)
+    ? []
+    : [{ type, json: String(value), sql: `toFloat64('${value}')` }]
+}
+
+const nameOfSame = (index: number): string => `${compared[index]?.json} as ${compared[index]?.type}`
+
 const fileOf = await writeParquetFiles({
+  same: { sql: `SELECT ${compared.map(({ sql }, index) => `${sql} AS c${index}`).join(', ')}` },
   accepted: {
     sql: `SELECT ${select(accepted.map(({ index }) => index))}`,
     settings: { unsupported_types_as_binary: 1 },
@@ -160,4 +220,46 @@ t.test('a value that a column cannot hold is refused, each by its name', async (
   const found = new Set((names[0] ?? '').split('\\t'))
   for (const index of refused) t.ok(found.has(`c${index}`), nameOf(index))
   t.equal(found.size, refused.length)
+})
+
+// The engine takes much longer for the casts of twice as many columns.
+const columnsAtOnce = 80
+const pieces = Array.from({ length: Math.ceil(compared.length / columnsAtOnce) }, (_, piece) =>
+  compared.map((_, index) => index).slice(piece * columnsAtOnce, (piece + 1) * columnsAtOnce),
+)
+
+/** Loads these columns of the row from both formats. */
+async function loadBoth(name: string, indexes: readonly number[]): Promise<readonly [Answer, Answer]> {
+  const columns = indexes.map((index) => ({ index, ...compared[index] }))
+  const schema = columns.map(({ index, type }) => `c${index} ${type} \`json:$.c${index}\``).join(', ')
+  const load = (format: string, body: string | Buffer): Promise<Answer> => {
+    const form = new FormData()
+    form.append('schema', schema)
+    form.append('rows', new Blob([body]), `rows.${format}`)
+    return service.call('POST', `/v0/datasources?name=${name}_${format}&format=${format}`, { body: form })
+  }
+  const record = `{${columns.map(({ index, json }) => `"c${index}":${json}`).join(',')}}`
+  return [await load('ndjson', record), await load('parquet', fileOf('same'))]
+}
+
+t.test('a value is taken and refused as the same value is in NDJSON, and becomes the same', async (t) => {
+  for (const [piece, indexes] of pieces.entries()) {
+    for (const answer of await loadBoth(`judged_${piece}`, indexes))
+      t.equal(answer.status, 200, answer.text.slice(0, 300))
+    const refusedBy = async (format: string): Promise<ReadonlySet<string>> => {
+      const rows = await service.rows(`SELECT arrayJoin(c__error_column) FROM judged_${piece}_${format}_quarantine`)
+      return new Set(rows.map(([name = '']) => name))
+    }
+    const [byJson, byParquet] = [await refusedBy('ndjson'), await refusedBy('parquet')]
+    for (const index of indexes) {
+      t.equal(byParquet.has(`c${index}`), byJson.has(`c${index}`), `refused: ${nameOfSame(index)}`)
+    }
+    const taken = indexes.filter((index) => !byJson.has(`c${index}`) && !byParquet.has(`c${index}`))
+    for (const answer of await loadBoth(`taken_${piece}`, taken))
+      t.match(answer.json, { imported_rows: 1 }, answer.text)
+    const [ofJson = []] = await service.rows(`SELECT * FROM taken_${piece}_ndjson`)
+    const [ofParquet = []] = await service.rows(`SELECT * FROM taken_${piece}_parquet`)
+    for (const [at, index] of taken.entries()) t.equal(ofParquet[at], ofJson[at], nameOfSame(index))
+  }
+  t.ok(compared.length > 300, `${compared.length} values are compared`)
 })

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
@@ -47,7 +47,12 @@ const writers = {
 } as const
 
 const rows = (sql: string) => ({ sql })
+const thirtyDays = (wrong: string) =>
+  rows(`SELECT toString(toDate('2026-01-01') + number % 30) AS day, if(number IN (${wrong}), 'x', toString(number)) AS n,
+    if(number % 2 = 0, NULL, 'b') AS kind FROM numbers(90)`)
 const fileOf = await writeParquetFiles({
+  days: thirtyDays('100'),
+  'days with bad rows': thirtyDays('7, 50'),
   ...Object.fromEntries(Object.entries(writers).map(([name, settings]) => [name, { sql: wide, settings }])),
   sum: rows(`SELECT ${wideSum} AS total FROM (${wide})`),
   nested: rows(`SELECT CAST(tuple(tuple(7, 'deep'), [tuple(1, 'a'), tuple(2, 'b')]),
@@ -210,6 +215,47 @@ t.test('a row group too large for one INSERT is read in pieces, and each row is 
   t.same(await service.rows('SELECT uniqExact(n), groupUniqArray(text) FROM pieces_quarantine'), [['20', "['x']"]])
 })
 
+t.test('rows of thirty days are stored twelve partitions at a time', async (t) => {
+  // The column of the key is named like one of the file, and is made of another.
+  const schema =
+    "n UInt32 `json:$.n`, day Date `json:$.day`, kind String `json:$.kind` DEFAULT 'a', left UInt8 `json:$.left` DEFAULT 3"
+  const engine = {
+    engine: 'MergeTree',
+    engine_partition_key: '(toStartOfDay(day), kind, left)',
+    engine_sorting_key: 'n',
+  }
+  for (const [name, bad] of [
+    ['days', 0],
+    ['days with bad rows', 2],
+  ] as const) {
+    const parameters = new URLSearchParams({ name: 'thirty_days', format: 'parquet', schema, ...engine })
+    const before = insertSizes()
+    const answer = await service.call('POST', `/v0/datasources?${parameters}`, { body: fileOf(name) })
+    t.match(answer, { status: 200, json: { imported_rows: 90 - bad, quarantine_rows: bad } }, answer.text)
+    const counts = "count(), uniqExact(n), uniqExact(day), countIf(kind = 'a'), uniqExact(_partition_id)"
+    t.same(await service.rows(`SELECT ${counts} FROM thirty_days`), [
+      [90 - bad, 90 - bad, 30, 45 - Math.ceil(bad / 2), 30].map(String),
+    ])
+    t.same(insertSizes(), [...before, '12,12,6'].sort(), name)
+    t.equal((await service.call('DELETE', '/v0/datasources/thirty_days')).status, 204)
+  }
+})
+
+/** By table, the parts that each INSERT left, of tables whose INSERTs left some. */
+function insertSizes(): readonly string[] {
+  const directory = join(service.dataDir, 'clickhouse')
+  const names = readdirSync(directory, { recursive: true, encoding: 'utf8' })
+  const logs = names.filter((name) => name.startsWith('store') && name.endsWith('deduplication_log_1.txt'))
+  const sizes = logs.flatMap((name) => {
+    // A record for each part: partition, then the token's hash.
+    const records = readFileSync(join(directory, name), 'utf8').trim().split('\n')
+    const tokens = records.map((record) => record.split('_').slice(-2).join('_'))
+    const counts = [...new Set(tokens)].map((token) => tokens.filter((one) => one === token).length)
+    return counts.length > 1 ? [counts.join(',')] : []
+  })
+  return sizes.sort()
+}
+
 t.test('a column that the file lacks takes its DEFAULT or NULL, or no row', async (t) => {
   const schema = "n Int64, here String DEFAULT 'x', maybe Nullable(UInt8) DEFAULT 3, none Nullable(String)"
   const answer = await load('lacking', fileOf('large'), { schema: `${schema}, text String` })
@@ -294,6 +340,14 @@ t.test('what cannot be a file of the data source is refused before anything is b
   })
   t.equal((await service.call('GET', '/v0/datasources/never2')).status, 404)
   t.equal(await service.count('kept'), 0)
+  const empty = new FormData()
+  empty.append('parquet', new Blob([]), 'rows.parquet')
+  const refusal = {
+    status: 400,
+    json: { error: 'The body is no valid Parquet file: it has 0 bytes, and needs 12 or more' },
+  }
+  t.match(await load('kept', empty), refusal)
+  t.match(await load('never', empty, { mode: 'create', schema: 'n Int64' }), refusal)
   const two = new FormData()
   two.append('csv', new Blob([Uint8Array.from(good)]), 'a.parquet')
   two.append('csv', new Blob([Uint8Array.from(good)]), 'b.parquet')

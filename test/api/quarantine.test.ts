@@ -188,6 +188,9 @@ t.test('what a replay cannot run is refused in words, and nothing is changed', a
     [{ fixes: { a: '1, 2) FROM x --' } }, /^The replay cannot run: /],
     [{ fixes: { a: 'intDiv(1, length(a) - 1)' } }, /^The replay cannot run: Division by zero/],
     [{ fixes: { a: ['1'] } }, /"fixes\.a" must be a text/],
+    [{ fixes: "a = '1'" }, /^Parameter "fixes" is "a = '1'", but must be a JSON object of columns and expressions$/],
+    [{ fixes: '{"zz":"1"}' }, /^The replay cannot run: there is a fix for 'zz'/],
+    [{ dry: true }, /^Parameter "dry" is "true", but must be absent: a replay has no dry run/],
   ]
   for (const [order, message] of cases) {
     const answer = await replay('still', order)

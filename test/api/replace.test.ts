@@ -236,6 +236,10 @@ t.test('requests that cannot replace are refused before anything is touched', as
     t.match(refused, { status: 400, json: { error: reason } }, condition)
     t.notMatch(refused.text, /ws_0001|t_[0-9a-f]{32}/)
   }
+  t.match(await replace('visits', csv([['2024-01-01', 'DE', 1]]), { replace_condition: ' ' }), {
+    status: 400,
+    json: { error: 'Parameter "replace_condition" is " ", but must be a condition, or absent to replace all rows' },
+  })
   t.match(await replace('strict', '1\n', { replace_condition: 'n = 1' }), {
     status: 400,
     json: { error: /Data Source "strict" has no partition key; replace all of it/ },

@@ -43,6 +43,32 @@ t.test('a first record that names too few columns is a row', async (t) => {
   t.same(startOf('id\n1\n').fieldColumns, [0], 'a file of one known column is')
 })
 
+t.test('a title that gave the columns their names is a header once more', async (t) => {
+  const guessed = columnsOf('report_2026 String, column_2 String, column_3 String')
+  t.same(startOf('Report 2026\na,b,c\n', guessed), { fieldColumns: [0, 1, 2], rowsOffset: 12 })
+})
+
+t.test('a line that tells the separator is no record', async (t) => {
+  for (const line of ['sep=;\r\n', 'SEP=;\n', '"sep=;"\r\n']) {
+    t.same(
+      startOf(`${line}id;größe\n1;2\n`, columns, ';'),
+      { fieldColumns: [0, 2], rowsOffset: line.length + 11 },
+      line,
+    )
+  }
+  for (const line of ['sep=12\n', 'sep=;x\n', 'sep=\n', 'sep=1\n', 'sep=ü\n', 'sep;=\n', 'sep="\n']) {
+    t.equal(startOf(`${line}1;2\n`, columns, ';').rowsOffset, 0, `${line.trim()} is a row`)
+  }
+})
+
+t.test('a record of empty fields is a row, whatever the columns are called', async (t) => {
+  const unnamed = columnsOf('column_1 String, column_2 String')
+  for (const body of [',\na,b\n', '"",""\n', '""\na,b\n']) {
+    t.same(startOf(body, unnamed), { fieldColumns: [0, 1], rowsOffset: 0 }, body)
+  }
+  t.same(startOf('column_1,\na,b\n', unnamed), { fieldColumns: [0, 1], rowsOffset: 10 })
+})
+
 t.test('a body without records has no header', async (t) => {
   for (const body of ['\n', '\r\n\n', '\r\n']) {
     t.same(startOf(body), { fieldColumns: [0, 1, 2, 3], rowsOffset: body.length }, JSON.stringify(body))

@@ -4,6 +4,7 @@ import { openCatalog } from '../../src/catalog/catalog.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
 import { openDataSources } from '../../src/datasources/datasources.ts'
 import { QuarantineReplay, type ReplayRooms } from '../../src/datasources/quarantine-replay.ts'
+import type { ReplayRowsRequest } from '../../src/ingest/ingest.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
 import { openTestIngest } from '../ingest/test-ingest.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
@@ -53,7 +54,7 @@ t.teardown(async () => {
 const rooms: ReplayRooms = { catalog, store, ingest, logger: silentLogger }
 const signal = new AbortController().signal
 /** Two rows a piece. */
-const pieceRowsMax = 2
+const sizes = { pieceRowsMax: 2 }
 /** Of the eighty and more that there are; other seeds try others. */
 const stepsTried = 8
 const order = { condition: undefined, fixes: new Map([['a', "replaceAll(a, '#', '')"]]) }
@@ -120,7 +121,7 @@ function dyingRooms(count: number, isMade: boolean): { readonly rooms: ReplayRoo
 
 t.test('a replay stores what fits once, tells the rest, and leaves nothing behind', async (t) => {
   await fill()
-  const report = await new QuarantineReplay(rooms, limits, pieceRowsMax).run(dataSource, order, signal)
+  const report = await new QuarantineReplay(rooms, limits, sizes).run(dataSource, order, signal)
   t.match(report, {
     ...{ selectedRows: 7, replayedRows: 4, failedRows: 3, leftRows: 0 },
     failures: [
@@ -137,7 +138,7 @@ t.test('a replay that dies at any step is as if it had not been, or is ended by 
   t.comment(`SEED=${seed}`)
   await fill()
   const living = dyingRooms(Number.POSITIVE_INFINITY, false)
-  await new QuarantineReplay(living.rooms, limits, pieceRowsMax).run(dataSource, order, signal)
+  await new QuarantineReplay(living.rooms, limits, sizes).run(dataSource, order, signal)
   const total = living.callCount()
   t.ok(total > 30, `${total} calls`)
   for (let tried = 0; tried < stepsTried; tried += 1) {
@@ -145,7 +146,7 @@ t.test('a replay that dies at any step is as if it had not been, or is ended by 
     const isMade = random.below(2) === 1
     await fill()
     const dying = dyingRooms(count, isMade)
-    const replay = new QuarantineReplay(dying.rooms, limits, pieceRowsMax)
+    const replay = new QuarantineReplay(dying.rooms, limits, sizes)
     const outcome = await replay.run(dataSource, order, signal).catch((error: unknown) => error)
     t.ok(outcome instanceof Error, `it died at call ${count}`)
     const wasNoted = catalog.replayOf(id) !== null
@@ -161,13 +162,52 @@ t.test('a replay that dies at any step is as if it had not been, or is ended by 
 
 t.test('a view that fails interrupts a replay, and the next one ends it once the view works', async (t) => {
   await fill()
-  const replay = new QuarantineReplay(rooms, limits, pieceRowsMax)
+  const replay = new QuarantineReplay(rooms, limits, sizes)
   await store.command('RENAME TABLE ws_0001.sums TO ws_0001.away')
   await t.rejects(replay.run(dataSource, order, signal), { code: 'REPLAY_INTERRUPTED', message: /sums/ })
   t.same((await stored()).quarantined, undone.quarantined, 'nothing has left the quarantine')
   await store.command('RENAME TABLE ws_0001.away TO ws_0001.sums')
   const report = await replay.run(dataSource, { ...order, condition: "a = 'none'" }, signal)
   t.match(report, { selectedRows: 0, replayedRows: 0 })
+  t.same(await stored(), done)
+})
+
+t.test('a replay takes so many rows at most, and tells how many it left', async (t) => {
+  await fill()
+  const replay = new QuarantineReplay(rooms, limits, { rowsMax: 3 })
+  const first = await replay.run(dataSource, order, signal)
+  t.match(first, { selectedRows: 7, leftRows: 4 })
+  t.equal(first.replayedRows + first.failedRows, 3)
+  const rest = { ...order, condition: "a NOT IN ('x', 'y', '#0')" }
+  for (let replayed = first.replayedRows; replayed < 4; ) {
+    const report = await replay.run(dataSource, rest, signal)
+    t.equal(report.selectedRows, report.replayedRows + report.leftRows)
+    replayed += report.replayedRows
+  }
+  t.same(await stored(), done)
+})
+
+t.test('an interrupted replay goes on by itself, as often as it takes', async (t) => {
+  await fill()
+  let failCount = 3
+  const failing = {
+    withBarrier: ingest.withBarrier.bind(ingest),
+    isHeld: () => false,
+    replayRows: async (request: ReplayRowsRequest) => {
+      failCount -= 1
+      if (failCount >= 0) throw new Died()
+      await ingest.replayRows(request)
+    },
+  }
+  const replayRetryTimes = { firstMs: 1, longestMs: 2 }
+  const room = await openDataSources(
+    { ...options, replayRetryTimes },
+    { catalog, store, logger: silentLogger, ingest: failing },
+  )
+  await t.rejects(room.replayQuarantine('rows', order, signal), { code: 'REPLAY_INTERRUPTED', status: 503 })
+  while (catalog.replayOf(id) !== null) await new Promise((resolve) => setImmediate(resolve))
+  t.equal(failCount, -1, 'it was tried until it went')
+  await room.close()
   t.same(await stored(), done)
 })
 

@@ -68,6 +68,11 @@ t.test('names are normalised, and each stands once', async (t) => {
   t.same(names('a,a,A,a_2'), ['a', 'a_3', 'a_4', 'a_2'])
   t.same(names('a,,b,'), ['a', 'column_2', 'b', 'column_4'])
   t.same(names('insertion_date,c__error,日本語'), ['_insertion_date', '_c__error', '日本語'])
+  t.same(
+    names('_,€,__missing,__missing'),
+    ['_', '___2', '__missing', '___missing_2'],
+    'no number makes a reserved name',
+  )
   t.same(names(`${'é'.repeat(300)},b`), ['é'.repeat(100), 'b'])
   t.same(
     guess('1,2\n3,4\n').columns.map(({ name }) => name),
@@ -78,6 +83,7 @@ t.test('names are normalised, and each stands once', async (t) => {
 t.test('a first record is a header unless it looks like the rows', async (t) => {
   const cases: readonly (readonly [text: string, hasHeader: boolean])[] = [
     ['a,b\n1,2\n', true],
+    [',\na,b\n', false],
     ['1,2\n3,4\n', false],
     ['a,1\nb,2\n', false],
     [',a\n0,1\n', true],
@@ -139,6 +145,10 @@ t.test('line ends are told from the first one', async (t) => {
     ['a\r\nb\n', '\r\n'],
     ['a\rb\r', '\r'],
     ['a\rb', '\n'],
+    ['a,b\r"x\ny",2\r', '\r'],
+    ['"a\nz",b\rx,2\r', '\r'],
+    ['a,b\rc\n1,2\r3,4\n', '\n'],
+    ['a,b\r\n"x\ry\rz",2\r\n', '\r\n'],
     ['a', '\n'],
   ] as const) {
     t.equal(guessNewLine(Buffer.from(text)), newLine, JSON.stringify(text))

@@ -16,6 +16,10 @@ t.test('each scalar has the type of its values, and two that differ have one tha
     [[1, -2], 'Int64'],
     [[1, 1.5], 'Float64'],
     [[2 ** 63], 'UInt64'],
+    [[1, 2 ** 63], 'UInt64'],
+    [[-1, 2 ** 63], 'String'],
+    [[1, 2 ** 64], 'UInt64'],
+    [[-1, 2 ** 63, 1.5], 'Float64'],
     [[1e300], 'Float64'],
     [[true, false], 'Bool'],
     [[true, 1], 'String'],
@@ -58,6 +62,12 @@ t.test('keys that are no names of columns are renamed, and reached all the same'
     "_1st Int64 $['1st']",
     "__b Bool $['ä b']",
     '_c__error String $.c__error',
+  ])
+  t.same(columnsOf({ _: 1, '€': 2, __missing: 3, '__missing ': 4 }), [
+    '_ Int64 $._',
+    "___2 Int64 $['€']",
+    '__missing Int64 $.__missing',
+    "__missing_ Int64 $['__missing ']",
   ])
   t.same(columnsOf({ "it's": 1, '': 2, a: 3 }), ['a Int64 $.a'])
   t.equal(inferSchema([]), null)

@@ -168,6 +168,7 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
     },
     resume() {},
     joinBehind: () => null,
+    async close() {},
     async dependents(nameOrId) {
       return get(nameOrId).name === 'used' ? ['daily'] : []
     },

@@ -78,7 +78,11 @@ t.test('a form that ends inside its file tells how many rows stayed', async (t) 
     'content-type': type,
   })
   t.equal(answer.statusCode, 400)
-  t.match(answer.json(), { error: String, documentation: String, imported_rows: Number, datasource: { name: 'a' } })
+  t.match(answer.json(), {
+    error: /^The body is no valid multipart form: .*unexpected end/,
+    imported_rows: Number,
+    datasource: { name: 'a' },
+  })
   t.equal(rooms.imports.length, 1)
 })
 

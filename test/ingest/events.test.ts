@@ -328,7 +328,7 @@ t.test(
     const change = ingest.withBarrier({ dataSource: source, isFinal: false }, async () => {
       steps.push(`changed at ${rowsStored(store)} rows, after ${store.syncCount} sync`)
     })
-    await t.rejects(send('{"n":2}'), { code: 'BACKLOG_FULL' })
+    await t.rejects(send('{"n":2}'), { code: 'DATASOURCE_CHANGING', status: 503 })
     await t.rejects(
       ingest.withBarrier({ dataSource: source, isFinal: false }, async () => undefined),
       { code: 'CHANGE_BLOCKED' },

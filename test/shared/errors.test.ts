@@ -154,7 +154,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   REPLAY_INTERRUPTED: [
     errors.REPLAY_INTERRUPTED({ reason: 'the disk is full', retryAfterSeconds: 1 }),
     503,
-    'The replay was interrupted, and goes on with the next one; no row is lost or stored twice: the disk is full',
+    'The replay was interrupted, and goes on by itself; no row is lost or stored twice: the disk is full',
   ],
   CHANGE_EMPTY: [
     errors.CHANGE_EMPTY({ expected: '"name" or "description"' }),
@@ -189,6 +189,16 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     errors.REPLACE_EMPTY({ name: 'visits' }),
     400,
     'No row fits Data Source "visits", so its content was not replaced; the reasons are in its quarantine',
+  ],
+  IMPORT_VIEW_FAILED: [
+    errors.IMPORT_VIEW_FAILED({ reason: 'no such column' }),
+    422,
+    'A Materialized View failed, so the import ended early; the rows that are counted are stored, but not in what this view makes, so do not send them again: no such column',
+  ],
+  ROWS_REFUSED: [
+    errors.ROWS_REFUSED({ reason: 'not a number' }),
+    400,
+    'The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: not a number',
   ],
   REPLACE_VIEW_FAILED: [
     errors.REPLACE_VIEW_FAILED({ view: 'daily', reason: 'no such column' }),
@@ -329,6 +339,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     errors.INTERNAL(),
     500,
     'Unexpected error; the log of the service has the reason under the id of this request',
+  ],
+  DATASOURCE_CHANGING: [
+    errors.DATASOURCE_CHANGING({ name: 'visits', retryAfterSeconds: 1 }),
+    503,
+    'Data Source "visits" is being changed at the moment; nothing of this request was stored, repeat it',
   ],
   BACKLOG_FULL: [
     errors.BACKLOG_FULL({ retryAfterSeconds: 3 }),

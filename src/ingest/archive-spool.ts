@@ -1,0 +1,80 @@
+// Zip archives of text, in the store's directory until they are read.
+//
+// What an archive holds stands at its end. It is looked at before the first row is read: of an archive with several files,
+// or of one that is cut, nothing may be stored. Archives are bounded each by what a body may unpack to, and together by the
+// places that are given out for them.
+
+import { createReadStream, createWriteStream } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { errors } from '../shared/errors.ts'
+import type { Store } from '../store/store.types.ts'
+import type { BodySource } from './ingest.types.ts'
+import { readAt } from './parquet-file.ts'
+import type { Semaphore } from './semaphore.ts'
+import { checkDirectory, directoryBytesMax } from './zip-directory.ts'
+
+interface SpoolRooms {
+  readonly store: Pick<Store, 'discard' | 'newPartPath'>
+  /** Archives that may be here at once. */
+  readonly places: Semaphore
+}
+
+/** Bytes to be read instead of those of the request. Whoever takes them closes them. */
+export interface SpooledBody {
+  readonly body: Readable
+  close(): void
+}
+
+/**
+ * Takes a whole archive where the body is one; other bodies stay as they are.
+ *
+ * @throws ARCHIVE_UNSUPPORTED, BODY_CORRUPT (400), DECOMPRESSED_TOO_LARGE (413), and what the body fails with.
+ */
+export async function spoolArchive(
+  { body, contentEncoding }: Pick<BodySource, 'body' | 'contentEncoding'>,
+  { store, places }: SpoolRooms,
+  bytesMax: number,
+): Promise<SpooledBody> {
+  if (contentEncoding !== 'zip') return { body, close: () => undefined }
+  await places.acquire()
+  const path = store.newPartPath()
+  let isClosed = false
+  const remove = (): void => {
+    if (isClosed) return
+    isClosed = true
+    void store.discard([{ path, byteCount: 0 }])
+    places.release()
+  }
+  try {
+    await pipeline(limited(body, bytesMax), createWriteStream(path, { flags: 'wx' }))
+    await checkArchive(path)
+    const stream = createReadStream(path)
+    stream.once('close', remove)
+    return { body: stream, close: () => stream.destroy() }
+  } catch (error) {
+    remove()
+    throw error
+  }
+}
+
+async function* limited(body: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
+  let byteCount = 0
+  for await (const chunk of body) {
+    byteCount += chunk.length
+    if (byteCount > bytesMax) throw errors.DECOMPRESSED_TOO_LARGE({ bytesMax })
+    yield chunk
+  }
+}
+
+async function checkArchive(path: string): Promise<void> {
+  const { size } = await stat(path)
+  const file = await open(path)
+  try {
+    const byteCount = Math.min(size, directoryBytesMax)
+    checkDirectory(await readAt(file, size - byteCount, byteCount))
+  } finally {
+    await file.close()
+  }
+}

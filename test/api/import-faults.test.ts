@@ -1,0 +1,94 @@
+import t from 'tap'
+import { openService } from '../../src/service.ts'
+import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { writeParquetFiles } from '../support/parquet-files.ts'
+import { TestLog, TestService, testOptions } from './test-service.ts'
+
+const fileOf = await writeParquetFiles({
+  unlucky: { sql: 'SELECT toUInt32(number + 13) AS n FROM numbers(2)' },
+})
+const directory = await createTestDirectory()
+t.teardown(() => directory.remove())
+
+async function live(): Promise<TestService> {
+  const log = new TestLog()
+  const service = await openService(testOptions({ dataDir: directory.path }), log)
+  t.teardown(() => service.close())
+  return new TestService(service, { log, dataDir: directory.path })
+}
+
+async function idOf(service: TestService, name: string): Promise<string> {
+  const { json } = await service.call('GET', `/v0/datasources/${name}`)
+  // The shape is what other tests check.
+  return (json as { readonly id: string }).id
+}
+
+t.test('an import that a view does not take counts what is stored, and other views have it once', async (t) => {
+  const first = await live()
+  await first.create('seen', 'n UInt32 `json:$.n`')
+  const sums = { engine: 'SummingMergeTree', engine_sorting_key: 'one' }
+  await first.create('strict_sums', 'one UInt8, n UInt64', sums)
+  await first.create('plain_sums', 'one UInt8, n UInt64', sums)
+  const [seen, strict, plain] = await Promise.all(
+    ['seen', 'strict_sums', 'plain_sums'].map((name) => idOf(first, name)),
+  )
+  await first.close()
+  const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
+  const sum = `SELECT 1 AS one, sum(n) AS n FROM ws_0001.${seen}`
+  await store.command(`CREATE MATERIALIZED VIEW ws_0001.v_plain TO ws_0001.${plain} AS ${sum}`)
+  await store.command(
+    `CREATE MATERIALIZED VIEW ws_0001.v_strict TO ws_0001.${strict} AS
+       SELECT 1 AS one, sum(n) + throwIf(countIf(n = 13) > 0, 'unlucky') AS n FROM ws_0001.${seen}`,
+  )
+  await store.close()
+  const service = await live()
+  t.match(await service.append('seen', 'csv', '1\n2\n'), { status: 200, json: { imported_rows: 2 } })
+  const bodies: readonly (readonly [format: string, body: string | Uint8Array, quarantined: number])[] = [
+    ['csv', '13\n14\n', 0],
+    ['ndjson', '{"n":13}\n{"n":14}\n{"n":"x"}\n', 1],
+    ['parquet', fileOf('unlucky'), 0],
+  ]
+  for (const [format, body, quarantined] of bodies) {
+    const before = await service.count('seen')
+    const failed = await service.call('POST', `/v0/datasources?mode=append&name=seen&format=${format}`, { body })
+    t.match(failed, {
+      status: 422,
+      json: {
+        error: /^A Materialized View failed, so the import ended early; .*: unlucky.* while pushing to view v_strict/,
+        imported_rows: 2,
+        quarantine_rows: quarantined,
+      },
+    })
+    t.notMatch(failed.text, /ws_0001/)
+    t.equal(await service.count('seen'), before + 2, `${format}: rows counted are rows stored`)
+  }
+  t.match(await service.append('seen', 'csv', '5\n'), { status: 200 }, 'the import after it is none the worse')
+  t.same(await service.rows('SELECT sum(n) FROM seen'), [['89']])
+  t.same(await service.rows('SELECT sum(n) FROM plain_sums'), [['89']])
+  t.same(await service.rows('SELECT sum(n) FROM strict_sums'), [['8']])
+  await service.close()
+})
+
+t.test('rows that the database refuses end the import with its reason', async (t) => {
+  const service = await live()
+  await service.create('defaults', 's String, n UInt8 DEFAULT toUInt8(s)')
+  t.match(await service.append('defaults', 'csv', 's\n1\nmany\n3\n'), {
+    status: 400,
+    json: {
+      error: /^The database refuses rows of the import, .*: Cannot parse string 'many' as UInt8/,
+      imported_rows: 0,
+    },
+  })
+  await service.create('signed', 'id UInt8, sign Int8', {
+    engine: 'CollapsingMergeTree',
+    engine_sign: 'sign',
+    engine_sorting_key: 'id',
+  })
+  t.match(await service.append('signed', 'csv', '1,5\n'), {
+    status: 400,
+    json: { error: /^The database refuses rows of the import, .*: .*sign/i, imported_rows: 0 },
+  })
+  for (const name of ['defaults', 'signed']) t.equal(await service.count(name), 0)
+  t.match(await service.append('signed', 'csv', '1,1\n'), { status: 200, json: { imported_rows: 1 } })
+})
