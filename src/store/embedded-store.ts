@@ -30,6 +30,7 @@ import type { EngineSession } from './engine-session.ts'
 import { openSessions, type SessionOptions, type Sessions } from './engine-sessions.ts'
 import { PartFiles } from './part-files.ts'
 import { memoryResult, type OpenResult, openResult } from './result-file.ts'
+import { ResultGrowth, resultTooLargeError } from './result-growth.ts'
 import {
   isSyntaxError,
   isTooLargeForMemory,
@@ -317,15 +318,23 @@ class EmbeddedStore implements Store {
   async #selectThroughFile(query: SelectQuery): Promise<SelectStream> {
     const id = this.#nextSelectId()
     const path = join(this.#directories.results, id)
+    const growth = new ResultGrowth(path, { bytesMax: this.#options.resultBytesMax, signal: query.signal })
     try {
-      await this.#readers.use((session) => this.#runSelect(session, { query, id, path }), query.signal)
+      const limited = { ...query, signal: growth.signal }
+      await this.#readers.use(async (session) => {
+        growth.start()
+        await this.#runSelect(session, { query: limited, id, path })
+      }, query.signal)
+      await growth.check()
       const result = await openResult(path, query.signal)
       this.#keepOpen(result)
       return result
     } catch (thrown) {
       await rm(path, { force: true })
       if (query.signal.aborted) throw abortedError()
-      throw toStoreError(thrown)
+      throw growth.isTooLarge ? resultTooLargeError(thrown) : toStoreError(thrown)
+    } finally {
+      growth.stop()
     }
   }
 

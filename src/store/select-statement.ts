@@ -10,7 +10,7 @@ import { clickhouseCodes, StoreError } from './store-error.ts'
 export interface SelectLimits {
   readonly queryTimeMaxMs: number
   readonly queryMemoryBytesMax: number
-  /** As the engine counts the result's columns in memory. */
+  /** Of its columns in memory, as the engine counts them; see `ResultGrowth` for its bytes. */
   readonly resultBytesMax: number
 }
 

@@ -50,6 +50,8 @@ t.test('a query of a caller', async (t) => {
     t.match(await typeOf('q=SELECT 1 AS a&format=csv'), /^text\/csv/)
     t.match(await typeOf('q=SELECT 1 AS a&format=json'), /^application\/json/)
     t.match(await typeOf('q=SELECT 1 AS a FORMAT ArrowStream&format=json'), /arrow\.stream/)
+    t.match(await typeOf('q=select 1 as a format json'), /^application\/json/, 'in any case, as the engine has it')
+    t.match(await typeOf('q=SELECT 1 AS a&format=tsv'), /^text\/tab-separated-values/)
     t.match((await get('/v0/sql?q=SELECT 1 AS a&format=nonsense')).json(), { error: /"nonsense" is not supported/ })
     const bodies: Readonly<Record<string, string | RegExp>> = {
       CSV: '1,"a"\n',
@@ -110,10 +112,19 @@ t.test('a query that is too long, too large or too slow is stopped', async (t) =
   const slow = await post('/v0/sql', 'SELECT count() FROM numbers(100000000000) WHERE NOT ignore(number)')
   t.equal(slow.statusCode, 408)
   t.match(slow.json(), { error: 'The query ran longer than 0.3 seconds and was stopped' })
-  t.equal((await get('/v0/sql?q=SELECT number FROM numbers(200000)')).statusCode, 200)
-  const large = await get('/v0/sql?q=SELECT number FROM numbers(300000)')
-  t.equal(large.statusCode, 400)
-  t.match(large.json(), { error: /larger than/ })
+  t.equal((await get('/v0/sql?q=SELECT number FROM numbers(200000) FORMAT CSV')).statusCode, 200)
+  const largeQueries = [
+    'SELECT number FROM numbers(300000) FORMAT CSV',
+    'SELECT number FROM numbers(200000) FORMAT JSON',
+    // To the engine, both of them are one text.
+    "SELECT repeat('x', 1000) FROM numbers(3000) FORMAT CSV",
+    "SELECT toLowCardinality(repeat('x', 1000)) FROM numbers(100000000) FORMAT CSV",
+  ]
+  for (const sql of largeQueries) {
+    const large = await get(`/v0/sql?q=${encode(sql)}`)
+    t.equal(large.statusCode, 400, sql)
+    t.match(large.json(), { error: 'The result is larger than 2000000 bytes; select less, or use LIMIT' })
+  }
   t.equal((await post('/v0/sql', `SELECT '${'x'.repeat(111)}'`)).statusCode, 200)
   t.equal((await post('/v0/sql', `SELECT '${'x'.repeat(112)}'`)).statusCode, 400)
 })
