@@ -77,11 +77,12 @@ export function createNodeCheck(options: CheckOptions, neighbours: Neighbours): 
       findServiceSource,
       nodeText: (read: ReadNode) => rendering.nodeText(read),
     }
-    const scope = new CheckScope(nodeScope(reading, changed, position), rendering)
+    const check: Check = { rendering, hasPlaceholder: false }
+    const scope = new CheckScope(nodeScope(reading, changed, position), check)
     const compiled = compileQuery(text, { scope })
     const inBranches = template.tables.flatMap((name) => namesOf(scope.find(name.split('.'))))
     const dependencies = [...new Set([...compiled.dependencies, ...inBranches])].filter((name) => name !== placeholder)
-    const columns = scope.hasPlaceholder
+    const columns = check.hasPlaceholder
       ? null
       : await describe(compiled, { options, neighbours, mayDiffer: rendering.hasPlaceholders })
     return { dependencies, columns, parameters: template.parameters }
@@ -106,22 +107,32 @@ function withPipe(workspace: WorkspaceReader, pipe: ReadPipe): WorkspaceReader {
 /** As `table()` prints the name of a table that only a caller's value tells. */
 const placeholder = 'placeholder'
 
-/** Takes the placeholder of a table for some table. */
+/** What the scopes of one check have in common. */
+interface Check {
+  readonly rendering: Rendering
+  /** Whether a placeholder stands for a table. */
+  hasPlaceholder: boolean
+}
+
+/** Takes the placeholder of a table for some table, also in the nodes and pipes that are read. */
 class CheckScope implements NameScope {
   readonly #scope: NameScope
-  readonly #rendering: Rendering
-  hasPlaceholder = false
+  readonly #check: Check
 
-  constructor(scope: NameScope, rendering: Rendering) {
+  constructor(scope: NameScope, check: Check) {
     this.#scope = scope
-    this.#rendering = rendering
+    this.#check = check
   }
 
   find(parts: readonly string[]): Source | 'denied' | undefined {
     const found = this.#scope.find(parts)
-    const isPlaceholder = found === undefined && parts.length === 1 && parts[0] === placeholder
-    if (!isPlaceholder || !this.#rendering.hasPlaceholders) return found
-    this.hasPlaceholder = true
+    if (found !== undefined) {
+      const isQuery = found !== 'denied' && found.kind === 'query'
+      return isQuery ? { ...found, scope: new CheckScope(found.scope, this.#check) } : found
+    }
+    const isPlaceholder = parts.length === 1 && parts[0] === placeholder
+    if (!isPlaceholder || !this.#check.rendering.hasPlaceholders) return undefined
+    this.#check.hasPlaceholder = true
     return { kind: 'query', id: placeholder, name: placeholder, sql: () => 'SELECT 1', scope: this }
   }
 }

@@ -81,6 +81,10 @@ t.test('a node that is about to be saved is checked', async (t) => {
     t.strictSame((await check(sql)).dependencies, ['other', 'events'])
     const checked = await check('% SELECT * FROM {{table(wanted)}}')
     t.match(checked, { dependencies: [], columns: null }, 'a table that only a value tells is unknown')
+    workspace.addPipe('chosen', { end: '% SELECT * FROM {{table(wanted)}}' })
+    const reading = await check('SELECT * FROM chosen')
+    t.match(reading, { dependencies: ['chosen'], columns: null }, 'also to those who read it')
+    await t.rejects(check('SELECT * FROM placeholder'), { code: 'SQL_INVALID' })
   })
 
   t.test('what only a placeholder makes wrong is not refused', async (t) => {
