@@ -108,6 +108,8 @@ class PipesRoom implements Pipes {
         throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
       }
       if (description !== undefined) this.#checkDescription(description)
+      // A pipe that takes the name of what it reads would read itself, but that the name is taken says more.
+      if (name !== undefined && name !== pipe.name) this.#catalog.checkPipeName(name)
       const revised = { ...pipe, name: name ?? pipe.name, description: description ?? pipe.description }
       return await this.#save(revised, pipe)
     })

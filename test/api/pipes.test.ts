@@ -262,6 +262,7 @@ t.test('the datafile of a pipe makes the same pipe again', async (t) => {
 
 t.test('a pipe gets another name and description, and keeps its id', async (t) => {
   const before = await pipes.create('old_name', 'SELECT 1 AS a')
+  await pipes.create('reads_events', 'SELECT * FROM events')
   const renamed = pipeIn(await call('PUT', '/v0/pipes/old_name', { body: 'name=new_name&description=why' }))
   t.match(renamed, { id: before.id, name: 'new_name', description: 'why', nodes: before.nodes })
   t.match(renamed.url, /\/v0\/pipes\/new_name\.json$/)
@@ -274,6 +275,7 @@ t.test('a pipe gets another name and description, and keeps its id', async (t) =
     ['new_name?name=', 400, /"name" is required/],
     ['new_name?name=a-b', 400, /no valid name/],
     ['new_name?name=events', 409, /already a Data Source with name "events"/],
+    ['reads_events?name=events', 409, /already a Data Source with name "events"/],
     ['new_name?name=by_json', 409, /already a Pipe with name "by_json"/],
     ['missing?name=x', 404, /Pipe 'missing' not found/],
   ]
