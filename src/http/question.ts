@@ -1,8 +1,10 @@
+import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { readJsonParameters } from '../query/json-parameters.ts'
 import { readOutputSettings } from '../query/output-settings.ts'
 import type { ParameterValues } from '../query/rendering.ts'
 import { errors } from '../shared/errors.ts'
+import { type Field, openMultipart } from './multipart-form.ts'
 import { arrivingBodyOf, readWhole } from './request-body.ts'
 
 type Values = Map<string, ParameterValues extends ReadonlyMap<string, infer Value> ? Value : never>
@@ -62,12 +64,18 @@ export async function readQuestion(request: FastifyRequest, { bytesMax }: Questi
   const values = urlValues(request.query)
   const arriving = arrivingBodyOf(request)
   if (arriving === undefined) return new Question(values)
+  const mediaType = request.sentContentType?.trim() ?? ''
+  if (/^multipart\/form-data\b.*\bboundary=/i.test(mediaType)) {
+    const fields = await readFields(arriving.stream(), mediaType, bytesMax)
+    for (const [name, value] of collected(fields)) values.set(name, value)
+    return new Question(values)
+  }
   const sent = (await readWhole(arriving, { headers: request.headers, bytesMax })).toString()
   const text = sent.trim()
   if (text.startsWith('{')) {
     for (const [name, value] of readJsonParameters(text)) values.set(name, value)
   } else if (/^\w[\w.%[\]-]*=/.test(text)) {
-    for (const [name, value] of formValues(text)) values.set(name, value)
+    for (const [name, value] of collected(new URLSearchParams(text))) values.set(name, value)
   } else if (text !== '') {
     if (values.has('q')) {
       throw errors.REQUEST_INVALID({ reason: 'there is a query in the parameter "q" and another one in the body' })
@@ -89,13 +97,18 @@ function urlValues(query: unknown): Values {
   return values
 }
 
-function formValues(text: string): Values {
+async function readFields(body: Readable, mediaType: string, bytesMax: number): Promise<readonly Field[]> {
+  const form = await openMultipart(body, mediaType, bytesMax)
+  if (form.file !== null) throw errors.REQUEST_INVALID({ reason: 'there is a file in the form, and nothing takes it' })
+  return form.fields
+}
+
+/** The values by name: a text, or a list of texts when the name is repeated. */
+function collected(fields: Iterable<Field>): Values {
   const values: Values = new Map()
-  const form = new URLSearchParams(text)
-  for (const name of new Set(form.keys())) {
-    const all = form.getAll(name)
-    const [only = ''] = all
-    values.set(name, all.length === 1 ? only : all)
+  for (const [name, value] of fields) {
+    const earlier = values.get(name)
+    values.set(name, earlier === undefined ? value : [earlier, value].flat())
   }
   return values
 }

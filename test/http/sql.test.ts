@@ -19,6 +19,7 @@ function open(t: Test) {
 t.test('a query is found wherever a client puts it', async (t) => {
   const sql = "SELECT 'a=b', '%' FROM t"
   const form = `q=${encodeURIComponent(sql)}`
+  const parts = `--b\r\nContent-Disposition: form-data; name="q"\r\n\r\n${sql}\r\n--b--\r\n`
   const cases = [
     [`?${form}`, '', undefined],
     ['', sql, 'text/plain'],
@@ -27,6 +28,8 @@ t.test('a query is found wherever a client puts it', async (t) => {
     ['', form, 'application/x-www-form-urlencoded'],
     ['', form, undefined],
     ['', `from=x&${form}`, 'application/x-www-form-urlencoded'],
+    ['', parts, 'multipart/form-data; boundary=b'],
+    ['', sql, 'multipart/form-data'],
     ['', JSON.stringify({ q: sql }), 'application/json'],
     ['', JSON.stringify({ q: sql, format: 'json', list: [1] }), undefined],
     ['?from=ts-sdk', sql, 'text/plain'],
