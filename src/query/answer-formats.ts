@@ -88,19 +88,25 @@ export function formatOfName(name: string): string {
   return formatsByEnding.get(name.toLowerCase()) ?? name
 }
 
+/** To the engine, `json` is `JSON`. */
+const formatsByLowerCase: ReadonlyMap<string, string> = new Map(
+  [...contentTypes.keys()].map((format) => [format.toLowerCase(), format]),
+)
+
 export interface AnswerFormat {
   readonly format: string
   readonly contentType: string
 }
 
 /**
- * The format of an answer by the name after FORMAT; null, no FORMAT at all, gives JSON.
+ * The format of an answer by the name after FORMAT, in any case; null, no FORMAT at all, gives JSON.
  *
  * @throws FORMAT_UNSUPPORTED (400).
  */
 export function answerFormat(name: string | null): AnswerFormat {
-  const format = name ?? 'JSON'
+  const asked = name ?? 'JSON'
+  const format = formatsByLowerCase.get(asked.toLowerCase()) ?? asked
   const contentType = contentTypes.get(format)
-  if (contentType === undefined) throw errors.FORMAT_UNSUPPORTED({ format, supported: namedFormats })
+  if (contentType === undefined) throw errors.FORMAT_UNSUPPORTED({ format: asked, supported: namedFormats })
   return { format, contentType }
 }
