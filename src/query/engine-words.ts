@@ -7,12 +7,18 @@ const id = /`?\bt_[0-9a-f]{32}(_quarantine)?\b`?/g
 /** The engine repeats the query behind its message, as it was rewritten. */
 const rewritten = /:? ?[Ii]n (?:scope|query|expression) \(?(?:SELECT|WITH)\b[\s\S]*?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
 
+/** Behind some messages, the step of the plan, with casts and constants that nobody wrote. */
+const executing = /: while executing 'FUNCTION [\s\S]*'(?=\. \([A-Z][A-Z0-9_]+\)$)/
+/** Some messages end in a full stop of their own. */
+const doubleStop = /\.\.(?= \([A-Z][A-Z0-9_]+\)$)/
+
 /** As the engine calls the tables of a query, in front of their columns. */
 const inner = /\b__table\d+\./g
 
 /** The engine's message with the names of data sources for the ids of their tables. */
 export function inUsersWords(message: string, workspace: Pick<WorkspaceReader, 'find'>): string {
-  return withNames(message.replace(rewritten, '').replaceAll(inner, ''), workspace)
+  const plain = message.replace(rewritten, '').replace(executing, '').replace(doubleStop, '.').replaceAll(inner, '')
+  return withNames(plain, workspace)
 }
 
 /** A text of the engine, such as a plan, with the names of data sources for the ids of their tables. */

@@ -13,12 +13,24 @@ type Placed = Pick<CompiledQuery, 'sql' | 'placeOf'>
 export function withPlace(message: string, plan: Placed, prefix = ''): string {
   const position = syntaxPosition.exec(message)
   if (position !== null) return withSyntaxPlace(message, { plan, prefix, position })
-  const name = /`([^`]+)`/.exec(message)?.[1]
-  const place = name === undefined ? undefined : placeOfName(name, plan)
+  const name = nameInMessage
+    .exec(message)
+    ?.slice(1)
+    .find((found) => found !== undefined)
+  const place = name === undefined ? undefined : placeOfColumn(name, plan)
   if (place === undefined) return message
   const end = /\.? \([A-Z][A-Z0-9_]+\)$/.exec(message)
   const at = end?.index ?? message.length
   return `${message.slice(0, at)} (${placeText(place)})${message.slice(at)}`
+}
+
+/** In backquotes what the engine does not know at all, in quotes what it does not find in a table. */
+const nameInMessage = /`([^`]+)`|\b(?:[Ii]dentifier|Column) '([^']+)'/
+
+/** The engine puts the name of a table before a column that was written without. */
+function placeOfColumn(name: string, plan: Placed): SourcePlace | undefined {
+  const dot = name.indexOf('.')
+  return placeOfName(name, plan) ?? (dot === -1 ? undefined : placeOfName(name.slice(dot + 1), plan))
 }
 
 const syntaxPosition = /failed at position (\d+) \((?:[^()]|\([^()]*\))*?\)(?: \(line \d+, col \d+\))?/
@@ -38,7 +50,8 @@ function withSyntaxPlace(message: string, { plan, prefix, position }: SyntaxPlac
 
 /** Where a name stands, if all of its places are in one text: then the first of them. */
 function placeOfName(name: string, { sql, placeOf }: Placed): SourcePlace | undefined {
-  const pattern = new RegExp(`(?<![\\w.\`])\`?${escaped(name)}\`?(?![\\w\`])`, 'g')
+  const quotable = name.split('.').map(escaped).join('`?\\.`?')
+  const pattern = new RegExp(`(?<![\\w.\`])\`?${quotable}\`?(?![\\w\`])`, 'g')
   const places = [...sql.matchAll(pattern)]
     .slice(0, placesMax)
     .map(({ index }) => placeOf(Buffer.byteLength(sql.slice(0, index))))

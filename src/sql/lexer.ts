@@ -219,9 +219,14 @@ function endOfSymbol(sql: string, start: number): number {
   return symbolText.lastIndex
 }
 
+function refusalOfBraces(around: string): string {
+  if (!/\{[{%#]|[}%#]\}/.test(around)) return 'query parameters are not supported'
+  return 'this is template syntax, and only a query that begins with % is a template'
+}
+
 function refusalOf(sql: string, offset: number): string {
   const character = String.fromCodePoint(sql.codePointAt(offset) ?? 0)
-  if (character === '{' || character === '}') return 'query parameters are not supported'
+  if (/[{}]/.test(character)) return refusalOfBraces(sql.slice(Math.max(offset - 1, 0), offset + 2))
   if (character === '@') return 'global variables are not supported'
   if (character === '$') return 'heredocs are not supported'
   return `unexpected character ${JSON.stringify(character)}`

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { maskSecrets, withNames } from '../../src/query/engine-words.ts'
+import { inUsersWords, maskSecrets, withNames } from '../../src/query/engine-words.ts'
 import { PlanCache } from '../../src/query/plan-cache.ts'
 import { Rendering } from '../../src/query/rendering.ts'
 import { ResponseCache } from '../../src/query/response-cache.ts'
@@ -110,5 +110,9 @@ t.test('tables of the engine have the names of their data sources', async (t) =>
     withNames(`FROM \`ws_0001\`.\`${id}\` AS e, ws_0001.${id}_quarantine`, workspace),
     'FROM `events` AS e, events_quarantine',
   )
+  const step =
+    "FUNCTION throwIf(_CAST(1_UInt8, 'UInt8'_String) :: 1) -> throwIf(_CAST(1_UInt8, 'UInt8'_String)) UInt8 : 3"
+  t.equal(inUsersWords(`mine: while executing '${step}'. (THROWN)`, workspace), 'mine. (THROWN)')
+  t.equal(inUsersWords('No keys.. (NOT_AN_AGGREGATE)', workspace), 'No keys. (NOT_AN_AGGREGATE)')
   t.equal(withNames(`ws_0001.t_${'0'.repeat(32)}`, workspace), `t_${'0'.repeat(32)}`)
 })

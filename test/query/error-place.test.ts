@@ -32,6 +32,18 @@ t.test('a name that the engine does not know is told with its place', async (t) 
   t.equal(withPlace(unknown('id'), plan('SELECT id FROM top')), unknown('id'), 'it stands in several texts')
   t.equal(withPlace(unknown('absent'), plan('SELECT 1')), unknown('absent'))
   t.equal(withPlace('No name here', plan('SELECT 1')), 'No name here')
+
+  const absent = (name: string) =>
+    `Identifier '${name}' cannot be resolved from table with name e. (UNKNOWN_IDENTIFIER)`
+  t.match(withPlace(absent('e.nope'), plan('SELECT id,\n e.nope FROM events AS e')), /name e \(line 2, column 2\)\. /)
+  t.match(withPlace(absent('e.nope'), plan('SELECT `e`.`nope` FROM events AS e')), /\(line 1, column 8\)/)
+  t.equal(
+    withPlace(
+      "Column 'events.tag' is not under aggregate function. (NOT_AN_AGGREGATE)",
+      plan('SELECT max(id), tag FROM events'),
+    ),
+    "Column 'events.tag' is not under aggregate function (line 1, column 17). (NOT_AN_AGGREGATE)",
+  )
 })
 
 t.test('a place of the engine becomes one in the text of its author', async (t) => {

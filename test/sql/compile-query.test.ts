@@ -203,6 +203,11 @@ t.test('what is no single SELECT is refused with a reason', async (t) => {
     ['SELECT (1]', /closes nothing/],
     ["SELECT 'a", /line 1, column 8: the quote ' is not closed/],
     ['SELECT\n  {x:Identifier}', /line 2, column 3: query parameters are not supported/],
+    [
+      'SELECT {{Int32(n)}}',
+      /line 1, column 8: this is template syntax, and only a query that begins with % is a template/,
+    ],
+    ['SELECT 1 {% if n %}', /column 10: this is template syntax/],
     ['SELECT @@version', /global variables/],
     ['SELECT $tag$x$tag$', /heredocs/],
     ['SELECT “secret”', /unexpected character "“"/],
