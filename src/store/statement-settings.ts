@@ -104,6 +104,8 @@ export const selectSettings: Settings = {
   allow_dynamic_type_in_join_keys: 1,
   timeout_overflow_mode: 'throw',
   result_overflow_mode: 'throw',
+  // Readers of Arrow may know no compression, as that in JavaScript does not.
+  output_format_arrow_compression_method: 'none',
   session_timezone: 'UTC',
 }
 

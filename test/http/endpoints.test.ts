@@ -1,3 +1,4 @@
+import { type Float, type Int, tableFromIPC } from 'apache-arrow'
 import t from 'tap'
 import { openEndpoints } from './test-endpoints.ts'
 
@@ -39,8 +40,17 @@ t.test('the data of a pipe', async (t) => {
     t.equal((await get('/v0/pipes/top.csv')).body, '"id","v"\n1,0\n2,0.5\n')
     t.equal((await get('/v0/pipes/top.ndjson')).body, '{"id":1,"v":0}\n{"id":2,"v":0.5}\n')
     t.match((await get('/v0/pipes/top.parquet')).body, /^PAR1/)
-    t.match((await get('/v0/pipes/top.arrow')).body, /^ARROW1/)
-    t.match((await get('/v0/pipes/top.arrow')).headers, { 'content-type': 'application/vnd.apache.arrow.file' })
+    const arrow = await get('/v0/pipes/top.arrow')
+    t.match(arrow.headers, { 'content-type': 'application/vnd.apache.arrow.file' })
+    const rows = tableFromIPC<{ id: Int; v: Float }>(arrow.rawPayload).toArray()
+    t.strictSame(
+      rows.map(({ id, v }) => [id, v]),
+      [
+        [1n, 0],
+        [2n, 0.5],
+      ],
+      'apache-arrow reads it',
+    )
     const metrics = 'prometheus'
     workspace.addPipe(metrics, { only: "SELECT 'hits' AS name, 1.5 AS value, 'counter' AS type" }, 'only')
     t.equal((await get(`/v0/pipes/${metrics}.prometheus`)).body, '# TYPE hits counter\nhits 1.5\n\n')
