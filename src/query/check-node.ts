@@ -204,7 +204,7 @@ function inAuthorsWords(thrown: unknown, plan: CompiledQuery, { workspace, descr
 }
 
 // A value that is no number, time, address or element of an enum; real values may be.
-const valueCodes: ReadonlySet<number> = new Set([6, 26, 27, 36, 38, 41, 69, 70, 72, 153, 376, 441, 675, 676, 691])
+const valueCodes: ReadonlySet<number> = new Set([6, 26, 27, 32, 36, 38, 41, 69, 70, 72, 153, 376, 441, 675, 676, 691])
 
 function isAboutPlaceholder(thrown: unknown): boolean {
   if (!(thrown instanceof StoreError) || thrown.clickhouseCode === undefined) return false

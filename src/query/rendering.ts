@@ -73,7 +73,8 @@ export class Rendering {
       const { text, secretSpans } = withoutSecretParameters(rendered.sql, rendered.secretSpans)
       checkSecretPlaces(text, secretSpans)
       this.#note(settings)
-      this.#hasPlaceholders ||= mode === 'check' && template.parameters.some((parameter) => parameter.default === null)
+      const hasUnknown = secretSpans.length > 0 || template.parameters.some((parameter) => parameter.default === null)
+      this.#hasPlaceholders ||= mode === 'check' && hasUnknown
       return { text, cacheTtlSeconds: settings.cacheTtlSeconds }
     } catch (thrown) {
       throw toTemplateFailure(thrown)

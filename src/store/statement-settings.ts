@@ -95,13 +95,14 @@ export const parquetSettings: Settings = {
   session_timezone: 'UTC',
 }
 
-/** What a reader's query depends on; real projects group and join by JSON columns, and write UNION alone. */
+/** What a reader's query depends on; real projects group and join by JSON columns, join what has no alias, and write UNION alone. */
 export const selectSettings: Settings = {
   implicit_select: 0,
   union_default_mode: 'DISTINCT',
   allow_suspicious_types_in_group_by: 1,
   allow_suspicious_types_in_order_by: 1,
   allow_dynamic_type_in_join_keys: 1,
+  joined_subquery_requires_alias: 0,
   timeout_overflow_mode: 'throw',
   result_overflow_mode: 'throw',
   // Readers of Arrow may know no compression, as that in JavaScript does not.

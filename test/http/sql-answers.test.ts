@@ -78,6 +78,11 @@ t.test('a query of a caller', async (t) => {
     t.equal((await get(`/v0/sql?q=${q}&${set}`)).body, '{"n":"1","i":"inf","x":"nan"}\n')
   })
 
+  t.test('it may join a subquery that has no alias, as real projects do', async (t) => {
+    const sql = 'SELECT id, n FROM events JOIN (SELECT id, 7 AS n FROM events) USING id ORDER BY id LIMIT 1 FORMAT CSV'
+    t.equal((await post('/v0/sql', sql)).body, '1,7\n')
+  })
+
   t.test('what is wrong with it is told in its own words', async (t) => {
     const refusals: readonly (readonly [string, number, RegExp])[] = [
       ['SELECT nothing FROM events', 400, /nothing/],

@@ -90,6 +90,11 @@ t.test('a node that is about to be saved is checked', async (t) => {
   t.test('what only a placeholder makes wrong is not refused', async (t) => {
     t.equal((await check('% SELECT * FROM events WHERE ts > toDateTime({{String(since)}})')).columns, null)
     t.equal((await check('% SELECT {{symbol(column)}} FROM events')).columns, null)
+    t.equal(
+      (await check('% SELECT id FROM events WHERE id IN arrayMap(x -> toInt32(x), {{Array(ids)}})')).columns,
+      null,
+    )
+    t.equal((await check("% SELECT id FROM events WHERE id = toInt32({{tb_secret('key')}})")).columns, null)
     await t.rejects(check("SELECT * FROM events WHERE ts > toDateTime('x')"), { code: 'SQL_INVALID' })
     await t.rejects(check('% SELECT nothing FROM events WHERE id = {{Int32(x)}}'), { code: 'SQL_INVALID' })
   })
