@@ -1,13 +1,14 @@
 import { errors } from '../shared/errors.ts'
 import { JsonTextError, readJson } from '../template/json-text.ts'
 import type { ParameterValue } from '../template/template.types.ts'
+import { TemplateFault } from '../template/template-error.ts'
 import { DictValue, toParameter } from '../template/values.ts'
 
 /**
  * The members of a JSON object as values of parameters: numbers stay numbers and arrays arrays; an integer that a double
  * cannot hold becomes its digits.
  *
- * @throws BODY_CORRUPT (400) for what is no JSON object.
+ * @throws BODY_CORRUPT (400) for what is no JSON object, TEMPLATE_INVALID (400) for values that are too long.
  */
 export function readJsonParameters(text: string): readonly (readonly [string, ParameterValue])[] {
   const value = read(text)
@@ -19,7 +20,9 @@ function read(text: string) {
   try {
     return readJson(text)
   } catch (cause) {
-    if (!(cause instanceof JsonTextError)) throw cause
-    throw errors.BODY_CORRUPT({ format: 'JSON', reason: cause.message, cause })
+    if (cause instanceof JsonTextError) throw errors.BODY_CORRUPT({ format: 'JSON', reason: cause.message, cause })
+    // A value is longer than a template may have it.
+    if (cause instanceof TemplateFault) throw errors.TEMPLATE_INVALID({ message: cause.message, answer: null, cause })
+    throw cause
   }
 }

@@ -37,6 +37,12 @@ t.test('an endpoint from its first node to its end', async (t) => {
     json: { error: /Error validating 'x' to type Date/ },
   })
 
+  const long = JSON.stringify({ unused: 'x'.repeat(4_194_305) })
+  t.match(await call('POST', '/v0/pipes/sums.json', { body: long }), {
+    status: 400,
+    json: { error: /a value holds more than 4194304 characters/ },
+  })
+
   // Another pipe, and a query, read it by its name; a parameter is for all of them.
   const over = await room.create('over', 'SELECT sum(n) AS n FROM sums')
   await call('POST', `/v0/pipes/over/nodes/${over.nodes[0]?.id}/endpoint`)
