@@ -18,11 +18,18 @@ interface Exchange {
 
 /** Answers with what was thrown, and logs it when it is a fault of ours. */
 export function answerError(thrown: unknown, { request, reply, logger }: Exchange): FastifyReply {
+  // Nobody hears the answer, and the log of requests tells that the client went away.
+  if (isStopped(thrown) && reply.raw.destroyed) return sendError(reply, errors.BODY_CUT())
   const error = toApiError(thrown)
   if (error.status >= 500 && error.retryAfterSeconds === undefined && error.code !== 'SHUTTING_DOWN') {
     logger.error({ requestId: request.id, err: error }, 'A request failed for a fault of the service.')
   }
   return sendError(reply, error)
+}
+
+/** Whether the store stopped a statement, as `abortSignal` asked. */
+function isStopped(thrown: unknown): boolean {
+  return thrown instanceof Error && 'kind' in thrown && thrown.kind === 'aborted'
 }
 
 /** Fastify's `frameworkErrors`: requests that fail before any hook has run, as for a malformed URL. */

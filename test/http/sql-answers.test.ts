@@ -135,7 +135,7 @@ t.test('a query that is too long, too large or too slow is stopped', async (t) =
 })
 
 t.test('a client that goes away stops its query', async (t) => {
-  const { app, store, get } = await openEndpoints(t)
+  const { app, store, rooms, get } = await openEndpoints(t)
   const address: Promise<string> = app.listen({ host: '127.0.0.1', port: 0 })
   const sql = 'SELECT count() FROM numbers(100000000000) WHERE NOT ignore(number)'
   const headers = { authorization: `Bearer ${token}` }
@@ -154,6 +154,11 @@ t.test('a client that goes away stops its query', async (t) => {
     answers.map(({ body }) => body),
     ['1\n', '2\n'],
     'its session is free',
+  )
+  t.strictSame(
+    rooms.entries.filter(({ level }) => level === 'error'),
+    [],
+    'nothing failed',
   )
 })
 
