@@ -16,8 +16,21 @@ const doors = {
   materialize: ['sql', 'template', 'store', 'catalog', 'jobs', 'observe', 'shared'],
   ingest: ['codec', 'guess', 'wal', 'store', 'catalog', 'jobs', 'observe', 'shared'],
   query: ['sql', 'template', 'store', 'catalog', 'jobs', 'observe', 'shared'],
+  pipes: ['query', 'sql', 'template', 'catalog', 'observe', 'shared'],
   datasources: ['guess', 'ingest', 'materialize', 'sql', 'store', 'catalog', 'jobs', 'observe', 'shared'],
-  http: ['access', 'guess', 'datasources', 'ingest', 'query', 'materialize', 'jobs', 'catalog', 'observe', 'shared'],
+  http: [
+    'access',
+    'guess',
+    'datasources',
+    'pipes',
+    'ingest',
+    'query',
+    'materialize',
+    'jobs',
+    'catalog',
+    'observe',
+    'shared',
+  ],
 }
 
 /** Which files may know a package. Who is not named here asks for what he needs through a room. */

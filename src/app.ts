@@ -6,13 +6,18 @@ import { createConnections, deferContinue } from './http/connections.ts'
 import { addCrossOrigin } from './http/cross-origin.ts'
 import { addDataSource } from './http/datasource.ts'
 import { addDataSources } from './http/datasources.ts'
+import { addEndpoints } from './http/endpoints.ts'
 import { addErrorAnswers, answerFrameworkError } from './http/error-answers.ts'
 import { addEvents } from './http/events.ts'
 import { addHealth } from './http/health.ts'
 import type { HttpOptions, HttpRooms } from './http/http.types.ts'
+import { addOpenApi } from './http/openapi.ts'
+import { addPipe } from './http/pipe.ts'
+import { addPipes } from './http/pipes.ts'
 import { addQuarantine } from './http/quarantine.ts'
 import { addRequestLog } from './http/request-log.ts'
 import { addSql } from './http/sql.ts'
+import { addVariables } from './http/variables.ts'
 import { errors } from './shared/errors.ts'
 import { createRequestId } from './shared/ids.ts'
 
@@ -53,7 +58,12 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     addDataSource(api, rooms, options)
     addQuarantine(api, rooms, options)
     addAnalyze(api, rooms, options)
+    addPipes(api, rooms, options)
+    addPipe(api, rooms, options)
+    addOpenApi(api, rooms)
     addSql(api, rooms, options)
+    addEndpoints(api, rooms, options)
+    addVariables(api, rooms, options)
     done()
   })
   return app

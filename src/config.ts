@@ -175,6 +175,31 @@ export const optionTable = {
     default: 10_000,
     sentence: 'Longest run of a query; it is stopped then.',
   },
+  queryThreads: {
+    kind: 'integer',
+    unit: 'threads',
+    min: 1,
+    max: 64,
+    default: 1,
+    sentence:
+      'Threads that compute one query; with one, its answer is the same bytes whatever the load. A template asks for others by `max_threads()`.',
+  },
+  queryThreadsMax: {
+    kind: 'integer',
+    unit: 'threads',
+    min: 1,
+    max: 64,
+    default: { text: 'available cores', from: ({ coreCount }) => coreCount },
+    sentence: 'Most threads of one query, whatever its template asks for.',
+  },
+  responseCacheBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: 0,
+    max: 64 * gibibyte,
+    default: 64 * mebibyte,
+    sentence: 'Memory for answers that are kept because their template asks for it by `cache_ttl()`; 0 keeps none.',
+  },
   eventsPendingBytesMax: {
     kind: 'integer',
     unit: 'bytes',
@@ -298,6 +323,14 @@ export const optionTable = {
     max: 64,
     default: 8,
     sentence: 'Queries that may run at once; others wait.',
+  },
+  variablesRequestsPerSecondMax: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: 1_000_000,
+    default: 0,
+    sentence: 'Requests to `/v0/variables` in a second, 429 beyond; 0 sets no limit.',
   },
   connectionIdleMsMax: {
     kind: 'integer',

@@ -8,16 +8,22 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createAccess } from './access/access.ts'
 import { createApp } from './app.ts'
-import { type Catalog, openCatalog } from './catalog/catalog.ts'
+import { openCatalog } from './catalog/catalog.ts'
 import { openCatalogStorage } from './catalog/catalog-storage.ts'
 import type { CatalogStorage } from './catalog/catalog-storage.types.ts'
+import type { DataSourceId } from './catalog/data-source.types.ts'
+import { PipeReaders } from './catalog/pipe-readers.ts'
+import { openVariables } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
 import { openReplaces } from './datasources/replaces.ts'
 import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
+import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
+import { createPipes } from './pipes/pipes.ts'
+import { checkEngineReading } from './query/agreement.ts'
 import { createQuery } from './query/query.ts'
-import type { WorkspaceReader } from './query/workspace.types.ts'
+import { mebibyte } from './shared/bytes.ts'
 import { openEmbeddedStore } from './store/embedded-store.ts'
 import type { Store } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
@@ -32,6 +38,11 @@ export interface Service {
 
 /** A workspace has room for this many data sources; the catalog is held in memory. */
 const dataSourcesMax = 10_000
+/** The same for pipes. */
+const pipesMax = 10_000
+const nodesMax = 200
+const pipeBytesMax = 4 * mebibyte
+const descriptionLengthMax = 100_000
 
 /**
  * Opens the service on the data directory and starts to listen.
@@ -65,24 +76,46 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const storage = openCatalogStorage(join(options.dataDir, 'catalog.lmdb'))
   opened.push(() => storage.close())
   const adminToken = await adminTokenOf(options, storage)
-  const catalog = openCatalog({ dataSourcesMax, now }, storage)
+  const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, storage)
   opened.push(() => catalog.close())
+  const variables = openVariables({ now }, storage.variables)
+  opened.push(() => variables.close())
   const ingest = await openIngest(options, { store, catalog, logger, now })
   opened.push(() => ingest.close())
-  const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger })
+  const readers = new PipeReaders(catalog)
+  const pipesUsing = (id: DataSourceId) => readers.of(catalog.find(id)?.name ?? '')
+  const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger, pipesUsing })
   opened.push(() => dataSources.close())
   const replaces = await openReplaces(options, { catalog, settings: storage, store, ingest, logger })
   opened.push(() => replaces.close())
   // Only now do all tables stand, with the content that they are to have.
   ingest.start()
   dataSources.resume()
+  await checkEngineReading(store)
   const query = createQuery(
-    { ...options, database: workspaceDatabase },
-    { store, workspace: workspaceOf(catalog), findServiceSource: () => undefined },
+    { ...options, database: workspaceDatabase, now },
+    { store, workspace: catalog, findServiceSource: () => undefined, secretOf: (name) => variables.secretOf(name) },
   )
+  const pipes = createPipes({ nodesMax, pipeBytesMax, descriptionLengthMax, now }, { catalog, query })
+  const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf: pipes.parametersOf })
   const access = createAccess({ adminToken })
   let isReady = false
-  const app = createApp({ access, dataSources, replaces, ingest, query, logger, now, isReady: () => isReady }, options)
+  const app = createApp(
+    {
+      access,
+      dataSources,
+      pipes,
+      endpointDescriptions,
+      replaces,
+      ingest,
+      query,
+      variables,
+      logger,
+      now,
+      isReady: () => isReady,
+    },
+    options,
+  )
   opened.push(() => app.close())
   const listening: Promise<string> = app.listen({ host: options.host, port: options.port })
   const address = await listening
@@ -91,25 +124,12 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   return { address, adminToken, close: closeAll }
 }
 
-/** What queries read of the catalog; it has no pipes yet. */
-function workspaceOf(catalog: Catalog): WorkspaceReader {
-  return {
-    get catalogVersion() {
-      return catalog.catalogVersion
-    },
-    find: (nameOrId) => catalog.find(nameOrId),
-    findPipe: () => undefined,
-  }
-}
-
 /** Statements of our own: DDL, statistics, the catalog's mending. */
 const statementsInFlightMax = 2
 /** Inserts, queries and statements that may wait for a session; the senders behind them are bounded too. */
 const statementsWaitingMax = 1_000
 /** Results that lie on disk while their readers are slow. */
 const openResultsMax = 256
-/** Endpoints answer the same bytes whatever the load when one thread computes them. */
-const queryThreadsMax = 1
 const mergeThreads = 2
 
 function openStore(options: Options, logger: Logger): Promise<Store> {
@@ -125,7 +145,6 @@ function openStore(options: Options, logger: Logger): Promise<Store> {
       queryTimeMaxMs: options.queryTimeMaxMs,
       // One query must not take what intake and the other queries need.
       queryMemoryBytesMax: Math.floor(options.engineMemoryBytesMax / 2),
-      queryThreadsMax,
       resultBytesMax: options.resultBytesMax,
       openResultsMax,
       closeTimeMaxMs: options.closeTimeoutMs,

@@ -7,6 +7,17 @@ import type { ColumnDefinition } from '../shared/schema.types.ts'
 import type { DataSource } from './data-source.types.ts'
 import { parseDataSourceId } from './data-source-id.ts'
 import type { IndexDefinition } from './index-definition.ts'
+import {
+  checkFormat,
+  type Fields,
+  readArray,
+  readInteger,
+  readObject,
+  readOneOf,
+  readRecord,
+  readString,
+  readStringOrNull,
+} from './record-fields.ts'
 
 const recordFormat = 1
 
@@ -32,11 +43,6 @@ export interface ReplayNote {
   readonly replayId: string
   readonly next: number
   readonly end: number
-}
-
-/** A record on disk is no record of this release's. */
-export class CatalogRecordError extends Error {
-  override readonly name = 'CatalogRecordError'
 }
 
 /** The entry as plain JSON. */
@@ -68,19 +74,11 @@ function encodeDataSource({ columns, ...rest }: DataSource): Fields {
  * @throws CatalogRecordError that names the data source, and the field that is wrong.
  */
 export function decodeEntry(id: string, record: unknown): CatalogEntry {
-  try {
-    return readEntry(id, readObject(record, 'record'))
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    throw new CatalogRecordError(`The catalog's record of ${id} cannot be read: ${reason}`, { cause })
-  }
+  return readRecord(id, record, (fields) => readEntry(id, fields))
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
 function readEntry(id: string, fields: Fields): CatalogEntry {
-  const format = fields['format']
-  if (format !== recordFormat) throw new Error(`its format is ${String(format)}, not ${recordFormat}`)
+  checkFormat(fields, recordFormat)
   const state = readOneOf(fields, 'state', ['creating', 'ready', 'dropping'])
   const dataSource = readDataSource(id, fields)
   const pending = fields['pending'] === undefined ? null : readDataSource(id, readObject(fields['pending'], 'pending'))
@@ -142,37 +140,4 @@ function readEngine(fields: Fields): DataSource['engine'] {
   const options = readObject(fields['options'], 'options')
   const texts = Object.keys(options).map((name) => [name, readString(options, name)] as const)
   return { name: readString(fields, 'name'), options: Object.fromEntries(texts) }
-}
-
-function readObject(value: unknown, name: string): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`'${name}' is no object`)
-  // Just checked: an object, whose fields may be anything.
-  return value as Fields
-}
-
-function readArray(value: unknown, name: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Error(`'${name}' is no array`)
-  return value
-}
-
-function readString(fields: Fields, name: string): string {
-  const value = fields[name]
-  if (typeof value !== 'string') throw new Error(`'${name}' is no text`)
-  return value
-}
-
-function readStringOrNull(fields: Fields, name: string): string | null {
-  return fields[name] === null ? null : readString(fields, name)
-}
-
-function readInteger(fields: Fields, name: string): number {
-  const value = fields[name]
-  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw new Error(`'${name}' is no integer`)
-  return value
-}
-
-function readOneOf<Choice extends string>(fields: Fields, name: string, choices: readonly Choice[]): Choice {
-  const value = choices.find((choice) => choice === fields[name])
-  if (value === undefined) throw new Error(`'${name}' is none of ${choices.join(', ')}`)
-  return value
 }

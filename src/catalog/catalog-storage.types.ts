@@ -15,13 +15,20 @@ export interface CatalogStorage {
 export interface StoredCatalog {
   /** 0 when nothing was ever committed. */
   readonly catalogVersion: number
-  /** Records as they were written, by id: from disk, so not yet to be trusted. */
+  /** Records of data sources as they were written, by id: from disk, so not yet to be trusted. */
   readonly records: ReadonlyMap<string, unknown>
+  /** The same for pipes. */
+  readonly pipeRecords: ReadonlyMap<string, unknown>
 }
 
-export interface CatalogChange {
+export interface CatalogChange extends CatalogWrite {
   /** The version of the whole catalog after the change. */
   readonly catalogVersion: number
+}
+
+/** One record of one map. */
+export interface CatalogWrite {
+  readonly kind: 'data source' | 'pipe'
   readonly id: string
   /** A plain JSON value, or null to remove the record. */
   readonly record: Readonly<Record<string, unknown>> | null

@@ -1,22 +1,23 @@
-// What exists: the data sources, in memory for readers and in a storage for the next start.
+// What exists: data sources and pipes, in memory for readers and in a storage for the next start.
 //
 // Invariants: readers see a change only when it is on disk; changes are made one after the other, each checked against
 // the state that the one before left; `catalogVersion` grows with every change that was made.
 
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors.ts'
+import { CatalogChanges, type PlannedChange } from './catalog-changes.ts'
+import { CatalogNames } from './catalog-names.ts'
 import { type CatalogEntry, type DataSourceState, decodeEntry, encodeEntry, type ReplayNote } from './catalog-record.ts'
 import type { CatalogStorage } from './catalog-storage.types.ts'
 import type { DataSource, DataSourceId } from './data-source.types.ts'
 import { findDataSourceId } from './data-source-id.ts'
 import { checkDataSourceName } from './data-source-name.ts'
-
-// A change takes a few milliseconds, and each is held by a request that waits for it.
-const changesWaitingMax = 1_000
-const retryAfterSeconds = 1
+import type { Pipe, PipeId, PipeReader } from './pipe.types.ts'
+import { type ChangeGuard, PipeCatalog } from './pipe-catalog.ts'
 
 export interface CatalogOptions {
   readonly dataSourcesMax: number
+  readonly pipesMax: number
   /** Epoch milliseconds. */
   readonly now: () => number
 }
@@ -24,12 +25,13 @@ export interface CatalogOptions {
 /**
  * The catalog of one workspace. Reads are synchronous and see what is on disk.
  *
- * Every change may be refused with CHANGES_TOO_MANY (503), when as many wait as may.
+ * Every change may be refused with CHANGES_TOO_MANY (503), when as many wait as may. Names are unique across data sources
+ * and pipes. A guard is called when its change is about to be made, and may refuse it.
  *
  * A data source is `creating` until its tables stand and `dropping` once they may go; in both states it is invisible
  * to `find` and `list`, and `unfinished` shows it to whoever mends at start.
  */
-export interface Catalog {
+export interface Catalog extends PipeReader {
   /** Another number after every change, also across restarts: whatever was derived from the catalog holds for one. */
   readonly catalogVersion: number
   /** By name or id; an id may carry a label (`t_.label.<hex>`). Ready data sources only. */
@@ -47,7 +49,7 @@ export interface Catalog {
   /** Shows a data source whose tables stand. @throws DATASOURCE_NOT_FOUND (404) */
   complete(id: DataSourceId): Promise<void>
   /** Changes what no table knows of. @throws DATASOURCE_NOT_FOUND (404), NAME_INVALID (400), DATASOURCE_EXISTS (409) */
-  revise(id: DataSourceId, revision: Revision): Promise<DataSource>
+  revise(id: DataSourceId, revision: Revision, guard?: ChangeGuard): Promise<DataSource>
   /** Notes what a data source is about to become; readers see it as it was. @throws DATASOURCE_NOT_FOUND (404) */
   beginAlter(changed: DataSource): Promise<void>
   /** Shows what was noted, under the name that the data source has now. @throws DATASOURCE_NOT_FOUND (404) */
@@ -61,9 +63,21 @@ export interface Catalog {
   /** Null when no replay is under way. */
   replayOf(id: DataSourceId): ReplayNote | null
   /** Hides a data source whose tables are about to go, and frees its name. @throws DATASOURCE_NOT_FOUND (404) */
-  retire(id: DataSourceId): Promise<void>
+  retire(id: DataSourceId, guard?: ChangeGuard): Promise<void>
   /** Forgets a data source whose tables are gone, or were never made; one that is unknown is gone already. */
   remove(id: DataSourceId): Promise<void>
+  /**
+   * Refuses a name that a new pipe cannot have, as things are now.
+   *
+   * @throws NAME_INVALID (400), DATASOURCE_EXISTS, PIPE_EXISTS (409)
+   */
+  checkPipeName(name: string): void
+  /** @throws NAME_INVALID, PIPES_TOO_MANY (400), DATASOURCE_EXISTS, PIPE_EXISTS (409) */
+  createPipe(pipe: Pipe, guard?: ChangeGuard): Promise<void>
+  /** Puts a pipe in the place of the one with its id. @throws NAME_INVALID (400), PIPE_NOT_FOUND (404), DATASOURCE_EXISTS, PIPE_EXISTS (409) */
+  replacePipe(pipe: Pipe, guard?: ChangeGuard): Promise<void>
+  /** @throws PIPE_NOT_FOUND (404) */
+  removePipe(id: PipeId, guard?: ChangeGuard): Promise<void>
   /** Waits for the changes under way. The storage is closed by whoever opened it. */
   close(): Promise<void>
 }
@@ -93,34 +107,28 @@ interface EntryChange<Result> {
 
 class StoredCatalogSnapshot implements Catalog {
   readonly #options: CatalogOptions
-  readonly #storage: CatalogStorage
+  readonly #changes: CatalogChanges
+  readonly #names = new CatalogNames()
+  readonly #pipes: PipeCatalog
   /** In order of creation: a Map keeps the place of a key whose value changes. */
   readonly #entries = new Map<string, CatalogEntry>()
-  /** Ids by the names that are taken. */
-  readonly #idsByName = new Map<string, DataSourceId>()
-  #catalogVersion: number
   #sequence = 0
-  #changesWaiting = 0
-  #lastChange: Promise<unknown> = Promise.resolve()
 
   constructor(options: CatalogOptions, storage: CatalogStorage) {
     this.#options = options
-    this.#storage = storage
-    const { catalogVersion, records } = storage.load()
-    this.#catalogVersion = catalogVersion
+    const { catalogVersion, records, pipeRecords } = storage.load()
+    this.#changes = new CatalogChanges(storage, catalogVersion)
     const entries = [...records].map(([id, record]) => decodeEntry(id, record))
-    for (const entry of entries.sort((a, b) => a.sequence - b.sequence)) {
-      this.#sequence = entry.sequence
-      this.#show(entry.dataSource.id, entry)
-    }
+    for (const entry of entries.sort((a, b) => a.sequence - b.sequence)) this.#show(entry.dataSource.id, entry)
+    this.#pipes = new PipeCatalog(options.pipesMax, { changes: this.#changes, names: this.#names }, pipeRecords)
   }
 
   get catalogVersion(): number {
-    return this.#catalogVersion
+    return this.#changes.catalogVersion
   }
 
   find(nameOrId: string): DataSource | undefined {
-    const id = this.#idsByName.get(nameOrId) ?? findDataSourceId(nameOrId)
+    const id = this.#names.idOf(nameOrId) ?? findDataSourceId(nameOrId)
     const entry = id === undefined ? undefined : this.#entries.get(id)
     return entry?.state === 'ready' ? entry.dataSource : undefined
   }
@@ -157,9 +165,10 @@ class StoredCatalogSnapshot implements Catalog {
     })
   }
 
-  revise(id: DataSourceId, revision: Revision): Promise<DataSource> {
+  revise(id: DataSourceId, revision: Revision, guard: ChangeGuard = allow): Promise<DataSource> {
     return this.#change(() => {
       const entry = this.#expect(id, 'ready')
+      guard()
       const { name, description, kafkaStoreRawValue } = entry.dataSource
       if (revision.name !== undefined && revision.name !== name) this.#checkFree(revision.name)
       const revised: DataSource = {
@@ -212,9 +221,10 @@ class StoredCatalogSnapshot implements Catalog {
     return this.#entries.get(id)?.replay ?? null
   }
 
-  async retire(id: DataSourceId): Promise<void> {
+  async retire(id: DataSourceId, guard: ChangeGuard = allow): Promise<void> {
     await this.#change(() => {
       const entry = this.#expect(id, 'ready')
+      guard()
       return { id, entry: { ...entry, state: 'dropping' }, result: undefined }
     })
   }
@@ -223,49 +233,59 @@ class StoredCatalogSnapshot implements Catalog {
     await this.#change(() => ({ id, entry: null, result: undefined }))
   }
 
-  async close(): Promise<void> {
-    await this.#lastChange
+  findPipe(nameOrId: string): Pipe | undefined {
+    return this.#pipes.findPipe(nameOrId)
   }
 
-  /** Makes one change after all that were asked for before it. */
-  async #change<Result>(plan: () => EntryChange<Result>): Promise<Result> {
-    if (this.#changesWaiting >= changesWaitingMax) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds })
-    this.#changesWaiting += 1
-    const change = this.#lastChange.then(() => this.#make(plan))
-    // The next change comes after this one, however it ends; its caller alone is told how.
-    this.#lastChange = change.then(nothing, nothing)
-    try {
-      return await change
-    } finally {
-      this.#changesWaiting -= 1
-    }
+  listPipes(): readonly Pipe[] {
+    return this.#pipes.listPipes()
   }
 
-  async #make<Result>(plan: () => EntryChange<Result>): Promise<Result> {
-    const { id, entry, result } = plan()
-    if (entry === null && !this.#entries.has(id)) return result
-    const catalogVersion = this.#catalogVersion + 1
-    await this.#storage.commit({ catalogVersion, id, record: entry === null ? null : encodeEntry(entry) })
-    this.#catalogVersion = catalogVersion
-    if (entry !== null) this.#sequence = Math.max(this.#sequence, entry.sequence)
-    this.#show(id, entry)
-    return result
+  checkPipeName(name: string): void {
+    this.#pipes.checkFree(name)
+  }
+
+  createPipe(pipe: Pipe, guard: ChangeGuard = allow): Promise<void> {
+    return this.#pipes.create(pipe, guard)
+  }
+
+  replacePipe(pipe: Pipe, guard: ChangeGuard = allow): Promise<void> {
+    return this.#pipes.replace(pipe, guard)
+  }
+
+  removePipe(id: PipeId, guard: ChangeGuard = allow): Promise<void> {
+    return this.#pipes.remove(id, guard)
+  }
+
+  close(): Promise<void> {
+    return this.#changes.close()
+  }
+
+  #change<Result>(plan: () => EntryChange<Result>): Promise<Result> {
+    return this.#changes.make((): PlannedChange<Result> => {
+      const { id, entry, result } = plan()
+      const isGone = entry === null && !this.#entries.has(id)
+      const record = entry === null ? null : encodeEntry(entry)
+      return { write: isGone ? null : { kind: 'data source', id, record }, show: () => this.#show(id, entry), result }
+    })
   }
 
   /** Makes readers see the entry as it is from now on. */
   #show(id: DataSourceId, entry: CatalogEntry | null): void {
     const before = this.#entries.get(id)
-    if (before !== undefined && this.#idsByName.get(before.dataSource.name) === id) {
-      this.#idsByName.delete(before.dataSource.name)
+    if (before !== undefined) this.#names.free(before.dataSource.name, id)
+    if (entry === null) {
+      this.#entries.delete(id)
+      return
     }
-    if (entry === null) this.#entries.delete(id)
-    else this.#entries.set(id, entry)
-    if (entry !== null && entry.state !== 'dropping') this.#idsByName.set(entry.dataSource.name, id)
+    this.#entries.set(id, entry)
+    this.#sequence = Math.max(this.#sequence, entry.sequence)
+    if (entry.state !== 'dropping') this.#names.take(entry.dataSource.name, { kind: 'data source', id })
   }
 
   #checkFree(name: string): void {
     checkDataSourceName(name)
-    if (this.#idsByName.has(name)) throw errors.DATASOURCE_EXISTS({ name })
+    this.#names.checkFree(name)
   }
 
   #expect(id: DataSourceId, state: DataSourceState): CatalogEntry {
@@ -275,4 +295,4 @@ class StoredCatalogSnapshot implements Catalog {
   }
 }
 
-function nothing(): void {}
+function allow(): void {}

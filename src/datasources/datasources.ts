@@ -11,6 +11,7 @@ import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { createDataSourceId, findDataSourceId } from '../catalog/data-source-id.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { Logger } from '../observe/logger.ts'
+import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors.ts'
 import { createResourceHex } from '../shared/ids.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
@@ -18,7 +19,6 @@ import type { Store, TableStatistics } from '../store/store.types.ts'
 import { planAlteration } from './alteration.ts'
 import { Alterations } from './alterations.ts'
 import { changeBehindBarrier } from './barrier.ts'
-import { ChangeQueue } from './change-queue.ts'
 import type {
   AlterOutcome,
   AlterRequest,
@@ -161,8 +161,9 @@ class DataSourcesRoom implements DataSources {
       const isRenamed = name !== undefined && name !== current.name
       const isDescribed = description !== undefined && description !== current.description
       if (!isRenamed && !isDescribed) throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
-      if (isRenamed) this.#refuseUsed(current, [], 'rename it there first')
-      return await this.#catalog.revise(id, { name, description })
+      return await this.#catalog.revise(id, { name, description }, () => {
+        if (isRenamed) this.#refuseUsed(current, [], 'rename it there first')
+      })
     })
   }
 
@@ -199,11 +200,13 @@ class DataSourcesRoom implements DataSources {
     await this.#changes.run(id, async () => {
       const dataSource = this.get(id)
       if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
-      const advice = 'drop those first, or use force=true to drop the views too'
-      if (!isForced) this.#refuseUsed(dataSource, await this.dependents(id), advice)
+      const advice = 'drop those first, or use force=true: views go too, pipes stay and fail'
+      const views = isForced ? [] : await this.dependents(id)
       // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step
       // finds the entry half gone, and ends what was begun.
-      await this.#catalog.retire(id)
+      await this.#catalog.retire(id, () => {
+        if (!isForced) this.#refuseUsed(dataSource, views, advice)
+      })
       await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#takeBack(id))
     })
   }

@@ -1,16 +1,44 @@
+import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../shared/errors.ts'
 import { openMultipart } from './multipart-form.ts'
 import { Parameters } from './parameters.ts'
 import { arrivingBodyOf, readWhole } from './request-body.ts'
 
+/** What a request brings that carries no rows. */
+export interface ChangeInput {
+  /** From the URL, and from the body where that is a form. */
+  readonly parameters: Parameters
+  /** The body where it is a JSON object; else an empty one. */
+  readonly document: Readonly<Record<string, unknown>>
+  /** The body where it is neither, such as SQL; empty when there is none. */
+  readonly text: string
+}
+
 /**
  * The parameters of a request that carries no rows: from the URL, a form, a multipart form or a JSON object.
  *
- * The body's first character tells a JSON object from a form, as clients send either under any Content-Type.
  * @throws BODY_CORRUPT, REQUEST_INVALID (400), PAYLOAD_TOO_LARGE (413).
  */
 export async function readChangeParameters(request: FastifyRequest, formBytesMax: number): Promise<Parameters> {
+  const { parameters, document, text } = await readChangeInput(request, formBytesMax)
+  for (const [name, value] of scalarsOf(document)) parameters.set(name, value)
+  if (text.trimStart().startsWith('[')) {
+    throw errors.REQUEST_INVALID({ reason: 'its JSON must be an object, and it is an array' })
+  }
+  // A form of names without values.
+  for (const [name, value] of new URLSearchParams(text)) parameters.set(name, value)
+  return parameters
+}
+
+/**
+ * The same, and what else the body may hold.
+ *
+ * The body's first characters tell a JSON object from a form and both from a text, as clients send each under any
+ * Content-Type.
+ * @throws BODY_CORRUPT, REQUEST_INVALID (400), PAYLOAD_TOO_LARGE (413).
+ */
+export async function readChangeInput(request: FastifyRequest, formBytesMax: number): Promise<ChangeInput> {
   const parameters = new Parameters(request.query)
   const body = arrivingBodyOf(request)
   const mediaType = request.sentContentType?.trim() ?? ''
@@ -19,25 +47,29 @@ export async function readChangeParameters(request: FastifyRequest, formBytesMax
     if (form.file !== null)
       throw errors.REQUEST_INVALID({ reason: 'there is a file in the form, and nothing takes it' })
     for (const [name, value] of form.fields) parameters.set(name, value)
-    return parameters
+    return { parameters, document: {}, text: '' }
   }
   const bytes = await readWhole(body, { headers: request.headers, bytesMax: formBytesMax })
-  const text = bytes.toString().trim()
-  if (text.startsWith('[')) throw errors.REQUEST_INVALID({ reason: 'its JSON must be an object, and it is an array' })
-  if (text.startsWith('{')) for (const [name, value] of scalarsOf(text)) parameters.set(name, value)
-  else for (const [name, value] of new URLSearchParams(text)) parameters.set(name, value)
-  return parameters
+  const text = utf8Text(bytes)
+  if (text.trimStart().startsWith('{')) {
+    return { parameters, document: parseObject(text), text: '' }
+  }
+  if (!/^\s*\w+=/.test(text)) return { parameters, document: {}, text }
+  for (const [name, value] of new URLSearchParams(text.trim())) parameters.set(name, value)
+  return { parameters, document: {}, text: '' }
+}
+
+/** Editors put a mark in front of UTF-8, which is no part of the text. */
+function utf8Text(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw errors.BODY_CORRUPT({ format: 'text', reason: 'it is not in UTF-8' })
+  return bytes.toString().replace(/^\uFEFF/, '')
 }
 
 type Field = readonly [string, string]
 
-/**
- * The fields of a JSON object; an object inside gives its own with its name and a dot before theirs.
- *
- * @throws BODY_CORRUPT, REQUEST_INVALID (400). Precondition: `text` begins with a brace.
- */
-export function scalarsOf(text: string): readonly Field[] {
-  return Object.entries(parseObject(text)).flatMap(([name, value]): readonly Field[] => {
+/** The fields of a JSON object; an object inside gives its own with its name and a dot before theirs. */
+export function scalarsOf(document: ChangeInput['document']): readonly Field[] {
+  return Object.entries(document).flatMap(([name, value]): readonly Field[] => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return fieldOf(name, value)
     return Object.entries(value).flatMap(([inner, innerValue]) => fieldOf(`${name}.${inner}`, innerValue))
   })
@@ -49,10 +81,11 @@ function fieldOf(name: string, value: unknown): readonly Field[] {
   return [[name, String(value)]]
 }
 
-function parseObject(text: string): object {
+/** @throws BODY_CORRUPT (400). Precondition: `text` begins with a brace. */
+export function parseObject(text: string): ChangeInput['document'] {
   try {
     // A text that begins with a brace is an object, or no JSON.
-    return JSON.parse(text) as object
+    return JSON.parse(text) as ChangeInput['document']
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw errors.BODY_CORRUPT({ format: 'JSON', reason, cause })

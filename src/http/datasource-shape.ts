@@ -9,6 +9,7 @@ import type { DataSourceStatistics, PipeReference } from '../datasources/datasou
 import type { LineStatus } from '../ingest/events.types.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { timeText } from './time-text.ts'
 
 /** What is known of a data source beside its definition. */
 export interface Circumstances {
@@ -129,9 +130,4 @@ function isNullable(type: ColumnType): boolean {
 
 function definedOptions({ options }: EngineDefinition): Record<string, string> {
   return Object.fromEntries(Object.entries(options).filter(([name]) => name !== 'settings'))
-}
-
-/** `YYYY-MM-DD HH:MM:SS.ffffff` in UTC; our clock has milliseconds. */
-function timeText(epochMs: number): string {
-  return `${new Date(epochMs).toISOString().replace('T', ' ').slice(0, -1)}000`
 }

@@ -1,8 +1,11 @@
 import type { Access, Caller } from '../access/access.ts'
+import type { Variables } from '../catalog/variable.types.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
 import type { Replaces } from '../datasources/replace.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { Logger } from '../observe/logger.ts'
+import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
+import type { Pipes } from '../pipes/pipes.types.ts'
 import type { Query } from '../query/query.types.ts'
 import type { OpenExchange } from './connections.ts'
 
@@ -10,9 +13,12 @@ import type { OpenExchange } from './connections.ts'
 export interface HttpRooms {
   readonly access: Access
   readonly dataSources: DataSources
+  readonly pipes: Pipes
+  readonly endpointDescriptions: Pick<EndpointDescriptions, 'describe'>
   readonly replaces: Replaces
   readonly ingest: Ingest
   readonly query: Query
+  readonly variables: Variables
   readonly logger: Logger
   /** True from the moment when every room is open; a closing server is not ready whatever this says. */
   readonly isReady: () => boolean
@@ -30,6 +36,8 @@ export interface HttpOptions {
   readonly formBytesMax: number
   /** What an append to a data source that does not exist does. */
   readonly missingDataSource: 'create' | 'refuse'
+  /** Requests to `/v0/variables` in a second; 0 sets no limit. */
+  readonly variablesRequestsPerSecondMax: number
   /** Silence in the middle of a body after which the request fails; 0 waits for ever. */
   readonly connectionIdleMsMax: number
   /** Time in which a whole request must have arrived; 0 sets no limit. */
@@ -48,5 +56,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The token may also be a field of the form in the body, so the route judges it after reading that. */
     readonly mayTakeTokenFromBody?: boolean
+    /** The query may hold what the log must not: only the path is logged. */
+    readonly hasSecretsInQuery?: boolean
   }
 }

@@ -165,8 +165,10 @@ class ImportRun {
   }
 
   private async resultOf(dataSource: DataSource, outcome: ImportOutcome | null) {
-    const statistics = await this.rooms.dataSources.statisticsOf(dataSource.id)
-    return { importId: this.importId, dataSource: singleShape(dataSource, { statistics }), outcome }
+    const { dataSources } = this.rooms
+    const statistics = await dataSources.statisticsOf(dataSource.id)
+    const circumstances = { statistics, usedBy: dataSources.usedBy(dataSource.id) }
+    return { importId: this.importId, dataSource: singleShape(dataSource, circumstances), outcome }
   }
 
   /** Nobody may be listening for the answer any more, so the log has the counts too. */

@@ -4,7 +4,7 @@ import { errors } from '../shared/errors.ts'
 import { abortSignal } from './abort-signal.ts'
 import { sendJson } from './answers.ts'
 import { admit } from './authentication.ts'
-import { readChangeParameters, scalarsOf } from './change-parameters.ts'
+import { parseObject, readChangeParameters, scalarsOf } from './change-parameters.ts'
 import type { HttpOptions, HttpRooms } from './http.types.ts'
 import type { Parameters } from './parameters.ts'
 import { addPath } from './routes.ts'
@@ -82,7 +82,7 @@ function readReplayRequest(parameters: Parameters): ReplayRequest {
 /** Fixes in one parameter, as the JSON object that they are in a JSON body. */
 function readFixes(text: string | undefined): readonly (readonly [column: string, expression: string])[] {
   if (text === undefined) return []
-  if (text.startsWith('{')) return scalarsOf(text)
+  if (text.startsWith('{')) return scalarsOf(parseObject(text))
   const expected = 'a JSON object of columns and expressions'
   throw errors.PARAMETER_INVALID({ parameter: 'fixes', value: text, expected })
 }

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type Logger, withoutToken } from '../observe/logger.ts'
 
 const urlCharsMax = 2_000
@@ -14,7 +14,7 @@ export function addRequestLog(app: FastifyInstance, logger: Logger): void {
       {
         requestId: request.id,
         method: request.method,
-        url: withoutToken(request.url).slice(0, urlCharsMax),
+        url: loggedUrl(request).slice(0, urlCharsMax),
         status: reply.statusCode,
         durationMs: Math.round(reply.elapsedTime * 1000) / 1000,
       },
@@ -25,6 +25,10 @@ export function addRequestLog(app: FastifyInstance, logger: Logger): void {
   app.addHook('onRequestAbort', async (request) => {
     logger.warn({ requestId: request.id, method: request.method, url: pathOf(request.url) }, 'A client went away.')
   })
+}
+
+function loggedUrl({ url, routeOptions }: FastifyRequest): string {
+  return routeOptions.config.hasSecretsInQuery === true ? pathOf(url) : withoutToken(url)
 }
 
 /** The path of a URL, which never carries a token. */

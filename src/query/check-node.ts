@@ -6,12 +6,14 @@
 
 import type { NodeId } from '../catalog/pipe.types.ts'
 import { errors } from '../shared/errors.ts'
-import { compileQuery } from '../sql/compile-query.ts'
+import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
+import { checkAgreement } from '../sql/engine-agreement.ts'
 import type { NameScope, Source } from '../sql/source.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { inUsersWords } from './engine-words.ts'
+import { withPlace } from './error-place.ts'
 import { nodeScope } from './name-scope.ts'
 import { type QueryLimits, toQueryError } from './query-error.ts'
 import { adminScope } from './read-scope.ts'
@@ -50,7 +52,7 @@ export interface CheckOptions extends QueryLimits {
 }
 
 interface Neighbours {
-  readonly store: Pick<Store, 'select'>
+  readonly store: Pick<Store, 'select' | 'queryTree'>
   readonly workspace: WorkspaceReader
   readonly findServiceSource: FindServiceSource
   readonly templates: TemplateCache
@@ -65,7 +67,7 @@ export function createNodeCheck(options: CheckOptions, neighbours: Neighbours): 
       throw errors.SQL_TOO_LONG({ bytesMax: options.sqlBytesMax })
     }
     const rendering = new Rendering({ templates, parameters: new Map(), mode: 'check', secretOf: () => undefined })
-    const { sql } = rendering.render(node.sql, { maySecrets: true })
+    const { text } = rendering.render(node.sql, { maySecrets: true })
     const template = templates.compile(node.sql)
     const changed = withNode(pipe, node, position)
     const reading = {
@@ -76,12 +78,12 @@ export function createNodeCheck(options: CheckOptions, neighbours: Neighbours): 
       nodeText: (read: ReadNode) => rendering.nodeText(read),
     }
     const scope = new CheckScope(nodeScope(reading, changed, position), rendering)
-    const compiled = compileQuery(sql, { scope })
+    const compiled = compileQuery(text, { scope })
     const inBranches = template.tables.flatMap((name) => namesOf(scope.find(name.split('.'))))
     const dependencies = [...new Set([...compiled.dependencies, ...inBranches])].filter((name) => name !== placeholder)
     const columns = scope.hasPlaceholder
       ? null
-      : await describe(compiled.sql, { options, neighbours, mayDiffer: rendering.hasPlaceholders })
+      : await describe(compiled, { options, neighbours, mayDiffer: rendering.hasPlaceholders })
     return { dependencies, columns, parameters: template.parameters }
   }
 }
@@ -135,25 +137,59 @@ interface Description {
   readonly mayDiffer: boolean
 }
 
-async function describe(sql: string, { options, neighbours, mayDiffer }: Description) {
-  const { store, workspace } = neighbours
+// The engine runs the scalar subqueries of a subquery in brackets, for as long as they take, and those of a view not at all:
+// it puts some value of their type in their place. Where that value is wrong, as a unit of time, the first way must tell.
+const describings = ['DESCRIBE TABLE view(', 'DESCRIBE TABLE (']
+
+async function describe(plan: CompiledQuery, description: Description) {
+  const { options, neighbours, mayDiffer } = description
+  // Nobody waits for it who could leave: it ends by the time limit of queries.
+  const { signal } = new AbortController()
+  let refusal: unknown
+  for (const describing of describings) {
+    try {
+      checkAgreement(plan.reading, await neighbours.store.queryTree(plan.sql, signal))
+      return await columnsBy(describing, plan, { store: neighbours.store, signal })
+    } catch (thrown) {
+      if (mayDiffer && isAboutPlaceholder(thrown)) return null
+      refusal = toQueryError(inAuthorsWords(thrown, plan, { workspace: neighbours.workspace, describing }), options)
+      if (!(thrown instanceof StoreError) || thrown.kind !== 'engine') break
+    }
+  }
+  throw refusal
+}
+
+interface Asking {
+  readonly store: Pick<Store, 'select'>
+  readonly signal: AbortSignal
+}
+
+async function columnsBy(describing: string, plan: CompiledQuery, { store, signal }: Asking) {
   const query = {
-    sql: `DESCRIBE TABLE (${sql})`,
+    sql: `${describing}${plan.sql})`,
+    shape: describing,
     format: 'JSONEachRow',
-    settings: { describe_compact_output: 1 },
-    // Nobody waits for it who could leave: it ends by the time limit of queries.
-    signal: new AbortController().signal,
+    settings: { ...plan.settings, describe_compact_output: 1 },
+    signal,
   }
-  try {
-    const chunks: Uint8Array[] = []
-    for await (const chunk of await store.select(query)) chunks.push(chunk)
-    const lines = Buffer.concat(chunks).toString().split('\n')
-    // DESCRIBE gives these columns.
-    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ResultColumn)
-  } catch (thrown) {
-    if (mayDiffer && isAboutPlaceholder(thrown)) return null
-    throw toQueryError(thrown, options, (message) => inUsersWords(message, workspace))
-  }
+  const chunks: Uint8Array[] = []
+  for await (const chunk of await store.select(query)) chunks.push(chunk)
+  const lines = Buffer.concat(chunks).toString().split('\n')
+  // DESCRIBE gives these columns.
+  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ResultColumn)
+}
+
+interface Wording {
+  readonly workspace: WorkspaceReader
+  /** What stood in front of the query. */
+  readonly describing: string
+}
+
+function inAuthorsWords(thrown: unknown, plan: CompiledQuery, { workspace, describing }: Wording): unknown {
+  if (!(thrown instanceof StoreError)) return thrown
+  const { kind, clickhouseCode } = thrown
+  const message = withPlace(inUsersWords(thrown.message, workspace), plan, describing)
+  return new StoreError({ kind, message, clickhouseCode, cause: thrown })
 }
 
 // A value that is no number, time, address or element of an enum; real values may be.

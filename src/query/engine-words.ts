@@ -7,16 +7,20 @@ const id = /`?\bt_[0-9a-f]{32}(_quarantine)?\b`?/g
 /** The engine repeats the query behind its message, as it was rewritten. */
 const rewritten = /:? ?[Ii]n (?:scope|query|expression) \(?(?:SELECT|WITH)\b[\s\S]*?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
 
+/** As the engine calls the tables of a query, in front of their columns. */
+const inner = /\b__table\d+\./g
+
 /** The engine's message with the names of data sources for the ids of their tables. */
 export function inUsersWords(message: string, workspace: Pick<WorkspaceReader, 'find'>): string {
-  return withNames(message.replace(rewritten, ''), workspace)
+  return withNames(message.replace(rewritten, '').replaceAll(inner, ''), workspace)
 }
 
 /** A text of the engine, such as a plan, with the names of data sources for the ids of their tables. */
 export function withNames(text: string, workspace: Pick<WorkspaceReader, 'find'>): string {
-  return text.replaceAll(/\bws_\d+\./g, '').replaceAll(id, (found, suffix: string | undefined) => {
-    const dataSource = workspace.find(found.replaceAll('`', '').slice(0, idLength))
-    return dataSource === undefined ? found : `${dataSource.name}${suffix ?? ''}`
+  return text.replaceAll(/(?:`ws_\d+`|\bws_\d+)\./g, '').replaceAll(id, (found, suffix: string | undefined) => {
+    const bare = found.replaceAll('`', '')
+    const dataSource = workspace.find(bare.slice(0, idLength))
+    return dataSource === undefined ? found : found.replace(bare, `${dataSource.name}${suffix ?? ''}`)
   })
 }
 

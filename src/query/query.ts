@@ -1,65 +1,190 @@
 import { errors } from '../shared/errors.ts'
 import { compileQuery } from '../sql/compile-query.ts'
-import type { SelectStream, Store } from '../store/store.types.ts'
+import type { NameScope } from '../sql/source.types.ts'
+import type { Store } from '../store/store.types.ts'
 import { answerFormat } from './answer-formats.ts'
-import { createNodeCheck } from './check-node.ts'
-import { inUsersWords } from './engine-words.ts'
-import { callerScope, type Reading } from './name-scope.ts'
-import type { Query, QueryAnswer, QueryRequest } from './query.types.ts'
-import { type QueryLimits, toQueryError } from './query-error.ts'
-import { adminScope } from './read-scope.ts'
+import { type AnswerOptions, Answers } from './answers.ts'
+import { type CheckNode, createNodeCheck } from './check-node.ts'
+import { withNames } from './engine-words.ts'
+import { answeringNode, callerScope, nodeScope, type Reading } from './name-scope.ts'
+import { PlanCache } from './plan-cache.ts'
+import type { ExplainRequest, Explanation, PipeRequest, Query, QueryAnswer, QueryRequest } from './query.types.ts'
+import type { ReadScope } from './read-scope.ts'
+import { type ParameterValues, Rendering } from './rendering.ts'
+import { ResponseCache } from './response-cache.ts'
 import { TemplateCache } from './template-cache.ts'
-import type { FindServiceSource, WorkspaceReader } from './workspace.types.ts'
+import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
 
-export interface QueryOptions extends QueryLimits {
+export interface QueryOptions extends AnswerOptions {
   /** The database of the workspace's tables. */
   readonly database: string
   /** Longest query, in bytes of UTF-8. */
   readonly sqlBytesMax: number
+  /** Answers that are kept because their template asks for it, all together. */
+  readonly responseCacheBytesMax: number
+  /** Epoch milliseconds. */
+  readonly now: () => number
 }
 
-interface Neighbours {
-  readonly store: Pick<Store, 'select'>
+export interface QueryNeighbours {
+  readonly store: Pick<Store, 'select' | 'queryTree'>
   readonly workspace: WorkspaceReader
   readonly findServiceSource: FindServiceSource
+  /** The value of a secret; undefined when there is none. */
+  readonly secretOf: (name: string) => string | undefined
 }
 
 /** The reading side of the service: one place through which every query of a user passes. */
-export function createQuery(options: QueryOptions, { store, workspace, findServiceSource }: Neighbours): Query {
-  const templates = new TemplateCache()
-  const reading: Reading = {
-    workspace,
-    database: options.database,
-    readScope: adminScope,
-    findServiceSource,
-    nodeText: ({ sql }) => sql,
+export function createQuery(options: QueryOptions, neighbours: QueryNeighbours): Query {
+  return new QueryRoom(options, neighbours)
+}
+
+/** A text with the names that it sees. */
+interface Question {
+  readonly rendering: Rendering
+  readonly readScope: ReadScope
+  readonly text: string
+  /** Tells whose names the text sees, for the cache of plans. */
+  readonly place: string
+  readonly scope: (reading: Reading) => NameScope
+}
+
+class QueryRoom implements Query {
+  readonly checkNode: CheckNode
+  readonly #options: QueryOptions
+  readonly #neighbours: QueryNeighbours
+  readonly #templates = new TemplateCache()
+  readonly #plans = new PlanCache()
+  readonly #answers: Answers
+
+  constructor(options: QueryOptions, neighbours: QueryNeighbours) {
+    this.#options = options
+    this.#neighbours = neighbours
+    const responses = new ResponseCache({ bytesMax: options.responseCacheBytesMax, now: options.now })
+    this.#answers = new Answers(options, { ...neighbours, responses })
+    this.checkNode = createNodeCheck(options, { ...neighbours, templates: this.#templates })
   }
-  const scope = callerScope(reading, null)
-  return {
-    checkNode: createNodeCheck(options, { store, workspace, findServiceSource, templates }),
-    async run(request: QueryRequest): Promise<QueryAnswer> {
-      checkLength(request.sql, options.sqlBytesMax)
-      const { sql, format: formatName } = compileQuery(request.sql, { scope })
-      const { format, contentType } = answerFormat(formatName)
-      try {
-        const body = await store.select({ sql, format, settings: request.settings, signal: request.signal })
-        return { format, contentType, body: translated(body, options) }
-      } catch (error) {
-        throw toQueryError(error, options, (message) => inUsersWords(message, workspace))
-      }
-    },
+
+  async run(request: QueryRequest): Promise<QueryAnswer> {
+    const startMs = performance.now()
+    const { readScope } = request
+    const focus = request.pipeline === null ? null : this.#readablePipe(request.pipeline, readScope)
+    const rendering = this.#rendering(request.parameters)
+    const { text, cacheTtlSeconds } = this.#callersText(request.sql, { rendering, readScope })
+    const plan = this.#plan({ rendering, readScope, text, ...callersNames(focus) })
+    const { format, contentType } = answerFormat(plan.format ?? request.format)
+    const resolveMs = performance.now() - startMs
+    const run = { plan, rendering, format, settings: request.settings, cacheTtlSeconds, signal: request.signal }
+    const { body, engineMs } = await this.#answers.answer(run)
+    return { format, contentType, body, times: { resolveMs, engineMs } }
+  }
+
+  async readPipe(request: PipeRequest): Promise<QueryAnswer> {
+    const startMs = performance.now()
+    const { readScope, settings, signal } = request
+    const pipe = this.#readablePipe(request.pipe, readScope)
+    const node = pipe.nodes.find(({ id }) => id === pipe.endpointId)
+    if (node === undefined) throw errors.PIPE_UNPUBLISHED({ name: pipe.name })
+    const rendering = this.#rendering(request.parameters)
+    const { format, contentType } = answerFormat(request.format)
+    const { question, cacheTtlSeconds } = this.#pipeQuestion(request, { pipe, node, rendering })
+    const plan = this.#plan(question)
+    const resolveMs = performance.now() - startMs
+    const { body, engineMs } = await this.#answers.answer({
+      plan,
+      rendering,
+      format,
+      settings,
+      cacheTtlSeconds,
+      signal,
+    })
+    return { format, contentType, body, times: { resolveMs, engineMs } }
+  }
+
+  async explain({
+    pipe: nameOrId,
+    node: nodeNameOrId,
+    parameters,
+    readScope,
+    signal,
+  }: ExplainRequest): Promise<Explanation> {
+    const pipe = this.#readablePipe(nameOrId, readScope)
+    const node = nodeNameOrId === null ? answeringNode(pipe) : findNode(pipe, nodeNameOrId)
+    if (node === undefined) throw errors.EXPLAIN_EMPTY({ name: pipe.name })
+    // The plan does not depend on the values of secrets, so they are not used at all.
+    const rendering = this.#rendering(parameters, () => hiddenSecret)
+    const text = rendering.nodeText(node)
+    const plan = this.#plan({ rendering, readScope, text, ...nodesNames(pipe, node) })
+    const { workspace } = this.#neighbours
+    const lines: Uint8Array[] = []
+    const prefix = 'EXPLAIN indexes = 1 '
+    const run = { plan, prefix, rendering, format: 'TSVRaw', settings: {}, cacheTtlSeconds: null, signal }
+    for await (const chunk of (await this.#answers.answer(run)).body) lines.push(chunk)
+    return {
+      debugQuery: withNames(plan.sql, workspace),
+      queryExplain: withNames(Buffer.concat(lines).toString(), workspace),
+    }
+  }
+
+  #pipeQuestion(
+    { sql, readScope }: PipeRequest,
+    { pipe, node, rendering }: { readonly pipe: ReadPipe; readonly node: ReadNode; readonly rendering: Rendering },
+  ): { readonly question: Question; readonly cacheTtlSeconds: number | null } {
+    if (sql === null) {
+      const { text, cacheTtlSeconds } = rendering.node(node)
+      return { question: { rendering, readScope, text, ...nodesNames(pipe, node) }, cacheTtlSeconds }
+    }
+    const { text, cacheTtlSeconds } = this.#callersText(sql, { rendering, readScope })
+    return { question: { rendering, readScope, text, ...callersNames(pipe) }, cacheTtlSeconds }
+  }
+
+  #callersText(
+    sql: string,
+    { rendering, readScope }: Pick<Question, 'rendering' | 'readScope'>,
+  ): { readonly text: string; readonly cacheTtlSeconds: number | null } {
+    const bytesMax = this.#options.sqlBytesMax
+    if (Buffer.byteLength(sql) > bytesMax) throw errors.SQL_TOO_LONG({ bytesMax })
+    return rendering.render(sql, { maySecrets: readScope.mayUseSecrets })
+  }
+
+  #plan({ rendering, readScope, text, place, scope }: Question) {
+    const { workspace, findServiceSource } = this.#neighbours
+    const { database } = this.#options
+    const fullPlace = JSON.stringify([workspace.catalogVersion, readScope.signature, place])
+    try {
+      return this.#plans.plan({ place: fullPlace, text, rendering }, (nodeText) =>
+        compileQuery(text, { scope: scope({ workspace, database, readScope, findServiceSource, nodeText }) }),
+      )
+    } catch (thrown) {
+      throw this.#answers.failureOf(thrown, { rendering })
+    }
+  }
+
+  #rendering(parameters: ParameterValues, secretOf = this.#neighbours.secretOf): Rendering {
+    const jobTimestamp = new Date(this.#options.now()).toISOString().slice(0, 19).replace('T', ' ')
+    return new Rendering({ templates: this.#templates, parameters, mode: 'run', secretOf, jobTimestamp })
+  }
+
+  #readablePipe(nameOrId: string, { mayRead }: ReadScope): ReadPipe {
+    const pipe = this.#neighbours.workspace.findPipe(nameOrId)
+    if (pipe === undefined || !mayRead(pipe.id)) throw errors.PIPE_UNKNOWN({ name: nameOrId })
+    return pipe
   }
 }
 
-function checkLength(sql: string, bytesMax: number): void {
-  if (Buffer.byteLength(sql) > bytesMax) throw errors.SQL_TOO_LONG({ bytesMax })
+const hiddenSecret = '***'
+
+function callersNames(focus: ReadPipe | null): Pick<Question, 'place' | 'scope'> {
+  return { place: `caller ${focus?.id ?? ''}`, scope: (reading) => callerScope(reading, focus) }
 }
 
-/** The answer's bytes; an error in their middle is told in the same words as one before the first. */
-async function* translated(body: SelectStream, limits: QueryLimits): SelectStream {
-  try {
-    yield* body
-  } catch (error) {
-    throw toQueryError(error, limits)
-  }
+function nodesNames(pipe: ReadPipe, node: ReadNode): Pick<Question, 'place' | 'scope'> {
+  return { place: `node ${node.id}`, scope: (reading) => nodeScope(reading, pipe, pipe.nodes.indexOf(node)) }
+}
+
+/** @throws NODE_NOT_FOUND (404). */
+function findNode(pipe: ReadPipe, nameOrId: string): ReadNode {
+  const node = pipe.nodes.find(({ name, id }) => name === nameOrId || id === nameOrId)
+  if (node === undefined) throw errors.NODE_NOT_FOUND({ pipe: pipe.name, node: nameOrId })
+  return node
 }

@@ -1,24 +1,76 @@
 import type { SelectStream } from '../store/store.types.ts'
 import type { CheckNode } from './check-node.ts'
+import type { ReadScope } from './read-scope.ts'
+import type { ParameterValues } from './rendering.ts'
 
-/** Answers SQL over data sources; every read of a user passes here. */
+/** Answers questions over data sources and pipes; every read of a user passes here. */
 export interface Query {
-  /** Resolves names, splits off FORMAT and runs the query. Raises errors of the error table (400, 404, 408). */
+  /**
+   * Runs a query that the caller sends: renders it if it is a template, resolves its names, splits off FORMAT. Raises
+   * errors of the error table (400, 404, 408, 500, 503).
+   */
   run(request: QueryRequest): Promise<QueryAnswer>
+  /** Runs the published node of a pipe, or a query over it. Raises errors of the error table (400, 404, 408, 500, 503). */
+  readPipe(request: PipeRequest): Promise<QueryAnswer>
+  /** What the engine would do for a node. Raises errors of the error table (400, 404, 408, 500, 503). */
+  explain(request: ExplainRequest): Promise<Explanation>
   /** Judges a node before it is saved. */
   readonly checkNode: CheckNode
 }
 
-export interface QueryRequest {
-  readonly sql: string
-  /** Output settings that the client asked for, e.g. `output_format_json_quote_64bit_integers`. */
-  readonly settings: Readonly<Record<string, string | number>>
+interface Asking {
+  /** Values for templates, also for those of all pipes that are read. */
+  readonly parameters: ParameterValues
+  readonly readScope: ReadScope
   readonly signal: AbortSignal
 }
 
+export interface QueryRequest extends Asking {
+  readonly sql: string
+  /** Name or id of the pipe that `_` stands for; null for none. */
+  readonly pipeline: string | null
+  /** The format when the query names none; null is JSON. */
+  readonly format: string | null
+  /** Output settings that the client asked for, e.g. `output_format_json_quote_64bit_integers`. */
+  readonly settings: Readonly<Record<string, string | number>>
+}
+
+export interface PipeRequest extends Asking {
+  /** Name or id. */
+  readonly pipe: string
+  /** A query over the pipe, which is `_` in it; null reads all of it. */
+  readonly sql: string | null
+  /** A format of the engine; the query's own FORMAT does not count. */
+  readonly format: string
+  readonly settings: Readonly<Record<string, string | number>>
+}
+
+export interface ExplainRequest extends Asking {
+  /** Name or id. */
+  readonly pipe: string
+  /** Name or id; null takes the published node, else the last. */
+  readonly node: string | null
+}
+
+export interface Explanation {
+  /** The query that would run, in the names of the workspace. */
+  readonly debugQuery: string
+  /** The engine's plan, a line for each step. */
+  readonly queryExplain: string
+}
+
 export interface QueryAnswer {
-  /** The ClickHouse format that the answer is in; JSON when the query names none. */
+  /** The ClickHouse format that the answer is in. */
   readonly format: string
   readonly contentType: string
   readonly body: SelectStream
+  readonly times: AnswerTimes
+}
+
+/** Where the time before the first byte went. */
+export interface AnswerTimes {
+  /** Rendering, resolving, checking. */
+  readonly resolveMs: number
+  /** Null for an answer that was kept. */
+  readonly engineMs: number | null
 }

@@ -1,4 +1,5 @@
-import type { ParameterValue, RenderContext, TemplateSettings } from '../template/template.types.ts'
+import type { ParameterValue, RenderContext, TemplateSettings, TextSpan } from '../template/template.types.ts'
+import { checkSecretPlaces } from './secret-places.ts'
 import type { TemplateCache } from './template-cache.ts'
 import { toTemplateFailure } from './template-failure.ts'
 
@@ -11,12 +12,14 @@ export interface RenderingOptions {
   readonly mode: RenderContext['mode']
   /** The value of a secret; undefined when there is none. */
   readonly secretOf: (name: string) => string | undefined
+  /** `job_timestamp` where the parameters have none, as `YYYY-MM-DD HH:MM:SS`; a check has a placeholder for it. */
+  readonly jobTimestamp?: string
 }
 
 /** The texts of one query: each is rendered when it is first asked for, and once. */
 export class Rendering {
   readonly #options: RenderingOptions
-  readonly #texts = new Map<string, string>()
+  readonly #texts = new Map<string, RenderedText>()
   readonly #secretValues = new Set<string>()
   #maxThreads: number | null = null
   #hasPlaceholders = false
@@ -40,34 +43,38 @@ export class Rendering {
     return this.#hasPlaceholders
   }
 
-  /**
-   * The SQL of a node.
-   *
-   * @throws TEMPLATE_INVALID (400).
-   */
-  nodeText(node: { readonly id: string; readonly sql: string }): string {
-    const rendered = this.#texts.get(node.id)
-    if (rendered !== undefined) return rendered
-    const { sql } = this.render(node.sql, { maySecrets: true })
-    this.#texts.set(node.id, sql)
-    return sql
+  /** The SQL of a node. Raises TEMPLATE_INVALID (400). */
+  nodeText(node: RenderedNode): string {
+    return this.node(node).text
+  }
+
+  /** The SQL of a node with what it asks for. Raises TEMPLATE_INVALID (400). */
+  node({ id, sql }: RenderedNode): RenderedText {
+    const kept = this.#texts.get(id)
+    if (kept !== undefined) return kept
+    const rendered = this.render(sql, { maySecrets: true })
+    this.#texts.set(id, rendered)
+    return rendered
   }
 
   /**
-   * The SQL of a text that is no node.
-   *
-   * @throws TEMPLATE_INVALID (400), also for a secret in a text that may use none.
+   * The SQL of a text that is no node. Raises TEMPLATE_INVALID (400), also for a secret in a text that may
+   * use none, and SQL_INVALID (400) for one that would show in the result.
    */
   render(source: string, { maySecrets }: { readonly maySecrets: boolean }): RenderedText {
-    const { templates, parameters, mode } = this.#options
+    const { templates, parameters, mode, jobTimestamp } = this.#options
     const template = templates.compile(source)
-    if (!template.isTemplated) return { sql: source, settings: null }
+    if (!template.isTemplated) return { text: source, cacheTtlSeconds: null }
     const secret = (name: string): string | undefined => (maySecrets ? this.#secret(name) : undefined)
     try {
-      const { sql, settings } = template.render(parameters, { mode, secret, secretsAs: 'literals' })
+      const context: RenderContext = { mode, secret, secretsAs: 'literals' }
+      const rendered = template.render(parameters, jobTimestamp === undefined ? context : { ...context, jobTimestamp })
+      const { settings } = rendered
+      const { text, secretSpans } = withoutSecretParameters(rendered.sql, rendered.secretSpans)
+      checkSecretPlaces(text, secretSpans)
       this.#note(settings)
       this.#hasPlaceholders ||= mode === 'check' && template.parameters.some((parameter) => parameter.default === null)
-      return { sql: mode === 'check' ? withoutSecretParameters(sql, template.secretNames) : sql, settings }
+      return { text, cacheTtlSeconds: settings.cacheTtlSeconds }
     } catch (thrown) {
       throw toTemplateFailure(thrown)
     }
@@ -84,16 +91,34 @@ export class Rendering {
   }
 }
 
-export interface RenderedText {
+interface RenderedNode {
+  readonly id: string
   readonly sql: string
-  /** Null for a text that is no template. */
-  readonly settings: TemplateSettings | null
+}
+
+export interface RenderedText {
+  readonly text: string
+  /** For how long its answer may be kept; null when it does not say so. */
+  readonly cacheTtlSeconds: number | null
 }
 
 /** A check prints secrets as parameters of a query, of which the engine in this process knows none. */
-function withoutSecretParameters(sql: string, names: readonly string[]): string {
-  if (names.length === 0) return sql
-  return sql.replaceAll(/\{([A-Za-z_]\w*): String\}/g, (parameter, name: string) =>
-    names.includes(name) ? "''" : parameter,
-  )
+function withoutSecretParameters(sql: string, secretSpans: readonly TextSpan[]): CheckedText {
+  let text = ''
+  let end = 0
+  const spans: TextSpan[] = []
+  for (const span of secretSpans) {
+    const isParameter = sql.charAt(span.start) === '{'
+    text += sql.slice(end, span.start)
+    const start = text.length
+    text += isParameter ? "''" : sql.slice(span.start, span.end)
+    spans.push({ start, end: text.length })
+    end = span.end
+  }
+  return { text: text + sql.slice(end), secretSpans: spans }
+}
+
+interface CheckedText {
+  readonly text: string
+  readonly secretSpans: readonly TextSpan[]
 }

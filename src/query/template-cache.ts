@@ -1,7 +1,7 @@
+import { BoundedCache } from '../shared/bounded-cache.ts'
 import { mebibyte } from '../shared/bytes.ts'
 import { compileTemplate } from '../template/compile-template.ts'
 import type { Template } from '../template/template.types.ts'
-import { BoundedCache } from './bounded-cache.ts'
 import { toTemplateFailure } from './template-failure.ts'
 
 const templatesMax = 2_000

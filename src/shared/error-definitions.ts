@@ -9,6 +9,8 @@
 //   which is never retried, and a proxy in between knows what it means.
 
 import { formatBytes } from './bytes.ts'
+import { pipeDefinitions } from './pipe-error-definitions.ts'
+import { variableDefinitions } from './variable-error-definitions.ts'
 
 export interface ErrorDefinition<Params> {
   readonly status: number
@@ -168,7 +170,7 @@ export const definitions = {
   }),
   CHANGE_EMPTY: define({
     status: 400,
-    when: 'A change of a Data Source asks for nothing that is not so already.',
+    when: 'A change of a Data Source or a Pipe asks for nothing, or for nothing that is not so already.',
     message: ({ expected }: { readonly expected: string }) =>
       `There were no operations to perform: send ${expected} with another value than now`,
   }),
@@ -216,6 +218,11 @@ export const definitions = {
     when: 'The query is wrong, or does what a query may not; the message is the reason.',
     message: ({ reason }: { readonly reason: string }) => reason,
   }),
+  EXPLAIN_EMPTY: define({
+    status: 400,
+    when: 'A Pipe without nodes is to be explained.',
+    message: ({ name }: { readonly name: string }) => `No node could be found to explain in the pipe '${name}'`,
+  }),
   TEMPLATE_INVALID: define({
     status: 400,
     when: 'A template is wrong, or what it was given for its parameters; the message is the reason. `error()` and `custom_error()` answer with the body, and `custom_error()` with the status, that they are called with.',
@@ -248,6 +255,17 @@ export const definitions = {
     when: 'No Data Source has this name or id.',
     message: ({ name }: { readonly name: string }) => `Data Source "${name}" does not exist`,
   }),
+  PIPE_UNKNOWN: define({
+    status: 404,
+    when: 'There is no Pipe of this name or id to read or to explain.',
+    message: ({ name }: { readonly name: string }) => `The pipe '${name}' does not exist`,
+  }),
+  PIPE_UNPUBLISHED: define({
+    status: 404,
+    when: 'The Pipe has no published node, and so no data to give.',
+    message: ({ name }: { readonly name: string }) =>
+      `The pipe '${name}' does not have an endpoint yet: publish one of its nodes`,
+  }),
   NOT_FOUND: define({
     status: 404,
     when: 'Nothing answers at this path.',
@@ -273,7 +291,7 @@ export const definitions = {
   }),
   DATASOURCE_EXISTS: define({
     status: 409,
-    when: 'A Data Source is to be created under a name that is taken.',
+    when: 'A Data Source or a Pipe is to be named like a Data Source that there is.',
     message: ({ name }: { readonly name: string }) => `There is already a Data Source with name "${name}"`,
   }),
   DATASOURCE_USED: define({
@@ -381,8 +399,8 @@ export const definitions = {
   }),
   CHANGES_TOO_MANY: define({
     status: 503,
-    when: 'Too many changes of Data Sources wait already. Nothing was changed; repeat it later.',
-    message: () => 'Too many changes of Data Sources are waiting; nothing was changed, repeat it later',
+    when: 'Too many changes of Data Sources or Pipes wait already. Nothing was changed; repeat it later.',
+    message: () => 'Too many changes are waiting; nothing was changed, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
   DATASOURCE_CHANGING: define({
@@ -417,6 +435,8 @@ export const definitions = {
     when: 'The service is closing and takes no new work. Nothing was stored; repeat it later.',
     message: () => 'The service is shutting down; nothing of this request was stored, repeat it later',
   }),
+  ...pipeDefinitions,
+  ...variableDefinitions,
 }
 
 const listedMax = 20

@@ -1,15 +1,26 @@
+// The door of the room: a user's query made into one that the store can run.
+//
+// What holds for the text that comes out:
+// - Every table in it is qualified. The reader's current database is empty, so the engine finds nothing that was overlooked.
+// - Every pipe and node stands in it as a subquery, whose text was made in the same way.
+// - Every read of a table with a row filter is a subquery with that filter.
+
 import { errors } from '../shared/errors.ts'
-import { quoteName } from '../shared/text-escapes.ts'
-import { pairBrackets } from './bracket-pairs.ts'
-import { tokenize } from './lexer.ts'
-import { checkTokens, isNamePart, isWordOf } from './policy.ts'
-import type { NameScope, Source } from './source.types.ts'
-import { findTableReads, type TableRead } from './table-names.ts'
-import type { Token } from './token.types.ts'
+import type { Compilation, CompiledText, EngineReading, QueryText } from './compilation.types.ts'
+import { checkFunction, checkPassedFunction } from './function-policy.ts'
+import { resolveReads } from './name-resolver.ts'
+import { parseStatement } from './parse-statement.ts'
+import type { ParsedQuery, SettingUse } from './parsed-query.types.ts'
+import { checkQueryParts, settingValue } from './query-policy.ts'
+import { findAlias } from './scope-lookup.ts'
+import type { NameScope } from './source.types.ts'
+import { originOf, type SplicedText, splice } from './splice.ts'
+import { placeInText, SqlFault, toSqlError } from './sql-fault.ts'
+import { TextMemo } from './text-memo.ts'
 
 /** A user's query, ready for the store. */
 export interface CompiledQuery {
-  /** One SELECT without FORMAT, SETTINGS and comments; every data source in it is qualified, every pipe and node put in. */
+  /** One SELECT without FORMAT and comments; every data source in it is qualified, every pipe and node put in. */
   readonly sql: string
   /** The name after FORMAT as it was written, or null. */
   readonly format: string | null
@@ -17,6 +28,23 @@ export interface CompiledQuery {
   readonly dependencies: readonly string[]
   /** The tables that it reads itself or through pipes and nodes, as `database.table`, each once. */
   readonly tables: readonly string[]
+  /** Settings of the whole query, all of them harmless; they are no part of `sql`. */
+  readonly settings: Readonly<Record<string, string | number>>
+  /** What people call the tables in messages of the engine: by `database.table`, the name of the data source. */
+  readonly tableNames: ReadonlyMap<string, string>
+  /** What the engine must find in `sql`, for `checkAgreement`. */
+  readonly reading: EngineReading
+  /** Where a byte of `sql`, counted from 0 in UTF-8, comes from. Not for hot paths. */
+  placeOf(byteOffset: number): SourcePlace
+}
+
+/** A place in a text that somebody wrote. */
+export interface SourcePlace {
+  /** The pipe or node whose text it is; null for the caller's own query. */
+  readonly source: string | null
+  /** Both counted from 1. */
+  readonly line: number
+  readonly column: number
 }
 
 export interface CompileOptions {
@@ -25,140 +53,86 @@ export interface CompileOptions {
 
 /**
  * Checks one query and puts what its names stand for in their place: `FROM events` becomes
- * `` FROM `ws_0001`.`t_…` AS `events` ``, and a pipe its query in brackets. Tokens are spliced, never regenerated from a
- * tree.
+ * `` FROM `ws_0001`.`t_…` AS `events` ``, and a pipe its query in brackets.
  *
  * @throws SQL_INVALID (400) when it is no single SELECT, does what a query may not, or reads an unknown table;
- *   SQL_EMPTY (400) when there is no token.
+ *   SQL_EMPTY (400) when there is no token; and what the texts of nodes raise when they are rendered.
  */
 export function compileQuery(sql: string, { scope }: CompileOptions): CompiledQuery {
-  const compilation: Compilation = { done: new Map(), open: [], tables: new Set() }
-  const { text, format, dependencies } = compileText(sql, scope, compilation)
-  return { sql: text, format, dependencies, tables: [...compilation.tables] }
-}
-
-/** What is known while one query is compiled. */
-interface Compilation {
-  /** Queries in brackets by the ids of their sources. */
-  readonly done: Map<string, string>
-  /** The sources around the text that is being compiled. */
-  readonly open: { readonly id: string; readonly name: string }[]
-  readonly tables: Set<string>
-}
-
-interface CompiledText {
-  readonly text: string
-  readonly format: string | null
-  readonly dependencies: readonly string[]
-}
-
-function compileText(sql: string, scope: NameScope, compilation: Compilation): CompiledText {
-  const statement = withoutTrailingSemicolons(tokenize(sql))
-  if (statement.length === 0) throw errors.SQL_EMPTY()
-  const brackets = pairBrackets(sql, statement)
-  const { tokens, format } = splitFormat(statement)
-  checkTokens(sql, tokens)
-  const found = new Map<string, Source>()
-  const reads = findTableReads({ sql, tokens, brackets }, (name) => {
-    const source = scope.find(name.split('.'))
-    if (source === 'denied') throw errors.SQL_INVALID({ reason: `The token has no access to '${name}'` })
-    if (source !== undefined) found.set(name, source)
-    return source === undefined ? undefined : name
-  })
-  const texts = new Map([...found].map(([name, source]) => [name, sourceText(source, compilation)]))
-  return { text: splice(tokens, reads, texts), format, dependencies: [...new Set([...found.values()].map(nameOf))] }
-}
-
-function nameOf({ name }: Source): string {
-  return name
-}
-
-/** What stands in a query in the place of a source. */
-function sourceText(source: Source, compilation: Compilation): string {
-  if (source.kind === 'table') {
-    compilation.tables.add(`${source.database}.${source.table}`)
-    const qualified = `${quoteName(source.database)}.${quoteName(source.table)}`
-    return source.filter === null ? qualified : `(SELECT * FROM ${qualified} WHERE (${source.filter}))`
+  const tableNames = new Map<string, string>()
+  const reading = {
+    functions: new Set<string>(),
+    tableFunctions: new Set<string>(),
+    commonTables: new Set<string>(),
   }
-  const { id, name } = source
-  const done = compilation.done.get(id)
-  if (done !== undefined) return done
-  if (compilation.open.some((open) => open.id === id)) {
-    const path = [...compilation.open.map((open) => open.name), name].join(' → ')
-    throw errors.SQL_INVALID({ reason: `Circular dependency on '${name}': ${path}` })
+  const compilation: Compilation = { ...reading, tableNames, done: new Map(), open: [], compile }
+  const { spliced, dependencies, parsed } = compile({ sql, scope, node: null }, compilation)
+  const tables = [...tableNames.keys()]
+  return {
+    sql: spliced.text,
+    format: parsed.format,
+    dependencies,
+    tables,
+    settings: settingsOf(parsed.settings),
+    tableNames,
+    reading: { ...reading, tables: new Set(tables) },
+    placeOf: (byteOffset) => placeOf(spliced, byteOffset),
   }
-  compilation.open.push({ id, name })
-  const text = `(${compileText(source.sql(), source.scope, compilation).text})`
-  compilation.open.pop()
-  compilation.done.set(id, text)
-  return text
 }
 
-function withoutTrailingSemicolons(tokens: readonly Token[]): readonly Token[] {
-  const lastIndex = tokens.findLastIndex(({ text }) => text !== ';')
-  return tokens.slice(0, lastIndex + 1)
-}
+const parsedTexts = new TextMemo<ParsedQuery>()
 
-interface SplitQuery {
-  readonly tokens: readonly Token[]
-  readonly format: string | null
-}
+/** Longest query with everything put into it, in UTF-16 units. */
+const expandedLengthMax = 256 * 1024
+const readsMax = 256
 
-/** Cuts off a last `FORMAT name`; `SELECT 1 AS format x` and `SELECT format x` have none. */
-function splitFormat(tokens: readonly Token[]): SplitQuery {
-  const keywordIndex = tokens.length - 2
-  const [keyword, name] = tokens.slice(-2)
-  const isClause = isWordOf(keyword, 'FORMAT') && name?.kind === 'word' && endsOperand(tokens, keywordIndex - 1)
-  return isClause ? { tokens: tokens.slice(0, keywordIndex), format: name.text } : { tokens, format: null }
-}
-
-const beforeOperandWords = [
-  'SELECT',
-  'DISTINCT',
-  'AS',
-  'AND',
-  'OR',
-  'NOT',
-  'BY',
-  'FROM',
-  'WHERE',
-  'WHEN',
-  'THEN',
-  'ELSE',
-]
-
-function endsOperand(tokens: readonly Token[], index: number): boolean {
-  const token = tokens[index]
-  if (token === undefined) return false
-  if (token.kind === 'symbol') return token.text === ')' || token.text === ']' || token.text === '*'
-  return isNamePart(tokens, index) || !isWordOf(token, ...beforeOperandWords)
-}
-
-function splice(tokens: readonly Token[], reads: readonly TableRead[], texts: ReadonlyMap<string, string>): string {
-  const readAt = new Map(reads.map((read) => [read.start, read]))
-  let text = ''
-  for (let index = 0; index < tokens.length; index += 1) {
-    const token = tokens[index]
-    if (token === undefined) break
-    if (needsSpace(token, tokens[index - 1])) text += ' '
-    const read = readAt.get(index)
-    if (read === undefined) {
-      text += token.text
-    } else {
-      text += qualify(read, texts)
-      index = read.end - 1
+function compile({ sql, scope, node }: QueryText, compilation: Compilation): CompiledText {
+  try {
+    const parsed = parsedTexts.get(sql, () => parse(sql, node))
+    checkQueryParts(parsed)
+    checkCalls(parsed)
+    note(parsed, compilation)
+    const { edits, dependencies, readCount } = resolveReads(parsed, scope, compilation)
+    if (readCount > readsMax) throw new SqlFault(`The query is too complex: it reads more than ${readsMax} tables`)
+    const end = node === null ? parsed.bodyEnd : parsed.queryEnd
+    const spliced = splice({ source: sql, node, tokens: parsed.tokens, end, edits })
+    if (spliced.text.length > expandedLengthMax) {
+      throw new SqlFault('The query is too complex: it is too long with the queries of its pipes put in')
     }
+    return { spliced, dependencies, parsed, readCount }
+  } catch (thrown) {
+    throw toSqlError(thrown, sql, node)
   }
-  return text
 }
 
-/** Two names in a row need a space even where the source had none: `` `a`"b" `` would become one name, `` `a``b` ``. */
-function needsSpace(token: Token, previous: Token | undefined): boolean {
-  if (previous === undefined) return false
-  return token.isSpaced || (token.kind !== 'symbol' && previous.kind !== 'symbol')
+function parse(sql: string, node: string | null): ParsedQuery {
+  const parsed = parseStatement(sql)
+  if (parsed === null) throw node === null ? errors.SQL_EMPTY() : new SqlFault('The query is empty')
+  return parsed
 }
 
-function qualify({ table, name, needsAlias }: TableRead, texts: ReadonlyMap<string, string>): string {
-  const text = texts.get(table) ?? quoteName(table)
-  return needsAlias ? `${text} AS ${quoteName(name)}` : text
+function checkCalls({ calls, scopes }: ParsedQuery): void {
+  for (const { name, scope, isCalled } of calls) {
+    // A name alone may be that of a column; only what must not be called at all is looked for.
+    if (isCalled) checkFunction(name, () => findAlias(scopes, scope, name) === 'lambda')
+    else checkPassedFunction(name)
+  }
+}
+
+function note({ calls, tableFunctions, scopes }: ParsedQuery, compilation: Compilation): void {
+  for (const { name } of calls) compilation.functions.add(name)
+  for (const name of tableFunctions) compilation.tableFunctions.add(name)
+  for (const { commonTables } of scopes) for (const { name } of commonTables) compilation.commonTables.add(name)
+}
+
+function settingsOf(settings: readonly SettingUse[]): Readonly<Record<string, string | number>> {
+  return Object.fromEntries(
+    settings.flatMap((setting) => (setting.isOuter ? [[setting.name, settingValue(setting)]] : [])),
+  )
+}
+
+function placeOf(spliced: SplicedText, byteOffset: number): SourcePlace {
+  const offset = Buffer.from(spliced.text).subarray(0, byteOffset).toString().length
+  const origin = originOf(spliced, offset)
+  return { source: origin.node, ...placeInText(origin.source, origin.offset) }
 }

@@ -4,8 +4,8 @@
 // What leaves this file is emitted again token by token, so the engine never sees a comment (chDB acts on some of them),
 // nor any character outside of strings and quoted names that this file has not understood.
 
-import { errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
+import { SqlFault, toSqlError } from './sql-fault.ts'
 import type { Token } from './token.types.ts'
 
 /**
@@ -14,45 +14,73 @@ import type { Token } from './token.types.ts'
  * @throws SQL_INVALID (400) with line and column of the first text that is no token or is not allowed.
  */
 export function tokenize(sql: string): readonly Token[] {
+  try {
+    return readTokens(sql)
+  } catch (thrown) {
+    throw toSqlError(thrown, sql)
+  }
+}
+
+/**
+ * The same as `tokenize`, for those who know whose text it is.
+ *
+ * @throws SqlFault.
+ */
+export function readTokens(sql: string): readonly Token[] {
   const nulOffset = sql.indexOf('\0')
-  if (nulOffset >= 0) throw syntaxError(sql, nulOffset, 'a NUL character is not allowed')
+  if (nulOffset >= 0) throw new SqlFault('a NUL character is not allowed', { offset: nulOffset })
   const tokens: Token[] = []
   let offset = 0
+  let previous: Token | undefined
   while (offset < sql.length) {
     const start = skipBlanks(sql, offset)
     if (start >= sql.length) break
-    const token = readToken(sql, start, tokens.at(-1), start > offset)
-    tokens.push(token.token)
-    offset = token.end
+    const end = endOfToken(sql, start, previous)
+    previous = makeToken(sql, { start, end, isSpaced: start > offset })
+    tokens.push(previous)
+    offset = end
   }
   return tokens
 }
 
-/** SQL_INVALID (400) that names the place, counted from 1. `offset` is in UTF-16 units. */
-export function syntaxError(sql: string, offset: number, reason: string): Error {
-  const before = sql.slice(0, offset)
-  const line = before.split('\n').length
-  const column = offset - before.lastIndexOf('\n')
-  return errors.SQL_INVALID({ reason: `Syntax error at line ${line}, column ${column}: ${reason}` })
-}
+const other = 0
+const blank = 1
+const letter = 2
+const digit = 3
+const slash = 4
+const quote = 5
 
-interface ReadToken {
-  readonly token: Token
-  readonly end: number
+/** What an ASCII character can begin. */
+const classes = new Uint8Array(128)
+for (const code of [9, 10, 11, 12, 13, 32]) classes[code] = blank
+for (let code = 0; code < 128; code += 1) {
+  const character = String.fromCharCode(code)
+  if (/[A-Za-z_]/.test(character)) classes[code] = letter
+  if (/[0-9]/.test(character)) classes[code] = digit
 }
+// What may begin a comment.
+for (const character of '/-#') classes[character.charCodeAt(0)] = slash
+for (const character of '\'`"') classes[character.charCodeAt(0)] = quote
 
 // A no-break space and a byte order mark come with pasted text; the engine takes them as blanks too.
-const blank = /[\s\u00a0\ufeff]+/y
+const unusualBlank = /[\s\u00a0\ufeff]/
 
 function skipBlanks(sql: string, start: number): number {
   let offset = start
-  for (;;) {
-    blank.lastIndex = offset
-    if (blank.test(sql)) offset = blank.lastIndex
-    const afterComment = skipComment(sql, offset)
-    if (afterComment === offset) return offset
-    offset = afterComment
+  while (offset < sql.length) {
+    const code = sql.charCodeAt(offset)
+    if (code < 128) {
+      const kind = classes[code]
+      if (kind === blank) offset += 1
+      else if (kind === slash) {
+        const after = skipComment(sql, offset)
+        if (after === offset) return offset
+        offset = after
+      } else return offset
+    } else if (unusualBlank.test(sql.charAt(offset))) offset += 1
+    else return offset
   }
+  return offset
 }
 
 function skipComment(sql: string, offset: number): number {
@@ -72,73 +100,90 @@ function skipBlockComment(sql: string, start: number): number {
     depth += match[0] === '/*' ? 1 : -1
     if (depth === 0) return edge.lastIndex
   }
-  throw syntaxError(sql, start, 'the comment is not closed')
+  throw new SqlFault('the comment is not closed', { offset: start })
 }
 
-function readToken(sql: string, start: number, previous: Token | undefined, isSpaced: boolean): ReadToken {
-  const character = sql.charAt(start)
-  const fields = { offset: start, isSpaced }
-  if (character === "'" || /^[xXbB]'/.test(sql.slice(start, start + 2))) {
-    const end = endOfQuoted(sql, sql.indexOf("'", start))
-    return { token: plainToken('string', sql.slice(start, end), fields), end }
+function classOf(sql: string, offset: number): number {
+  const code = sql.charCodeAt(offset)
+  // Beyond the end the code is NaN, which is smaller than nothing.
+  return code < 128 ? (classes[code] ?? other) : other
+}
+
+function endOfToken(sql: string, start: number, previous: Token | undefined): number {
+  const kind = classOf(sql, start)
+  if (kind === quote) return endOfQuoted(sql, start)
+  if (kind === letter) {
+    const isPrefixed = sql.charAt(start + 1) === "'" && 'xXbB'.includes(sql.charAt(start))
+    return isPrefixed ? endOfQuoted(sql, start + 1) : endOfWord(sql, start)
   }
-  if (character === '`' || character === '"') return readQuotedName(sql, fields)
-  if (/[0-9]/.test(character) || startsWithFraction(sql, start, previous)) return readNumber(sql, fields, previous)
-  if (/[A-Za-z_]/.test(character)) return readMatching(wordText, 'word', sql, fields)
-  return readSymbol(sql, fields)
+  if (kind === digit || startsWithFraction(sql, start, previous)) return endOfNumber(sql, start, previous)
+  return endOfSymbol(sql, start)
 }
 
-interface TokenPlace {
-  readonly offset: number
+interface TokenSpan {
+  readonly start: number
+  readonly end: number
   readonly isSpaced: boolean
 }
 
-function plainToken(kind: Token['kind'], text: string, place: TokenPlace): Token {
-  return { kind, text, name: text, ...place }
+function makeToken(sql: string, { start, end, isSpaced }: TokenSpan): Token {
+  const text = sql.slice(start, end)
+  const place = { offset: start, isSpaced }
+  const last = text.charAt(text.length - 1)
+  if (last === "'") return { kind: 'string', text, name: text, key: '', ...place }
+  const first = classOf(sql, start)
+  if (first === quote) return quotedName(sql, text, place)
+  if (first === letter) return { kind: 'word', text, name: text, key: text.toUpperCase(), ...place }
+  if (first === digit || (text.length > 1 && text.startsWith('.'))) {
+    const isWord = endsLikeWord(text)
+    return { kind: isWord ? 'word' : 'number', text, name: text, key: isWord ? text.toUpperCase() : '', ...place }
+  }
+  return { kind: 'symbol', text, name: text, key: text, ...place }
 }
 
-const wordText = /[A-Za-z0-9_$]+/y
-
-function readMatching(pattern: RegExp, kind: Token['kind'], sql: string, place: TokenPlace): ReadToken {
-  pattern.lastIndex = place.offset
-  const text = pattern.exec(sql)?.[0] ?? sql.charAt(place.offset)
-  return { token: plainToken(kind, text, place), end: place.offset + text.length }
+function endOfWord(sql: string, start: number): number {
+  let offset = start + 1
+  for (;;) {
+    const kind = classOf(sql, offset)
+    if (kind !== letter && kind !== digit && sql.charAt(offset) !== '$') return offset
+    offset += 1
+  }
 }
 
 /** The offset after the closing quote; a quote is kept by doubling it or by a backslash. */
 function endOfQuoted(sql: string, start: number): number {
-  const quote = sql.charAt(start)
+  const mark = sql.charCodeAt(start)
   let offset = start + 1
   while (offset < sql.length) {
-    const character = sql.charAt(offset)
-    if (character === '\\') offset += 2
-    else if (character !== quote) offset += 1
-    else if (sql.charAt(offset + 1) === quote) offset += 2
+    const code = sql.charCodeAt(offset)
+    if (code === 92) offset += 2
+    else if (code !== mark) offset += 1
+    else if (sql.charCodeAt(offset + 1) === mark) offset += 2
     else return offset + 1
   }
-  throw syntaxError(sql, start, `the quote ${quote} is not closed`)
+  throw new SqlFault(`the quote ${sql.charAt(start)} is not closed`, { offset: start })
 }
 
 const escapes: Readonly<Record<string, string>> = { '\\': '\\', '`': '`', '"': '"', "'": "'" }
 
-function readQuotedName(sql: string, place: TokenPlace): ReadToken {
-  const end = endOfQuoted(sql, place.offset)
-  const quote = sql.charAt(place.offset)
-  const inner = sql.slice(place.offset + 1, end - 1)
+function quotedName(sql: string, text: string, place: Pick<Token, 'offset' | 'isSpaced'>): Token {
+  const mark = sql.charAt(place.offset)
+  const inner = text.slice(1, -1)
   const name = inner.replaceAll(/\\(.)|``|""/gsu, (pair: string, escaped: string | undefined) => {
-    if (escaped === undefined) return pair.charAt(0) === quote ? quote : pair
+    if (escaped === undefined) return pair.charAt(0) === mark ? mark : pair
     const character = escapes[escaped]
-    if (character === undefined) throw syntaxError(sql, place.offset, `the escape ${pair} is not allowed in a name`)
+    if (character === undefined)
+      throw new SqlFault(`the escape ${pair} is not allowed in a name`, { offset: place.offset })
     return character
   })
-  if (name === '') throw syntaxError(sql, place.offset, 'a name is empty')
+  if (name === '') throw new SqlFault('a name is empty', { offset: place.offset })
   // Control characters in names confuse logs and the engine's own messages; no real name has one.
-  if (/\p{Cc}/u.test(name)) throw syntaxError(sql, place.offset, 'a name has a control character')
-  return { token: { kind: 'quotedName', text: quoteName(name), name, ...place }, end }
+  if (/\p{Cc}/u.test(name)) throw new SqlFault('a name has a control character', { offset: place.offset })
+  return { kind: 'quotedName', text: quoteName(name), name, key: '', ...place }
 }
 
 function startsWithFraction(sql: string, start: number, previous: Token | undefined): boolean {
-  if (!/^\.[0-9]/.test(sql.slice(start, start + 2))) return false
+  if (sql.charAt(start) !== '.' || classOf(sql, start + 1) !== digit) return false
   // After an operand a dot is the access to a tuple's element, `t.1`.
   const isAfterOperand =
     previous !== undefined && (previous.kind !== 'symbol' || previous.text === ')' || previous.text === ']')
@@ -149,22 +194,29 @@ const tupleIndex = /[0-9_]+/y
 const numberText =
   /0[xX][0-9A-Fa-f][0-9A-Fa-f_]*(?:\.[0-9A-Fa-f_]*)?(?:[pP][+-]?[0-9]+)?|0[bB][01][01_]*|[0-9][0-9_]*(?:\.[0-9_]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9][0-9_]*(?:[eE][+-]?[0-9]+)?/y
 
-function readNumber(sql: string, place: TokenPlace, previous: Token | undefined): ReadToken {
-  const isTupleIndex = previous?.text === '.' && previous.kind === 'symbol'
-  const read = readMatching(isTupleIndex ? tupleIndex : numberText, 'number', sql, place)
-  if (!/[A-Za-z0-9_$]/.test(sql.charAt(read.end))) return read
+function endOfNumber(sql: string, start: number, previous: Token | undefined): number {
+  const pattern = previous?.key === '.' ? tupleIndex : numberText
+  pattern.lastIndex = start
+  const end = pattern.test(sql) ? pattern.lastIndex : start + 1
+  if (classOf(sql, end) !== letter && sql.charAt(end) !== '$') return end
   // `1st` is a name for the engine, `1.5st` is an error.
-  const word = readMatching(wordText, 'word', sql, place)
-  if (word.end <= read.end) throw syntaxError(sql, place.offset, 'a number ends in letters')
-  return word
+  const wordEnd = endOfWord(sql, start)
+  if (wordEnd <= end) throw new SqlFault('a number ends in letters', { offset: start })
+  return wordEnd
+}
+
+const wholeNumber = new RegExp(`^(?:${numberText.source})$`)
+
+function endsLikeWord(text: string): boolean {
+  return !wholeNumber.test(text) && !/^[0-9_]+$/.test(text)
 }
 
 const symbolText = /<=>|->|::|\|\||==|!=|<>|<=|>=|[()[\],;.+\-*/%=<>?:^]/y
 
-function readSymbol(sql: string, place: TokenPlace): ReadToken {
-  symbolText.lastIndex = place.offset
-  if (!symbolText.test(sql)) throw syntaxError(sql, place.offset, refusalOf(sql, place.offset))
-  return readMatching(symbolText, 'symbol', sql, place)
+function endOfSymbol(sql: string, start: number): number {
+  symbolText.lastIndex = start
+  if (!symbolText.test(sql)) throw new SqlFault(refusalOf(sql, start), { offset: start })
+  return symbolText.lastIndex
 }
 
 function refusalOf(sql: string, offset: number): string {

@@ -1,8 +1,11 @@
+import { errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
-import { pairBrackets } from './bracket-pairs.ts'
-import { tokenize } from './lexer.ts'
-import { findTableReads, type TableRead } from './table-names.ts'
-import type { Token } from './token.types.ts'
+import { parseStatement } from './parse-statement.ts'
+import type { ParsedQuery, TableRead } from './parsed-query.types.ts'
+import { systemTables } from './query-policy.ts'
+import { findAlias, findCommonTable } from './scope-lookup.ts'
+import { type Edit, splice } from './splice.ts'
+import { SqlFault, toSqlError } from './sql-fault.ts'
 
 export interface RetargetOptions {
   readonly database: string
@@ -24,38 +27,44 @@ export interface RetargetedQuery {
  *
  * @throws SQL_INVALID (400) when it cannot be read, or reads what is none of `tables`.
  */
-export function retargetTables(sql: string, { database, tables, replacements }: RetargetOptions): RetargetedQuery {
-  const tokens = tokenize(sql)
-  const prefix = `${database}.`
-  const tableOf = (name: string): string | undefined => {
-    const table = name.startsWith(prefix) ? name.slice(prefix.length) : name
-    return tables.has(table) ? table : undefined
+export function retargetTables(sql: string, options: RetargetOptions): RetargetedQuery {
+  try {
+    return retarget(sql, options)
+  } catch (thrown) {
+    throw toSqlError(thrown, sql)
   }
-  const reads = findTableReads({ sql, tokens, brackets: pairBrackets(sql, tokens) }, tableOf)
+}
+
+function retarget(sql: string, options: RetargetOptions): RetargetedQuery {
+  const parsed = parseStatement(sql)
+  if (parsed === null) throw errors.SQL_EMPTY()
   const readCounts = new Map<string, number>()
-  for (const { table } of reads) readCounts.set(table, (readCounts.get(table) ?? 0) + 1)
-  const readAt = new Map(reads.map((read) => [read.start, read]))
-  let text = ''
-  for (let index = 0; index < tokens.length; index += 1) {
-    const token = tokens[index]
-    if (token === undefined) break
-    const read = readAt.get(index)
-    const replacement = read === undefined ? undefined : replacements.get(read.table)
-    text += `${text === '' ? '' : separator(token, tokens[index - 1])}`
-    if (read === undefined || replacement === undefined) text += token.text
-    else {
-      text += sourceText(read, replacement)
-      index = read.end - 1
-    }
+  const edits: Edit[] = []
+  for (const read of parsed.reads) {
+    const table = tableOf(read, parsed, options)
+    if (table === undefined) continue
+    readCounts.set(table, (readCounts.get(table) ?? 0) + 1)
+    const replacement = options.replacements.get(table)
+    if (replacement === undefined) continue
+    const after = read.hasAlias ? '' : ` AS ${quoteName(table)}`
+    edits.push({ start: read.start, end: read.end, before: replacement, inner: null, after })
   }
-  return { sql: text, readCounts }
+  const { tokens, queryEnd } = parsed
+  return { sql: splice({ source: sql, node: null, tokens, end: queryEnd, edits }).text, readCounts }
 }
 
-function sourceText({ table, needsAlias }: TableRead, replacement: string): string {
-  return needsAlias ? `${replacement} AS ${quoteName(table)}` : replacement
-}
-
-/** Two names in a row need a space even where the source had none. */
-function separator(token: Token, previous: Token | undefined): string {
-  return token.isSpaced || (token.kind !== 'symbol' && previous?.kind !== 'symbol') ? ' ' : ''
+/** Undefined for what is no table of the database, and may stand there. */
+function tableOf(
+  { kind, parts, scope }: TableRead,
+  { scopes }: ParsedQuery,
+  { database, tables }: RetargetOptions,
+): string | undefined {
+  const [first = ''] = parts ?? []
+  if (parts?.length === 1 && kind !== 'joinGet' && findCommonTable(scopes, scope, first) !== undefined) return undefined
+  if (kind === 'in' && findAlias(scopes, scope, first) !== undefined) return undefined
+  const name = (parts ?? []).join('.')
+  const table = name.startsWith(`${database}.`) ? name.slice(database.length + 1) : name
+  if (kind !== 'joinGet' && tables.has(table)) return table
+  if ((kind === 'in' && parts?.length === 1) || systemTables.has(name)) return undefined
+  throw new SqlFault(`Resource '${name}' not found`)
 }

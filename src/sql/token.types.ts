@@ -10,6 +10,8 @@ export interface Token {
   readonly text: string
   /** The name that a `word` or `quotedName` stands for; the same as `text` for all others. */
   readonly name: string
+  /** A `word` in upper case and a symbol as it is, to be compared with keywords and operators; empty for all others. */
+  readonly key: string
   /** Where it begins in the source, in UTF-16 units. */
   readonly offset: number
   readonly isSpaced: boolean

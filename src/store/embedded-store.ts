@@ -8,7 +8,8 @@
 // - A query's result goes into a file and is streamed from there. The engine's own streams restart the format every
 //   65,000 rows (a JSON document for each), and plan the query on the event loop; its results in memory hold each answer
 //   twice. Through the file an answer of 210 MB took a quarter of the time and none of the memory, and a query that fails
-//   halfway fails before its first byte.
+//   halfway fails before its first byte. A result of a few kilobytes is the exception: it comes sooner from memory, so
+//   queries that may have one are tried there first, under a limit of their own.
 
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -16,6 +17,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { drainPending } from 'chdb'
 import type { Part } from '../codec/part.types.ts'
 import type { Logger } from '../observe/logger.ts'
+import { BoundedCache } from '../shared/bounded-cache.ts'
+import { mebibyte } from '../shared/bytes.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import { appendSlices } from './append-slices.ts'
 import { appendStatement } from './append-statement.ts'
@@ -26,10 +29,12 @@ import { writeEngineConfig } from './engine-config.ts'
 import type { EngineSession } from './engine-session.ts'
 import { openSessions, type SessionOptions, type Sessions } from './engine-sessions.ts'
 import { PartFiles } from './part-files.ts'
-import { openResult, type ResultStream } from './result-file.ts'
+import { openResult, type ResultStream, wholeResult } from './result-file.ts'
 import {
   isSyntaxError,
+  isTooLargeForMemory,
   plainSyntaxError,
+  queryTreeStatement,
   type RunningSelect,
   type SelectLimits,
   selectStatement,
@@ -122,6 +127,9 @@ function directoriesOf(dataDirectory: string): Directories {
 }
 
 const stopIntervalMs = 50
+/** Shapes of queries whose results are known to be large. */
+const largeShapesMax = 10_000
+const largeShapesCharactersMax = 16 * mebibyte
 /** Whatever is no mere change of rows. */
 const definitionStatement = /^\s*(?!TRUNCATE|INSERT|OPTIMIZE|SYSTEM)/i
 /** What running queries get to end before tables are exchanged; longer ones have found their tables long ago. */
@@ -141,6 +149,7 @@ class EmbeddedStore implements Store {
   readonly #copiers: SessionPool<EngineSession>
   readonly #stoppers: SessionPool<EngineSession>
   readonly #openResults = new Set<ResultStream>()
+  readonly #largeShapes = new BoundedCache<true>({ entriesMax: largeShapesMax, weightMax: largeShapesCharactersMax })
   #selectCount = 0
   #definitionVersion = 0
   #exchanging: Promise<void> = Promise.resolve()
@@ -258,19 +267,17 @@ class EmbeddedStore implements Store {
     if (this.#openResults.size >= this.#options.openResultsMax) {
       throw new StoreError({ kind: 'busy', message: 'Too many results wait to be read; repeat it later' })
     }
-    this.#selectCount += 1
-    const id = `select-${this.#selectCount}`
-    const path = join(this.#directories.results, id)
-    try {
-      await this.#readers.use((session) => this.#runSelect(session, { query, id, path }), query.signal)
-      const result = await openResult(path, query.signal)
-      this.#keepOpen(result)
-      return result
-    } catch (thrown) {
-      await rm(path, { force: true })
-      if (query.signal.aborted) throw abortedError()
-      throw toStoreError(thrown)
+    const { shape } = query
+    if (shape !== undefined && this.#largeShapes.get(shape) === undefined) {
+      const small = await this.#selectInMemory(query)
+      if (small !== null) return small
+      this.#largeShapes.set(shape, true, shape.length)
     }
+    return await this.#selectThroughFile(query)
+  }
+
+  async queryTree(sql: string, signal: AbortSignal): Promise<string> {
+    return await this.#readers.use((session) => session.run(queryTreeStatement(sql)), signal)
   }
 
   async sync(): Promise<void> {
@@ -292,7 +299,41 @@ class EmbeddedStore implements Store {
     return this.#closing
   }
 
-  async #runSelect(session: EngineSession, select: RunningSelect): Promise<void> {
+  /** Null when the result is too large. */
+  async #selectInMemory(query: SelectQuery): Promise<SelectStream | null> {
+    const running = { query, id: this.#nextSelectId(), path: null }
+    try {
+      const bytes = await this.#readers.use((session) => this.#runSelect(session, running), query.signal)
+      return wholeResult(bytes)
+    } catch (thrown) {
+      if (query.signal.aborted) throw abortedError()
+      if (isTooLargeForMemory(thrown)) return null
+      throw toStoreError(thrown)
+    }
+  }
+
+  async #selectThroughFile(query: SelectQuery): Promise<SelectStream> {
+    const id = this.#nextSelectId()
+    const path = join(this.#directories.results, id)
+    try {
+      await this.#readers.use((session) => this.#runSelect(session, { query, id, path }), query.signal)
+      const result = await openResult(path, query.signal)
+      this.#keepOpen(result)
+      return result
+    } catch (thrown) {
+      await rm(path, { force: true })
+      if (query.signal.aborted) throw abortedError()
+      throw toStoreError(thrown)
+    }
+  }
+
+  #nextSelectId(): string {
+    this.#selectCount += 1
+    return `select-${this.#selectCount}`
+  }
+
+  /** Gives the bytes of a result that does not go into a file. */
+  async #runSelect(session: EngineSession, select: RunningSelect): Promise<Uint8Array> {
     const { query, id } = select
     if (query.signal.aborted) throw abortedError()
     let isRunning = true
@@ -301,7 +342,7 @@ class EmbeddedStore implements Store {
     }
     query.signal.addEventListener('abort', stop, { once: true })
     try {
-      await session.run(selectStatement(select, this.#options))
+      return await session.runForBytes(selectStatement(select, this.#options))
     } catch (thrown) {
       throw isSyntaxError(thrown) ? await plainSyntaxError(session, query.sql, thrown) : thrown
     } finally {

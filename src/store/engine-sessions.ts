@@ -5,6 +5,7 @@ import { assert } from '../shared/assert.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import { type EngineOptions, readerProfile, readerRole } from './engine-config.ts'
 import { EngineSession } from './engine-session.ts'
+import { readerSettings } from './select-statement.ts'
 import { controlSettings, settingsText } from './statement-settings.ts'
 import { readerDatabase, workspaceDatabase } from './workspace-database.ts'
 
@@ -94,11 +95,10 @@ function prepareControl(session: EngineSession): void {
   session.runNow(`USE ${readerDatabase}`)
 }
 
-function prepareReader(session: EngineSession, { queryTimeMaxMs, queryMemoryBytesMax }: EngineOptions): void {
+function prepareReader(session: EngineSession, limits: EngineOptions): void {
   session.runNow(`USE ${readerDatabase}`)
   session.runNow(`SET ROLE ${readerRole}`)
-  const limits = { max_execution_time: queryTimeMaxMs / 1000, max_memory_usage: queryMemoryBytesMax, allow_ddl: 0 }
-  session.runNow(`SET ${settingsText({ ...limits, implicit_select: 0 })}`)
+  session.runNow(`SET ${settingsText(readerSettings(limits))}`)
   // The profile brings its constraints, not its values; after it and `readonly`, nothing of these can be changed back.
   session.runNow(`SET profile = ${quoteString(readerProfile)}`)
   session.runNow('SET readonly = 2')

@@ -1,5 +1,6 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { kibibyte } from '../shared/bytes.ts'
+import type { SelectStream } from './store.types.ts'
 import { abortedError } from './store-error.ts'
 
 const smallResultBytes = 64 * kibibyte
@@ -25,6 +26,16 @@ export async function openResult(path: string, signal: AbortSignal): Promise<Res
   } catch (thrown) {
     await file.close()
     throw thrown
+  }
+}
+
+/** A result that is in memory. */
+export function wholeResult(bytes: Uint8Array): SelectStream {
+  return {
+    whole: bytes,
+    async *[Symbol.asyncIterator]() {
+      if (bytes.byteLength > 0) yield bytes
+    },
   }
 }
 

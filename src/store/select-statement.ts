@@ -1,7 +1,8 @@
 import { assert } from '../shared/assert.ts'
+import { kibibyte } from '../shared/bytes.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import type { EngineSession } from './engine-session.ts'
-import { selectSettings, settingsText } from './statement-settings.ts'
+import { type Settings, selectSettings, settingsText } from './statement-settings.ts'
 import type { SelectQuery } from './store.types.ts'
 import { clickhouseCodes, StoreError } from './store-error.ts'
 
@@ -11,29 +12,84 @@ export interface SelectLimits {
   readonly queryMemoryBytesMax: number
   /** As the engine counts the result's columns in memory. */
   readonly resultBytesMax: number
-  readonly queryThreadsMax: number
 }
 
 export interface RunningSelect {
   readonly query: SelectQuery
   /** The statement's `log_comment`, by which it can be stopped. */
   readonly id: string
-  /** A file that does not exist yet: the result goes there. */
-  readonly path: string
+  /** A file that does not exist yet: the result goes there. Null gives it in memory, if it is small. */
+  readonly path: string | null
 }
 
-/** The query of a reader as the engine gets it, its result going into a file. */
-export function selectStatement({ query, id, path }: RunningSelect, limits: SelectLimits): string {
-  assert(/^\w+$/.test(query.format), 'a format has a name of the engine')
-  const limitSettings = {
+// Results of so many bytes, as the engine counts their columns, are held in memory; as text they may be some times larger.
+// A constant counts once, however many rows repeat it, so rows are counted too.
+const smallResultBytesMax = 256 * kibibyte
+const smallResultRowsMax = 1_000
+
+const outputSettings: Settings = {
+  output_format_json_quote_64bit_integers: 0,
+  output_format_json_quote_denormals: 0,
+  output_format_parquet_string_as_string: 0,
+}
+
+/**
+ * What the session of a reader is set to when it opens: a statement then names only what it wants otherwise. Each setting
+ * of a statement costs; with all of them in each, a short query took a third more of the processor.
+ */
+export function readerSettings(limits: Pick<SelectLimits, 'queryTimeMaxMs' | 'queryMemoryBytesMax'>): Settings {
+  return {
+    ...outputSettings,
+    ...selectSettings,
     max_execution_time: limits.queryTimeMaxMs / 1000,
     max_memory_usage: limits.queryMemoryBytesMax,
-    max_result_bytes: limits.resultBytesMax,
-    max_threads: limits.queryThreadsMax,
-    log_comment: id,
+    max_threads: 1,
+    max_result_rows: 0,
+    allow_ddl: 0,
   }
-  const settings = settingsText({ ...query.settings, ...selectSettings, ...limitSettings })
-  return `${query.sql}\nINTO OUTFILE ${quoteString(path)}\nFORMAT ${query.format}\nSETTINGS ${settings}`
+}
+
+/** The query of a reader as the engine gets it, in a session with `readerSettings`. */
+export function selectStatement({ query, id, path }: RunningSelect, limits: SelectLimits): string {
+  assert(/^\w+$/.test(query.format), 'a format has a name of the engine')
+  const { threads = 1 } = query
+  const settings = settingsText({
+    ...chosenSettings(query.settings),
+    ...resultLimits(path, limits),
+    ...(threads === 1 ? {} : { max_threads: threads }),
+    log_comment: id,
+  })
+  const target = path === null ? '' : `\nINTO OUTFILE ${quoteString(path)}`
+  return `${query.sql}${target}\nFORMAT ${query.format}\nSETTINGS ${settings}`
+}
+
+const sessionNames: ReadonlySet<string> = new Set(
+  Object.keys(readerSettings({ queryTimeMaxMs: 0, queryMemoryBytesMax: 0 })),
+)
+
+/** Settings of the caller that the session has not, or has otherwise; of those that it has, only the output's change. */
+function chosenSettings(asked: Settings): Settings {
+  const chosen: Record<string, string | number> = {}
+  for (const [name, value] of Object.entries(asked)) {
+    const isOutput = Object.hasOwn(outputSettings, name)
+    if (isOutput ? outputSettings[name] !== value : !sessionNames.has(name)) chosen[name] = value
+  }
+  return chosen
+}
+
+function resultLimits(path: string | null, { resultBytesMax }: SelectLimits): Settings {
+  if (path !== null) return { max_result_bytes: resultBytesMax }
+  return { max_result_bytes: Math.min(smallResultBytesMax, resultBytesMax), max_result_rows: smallResultRowsMax }
+}
+
+/** Whether a result was too large for memory; it may still be none too large for a file. */
+export function isTooLargeForMemory(thrown: unknown): boolean {
+  return thrown instanceof StoreError && thrown.clickhouseCode === clickhouseCodes.resultTooLarge
+}
+
+/** A statement that tells how the engine reads a query, without running anything of it. */
+export function queryTreeStatement(sql: string): string {
+  return `EXPLAIN QUERY TREE run_passes=0\n${sql}\nFORMAT TSVRaw`
 }
 
 export function isSyntaxError(thrown: unknown): thrown is StoreError {

@@ -20,6 +20,13 @@ export interface Store {
    */
   select(query: SelectQuery): Promise<SelectStream>
   /**
+   * How the engine reads a query, as `EXPLAIN QUERY TREE run_passes=0` tells it: a tree of lines, indented by two blanks.
+   * Nothing of the query runs, scalar subqueries and table functions included. Raises `StoreError`.
+   *
+   * @param sql as for `select`.
+   */
+  queryTree(sql: string, signal: AbortSignal): Promise<string>
+  /**
    * Appends sealed parts by one INSERT of one block, all of it or nothing; more only where `partition` asks for it. Resolves when the engine has the rows; a block
    * id that it has had before resolves without a change. Raises `StoreError`.
    */
@@ -57,11 +64,21 @@ export interface SelectQuery {
   readonly format: string
   /** Harmless, allow-listed settings, e.g. `output_format_json_quote_64bit_integers`. */
   readonly settings: Readonly<Record<string, string | number>>
+  /**
+   * Tells queries apart whose results differ in size. A small result comes faster when it stays in memory, so it is tried
+   * there first; a shape whose result was too large for that goes through a file from then on. Absent takes the file.
+   */
+  readonly shape?: string
+  /** Threads that compute it; absent is one, whose answers are the same bytes whatever the load. */
+  readonly threads?: number
   /** Aborting it stops the query in the engine, or ends its stream with a `StoreError` of kind `aborted`. */
   readonly signal: AbortSignal
 }
 
-export type SelectStream = AsyncIterable<Uint8Array>
+export interface SelectStream extends AsyncIterable<Uint8Array> {
+  /** All of it, when it is in memory; it may be read in either way then. */
+  readonly whole?: Uint8Array
+}
 
 export interface AppendRequest {
   readonly table: string

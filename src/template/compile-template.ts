@@ -5,7 +5,7 @@
 
 import type { CallContext, SettingsDraft } from './function-call.ts'
 import { Meter } from './meter.ts'
-import { surveyNames, type TemplateNames } from './parameters.ts'
+import { surveyNames, type TemplateNames, type UnknownCall } from './parameters.ts'
 import { Renderer } from './renderer.ts'
 import { quoteText } from './sql-escapes.ts'
 import { SqlWriter } from './sql-writer.ts'
@@ -18,9 +18,9 @@ import {
   type Template,
   type TemplateLimits,
 } from './template.types.ts'
-import { limitFault, placeOf, TemplateError, TemplateFault } from './template-error.ts'
+import { limitFault, placeOf, TemplateError, TemplateFault, templateFault } from './template-error.ts'
 import { parseTemplate } from './template-parser.ts'
-import { readArray } from './typed-functions.ts'
+import { elementPlaceholder, readArray } from './typed-functions.ts'
 import { fromParameter, Placeholder, SequenceValue, type Value } from './values.ts'
 
 /** Whether SQL is a template: its first character that is no blank is `%`. */
@@ -48,7 +48,7 @@ export function compileTemplate(source: string, limits: TemplateLimits = default
         : plainText(source)
       const lineAt = (offset: number) => placeOf(source, offset).line
       const names = surveyNames(statements, { parametersMax: limits.parametersMax, lineAt })
-      const compiled: CompiledTemplate = { source, statements, names, limits, lineAt }
+      const compiled: CompiledTemplate = { source, statements, names, limits }
       return Object.freeze({
         isTemplated,
         parameters: names.parameters,
@@ -66,7 +66,6 @@ interface CompiledTemplate {
   readonly statements: readonly Statement[]
   readonly names: TemplateNames
   readonly limits: TemplateLimits
-  readonly lineAt: (offset: number) => number
 }
 
 function plainText(source: string): readonly Statement[] {
@@ -84,7 +83,7 @@ function atPlace<Result>(source: string, offset: () => number, run: () => Result
 }
 
 function render(
-  { source, statements, names, limits, lineAt }: CompiledTemplate,
+  { source, statements, names, limits }: CompiledTemplate,
   values: ReadonlyMap<string, ParameterValue>,
   context: RenderContext,
 ): RenderedTemplate {
@@ -109,16 +108,21 @@ function render(
     source,
     () => renderer?.offset ?? 0,
     () => {
+      if (context.mode === 'check' && names.unknownCall !== null) throw unknownCallFault(source, names.unknownCall)
       renderer = new Renderer({
         variables: startVariables(names, values, context),
         context: callContext,
         writer,
-        lineAt,
       })
       renderer.run(statements)
-      return { sql: writer.text, settings, secrets }
+      return { sql: writer.text, settings, secrets, secretSpans: writer.secretSpans }
     },
   )
+}
+
+/** A saved template has no wrong call in any branch: most branches are not taken while it is checked. */
+function unknownCallFault(source: string, { name, offset }: UnknownCall): TemplateFault {
+  return templateFault(`'${name}' is not a valid function, line ${placeOf(source, offset).line}`, offset)
 }
 
 /** The values of the names that the template uses; those that are arrays somewhere as lists. */
@@ -130,10 +134,16 @@ function startVariables(
   const variables = new Map<string, Value>()
   for (const name of usedNames) {
     const given = values.get(name) ?? (name === 'job_timestamp' ? context.jobTimestamp : undefined) ?? null
-    if (given !== null) variables.set(name, arrayOr(fromParameter(given), arrayTypes.get(name)))
-    else if (context.mode === 'check') variables.set(name, new Placeholder(name))
+    const elementType = arrayTypes.get(name)
+    if (given !== null) variables.set(name, arrayOr(fromParameter(given), elementType))
+    else if (context.mode === 'check') variables.set(name, placeholderOf(name, elementType))
   }
   return variables
+}
+
+/** What is missing while a template is checked; one that is an array somewhere has elements of its type. */
+function placeholderOf(name: string, elementType: string | undefined): Placeholder {
+  return new Placeholder(name, elementType === undefined ? null : elementPlaceholder(elementType))
 }
 
 /** A value that is no such array stays as it is: `Array()` refuses it when it is called. */
@@ -158,9 +168,11 @@ function secretSql(
   context: RenderContext,
   secrets: Map<string, string>,
 ): string | undefined {
+  const value = context.secret(name)
+  // A default is the author's own text, and no secret.
+  if (value === undefined && fallback !== null) return quoteText(fallback)
   if (context.mode === 'check') return `{${name}: String}`
-  const value = context.secret(name) ?? fallback
-  if (value === null) return undefined
+  if (value === undefined) return undefined
   if (context.secretsAs === 'literals') return quoteText(value)
   secrets.set(name, value)
   return `{${name}: String}`

@@ -1,7 +1,7 @@
 // Differences between two dates, with Python's date formats.
 
 import { type CallArguments, type CallContext, isMissing, type TemplateFunction } from './function-call.ts'
-import { templateFault } from './template-error.ts'
+import { documentedFault } from './template-error.ts'
 import { textOf, type Value } from './values.ts'
 
 const isoReason = 'it must be ISO format date YYYY-MM-DD, e.g. 2018-09-26'
@@ -15,8 +15,9 @@ function dayDiff(call: CallArguments, context: CallContext): Value {
   const start = readDate(first, '%Y-%m-%d')
   const end = readDate(second, '%Y-%m-%d')
   if (start === null || end === null) {
-    throw templateFault(
+    throw documentedFault(
       `invalid date format in function \`day_diff\`, ${isoReason}. For other fotmats, try \`date_diff_in_days\``,
+      '#date_diff_in_days',
     )
   }
   return BigInt(Math.trunc(Math.abs(end - start) / 86_400_000))
@@ -26,6 +27,7 @@ interface DifferenceUnit {
   readonly milliseconds: number
   readonly format: string
   readonly reason: string
+  readonly anchor: string
 }
 
 function differenceFunction(unit: DifferenceUnit): TemplateFunction {
@@ -39,7 +41,7 @@ function differenceFunction(unit: DifferenceUnit): TemplateFunction {
     const end = readEither(second, format, backup)
     if (start !== null && end !== null) return BigInt(Math.trunc(Math.abs(end - start) / unit.milliseconds))
     if (call.get(5, 'none_if_error') === true) return null
-    throw templateFault(unit.reason)
+    throw documentedFault(unit.reason, unit.anchor)
   }
 }
 
@@ -65,20 +67,36 @@ export const dateFunctions: ReadonlyMap<string, TemplateFunction> = new Map([
       milliseconds: 86_400_000,
       format: '%Y-%m-%d',
       reason: `invalid date format in function \`date_diff_in_days\`, ${isoReason}`,
+      anchor: '#date_diff_in_days',
     }),
   ],
   [
     'date_diff_in_hours',
-    differenceFunction({ milliseconds: 3_600_000, format: timeFormat, reason: timeReasonOf('date_diff_in_hours') }),
+    differenceFunction({
+      milliseconds: 3_600_000,
+      format: timeFormat,
+      reason: timeReasonOf('date_diff_in_hours'),
+      anchor: '#date_diff_in_hours',
+    }),
   ],
   // The hosted service's message for minutes names the function for seconds.
   [
     'date_diff_in_minutes',
-    differenceFunction({ milliseconds: 60_000, format: timeFormat, reason: timeReasonOf('date_diff_in_seconds') }),
+    differenceFunction({
+      milliseconds: 60_000,
+      format: timeFormat,
+      reason: timeReasonOf('date_diff_in_seconds'),
+      anchor: '#date_diff_in_minutes',
+    }),
   ],
   [
     'date_diff_in_seconds',
-    differenceFunction({ milliseconds: 1_000, format: timeFormat, reason: timeReasonOf('date_diff_in_seconds') }),
+    differenceFunction({
+      milliseconds: 1_000,
+      format: timeFormat,
+      reason: timeReasonOf('date_diff_in_seconds'),
+      anchor: '#date_diff_in_seconds',
+    }),
   ],
 ])
 

@@ -1,6 +1,6 @@
 // Cuts an expression into tokens by the rules of Python, as far as templates have them.
 
-import { syntaxFault } from './template-error.ts'
+import { limitFault, syntaxFault } from './template-error.ts'
 
 export interface ExpressionToken {
   readonly kind: 'name' | 'keyword' | 'integer' | 'float' | 'string' | 'operator' | 'end'
@@ -54,6 +54,9 @@ function readToken(
   return { token: { kind: 'operator', text: operator, offset }, end: index + operator.length }
 }
 
+/** Far more than any column holds; integers have no size of their own. */
+const digitsMax = 200
+
 interface Place {
   readonly text: string
   readonly index: number
@@ -70,6 +73,7 @@ function readNumber({ text, index, base, opener }: Place): { readonly token: Exp
   const isWrong = matchAt(nameText, text, end) !== '' || (!isHex && !isFloat && /^0[\d_]*[1-9]/.test(opener))
   if (isWrong && !keywords.has(matchAt(nameText, text, end))) throw syntaxFault('invalid syntax', base + index)
   const digits = opener.replaceAll('_', '')
+  if (digits.length > digitsMax) throw limitFault(`a number has more than ${digitsMax} digits`, base + index)
   return { token: { kind: isFloat ? 'float' : 'integer', text: digits, offset: base + index }, end }
 }
 

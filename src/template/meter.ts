@@ -5,6 +5,7 @@ import { limitFault } from './template-error.ts'
 export class Meter {
   readonly #limits: TemplateLimits
   #steps = 0
+  #evaluations = 0
 
   constructor(limits: TemplateLimits) {
     this.#limits = limits
@@ -15,6 +16,14 @@ export class Meter {
     this.#steps += steps
     if (this.#steps <= this.#limits.loopIterationsMax) return
     throw limitFault(`the template makes more than ${this.#limits.loopIterationsMax} loop iterations`)
+  }
+
+  /** Counts one expression. @throws TemplateFault when large bodies of loops make too many of them. */
+  countEvaluation(): void {
+    this.#evaluations += 1
+    const evaluationsMax = this.#limits.loopIterationsMax * evaluationsPerIteration
+    if (this.#evaluations <= evaluationsMax) return
+    throw limitFault(`the template evaluates more than ${evaluationsMax} expressions`)
   }
 
   /** Long texts cost by their length, short ones nothing. @throws TemplateFault when one is too long. */
@@ -33,3 +42,4 @@ export class Meter {
 }
 
 const integerMax = 1n << 512n
+const evaluationsPerIteration = 20

@@ -36,7 +36,9 @@ export function applyBinary(operator: BinaryOperator, operands: Operands, meter:
       return new SequenceValue(left.type === 'tuple' ? 'tuple' : 'list', [...left.items, ...right.items])
     }
     if (left instanceof Placeholder) return left
-    if (typeof left === 'string' && !(right instanceof Placeholder)) {
+    // What is text with a value must not be refused without one.
+    if (typeof left === 'string' && right instanceof Placeholder) return right
+    if (typeof left === 'string') {
       throw templateFault(`can only concatenate str (not "${typeName(right)}") to str`)
     }
   }
@@ -201,8 +203,11 @@ export function applySign(sign: -1 | 1, value: Value): Value {
 export function itemsOf(value: Value, meter: Meter): readonly Value[] {
   const bare = bareValue(value)
   if (bare instanceof SequenceValue) return bare.items
-  if (bare instanceof DictValue) return Array.from(bare.entries.values(), ([key]) => key)
-  if (bare instanceof Placeholder) return [bare, bare, bare]
+  if (bare instanceof DictValue) {
+    meter.spend(bare.entries.size)
+    return Array.from(bare.entries.values(), ([key]) => key)
+  }
+  if (bare instanceof Placeholder) return [bare.item, bare.item, bare.item]
   if (typeof bare === 'string') {
     meter.spend(bare.length)
     return Array.from(bare)
@@ -220,7 +225,7 @@ export function readSubscript(object: Value, index: Value): Value {
   }
   if (bare instanceof Placeholder) {
     if (typeof index === 'bigint' && index > 2n) throw templateFault('list index out of range')
-    return bare
+    return bare.item
   }
   if (
     !(bare instanceof SequenceValue || typeof bare === 'string') ||

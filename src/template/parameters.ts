@@ -3,6 +3,7 @@
 import type { Argument, CallExpression, Expression, Statement } from './syntax.types.ts'
 import type { ParameterValue, TemplateParameter } from './template.types.ts'
 import { limitFault, TemplateFault, templateFault } from './template-error.ts'
+import { templateFunctions } from './template-functions.ts'
 import { typedFunctions } from './typed-functions.ts'
 
 export interface TemplateNames {
@@ -16,6 +17,13 @@ export interface TemplateNames {
   readonly tables: readonly string[]
   readonly secretNames: readonly string[]
   readonly warnings: readonly string[]
+  /** The first call of something that is no function, in any branch; null when there is none. */
+  readonly unknownCall: UnknownCall | null
+}
+
+export interface UnknownCall {
+  readonly name: string
+  readonly offset: number
 }
 
 interface SurveyOptions {
@@ -53,6 +61,7 @@ class NameSurvey {
   readonly #arrayTypes = new Map<string, string>()
   readonly #tables = new Set<string>()
   readonly #secretNames = new Set<string>()
+  #unknownCall: UnknownCall | null = null
 
   constructor(options: SurveyOptions) {
     this.#options = options
@@ -66,6 +75,7 @@ class NameSurvey {
       usedNames: this.#names,
       tables: [...this.#tables],
       secretNames: [...this.#secretNames],
+      unknownCall: this.#unknownCall,
       warnings: [...this.#names]
         .filter((name) => reservedNames.has(name))
         .map((name) => `"${name}" is a reserved name`),
@@ -157,16 +167,19 @@ class NameSurvey {
       return
     }
     if (callee.name === 'length') throw lengthFault(callee.offset)
-    const [first] = call.arguments
-    if (typedNames.has(callee.name) && first?.name === null && first.value.kind === 'name') {
+    if (!templateFunctions.has(callee.name)) this.#unknownCall ??= { name: callee.name, offset: callee.offset }
+    const [first, ...others] = call.arguments
+    if (first === undefined) return
+    if (typedNames.has(callee.name) && first.name === null && first.value.kind === 'name') {
       this.#addTyped(callee.name, first.value.name, call)
-      for (const { value } of call.arguments.slice(1)) {
-        if (value.kind !== 'name' || !typedNames.has(value.name)) this.#readArgument(value)
-      }
-      return
+    } else {
+      this.#addLiteral(callee.name, first)
+      this.#readArgument(first.value)
     }
-    this.#addLiteral(callee.name, first)
-    for (const { value } of call.arguments) this.#readArgument(value)
+    for (const { value } of others) {
+      // The type of an array may be written as a name.
+      if (value.kind !== 'name' || !typedFunctions.has(value.name)) this.#readArgument(value)
+    }
   }
 
   #readArgument(value: Expression): void {
@@ -174,8 +187,8 @@ class NameSurvey {
     else this.#readExpression(value)
   }
 
-  #addLiteral(functionName: string, first: Argument | undefined): void {
-    if (first?.value.kind !== 'literal' || typeof first.value.value !== 'string') return
+  #addLiteral(functionName: string, first: Argument): void {
+    if (first.value.kind !== 'literal' || typeof first.value.value !== 'string') return
     if (tableFunctions.has(functionName)) this.#tables.add(first.value.value)
     if (secretFunctions.has(functionName)) this.#secretNames.add(first.value.value)
   }
@@ -204,8 +217,12 @@ class NameSurvey {
     const isArray = functionName === 'Array'
     const elementType = isArray ? elementTypeOf(call) : ''
     if (isArray) this.#arrayTypes.set(name, this.#arrayTypes.get(name) ?? elementType)
-    const defaultValue = literalOf(argumentOf(call, isArray ? 2 : 1, 'default'))
-    if (defaultValue === null && functionName !== 'column' && functionName !== 'columns') this.#requiredNames.add(name)
+    const fallback = argumentOf(call, isArray ? 2 : 1, 'default')
+    const defaultValue = literalOf(fallback)
+    // A default that is no literal is a default all the same, and `job_timestamp` always has a value.
+    const hasDefault = fallback !== undefined && !(fallback.kind === 'literal' && fallback.value === null)
+    const isColumn = functionName === 'column' || functionName === 'columns'
+    if (!hasDefault && !isColumn && name !== 'job_timestamp') this.#requiredNames.add(name)
     this.#uses.push({
       kind: 'typed',
       parameter: {

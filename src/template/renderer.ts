@@ -1,33 +1,15 @@
 // Walks the tree of a template and writes its SQL. One object per rendering; the tree itself is never changed.
 
-import { dateFunctions } from './date-functions.ts'
-import { CallArguments, type CallContext, type TemplateFunction } from './function-call.ts'
+import { CallArguments, type CallContext } from './function-call.ts'
 import { callMethod, missingAttributeFault } from './methods.ts'
 import { applyBinary, applySign, compareValues, itemsOf, readSlice, readSubscript } from './operators.ts'
-import { pythonFunctions } from './python-functions.ts'
 import { printedValue } from './sql-escapes.ts'
-import { sqlFunctions } from './sql-functions.ts'
 import type { SqlWriter } from './sql-writer.ts'
 import type { CallExpression, Expression, Statement } from './syntax.types.ts'
-import { TemplateFault, templateFault } from './template-error.ts'
+import { notCallableFault, TemplateFault, templateFault } from './template-error.ts'
+import { templateFunctions } from './template-functions.ts'
 import { typedFunctions } from './typed-functions.ts'
-import {
-  bareValue,
-  charactersOf,
-  DictValue,
-  isTruthy,
-  Placeholder,
-  SequenceValue,
-  typeName,
-  type Value,
-} from './values.ts'
-
-const functions: ReadonlyMap<string, TemplateFunction> = new Map([
-  ...pythonFunctions,
-  ...dateFunctions,
-  ...sqlFunctions,
-  ...typedFunctions,
-])
+import { bareValue, charactersOf, DictValue, isTruthy, Placeholder, SequenceValue, type Value } from './values.ts'
 
 /** How a body ended. */
 type Flow = 'next' | 'break' | 'continue'
@@ -37,22 +19,19 @@ interface RendererOptions {
   readonly variables: Map<string, Value>
   readonly context: CallContext
   readonly writer: SqlWriter
-  readonly lineAt: (offset: number) => number
 }
 
 export class Renderer {
   readonly #variables: Map<string, Value>
   readonly #context: CallContext
   readonly #writer: SqlWriter
-  readonly #lineAt: (offset: number) => number
   /** Of the expression that runs, for the place of an error. */
   #offset = 0
 
-  constructor({ variables, context, writer, lineAt }: RendererOptions) {
+  constructor({ variables, context, writer }: RendererOptions) {
     this.#variables = variables
     this.#context = context
     this.#writer = writer
-    this.#lineAt = lineAt
   }
 
   get offset(): number {
@@ -162,6 +141,7 @@ export class Renderer {
   }
 
   #evaluate(expression: Expression): Value {
+    this.#context.meter.countEvaluation()
     switch (expression.kind) {
       case 'literal':
         return expression.value
@@ -260,23 +240,13 @@ export class Renderer {
       this.#offset = callee.offset
       return callMethod({ object, name: callee.name }, values, this.#context)
     }
-    if (callee.kind !== 'name') {
-      this.#offset = call.offset
-      throw templateFault(`'${typeName(this.#evaluate(callee))}' object is not callable`)
-    }
-    const run = functions.get(callee.name)
-    if (run === undefined) throw this.#unknownFunction(callee.name, call.offset)
+    if (callee.kind !== 'name') throw notCallableFault(call.offset)
+    const run = templateFunctions.get(callee.name)
+    // While a template is checked such a call was refused before it came here.
+    if (run === undefined) throw notCallableFault(call.offset)
     const values = this.#evaluateArguments(call)
     this.#offset = call.offset
     return run(values, this.#context)
-  }
-
-  #unknownFunction(name: string, offset: number): Error {
-    this.#offset = offset
-    if (this.#context.isCheck) {
-      return templateFault(`'${name}' is not a valid function, line ${this.#lineAt(offset)}`)
-    }
-    return templateFault('wrong syntax, you might be using a not valid function inside a control block')
   }
 
   #evaluateArguments(call: CallExpression): CallArguments {

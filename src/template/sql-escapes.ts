@@ -36,9 +36,18 @@ export function quoteIdentifier(name: string): string {
 
 const bareIdentifier = /^[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*$/
 
+/** Words that a query would not take for a name, or not everywhere. */
+const reservedWords: ReadonlySet<string> = new Set(
+  `ALL AND ANTI ANY ARRAY AS ASC ASOF BETWEEN BY CASE CAST COLUMNS CROSS CUBE DATE DESC DISTINCT ELSE END EXCEPT EXISTS
+  EXTRACT FALSE FILL FINAL FORMAT FROM FULL GLOBAL GROUP GROUPING HAVING ILIKE IN INNER INTERPOLATE INTERSECT INTERVAL
+  INTO IS JOIN LEFT LIKE LIMIT NOT NULL OFFSET ON OR ORDER OUTER OUTFILE OVER PARALLEL PASTE PREWHERE QUALIFY REGEXP
+  REPLACE RIGHT ROLLUP SAMPLE SELECT SEMI SETTINGS TABLE THEN TIES TIMESTAMP TO TOTALS TRUE UNION USING VALUES WHEN WHERE
+  WINDOW WITH`.split(/\s+/),
+)
+
 /** An identifier without quotes where that is safe, in backticks where it is not. Dots part database and table. */
 export function tableIdentifier(name: string): string {
-  return bareIdentifier.test(name) ? name : quoteIdentifier(name)
+  return bareIdentifier.test(name) && !reservedWords.has(name.toUpperCase()) ? name : quoteIdentifier(name)
 }
 
 export function isBareIdentifier(name: string): boolean {

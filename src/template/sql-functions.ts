@@ -8,7 +8,7 @@ import {
   type TemplateFunction,
 } from './function-call.ts'
 import { isBareIdentifier, printedValue, quoteIdentifier, quoteText, tableIdentifier } from './sql-escapes.ts'
-import { TemplateFault, templateFault } from './template-error.ts'
+import { documentedFault, TemplateFault, templateFault } from './template-error.ts'
 import { bareValue, DictValue, Placeholder, SequenceValue, SqlText, textOf, toParameter, type Value } from './values.ts'
 
 /** Gives the value of the first argument, its default when it is missing, or null. */
@@ -22,7 +22,7 @@ function givenOrDefault(call: CallArguments): Value {
 function column(call: CallArguments): Value {
   const value = givenOrDefault(call)
   if (value === null) {
-    throw templateFault("Missing column() default value, use `column(column_name, 'default_column_name')`")
+    throw documentedFault("Missing column() default value, use `column(column_name, 'default_column_name')`", '#column')
   }
   const name = textOf(value)
   return new SqlText(name.split('.').map(quoteIdentifier).join('.'), name)
@@ -31,9 +31,12 @@ function column(call: CallArguments): Value {
 function columns(call: CallArguments): Value {
   const value = givenOrDefault(call)
   if (value === null) {
-    throw templateFault("Missing columns() default value, use `columns(column_names, 'default_column_name')`")
+    const reason = "Missing columns() default value, use `columns(column_names, 'default_column_name')`"
+    throw documentedFault(reason, '#columns')
   }
-  if (typeof value !== 'string') throw templateFault("The 'columns' function expects a String not an Array")
+  if (typeof value !== 'string') {
+    throw documentedFault("The 'columns' function expects a String not an Array", '#columns')
+  }
   const functionName = call.get(2, 'fn')
   const names = value.split(',').map((name) => name.trim())
   if (isMissing(functionName)) return new SqlText(names.map(quoteIdentifier).join(','), value)
@@ -94,7 +97,7 @@ function sqlAnd(call: CallArguments): Value {
   for (const [name, value] of call.named) {
     const mark = name.lastIndexOf('__')
     const operator = mark < 0 ? '=' : operands.get(name.slice(mark + 2))
-    if (operator === undefined) throw templateFault(`operand ${name.slice(mark + 2)} not supported`)
+    if (operator === undefined) throw documentedFault(`operand ${name.slice(mark + 2)} not supported`, '#sql_and')
     if (value === null) continue
     conditions.push(`${mark < 0 ? name : name.slice(0, mark)} ${operator} ${printedValue(value, name).sql}`)
   }
@@ -112,8 +115,9 @@ function splitToArray(call: CallArguments): Value {
     )
   }
   if (typeof value !== 'string' || typeof separator !== 'string') {
-    throw templateFault(
+    throw documentedFault(
       'First argument of split_to_array has to be a value that can be split to a list of elements, but found a PlaceHolder with no value instead',
+      '#split_to_array',
     )
   }
   if (separator === '') throw templateFault('empty separator')

@@ -4,6 +4,7 @@
 // own, in comments what ends them is defused, and where ClickHouse has no escapes (heredocs) nothing may be printed.
 
 import { escapeText } from './sql-escapes.ts'
+import type { TextSpan } from './template.types.ts'
 import { limitFault, templateFault } from './template-error.ts'
 import type { SqlText } from './values.ts'
 
@@ -28,6 +29,7 @@ export class SqlWriter {
   #closer = ''
   /** The last thing written was a value, which ended in this quote. */
   #valueQuote = ''
+  readonly #secretSpans: TextSpan[] = []
 
   constructor(charactersMax: number) {
     this.#charactersMax = charactersMax
@@ -52,12 +54,21 @@ export class SqlWriter {
     if (text === '') return
     this.#count(text)
     this.#push(text)
+    // A value that cannot stand in quotes is a secret.
+    if (value.plain === null && this.#scope === 'code') {
+      this.#secretSpans.push({ start: this.#length - value.sql.length, end: this.#length })
+    }
     const last = text.charAt(text.length - 1)
     this.#valueQuote = this.#scope === 'code' && (last === "'" || last === '`') ? last : ''
   }
 
   get text(): string {
     return this.#parts.join('') + this.#unscanned
+  }
+
+  /** Where secrets stand in the text. */
+  get secretSpans(): readonly TextSpan[] {
+    return this.#secretSpans
   }
 
   #count(text: string): void {

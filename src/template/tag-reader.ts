@@ -20,6 +20,7 @@ export interface TagSegment {
  */
 export function readSegments(source: string, start: number): readonly Segment[] {
   const segments: Segment[] = []
+  const budget: ScanBudget = { edges: source.length * edgesPerCharacter }
   let text = ''
   let offset = start
   for (;;) {
@@ -31,7 +32,7 @@ export function readSegments(source: string, start: number): readonly Segment[] 
       offset = open + 3
       continue
     }
-    const tag = readTag(source, open)
+    const tag = readTag(source, open, budget)
     offset = tag.end
     if (tag.segment === null) continue
     if (text !== '') segments.push({ kind: 'text', text })
@@ -53,7 +54,11 @@ function findTag(source: string, start: number): number | null {
   return null
 }
 
-function readTag(source: string, open: number): { readonly segment: Segment | null; readonly end: number } {
+function readTag(
+  source: string,
+  open: number,
+  budget: ScanBudget,
+): { readonly segment: Segment | null; readonly end: number } {
   const mark = source.charAt(open + 1)
   if (mark === '#') {
     const close = source.indexOf('#}', open + 2)
@@ -61,7 +66,7 @@ function readTag(source: string, open: number): { readonly segment: Segment | nu
     return { segment: null, end: close + 2 }
   }
   const closer = mark === '{' ? '}}' : '%}'
-  const close = findCloser(source, open + 2, closer)
+  const close = findCloser(source, { start: open + 2, closer, budget })
   if (close < 0) {
     const what = mark === '{' ? 'expression }}' : 'block %}'
     throw syntaxFault(`Missing end ${what} ${lineOf(source, open)}`, open)
@@ -79,25 +84,41 @@ function readTag(source: string, open: number): { readonly segment: Segment | nu
   return { segment: { kind: 'block', text, offset, tagOffset: open }, end }
 }
 
+/** Tags that never close are looked through to the end each: so many marks in all, and then it is the first closer. */
+interface ScanBudget {
+  edges: number
+}
+
+const edgesPerCharacter = 4
+
+interface CloserSearch {
+  readonly start: number
+  readonly closer: string
+  readonly budget: ScanBudget
+}
+
 const edgeText = /'''|"""|['"{}%\n\\]/g
 
 /**
  * The first closer outside of strings and inner braces, so that `{{ f({'a': {'b': 1}}) }}` is whole; when quotes or braces
  * do not pair, the first closer at all.
  */
-function findCloser(source: string, start: number, closer: string): number {
+function findCloser(source: string, { start, closer, budget }: CloserSearch): number {
   const first = source.indexOf(closer, start)
   if (first < 0 || /^\s*comment(?!\w)/.test(source.slice(start, start + 40))) return first
   let depth = 0
   edgeText.lastIndex = start
   for (let edge = edgeText.exec(source); edge !== null; edge = edgeText.exec(source)) {
     const [text] = edge
+    budget.edges -= 1
+    if (budget.edges < 0) return first
     if (depth === 0 && source.startsWith(closer, edge.index)) return edge.index
     if (text === '{') depth += 1
     else if (text === '}') depth -= 1
     else if (text.startsWith("'") || text.startsWith('"')) {
       const end = endOfString(source, edge.index + text.length, text)
       if (end === null) return first
+      budget.edges -= end - edge.index
       edgeText.lastIndex = end
     }
     if (depth < 0) return first

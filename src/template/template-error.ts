@@ -32,7 +32,7 @@ export class TemplateError extends Error {
     this.line = place.line
     this.column = place.column
     this.answer = fault.answer ?? { status: 400, body: { error: fault.message } }
-    this.documentation = fault.answer === null ? '/cli/advanced-templates.html' : null
+    this.documentation = fault.answer === null ? `/cli/advanced-templates.html${fault.anchor}` : null
   }
 }
 
@@ -41,6 +41,8 @@ interface FaultOptions {
   readonly answer?: TemplateAnswer
   /** `{% try %}` does not catch it. */
   readonly isFinal?: boolean
+  /** The section of the documentation, with its `#`. */
+  readonly anchor?: string
 }
 
 /** The same inside this room, where only an offset is known, or none: then it is that of the running expression. */
@@ -50,18 +52,31 @@ export class TemplateFault extends Error {
   readonly offset: number | null
   readonly answer: TemplateAnswer | null
   readonly isFinal: boolean
+  /** Empty for the page as a whole. */
+  readonly anchor: string
 
   constructor(message: string, options: FaultOptions = {}) {
     super(message)
     this.offset = options.offset ?? null
     this.answer = options.answer ?? null
     this.isFinal = options.isFinal ?? false
+    this.anchor = options.anchor ?? ''
   }
 }
 
 /** A wrong expression, value or call: `Template Syntax Error: …`. */
 export function templateFault(reason: string, offset?: number): TemplateFault {
   return new TemplateFault(`Template Syntax Error: ${reason}`, offset === undefined ? {} : { offset })
+}
+
+/** The same for a function with a section of its own in the documentation, `#columns`. */
+export function documentedFault(reason: string, anchor: string): TemplateFault {
+  return new TemplateFault(`Template Syntax Error: ${reason}`, { anchor })
+}
+
+/** The refusal of what is called and is no function, or is looked up by what cannot be looked up. */
+export function notCallableFault(offset?: number): TemplateFault {
+  return templateFault('wrong syntax, you might be using a not valid function inside a control block', offset)
 }
 
 /** A text that is no template: `Syntax error: …`. */

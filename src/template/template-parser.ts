@@ -91,6 +91,9 @@ class TemplateParser {
       if (block === undefined) throw this.#fault('Extra {% end %} block', tag)
       return
     }
+    // `{% else if x %}` is no `elif`: read as an `else` it would give other rows without a word.
+    const isBare = tag.operator === 'else' || tag.operator === 'finally'
+    if (isBare && tag.suffix.text !== '') throw syntaxFault('invalid syntax', tag.suffix.offset)
     const parents = parentsByInnerTag.get(tag.operator) ?? []
     if (block === undefined) throw this.#fault(`${tag.operator} outside ${parents.join('/')} block`, tag)
     if (!parents.includes(block.operator)) {
@@ -143,7 +146,10 @@ class TemplateParser {
   #readOpenBlock(tag: Tag): Statement {
     const { offset } = tag
     if (tag.operator === 'if') return this.#readIf(tag)
-    if (tag.operator === 'try') return this.#readTry(tag)
+    if (tag.operator === 'try') {
+      if (tag.suffix.text !== '') throw syntaxFault('invalid syntax', tag.suffix.offset)
+      return this.#readTry(tag)
+    }
     if (tag.operator === 'while') {
       const condition = parseExpression(tag.suffix, this.#nestingMax)
       return { kind: 'while', offset, condition, ...this.#readLoopBodies() }

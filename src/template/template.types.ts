@@ -78,6 +78,14 @@ export interface RenderedTemplate {
   readonly settings: TemplateSettings
   /** Values of the `{name: String}` parameters in `sql`, in the order of their first use. Empty in check mode. */
   readonly secrets: ReadonlyMap<string, string>
+  /** Where `tb_secret()` and `tb_var()` were printed into code, in the order of the text. */
+  readonly secretSpans: readonly TextSpan[]
+}
+
+/** A part of a text, in UTF-16 units. */
+export interface TextSpan {
+  readonly start: number
+  readonly end: number
 }
 
 /** A compiled template: immutable, and good for any number of renderings. */

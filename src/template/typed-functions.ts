@@ -9,7 +9,7 @@ import {
 } from './function-call.ts'
 import { JsonTextError, readJson } from './json-text.ts'
 import { quoteIdentifier } from './sql-escapes.ts'
-import { type TemplateFault, templateFault } from './template-error.ts'
+import { documentedFault, type TemplateFault, templateFault } from './template-error.ts'
 import {
   bareValue,
   DictValue,
@@ -125,9 +125,9 @@ function invalidFault(value: Value, type: string): TemplateFault {
   return templateFault(`Error validating '${textOf(value)}' to type ${type}`)
 }
 
-/** Whether a missing value without default is an error: `defined=False` asks for None instead. */
-function missingValue(call: CallArguments, context: CallContext): null {
-  if (call.named.get('defined') === false) return null
+/** Whether a missing value without default is an error: `defined=False`, after the default, asks for None instead. */
+function missingValue(call: CallArguments, context: CallContext, definedIndex: number): null {
+  if (call.get(definedIndex, 'defined') === false) return null
   throw requiredFault(context)
 }
 
@@ -139,7 +139,7 @@ function scalarFunction(type: ScalarType): TemplateFunction {
     const value = isMissing(given) ? call.get(1, 'default') : given
     if (isMissing(value)) {
       if (isBoolean) return 0n
-      return context.isCheck ? type.wrap(type.placeholder) : missingValue(call, context)
+      return context.isCheck ? type.wrap(type.placeholder) : missingValue(call, context, 2)
     }
     const judged = type.judge(value)
     if (judged === undefined) throw invalidFault(value, type.name)
@@ -148,7 +148,8 @@ function scalarFunction(type: ScalarType): TemplateFunction {
 }
 
 function checkArgument(call: CallArguments): void {
-  if (call.positional.length === 0) throw templateFault('one of the transform type functions is missing an argument')
+  if (call.positional.length > 0) return
+  throw documentedFault('one of the transform type functions is missing an argument', '#transform-types-functions')
 }
 
 function makeArray(call: CallArguments, context: CallContext): Value {
@@ -158,10 +159,15 @@ function makeArray(call: CallArguments, context: CallContext): Value {
   const given = call.positional[0] ?? null
   const value = isMissing(given) ? call.get(2, 'default') : given
   if (!isMissing(value)) return readArray(value, typeName)
-  if (!context.isCheck) return missingValue(call, context)
-  const placeholder = elementType(typeName).placeholder
-  const isNumber = typeof placeholder === 'bigint' || typeof placeholder === 'number'
+  if (!context.isCheck) return missingValue(call, context, 3)
+  const placeholder = elementPlaceholder(typeName)
+  const isNumber = typeof placeholder !== 'string'
   return new SequenceValue('array', isNumber ? [placeholder, placeholder] : [typeName === 'String' ? '' : placeholder])
+}
+
+/** What stands for one element of an array that is missing, in check mode: zero, or a text of the type's form. */
+export function elementPlaceholder(typeName: string): Value {
+  return elementType(typeName).placeholder
 }
 
 /** A type without a check takes any text. */
@@ -196,14 +202,16 @@ export function readArray(value: Value, typeName: string): SequenceValue {
 function readJsonParameter(call: CallArguments): Value {
   checkArgument(call)
   const given = call.positional[0] ?? null
-  const value = isMissing(given) ? call.get(1, 'default') : given
+  const value = isMissing(given) ? (call.get(1, 'default') ?? given) : given
   if (value instanceof SequenceValue || value instanceof DictValue) return value
-  const text = isMissing(value) ? textOf(given) : textOf(value)
+  // Nothing is an empty object, but a placeholder is no JSON: a template that is saved needs a default.
+  const text = value === null ? '{}' : textOf(value)
   try {
     return readJson(text)
   } catch (error) {
     if (!(error instanceof JsonTextError)) throw error
-    throw templateFault(`Error parsing JSON: '${text.slice(0, 16)}...' - ${error.message}`)
+    const shown = text.length > 16 ? `${text.slice(0, 16)}...` : text
+    throw templateFault(`Error parsing JSON: '${shown}' - ${error.message}`)
   }
 }
 
@@ -213,7 +221,7 @@ function readSymbol(call: CallArguments, context: CallContext): Value {
   const given = call.positional[0] ?? null
   const value = isMissing(given) ? call.get(1, 'default') : given
   if (isMissing(value)) {
-    return context.isCheck ? new SqlText('`placeholder`', 'placeholder') : missingValue(call, context)
+    return context.isCheck ? new SqlText('`placeholder`', 'placeholder') : missingValue(call, context, 2)
   }
   const name = textOf(value)
   return new SqlText(quoteIdentifier(name), name)

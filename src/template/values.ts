@@ -2,7 +2,7 @@
 // and a typed number loses its type in arithmetic. All are immutable.
 
 import type { ParameterValue } from './template.types.ts'
-import { limitFault, templateFault } from './template-error.ts'
+import { limitFault, notCallableFault } from './template-error.ts'
 
 export type Value =
   | null
@@ -101,17 +101,25 @@ export class SqlText {
 /** A parameter without a value, in check mode. */
 export class Placeholder {
   readonly name: string
+  /** What it gives for each of its elements: itself, where nothing is known of them. */
+  readonly item: Value
 
-  constructor(name: string) {
+  constructor(name: string, item: Value = null) {
     this.name = name
+    this.item = item ?? this
   }
 }
 
 /** What a placeholder prints as, and what untyped text is in check mode. */
 export const noValueText = '__no_value__'
 
+const parameterMax = 1n << 512n
+
 export function fromParameter(value: ParameterValue, depth = 0): Value {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
+  if (typeof value === 'bigint' && (value >= parameterMax || value <= -parameterMax)) {
+    throw limitFault('an integer of a parameter has more than 512 bits')
+  }
   if (value === null || typeof value !== 'object') return value
   if (depth >= valueDepthMax) throw limitFault(`a value is nested deeper than ${valueDepthMax} levels`)
   if (isList(value))
@@ -261,7 +269,7 @@ export function floatText(value: number): string {
 function keyOf(key: Value): string {
   const bare = bareValue(key)
   if (bare instanceof SequenceValue || bare instanceof DictValue) {
-    throw templateFault(`unhashable type: '${typeName(bare)}'`)
+    throw notCallableFault()
   }
   if (bare instanceof Placeholder) return `s:${noValueText}`
   if (typeof bare === 'string') return `s:${bare}`

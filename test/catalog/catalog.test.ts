@@ -8,11 +8,11 @@ import t, { type Test } from 'tap'
 import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { decodeEntry, encodeEntry } from '../../src/catalog/catalog-record.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
-import type { CatalogChange, CatalogStorage } from '../../src/catalog/catalog-storage.types.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId, findDataSourceId, parseDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { checkDataSourceName } from '../../src/catalog/data-source-name.ts'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
+import { MemoryStorage } from './memory-storage.ts'
 
 // Run as a program of its own, this file creates data sources until it is killed.
 const writerPath = process.argv[2] === 'write' ? process.argv[3] : undefined
@@ -172,7 +172,7 @@ function runTests(): void {
 
   t.test('a change that the storage fails at was not made, and the next one is', async (t) => {
     const storage = new MemoryStorage()
-    const catalog = openCatalog({ dataSourcesMax: 10, now: () => 0 }, storage)
+    const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 100, now: () => 0 }, storage)
     storage.failure = new Error('no space left on device')
     await t.rejects(catalog.begin(dataSource('orders')), { message: 'no space left on device' })
     t.same(catalog.unfinished(), [])
@@ -263,8 +263,10 @@ function runTests(): void {
       t.throws(() => decodeEntry(id, record), { name: 'CatalogRecordError', message: reason }, String(reason))
     }
     const storage = new MemoryStorage()
-    await storage.commit({ catalogVersion: 1, id, record: { format: 9 } })
-    t.throws(() => openCatalog({ dataSourcesMax: 1, now: () => 0 }, storage), { message: new RegExp(id) })
+    await storage.commit({ catalogVersion: 1, kind: 'data source', id, record: { format: 9 } })
+    t.throws(() => openCatalog({ dataSourcesMax: 1, pipesMax: 100, now: () => 0 }, storage), {
+      message: new RegExp(id),
+    })
   })
 
   t.test('settings outlive a restart', async (t) => {
@@ -309,7 +311,7 @@ function runTests(): void {
 }
 
 async function writeUntilKilled(path: string): Promise<void> {
-  const catalog = openCatalog({ dataSourcesMax: 100_000, now: () => 0 }, openCatalogStorage(path))
+  const catalog = openCatalog({ dataSourcesMax: 100_000, pipesMax: 100, now: () => 0 }, openCatalogStorage(path))
   for (let count = 0; ; count += 1) {
     const source = dataSource(`d_${process.pid}_${count}`)
     await create(catalog, source)
@@ -344,7 +346,7 @@ function openTestCatalog(
     isOpen = false
   }
   t.teardown(close)
-  return { catalog: openCatalog({ dataSourcesMax, now: () => 2_000 }, storage), path, close }
+  return { catalog: openCatalog({ dataSourcesMax, pipesMax: 100, now: () => 2_000 }, storage), path, close }
 }
 
 async function create(catalog: Catalog, source: DataSource): Promise<void> {
@@ -372,32 +374,4 @@ function temporaryDirectory(t: Test): string {
   const directory = mkdtempSync(join(tmpdir(), 'millrace-catalog-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   return directory
-}
-
-class MemoryStorage implements CatalogStorage {
-  failure: Error | null = null
-  readonly #records = new Map<string, unknown>()
-  readonly #settings = new Map<string, string>()
-  #catalogVersion = 0
-
-  load() {
-    return { catalogVersion: this.#catalogVersion, records: new Map(this.#records) }
-  }
-
-  async commit({ catalogVersion, id, record }: CatalogChange): Promise<void> {
-    if (this.failure !== null) throw this.failure
-    this.#catalogVersion = catalogVersion
-    if (record === null) this.#records.delete(id)
-    else this.#records.set(id, record)
-  }
-
-  readSetting(name: string): string | undefined {
-    return this.#settings.get(name)
-  }
-
-  async writeSetting(name: string, value: string): Promise<void> {
-    this.#settings.set(name, value)
-  }
-
-  async close(): Promise<void> {}
 }

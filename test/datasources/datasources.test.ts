@@ -19,7 +19,7 @@ import { createTestDirectory, silentLogger, testStoreOptions } from '../store/te
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
 const storage = openCatalogStorage(join(directory.path, 'catalog.mdb'))
-const catalog = openCatalog({ dataSourcesMax: 100, now: () => 1_000 }, storage)
+const catalog = openCatalog({ dataSourcesMax: 100, pipesMax: 100, now: () => 1_000 }, storage)
 const barriers: string[] = []
 let nowMs = 1_000
 const replayRows = async (): Promise<void> => {}
@@ -75,6 +75,7 @@ function faulty(pattern: RegExp, fault: Error): Store {
     rows: (sql) => store.rows(sql),
     tableStatistics: () => store.tableStatistics(),
     select: (query) => store.select(query),
+    queryTree: (sql, signal) => store.queryTree(sql, signal),
     append: (append) => store.append(append),
     copy: (copy) => store.copy(copy),
     exchange: (pairs) => store.exchange(pairs),
@@ -315,7 +316,7 @@ t.test('views over a data source refuse its drop with their names, and a forced 
   )
   await store.command(`CREATE VIEW ws_0001.bad_rows AS SELECT * FROM ws_0001.${from.id}_quarantine`)
   const message = (name: string, users: string) =>
-    `Data Source "${name}" is used by ${users}; drop those first, or use force=true to drop the views too`
+    `Data Source "${name}" is used by ${users}; drop those first, or use force=true: views go too, pipes stay and fail`
   const refusal = { code: 'DATASOURCE_USED', status: 409 }
   await t.rejects(dataSources.drop('from'), { ...refusal, message: message('from', 'bad_rows, daily') })
   await t.rejects(dataSources.drop('to'), { ...refusal, message: message('to', 'daily') }, 'it is written into')

@@ -13,7 +13,7 @@ import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
 const storage = openCatalogStorage(join(directory.path, 'catalog.mdb'))
-const catalog = openCatalog({ dataSourcesMax: 100, now: Date.now }, storage)
+const catalog = openCatalog({ dataSourcesMax: 100, pipesMax: 100, now: Date.now }, storage)
 const limits = { queryTimeMaxMs: 20_000, resultBytesMax: 1_000_000 }
 const options = {
   columnsMax: 5,

@@ -70,6 +70,8 @@ t.test('no path answers without a token, whatever body and method it is asked wi
   const app = createApp(createFakeRooms(), limits)
   t.teardown(() => app.close())
   const paths = ['/v0/datasources', '/v0/datasources/a', '/v0/variables', '/v0/variables/a', '/v0/sql?q=SELECT+1']
+  const pipePaths = ['', '/openapi.json', '/a', '/a.json', '/a.pipe', '/a/explain', '/a/openapi.json', '/a/nodes/b']
+  paths.push(...pipePaths.map((path) => `/v0/pipes${path}`), '/v0/pipe/a/data.json')
   for (const url of [...paths, '/v0/datasources/a/quarantine', '/v0/events?name=a', '/v0/datasources/a.datasource']) {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH'] as const) {
       for (const payload of [undefined, 'x', '{}', 'token=wrong']) {

@@ -1,14 +1,19 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import { createAccess } from '../../src/access/access.ts'
+import { openCatalog } from '../../src/catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../../src/catalog/data-source.types.ts'
+import { openVariables } from '../../src/catalog/variables.ts'
 import type { AlterRequest, CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
 import type { HttpOptions, HttpRooms } from '../../src/http/http.types.ts'
 import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../src/ingest/ingest.types.ts'
 import { MemoryBudget } from '../../src/ingest/memory-budget.ts'
 import { openBody } from '../../src/ingest/opened-body.ts'
 import type { LogFields } from '../../src/observe/logger.ts'
+import { createPipes } from '../../src/pipes/pipes.ts'
+import type { Pipes } from '../../src/pipes/pipes.types.ts'
 import type { QueryRequest } from '../../src/query/query.types.ts'
 import { errors } from '../../src/shared/errors.ts'
+import { MemoryStorage } from '../catalog/memory-storage.ts'
 
 export const token = 'p.test.token'
 
@@ -17,6 +22,7 @@ export const limits: HttpOptions = {
   eventsPendingBytesMax: 1500,
   formBytesMax: 2000,
   missingDataSource: 'create',
+  variablesRequestsPerSecondMax: 3,
   connectionIdleMsMax: 0,
   requestTimeoutMs: 0,
 }
@@ -54,6 +60,8 @@ export function createFakeRooms(): FakeRooms {
     access: createAccess({ adminToken: token }),
     dataSources: fakeDataSources(sources, () => rooms),
     ingest: fakeIngest(() => rooms),
+    pipes: fakePipes(),
+    endpointDescriptions: { describe: async () => null },
     replaces: {
       replace: ({ fill }) => fill({ landing: 'staging', quarantine: 'staging_quarantine' }),
       async close() {},
@@ -63,10 +71,18 @@ export function createFakeRooms(): FakeRooms {
       async run(request) {
         rooms.queries.push(request)
         if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })
-        return { format: 'JSON', contentType: 'application/json; charset=UTF-8', body: rooms.answer() }
+        const times = { resolveMs: 0.1234, engineMs: 2 }
+        return { format: 'JSON', contentType: 'application/json; charset=UTF-8', body: rooms.answer(), times }
+      },
+      async readPipe({ pipe }) {
+        throw errors.PIPE_UNKNOWN({ name: pipe })
+      },
+      async explain({ pipe }) {
+        throw errors.PIPE_UNKNOWN({ name: pipe })
       },
     },
     logger: fakeLogger(() => rooms.entries),
+    variables: openVariables({ now: () => rooms.now() }, { load: () => new Map(), async write() {} }),
     isReady: () => rooms.isOpen,
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
     created: [],
@@ -84,6 +100,16 @@ export function createFakeRooms(): FakeRooms {
     isOpen: true,
   }
   return rooms
+}
+
+/** Pipes in memory; every query is right, and reads nothing. */
+function fakePipes(): Pipes {
+  const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 10, now: () => 0 }, new MemoryStorage())
+  const checkNode = async () => ({ dependencies: [], columns: null, parameters: [] })
+  return createPipes(
+    { nodesMax: 3, pipeBytesMax: 100, descriptionLengthMax: 100, now: () => 0 },
+    { catalog, query: { checkNode } },
+  )
 }
 
 function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRooms): DataSources {

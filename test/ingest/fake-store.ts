@@ -102,6 +102,10 @@ export class FakeStore implements Store {
     throw new Error('a fake store has no answers')
   }
 
+  async queryTree(): Promise<never> {
+    throw new Error('a fake store has no answers')
+  }
+
   syncCount = 0
 
   async sync(): Promise<void> {

@@ -45,6 +45,19 @@ t.test('a node that is about to be saved is checked', async (t) => {
     })
   })
 
+  t.test('what its scalar subqueries would read is not read', async (t) => {
+    // Summing them takes minutes, and a query may run 10 s.
+    const slow = '(SELECT sum(number) FROM numbers(1000000000000))'
+    t.strictSame((await check(`WITH ${slow} AS total SELECT id, id / total AS share FROM first`)).columns, [
+      { name: 'id', type: 'UInt32' },
+      { name: 'share', type: 'Nullable(Float64)' },
+    ])
+    t.strictSame((await check("SELECT dateTrunc((SELECT 'hour'), ts) AS hour FROM events")).columns, [
+      { name: 'hour', type: 'Nullable(DateTime)' },
+    ])
+    await t.rejects(check("SELECT dateTrunc((SELECT 'hou'), ts) AS hour FROM events"), { code: 'SQL_INVALID' })
+  })
+
   t.test('a template is checked without values', async (t) => {
     const checked = await check(
       "%\n{% if not defined(x) %}{{error('x is missing')}}{% end %} SELECT {{Int32(x, 3)}} AS x, {{String(y)}} AS y",

@@ -1,11 +1,21 @@
 import t from 'tap'
 import type { DataSourceId } from '../../src/catalog/data-source.types.ts'
 import { readOutputSettings } from '../../src/query/output-settings.ts'
-import { createQuery } from '../../src/query/query.ts'
+import { createQuery, type QueryOptions } from '../../src/query/query.ts'
+import { adminScope } from '../../src/query/read-scope.ts'
 import type { SelectQuery } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 
-const options = { database: 'ws', sqlBytesMax: 100, queryTimeMaxMs: 10_000, resultBytesMax: 1024 }
+const options: QueryOptions = {
+  database: 'ws',
+  sqlBytesMax: 100,
+  queryTimeMaxMs: 10_000,
+  resultBytesMax: 1024,
+  responseCacheBytesMax: 0,
+  queryThreads: 1,
+  queryThreadsMax: 2,
+  now: () => 0,
+}
 
 function open(body: () => AsyncIterable<Uint8Array> = () => chunks('x')) {
   const selects: SelectQuery[] = []
@@ -14,12 +24,34 @@ function open(body: () => AsyncIterable<Uint8Array> = () => chunks('x')) {
       selects.push(query)
       return body()
     },
+    // What the engine would say of `SELECT 1 FROM …` over one of the two tables.
+    queryTree: async (sql: string) => {
+      const tables = [...sql.matchAll(/`(ws)`\.`(\w+)`/g)].map(([, database, table]) => `${database}.${table}`)
+      return [
+        'QUERY id: 0',
+        ...tables.flatMap((name) => ['  JOIN TREE', `    IDENTIFIER id: 1, identifier: ${name}`]),
+      ].join('\n')
+    },
   }
   const dataSources = [dataSource('t_1', 'events'), dataSource('t_2', 'odd_quarantine')]
   const find = (nameOrId: string) => dataSources.find(({ name, id }) => name === nameOrId || id === nameOrId)
   const workspace = { catalogVersion: 1, find, findPipe: () => undefined }
-  const query = createQuery(options, { store, workspace, findServiceSource: () => undefined })
-  const run = (sql: string) => query.run({ sql, settings: {}, signal: new AbortController().signal })
+  const query = createQuery(options, {
+    store,
+    workspace,
+    findServiceSource: () => undefined,
+    secretOf: () => undefined,
+  })
+  const run = (sql: string) =>
+    query.run({
+      sql,
+      pipeline: null,
+      format: null,
+      parameters: new Map(),
+      settings: {},
+      readScope: adminScope,
+      signal: new AbortController().signal,
+    })
   return { run, selects }
 }
 
@@ -65,7 +97,7 @@ t.test('a quarantine is read by the name of its data source', async (t) => {
 
 t.test('formats that are not known, and queries that are too long, never reach the store', async (t) => {
   const { run, selects } = open()
-  for (const format of ['Native', 'Null', 'json', 'constructor', 'SQLInsert']) {
+  for (const format of ['Null', 'Hash', 'json', 'constructor', 'SQLInsert']) {
     await t.rejects(run(`SELECT 1 FORMAT ${format}`), { code: 'FORMAT_UNSUPPORTED', status: 400 }, format)
   }
   for (const size of [99, 100]) await run(`SELECT '${'x'.repeat(size - 9)}'`)

@@ -44,6 +44,57 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     413,
     'The Parquet file is larger than 5 GiB',
   ],
+  PIPES_TOO_MANY: [
+    errors.PIPES_TOO_MANY({ pipesMax: 2 }),
+    400,
+    'There are already 2 Pipes, and a workspace has no room for more; drop one first',
+  ],
+  NODES_MISSING: [
+    errors.NODES_MISSING(),
+    400,
+    'A Pipe needs a query: send "sql", a JSON body with "nodes", or "from" with the name of another Pipe',
+  ],
+  NODES_TOO_MANY: [errors.NODES_TOO_MANY({ pipe: 'top', nodesMax: 2 }), 400, "Pipe 'top' can have 2 nodes at most"],
+  PIPE_TOO_LONG: [
+    errors.PIPE_TOO_LONG({ pipe: 'top', bytesMax: 1024 ** 2 }),
+    400,
+    "The nodes of Pipe 'top' can have 1 MiB of SQL together at most",
+  ],
+  NODE_INVALID: [errors.NODE_INVALID({ node: 'a', reason: 'Unknown identifier' }), 400, "Node 'a': Unknown identifier"],
+  NODE_TYPE_UNSUPPORTED: [
+    errors.NODE_TYPE_UNSUPPORTED({ type: 'materialized' }),
+    400,
+    'Nodes of type "materialized" are not supported yet; use standard or endpoint',
+  ],
+  NODE_UNKNOWN: [errors.NODE_UNKNOWN({ pipe: 'top', node: 'x' }), 400, "Pipe 'top' has no node 'x'"],
+  NODE_PUBLISHED: [
+    errors.NODE_PUBLISHED({ pipe: 'top', node: 'x' }),
+    400,
+    "Node 'x' is published as an endpoint; unpublish it before you delete it",
+  ],
+  ENDPOINT_MISSING: [
+    errors.ENDPOINT_MISSING({ pipe: 'top', node: 'x' }),
+    400,
+    "Node 'x' of Pipe 'top' is not published",
+  ],
+  PIPE_NOT_FOUND: [errors.PIPE_NOT_FOUND({ name: 'x' }), 404, "Pipe 'x' not found"],
+  NODE_NOT_FOUND: [errors.NODE_NOT_FOUND({ pipe: 'top', node: 'x' }), 404, "Node 'x' of Pipe 'top' not found"],
+  PIPE_EXISTS: [errors.PIPE_EXISTS({ name: 'x' }), 409, 'There is already a Pipe with name "x"'],
+  PIPE_USED: [
+    errors.PIPE_USED({ name: 'x', users: ['a', 'b'], advice: 'drop those first' }),
+    409,
+    'Pipe "x" is used by a, b; drop those first',
+  ],
+  NODE_EXISTS: [
+    errors.NODE_EXISTS({ pipe: 'top', node: 'x' }),
+    409,
+    'There is already a node with name "x" in Pipe "top"',
+  ],
+  NODE_USED: [
+    errors.NODE_USED({ name: 'x', users: ['y'], advice: 'change that first' }),
+    409,
+    'Node "x" is used by y; change that first',
+  ],
   BODY_CUT: [errors.BODY_CUT(), 400, 'The connection ended before the body did'],
   REQUEST_INVALID: [
     errors.REQUEST_INVALID({ reason: 'bad escape in the path' }),
@@ -56,6 +107,24 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'Parameter "mode" is "x", but must be create, append or replace',
   ],
   NAME_MISSING: [errors.NAME_MISSING(), 400, 'Parameter "name" is required'],
+  VALUE_MISSING: [errors.VALUE_MISSING(), 400, 'Parameter "value" is required'],
+  VALUE_TOO_LARGE: [
+    errors.VALUE_TOO_LARGE({ name: 'key', bytesMax: 8192 }),
+    400,
+    'The value of variable "key" is larger than 8192 bytes',
+  ],
+  VARIABLES_TOO_MANY: [
+    errors.VARIABLES_TOO_MANY({ variablesMax: 100 }),
+    403,
+    'There are already 100 variables, and a workspace has no room for more; delete one first',
+  ],
+  VARIABLE_NOT_FOUND: [errors.VARIABLE_NOT_FOUND({ isRead: true }), 404, 'Not found'],
+  VARIABLE_EXISTS: [errors.VARIABLE_EXISTS({ name: 'key' }), 409, 'There is already a variable with name "key"'],
+  RATE_EXCEEDED: [
+    errors.RATE_EXCEEDED({ perSecondMax: 5, retryAfterSeconds: 1 }),
+    429,
+    'There may be 5 requests a second; repeat this one later',
+  ],
   NAME_INVALID: [
     errors.NAME_INVALID({ name: '1a', reason: 'it starts with a digit' }),
     400,
@@ -204,6 +273,17 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   SQL_EMPTY: [errors.SQL_EMPTY(), 400, 'The query is empty: send SQL in the parameter "q" or as the body'],
   SQL_TOO_LONG: [errors.SQL_TOO_LONG({ bytesMax: 131_072 }), 400, 'The query is longer than 128 KiB'],
   SQL_INVALID: [errors.SQL_INVALID({ reason: 'Unknown column x' }), 400, 'Unknown column x'],
+  PIPE_UNKNOWN: [errors.PIPE_UNKNOWN({ name: 'daily' }), 404, "The pipe 'daily' does not exist"],
+  PIPE_UNPUBLISHED: [
+    errors.PIPE_UNPUBLISHED({ name: 'daily' }),
+    404,
+    "The pipe 'daily' does not have an endpoint yet: publish one of its nodes",
+  ],
+  EXPLAIN_EMPTY: [
+    errors.EXPLAIN_EMPTY({ name: 'daily' }),
+    400,
+    "No node could be found to explain in the pipe 'daily'",
+  ],
   TEMPLATE_INVALID: [
     errors.TEMPLATE_INVALID({ message: 'Template Syntax Error: invalid syntax', answer: null }),
     400,
@@ -273,7 +353,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   CHANGES_TOO_MANY: [
     errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 }),
     503,
-    'Too many changes of Data Sources are waiting; nothing was changed, repeat it later',
+    'Too many changes are waiting; nothing was changed, repeat it later',
   ],
   QUERIES_TOO_MANY: [
     errors.QUERIES_TOO_MANY({ retryAfterSeconds: 1 }),

@@ -163,7 +163,7 @@ t.test('comments are dropped, and what they hide stays hidden', async (t) => {
   t.equal(compile('SELECT/**/1').sql, 'SELECT 1')
   t.equal(compile('SELECT 1 /* a /* b */ c */ , 2 # x\n, 3 // y\n, 4').sql, 'SELECT 1 , 2 , 3 , 4')
   t.equal(compile('SELECT "a""b" FROM numbers(1)').sql, 'SELECT `a"b` FROM numbers(1)')
-  t.equal(compile('SELECT 1 AS `a`"b"').sql, 'SELECT 1 AS `a` `b`')
+  t.equal(compile('SELECT `a`"b"').sql, 'SELECT `a` `b`')
   t.throws(() => compile('SELECT * FROM /* /* */ events -- */ ws.t_1'), { message: /'ws.t_1' not found/ })
   t.throws(() => compile('SELECT 1 /* /* */'), { message: /comment is not closed/ })
 })
@@ -187,7 +187,7 @@ t.test('what is no single SELECT is refused with a reason', async (t) => {
     ['SELECT * FROM (SELECT 1 SETTINGS `max_threads` = 1)', /max_threads/],
     ['SELECT 1 PARALLEL WITH SELECT 2', /PARALLEL WITH/],
     ['SELECT * FROM (EXPLAIN SELECT 1)', /EXPLAIN/],
-    ['WITH x AS (SELECT 1) INSERT INTO events SELECT * FROM x', /INTO is not allowed/],
+    ['WITH x AS (SELECT 1) INSERT INTO events SELECT * FROM x', /line 1, column 22: expected SELECT, found "INSERT"/],
     ["SELECT * FROM '/etc/passwd'", /string literal/],
     ['SELECT * FROM `/tmp/canary.txt`', /Resource '\/tmp\/canary.txt' not found/],
     ['SELECT * FROM nothing', /Resource 'nothing' not found/],

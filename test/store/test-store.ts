@@ -17,7 +17,6 @@ export function testStoreOptions(dataDirectory: string): EmbeddedStoreOptions {
     mergeThreads: 2,
     queryTimeMaxMs: 20_000,
     queryMemoryBytesMax: 512 * mebibyte,
-    queryThreadsMax: 2,
     resultBytesMax: 100 * mebibyte,
     openResultsMax: 4,
     closeTimeMaxMs: 1_000,

@@ -1,5 +1,5 @@
-/** Changes of one data source, one after the other; those of different data sources run beside each other. */
-import { errors } from '../shared/errors.ts'
+/** Changes of one resource, one after the other; those of different resources run beside each other. */
+import { errors } from './errors.ts'
 
 // Each is held by a request that waits for it.
 const changesWaitingMax = 1_000

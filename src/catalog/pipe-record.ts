@@ -1,0 +1,76 @@
+// Pipes as they lie on disk, each with its nodes in one record, so that a change of both is one change.
+
+import type { NodeId, Pipe, PipeNode } from './pipe.types.ts'
+import { parseNodeId, parsePipeId } from './pipe-id.ts'
+import {
+  checkFormat,
+  type Fields,
+  readArray,
+  readInteger,
+  readObject,
+  readRecord,
+  readString,
+  readStringOrNull,
+  readStrings,
+} from './record-fields.ts'
+
+const recordFormat = 1
+
+export interface PipeEntry {
+  readonly pipe: Pipe
+  /** Counts the pipes ever created: the order of creation. */
+  readonly sequence: number
+}
+
+/** The entry as plain JSON. */
+export function encodePipe({ pipe, sequence }: PipeEntry): Fields {
+  return { format: recordFormat, sequence, ...pipe }
+}
+
+/**
+ * Reads a record back.
+ *
+ * @throws CatalogRecordError that names the pipe, and the field that is wrong.
+ */
+export function decodePipe(id: string, record: unknown): PipeEntry {
+  return readRecord(id, record, (fields) => {
+    checkFormat(fields, recordFormat)
+    return { pipe: readPipe(id, fields), sequence: readInteger(fields, 'sequence') }
+  })
+}
+
+function readPipe(id: string, fields: Fields): Pipe {
+  const nodes = readArray(fields['nodes'], 'nodes').map((node) => readNode(readObject(node, 'node')))
+  if (new Set(nodes.map(({ name }) => name)).size < nodes.length) throw new Error('two of its nodes have one name')
+  const parentId = readStringOrNull(fields, 'parentId')
+  return {
+    id: parsePipeId(id),
+    name: readString(fields, 'name'),
+    description: readString(fields, 'description'),
+    nodes,
+    endpointId: readEndpoint(readStringOrNull(fields, 'endpointId'), nodes),
+    parentId: parentId === null ? null : parsePipeId(parentId),
+    createdAt: readInteger(fields, 'createdAt'),
+    updatedAt: readInteger(fields, 'updatedAt'),
+  }
+}
+
+function readEndpoint(id: string | null, nodes: readonly PipeNode[]): NodeId | null {
+  if (id === null) return null
+  const node = nodes.find((one) => one.id === id)
+  if (node === undefined) throw new Error(`'endpointId' is none of its nodes`)
+  return node.id
+}
+
+function readNode(fields: Fields): PipeNode {
+  return {
+    id: parseNodeId(readString(fields, 'id')),
+    name: readString(fields, 'name'),
+    description: readString(fields, 'description'),
+    sql: readString(fields, 'sql'),
+    dependencies: readStrings(fields['dependencies'], 'dependencies'),
+    createdAt: readInteger(fields, 'createdAt'),
+    updatedAt: readInteger(fields, 'updatedAt'),
+    version: readInteger(fields, 'version'),
+  }
+}

@@ -1,0 +1,26 @@
+// A pipe as the text of a `.pipe` file, from which the same pipe can be made again.
+
+import type { Pipe, PipeNode } from './pipe.types.ts'
+
+const indent = '    '
+
+/** Ends with a line feed. */
+export function formatPipe({ description, nodes, endpointId }: Pipe): string {
+  const blocks = [
+    ...(description === '' ? [] : [block('DESCRIPTION', description)]),
+    ...nodes.map((node) => nodeBlock(node, node.id === endpointId)),
+  ]
+  return `${blocks.join('\n\n')}\n`
+}
+
+/** The type stands behind the query: a keyword in front of a node would belong to the pipe. */
+function nodeBlock({ name, description, sql }: PipeNode, isEndpoint: boolean): string {
+  const head = [`NODE ${name}`, ...(description === '' ? [] : [block('DESCRIPTION', description)])]
+  return [...head, block('SQL', sql), ...(isEndpoint ? ['', 'TYPE endpoint'] : [])].join('\n')
+}
+
+/** Every line is indented, so that none of them can be taken for a keyword. */
+function block(keyword: string, text: string): string {
+  const lines = text.split('\n').map((line) => (line === '' ? '' : indent + line))
+  return [`${keyword} >`, ...lines].join('\n')
+}

@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type EndpointFormat, endpointFormats, formatOfName } from '../query/answer-formats.ts'
+import { adminScope } from '../query/read-scope.ts'
+import { abortSignal } from './abort-signal.ts'
+import { sendJson } from './answers.ts'
+import { admit } from './authentication.ts'
+import type { HttpOptions, HttpRooms } from './http.types.ts'
+import { readQuestion } from './question.ts'
+import { addPath } from './routes.ts'
+import { sendAnswer } from './send-answer.ts'
+
+type Neighbours = Pick<HttpRooms, 'access' | 'query' | 'logger'>
+type Limits = Pick<HttpOptions, 'formBytesMax'>
+
+/**
+ * The data of pipes, `/v0/pipes/<name>.<format>` and the older `/v0/pipe/<name>/data.<format>`, and what the engine does
+ * for it, `/v0/pipes/<name>/explain` and `/v0/pipes/<name>/nodes/<node>/explain`.
+ */
+export function addEndpoints(app: FastifyInstance, rooms: Neighbours, { formBytesMax }: Limits): void {
+  const { access, query, logger } = rooms
+  const answerAs =
+    (format: EndpointFormat) =>
+    async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      const signal = abortSignal(reply)
+      const question = await readQuestion(request, { bytesMax: formBytesMax })
+      admit(request, access, question.text('token'))
+      const answered = await query.readPipe({
+        pipe: parameterOf(request, 'pipe'),
+        sql: question.text('q') ?? null,
+        format: formatOfName(format),
+        parameters: question.parameters,
+        settings: question.settings,
+        readScope: adminScope,
+        signal,
+      })
+      return sendAnswer({ request, reply, logger }, answered)
+    }
+  for (const format of endpointFormats) {
+    const answer = answerAs(format)
+    const config = { mayTakeTokenFromBody: true }
+    // Ids may carry a label, so a dot may stand in them; the last one is that of the format.
+    addPath(app, `/v0/pipes/:pipe(^.+(?=[.]${format}$)).${format}`, { GET: answer, POST: answer }, config)
+    addPath(app, `/v0/pipe/:pipe/data.${format}`, { GET: answer, POST: answer }, config)
+  }
+  addExplain(app, rooms)
+}
+
+function addExplain(app: FastifyInstance, { query }: Neighbours): void {
+  const explain = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const signal = abortSignal(reply)
+    const question = await readQuestion(request, { bytesMax: 0 })
+    const { debugQuery, queryExplain } = await query.explain({
+      pipe: parameterOf(request, 'pipe'),
+      node: parameterOf(request, 'node') || null,
+      parameters: question.parameters,
+      readScope: adminScope,
+      signal,
+    })
+    return sendJson(reply, 200, { debug_query: debugQuery, query_explain: queryExplain })
+  }
+  addPath(app, '/v0/pipes/:pipe/explain', { GET: explain })
+  addPath(app, '/v0/pipes/:pipe/nodes/:node/explain', { GET: explain })
+}
+
+/** A part of the path; empty where the route has none of this name. */
+function parameterOf(request: FastifyRequest, name: string): string {
+  // Fastify's router gives a text for each parameter of the route.
+  return (request.params as Readonly<Record<string, string>>)[name] ?? ''
+}

@@ -1,0 +1,153 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Pipe } from '../catalog/pipe.types.ts'
+import { formatPipe } from '../catalog/pipe-text.ts'
+import { errors } from '../shared/errors.ts'
+import { sendJson } from './answers.ts'
+import { admit } from './authentication.ts'
+import { baseUrlOf } from './base-url.ts'
+import type { HttpOptions, HttpRooms } from './http.types.ts'
+import { Parameters } from './parameters.ts'
+import { type PipeInput, readNewName, readNodeEdit, readNodeRequest, readPipeInput } from './pipe-input.ts'
+import { nodeShape, pipeItem, pipeShape } from './pipe-shape.ts'
+import { readChoice } from './pipes.ts'
+import { addPath } from './routes.ts'
+
+type Neighbours = Pick<HttpRooms, 'access' | 'pipes'>
+type Limits = Pick<HttpOptions, 'formBytesMax'>
+
+const tokenFromBody = { mayTakeTokenFromBody: true } as const
+const datafileSuffix = '.pipe'
+
+/** `/v0/pipes/<name>` and what changes one pipe: show, rename, drop, publish; and its nodes. */
+export function addPipe(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
+  const context: RouteContext = { app, pipes: rooms.pipes, readInput: inputReader(rooms, limits) }
+  addOwnPath(context)
+  addEndpointPaths(context)
+  addNodePaths(context)
+}
+
+interface RouteContext {
+  readonly app: FastifyInstance
+  readonly pipes: HttpRooms['pipes']
+  /** What the request brings, once its token is judged. */
+  readonly readInput: (request: FastifyRequest) => Promise<PipeInput>
+}
+
+function inputReader({ access }: Neighbours, { formBytesMax }: Limits): RouteContext['readInput'] {
+  return async (request) => {
+    const input = await readPipeInput(request, formBytesMax)
+    admit(request, access, input.parameters.text('token'))
+    return input
+  }
+}
+
+function addOwnPath({ app, pipes, readInput }: RouteContext): void {
+  addPath(
+    app,
+    '/v0/pipes/:pipe',
+    {
+      GET: async (request, reply) => show(request, reply, pipes),
+      PUT: async (request, reply) => {
+        const { parameters } = await readInput(request)
+        const revision = { name: readNewName(parameters), description: parameters.get('description') }
+        return sendPipe(request, reply, { pipes, pipe: await pipes.revise(pipeOf(request), revision) })
+      },
+      DELETE: async (request, reply) => {
+        const { parameters } = await readInput(request)
+        await pipes.drop(pipeOf(request), { isForced: parameters.flag('force') })
+        return reply.code(204).send()
+      },
+    },
+    tokenFromBody,
+  )
+}
+
+function addEndpointPaths({ app, pipes, readInput }: RouteContext): void {
+  const publish = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const input = await readInput(request)
+    const node = nodeOf(request) ?? readNodeName(input)
+    return sendPipe(request, reply, { pipes, pipe: await pipes.publish(pipeOf(request), node) })
+  }
+  const unpublish = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    await readInput(request)
+    const pipe = await pipes.unpublish(pipeOf(request), nodeOf(request) ?? null)
+    return sendPipe(request, reply, { pipes, pipe })
+  }
+  const forms = { POST: publish, PUT: publish, DELETE: unpublish }
+  addPath(app, '/v0/pipes/:pipe/nodes/:node/endpoint', { POST: publish, DELETE: unpublish }, tokenFromBody)
+  addPath(app, '/v0/pipes/:pipe/endpoint', forms, tokenFromBody)
+  addPath(app, '/v0/pipes/:pipe/published', { POST: publish, PUT: publish }, tokenFromBody)
+}
+
+function addNodePaths({ app, pipes, readInput }: RouteContext): void {
+  const sendNode = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    changed: Awaited<ReturnType<typeof pipes.appendNode>>,
+  ) => sendJson(reply, 200, nodeShape(changed.pipe, changed.node, { pipes, baseUrl: baseUrlOf(request) }))
+  const append = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const node = readNodeRequest(await readInput(request))
+    return sendNode(request, reply, await pipes.appendNode(pipeOf(request), node))
+  }
+  addPath(app, '/v0/pipes/:pipe/append', { POST: append }, tokenFromBody)
+  addPath(app, '/v0/pipes/:pipe/nodes', { POST: append }, tokenFromBody)
+  addPath(
+    app,
+    '/v0/pipes/:pipe/nodes/:node',
+    {
+      GET: async (request, reply) => {
+        const pipe = pipes.get(pipeOf(request))
+        return sendNode(request, reply, { pipe, node: pipes.getNode(pipe, nodeOf(request) ?? '') })
+      },
+      PUT: async (request, reply) => {
+        const edit = readNodeEdit(await readInput(request))
+        return sendNode(request, reply, await pipes.editNode(pipeOf(request), nodeOf(request) ?? '', edit))
+      },
+      DELETE: async (request, reply) => {
+        await readInput(request)
+        await pipes.removeNode(pipeOf(request), nodeOf(request) ?? '')
+        return reply.code(204).send()
+      },
+    },
+    tokenFromBody,
+  )
+}
+
+function show(request: FastifyRequest, reply: FastifyReply, pipes: HttpRooms['pipes']): FastifyReply {
+  const name = pipeOf(request)
+  if (name.endsWith(datafileSuffix)) {
+    const text = formatPipe(pipes.get(name.slice(0, -datafileSuffix.length)))
+    return reply.code(200).header('content-type', 'text/plain; charset=utf-8').send(text)
+  }
+  const pipe = pipes.get(name)
+  const choice = readChoice(new Parameters(request.query))
+  if (choice.attributes.length === 0) return sendPipe(request, reply, { pipes, pipe })
+  return sendJson(reply, 200, pipeItem(pipe, choice, { pipes, baseUrl: baseUrlOf(request) }))
+}
+
+interface ShownPipe {
+  readonly pipes: HttpRooms['pipes']
+  readonly pipe: Pipe
+}
+
+function sendPipe(request: FastifyRequest, reply: FastifyReply, { pipes, pipe }: ShownPipe): FastifyReply {
+  return sendJson(reply, 200, pipeShape(pipe, { pipes, baseUrl: baseUrlOf(request) }))
+}
+
+function pipeOf(request: FastifyRequest): string {
+  // The routes have this parameter, and Fastify gives texts.
+  return (request.params as { readonly pipe: string }).pipe
+}
+
+/** The node in the path; undefined where the path has none. */
+function nodeOf(request: FastifyRequest): string | undefined {
+  // The same; Fastify gives texts.
+  return (request.params as { readonly node?: string }).node
+}
+
+/** The node whose id or name is the body, or stands in it. @throws REQUEST_INVALID (400) when there is none. */
+function readNodeName({ parameters, text }: PipeInput): string {
+  const node = text.trim() || (parameters.text('node_id') ?? parameters.text('node') ?? parameters.text('id'))
+  if (node === undefined) throw errors.REQUEST_INVALID({ reason: 'the id of the node to publish must be the body' })
+  return node
+}

@@ -1,0 +1,52 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../shared/errors.ts'
+import { sendJson } from './answers.ts'
+import { admit } from './authentication.ts'
+import { baseUrlOf } from './base-url.ts'
+import type { HttpOptions, HttpRooms } from './http.types.ts'
+import { Parameters } from './parameters.ts'
+import { readNodes, readPipeInput } from './pipe-input.ts'
+import { pipeItem, pipeShape, type ShapeChoice } from './pipe-shape.ts'
+import { addPath } from './routes.ts'
+
+type Neighbours = Pick<HttpRooms, 'access' | 'pipes'>
+type Limits = Pick<HttpOptions, 'formBytesMax'>
+
+/** `/v0/pipes`: list and create. */
+export function addPipes(app: FastifyInstance, { access, pipes }: Neighbours, { formBytesMax }: Limits): void {
+  const list = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const choice = readChoice(new Parameters(request.query))
+    const context = { pipes, baseUrl: baseUrlOf(request) }
+    return sendJson(reply, 200, { pipes: pipes.list().map((pipe) => pipeItem(pipe, choice, context)) })
+  }
+  const create = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const input = await readPipeInput(request, formBytesMax)
+    const { parameters } = input
+    admit(request, access, parameters.text('token'))
+    const name = parameters.requiredName()
+    const nodes = readNodes(input)
+    // Clients name themselves by `from` in every request, so it speaks of a pipe only where there is nothing else.
+    const from = parameters.text('from')
+    const description = parameters.get('description')
+    if (nodes === undefined && from === undefined) throw errors.NODES_MISSING()
+    const pipe =
+      nodes === undefined && from !== undefined
+        ? await pipes.copy({ name, from, description })
+        : await pipes.create({ name, description: description ?? '', nodes: nodes ?? [] })
+    return sendJson(reply, 200, pipeShape(pipe, { pipes, baseUrl: baseUrlOf(request) }))
+  }
+  addPath(app, '/v0/pipes', { GET: list, POST: create }, { mayTakeTokenFromBody: true })
+}
+
+/** @throws PARAMETER_INVALID (400) */
+export function readChoice(parameters: Parameters): ShapeChoice {
+  return {
+    attributes: namesIn(parameters.text('attrs')),
+    nodeAttributes: namesIn(parameters.text('node_attrs')),
+    hasDependencies: parameters.flag('dependencies'),
+  }
+}
+
+function namesIn(list: string | undefined): readonly string[] {
+  return (list ?? '').split(',').flatMap((name) => name.trim() || [])
+}

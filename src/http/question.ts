@@ -1,0 +1,93 @@
+import type { FastifyRequest } from 'fastify'
+import { readJsonParameters } from '../query/json-parameters.ts'
+import { readOutputSettings } from '../query/output-settings.ts'
+import type { ParameterValues } from '../query/rendering.ts'
+import { errors } from '../shared/errors.ts'
+import { arrivingBodyOf, readWhole } from './request-body.ts'
+
+type Values = Map<string, ParameterValues extends ReadonlyMap<string, infer Value> ? Value : never>
+
+/** What a request asks: parameters from the URL and the body together, and a query if the body is one. */
+export class Question {
+  readonly #values: Values
+
+  constructor(values: Values) {
+    this.#values = values
+  }
+
+  /** The value without white space around it, of a list the last one; undefined when nothing is left of it. */
+  text(name: string): string | undefined {
+    const value = this.#values.get(name)
+    const last: unknown = Array.isArray(value) ? value.at(-1) : value
+    if (last === undefined || last === null || typeof last === 'object') return undefined
+    const text = (typeof last === 'boolean' ? String(Number(last)) : String(last)).trim()
+    return text === '' ? undefined : text
+  }
+
+  /** Values for templates; the query and the token are none. */
+  get parameters(): ParameterValues {
+    const values = new Map(this.#values)
+    for (const name of notForTemplates) values.delete(name)
+    return values
+  }
+
+  get settings(): Readonly<Record<string, number>> {
+    return readOutputSettings((name) => this.text(name))
+  }
+}
+
+const notForTemplates = ['q', 'token'] as const
+
+export interface QuestionLimits {
+  /** Largest body. */
+  readonly bytesMax: number
+}
+
+/**
+ * Reads a request to the end of its body. What the body says goes before what the URL says.
+ *
+ * The body's first characters tell what it is, as clients send every kind of body under every Content-Type: no SELECT
+ * begins with `{` or with a name before `=`. Clients cut long URLs in two, so both are read together.
+ *
+ * @throws BODY_CORRUPT, REQUEST_INVALID (400), PAYLOAD_TOO_LARGE (413), and what the body fails with.
+ */
+export async function readQuestion(request: FastifyRequest, { bytesMax }: QuestionLimits): Promise<Question> {
+  const values = urlValues(request.query)
+  const arriving = arrivingBodyOf(request)
+  if (arriving === undefined) return new Question(values)
+  const text = (await readWhole(arriving, { headers: request.headers, bytesMax })).toString().trim()
+  if (text.startsWith('{')) {
+    for (const [name, value] of readJsonParameters(text)) values.set(name, value)
+  } else if (/^\w[\w.%[\]-]*=/.test(text)) {
+    for (const [name, value] of formValues(text)) values.set(name, value)
+  } else if (text !== '') {
+    if (values.has('q')) {
+      throw errors.REQUEST_INVALID({ reason: 'there is a query in the parameter "q" and another one in the body' })
+    }
+    values.set('q', text)
+  }
+  return new Question(values)
+}
+
+/** Fastify's parser gives a text for each name, or a list of them when it is repeated. */
+function urlValues(query: unknown): Values {
+  const values: Values = new Map()
+  for (const [name, value] of Object.entries(query ?? {})) {
+    const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
+    const read = texts.filter((text) => typeof text === 'string')
+    const [only] = read
+    if (only !== undefined) values.set(name, read.length === 1 ? only : read)
+  }
+  return values
+}
+
+function formValues(text: string): Values {
+  const values: Values = new Map()
+  const form = new URLSearchParams(text)
+  for (const name of new Set(form.keys())) {
+    const all = form.getAll(name)
+    const [only = ''] = all
+    values.set(name, all.length === 1 ? only : all)
+  }
+  return values
+}

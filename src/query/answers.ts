@@ -1,0 +1,126 @@
+import { ApiError, errors } from '../shared/errors.ts'
+import type { CompiledQuery } from '../sql/compile-query.ts'
+import type { SelectStream, Store } from '../store/store.types.ts'
+import { StoreError } from '../store/store-error.ts'
+import { Agreement } from './agreement.ts'
+import { inUsersWords, maskSecrets } from './engine-words.ts'
+import { withPlace } from './error-place.ts'
+import type { QueryAnswer } from './query.types.ts'
+import { type QueryLimits, toQueryError } from './query-error.ts'
+import type { Rendering } from './rendering.ts'
+import type { ResponseCache } from './response-cache.ts'
+import type { WorkspaceReader } from './workspace.types.ts'
+
+export interface AnswerOptions extends QueryLimits {
+  /** Threads of a query that asks for none. */
+  readonly queryThreads: number
+  /** Threads that a query gets at most, whatever it asks for. */
+  readonly queryThreadsMax: number
+}
+
+interface Neighbours {
+  readonly store: Pick<Store, 'select' | 'queryTree'>
+  readonly workspace: WorkspaceReader
+  readonly responses: ResponseCache
+}
+
+/** A plan that is to run. */
+export interface Run {
+  readonly plan: CompiledQuery
+  /** What stands before the query; absent is nothing. */
+  readonly prefix?: string
+  readonly rendering: Rendering
+  readonly format: string
+  readonly settings: Readonly<Record<string, string | number>>
+  /** Null keeps no answer. */
+  readonly cacheTtlSeconds: number | null
+  readonly signal: AbortSignal
+}
+
+/** What failed: without a plan, it was compiling. */
+interface Failed {
+  readonly rendering: Pick<Rendering, 'secretValues'>
+  readonly plan?: CompiledQuery
+  readonly prefix?: string
+}
+
+type Answered = Pick<QueryAnswer, 'body'> & { readonly engineMs: number | null }
+
+/** Runs plans, or finds their answers. */
+export class Answers {
+  readonly #options: AnswerOptions
+  readonly #neighbours: Neighbours
+  readonly #agreement: Agreement
+
+  constructor(options: AnswerOptions, neighbours: Neighbours) {
+    this.#options = options
+    this.#neighbours = neighbours
+    this.#agreement = new Agreement(neighbours.store)
+  }
+
+  /** Raises errors of the error table (400, 408, 500, 503). */
+  async answer(run: Run): Promise<Answered> {
+    const { responses } = this.#neighbours
+    const { cacheTtlSeconds } = run
+    const key = cacheTtlSeconds === null ? null : this.#keyOf(run)
+    const kept = key === null ? undefined : responses.find(key)
+    if (kept !== undefined) return { body: kept, engineMs: null }
+    const startMs = performance.now()
+    const selected = await this.#select(run)
+    const body = selected.whole === undefined ? this.#translated(selected, run) : selected
+    const engineMs = performance.now() - startMs
+    const isKept = key !== null && cacheTtlSeconds !== null
+    return { body: isKept ? responses.keep(key, cacheTtlSeconds * 1000, body) : body, engineMs }
+  }
+
+  /** What the caller is told of anything that was thrown on the way to an answer: names of its own, and no secrets. */
+  failureOf(thrown: unknown, { rendering, plan, prefix }: Failed): unknown {
+    const { secretValues } = rendering
+    const hasSecrets = secretValues.size > 0
+    const { workspace } = this.#neighbours
+    if (thrown instanceof StoreError) {
+      const { kind, message, clickhouseCode } = thrown
+      const placed = plan === undefined ? message : withPlace(inUsersWords(message, workspace), plan, prefix)
+      const told = maskSecrets(placed, secretValues)
+      // The cause has the engine's own words, and goes to the log.
+      const cause = hasSecrets ? undefined : thrown
+      return toQueryError(new StoreError({ kind, message: told, clickhouseCode, cause }), this.#options)
+    }
+    const mayShow = hasSecrets && thrown instanceof ApiError && thrown.code === 'SQL_INVALID'
+    return mayShow ? errors.SQL_INVALID({ reason: maskSecrets(thrown.message, secretValues) }) : thrown
+  }
+
+  async #select(run: Run): Promise<SelectStream> {
+    const { plan, rendering, format, prefix = '', signal } = run
+    try {
+      const shape = await this.#agreement.shapeOfAgreed(plan, signal)
+      const threads = this.#threadsOf(rendering)
+      const settings = { ...plan.settings, ...run.settings }
+      const sql = `${prefix}${plan.sql}`
+      return await this.#neighbours.store.select({ sql, shape: `${prefix}${shape}`, format, settings, threads, signal })
+    } catch (thrown) {
+      throw this.failureOf(thrown, run)
+    }
+  }
+
+  #threadsOf({ maxThreads }: Rendering): number {
+    const { queryThreads, queryThreadsMax } = this.#options
+    return Math.min(Math.max(maxThreads ?? queryThreads, 1), queryThreadsMax)
+  }
+
+  /** Everything that the bytes of an answer follow from, but for the rows: filters and values stand in the SQL. */
+  #keyOf({ plan, rendering, format, settings, prefix = '' }: Run): string {
+    const { catalogVersion } = this.#neighbours.workspace
+    const threads = this.#threadsOf(rendering)
+    return JSON.stringify([catalogVersion, format, plan.settings, settings, threads, prefix, plan.sql])
+  }
+
+  /** The answer's bytes; an error in their middle is told in the same words as one before the first. */
+  async *#translated(body: SelectStream, run: Run): AsyncGenerator<Uint8Array> {
+    try {
+      yield* body
+    } catch (thrown) {
+      throw this.failureOf(thrown, run)
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import type { ParsedQuery } from './parsed-query.types.ts'
+import type { NameScope } from './source.types.ts'
+import type { SplicedText } from './splice.ts'
+
+/** Everything that a query names of the engine. */
+export interface EngineReading {
+  /** `database.table`; those of the engine itself are not among them. */
+  readonly tables: ReadonlySet<string>
+  /** As they were written. */
+  readonly functions: ReadonlySet<string>
+  readonly tableFunctions: ReadonlySet<string>
+  /** Names that WITH gives to queries. */
+  readonly commonTables: ReadonlySet<string>
+}
+
+/** One text of SQL with what its names stand for. */
+export interface QueryText {
+  readonly sql: string
+  readonly scope: NameScope
+  /** The node whose text it is; null for the caller's own query. */
+  readonly node: string | null
+}
+
+/** The same text with everything in its place. */
+export interface CompiledText {
+  readonly spliced: SplicedText
+  readonly dependencies: readonly string[]
+  readonly parsed: ParsedQuery
+  /** How many tables it reads, each as often as it is read. */
+  readonly readCount: number
+}
+
+/** What is known while one query is compiled. */
+export interface Compilation {
+  /** By `database.table`, the name of the data source. */
+  readonly tableNames: Map<string, string>
+  readonly functions: Set<string>
+  readonly tableFunctions: Set<string>
+  readonly commonTables: Set<string>
+  /** What was put in already, by the ids of the sources. */
+  readonly done: Map<string, CompiledText>
+  /** The sources around the text that is being compiled. */
+  readonly open: { readonly id: string; readonly name: string }[]
+  readonly compile: (text: QueryText, compilation: Compilation) => CompiledText
+}

@@ -1,0 +1,171 @@
+// Finds what each table of a query is, and what is written in its place.
+
+import { quoteName, quoteString } from '../shared/text-escapes.ts'
+import type { Compilation, CompiledText } from './compilation.types.ts'
+import type { CommonTable, ParsedQuery, TableRead } from './parsed-query.types.ts'
+import { systemTables } from './query-policy.ts'
+import { type RowFilter, readRowFilter } from './row-filter.ts'
+import { countReads, findAlias, findCommonTable, type WeighedRead } from './scope-lookup.ts'
+import type { NameScope, QuerySource, Source, TableSource } from './source.types.ts'
+import type { Edit } from './splice.ts'
+import { SqlFault } from './sql-fault.ts'
+import { TextMemo } from './text-memo.ts'
+
+export interface ResolvedReads {
+  /** In the order of the text. */
+  readonly edits: readonly Edit[]
+  /** Names of the sources that are read, each once, in the order of the text. */
+  readonly dependencies: readonly string[]
+  readonly readCount: number
+}
+
+/**
+ * Finds what every name of a table stands for.
+ *
+ * @throws SqlFault for one that stands for nothing, or may not be read.
+ */
+export function resolveReads(parsed: ParsedQuery, scope: NameScope, compilation: Compilation): ResolvedReads {
+  const resolution: Resolution = { parsed, compilation, edits: [], weights: [], filteredScopes: new Set() }
+  const dependencies = new Set<string>()
+  for (const read of parsed.reads) {
+    const source = findSource(read, scope, resolution)
+    if (source === undefined) continue
+    dependencies.add(source.name)
+    putSource(read, source, resolution)
+  }
+  const { edits, weights, filteredScopes } = resolution
+  for (const index of filteredScopes) edits.push(...foldedPrewhere(parsed, index))
+  if (filteredScopes.size > 0) edits.sort((one, other) => one.start - other.start || one.end - other.end)
+  return { edits, dependencies: [...dependencies], readCount: countReads(parsed.scopes, weights) }
+}
+
+interface Resolution {
+  readonly parsed: ParsedQuery
+  readonly compilation: Compilation
+  readonly edits: Edit[]
+  readonly weights: WeighedRead[]
+  /** Scopes whose FROM has a table with a row filter. */
+  readonly filteredScopes: Set<number>
+}
+
+/** Undefined for what is no name of the workspace: a common table, a column, a table of the engine. */
+function findSource(read: TableRead, scope: NameScope, { parsed, weights }: Resolution): Source | undefined {
+  const { kind, parts } = read
+  if (parts === null) throw new SqlFault('joinGet needs a constant table name')
+  const [first = ''] = parts
+  const name = parts.join('.')
+  const weigh = (weight: number | CommonTable): void => void weights.push({ scope: read.scope, weight })
+  if (parts.length === 1 && kind !== 'joinGet') {
+    const table = findCommonTable(parsed.scopes, read.scope, first)
+    if (table !== undefined) {
+      weigh(table)
+      return undefined
+    }
+  }
+  if (kind === 'in') {
+    if (parts.length > 1) {
+      throw new SqlFault(`'${name}' can not be used after IN: use a subquery, or has() for an array`)
+    }
+    if (findAlias(parsed.scopes, read.scope, first) !== undefined) return undefined
+  }
+  const source = scope.find(parts)
+  if (source === 'denied') throw new SqlFault(`The token has no access to '${name}'`)
+  if (source !== undefined || kind === 'in') return source
+  if (kind === 'joinGet' || !systemTables.has(name)) throw new SqlFault(`Resource '${name}' not found`)
+  weigh(1)
+  return undefined
+}
+
+function putSource(read: TableRead, source: Source, resolution: Resolution): void {
+  const { compilation, weights, edits } = resolution
+  if (read.kind === 'joinGet') {
+    edits.push(joinEdit(read, source, compilation))
+    weights.push({ scope: read.scope, weight: 1 })
+    return
+  }
+  const { start, end } = read
+  // A name behind IN gets no alias.
+  const alias = read.hasAlias ? '' : ` AS ${quoteName(read.parts?.at(-1) ?? '')}`
+  if (source.kind === 'query') {
+    const compiled = compileSource(source, compilation)
+    edits.push({ start, end, before: '(', inner: compiled.spliced, after: `)${alias}` })
+    weights.push({ scope: read.scope, weight: Math.max(1, compiled.readCount) })
+    return
+  }
+  weights.push({ scope: read.scope, weight: 1 })
+  const qualified = qualify(source, compilation)
+  if (source.filter === null) edits.push({ start, end, before: qualified, inner: null, after: alias })
+  else putFiltered(read, { qualified, alias, filter: filterOf(source, source.filter, compilation) }, resolution)
+}
+
+interface FilteredTable {
+  readonly qualified: string
+  readonly alias: string
+  readonly filter: RowFilter
+}
+
+/** FINAL and SAMPLE belong to the table and go into the subquery with it. */
+function putFiltered(read: TableRead, { qualified, alias, filter }: FilteredTable, resolution: Resolution): void {
+  const { parsed, edits, filteredScopes } = resolution
+  const { start, end, modifiers } = read
+  const words = parsed.tokens.slice(modifiers.start, modifiers.end).map(({ text }) => ` ${text}`)
+  const before = `(SELECT * FROM ${qualified}${words.join('')} WHERE (${filter.sql}))`
+  edits.push({ start, end, before, inner: null, after: alias })
+  if (words.length > 0) edits.push({ ...modifiers, before: '', inner: null, after: '' })
+  if (read.kind === 'table') filteredScopes.add(read.scope)
+}
+
+/** A subquery has no PREWHERE: the condition goes to the others. */
+function foldedPrewhere({ scopes }: ParsedQuery, index: number): readonly Edit[] {
+  const { prewhere, where } = scopes[index] ?? {}
+  if (prewhere === null || prewhere === undefined) return []
+  const write = (start: number, end: number, before: string): Edit => ({ start, end, before, inner: null, after: '' })
+  const opening = write(prewhere.start, prewhere.start + 1, 'WHERE (')
+  if (where === null || where === undefined) return [opening, write(prewhere.end, prewhere.end, ')')]
+  return [opening, write(where.start, where.start + 1, ') AND ('), write(where.end, where.end, ')')]
+}
+
+/** The engine reads the rows of `joinGet` past every filter. */
+function joinEdit({ start, end }: TableRead, source: Source, compilation: Compilation): Edit {
+  if (source.kind === 'query')
+    throw new SqlFault(`joinGet can not be used on '${source.name}', which is no data source`)
+  if (source.filter !== null) throw new SqlFault(`joinGet can not be used on '${source.name}' with a token filter`)
+  qualify(source, compilation)
+  return { start, end, before: quoteString(`${source.database}.${source.table}`), inner: null, after: '' }
+}
+
+function qualify({ database, table, name }: TableSource, { tableNames }: Compilation): string {
+  tableNames.set(`${database}.${table}`, name)
+  return `${quoteName(database)}.${quoteName(table)}`
+}
+
+const filters = new TextMemo<RowFilter>()
+
+function filterOf({ columns, name }: TableSource, filter: string, { functions }: Compilation): RowFilter {
+  const key = JSON.stringify([filter, columns])
+  try {
+    const read = filters.get(key, () => readRowFilter(filter, columns))
+    for (const one of read.functions) functions.add(one)
+    return read
+  } catch (thrown) {
+    if (!(thrown instanceof SqlFault)) throw thrown
+    // Whoever asks has not written the filter; where in it something is wrong is none of their text.
+    throw new SqlFault(`The token's filter of '${name}' can not be used: ${thrown.reason}`, { cause: thrown })
+  }
+}
+
+/** The query of a pipe or a node, compiled when it is first read. */
+function compileSource({ id, name, sql, scope }: QuerySource, compilation: Compilation): CompiledText {
+  const { done, open } = compilation
+  const known = done.get(id)
+  if (known !== undefined) return known
+  if (open.some((one) => one.id === id)) {
+    const path = [...open.map((one) => one.name), name].join(' → ')
+    throw new SqlFault(`Circular dependency on '${name}': ${path}`)
+  }
+  open.push({ id, name })
+  const compiled = compilation.compile({ sql: sql(), scope, node: name }, compilation)
+  open.pop()
+  done.set(id, compiled)
+  return compiled
+}

@@ -1,0 +1,94 @@
+import type { Token } from './token.types.ts'
+
+/**
+ * What the parser found in one text of SQL. There is no tree: a query is rewritten by its tokens, so all that is kept is
+ * where in them names stand and by what they are seen. Indexes are those of tokens; an `end` is the one after the last.
+ */
+export interface ParsedQuery {
+  readonly tokens: readonly Token[]
+  /** The end of the query without FORMAT, and without the SETTINGS of the whole. */
+  readonly bodyEnd: number
+  /** The end of the query with its SETTINGS, without FORMAT and what stands behind that. */
+  readonly queryEnd: number
+  /** The name after FORMAT as it was written, or null. */
+  readonly format: string | null
+  readonly settings: readonly SettingUse[]
+  readonly scopes: readonly QueryScope[]
+  /** In the order of the text. */
+  readonly reads: readonly TableRead[]
+  readonly calls: readonly FunctionUse[]
+  readonly tableFunctions: readonly string[]
+  /** Names of columns and aliases, and asterisks; no parameters of lambdas. */
+  readonly names: readonly TokenRange[]
+}
+
+/** What one SELECT, or the SELECTs of one UNION together, can name. */
+export interface QueryScope {
+  /** The index of the scope around it; -1 when nothing outside is seen. */
+  readonly parent: number
+  /** The common table whose body it is, which it does not see unless that is recursive. */
+  readonly definition: CommonTable | null
+  readonly commonTables: CommonTable[]
+  /** Names of expressions; true for those that are lambdas. */
+  readonly aliases: Map<string, boolean>
+  /** What SELECT gives, in order. */
+  readonly columns: SelectedColumn[]
+  /** What stands behind FROM and JOIN: for a subquery the index of its scope, for anything else -1. */
+  readonly tables: number[]
+  /** With its keyword. */
+  prewhere: TokenRange | null
+  /** With its keyword. */
+  where: TokenRange | null
+}
+
+/** One expression behind SELECT; its alias, if it has one, is in the range. */
+export interface SelectedColumn extends TokenRange {
+  /** What AS calls it, or the column that it is; null for an expression without a name. */
+  readonly name: string | null
+}
+
+/** A name that WITH gives to a query. */
+export interface CommonTable {
+  readonly name: string
+  readonly isRecursive: boolean
+}
+
+export interface TokenRange {
+  readonly start: number
+  readonly end: number
+}
+
+/** A place where a table can be read. */
+export interface TableRead {
+  /**
+   * - `table`: behind FROM or JOIN.
+   * - `in`: behind IN, or as the second argument of a function like it, where a column's name may stand as well.
+   * - `joinGet`: the first argument of that function.
+   */
+  readonly kind: 'table' | 'in' | 'joinGet'
+  readonly start: number
+  readonly end: number
+  /** The parts of the name as written, without quotes; null for a `joinGet` whose name is no constant. */
+  readonly parts: readonly string[] | null
+  /** The index of the scope that it stands in. */
+  readonly scope: number
+  readonly hasAlias: boolean
+  /** FINAL and SAMPLE with what belongs to them; empty when there are none. */
+  readonly modifiers: TokenRange
+}
+
+/** A function that is called, or handed to another by its name. */
+export interface FunctionUse {
+  /** With dots, when it was written so. */
+  readonly name: string
+  readonly scope: number
+  readonly isCalled: boolean
+}
+
+export interface SettingUse {
+  readonly name: string
+  /** As it was written: a number, a string in its quotes, or a word. */
+  readonly value: string
+  /** True for the settings of the whole query. */
+  readonly isOuter: boolean
+}

@@ -1,0 +1,31 @@
+// A condition of somebody else's that becomes part of a statement: a row filter of a token, a `replace_condition`.
+//
+// It can be nothing but one expression over the row: no query, no table, no function that reads anything, no end of the
+// brackets it is put into, no name for a part of itself, which what stands around it would take for a column.
+
+import { checkFunction } from './function-policy.ts'
+import { parseOneExpression } from './parse-statement.ts'
+import type { ParsedQuery } from './parsed-query.types.ts'
+import { splice } from './splice.ts'
+import { SqlFault } from './sql-fault.ts'
+
+export interface RowExpression {
+  /** Canonical tokens, without brackets around them. */
+  readonly sql: string
+  readonly parsed: ParsedQuery
+}
+
+/**
+ * Reads one condition.
+ *
+ * @param what it is, for messages: `A row filter`.
+ * @throws SqlFault.
+ */
+export function readRowExpression(text: string, what: string): RowExpression {
+  const parsed = parseOneExpression(text)
+  const { scopes, reads, calls, tokens, bodyEnd } = parsed
+  if (scopes.length !== 1 || reads.length > 0) throw new SqlFault(`${what} can not read a table`)
+  if (scopes.some(({ aliases }) => aliases.size > 0)) throw new SqlFault(`${what} cannot name a part of itself with AS`)
+  for (const { name } of calls) checkFunction(name, () => false)
+  return { sql: splice({ source: text, node: null, tokens, end: bodyEnd, edits: [] }).text, parsed }
+}

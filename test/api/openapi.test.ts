@@ -1,0 +1,162 @@
+import t from 'tap'
+import { openApiFaults } from '../http/openapi-rules.ts'
+import { openTestService, type TestService } from './test-service.ts'
+
+/** An OpenAPI document as far as this file reads it. */
+interface Document {
+  readonly servers: readonly { readonly url: string }[]
+  readonly paths: Readonly<Record<string, Path>>
+}
+
+interface Path {
+  readonly get: {
+    readonly description?: string
+    readonly parameters: readonly { readonly name: string; readonly schema: object; readonly description?: string }[]
+    readonly responses: Readonly<
+      Record<string, { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }>
+    >
+  }
+}
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, object>>
+}
+
+async function createPipe(service: TestService, name: string, nodes: readonly (readonly [string, string])[]) {
+  const published = nodes.at(-1)?.[0]
+  const body = JSON.stringify({
+    name,
+    description: `What ${name} gives.`,
+    nodes: nodes.map(([node, sql]) => ({ name: node, sql, type: node === published ? 'endpoint' : 'standard' })),
+  })
+  const answer = await service.call('POST', '/v0/pipes', { body, headers: { 'content-type': 'application/json' } })
+  if (answer.status !== 200) throw new Error(`${name}: ${answer.text}`)
+}
+
+async function documentAt(service: TestService, path: string): Promise<Document> {
+  const { status, json, text } = await service.call('GET', path)
+  if (status !== 200) throw new Error(text)
+  const faults = openApiFaults(json)
+  if (faults.length > 0) throw new Error(faults.join('\n'))
+  // Its shape was just checked.
+  return json as Document
+}
+
+function columnsOf(document: Document, name: string): object | undefined {
+  const path = document.paths[`/pipes/${name}.{format}`]
+  return path?.get.responses['200']?.content['application/x-ndjson']?.schema.properties
+}
+
+function parametersOf(document: Document, name: string): readonly string[] | undefined {
+  return document.paths[`/pipes/${name}.{format}`]?.get.parameters.map((parameter) => parameter.name)
+}
+
+t.test('endpoints are described by their templates and by what the engine says of their results', async (t) => {
+  const service = await openTestService(t)
+  await service.create('visits', 'path String, org LowCardinality(String), n UInt32, at DateTime')
+  await createPipe(service, 'chosen', [
+    ['rows', "% SELECT * FROM visits WHERE org = {{String(org, 'acme', description='Whose visits')}}"],
+  ])
+  await createPipe(service, 'top', [
+    ['unread', '% SELECT {{Int8(nobody)}} AS x'],
+    ['days', '% SELECT path, sum(n) AS hits, max(at) AS last FROM chosen WHERE n > {{UInt32(least, 0)}} GROUP BY path'],
+    ['result', '% SELECT * FROM days ORDER BY hits DESC LIMIT {{Int32(size, 10, required=True)}}'],
+  ])
+  await service.call('POST', '/v0/pipes?name=draft&sql=SELECT+1')
+
+  const all = await documentAt(service, '/v0/pipes/openapi.json')
+  t.same(all.servers, [{ url: `${service.address}/v0` }])
+  t.same(
+    Object.keys(all.paths),
+    ['/pipes/chosen.{format}', '/pipes/top.{format}'],
+    'what is not published is no endpoint',
+  )
+  t.same(parametersOf(all, 'top'), ['least', 'size', 'org'], 'those of all nodes that are read, also in other pipes')
+  t.match(all.paths['/pipes/top.{format}']?.get, {
+    description: 'What top gives.',
+    parameters: [
+      { name: 'least', schema: { type: 'integer', minimum: 0, default: 0 } },
+      { name: 'size', required: true, schema: { type: 'integer', format: 'int32', default: 10 } },
+      { name: 'org', description: 'Whose visits', schema: { type: 'string', default: 'acme' } },
+    ],
+  })
+  t.match(columnsOf(all, 'top'), {
+    path: { type: 'string' },
+    hits: { type: 'integer', 'x-clickhouse-type': 'UInt64' },
+    last: { type: 'string', 'x-clickhouse-type': 'DateTime' },
+  })
+
+  const one = await documentAt(service, '/v0/pipes/top/openapi.json')
+  t.same(one.paths, { '/pipes/top.{format}': all.paths['/pipes/top.{format}'] })
+  const forwarded = await service.call('GET', '/v0/pipes/top/openapi.json', {
+    headers: { 'x-forwarded-proto': 'https' },
+  })
+  t.match(forwarded.json, { servers: [{ url: /^https:/ }] })
+
+  await service.call('POST', '/v0/datasources/visits/alter', {
+    body: 'schema=path String, org LowCardinality(String), n UInt32, at DateTime, more Bool',
+  })
+  t.match(columnsOf(await documentAt(service, '/v0/pipes/openapi.json'), 'chosen'), { more: { type: 'boolean' } })
+
+  t.match(await service.call('GET', '/v0/pipes/none/openapi.json'), {
+    status: 404,
+    json: { error: "Pipe 'none' not found" },
+  })
+  t.match(await service.call('GET', '/v0/pipes/draft/openapi.json'), { status: 404 })
+  t.match(await service.call('GET', '/v0/pipes/openapi.json', { token: null }), { status: 403 })
+  t.match(await service.call('GET', '/v0/pipes/openapi.json?token=p.test.token', { token: null }), { status: 200 })
+  t.match(await service.call('POST', '/v0/pipes/openapi.json'), { status: 405 })
+})
+
+t.test('an endpoint that is broken by now is described without its columns', async (t) => {
+  const service = await openTestService(t)
+  await service.create('visits', 'path String')
+  await createPipe(service, 'broken', [['a', '% SELECT path FROM visits LIMIT {{Int8(size, 1)}}']])
+  await createPipe(service, 'whole', [['a', 'SELECT 1 AS one']])
+  t.same(columnsOf(await documentAt(service, '/v0/pipes/openapi.json'), 'broken'), {
+    path: { type: 'string', 'x-clickhouse-type': 'String' },
+  })
+  t.equal((await service.call('DELETE', '/v0/datasources/visits?force=true')).status, 204)
+  const document = await documentAt(service, '/v0/pipes/openapi.json')
+  t.equal(columnsOf(document, 'broken'), undefined)
+  t.same(parametersOf(document, 'broken'), ['size'])
+  t.ok(columnsOf(document, 'whole'))
+})
+
+t.test('templates read variables, and a change of one shows with the next request', async (t) => {
+  const service = await openTestService(t)
+  // The engine gives the alias to the whole comparison.
+  t.equal(await service.sql("SELECT 'a' = 'b' AS s, s AS again FORMAT TSV"), '0\t0\n')
+  await createPipe(service, 'guarded', [
+    [
+      'rows',
+      "% SELECT if({{String(key, '')}} = {{tb_secret('password')}}, 'open', 'shut') AS door {{cache_ttl('1h')}}",
+    ],
+  ])
+  const ask = async () => {
+    const headers = { 'content-type': 'application/json' }
+    return (await service.call('POST', '/v0/pipes/guarded.ndjson', { body: '{"key": "sesame"}', headers })).text
+  }
+  t.match(await ask(), /Cannot access secret 'password'. Check the secret exists in the Workspace/)
+  await service.call('POST', '/v0/variables', { body: 'name=password&value=sesame' })
+  t.equal(await ask(), '{"door":"open"}\n')
+  await service.call('PUT', '/v0/variables/password', { body: '{"value": "other"}' })
+  t.equal(await ask(), '{"door":"shut"}\n')
+  await service.call('DELETE', '/v0/variables/password')
+  t.match(await ask(), /Cannot access secret/)
+  await service.call('POST', '/v0/variables', { body: 'name=password&value=sesame' })
+  for (const sql of [
+    "% SELECT {{tb_secret('password')}} AS shown",
+    "% SELECT shown FROM (SELECT 1) WHERE ({{tb_secret('password')}} AS shown) != ''",
+  ]) {
+    const refusal = { status: 400, json: { error: /^(?:Node '.*': )?The value of a secret would show in the result/ } }
+    t.match(
+      await service.call('POST', `/v0/pipes?name=leaky&sql=${encodeURIComponent(sql)}`),
+      refusal,
+      'no node has it',
+    )
+    t.match(await service.call('POST', '/v0/sql', { body: sql }), refusal, 'and no query')
+  }
+  const entries = JSON.stringify(service.log.entries)
+  t.notMatch(entries, 'sesame', 'no value is logged')
+})

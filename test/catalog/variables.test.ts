@@ -1,0 +1,142 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
+import type { Variables } from '../../src/catalog/variable.types.ts'
+import { openVariables, variableBytesMax, variablesMax } from '../../src/catalog/variables.ts'
+
+const editedBy = "token: 'admin'"
+
+t.test('variables are kept, and their values come back after a restart', async (t) => {
+  const path = join(temporaryDirectory(t), 'catalog.lmdb')
+  let nowMs = 1_000
+  const storage = openCatalogStorage(path)
+  const variables = openVariables({ now: () => nowMs }, storage.variables)
+  t.equal(variables.version, 0)
+  await variables.create('second', { value: "it's\n☕", editedBy })
+  await variables.create('first', { value: '', editedBy })
+  nowMs = 2_000
+  await variables.update('second', { value: 'new', editedBy: "token: 'other'" })
+  await variables.create('third', { value: 'x', editedBy })
+  await variables.remove('third')
+  t.equal(variables.version, 5, 'every change is another version')
+  const expected = [
+    { name: 'first', type: 'secret', createdAt: 1_000, updatedAt: 1_000, editedBy },
+    { name: 'second', type: 'secret', createdAt: 1_000, updatedAt: 2_000, editedBy: "token: 'other'" },
+  ]
+  const check = (read: Variables) => {
+    t.same(read.list(), expected)
+    t.same([read.secretOf('second'), read.secretOf('first'), read.secretOf('third')], ['new', '', undefined])
+    t.notMatch(JSON.stringify([read.list(), read.find('second')]), 'new')
+  }
+  check(variables)
+  await variables.close()
+  await storage.close()
+
+  const again = openCatalogStorage(path)
+  t.teardown(() => again.close())
+  check(openVariables({ now: () => 0 }, again.variables))
+  t.equal(again.load().records.size, 0, 'they are no data sources')
+  t.equal(statSync(path).mode & 0o777, 0o600)
+  t.ok(readFileSync(path).includes('secret'), 'the file holds them')
+})
+
+t.test('names and values have limits, and a workspace has room for 100', async (t) => {
+  const { variables, writes } = openInMemory()
+  for (const name of ['', '1a', 'a-b', 'a b', 'é', '__proto__x'.repeat(30), 'a\n']) {
+    await t.rejects(variables.create(name, { value: 'x', editedBy }), { code: 'NAME_INVALID', status: 400 }, name)
+  }
+  await variables.create('a'.repeat(255), { value: 'é'.repeat(variableBytesMax / 2), editedBy })
+  await t.rejects(variables.create('long', { value: `a${'é'.repeat(variableBytesMax / 2)}`, editedBy }), {
+    code: 'VALUE_TOO_LARGE',
+  })
+  await t.rejects(variables.update('a'.repeat(255), { value: 'x'.repeat(variableBytesMax + 1), editedBy }), {
+    code: 'VALUE_TOO_LARGE',
+  })
+  for (const name of ['constructor', '__proto__']) {
+    t.equal(variables.secretOf(name), undefined)
+    await variables.create(name, { value: 'v', editedBy })
+    t.equal(variables.secretOf(name), 'v')
+  }
+  await t.rejects(variables.create('constructor', { value: 'v', editedBy }), { code: 'VARIABLE_EXISTS', status: 409 })
+  for (let count = variables.list().length; count < variablesMax; count += 1) {
+    await variables.create(`v${count}`, { value: 'x', editedBy })
+  }
+  const before = writes.length
+  await t.rejects(variables.create('more', { value: 'x', editedBy }), { code: 'VARIABLES_TOO_MANY', status: 403 })
+  t.equal(writes.length, before, 'what is refused is not written')
+  await variables.remove('constructor')
+  await variables.create('more', { value: 'x', editedBy })
+  t.equal(variables.list().length, variablesMax)
+})
+
+t.test('changes come one after the other, and show when they are on disk', async (t) => {
+  const { variables, writes, release } = openInMemory({ isHeld: true })
+  const made = variables.create('a', { value: '1', editedBy })
+  const twice = variables.create('a', { value: '2', editedBy })
+  const changed = variables.update('a', { value: '3', editedBy })
+  const gone = variables.remove('missing')
+  const refused = t.rejects(twice, { code: 'VARIABLE_EXISTS' })
+  const unknown = t.rejects(gone, { code: 'VARIABLE_NOT_FOUND', status: 404 })
+  while (writes.length === 0) await new Promise(setImmediate)
+  t.equal(variables.secretOf('a'), undefined, 'it is not on disk yet')
+  t.equal(variables.version, 0)
+  release()
+  await made
+  t.equal(variables.secretOf('a'), '1')
+  await Promise.all([refused, changed, unknown])
+  t.equal(variables.secretOf('a'), '3')
+
+  const waiting = Array.from({ length: 100 }, (_, count) => variables.update('a', { value: `${count}`, editedBy }))
+  await t.rejects(variables.update('a', { value: 'late', editedBy }), { code: 'CHANGES_TOO_MANY', status: 503 })
+  await variables.close()
+  await Promise.all(waiting)
+  t.equal(variables.secretOf('a'), '99')
+})
+
+t.test('a change that the disk refuses changes nothing', async (t) => {
+  const variables = openVariables(
+    { now: () => 0 },
+    {
+      load: () => new Map(),
+      async write() {
+        throw new Error('disk full')
+      },
+    },
+  )
+  await t.rejects(variables.create('a', { value: '1', editedBy }), { message: 'disk full' })
+  t.same([variables.find('a'), variables.version], [undefined, 0])
+  await variables.close()
+})
+
+t.test('a record that is none of this release is not read', async (t) => {
+  for (const record of [null, {}, { format: 2 }, { format: 1, type: 'secret', createdAt: 0, updatedAt: 0, editedBy }]) {
+    const storage = { load: () => new Map([['a', record]]), async write() {} }
+    t.throws(() => openVariables({ now: () => 0 }, storage), { name: 'CatalogRecordError', message: /variable a/ })
+  }
+})
+
+function openInMemory({ isHeld = false } = {}) {
+  const writes: string[] = []
+  let release = () => {}
+  const held = isHeld
+    ? new Promise<void>((resolve) => {
+        release = resolve
+      })
+    : Promise.resolve()
+  const storage = {
+    load: () => new Map(),
+    async write(name: string) {
+      writes.push(name)
+      await held
+    },
+  }
+  return { variables: openVariables({ now: () => 0 }, storage), writes, release: () => release() }
+}
+
+function temporaryDirectory(t: Test): string {
+  const path = mkdtempSync(join(tmpdir(), 'millrace-variables-'))
+  t.teardown(() => rmSync(path, { recursive: true }))
+  return path
+}

@@ -1,0 +1,267 @@
+// The hostile queries and their mutations against our parser, the second opinion and the restricted reader together.
+//
+// An escape is a canary in an answer or in an error, a written file, a request to the outside, a changed setting, or a query
+// that does not end.
+
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import t from 'tap'
+import { compileQuery } from '../../src/sql/compile-query.ts'
+import { checkAgreement } from '../../src/sql/engine-agreement.ts'
+import type { NameScope, Source } from '../../src/sql/source.types.ts'
+import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { hostileQueries } from './hostile-queries.ts'
+
+const directory = await createTestDirectory()
+const store = await openEmbeddedStore({ ...testStoreOptions(directory.path), queryTimeMaxMs: 400 }, silentLogger)
+const outside = join(directory.path, 'outside')
+await mkdir(outside)
+await writeFile(join(outside, 'canary.txt'), 'SECRET_FILE\n')
+let requestCount = 0
+const server = createServer((socket) => {
+  requestCount += 1
+  socket.destroy()
+})
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+// A server that listens on a port has an address with one.
+const { port } = server.address() as { readonly port: number }
+t.teardown(async () => {
+  server.close()
+  await store.close()
+  await directory.remove()
+})
+
+const engines: Readonly<Record<string, string>> = {
+  ev: 'MergeTree ORDER BY id',
+  rep: 'ReplacingMergeTree ORDER BY id',
+  j: 'Join(ANY, LEFT, id)',
+  other: 'MergeTree ORDER BY id',
+  priv: 'MergeTree ORDER BY id',
+}
+for (const [name, engine] of Object.entries(engines)) {
+  const secret = name === 'priv' ? 'SECRET_PRIV' : 'SECRET_ROW'
+  await store.command(`CREATE TABLE ws_0001.t_${name} (id UInt32, tenant String, secret String) ENGINE = ${engine}`)
+  const rows = name === 'other' ? "(1, 'a', 'open')" : `(1, 'a', 'mine'), (2, 'b', '${secret}')`
+  await store.command(`INSERT INTO ws_0001.t_${name} VALUES ${rows}`)
+}
+await store.command('CREATE DATABASE other_ws')
+await store.command("CREATE TABLE other_ws.t_x ENGINE = Memory AS SELECT 1 AS id, 'SECRET_OTHER' AS secret")
+
+const columns = ['id', 'tenant', 'secret']
+const pipes: Readonly<Record<string, string>> = {
+  pipe1: 'SELECT * FROM ev',
+  loopa: 'SELECT * FROM loopb',
+  loopb: 'SELECT * FROM loopa',
+}
+
+const scope: NameScope = {
+  find(parts): Source | 'denied' | undefined {
+    const [first = ''] = parts
+    if (parts.length !== 1) return undefined
+    const name = first === '_' ? 'pipe1' : first.replace(/^t_/, '')
+    if (name === 'priv') return 'denied'
+    const sql = pipes[name]
+    if (sql !== undefined) return { kind: 'query', id: name, name, sql: () => sql, scope }
+    if (!Object.hasOwn(engines, name)) return undefined
+    const filter = name === 'other' ? null : "tenant = 'a'"
+    return { kind: 'table', database: 'ws_0001', table: `t_${name}`, name, columns, isJoin: name === 'j', filter }
+  },
+}
+
+/** Real places for those that the list names. */
+function placed(sql: string): string {
+  return sql
+    .replaceAll('127.0.0.1:9', `127.0.0.1:${port}`)
+    .replaceAll('/tmp/canary.txt', join(outside, 'canary.txt'))
+    .replaceAll('/tmp/hout', join(outside, 'hout'))
+}
+
+type Outcome = { readonly stoppedBy: 'parser' | 'agreement' | 'engine' | 'nothing'; readonly text: string }
+
+async function run(sql: string): Promise<Outcome> {
+  const { signal } = new AbortController()
+  let stoppedBy: Outcome['stoppedBy'] = 'parser'
+  try {
+    const compiled = compileQuery(sql, { scope })
+    stoppedBy = 'engine'
+    const tree = await store.queryTree(compiled.sql, signal)
+    stoppedBy = 'agreement'
+    checkAgreement(compiled.reading, tree)
+    stoppedBy = 'engine'
+    const { settings } = compiled
+    let text = ''
+    for await (const chunk of await store.select({ sql: compiled.sql, format: 'TSV', settings, signal })) {
+      text += Buffer.from(chunk).toString()
+      if (text.length > 100_000) break
+    }
+    return { stoppedBy: 'nothing', text }
+  } catch (thrown) {
+    if (!(thrown instanceof Error)) throw thrown
+    return { stoppedBy, text: thrown.message }
+  }
+}
+
+/** What was seen that must not be; a word of the query itself may come back in an answer or a message. */
+function canaryIn(sql: string, text: string): string | undefined {
+  return ['SECRET_ROW', 'SECRET_PRIV', 'SECRET_OTHER', 'SECRET_FILE', 'root:x:'].find(
+    (canary) => text.includes(canary) && !sql.includes(canary),
+  )
+}
+
+/** What a query must leave as it was: files, requests, and the settings of both readers. */
+async function sideEffects(): Promise<unknown> {
+  const { signal } = new AbortController()
+  const names = ['readonly', 'allow_ddl', 'implicit_select', 'max_threads', 'join_use_nulls', 'final']
+  const columns = names.map((name) => `toString(getSetting('${name}'))`)
+  const sql = `SELECT ${columns.join(', ')}, sleep(0.1)`
+  // Two at once are answered by two readers.
+  const readers = await Promise.all(
+    [1, 2].map(async () => {
+      let text = ''
+      for await (const chunk of await store.select({ sql, format: 'TSV', settings: {}, signal })) {
+        text += Buffer.from(chunk).toString()
+      }
+      return text
+    }),
+  )
+  return { files: await readdir(outside), requestCount, readers }
+}
+
+const before = await sideEffects()
+
+t.test('each query of the list is stopped where it should be, or tells nothing that it should not', async (t) => {
+  for (const [about, queries] of Object.entries(hostileQueries)) {
+    for (const [sql, message] of queries) {
+      const { stoppedBy, text } = await run(placed(sql))
+      t.equal(canaryIn(sql, text), undefined, `${about}: ${sql}`)
+      if (message === null) t.not(stoppedBy, 'parser', sql)
+      else
+        t.match(
+          { stoppedBy, text: text.startsWith(placed(message)) },
+          { stoppedBy: 'parser', text: true },
+          `${sql}: ${text}`,
+        )
+    }
+  }
+  t.same(await sideEffects(), before, 'and nothing has changed')
+})
+
+t.test('a row that is filtered out cannot be asked for by its content', async (t) => {
+  const row = "(toUInt32(2), 'b', 'SECRET_ROW')"
+  for (const condition of [
+    `${row} IN ev`,
+    `in(${row}, ev)`,
+    `${row} IN (j)`,
+    `${row} IN (SELECT * FROM rep)`,
+    `${row} IN _`,
+  ]) {
+    t.match(
+      await run(`SELECT count() FROM numbers(1) WHERE ${condition}`),
+      { stoppedBy: 'nothing', text: '0\n' },
+      condition,
+    )
+  }
+  t.match(await run("SELECT count() FROM numbers(1) WHERE (toUInt32(1), 'a', 'mine') IN ev"), { text: '1\n' })
+})
+
+t.test('a query that is too large is refused at once', async (t) => {
+  const diamond = Array.from({ length: 30 }, (_, level) => `c${level + 1} AS (SELECT * FROM c${level} a, c${level} b)`)
+  const large = [
+    `SELECT ${'INTERVAL ('.repeat(170)}1${') DAY'.repeat(170)}`,
+    `SELECT ${'INTERVAL ('.repeat(5_000)}`,
+    `SELECT ${'CASE ('.repeat(170)}`,
+    `SELECT ${'CASE '.repeat(5_000)}`,
+    `SELECT ${'INTERVAL '.repeat(5_000)}`,
+    `SELECT 1 FROM ${'('.repeat(5_000)}ev${')'.repeat(5_000)}`,
+    `WITH c0 AS (SELECT 1 AS x), ${diamond.join(', ')} SELECT count() FROM c30`,
+    `SELECT 1 FROM ${Array.from({ length: 300 }, () => 'ev').join(', ')}`,
+    `SELECT ${'1 ? '.repeat(3_000)}`,
+    `SELECT ${'x -> '.repeat(3_000)}`,
+    `SELECT ${'- '.repeat(60_000)}`,
+    `SELECT 1 ${'UNION ALL SELECT 1 FROM ev '.repeat(400)}`,
+  ]
+  for (const sql of large) {
+    const start = performance.now()
+    t.throws(() => compileQuery(sql, { scope }), { code: 'SQL_INVALID' }, sql.slice(0, 40))
+    t.ok(performance.now() - start < 1_000, 'within a second')
+  }
+  const deep = `SELECT ${'(SELECT '.repeat(40)}1${')'.repeat(40)}`
+  t.match(await run(deep), { stoppedBy: 'nothing', text: '1\n' })
+  // These are plain to our parser, and too deep for the engine's.
+  for (const sql of [`SELECT ${'NOT '.repeat(60_000)}1`, `SELECT 1 FROM ${'('.repeat(150)}ev${')'.repeat(150)}`]) {
+    t.match(await run(sql), { stoppedBy: 'engine' })
+  }
+})
+
+const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+let state = seed
+function random(below: number): number {
+  state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff
+  return Math.floor((state / 0x8000_0000) * below)
+}
+function pick<Item>(items: readonly Item[]): Item {
+  // The index is below the length.
+  return items[random(items.length)] as Item
+}
+
+const all = Object.values(hostileQueries).flatMap((queries) => queries.map(([sql]) => placed(sql)))
+// Most of the list is refused whatever is done to it; mutations of these run.
+const plain = [
+  'SELECT id, tenant, secret FROM ev WHERE id > 0 ORDER BY id LIMIT 10',
+  'SELECT e.secret, o.id FROM ev AS e LEFT JOIN other AS o ON e.id = o.id WHERE o.id IN (SELECT id FROM j)',
+  'WITH q AS (SELECT * FROM rep FINAL) SELECT secret, count() FROM q GROUP BY secret HAVING count() > 0',
+  'SELECT secret FROM pipe1 UNION ALL SELECT secret FROM _ WHERE id IN other',
+  "WITH 'a' AS tenant SELECT * FROM ev PREWHERE id = 1 OR 1 WHERE tenant = tenant OR 1",
+  'SELECT groupArray(secret) FROM (SELECT * FROM ev ARRAY JOIN [1, 2] AS n) AS x, j WHERE x.id = j.id',
+  'SELECT arrayMap(x -> (x, x IN (SELECT secret FROM ev)), [1, 2]), (SELECT max(secret) FROM rep)',
+  'SELECT * FROM view(SELECT * FROM ev) AS v ANY LEFT JOIN j USING id SETTINGS join_use_nulls = 1',
+]
+const pieces =
+  `SELECT FROM WITH JOIN UNION_ALL ev priv ws_0001.t_priv other_ws.t_x system.tables file( url( ( ) , * IN IN_( AS x
+  ON_1 ARRAY_JOIN FINAL USING_id WHERE 1 OR 'a' \`ev\` "priv" -- /* */ ; APPLY( joinGet('ws_0001.t_priv','secret', SETTINGS
+  readonly=0 FORMAT INTO_OUTFILE view( (SELECT secret :: [ ] ' \` PREWHERE LIMIT_1 -> . x.1 INTERVAL CASE`
+    .split(/\s+/)
+    .map((piece) => piece.replaceAll('_', piece.includes('.') || piece.includes('(') ? '_' : ' '))
+
+function mutated(sql: string): string {
+  const parts = sql.split(/(\s+|[(),.;'`"])/).filter((part) => part !== '')
+  for (let count = 1 + random(3); count > 0; count -= 1) {
+    const at = random(parts.length)
+    const change = random(8)
+    if (change === 0) parts.splice(at, 1)
+    else if (change === 1) parts.splice(at, 0, ` ${pick(pieces)} `)
+    else if (change === 2) parts[at] = pick(pieces)
+    else if (change === 3) parts.splice(at, 0, parts[random(parts.length)] ?? '')
+    else if (change === 4) parts.splice(at, 2, ...parts.slice(at, at + 2).reverse())
+    else if (change === 5) parts.splice(at, parts.length, ...pick(all).split(/(\s+|[(),.;'`"])/))
+    else if (change === 6) parts[at] = random(2) === 0 ? (parts[at] ?? '').toUpperCase() : `(${parts[at]})`
+    else parts[at] = `${pick(['/**/', '--\n', '\u00a0', '#!x\n', '\t'])}${parts[at]}`
+  }
+  return parts.join('')
+}
+
+t.test('10,000 mutations of the list do not escape', { timeout: 110_000 }, async (t) => {
+  t.comment(`SEED=${seed}`)
+  const counts = { parser: 0, agreement: 0, engine: 0, nothing: 0 }
+  const isHeavy = (sql: string): boolean => /1e9|1000000000|system\.numbers/i.test(sql)
+  let left = 10_000
+  const worker = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1
+      const sql = mutated(pick(random(2) === 0 ? all : plain))
+      if (isHeavy(sql)) continue
+      const { stoppedBy, text } = await run(sql)
+      counts[stoppedBy] += 1
+      // What our parser and the engine read differently is stopped, and shows where ours can be made better.
+      if (stoppedBy === 'agreement') t.comment(`${text} ${sql}`)
+      const canary = canaryIn(sql, text)
+      if (canary !== undefined) t.fail(`${canary} by ${sql}: ${text.slice(0, 300)}`)
+    }
+  }
+  await Promise.all([worker(), worker()])
+  t.comment(JSON.stringify(counts))
+  t.same(await sideEffects(), before, 'and nothing has changed')
+  t.ok(counts.nothing > 500, 'and enough of them run')
+})

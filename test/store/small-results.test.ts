@@ -1,0 +1,73 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
+
+const directory = await createTestDirectory()
+const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
+t.teardown(async () => {
+  await store.close()
+  await directory.remove()
+})
+
+/** The bytes of a query; `shape` lets it stay in memory. */
+async function select(sql: string, { format = 'CSV', shape = '', signal = new AbortController().signal } = {}) {
+  const chunks: Uint8Array[] = []
+  const query = { sql, format, settings: {}, signal, ...(shape === '' ? {} : { shape }) }
+  for await (const chunk of await store.select(query)) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+t.test('a result is the same from memory and through a file, in every format and around the limits', async (t) => {
+  for (const rows of [0, 1, 999, 1_000, 1_001, 5_000]) {
+    const sql = `SELECT number, 'a\\0b' AS s, number / 3 AS v FROM numbers(${rows})`
+    for (const format of ['CSV', 'Native', 'ArrowStream', 'RowBinary']) {
+      const inMemory = await select(sql, { format, shape: `${rows} ${format}` })
+      t.ok(inMemory.equals(await select(sql, { format })), `${rows} rows as ${format}`)
+      t.ok(inMemory.equals(await select(sql, { format, shape: `${rows} ${format}` })), 'and once more')
+    }
+  }
+  const wide = "SELECT repeat('x', 1000) AS s FROM numbers(900)"
+  t.equal((await select(wide, { shape: wide })).length, 900 * 1_003)
+  t.strictSame(await readdir(join(directory.path, 'results')), [])
+})
+
+t.test('what a failed query had written never comes out with another one', async (t) => {
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
+  const random = new SeededRandom(seed)
+  const failing = 'SELECT number FROM numbers(900) WHERE throwIf(number = 700) = 0 SETTINGS max_block_size = 10'
+  const slow = 'SELECT number, sleepEachRow(0.01) FROM numbers(900) SETTINGS max_block_size = 2'
+  const ask = async (index: number): Promise<string> => {
+    const draw = random.fraction()
+    if (draw < 0.2)
+      return await select(failing, { shape: 'failing' }).then(
+        () => 'answered',
+        () => 'failed',
+      )
+    if (draw < 0.3) {
+      const controller = new AbortController()
+      const stopped = select(slow, { shape: 'slow', signal: controller.signal })
+      setTimeout(() => controller.abort(), 30)
+      return await stopped.then(
+        () => 'answered',
+        () => 'failed',
+      )
+    }
+    const answer = await select(`SELECT ${index} AS n`, draw < 0.8 ? { shape: 'one' } : {})
+    return answer.toString() === `${index}\n` ? 'right' : `wrong: ${answer.toString().slice(0, 40)}`
+  }
+  const outcomes: string[] = []
+  for (let round = 0; round < 60; round += 1) {
+    outcomes.push(...(await Promise.all([0, 1, 2, 3].map((index) => ask(round * 4 + index)))))
+  }
+  t.strictSame([...new Set(outcomes)].sort(), ['failed', 'right'])
+})
+
+t.test('what a failed statement of our own had written never comes out with another one', async (t) => {
+  const failing = 'SELECT number FROM numbers(900) WHERE throwIf(number = 700) = 0 SETTINGS max_block_size = 10'
+  await t.rejects(store.rows(failing))
+  for (let count = 0; count < 3; count += 1) t.strictSame(await store.rows('SELECT 1 AS a'), [{ a: 1 }])
+})
