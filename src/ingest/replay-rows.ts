@@ -37,7 +37,7 @@ interface ReplayRooms {
 export async function replayRows(rooms: ReplayRooms, request: ReplayRowsRequest): Promise<ReplayRowsOutcome> {
   const { records } = request
   if (records.length === 0) return { viewFailure: null }
-  const plan = replayPlanOf(dataSource)
+  const plan = replayPlanOf(request.dataSource)
   const rows = await parse(rooms.pool, plan, records)
   await noteMisfits(rooms.store, plan, request, rows)
   try {
