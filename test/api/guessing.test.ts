@@ -399,3 +399,27 @@ t.test('more columns than a Data Source takes are refused before they are recomm
   for (const answer of answers) t.match(answer, refused)
   t.equal(new Set(answers.map(({ text }) => text)).size, 1, 'in the same words')
 })
+
+t.test('blanks around quoted cells are passed over, by the guess and by the rows', async (t) => {
+  const body = 'id, name, note\n1, "y, z" ,"a"\n2 , "line\nbreak", "say ""hi"""\n3, bare, "c"\n'
+  t.match((await analyze(body)).json, { analysis: { schema: '`id` Int32, `name` String, `note` String' } })
+  t.match(await create('spaced', body), {
+    status: 200,
+    json: { imported_rows: 3, quarantine_rows: 0, invalid_lines: 0 },
+  })
+  const typed = '"4" , "2024-01-02"\n "5","2024-01-03" \n'
+  await service.create('spaced_types', 'n Int32, day Date')
+  t.match(await service.append('spaced_types', 'csv', typed), {
+    status: 200,
+    json: { imported_rows: 2, invalid_lines: 0 },
+  })
+  t.same(await rowsOf('spaced'), [
+    ['1', 'y, z', 'a'],
+    ['2', 'line\\nbreak', 'say "hi"'],
+    ['3', ' bare', 'c'],
+  ])
+  t.same(await rowsOf('spaced_types'), [
+    ['4', '2024-01-02'],
+    ['5', '2024-01-03'],
+  ])
+})
