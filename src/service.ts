@@ -23,6 +23,7 @@ import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipes } from './pipes/pipes.ts'
 import { checkEngineReading } from './query/agreement.ts'
 import { createQuery } from './query/query.ts'
+import { findServiceSource } from './query/service-sources.ts'
 import { mebibyte } from './shared/bytes.ts'
 import { openEmbeddedStore } from './store/embedded-store.ts'
 import type { Store } from './store/store.types.ts'
@@ -94,7 +95,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   await checkEngineReading(store)
   const query = createQuery(
     { ...options, database: workspaceDatabase, now },
-    { store, workspace: catalog, findServiceSource: () => undefined, secretOf: (name) => variables.secretOf(name) },
+    { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name) },
   )
   const pipes = createPipes({ nodesMax, pipeBytesMax, descriptionLengthMax, now }, { catalog, query })
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf: pipes.parametersOf })

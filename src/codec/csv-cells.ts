@@ -1,8 +1,8 @@
 /**
  * CSV's grammar on bytes, read exactly: one cell, one record.
  *
- * A field is quoted when its first byte is a quote; a quote elsewhere in a bare field is a character like any other, as
- * people's files have it (`6" nails`). A record ends at a line feed outside quotes. The framer and both readers keep to
+ * A field is quoted when its first byte is a quote, blanks before it passed over, as they are behind the closing one; a
+ * quote elsewhere in a bare field is a character like any other, as people's files have it (`6" nails`). A record ends at a line feed outside quotes. The framer and both readers keep to
  * this one rule, so they always agree on where a record ends.
  */
 import { isUtf8 } from 'node:buffer'
@@ -15,7 +15,7 @@ export const carriageReturn = 0x0d
 export interface CsvCell {
   readonly text: string
   readonly isQuoted: boolean
-  /** False when bytes stand between the closing quote and the end of the field, or the quote is never closed. */
+  /** False when more than blanks stands between the closing quote and the end of the field, or the quote is never closed. */
   readonly isSound: boolean
   readonly isUtf8: boolean
   /** Offset of the delimiter or of the record's end. */
@@ -28,6 +28,7 @@ export interface CsvRecord {
   readonly next: number
 }
 
+const blank = 0x20
 const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** Reads the record that begins at `at`. Precondition: `source[limit - 1]` is a line feed. */
@@ -46,10 +47,23 @@ export function readCsvRecord(source: Uint8Array, at: number, limit: number, dia
 
 /** Reads the cell that begins at `at`. */
 export function readCsvCell(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): CsvCell {
-  if (source[at] === quote) return readQuotedCell(source, at, limit, dialect)
+  const opening = behindBlanks(source, at, dialect)
+  if (source[opening] === quote) return readQuotedCell(source, opening, limit, dialect)
   const end = bareEnd(source, at, limit, dialect)
   const bytes = source.subarray(at, end)
   return { text: textDecoder.decode(bytes), isQuoted: false, isSound: true, isUtf8: isUtf8(bytes), end }
+}
+
+/** Whether a quote may stand behind it that opens a field. */
+export function mayOpenField(byte: number | undefined): boolean {
+  return byte === quote || byte === blank
+}
+
+/** Blanks that part fields are none to pass over. */
+function behindBlanks(source: Uint8Array, at: number, { delimiter }: CsvDialect): number {
+  let offset = at
+  if (delimiter[0] !== blank) while (source[offset] === blank) offset += 1
+  return offset
 }
 
 /** Where the record that a cell ends with goes on behind its line feed. */
@@ -99,7 +113,7 @@ function readQuotedCell(source: Uint8Array, at: number, limit: number, dialect: 
   }
   const end = bareEnd(source, offset, limit, dialect)
   const bytes = content.subarray(0, byteCount)
-  const isSound = isClosed && end === offset
+  const isSound = isClosed && end === behindBlanks(source, offset, dialect)
   return { text: textDecoder.decode(bytes), isQuoted: true, isSound, isUtf8: isUtf8(bytes), end }
 }
 

@@ -7,7 +7,7 @@ import { assert } from '../shared/assert.ts'
 import { valueTypeOf } from '../shared/column-type.ts'
 import type { BlockBuilder } from './block-builder.ts'
 import type { RawValue } from './cell.types.ts'
-import { bareEnd, type CsvCell, quote, readCsvCell, readCsvRecord } from './csv-cells.ts'
+import { bareEnd, type CsvCell, mayOpenField, quote, readCsvCell, readCsvRecord } from './csv-cells.ts'
 import { type CsvDialect, delimiterWord } from './csv-dialect.ts'
 import type { Cell } from './kernel-plan.ts'
 import type { ColumnPlan, ParsePlan } from './parse-plan.ts'
@@ -65,7 +65,7 @@ export class CsvScanner implements ScanHost {
 
   /** The cell that begins at `start`; a bare one, as most are, by a shorter way than the exact reader's. */
   private readCell(start: number): Pick<CsvCell, 'end' | 'isQuoted' | 'isSound' | 'text'> {
-    if (this.source[start] === quote) return readCsvCell(this.source, start, this.limit, this.dialect)
+    if (mayOpenField(this.source[start])) return readCsvCell(this.source, start, this.limit, this.dialect)
     const end = bareEnd(this.source, start, this.limit, this.dialect)
     return { text: this.buffer.toString('utf8', start, end), isQuoted: false, isSound: true, end }
   }

@@ -114,6 +114,10 @@ class DataSourcesRoom implements DataSources {
     return this.#catalog.list()
   }
 
+  checkSchema(schema: string): void {
+    readSchema(schema, this.#options.columnsMax)
+  }
+
   async create(request: CreateRequest): Promise<DataSource> {
     const { name } = request
     // Whoever is told that a name is taken must find what has it: until then it may still be taken back.
@@ -155,9 +159,9 @@ class DataSourcesRoom implements DataSources {
   }
 
   async revise(nameOrId: string, { name, description }: Revision): Promise<DataSource> {
-    const { id } = this.get(nameOrId)
+    const { id, name: oldName } = this.get(nameOrId)
     return await this.#changes.run(id, async () => {
-      const current = this.get(id)
+      const current = this.#getStill(id, oldName)
       const isRenamed = name !== undefined && name !== current.name
       const isDescribed = description !== undefined && description !== current.description
       if (!isRenamed && !isDescribed) throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
@@ -168,9 +172,9 @@ class DataSourcesRoom implements DataSources {
   }
 
   async alter(nameOrId: string, request: AlterRequest): Promise<AlterOutcome> {
-    const { id } = this.get(nameOrId)
+    const { id, name: oldName } = this.get(nameOrId)
     return await this.#changes.run(id, async () => {
-      const current = this.get(id)
+      const current = this.#getStill(id, oldName)
       const alteration = planAlteration(current, request, this.#options.columnsMax)
       const { operations, hasTableChanges, changed } = alteration
       if (operations.length === 0) {
@@ -187,18 +191,19 @@ class DataSourcesRoom implements DataSources {
   }
 
   async truncate(nameOrId: string): Promise<void> {
-    const { id, isQuarantine } = this.#findTable(nameOrId)
+    const { id, name, isQuarantine } = this.#findTable(nameOrId)
     await this.#changes.run(id, async () => {
       const table = isQuarantine ? quarantineTable(id) : id
-      await this.#replay.finish(this.get(id))
-      await changeBehindBarrier(this.#ingest, this.get(id), () => truncateTable(this.#store, table))
+      const dataSource = this.#getStill(id, name)
+      await this.#replay.finish(dataSource)
+      await changeBehindBarrier(this.#ingest, dataSource, () => truncateTable(this.#store, table))
     })
   }
 
   async drop(nameOrId: string, { isForced }: { readonly isForced: boolean } = { isForced: false }): Promise<void> {
-    const { id } = this.get(nameOrId)
+    const { id, name } = this.get(nameOrId)
     await this.#changes.run(id, async () => {
-      const dataSource = this.get(id)
+      const dataSource = this.#getStill(id, name)
       if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
       const advice = 'drop those first, or use force=true: views go too, pipes stay and fail'
       const views = isForced ? [] : await this.dependents(id)
@@ -220,9 +225,9 @@ class DataSourcesRoom implements DataSources {
   }
 
   async replayQuarantine(nameOrId: string, request: ReplayRequest, signal: AbortSignal): Promise<ReplayReport> {
-    const { id } = this.get(nameOrId)
+    const { id, name } = this.get(nameOrId)
     return await this.#changes.run(id, async () => {
-      const dataSource = this.get(id)
+      const dataSource = this.#getStill(id, name)
       const join = await this.joinBehind(id)
       if (join !== null) throw errors.APPEND_UNSUPPORTED({ name: dataSource.name, join })
       return await this.#replay.run(dataSource, request, signal)
@@ -230,8 +235,9 @@ class DataSourcesRoom implements DataSources {
   }
 
   async endReplay(nameOrId: string): Promise<void> {
-    const { id } = this.get(nameOrId)
-    if (this.#catalog.replayOf(id) !== null) await this.#changes.run(id, () => this.#replay.finish(this.get(id)))
+    const { id, name } = this.get(nameOrId)
+    if (this.#catalog.replayOf(id) === null) return
+    await this.#changes.run(id, () => this.#replay.finish(this.#getStill(id, name)))
   }
 
   resume(): void {
@@ -294,14 +300,21 @@ class DataSourcesRoom implements DataSources {
     await mendTables({ catalog: this.#catalog, store: this.#store, logger: this.#logger })
   }
 
-  #findTable(nameOrId: string): { readonly id: DataSourceId; readonly isQuarantine: boolean } {
+  /** Behind a wait: one that is gone by now is told by the name that it had. @throws DATASOURCE_NOT_FOUND (404). */
+  #getStill(id: DataSourceId, name: string): DataSource {
+    const dataSource = this.#catalog.find(id)
+    if (dataSource === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
+    return dataSource
+  }
+
+  #findTable(nameOrId: string): Pick<DataSource, 'id' | 'name'> & { readonly isQuarantine: boolean } {
     const own = this.find(nameOrId)
-    if (own !== undefined) return { id: own.id, isQuarantine: false }
+    if (own !== undefined) return { id: own.id, name: own.name, isQuarantine: false }
     const owner = nameOrId.endsWith(quarantineSuffix)
       ? this.find(nameOrId.slice(0, -quarantineSuffix.length))
       : undefined
     if (owner === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: nameOrId })
-    return { id: owner.id, isQuarantine: true }
+    return { id: owner.id, name: owner.name, isQuarantine: true }
   }
 
   #refuseUsed({ id, name }: DataSource, views: readonly string[], advice: string): void {

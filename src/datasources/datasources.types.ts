@@ -21,6 +21,8 @@ export interface DataSources {
   get(nameOrId: string): DataSource
   find(nameOrId: string): DataSource | undefined
   list(): readonly DataSource[]
+  /** Raises SCHEMA_INVALID (400) where `create` would. */
+  checkSchema(schema: string): void
   /**
    * Gives a data source another name or description; its id and its rows stay.
    *

@@ -74,7 +74,7 @@ export class QuarantineReplay {
     await this.finish(dataSource)
     const { selectedRows, chosenRows } = await this.choose(dataSource, chosen, signal)
     if (chosenRows === 0) {
-      return { selectedRows, replayedRows: 0, failedRows: 0, leftRows: selectedRows, failures: [] }
+      return { selectedRows, replayedRows: 0, failedRows: 0, leftRows: selectedRows, failures: [], viewFailure: null }
     }
     const report = await this.goOn(dataSource)
     const { replayedRows, failedRows } = report
@@ -160,14 +160,14 @@ export class QuarantineReplay {
     try {
       const note = catalog.replayOf(id)
       if (note === null) throw new Error('the replay is noted')
-      await this.storePieces(dataSource, note)
+      const viewFailure = await this.storePieces(dataSource, note)
       const report = await this.reportOn(id)
       await ingest.withBarrier({ dataSource, isFinal: false }, () => deleteReplayed(store, id))
       // What the note says must be on the disk before the note goes.
       await store.sync()
       await catalog.noteReplay(id, null)
       await dropReplayTables(store, id)
-      return report
+      return { ...report, viewFailure }
     } catch (cause) {
       logger.error({ err: cause, dataSource: name }, 'A replay was interrupted; it goes on later.')
       this.rooms.onInterrupted?.(id)
@@ -175,20 +175,27 @@ export class QuarantineReplay {
     }
   }
 
-  private async storePieces(dataSource: DataSource, note: ReplayNote): Promise<void> {
-    const { id } = dataSource
-    const { store, catalog, ingest } = this.rooms
+  /** Gives why a view did not take the rows; null when each did. */
+  private async storePieces(dataSource: DataSource, note: ReplayNote): Promise<string | null> {
+    const { id, name } = dataSource
+    const { store, catalog, ingest, logger } = this.rooms
     const misfitsTable = replayTables(id).misfits
     let { next, end } = note
+    let viewFailure: string | null = null
     while (next < end) {
       const records = await recordsBetween(store, id, { next, end })
-      await ingest.replayRows({ dataSource, records, blockId: `${note.replayId}-${next}`, misfitsTable })
+      const piece = await ingest.replayRows({ dataSource, records, blockId: `${note.replayId}-${next}`, misfitsTable })
+      if (piece.viewFailure !== null) {
+        logger.warn({ dataSource: name, reason: piece.viewFailure }, 'A view did not take rows of a replay.')
+        viewFailure ??= piece.viewFailure
+      }
       await store.sync()
       // The next piece is noted before it is begun, so that a repeat has the same rows under the same token.
       next = end
       end = await this.pieceEnd(id, next)
       await catalog.noteReplay(id, { ...note, next, end })
     }
+    return viewFailure
   }
 
   /** Where the piece that begins at `next` ends; `next` itself when nothing is left. */
@@ -207,7 +214,7 @@ export class QuarantineReplay {
     return end
   }
 
-  private async reportOn(id: DataSourceId): Promise<ReplayReport> {
+  private async reportOn(id: DataSourceId): Promise<Omit<ReplayReport, 'viewFailure'>> {
     const { store } = this.rooms
     const { chosen, misfits } = replayTables(id)
     const [counts] = await store.rows<{ readonly chosenRows: number; readonly failedRows: number }>(

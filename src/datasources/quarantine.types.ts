@@ -47,6 +47,8 @@ export interface ReplayReport {
   readonly leftRows: number
   /** Why rows failed, largest first. */
   readonly failures: readonly ReplayFailure[]
+  /** Why a view did not take rows that the data source has now; null when each did. */
+  readonly viewFailure: string | null
 }
 
 export interface ReplayFailure {

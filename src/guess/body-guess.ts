@@ -2,6 +2,7 @@
 import { type CsvColumn, type CsvGuess, type CsvGuessRules, columnTypeText, csvSchema, guessCsv } from './csv-guess.ts'
 import type { GuessedDialect } from './csv-sample.ts'
 import { saysNothing } from './csv-types.ts'
+import { LargeInteger } from './large-integer.ts'
 import { inferColumns, type RecordColumn, recordSchema, type SampleObject } from './record-columns.ts'
 import { sampleRecords } from './record-sample.ts'
 import type { SampleBytes } from './sample.types.ts'
@@ -102,6 +103,7 @@ function recordPreview(record: SampleObject, columns: readonly RecordColumn[]): 
       let value: unknown = record
       for (const key of keys) value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
       if (value === undefined || value === null) return [name, null]
+      if (value instanceof LargeInteger) return [name, typeText.includes('String') ? value.text : value.toJSON()]
       const isText = /\bString\b/.test(typeText) && !typeText.startsWith('Array')
       return [name, isText && typeof value !== 'string' ? JSON.stringify(value) : value]
     }),

@@ -163,7 +163,7 @@ function mostFrequent(counts: ReadonlyMap<number, number>): readonly [value: num
  */
 function guessEscape(text: string, delimiter: string): string | null {
   const mark = `\\u{${delimiter.codePointAt(0)?.toString(16)}}`
-  const escaped = new RegExp(`(?:^|${mark})"(?:[^"\\\\\\n]|\\\\[^\\n]|"")*\\\\"[^"${mark}\\r\\n]`, 'mu')
+  const escaped = new RegExp(`(?:^|${mark}) *"(?:[^"\\\\\\n]|\\\\[^\\n]|"")*\\\\"[^"${mark}\\r\\n]`, 'mu')
   return escaped.test(text) ? '\\' : null
 }
 
@@ -177,6 +177,8 @@ function tryDialect(text: string, { delimiter, escapeCharacter }: GuessedDialect
       record_delimiter: ['\r\n', '\n'],
       relax_column_count: true,
       relax_quotes: true,
+      // Blanks around quotes are passed over; those around bare cells decide nothing here.
+      trim: delimiter !== '\t',
       skip_empty_lines: true,
       to: dialectRecordsMax,
       // What `cast` gives is what the records hold; the types of csv-parse do not follow it.

@@ -8,6 +8,7 @@
 
 import { soundColumnName } from '../shared/column-name.ts'
 import { quoteName } from '../shared/text-escapes.ts'
+import { LargeInteger } from './large-integer.ts'
 
 /** How deep objects are taken apart; what lies deeper is text. */
 const depthMax = 5
@@ -21,6 +22,7 @@ type ScalarType =
   | 'Float64'
   | 'Int64'
   | 'Int64 below 0'
+  | 'Integer beyond 64 bits'
   | 'String'
   | 'UInt64'
 
@@ -88,11 +90,11 @@ function seeObject(
     if (value === null) continue
     path.count += 1
     if (Array.isArray(value)) seeArray(value, path)
-    else if (typeof value !== 'object') seeScalar(value, path)
+    else if (isScalar(value)) seeScalar(value, path)
     else if (keys.length >= depthMax || Object.keys(value).length === 0) path.documents += 1
     else {
       path.objects += 1
-      // An object that is no array, as JSON.parse made it.
+      // An object that is no array, as JSON made it.
       seeObject(value as Record<string, unknown>, keys, paths)
     }
   }
@@ -108,11 +110,15 @@ function seenAt(keys: readonly string[], paths: Map<string, SeenPath>): SeenPath
 }
 
 function seeArray(values: readonly unknown[], path: SeenPath): void {
-  if (values.some((value) => typeof value === 'object')) path.documents += 1
+  if (!values.every(isScalar)) path.documents += 1
   else {
     path.arrays += 1
     for (const value of values) path.types.add(scalarTypeOf(value))
   }
+}
+
+function isScalar(value: unknown): value is bigint | boolean | number | string | symbol | undefined | LargeInteger {
+  return typeof value !== 'object' || value instanceof LargeInteger
 }
 
 function seeScalar(value: unknown, path: SeenPath): void {
@@ -165,13 +171,14 @@ export function nameOf(keys: readonly string[], names: Set<string>): string {
 function commonType(types: ReadonlySet<ScalarType>): string {
   const are = (...wanted: readonly ScalarType[]) => types.size > 0 && [...types].every((type) => wanted.includes(type))
   if (are('Int64', 'Int64 below 0')) return 'Int64'
-  const [only] = types
-  if (types.size === 1 && only !== undefined) return only
   // Some of its values are too large for Int64, and none of the others is below 0.
   if (are('Int64', 'UInt64')) return 'UInt64'
   // Of integers that no type of 64 bits takes all, floats would keep 16 digits alone.
-  if (are('Int64', 'Int64 below 0', 'UInt64')) return 'String'
-  if (are('Int64', 'Int64 below 0', 'UInt64', 'Float64')) return 'Float64'
+  const integers = ['Int64', 'Int64 below 0', 'UInt64', 'Integer beyond 64 bits'] as const
+  if (are(...integers)) return 'String'
+  if (are(...integers, 'Float64')) return 'Float64'
+  const [only] = types
+  if (types.size === 1 && only !== undefined) return only
   if (are('DateTime', 'DateTime64(3)')) return 'DateTime64(3)'
   if (are('DateTime', 'DateTime64(3)', 'DateTime64(6)')) return 'DateTime64(6)'
   return 'String'
@@ -183,15 +190,18 @@ function scalarTypeOf(value: unknown): ScalarType {
       return 'Bool'
     case 'number':
       return numberType(value)
+    case 'string':
+      return textType(value)
     default:
-      return typeof value === 'string' ? textType(value) : 'String'
+      return value instanceof LargeInteger ? 'Integer beyond 64 bits' : 'String'
   }
 }
 
 function numberType(value: number): ScalarType {
   if (!Number.isInteger(value)) return 'Float64'
   if (value >= -(2 ** 63) && value < 2 ** 63) return value < 0 ? 'Int64 below 0' : 'Int64'
-  // The largest UInt64, which stands for nothing in many records, is read as 2 ** 64.
+  // The largest UInt64, which stands for nothing in many records, is read as 2 ** 64; what is larger and no float is a
+  // LargeInteger.
   return value > 0 && value <= 2 ** 64 ? 'UInt64' : 'Float64'
 }
 

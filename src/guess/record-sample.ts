@@ -1,4 +1,5 @@
 import { jsonDepthMax } from '../codec/raw-json.ts'
+import { parseKeepingIntegers } from './large-integer.ts'
 import type { SampleObject } from './record-columns.ts'
 
 const recordsMax = 1_000
@@ -15,7 +16,7 @@ export function sampleRecords(lines: Uint8Array): readonly SampleObject[] {
     const value = parseOrNull(line)
     if (typeof value !== 'object' || value === null || Array.isArray(value) || !nestsWithin(value, jsonDepthMax))
       continue
-    // JSON.parse gives objects, arrays and scalars, and arrays are none of a record's.
+    // JSON gives objects, arrays and scalars, and arrays are none of a record's.
     records.push(value as SampleObject)
   }
   return records
@@ -23,7 +24,7 @@ export function sampleRecords(lines: Uint8Array): readonly SampleObject[] {
 
 function parseOrNull(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseKeepingIntegers(text)
   } catch {
     // Counted and kept by the scanner, like any bad line.
     return null

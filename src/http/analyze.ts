@@ -10,7 +10,7 @@ import { readCsvRules, readFormat } from './import-order.ts'
 import { bodyOf } from './request-body.ts'
 import { addPath } from './routes.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'ingest' | 'now'>
+type Neighbours = Pick<HttpRooms, 'access' | 'dataSources' | 'ingest' | 'now'>
 
 /** `/v0/analyze`: the columns that the beginning of a file asks for, and its first rows. Nothing is stored. */
 export function addAnalyze(app: FastifyInstance, rooms: Neighbours, limits: Pick<HttpOptions, 'formBytesMax'>): void {
@@ -42,6 +42,8 @@ async function analyze(request: FastifyRequest, rooms: Neighbours, formBytesMax:
   const known = await recogniseFormat(rows, order)
   const { guess, byteCount } = await analyzeRows(known, { csv: order.csv, hasTypes }, rooms.ingest)
   const { columns, schema, preview, rowCount } = guess
+  // What could not be created would be no recommendation.
+  rooms.dataSources.checkSchema(schema)
   return {
     analysis: {
       columns: columns.map(({ path, typeText, presentShare, name }) => ({

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { DataSource } from '../catalog/data-source.types.ts'
 import { formatDatafile } from '../catalog/datafile-text.ts'
 import type { AlterRequest, Revision } from '../datasources/datasources.types.ts'
 import { errors } from '../shared/errors.ts'
@@ -31,7 +32,7 @@ export function addDataSource(app: FastifyInstance, rooms: Neighbours, { formByt
       GET: async (request, reply) => await show(request, reply, rooms),
       PUT: async (request, reply) => {
         const revised = await dataSources.revise(nameOf(request), readRevision(await readParameters(request)))
-        return await sendSingle(reply, revised.id, rooms)
+        return await sendSingle(reply, revised, rooms)
       },
       DELETE: async (request, reply) => {
         const parameters = await readParameters(request)
@@ -69,16 +70,15 @@ async function show(request: FastifyRequest, reply: FastifyReply, rooms: Neighbo
     return reply.code(200).header('content-type', 'text/plain; charset=utf-8').send(text)
   }
   const attrs = new Parameters(request.query).text('attrs')
-  return await sendSingle(reply, name, rooms, attrs)
+  return await sendSingle(reply, dataSources.get(name), rooms, attrs)
 }
 
 async function sendSingle(
   reply: FastifyReply,
-  nameOrId: string,
+  dataSource: DataSource,
   { dataSources, ingest }: Neighbours,
   attrs?: string,
 ): Promise<FastifyReply> {
-  const dataSource = dataSources.get(nameOrId)
   const { id } = dataSource
   const statistics = await dataSources.statisticsOf(id)
   const circumstances = { statistics, usedBy: dataSources.usedBy(id), waiting: ingest.eventsStatus(id) }

@@ -1,4 +1,5 @@
 /** Rows of which the sender says little: what they are is guessed from their beginning before they are imported. */
+import type { DataSources } from '../datasources/datasources.types.ts'
 import { type BodyGuess, guessCsvBody, guessFormat, guessRecordsBody } from '../guess/body-guess.ts'
 import { guessParquet } from '../guess/parquet-guess.ts'
 import type { BodyFormat, CsvRules, ImportFormat, Ingest, OpenedBody } from '../ingest/ingest.types.ts'
@@ -113,12 +114,17 @@ export async function analyzeRows(
 /**
  * The dry-run analysis of the specification: what would be created for the rows.
  *
- * @throws as `analyzeRows` does, and BODY_MISSING (400).
+ * @throws as `analyzeRows` does, BODY_MISSING, and SCHEMA_INVALID (400) where the creation would be refused.
  */
-export async function analyzeDry(order: ImportOrder, rows: InputRows | null, ingest: Guesses): Promise<object> {
+export async function analyzeDry(
+  order: ImportOrder,
+  rows: InputRows | null,
+  { ingest, dataSources }: { readonly ingest: Guesses; readonly dataSources: Pick<DataSources, 'checkSchema'> },
+): Promise<object> {
   if (rows === null) throw errors.BODY_MISSING()
   const known = await knowRows(rows, order)
   const { guess, dialect } = await analyzeRows(known, order, ingest)
+  dataSources.checkSchema(guess.schema)
   return {
     sql_schema: guess.schema,
     dialect: {

@@ -1,12 +1,12 @@
 // Finds out what a `POST /v0/datasources` carries: parameters may be in the query, in a form and in fields of a multipart
 // form, in any mix; rows may be the body or a file of a multipart form.
 
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../shared/errors.ts'
 import { parseContentEncoding } from './content-encoding.ts'
 import { formatOfName } from './import-packing.ts'
-import { type FormFile, openMultipart } from './multipart-form.ts'
+import { type Field, type FormFile, openMultipart } from './multipart-form.ts'
 import { Parameters } from './parameters.ts'
 import { peekBody } from './peek-body.ts'
 import { ArrivingBody, announcesBody, bodyOf, type RequestBody, readWhole } from './request-body.ts'
@@ -94,7 +94,7 @@ function isParameter(name: string): boolean {
 
 function beginsAsForm(head: Buffer): boolean {
   const name = /^\s*(\w+)=/.exec(head.toString('latin1'))?.[1]
-  return name !== undefined && isParameter(name)
+  return name !== undefined && (isParameter(name) || fieldFormats.includes(name))
 }
 
 async function readFormOrRows(request: FastifyRequest, body: RequestBody, context: ReadContext): Promise<ImportInput> {
@@ -108,6 +108,31 @@ async function readFormOrRows(request: FastifyRequest, body: RequestBody, contex
   }
   const form = new ArrivingBody(peeked.body, { idleMsMax: 0, onFirstRead: () => {} })
   const text = await readWhole(form, { headers: request.headers, bytesMax: formBytesMax })
-  for (const [name, value] of new URLSearchParams(text.toString().trim())) parameters.set(name, value)
-  return { parameters, rows: null, end: noRest }
+  const fields = [...new URLSearchParams(text.toString().trim())]
+  for (const [name, value] of fields) if (!fieldFormats.includes(name)) parameters.set(name, value)
+  return { parameters, rows: fieldRows(fields), end: noRest }
+}
+
+/** Rows that are a field of the form, as a small file is one of a multipart form. @throws REQUEST_INVALID (400). */
+function fieldRows(fields: readonly Field[]): InputRows | null {
+  const [field, another] = fields.filter(([name]) => fieldFormats.includes(name))
+  if (field === undefined) return null
+  const [fieldFormat, text] = field
+  if (another !== undefined)
+    throw errors.REQUEST_INVALID({ reason: 'a form may have one field with rows, and it has more' })
+  // An & in rows that are not encoded ends them.
+  const [unknown] = fields.find(([name]) => name !== fieldFormat && !isParameter(name)) ?? []
+  if (unknown !== undefined) {
+    const advice = 'send the rows as the body, or encode them (curl --data-urlencode)'
+    throw errors.REQUEST_INVALID({
+      reason: `the form has a field "${unknown.slice(0, 50)}", which is no parameter; ${advice}`,
+    })
+  }
+  return {
+    body: Readable.from([Buffer.from(text)]),
+    contentEncoding: undefined,
+    format: null,
+    isFile: true,
+    fieldFormat,
+  }
 }

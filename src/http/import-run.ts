@@ -36,7 +36,7 @@ export async function createOrImport(
     const input = await readImportInput(request, limits.formBytesMax)
     admit(request, rooms.access, input.parameters.text('token'))
     const order = readImportOrder(input.parameters)
-    if (order.isDry) return sendJson(reply, 200, await analyzeDry(order, input.rows, rooms.ingest))
+    if (order.isDry) return sendJson(reply, 200, await analyzeDry(order, input.rows, rooms))
     const surroundings = { ...rooms, ...limits, hasRows: input.rows !== null }
     return await run.answer(reply, { input, order, target: await findTarget(order, surroundings) })
   } finally {

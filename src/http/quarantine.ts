@@ -47,6 +47,7 @@ export function addQuarantine(
       failed_rows: report.failedRows,
       left_rows: report.leftRows,
       ...(report.leftRows > 0 ? { message: leftMessage(report.leftRows) } : {}),
+      ...(report.viewFailure === null ? {} : { view_failure: report.viewFailure }),
       failures: report.failures.map(({ rowCount: rows, ...failure }) => ({ ...failure, rows })),
     })
   }

@@ -80,7 +80,8 @@ export async function readQuestion(request: FastifyRequest, { bytesMax }: Questi
     if (values.has('q')) {
       throw errors.REQUEST_INVALID({ reason: 'there is a query in the parameter "q" and another one in the body' })
     }
-    values.set('q', sent)
+    // Blank lines before it count where errors tell a line; what follows it does not.
+    values.set('q', sent.trimEnd())
   }
   return new Question(values)
 }

@@ -17,6 +17,7 @@ import type {
   Ingest,
   OpenedBody,
   ParquetImportRequest,
+  ReplayRowsOutcome,
   ReplayRowsRequest,
 } from './ingest.types.ts'
 import { MemoryBudget } from './memory-budget.ts'
@@ -120,10 +121,10 @@ class OpenIngest implements Ingest {
     return this.events.append(request)
   }
 
-  async replayRows(request: ReplayRowsRequest): Promise<void> {
+  async replayRows(request: ReplayRowsRequest): Promise<ReplayRowsOutcome> {
     this.refuseWhenClosing()
-    const run = (): Promise<void> => replayRows({ store: this.store, pool: this.pool }, request)
-    await this.track(this.gate.pass(request.dataSource, run))
+    const run = (): Promise<ReplayRowsOutcome> => replayRows({ store: this.store, pool: this.pool }, request)
+    return await this.track(this.gate.pass(request.dataSource, run))
   }
 
   eventsStatus(dataSourceId: DataSourceId): LineStatus | null {

@@ -82,10 +82,11 @@ export interface Ingest {
   /**
    * Stores rows that were set aside and fit now, and notes those that still do not in a table, all of it exactly once
    * however often it is repeated with the same block id. The data source must be of an engine that knows blocks again.
+   * A view that does not take the rows is passed over.
    *
    * @throws StoreError; SHUTTING_DOWN (503).
    */
-  replayRows(request: ReplayRowsRequest): Promise<void>
+  replayRows(request: ReplayRowsRequest): Promise<ReplayRowsOutcome>
   /** What waits for a data source, and why; null when nothing ever did. */
   eventsStatus(dataSourceId: DataSourceId): LineStatus | null
   /**
@@ -208,6 +209,11 @@ export interface ReplayRowsRequest {
   readonly blockId: string
   /** Has the columns `row UUID, columns Array(String), reasons Array(String)`, and remembers blocks. */
   readonly misfitsTable: string
+}
+
+export interface ReplayRowsOutcome {
+  /** Why a view did not take rows that the table has, in the engine's words; null when each did. */
+  readonly viewFailure: string | null
 }
 
 export interface BarrierRequest {

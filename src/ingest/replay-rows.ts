@@ -17,11 +17,12 @@ import { parseColumnType } from '../shared/column-type.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import type { Store } from '../store/store.types.ts'
+import { StoreError } from '../store/store-error.ts'
 import { workspaceDatabase } from '../store/workspace-database.ts'
 import { createBlockId } from './block-id.ts'
 import { parseTask } from './block-parser.ts'
 import type { ParsedRows } from './events.types.ts'
-import type { ReplayRowsRequest } from './ingest.types.ts'
+import type { ReplayRowsOutcome, ReplayRowsRequest } from './ingest.types.ts'
 import { insertFailureKind } from './insert-failure.ts'
 import type { ParsePool } from './parse-pool.ts'
 import { partitionBoundOf } from './partition-bound.ts'
@@ -33,19 +34,35 @@ interface ReplayRooms {
 }
 
 /** See `Ingest.replayRows`. */
-export async function replayRows(rooms: ReplayRooms, request: ReplayRowsRequest): Promise<void> {
-  const { dataSource, records, blockId } = request
-  if (records.length === 0) return
-  const plan = replayPlanOf(dataSource)
+export async function replayRows(rooms: ReplayRooms, request: ReplayRowsRequest): Promise<ReplayRowsOutcome> {
+  const { records } = request
+  if (records.length === 0) return { viewFailure: null }
+  const plan = replayPlanOf(request.dataSource)
   const rows = await parse(rooms.pool, plan, records)
   await noteMisfits(rooms.store, plan, request, rows)
   try {
-    await appendRows(rooms.store, plan, { table: dataSource.id, blockId, rows })
+    return await landRows(rooms.store, plan, request, rows)
   } catch (error) {
     if (insertFailureKind(error) !== 'rows') throw error
     const kept = await withoutPoison(rooms, plan, request)
     if (kept.length === records.length) throw error
-    await appendRows(rooms.store, plan, { table: dataSource.id, blockId, rows: await parse(rooms.pool, plan, kept) })
+    return await landRows(rooms.store, plan, request, await parse(rooms.pool, plan, kept))
+  }
+}
+
+/** Rows that are in the table are replayed, whatever a view makes of them: what it misses is told, and not waited for. */
+async function landRows(
+  store: Pick<Store, 'append'>,
+  plan: ReplayPlan,
+  { dataSource, blockId }: ReplayRowsRequest,
+  rows: ParsedRows,
+): Promise<ReplayRowsOutcome> {
+  try {
+    await appendRows(store, plan, { table: dataSource.id, blockId, rows })
+    return { viewFailure: null }
+  } catch (error) {
+    if (error instanceof StoreError && error.areRowsStored) return { viewFailure: error.message }
+    throw error
   }
 }
 
@@ -143,7 +160,7 @@ async function appendRows(store: Pick<Store, 'append'>, plan: ReplayPlan, append
   if (rowCount === 0) return
   const { table, blockId } = append
   const partition = partitionBoundOf(plan.dataSource, plan.landing)
-  const request = { table, layout: plan.landing, parts, rowCount, blockId }
+  const request = { table, layout: plan.landing, parts, rowCount, blockId, outlivesViews: true }
   await store.append(partition === undefined ? request : { ...request, partition })
 }
 

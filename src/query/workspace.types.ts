@@ -1,6 +1,6 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
-import type { TableSource } from '../sql/source.types.ts'
+import type { Source } from '../sql/source.types.ts'
 
 /** The data sources and pipes of the catalog, as those see them who read. */
 export interface WorkspaceReader {
@@ -22,5 +22,5 @@ export interface ReadPipe extends Pick<Pipe, 'id' | 'name' | 'endpointId'> {
   readonly nodes: readonly ReadNode[]
 }
 
-/** Tables of the service itself by the parts of their names, such as `tinybird.pipe_stats_rt`; undefined for no such table. */
-export type FindServiceSource = (parts: readonly string[]) => TableSource | undefined
+/** Sources of the service itself by the parts of their names, such as `tinybird.pipe_stats_rt`; undefined for none. */
+export type FindServiceSource = (parts: readonly string[]) => Source | undefined

@@ -12,6 +12,10 @@ export interface Condition {
   readonly names: ReadonlySet<string>
 }
 
+/** The condition decides of each row several times, in several statements: these would not say the same each time. */
+const fickleFunctions =
+  /^(?:(?:block|row)number\w*|blocksize|fuzz\w*|generate(?:random\w*|serialid|snowflakeid|ulid|uuid\w*)|lag\w*|lead\w*|neighbor|nowinblock\w*|rand\w*|running\w*)$/
+
 const conditionBytesMax = 8 * 1024
 
 /**
@@ -26,6 +30,10 @@ export function readCondition(text: string, name: string): Condition {
   }
   try {
     const { sql, parsed } = readRowExpression(text, name)
+    const fickle = parsed.calls.find((call) => fickleFunctions.test(call.name.toLowerCase()))
+    if (fickle !== undefined) {
+      throw errors.SQL_INVALID({ reason: `it must not call ${fickle.name}(), which gives another value each time` })
+    }
     const names = parsed.tokens.filter(({ kind }) => kind === 'word' || kind === 'quotedName').map((one) => one.name)
     return { sql: `(${sql})`, names: new Set(names) }
   } catch (thrown) {

@@ -260,3 +260,18 @@ t.test('the text of a data source makes the same data source again', async (t) =
   )
   t.equal((await change('GET', 'nobody.datasource')).status, 404)
 })
+
+t.test('a change that a drop overtakes names the data source as its caller does', async (t) => {
+  await service.create('racing', 'n Int32')
+  const answers = await Promise.all([
+    ...Array.from({ length: 3 }, () => change('POST', 'racing/truncate')),
+    change('DELETE', 'racing'),
+    ...['racing/truncate', 'racing/quarantine/replay', 'racing/alter'].map((path) =>
+      change('POST', path, path.endsWith('alter') ? { schema: 'n Int32, s String' } : {}),
+    ),
+    change('PUT', 'racing', { description: 'late' }),
+  ])
+  const missing = answers.filter(({ status }) => status === 404)
+  t.ok(missing.length > 0, 'some came late')
+  for (const { json } of missing) t.match(json, { error: 'Data Source "racing" does not exist' })
+})

@@ -364,3 +364,62 @@ t.test('a body without a name and a schema makes a data source of its own', asyn
   const answer = await service.call('POST', '/v0/datasources', { body: form })
   t.match(answer, { status: 200, json: { imported_rows: 1, datasource: { name: String, type: 'csv' } } })
 })
+
+t.test('integers that no type of 64 bits holds are texts, in JSON as in CSV', async (t) => {
+  const long = '18446744073709551616'
+  const records = `{"id":${long},"m":${long},"l":[1,${long}],"s":"${long}","u":18446744073709551615}\n{"id":1,"m":1.5,"l":[],"s":"a","u":0}\n`
+  const guessed = await analyze(records, { format: 'ndjson' })
+  t.match(guessed.json, {
+    analysis: {
+      schema:
+        '`id` String `json:$.id`, `m` Float64 `json:$.m`, `l` Array(String) `json:$.l[:]`, `s` String `json:$.s`, `u` UInt64 `json:$.u`',
+    },
+    preview: { data: [{ id: long, m: Number(long), s: long }, { id: '1' }] },
+  })
+  t.match((await analyze(`id,m\n${long},${long}\n1,1.5\n`)).json, {
+    analysis: { schema: '`id` String, `m` Float64' },
+  })
+  await service.events('long_ids', `{"id":${long}}\n{"id":7}\n`, { wait: 'true' })
+  t.same(await service.rows('SELECT id FROM long_ids ORDER BY id'), [[long], ['7']])
+})
+
+t.test('more columns than a Data Source takes are refused before they are recommended', async (t) => {
+  const header = (count: number): string => Array.from({ length: count }, (_, index) => `c${index}`).join(',')
+  const rows = (count: number): string => `${header(count)}\n${header(count).replaceAll('c', '')}\n`
+  const refused = {
+    status: 400,
+    json: { error: /^Wrong schema at line 1, column \d+: The schema has more than 500 columns$/ },
+  }
+  t.match(await analyze(rows(500)), { status: 200 })
+  const answers = [
+    await analyze(rows(501)),
+    await create('too_wide', rows(501), { dry: 'true' }),
+    await create('too_wide', rows(501)),
+  ]
+  for (const answer of answers) t.match(answer, refused)
+  t.equal(new Set(answers.map(({ text }) => text)).size, 1, 'in the same words')
+})
+
+t.test('blanks around quoted cells are passed over, by the guess and by the rows', async (t) => {
+  const body = 'id, name, note\n1, "y, z" ,"a"\n2 , "line\nbreak", "say ""hi"""\n3, bare, "c"\n'
+  t.match((await analyze(body)).json, { analysis: { schema: '`id` Int32, `name` String, `note` String' } })
+  t.match(await create('spaced', body), {
+    status: 200,
+    json: { imported_rows: 3, quarantine_rows: 0, invalid_lines: 0 },
+  })
+  const typed = '"4" , "2024-01-02"\n "5","2024-01-03" \n'
+  await service.create('spaced_types', 'n Int32, day Date')
+  t.match(await service.append('spaced_types', 'csv', typed), {
+    status: 200,
+    json: { imported_rows: 2, invalid_lines: 0 },
+  })
+  t.same(await rowsOf('spaced'), [
+    ['1', 'y, z', 'a'],
+    ['2', 'line\\nbreak', 'say "hi"'],
+    ['3', ' bare', 'c'],
+  ])
+  t.same(await rowsOf('spaced_types'), [
+    ['4', '2024-01-02'],
+    ['5', '2024-01-03'],
+  ])
+})

@@ -67,6 +67,22 @@ t.test('an import that a view does not take counts what is stored, and other vie
   t.same(await service.rows('SELECT sum(n) FROM seen'), [['89']])
   t.same(await service.rows('SELECT sum(n) FROM plain_sums'), [['89']])
   t.same(await service.rows('SELECT sum(n) FROM strict_sums'), [['8']])
+  await service.append('seen', 'csv', 'x13\nx6\n')
+  const fixes = { n: 'substring(n, 2)' }
+  const replayed = await service.call('POST', '/v0/datasources/seen/quarantine/replay', {
+    body: JSON.stringify({ fixes, condition: "n LIKE 'x_%'" }),
+  })
+  t.match(replayed, {
+    status: 200,
+    json: { replayed_rows: 2, failed_rows: 0, view_failure: /unlucky.* while pushing to view v_strict/ },
+  })
+  t.notMatch(replayed.text, /ws_0001/)
+  t.same(await service.rows("SELECT count() FROM seen_quarantine WHERE n LIKE 'x_%'"), [['0']])
+  for (const name of ['seen', 'plain_sums']) {
+    t.same(await service.rows(`SELECT sum(n) FROM ${name}`), [['108']], 'rows of a replay are there once')
+  }
+  t.same(await service.rows('SELECT sum(n) FROM strict_sums'), [['8']])
+  t.match(await service.call('POST', '/v0/datasources/seen/truncate'), { status: 205 }, 'nothing is left to be done')
   await service.close()
 })
 

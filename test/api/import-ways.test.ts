@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
 import { repositoryRoot } from '../support/repository-root.ts'
-import { openTestService } from './test-service.ts'
+import { type Answer, openTestService } from './test-service.ts'
 
 const service = await openTestService(t, { frameBytes: 4096, insertRowsMax: 100 })
 
@@ -93,6 +93,34 @@ t.test('a form may have its parameters behind the file, and a form without a fil
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
   })
   t.match(created, { status: 200, json: { imported_rows: 0, datasource: { engine: { sorting_key: 'n' } } } })
+})
+
+t.test('rows may be a field of a plain form, as curl -d makes it', async (t) => {
+  const type = 'application/x-www-form-urlencoded'
+  const send = (path: string, body: string): Promise<Answer> =>
+    service.call('POST', `/v0/datasources?${path}`, { body, headers: { 'content-type': type } })
+  t.match(await send('name=fielded', 'csv=n,s\n1,a b\n2,"c, d"\n'), { status: 200, json: { imported_rows: 2 } })
+  const encoded = new URLSearchParams({ mode: 'append', name: 'fielded', csv: 'n,s\n3,é&x=1+1\n' })
+  t.match(await send('', encoded.toString()), { status: 200, json: { imported_rows: 1 } })
+  t.same(await service.rows('SELECT n, s FROM fielded ORDER BY n'), [
+    ['1', 'a b'],
+    ['2', 'c, d'],
+    ['3', 'é&x=1+1'],
+  ])
+  t.match(await send('name=records', 'schema=n%20Int32%20`json:$.n`&ndjson={"n":1}'), {
+    status: 200,
+    json: { imported_rows: 1, datasource: { name: 'records' } },
+  })
+  t.match(await send('name=fielded&mode=append', 'csv=4,x&y\n5,z\n'), {
+    status: 400,
+    json: { error: /the form has a field "y.*", which is no parameter; send the rows as the body, or encode them/s },
+  })
+  t.match(await send('name=fielded&mode=append', 'csv=4,x&ndjson={}'), {
+    status: 400,
+    json: { error: /one field with rows, and it has more/ },
+  })
+  t.equal((await send('name=fielded&mode=append', `csv=${'7,a\n'.repeat(3_000_000)}`)).status, 413)
+  t.equal(await service.count('fielded'), 3)
 })
 
 t.test('an append creates what is missing, by guess, and refuses what it cannot create', async (t) => {

@@ -225,6 +225,13 @@ t.test('requests that cannot replace are refused before anything is touched', as
     ['day > 0) OR (1', /cannot be used/],
     ['day IN (SELECT day FROM daily)', /cannot be used/],
     ['day IN daily', /cannot be used/],
+    [
+      'day > toDate(0) AND rand() % 2 = 0',
+      /cannot be used: it must not call rand\(\), which gives another value each time/,
+    ],
+    ['day > toDate(0) OR generateUUIDv4() = toUUID(country)', /must not call generateUUIDv4\(\)/],
+    ['day > toDate(0) AND arrayMap(RAND64, [1]) = [1]', /cannot be used/],
+    ['day > toDate(0) AND rowNumberInAllBlocks() < 5', /must not call rowNumberInAllBlocks\(\)/],
     ['day > toDate(0) OR __rows.1 = 1', /it must not use the name __rows/],
     ["day > toDate(0) OR CAST(tuple(1) n, 'Tuple(UInt8)').1 = 1", /cannot name a part of itself/],
     ["day > toDate(0) AND file('/etc/passwd') != ''", /cannot be used/],

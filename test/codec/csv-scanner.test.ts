@@ -96,8 +96,23 @@ t.test('a delimiter that values are written with ends them all the same', async 
   t.same(scan(hours, '2026-01-01 00:00:00\n', { delimiter: ':' }).reasons, [[reason]])
 })
 
+t.test('blanks around quotes are passed over, and blanks of bare fields are theirs', async (t) => {
+  const body = '"x" , "y, ""z"""  \n  "1\n2","3"\r\n 4 ,5 "\n " 6 ",\n'
+  t.same(scan(twoTexts, body).rows, [
+    ['"x"', '"y, \\"z\\""'],
+    ['"1\\n2"', '"3"'],
+    ['" 4 "', '"5 \\""'],
+    ['" 6 "', '""'],
+  ])
+  t.match(
+    scan(twoTexts, '"a" "b"\n "c" d,1\n', { delimiter: ' ' }),
+    { rows: [['"a"', '"b"']] },
+    'but not where they part fields',
+  )
+})
+
 t.test('what stands behind a closing quote makes the record invalid, and only that one', async (t) => {
-  const body = 'a,b\n"c"d,e\nf,"g" \nh,"i"\n'
+  const body = 'a,b\n"c"d,e\nf,"g"\t\nh,"i"\n'
   t.match(scan(twoTexts, body), {
     rows: [
       ['"a"', '"b"'],

@@ -9,7 +9,7 @@ import { alterTables } from '../../src/datasources/alter-tables.ts'
 import { openDataSources } from '../../src/datasources/datasources.ts'
 import type { CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
 import { createTables } from '../../src/datasources/tables.ts'
-import type { BarrierRequest } from '../../src/ingest/ingest.types.ts'
+import type { BarrierRequest, ReplayRowsOutcome } from '../../src/ingest/ingest.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
@@ -22,7 +22,7 @@ const storage = openCatalogStorage(join(directory.path, 'catalog.mdb'))
 const catalog = openCatalog({ dataSourcesMax: 100, pipesMax: 100, now: () => 1_000 }, storage)
 const barriers: string[] = []
 let nowMs = 1_000
-const replayRows = async (): Promise<void> => {}
+const replayRows = async (): Promise<ReplayRowsOutcome> => ({ viewFailure: null })
 const dataSources = await open(store)
 t.teardown(async () => {
   await storage.close()

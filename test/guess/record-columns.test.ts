@@ -1,5 +1,6 @@
 import t from 'tap'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
+import { LargeInteger } from '../../src/guess/large-integer.ts'
 import { inferSchema } from '../../src/guess/record-columns.ts'
 
 /** `name Type path` of each column that the records give. */
@@ -21,6 +22,9 @@ t.test('each scalar has the type of its values, and two that differ have one tha
     [[1, 2 ** 64], 'UInt64'],
     [[-1, 2 ** 63, 1.5], 'Float64'],
     [[1e300], 'Float64'],
+    [[1, new LargeInteger('18446744073709551616')], 'String'],
+    [[1.5, new LargeInteger('18446744073709551616')], 'Float64'],
+    [[[1, new LargeInteger('-9223372036854775809')]], 'Array(String)'],
     [[true, false], 'Bool'],
     [[true, 1], 'String'],
     [['a', 'b'], 'String'],

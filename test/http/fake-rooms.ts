@@ -129,6 +129,7 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
       return await this.create({ name, description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
     },
     list: () => [...sources.values()],
+    checkSchema() {},
     async create(request) {
       const name = request.name ?? 'made_by_service'
       if (sources.has(name)) throw errors.DATASOURCE_EXISTS({ name })
@@ -164,7 +165,7 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
     },
     async endReplay() {},
     async replayQuarantine() {
-      return { selectedRows: 0, replayedRows: 0, failedRows: 0, leftRows: 0, failures: [] }
+      return { selectedRows: 0, replayedRows: 0, failedRows: 0, leftRows: 0, failures: [], viewFailure: null }
     },
     resume() {},
     joinBehind: () => null,
@@ -254,7 +255,9 @@ function fakeIngest(rooms: () => FakeRooms): Ingest {
     withHold: async (_dataSources, change) => await change(),
     isHeld: () => false,
     withBarrier: (_barrier, change) => change(),
-    async replayRows() {},
+    async replayRows() {
+      return { viewFailure: null }
+    },
     start() {},
     async close() {},
   }

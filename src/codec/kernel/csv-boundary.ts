@@ -1,6 +1,6 @@
 /**
  * Where CSV records end, by the grammar of `csv-cells.ts`: a line feed ends a record unless it stands in a quoted field,
- * and a field is quoted only when its first byte is a quote.
+ * and a field is quoted only when its first byte is a quote, blanks before it passed over.
  *
  * This runs on the thread that reads the sockets: 16 bytes at a time, stopping at quotes alone.
  */
@@ -8,13 +8,17 @@ import { byteCountOf, maskOf } from './csv'
 
 const lineFeed: u8 = 0x0a
 const quote: u8 = 0x22
+const blank: u8 = 0x20
 
-/** What is known behind the bytes seen so far, as bits; above them how many bytes of a delimiter stand at the end. */
+/** What is known behind the bytes seen so far, as bits; among them how many bytes of a delimiter stand at the end. */
 const isQuotedBit: i32 = 1
 const isEscapePendingBit: i32 = 2
 const isBehindClosingQuoteBit: i32 = 4
 const isBehindLineFeedBit: i32 = 8
 const delimiterShift: i32 = 4
+const delimiterCountMask: i32 = 7
+/** Behind the beginning of a field and blanks, or none. */
+const isFieldStartBit: i32 = 128
 
 let state: i32 = 0
 let isQuoted: bool = false
@@ -38,7 +42,7 @@ export function csvState(): i32 {
 
 /** The state at the beginning of a body: as if behind a record. */
 export function initialCsvState(): i32 {
-  return isBehindLineFeedBit
+  return isBehindLineFeedBit | isFieldStartBit
 }
 
 /**
@@ -97,12 +101,16 @@ export function advanceCsv(start: usize, end: usize, before: i32): i32 {
     (escapedEnd > end ? isEscapePendingBit : 0) |
     (behindClosed === end ? isBehindClosingQuoteBit : 0) |
     (isBehindLineFeed(end) ? isBehindLineFeedBit : 0) |
-    ((delimiterBytesBefore(end) as i32) << delimiterShift)
+    ((delimiterBytesBefore(end) as i32) << delimiterShift) |
+    (!isQuoted && isFieldStart(end) ? isFieldStartBit : 0)
   return lastRecordEnd
 }
 
 function isFieldStart(at: usize): bool {
-  return isBehindLineFeed(at) || delimiterBytesBefore(at) === delimiterBytes
+  let before = at
+  if (delimiter !== (blank as u32)) while (before > begin && load<u8>(before - 1) === blank) before -= 1
+  if (before === begin) return (stateBefore & isFieldStartBit) !== 0
+  return isBehindLineFeed(before) || delimiterBytesBefore(before) === delimiterBytes
 }
 
 function isBehindLineFeed(at: usize): bool {
@@ -117,7 +125,7 @@ function delimiterBytesBefore(at: usize): usize {
   for (let count = delimiterBytes; count > 0; count -= 1) {
     const own = min(count, at - begin)
     const carried = count - own
-    if (carried !== 0 && carried !== ((stateBefore >> delimiterShift) as usize)) continue
+    if (carried !== 0 && carried !== (((stateBefore >> delimiterShift) & delimiterCountMask) as usize)) continue
     const wanted = delimiter >> ((carried as u32) << 3)
     if (own === 0 || ((load<u32>(at - own) ^ wanted) & maskOf(own)) === 0) return count
   }

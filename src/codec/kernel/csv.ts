@@ -18,6 +18,7 @@ import { readUuid } from './uuid'
 const lineFeed: u8 = 0x0a
 const carriageReturn: u8 = 0x0d
 const quote: u8 = 0x22
+const blank: u8 = 0x20
 const singleQuote: u8 = 0x27
 const zero: u8 = 0x30
 const backslash: u8 = 0x5c
@@ -114,12 +115,23 @@ export function readFieldFast(column: Column, start: usize, row: i32): usize {
   const isQuoted = load<u8>(start) === quote
   if (column.reader === Reader.text) {
     if (isQuoted) return readQuotedText(column, start + 1, row)
-    return load<u8>(start) !== backslash ? readBareText(column, start, row) : 0
+    const first = load<u8>(start)
+    return first === backslash || (first === blank && isQuotedBehindBlanks(start))
+      ? 0
+      : readBareText(column, start, row)
   }
   if (column.reader === Reader.list) return readList(column, start, row)
   if (!isQuoted) return readBare(column, start, row)
   const end = readBare(column, start + 1, row)
   return end !== 0 && load<u8>(end) === quote ? end + 1 : 0
+}
+
+/** A quoted field with blanks before it, which is for the exact path. */
+export function isQuotedBehindBlanks(start: usize): bool {
+  if (delimiter === (blank as u32)) return false
+  let offset = start
+  while (load<u8>(offset) === blank) offset += 1
+  return offset !== start && load<u8>(offset) === quote
 }
 
 function readBare(column: Column, start: usize, row: i32): usize {
@@ -281,7 +293,7 @@ function toJsonQuotes(start: usize, end: usize): void {
 }
 
 function skipField(start: usize): usize {
-  if (load<u8>(start) !== quote) return fieldEnd(start)
+  if (load<u8>(start) !== quote) return isQuotedBehindBlanks(start) ? 0 : fieldEnd(start)
   const end = closingQuoteOf(start + 1)
   return end !== 0 && isFieldEnd(end + 1) ? end + 1 : 0
 }
@@ -304,6 +316,7 @@ function readExactly(column: Column, start: usize): usize {
 
 /** A field that nobody has to be asked about. */
 export function isRefusedField(column: Column, start: usize): bool {
+  if (isQuotedBehindBlanks(start)) return false
   const isQuoted = load<u8>(start) === quote
   const inside = isQuoted ? start + 1 : start
   const end = isQuoted ? closingQuoteOf(inside) : fieldEnd(inside)

@@ -12,6 +12,7 @@ import {
   csvLimit,
   fieldEnd,
   isFieldEnd,
+  isQuotedBehindBlanks,
   openCsv,
   readFieldFast,
   wasDoubled,
@@ -100,6 +101,7 @@ export function surveyCsvRecord(start: usize, end: usize): usize {
   let offset = start
   for (let field: i32 = 0; field <= lastField; field += 1) {
     const pointer = load<usize>(plan.fields + ((field as usize) << 2))
+    if (isQuotedBehindBlanks(offset)) return 0
     const isQuoted = load<u8>(offset) === quote
     const inside = isQuoted ? offset + 1 : offset
     const textEnd = isQuoted ? closingQuoteOf(inside) : fieldEnd(inside)

@@ -87,7 +87,7 @@ function randomCells(random: TestRandom, columns: readonly ColumnDefinition[], {
 function written(random: TestRandom, text: string, dialect: CsvDialect): string {
   const canSplit = !text.includes('"') && random.chance(4)
   const holdsDelimiter = text.includes(Buffer.from(dialect.delimiter).toString()) && !canSplit
-  const mustQuote = holdsDelimiter || text.includes('\n') || text.startsWith('"')
+  const mustQuote = holdsDelimiter || text.includes('\n') || /^ *"/.test(text)
   if (!mustQuote && !random.chance(15)) return text
   const inside = dialect.escape === null ? text.replaceAll('"', '""') : text.replaceAll(/["\\]/g, '\\$&')
   return `"${inside}"`
