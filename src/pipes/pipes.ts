@@ -108,8 +108,6 @@ class PipesRoom implements Pipes {
         throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
       }
       if (description !== undefined) this.#checkDescription(description)
-      // A pipe that takes the name of what it reads would read itself, but that the name is taken says more.
-      if (name !== undefined && name !== pipe.name) this.#catalog.checkPipeName(name)
       const revised = { ...pipe, name: name ?? pipe.name, description: description ?? pipe.description }
       return await this.#save(revised, pipe)
     })
@@ -268,7 +266,11 @@ class PipesRoom implements Pipes {
   async #save(pipe: Pipe, before?: Pipe): Promise<Pipe> {
     const saved = before === undefined ? pipe : { ...pipe, updatedAt: this.#options.now() }
     const guard = (): void => {
-      if (before !== undefined && before.name !== pipe.name) this.#refuseRead(before, 'rename it there first')
+      if (before !== undefined && before.name !== pipe.name) {
+        this.#refuseRead(before, 'rename it there first')
+        // A pipe that takes the name of what it reads would read itself, but that the name is taken says more.
+        this.#catalog.checkPipeName(pipe.name)
+      }
       checkAcyclic(pipe, this.#catalog)
       this.#checkSources(pipe, before)
     }
