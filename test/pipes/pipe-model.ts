@@ -100,10 +100,10 @@ export class Model {
   change(pipe: PlainPipe, change: PipeChange): string {
     if (change.kind === 'rename') {
       if (change.to !== pipe.name && this.usersOf(pipe.name).length > 0) return 'PIPE_USED'
-      // A cycle that was there before shows first: the name is looked at when the pipe is written.
+      // A pipe that takes the name of what it reads would close a cycle, but the taken name shows first.
+      if (change.to !== pipe.name && this.taken(change.to) !== null) return String(this.taken(change.to))
       const renamed = { ...pipe, name: change.to }
       if (this.hasCycle(renamed, pipe)) return 'SQL_INVALID'
-      if (change.to !== pipe.name && this.taken(change.to) !== null) return String(this.taken(change.to))
       return this.keep(renamed, pipe)
     }
     if (change.kind === 'drop') {
