@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../shared/errors.ts'
+import { readUnpacked } from './content-encoding.ts'
 import { openMultipart } from './multipart-form.ts'
 import { Parameters } from './parameters.ts'
-import { arrivingBodyOf, readWhole } from './request-body.ts'
+import { arrivingBodyOf } from './request-body.ts'
 
 /** What a request brings that carries no rows. */
 export interface ChangeInput {
@@ -49,7 +50,7 @@ export async function readChangeInput(request: FastifyRequest, formBytesMax: num
     for (const [name, value] of form.fields) parameters.set(name, value)
     return { parameters, document: {}, text: '' }
   }
-  const bytes = await readWhole(body, { headers: request.headers, bytesMax: formBytesMax })
+  const bytes = await readUnpacked(body, { headers: request.headers, bytesMax: formBytesMax })
   const text = utf8Text(bytes)
   if (text.trimStart().startsWith('{')) {
     return { parameters, document: parseObject(text), text: '' }

@@ -3,6 +3,7 @@ import { gunzip } from 'node:zlib'
 import { decompress as decompressZstd } from '@mongodb-js/zstd'
 import { Decompress as ZstdStream } from 'fzstd'
 import { errors } from '../shared/errors.ts'
+import { type ArrivingBody, readWhole, type WholeBodyLimits } from './request-body.ts'
 import { scanZstd } from './zstd-frames.ts'
 
 export type ContentEncoding = 'identity' | 'gzip' | 'zstd'
@@ -40,6 +41,16 @@ export async function unpackBody(body: Uint8Array, encoding: ContentEncoding, by
     case 'zstd':
       return await unpackZstd(body, bytesMax)
   }
+}
+
+/**
+ * A whole body that is small and rare, unpacked.
+ *
+ * @throws ENCODING_UNSUPPORTED (415), and what `readWhole` and `unpackBody` do.
+ */
+export async function readUnpacked(body: ArrivingBody | undefined, limits: WholeBodyLimits): Promise<Buffer> {
+  const encoding = parseContentEncoding(limits.headers['content-encoding'])
+  return asBuffer(await unpackBody(await readWhole(body, limits), encoding, limits.bytesMax))
 }
 
 const gunzipBody = promisify(gunzip)

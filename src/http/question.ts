@@ -4,8 +4,9 @@ import { readJsonParameters } from '../query/json-parameters.ts'
 import { readOutputSettings } from '../query/output-settings.ts'
 import type { ParameterValues } from '../query/rendering.ts'
 import { errors } from '../shared/errors.ts'
+import { readUnpacked } from './content-encoding.ts'
 import { type Field, openMultipart } from './multipart-form.ts'
-import { arrivingBodyOf, readWhole } from './request-body.ts'
+import { arrivingBodyOf } from './request-body.ts'
 
 type Values = Map<string, ParameterValues extends ReadonlyMap<string, infer Value> ? Value : never>
 
@@ -70,7 +71,7 @@ export async function readQuestion(request: FastifyRequest, { bytesMax }: Questi
     for (const [name, value] of collected(fields)) values.set(name, value)
     return new Question(values)
   }
-  const sent = (await readWhole(arriving, { headers: request.headers, bytesMax })).toString()
+  const sent = (await readUnpacked(arriving, { headers: request.headers, bytesMax })).toString()
   const text = sent.trim()
   if (text.startsWith('{')) {
     for (const [name, value] of readJsonParameters(text)) values.set(name, value)

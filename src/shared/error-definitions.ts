@@ -9,6 +9,7 @@
 //   which is never retried, and a proxy in between knows what it means.
 
 import { formatBytes } from './bytes.ts'
+import { listText } from './list-text.ts'
 import { pipeDefinitions } from './pipe-error-definitions.ts'
 import { variableDefinitions } from './variable-error-definitions.ts'
 
@@ -298,7 +299,7 @@ export const definitions = {
     status: 409,
     when: 'A Data Source is to be dropped or renamed while Materialized Views or Pipes depend on it.',
     message: ({ name, users, advice }: DataSourceUsers) =>
-      `Data Source "${name}" is used by ${users.join(', ')}; ${advice}`,
+      `Data Source "${name}" is used by ${listText(users)}; ${advice}`,
   }),
   DATASOURCE_BUSY: define({
     status: 409,
@@ -437,13 +438,6 @@ export const definitions = {
   }),
   ...pipeDefinitions,
   ...variableDefinitions,
-}
-
-const listedMax = 20
-
-function listText(names: readonly string[]): string {
-  const more = names.length > listedMax ? `, and ${names.length - listedMax} more` : ''
-  return `${names.slice(0, listedMax).join(', ')}${more}`
 }
 
 interface BytesLimit {

@@ -1,6 +1,7 @@
 // The part of the table of errors that speaks of pipes and their nodes.
 
 import { formatBytes } from './bytes.ts'
+import { listText } from './list-text.ts'
 
 export const pipeDefinitions = {
   PIPES_TOO_MANY: {
@@ -72,7 +73,7 @@ export const pipeDefinitions = {
   PIPE_USED: {
     status: 409,
     when: 'A Pipe is to be dropped or renamed while other Pipes read it.',
-    message: ({ name, users, advice }: Users) => `Pipe "${name}" is used by ${users.join(', ')}; ${advice}`,
+    message: ({ name, users, advice }: Users) => `Pipe "${name}" is used by ${listText(users)}; ${advice}`,
   },
   NODE_EXISTS: {
     status: 409,
@@ -82,7 +83,7 @@ export const pipeDefinitions = {
   NODE_USED: {
     status: 409,
     when: 'A node is to be renamed while other nodes of its Pipe read it.',
-    message: ({ name, users, advice }: Users) => `Node "${name}" is used by ${users.join(', ')}; ${advice}`,
+    message: ({ name, users, advice }: Users) => `Node "${name}" is used by ${listText(users)}; ${advice}`,
   },
 }
 

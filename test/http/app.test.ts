@@ -93,6 +93,9 @@ t.test('browsers of any origin may ask, and their preflights need no token', asy
       t.ok(String(answer.headers['access-control-allow-headers']).includes(header), header)
     }
   }
+  const asked = { origin: 'https://a.example', 'access-control-request-headers': 'x-own, authorization' }
+  const own = await ask(app, { method: 'OPTIONS', url: '/v0/events', headers: asked })
+  t.equal(own.headers['access-control-allow-headers'], 'x-own, authorization')
   for (const url of ['/v0/datasources', '/v0/nothing', '/v0/datasources/%zz']) {
     t.equal((await ask(app, { url })).headers['access-control-allow-origin'], '*', url)
   }

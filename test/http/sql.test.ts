@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { createApp } from '../../src/app.ts'
@@ -40,6 +41,17 @@ t.test('a query is found wherever a client puts it', async (t) => {
     t.equal(answer.statusCode, 200, answer.body)
     t.equal(rooms.queries[0]?.sql.trim(), sql, `${query} ${body}`)
   }
+})
+
+t.test('a packed body is unpacked, within the limit', async (t) => {
+  const { rooms, app } = open(t)
+  const send = (payload: Buffer, encoding: string) =>
+    ask(app, { method: 'POST', url: '/v0/sql', headers: { ...headers, 'content-encoding': encoding }, payload })
+  t.equal((await send(gzipSync('SELECT 1'), 'gzip')).statusCode, 200)
+  t.equal(rooms.queries.at(-1)?.sql, 'SELECT 1')
+  t.match(await send(gzipSync(' '.repeat(limits.formBytesMax + 1)), 'gzip'), { statusCode: 413 })
+  t.match(await send(Buffer.from('SELECT 1'), 'gzip'), { statusCode: 400, body: /gzip/ })
+  t.match(await send(Buffer.from('SELECT 1'), 'br'), { statusCode: 415, body: /gzip, zstd/ })
 })
 
 t.test('the answer is streamed under its own type', async (t) => {
