@@ -159,6 +159,7 @@ function tableSource(
     ...place,
     columns: columns.map(({ name }) => name),
     isJoin: engine.name === 'Join',
+    isMergeTree: engine.name.endsWith('MergeTree'),
     filter: readScope.filterOf(id),
   }
 }

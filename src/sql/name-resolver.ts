@@ -95,21 +95,38 @@ function putSource(read: TableRead, source: Source, resolution: Resolution): voi
   weights.push({ scope: read.scope, weight: 1 })
   const qualified = qualify(source, compilation)
   if (source.filter === null) edits.push({ start, end, before: qualified, inner: null, after: alias })
-  else putFiltered(read, { qualified, alias, filter: filterOf(source, source.filter, compilation) }, resolution)
+  else {
+    const { isMergeTree = !source.isJoin } = source
+    const filter = filterOf(source, source.filter, compilation)
+    putFiltered(read, { qualified, alias, filter, isMergeTree }, resolution)
+  }
 }
 
 interface FilteredTable {
   readonly qualified: string
   readonly alias: string
   readonly filter: RowFilter
+  readonly isMergeTree: boolean
+}
+
+/**
+ * The filter must judge a row before any other condition does: what that raises tells of the row. A WHERE is no help, as the
+ * engine moves the conditions around the subquery into it and sorts them by the sizes of their columns. Behind a PREWHERE
+ * of the query's own they stay where they are. With FINAL it would hide the newest version of a row and show an older one;
+ * but then nothing is moved before the filter either.
+ */
+function filterKeyword({ isMergeTree }: FilteredTable, words: readonly string[]): 'PREWHERE' | 'WHERE' {
+  return isMergeTree && !words.includes('FINAL') ? 'PREWHERE' : 'WHERE'
 }
 
 /** FINAL and SAMPLE belong to the table and go into the subquery with it. */
-function putFiltered(read: TableRead, { qualified, alias, filter }: FilteredTable, resolution: Resolution): void {
+function putFiltered(read: TableRead, filtered: FilteredTable, resolution: Resolution): void {
+  const { qualified, alias, filter } = filtered
   const { parsed, edits, filteredScopes } = resolution
   const { start, end, modifiers } = read
-  const words = parsed.tokens.slice(modifiers.start, modifiers.end).map(({ text }) => ` ${text}`)
-  const before = `(SELECT * FROM ${qualified}${words.join('')} WHERE (${filter.sql}))`
+  const words = parsed.tokens.slice(modifiers.start, modifiers.end).map(({ key, text }) => (key === '' ? text : key))
+  const keyword = filterKeyword(filtered, words)
+  const before = `(SELECT * FROM ${[qualified, ...words].join(' ')} ${keyword} (${filter.sql}))`
   edits.push({ start, end, before, inner: null, after: alias })
   if (words.length > 0) edits.push({ ...modifiers, before: '', inner: null, after: '' })
   if (read.kind === 'table') filteredScopes.add(read.scope)

@@ -17,7 +17,7 @@ export const systemTables: ReadonlySet<string> = new Set(['system.one', 'system.
 const harmlessSettings: ReadonlySet<string> = new Set(
   `aggregate_functions_null_for_empty allow_dynamic_type_in_join_keys allow_suspicious_types_in_group_by
    allow_suspicious_types_in_order_by any_join_distinct_right_table_keys
-   do_not_merge_across_partitions_select_final enable_positional_arguments except_default_mode final
+   do_not_merge_across_partitions_select_final enable_positional_arguments except_default_mode
    group_by_use_nulls intersect_default_mode join_use_nulls joined_subquery_requires_alias
    optimize_aggregation_in_order optimize_move_to_prewhere optimize_read_in_order optimize_use_projections
    output_format_csv_crlf_end_of_line output_format_decimal_trailing_zeros output_format_json_array_of_rows

@@ -12,6 +12,8 @@ export interface TableSource {
   readonly columns: readonly string[]
   /** True for the engine Join, whose rows `joinGet` reads past every filter. */
   readonly isJoin: boolean
+  /** False for an engine outside of the MergeTree family, which knows no PREWHERE; absent is what `isJoin` is not. */
+  readonly isMergeTree?: boolean
   /** A condition over the columns that every row must meet which the caller reads; null for all rows. */
   readonly filter: string | null
 }

@@ -144,11 +144,11 @@ t.test('every byte of what is emitted is told where it comes from', async (t) =>
 
 t.test('settings of the whole query are told, others stay, and none goes without a look', async (t) => {
   const compiled = compile(
-    "SELECT 1 FROM ev SETTINGS join_use_nulls = 1, totals_mode = 'auto' FORMAT CSV SETTINGS final = true",
+    "SELECT 1 FROM ev SETTINGS join_use_nulls = 1, totals_mode = 'auto' FORMAT CSV SETTINGS group_by_use_nulls = true",
   )
   t.equal(compiled.sql, 'SELECT 1 FROM `ws`.`t_ev` AS `ev`')
   t.equal(compiled.format, 'CSV')
-  t.same(compiled.settings, { join_use_nulls: 1, totals_mode: 'auto', final: 1 })
+  t.same(compiled.settings, { join_use_nulls: 1, totals_mode: 'auto', group_by_use_nulls: 1 })
   const inner = 'SELECT * FROM (SELECT 1 SETTINGS join_use_nulls = 1) AS x'
   t.equal(compile(inner).sql, inner)
   t.same(compile(inner).settings, {})

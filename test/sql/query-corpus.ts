@@ -116,6 +116,6 @@ export const queries: readonly string[] = [
   "SELECT joinGet('j', 'v', a) FROM ev",
   'SELECT a FROM ev SETTINGS join_use_nulls = 1',
   "SELECT a FROM ev UNION ALL SELECT b FROM ev2 SETTINGS union_default_mode = 'ALL'",
-  'SELECT a FROM (SELECT a FROM ev SETTINGS join_use_nulls = 1) SETTINGS final = 1',
+  'SELECT a FROM (SELECT a FROM ev SETTINGS join_use_nulls = 1) SETTINGS group_by_use_nulls = 1',
   "SELECT formatDateTime(a, '%Y-%m'), toStartOfInterval(a, INTERVAL 15 MINUTE), toTypeName(1), transform(a, [1], ['x'], ''), lower(a), JSONExtractString(b, 'x', 'y'), splitByChar(',', c)[1], dictionary FROM ev",
 ]

@@ -166,25 +166,84 @@ t.test('a filtered data source reads as one that holds only the allowed rows', a
 
 t.test('the form of a filtered read keeps what belongs to the table', async (t) => {
   const cases: readonly (readonly [string, string])[] = [
-    ['SELECT * FROM ev', "SELECT * FROM (SELECT * FROM `ws_0001`.`t_ev` WHERE (tenant = 'a' OR n > 17)) AS `ev`"],
+    ['SELECT * FROM ev', "SELECT * FROM (SELECT * FROM `ws_0001`.`t_ev` PREWHERE (tenant = 'a' OR n > 17)) AS `ev`"],
     [
       'SELECT * FROM ev AS e FINAL SAMPLE 1/10 OFFSET 1/2 WHERE 1',
       "SELECT * FROM (SELECT * FROM `ws_0001`.`t_ev` FINAL SAMPLE 1 / 10 OFFSET 1 / 2 WHERE (tenant = 'a' OR n > 17)) AS e WHERE 1",
     ],
     [
       'SELECT 1 FROM ev PREWHERE n = 1 OR 1 WHERE tenant OR 1 GROUP BY n',
-      "SELECT 1 FROM (SELECT * FROM `ws_0001`.`t_ev` WHERE (tenant = 'a' OR n > 17)) AS `ev` WHERE ( n = 1 OR 1 ) AND ( tenant OR 1) GROUP BY n",
+      "SELECT 1 FROM (SELECT * FROM `ws_0001`.`t_ev` PREWHERE (tenant = 'a' OR n > 17)) AS `ev` WHERE ( n = 1 OR 1 ) AND ( tenant OR 1) GROUP BY n",
     ],
     [
       'SELECT 1 FROM ev PREWHERE n LIMIT 1',
-      "SELECT 1 FROM (SELECT * FROM `ws_0001`.`t_ev` WHERE (tenant = 'a' OR n > 17)) AS `ev` WHERE ( n) LIMIT 1",
+      "SELECT 1 FROM (SELECT * FROM `ws_0001`.`t_ev` PREWHERE (tenant = 'a' OR n > 17)) AS `ev` WHERE ( n) LIMIT 1",
     ],
-    ['SELECT 1 WHERE 1 IN ev', "SELECT 1 WHERE 1 IN (SELECT * FROM `ws_0001`.`t_ev` WHERE (tenant = 'a' OR n > 17))"],
+    [
+      'SELECT 1 WHERE 1 IN ev',
+      "SELECT 1 WHERE 1 IN (SELECT * FROM `ws_0001`.`t_ev` PREWHERE (tenant = 'a' OR n > 17))",
+    ],
   ]
   for (const [sql, expected] of cases) t.equal(compileQuery(sql, { scope: filtered }).sql, expected)
   t.throws(() => compileQuery("SELECT joinGet('j', 'secret', toUInt32(1))", { scope: filtered }), /with a token filter/)
   t.throws(() => compileQuery("SELECT joinGetOrNull(j, 'secret', toUInt32(1))", { scope: filtered }), /token filter/)
   t.match(compileQuery("SELECT joinGet(j, 'n', 1)", { scope: reference }).sql, /joinGet\('ws_0001.t_j_ref', 'n', 1\)/)
+})
+
+t.test('no condition of a query judges a row that is filtered out', async (t) => {
+  // The column of the filter is large and the others are small, in files of their own: the engine would judge those first.
+  const settings = 'SETTINGS min_bytes_for_wide_part = 0, min_rows_for_wide_part = 0'
+  const wide: readonly (readonly [string, string])[] = [
+    ['wide', `MergeTree ORDER BY id ${settings}`],
+    ['wide_rep', `ReplacingMergeTree ORDER BY id ${settings}`],
+    ['wide_j', 'Join(ANY, LEFT, id)'],
+  ]
+  for (const [name, engine] of wide) {
+    await store.command(
+      `CREATE TABLE ws_0001.t_${name} (id UInt32, tenant String, n UInt32, secret String) ENGINE = ${engine}`,
+    )
+    await store.command(
+      `INSERT INTO ws_0001.t_${name} SELECT number, if(number % 2 = 0, 'a', concat('b', randomPrintableASCII(200))),
+       number % 100, if(number % 2 = 0, toString(number), 'CANARY') FROM numbers(20000)`,
+    )
+  }
+  const scope: NameScope = {
+    find: ([name = '']) => {
+      if (name === 'open') return reference.find([name])
+      const columns = ['id', 'tenant', 'n', 'secret']
+      const isJoin = name === 'wide_j'
+      return { kind: 'table', database: 'ws_0001', table: `t_${name}`, name, columns, isJoin, filter: "tenant = 'a'" }
+    },
+  }
+  const conditions = [
+    'toUInt32(secret) = 4',
+    "throwIf(secret = 'CANARY', secret) = 0",
+    'id > 5 AND toUInt32(secret) > 3',
+    'toUInt32(secret) IN (SELECT id FROM open)',
+    'toUInt32(secret) > (SELECT min(id) FROM open)',
+    "if(secret = 'CANARY', throwIf(1), 1) = 1",
+    'secret::UInt32 BETWEEN 1 AND 3',
+  ]
+  for (const table of ['wide', 'wide_rep', 'wide_rep FINAL', 'wide_j']) {
+    const [name = ''] = table.split(' ')
+    const alias = table.replace(name, `${name} AS e`)
+    const queries = conditions.flatMap((condition) => [
+      `SELECT count() FROM ${table} WHERE ${condition}`,
+      `SELECT count() FROM ${table} PREWHERE ${condition}`,
+      `SELECT count() FROM (SELECT * FROM ${table}) WHERE ${condition}`,
+      `SELECT count() FROM (SELECT * FROM ${table} UNION ALL SELECT * FROM ${table}) WHERE ${condition}`,
+      `SELECT secret, count() FROM ${table} GROUP BY secret, id HAVING ${condition}`,
+      `SELECT count() FROM ${alias} JOIN open AS o ON e.id = o.id WHERE ${condition.replaceAll(/\bid >/g, 'e.id >').replaceAll(/(?<!as )secret/g, 'e.secret')}`,
+    ])
+    queries.push(
+      `SELECT count() FROM ${alias} JOIN open AS o ON toUInt32(e.secret) = o.id`,
+      `SELECT count() FROM open AS o LEFT JOIN ${alias} ON toUInt32(e.secret) = o.id`,
+      `SELECT id FROM ${table} ORDER BY toUInt32(secret) LIMIT 3`,
+      `SELECT count() FROM ${table} ARRAY JOIN [toUInt32(secret)] AS z WHERE z > 3`,
+      `SELECT count() FROM open WHERE EXISTS (SELECT 1 FROM ${table} WHERE toUInt32(secret) = 3)`,
+    )
+    for (const sql of queries) t.notMatch(await answer(sql, scope), /CANARY|failed: (?:6|395)$/, sql)
+  }
 })
 
 t.test('a filter is one expression over columns', async (t) => {
