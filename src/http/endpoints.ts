@@ -26,7 +26,7 @@ export function addEndpoints(app: FastifyInstance, rooms: Neighbours, { formByte
       admit(request, access, question.text('token'))
       const answered = await query.readPipe({
         pipe: parameterOf(request, 'pipe'),
-        sql: question.text('q') ?? null,
+        sql: question.sql ?? null,
         format: formatOfName(format),
         parameters: question.parameters,
         settings: question.settings,

@@ -24,6 +24,13 @@ export class Question {
     return text === '' ? undefined : text
   }
 
+  /** The query as it was sent, blank lines before it included, as errors count them; undefined when there is none. */
+  get sql(): string | undefined {
+    const value = this.#values.get('q')
+    const last: unknown = Array.isArray(value) ? value.at(-1) : value
+    return typeof last === 'string' && last.trim() !== '' ? last : undefined
+  }
+
   /** Values for templates; the query and the token are none. */
   get parameters(): ParameterValues {
     const values = new Map(this.#values)
@@ -55,7 +62,8 @@ export async function readQuestion(request: FastifyRequest, { bytesMax }: Questi
   const values = urlValues(request.query)
   const arriving = arrivingBodyOf(request)
   if (arriving === undefined) return new Question(values)
-  const text = (await readWhole(arriving, { headers: request.headers, bytesMax })).toString().trim()
+  const sent = (await readWhole(arriving, { headers: request.headers, bytesMax })).toString()
+  const text = sent.trim()
   if (text.startsWith('{')) {
     for (const [name, value] of readJsonParameters(text)) values.set(name, value)
   } else if (/^\w[\w.%[\]-]*=/.test(text)) {
@@ -64,7 +72,7 @@ export async function readQuestion(request: FastifyRequest, { bytesMax }: Questi
     if (values.has('q')) {
       throw errors.REQUEST_INVALID({ reason: 'there is a query in the parameter "q" and another one in the body' })
     }
-    values.set('q', text)
+    values.set('q', sent)
   }
   return new Question(values)
 }

@@ -18,7 +18,7 @@ export function addSql(app: FastifyInstance, { access, query, logger }: Neighbou
     const signal = abortSignal(reply)
     const question = await readQuestion(request, { bytesMax: formBytesMax })
     admit(request, access, question.text('token'))
-    const sql = question.text('q')
+    const { sql } = question
     if (sql === undefined) throw errors.SQL_EMPTY()
     const format = question.text('format')
     const answered = await query.run({

@@ -29,7 +29,7 @@ import { writeEngineConfig } from './engine-config.ts'
 import type { EngineSession } from './engine-session.ts'
 import { openSessions, type SessionOptions, type Sessions } from './engine-sessions.ts'
 import { PartFiles } from './part-files.ts'
-import { openResult, type ResultStream, wholeResult } from './result-file.ts'
+import { memoryResult, type OpenResult, openResult } from './result-file.ts'
 import {
   isSyntaxError,
   isTooLargeForMemory,
@@ -148,7 +148,7 @@ class EmbeddedStore implements Store {
   readonly #control: SessionPool<EngineSession>
   readonly #copiers: SessionPool<EngineSession>
   readonly #stoppers: SessionPool<EngineSession>
-  readonly #openResults = new Set<ResultStream>()
+  readonly #openResults = new Set<OpenResult>()
   readonly #largeShapes = new BoundedCache<true>({ entriesMax: largeShapesMax, weightMax: largeShapesCharactersMax })
   #selectCount = 0
   #definitionVersion = 0
@@ -304,7 +304,9 @@ class EmbeddedStore implements Store {
     const running = { query, id: this.#nextSelectId(), path: null }
     try {
       const bytes = await this.#readers.use((session) => this.#runSelect(session, running), query.signal)
-      return wholeResult(bytes)
+      const result = memoryResult(bytes, query.signal)
+      if (!('whole' in result)) this.#keepOpen(result)
+      return result
     } catch (thrown) {
       if (query.signal.aborted) throw abortedError()
       if (isTooLargeForMemory(thrown)) return null
@@ -365,7 +367,7 @@ class EmbeddedStore implements Store {
     }
   }
 
-  #keepOpen(result: ResultStream): void {
+  #keepOpen(result: OpenResult): void {
     this.#openResults.add(result)
     const forget = (): void => {
       this.#openResults.delete(result)

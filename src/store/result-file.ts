@@ -29,8 +29,13 @@ export async function openResult(path: string, signal: AbortSignal): Promise<Res
   }
 }
 
-/** A result that is in memory. */
-export function wholeResult(bytes: Uint8Array): SelectStream {
+/** A result that is in memory, and needs no reader to go. */
+interface WholeResult extends SelectStream {
+  readonly whole: Uint8Array
+}
+
+/** A small result that is in memory. */
+export function wholeResult(bytes: Uint8Array): WholeResult {
   return {
     whole: bytes,
     async *[Symbol.asyncIterator]() {
@@ -39,9 +44,68 @@ export function wholeResult(bytes: Uint8Array): SelectStream {
   }
 }
 
+/** What takes memory or a file until it is read. */
+export interface OpenResult extends AsyncIterableIterator<Uint8Array> {
+  /** Resolves when it takes neither any more. */
+  readonly closed: Promise<void>
+  return(): Promise<IteratorResult<Uint8Array, undefined>>
+}
+
+/** A result that is in memory, whole when it is small. A larger one can be read once, and is open until its reader asks for more. */
+export function memoryResult(bytes: Uint8Array, signal: AbortSignal): OpenResult | WholeResult {
+  return bytes.byteLength <= smallResultBytes ? wholeResult(bytes) : new HeldResult(bytes, signal)
+}
+
+class HeldResult implements OpenResult {
+  readonly closed: Promise<void>
+  readonly #signal: AbortSignal
+  readonly #onAbort = (): void => this.#finish()
+  #bytes: Uint8Array | undefined
+  #isAborted = false
+  #isOpen = true
+  #resolveClosed: () => void = () => undefined
+
+  constructor(bytes: Uint8Array, signal: AbortSignal) {
+    this.#bytes = bytes
+    this.#signal = signal
+    this.closed = new Promise((resolve) => {
+      this.#resolveClosed = resolve
+    })
+    if (signal.aborted) this.#finish()
+    else signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    // An aborted result must not look like one that is complete.
+    if (this.#isAborted) throw abortedError()
+    const bytes = this.#bytes
+    this.#bytes = undefined
+    if (bytes !== undefined) return { done: false, value: bytes }
+    this.#finish()
+    return { done: true, value: undefined }
+  }
+
+  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#finish()
+    return { done: true, value: undefined }
+  }
+
+  #finish(): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#isAborted = this.#signal.aborted
+    this.#bytes = undefined
+    this.#signal.removeEventListener('abort', this.#onAbort)
+    this.#resolveClosed()
+  }
+}
+
 /** A result that can be read once, chunk by chunk. */
-export class ResultStream implements AsyncIterableIterator<Uint8Array> {
-  /** Resolves when the result holds no file any more. */
+export class ResultStream implements OpenResult {
   readonly closed: Promise<void>
   readonly #chunks: Uint8Array[]
   readonly #signal: AbortSignal

@@ -24,7 +24,7 @@ export interface RunningSelect {
 
 // Results of so many bytes, as the engine counts their columns, are held in memory; as text they may be some times larger.
 // A constant counts once, however many rows repeat it, so rows are counted too.
-const smallResultBytesMax = 256 * kibibyte
+const smallResultBytesMax = 64 * kibibyte
 const smallResultRowsMax = 1_000
 
 const outputSettings: Settings = {

@@ -79,6 +79,8 @@ t.test('a query of a caller', async (t) => {
   t.test('what is wrong with it is told in its own words', async (t) => {
     const refusals: readonly (readonly [string, number, RegExp])[] = [
       ['SELECT nothing FROM events', 400, /nothing/],
+      ['\n\n  SELECT nothing FROM events', 400, /line 3, column 10/],
+      ['\n\n  SELECT FROM', 400, /line 3/],
       ['SELECT count() FROM events WHERE id = (SELECT id FROM events)', 400, /./],
       ['SELECT * FROM missing', 400, /missing/],
       ['DROP TABLE events', 400, /SELECT/],

@@ -169,3 +169,22 @@ t.test('output settings are 0 unless they are 1', async (t) => {
   )
   t.throws(() => readOutputSettings(() => 'x'), { code: 'PARAMETER_INVALID', status: 400 })
 })
+
+t.test('one thread computes a query, unless its template asks for more, up to a maximum', async (t) => {
+  const { run, selects } = open()
+  await run('SELECT 1')
+  await run('% {{max_threads(2)}} SELECT 1')
+  await run('% {{max_threads(64)}} SELECT 1')
+  t.strictSame(
+    selects.map(({ threads }) => threads),
+    [1, 2, 2],
+  )
+})
+
+t.test('queries that differ in literals alone have one shape', async (t) => {
+  const { run, selects } = open()
+  for (const sql of ["SELECT 1, 'a'", "SELECT 2, 'b'", 'SELECT 1']) await run(sql)
+  const [first, second, third] = selects.map(({ shape }) => shape)
+  t.equal(first, second)
+  t.not(first, third)
+})

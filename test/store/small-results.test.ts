@@ -20,6 +20,13 @@ async function select(sql: string, { format = 'CSV', shape = '', signal = new Ab
   return Buffer.concat(chunks)
 }
 
+async function failure(promise: Promise<unknown>): Promise<unknown> {
+  return await promise.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  )
+}
+
 t.test('a result is the same from memory and through a file, in every format and around the limits', async (t) => {
   for (const rows of [0, 1, 999, 1_000, 1_001, 5_000]) {
     const sql = `SELECT number, 'a\\0b' AS s, number / 3 AS v FROM numbers(${rows})`
@@ -32,6 +39,33 @@ t.test('a result is the same from memory and through a file, in every format and
   const wide = "SELECT repeat('x', 1000) AS s FROM numbers(900)"
   t.equal((await select(wide, { shape: wide })).length, 900 * 1_003)
   t.strictSame(await readdir(join(directory.path, 'results')), [])
+})
+
+t.test('results in memory that nobody reads are bounded, but for small ones', async (t) => {
+  const { openResultsMax } = testStoreOptions('')
+  const wide = "SELECT repeat('x', 300) AS s FROM numbers(210)"
+  const small = "SELECT repeat('x', 300) AS s FROM numbers(100)"
+  const controllers = Array.from({ length: openResultsMax }, () => new AbortController())
+  const held = await Promise.all(
+    controllers.map(({ signal }) => store.select({ sql: wide, format: 'JSON', settings: {}, shape: 'wide', signal })),
+  )
+  t.ok(held.every(({ whole }) => whole === undefined))
+  t.match(await failure(select(small, { shape: 'small' })), { kind: 'busy' })
+  const [first, second, third] = held.map((stream) => stream[Symbol.asyncIterator]())
+  t.match(await first?.next(), { done: false })
+  t.match(await failure(select(small, { shape: 'small' })), { kind: 'busy' }, 'it may still be on its way')
+  t.match(await first?.next(), { done: true })
+  t.equal((await select(small, { shape: 'small' })).length, 30_300)
+  controllers[1]?.abort()
+  t.match(await failure(Promise.resolve(second?.next())), { kind: 'aborted' })
+  await third?.return?.()
+  for (const controller of controllers.slice(3)) controller.abort()
+  const smalls = await Promise.all(
+    Array.from({ length: openResultsMax + 1 }, () =>
+      store.select({ sql: small, format: 'CSV', settings: {}, shape: 'small', signal: new AbortController().signal }),
+    ),
+  )
+  t.ok(smalls.every(({ whole }) => whole?.length === 30_300))
 })
 
 t.test('what a failed query had written never comes out with another one', async (t) => {
