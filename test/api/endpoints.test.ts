@@ -80,3 +80,17 @@ t.test('requests side by side each get their own answer', async (t) => {
   )
   t.strictSame(new Set(answers), new Set(['right']))
 })
+
+t.test('a client that takes nothing of its answer is given up, and one that reads gets all of it', async (t) => {
+  const { service } = await openPipeService(t, { connectionIdleMsMax: 200 })
+  const query = "SELECT repeat('x', 1000) FROM numbers(30000) FORMAT TSV"
+  const idle = await service.openRaw()
+  t.teardown(() => idle.socket.destroy())
+  idle.socket.pause()
+  idle.send(service.head('GET', `/v0/sql?q=${encodeURIComponent(query)}`))
+  t.equal((await service.sql(query)).length, 30_030_000)
+  await service.log.until('A client that takes nothing of its answer is given up.')
+  idle.socket.resume()
+  await idle.end()
+  t.ok(idle.text.length < 30_030_000)
+})

@@ -325,6 +325,8 @@ t.test('a query that cannot run fails before its first byte, and says why withou
   t.match(syntax, { kind: 'engine', clickhouseCode: 62 })
   t.match(syntax.message, /^Syntax error: failed at position 11 \(end of query\)/)
   t.notMatch(syntax.message, /OUTFILE '|results|log_comment|formatQuery/)
+  const tree = await failure(store.queryTree('SELECT (1 ]', new AbortController().signal))
+  t.match(tree.message, /^Syntax error: failed at position 11 \(\]\)/, 'counted in the query alone')
   const late = await failure(select('SELECT throwIf(number = 1500000) FROM system.numbers LIMIT 2000000', 'JSON'))
   t.match(late, { kind: 'engine', clickhouseCode: 395 })
   t.same(await readdir(join(directory.path, 'results')), [])
