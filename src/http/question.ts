@@ -90,12 +90,17 @@ function urlValues(query: unknown): Values {
 }
 
 function formValues(text: string): Values {
+  const lists = new Map<string, string[]>()
+  // One pass, as a form may have as many names as it has characters.
+  for (const [name, value] of new URLSearchParams(text)) {
+    const list = lists.get(name)
+    if (list === undefined) lists.set(name, [value])
+    else list.push(value)
+  }
   const values: Values = new Map()
-  const form = new URLSearchParams(text)
-  for (const name of new Set(form.keys())) {
-    const all = form.getAll(name)
-    const [only = ''] = all
-    values.set(name, all.length === 1 ? only : all)
+  for (const [name, list] of lists) {
+    const [only = ''] = list
+    values.set(name, list.length === 1 ? only : list)
   }
   return values
 }

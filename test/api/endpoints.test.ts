@@ -94,3 +94,11 @@ t.test('a client that takes nothing of its answer is given up, and one that read
   await idle.end()
   t.ok(idle.text.length < 30_030_000)
 })
+
+t.test('a form of very many names keeps nobody waiting', async (t) => {
+  const { service } = await openPipeService(t)
+  const form = Array.from({ length: 300_000 }, (_, index) => `p${index}=`).join('&')
+  const asked = service.call('POST', '/v0/sql', { body: `q=SELECT 1 FORMAT TSV&${form}`, token: null })
+  t.match(await asked, { status: 403 })
+  t.equal(await service.sql('SELECT 1 FORMAT TSV'), '1\n')
+})
