@@ -1,6 +1,7 @@
 import { errors } from '../shared/errors.ts'
 import { JsonTextError, readJson } from '../template/json-text.ts'
 import type { ParameterValue } from '../template/template.types.ts'
+import { TemplateFault } from '../template/template-error.ts'
 import { DictValue, toParameter } from '../template/values.ts'
 
 /**
@@ -19,7 +20,8 @@ function read(text: string) {
   try {
     return readJson(text)
   } catch (cause) {
-    if (!(cause instanceof JsonTextError)) throw cause
+    // Values of templates have a largest size.
+    if (!(cause instanceof JsonTextError || cause instanceof TemplateFault)) throw cause
     throw errors.BODY_CORRUPT({ format: 'JSON', reason: cause.message, cause })
   }
 }

@@ -101,4 +101,7 @@ t.test('a form of very many names keeps nobody waiting', async (t) => {
   const asked = service.call('POST', '/v0/sql', { body: `q=SELECT 1 FORMAT TSV&${form}`, token: null })
   t.match(await asked, { status: 403 })
   t.equal(await service.sql('SELECT 1 FORMAT TSV'), '1\n')
+  const members = Object.fromEntries(Array.from({ length: 300_000 }, (_, index) => [`k${index}`, 1]))
+  const refused = await service.call('POST', '/v0/sql', { body: JSON.stringify(members) })
+  t.match(refused, { status: 400, text: /a value holds more than/ })
 })
