@@ -10,13 +10,14 @@ import { addPath } from './routes.ts'
 import { sendAnswer } from './send-answer.ts'
 
 type Neighbours = Pick<HttpRooms, 'access' | 'query' | 'logger'>
-type Limits = Pick<HttpOptions, 'formBytesMax'>
+type Limits = Pick<HttpOptions, 'formBytesMax' | 'connectionIdleMsMax'>
 
 /**
  * The data of pipes, `/v0/pipes/<name>.<format>` and the older `/v0/pipe/<name>/data.<format>`, and what the engine does
  * for it, `/v0/pipes/<name>/explain` and `/v0/pipes/<name>/nodes/<node>/explain`.
  */
-export function addEndpoints(app: FastifyInstance, rooms: Neighbours, { formBytesMax }: Limits): void {
+export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
+  const { formBytesMax, connectionIdleMsMax: idleMsMax } = limits
   const { access, query, logger } = rooms
   const answerAs =
     (format: EndpointFormat) =>
@@ -33,7 +34,7 @@ export function addEndpoints(app: FastifyInstance, rooms: Neighbours, { formByte
         readScope: adminScope,
         signal,
       })
-      return sendAnswer({ request, reply, logger }, answered)
+      return sendAnswer({ request, reply, logger, idleMsMax }, answered)
     }
   for (const format of endpointFormats) {
     const answer = answerAs(format)

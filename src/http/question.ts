@@ -107,10 +107,17 @@ async function readFields(body: Readable, mediaType: string, bytesMax: number): 
 
 /** The values by name: a text, or a list of texts when the name is repeated. */
 function collected(fields: Iterable<Field>): Values {
-  const values: Values = new Map()
+  const lists = new Map<string, string[]>()
+  // One pass, as a form may have as many names as it has characters.
   for (const [name, value] of fields) {
-    const earlier = values.get(name)
-    values.set(name, earlier === undefined ? value : [earlier, value].flat())
+    const list = lists.get(name)
+    if (list === undefined) lists.set(name, [value])
+    else list.push(value)
+  }
+  const values: Values = new Map()
+  for (const [name, list] of lists) {
+    const [only = ''] = list
+    values.set(name, list.length === 1 ? only : list)
   }
   return values
 }

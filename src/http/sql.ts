@@ -10,10 +10,11 @@ import { addPath } from './routes.ts'
 import { sendAnswer } from './send-answer.ts'
 
 type Neighbours = Pick<HttpRooms, 'access' | 'query' | 'logger'>
-type Limits = Pick<HttpOptions, 'formBytesMax'>
+type Limits = Pick<HttpOptions, 'formBytesMax' | 'connectionIdleMsMax'>
 
 /** `GET` and `POST /v0/sql`: runs one query and streams its answer. */
-export function addSql(app: FastifyInstance, { access, query, logger }: Neighbours, { formBytesMax }: Limits): void {
+export function addSql(app: FastifyInstance, { access, query, logger }: Neighbours, limits: Limits): void {
+  const { formBytesMax, connectionIdleMsMax: idleMsMax } = limits
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = abortSignal(reply)
     const question = await readQuestion(request, { bytesMax: formBytesMax })
@@ -30,7 +31,7 @@ export function addSql(app: FastifyInstance, { access, query, logger }: Neighbou
       readScope: adminScope,
       signal,
     })
-    return sendAnswer({ request, reply, logger }, answered)
+    return sendAnswer({ request, reply, logger, idleMsMax }, answered)
   }
   addPath(app, '/v0/sql', { GET: answer, POST: answer }, { mayTakeTokenFromBody: true })
 }

@@ -81,7 +81,7 @@ export class Answers {
     if (thrown instanceof StoreError) {
       const { kind, message, clickhouseCode } = thrown
       const placed = plan === undefined ? message : withPlace(inUsersWords(message, workspace), plan, prefix)
-      const told = maskSecrets(placed, secretValues)
+      const told = hasSecrets ? withoutSecrets({ message: placed, clickhouseCode, secretValues }) : placed
       // The cause has the engine's own words, and goes to the log.
       const cause = hasSecrets ? undefined : thrown
       return toQueryError(new StoreError({ kind, message: told, clickhouseCode, cause }), this.#options)
@@ -123,4 +123,25 @@ export class Answers {
       throw this.failureOf(thrown, run)
     }
   }
+}
+
+// The engine's errors whose messages have names of the query and no values, which may be made of a secret: `hex(…)`.
+const valuelessErrors: ReadonlySet<number> = new Set([
+  42, // NUMBER_OF_ARGUMENTS_DOESNT_MATCH
+  46, // UNKNOWN_FUNCTION
+  47, // UNKNOWN_IDENTIFIER
+  60, // UNKNOWN_TABLE
+  62, // SYNTAX_ERROR
+  184, // ILLEGAL_AGGREGATION
+  215, // NOT_AN_AGGREGATE
+])
+
+interface SecretFailure extends Pick<StoreError, 'message' | 'clickhouseCode'> {
+  readonly secretValues: ReadonlySet<string>
+}
+
+function withoutSecrets({ message, clickhouseCode, secretValues }: SecretFailure): string {
+  if (clickhouseCode !== undefined && valuelessErrors.has(clickhouseCode)) return maskSecrets(message, secretValues)
+  const code = /\([A-Z][A-Z0-9_]+\)$/.exec(message)?.[0] ?? ''
+  return `The query failed; it uses secrets, so no more is told of the error ${code}`.trimEnd()
 }

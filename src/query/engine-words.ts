@@ -4,8 +4,17 @@
 import type { WorkspaceReader } from './workspace.types.ts'
 
 const id = /`?\bt_[0-9a-f]{32}(_quarantine)?\b`?/g
-/** The engine repeats the query behind its message, as it was rewritten. */
-const rewritten = /:? ?[Ii]n (?:scope|query|expression) \(?(?:SELECT|WITH)\b[\s\S]*?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
+/**
+ * The engine repeats the query, or a part of it, behind its message, as it was rewritten: with the queries of pipes and the
+ * row filters that were put into it.
+ */
+const rewritten =
+  /(?:\.? In scope |(?::? ?[Ii]n (?:scope|query|expression)|:? for subquery) \(?(?:SELECT|WITH)\b)[\s\S]*?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
+/** It repeats a lambda before its message. */
+const rewrittenLambda = /\bLambda [\s\S]* -> [\s\S]*(?= expect \d+ arguments)/
+/** And all that follows a syntax error; the token that it could not read stands in brackets. */
+const unread =
+  /(failed at position \d+ \(([\s\S]*?)\)(?: \(line \d+, col \d+\))?): [\s\S]*?\.{0,2}(?=\. Expected one of: |\.? \([A-Z][A-Z0-9_]+\)$|$)/
 
 /** Behind some messages, the step of the plan, with casts and constants that nobody wrote. */
 const executing = /: while executing 'FUNCTION [\s\S]*'(?=\. \([A-Z][A-Z0-9_]+\)$)/
@@ -17,7 +26,8 @@ const inner = /\b__table\d+\./g
 
 /** The engine's message with the names of data sources for the ids of their tables. */
 export function inUsersWords(message: string, workspace: Pick<WorkspaceReader, 'find'>): string {
-  const plain = message.replace(rewritten, '').replace(executing, '').replace(doubleStop, '.').replaceAll(inner, '')
+  const told = message.replace(unread, '$1: $2').replace(rewrittenLambda, 'A lambda').replace(rewritten, '')
+  const plain = told.replace(executing, '').replace(doubleStop, '.').replaceAll(inner, '')
   return withNames(plain, workspace)
 }
 

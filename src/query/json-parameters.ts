@@ -20,9 +20,8 @@ function read(text: string) {
   try {
     return readJson(text)
   } catch (cause) {
-    if (cause instanceof JsonTextError) throw errors.BODY_CORRUPT({ format: 'JSON', reason: cause.message, cause })
-    // A value is longer than a template may have it.
-    if (cause instanceof TemplateFault) throw errors.TEMPLATE_INVALID({ message: cause.message, answer: null, cause })
-    throw cause
+    // Values of templates have a largest size.
+    if (!(cause instanceof JsonTextError || cause instanceof TemplateFault)) throw cause
+    throw errors.BODY_CORRUPT({ format: 'JSON', reason: cause.message, cause })
   }
 }

@@ -63,11 +63,11 @@ export class PlanCache {
   }
 }
 
-// No text that is compiled has a NUL.
 function firstKey(place: string, text: string): string {
-  return `${place}\0${text}`
+  return nextKey(place, text)
 }
 
+/** Its length stands before each text: a NUL in one that nobody has judged yet must not make it look like two. */
 function nextKey(key: string, text: string): string {
-  return `${key}\0${text}`
+  return `${key}\0${text.length}\0${text}`
 }

@@ -161,7 +161,8 @@ export function readAfterIn(cursor: SqlCursor, { start, end }: TokenRange): void
   const tokens = cursor.tokens.slice(start, end).filter(({ kind }) => kind !== 'symbol')
   const [first] = tokens
   if (first === undefined || (tokens.length === 1 && values.has(first.key))) return
-  if (cursor.lambdas.some((names) => names.includes(first.name))) return
+  // `x.y` of a parameter x could be a table of a database x too; the resolver refuses it.
+  if (tokens.length === 1 && cursor.lambdas.some((names) => names.includes(first.name))) return
   const parts = tokens.map(({ name }) => name)
   const modifiers = { start: end, end }
   cursor.reads.push({ kind: 'in', start, end, parts, scope: cursor.scope, hasAlias: true, modifiers })

@@ -278,7 +278,13 @@ class EmbeddedStore implements Store {
   }
 
   async queryTree(sql: string, signal: AbortSignal): Promise<string> {
-    return await this.#readers.use((session) => session.run(queryTreeStatement(sql)), signal)
+    return await this.#readers.use(async (session) => {
+      try {
+        return await session.run(queryTreeStatement(sql))
+      } catch (thrown) {
+        throw isSyntaxError(thrown) ? await plainSyntaxError(session, sql, thrown) : thrown
+      }
+    }, signal)
   }
 
   async sync(): Promise<void> {

@@ -86,3 +86,28 @@ t.test('requests side by side each get their own answer', async (t) => {
   )
   t.strictSame(new Set(answers), new Set(['right']))
 })
+
+t.test('a client that takes nothing of its answer is given up, and one that reads gets all of it', async (t) => {
+  const { service } = await openPipeService(t, { connectionIdleMsMax: 200 })
+  const query = "SELECT repeat('x', 1000) FROM numbers(30000) FORMAT TSV"
+  const idle = await service.openRaw()
+  t.teardown(() => idle.socket.destroy())
+  idle.socket.pause()
+  idle.send(service.head('GET', `/v0/sql?q=${encodeURIComponent(query)}`))
+  t.equal((await service.sql(query)).length, 30_030_000)
+  await service.log.until('A client that takes nothing of its answer is given up.')
+  idle.socket.resume()
+  await idle.end()
+  t.ok(idle.text.length < 30_030_000)
+})
+
+t.test('a form of very many names keeps nobody waiting', async (t) => {
+  const { service } = await openPipeService(t)
+  const form = Array.from({ length: 300_000 }, (_, index) => `p${index}=`).join('&')
+  const asked = service.call('POST', '/v0/sql', { body: `q=SELECT 1 FORMAT TSV&${form}`, token: null })
+  t.match(await asked, { status: 403 })
+  t.equal(await service.sql('SELECT 1 FORMAT TSV'), '1\n')
+  const members = Object.fromEntries(Array.from({ length: 300_000 }, (_, index) => [`k${index}`, 1]))
+  const refused = await service.call('POST', '/v0/sql', { body: JSON.stringify(members) })
+  t.match(refused, { status: 400, text: /a value holds more than/ })
+})

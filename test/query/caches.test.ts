@@ -44,6 +44,9 @@ t.test('a plan is kept for the texts of the nodes that it was made of', async (t
   ask('q', { a: '1' }, 'y')
   t.equal(compiled, 5, 'another text, another place')
   t.throws(() => ask('q', { a: '2' }), { code: 'TEMPLATE_INVALID' })
+  ask('q\0% SELECT toInt32(1)', { a: '1' })
+  ask('q\0 SELECT toInt32(1)', { a: '1' })
+  t.equal(compiled, 7, 'a text does not look like two')
 })
 
 async function* chunks(...texts: readonly string[]): AsyncGenerator<Uint8Array> {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { inUsersWords } from '../../src/query/engine-words.ts'
 import { withPlace } from '../../src/query/error-place.ts'
 import { callerScope, type Reading } from '../../src/query/name-scope.ts'
 import { adminScope } from '../../src/query/read-scope.ts'
@@ -57,4 +58,37 @@ t.test('a place of the engine becomes one in the text of its author', async (t) 
   const byteOffset = Buffer.byteLength(inner.sql.slice(0, inner.sql.indexOf('wrong')))
   t.match(withPlace(error(byteOffset + 1), inner), /failed at line 2, column 3 of node 'raw'/)
   t.match(withPlace(error(byteOffset + 1 + 8), inner, 'EXPLAIN '), /failed at line 2, column 3 of node 'raw'/)
+})
+
+t.test('the engine repeats queries behind its messages; of what was put into them nothing is told', async (t) => {
+  const nothing = { find: () => undefined }
+  const query = "SELECT id FROM (SELECT * FROM ev PREWHERE (tenant = 'a')) AS `ev`"
+  const cases = [
+    [
+      `Unknown expression identifier \`x\` in scope ${query}. (UNKNOWN_IDENTIFIER)`,
+      'Unknown expression identifier `x`. (UNKNOWN_IDENTIFIER)',
+    ],
+    [
+      `Unknown identifier 'foo' inside COLUMNS matcher. In scope Scope node ${query}\nIdentifier lookup\n { ${query} }. (UNKNOWN_IDENTIFIER)`,
+      "Unknown identifier 'foo' inside COLUMNS matcher. (UNKNOWN_IDENTIFIER)",
+    ],
+    [
+      `Identifier a nested path b cannot be resolved from type UInt8. In scope x -> (${query}). (UNKNOWN_IDENTIFIER)`,
+      'Identifier a nested path b cannot be resolved from type UInt8. (UNKNOWN_IDENTIFIER)',
+    ],
+    [
+      `Table expression modifiers FINAL are not supported for subquery ${query}. (UNSUPPORTED_METHOD)`,
+      'Table expression modifiers FINAL are not supported. (UNSUPPORTED_METHOD)',
+    ],
+    [
+      `Lambda x -> (${query}) AS f expect 1 arguments. Actual: 4. In scope x -> (${query}) AS f. (BAD_ARGUMENTS)`,
+      'A lambda expect 1 arguments. Actual: 4. (BAD_ARGUMENTS)',
+    ],
+    [
+      `Syntax error: failed at position 15 (x) (line 1, col 15): x) FROM (${query}) AS \`p\`... Expected one of: SELECT query. (SYNTAX_ERROR)`,
+      'Syntax error: failed at position 15 (x) (line 1, col 15): x. Expected one of: SELECT query. (SYNTAX_ERROR)',
+    ],
+    ['Please SELECT a day in the scope of the report. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)', null],
+  ] as const
+  for (const [message, told] of cases) t.equal(inUsersWords(message, nothing), told ?? message)
 })

@@ -40,7 +40,7 @@ function open(body: () => AsyncIterable<Uint8Array> = () => chunks('x')) {
     store,
     workspace,
     findServiceSource: () => undefined,
-    secretOf: () => undefined,
+    secretOf: (name) => (name === 'pw' ? 'hunter2' : undefined),
   })
   const run = (sql: string) =>
     query.run({
@@ -143,6 +143,29 @@ t.test('what the store says becomes an answer of its own kind', async (t) => {
       .run('SELECT 1')
       .catch((error: unknown) => error)
     t.match(thrown, expected)
+  }
+})
+
+t.test('an error tells nothing that could be made of a secret', async (t) => {
+  const cases = [
+    [
+      6,
+      "Cannot parse string '68756E74657232' as UInt64. (CANNOT_PARSE_TEXT)",
+      /no more is told of the error \(CANNOT_PARSE_TEXT\)$/,
+    ],
+    [
+      47,
+      'Unknown expression identifier `x` beside hunter2. (UNKNOWN_IDENTIFIER)',
+      /identifier `x` beside \*\*\*.* \(UNK/,
+    ],
+  ] as const
+  for (const [clickhouseCode, message, told] of cases) {
+    const { run } = open(failing({ kind: 'engine', clickhouseCode, message }))
+    await t.rejects(run("% SELECT 1 WHERE toUInt64(hex({{tb_secret('pw')}})) = 1"), {
+      code: 'SQL_INVALID',
+      message: told,
+    })
+    await t.rejects(run('SELECT 1'), { code: 'SQL_INVALID', message })
   }
 })
 

@@ -103,6 +103,8 @@ t.test('asking the engine how it reads a query runs nothing of it', async (t) =>
   const { signal } = new AbortController()
   await t.resolves(store.queryTree('SELECT (SELECT throwIf(1)), sleep(3) FROM numbers(1e18)', signal))
   await t.rejects(store.queryTree('SELECT (', signal), /Syntax error/)
+  const counted = /^Syntax error: failed at position 14 \(2\)/
+  await t.rejects(store.queryTree('SELECT 1 , , 2', signal), { message: counted }, 'counted in the query alone')
 })
 
 t.test('queries that differ in their literals have the same shape', async (t) => {

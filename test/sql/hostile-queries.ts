@@ -58,6 +58,14 @@ export const hostileQueries: Readonly<Record<string, readonly HostileQuery[]>> =
   ],
   'other db': [
     [
+      "SELECT arrayMap(ws_0001 -> (toUInt32(2), 'b', 'SECRET_ROW') IN ws_0001.t_ev, [1]) FROM ev",
+      "'ws_0001.t_ev' can not be used after IN: use a subquery, or has() for an array",
+    ],
+    [
+      "SELECT * APPLY(ws_0001 -> in((1, 'SECRET_PRIV'), ws_0001.t_priv)) FROM ev",
+      "'ws_0001.t_priv' can not be used after IN: use a subquery, or has() for an array",
+    ],
+    [
       "SELECT 1 WHERE (1,'SECRET_PRIV') IN ws_0001.t_priv",
       "'ws_0001.t_priv' can not be used after IN: use a subquery, or has() for an array",
     ],
