@@ -40,7 +40,7 @@ import {
   type SelectLimits,
   selectStatement,
 } from './select-statement.ts'
-import { SessionPool } from './session-pool.ts'
+import { SessionPool, type TimeLimit } from './session-pool.ts'
 import type {
   AppendRequest,
   CopyRequest,
@@ -50,7 +50,15 @@ import type {
   TablePair,
   TableStatistics,
 } from './store.types.ts'
-import { abortedError, clickhouseCodes, isOfView, StoreError, storedError, toStoreError } from './store-error.ts'
+import {
+  abortedError,
+  clickhouseCodes,
+  isOfView,
+  StoreError,
+  storedError,
+  timeoutError,
+  toStoreError,
+} from './store-error.ts'
 import { readTableGraph, tablesBehind } from './table-graph.ts'
 import { workspaceDatabase } from './workspace-database.ts'
 
@@ -128,6 +136,10 @@ function directoriesOf(dataDirectory: string): Directories {
 }
 
 const stopIntervalMs = 50
+/** What a statement gets beyond its time limit until whoever waits for it is told. */
+const stopGraceMs = 1_000
+/** A query that waited for this many times the longest one may take is refused: something holds all sessions. */
+const waitingTimes = 3
 /** Shapes of queries whose results are known to be large. */
 const largeShapesMax = 10_000
 const largeShapesCharactersMax = 16 * mebibyte
@@ -164,12 +176,19 @@ class EmbeddedStore implements Store {
     this.#partFiles = new PartFiles(directories.parts, logger)
     const { waitingMax } = options
     this.#writers = new SessionPool({ purpose: 'insert', sessions: sessions.writers, waitingMax })
-    this.#readers = new SessionPool({ purpose: 'query', sessions: sessions.readers, waitingMax })
+    const waitTimeMaxMs = waitingTimes * options.queryTimeMaxMs
+    this.#readers = new SessionPool({ purpose: 'query', sessions: sessions.readers, waitingMax, waitTimeMaxMs })
     this.#control = new SessionPool({ purpose: 'control', sessions: sessions.control, waitingMax })
     this.#copiers = new SessionPool({ purpose: 'copy', sessions: sessions.copiers, waitingMax })
     // Each running query is stopped by one loop at most, and the close has one more.
     const stopsMax = sessions.readers.length + 1
     this.#stoppers = new SessionPool({ purpose: 'stop', sessions: [sessions.stopper], waitingMax: stopsMax })
+  }
+
+  /** The engine stops a statement by itself at its time limit, but for one that it cannot stop. */
+  get #selectTime(): TimeLimit {
+    const { queryTimeMaxMs } = this.#options
+    return { timeMaxMs: queryTimeMaxMs + stopGraceMs, lateError: () => timeoutError(queryTimeMaxMs) }
   }
 
   get definitionVersion(): number {
@@ -310,7 +329,11 @@ class EmbeddedStore implements Store {
   async #selectInMemory(query: SelectQuery): Promise<SelectStream | null> {
     const running = { query, id: this.#nextSelectId(), path: null }
     try {
-      const bytes = await this.#readers.use((session) => this.#runSelect(session, running), query.signal)
+      const bytes = await this.#readers.lendWithin(
+        (session) => this.#runSelect(session, running),
+        this.#selectTime,
+        query.signal,
+      )
       const result = memoryResult(bytes, query.signal)
       if (!('whole' in result)) this.#keepOpen(result)
       return result
@@ -325,12 +348,19 @@ class EmbeddedStore implements Store {
     const id = this.#nextSelectId()
     const path = join(this.#directories.results, id)
     const growth = new ResultGrowth(path, { bytesMax: this.#options.resultBytesMax, signal: query.signal })
+    let isOver = false
     try {
       const limited = { ...query, signal: growth.signal }
-      await this.#readers.use(async (session) => {
+      const work = async (session: EngineSession): Promise<void> => {
         growth.start()
-        await this.#runSelect(session, { query: limited, id, path })
-      }, query.signal)
+        try {
+          await this.#runSelect(session, { query: limited, id, path })
+        } finally {
+          // One that was given up may make its file long after.
+          if (isOver) await rm(path, { force: true })
+        }
+      }
+      await this.#readers.lendWithin(work, this.#selectTime, query.signal)
       await growth.check()
       const result = await openResult(path, query.signal)
       this.#keepOpen(result)
@@ -340,6 +370,7 @@ class EmbeddedStore implements Store {
       if (query.signal.aborted) throw abortedError()
       throw growth.isTooLarge ? resultTooLargeError(thrown) : toStoreError(thrown)
     } finally {
+      isOver = true
       growth.stop()
     }
   }

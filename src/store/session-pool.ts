@@ -8,6 +8,14 @@ interface SessionPoolOptions<Session> {
   readonly sessions: readonly Session[]
   /** Most callers that may wait for a session at once. */
   readonly waitingMax: number
+  /** Longest time that a caller waits, and is refused then as if the line were full; absent for any time. */
+  readonly waitTimeMaxMs?: number
+}
+
+/** How long work may take until whoever waits for it is told that it is late. */
+export interface TimeLimit {
+  readonly timeMaxMs: number
+  readonly lateError: () => StoreError
 }
 
 interface Waiter<Session> {
@@ -25,6 +33,7 @@ export class SessionPool<Session> {
   readonly #purpose: string
   readonly #free: Session[]
   readonly #waitingMax: number
+  readonly #waitTimeMaxMs: number | undefined
   readonly #sessionCount: number
   // A Set keeps the order of arrival and lets an aborted waiter leave from the middle.
   readonly #waiters = new Set<Waiter<Session>>()
@@ -32,12 +41,13 @@ export class SessionPool<Session> {
   #isClosed = false
   #isPaused = false
 
-  constructor({ purpose, sessions, waitingMax }: SessionPoolOptions<Session>) {
+  constructor({ purpose, sessions, waitingMax, waitTimeMaxMs }: SessionPoolOptions<Session>) {
     assert(sessions.length > 0, 'a session pool needs a session')
     this.#purpose = purpose
     this.#free = [...sessions]
     this.#sessionCount = sessions.length
     this.#waitingMax = waitingMax
+    this.#waitTimeMaxMs = waitTimeMaxMs
   }
 
   get waitingCount(): number {
@@ -62,6 +72,30 @@ export class SessionPool<Session> {
     } finally {
       this.#giveBack(session)
     }
+  }
+
+  /**
+   * The same for work that may not end when it should: the engine cannot be stopped within a block, nor while it plans. Its
+   * caller is told in time, and the session stays lent until the work has ended, whatever comes of it.
+   *
+   * @throws StoreError `lateError`, and what `use` throws.
+   */
+  async lendWithin<Result>(
+    work: (session: Session) => Promise<Result>,
+    { timeMaxMs, lateError }: TimeLimit,
+    signal?: AbortSignal,
+  ): Promise<Result> {
+    const session = await this.#take(signal)
+    return await new Promise<Result>((resolve, reject) => {
+      const timer = setTimeout(() => reject(lateError()), timeMaxMs)
+      // Once the time is over, neither of them changes anything.
+      work(session)
+        .then(resolve, reject)
+        .finally(() => {
+          clearTimeout(timer)
+          this.#giveBack(session)
+        })
+    })
   }
 
   /**
@@ -108,22 +142,27 @@ export class SessionPool<Session> {
 
   #wait(signal: AbortSignal | undefined): Promise<Session> {
     return new Promise((resolve, reject) => {
-      const leave = (): void => {
+      let timer: NodeJS.Timeout | undefined
+      const end = (): void => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', leave)
         this.#waiters.delete(waiter)
-        reject(abortedError())
       }
       const waiter: Waiter<Session> = {
         give: (session) => {
-          signal?.removeEventListener('abort', leave)
+          end()
           resolve(session)
         },
         refuse: (error) => {
-          signal?.removeEventListener('abort', leave)
+          end()
           reject(error)
         },
       }
+      const leave = (): void => waiter.refuse(abortedError())
       this.#waiters.add(waiter)
       signal?.addEventListener('abort', leave, { once: true })
+      if (this.#waitTimeMaxMs === undefined) return
+      timer = setTimeout(() => waiter.refuse(this.#busyError()), this.#waitTimeMaxMs)
     })
   }
 

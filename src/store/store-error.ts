@@ -85,6 +85,11 @@ export function storedError({ kind, message, clickhouseCode, cause }: StoreError
 }
 
 /** The error of a statement that its caller's signal stopped. */
+export function timeoutError(timeMaxMs: number): StoreError {
+  const message = `The statement did not end within ${timeMaxMs} ms`
+  return new StoreError({ kind: 'engine', message, clickhouseCode: clickhouseCodes.timeoutExceeded })
+}
+
 export function abortedError(): StoreError {
   return new StoreError({ kind: 'aborted', message: 'The statement was stopped' })
 }
