@@ -427,7 +427,7 @@ export const definitions = {
   }),
   QUERIES_TOO_MANY: define({
     status: 503,
-    when: 'Too many queries or unread answers wait already. The query did not run; repeat it later.',
+    when: 'Too many queries or unread answers wait already, or this one waited for three times `queryTimeMaxMs`. It did not run; repeat it later.',
     message: () => 'Too many queries are waiting; this one did not run, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
