@@ -8,7 +8,9 @@
 // - An unknown Content-Encoding is 415 (RFC 9110 §15.5.16): clients that do not know the status take it as any 4xx,
 //   which is never retried, and a proxy in between knows what it means.
 
+import { bodyDefinitions } from './body-error-definitions.ts'
 import { formatBytes } from './bytes.ts'
+import { diskDefinitions } from './disk-error-definitions.ts'
 import { listText } from './list-text.ts'
 import { pipeDefinitions } from './pipe-error-definitions.ts'
 import { variableDefinitions } from './variable-error-definitions.ts'
@@ -51,6 +53,14 @@ export const definitions = {
     when: 'The database refuses a block of an import although its values fit: a DEFAULT or a key fails with one of them, or a sign is neither 1 nor -1. What is counted is stored.',
     message: ({ reason }: { readonly reason: string }) =>
       `The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: ${reason}`,
+  }),
+  PARTITIONS_TOO_MANY: define({
+    status: 400,
+    when: 'The rows of an import are of more partitions than one body may be of (`partitionsPerBodyMax`), or the Data Source would have more than it may (`partitionsMax`). What is counted is stored.',
+    message: ({ scope, partitionsMax }: { readonly scope: 'body' | 'table'; readonly partitionsMax: number }) =>
+      scope === 'body'
+        ? `The rows of the import are of more than ${partitionsMax} partitions, so it ended early; the rows that are counted are stored. Use a coarser partition key, send rows of fewer partitions at a time, or raise --partitions-per-body-max`
+        : `The Data Source would have more than ${partitionsMax} partitions, so the import ended early; the rows that are counted are stored. Use a coarser partition key, or raise --partitions-max`,
   }),
   BODY_CORRUPT: define({
     status: 400,
@@ -385,12 +395,7 @@ export const definitions = {
     message: () => 'Too much is waiting to be stored; nothing of this request was stored, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
-  DISK_UNAVAILABLE: define({
-    status: 503,
-    when: 'The disk is full or failing, and takes no events at the moment. Nothing was stored; repeat it later.',
-    message: () => 'The disk takes no events at the moment; nothing of this request was stored, repeat it later',
-    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
-  }),
+  ...diskDefinitions,
   VIEW_BLOCKS: define({
     status: 503,
     when: 'Events with `wait=true`, while a Materialized View refuses those before them. Nothing was stored; repeat it later.',
@@ -431,11 +436,24 @@ export const definitions = {
     message: () => 'Too many queries are waiting; this one did not run, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
+  ENGINE_RESTARTED: define({
+    status: 503,
+    when: 'The database ended while it worked at the request, and is started again, which takes about a second. A query may be repeated at once; look at what a change has done before you repeat that. Events are acknowledged all the while.',
+    message: () =>
+      'The database ended before it had answered and is started again; repeat a query, and look at what a change has done before you repeat that',
+    retryAfterSeconds: () => 1,
+  }),
+  QUERY_REFUSED: define({
+    status: 400,
+    when: 'The database ended, more than once, while it ran this query, the last time with nothing beside it; or it could not stop the query. Other values of its parameters make no other query of it.',
+    message: ({ reason }: { readonly reason: string }) => reason,
+  }),
   SHUTTING_DOWN: define({
     status: 503,
     when: 'The service is closing and takes no new work. Nothing was stored; repeat it later.',
     message: () => 'The service is shutting down; nothing of this request was stored, repeat it later',
   }),
+  ...bodyDefinitions,
   ...pipeDefinitions,
   ...variableDefinitions,
 }

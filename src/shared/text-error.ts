@@ -6,6 +6,7 @@ interface TextFault {
   readonly offset: number
   /** What to write instead, without a full stop; absent when there is nothing to advise. */
   readonly hint?: string
+  readonly cause?: unknown
 }
 
 /**
@@ -19,8 +20,8 @@ export class TextError extends Error {
   readonly offset: number
   readonly hint: string | null
 
-  constructor({ reason, offset, hint }: TextFault) {
-    super(`${reason}${hintSentence(hint ?? null)}`)
+  constructor({ reason, offset, hint, cause }: TextFault) {
+    super(`${reason}${hintSentence(hint ?? null)}`, cause === undefined ? {} : { cause })
     this.reason = reason
     this.offset = offset
     this.hint = hint ?? null

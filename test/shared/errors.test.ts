@@ -19,6 +19,41 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'The zip archive cannot be imported: it has no file',
   ],
+  FIELDS_TOO_MANY: [
+    errors.FIELDS_TOO_MANY({ fieldsMax: 10 }),
+    400,
+    'The body has more than 10 fields; send long lists as one value with commas, or as one JSON array',
+  ],
+  CHUNKS_TOO_SMALL: [
+    errors.CHUNKS_TOO_SMALL({ chunkBytesMin: 32 }),
+    400,
+    'The body comes in thousands of chunks of less than 32 bytes; send it in larger chunks',
+  ],
+  COLUMNS_TOO_MANY: [
+    errors.COLUMNS_TOO_MANY({ columnsMax: 500 }),
+    400,
+    'The rows ask for more than 500 columns; create the Data Source with a "schema" that takes fewer of them',
+  ],
+  KEYS_TOO_MANY: [
+    errors.KEYS_TOO_MANY({ keysMax: 100_000 }),
+    400,
+    'A record has more than 100000 keys, too many to guess columns from; create the Data Source with a "schema" first',
+  ],
+  NESTING_TOO_DEEP: [
+    errors.NESTING_TOO_DEEP({ depthMax: 500 }),
+    400,
+    'The JSON is nested deeper than 500 levels; send flatter objects',
+  ],
+  TOKEN_LATE: [
+    errors.TOKEN_LATE(),
+    403,
+    'No token: send the header "Authorization: Bearer <token>", or the parameter "token" in the URL or, not packed, in the first 8 KiB of the body; what follows was not read',
+  ],
+  BODIES_TOO_MANY: [
+    errors.BODIES_TOO_MANY({ retryAfterSeconds: 1 }),
+    503,
+    'Too many bodies are on their way in; nothing was done with this one, repeat it later',
+  ],
   PARAMETER_LATE: [
     errors.PARAMETER_LATE({ parameter: 'mode' }),
     400,
@@ -195,6 +230,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     422,
     'A Materialized View failed, so the import ended early; the rows that are counted are stored, but not in what this view makes, so do not send them again: no such column',
   ],
+  PARTITIONS_TOO_MANY: [
+    errors.PARTITIONS_TOO_MANY({ scope: 'table', partitionsMax: 40 }),
+    400,
+    'The Data Source would have more than 40 partitions, so the import ended early; the rows that are counted are stored. Use a coarser partition key, or raise --partitions-max',
+  ],
   ROWS_REFUSED: [
     errors.ROWS_REFUSED({ reason: 'not a number' }),
     400,
@@ -225,15 +265,20 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     429,
     'Events may create 5 Data Sources a minute; create it beforehand, or repeat it later',
   ],
+  DISK_FAILED: [
+    errors.DISK_FAILED({ reason: 'the disk is full', storedRows: 3, quarantinedRows: 1 }),
+    500,
+    'The disk failed in the middle of the import: the disk is full. Rows known to be stored: 3, in quarantine: 1. A repeat of the whole body stores them twice: delete them first, or repeat it as a replace',
+  ],
   LOG_FAILED: [
     errors.LOG_FAILED(),
     500,
     'The disk failed while the events were being written: repeat them with the same Idempotency-Key, or they may be stored twice',
   ],
   DISK_UNAVAILABLE: [
-    errors.DISK_UNAVAILABLE({ retryAfterSeconds: 2 }),
+    errors.DISK_UNAVAILABLE({ reason: 'the disk is full', retryAfterSeconds: 2 }),
     503,
-    'The disk takes no events at the moment; nothing of this request was stored, repeat it later',
+    'The disk takes nothing at the moment: the disk is full; nothing of this request was stored, repeat it later',
   ],
   VIEW_BLOCKS: [
     errors.VIEW_BLOCKS({ reason: 'no such column', retryAfterSeconds: 3 }),
@@ -360,6 +405,12 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     503,
     'Too many queries are waiting; this one did not run, repeat it later',
   ],
+  ENGINE_RESTARTED: [
+    errors.ENGINE_RESTARTED(),
+    503,
+    'The database ended before it had answered and is started again; repeat a query, and look at what a change has done before you repeat that',
+  ],
+  QUERY_REFUSED: [errors.QUERY_REFUSED({ reason: 'It is refused' }), 400, 'It is refused'],
   SHUTTING_DOWN: [
     errors.SHUTTING_DOWN(),
     503,
