@@ -3,9 +3,9 @@
 // It answers only where it is sure: for a query over one table, or over subqueries of such. It is asked for the columns of
 // partition keys, which real views give under their own name or by one function.
 
+import type { ParsedQuery, QueryScope, SelectedColumn } from '../schema/parsed-query.types.ts'
+import { toSqlError } from '../schema/sql-fault.ts'
 import { parseStatement } from './parse-statement.ts'
-import type { ParsedQuery, QueryScope, SelectedColumn } from './parsed-query.types.ts'
-import { toSqlError } from './sql-fault.ts'
 
 /**
  * The columns of the table that the query reads which `column`, one that it gives, is made of; null when the text does not

@@ -1,11 +1,11 @@
-import type { ParsedQuery } from './parsed-query.types.ts'
+import type { ParsedQuery } from '../schema/parsed-query.types.ts'
+import type { SplicedText } from '../schema/splice.ts'
 import type { NameScope } from './source.types.ts'
-import type { SplicedText } from './splice.ts'
 
 /** Everything that a query names of the engine. */
 export interface EngineReading {
-  /** `database.table`; those of the engine itself are not among them. */
-  readonly tables: ReadonlySet<string>
+  /** By `database.table`, how often it stands in the query; those of the engine itself are not among them. */
+  readonly tables: ReadonlyMap<string, number>
   /** As they were written. */
   readonly functions: ReadonlySet<string>
   readonly tableFunctions: ReadonlySet<string>
@@ -28,12 +28,16 @@ export interface CompiledText {
   readonly parsed: ParsedQuery
   /** How many tables it reads, each as often as it is read. */
   readonly readCount: number
+  /** By `database.table`, how often it stands in the text. */
+  readonly tables: ReadonlyMap<string, number>
 }
 
 /** What is known while one query is compiled. */
 export interface Compilation {
   /** By `database.table`, the name of the data source. */
   readonly tableNames: Map<string, string>
+  /** Names of the data sources of which a row filter hides rows. */
+  readonly filtered: Set<string>
   readonly functions: Set<string>
   readonly tableFunctions: Set<string>
   readonly commonTables: Set<string>

@@ -5,17 +5,19 @@
 // - Every pipe and node stands in it as a subquery, whose text was made in the same way.
 // - Every read of a table with a row filter is a subquery with that filter.
 
+import { blockRowsMax, boundArguments } from '../schema/bounded-calls.ts'
+import { checkCalls } from '../schema/call-policy.ts'
+import { checkTextArguments } from '../schema/function-arguments.ts'
+import type { ParsedQuery, SettingUse } from '../schema/parsed-query.types.ts'
+import { type Edit, originOf, type SplicedText, splice } from '../schema/splice.ts'
+import { placeInText, SqlFault, toSqlError } from '../schema/sql-fault.ts'
 import { errors } from '../shared/errors.ts'
 import type { Compilation, CompiledText, EngineReading, QueryText } from './compilation.types.ts'
-import { checkFunction, checkPassedFunction } from './function-policy.ts'
 import { resolveReads } from './name-resolver.ts'
 import { parseStatement } from './parse-statement.ts'
-import type { ParsedQuery, SettingUse } from './parsed-query.types.ts'
-import { checkQueryParts, settingValue } from './query-policy.ts'
-import { findAlias } from './scope-lookup.ts'
+import { checkSettings, settingValue } from './query-policy.ts'
 import type { NameScope } from './source.types.ts'
-import { originOf, type SplicedText, splice } from './splice.ts'
-import { placeInText, SqlFault, toSqlError } from './sql-fault.ts'
+import { checkTableFunctions } from './table-functions.ts'
 import { TextMemo } from './text-memo.ts'
 
 /** A user's query, ready for the store. */
@@ -28,10 +30,12 @@ export interface CompiledQuery {
   readonly dependencies: readonly string[]
   /** The tables that it reads itself or through pipes and nodes, as `database.table`, each once. */
   readonly tables: readonly string[]
-  /** Settings of the whole query, all of them harmless; they are no part of `sql`. */
+  /** Settings of the whole query, all of them harmless or ours; they are no part of `sql`. */
   readonly settings: Readonly<Record<string, string | number>>
   /** What people call the tables in messages of the engine: by `database.table`, the name of the data source. */
   readonly tableNames: ReadonlyMap<string, string>
+  /** Whether a row filter hides rows of anything that it reads. */
+  readonly isFiltered: boolean
   /** What the engine must find in `sql`, for `checkAgreement`. */
   readonly reading: EngineReading
   /** Where a byte of `sql`, counted from 0 in UTF-8, comes from. Not for hot paths. */
@@ -65,17 +69,19 @@ export function compileQuery(sql: string, { scope }: CompileOptions): CompiledQu
     tableFunctions: new Set<string>(),
     commonTables: new Set<string>(),
   }
-  const compilation: Compilation = { ...reading, tableNames, done: new Map(), open: [], compile }
-  const { spliced, dependencies, parsed } = compile({ sql, scope, node: null }, compilation)
-  const tables = [...tableNames.keys()]
+  const filtered = new Set<string>()
+  const compilation: Compilation = { ...reading, tableNames, filtered, done: new Map(), open: [], compile }
+  const { spliced, dependencies, parsed, tables } = compile({ sql, scope, node: null }, compilation)
+  if (filtered.size > 0) checkFiltered(reading.functions)
   return {
     sql: spliced.text,
     format: parsed.format,
     dependencies,
-    tables,
-    settings: settingsOf(parsed.settings),
+    tables: [...tables.keys()],
+    settings: { ...settingsOf(parsed.settings), ...blockSettings(reading.functions) },
     tableNames,
-    reading: { ...reading, tables: new Set(tables) },
+    isFiltered: filtered.size > 0,
+    reading: { ...reading, tables },
     placeOf: (byteOffset) => placeOf(spliced, byteOffset),
   }
 }
@@ -89,20 +95,29 @@ const readsMax = 256
 function compile({ sql, scope, node }: QueryText, compilation: Compilation): CompiledText {
   try {
     const parsed = parsedTexts.get(sql, () => parse(sql, node))
-    checkQueryParts(parsed)
+    const texts = [...checkTableFunctions(parsed), ...checkTextArguments(parsed)]
+    checkSettings(parsed)
+    checkInternalColumns(parsed)
     checkCalls(parsed)
     note(parsed, compilation)
-    const { edits, dependencies, readCount } = resolveReads(parsed, scope, compilation)
+    const { edits: tableEdits, dependencies, readCount, tables } = resolveReads(parsed, scope, compilation)
     if (readCount > readsMax) throw new SqlFault(`The query is too complex: it reads more than ${readsMax} tables`)
+    const edits = inOrder(inOrder(tableEdits, texts), boundArguments(parsed))
     const end = node === null ? parsed.bodyEnd : parsed.queryEnd
     const spliced = splice({ source: sql, node, tokens: parsed.tokens, end, edits })
     if (spliced.text.length > expandedLengthMax) {
       throw new SqlFault('The query is too complex: it is too long with the queries of its pipes put in')
     }
-    return { spliced, dependencies, parsed, readCount }
+    return { spliced, dependencies, parsed, readCount, tables }
   } catch (thrown) {
     throw toSqlError(thrown, sql, node)
   }
+}
+
+/** The edits of two lists, which never overlap, in the order of the text. */
+function inOrder(some: readonly Edit[], others: readonly Edit[]): readonly Edit[] {
+  if (others.length === 0) return some
+  return [...some, ...others].sort((one, other) => one.start - other.start || one.end - other.end)
 }
 
 function parse(sql: string, node: string | null): ParsedQuery {
@@ -111,18 +126,46 @@ function parse(sql: string, node: string | null): ParsedQuery {
   return parsed
 }
 
-function checkCalls({ calls, scopes }: ParsedQuery): void {
-  for (const { name, scope, isCalled } of calls) {
-    // A name alone may be that of a column; only what must not be called at all is looked for.
-    if (isCalled) checkFunction(name, () => findAlias(scopes, scope, name) === 'lambda')
-    else checkPassedFunction(name)
+/** Columns that the engine gives to every table, and that say what the service calls it and its files. */
+const internalColumns: ReadonlySet<string> = new Set(['_database', '_table', '_part', '_part_uuid', '_disk_name'])
+
+/** Wherever the name stands: under it a table could be reached past an alias of the same name. */
+function checkInternalColumns({ tokens }: ParsedQuery): void {
+  for (const { kind, name } of tokens) {
+    const isName = kind === 'word' || kind === 'quotedName'
+    if (!isName || !internalColumns.has(name.slice(name.lastIndexOf('.') + 1))) continue
+    throw new SqlFault(`The column '${name}' can not be read, as it belongs to the service: use another name`)
+  }
+}
+
+/** In lower case. They count the rows that are read together, and so those that a filter hides between others. */
+const blockFunctions: ReadonlySet<string> = new Set([
+  'blocknumber',
+  'blocksize',
+  'blockserializedsize',
+  'rownumberinblock',
+  'runningaccumulate',
+  'runningdifference',
+  'runningdifferencestartingwithfirstvalue',
+  'neighbor',
+])
+
+function checkFiltered(functions: ReadonlySet<string>): void {
+  for (const name of functions) {
+    if (!blockFunctions.has(name.toLowerCase())) continue
+    throw errors.SQL_INVALID({ reason: `Function '${name}' can not be used where the token filters rows` })
   }
 }
 
 function note({ calls, tableFunctions, scopes }: ParsedQuery, compilation: Compilation): void {
   for (const { name } of calls) compilation.functions.add(name)
-  for (const name of tableFunctions) compilation.tableFunctions.add(name)
+  for (const { name } of tableFunctions) compilation.tableFunctions.add(name)
   for (const { commonTables } of scopes) for (const { name } of commonTables) compilation.commonTables.add(name)
+}
+
+function blockSettings(functions: ReadonlySet<string>): Readonly<Record<string, number>> {
+  const rows = blockRowsMax(functions)
+  return rows === null ? {} : { max_block_size: rows }
 }
 
 function settingsOf(settings: readonly SettingUse[]): Readonly<Record<string, string | number>> {

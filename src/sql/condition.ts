@@ -1,9 +1,9 @@
 // A condition of a caller that becomes part of a statement of ours, such as `replace_condition`. What it means, and whether
 // its names are columns, is judged by the engine, as a reader, over a subquery that shows these columns and no others.
 
+import { readRowExpression } from '../schema/row-expression.ts'
+import { toSqlError } from '../schema/sql-fault.ts'
 import { errors } from '../shared/errors.ts'
-import { readRowExpression } from './row-expression.ts'
-import { toSqlError } from './sql-fault.ts'
 
 export interface Condition {
   /** The expression in brackets, of canonical tokens: no comment, nothing that was not understood. */

@@ -4,58 +4,58 @@
 // The text is a tree by its indentation. Each line says what it is, and what its node is called stands last in it: an alias
 // before it is text that somebody has chosen.
 
+import { isAllowedFunction } from '../schema/function-policy.ts'
+import { inFunctions } from '../schema/in-functions.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import type { EngineReading } from './compilation.types.ts'
-import { isAllowedFunction } from './function-policy.ts'
-import { inFunctions } from './in-functions.ts'
+import { copiesBelow, readTree, type TreeNode } from './engine-tree.ts'
 import { systemTables } from './query-policy.ts'
 
 /**
  * Compares what the engine finds in a query with what we found.
  *
  * @param queryTree as `Store.queryTree` gives it.
- * @throws SQL_INVALID (400) when the engine finds a table or a function that we did not, or the text has an unknown form.
+ * @throws SQL_INVALID (400) when the engine finds a function that we did not, or a table that we did not or read less or more
+ *   often, or the text has an unknown form.
  */
 export function checkAgreement(reading: EngineReading, queryTree: string): void {
-  const lines = queryTree.split('\n')
-  if (!/^(?:QUERY|UNION) id: 0\b/.test(lines[0] ?? '')) throw disagreement('the query')
+  if (!/^(?:QUERY|UNION) id: 0\b/.test(queryTree)) throw disagreement('the query')
   const seen: Seen = {
     functions: lowerCase(reading.functions),
     tableFunctions: lowerCase(reading.tableFunctions),
-    tables: new Set(),
+    tables: new Map(),
+    copies: new Set(),
   }
-  const path: TreeLine[] = []
-  for (const line of lines) {
-    const text = line.trimStart()
-    path.length = Math.min(path.length, Math.floor((line.length - text.length) / 2))
-    const parent = path.at(-1)
-    if (parent !== undefined) parent.childCount += 1
-    path.push({ text, childCount: 0 })
-    checkLine(path, reading, seen)
+  checkNode([readTree(queryTree)], { reading, seen, isCopy: false })
+  for (const [table, count] of reading.tables) {
+    const { originals, copies } = seen.tables.get(table) ?? { originals: 0, copies: 0 }
+    if (count < originals || count > originals + copies) throw disagreement(table)
   }
-  for (const table of reading.tables) if (!seen.tables.has(table)) throw disagreement(table)
 }
 
 /**
- * Makes sure that the text of the engine still has the form that `checkAgreement` reads. To be asked once, at the start: an
- * engine whose text says nothing to us would agree with everything.
+ * Makes sure that the text of the engine still has the form that `checkAgreement` reads, and that this finds what it is there
+ * for. To be asked at each start: an engine whose text says nothing to us would agree with everything.
  *
  * @param queryTree as `Store.queryTree`.
- * @throws Error when it has another form.
+ * @throws Error when it has another form; no query may be answered then.
  */
 export async function verifyQueryTree(queryTree: (sql: string) => Promise<string>): Promise<void> {
-  const reading: EngineReading = {
-    tables: new Set(['ws_a.t']),
-    functions: new Set(['joinGet']),
-    tableFunctions: new Set(),
-    commonTables: new Set(['c']),
-  }
+  if (agrees({ ...probeReading, tables: new Map() }, ''))
+    throw new Error('what is no reading of a query is taken for one')
   for (const [sql, isAgreed] of treeProbes) {
-    const tree = await queryTree(sql)
-    if (agrees(reading, tree) !== isAgreed) {
+    if (agrees(probeReading, await queryTree(sql)) !== isAgreed) {
       throw new Error(`the engine tells how it reads a query in an unknown form: ${sql}`)
     }
   }
+}
+
+/** One read of `ws_a.t` is what was found in each probe. */
+const probeReading: EngineReading = {
+  tables: new Map([['ws_a.t', 1]]),
+  functions: new Set(['joinGet', 'joinGetOrNull', ...inFunctions]),
+  tableFunctions: new Set(['view']),
+  commonTables: new Set(['c', 'ws_a.c']),
 }
 
 function agrees(reading: EngineReading, tree: string): boolean {
@@ -74,30 +74,61 @@ const treeProbes: readonly (readonly [sql: string, isAgreed: boolean])[] = [
   ['SELECT 1 FROM ws_a.t JOIN ws_a.u ON 1 = 1', false],
   ['SELECT 1 FROM ws_a.u JOIN ws_a.t ON 1 = 1', false],
   ['SELECT 1 FROM ws_a.t, ws_a.u', false],
+  ['SELECT 1 FROM ws_a.u, ws_a.t', false],
+  ['SELECT 1 FROM ws_a.t, ws_a.c', false],
+  ['SELECT 1 FROM ws_a.t, d', false],
+  ['SELECT 1 FROM ws_a.t, system.one', true],
+  ['SELECT 1 FROM ws_a.t, system.users', false],
   ['SELECT 1 FROM ws_a.u AS `a, identifier: ws_a.t`, ws_a.t', false],
   ['SELECT 1 FROM ws_a.t ARRAY JOIN b AS n', true],
+  ['SELECT 1 FROM (SELECT 1 FROM ws_a.u ARRAY JOIN b AS n) AS x, ws_a.t', false],
   ['SELECT 1 FROM (SELECT 1 FROM ws_a.u) AS x, ws_a.t', false],
+  ['SELECT (SELECT 1 FROM ws_a.u) FROM ws_a.t', false],
   ['SELECT 1 FROM ws_a.t UNION ALL SELECT 1 FROM d', false],
+  ['SELECT 1', false],
   ['SELECT 1 WHERE (1, 2) IN ws_a.t', true],
   ['SELECT 1 FROM ws_a.t WHERE (1, 2) GLOBAL NOT IN ws_a.u', false],
+  ...[...inFunctions].map((name): readonly [string, boolean] => [`SELECT ${name}(1, ws_a.u) FROM ws_a.t`, false]),
   ["SELECT joinGet('ws_a.t', 'v', 1)", true],
   ["SELECT joinGet('ws_a.u', 'v', 1) FROM ws_a.t", false],
+  ["SELECT joinGetOrNull('ws_a.u', 'v', 1) FROM ws_a.t", false],
   ["SELECT file('x') FROM ws_a.t", false],
   ['SELECT * APPLY(x -> sleep(x)) FROM ws_a.t', false],
   ['SELECT 1 FROM ws_a.t, numbers(3)', false],
+  ['SELECT 1 FROM view(SELECT 1 FROM ws_a.t)', true],
+  ['SELECT 1 FROM view(SELECT 1 FROM ws_a.u) AS x, ws_a.t', false],
+  // How often it is read; what the engine repeats by itself counts as often as it was written.
+  ['SELECT 1 FROM ws_a.t, ws_a.t AS y', false],
+  ['SELECT 1 FROM ws_a.t UNION ALL SELECT 1 FROM ws_a.t', false],
+  ['SELECT 1 FROM ws_a.t WHERE (1, 2) IN ws_a.t', false],
+  ["SELECT joinGet('ws_a.t', 'v', 1) FROM ws_a.t", false],
+  ['SELECT (SELECT 1 FROM ws_a.t) BETWEEN 0 AND 2', true],
+  ['SELECT (SELECT 1 FROM ws_a.t) BETWEEN 0 AND (SELECT 1 FROM ws_a.t)', false],
+  ['SELECT (SELECT 1 FROM ws_a.t) >= 0 AND (SELECT 2 FROM ws_a.t) <= 2', false],
+  ['WITH c AS (SELECT 1 FROM ws_a.t) SELECT 1 FROM c UNION ALL SELECT 2 FROM c', true],
+  ['WITH c AS (SELECT 1 FROM ws_a.t) SELECT 1 FROM c UNION ALL SELECT 2 FROM c, ws_a.t', false],
 ]
 
-interface TreeLine {
-  readonly text: string
-  childCount: number
+interface Check {
+  readonly reading: EngineReading
+  readonly seen: Seen
+  /** Whether the engine has made the node, or what is around it, as a copy. */
+  readonly isCopy: boolean
 }
 
 interface Seen {
   /** In lower case. */
   readonly functions: ReadonlySet<string>
   readonly tableFunctions: ReadonlySet<string>
-  /** The tables that the engine found so far. */
-  readonly tables: Set<string>
+  /** How often the engine reads each table. */
+  readonly tables: Map<string, TableReads>
+  /** What the engine has made of other nodes. */
+  readonly copies: Set<TreeNode>
+}
+
+interface TableReads {
+  originals: number
+  copies: number
 }
 
 /** What the engine makes of `(VALUES (1), (2))`, which says nothing that is not in the query. */
@@ -110,9 +141,22 @@ const tablePlaces: ReadonlySet<string> = new Set([
   'RIGHT TABLE EXPRESSION',
 ])
 
-/** Checks the last line of the path. */
-function checkLine(path: readonly TreeLine[], reading: EngineReading, seen: Seen): void {
+/** Checks the last node of the path, and what is below it. */
+function checkNode(path: readonly TreeNode[], check: Check): void {
+  const node = path.at(-1)
+  if (node === undefined) return
+  checkLine(path, check)
+  for (const copy of copiesBelow(node)) check.seen.copies.add(copy)
+  for (const child of node.children) {
+    const isCopy = check.isCopy || check.seen.copies.has(child)
+    // No more of the path is looked at.
+    checkNode([...path.slice(-3), child], { ...check, isCopy })
+  }
+}
+
+function checkLine(path: readonly TreeNode[], check: Check): void {
   const text = path.at(-1)?.text ?? ''
+  const { seen } = check
   if (text.startsWith('FUNCTION ')) {
     const name = /.*function_name: (.*), function_type: /.exec(text)?.[1] ?? text
     const isKnown = isAllowedFunction(name) || seen.functions.has(name.toLowerCase())
@@ -122,22 +166,25 @@ function checkLine(path: readonly TreeLine[], reading: EngineReading, seen: Seen
     if (name !== valuesFunction && !seen.tableFunctions.has(name.toLowerCase())) throw disagreement(name)
   } else if (text.startsWith('IDENTIFIER ')) {
     const name = /.*identifier: (.*?)(?:, (?:final|sample_size|sample_offset): .*)?$/.exec(text)?.[1] ?? text
-    if (tablePlaces.has(path.at(-2)?.text ?? '')) checkTable(name, reading, seen)
-    else if (inFunctions.has(argumentOf(path, 2)) && name.includes('.')) checkTable(name, reading, seen)
+    if (tablePlaces.has(path.at(-2)?.text ?? '')) checkTable(name, check)
+    else if (inFunctions.has(argumentOf(path, 2)) && name.includes('.')) checkTable(name, check)
   } else if (/^joinget/.test(argumentOf(path, 1))) {
-    checkTable(/constant_value: '(.*)', constant_value_type: String$/.exec(text)?.[1] ?? text, reading, seen)
+    checkTable(/constant_value: '(.*)', constant_value_type: String$/.exec(text)?.[1] ?? text, check)
   }
 }
 
-function checkTable(name: string, { tables, commonTables }: EngineReading, seen: Seen): void {
-  if (tables.has(name)) seen.tables.add(name)
-  else if (!systemTables.has(name) && (name.includes('.') || !commonTables.has(name))) throw disagreement(name)
+function checkTable(name: string, { reading: { tables, commonTables }, seen, isCopy }: Check): void {
+  if (tables.has(name)) {
+    const reads = seen.tables.get(name) ?? { originals: 0, copies: 0 }
+    reads[isCopy ? 'copies' : 'originals'] += 1
+    seen.tables.set(name, reads)
+  } else if (!systemTables.has(name) && (name.includes('.') || !commonTables.has(name))) throw disagreement(name)
 }
 
-/** The function, in lower case, whose argument the last line of the path is; empty unless it is that one, counted from 1. */
-function argumentOf(path: readonly TreeLine[], position: number): string {
-  const [call, section, list] = path.slice(-4)
-  if (list?.childCount !== position || section?.text !== 'ARGUMENTS') return ''
+/** The function, in lower case, whose argument the last node of the path is; empty unless it is that one, counted from 1. */
+function argumentOf(path: readonly TreeNode[], position: number): string {
+  const [call, section, , node] = path.slice(-4)
+  if (node?.position !== position || section?.text !== 'ARGUMENTS') return ''
   return /^FUNCTION .*function_name: (.*), function_type: /.exec(call?.text ?? '')?.[1]?.toLowerCase() ?? ''
 }
 

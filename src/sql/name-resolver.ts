@@ -1,14 +1,15 @@
 // Finds what each table of a query is, and what is written in its place.
 
+import type { CommonTable, ParsedQuery, SelectedColumn, TableRead } from '../schema/parsed-query.types.ts'
+import { findAlias } from '../schema/scope-aliases.ts'
+import type { Edit } from '../schema/splice.ts'
+import { SqlFault } from '../schema/sql-fault.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import type { Compilation, CompiledText } from './compilation.types.ts'
-import type { CommonTable, ParsedQuery, TableRead } from './parsed-query.types.ts'
 import { systemTables } from './query-policy.ts'
 import { type RowFilter, readRowFilter } from './row-filter.ts'
-import { countReads, findAlias, findCommonTable, type WeighedRead } from './scope-lookup.ts'
+import { countReads, findCommonTable, type WeighedRead } from './scope-lookup.ts'
 import type { NameScope, QuerySource, Source, TableSource } from './source.types.ts'
-import type { Edit } from './splice.ts'
-import { SqlFault } from './sql-fault.ts'
 import { TextMemo } from './text-memo.ts'
 
 export interface ResolvedReads {
@@ -17,6 +18,8 @@ export interface ResolvedReads {
   /** Names of the sources that are read, each once, in the order of the text. */
   readonly dependencies: readonly string[]
   readonly readCount: number
+  /** By `database.table`, how often it stands in the text with everything put in. */
+  readonly tables: ReadonlyMap<string, number>
 }
 
 /**
@@ -25,7 +28,15 @@ export interface ResolvedReads {
  * @throws SqlFault for one that stands for nothing, or may not be read.
  */
 export function resolveReads(parsed: ParsedQuery, scope: NameScope, compilation: Compilation): ResolvedReads {
-  const resolution: Resolution = { parsed, compilation, edits: [], weights: [], filteredScopes: new Set() }
+  const resolution: Resolution = {
+    parsed,
+    compilation,
+    edits: [],
+    weights: [],
+    filteredScopes: new Set(),
+    tables: new Map(),
+    named: new Set(),
+  }
   const dependencies = new Set<string>()
   for (const read of parsed.reads) {
     const source = findSource(read, scope, resolution)
@@ -33,10 +44,11 @@ export function resolveReads(parsed: ParsedQuery, scope: NameScope, compilation:
     dependencies.add(source.name)
     putSource(read, source, resolution)
   }
-  const { edits, weights, filteredScopes } = resolution
+  const { edits, weights, filteredScopes, tables } = resolution
+  for (const read of parsed.reads) edits.push(...columnName(read, resolution))
   for (const index of filteredScopes) edits.push(...foldedPrewhere(parsed, index))
-  if (filteredScopes.size > 0) edits.sort((one, other) => one.start - other.start || one.end - other.end)
-  return { edits, dependencies: [...dependencies], readCount: countReads(parsed.scopes, weights) }
+  edits.sort((one, other) => one.start - other.start || one.end - other.end)
+  return { edits, dependencies: [...dependencies], readCount: countReads(parsed.scopes, weights), tables }
 }
 
 interface Resolution {
@@ -46,6 +58,9 @@ interface Resolution {
   readonly weights: WeighedRead[]
   /** Scopes whose FROM has a table with a row filter. */
   readonly filteredScopes: Set<number>
+  readonly tables: Map<string, number>
+  /** Columns that got the caller's text for a name. */
+  readonly named: Set<SelectedColumn>
 }
 
 /** Undefined for what is no name of the workspace: a common table, a column, a table of the engine. */
@@ -79,7 +94,7 @@ function findSource(read: TableRead, scope: NameScope, { parsed, weights }: Reso
 function putSource(read: TableRead, source: Source, resolution: Resolution): void {
   const { compilation, weights, edits } = resolution
   if (read.kind === 'joinGet') {
-    edits.push(joinEdit(read, source, compilation))
+    edits.push(joinEdit(read, source, resolution))
     weights.push({ scope: read.scope, weight: 1 })
     return
   }
@@ -88,14 +103,16 @@ function putSource(read: TableRead, source: Source, resolution: Resolution): voi
   const alias = read.hasAlias ? '' : ` AS ${quoteName(read.parts?.at(-1) ?? '')}`
   if (source.kind === 'query') {
     const compiled = compileSource(source, compilation)
+    for (const [table, count] of compiled.tables) addReads(resolution.tables, table, count)
     edits.push({ start, end, before: '(', inner: compiled.spliced, after: `)${alias}` })
     weights.push({ scope: read.scope, weight: Math.max(1, compiled.readCount) })
     return
   }
   weights.push({ scope: read.scope, weight: 1 })
-  const qualified = qualify(source, compilation)
+  const qualified = qualify(source, resolution)
   if (source.filter === null) edits.push({ start, end, before: qualified, inner: null, after: alias })
   else {
+    compilation.filtered.add(source.name)
     const { isMergeTree = !source.isJoin } = source
     const filter = filterOf(source, source.filter, compilation)
     putFiltered(read, { qualified, alias, filter, isMergeTree }, resolution)
@@ -142,18 +159,54 @@ function foldedPrewhere({ scopes }: ParsedQuery, index: number): readonly Edit[]
   return [opening, write(where.start, where.start + 1, ') AND ('), write(where.end, where.end, ')')]
 }
 
+/**
+ * A column that has no name is called by its text as the engine reads it, with the table in it that was put there: it gets the
+ * text that the caller has written for its name.
+ */
+function columnName({ kind, start }: TableRead, { parsed, edits, named }: Resolution): readonly Edit[] {
+  if (kind === 'table' || !edits.some((edit) => edit.start === start)) return []
+  const columns = parsed.scopes.flatMap((scope) => scope.columns)
+  return columns
+    .filter((column) => column.name === null && column.start <= start && start < column.end && !named.has(column))
+    .filter((column) => !isOfManyColumns(parsed, column))
+    .map((column) => {
+      named.add(column)
+      const { start: from, end } = column
+      const text = parsed.tokens
+        .slice(from, end)
+        .map(({ text, isSpaced }, index) => (isSpaced && index > 0 ? ` ${text}` : text))
+      return { start: end, end, before: ` AS ${quoteName(text.join(''))}`, inner: null, after: '' }
+    })
+}
+
+/** What gives several columns can have no name. */
+function isOfManyColumns({ tokens }: ParsedQuery, { start, end }: SelectedColumn): boolean {
+  const words = tokens.slice(start, end).map(({ key }) => key)
+  return (
+    words[0] === '*' ||
+    words.includes('COLUMNS') ||
+    words.includes('APPLY') ||
+    words[words.lastIndexOf('.') + 1] === '*'
+  )
+}
+
 /** The engine reads the rows of `joinGet` past every filter. */
-function joinEdit({ start, end }: TableRead, source: Source, compilation: Compilation): Edit {
+function joinEdit({ start, end }: TableRead, source: Source, resolution: Resolution): Edit {
   if (source.kind === 'query')
     throw new SqlFault(`joinGet can not be used on '${source.name}', which is no data source`)
   if (source.filter !== null) throw new SqlFault(`joinGet can not be used on '${source.name}' with a token filter`)
-  qualify(source, compilation)
+  qualify(source, resolution)
   return { start, end, before: quoteString(`${source.database}.${source.table}`), inner: null, after: '' }
 }
 
-function qualify({ database, table, name }: TableSource, { tableNames }: Compilation): string {
-  tableNames.set(`${database}.${table}`, name)
+function qualify({ database, table, name }: TableSource, { compilation, tables }: Resolution): string {
+  compilation.tableNames.set(`${database}.${table}`, name)
+  addReads(tables, `${database}.${table}`, 1)
   return `${quoteName(database)}.${quoteName(table)}`
+}
+
+function addReads(tables: Map<string, number>, table: string, count: number): void {
+  tables.set(table, (tables.get(table) ?? 0) + count)
 }
 
 const filters = new TextMemo<RowFilter>()

@@ -1,10 +1,11 @@
-import { pairBrackets } from './bracket-pairs.ts'
-import { parseExpression, startsQuery } from './expression-parser.ts'
-import { readTokens } from './lexer.ts'
-import type { ParsedQuery } from './parsed-query.types.ts'
+import { pairBrackets } from '../schema/bracket-pairs.ts'
+import { startsQuery } from '../schema/expression-parser.ts'
+import { readTokens } from '../schema/lexer.ts'
+import { parsedOf } from '../schema/parse-expression.ts'
+import type { ParsedQuery } from '../schema/parsed-query.types.ts'
+import { SqlCursor } from '../schema/sql-cursor.ts'
+import { SqlFault } from '../schema/sql-fault.ts'
 import { grammar, parseQuery, parseSettings } from './query-parser.ts'
-import { SqlCursor } from './sql-cursor.ts'
-import { SqlFault } from './sql-fault.ts'
 
 /**
  * What one text of SQL says, a single query with its FORMAT and SETTINGS; null when there is no token in it.
@@ -23,29 +24,6 @@ export function parseStatement(sql: string): ParsedQuery | null {
   const format = parseEnd(cursor)
   const settings = cursor.settings.map((setting, index) => ({ ...setting, isOuter: index >= bodySettings }))
   return parsedOf(cursor, { bodyEnd, queryEnd, format, settings })
-}
-
-/**
- * What one expression says, as if it stood in a SELECT over a table.
- *
- * @throws SqlFault when it is no expression, or more than one.
- */
-export function parseOneExpression(sql: string): ParsedQuery {
-  const tokens = readTokens(sql)
-  const cursor = new SqlCursor({ sql, tokens, brackets: pairBrackets(tokens) }, grammar)
-  cursor.scope = cursor.openScope(-1)
-  parseExpression(cursor, 'none')
-  if (!cursor.isAtEnd) cursor.refuse('expected the end of the expression')
-  return parsedOf(cursor, { bodyEnd: tokens.length, queryEnd: tokens.length, format: null, settings: [] })
-}
-
-function parsedOf(
-  { tokens, scopes, reads, calls, tableFunctions, names }: SqlCursor,
-  end: Pick<ParsedQuery, 'bodyEnd' | 'queryEnd' | 'format' | 'settings'>,
-): ParsedQuery {
-  // Some reads are noted when what stands behind them is known.
-  const inOrder = [...reads].sort((one, other) => one.start - other.start)
-  return { tokens, ...end, scopes, reads: inOrder, calls, tableFunctions, names }
 }
 
 function checkStatement(cursor: SqlCursor, sql: string): void {

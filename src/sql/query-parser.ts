@@ -1,12 +1,12 @@
 // Queries of ClickHouse SQL: SELECT with all of its clauses, set operations, WITH, tables and joins.
 
-import { parseCall } from './call-parser.ts'
-import { parseExpression, parseList, startsQuery } from './expression-parser.ts'
-import type { CommonTable } from './parsed-query.types.ts'
-import type { SqlCursor } from './sql-cursor.ts'
-import { SqlFault } from './sql-fault.ts'
+import { parseCall } from '../schema/call-parser.ts'
+import { parseExpression, parseList, startsQuery } from '../schema/expression-parser.ts'
+import type { CommonTable } from '../schema/parsed-query.types.ts'
+import type { SqlCursor } from '../schema/sql-cursor.ts'
+import { SqlFault } from '../schema/sql-fault.ts'
+import { parseOrder, parseWindow } from '../schema/window-parser.ts'
 import { parseTables } from './table-parser.ts'
-import { parseOrder, parseWindow } from './window-parser.ts'
 
 /** The grammar that a cursor is made with. */
 export const grammar = { parseQuery, parseCall }

@@ -1,14 +1,7 @@
 // What a query may use besides functions, all of it by lists of what is allowed.
 
-import type { ParsedQuery, SettingUse } from './parsed-query.types.ts'
-import { SqlFault } from './sql-fault.ts'
-
-/** Table functions without an input from outside the query, in lower case. */
-const tableFunctions: ReadonlySet<string> = new Set(
-  'numbers numbers_mt generateseries generate_series generaterandom primes sqlstandardvalues values null view'.split(
-    ' ',
-  ),
-)
+import type { ParsedQuery, SettingUse } from '../schema/parsed-query.types.ts'
+import { SqlFault } from '../schema/sql-fault.ts'
 
 /** Tables of the engine that say nothing about it. */
 export const systemTables: ReadonlySet<string> = new Set(['system.one', 'system.numbers'])
@@ -30,11 +23,8 @@ const harmlessSettings: ReadonlySet<string> = new Set(
 // No setting of the list has another; the engine tells values in the text that the second opinion reads.
 const plainValue = /^(?:-?[0-9.]+|\w+|'\w*')$/
 
-/** Refuses table functions and settings that are on no list. */
-export function checkQueryParts({ tableFunctions: used, settings }: ParsedQuery): void {
-  for (const name of used) {
-    if (!tableFunctions.has(name.toLowerCase())) throw new SqlFault(`Table function '${name}' is not allowed`)
-  }
+/** Refuses settings that are on no list. */
+export function checkSettings({ settings }: ParsedQuery): void {
   for (const { name, value } of settings) {
     if (!harmlessSettings.has(name)) throw new SqlFault(`Setting '${name}' is not allowed`)
     if (!plainValue.test(value)) throw new SqlFault(`The value of the setting '${name}' is not allowed`)

@@ -1,11 +1,12 @@
+import type { ParsedQuery, TableRead } from '../schema/parsed-query.types.ts'
+import { findAlias } from '../schema/scope-aliases.ts'
+import { type Edit, splice } from '../schema/splice.ts'
+import { SqlFault, toSqlError } from '../schema/sql-fault.ts'
 import { errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import { parseStatement } from './parse-statement.ts'
-import type { ParsedQuery, TableRead } from './parsed-query.types.ts'
 import { systemTables } from './query-policy.ts'
-import { findAlias, findCommonTable } from './scope-lookup.ts'
-import { type Edit, splice } from './splice.ts'
-import { SqlFault, toSqlError } from './sql-fault.ts'
+import { findCommonTable } from './scope-lookup.ts'
 
 export interface RetargetOptions {
   readonly database: string

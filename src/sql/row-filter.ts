@@ -1,7 +1,7 @@
-import { intervalUnits } from './keywords.ts'
-import type { ParsedQuery, TokenRange } from './parsed-query.types.ts'
-import { readRowExpression } from './row-expression.ts'
-import { SqlFault } from './sql-fault.ts'
+import { intervalUnits } from '../schema/keywords.ts'
+import type { ParsedQuery, TokenRange } from '../schema/parsed-query.types.ts'
+import { readRowExpression } from '../schema/row-expression.ts'
+import { SqlFault } from '../schema/sql-fault.ts'
 
 /** A row filter as it is put into a query. */
 export interface RowFilter {

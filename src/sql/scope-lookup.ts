@@ -1,7 +1,7 @@
 // What the names in a query stand for inside of it: common tables and aliases, by the engine's rules.
 
-import type { CommonTable, QueryScope } from './parsed-query.types.ts'
-import { SqlFault } from './sql-fault.ts'
+import type { CommonTable, QueryScope } from '../schema/parsed-query.types.ts'
+import { SqlFault } from '../schema/sql-fault.ts'
 
 /**
  * The common table that a name stands for in a scope. It is seen before it is defined, and not in its own body unless that
@@ -15,19 +15,6 @@ export function findCommonTable(scopes: readonly QueryScope[], from: number, nam
     )
     if (found !== undefined) return found
     if (scope.definition !== null) around.push(scope.definition)
-  }
-  return undefined
-}
-
-/** Whether a name is given to an expression that is seen in a scope, or to a lambda. */
-export function findAlias(
-  scopes: readonly QueryScope[],
-  from: number,
-  name: string,
-): 'expression' | 'lambda' | undefined {
-  for (let scope = scopes[from]; scope !== undefined; scope = scopes[scope.parent]) {
-    const isLambda = scope.aliases.get(name)
-    if (isLambda !== undefined) return isLambda ? 'lambda' : 'expression'
   }
   return undefined
 }

@@ -1,10 +1,10 @@
 // What stands behind FROM: tables, subqueries, table functions, and the joins between them.
 
-import { parseExpression, parseList, startsQuery } from './expression-parser.ts'
-import { notTableAliases } from './keywords.ts'
-import type { TokenRange } from './parsed-query.types.ts'
-import type { SqlCursor } from './sql-cursor.ts'
-import { SqlFault } from './sql-fault.ts'
+import { parseExpression, parseList, startsQuery } from '../schema/expression-parser.ts'
+import { notTableAliases } from '../schema/keywords.ts'
+import type { TokenRange } from '../schema/parsed-query.types.ts'
+import type { SqlCursor } from '../schema/sql-cursor.ts'
+import { SqlFault } from '../schema/sql-fault.ts'
 
 const joinWords: ReadonlySet<string> = new Set(
   'GLOBAL LOCAL NATURAL ANY ALL ASOF SEMI ANTI ONLY INNER LEFT RIGHT FULL OUTER CROSS PASTE'.split(' '),
@@ -75,8 +75,7 @@ function parseBracketedTable(cursor: SqlCursor): void {
   } else if (cursor.is('VALUES') && cursor.is('(', 1)) {
     noteTable(cursor)
     cursor.index += 1
-    cursor.tableFunctions.push('SQLStandardValues')
-    parseList(cursor, ')')
+    cursor.tableFunctions.push({ name: 'SQLStandardValues', scope: cursor.scope, arguments: parseList(cursor, ')') })
   } else parseTables(cursor)
   cursor.ascend()
   cursor.expect(')')
@@ -115,15 +114,16 @@ function parseNamedTable(cursor: SqlCursor): void {
 }
 
 function parseTableFunction(cursor: SqlCursor, name: string): void {
-  cursor.tableFunctions.push(name)
+  const { scope } = cursor
   cursor.index += 1
   if (startsQuery(cursor)) {
+    cursor.tableFunctions.push({ name, scope, arguments: [] })
     const outer = cursor.scope
     // What is around it cannot be seen from inside of `view(SELECT …)`.
     cursor.scope = -1
     cursor.parseQuery(cursor, null)
     cursor.scope = outer
-  } else parseList(cursor, ')')
+  } else cursor.tableFunctions.push({ name, scope, arguments: parseList(cursor, ')') })
   cursor.expect(')')
 }
 

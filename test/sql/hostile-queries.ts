@@ -23,7 +23,7 @@ export const hostileQueries: Readonly<Record<string, readonly HostileQuery[]>> =
     ["SELECT * APPLY(x -> file('/etc/passwd')) FROM (SELECT 1)", "Function 'file' is not allowed"],
     ['SELECT * APPLY(x -> (SELECT secret FROM ws_0001.t_priv)) FROM (SELECT 1)', 'Subqueries are not allowed in APPLY'],
     ["SELECT * REPLACE (file(p) AS p) FROM (SELECT '/etc/passwd' AS p)", "Function 'file' is not allowed"],
-    ["WITH file AS f SELECT arrayMap(f, ['/etc/passwd'])", null],
+    ["WITH file AS f SELECT arrayMap(f, ['/etc/passwd'])", "Function 'f' is not known"],
     ['SELECT USER, CURRENT_DATABASE, currentDatabase', null],
     ["SELECT joinGet('j','secret',toUInt32(1))", "joinGet can not be used on 'j' with a token filter"],
     ["SELECT joinGet(t_j,'secret',toUInt32(1))", "joinGet can not be used on 'j' with a token filter"],
@@ -344,7 +344,7 @@ export const hostileQueries: Readonly<Record<string, readonly HostileQuery[]>> =
     ['SELECT * FROM ev SETTINGS join_use_nulls = 1, prefer_column_name_to_alias = 1', null],
     ['SELECT * FROM ev SETTINGS final = 1', "Setting 'final' is not allowed"],
     ['SELECT * FROM ev SAMPLE 1 OFFSET 0', null],
-    ['SELECT _table, _part FROM ev', null],
+    ['SELECT _table, _part FROM ev', "The column '_table' can not be read"],
     ['SELECT * FROM ev_quarantine', "Resource 'ev_quarantine' not found"],
   ],
 }

@@ -10,8 +10,10 @@ import t from 'tap'
 import { compileQuery } from '../../src/sql/compile-query.ts'
 import { checkAgreement } from '../../src/sql/engine-agreement.ts'
 import type { NameScope, Source } from '../../src/sql/source.types.ts'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { testSeed } from '../support/seeded-random.ts'
+import { byTier } from '../support/tier.ts'
 import { hostileQueries } from './hostile-queries.ts'
 
 const directory = await createTestDirectory()
@@ -183,9 +185,7 @@ t.test('a query that is too large is refused at once', async (t) => {
     `SELECT 1 ${'UNION ALL SELECT 1 FROM ev '.repeat(400)}`,
   ]
   for (const sql of large) {
-    const start = performance.now()
     t.throws(() => compileQuery(sql, { scope }), { code: 'SQL_INVALID' }, sql.slice(0, 40))
-    t.ok(performance.now() - start < 1_000, 'within a second')
   }
   const deep = `SELECT ${'(SELECT '.repeat(40)}1${')'.repeat(40)}`
   t.match(await run(deep), { stoppedBy: 'nothing', text: '1\n' })
@@ -195,7 +195,7 @@ t.test('a query that is too large is refused at once', async (t) => {
   }
 })
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const seed = testSeed()
 let state = seed
 function random(below: number): number {
   state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff
@@ -242,11 +242,13 @@ function mutated(sql: string): string {
   return parts.join('')
 }
 
-t.test('10,000 mutations of the list do not escape', { timeout: 110_000 }, async (t) => {
+const mutationCount = byTier({ quick: 1_500, full: 10_000, soak: 500_000 })
+
+t.test('mutations of the list do not escape', { timeout: 7_200_000 }, async (t) => {
   t.comment(`SEED=${seed}`)
   const counts = { parser: 0, agreement: 0, engine: 0, nothing: 0 }
   const isHeavy = (sql: string): boolean => /1e9|1000000000|system\.numbers/i.test(sql)
-  let left = 10_000
+  let left = mutationCount
   const worker = async (): Promise<void> => {
     while (left > 0) {
       left -= 1
@@ -263,5 +265,5 @@ t.test('10,000 mutations of the list do not escape', { timeout: 110_000 }, async
   await Promise.all([worker(), worker()])
   t.comment(JSON.stringify(counts))
   t.same(await sideEffects(), before, 'and nothing has changed')
-  t.ok(counts.nothing > 500, 'and enough of them run')
+  t.ok(counts.nothing > mutationCount / 20, 'and enough of them run')
 })

@@ -46,8 +46,8 @@ t.test('a pipe or node becomes its query in brackets, under the name that the us
   const cases: readonly (readonly [string, string])[] = [
     ['SELECT * FROM p', `SELECT * FROM ${p} AS \`p\``],
     ['SELECT x.a FROM p AS x, q', `SELECT x.a FROM ${p} AS x, ${q} AS \`q\``],
-    ['SELECT 1 IN p', `SELECT 1 IN ${p}`],
-    ['SELECT in(1, (u))', 'SELECT in(1, ((SELECT 1 UNION ALL SELECT 2)))'],
+    ['SELECT 1 IN p', `SELECT 1 IN ${p} AS \`1 IN p\``],
+    ['SELECT in(1, (u))', 'SELECT in(1, ((SELECT 1 UNION ALL SELECT 2))) AS `in(1, (u))`'],
     ['WITH p AS (SELECT 7) SELECT * FROM p', 'WITH p AS (SELECT 7) SELECT * FROM p'],
     ['SELECT * FROM view(SELECT * FROM p)', `SELECT * FROM view(SELECT * FROM ${p} AS \`p\`)`],
   ]
@@ -106,7 +106,7 @@ t.test('lambdas and aliases hide names as they do in the engine', async (t) => {
   ]
   for (const sql of unchanged) t.equal(compile(sql).sql, sql)
   t.throws(() => compile('SELECT twice(1), (WITH x -> x AS twice SELECT twice(2))'), /Function 'twice' is not known/)
-  t.match(compile('SELECT arrayMap(ev -> 1, [1]), 1 IN ev').sql, /1 IN `ws`.`t_ev`$/)
+  t.match(compile('SELECT arrayMap(ev -> 1, [1]), 1 IN ev').sql, /1 IN `ws`.`t_ev` AS `1 IN ev`$/)
 })
 
 t.test('an error tells whose text it is in', async (t) => {

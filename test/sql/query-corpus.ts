@@ -89,7 +89,7 @@ export const queries: readonly string[] = [
   'SELECT * FROM (SELECT * FROM (SELECT a FROM ev) AS inner1) AS outer1',
   'SELECT * FROM ((SELECT 1 AS a) UNION ALL (SELECT 2)) AS u',
   "SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS v",
-  "SELECT * FROM values('a Int8, b String', (1, 'x'), (2, 'y'))",
+  "SELECT * FROM values('`a` Int8, `b` String', (1, 'x'), (2, 'y'))",
   'SELECT * FROM numbers(10) AS n, generateSeries(1, 5) AS g',
   'SELECT * FROM numbers((SELECT max(a) FROM ev))',
   'SELECT * FROM view(SELECT * FROM ev WHERE a > 1)',

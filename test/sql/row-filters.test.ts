@@ -4,8 +4,9 @@
 import t from 'tap'
 import { compileQuery } from '../../src/sql/compile-query.ts'
 import type { NameScope, QuerySource, Source, TableSource } from '../../src/sql/source.types.ts'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { testSeed } from '../support/seeded-random.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
@@ -14,7 +15,7 @@ t.teardown(async () => {
   await directory.remove()
 })
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const seed = testSeed()
 t.comment(`SEED=${seed}`)
 let state = seed
 function random(below: number): number {

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { aggregateFunctionNames, scalarFunctionNames } from '../../src/sql/function-names.ts'
-import { checkFunction } from '../../src/sql/function-policy.ts'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { aggregateFunctionNames, scalarFunctionNames } from '../../src/schema/function-names.ts'
+import { checkFunction } from '../../src/schema/function-policy.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 
 const directory = await createTestDirectory()
@@ -49,7 +49,7 @@ t.test('the list of functions is that of the engine, without those that are refu
   const scalars = allowed.filter(({ isAggregate }) => isAggregate === 0).map(({ name }) => name)
   const aggregates = allowed.filter(({ isAggregate }) => isAggregate === 1).map(({ name }) => name)
   if (process.env['UPDATE_FIXTURES'] === '1') {
-    const path = fileURLToPath(new URL('../../../src/sql/function-names.ts', import.meta.url))
+    const path = fileURLToPath(new URL('../../../src/schema/function-names.ts', import.meta.url))
     await writeFile(path, fileText(lines(scalars), lines(aggregates)))
   }
   t.same(scalarFunctionNames.trim().split(/\s+/), scalars)
@@ -67,8 +67,8 @@ t.test('every combinator of the engine may stand behind an aggregate function', 
 })
 
 function fileText(scalars: string, aggregates: string): string {
-  return `// Made out of the engine's own list, without what src/sql/function-policy.ts refuses. After an upgrade of the engine look at
-// what is new, then write this file again: UPDATE_FIXTURES=1 node dist/test/sql/function-names.test.js
+  return `// Made out of the engine's own list, without what src/schema/function-policy.ts refuses. After an upgrade of the engine look at
+// what is new, then write this file again: UPDATE_FIXTURES=1 node dist/test/schema/function-names.test.js
 
 /** The functions of one value a row, in lower case. */
 export const scalarFunctionNames = \`

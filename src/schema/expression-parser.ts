@@ -31,17 +31,25 @@ export function parseExpression(cursor: SqlCursor, aliasRule: AliasRule, separat
   while ((separator === '' || !cursor.is(separator)) && parseOperator(cursor)) name = null
   const isLambda = cursor.lambdas.length > lambdaCount
   cursor.lambdas.length = lambdaCount
+  cursor.expression = { start, end: cursor.index }
   cursor.alias = aliasRule === 'none' ? null : parseAlias(cursor, aliasRule, isLambda)
   cursor.ascend()
   return name
 }
 
-/** Takes expressions with commas between them, up to `closing`, which stays; one after the last is allowed. */
-export function parseList(cursor: SqlCursor, closing: string, aliasRule: AliasRule = 'explicit'): void {
+/**
+ * Takes expressions with commas between them, up to `closing`, which stays; one after the last is allowed.
+ *
+ * @returns where they stand, without their aliases.
+ */
+export function parseList(cursor: SqlCursor, closing: string, aliasRule: AliasRule = 'explicit'): TokenRange[] {
+  const expressions: TokenRange[] = []
   while (!cursor.is(closing)) {
     parseExpression(cursor, aliasRule)
-    if (!cursor.take(',')) return
+    expressions.push(cursor.expression)
+    if (!cursor.take(',')) break
   }
+  return expressions
 }
 
 function parseAlias(cursor: SqlCursor, aliasRule: AliasRule, isLambda: boolean): string | null {
@@ -52,7 +60,7 @@ function parseAlias(cursor: SqlCursor, aliasRule: AliasRule, isLambda: boolean):
   if (isImplicit && cursor.is('FROM', -1) && !cursor.is('.', -2)) cursor.refuse('expected an expression before FROM')
   if (!isImplicit && !cursor.take('AS')) return null
   const name = cursor.takeName('an alias')
-  cursor.scopes[cursor.scope]?.aliases.set(name, isLambda)
+  cursor.nameExpression(name, cursor.expression, isLambda)
   return name
 }
 
@@ -422,7 +430,7 @@ function parseApply(cursor: SqlCursor): void {
   const scopeCount = cursor.scopes.length
   const isBracket = cursor.take('(')
   const name = parseExpression(cursor, 'none')
-  if (name !== null) cursor.call(nameText(cursor, name), false)
+  if (name !== null) cursor.call(nameText(cursor, name), name.start, false)
   if (isBracket) {
     cursor.take(',')
     cursor.expect(')')

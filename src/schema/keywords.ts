@@ -1,5 +1,5 @@
 // Words that the engine takes for the next part of a query, where an alias without AS could stand as well. Both lists are
-// what the engine's own parser does with each of its keywords (test/sql/keywords.test.ts asks it).
+// what the engine's own parser does with each of its keywords (test/schema/keywords.test.ts asks it).
 
 const everywhere =
   `ALL ANTI ANY ARRAY AS ASOF BETWEEN CROSS ELSE EXCEPT FINAL FORMAT FROM FULL GLOBAL GROUP HAVING ILIKE

@@ -3,8 +3,10 @@
 // It can be nothing but one expression over the row: no query, no table, no function that reads anything, no end of the
 // brackets it is put into, no name for a part of itself, which what stands around it would take for a column.
 
-import { checkFunction } from './function-policy.ts'
-import { parseOneExpression } from './parse-statement.ts'
+import { checkNoneBound } from './bounded-calls.ts'
+import { checkCalls } from './call-policy.ts'
+import { checkTextArguments } from './function-arguments.ts'
+import { parseOneExpression } from './parse-expression.ts'
 import type { ParsedQuery } from './parsed-query.types.ts'
 import { splice } from './splice.ts'
 import { SqlFault } from './sql-fault.ts'
@@ -22,10 +24,12 @@ export interface RowExpression {
  * @throws SqlFault.
  */
 export function readRowExpression(text: string, what: string): RowExpression {
-  const parsed = parseOneExpression(text)
-  const { scopes, reads, calls, tokens, bodyEnd } = parsed
-  if (scopes.length !== 1 || reads.length > 0) throw new SqlFault(`${what} can not read a table`)
+  const parsed = parseOneExpression(text, what)
+  const { scopes, reads, tokens, bodyEnd } = parsed
+  if (reads.length > 0) throw new SqlFault(`${what} can not read a table`)
   if (scopes.some(({ aliases }) => aliases.size > 0)) throw new SqlFault(`${what} cannot name a part of itself with AS`)
-  for (const { name } of calls) checkFunction(name, () => false)
+  checkCalls(parsed)
+  checkTextArguments(parsed)
+  checkNoneBound(parsed, what)
   return { sql: splice({ source: text, node: null, tokens, end: bodyEnd, edits: [] }).text, parsed }
 }

@@ -1,10 +1,11 @@
 // Calls of functions, and what can stand behind one: parameters, FILTER, OVER, the treatment of nulls.
 
-import { unescapeText } from '../shared/text-escapes.ts'
 import { nameText, type PlainName, parseExpression, parseList, readAfterIn } from './expression-parser.ts'
 import { inFunctions } from './in-functions.ts'
 import { notExpressionAliases } from './keywords.ts'
+import type { TokenRange } from './parsed-query.types.ts'
 import type { SqlCursor } from './sql-cursor.ts'
+import { stringValue } from './string-value.ts'
 import { parseType } from './type-parser.ts'
 import { parseWindow } from './window-parser.ts'
 
@@ -17,41 +18,51 @@ const separators: ReadonlySet<string> = new Set([',', 'FROM', 'FOR', 'PLACING'])
 export function parseCall(cursor: SqlCursor, start: number): void {
   const name = nameText(cursor, { start, end: cursor.index })
   const key = cursor.index === start + 1 ? (cursor.tokens[start]?.key ?? '') : ''
-  cursor.call(name)
-  if (key === 'CAST') parseCast(cursor)
-  else if (key === 'POSITION') parsePosition(cursor)
+  const call = cursor.call(name, start)
+  if (key === 'CAST') call.arguments = parseCast(cursor)
+  else if (key === 'POSITION') call.arguments = parsePosition(cursor)
   else if (wordedFunctions.has(key)) parseWorded(cursor)
   else {
-    parseArguments(cursor, name)
+    call.arguments = parseArguments(cursor, name)
     // The first brackets of an aggregate function may hold its parameters.
-    if (cursor.is('(')) parseArguments(cursor, '')
+    if (cursor.is('(')) {
+      call.parameters = call.arguments
+      call.arguments = parseArguments(cursor, '')
+    }
     while (parseSuffix(cursor));
   }
 }
 
 /** `(x AS UInt8)`, `(x AS name AS UInt8)`, `(x AS name, 'UInt8')`, `(x, 'UInt8')`. */
-function parseCast(cursor: SqlCursor): void {
+function parseCast(cursor: SqlCursor): TokenRange[] {
   cursor.index += 1
   parseExpression(cursor, 'none')
+  const found = [cursor.expression]
   takeImplicitAlias(cursor)
   if (cursor.is('AS') && (cursor.is('AS', 2) || cursor.is(',', 2))) {
     cursor.index += 1
     takeAlias(cursor)
   }
   if (cursor.take('AS')) parseType(cursor)
-  else if (cursor.take(',')) parseList(cursor, ')')
+  else if (cursor.take(',')) found.push(...parseList(cursor, ')'))
   cursor.expect(')')
+  return found
 }
 
-/** `(needle IN haystack)`, where IN reads no table, or `(haystack, needle)`. */
-function parsePosition(cursor: SqlCursor): void {
+/** `(needle IN haystack)`, where IN reads no table, or `(haystack, needle)`; gives the haystack first. */
+function parsePosition(cursor: SqlCursor): TokenRange[] {
   cursor.index += 1
   parseExpression(cursor, 'explicit', 'IN')
-  if (!cursor.take('IN') && !cursor.take(',')) cursor.expect(')')
-  else {
-    parseList(cursor, ')')
+  const first = cursor.expression
+  const isNeedleFirst = cursor.take('IN')
+  if (!isNeedleFirst && !cursor.take(',')) {
     cursor.expect(')')
+    return [first]
   }
+  const [second, ...others] = parseList(cursor, ')')
+  cursor.expect(')')
+  if (second === undefined) return [first]
+  return isNeedleFirst ? [second, first, ...others] : [first, second, ...others]
 }
 
 /** `(BOTH 'x' FROM y)`, `(x FROM 1 FOR 2)`, `(x PLACING y FROM 1)`, `(DAY FROM x)`, or arguments with commas. */
@@ -77,7 +88,8 @@ function takeImplicitAlias(cursor: SqlCursor): void {
 }
 
 function takeAlias(cursor: SqlCursor): void {
-  cursor.scopes[cursor.scope]?.aliases.set(cursor.takeName('an alias'), false)
+  const { expression } = cursor
+  cursor.nameExpression(cursor.takeName('an alias'), expression, false)
 }
 
 // Their first argument may be a function, told by its name: `system.functions` says so of these.
@@ -85,8 +97,9 @@ const higherOrder =
   /^(?:map(?:partial(?:reverse)?sort|(?:reverse)?sort|all|apply|exists|filter)|array(?:(?:partial)?(?:reverse)?(?:sort|fill|split)|(?:last|first)(?:index|ornull)?|topk|bottomk|sum|fold|min|max|product|count|avg|cumsum(?:nonnegative)?|compact|all|difference|map|exists|filter))$/
 
 /** Takes one pair of brackets with arguments of the function, or of its parameters when `name` is empty. */
-function parseArguments(cursor: SqlCursor, name: string): void {
+function parseArguments(cursor: SqlCursor, name: string): TokenRange[] {
   cursor.expect('(')
+  const found: TokenRange[] = []
   const afterModifier = cursor.peek(1).key
   const isModifier = (cursor.is('DISTINCT') || cursor.is('ALL')) && ![',', ')', '.', '('].includes(afterModifier)
   if (isModifier || (cursor.is('DISTINCT') && afterModifier === '(')) cursor.index += 1
@@ -94,12 +107,15 @@ function parseArguments(cursor: SqlCursor, name: string): void {
   for (let index = 0; !cursor.is(')'); index += 1) {
     const start = cursor.index
     const argument = parseExpression(cursor, 'explicit')
+    found.push(cursor.expression)
     if (index === 0 && lower.startsWith('joinget')) readJoin(cursor, start, argument)
-    if (argument !== null && index === 0 && higherOrder.test(lower)) cursor.call(nameText(cursor, argument), false)
+    if (argument !== null && index === 0 && higherOrder.test(lower))
+      cursor.call(nameText(cursor, argument), argument.start, false)
     if (argument !== null && index === 1 && inFunctions.has(lower)) readAfterIn(cursor, argument)
     if (!cursor.take(',')) break
   }
   cursor.expect(')')
+  return found
 }
 
 /** Notes the table of `joinGet`: a string, or a name. */
@@ -107,7 +123,7 @@ function readJoin(cursor: SqlCursor, start: number, argument: PlainName): void {
   const token = cursor.tokens[start]
   const isString = token?.kind === 'string' && token.text.startsWith("'") && cursor.index === start + 1
   let parts: readonly string[] | null = null
-  if (isString) parts = unescapeText(token.text.slice(1, -1), "'", token.offset).split('.')
+  if (isString) parts = stringValue(token).split('.')
   else if (argument !== null && argument.start === start) {
     const names = cursor.tokens.slice(argument.start, argument.end).filter(({ kind }) => kind !== 'symbol')
     parts = names.map((one) => one.name)

@@ -1,5 +1,5 @@
-// Made out of the engine's own list, without what src/sql/function-policy.ts refuses. After an upgrade of the engine look at
-// what is new, then write this file again: UPDATE_FIXTURES=1 node dist/test/sql/function-names.test.js
+// Made out of the engine's own list, without what src/schema/function-policy.ts refuses. After an upgrade of the engine look at
+// what is new, then write this file again: UPDATE_FIXTURES=1 node dist/test/schema/function-names.test.js
 
 /** The functions of one value a row, in lower case. */
 export const scalarFunctionNames = `

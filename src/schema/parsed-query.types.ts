@@ -17,9 +17,14 @@ export interface ParsedQuery {
   /** In the order of the text. */
   readonly reads: readonly TableRead[]
   readonly calls: readonly FunctionUse[]
-  readonly tableFunctions: readonly string[]
+  readonly tableFunctions: readonly TableFunctionUse[]
   /** Names of columns and aliases, and asterisks; no parameters of lambdas. */
   readonly names: readonly TokenRange[]
+  /**
+   * By a name that is given to an expression anywhere in the text, the index of the string that it is; null when it is
+   * anything else, or several things.
+   */
+  readonly constants: ReadonlyMap<string, number | null>
 }
 
 /** What one SELECT, or the SELECTs of one UNION together, can name. */
@@ -83,6 +88,20 @@ export interface FunctionUse {
   readonly name: string
   readonly scope: number
   readonly isCalled: boolean
+  /** The first token of its name. */
+  readonly start: number
+  /** In order, without aliases; those of `CAST(x AS T)` are `x` alone. Empty for a name that is handed over. */
+  readonly arguments: readonly TokenRange[]
+  /** What stands in the brackets before the arguments, as in `quantile(0.5)(x)`. */
+  readonly parameters: readonly TokenRange[]
+}
+
+export interface TableFunctionUse {
+  readonly name: string
+  /** Where it stands. */
+  readonly scope: number
+  /** In order, without aliases; empty when they are a query. */
+  readonly arguments: readonly TokenRange[]
 }
 
 export interface SettingUse {

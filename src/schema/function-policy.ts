@@ -39,8 +39,12 @@ const combinators =
 /** True for a function that a query may call. Aggregate functions have any number of combinators, `sumIfOrNull`. */
 export function isAllowedFunction(name: string): boolean {
   const lower = name.toLowerCase()
-  if (scalars.has(lower) || special.has(lower)) return true
-  for (let base = lower; ; ) {
+  return scalars.has(lower) || special.has(lower) || isAllowedAggregate(lower)
+}
+
+/** The same for a place where only an aggregate function can stand, such as the type of its states. */
+export function isAllowedAggregate(name: string): boolean {
+  for (let base = name.toLowerCase(); ; ) {
     if (aggregates.has(base)) return true
     const shorter = base.replace(combinators, '')
     if (shorter === base) return false

@@ -1,8 +1,8 @@
 // The engine's own parser is asked what it does with each of its keywords where an alias without AS could stand.
 
 import t from 'tap'
-import { notExpressionAliases, notTableAliases } from '../../src/sql/keywords.ts'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { notExpressionAliases, notTableAliases } from '../../src/schema/keywords.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 
 const directory = await createTestDirectory()

@@ -4,7 +4,7 @@
 // text whatever that is. The budget of steps holds them to it.
 
 import { nestingMax } from './bracket-pairs.ts'
-import type { FunctionUse, QueryScope, SettingUse, TableRead, TokenRange } from './parsed-query.types.ts'
+import type { QueryScope, SettingUse, TableFunctionUse, TableRead, TokenRange } from './parsed-query.types.ts'
 import { SqlFault } from './sql-fault.ts'
 import type { Token } from './token.types.ts'
 
@@ -28,6 +28,16 @@ export interface BracketedTokens {
   readonly brackets: ReadonlyMap<number, number>
 }
 
+/** A `FunctionUse` whose arguments are being read. */
+export interface OpenCall {
+  readonly name: string
+  readonly scope: number
+  readonly isCalled: boolean
+  readonly start: number
+  arguments: TokenRange[]
+  parameters: TokenRange[]
+}
+
 export class SqlCursor {
   readonly tokens: readonly Token[]
   readonly brackets: ReadonlyMap<number, number>
@@ -35,12 +45,15 @@ export class SqlCursor {
   readonly parseCall: Grammar['parseCall']
   readonly scopes: QueryScope[] = []
   readonly reads: TableRead[] = []
-  readonly calls: FunctionUse[] = []
+  readonly calls: OpenCall[] = []
   readonly settings: SettingUse[] = []
-  readonly tableFunctions: string[] = []
+  readonly tableFunctions: TableFunctionUse[] = []
+  readonly constants = new Map<string, number | null>()
   readonly names: TokenRange[] = []
   /** Names of the parameters of lambdas around the place, innermost last. */
   readonly lambdas: (readonly string[])[] = []
+  /** The expression that was taken last, without its alias. */
+  expression: TokenRange = { start: 0, end: 0 }
   /** The alias of the expression that was taken last; null when it has none. */
   alias: string | null = null
   index = 0
@@ -113,8 +126,19 @@ export class SqlCursor {
     return this.scopes.length - 1
   }
 
-  call(name: string, isCalled = true): void {
-    this.calls.push({ name, scope: this.scope, isCalled })
+  /** Notes a function whose name begins at `start`. */
+  call(name: string, start: number, isCalled = true): OpenCall {
+    const call = { name, scope: this.scope, isCalled, start, arguments: [], parameters: [] }
+    this.calls.push(call)
+    return call
+  }
+
+  /** Notes a name that is given to the expression in the range, which is a lambda or is none. */
+  nameExpression(name: string, { start, end }: TokenRange, isLambda: boolean): void {
+    this.scopes[this.scope]?.aliases.set(name, isLambda)
+    const string = loneString(this.tokens, { start, end })
+    const isOnly = !this.constants.has(name)
+    this.constants.set(name, isOnly ? string : null)
   }
 
   /** Refuses the token at the place. */
@@ -123,4 +147,12 @@ export class SqlCursor {
     const found = token === undefined ? 'the end of the query' : `"${token.text.slice(0, 40)}"`
     throw new SqlFault(`${reason}, found ${found}`, { offset: token?.offset ?? this.#endOffset })
   }
+}
+
+/** The index of the string that is all that stands in the range but for brackets around it; null for anything else. */
+export function loneString(tokens: readonly Token[], { start, end }: TokenRange): number | null {
+  const middle = (start + end - 1) / 2
+  if (tokens[middle]?.kind !== 'string') return null
+  for (let index = start; index < middle; index += 1) if (tokens[index]?.key !== '(') return null
+  return middle
 }

@@ -1,0 +1,38 @@
+import { checkBoundPassed } from './bounded-calls.ts'
+import { checkFunction, checkPassedFunction, isAllowedFunction } from './function-policy.ts'
+import type { FunctionUse, ParsedQuery } from './parsed-query.types.ts'
+import { findAlias } from './scope-aliases.ts'
+import { SqlFault } from './sql-fault.ts'
+
+/**
+ * Refuses functions that a text may not call, or hand to another.
+ *
+ * @throws SqlFault.
+ */
+export function checkCalls(parsed: ParsedQuery): void {
+  const { calls, scopes } = parsed
+  for (const call of calls) {
+    const { name, scope, isCalled } = call
+    const isLambda = (): boolean => findAlias(scopes, scope, name) === 'lambda'
+    checkBoundPassed(call)
+    if (isCalled) checkFunction(name, isLambda)
+    else checkHanded(parsed, call, isLambda)
+  }
+}
+
+/** A name alone may be that of a column, or of a parameter of a lambda around it. */
+function checkHanded(parsed: ParsedQuery, { name, start }: FunctionUse, isLambda: () => boolean): void {
+  checkPassedFunction(name)
+  if (isAllowedFunction(name) || isLambda() || !isFunctionPlace(parsed, start)) return
+  throw new SqlFault(`Function '${name}' is not known`)
+}
+
+// Of these the first argument may be a number, and so a column.
+const numberFirst = /^(?:array|map)(?:partial\w*|topk|bottomk)$/i
+
+/** The first of several arguments of a higher-order function is a function. */
+export function isFunctionPlace({ calls }: ParsedQuery, start: number): boolean {
+  return calls.some(({ name, arguments: given }) => {
+    return given.length > 1 && given[0]?.start === start && !numberFirst.test(name)
+  })
+}
