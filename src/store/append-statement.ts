@@ -35,8 +35,13 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
     `INSERT INTO ${quoteName(workspaceDatabase)}.${quoteName(table)} (${columns})`,
     `SELECT ${expressions.join(', ')}`,
     `FROM ${source}`,
-    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), insert_deduplication_token: slice?.token ?? blockId })}`,
+    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), ...boundSettings(request), insert_deduplication_token: slice?.token ?? blockId })}`,
   ].join('\n')
+}
+
+function boundSettings({ insertPartitionsMax }: AppendRequest): Settings {
+  if (insertPartitionsMax === undefined) return {}
+  return { max_partitions_per_insert_block: insertPartitionsMax, throw_on_max_partitions_per_insert_block: 1 }
 }
 
 function viewSettings(slice: AppendSlice | undefined): Settings {
@@ -49,6 +54,21 @@ export function partitionsStatement(request: AppendRequest, partition: Partition
   return [
     `SELECT DISTINCT ${partitionField} AS name`,
     `FROM (${partitionedSource(request, partition, path)}) ORDER BY name`,
+    `SETTINGS ${settingsText({ ...settings, ...cutSettings })}`,
+    'FORMAT JSONEachRow',
+  ].join('\n')
+}
+
+/** Gives the partition of each row, as a text, and its tag, in the order of the rows. */
+export function rowPartitionsStatement(
+  request: AppendRequest,
+  { partition, tag = "''" }: { readonly partition: PartitionBound; readonly tag?: string | undefined },
+  path: string,
+): string {
+  const { insert_deduplicate: _, ...settings } = settingsOf(request.parquet)
+  return [
+    `SELECT ${partitionField} AS name, toString(${tag}) AS tag`,
+    `FROM (${partitionedSource(request, partition, path)})`,
     `SETTINGS ${settingsText({ ...settings, ...cutSettings })}`,
     'FORMAT JSONEachRow',
   ].join('\n')

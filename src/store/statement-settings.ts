@@ -9,10 +9,24 @@ export type Settings = Readonly<Record<string, string | number>>
 export const appendRowsMax = 1_000_000_000
 
 /**
+ * What every statement depends on, whoever sends it: the engine keeps nothing of one statement that answers another.
+ *
+ * The condition cache of ClickHouse 26.7 remembers granules in which no row met a condition. Behind a PREWHERE with ORDER
+ * BY and LIMIT it takes granules that were never read for such ones, and from then on everybody who uses the condition
+ * gets too few rows.
+ */
+export const trustedSettings: Settings = {
+  use_query_condition_cache: 0,
+  use_query_condition_cache_for_top_k: 0,
+  use_query_cache: 0,
+}
+
+/**
  * What an append depends on, whatever the engine's defaults are or become: one block a statement, deduplicated by its
  * token here and in every view behind it, NULL replaced by DEFAULT where a column cannot hold it.
  */
 export const appendSettings: Settings = {
+  ...trustedSettings,
   async_insert: 0,
   insert_deduplicate: 1,
   deduplicate_insert: 'enable',
@@ -97,6 +111,7 @@ export const parquetSettings: Settings = {
 
 /** What a reader's query depends on; real projects group and join by JSON columns, join what has no alias, and write UNION alone. */
 export const selectSettings: Settings = {
+  ...trustedSettings,
   implicit_select: 0,
   union_default_mode: 'DISTINCT',
   allow_suspicious_types_in_group_by: 1,
@@ -112,6 +127,7 @@ export const selectSettings: Settings = {
 
 /** What our own statements depend on: what a schema may hold, and rows that are read back as JSON. */
 export const controlSettings: Settings = {
+  ...trustedSettings,
   // The casts of a wide Parquet file are long texts, and all of them ours.
   max_query_size: 64 * mebibyte,
   max_ast_elements: 10_000_000,

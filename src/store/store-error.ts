@@ -1,3 +1,5 @@
+import { diskFaultIn, diskFaultOf } from '../shared/disk-fault.ts'
+
 /**
  * What became of a statement that gave no answer.
  *
@@ -5,14 +7,17 @@
  * - `busy`: too many statements wait already; nothing was done, repeat it later.
  * - `aborted`: the caller's signal stopped it.
  * - `closed`: the store closes or is closed; nothing was done.
+ * - `stopped`: the engine ended before it answered, and is started again; nobody knows what it did.
+ * - `refused`: the engine has ended by such a statement before, or could not stop it; nothing was done.
  */
-export type StoreErrorKind = 'engine' | 'busy' | 'aborted' | 'closed'
+export type StoreErrorKind = 'engine' | 'busy' | 'aborted' | 'closed' | 'stopped' | 'refused'
 
 interface StoreErrorFields {
   readonly kind: StoreErrorKind
   readonly message: string
   readonly clickhouseCode?: number | undefined
   readonly areRowsStored?: boolean
+  readonly diskFault?: string | null
   readonly cause?: unknown
 }
 
@@ -24,12 +29,16 @@ export class StoreError extends Error {
   readonly clickhouseCode: number | undefined
   /** Whether all rows of an append are in its table although a view behind it failed; see `AppendRequest.outlivesViews`. */
   readonly areRowsStored: boolean
+  /** Why the disk refused, where it did; read by `diskFaultOf`. */
+  readonly diskFault: string | null
 
-  constructor({ kind, message, clickhouseCode, areRowsStored = false, cause }: StoreErrorFields) {
+  constructor(fields: StoreErrorFields) {
+    const { kind, message, clickhouseCode, areRowsStored = false, diskFault = null, cause } = fields
     super(message, cause === undefined ? {} : { cause })
     this.kind = kind
     this.clickhouseCode = clickhouseCode
     this.areRowsStored = areRowsStored
+    this.diskFault = diskFault
   }
 }
 
@@ -41,8 +50,11 @@ export const clickhouseCodes = {
   unknownTable: 60,
   syntaxError: 62,
   timeoutExceeded: 159,
+  /** TOO_MANY_PARTS: a block of too many partitions, or a table of too many parts. */
+  tooManyParts: 252,
   memoryLimitExceeded: 241,
   queryWasCancelled: 394,
+  accessDenied: 497,
   /** FUNCTION_THROW_IF_VALUE_IS_NON_ZERO: a row is there that should not be. */
   thrownIf: 395,
   /** TOO_MANY_ROWS_OR_BYTES: the result is larger than its limit. */
@@ -50,21 +62,31 @@ export const clickhouseCodes = {
 } as const
 
 // What no wording of a statement can bring about: the engine's own faults, and files, disks and memory.
-const faultCodes: ReadonlySet<number> = new Set([
+const serviceFaultCodes: ReadonlySet<number> = new Set([
   49, // LOGICAL_ERROR
   74, // CANNOT_READ_FROM_FILE_DESCRIPTOR
   75, // CANNOT_WRITE_TO_FILE_DESCRIPTOR
   76, // CANNOT_OPEN_FILE
-  clickhouseCodes.memoryLimitExceeded,
+  77, // CANNOT_CLOSE_FILE
+  87, // CANNOT_SEEK_THROUGH_FILE
+  88, // CANNOT_TRUNCATE_FILE
+  107, // FILE_DOESNT_EXIST
+  226, // NO_FILE_IN_DATA_PART
+  228, // BAD_SIZE_OF_FILE_IN_DATA_PART
   243, // NOT_ENOUGH_SPACE
   246, // CORRUPTED_DATA
   1001, // STD_EXCEPTION
   1002, // UNKNOWN_EXCEPTION
 ])
 
+/** Whether it is the service's own files, or the engine itself, that failed: whatever the statement was. */
+export function isFaultOfService({ clickhouseCode }: Pick<StoreError, 'clickhouseCode'>): boolean {
+  return clickhouseCode === undefined || serviceFaultCodes.has(clickhouseCode)
+}
+
 /** Whether a definition was refused for the engine's own reasons, and would pass another time. */
-export function isFaultOfEngine({ clickhouseCode }: StoreError): boolean {
-  return clickhouseCode === undefined || faultCodes.has(clickhouseCode)
+export function isFaultOfEngine(error: StoreError): boolean {
+  return isFaultOfService(error) || error.clickhouseCode === clickhouseCodes.memoryLimitExceeded
 }
 
 /** Whether an insert failed in a view behind its table: the engine names the view, also one whose target is gone. */
@@ -72,26 +94,44 @@ export function isOfView({ kind, message }: StoreError): boolean {
   return kind === 'engine' && /while pushing to view|\bof view\b/.test(message)
 }
 
+/** Whether an INSERT was refused because its rows, or those that a view makes of them, are of too many partitions. */
+export function isOfPartitions({ clickhouseCode, message }: StoreError): boolean {
+  return clickhouseCode === clickhouseCodes.tooManyParts && message.includes('partitions for single INSERT block')
+}
+
 /** Makes a `StoreError` of what the embedded engine threw. */
 export function toStoreError(thrown: unknown): StoreError {
   if (thrown instanceof StoreError) return thrown
   const text = thrown instanceof Error ? thrown.message : String(thrown)
-  return new StoreError({ kind: 'engine', message: cleanMessage(text), clickhouseCode: codeOf(text), cause: thrown })
+  const clickhouseCode = codeOf(text)
+  // A message that the caller could have written is no word of the disk's.
+  const diskFault = (isFaultOfService({ clickhouseCode }) ? diskFaultIn(text) : null) ?? diskFaultOf(thrown)
+  return new StoreError({ kind: 'engine', message: cleanMessage(text), clickhouseCode, diskFault, cause: thrown })
 }
 
 /** The error of a view that the rows outlived. */
-export function storedError({ kind, message, clickhouseCode, cause }: StoreError): StoreError {
-  return new StoreError({ kind, message, clickhouseCode, cause, areRowsStored: true })
+export function storedError({ kind, message, clickhouseCode, diskFault, cause }: StoreError): StoreError {
+  return new StoreError({ kind, message, clickhouseCode, diskFault, cause, areRowsStored: true })
 }
 
-/** The error of a statement that its caller's signal stopped. */
+/** The error of a statement that ran for too long. */
 export function timeoutError(timeMaxMs: number): StoreError {
   const message = `The statement did not end within ${timeMaxMs} ms`
   return new StoreError({ kind: 'engine', message, clickhouseCode: clickhouseCodes.timeoutExceeded })
 }
 
+/** The error of a statement that its caller's signal stopped. */
 export function abortedError(): StoreError {
   return new StoreError({ kind: 'aborted', message: 'The statement was stopped' })
+}
+
+/** The error of a statement whose engine ended. */
+export function stoppedError(): StoreError {
+  return new StoreError({ kind: 'stopped', message: 'The engine stopped before the statement had ended' })
+}
+
+export function isStopped(thrown: unknown): boolean {
+  return thrown instanceof StoreError && thrown.kind === 'stopped'
 }
 
 function codeOf(text: string): number | undefined {

@@ -32,6 +32,11 @@ export interface Store {
    */
   append(request: AppendRequest): Promise<void>
   /**
+   * The partition of each row of one part, in order, as `PartitionBound.judge` is told it, and beside it what `tag`, an
+   * expression over the fields of the part, gives as a text. Nothing is inserted. Raises `StoreError`.
+   */
+  partitionsByRow(request: AppendRequest, tag?: string): Promise<readonly RowPartition[]>
+  /**
    * Fills a table out of others by one INSERT … SELECT of our own, without deduplication, a few at a time beside
    * everything else. Raises `StoreError`; what was inserted before stays in the table.
    */
@@ -57,6 +62,22 @@ export interface Store {
   tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>>
   close(): Promise<void>
 }
+
+/** A store whose engine is a process of its own, which may end by itself and is started again then. */
+export interface SupervisedStore extends Store {
+  /** Whether readers and INSERTs can run: the engine runs, what an engine that ended has left is mended, sessions are free. */
+  readonly isReady: boolean
+  /** Resolves when the engine cannot be kept running; the store is of no use then. */
+  readonly failed: Promise<Error>
+  /**
+   * Has `mend` called whenever the engine was started again after it had ended by itself, before readers and INSERTs run.
+   * It may use `command`, `rows`, `exchange` and `sync`, and what it is given. When it rejects, the engine is started once more.
+   */
+  onRestart(mend: (engine: RestartedEngine) => Promise<void>): void
+}
+
+/** An engine that was started again, and is not open to readers yet. */
+export type RestartedEngine = Pick<Store, 'queryTree'>
 
 export interface SelectQuery {
   /** One SELECT without FORMAT and without SETTINGS; every table in it is qualified. */
@@ -98,6 +119,8 @@ export interface AppendRequest {
    * with that view's error, which says `areRowsStored`. Otherwise nobody knows whether the table has them.
    */
   readonly outlivesViews?: boolean
+  /** Partitions of one INSERT, here or in a view, beyond which the engine refuses it (TOO_MANY_PARTS); absent sets no bound. */
+  readonly insertPartitionsMax?: number
   /** Set when the parts are Parquet files, which the engine reads; absent are Arrow IPC streams. */
   readonly parquet?: ParquetSource
 }
@@ -117,6 +140,16 @@ export interface PartitionBound {
   /** The columns that it may speak of, each as an expression over the fields of the part. */
   readonly columns: readonly PartTarget[]
   readonly partitionsMax: number
+  /** Told the partitions of the rows, as texts, before anything is inserted; what it throws the append throws. */
+  readonly judge?: (names: readonly string[]) => void
+  /** True looks at them also where the rows are too few to be cut. */
+  readonly looksAlways?: boolean
+}
+
+export interface RowPartition {
+  readonly name: string
+  /** Empty when it was not asked for. */
+  readonly tag: string
 }
 
 export interface CopyRequest {

@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
-import { SessionPool } from '../../src/store/session-pool.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { SessionPool } from '../../src/store/embedded/session-pool.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
 

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
 
@@ -66,6 +66,53 @@ t.test('results in memory that nobody reads are bounded, but for small ones', as
     ),
   )
   t.ok(smalls.every(({ whole }) => whole?.length === 30_300))
+})
+
+t.test('the bytes of results that nobody reads are bounded in sum, with a clear refusal', async (t) => {
+  const { heldResultBytesMax } = testStoreOptions('')
+  // To the engine a constant is there once; as JSON it is written 200 times, six characters for each byte.
+  const sql = "SELECT repeat('\\x01', 6000) AS s FROM numbers(200)"
+  const controllers: AbortController[] = []
+  let refusal: unknown = null
+  let bytes = 0
+  while (refusal === null && controllers.length < 4) {
+    const controller = new AbortController()
+    const query = {
+      sql,
+      format: 'JSON',
+      settings: {},
+      shape: `constant ${controllers.length}`,
+      signal: controller.signal,
+    }
+    refusal = await store.select(query).then(
+      () => null,
+      (thrown: unknown) => thrown,
+    )
+    if (refusal === null) bytes += 7_200_000
+    controllers.push(controller)
+  }
+  t.match(refusal, { kind: 'busy', message: /Answers of \d+ bytes wait for their readers/ })
+  t.ok(bytes <= heldResultBytesMax, `${bytes} bytes are held`)
+  for (const controller of controllers) controller.abort()
+  const [first] = await Promise.all([select(sql, { format: 'JSON', shape: 'constant 9' })])
+  t.ok(first.length > 7_200_000, 'there is room again when they are gone')
+})
+
+/** Without the time that the query took. */
+function timeless(json: unknown): string {
+  return String(json).replace(/"elapsed": [\d.e-]+/, '"elapsed": 0')
+}
+
+t.test('a result whose bytes are many goes through a file from then on', async (t) => {
+  const sql = "SELECT repeat('\\x01', 6000) AS s FROM numbers(200)"
+  const first = await select(sql, { format: 'JSON', shape: 'learned' })
+  const controllers = Array.from({ length: 3 }, () => new AbortController())
+  const held = await Promise.all(
+    controllers.map(({ signal }) => store.select({ sql, format: 'JSON', settings: {}, shape: 'learned', signal })),
+  )
+  t.equal(held.length, 3, 'more than the memory has room for, as they are on disk')
+  for (const controller of controllers) controller.abort()
+  t.equal(timeless(await select(sql, { format: 'JSON', shape: 'learned' })), timeless(first))
 })
 
 t.test('what a failed query had written never comes out with another one', async (t) => {

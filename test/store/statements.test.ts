@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import { mebibyte } from '../../src/shared/bytes.ts'
 import { appendStatement } from '../../src/store/append-statement.ts'
-import { writeEngineConfig } from '../../src/store/engine-config.ts'
-import { PartFiles } from '../../src/store/part-files.ts'
+import { writeEngineConfig } from '../../src/store/embedded/engine-config.ts'
+import { PartFiles } from '../../src/store/embedded/part-files.ts'
+import { SessionPool } from '../../src/store/embedded/session-pool.ts'
 import { quarantineDefinition, quarantineTable } from '../../src/store/quarantine-table.ts'
-import { SessionPool } from '../../src/store/session-pool.ts'
 import { settingsText } from '../../src/store/statement-settings.ts'
 import { cleanMessage, StoreError, toStoreError } from '../../src/store/store-error.ts'
 import { createTestDirectory, silentLogger } from './test-store.ts'
@@ -115,7 +115,10 @@ t.test('files of parts have names of their own and vanish; a part that cannot be
   await one.remove()
   await t.resolves(one.remove(), 'a file that is gone already is no failure of the append')
   t.same(await readdir(directory.path), [])
-  const nowhere = new PartFiles(join(directory.path, 'missing'), silentLogger)
+  const madeAgain = new PartFiles(join(directory.path, 'missing'), silentLogger)
+  await t.resolves(madeAgain.write([new Uint8Array([1])]), 'a folder that is gone is made again')
+  await writeFile(join(directory.path, 'file'), '')
+  const nowhere = new PartFiles(join(directory.path, 'file'), silentLogger)
   await t.rejects(nowhere.write([new Uint8Array([1])]), /could not be written/)
 })
 
@@ -158,7 +161,7 @@ t.test('a session comes back from work that fails, and a waiter that leaves keep
   const first = openWork()
   const running = pool.use(first.work)
   const leaver = new AbortController()
-  const leaving = pool.use(async () => 'left', leaver.signal)
+  const leaving = pool.use(async () => 'left', { signal: leaver.signal })
   const staying = pool.use(async (session) => session)
   leaver.abort()
   await t.rejects(leaving, /was stopped/)
@@ -166,7 +169,7 @@ t.test('a session comes back from work that fails, and a waiter that leaves keep
   await running
   t.equal(await staying, 'x')
   await t.rejects(
-    pool.use(async () => 'x', AbortSignal.abort()),
+    pool.use(async () => 'x', { signal: AbortSignal.abort() }),
     /was stopped/,
   )
 })

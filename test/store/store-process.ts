@@ -3,7 +3,7 @@
 
 import process from 'node:process'
 import { Int32 } from 'apache-arrow'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { arrowPart, numbers } from './arrow-part.ts'
 import { silentLogger, testStoreOptions } from './test-store.ts'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from '../../src/observe/logger.ts'
 import { mebibyte } from '../../src/shared/bytes.ts'
-import type { EmbeddedStoreOptions } from '../../src/store/embedded-store.ts'
+import type { EmbeddedStoreOptions } from '../../src/store/embedded/embedded-store.types.ts'
 
 /** Small options for a store of a test. */
 export function testStoreOptions(dataDirectory: string): EmbeddedStoreOptions {
@@ -19,6 +19,8 @@ export function testStoreOptions(dataDirectory: string): EmbeddedStoreOptions {
     queryMemoryBytesMax: 512 * mebibyte,
     resultBytesMax: 100 * mebibyte,
     openResultsMax: 4,
+    copyPartitionsMax: 10_000,
+    heldResultBytesMax: 16 * mebibyte,
     closeTimeMaxMs: 1_000,
   }
 }

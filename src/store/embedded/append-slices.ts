@@ -1,7 +1,7 @@
-import { type AppendSlice, partitionsStatement } from './append-statement.ts'
-import type { EngineSession } from './engine-session.ts'
-import type { AppendRequest } from './store.types.ts'
-import { clickhouseCodes, isFaultOfEngine, StoreError } from './store-error.ts'
+import { type AppendSlice, partitionsStatement, rowPartitionsStatement } from '../append-statement.ts'
+import type { AppendRequest, RowPartition } from '../store.types.ts'
+import { clickhouseCodes, isFaultOfEngine, StoreError } from '../store-error.ts'
+import type { EngineSession } from './engine-session.types.ts'
 
 /**
  * Cuts an append into INSERTs of no more partitions than it asks for: one, unless its rows are of more.
@@ -18,8 +18,9 @@ export async function appendSlices(
   if (partition === undefined) return [{ token: blockId, partitions: null }]
   // The token of the first slice, so that rows which are tried again without others, and need no cut any more, keep it.
   const whole: AppendSlice = { token: sliceToken(blockId, 0), partitions: null }
-  if (rowCount <= partition.partitionsMax) return [whole]
+  if (rowCount <= partition.partitionsMax && partition.looksAlways !== true) return [whole]
   const names = await partitionNames(session, request, path)
+  partition.judge?.(names)
   if (names.length <= partition.partitionsMax) return [whole]
   const slices: AppendSlice[] = []
   for (let start = 0; start < names.length; start += partition.partitionsMax) {
@@ -47,10 +48,7 @@ async function partitionNames(
 ): Promise<readonly string[]> {
   if (request.partition === undefined) return []
   try {
-    const text = await session.run(partitionsStatement(request, request.partition, path))
-    const lines = text.split('\n').filter((line) => line.length > 0)
-    // The statement above has this one column.
-    return lines.map((line) => (JSON.parse(line) as { readonly name: string }).name)
+    return namesOf(await session.run(partitionsStatement(request, request.partition, path)))
   } catch (error) {
     // A key that cannot be told beforehand is always so: such a table takes its rows by one INSERT, and if they are at
     // fault, that says so too. What may pass another time must not change the cut.
@@ -58,4 +56,24 @@ async function partitionNames(
       throw error
     return []
   }
+}
+
+/** See `Store.partitionsByRow`. */
+export async function rowPartitions(
+  session: EngineSession,
+  request: AppendRequest,
+  { path, tag }: { readonly path: string; readonly tag: string | undefined },
+): Promise<readonly RowPartition[]> {
+  const { partition } = request
+  if (partition === undefined) return []
+  const text = await session.run(rowPartitionsStatement(request, { partition, tag }, path))
+  const lines = text.split('\n').filter((line) => line.length > 0)
+  // The statement has these two columns.
+  return lines.map((line) => JSON.parse(line) as RowPartition)
+}
+
+function namesOf(text: string): readonly string[] {
+  const lines = text.split('\n').filter((line) => line.length > 0)
+  // The statement has this one column.
+  return lines.map((line) => (JSON.parse(line) as { readonly name: string }).name)
 }

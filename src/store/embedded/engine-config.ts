@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { mebibyte } from '../shared/bytes.ts'
+import { mebibyte } from '../../shared/bytes.ts'
+import { trustedSettings } from '../statement-settings.ts'
 
 /** What the engine may use of the machine, and what a reader's query may use of the engine. */
 export interface EngineOptions {
@@ -21,6 +22,26 @@ const markCacheBytes = 64 * mebibyte
 const mergedPartsMax = 8
 const wideBytesMin = 64 * mebibyte
 const indexMarkCacheBytes = 16 * mebibyte
+
+// Threads that came for one drop of a table (128 by default) or one scan stayed for ever, up to 1,000 of them, and each that
+// has run a statement keeps three descriptors (of its counters in /proc), pages of its stack and its cache of the allocator.
+const threadPools = {
+  max_thread_pool_free_size: 16,
+  max_parts_cleaning_thread_pool_size: 4,
+  max_active_parts_loading_thread_pool_size: 8,
+  max_outdated_parts_loading_thread_pool_size: 2,
+  max_unexpected_parts_loading_thread_pool_size: 2,
+  max_io_thread_pool_size: 16,
+  max_format_parsing_thread_pool_size: 8,
+  max_prefixes_deserialization_thread_pool_size: 8,
+  parts_killer_pool_size: 2,
+  load_marks_threadpool_pool_size: 4,
+  prefetch_threadpool_pool_size: 8,
+  threadpool_local_fs_reader_pool_size: 8,
+  threadpool_remote_fs_reader_pool_size: 4,
+  threadpool_writer_pool_size: 8,
+  database_catalog_drop_table_concurrency: 2,
+}
 
 /**
  * Writes the engine's two configuration files into `directory` and gives the path of the first.
@@ -45,6 +66,10 @@ function engineXml({ memoryBytesMax, mergeThreads }: EngineOptions, usersPath: s
     uncompressed_cache_size: 0,
     index_uncompressed_cache_size: 0,
     mmap_cache_size: 0,
+    // These keep what one statement found for another one; see `trustedSettings`.
+    query_condition_cache_size: 0,
+    query_cache: { max_size_in_bytes: 0, max_entries: 0 },
+    ...threadPools,
     background_pool_size: mergeThreads,
     background_merges_mutations_concurrency_ratio: 2,
     background_move_pool_size: 1,
@@ -84,9 +109,11 @@ function engineXml({ memoryBytesMax, mergeThreads }: EngineOptions, usersPath: s
 
 function usersXml({ queryTimeMaxMs, queryMemoryBytesMax }: EngineOptions): string {
   const constant = { const: '' }
+  const trusted = Object.fromEntries(Object.keys(trustedSettings).map((name) => [name, constant]))
   return xmlDocument({
     profiles: {
-      default: {},
+      // Mutations and merges have no session, and take what the default profile says.
+      default: trustedSettings,
       [readerProfile]: {
         constraints: {
           max_execution_time: { min: 0.001, max: queryTimeMaxMs / 1000 },
@@ -94,6 +121,7 @@ function usersXml({ queryTimeMaxMs, queryMemoryBytesMax }: EngineOptions): strin
           additional_table_filters: constant,
           allow_ddl: constant,
           result_overflow_mode: constant,
+          ...trusted,
         },
       },
     },

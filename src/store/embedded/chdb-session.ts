@@ -1,13 +1,12 @@
 import { Session } from 'chdb'
-import { toStoreError } from './store-error.ts'
 
 /**
- * One connection to the embedded engine. It runs one statement at a time: `SessionPool` lends it.
+ * One connection to the engine that lives in this process: the engine's own process, and no other.
  *
  * What a statement had written when it failed stays with the engine, and comes out in front of the output of the next
  * one on the same connection. So after a failure the connection is emptied before anything else runs on it.
  */
-export class EngineSession {
+export class ChdbSession {
   readonly #session: Session
   #mayHoldOutput = false
 
@@ -19,42 +18,27 @@ export class EngineSession {
     this.#session = new Session(directory, { connectionArgs: [`--config-file=${configPath}`] })
   }
 
-  /** Runs a statement while the store opens. Never later: it blocks the event loop, and with it the pool's order. */
+  /** Runs a statement on this thread, which is for settings of the session alone. Throws what the engine says. */
   runNow(sql: string): void {
-    try {
-      this.#session.query(sql)
-    } catch (thrown) {
-      throw toStoreError(thrown)
-    }
+    this.#session.query(sql)
   }
 
-  /** Runs a statement on a thread of libuv's pool and gives its output as text. */
-  async run(sql: string): Promise<string> {
-    const result = await this.#runEmptied(sql)
-    return result.text()
-  }
-
-  /** Runs a statement on a thread of libuv's pool and gives its output as bytes, held in memory as a whole. */
-  async runForBytes(sql: string): Promise<Uint8Array> {
-    const result = await this.#runEmptied(sql)
-    return result.bytes()
-  }
-
-  close(): void {
-    this.#session.close()
-  }
-
-  async #runEmptied(sql: string): ReturnType<Session['queryAsync']> {
+  /** Runs a statement on a thread of libuv's pool and gives its output. Throws what the engine says. */
+  async run(sql: string): Promise<Uint8Array> {
     try {
       // The one who failed could not empty it, as the engine was out of memory, for example.
       if (this.#mayHoldOutput) await this.#empty()
-      return await this.#session.queryAsync(sql)
+      return (await this.#session.queryAsync(sql)).bytes()
     } catch (thrown) {
       this.#mayHoldOutput = true
       // Whether it succeeds is asked before the next statement.
       await this.#empty().catch(() => undefined)
-      throw toStoreError(thrown)
+      throw thrown
     }
+  }
+
+  close(): void {
+    this.#session.close()
   }
 
   async #empty(): Promise<void> {

@@ -13,9 +13,9 @@
 import { open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { quoteName, quoteString } from '../shared/text-escapes.ts'
-import { StoreError } from './store-error.ts'
-import { workspaceDatabase } from './workspace-database.ts'
+import { quoteName, quoteString } from '../../shared/text-escapes.ts'
+import { StoreError } from '../store-error.ts'
+import { workspaceDatabase } from '../workspace-database.ts'
 
 /** What the repair needs of the store. */
 export interface RepairStatements {

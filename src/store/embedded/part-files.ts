@@ -1,8 +1,9 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { Part } from '../codec/part.types.ts'
-import type { Logger } from '../observe/logger.ts'
-import { assert } from '../shared/assert.ts'
+import type { Part } from '../../codec/part.types.ts'
+import type { Logger } from '../../observe/logger.ts'
+import { assert } from '../../shared/assert.ts'
+import { makeAgain } from './make-again.ts'
 
 /** The parts of one append as files, from writing to removal. */
 export interface WrittenParts {
@@ -25,8 +26,9 @@ export class PartFiles {
     this.#logger = logger
   }
 
-  /** A path in the directory that nobody has had before. */
+  /** A path in the directory that nobody has had before. The directory is made again when somebody removed it. */
   newPath(): string {
+    makeAgain(this.#directory)
     // Counted, not named after a block: one that is appended again, while its first try still runs, has files of its own.
     this.#fileCount += 1
     return join(this.#directory, `${this.#fileCount}.arrow`)

@@ -1,7 +1,7 @@
 import { type FileHandle, open, unlink } from 'node:fs/promises'
-import { kibibyte } from '../shared/bytes.ts'
-import type { SelectStream } from './store.types.ts'
-import { abortedError } from './store-error.ts'
+import { kibibyte } from '../../shared/bytes.ts'
+import type { SelectStream } from '../store.types.ts'
+import { abortedError } from '../store-error.ts'
 
 const smallResultBytes = 64 * kibibyte
 const chunkBytes = 256 * kibibyte

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { assert } from '../shared/assert.ts'
-import { abortedError, StoreError } from './store-error.ts'
+import { assert } from '../../shared/assert.ts'
+import { abortedError, StoreError } from '../store-error.ts'
 
 interface SessionPoolOptions<Session> {
   /** For the message of the error that a full line gives: `insert`, `query`. */
@@ -10,6 +10,12 @@ interface SessionPoolOptions<Session> {
   readonly waitingMax: number
   /** Longest time that a caller waits, and is refused then as if the line were full; absent for any time. */
   readonly waitTimeMaxMs?: number
+  /** What work gets beyond its time limit until its session counts as lost; 5 s when absent. */
+  readonly lostAfterMs?: number
+  /** Told of a session that is lost; see `replace`. */
+  readonly onLost?: (session: Session) => void
+  /** Told of a session that was replaced, when its work has ended after all. */
+  readonly onReturned?: (session: Session) => void
 }
 
 /** How long work may take until whoever waits for it is told that it is late. */
@@ -17,6 +23,16 @@ export interface TimeLimit {
   readonly timeMaxMs: number
   readonly lateError: () => StoreError
 }
+
+/** How a session is lent. */
+export interface Lending {
+  /** Takes a statement out of the line. */
+  readonly signal?: AbortSignal
+  /** Lends a free session also while the pool is paused: to the one who paused it. */
+  readonly passesPause?: boolean
+}
+
+const lostAfterMsDefault = 5_000
 
 interface Waiter<Session> {
   readonly give: (session: Session) => void
@@ -38,16 +54,26 @@ export class SessionPool<Session> {
   // A Set keeps the order of arrival and lets an aborted waiter leave from the middle.
   readonly #waiters = new Set<Waiter<Session>>()
   readonly #idleWaiters: (() => void)[] = []
+  /** Their work does not end. */
+  readonly #lost = new Set<Session>()
+  /** The same of those whose places others have. */
+  readonly #replaced = new Set<Session>()
+  readonly #lostAfterMs: number
+  readonly #onLost: (session: Session) => void
+  readonly #onReturned: (session: Session) => void
   #isClosed = false
-  #isPaused = false
+  #pauseCount = 0
 
-  constructor({ purpose, sessions, waitingMax, waitTimeMaxMs }: SessionPoolOptions<Session>) {
+  constructor({ purpose, sessions, waitingMax, waitTimeMaxMs, ...lost }: SessionPoolOptions<Session>) {
     assert(sessions.length > 0, 'a session pool needs a session')
     this.#purpose = purpose
     this.#free = [...sessions]
     this.#sessionCount = sessions.length
     this.#waitingMax = waitingMax
     this.#waitTimeMaxMs = waitTimeMaxMs
+    this.#lostAfterMs = lost.lostAfterMs ?? lostAfterMsDefault
+    this.#onLost = lost.onLost ?? (() => undefined)
+    this.#onReturned = lost.onReturned ?? (() => undefined)
   }
 
   get waitingCount(): number {
@@ -58,15 +84,34 @@ export class SessionPool<Session> {
     return this.#sessionCount - this.#free.length
   }
 
+  /** Sessions whose work does not end, and whose places nobody has. */
+  get lostCount(): number {
+    return this.#lost.size
+  }
+
+  /** The same, whose places others have. */
+  get replacedCount(): number {
+    return this.#replaced.size
+  }
+
+  get isIdle(): boolean {
+    return this.lentCount === 0 && this.replacedCount === 0
+  }
+
+  /** Whether there are sessions that come back. */
+  get isUsable(): boolean {
+    return this.lostCount < this.#sessionCount
+  }
+
   /**
    * Runs `work` with a session of its own, which goes back when the promise settles.
    *
-   * `signal` takes a statement out of the line; once `work` runs, stopping it is up to `work`.
+   * Once `work` runs, stopping it is up to `work`.
    *
    * @throws StoreError `busy`, `aborted` or `closed`, and whatever `work` throws.
    */
-  async use<Result>(work: (session: Session) => Promise<Result>, signal?: AbortSignal): Promise<Result> {
-    const session = await this.#take(signal)
+  async use<Result>(work: (session: Session) => Promise<Result>, lending: Lending = {}): Promise<Result> {
+    const session = await this.#take(lending)
     try {
       return await work(session)
     } finally {
@@ -83,11 +128,15 @@ export class SessionPool<Session> {
   async lendWithin<Result>(
     work: (session: Session) => Promise<Result>,
     { timeMaxMs, lateError }: TimeLimit,
-    signal?: AbortSignal,
+    lending: Lending = {},
   ): Promise<Result> {
-    const session = await this.#take(signal)
+    const session = await this.#take(lending)
     return await new Promise<Result>((resolve, reject) => {
-      const timer = setTimeout(() => reject(lateError()), timeMaxMs)
+      let timer = setTimeout(() => {
+        reject(lateError())
+        timer = setTimeout(() => this.#lose(session), this.#lostAfterMs)
+        timer.unref()
+      }, timeMaxMs)
       // Once the time is over, neither of them changes anything.
       work(session)
         .then(resolve, reject)
@@ -100,11 +149,10 @@ export class SessionPool<Session> {
 
   /**
    * Runs `work` while no statement of this pool begins, and none runs either, unless one takes longer than `timeMaxMs` to
-   * end. Statements that come meanwhile wait. One pause at a time.
+   * end. Statements that come meanwhile wait, until the last pause is over.
    */
   async whilePaused<Result>(timeMaxMs: number, work: () => Promise<Result>): Promise<Result> {
-    assert(!this.#isPaused, 'a pool is paused once at a time')
-    this.#isPaused = true
+    const resume = this.pause()
     const timer = new AbortController()
     try {
       const isIdle = this.lentCount === 0 ? Promise.resolve() : this.#untilIdle()
@@ -113,28 +161,62 @@ export class SessionPool<Session> {
       return await work()
     } finally {
       timer.abort()
-      this.#isPaused = false
-      this.#serveWaiters()
+      resume()
     }
+  }
+
+  /** From here on no statement of this pool begins, until the function is called that this gives. */
+  pause(): () => void {
+    this.#pauseCount += 1
+    let isOver = false
+    return () => {
+      if (isOver) return
+      isOver = true
+      this.#pauseCount -= 1
+      if (!this.#isPaused) this.#serveWaiters()
+    }
+  }
+
+  /** Refuses the statements that wait. */
+  refuseWaiting(error: StoreError): void {
+    for (const waiter of this.#waiters) waiter.refuse(error)
+    this.#waiters.clear()
+  }
+
+  /** Puts a session into the place of a lost one. False when that has come back meanwhile. */
+  replace(lost: Session, replacement: Session): boolean {
+    if (!this.#lost.delete(lost)) return false
+    this.#replaced.add(lost)
+    this.#free.push(replacement)
+    if (!this.#isPaused) this.#serveWaiters()
+    return true
   }
 
   /** Refuses new and waiting statements, and resolves when no session is lent any more. */
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const waiter of this.#waiters) waiter.refuse(closedError())
-    this.#waiters.clear()
+    this.refuseWaiting(closedError())
     if (this.lentCount > 0) await this.#untilIdle()
+  }
+
+  get #isPaused(): boolean {
+    return this.#pauseCount > 0
+  }
+
+  #lose(session: Session): void {
+    this.#lost.add(session)
+    this.#onLost(session)
   }
 
   async #untilIdle(): Promise<void> {
     await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
   }
 
-  async #take(signal: AbortSignal | undefined): Promise<Session> {
+  async #take({ signal, passesPause = false }: Lending): Promise<Session> {
     if (this.#isClosed) throw closedError()
     if (signal?.aborted) throw abortedError()
     // A free session beside a waiting line is only in a pause: a session that comes back goes to the line first.
-    const session = this.#isPaused ? undefined : this.#free.pop()
+    const session = this.#isPaused && !passesPause ? undefined : this.#free.pop()
     if (session !== undefined) return session
     if (this.#waiters.size >= this.#waitingMax) throw this.#busyError()
     return await this.#wait(signal)
@@ -167,6 +249,11 @@ export class SessionPool<Session> {
   }
 
   #giveBack(session: Session): void {
+    this.#lost.delete(session)
+    if (this.#replaced.delete(session)) {
+      this.#onReturned(session)
+      return
+    }
     this.#free.push(session)
     if (!this.#isPaused) this.#serveWaiters()
     if (this.lentCount > 0) return

@@ -1,0 +1,483 @@
+// The store over the ClickHouse that comes with the package `chdb`, in a process of its own.
+//
+// What holds here:
+// - One process has one data directory. The engine locks it (`clickhouse/status`) before anything in it is touched; the
+//   system drops the lock with the process, so a killed one leaves no stale lock behind.
+// - Every statement runs on a session of its own, lent by a pool.
+// - When the engine ends by itself it is started again (`engine-supervisor.ts`). Until what it left is mended, INSERTs and
+//   readers wait; INSERTs that ran are repeated under their tokens, which stores them once, and all other statements are
+//   refused with a `StoreError` of kind `stopped`.
+// - A query's result goes into a file and is streamed from there. The engine's own streams restart the format every
+//   65,000 rows (a JSON document for each), and plan the query on the event loop; its results in memory hold each answer
+//   twice. Through the file an answer of 210 MB took a quarter of the time and none of the memory, and a query that fails
+//   halfway fails before its first byte. A result of a few kilobytes is the exception: it comes sooner from memory, so
+//   queries that may have one are tried there first, under a limit of their own.
+
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Part } from '../../codec/part.types.ts'
+import type { Logger } from '../../observe/logger.ts'
+import { BoundedCache } from '../../shared/bounded-cache.ts'
+import { mebibyte } from '../../shared/bytes.ts'
+import { quoteString } from '../../shared/text-escapes.ts'
+import { appendStatement } from '../append-statement.ts'
+import { copyStatement, exchangeStatement } from '../copy-statement.ts'
+import type {
+  AppendRequest,
+  CopyRequest,
+  RestartedEngine,
+  RowPartition,
+  SelectQuery,
+  SelectStream,
+  SupervisedStore,
+  TablePair,
+  TableStatistics,
+} from '../store.types.ts'
+import {
+  abortedError,
+  isOfView,
+  isStopped,
+  StoreError,
+  storedError,
+  timeoutError,
+  toStoreError,
+} from '../store-error.ts'
+import { workspaceDatabase } from '../workspace-database.ts'
+import { appendSlices, rowPartitions } from './append-slices.ts'
+import { syncFileSystemOf } from './data-sync.ts'
+import type { EmbeddedStoreOptions } from './embedded-store.types.ts'
+import { writeEngineConfig } from './engine-config.ts'
+import { EngineDoors } from './engine-doors.ts'
+import type { EngineSession } from './engine-session.types.ts'
+import { makeAgain } from './make-again.ts'
+import { OrphanRepairs } from './orphan-repairs.ts'
+import { PartFiles } from './part-files.ts'
+import { checkComplete } from './result-complete.ts'
+import { memoryResult, type OpenResult, openResult } from './result-file.ts'
+import { ResultGrowth, resultTooLargeError } from './result-growth.ts'
+import {
+  isSyntaxError,
+  isTooLargeForMemory,
+  plainSyntaxError,
+  queryTreeStatement,
+  type RunningSelect,
+  selectStatement,
+} from './select-statement.ts'
+import type { Lending, SessionPool, TimeLimit } from './session-pool.ts'
+import { type StoreDirectories, storeDirectories } from './store-directories.ts'
+
+/**
+ * Opens the engine on `dataDirectory`, restricted readers and all.
+ *
+ * @throws StartRefusal when another process has the directory open, or its path has a character that the engine takes for a
+ *   pattern.
+ */
+export async function openEmbeddedStore(options: EmbeddedStoreOptions, logger: Logger): Promise<SupervisedStore> {
+  const directories = storeDirectories(options.dataDirectory)
+  await mkdir(directories.root, { recursive: true, mode: 0o700 })
+  const configPath = await writeEngineConfig(directories.config, options)
+  const store = new EmbeddedStore(options, { ...directories, configPath }, logger)
+  try {
+    await store.open()
+    return store
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+const stopIntervalMs = 50
+/** What a statement gets beyond its time limit until whoever waits for it is told. */
+const stopGraceMs = 1_000
+/** A query that waited for this many times the longest one may take is refused: something holds all sessions. */
+const waitingTimes = 3
+/** Results that have more bytes than this, as they are sent, are held in memory once a shape at most. */
+const memoryResultBytesMax = mebibyte
+/** Shapes of queries whose results are known to be large. */
+const largeShapesMax = 10_000
+const largeShapesCharactersMax = 16 * mebibyte
+/** Whatever is no mere change of rows. */
+const definitionStatement = /^\s*(?!TRUNCATE|INSERT|OPTIMIZE|SYSTEM)/i
+/** What running queries get to end before tables are exchanged; longer ones have found their tables long ago. */
+const quietTimeMaxMs = 250
+/** Statements that do no more when they are repeated. */
+const repeatableStatement = /^\s*(?:DROP\s+\w+\s+IF\s+EXISTS|CREATE\s+[\w ]+?\s+IF\s+NOT\s+EXISTS)\b/i
+/** Restarts within ten minutes; a statement that the engine ends by costs three. */
+const engineRestartsMax = 10
+/** How often an INSERT is repeated that ran when the engine ended; the last time it runs alone. */
+const repeatsMax = 2
+
+interface AdmittedSelect extends RunningSelect {
+  /** Whether nothing else runs meanwhile. */
+  readonly isAlone: boolean
+}
+
+interface EngineDirectories extends StoreDirectories {
+  readonly configPath: string
+}
+
+class EmbeddedStore implements SupervisedStore {
+  readonly #options: EmbeddedStoreOptions
+  readonly #directories: StoreDirectories
+  readonly #logger: Logger
+  readonly #partFiles: PartFiles
+  readonly #engine: EngineDoors
+  readonly #repairs: OrphanRepairs
+  readonly #writers: SessionPool<EngineSession>
+  readonly #readers: SessionPool<EngineSession>
+  readonly #control: SessionPool<EngineSession>
+  readonly #openResults = new Set<OpenResult>()
+  readonly #largeShapes = new BoundedCache<true>({ entriesMax: largeShapesMax, weightMax: largeShapesCharactersMax })
+  readonly #mending: ((engine: RestartedEngine) => Promise<void>)[] = []
+  #heldBytes = 0
+  #selectCount = 0
+  #definitionVersion = 0
+  #closing: Promise<void> | undefined
+
+  constructor(options: EmbeddedStoreOptions, directories: EngineDirectories, logger: Logger) {
+    this.#options = options
+    this.#directories = directories
+    this.#logger = logger
+    this.#partFiles = new PartFiles(directories.parts, logger)
+    const waitTimeMaxMs = waitingTimes * options.queryTimeMaxMs
+    const { engine: directory, configPath } = directories
+    const restartsMax = options.engineRestartsMax ?? engineRestartsMax
+    const doors = { ...options, directory, configPath, waitTimeMaxMs, restartsMax }
+    this.#engine = new EngineDoors(doors, logger, () => this.#mend())
+    const { writers, readers, control } = this.#engine
+    this.#writers = writers
+    this.#readers = readers
+    this.#control = control
+    this.#repairs = new OrphanRepairs(this, { writers, readers, logger })
+  }
+
+  /** @throws StartRefusal */
+  async open(): Promise<void> {
+    await this.#engine.open()
+    const { parts, results } = this.#directories
+    // Only now, with the lock held, is anything removed: parts and results of a process that was killed.
+    for (const directory of [parts, results]) {
+      await rm(directory, { recursive: true, force: true })
+      await mkdir(directory)
+    }
+    await this.#repairs.dropAll()
+  }
+
+  /** What an engine that ended has left, before INSERTs and readers run again. */
+  async #mend(): Promise<void> {
+    this.#definitionVersion += 1
+    await this.#repairs.dropAll()
+    const engine = {
+      queryTree: (sql: string, signal: AbortSignal) => this.#queryTree(sql, { signal, passesPause: true }),
+    }
+    for (const mend of this.#mending) await mend(engine)
+  }
+
+  get isReady(): boolean {
+    return this.#engine.isReady
+  }
+
+  get failed(): Promise<Error> {
+    return this.#engine.failed
+  }
+
+  onRestart(mend: (engine: RestartedEngine) => Promise<void>): void {
+    this.#mending.push(mend)
+  }
+
+  /** The engine stops a statement by itself at its time limit, but for one that it cannot stop. */
+  get #selectTime(): TimeLimit {
+    const { queryTimeMaxMs } = this.#options
+    return { timeMaxMs: queryTimeMaxMs + stopGraceMs, lateError: () => timeoutError(queryTimeMaxMs) }
+  }
+
+  get definitionVersion(): number {
+    return this.#definitionVersion
+  }
+
+  async command(sql: string): Promise<void> {
+    try {
+      await this.#runControl(sql, repeatableStatement.test(sql))
+    } finally {
+      // One that failed may have done its work before.
+      if (definitionStatement.test(sql)) this.#definitionVersion += 1
+    }
+  }
+
+  async rows<Row>(sql: string): Promise<readonly Row[]> {
+    const text = await this.#runControl(`${sql}\nFORMAT JSONEachRow`, true)
+    const lines = text.split('\n').filter((line) => line.length > 0)
+    // The caller wrote the SELECT and names the shape of its rows.
+    return lines.map((line) => JSON.parse(line) as Row)
+  }
+
+  /** Where the engine ends meanwhile, what may be repeated is, once. */
+  async #runControl(sql: string, mayRepeat: boolean): Promise<string> {
+    try {
+      return await this.#control.use((session) => session.run(sql))
+    } catch (thrown) {
+      if (!mayRepeat || !isStopped(thrown)) throw thrown
+      return await this.#control.use((session) => session.run(sql))
+    }
+  }
+
+  newPartPath(): string {
+    return this.#partFiles.newPath()
+  }
+
+  async discard(parts: readonly Part[]): Promise<void> {
+    await this.#partFiles.remove(parts.flatMap((part) => (part instanceof Uint8Array ? [] : [part.path])))
+  }
+
+  async append(request: AppendRequest): Promise<void> {
+    const written = await this.#partFiles.write(request.parts)
+    try {
+      await this.#appendFile(request, written.path)
+    } catch (thrown) {
+      if (request.outlivesViews !== true || !(thrown instanceof StoreError) || !isOfView(thrown)) throw thrown
+      // The engine may have the rows in the table by the time at which a view fails, or not: the tokens are the same, so
+      // afterwards they are there once in any case, and in the other views too.
+      await this.#appendFile(request, written.path, true)
+      throw storedError(thrown)
+    } finally {
+      await written.remove()
+    }
+  }
+
+  async partitionsByRow(request: AppendRequest, tag?: string): Promise<readonly RowPartition[]> {
+    const written = await this.#partFiles.write(request.parts)
+    try {
+      return await this.#writers.use((session) => rowPartitions(session, request, { path: written.path, tag }))
+    } finally {
+      await written.remove()
+    }
+  }
+
+  /** An INSERT that ran when the engine ended is repeated under its token, which the engine knows if it is in doubt. */
+  async #appendFile(request: AppendRequest, path: string, passesViews = false): Promise<void> {
+    for (let repeats = 0; ; repeats += 1) {
+      try {
+        await this.#appendOnce(request, path, passesViews)
+        return
+      } catch (error) {
+        if (isStopped(error) && repeats < repeatsMax) continue
+        // Before the error is told, as whoever hears of it may repeat the block at once.
+        if (this.#repairs.mayBeNeeded(error)) await this.#repairs.dropBehind(request.table)
+        throw error
+      }
+    }
+  }
+
+  async #appendOnce(request: AppendRequest, path: string, passesViews: boolean): Promise<void> {
+    const name = `block ${request.blockId}`
+    await this.#engine.admit(name, (passesPause) =>
+      this.#writers.use(
+        (session) =>
+          this.#engine.suspects.during(session, { name, isAlone: passesPause }, async () => {
+            for (const slice of await appendSlices(session, request, path)) {
+              await session.run(appendStatement(request, path, { ...slice, passesViews }))
+            }
+          }),
+        { passesPause },
+      ),
+    )
+  }
+
+  async copy(request: CopyRequest): Promise<void> {
+    await this.#engine.copiers.use((session) => session.run(copyStatement(request, this.#options)))
+  }
+
+  async exchange(pairs: readonly TablePair[]): Promise<void> {
+    // One statement exchanges one pair behind the other, so a query that begins in its middle would see a mixture.
+    await this.#repairs.inTurn(() =>
+      this.#readers.whilePaused(quietTimeMaxMs, () => this.command(exchangeStatement(pairs))),
+    )
+  }
+
+  async select(query: SelectQuery): Promise<SelectStream> {
+    if (this.#openResults.size >= this.#options.openResultsMax) {
+      throw new StoreError({ kind: 'busy', message: 'Too many results wait to be read; repeat it later' })
+    }
+    this.#engine.throwIfRefusing()
+    return await this.#engine.admit(query.shape ?? query.sql, (isAlone) => this.#selectAdmitted(query, isAlone))
+  }
+
+  async #selectAdmitted(query: SelectQuery, isAlone: boolean): Promise<SelectStream> {
+    const { shape } = query
+    if (shape !== undefined && this.#largeShapes.get(shape) === undefined) {
+      const small = await this.#selectInMemory(query, isAlone)
+      if (small !== null) return small
+      this.#largeShapes.set(shape, true, shape.length)
+    }
+    return await this.#selectThroughFile(query, isAlone)
+  }
+
+  async queryTree(sql: string, signal: AbortSignal): Promise<string> {
+    this.#engine.throwIfRefusing()
+    return await this.#queryTree(sql, { signal })
+  }
+
+  async #queryTree(sql: string, lending: Lending): Promise<string> {
+    const statement = queryTreeStatement(sql)
+    const read = async (session: EngineSession, isAlone: boolean): Promise<string> => {
+      try {
+        return await this.#engine.suspects.during(session, { name: statement, isAlone }, () => session.run(statement))
+      } catch (thrown) {
+        throw isSyntaxError(thrown) ? await plainSyntaxError(session, sql, thrown) : thrown
+      }
+    }
+    // Planning is what the engine can stop least.
+    return await this.#engine.admit(statement, (isAlone) => {
+      const { signal, passesPause = isAlone } = lending
+      const lent = { passesPause, ...(signal === undefined ? {} : { signal }) }
+      return this.#readers.lendWithin((session) => read(session, isAlone), this.#selectTime, lent)
+    })
+  }
+
+  async sync(): Promise<void> {
+    if ((await syncFileSystemOf(this.#directories.engine)) === 'synced') return
+    // sync(2) of the whole machine; it tells no errors, so it is only the second choice.
+    await this.command('SYSTEM SYNC FILE CACHE')
+  }
+
+  async tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>> {
+    const rows = await this.rows<{ name: string; rowCount: number; byteCount: number }>(
+      `SELECT name, ifNull(total_rows, 0) AS rowCount, ifNull(total_bytes, 0) AS byteCount
+       FROM system.tables WHERE database = ${quoteString(workspaceDatabase)}`,
+    )
+    return new Map(rows.map(({ name, rowCount, byteCount }) => [name, { rowCount, byteCount }]))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  /** Null when the result is too large. */
+  async #selectInMemory(query: SelectQuery, isAlone: boolean): Promise<SelectStream | null> {
+    const running = { query, id: this.#nextSelectId(), path: null, isAlone }
+    try {
+      const bytes = await this.#readers.lendWithin((session) => this.#runSelect(session, running), this.#selectTime, {
+        signal: query.signal,
+        passesPause: isAlone,
+      })
+      const result = memoryResult(bytes, query.signal)
+      if ('whole' in result) return result
+      // A constant counts once to the engine, and the next one of this shape may be larger still.
+      const { shape } = query
+      if (bytes.byteLength > memoryResultBytesMax && shape !== undefined)
+        this.#largeShapes.set(shape, true, shape.length)
+      this.#hold(result, bytes.byteLength)
+      return result
+    } catch (thrown) {
+      if (query.signal.aborted) throw abortedError()
+      if (isTooLargeForMemory(thrown)) return null
+      throw toStoreError(thrown)
+    }
+  }
+
+  async #selectThroughFile(query: SelectQuery, isAlone: boolean): Promise<SelectStream> {
+    const id = this.#nextSelectId()
+    makeAgain(this.#directories.results)
+    const path = join(this.#directories.results, id)
+    const growth = new ResultGrowth(path, { bytesMax: this.#options.resultBytesMax, signal: query.signal })
+    let isOver = false
+    try {
+      const limited = { ...query, signal: growth.signal }
+      const work = async (session: EngineSession): Promise<void> => {
+        growth.start()
+        try {
+          await this.#runSelect(session, { query: limited, id, path, isAlone })
+        } finally {
+          // One that was given up may make its file long after.
+          if (isOver) await rm(path, { force: true })
+        }
+      }
+      await this.#readers.lendWithin(work, this.#selectTime, { signal: query.signal, passesPause: isAlone })
+      await growth.check()
+      await checkComplete(path)
+      const result = await openResult(path, query.signal)
+      this.#keepOpen(result)
+      return result
+    } catch (thrown) {
+      await rm(path, { force: true })
+      if (query.signal.aborted) throw abortedError()
+      throw growth.isTooLarge ? resultTooLargeError(thrown) : toStoreError(thrown)
+    } finally {
+      isOver = true
+      growth.stop()
+    }
+  }
+
+  /** Keeps a result in memory until it is read; one that has no room goes, and its caller is told to come again. */
+  #hold(result: OpenResult, byteCount: number): void {
+    if (this.#heldBytes + byteCount > this.#options.heldResultBytesMax) {
+      void result.return()
+      const message = `Answers of ${this.#heldBytes} bytes wait for their readers, and there is no room for ${byteCount} more; repeat it later`
+      throw new StoreError({ kind: 'busy', message })
+    }
+    this.#heldBytes += byteCount
+    void result.closed.finally(() => {
+      this.#heldBytes -= byteCount
+    })
+    this.#keepOpen(result)
+  }
+
+  #nextSelectId(): string {
+    this.#selectCount += 1
+    return `select-${this.#selectCount}`
+  }
+
+  /** Gives the bytes of a result that does not go into a file. */
+  async #runSelect(session: EngineSession, select: AdmittedSelect): Promise<Uint8Array> {
+    const { query, id, isAlone } = select
+    if (query.signal.aborted) throw abortedError()
+    let isRunning = true
+    const stop = (): void => {
+      void this.#stop(id, () => isRunning)
+    }
+    query.signal.addEventListener('abort', stop, { once: true })
+    try {
+      const statement = selectStatement(select, this.#options)
+      const running = { name: query.shape ?? query.sql, isAlone }
+      return await this.#engine.suspects.during(session, running, () => session.runForBytes(statement))
+    } catch (thrown) {
+      throw isSyntaxError(thrown) ? await plainSyntaxError(session, query.sql, thrown) : thrown
+    } finally {
+      isRunning = false
+      query.signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Stops the statement with this `log_comment`, which the engine may not know yet or any more. Never throws. */
+  async #stop(id: string, isRunning: () => boolean): Promise<void> {
+    // SYNC would wait for the end of the statement on this, the only session that can stop others.
+    const statement = `KILL QUERY WHERE Settings['log_comment'] = ${quoteString(id)} ASYNC`
+    try {
+      while (isRunning()) {
+        await this.#engine.stoppers.use((session) => session.run(statement))
+        await delay(stopIntervalMs, undefined, { ref: false })
+      }
+    } catch (err) {
+      this.#logger.warn({ err, statement: id }, 'A statement could not be stopped; it ends by its own time limit.')
+    }
+  }
+
+  #keepOpen(result: OpenResult): void {
+    this.#openResults.add(result)
+    const forget = (): void => {
+      this.#openResults.delete(result)
+    }
+    result.closed.then(forget, (err: unknown) => {
+      forget()
+      this.#logger.warn({ err }, 'The file of a result could not be closed.')
+    })
+  }
+
+  async #close(): Promise<void> {
+    await this.#engine.drain(this.#options.closeTimeMaxMs)
+    await Promise.all([...this.#openResults].map((result) => result.return()))
+    await this.#engine.close()
+  }
+}

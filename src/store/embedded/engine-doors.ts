@@ -1,0 +1,260 @@
+/**
+ * The engine and the pools of its sessions: what opens and shuts them when the engine ends, when a statement cannot be
+ * stopped, and at the close.
+ *
+ * One caller must not stop all. A session whose statement does not end is replaced; when half of the readers' sessions are
+ * lost so, the engine is started again, which frees them, but seldom. A statement that was at fault for either is refused.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '../../observe/logger.ts'
+import { StoreError, stoppedError } from '../store-error.ts'
+import { CrashSuspects } from './crash-suspects.ts'
+import type { EngineSession, ReaderLimits } from './engine-session.types.ts'
+import { EngineSupervisor } from './engine-supervisor.ts'
+import { SessionPool } from './session-pool.ts'
+
+export interface DoorsOptions extends ReaderLimits {
+  /** The engine's own directory. */
+  readonly directory: string
+  readonly configPath: string
+  readonly insertsInFlightMax: number
+  readonly selectsInFlightMax: number
+  readonly statementsInFlightMax: number
+  /** Statements of each kind that may wait for their turn. */
+  readonly waitingMax: number
+  /** Longest time that a reader's statement waits. */
+  readonly waitTimeMaxMs: number
+  /** Restarts within ten minutes after which the engine is given up. */
+  readonly restartsMax: number
+}
+
+/** Each takes a thread and the memory of a query; more at once would not end sooner. */
+const copiesInFlightMax = 1
+/** Readers wait so long for an engine that starts again, and are refused then until it is there. */
+const restartWaitMs = 10_000
+/** What other statements get to end before one runs alone; those that take longer run beside it. */
+const aloneWaitMs = 10_000
+/** The engine is started again for statements that cannot be stopped no more often than this. */
+const stuckRestartIntervalMs = 300_000
+/** What statements get to end when they are stopped at the close. */
+const stopTimeMaxMs = 1_000
+const closeTimeMaxMs = 10_000
+
+export class EngineDoors {
+  readonly suspects = new CrashSuspects(() => performance.now())
+  readonly writers: SessionPool<EngineSession>
+  readonly readers: SessionPool<EngineSession>
+  readonly control: SessionPool<EngineSession>
+  readonly copiers: SessionPool<EngineSession>
+  readonly stoppers: SessionPool<EngineSession>
+  /** Resolves when the engine cannot be kept running. */
+  readonly failed: Promise<Error>
+  readonly #supervisor: EngineSupervisor
+  readonly #logger: Logger
+  readonly #readerCount: number
+  /** Opens the pools again that are shut. */
+  #resume: (() => void) | undefined
+  /** Resolves when they are open. */
+  #opening: Promise<void> = Promise.resolve()
+  #endOpening: () => void = () => undefined
+  #refusing: NodeJS.Timeout | undefined
+  #isRefusing = false
+  #lastAlone: Promise<unknown> = Promise.resolve()
+  #stuckRestartMs = Number.NEGATIVE_INFINITY
+  #stuckTimer: NodeJS.Timeout | undefined
+
+  /** @param mend brings what an engine left that ended into order, in control sessions; then the doors open again. */
+  constructor(options: DoorsOptions, logger: Logger, mend: () => Promise<void>) {
+    const { directory, configPath, queryTimeMaxMs, queryMemoryBytesMax, waitingMax, waitTimeMaxMs } = options
+    this.#logger = logger
+    let fail: (error: Error) => void = () => undefined
+    this.failed = new Promise((resolve) => {
+      fail = resolve
+    })
+    const supervisor = new EngineSupervisor(
+      { directory, configPath, limits: { queryTimeMaxMs, queryMemoryBytesMax }, restartsMax: options.restartsMax },
+      {
+        logger,
+        onStopped: () => this.#shut(),
+        onStarted: async () => {
+          await mend()
+          this.#open()
+        },
+        onGivenUp: fail,
+      },
+    )
+    this.#supervisor = supervisor
+    const { statementsInFlightMax, insertsInFlightMax, selectsInFlightMax } = options
+    this.#readerCount = selectsInFlightMax
+    const control = supervisor.sessions('control', statementsInFlightMax)
+    this.control = new SessionPool({ purpose: 'control', sessions: control, waitingMax })
+    // Each running query is stopped by one loop at most, and the close has one more.
+    const stopsMax = selectsInFlightMax + 1
+    const stopper = supervisor.sessions('stopper', 1)
+    this.stoppers = new SessionPool({ purpose: 'stop', sessions: stopper, waitingMax: stopsMax })
+    const writers = supervisor.sessions('writer', insertsInFlightMax)
+    this.writers = new SessionPool({ purpose: 'insert', sessions: writers, waitingMax })
+    const readers = supervisor.sessions('reader', selectsInFlightMax)
+    const onLost = (session: EngineSession): void => this.#onLost(session)
+    const onReturned = (session: EngineSession): void => supervisor.drop(session)
+    const watched = { onLost, onReturned }
+    this.readers = new SessionPool({ purpose: 'query', sessions: readers, waitingMax, waitTimeMaxMs, ...watched })
+    const copiers = supervisor.sessions('copier', copiesInFlightMax)
+    this.copiers = new SessionPool({ purpose: 'copy', sessions: copiers, waitingMax })
+  }
+
+  /** @throws StartRefusal */
+  open(): Promise<void> {
+    return this.#supervisor.open()
+  }
+
+  /** Whether readers and INSERTs can run. */
+  get isReady(): boolean {
+    return this.#supervisor.isRunning && this.#resume === undefined && this.readers.isUsable
+  }
+
+  /** The process of the engine; undefined while there is none. */
+  get pid(): number | undefined {
+    return this.#supervisor.pid
+  }
+
+  /**
+   * Runs a statement of a reader or an INSERT as its name deserves: beside others, or alone; `passesPause` says which.
+   *
+   * @throws StoreError `refused` when it was at fault, `stopped` for readers while an engine does not come back.
+   */
+  async admit<Result>(name: string, work: (passesPause: boolean) => Promise<Result>): Promise<Result> {
+    switch (this.suspects.judge(name)) {
+      case 'free':
+        return await work(false)
+      case 'alone':
+        return await this.#runAlone(() => work(true))
+      case 'ended-engine':
+        throw refusedError(
+          'The database ended while it ran this alone; it is refused until the service is started again',
+        )
+      case 'unstoppable':
+        throw refusedError('The database could not stop this, more than once; it is refused for ten minutes')
+    }
+  }
+
+  /** @throws StoreError `stopped` when readers need not wait. */
+  throwIfRefusing(): void {
+    if (this.#isRefusing) throw stoppedError()
+  }
+
+  /** Takes no more statements; waits for those that run, and stops them when the time is over. */
+  async drain(timeMaxMs: number): Promise<void> {
+    clearTimeout(this.#stuckTimer)
+    this.#endOpening()
+    const pools = [this.writers, this.readers, this.control, this.copiers]
+    const idle = Promise.all(pools.map((pool) => pool.close())).then(() => true)
+    if (await within(timeMaxMs, idle)) return
+    this.#logger.warn({}, 'Statements ran for too long at the close of the store and are stopped.')
+    const stopping = this.stoppers.use((session) => session.run('KILL QUERY WHERE 1 ASYNC')).catch(() => undefined)
+    await within(stopTimeMaxMs, Promise.all([stopping, idle]))
+  }
+
+  /** Closes the engine: in order when nothing runs, else at once. */
+  async close(): Promise<void> {
+    clearTimeout(this.#refusing)
+    const isIdle = [this.writers, this.readers, this.control, this.copiers].every((pool) => pool.isIdle)
+    if (!isIdle)
+      this.#logger.warn({}, 'Statements could not be stopped at the close of the store; the engine is ended.')
+    await this.#supervisor.close(isIdle ? closeTimeMaxMs : 0)
+  }
+
+  #shut(): void {
+    // Before anybody is told that his statement was lost.
+    this.suspects.onEnd()
+    if (this.#resume !== undefined) return
+    const resumes = [this.writers, this.readers, this.copiers].map((pool) => pool.pause())
+    this.#resume = () => {
+      for (const resume of resumes) resume()
+    }
+    this.#opening = new Promise((resolve) => {
+      this.#endOpening = resolve
+    })
+    this.#refusing = setTimeout(() => {
+      this.#isRefusing = true
+      this.readers.refuseWaiting(stoppedError())
+    }, restartWaitMs)
+  }
+
+  #open(): void {
+    clearTimeout(this.#refusing)
+    this.#isRefusing = false
+    const resume = this.#resume
+    this.#resume = undefined
+    resume?.()
+    this.#endOpening()
+  }
+
+  async #runAlone<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { writers, readers, copiers } = this
+    const runIfOpen = async (): Promise<Result> => {
+      // The engine has ended while others were waited for, and what it left is not mended yet.
+      if (this.#resume !== undefined) throw stoppedError()
+      return await work()
+    }
+    const running = this.#lastAlone.then(async () => {
+      await this.#opening
+      return await writers.whilePaused(aloneWaitMs, () =>
+        readers.whilePaused(aloneWaitMs, () => copiers.whilePaused(aloneWaitMs, runIfOpen)),
+      )
+    })
+    this.#lastAlone = running.catch(() => undefined)
+    return await running
+  }
+
+  #onLost(session: EngineSession): void {
+    const name = this.suspects.nameOf(session)
+    if (name !== undefined) this.suspects.onLost(name)
+    const lostCount = this.readers.lostCount + this.readers.replacedCount
+    this.#logger.warn({ lostCount }, 'A query cannot be stopped; its session is lost until it ends.')
+    if (lostCount * 2 >= this.#readerCount && this.#mayRestartStuck()) return
+    if (this.readers.replacedCount < this.#readerCount) void this.#replace(session)
+  }
+
+  async #replace(session: EngineSession): Promise<void> {
+    try {
+      const replacement = await this.#supervisor.replace(session)
+      if (!this.readers.replace(session, replacement)) this.#supervisor.drop(replacement)
+    } catch (err) {
+      this.#logger.warn({ err }, 'The session of a query that cannot be stopped could not be replaced.')
+    }
+  }
+
+  /** Otherwise it is asked once more when it may. */
+  #mayRestartStuck(): boolean {
+    const waitMs = this.#stuckRestartMs + stuckRestartIntervalMs - performance.now()
+    if (waitMs > 0) {
+      this.#stuckTimer ??= setTimeout(() => {
+        this.#stuckTimer = undefined
+        if (!this.readers.isUsable) this.#restartStuck()
+      }, waitMs).unref()
+      return false
+    }
+    this.#restartStuck()
+    return true
+  }
+
+  #restartStuck(): void {
+    this.#stuckRestartMs = performance.now()
+    this.#supervisor.restart('queries that could not be stopped held half of its sessions for queries')
+  }
+}
+
+function refusedError(message: string): StoreError {
+  return new StoreError({ kind: 'refused', message })
+}
+
+/** Whether `promise` resolves within the time. */
+async function within(timeMaxMs: number, promise: Promise<unknown>): Promise<boolean> {
+  const timer = new AbortController()
+  // Aborting the timer rejects it, and that is no failure.
+  const late = delay(timeMaxMs, false, { signal: timer.signal }).catch(() => false)
+  const isInTime = await Promise.race([promise.then(() => true), late])
+  timer.abort()
+  return isInTime
+}
