@@ -1,8 +1,8 @@
-import { closeSync, openSync } from 'node:fs'
-import { type Database, open } from 'lmdb'
+import { type DiskReports, noDiskReports } from '../shared/disk-fault.ts'
+import { checkCatalogFile } from './catalog-file.ts'
 import type { CatalogChange, CatalogStorage, StoredCatalog } from './catalog-storage.types.ts'
+import { RecordStorage } from './record-storage.ts'
 import type { VariableStorage } from './variable.types.ts'
-import { openVariableStorage } from './variable-storage.ts'
 
 const layoutVersion = 1
 const layoutKey = 'layout'
@@ -22,46 +22,52 @@ export interface CatalogFile extends CatalogStorage {
  * Opens the catalog's file, an lmdb environment, and makes it when it is missing.
  *
  * @param path of the file; beside it lies its lock, `<path>-lock`.
- * @throws CatalogStorageError when the file has a layout that this release does not know.
+ * @param disk is told when the disk refuses a change.
+ * @throws CatalogDamagedError when the file is not as it was written; CatalogStorageError when it has a layout that this
+ *   release does not know. Nothing is changed then.
  */
-export function openCatalogStorage(path: string): CatalogFile {
-  // The admin token lies in the file, and lmdb would make it readable for all.
-  closeSync(openSync(path, 'a', 0o600))
-  // Without overlappingSync a commit is synced before its promise resolves; with it, some time after.
-  const root = open<number>({ path, noSubdir: true, encoding: 'json', overlappingSync: false, maxDbs: 8 })
-  const meta = root.openDB<number>({ name: 'meta', encoding: 'json' })
-  const dataSources = root.openDB<unknown>({ name: 'data_sources', encoding: 'json' })
-  const pipes = root.openDB<unknown>({ name: 'pipes', encoding: 'json' })
-  const settings = root.openDB<string>({ name: 'settings', encoding: 'json' })
-  const layout = meta.get(layoutKey) ?? layoutVersion
-  if (layout !== layoutVersion) {
-    throw new CatalogStorageError(`${path} has layout ${layout}, but this release knows only ${layoutVersion}`)
-  }
-
-  return {
-    load(): StoredCatalog {
-      const catalogVersion = meta.get(catalogVersionKey) ?? 0
-      return { catalogVersion, records: recordsOf(dataSources), pipeRecords: recordsOf(pipes) }
-    },
-    async commit({ catalogVersion, kind, id, record }: CatalogChange): Promise<void> {
-      const records = kind === 'pipe' ? pipes : dataSources
-      await root.transaction(() => {
-        void meta.put(layoutKey, layoutVersion)
-        void meta.put(catalogVersionKey, catalogVersion)
-        void (record === null ? records.remove(id) : records.put(id, record))
-      })
-    },
-    variables: openVariableStorage(root),
-    readSetting: (name) => settings.get(name),
-    async writeSetting(name: string, value: string): Promise<void> {
-      await settings.put(name, value)
-    },
-    close: () => root.close(),
+export function openCatalogStorage(path: string, disk: DiskReports = noDiskReports): CatalogFile {
+  checkCatalogFile(path)
+  const storage = new RecordStorage(path, disk)
+  try {
+    return fileOver(storage, path)
+  } catch (error) {
+    void storage.close()
+    throw error
   }
 }
 
-function recordsOf(database: Database<unknown>): ReadonlyMap<string, unknown> {
-  const records = new Map<string, unknown>()
-  for (const { key, value } of database.getRange()) records.set(String(key), value)
-  return records
+function fileOver(storage: RecordStorage, path: string): CatalogFile {
+  const meta = storage.records('meta')
+  const layout = meta.get(layoutKey) ?? layoutVersion
+  if (layout !== layoutVersion) {
+    throw new CatalogStorageError(`${path} has layout ${String(layout)}, but this release knows only ${layoutVersion}`)
+  }
+  // They are read while the service runs, so they do not depend on a file that may have to be opened again.
+  const settings = new Map(storage.records('settings'))
+
+  return {
+    load(): StoredCatalog {
+      const catalogVersion = Number(meta.get(catalogVersionKey) ?? 0)
+      return { catalogVersion, records: storage.records('data_sources'), pipeRecords: storage.records('pipes') }
+    },
+    async commit({ catalogVersion, kind, id, record }: CatalogChange): Promise<void> {
+      await storage.write([
+        { map: 'meta', key: layoutKey, value: layoutVersion },
+        { map: 'meta', key: catalogVersionKey, value: catalogVersion },
+        { map: kind === 'pipe' ? 'pipes' : 'data_sources', key: id, value: record },
+      ])
+    },
+    variables: {
+      load: () => storage.records('variables'),
+      write: (name, record) => storage.write([{ map: 'variables', key: name, value: record }]),
+    },
+    // Nobody but this file writes settings, and all are texts.
+    readSetting: (name) => settings.get(name) as string | undefined,
+    async writeSetting(name: string, value: string): Promise<void> {
+      await storage.write([{ map: 'settings', key: name, value }])
+      settings.set(name, value)
+    },
+    close: () => storage.close(),
+  }
 }

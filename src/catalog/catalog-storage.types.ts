@@ -1,6 +1,10 @@
-/** Where the catalog keeps itself: a small map of records, read once at start and changed by whole transactions. */
+/**
+ * Where the catalog keeps itself: a small map of records, read once at start and changed by whole transactions.
+ *
+ * What the disk does not take is refused with DISK_UNAVAILABLE (503): nothing of it is kept, and later changes may pass.
+ */
 export interface CatalogStorage {
-  /** Everything that is kept, in no order. */
+  /** Everything that is kept, in no order. @throws CatalogDamagedError */
   load(): StoredCatalog
   /** Makes one change as a whole or not at all; it is on disk when the promise resolves. */
   commit(change: CatalogChange): Promise<void>

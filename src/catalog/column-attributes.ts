@@ -3,7 +3,7 @@
 import { TextError } from '../shared/text-error.ts'
 import type { TextToken } from '../shared/text-tokens.ts'
 import { compactText, type TokenCursor } from '../shared/token-cursor.ts'
-import { checkExpression, depthChange, endsOperand, splitAtCommas } from './expression.ts'
+import { depthChange, endsOperand, readStored, splitAtCommas } from './expression.ts'
 
 /** What a JSONPath in backticks begins with. */
 export const pathPrefix = 'json:'
@@ -25,7 +25,7 @@ export function isPathToken(token: TextToken): boolean {
   return token.kind === 'quotedName' && token.value.startsWith(pathPrefix)
 }
 
-/** Takes DEFAULT and its expression and gives the expression as written. @throws TextError */
+/** Takes DEFAULT and its expression and gives the expression, with single blanks. @throws TextError */
 export function takeDefaultExpression(cursor: TokenCursor): string {
   cursor.take()
   const { offset } = cursor.peek()
@@ -36,8 +36,7 @@ export function takeDefaultExpression(cursor: TokenCursor): string {
     tokens.push(token)
     depth += depthChange(token)
   }
-  checkExpression(tokens, 'DEFAULT', offset)
-  return cursor.textFrom(offset)
+  return readStored({ text: cursor.textFrom(offset), tokens, offset }, 'expression', 'DEFAULT')
 }
 
 /** Takes CODEC(…) and gives what stands between the parentheses. @throws TextError */

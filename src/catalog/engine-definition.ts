@@ -3,6 +3,7 @@
 // What is checked here is what callers get wrong; what it takes the engine to know (whether an expression has a type
 // that can be sorted) is left to CREATE TABLE, whose error is theirs too.
 
+import type { StoredKind } from '../schema/stored-expression.ts'
 import { isNullable, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import { errors } from '../shared/errors.ts'
@@ -59,9 +60,28 @@ function readEngine(
   for (const option of required) {
     if (!given.has(option)) throw invalid(`${name} needs ${optionPrefix}${option}`)
   }
-  const options = Object.fromEntries(given)
+  const options = readTexts(Object.fromEntries(given))
   checkOptions({ name, options }, columns)
   return { name, options }
+}
+
+const keyOptions = ['partition_key', 'sorting_key', 'primary_key', 'sampling_key'] as const
+
+/** The options with their expressions as they go on to the engine. */
+function readTexts(given: Options): Record<string, string> {
+  const options: Record<string, string> = {}
+  for (const [option, text] of Object.entries(given)) {
+    if (text === undefined) continue
+    const kind = storedKindOf(option)
+    options[option] = kind === null ? text : readExpression(text, { kind, name: optionPrefix + option })
+  }
+  return options
+}
+
+/** What an option of an engine holds when it is an expression; null when it is none. */
+export function storedKindOf(option: string): StoredKind | null {
+  if (option === 'ttl') return 'ttl'
+  return keyOptions.some((known) => known === option) ? 'key' : null
 }
 
 function readEngineName(text: string): EngineName {
@@ -110,7 +130,7 @@ type Options = NamedEngine['options']
 function checkKeys(options: Options, columns: readonly ColumnDefinition[]): void {
   const settings = options['settings'] === undefined ? [] : parseEngineSettings(options['settings'])
   const takesNull = settings.some(({ name, value }) => name === 'allow_nullable_key' && /^(1|true)$/i.test(value))
-  for (const option of ['partition_key', 'sorting_key', 'primary_key', 'sampling_key'] as const) {
+  for (const option of keyOptions) {
     const text = options[option]
     if (text === undefined) continue
     for (const columnName of readKeyItems(text, optionPrefix + option)) {
@@ -124,7 +144,6 @@ function checkKeys(options: Options, columns: readonly ColumnDefinition[]): void
       }
     }
   }
-  if (options['ttl'] !== undefined) readExpression(options['ttl'], 'engine_ttl')
 }
 
 function findColumn(name: string, option: EngineOption, columns: readonly ColumnDefinition[]): ColumnDefinition {

@@ -1,8 +1,9 @@
 // Expressions and lists of columns in the options of an engine, checked as text.
 
+import type { StoredKind } from '../schema/stored-expression.ts'
 import { TextError } from '../shared/text-error.ts'
 import { readTokens, type TextToken } from '../shared/text-tokens.ts'
-import { checkExpression, depthChange, splitAtCommas } from './expression.ts'
+import { depthChange, readStored, splitAtCommas } from './expression.ts'
 
 /** Words that would begin the next clause of CREATE TABLE: none of them can follow an operand inside an expression. */
 const clauseWords: ReadonlySet<string> = new Set([
@@ -23,32 +24,33 @@ const clauseWords: ReadonlySet<string> = new Set([
   'UNIQUE',
 ])
 
-/**
- * Checks an expression, or several with commas between, and gives its tokens.
- *
- * @param name the API name of the option, for messages.
- * @throws TextError
- */
-export function readExpression(text: string, name: string): readonly TextToken[] {
-  const tokens = tokensOf(text, name)
-  checkExpression(tokens, name, 0)
-  let depth = 0
-  for (const token of tokens) {
-    depth += depthChange(token)
-    if (depth > 0 || token.kind !== 'word' || !clauseWords.has(token.text.toUpperCase())) continue
-    const hint = token.text.toUpperCase() === 'SETTINGS' ? ', use engine_settings' : ''
-    throw new TextError({ reason: `${name} cannot hold ${token.text.toUpperCase()}${hint}`, offset: token.offset })
-  }
-  return tokens
+/** What a text is, and how it is called in messages. */
+export interface ExpressionUse {
+  readonly kind: StoredKind
+  /** The API name of the option. */
+  readonly name: string
 }
 
 /**
- * Checks a key and gives those of its items that are plain columns: `(a, toDate(b))` gives `['a']`.
+ * Checks an expression, or several with commas between, and gives its text as it goes on.
  *
  * @throws TextError
  */
+export function readExpression(text: string, { kind, name }: ExpressionUse): string {
+  const tokens = tokensOf(text, name)
+  let depth = 0
+  for (const token of tokens) {
+    depth += depthChange(token)
+    if (depth !== 0 || token.kind !== 'word' || !clauseWords.has(token.text.toUpperCase())) continue
+    const hint = token.text.toUpperCase() === 'SETTINGS' ? ', use engine_settings' : ''
+    throw new TextError({ reason: `${name} cannot hold ${token.text.toUpperCase()}${hint}`, offset: token.offset })
+  }
+  return readStored({ text, tokens, offset: 0 }, kind, name)
+}
+
+/** The items of a key that are plain columns: `(a, toDate(b))` gives `['a']`. @throws TextError */
 export function readKeyItems(text: string, name: string): readonly string[] {
-  const items = splitAtCommas(withoutParentheses(readExpression(text, name)))
+  const items = splitAtCommas(withoutParentheses(tokensOf(text, name)))
   return items.flatMap((item) => {
     const [column, direction, ...rest] = item
     const isDirected = direction?.kind === 'word' && /^(ASC|DESC)$/i.test(direction.text) && rest.length === 0

@@ -1,9 +1,10 @@
-// What a caller's ClickHouse expression may hold before it becomes part of a CREATE TABLE: a DEFAULT, a key, a TTL.
+// What a caller's ClickHouse text may hold before it becomes part of a CREATE TABLE: a DEFAULT, a key, a TTL, an index.
 //
-// The engine judges the meaning. This judges what the engine would do gladly and must not: leave the clause it stands
-// in, read files or other tables (`DEFAULT file('/etc/passwd')` is evaluated by CREATE TABLE, and shown in its error),
-// or hold up every insert.
+// `schema` judges what it may call and hold, by the parser and the allow list of queries. Here is found out where such a text
+// ends, and what people get wrong about that is told with its place.
 
+import { SqlFault } from '../schema/sql-fault.ts'
+import { readStoredText, type StoredKind } from '../schema/stored-expression.ts'
 import { TextError } from '../shared/text-error.ts'
 import type { TextToken } from '../shared/text-tokens.ts'
 
@@ -13,27 +14,22 @@ const closerByOpener: ReadonlyMap<string, string> = new Map([
   ['[', ']'],
 ])
 
-const deniedFunctions = [
-  /^(file|url|s3|remote(secure)?|executable|showcertificate|hascolumnintable)$/,
-  /^(dict(get.*|has|isin)|joinget(ornull)?)$/,
-  /^(catboostevaluate|evalmlmethod|naivebayes.*|ai(classify|embed|extract|generate|translate))$/,
-  /^get(clienthttpheader|macro|mergetreesetting|serverport|serversetting|setting|settingordefault)$/,
-  /^(sleep|sleepeachrow|throwif|logtrace|generateserialid|globalvariable|addressto.*|filesystem.*)$/,
-  // The operator IN with a name behind it reads that table; so does its spelling as a function.
-  /^(global)?(not)?(null)?in(ignoreset)?$/,
-]
-const queryStarts: ReadonlySet<string> = new Set(['WITH', 'EXPLAIN', 'SHOW', 'DESCRIBE', 'FROM'])
-const constants: ReadonlySet<string> = new Set(['TRUE', 'FALSE', 'NULL', 'DATE', 'INTERVAL'])
+/** A text that stands at `offset` of a longer one. */
+export interface PlacedText {
+  readonly text: string
+  /** Those of the text alone, without the end; their offsets are those of the longer one. */
+  readonly tokens: readonly TextToken[]
+  readonly offset: number
+}
 
 /**
- * Refuses an expression that is no expression, or more than one.
+ * Reads a text that becomes part of a table.
  *
- * @param tokens those of the expression alone, without the end.
  * @param name what it is, for the message: `DEFAULT`, `engine_ttl`.
- * @param offset where it should stand when there is none.
+ * @returns the text as it goes on: without comments, with single blanks.
  * @throws TextError
  */
-export function checkExpression(tokens: readonly TextToken[], name: string, offset: number): void {
+export function readStored({ text, tokens, offset }: PlacedText, kind: StoredKind, name: string): string {
   if (tokens.length === 0) throw new TextError({ reason: `${name} has no expression`, offset })
   checkBrackets(tokens, name)
   for (const [index, token] of tokens.entries()) {
@@ -43,9 +39,19 @@ export function checkExpression(tokens: readonly TextToken[], name: string, offs
     if (token.kind === 'symbol' && !symbols.has(token.text)) {
       throw new TextError({ reason: `${name} has an unexpected character '${token.text}'`, offset: token.offset })
     }
-    if (token.kind === 'word') checkWord(tokens, index, name)
-    if (isCall(tokens, index)) checkCall(tokens, index, name)
   }
+  try {
+    return readStoredText(text, kind, name)
+  } catch (thrown) {
+    if (!(thrown instanceof SqlFault)) throw thrown
+    const reason = thrown.reason.startsWith(`${name} `) ? thrown.reason : `${name}: ${thrown.reason}`
+    throw textErrorOf(thrown, reason, offset + (thrown.offset ?? 0))
+  }
+}
+
+/** A fault of `schema` as one of the text that it was found in. */
+export function textErrorOf(cause: SqlFault, reason: string, offset: number): TextError {
+  return new TextError({ reason, offset, cause })
 }
 
 /** The items between the commas that stand outside all brackets; no tokens give one empty item. */
@@ -88,56 +94,4 @@ function checkBrackets(tokens: readonly TextToken[], name: string): void {
   const unclosed = open.at(-1)
   if (unclosed === undefined) return
   throw new TextError({ reason: `${name} has '${unclosed.text}' without its end`, offset: unclosed.offset })
-}
-
-function checkWord(tokens: readonly TextToken[], index: number, name: string): void {
-  const token = tokens[index]
-  if (token === undefined) return
-  const word = token.text.toUpperCase()
-  const next = tokens[index + 1]
-  const isQueryStart = queryStarts.has(word) && tokens[index - 1]?.text === '(' && beginsOperand(next)
-  if (word === 'SELECT' || isQueryStart) {
-    throw new TextError({ reason: `${name} cannot hold a query`, offset: token.offset })
-  }
-  if (word === 'APPLY' || word === 'COLUMNS') {
-    throw new TextError({ reason: `${name} cannot hold ${word}`, offset: token.offset })
-  }
-  if (word === 'IN' && readsTable(tokens, index + 1)) {
-    throw new TextError({ reason: `${name} takes a list of constants behind IN`, offset: token.offset })
-  }
-}
-
-function beginsOperand(token: TextToken | undefined): boolean {
-  return token !== undefined && token.kind !== 'symbol'
-}
-
-/** Behind IN, ClickHouse takes a bare name for a table, also in any number of parentheses. */
-function readsTable(tokens: readonly TextToken[], from: number): boolean {
-  let index = from
-  while (tokens[index]?.text === '(') index += 1
-  const first = tokens[index]
-  return isName(first) && !constants.has(first?.text.toUpperCase() ?? '') && !isCall(tokens, index)
-}
-
-function isName(token: TextToken | undefined): boolean {
-  return token?.kind === 'word' || token?.kind === 'quotedName'
-}
-
-function isCall(tokens: readonly TextToken[], index: number): boolean {
-  const next = tokens[index + 1]
-  return isName(tokens[index]) && next?.kind === 'symbol' && next.text === '('
-}
-
-function checkCall(tokens: readonly TextToken[], index: number, name: string): void {
-  const token = tokens[index]
-  if (token === undefined) return
-  const called = token.value.toLowerCase()
-  // `x IN (1)` and `x NOT IN (1)` are the operator, whose list is checked as such.
-  const isOperator = token.kind === 'word' && called === 'in' && isBehindOperand(tokens[index - 1])
-  if (isOperator || !deniedFunctions.some((denied) => denied.test(called))) return
-  throw new TextError({ reason: `${name} cannot call ${token.value}()`, offset: token.offset })
-}
-
-function isBehindOperand(before: TextToken | undefined): boolean {
-  return endsOperand(before) || before?.text.toUpperCase() === 'NOT'
 }

@@ -5,9 +5,9 @@
 import { errors } from '../shared/errors.ts'
 import { TextError } from '../shared/text-error.ts'
 import { quoteName } from '../shared/text-escapes.ts'
-import type { TextToken } from '../shared/text-tokens.ts'
+import { readTokens, type TextToken } from '../shared/text-tokens.ts'
 import { compactText, TokenCursor } from '../shared/token-cursor.ts'
-import { checkExpression, depthChange } from './expression.ts'
+import { depthChange, readStored } from './expression.ts'
 
 export interface IndexDefinition {
   readonly name: string
@@ -28,7 +28,7 @@ const granularityMax = 1_000_000
  */
 export function parseIndexes(text: string): readonly IndexDefinition[] {
   try {
-    return readIndexes(new TokenCursor(text))
+    return readIndexes(text)
   } catch (error) {
     if (error instanceof TextError) throw errors.INDEX_INVALID({ reason: error.message, cause: error })
     throw error
@@ -40,7 +40,9 @@ export function formatIndex({ name, expression, typeText, granularity }: IndexDe
   return `${quoteName(name)} ${expression} TYPE ${typeText} GRANULARITY ${granularity}`
 }
 
-function readIndexes(cursor: TokenCursor): readonly IndexDefinition[] {
+/** The same with the place of what is wrong. @throws TextError */
+export function readIndexes(text: string): readonly IndexDefinition[] {
+  const cursor = new TokenCursor(text)
   const indexes: IndexDefinition[] = []
   while (!cursor.isAtEnd()) {
     const { offset } = cursor.peek()
@@ -82,8 +84,13 @@ function takeExpression(cursor: TokenCursor, name: TextToken): string {
     tokens.push(token)
     depth += depthChange(token)
   }
-  checkExpression(tokens, `index '${name.value}'`, offset)
-  return compactText(tokens)
+  const text = cursor.textFrom(offset)
+  return compact(readStored({ text, tokens, offset }, 'expression', `index '${name.value}'`))
+}
+
+/** With a blank after each comma: alters compare indexes by their texts. */
+function compact(text: string): string {
+  return compactText(readTokens(text).slice(0, -1))
 }
 
 function takeType(cursor: TokenCursor, name: TextToken): string {
@@ -91,13 +98,10 @@ function takeType(cursor: TokenCursor, name: TextToken): string {
   if (type.kind !== 'word') {
     throw new TextError({ reason: `Index '${name.value}' has no type behind TYPE`, offset: type.offset, hint })
   }
-  if (!cursor.isAtSymbol('(')) return type.text
-  const parameters = cursor.takeUntilClosed(cursor.take())
-  const odd = parameters.find(({ kind, text }) => kind === 'symbol' && !['.', ',', '-', '(', ')', '='].includes(text))
-  if (odd !== undefined) {
-    throw new TextError({ reason: `Index '${name.value}' has an unexpected '${odd.text}'`, offset: odd.offset, hint })
-  }
-  return `${type.text}(${compactText(parameters)})`
+  if (cursor.isAtSymbol('(')) cursor.takeUntilClosed(cursor.take())
+  const { offset } = type
+  const text = cursor.textFrom(offset)
+  return compact(readStored({ text, tokens: [type], offset }, 'indexType', `index '${name.value}'`))
 }
 
 function takeGranularity(cursor: TokenCursor, name: TextToken): number {

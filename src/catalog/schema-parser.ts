@@ -1,6 +1,8 @@
 // The schema string of a data source, read and written:
 // name Type [`json:$.path`] [DEFAULT expression] [CODEC(codecs)], …
 
+import { SqlFault } from '../schema/sql-fault.ts'
+import { checkTypeText } from '../schema/type-parser.ts'
 import { columnNameFault } from '../shared/column-name.ts'
 import { formatColumnType, readColumnType, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
@@ -12,6 +14,7 @@ import { quoteName } from '../shared/text-escapes.ts'
 import type { TextToken } from '../shared/text-tokens.ts'
 import { TokenCursor } from '../shared/token-cursor.ts'
 import { isPathToken, pathPrefix, takeCodec, takeDefaultExpression, unexpectedAttribute } from './column-attributes.ts'
+import { textErrorOf } from './expression.ts'
 import { schemaErrorOf } from './schema-error.ts'
 
 // Room for 500 columns with 500 characters each.
@@ -94,7 +97,19 @@ function readColumn(cursor: TokenCursor): ColumnDefinition {
     throw new TextError({ reason: `Column '${name}' has no type`, offset: typeToken.offset, hint })
   }
   const type = readColumnType(cursor)
-  return { name, typeText: formatColumnType(type), type, ...readAttributes(cursor, type) }
+  const typeText = formatColumnType(type)
+  checkEngineType(typeText, typeToken)
+  return { name, typeText, type, ...readAttributes(cursor, type) }
+}
+
+/** The parameters of some types are kept as texts, and nothing of them may be more than a literal. */
+function checkEngineType(typeText: string, { offset }: TextToken): void {
+  try {
+    checkTypeText(typeText)
+  } catch (thrown) {
+    if (!(thrown instanceof SqlFault)) throw thrown
+    throw textErrorOf(thrown, `Type ${typeText}: ${thrown.reason}`, offset)
+  }
 }
 
 function readName(cursor: TokenCursor): string {

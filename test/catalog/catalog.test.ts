@@ -1,10 +1,7 @@
-import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { open } from 'lmdb'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { decodeEntry, encodeEntry } from '../../src/catalog/catalog-record.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
@@ -13,6 +10,7 @@ import { createDataSourceId, findDataSourceId, parseDataSourceId } from '../../s
 import { checkDataSourceName } from '../../src/catalog/data-source-name.ts'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
 import { MemoryStorage } from './memory-storage.ts'
+import { dataSource, killedWriter, openTestCatalog, temporaryDirectory } from './test-catalog.ts'
 
 // Run as a program of its own, this file creates data sources until it is killed.
 const writerPath = process.argv[2] === 'write' ? process.argv[3] : undefined
@@ -296,7 +294,7 @@ function runTests(): void {
   t.test('what a promise said is on disk survives kill -9', { timeout: 60_000 }, async (t) => {
     const path = join(temporaryDirectory(t), 'catalog.lmdb')
     for (let round = 0; round < 3; round += 1) {
-      const confirmed = await killedWriter(path)
+      const confirmed = await killedWriter(import.meta.url, path)
       const { catalog, close } = openTestCatalog(t, { path })
       const found = new Set(catalog.list().map(({ name }) => name))
       t.same(
@@ -320,58 +318,8 @@ async function writeUntilKilled(path: string): Promise<void> {
 }
 
 /** The names that a writer said it had created before it was killed. */
-function killedWriter(path: string): Promise<readonly string[]> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), 'write', path], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    let output = ''
-    child.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-      if (output.split('\n').length > 25) child.kill('SIGKILL')
-    })
-    child.on('error', reject)
-    child.on('close', () => resolve(output.split('\n').slice(0, -1)))
-  })
-}
-
-function openTestCatalog(
-  t: Test,
-  { path = join(temporaryDirectory(t), 'catalog.lmdb'), dataSourcesMax = 1_000 } = {},
-): { readonly catalog: Catalog; readonly path: string; readonly close: () => Promise<void> } {
-  const storage = openCatalogStorage(path)
-  let isOpen = true
-  const close = async (): Promise<void> => {
-    if (isOpen) await storage.close()
-    isOpen = false
-  }
-  t.teardown(close)
-  return { catalog: openCatalog({ dataSourcesMax, pipesMax: 100, now: () => 2_000 }, storage), path, close }
-}
 
 async function create(catalog: Catalog, source: DataSource): Promise<void> {
   await catalog.begin(source)
   await catalog.complete(source.id)
-}
-
-function dataSource(name: string): DataSource {
-  return {
-    id: createDataSourceId(),
-    name,
-    description: '',
-    columns: parseSchema('a String `json:$.a`', { columnsMax: 1 }),
-    engine: { name: 'MergeTree', options: {} },
-    indexes: [],
-    kafkaStoreRawValue: false,
-    type: 'ndjson',
-    createdAt: 1_000,
-    updatedAt: 1_000,
-    version: 1,
-  }
-}
-
-function temporaryDirectory(t: Test): string {
-  const directory = mkdtempSync(join(tmpdir(), 'millrace-catalog-'))
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
-  return directory
 }

@@ -1,12 +1,7 @@
-import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
-import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import type { Pipe, PipeNode } from '../../src/catalog/pipe.types.ts'
 import { createNodeId, createPipeId, parseNodeId, parsePipeId } from '../../src/catalog/pipe-id.ts'
@@ -14,9 +9,9 @@ import { checkNodeName, checkPipeName } from '../../src/catalog/pipe-name.ts'
 import { outsideDependencies, PipeReaders } from '../../src/catalog/pipe-readers.ts'
 import { decodePipe, encodePipe } from '../../src/catalog/pipe-record.ts'
 import { formatPipe } from '../../src/catalog/pipe-text.ts'
-import { parseSchema } from '../../src/catalog/schema-parser.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { MemoryStorage } from './memory-storage.ts'
+import { dataSource, killedWriter, openTestCatalog, temporaryDirectory } from './test-catalog.ts'
 
 // Run as a program of its own, this file creates and changes pipes until it is killed.
 const writerPath = process.argv[2] === 'write' ? process.argv[3] : undefined
@@ -245,7 +240,7 @@ TYPE endpoint
   t.test('what a promise said is on disk survives kill -9, whole', { timeout: 60_000 }, async (t) => {
     const path = join(temporaryDirectory(t), 'catalog.lmdb')
     for (let round = 0; round < 3; round += 1) {
-      const confirmed = await killedWriter(path)
+      const confirmed = await killedWriter(import.meta.url, path)
       const { catalog, close } = openTestCatalog(t, { path })
       const found = new Set(catalog.listPipes().map((one) => `${one.name} ${one.description}`))
       t.same(
@@ -327,34 +322,6 @@ async function writeUntilKilled(path: string): Promise<void> {
 }
 
 /** What a writer said it had done before it was killed. */
-function killedWriter(path: string): Promise<readonly string[]> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [fileURLToPath(import.meta.url), 'write', path], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    let output = ''
-    child.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-      if (output.split('\n').length > 25) child.kill('SIGKILL')
-    })
-    child.on('error', reject)
-    child.on('close', () => resolve(output.split('\n').slice(0, -1)))
-  })
-}
-
-function openTestCatalog(
-  t: Test,
-  { path = join(temporaryDirectory(t), 'catalog.lmdb'), pipesMax = 1_000 } = {},
-): { readonly catalog: Catalog; readonly path: string; readonly close: () => Promise<void> } {
-  const storage = openCatalogStorage(path)
-  let isOpen = true
-  const close = async (): Promise<void> => {
-    if (isOpen) await storage.close()
-    isOpen = false
-  }
-  t.teardown(close)
-  return { catalog: openCatalog({ dataSourcesMax: 1_000, pipesMax, now: () => 2_000 }, storage), path, close }
-}
 
 function pipe(name: string, nodes: readonly PipeNode[] = []): Pipe {
   return {
@@ -380,26 +347,4 @@ function node(name: string, dependencies: readonly string[] = []): PipeNode {
     updatedAt: 1_000,
     version: 0,
   }
-}
-
-function dataSource(name: string): DataSource {
-  return {
-    id: createDataSourceId(),
-    name,
-    description: '',
-    columns: parseSchema('a String `json:$.a`', { columnsMax: 1 }),
-    engine: { name: 'MergeTree', options: {} },
-    indexes: [],
-    kafkaStoreRawValue: false,
-    type: 'ndjson',
-    createdAt: 1_000,
-    updatedAt: 1_000,
-    version: 1,
-  }
-}
-
-function temporaryDirectory(t: Test): string {
-  const directory = mkdtempSync(join(tmpdir(), 'millrace-pipes-'))
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
-  return directory
 }

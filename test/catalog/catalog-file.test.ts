@@ -1,0 +1,141 @@
+import { copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { openCatalog } from '../../src/catalog/catalog.ts'
+import { CatalogDamagedError, checkCatalogFile } from '../../src/catalog/catalog-file.ts'
+import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
+import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { dataSource, temporaryDirectory } from './test-catalog.ts'
+
+const pageBytes = 4096
+
+/** A catalog with trees of two levels, records that need pages of their own, and a list of free pages. */
+async function writtenCatalog(t: Test): Promise<string> {
+  const path = join(temporaryDirectory(t), 'catalog.lmdb')
+  const storage = openCatalogStorage(path)
+  const catalog = openCatalog({ dataSourcesMax: 1_000, pipesMax: 1_000, now: () => 0 }, storage)
+  for (let count = 0; count < 40; count += 1) {
+    const source = { ...dataSource(`d_${count}`), description: 'x'.repeat(count % 10 === 0 ? 9_000 : 500) }
+    await catalog.begin(source)
+    await catalog.complete(source.id)
+  }
+  for (const { id } of catalog.list().slice(0, 5)) await catalog.remove(id)
+  await storage.writeSetting('admin_token', 'p.secret')
+  await storage.close()
+  return path
+}
+
+t.test('a whole catalog passes, and one that is missing', async (t) => {
+  const path = await writtenCatalog(t)
+  checkCatalogFile(path)
+  checkCatalogFile(`${path}-of-nobody`)
+  const storage = openCatalogStorage(path)
+  t.teardown(() => storage.close())
+  t.equal(storage.load().records.size, 35)
+})
+
+t.test('a catalog that is cut anywhere in what is used is refused before lmdb maps it', async (t) => {
+  const path = await writtenCatalog(t)
+  const whole = readFileSync(path)
+  const copy = join(temporaryDirectory(t), 'catalog.lmdb')
+  let refusedCount = 0
+  for (let size = 1; size < whole.length; size += 1_111) {
+    copyFileSync(path, copy)
+    truncateSync(copy, size)
+    const fault = faultOf(copy)
+    if (fault === null) continue
+    refusedCount += 1
+    t.match(
+      fault,
+      { name: 'CatalogDamagedError', message: /cut at byte|none of a catalog|not as it was written/ },
+      `${size} bytes`,
+    )
+  }
+  t.ok(refusedCount > 5, 'behind the last used page lies only room')
+})
+
+t.test('other contents are refused with what is wrong', async (t) => {
+  const path = await writtenCatalog(t)
+  const whole = readFileSync(path)
+  const cases: readonly (readonly [name: string, change: (bytes: Buffer) => Uint8Array, message: RegExp])[] = [
+    ['zeros', (bytes) => bytes.fill(0), /its first page is none of a catalog/],
+    ['text', () => Buffer.from('not a catalog\n'.repeat(1_000)), /its first page is none of a catalog/],
+    ['one byte', () => Buffer.from('x'), /it is cut at byte 1/],
+    ['magic of the first page', flipped(24), /its first page is none of a catalog/],
+    ['magic of the second page', flipped(pageBytes + 24), /its second page is none of a catalog/],
+    ['version', flipped(28), /its first page is of another kind/],
+    ['size of pages', flipped(49), /its first page has a size that no page has/],
+    ['size of the map', (bytes) => set(bytes, 40, 0xff), /has a size that no catalog has|contradict|page/],
+    [
+      'first page twice',
+      (bytes) => set(bytes, pageBytes, bytes.subarray(0, pageBytes)),
+      /second page has a size that no page/,
+    ],
+    ['number of the change', (bytes) => set(bytes, 24 + 128, 0x77), /changes \d+ and \d+|number of another/],
+  ]
+  const copy = join(temporaryDirectory(t), 'catalog.lmdb')
+  for (const [name, change, message] of cases) {
+    writeFileSync(copy, change(Buffer.from(whole)))
+    t.match(faultOf(copy), { name: 'CatalogDamagedError', message }, name)
+  }
+})
+
+t.test('a flipped bit is refused, or changes nothing that is read', async (t) => {
+  const path = await writtenCatalog(t)
+  const whole = readFileSync(path)
+  const expected = await readThenClose(path)
+  const directory = temporaryDirectory(t)
+  const random = new SeededRandom(testSeed())
+  let refusedCount = 0
+  for (let count = 0; count < 400; count += 1) {
+    // A file of its own each time: one that is mapped must not change.
+    const copy = join(directory, `${count}.lmdb`)
+    const offset = random.below(Math.min(whole.length, 60 * pageBytes))
+    writeFileSync(copy, set(Buffer.from(whole), offset, whole.readUInt8(offset) ^ (1 << (count % 8))))
+    const fault = faultOf(copy)
+    if (fault !== null) {
+      refusedCount += 1
+      if (!(fault instanceof CatalogDamagedError)) t.fail(`byte ${offset}: ${String(fault)}`)
+      continue
+    }
+    const found = await readThenClose(copy).catch((error: unknown) => error)
+    if (found instanceof CatalogDamagedError) refusedCount += 1
+    else t.same(found, expected, `byte ${offset}`)
+  }
+  t.comment(`${refusedCount} of 400 are refused, seed ${testSeed()}`)
+  t.ok(refusedCount > 20)
+})
+
+function faultOf(path: string): unknown {
+  try {
+    checkCatalogFile(path)
+    return null
+  } catch (error) {
+    return error
+  }
+}
+
+async function readThenClose(path: string): Promise<unknown> {
+  const storage = openCatalogStorage(path)
+  try {
+    const { catalogVersion, records, pipeRecords } = storage.load()
+    return [
+      catalogVersion,
+      [...records],
+      [...pipeRecords],
+      [...storage.variables.load()],
+      storage.readSetting('admin_token'),
+    ]
+  } finally {
+    await storage.close()
+  }
+}
+
+function flipped(offset: number): (bytes: Buffer) => Buffer {
+  return (bytes) => set(bytes, offset, bytes.readUInt8(offset) ^ 1)
+}
+
+function set(bytes: Buffer, offset: number, value: number | Uint8Array): Buffer {
+  bytes.set(typeof value === 'number' ? [value] : value, offset)
+  return bytes
+}
