@@ -110,9 +110,12 @@ export class ByteReader {
     return value === 1
   }
 
+  get isAtEnd(): boolean {
+    return this.offset === this.source.length
+  }
+
   /** States that nothing is left. */
   end(): void {
-    if (this.offset !== this.source.length)
-      throw new WalFormatError('a value of the log is longer than this version knows')
+    if (!this.isAtEnd) throw new WalFormatError('a value of the log is longer than this version knows')
   }
 }

@@ -13,6 +13,8 @@ import { WalCheckpointError } from './wal-errors.ts'
 export class CheckpointKeeper {
   /** Nothing below is needed, on disk or not. */
   released: Sequence
+  /** The same by the checkpoint that is on disk. */
+  written: Sequence
   private readonly files: FileLayer
   private readonly log: { readonly directory: string; readonly logId: Uint8Array }
   private readonly chain: SegmentChain
@@ -29,6 +31,7 @@ export class CheckpointKeeper {
     this.files = files
     this.log = log
     this.released = log.released
+    this.written = log.released
     this.chain = chain
     this.generations = generations
   }
@@ -90,6 +93,7 @@ export class CheckpointKeeper {
     } catch (error) {
       throw new WalCheckpointError('the checkpoint of the write-ahead log could not be written', { cause: error })
     }
+    this.written = released
     await this.chain.removeBelow(released)
   }
 }

@@ -18,7 +18,10 @@ import { WalFormatError } from './wal-errors.ts'
 
 export const checkpointName = 'checkpoint'
 const newCheckpointName = 'checkpoint.new'
-const checkpointFormatVersion = 1
+/** Raised with the format of the data directory: versions that do not know that number refuse a directory by this one. */
+const checkpointFormatVersion = 2
+/** Same content; what a directory of format 1 has. */
+const firstFormatVersion = 1
 const magic = Buffer.from('MILLRCKP')
 const crcBytes = 4
 const bytesMin = 8 + 4 + logIdBytes + 1 + 1 + 1 + 1 + crcBytes
@@ -59,6 +62,20 @@ export async function readCheckpoint(files: FileLayer, directory: string): Promi
   return decodeCheckpoint(bytes)
 }
 
+/**
+ * Writes the checkpoint of a log anew in the current version, so that no older version opens the log any more. What there is
+ * no valid checkpoint of is left as it is: whoever opens the log next judges that.
+ *
+ * @throws WalFormatError when a newer version wrote it.
+ */
+export async function raiseCheckpoint(files: FileLayer, directory: string): Promise<void> {
+  const checkpoint = await readCheckpoint(files, directory).catch((thrown: unknown) => {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return null
+    throw thrown
+  })
+  if (checkpoint !== null) await writeCheckpoint(files, directory, checkpoint)
+}
+
 export function encodeCheckpoint({ logId, released, next, isClosed, generations }: Checkpoint): Buffer {
   const writer = new ByteWriter().bytes(magic).uint32(checkpointFormatVersion).bytes(logId)
   writer
@@ -84,9 +101,9 @@ export function decodeCheckpoint(bytes: Buffer): Checkpoint | null {
   if (crc32(content) !== bytes.readUInt32LE(content.length)) return null
   const reader = new ByteReader(content.subarray(magic.length))
   const version = reader.uint32()
-  if (version !== checkpointFormatVersion) {
+  if (version < firstFormatVersion || version > checkpointFormatVersion) {
     throw new WalFormatError(
-      `the checkpoint is of format ${version}, and this version reads ${checkpointFormatVersion}`,
+      `the checkpoint of the write-ahead log is of format ${version}, and this version reads formats ${firstFormatVersion} to ${checkpointFormatVersion}`,
     )
   }
   const logId = Uint8Array.from(reader.bytes(logIdBytes))

@@ -12,11 +12,15 @@ export interface Seal {
   readonly sequences: readonly Sequence[]
   /** Records of the block, counted from 0, that the engine refused and that go to quarantine; ascending. */
   readonly setAside: readonly number[]
+  /** Records that go to quarantine because they are of too many partitions; ascending. */
+  readonly beyond: readonly number[]
 }
 
 /** A block is in the engine. */
 export interface Stored {
   readonly blockId: string
+  /** The block's last entry; null in notes of directories of format 1. */
+  readonly last: Sequence | null
   readonly rowCount: number
   readonly quarantinedRowCount: number
 }
@@ -52,11 +56,12 @@ export function bookkeepingEntry(entry: {
   return { kind, stream, version: 0, encoding: 'identity', flags: 0, acceptedAtMs: atMs, ...counts, payload }
 }
 
-export function encodeSeal({ blockId, sequences, setAside }: Seal): Uint8Array {
+export function encodeSeal({ blockId, sequences, setAside, beyond }: Seal): Uint8Array {
   assert(sequences.length > 0, 'a block has entries')
   const writer = new ByteWriter().text(blockId)
   writeSteps(writer, sequences, 0)
   writeSteps(writer, setAside, -1)
+  if (beyond.length > 0) writeSteps(writer, beyond, -1)
   return writer.finish()
 }
 
@@ -90,20 +95,28 @@ export function decodeSeal(payload: Uint8Array): Seal {
   const blockId = reader.text()
   const sequences = readSteps(reader, 0).map(toSequence)
   const setAside = readSteps(reader, -1)
+  // In directories of format 1 none has them.
+  const hasMore = !reader.isAtEnd
+  const beyond = hasMore ? readSteps(reader, -1) : []
   reader.end()
+  if (hasMore && beyond.length === 0) throw new WalFormatError('a seal ends with an empty list')
   if (sequences.length === 0) throw new WalFormatError('a seal names no entries')
-  return { blockId, sequences, setAside }
+  return { blockId, sequences, setAside, beyond }
 }
 
-export function encodeStored({ blockId, rowCount, quarantinedRowCount }: Stored): Uint8Array {
-  return new ByteWriter().text(blockId).varint(rowCount).varint(quarantinedRowCount).finish()
+export function encodeStored({ blockId, last, rowCount, quarantinedRowCount }: Stored): Uint8Array {
+  const writer = new ByteWriter().text(blockId).varint(rowCount).varint(quarantinedRowCount)
+  return (last === null ? writer : writer.varint(last)).finish()
 }
 
 export function decodeStored(payload: Uint8Array): Stored {
   const reader = new ByteReader(payload)
-  const stored = { blockId: reader.text(), rowCount: reader.varint(), quarantinedRowCount: reader.varint() }
+  const counts = { blockId: reader.text(), rowCount: reader.varint(), quarantinedRowCount: reader.varint() }
+  if (reader.isAtEnd) return { ...counts, last: null }
+  const last = reader.varint()
   reader.end()
-  return stored
+  if (last === 0) throw new WalFormatError('a block of the log ends before the first entry')
+  return { ...counts, last: toSequence(last) }
 }
 
 export function encodeBarrier({ generation, isFinal }: Barrier): Uint8Array {

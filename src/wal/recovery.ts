@@ -9,12 +9,13 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { assert } from '../shared/assert.ts'
-import { writeCheckpoint } from './checkpoint.ts'
+import { checkpointName, writeCheckpoint } from './checkpoint.ts'
 import { withFile } from './file-access.ts'
 import type { FileLayer } from './file-layer.ts'
 import { Generations } from './generations.ts'
+import { readMark } from './log-mark.ts'
 import { type LogSurvey, surveyLog } from './log-survey.ts'
-import { copyRange, salvageLog } from './salvage.ts'
+import { copyAside, copyRange, salvageLog } from './salvage.ts'
 import { draftSuffix, logIdBytes, segmentHeaderBytes } from './segment-format.ts'
 import type { KnownSegment } from './segment-reader.ts'
 import type { SegmentScan } from './segment-scan.ts'
@@ -36,24 +37,26 @@ export interface RecoveredLog {
  * @throws WalFormatError when a newer version wrote them.
  */
 export async function recoverLog(
-  options: Pick<WalOptions, 'directory' | 'onDamage'>,
+  options: Pick<WalOptions, 'directory' | 'markPath' | 'onDamage'>,
   files: FileLayer,
 ): Promise<RecoveredLog> {
-  const { directory, onDamage } = options
+  const { directory, markPath, onDamage } = options
   await files.createDirectory(directory)
-  const survey = await surveyLog(files, directory)
+  const mark = await readMark(files, markPath)
+  const survey = await surveyLog(files, directory, mark)
   if (survey === null) return createLog(files, directory)
   if (survey.damages.length === 0) return settleLog(files, directory, survey)
-  if (onDamage === 'refuse') throw new WalCorruptError(survey.damages)
+  if (onDamage === 'refuse') throw new WalCorruptError(survey.damages, mark?.waitingRows ?? null)
   const keptAside = await salvageLog(files, directory, survey)
+  // All that the mark told is in the log's own files by now.
   const salvaged = await surveyLog(files, directory)
   assert(salvaged !== null, 'what was salvaged is a log')
   if (salvaged.damages.length > 0) throw new WalCorruptError(salvaged.damages)
-  const log = await settleLog(files, directory, salvaged)
-  return { ...log, report: { ...log.report, damages: survey.damages, keptAside } }
+  const log = await settleLog(files, directory, { ...salvaged, settled: survey.settled })
+  const { damages, harmlessLosses } = survey
+  return { ...log, report: { ...log.report, damages, harmlessLosses, keptAside } }
 }
 
-/** The checkpoint is there before the first segment: segments without one are damage. */
 async function createLog(files: FileLayer, directory: string): Promise<RecoveredLog> {
   const logId = randomBytes(logIdBytes)
   const [released, next] = [firstSequence, firstSequence]
@@ -68,6 +71,8 @@ async function createLog(files: FileLayer, directory: string): Promise<Recovered
     nextSequence: next,
     cutTails: [],
     removedFiles: [],
+    harmlessLosses: [],
+    settledSequence: released,
     damages: [],
     keptAside: [],
     lostRanges: [],
@@ -80,6 +85,7 @@ async function settleLog(files: FileLayer, directory: string, survey: LogSurvey)
   // A process that was killed between a rename and its sync left names that only the cache has: before anything is built on
   // the checkpoint, or let go because of it, they must be on the disk.
   await files.syncDirectory(directory)
+  const keptAside = await renewCheckpoint(files, directory, survey)
   // A segment that a crash left without entries is made anew when the next entry comes.
   const isUsed = (scan: SegmentScan) => scan.next > scan.place.first && scan.next > released
   const used = scans.filter(isUsed)
@@ -99,11 +105,29 @@ async function settleLog(files: FileLayer, directory: string, survey: LogSurvey)
     nextSequence: next,
     cutTails: scans.flatMap(cutTailOf),
     removedFiles,
+    harmlessLosses: survey.harmlessLosses,
+    settledSequence: survey.settled,
     damages: [],
-    keptAside: [],
+    keptAside,
     lostRanges: lostRanges.filter(({ last }) => last >= released),
   }
   return { logId, segments, released, next, generations, report }
+}
+
+/** Puts a whole checkpoint in the place of one that is lost; gives the name under which a damaged one is kept. */
+async function renewCheckpoint(files: FileLayer, directory: string, survey: LogSurvey): Promise<readonly string[]> {
+  const { harmlessLosses, logId, released, next, generations } = survey
+  if (harmlessLosses.length === 0) return []
+  const isBroken = harmlessLosses.some((loss) => loss.kind === 'checkpoint' && loss.reason !== 'missing')
+  const copy = isBroken ? await copyAside(files, directory, checkpointName) : null
+  await writeCheckpoint(files, directory, {
+    logId,
+    released,
+    next,
+    isClosed: false,
+    generations: generations.entries(),
+  })
+  return copy === null ? [] : [copy]
 }
 
 async function settleSegment(files: FileLayer, directory: string, scan: SegmentScan, survey: LogSurvey): Promise<void> {

@@ -3,11 +3,18 @@
  *
  * No byte is lost by it: each damaged file is copied to `<name>.corrupt-<n>` and the copy synced before anything changes.
  * A damaged segment is then replaced, by one rename, with one that holds its readable entries under their old sequences and
- * a `lost` entry for each gap, so that the next start finds a whole log and still knows what is missing.
+ * a `lost` entry for each gap, so that the next start finds a whole log and still knows what is missing. An entry whose
+ * header is whole leaves its stream and its counts in the `lost` entry.
  */
 import { join } from 'node:path'
 import { checkpointName, writeCheckpoint } from './checkpoint.ts'
-import type { StoredEntry } from './entry-format.ts'
+import {
+  decodeEntryFields,
+  decodeEntryHeader,
+  entryHeaderBytes,
+  type StoredEntry,
+  streamBytesMax,
+} from './entry-format.ts'
 import { encodeLost } from './entry-payloads.ts'
 import { readFully, withFile, writeFully } from './file-access.ts'
 import type { FileLayer, LogFile } from './file-layer.ts'
@@ -22,7 +29,7 @@ const copyBytes = 1024 * 1024
 /** Gives the names of the copies. Afterwards a survey finds no damage. */
 export async function salvageLog(files: FileLayer, directory: string, survey: LogSurvey): Promise<readonly string[]> {
   const keptAside: string[] = []
-  if (survey.damages.some(({ file }) => file === checkpointName)) {
+  if (survey.harmlessLosses.some((loss) => loss.kind === 'checkpoint' && loss.reason !== 'missing')) {
     const copy = await copyAside(files, directory, checkpointName)
     if (copy !== null) keptAside.push(copy)
   }
@@ -47,7 +54,7 @@ export async function salvageLog(files: FileLayer, directory: string, survey: Lo
 }
 
 /** The name of the copy; null when there is no such file. */
-async function copyAside(files: FileLayer, directory: string, name: string): Promise<string | null> {
+export async function copyAside(files: FileLayer, directory: string, name: string): Promise<string | null> {
   const names = await files.list(directory)
   if (!names.includes(name)) return null
   let number = 1
@@ -102,11 +109,34 @@ async function copyReadable(source: LogFile, place: SegmentPlace, target: Salvag
       for (const view of views) await target.keep([toWalEntry(view)], view.header.sequence)
     }
     offset = reader.offset
+    const broken = await brokenEntryAt(source, { offset, end, salt, sequence: target.expected })
+    if (broken !== null && broken.sequence < until) {
+      await target.keep([broken.lost], broken.sequence)
+      offset += broken.byteCount
+      continue
+    }
     const found = await findNeeded(source, { offset, end, salt, from: target.expected, until })
     if (found === null) return
     if (found.sequence > target.expected) await target.lose(found.sequence)
     offset = found.offset
   }
+}
+
+/** An entry whose payload alone is broken: what is lost with it, its header tells. */
+async function brokenEntryAt(
+  source: LogFile,
+  at: { readonly offset: number; readonly end: number; readonly salt: number; readonly sequence: number },
+): Promise<{ readonly lost: StoredEntry; readonly sequence: number; readonly byteCount: number } | null> {
+  const bytes = Buffer.alloc(Math.max(0, Math.min(entryHeaderBytes + streamBytesMax, at.end - at.offset)))
+  const filled = await readFully(source, bytes, at.offset)
+  const header = decodeEntryHeader(bytes.subarray(0, filled), 0, at.salt)
+  if (typeof header === 'string' || header.sequence !== at.sequence) return null
+  const { kind, sequence, headerBytes, payloadBytes } = header
+  // What stands for others says in its payload for how many.
+  if (kind === 'lost' || kind === 'gone') return null
+  const { stream, rowCount, quarantinedRowCount } = decodeEntryFields(bytes, 0)
+  const lost = { ...lostEntry(sequence), stream, rowCount, quarantinedRowCount }
+  return { lost, sequence, byteCount: headerBytes + payloadBytes }
 }
 
 /** The next whole entry that is not written yet. One that stands for others only adds to the gap around it. */

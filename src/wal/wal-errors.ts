@@ -47,9 +47,18 @@ export class WalCorruptError extends Error {
   override readonly name = 'WalCorruptError'
   readonly damages: readonly Damage[]
 
-  constructor(damages: readonly Damage[]) {
-    super(`the write-ahead log is damaged: ${damages.map(describeDamage).join('; ')}`)
+  /** `waitingRows`: rows that waited in the whole log when it was written last, at most; null when nobody knows. */
+  constructor(damages: readonly Damage[], waitingRows: number | null = null) {
+    const shown = damages.slice(0, shownDamagesMax).map(describeDamage)
+    const more = damages.length > shown.length ? [`${damages.length - shown.length} more`] : []
+    const rows = waitingRows === null ? '' : `; at most ${waitingRows} rows waited in it to be stored`
+    super(`the write-ahead log is damaged: ${[...shown, ...more].join('; ')}${rows}`)
     this.damages = damages
+  }
+
+  /** Nothing is broken, but files are gone. */
+  get isMissing(): boolean {
+    return this.damages.every(({ lastLost }) => lastLost !== undefined)
   }
 }
 
@@ -58,7 +67,12 @@ export class WalFormatError extends Error {
   override readonly name = 'WalFormatError'
 }
 
-function describeDamage({ file, offset, reason, firstLost, nextGood }: Damage): string {
+const shownDamagesMax = 20
+
+function describeDamage({ file, offset, reason, firstLost, lastLost, nextGood }: Damage): string {
+  if (reason === 'log-id')
+    return `${file} tells of another log, whose entries from ${firstLost} to ${lastLost} are gone`
+  if (lastLost !== undefined) return `${file} is gone, and with it the entries ${firstLost} to ${lastLost}`
   const rest =
     nextGood === null
       ? 'nothing readable follows'

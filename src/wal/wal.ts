@@ -19,6 +19,7 @@ import { bookkeepingEntry, decodeBarrier, encodeSettled } from './entry-payloads
 import type { FileLayer, LogFile } from './file-layer.ts'
 import type { Generations } from './generations.ts'
 import { GroupCommit } from './group-commit.ts'
+import { type LogMark, LogMarker } from './log-mark.ts'
 import { NamingTurns } from './naming-turns.ts'
 import { type RecoveredLog, recoverLog } from './recovery.ts'
 import { SegmentChain } from './segment-chain.ts'
@@ -28,6 +29,9 @@ import { type KnownSegment, readSegment, toWalEntry } from './segment-reader.ts'
 import type { Sequence } from './sequence.ts'
 import type { CompactionRequest, NewEntry, RecoveryReport, WalEntry, WalOptions, WalStats } from './wal.types.ts'
 import { WalClosedError, WalRefusedError } from './wal-errors.ts'
+
+/** The log's directory in the data directory. */
+export const logDirectoryName = 'wal'
 
 /** An open log. */
 export interface Wal {
@@ -57,6 +61,11 @@ export interface Wal {
    * @throws WalCheckpointError when the checkpoint cannot be written: nothing was removed, and the next release tries again.
    */
   release(below: Sequence): Promise<void>
+  /**
+   * Says that everything below which is events is stored and outlives a power cut. Nothing is removed because of it: a start
+   * that misses or loses something of the log knows by it what was still needed.
+   */
+  settle(below: Sequence): void
   /** Where a segment ends that at least `newestBytes` of the log come behind; null when none does. */
   boundaryBefore(newestBytes: number): Sequence | null
   /**
@@ -95,7 +104,10 @@ export interface Wal {
 export async function openWal(options: WalOptions, files: FileLayer): Promise<Wal> {
   assert(options.totalBytesMax >= 2 * options.segmentBytesMax, 'a log has room for two segments')
   assert(options.segmentBytesMax > segmentHeaderBytes, 'a segment has room for entries')
-  return new SegmentedWal(options, files, await recoverLog(options, files))
+  const log = await recoverLog(options, files)
+  const wal = new SegmentedWal(options, files, log)
+  await wal.openMark()
+  return wal
 }
 
 class SegmentedWal implements Wal {
@@ -109,6 +121,8 @@ class SegmentedWal implements Wal {
   private readonly keeper: CheckpointKeeper
   private readonly compactor: SegmentCompactor
   private readonly naming = new NamingTurns()
+  private settled: Sequence
+  private marker: LogMarker | null = null
   private closing: Promise<void> | null = null
 
   constructor(options: WalOptions, files: FileLayer, log: RecoveredLog) {
@@ -117,12 +131,19 @@ class SegmentedWal implements Wal {
     this.recovery = log.report
     this.logId = log.logId
     this.generations = log.generations
+    this.settled = log.report.settledSequence
     this.chain = new SegmentChain(options, files, log)
-    this.commits = new GroupCommit(this.chain, options, (entries, first) => this.noteBarriers(entries, first))
+    this.commits = new GroupCommit(this.chain, options, (entries, first) => this.noteCommitted(entries, first))
     const { directory } = options
     const { logId, released } = log
     this.keeper = new CheckpointKeeper(files, { directory, logId, released }, this.chain, this.generations)
     this.compactor = new SegmentCompactor(options, { chain: this.chain, files, naming: this.naming, logId })
+  }
+
+  async openMark(): Promise<void> {
+    const { onEvent, markPath } = this.options
+    const onError = (error: unknown): void => onEvent({ kind: 'mark-failed', error })
+    this.marker = await LogMarker.open(this.files, markPath, { markOf: () => this.mark(), onError })
   }
 
   async append(entry: NewEntry): Promise<Sequence> {
@@ -155,6 +176,14 @@ class SegmentedWal implements Wal {
     if (this.closing !== null) throw new WalClosedError()
     assert(below <= this.chain.next, 'only what is in the log is released')
     await this.keeper.release(below)
+    this.marker?.note()
+  }
+
+  settle(below: Sequence): void {
+    assert(below <= this.chain.next, 'only what is in the log is settled')
+    if (below <= this.settled) return
+    this.settled = below
+    this.marker?.note()
   }
 
   boundaryBefore(newestBytes: number): Sequence | null {
@@ -168,9 +197,10 @@ class SegmentedWal implements Wal {
   async compact(request: CompactionRequest): Promise<number | null> {
     if (this.closing !== null) throw new WalClosedError()
     if (!this.isWorthCompacting(request)) return null
-    await this.append(
-      bookkeepingEntry({ kind: 'settled', stream: '', atMs: request.atMs, payload: encodeSettled(request) }),
-    )
+    const payload = encodeSettled(request)
+    const settled = bookkeepingEntry({ kind: 'settled', stream: '', atMs: request.atMs, payload })
+    // Twice: without any, what is left of blocks whose seals are cut out would count as never stored.
+    await this.appendBatch([settled, settled])
     let freedBytes = 0
     // The checkpoint has the generations of all barriers that are cut out.
     await this.keeper.holdWhile(async () => {
@@ -214,13 +244,24 @@ class SegmentedWal implements Wal {
     const isWhole = await this.commits.close()
     await this.chain.close()
     // The end of a failed log is in doubt; the next start finds it as after a crash.
-    if (isWhole) await this.keeper.close()
+    try {
+      if (isWhole) await this.keeper.close()
+    } finally {
+      await this.marker?.close()
+    }
   }
 
-  private noteBarriers(entries: readonly NewEntry[], first: Sequence): void {
+  private mark(): LogMark {
+    const { written: released } = this.keeper
+    const settled = this.settled > released ? this.settled : released
+    return { logId: this.logId, released, settled, next: this.chain.next, waitingRows: this.options.waitingRows() }
+  }
+
+  private noteCommitted(entries: readonly NewEntry[], first: Sequence): void {
     for (const [index, { kind, stream, payload }] of entries.entries()) {
       if (kind === 'barrier') this.generations.apply(stream, first + index, payload)
     }
+    this.marker?.note()
   }
 
   /** One segment after the other, each looked up when the one before is read: a compaction may have replaced it. */

@@ -29,7 +29,8 @@ export interface NewEntry {
 }
 
 /**
- * What comes back. `lost` stands for entries that damage took (`decodeLost`); only `keep-aside` makes them. `gone` stands for
+ * What comes back. `lost` stands for entries that damage took (`decodeLost`); only `keep-aside` makes them, and
+ * where one stands for a single entry whose header was whole, it has that one's stream and counts. `gone` stands for
  * entries that a compaction cut out, and no replay gives it.
  */
 export interface WalEntry extends Omit<NewEntry, 'kind'> {
@@ -40,6 +41,10 @@ export interface WalEntry extends Omit<NewEntry, 'kind'> {
 export interface WalOptions {
   /** Made when missing. One process at a time may have it open; the owner sees to that. */
   readonly directory: string
+  /** A file outside of the directory that tells how far the log is written; see `log-mark.ts`. */
+  readonly markPath: string
+  /** Rows that are in the log and not stored, for the mark. */
+  readonly waitingRows: () => number
   /** Bytes after which a new segment file begins; a larger batch has a segment of its own. */
   readonly segmentBytesMax: number
   /** Bytes of one payload. */
@@ -65,6 +70,8 @@ export type WalEvent =
   /** The log takes nothing until `reopen()`. */
   | { readonly kind: 'failed'; readonly error: unknown }
   | { readonly kind: 'reopened' }
+  /** The log goes on; but what is cut off its end meanwhile would not be noticed. */
+  | { readonly kind: 'mark-failed'; readonly error: unknown }
   /** A file that is no longer needed is still there, or could not be closed; tried again later where that helps. */
   | { readonly kind: 'cleanup-failed'; readonly file: string; readonly error: unknown }
 
@@ -88,11 +95,11 @@ export interface WalStats {
 }
 
 export type DamageReason =
-  | 'checkpoint-checksum'
-  | 'checkpoint-missing'
   | 'cut-off'
   | 'header-checksum'
   | 'marker'
+  /** The log is another one than the mark tells of. */
+  | 'log-id'
   | 'missing'
   | 'payload-checksum'
   | 'segment-header'
@@ -105,8 +112,18 @@ export interface Damage {
   readonly offset: number
   readonly reason: DamageReason
   readonly firstLost: number
+  /** Where a whole file is gone, the last entry that is gone with it. */
+  readonly lastLost?: number
   readonly nextGood: { readonly offset: number; readonly sequence: number } | null
 }
+
+/**
+ * What is gone of a log and costs no event. `checkpoint`: it is made anew out of the mark and the segments; `reason` says what
+ * was wrong with it. `stored-segments`: all that was in them is stored, but the keys of requests are forgotten.
+ */
+export type HarmlessLoss =
+  | { readonly kind: 'checkpoint'; readonly reason: 'checksum' | 'foreign' | 'missing' }
+  | { readonly kind: 'stored-segments'; readonly first: number; readonly last: number }
 
 /** Bytes behind the last usable entry, which were cut off: never acknowledged. */
 export interface CutTail {
@@ -133,6 +150,9 @@ export interface RecoveryReport {
   readonly cutTails: readonly CutTail[]
   /** Segments that were no longer needed, or had been begun and held nothing. */
   readonly removedFiles: readonly string[]
+  readonly harmlessLosses: readonly HarmlessLoss[]
+  /** Every event below is stored, whatever the log still has of it. */
+  readonly settledSequence: Sequence
   /** Empty unless `keep-aside` went on in spite of them. */
   readonly damages: readonly Damage[]
   /** Copies of damaged files, by name. */

@@ -12,13 +12,18 @@ const firstSegment = '00000000000000000001.wal'
 
 type Files = Map<string, Buffer>
 
-/** A log of five small entries, each synced by itself, in segments of at most `segmentBytesMax`. */
+/**
+ * A log of five small entries, each synced by itself, in segments of at most `segmentBytesMax`. A crash leaves no mark here, as
+ * a power cut may: so only its own files tell of it.
+ */
 async function smallLog(end: 'closed' | 'crashed', segmentBytesMax = 2048): Promise<Files> {
   const layer = new MemoryFileLayer()
   const wal = await openTestWal(layer, { segmentBytesMax })
   for (const text of ['alpha', '', 'gamma', 'delta', 'epsilon']) await wal.append(rowsEntry(text))
   if (end === 'closed') await wal.close()
-  return layer.files()
+  const files = layer.files()
+  if (end === 'crashed') files.delete('log-mark')
+  return files
 }
 
 const wholeLog = ['1:alpha', '2:', '3:gamma', '4:delta', '5:epsilon']
@@ -37,6 +42,7 @@ t.test('every flipped byte of a closed log is damage, and nothing on the disk is
   const files = await smallLog('closed')
   let flips = 0
   for (const [name, content] of files) {
+    if (!name.endsWith('.wal')) continue
     for (let offset = 0; offset < content.length; offset += 1) {
       for (const mask of [0x01, 0x80, 0xff]) {
         const layer = new MemoryFileLayer(flipped(files, name, offset, mask))
@@ -160,22 +166,50 @@ t.test('all segments gone is damage too', async (t) => {
   t.equal(await wal.append(rowsEntry('x')), 6)
 })
 
-t.test('a missing or broken checkpoint is damage, and keep-aside counts everything as needed', async (t) => {
+t.test('no flipped byte of the checkpoint or of the mark costs anything, or refuses', async (t) => {
+  for (const files of [await smallLog('closed'), await smallLog('closed', 150)]) {
+    for (const name of ['checkpoint', 'log-mark']) {
+      const size = files.get(name)?.length ?? 0
+      for (let offset = 0; offset < size; offset += offset < 64 ? 1 : 97) {
+        const wal = await openTestWal(new MemoryFileLayer(flipped(files, name, offset, 0x40)))
+        const texts = await readTexts(wal)
+        if (texts.join() !== wholeLog.join()) t.fail(`${name} at ${offset}: ${texts}`)
+        if (wal.recovery.nextSequence !== 6) t.fail(`${name} at ${offset}: the sequences go on`)
+      }
+    }
+  }
+})
+
+t.test('a missing or broken checkpoint costs nothing, and without the mark everything counts as needed', async (t) => {
   const layer = new MemoryFileLayer()
   const wal = await openTestWal(layer, { segmentBytesMax: 150 })
   for (const text of ['a', 'b', 'c', 'd', 'e']) await wal.append(rowsEntry(text))
   await wal.release(toSequence(4))
-  const files = layer.files()
-  const broken = changed(files, 'checkpoint', (content) => content.fill(0, 20))
-  const missing = new Map([...files].filter(([name]) => name !== 'checkpoint'))
-  for (const [damaged, reason] of [
-    [broken, 'checkpoint-checksum'],
-    [missing, 'checkpoint-missing'],
+  const crashed = layer.files()
+  await wal.close()
+  const closed = layer.files()
+  const foreign = (await smallLog('closed')).get('checkpoint') ?? Buffer.alloc(0)
+  for (const [reason, change] of [
+    ['checksum', (files: Files) => changed(files, 'checkpoint', (content) => content.fill(0, 20))],
+    ['checksum', (files: Files) => changed(files, 'checkpoint', () => Buffer.alloc(0))],
+    ['missing', (files: Files) => new Map([...files].filter(([name]) => name !== 'checkpoint'))],
+    ['foreign', (files: Files) => changed(files, 'checkpoint', () => foreign)],
   ] as const) {
-    t.match(await failureOf(openTestWal(new MemoryFileLayer(damaged))), { damages: [{ file: 'checkpoint', reason }] })
-    const again = await openTestWal(new MemoryFileLayer(damaged), { onDamage: 'keep-aside' })
-    t.same(await readTexts(again), ['3:c', '4:d', '5:e'])
-    t.same(again.recovery.keptAside, reason === 'checkpoint-missing' ? [] : ['checkpoint.corrupt-1'])
+    for (const [files, expected] of [
+      [closed, ['4:d', '5:e']],
+      [new Map([...crashed].filter(([name]) => name !== 'log-mark')), ['3:c', '4:d', '5:e']],
+    ] as const) {
+      const damaged = change(files)
+      const again = new MemoryFileLayer(damaged)
+      const opened = await openTestWal(again)
+      t.same(await readTexts(opened), expected, reason)
+      t.same(opened.recovery.harmlessLosses, [{ kind: 'checkpoint', reason }])
+      t.same(opened.recovery.keptAside, reason === 'missing' ? [] : ['checkpoint.corrupt-1'])
+      t.equal(await opened.append(rowsEntry('f')), 6)
+      const third = await openTestWal(new MemoryFileLayer(again.files()))
+      t.same(third.recovery.harmlessLosses, [], 'it is made anew')
+      t.same(await readTexts(third), [...expected, '6:f'])
+    }
   }
 })
 
@@ -294,11 +328,13 @@ t.test('what a newer version wrote is refused by name and place, whatever the op
   })
   t.match(await failureOf(openTestWal(new MemoryFileLayer(newerSegment))), { message: /is of format 2/ })
   const newerCheckpoint = changed(files, 'checkpoint', (content) => {
-    content.writeUInt32LE(2, 8)
+    content.writeUInt32LE(3, 8)
     content.writeUInt32LE(crc32(content.subarray(0, -4)), content.length - 4)
     return content
   })
-  t.match(await failureOf(openTestWal(new MemoryFileLayer(newerCheckpoint))), { message: /checkpoint is of format 2/ })
+  t.match(await failureOf(openTestWal(new MemoryFileLayer(newerCheckpoint))), {
+    message: /checkpoint .* is of format 3/,
+  })
 })
 
 t.test('replay says so when a segment rots after it was opened', async (t) => {

@@ -32,16 +32,16 @@ const stored: readonly {
   {
     name: 'seal',
     bytes: bytes('02 6231 03 ac02 01 808001 02 01 04'),
-    encoded: encodeSeal({ blockId: 'b1', sequences: [300, 301, 16_685].map(toSequence), setAside: [0, 4] }),
+    encoded: encodeSeal({ blockId: 'b1', sequences: [300, 301, 16_685].map(toSequence), setAside: [0, 4], beyond: [] }),
     decode: decodeSeal,
-    value: { blockId: 'b1', sequences: [300, 301, 16_685], setAside: [0, 4] },
+    value: { blockId: 'b1', sequences: [300, 301, 16_685], setAside: [0, 4], beyond: [] },
   },
   {
     name: 'stored',
     bytes: bytes('02 c3a9 7f 00'),
-    encoded: encodeStored({ blockId: 'é', rowCount: 127, quarantinedRowCount: 0 }),
+    encoded: encodeStored({ blockId: 'é', last: null, rowCount: 127, quarantinedRowCount: 0 }),
     decode: decodeStored,
-    value: { blockId: 'é', rowCount: 127, quarantinedRowCount: 0 },
+    value: { blockId: 'é', last: null, rowCount: 127, quarantinedRowCount: 0 },
   },
   {
     name: 'barrier',
@@ -77,13 +77,31 @@ for (const { name, bytes, encoded, decode, value } of stored) {
   })
 }
 
+t.test('a seal tells the records of too many partitions, since format 2', async (t) => {
+  const value = { blockId: 'b1', sequences: [toSequence(300)], setAside: [], beyond: [0, 4] }
+  const payload = bytes('02 6231 01 ac02 00 02 01 04')
+  t.equal(Buffer.from(encodeSeal(value)).toString('hex'), payload.toString('hex'))
+  t.same(decodeSeal(payload), value)
+  t.throws(() => decodeSeal(payload.subarray(0, -1)), WalFormatError)
+  t.throws(() => decodeSeal(Buffer.concat([payload, Buffer.alloc(1)])), WalFormatError)
+})
+
+t.test('what is stored tells its last entry, since format 2', async (t) => {
+  const value = { blockId: 'é', last: toSequence(300), rowCount: 127, quarantinedRowCount: 0 }
+  const payload = bytes('02 c3a9 7f 00 ac02')
+  t.equal(Buffer.from(encodeStored(value)).toString('hex'), payload.toString('hex'))
+  t.same(decodeStored(payload), value)
+  t.throws(() => decodeStored(payload.subarray(0, -1)), WalFormatError)
+  t.throws(() => decodeStored(Buffer.concat([payload, Buffer.alloc(1)])), WalFormatError)
+})
+
 t.test('values that cannot be meant are refused', async (t) => {
   t.throws(() => decodeSeal(bytes('01 62 00 00')), /names no entries/)
   t.throws(() => decodeSeal(bytes('01 62 02 05 00')), /names an entry or a record twice/)
   t.throws(() => decodeBarrier(bytes('01 02')), /0 or 1/)
   t.throws(() => decodeBarrier(bytes('ffffffffffffffff0f 00')), /over 2\^53/)
-  t.throws(() => encodeSeal({ blockId: 'b', sequences: [], setAside: [] }), { name: 'InvariantError' })
-  t.throws(() => encodeSeal({ blockId: 'b', sequences: [2, 2].map(toSequence), setAside: [] }), {
+  t.throws(() => encodeSeal({ blockId: 'b', sequences: [], setAside: [], beyond: [] }), { name: 'InvariantError' })
+  t.throws(() => encodeSeal({ blockId: 'b', sequences: [2, 2].map(toSequence), setAside: [], beyond: [] }), {
     name: 'InvariantError',
   })
   t.throws(() => encodeNotes([{ ...note, key: Buffer.alloc(256) }]), { name: 'InvariantError' })
@@ -104,6 +122,7 @@ t.test('any seal and any notes come back as they were', async (t) => {
       blockId: 'x'.repeat(random.below(256)),
       sequences,
       setAside: sequences.map((sequence) => sequence - 1),
+      beyond: random.below(2) === 0 ? [] : sequences.map((sequence) => sequence + 1),
     }
     t.strictSame(decodeSeal(encodeSeal(seal)), seal)
     const notes = Array.from({ length: random.below(20) }, () => ({

@@ -41,8 +41,10 @@ export interface Fault {
 /** Files in memory as the kernel's cache shows them, with a record of everything that was done to them. */
 export class MemoryFileLayer<Mark = never> implements FileLayer {
   readonly trace: TraceEvent<Mark>[] = []
-  /** Asked before each call; null lets it pass. */
+  /** Asked before each call on files of the log; null lets it pass. */
   fault: (call: FileCall) => Fault | null = () => null
+  /** The same for the mark, which is written beside everything else. */
+  markFault: (call: FileCall) => Fault | null = () => null
   private readonly inodes = new Map<number, Buffer>()
   private readonly names = new Map<string, number>()
   private inodeCount = 0
@@ -137,8 +139,19 @@ export class MemoryFileLayer<Mark = never> implements FileLayer {
     return this.inodes.get(inode) ?? Buffer.alloc(0)
   }
 
+  faultOf(call: FileCall): Fault | null {
+    return call.name === 'log-mark' ? this.markFault(call) : this.fault(call)
+  }
+
+  /** What was done to the log's own files, but for the first so many. */
+  kindsOfLog(from = 0): readonly TraceEvent<Mark>['kind'][] {
+    const mark = this.names.get('log-mark')
+    const events = this.trace.filter((event) => !('inode' in event) || event.inode !== mark)
+    return events.slice(from).map(({ kind }) => kind)
+  }
+
   failIfFaulty(call: FileCall): void {
-    const fault = this.fault(call)
+    const fault = this.faultOf(call)
     if (fault?.code !== undefined) throw errorOf(fault.code)
   }
 
@@ -169,7 +182,7 @@ class MemoryFile<Mark> implements LogFile {
 
   async write(chunks: readonly Uint8Array[], position: number): Promise<number> {
     const bytes = Buffer.concat(chunks)
-    const fault = this.layer.fault({ kind: 'write', name: this.name, byteCount: bytes.length })
+    const fault = this.layer.faultOf({ kind: 'write', name: this.name, byteCount: bytes.length })
     await turn()
     const written = bytes.subarray(0, fault?.writtenBytes ?? (fault === null ? bytes.length : 0))
     if (written.length > 0) this.layer.change({ kind: 'write', inode: this.inode, position, bytes: written })
@@ -180,7 +193,7 @@ class MemoryFile<Mark> implements LogFile {
   async datasync(): Promise<void> {
     if (this.hasFailed) throw new Error('a descriptor was synced again after a failed sync')
     const upTo = this.layer.trace.length
-    const fault = this.layer.fault({ kind: 'datasync', name: this.name, byteCount: 0 })
+    const fault = this.layer.faultOf({ kind: 'datasync', name: this.name, byteCount: 0 })
     // As a disk does, it takes its time: others run meanwhile.
     await new Promise<void>((resolve) => setImmediate(resolve))
     if (fault?.code === undefined) {

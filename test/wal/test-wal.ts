@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path'
 import type { FileLayer } from '../../src/wal/file-layer.ts'
 import type { Sequence } from '../../src/wal/sequence.ts'
 import { openWal, type Wal } from '../../src/wal/wal.ts'
@@ -9,6 +10,8 @@ const directory = '/log'
 export function walOptions(changes: Partial<WalOptions> = {}, events: WalEvent[] = []): WalOptions {
   return {
     directory,
+    markPath: join(dirname(changes.directory ?? directory), 'log-mark'),
+    waitingRows: () => 0,
     segmentBytesMax: 2048,
     entryBytesMax: 8192,
     pendingBytesMax: 64 * 1024,

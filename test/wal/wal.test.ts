@@ -165,11 +165,11 @@ t.test('a release writes the checkpoint first, unlinks after, and only whole seg
   const layer = new MemoryFileLayer()
   const wal = await openTestWal(layer)
   for (let count = 0; count < 5; count += 1) await wal.append(rowsEntry(kilobyte))
-  const traceLength = layer.trace.length
+  const traceLength = layer.kindsOfLog().length
   await wal.release(toSequence(1))
-  t.equal(layer.trace.length, traceLength, 'nothing is free, nothing is written')
+  t.equal(layer.kindsOfLog().length, traceLength, 'nothing is free, nothing is written')
   await wal.release(toSequence(4))
-  const kinds = layer.trace.slice(traceLength).map(({ kind }) => kind)
+  const kinds = layer.kindsOfLog(traceLength)
   const checkpoint = ['create', 'write', 'datasync', 'rename', 'sync-directory']
   t.same(kinds, [...checkpoint, 'unlink', 'unlink', 'unlink', 'sync-directory'])
   t.match(wal.stats(), { releasedSequence: 4, segmentCount: 2 })
@@ -214,7 +214,8 @@ t.test('a start syncs the names it found before it builds on them', async (t) =>
   await openTestWal(killed)
   t.same(
     killed.trace.map(({ kind }) => kind),
-    ['sync-directory', 'write', 'datasync'],
+    ['sync-directory', 'write', 'datasync', 'write', 'datasync'],
+    'the names, the last group, the mark',
   )
 })
 
@@ -224,7 +225,7 @@ t.test('a log that was released as a whole and closed has no segments and goes o
   await wal.append(rowsEntry('x'))
   await wal.release(toSequence(2))
   await wal.close()
-  t.same([...layer.files().keys()], ['checkpoint'])
+  t.same([...layer.files().keys()], ['checkpoint', 'log-mark'])
   const again = await openTestWal(layer)
   t.match(again.recovery, { isNew: false, wasClosed: true, nextSequence: 2, segmentCount: 0 })
   t.equal(await again.append(rowsEntry('y')), 2)
@@ -316,10 +317,10 @@ t.test('a full disk refuses what it cannot take, loses nothing, and takes more w
   let isFull = true
   layer.fault = ({ kind, byteCount }) =>
     kind === 'write' && isFull ? { code: 'ENOSPC', writtenBytes: Math.min(30, byteCount) } : null
-  const traceLength = layer.trace.length
+  const traceLength = layer.kindsOfLog().length
   const refused = [wal.append(rowsEntry('one')), wal.append(rowsEntry('two'))]
   for (const append of refused) t.equal(reasonOf(await failureOf(append)), 'disk-full')
-  const kinds = layer.trace.slice(traceLength).map(({ kind }) => kind)
+  const kinds = layer.kindsOfLog(traceLength)
   t.same(kinds, ['write', 'truncate', 'datasync'], 'nothing of the write is left to mix with the next one')
   t.equal(reasonOf(await failureOf(wal.append(rowsEntry(Buffer.alloc(2000))))), 'disk-full', 'also in a new segment')
   t.match(
@@ -368,9 +369,9 @@ for (const failing of ['write', 'datasync', 'sync-directory', 'create'] as const
       t.type(failure, WalFailedError)
       t.match(failure, { cause: { code: 'EIO' } })
     }
-    const callCount = layer.trace.length
+    const callCount = layer.kindsOfLog().length
     t.type(await failureOf(wal.append(rowsEntry('three'))), WalFailedError)
-    t.equal(layer.trace.length, callCount, 'the disk is left alone')
+    t.equal(layer.kindsOfLog().length, callCount, 'the disk is left alone')
     t.match(wal.stats(), { state: 'failed', pendingBytes: 0, pendingBatches: 0, nextSequence: 2 })
     t.equal((await readAll(wal)).length, 1, 'what was acknowledged can be read')
     const attempts = await Promise.all([failureOf(wal.reopen()), failureOf(wal.reopen())])
