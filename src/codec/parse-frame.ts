@@ -50,6 +50,11 @@ export class FrameParser {
     return this.plans.has(planKey)
   }
 
+  /** What the kernel takes of memory, all schemas together. */
+  get memoryBytes(): number {
+    return this.kernel.memory.bytes.length
+  }
+
   /** Parses a frame; its parts come back in memory. */
   parse(task: ParseTask): ParseResult<Uint8Array> {
     return this.parseInto(task, { block: joined, quarantine: joined })
@@ -94,11 +99,17 @@ export class FrameParser {
   }
 
   private planOf(key: string, columns: readonly ColumnDefinition[]): ParsePlan {
-    const plan = this.plans.get(key) ?? compilePlan(this.kernel, columns)
+    const plan = this.plans.get(key) ?? this.compile(key, columns)
     // Deleted and set again, it becomes the youngest.
     this.plans.delete(key)
     this.plans.set(key, plan)
     return plan
+  }
+
+  /** Compiles a schema in the memory of the versions of the same data source before it, which get no further frames. */
+  private compile(key: string, columns: readonly ColumnDefinition[]): ParsePlan {
+    for (const [known, plan] of this.plans) if (isOlderVersion(known, key)) this.forget(known, plan)
+    return compilePlan(this.kernel, columns)
   }
 
   /** Forgets the schemas that were used longest ago, so that buffers of many data sources do not add up. */
@@ -124,6 +135,13 @@ export class FrameParser {
     this.plans.delete(key)
     freePlan(plan)
   }
+}
+
+/** Whether both keys are of one data source, and the first one's version is the lower. */
+function isOlderVersion(key: string, other: string): boolean {
+  const [id, version] = key.split(':')
+  const [otherId, otherVersion] = other.split(':')
+  return id === otherId && version !== undefined && Number(version) < Number(otherVersion)
 }
 
 interface ScannedFrame {

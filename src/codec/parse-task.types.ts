@@ -7,7 +7,10 @@ import type { Part } from './part.types.ts'
  * are transferred or written to files: nothing large is copied.
  */
 export interface ParseTask {
-  /** The same key means the same columns: a worker keeps what it compiled for it. */
+  /**
+   * `<data source>:<version of its schema>`, and behind a further `:` what else tells plans apart. The same key means the
+   * same columns: a worker keeps what it compiled for it, until a higher version comes.
+   */
   readonly planKey: string
   readonly columns: readonly ColumnDefinition[]
   /** Whole records; the last one ends in a line feed, and `framePaddingBytes` unused bytes follow `byteCount`. */

@@ -3,7 +3,13 @@ import { type CsvColumn, type CsvGuess, type CsvGuessRules, columnTypeText, csvS
 import type { GuessedDialect } from './csv-sample.ts'
 import { saysNothing } from './csv-types.ts'
 import { LargeInteger } from './large-integer.ts'
-import { inferColumns, type RecordColumn, recordSchema, type SampleObject } from './record-columns.ts'
+import {
+  type ColumnLimits,
+  inferColumns,
+  type RecordColumn,
+  recordSchema,
+  type SampleObject,
+} from './record-columns.ts'
 import { sampleRecords } from './record-sample.ts'
 import type { SampleBytes } from './sample.types.ts'
 
@@ -37,7 +43,7 @@ export type PreviewRow = Readonly<Record<string, unknown>>
 
 const previewRowsMax = 10
 
-/** Guesses what a CSV body is; null when the sample has no record. */
+/** Guesses what a CSV body is; null when the sample has no record. @throws COLUMNS_TOO_MANY (400) */
 export function guessCsvBody(sample: SampleBytes, rules: CsvGuessRules): BodyGuess | null {
   const guess = guessCsv(sample, rules)
   if (guess === null || guess.columns.length === 0) return null
@@ -55,10 +61,14 @@ export function guessCsvBody(sample: SampleBytes, rules: CsvGuessRules): BodyGue
   }
 }
 
-/** Guesses the columns of an NDJSON body; null when the sample has no object with keys. */
-export function guessRecordsBody(sample: SampleBytes): BodyGuess | null {
+/**
+ * Guesses the columns of an NDJSON body; null when the sample has no object with keys.
+ *
+ * @throws COLUMNS_TOO_MANY, KEYS_TOO_MANY, NESTING_TOO_DEEP (400).
+ */
+export function guessRecordsBody(sample: SampleBytes, limits: ColumnLimits): BodyGuess | null {
   const records = sampleRecords(sample.bytes)
-  const columns = inferColumns(records)
+  const columns = inferColumns(records, limits)
   if (columns.length === 0) return null
   return {
     schema: recordSchema(columns),

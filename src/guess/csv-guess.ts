@@ -1,5 +1,6 @@
 /** What a CSV body is, guessed from its beginning: dialect, header, names and types of its columns. */
 import { columnNamesOf } from '../codec/csv-names.ts'
+import { errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import {
   type GivenDialect,
@@ -35,20 +36,30 @@ export interface CsvColumn {
 export interface CsvGuessRules extends GivenDialect {
   /** False makes every column String. */
   readonly hasTypes: boolean
+  /** Most columns of a data source. */
+  readonly columnsMax: number
 }
 
 const rowsMax = 100_000
 
-/** Guesses all that creating a data source from the body needs; null when the sample holds no record. */
+/**
+ * Guesses all that creating a data source from the body needs; null when the sample holds no record.
+ *
+ * @throws COLUMNS_TOO_MANY (400).
+ */
 export function guessCsv(sample: SampleBytes, rules: CsvGuessRules): CsvGuess | null {
   const dialect = guessDialect(sample, rules, null)
   const records = readSample(sample, dialect, rowsMax)
   const [first] = records
   if (first === undefined) return null
-  const hasHeader = isHeader(first, records.slice(1))
+  const { columnsMax } = rules
+  if (usualFieldCount(records) > columnsMax) throw errors.COLUMNS_TOO_MANY({ columnsMax })
+  // A first line may have any number of fields, and so many tell enough.
+  const hasHeader = isHeader(first.slice(0, columnsMax), records.slice(1))
   const rows = hasHeader ? records.slice(1) : records
   const header = hasHeader ? first.map(({ text }) => text.trim()) : []
   const fieldCount = Math.max(header.length, usualFieldCount(rows))
+  if (fieldCount > columnsMax) throw errors.COLUMNS_TOO_MANY({ columnsMax })
   const names = columnNamesOf(Array.from({ length: fieldCount }, (_, field) => header[field] ?? ''))
   const columns = names.map((name, field) => {
     const cells = rows.map((row) => row[field])

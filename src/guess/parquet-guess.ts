@@ -1,8 +1,9 @@
 /** The schema of a data source for a Parquet file: its own columns, groups of fields taken apart as NDJSON's objects are. */
 import { formatColumnType } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
+import { errors } from '../shared/errors.ts'
 import type { BodyGuess, GuessedColumn, PreviewRow } from './body-guess.ts'
-import { nameOf, recordSchema } from './record-columns.ts'
+import { type ColumnLimits, nameOf, recordSchema } from './record-columns.ts'
 
 export interface ParquetField {
   readonly name: string
@@ -17,12 +18,19 @@ interface PathColumn extends GuessedColumn {
 
 const previewRowsMax = 10
 
-/** @param rows the first rows, as JSON by the names of the file's columns. */
-export function guessParquet(fields: readonly ParquetField[], rows: readonly PreviewRow[]): BodyGuess {
+/**
+ * @param rows the first rows, as JSON by the names of the file's columns.
+ * @throws COLUMNS_TOO_MANY (400).
+ */
+export function guessParquet(
+  fields: readonly ParquetField[],
+  rows: readonly PreviewRow[],
+  { columnsMax }: ColumnLimits,
+): BodyGuess {
   const names = new Set<string>()
   const columns = fields
     .filter(({ name }) => isKey(name))
-    .flatMap(({ name, type }) => columnsUnder([name], type, { names, rows }))
+    .flatMap(({ name, type }) => columnsUnder([name], type, { names, rows, columnsMax }))
   return {
     schema: recordSchema(columns),
     columns,
@@ -34,7 +42,7 @@ export function guessParquet(fields: readonly ParquetField[], rows: readonly Pre
   }
 }
 
-interface Surroundings {
+interface Surroundings extends ColumnLimits {
   readonly names: Set<string>
   readonly rows: readonly PreviewRow[]
 }
@@ -47,7 +55,8 @@ function columnsUnder(
   if (type?.kind === 'tuple' && type.fields.every(({ name }) => name !== null && isKey(name))) {
     return type.fields.flatMap((field) => columnsUnder([...keys, field.name ?? ''], field.type, surroundings))
   }
-  const { names, rows } = surroundings
+  const { names, rows, columnsMax } = surroundings
+  if (names.size >= columnsMax) throw errors.COLUMNS_TOO_MANY({ columnsMax })
   const steps = keys.map((key) => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `['${key}']`)).join('')
   const jsonPathText = `$${steps}${type?.kind === 'array' ? '[:]' : ''}`
   const presentCount = rows.filter((row) => (valueAt(row, keys) ?? null) !== null).length
@@ -78,7 +87,7 @@ function withoutZone(type: ColumnType): ColumnType {
 function valueAt(row: PreviewRow, keys: readonly string[]): unknown {
   let value: unknown = row
   for (const key of keys) {
-    if (typeof value !== 'object' || value === null) return undefined
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
     // What JSON.parse gave, and no array at a place where the file has a group.
     value = (value as Readonly<Record<string, unknown>>)[key]
   }

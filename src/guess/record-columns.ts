@@ -7,6 +7,7 @@
  */
 
 import { soundColumnName } from '../shared/column-name.ts'
+import { errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import { LargeInteger } from './large-integer.ts'
 
@@ -54,20 +55,38 @@ export interface RecordColumn {
   readonly presentShare: number
 }
 
-/** The schema string of a data source that takes such records; null when they have no keys at all. */
-export function inferSchema(records: readonly SampleObject[]): string | null {
-  const columns = inferColumns(records)
+export interface ColumnLimits {
+  /** Most columns of a data source. */
+  readonly columnsMax: number
+}
+
+/**
+ * The schema string of a data source that takes such records; null when they have no keys at all.
+ *
+ * @throws COLUMNS_TOO_MANY (400).
+ */
+export function inferSchema(records: readonly SampleObject[], limits: ColumnLimits): string | null {
+  const columns = inferColumns(records, limits)
   return columns.length === 0 ? null : recordSchema(columns)
 }
 
-/** The columns of a data source that takes such records, in the order in which their keys come. */
-export function inferColumns(records: readonly SampleObject[]): readonly RecordColumn[] {
+/**
+ * The columns of a data source that takes such records, in the order in which their keys come.
+ *
+ * @throws COLUMNS_TOO_MANY (400) as soon as there are so many paths that there must be more.
+ */
+export function inferColumns(records: readonly SampleObject[], { columnsMax }: ColumnLimits): readonly RecordColumn[] {
   const paths = new Map<string, SeenPath>()
-  for (const record of records) seeObject(record, [], paths)
+  // Each column has at most so many paths above it and itself.
+  const pathsMax = columnsMax * depthMax
+  for (const record of records) {
+    seeObject(record, [], { paths, pathsMax })
+    if (paths.size > pathsMax) throw errors.COLUMNS_TOO_MANY({ columnsMax })
+  }
+  const seen = [...paths.values()].filter((path) => isColumn(path, paths))
+  if (seen.length > columnsMax) throw errors.COLUMNS_TOO_MANY({ columnsMax })
   const names = new Set<string>()
-  return [...paths.values()]
-    .filter((path) => isColumn(path, paths))
-    .map((path) => columnOf(path, records.length, names))
+  return seen.map((path) => columnOf(path, records.length, names))
 }
 
 /** The schema string of such columns. */
@@ -77,16 +96,19 @@ export function recordSchema(columns: readonly Pick<RecordColumn, 'jsonPathText'
     .join(', ')
 }
 
-function seeObject(
-  object: Readonly<Record<string, unknown>>,
-  parents: readonly string[],
-  paths: Map<string, SeenPath>,
-): void {
+interface SeenPaths {
+  readonly paths: Map<string, SeenPath>
+  /** One more is too many, and no further is looked. */
+  readonly pathsMax: number
+}
+
+function seeObject(object: Readonly<Record<string, unknown>>, parents: readonly string[], seen: SeenPaths): void {
   for (const [key, value] of Object.entries(object)) {
+    if (seen.paths.size > seen.pathsMax) return
     // No JSONPath can name such a key.
     if (key === '' || /['"`\\\p{Cc}]/u.test(key)) continue
     const keys = [...parents, key]
-    const path = seenAt(keys, paths)
+    const path = seenAt(keys, seen.paths)
     if (value === null) continue
     path.count += 1
     if (Array.isArray(value)) seeArray(value, path)
@@ -95,7 +117,7 @@ function seeObject(
     else {
       path.objects += 1
       // An object that is no array, as JSON made it.
-      seeObject(value as Record<string, unknown>, keys, paths)
+      seeObject(value as Record<string, unknown>, keys, seen)
     }
   }
 }

@@ -1,14 +1,23 @@
 import { errors } from '../shared/errors.ts'
-import { clickhouseCodes, StoreError } from '../store/store-error.ts'
+import { engineFault } from '../store/engine-fault.ts'
+import { clickhouseCodes, isOfPartitions, isOfView, StoreError } from '../store/store-error.ts'
 import { insertFailureKind } from './insert-failure.ts'
+import { PartitionsExceededError } from './partition-limits.ts'
 
 /**
  * What the sender of an import is told when a table did not take a block: IMPORT_VIEW_FAILED (422) and ROWS_REFUSED (400)
  * where the view or the rows can be mended, else ENGINE_FAILED (500); other rows of the import may be stored already, and
- * no answer may say that nothing was. What is not the store's word passes unchanged.
+ * no answer may say that nothing was. Rows of too many partitions are PARTITIONS_TOO_MANY (400), whose bound for one INSERT is
+ * `partitionsMax`. What is not the store's word passes unchanged.
  */
-export function toFailure(thrown: unknown): unknown {
+export function toFailure(thrown: unknown, partitionsMax = 0): unknown {
+  if (thrown instanceof PartitionsExceededError) {
+    return errors.PARTITIONS_TOO_MANY({ scope: thrown.scope, partitionsMax: thrown.partitionsMax, cause: thrown })
+  }
   if (!(thrown instanceof StoreError)) return thrown
+  if (isOfPartitions(thrown) && !isOfView(thrown)) {
+    return errors.PARTITIONS_TOO_MANY({ scope: 'body', partitionsMax, cause: thrown })
+  }
   const { message: reason } = thrown
   switch (insertFailureKind(thrown)) {
     case 'view':
@@ -17,7 +26,7 @@ export function toFailure(thrown: unknown): unknown {
       return errors.ROWS_REFUSED({ reason, cause: thrown })
     case 'closed':
     case 'engine':
-      return errors.ENGINE_FAILED({ cause: thrown })
+      return engineFault(thrown)
   }
 }
 

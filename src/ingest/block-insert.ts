@@ -10,9 +10,16 @@ import type { Store } from '../store/store.types.ts'
 import type { ParsedRows, SealedBlock } from './events.types.ts'
 import { ingestPlanOf } from './ingest-plan.ts'
 import { partitionBoundOf } from './partition-bound.ts'
+import type { PartitionLimits } from './partition-limits.ts'
 
+interface BlockRooms {
+  readonly store: Pick<Store, 'append'>
+  readonly partitionLimits: PartitionLimits
+}
+
+/** @throws StoreError; PartitionsExceededError when its rows are of too many partitions: nothing of it was inserted then. */
 export async function insertBlock(
-  store: Pick<Store, 'append'>,
+  { store, partitionLimits }: BlockRooms,
   dataSource: DataSource,
   { blockId, sealedAtMs }: SealedBlock,
   rows: ParsedRows,
@@ -20,8 +27,8 @@ export async function insertBlock(
   const plan = ingestPlanOf(dataSource, null)
   if (rows.rowCount > 0) {
     const partition = partitionBoundOf(dataSource, plan.landing.layout)
-    const request = { ...plan.landing, parts: rows.parts, rowCount: rows.rowCount, blockId }
-    await store.append(partition === undefined ? request : { ...request, partition })
+    const bounds = await partitionLimits.bodyOf(plan.landing.table).boundCut(partition, rows.rowCount)
+    await store.append({ ...plan.landing, ...bounds, parts: rows.parts, rowCount: rows.rowCount, blockId })
   }
   if (rows.quarantinedRowCount > 0) {
     const quarantine = { ...plan.quarantine, layout: at(plan.quarantine.layout, sealedAtMs) }

@@ -9,12 +9,15 @@ import type { LoggedBatch, ParsedRows, SealedBlock } from './events.types.ts'
 import type { EventsLog } from './events-log.ts'
 import { ingestPlanOf } from './ingest-plan.ts'
 import type { ParsePool } from './parse-pool.ts'
+import { type PartitionLimits, PartitionsExceededError } from './partition-limits.ts'
+import { beyondReason, findBeyond } from './partition-rows.ts'
 import { findPoison, poisonReason, quarantinePoison, withoutLines } from './poison-rows.ts'
 import type { RecordBody } from './record-body.ts'
 
 interface BlockStoreRooms {
   readonly store: Store
   readonly pool: ParsePool
+  readonly partitionLimits: PartitionLimits
   readonly log: Pick<EventsLog, 'seal'>
   readonly logger: Logger
   readonly now: () => number
@@ -48,7 +51,8 @@ export class BlockStore {
   async seal(stream: string, batches: readonly LoggedBatch[]): Promise<SealedBlock> {
     const sequences = batches.flatMap((batch) => batch.sequences)
     const loggedBytes = batches.reduce((total, batch) => total + batch.loggedBytes, 0)
-    const block = { blockId: createBlockId(), sequences, setAside: [], loggedBytes, sealedAtMs: this.rooms.now() }
+    const sealedAtMs = this.rooms.now()
+    const block = { blockId: createBlockId(), sequences, setAside: [], beyond: [], loggedBytes, sealedAtMs }
     await this.rooms.log.seal(stream, block)
     return block
   }
@@ -56,14 +60,16 @@ export class BlockStore {
   /** Stores the block, once however often it is called. Raises `StoreError`, or why its content could not be read. */
   async insert(source: BlockSource): Promise<BlockCounts> {
     const { dataSource, block } = source
-    if (block.setAside.length > 0) return await this.insertWithout(source)
+    if (block.isCutShort === true) return await this.insertCutShort(source)
+    if (block.setAside.length + block.beyond.length > 0) return await this.insertWithout(source)
     const rows = await this.rowsOf(source)
-    await insertBlock(this.rooms.store, dataSource, block, rows)
+    await insertBlock(this.rooms, dataSource, block, rows)
     return countsOf(rows, 0)
   }
 
   /**
-   * Finds the rows for which the engine refuses the block and names the block once more, without them.
+   * Finds the rows for which the engine refuses the block, or those of too many partitions, and names the block once more,
+   * without them.
    *
    * It keeps its id: the engine takes an INSERT partition by partition, so those before the refused rows are stored under
    * the block's tokens already, and must not be stored under others.
@@ -72,24 +78,48 @@ export class BlockStore {
   async isolate({ dataSource, stream, block }: BlockSource, failure: unknown): Promise<SealedBlock> {
     const { logger, log, load } = this.rooms
     const bodies = await load(block.sequences)
-    const found = await findPoison(this.rooms, dataSource, { bodies, known: block.setAside })
+    const known = [...block.setAside, ...block.beyond]
+    const isOfPartitions = failure instanceof PartitionsExceededError
+    const found = isOfPartitions
+      ? await findBeyond(this.rooms, dataSource, { bodies, known, allowed: failure.allowed })
+      : await findPoison(this.rooms, dataSource, { bodies, known })
     if (found.length === 0) throw failure
-    const setAside = [...block.setAside, ...found].toSorted((a, b) => a - b)
     const fields = { err: failure, dataSource: dataSource.name, rowCount: found.length }
-    logger.warn(fields, 'The engine refuses rows of a block; they are set aside.')
-    const isolated = { ...block, setAside }
+    const message = isOfPartitions
+      ? 'Rows of events are of too many partitions; they are set aside.'
+      : 'The engine refuses rows of a block; they are set aside.'
+    logger.warn(fields, message)
+    const isolated = isOfPartitions
+      ? { ...block, beyond: inOrder(block.beyond, found) }
+      : { ...block, setAside: inOrder(block.setAside, found) }
     await log.seal(stream, isolated)
     return isolated
   }
 
+  /**
+   * A block of which rows were set aside before damage took some of its lines. Its tokens may be known already: inserted
+   * under them as it is, its refused rows would be dropped as stored.
+   */
+  private async insertCutShort(source: BlockSource): Promise<BlockCounts> {
+    const { dataSource, block } = source
+    const bodies = await this.rooms.load(block.sequences)
+    const setAside = await findPoison(this.rooms, dataSource, { bodies, known: [] })
+    return await this.insertWithout({ ...source, block: { ...block, setAside, beyond: [], isCutShort: false } })
+  }
+
   private async insertWithout({ dataSource, block }: BlockSource): Promise<BlockCounts> {
-    const { store, pool, frameBytes, load } = this.rooms
+    const { pool, frameBytes, load } = this.rooms
+    const { setAside, beyond } = block
     const bodies = await load(block.sequences)
-    const kept = withoutLines(bodies, block.setAside)
+    const kept = withoutLines(bodies, [...setAside, ...beyond])
     const rows = await parseBodies(pool, ingestPlanOf(dataSource, null), kept, frameBytes)
-    await insertBlock(store, dataSource, block, rows)
-    await quarantinePoison(this.rooms, dataSource, { block, bodies, reason: poisonReason })
-    return countsOf(rows, block.setAside.length)
+    await insertBlock(this.rooms, dataSource, block, rows)
+    const quarantined = [
+      { block, bodies, lines: setAside, reason: poisonReason, tokenSuffix: 'p' },
+      { block, bodies, lines: beyond, reason: beyondReason, tokenSuffix: 'o' },
+    ] as const
+    for (const lines of quarantined) await quarantinePoison(this.rooms, dataSource, lines)
+    return countsOf(rows, setAside.length + beyond.length)
   }
 
   private async rowsOf({ dataSource, block, content }: BlockSource): Promise<ParsedRows> {
@@ -107,6 +137,10 @@ export class BlockStore {
     const parsed = runs.map((run) => (Array.isArray(run) ? parseBodies(pool, plan, run, frameBytes) : run))
     return joinRows(await Promise.all(parsed))
   }
+}
+
+function inOrder(known: readonly number[], found: readonly number[]): readonly number[] {
+  return [...known, ...found].toSorted((a, b) => a - b)
 }
 
 function countsOf({ rowCount, quarantinedRowCount }: ParsedRows, setAsideCount: number): BlockCounts {

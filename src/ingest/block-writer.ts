@@ -9,17 +9,25 @@
 import type { Part } from '../codec/part.types.ts'
 import { partByteCount } from '../codec/part-chunks.ts'
 import { assert } from '../shared/assert.ts'
-import type { Store } from '../store/store.types.ts'
+import type { PartitionBound, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import { toFailure } from './append-error.ts'
 import { createBlockId } from './block-id.ts'
 import type { TablePlan } from './ingest-plan.ts'
+import type { BodyPartitions } from './partition-limits.ts'
 import { releaseMemory } from './release-memory.ts'
 
 export interface BlockWriterOptions {
   readonly rowsMax: number
   readonly bytesMax: number
   readonly insertsInFlightMax: number
+  readonly partitionsPerBodyMax: number
+}
+
+/** How the rows of a body are kept to so many partitions; where the table has some. */
+export interface WriterPartitions {
+  readonly bound: PartitionBound | undefined
+  readonly body: BodyPartitions
 }
 
 /** From here on the last parts of a body are shared out among the places that are free. */
@@ -43,13 +51,15 @@ export class BlockWriter {
   private readonly store: Store
   private readonly plan: TablePlan
   private readonly options: BlockWriterOptions
+  private readonly partitions: WriterPartitions | null
   private readonly gathered: GatheredPart[] = []
   /** No more parts come: what is left is shared out among the places that are free. */
   private isFinishing = false
   private readonly inFlight = new Set<Promise<void>>()
   private failure: unknown
 
-  constructor(store: Store, plan: TablePlan, options: BlockWriterOptions) {
+  constructor(store: Store, plan: TablePlan, options: BlockWriterOptions, partitions: WriterPartitions | null = null) {
+    this.partitions = partitions
     this.store = store
     this.plan = plan
     this.options = options
@@ -128,14 +138,17 @@ export class BlockWriter {
     const rowCount = rowsOf(gathered)
     for (const { watch } of gathered) watch?.onInserting()
     try {
-      const request = { ...this.plan, parts, rowCount, blockId: createBlockId(), outlivesViews: true }
+      const { partitions } = this
+      const bounds = partitions === null ? {} : await partitions.body.boundInsert(partitions.bound, rowCount)
+      const request = { ...this.plan, ...bounds, parts, rowCount, blockId: createBlockId(), outlivesViews: true }
       await this.store.append(request)
       this.storedRows += rowCount
       for (const { watch } of gathered) watch?.onInserted()
       for (const part of parts) if (part instanceof Uint8Array) releaseMemory(part)
+      await this.partitions?.body.checkAdded(rowCount)
     } catch (error) {
       if (error instanceof StoreError && error.areRowsStored) this.storedRows += rowCount
-      this.failure ??= toFailure(error)
+      this.failure ??= toFailure(error, this.options.partitionsPerBodyMax)
     }
   }
 

@@ -9,6 +9,7 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { assert } from '../shared/assert.ts'
+import { type DiskReports, diskFaultOf } from '../shared/disk-fault.ts'
 import type { Sequence } from '../wal/sequence.ts'
 import { toSequence } from '../wal/sequence.ts'
 import type { BlockStore } from './block-store.ts'
@@ -19,6 +20,7 @@ import { FlushClock } from './flush-clock.ts'
 import { insertFailureKind } from './insert-failure.ts'
 import type { BehindLine } from './log-reader.ts'
 import type { MemoryBudget } from './memory-budget.ts'
+import { PartitionsExceededError } from './partition-limits.ts'
 import type { Semaphore } from './semaphore.ts'
 import { StoredWaiters } from './stored-waiters.ts'
 
@@ -31,6 +33,7 @@ export interface LineRooms {
   readonly drain: DrainRate
   readonly rule: FlushRule
   readonly logger: Logger
+  readonly disk: DiskReports
   /** Epoch milliseconds, for what people read. */
   readonly now: () => number
   /** Milliseconds that never go back, for everything that waits. */
@@ -265,8 +268,8 @@ export class EventsLine implements BehindLine {
       counts = await blocks.insert(source)
       drained = { loggedBytes: block.loggedBytes, heldBytes }
     } catch (error) {
-      if (insertFailureKind(error) !== 'rows') throw error
-      // The search for the rows that the engine refuses takes its time, and must not take the place of others.
+      if (insertFailureKind(error) !== 'rows' && !(error instanceof PartitionsExceededError)) throw error
+      // The search for the rows that are refused takes its time, and must not take the place of others.
       places.release()
       try {
         this.sealed[0] = await blocks.isolate(source, error)
@@ -351,7 +354,9 @@ export class EventsLine implements BehindLine {
       this.isClosed = true
       return
     }
-    const { now, clock, logger } = this.rooms
+    const { now, clock, logger, disk } = this.rooms
+    const diskFault = diskFaultOf(error)
+    if (diskFault !== null) disk.report(diskFault, error)
     const attemptCount = (this.failure?.attemptCount ?? 0) + 1
     const pauseMs = Math.min(retryPauseMs.first * 2 ** Math.min(attemptCount - 1, 16), retryPauseMs.longest)
     const message = error instanceof Error ? error.message : String(error)

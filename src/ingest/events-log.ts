@@ -11,12 +11,14 @@
  * 5. A failed log is opened again by itself, with growing pauses; senders are refused meanwhile.
  */
 import type { Logger } from '../observe/logger.ts'
+import { type DiskReports, diskFaultOf } from '../shared/disk-fault.ts'
+import { ApiError, errors } from '../shared/errors.ts'
 import type { Store } from '../store/store.types.ts'
 import { bookkeepingEntry, encodeBarrier, encodeNotes, encodeSeal, encodeStored } from '../wal/entry-payloads.ts'
 import type { Sequence } from '../wal/sequence.ts'
 import type { Wal } from '../wal/wal.ts'
 import type { NewEntry, WalEntry, WalEvent } from '../wal/wal.types.ts'
-import { WalRefusedError } from '../wal/wal-errors.ts'
+import { WalCheckpointError, WalRefusedError } from '../wal/wal-errors.ts'
 import type { SealedBlock } from './events.types.ts'
 import type { IdempotencyIndex } from './idempotency-index.ts'
 import { toLogRefusal } from './log-errors.ts'
@@ -41,9 +43,10 @@ interface LogRooms {
   readonly store: Pick<Store, 'sync'>
   readonly keys: IdempotencyIndex
   readonly logger: Logger
+  readonly disk: DiskReports
 }
 
-const reopenPauseMs = { first: 100, longest: 10_000 }
+const reopenPauseMs = { first: 100, longest: 2_000 }
 /** A release costs a sync of the engine's files. */
 const releaseIntervalMs = 1_000
 /** How long what is stored may wait for a sync while no release brings one: a start after a crash repeats it. */
@@ -92,12 +95,14 @@ export class EventsLog {
   /** Names a block; it may be inserted once this has resolved. Throws as `append` does. */
   async seal(stream: string, block: SealedBlock): Promise<void> {
     const payload = encodeSeal(block)
-    await this.append([bookkeepingEntry({ kind: 'seal', stream, atMs: block.sealedAtMs, payload })])
+    const seal = bookkeepingEntry({ kind: 'seal', stream, atMs: block.sealedAtMs, payload })
+    // Twice: without any, a start could not tell a block that is stored already from events that still wait.
+    await this.append([seal, seal])
   }
 
   /** A block is in the engine; the log hears of it after the next sync. */
   noteStored(stream: string, block: SealedBlock, counts: { rowCount: number; quarantinedRowCount: number }): void {
-    const payload = encodeStored({ blockId: block.blockId, ...counts })
+    const payload = encodeStored({ blockId: block.blockId, last: block.sequences.at(-1) ?? null, ...counts })
     this.unsynced.push(bookkeepingEntry({ kind: 'stored', stream, atMs: this.options.now(), payload }))
     this.releaseSoon()
     if (this.unsynced.length % unsyncedBlocksMax === 0) this.work(() => this.syncStored())
@@ -106,11 +111,19 @@ export class EventsLog {
 
   /** Nothing that is in the log of this stream by now is inserted any more. Throws as `append` and `Store.sync` do. */
   async barrier(stream: string, isFinal: boolean): Promise<void> {
-    // What is stored is not repeated behind the barrier, so it has to outlive a power cut before.
-    if (!isFinal) await this.rooms.store.sync()
+    // What is stored is not repeated behind the barrier, so it has to outlive a power cut before; and the log calls it
+    // stored, so that nothing comes back should the barrier's own entry be damaged.
+    if (!isFinal) await this.syncAll()
     const generation = this.rooms.wal.generationOf(stream) + 1
     const payload = encodeBarrier({ generation, isFinal })
-    await this.append([bookkeepingEntry({ kind: 'barrier', stream, atMs: this.options.now(), payload })])
+    try {
+      await this.append([bookkeepingEntry({ kind: 'barrier', stream, atMs: this.options.now(), payload })])
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError) || thrown.code !== 'LOG_FAILED') throw thrown
+      // No event is lost or doubled by a barrier too many, so whoever wants the change may simply repeat it.
+      const reason = diskFaultOf(thrown) ?? 'it failed, and is tried again'
+      throw errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: this.options.retryAfterSeconds(), cause: thrown })
+    }
   }
 
   replay(from?: Sequence): AsyncIterable<WalEntry> {
@@ -119,12 +132,14 @@ export class EventsLog {
 
   /** The log's own words, for the log of the service. */
   onEvent(event: WalEvent): void {
-    const { logger } = this.rooms
+    const { logger, disk } = this.rooms
     switch (event.kind) {
       case 'disk-full':
+        disk.report(diskFaultOf(event.error) ?? 'the disk is full', event.error)
         logger.error({ err: event.error }, 'The disk is full: events are refused until there is room.')
         return
       case 'failed':
+        disk.report(diskFaultOf(event.error) ?? 'the disk does not read or write', event.error)
         logger.error(
           { err: event.error },
           'The disk failed under the log: events are refused until it is opened again.',
@@ -133,6 +148,12 @@ export class EventsLog {
         return
       case 'reopened':
         logger.info({}, 'The log was opened again.')
+        return
+      case 'mark-failed':
+        logger.warn(
+          { err: event.error },
+          'How far the log is written could not be noted; should its files be cut, that may not be noticed.',
+        )
         return
       case 'cleanup-failed':
         logger.warn(
@@ -181,17 +202,27 @@ export class EventsLog {
         'The log could not forget what is stored before it was closed; the next start reads it again.',
       )
     }
-    await wal.close()
+    try {
+      await wal.close()
+    } catch (err) {
+      if (!(err instanceof WalCheckpointError)) throw err
+      logger.error(
+        { err },
+        'The log could not note what is stored before it was closed; the next start reads it again.',
+      )
+    }
   }
 
   /** Never rejects; what fails is tried again, also when nothing more is stored: senders may wait for room. */
   private work(task: () => Promise<void>): void {
     if (this.working !== null || this.isClosed) return
+    const isRetry = this.hasFailed
     this.hasFailed = false
     this.working = task()
       .catch((err: unknown) => {
         this.hasFailed = true
-        this.rooms.logger.error({ err }, 'The log could not forget what is stored; it is tried again.')
+        // A state has one line, however often it is tried again.
+        if (!isRetry) this.rooms.logger.error({ err }, 'The log could not forget what is stored; it is tried again.')
       })
       .finally(() => {
         this.working = null
@@ -212,12 +243,14 @@ export class EventsLog {
 
   /** Syncs the engine, then writes down what it had by then. */
   private async syncStored(): Promise<void> {
+    if (this.unsynced.length === 0) return
+    const settled = await this.firstNeeded()
     const notes = this.unsynced
-    if (notes.length === 0) return
     this.unsynced = []
     try {
       await this.rooms.store.sync()
-      await this.append(notes)
+      if (notes.length > 0) await this.append(notes)
+      this.rooms.wal.settle(settled)
     } catch (error) {
       this.unsynced = [...notes, ...this.unsynced]
       throw error
@@ -226,14 +259,20 @@ export class EventsLog {
 
   private async release(): Promise<void> {
     const { wal } = this.rooms
-    const next = wal.stats().nextSequence
-    await this.untilCounted()
-    const below = this.options.firstOutstanding() ?? next
-    const bound = below < next ? below : next
+    const bound = await this.firstNeeded()
     if (bound <= wal.stats().releasedSequence) return
     await this.syncAll()
+    wal.settle(bound)
     await this.carryNotes(bound, new Map())
     await wal.release(bound)
+  }
+
+  /** Everything below is stored. */
+  private async firstNeeded(): Promise<Sequence> {
+    const next = this.rooms.wal.stats().nextSequence
+    await this.untilCounted()
+    const below = this.options.firstOutstanding() ?? next
+    return below < next ? below : next
   }
 
   /** Cuts what is stored out from between what is not, where that makes the log smaller. */
@@ -289,7 +328,8 @@ export class EventsLog {
     clearTimeout(this.reopening)
     this.reopening = setTimeout(() => {
       this.rooms.wal.reopen().catch((err: unknown) => {
-        this.rooms.logger.warn({ err }, 'The log could not be opened again yet.')
+        // A state has one line, however often it is tried again.
+        if (pauseMs === reopenPauseMs.first) this.rooms.logger.warn({ err }, 'The log could not be opened again yet.')
         this.reopenLater(Math.min(pauseMs * 2, reopenPauseMs.longest))
       })
     }, pauseMs)

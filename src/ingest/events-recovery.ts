@@ -1,7 +1,8 @@
 /**
  * What the log says at the start, in two passes: first which blocks were named and stored, then which events are left.
  *
- * Of the events only counts are kept: they are read back from the log as there is room for them.
+ * Of the events only counts are kept: they are read back from the log as there is room for them. A block is what of its
+ * entries is there: damage takes its own entries from it, and never holds up the others.
  */
 
 import { entryBytesOf } from '../wal/entry-format.ts'
@@ -12,6 +13,7 @@ import {
   decodeSettled,
   decodeStored,
   type Settled,
+  type Stored,
 } from '../wal/entry-payloads.ts'
 import { firstSequence, type Sequence } from '../wal/sequence.ts'
 import type { LostRange, WalEntry } from '../wal/wal.types.ts'
@@ -21,22 +23,36 @@ import type { IdempotencyIndex } from './idempotency-index.ts'
 
 export interface RecoveredEvents {
   readonly lines: ReadonlyMap<string, RecoveredLine>
+  /** Entries that damage took, of whatever kind they were. */
   readonly lost: readonly LostRange[]
+  /** By data source, what damage took of events that were not stored, as far as the log tells whose they were. */
+  readonly losses: ReadonlyMap<string, Loss>
+}
+
+export interface Loss {
+  readonly entryCount: number
+  /** Rows of those entries that still say how many they had. */
+  readonly rowCount: number
 }
 
 interface StreamState {
-  /** By the first entry of each: a block that is named again takes the place of its first name. */
-  readonly sealed: Map<Sequence, Mutable<SealedBlock>>
+  /** By id: a block that is named again takes the place of its first name. */
+  readonly sealed: Map<string, RecoveredBlock>
   /** Everything up to here is named by a seal, or lies before a barrier. */
   settledUpTo: number
   behind: Behind | null
   waitingRows: number
   waitingBytes: number
+  /** Rows by entry, of those that damage took and that still tell whose they were. */
+  readonly lostRows: Map<Sequence, number>
 }
 
-type Mutable<Value> = { -readonly [Key in keyof Value]: Value[Key] }
+interface RecoveredBlock extends Omit<SealedBlock, 'isCutShort' | 'loggedBytes'> {
+  readonly present: Set<Sequence>
+  loggedBytes: number
+}
 
-/** `released` is where the log begins: a block whose entries lie before it was stored. */
+/** `released` is where the log begins for events: a block that begins before it was stored, whatever the log has of it. */
 export async function recoverEvents(
   replay: () => AsyncIterable<WalEntry>,
   keys: IdempotencyIndex,
@@ -51,7 +67,7 @@ export async function recoverEvents(
         noteSeal(stateOf(streams, entry.stream), entry, released)
         break
       case 'stored':
-        noteStored(stateOf(streams, entry.stream), decodeStored(entry.payload).blockId)
+        noteStored(stateOf(streams, entry.stream), decodeStored(entry.payload))
         break
       case 'barrier':
         noteBarrier(stateOf(streams, entry.stream), entry.sequence)
@@ -64,6 +80,9 @@ export async function recoverEvents(
       }
       case 'lost':
         lost.push(decodeLost(entry))
+        if (entry.stream !== '') {
+          stateOf(streams, entry.stream).lostRows.set(entry.sequence, entry.rowCount + entry.quarantinedRowCount)
+        }
         break
       case 'settled':
         settled.push(decodeSettled(entry.payload))
@@ -75,9 +94,16 @@ export async function recoverEvents(
     }
   }
   for (const [stream, state] of streams) for (const one of settled) passOver(state, stream, one)
-  for await (const entry of replay()) if (entry.kind === 'rows') count(stateOf(streams, entry.stream), entry)
+  for await (const entry of replay()) {
+    if (entry.kind === 'rows' && entry.sequence >= released) count(stateOf(streams, entry.stream), entry)
+  }
+  const losses = [...streams].map(([stream, state]) => [stream, lossOf(state)] as const)
   const lines = [...streams].map(([stream, state]) => [stream, lineOf(state)] as const)
-  return { lines: new Map(lines.filter(([, line]) => line.sealed.length > 0 || line.behind !== null)), lost }
+  return {
+    lines: new Map(lines.filter(([, line]) => line.sealed.length > 0 || line.behind !== null)),
+    lost,
+    losses: new Map(losses.filter(([, { entryCount }]) => entryCount > 0)),
+  }
 }
 
 function stateOf(streams: Map<string, StreamState>, stream: string): StreamState {
@@ -89,23 +115,27 @@ function stateOf(streams: Map<string, StreamState>, stream: string): StreamState
     behind: null,
     waitingRows: 0,
     waitingBytes: 0,
+    lostRows: new Map(),
   }
   streams.set(stream, state)
   return state
 }
 
 function noteSeal(state: StreamState, entry: WalEntry, released: Sequence): void {
-  const { blockId, sequences, setAside } = decodeSeal(entry.payload)
+  const { blockId, sequences, setAside, beyond } = decodeSeal(entry.payload)
   const [first] = sequences
   const last = sequences.at(-1)
   if (first === undefined || last === undefined) return
   state.settledUpTo = Math.max(state.settledUpTo, last)
   if (first < released) return
-  state.sealed.set(first, { blockId, sequences, setAside, loggedBytes: 0, sealedAtMs: entry.acceptedAtMs })
+  const block = { blockId, sequences, setAside, beyond, sealedAtMs: entry.acceptedAtMs }
+  state.sealed.set(blockId, { ...block, present: new Set(), loggedBytes: 0 })
 }
 
-function noteStored(state: StreamState, blockId: string): void {
-  for (const [first, block] of state.sealed) if (block.blockId === blockId) state.sealed.delete(first)
+/** It tells as well what its block was, should damage have taken the seal. */
+function noteStored(state: StreamState, { blockId, last }: Stored): void {
+  state.sealed.delete(blockId)
+  state.settledUpTo = Math.max(state.settledUpTo, last ?? 0)
 }
 
 function noteBarrier(state: StreamState, sequence: Sequence): void {
@@ -117,7 +147,7 @@ function noteBarrier(state: StreamState, sequence: Sequence): void {
 function passOver(state: StreamState, stream: string, { below, firstNeeded }: Settled): void {
   const last = (firstNeeded.get(stream) ?? below) - 1
   state.settledUpTo = Math.max(state.settledUpTo, last)
-  for (const [first, { sequences }] of state.sealed) if ((sequences.at(-1) ?? 0) <= last) state.sealed.delete(first)
+  for (const [id, { sequences }] of state.sealed) if ((sequences.at(-1) ?? 0) <= last) state.sealed.delete(id)
 }
 
 function count(state: StreamState, entry: WalEntry): void {
@@ -127,12 +157,14 @@ function count(state: StreamState, entry: WalEntry): void {
   state.waitingRows += entry.rowCount + entry.quarantinedRowCount
   const byteCount = entryBytesOf(entry)
   state.waitingBytes += byteCount
-  if (block !== undefined) block.loggedBytes += byteCount
-  else state.behind = { first: state.behind?.first ?? sequence, last: sequence }
+  if (block !== undefined) {
+    block.loggedBytes += byteCount
+    block.present.add(sequence)
+  } else state.behind = { first: state.behind?.first ?? sequence, last: sequence }
 }
 
 /** Few blocks of a stream are sealed and not stored at a time. */
-function sealedBlockOf({ sealed }: StreamState, sequence: Sequence): Mutable<SealedBlock> | undefined {
+function sealedBlockOf({ sealed }: StreamState, sequence: Sequence): RecoveredBlock | undefined {
   for (const block of sealed.values()) {
     const [first] = block.sequences
     const last = block.sequences.at(-1)
@@ -141,6 +173,23 @@ function sealedBlockOf({ sealed }: StreamState, sequence: Sequence): Mutable<Sea
   return undefined
 }
 
+/** What damage took of blocks that are not stored, and of events behind them. */
+function lossOf({ sealed, settledUpTo, lostRows }: StreamState): Loss {
+  const lost = new Set([...lostRows.keys()].filter((sequence) => sequence > settledUpTo))
+  for (const { sequences, present } of sealed.values()) {
+    for (const sequence of sequences) if (!present.has(sequence)) lost.add(sequence)
+  }
+  const rowCount = [...lost].reduce((total, sequence) => total + (lostRows.get(sequence) ?? 0), 0)
+  return { entryCount: lost.size, rowCount }
+}
+
 function lineOf({ sealed, behind, waitingRows, waitingBytes }: StreamState): RecoveredLine {
-  return { sealed: [...sealed.values()], behind, waitingRows, waitingBytes }
+  const blocks = [...sealed.values()].filter(({ present }) => present.size > 0)
+  return { sealed: blocks.map(sealedBlockFrom), behind, waitingRows, waitingBytes }
+}
+
+function sealedBlockFrom({ present, ...block }: RecoveredBlock): SealedBlock {
+  if (present.size === block.sequences.length) return block
+  const sequences = block.sequences.filter((sequence) => present.has(sequence))
+  return { ...block, sequences, isCutShort: block.setAside.length + block.beyond.length > 0 }
 }

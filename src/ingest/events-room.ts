@@ -8,12 +8,14 @@ import { join } from 'node:path'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { Logger } from '../observe/logger.ts'
+import { type DiskReports, noDiskReports } from '../shared/disk-fault.ts'
 import { errors } from '../shared/errors.ts'
 import type { Store } from '../store/store.types.ts'
 import { diskFileLayer, type FileLayer } from '../wal/file-layer.ts'
+import { markName } from '../wal/log-mark.ts'
 import type { Sequence } from '../wal/sequence.ts'
-import { openWal, type Wal } from '../wal/wal.ts'
-import type { WalEvent } from '../wal/wal.types.ts'
+import { logDirectoryName, openWal, type Wal } from '../wal/wal.ts'
+import type { WalEvent, WalOptions } from '../wal/wal.types.ts'
 import { BacklogLimit } from './backlog-limit.ts'
 import { BlockStore } from './block-store.ts'
 import { DrainRate } from './drain-rate.ts'
@@ -27,6 +29,7 @@ import type { BarrierRequest, EventsOutcome, EventsRequest } from './ingest.type
 import { LogReader } from './log-reader.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import type { ParsePool } from './parse-pool.ts'
+import type { PartitionLimits } from './partition-limits.ts'
 import { dropTrialTables } from './poison-rows.ts'
 import { Semaphore } from './semaphore.ts'
 
@@ -49,9 +52,14 @@ export interface EventsOptions extends FlushRule {
 export interface EventsRooms {
   readonly store: Store
   readonly pool: ParsePool
+  readonly partitionLimits: PartitionLimits
   readonly catalog: Pick<Catalog, 'find'>
   readonly logger: Logger
   readonly now: () => number
+  /** Runs changes behind which rows are gone on purpose, so that nobody takes them for lost. */
+  readonly whileRemoving?: <Result>(change: () => Promise<Result>) => Promise<Result>
+  /** Told when the disk refuses what waits. */
+  readonly disk?: DiskReports
   /** The disk; tests hand in one that fails. */
   readonly files?: FileLayer
 }
@@ -79,18 +87,20 @@ export async function openEvents(options: EventsOptions, rooms: EventsRooms): Pr
   await dropTrialTables(rooms.store)
   const told: { room: EventsRoom | null } = { room: null }
   const onEvent = (event: WalEvent): void => told.room?.onWalEvent(event)
-  const wal = await openWal(walOptions(options, onEvent), rooms.files ?? diskFileLayer)
+  const waitingRows = (): number => told.room?.waitingRows() ?? 0
+  const wal = await openWal(walOptions(options, { onEvent, waitingRows }), rooms.files ?? diskFileLayer)
   const room = new EventsRoom(options, rooms, wal)
   told.room = room
   await room.recover()
   return room
 }
 
-function walOptions(options: EventsOptions, onEvent: (event: WalEvent) => void) {
+function walOptions(options: EventsOptions, told: Pick<WalOptions, 'onEvent' | 'waitingRows'>): WalOptions {
   const { dataDir, eventsBodyBytesMax, eventsLogBytesMax, eventsPendingBytesMax, eventsLogOnDamage } = options
   const entryBytesMax = Math.max(eventsBodyBytesMax, 16 * 1024 * 1024)
   return {
-    directory: join(dataDir, 'wal'),
+    directory: join(dataDir, logDirectoryName),
+    markPath: join(dataDir, markName),
     segmentBytesMax: Math.floor(eventsLogBytesMax / segmentsPerLog),
     entryBytesMax,
     // Whoever waits for the disk is counted in the budget already; seals and notes come on top.
@@ -98,8 +108,8 @@ function walOptions(options: EventsOptions, onEvent: (event: WalEvent) => void) 
     totalBytesMax: eventsLogBytesMax,
     streamsMax,
     onDamage: eventsLogOnDamage,
-    onEvent,
-  } as const
+    ...told,
+  }
 }
 
 export class EventsRoom {
@@ -127,14 +137,15 @@ export class EventsRoom {
     this.options = options
     this.rooms = rooms
     this.wal = wal
-    const { store, pool, logger, now } = rooms
+    const { store, pool, partitionLimits, logger, now, disk = noDiskReports } = rooms
     const { frameBytes, eventsBodyBytesMax: entryBytesMax, eventsLogBytesMax: logBytesMax } = options
     const retryAfterSeconds = (status?: LineStatus): number => this.retryAfterSeconds(status)
     this.keys = new IdempotencyIndex(keysMaxOf(options), (keyCount) => this.tellForgotten(keyCount))
+    disk.alsoAsk(() => wal.stats().state !== 'failed')
     this.backlog = new BacklogLimit(options, () => this.statuses(), clock)
     this.budget = new MemoryBudget(options.eventsPendingBytesMax)
     this.log = new EventsLog(
-      { wal, store, keys: this.keys, logger },
+      { wal, store, keys: this.keys, logger, disk },
       {
         entryBytesMax,
         logBytesMax,
@@ -149,7 +160,8 @@ export class EventsRoom {
     const load = (sequences: readonly Sequence[]) => this.reader.load(sequences)
     this.lineRooms = {
       log: this.log,
-      blocks: new BlockStore({ store, pool, log: this.log, logger, now, frameBytes, load }),
+      disk,
+      blocks: new BlockStore({ store, pool, partitionLimits, log: this.log, logger, now, frameBytes, load }),
       places: new Semaphore(options.insertsInFlightMax),
       budget: this.budget,
       drain: this.drain,
@@ -241,6 +253,13 @@ export class EventsRoom {
     }
   }
 
+  /** Of all data sources. */
+  waitingRows(): number {
+    let total = 0
+    for (const { waitingRows } of this.statuses()) total += waitingRows
+    return total
+  }
+
   onWalEvent(event: WalEvent): void {
     this.log.onEvent(event)
   }
@@ -250,12 +269,23 @@ export class EventsRoom {
     const { catalog, logger, now } = this.rooms
     const { recovery } = this.wal
     this.tellRecovery()
-    const { lines, lost } = await recoverEvents(() => this.wal.replay(), this.keys, {
-      released: recovery.releasedSequence,
+    const { lines, lost, losses } = await recoverEvents(() => this.wal.replay(), this.keys, {
+      released: recovery.settledSequence,
       nowMs: now(),
     })
-    for (const range of lost)
-      logger.error({ ...range }, 'Entries of the log are lost to damage: their events are gone.')
+    for (const range of lost) {
+      logger.error(
+        { ...range },
+        'Entries of the log are lost to damage; events among them that were not stored are gone.',
+      )
+    }
+    for (const [stream, loss] of losses) {
+      const dataSource = catalog.find(stream)?.name ?? stream
+      logger.error(
+        { dataSource, ...loss },
+        'Events of a data source are lost to damage of the log; its others are stored.',
+      )
+    }
     for (const [stream, recovered] of lines) {
       const dataSource = catalog.find(stream)
       if (dataSource === undefined) {
@@ -388,11 +418,29 @@ export class EventsRoom {
 
   private tellRecovery(): void {
     const { logger } = this.rooms
-    const { cutTails, damages, keptAside, lostRanges, entryCount, byteCount, wasClosed, isNew } = this.wal.recovery
+    const { cutTails, damages, harmlessLosses, keptAside, entryCount, byteCount, wasClosed, isNew } = this.wal.recovery
     for (const tail of cutTails) logger.info({ ...tail }, 'The end of the log that was never acknowledged is cut off.')
-    for (const damage of damages)
-      logger.error({ ...damage, keptAside }, 'A file of the log is damaged and was kept aside.')
-    for (const range of lostRanges) logger.error({ ...range }, 'Entries of the log are lost to damage.')
+    for (const damage of damages) {
+      const message =
+        damage.lastLost === undefined
+          ? 'A file of the log is damaged and was kept aside.'
+          : 'A file of the log is gone.'
+      logger.error({ ...damage, keptAside }, message)
+    }
+    for (const loss of harmlessLosses) {
+      if (loss.kind === 'checkpoint') {
+        const { reason } = loss
+        logger.warn(
+          { reason, keptAside },
+          'The checkpoint of the log was lost and is made anew; no event is lost with it.',
+        )
+      } else {
+        const { first, last } = loss
+        const message =
+          'The files of the log are gone. All events in them were stored; idempotency keys are forgotten, so that a repeat under one is stored once more.'
+        logger.warn({ first, last }, message)
+      }
+    }
     if (!isNew && entryCount > 0) logger.info({ entryCount, byteCount, wasClosed }, 'The log is read.')
   }
 }

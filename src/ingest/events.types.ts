@@ -40,6 +40,10 @@ export interface SealedBlock {
   readonly sequences: readonly Sequence[]
   /** Records that the engine refused, counted from 0 over the block's lines. */
   readonly setAside: readonly number[]
+  /** Records of too many partitions, counted in the same way. */
+  readonly beyond: readonly number[]
+  /** True when damage took entries of it, so that what the log says of its lines counts no more: they are looked for again. */
+  readonly isCutShort?: boolean
   /** Bytes that its bodies take in the log. */
   readonly loggedBytes: number
   /** When it was sealed, epoch milliseconds: the time at which its rows were set aside. */

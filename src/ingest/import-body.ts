@@ -12,15 +12,18 @@ import { whenDropped } from './append-error.ts'
 import { type SpooledBody, spoolArchive } from './archive-spool.ts'
 import { BlockWatch } from './block-watch.ts'
 import { BlockWriter } from './block-writer.ts'
+import { toImportFailure } from './disk-failure.ts'
 import type { ImportOutcome, ImportRequest, OpenedBody } from './ingest.types.ts'
-import { type IngestPlan, ingestPlanOf } from './ingest-plan.ts'
+import { type IngestPlan, ingestPlanOf, tablesOf } from './ingest-plan.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { type OpenLimits, openBody } from './opened-body.ts'
 import type { ParsePool } from './parse-pool.ts'
+import { partitionBoundOf } from './partition-bound.ts'
+import type { PartitionLimitOptions, PartitionLimits } from './partition-limits.ts'
 import { releaseMemory } from './release-memory.ts'
 import type { Semaphore } from './semaphore.ts'
 
-export interface ImportOptions extends FrameLimits, OpenLimits {
+export interface ImportOptions extends FrameLimits, OpenLimits, PartitionLimitOptions {
   readonly insertRowsMax: number
   readonly insertBytesMax: number
   readonly insertsInFlightMax: number
@@ -31,6 +34,7 @@ export interface ImportRooms {
   readonly store: Store
   readonly heldBytes: MemoryBudget
   readonly archivePlaces: Semaphore
+  readonly partitionLimits: PartitionLimits
 }
 
 export class BodyImport {
@@ -46,6 +50,7 @@ export class BodyImport {
   private dialect: CsvDialect = defaultCsvDialect
   private csvStart: CsvStart | undefined
   private readonly framesUnderWay = new Set<Promise<void>>()
+  private readonly startedAtMs = Date.now()
   private frameCount = 0
   private invalidLines = 0
   private shortLines = 0
@@ -60,8 +65,14 @@ export class BodyImport {
       rowsMax: options.insertRowsMax,
       bytesMax: options.insertBytesMax,
       insertsInFlightMax: options.insertsInFlightMax,
+      partitionsPerBodyMax: options.partitionsPerBodyMax,
     }
-    this.rows = new BlockWriter(rooms.store, this.plan.landing, limits)
+    const { table, layout } = this.plan.landing
+    const partitions = {
+      bound: partitionBoundOf(request.dataSource, layout),
+      body: rooms.partitionLimits.bodyOf(table),
+    }
+    this.rows = new BlockWriter(rooms.store, this.plan.landing, limits, partitions)
     this.quarantine = new BlockWriter(rooms.store, this.plan.quarantine, limits)
   }
 
@@ -74,13 +85,27 @@ export class BodyImport {
     await Promise.all(this.framesUnderWay)
     // The small insert first: at the end of the others it would run alone.
     await Promise.all([this.attempt(() => this.quarantine.finish()), this.attempt(() => this.rows.finish())])
+    const { storedRows } = this.rows
+    const quarantinedRows = this.quarantine.storedRows
     return {
-      storedRows: this.rows.storedRows,
-      quarantinedRows: this.quarantine.storedRows,
+      storedRows,
+      quarantinedRows,
       invalidLines: this.invalidLines,
       shortLines: this.shortLines,
-      failure: whenDropped(this.failure, this.request.dataSource.name),
+      failure: await this.told({ storedRows, quarantinedRows }),
     }
+  }
+
+  private async told(counts: { readonly storedRows: number; readonly quarantinedRows: number }): Promise<Error | null> {
+    const { dataSource, tables } = this.request
+    const failure = whenDropped(this.failure, dataSource.name)
+    return await toImportFailure(failure, {
+      store: this.rooms.store,
+      tables: tables ?? tablesOf(dataSource),
+      isStaged: tables !== undefined,
+      startedAtMs: this.startedAtMs,
+      ...counts,
+    })
   }
 
   private async readBody(): Promise<void> {

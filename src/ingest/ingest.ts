@@ -25,6 +25,7 @@ import { openBody } from './opened-body.ts'
 import { openParquet, type ParquetFile, type ParquetLimits } from './parquet-file.ts'
 import { ParquetImport } from './parquet-import.ts'
 import { ParsePool, type ParsePoolOptions } from './parse-pool.ts'
+import { PartitionLimits } from './partition-limits.ts'
 import { replayRows } from './replay-rows.ts'
 import { Semaphore } from './semaphore.ts'
 
@@ -37,7 +38,8 @@ const archivesMax = 4
 /** What bodies hold while their columns are guessed, together; further ones are guessed by their beginning alone. */
 const heldBytesMax = 64 * mebibyte
 
-type Neighbours = Omit<EventsRooms, 'pool'>
+type Neighbours = Omit<EventsRooms, 'partitionLimits' | 'pool'>
+type WhileRemoving = NonNullable<EventsRooms['whileRemoving']>
 
 /**
  * Opens the way in: the worker pool, what gathers for the store, and the log of events that are not stored yet.
@@ -47,8 +49,10 @@ type Neighbours = Omit<EventsRooms, 'pool'>
 export async function openIngest(options: IngestOptions, neighbours: Neighbours): Promise<Ingest> {
   const pool = new ParsePool(options)
   try {
-    const events = await openEvents(options, { ...neighbours, pool })
-    return new OpenIngest(options, { store: neighbours.store, pool, events })
+    const partitionLimits = new PartitionLimits(neighbours.store, options)
+    const events = await openEvents(options, { ...neighbours, pool, partitionLimits })
+    const { store, whileRemoving = (change) => change() } = neighbours
+    return new OpenIngest(options, { store, pool, events, partitionLimits, whileRemoving })
   } catch (error) {
     await pool.close()
     throw error
@@ -57,9 +61,11 @@ export async function openIngest(options: IngestOptions, neighbours: Neighbours)
 
 class OpenIngest implements Ingest {
   private readonly options: IngestOptions
-  private readonly store: Store
-  private readonly pool: ParsePool
+  readonly store: Store
+  readonly partitionLimits: PartitionLimits
+  readonly pool: ParsePool
   private readonly events: EventsRoom
+  private readonly whileRemoving: WhileRemoving
   /** Imports and replays under way. */
   private readonly imports = new Set<Promise<unknown>>()
   private readonly gate = new ImportGate()
@@ -70,12 +76,20 @@ class OpenIngest implements Ingest {
 
   constructor(
     options: IngestOptions,
-    rooms: { readonly store: Store; readonly pool: ParsePool; readonly events: EventsRoom },
+    rooms: {
+      readonly store: Store
+      readonly pool: ParsePool
+      readonly events: EventsRoom
+      readonly partitionLimits: PartitionLimits
+      readonly whileRemoving: WhileRemoving
+    },
   ) {
     this.options = options
     this.store = rooms.store
+    this.partitionLimits = rooms.partitionLimits
     this.pool = rooms.pool
     this.events = rooms.events
+    this.whileRemoving = rooms.whileRemoving
   }
 
   start(): void {
@@ -101,8 +115,8 @@ class OpenIngest implements Ingest {
 
   async importBody(request: ImportRequest): Promise<ImportOutcome> {
     this.refuseWhenClosing()
-    const { pool, store, heldBytes, archivePlaces } = this
-    const rooms = { pool, store, heldBytes, archivePlaces }
+    const { pool, store, heldBytes, archivePlaces, partitionLimits } = this
+    const rooms = { pool, store, heldBytes, archivePlaces, partitionLimits }
     return await this.runImport(request, () => new BodyImport(request, rooms, this.options).run())
   }
 
@@ -113,7 +127,7 @@ class OpenIngest implements Ingest {
 
   async importParquet(request: ParquetImportRequest): Promise<ImportOutcome> {
     this.refuseWhenClosing()
-    return await this.runImport(request, () => new ParquetImport(request, this.store, this.options).run())
+    return await this.runImport(request, () => new ParquetImport(request, this, this.options).run())
   }
 
   appendEvents(request: EventsRequest): Promise<EventsOutcome> {
@@ -123,7 +137,7 @@ class OpenIngest implements Ingest {
 
   async replayRows(request: ReplayRowsRequest): Promise<ReplayRowsOutcome> {
     this.refuseWhenClosing()
-    const run = (): Promise<ReplayRowsOutcome> => replayRows({ store: this.store, pool: this.pool }, request)
+    const run = (): Promise<ReplayRowsOutcome> => replayRows(this, request)
     return await this.track(this.gate.pass(request.dataSource, run))
   }
 
@@ -132,7 +146,7 @@ class OpenIngest implements Ingest {
   }
 
   withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
-    return this.events.withBarrier(barrier, change)
+    return this.whileRemoving(() => this.events.withBarrier(barrier, change))
   }
 
   isHeld(dataSourceId: DataSourceId): boolean {
@@ -142,7 +156,7 @@ class OpenIngest implements Ingest {
   async withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result> {
     this.refuseWhenClosing()
     return await this.events.withHold(dataSources, () =>
-      this.gate.whileClosed(dataSources, this.options.eventsWaitMaxMs, change),
+      this.gate.whileClosed(dataSources, this.options.eventsWaitMaxMs, () => this.whileRemoving(change)),
     )
   }
 

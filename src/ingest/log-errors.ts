@@ -1,5 +1,8 @@
+import { diskFaultOf } from '../shared/disk-fault.ts'
 import { errors } from '../shared/errors.ts'
 import { WalClosedError, WalFailedError, WalRefusedError } from '../wal/wal-errors.ts'
+
+const unknownFault = 'it failed, and is tried again'
 
 interface RefusalContext {
   /** True when the log had failed before the append: nothing of it was written then. */
@@ -17,7 +20,7 @@ export function toLogRefusal(thrown: unknown, context: RefusalContext): unknown 
   if (thrown instanceof WalClosedError) return errors.SHUTTING_DOWN({ cause: thrown })
   if (thrown instanceof WalFailedError) {
     return hadFailed
-      ? errors.DISK_UNAVAILABLE({ retryAfterSeconds, cause: thrown })
+      ? errors.DISK_UNAVAILABLE({ reason: diskFaultOf(thrown) ?? unknownFault, retryAfterSeconds, cause: thrown })
       : errors.LOG_FAILED({ cause: thrown })
   }
   if (!(thrown instanceof WalRefusedError)) return thrown
@@ -25,7 +28,7 @@ export function toLogRefusal(thrown: unknown, context: RefusalContext): unknown 
     case 'entry-too-large':
       return errors.PAYLOAD_TOO_LARGE({ bytesMax: entryBytesMax, cause: thrown })
     case 'disk-full':
-      return errors.DISK_UNAVAILABLE({ retryAfterSeconds, cause: thrown })
+      return errors.DISK_UNAVAILABLE({ reason: diskFaultOf(thrown) ?? unknownFault, retryAfterSeconds, cause: thrown })
     case 'log-full':
     case 'pending-full':
     case 'too-many-streams':

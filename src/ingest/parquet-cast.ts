@@ -180,17 +180,10 @@ function castFloat(sql: string, bits: 32 | 64, to: ColumnType): Cast {
       return to.bits >= bits ? plain(sql) : changed(sql, `(isFinite(toFloat32(${sql})) OR NOT isFinite(${sql}))`)
     case 'decimal':
       return toDecimal(`toString(${sql})`, to)
-    case 'bool':
-      return changed(`(${sql} = 1)`, `(${sql} IN (0, 1))`)
     case 'enum':
       return castEnumNumber(sql, to)
-    case 'date':
-    case 'date32':
-    case 'dateTime':
-    case 'dateTime64':
-      return numberToTime(`toString(${sql})`, to)
     default:
-      return refusedCast(to)
+      return castFraction(sql, to)
   }
 }
 
@@ -204,6 +197,14 @@ function castDecimal(sql: string, from: DecimalType, to: ColumnType): Cast {
     }
     case 'integer':
       return tried(`toString(${sql})`, to)
+    default:
+      return castFraction(sql, to)
+  }
+}
+
+/** What a number that may have a fraction becomes where that is the same for all of them. */
+function castFraction(sql: string, to: ColumnType): Cast {
+  switch (to.kind) {
     case 'bool':
       return changed(`(${sql} = 1)`, `(${sql} IN (0, 1))`)
     case 'date':

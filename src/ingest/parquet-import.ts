@@ -12,18 +12,25 @@ import type { AppendRequest, PartitionBound, Store } from '../store/store.types.
 import { clickhouseCodes, isOfView, StoreError } from '../store/store-error.ts'
 import { whenDropped } from './append-error.ts'
 import { createBlockId } from './block-id.ts'
+import { toImportFailure } from './disk-failure.ts'
 import type { ImportOutcome, ImportWatcher, ParquetImportRequest } from './ingest.types.ts'
 import { type ImportTables, tablesOf } from './ingest-plan.ts'
 import { type ParquetPlan, planParquet } from './parquet-columns.ts'
 import { toParquetFailure } from './parquet-file.ts'
 import { type ParquetSlice, type SliceLimits, slicesOf, writeSlice } from './parquet-slices.ts'
 import { parquetBoundOf } from './partition-bound.ts'
+import type { BodyPartitions, PartitionLimits } from './partition-limits.ts'
 import { Semaphore } from './semaphore.ts'
 
 export interface ParquetImportOptions {
   readonly insertRowsMax: number
   readonly insertBytesMax: number
   readonly insertsInFlightMax: number
+}
+
+interface ParquetRooms {
+  readonly store: Store
+  readonly partitionLimits: PartitionLimits
 }
 
 /** Pages are smaller than the columns that come out of them, and larger blocks make fewer parts to merge. */
@@ -43,6 +50,7 @@ export class ParquetImport {
   private readonly store: Store
   private readonly plan: ParquetPlan
   private readonly partition: PartitionBound | undefined
+  private readonly body: BodyPartitions
   private readonly tables: ImportTables
   private readonly limits: SliceLimits
   private readonly places: Semaphore
@@ -52,13 +60,15 @@ export class ParquetImport {
   private storedRows = 0
   private quarantinedRows = 0
   private failure: Error | null = null
+  private readonly startedAtMs = Date.now()
 
-  constructor(request: ParquetImportRequest, store: Store, options: ParquetImportOptions) {
+  constructor(request: ParquetImportRequest, rooms: ParquetRooms, options: ParquetImportOptions) {
     const { insertRowsMax, insertBytesMax, insertsInFlightMax } = options
     this.request = request
-    this.store = store
+    this.store = rooms.store
     this.watcher = request.watcher
     this.tables = request.tables ?? tablesOf(request.dataSource)
+    this.body = rooms.partitionLimits.bodyOf(this.tables.landing)
     this.plan = planParquet(request.dataSource.columns, request.file.columns, request.importId)
     this.partition = parquetBoundOf(request.dataSource, this.plan.landing)
     const rowsMax = Math.max(1, Math.min(insertRowsMax, Math.floor(insertCellsMax / this.plan.landing.fields.length)))
@@ -81,7 +91,10 @@ export class ParquetImport {
     }
     await Promise.all(running)
     const { storedRows, quarantinedRows } = this
-    const failure = whenDropped(this.failure, dataSource.name)
+    const { tables, store, startedAtMs } = this
+    const isStaged = this.request.tables !== undefined
+    const context = { store, tables, isStaged, startedAtMs, storedRows, quarantinedRows }
+    const failure = await toImportFailure(whenDropped(this.failure, dataSource.name), context)
     return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure }
   }
 
@@ -159,10 +172,10 @@ export class ParquetImport {
   }
 
   private async insertRows(task: SliceTask, condition: string | null, rowCount: number): Promise<void> {
-    const { partition } = this
-    const request = { table: this.tables.landing, layout: this.plan.landing, rowCount, outlivesViews: true }
+    const bounds = await this.body.boundCut(this.partition, rowCount)
+    const request = { table: this.tables.landing, layout: this.plan.landing, rowCount, outlivesViews: true, ...bounds }
     try {
-      await this.insert(task, partition === undefined ? request : { ...request, partition }, condition)
+      await this.insert(task, request, condition)
       this.storedRows += rowCount
     } catch (error) {
       if (error instanceof StoreError && error.areRowsStored) this.storedRows += rowCount

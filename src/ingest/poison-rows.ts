@@ -152,17 +152,24 @@ async function isTaken(search: Search, numbers: readonly number[]): Promise<bool
   }
 }
 
-/** Appends the lines that are set aside to the quarantine, their values as texts, under the block's own token. */
+interface QuarantinedLines {
+  readonly block: SealedBlock
+  readonly bodies: readonly RecordBody[]
+  /** By number, over the lines of the bodies. */
+  readonly lines: readonly number[]
+  readonly reason: string
+  /** Behind the block's id. */
+  readonly tokenSuffix: 'o' | 'p'
+}
+
+/** Appends lines that are set aside to the quarantine, their values as texts, under the block's own token. */
 export async function quarantinePoison(
   { store, pool, frameBytes }: PoisonRooms,
   dataSource: DataSource,
-  {
-    block,
-    bodies,
-    reason,
-  }: { readonly block: SealedBlock; readonly bodies: readonly RecordBody[]; readonly reason: string },
+  { block, bodies, lines: numbers, reason, tokenSuffix }: QuarantinedLines,
 ): Promise<void> {
-  const left = new Set(block.setAside)
+  if (numbers.length === 0) return
+  const left = new Set(numbers)
   const lines = linesOf(bodies).filter((_, index) => left.has(index))
   const columns = dataSource.columns.map(asText)
   const plan = { planKey: `${dataSource.id}:${dataSource.version}:texts`, columns }
@@ -178,7 +185,7 @@ export async function quarantinePoison(
     layout: { fields, targets: [...targets, ...reasons] },
     parts: rows.parts,
     rowCount: rows.rowCount,
-    blockId: `${block.blockId}-p`,
+    blockId: `${block.blockId}-${tokenSuffix}`,
   }
   if (rows.rowCount > 0) await store.append(request)
 }

@@ -26,10 +26,13 @@ import type { ReplayRowsOutcome, ReplayRowsRequest } from './ingest.types.ts'
 import { insertFailureKind } from './insert-failure.ts'
 import type { ParsePool } from './parse-pool.ts'
 import { partitionBoundOf } from './partition-bound.ts'
+import { type PartitionLimits, PartitionsExceededError } from './partition-limits.ts'
+import { beyondReason } from './partition-rows.ts'
 import { poisonReason } from './poison-rows.ts'
 
 interface ReplayRooms {
-  readonly store: Pick<Store, 'append' | 'command'>
+  readonly store: Pick<Store, 'append' | 'command' | 'partitionsByRow'>
+  readonly partitionLimits: PartitionLimits
   readonly pool: ParsePool
 }
 
@@ -41,24 +44,27 @@ export async function replayRows(rooms: ReplayRooms, request: ReplayRowsRequest)
   const rows = await parse(rooms.pool, plan, records)
   await noteMisfits(rooms.store, plan, request, rows)
   try {
-    return await landRows(rooms.store, plan, request, rows)
+    return await landRows(rooms, plan, request, rows)
   } catch (error) {
-    if (insertFailureKind(error) !== 'rows') throw error
-    const kept = await withoutPoison(rooms, plan, request)
+    const isOfPartitions = error instanceof PartitionsExceededError
+    if (!isOfPartitions && insertFailureKind(error) !== 'rows') throw error
+    const kept = isOfPartitions
+      ? await withoutBeyond(rooms, plan, { request, rows, allowed: error.allowed })
+      : await withoutPoison(rooms, plan, request)
     if (kept.length === records.length) throw error
-    return await landRows(rooms.store, plan, request, await parse(rooms.pool, plan, kept))
+    return await landRows(rooms, plan, request, await parse(rooms.pool, plan, kept))
   }
 }
 
 /** Rows that are in the table are replayed, whatever a view makes of them: what it misses is told, and not waited for. */
 async function landRows(
-  store: Pick<Store, 'append'>,
+  rooms: ReplayRooms,
   plan: ReplayPlan,
   { dataSource, blockId }: ReplayRowsRequest,
   rows: ParsedRows,
 ): Promise<ReplayRowsOutcome> {
   try {
-    await appendRows(store, plan, { table: dataSource.id, blockId, rows })
+    await appendRows(rooms, plan, { table: dataSource.id, blockId, rows })
     return { viewFailure: null }
   } catch (error) {
     if (error instanceof StoreError && error.areRowsStored) return { viewFailure: error.message }
@@ -155,13 +161,70 @@ interface RowsToAppend {
   readonly rows: ParsedRows
 }
 
-async function appendRows(store: Pick<Store, 'append'>, plan: ReplayPlan, append: RowsToAppend): Promise<void> {
+async function appendRows(
+  { store, partitionLimits }: ReplayRooms,
+  plan: ReplayPlan,
+  append: RowsToAppend,
+): Promise<void> {
   const { parts, rowCount } = append.rows
   if (rowCount === 0) return
   const { table, blockId } = append
   const partition = partitionBoundOf(plan.dataSource, plan.landing)
-  const request = { table, layout: plan.landing, parts, rowCount, blockId, outlivesViews: true }
-  await store.append(partition === undefined ? request : { ...request, partition })
+  const bounds = await partitionLimits.bodyOf(table).boundCut(partition, rowCount)
+  await store.append({ table, layout: plan.landing, ...bounds, parts, rowCount, blockId, outlivesViews: true })
+}
+
+/** The records whose partitions are allowed; the others are noted, with the reason that events of their kind get. */
+async function withoutBeyond(
+  { store, pool }: ReplayRooms,
+  plan: ReplayPlan,
+  {
+    request: { dataSource, records, misfitsTable, blockId },
+    rows: { parts, rowCount },
+    allowed,
+  }: { readonly request: ReplayRowsRequest; readonly rows: ParsedRows; readonly allowed: ReadonlySet<string> },
+): Promise<readonly Uint8Array[]> {
+  const partition = partitionBoundOf(dataSource, plan.landing)
+  if (partition === undefined) return records
+  const rowField = `__${plan.columns.length - 1}`
+  const request = { table: dataSource.id, layout: plan.landing, parts, rowCount, blockId, partition }
+  const beyond = new Set<string>()
+  for (const { name, tag } of await store.partitionsByRow(request, rowField)) if (!allowed.has(name)) beyond.add(tag)
+  const isBeyond = (record: Uint8Array): boolean => beyond.has(rowIdOf(record))
+  const noted = { records: records.filter(isBeyond), reason: beyondReason, blockId: `${blockId}-o` }
+  await noteRefused({ store, pool }, plan, { misfitsTable, ...noted })
+  return records.filter((record) => !isBeyond(record))
+}
+
+/** The id stands last in a record, before its line feed, quoted or not. */
+function rowIdOf(record: Uint8Array): string {
+  return /([0-9a-f-]{36})"?\r?\n?$/.exec(Buffer.from(record.subarray(-48)).toString('latin1'))?.[1] ?? ''
+}
+
+interface RefusedRecords {
+  readonly misfitsTable: string
+  readonly records: readonly Uint8Array[]
+  readonly reason: string
+  readonly blockId: string
+}
+
+async function noteRefused(
+  { store, pool }: Pick<ReplayRooms, 'pool'> & { readonly store: Pick<Store, 'append'> },
+  plan: ReplayPlan,
+  { misfitsTable, records, reason, blockId }: RefusedRecords,
+): Promise<void> {
+  const texts = { ...plan, planKey: `${plan.planKey}:texts`, columns: plan.columns.map(asText) }
+  const { parts, rowCount } = await parse(pool, texts, records)
+  const { fields } = partLayoutOf(texts.columns)
+  const layout: PartLayout = {
+    fields,
+    targets: [
+      { column: 'row', expression: `toUUID(assumeNotNull(__${plan.columns.length - 1}))` },
+      { column: 'columns', expression: "['']" },
+      { column: 'reasons', expression: `[${quoteString(reason)}]` },
+    ],
+  }
+  if (rowCount > 0) await store.append({ table: misfitsTable, layout, parts, rowCount, blockId })
 }
 
 /** The records that the table takes; the others are noted, with the reason that events of their kind get. */
@@ -178,19 +241,8 @@ async function withoutPoison(
   try {
     const poison = new Set(await findPoison({ rooms, plan, trial, records }, 0, records.length))
     const refused = records.filter((_, index) => poison.has(index))
-    const texts = { ...plan, planKey: `${plan.planKey}:texts`, columns: plan.columns.map(asText) }
-    const rows = await parse(pool, texts, refused)
-    const { fields } = partLayoutOf(texts.columns)
-    const layout: PartLayout = {
-      fields,
-      targets: [
-        { column: 'row', expression: `toUUID(assumeNotNull(__${plan.columns.length - 1}))` },
-        { column: 'columns', expression: "['']" },
-        { column: 'reasons', expression: `[${quoteString(poisonReason)}]` },
-      ],
-    }
-    const { parts, rowCount } = rows
-    if (rowCount > 0) await store.append({ table: misfitsTable, layout, parts, rowCount, blockId: `${blockId}-p` })
+    const noted = { records: refused, reason: poisonReason, blockId: `${blockId}-p` }
+    await noteRefused({ store, pool }, plan, { misfitsTable, ...noted })
     return records.filter((_, index) => !poison.has(index))
   } finally {
     await store.command(`DROP TABLE IF EXISTS ${name(trial)}`)
@@ -214,7 +266,7 @@ async function findPoison(search: Search, from: number, to: number): Promise<rea
 async function isTaken({ rooms, plan, trial }: Search, records: readonly Uint8Array[]): Promise<boolean> {
   const rows = await parse(rooms.pool, plan, records)
   try {
-    await appendRows(rooms.store, plan, { table: trial, blockId: createBlockId(), rows })
+    await appendRows(rooms, plan, { table: trial, blockId: createBlockId(), rows })
     return true
   } catch (error) {
     if (insertFailureKind(error) === 'rows') return false

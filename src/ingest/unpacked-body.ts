@@ -28,7 +28,7 @@ export function unpackedBody(
   }
   // No header says so; the first bytes of a file do.
   if (encoding === 'zip') return zipMember(body, bytesMax)
-  if (encoding === 'zstd') return limited(unzstd(body), { format: 'zstd', bytesMax })
+  if (encoding === 'zstd') return limited(streamUnzstd(body), { format: 'zstd', bytesMax })
   throw errors.ENCODING_UNSUPPORTED({ encoding, supported })
 }
 
@@ -57,20 +57,13 @@ async function* limited(
   }
 }
 
-/** Node's own decompressor where it has one (22.15 and later); fzstd, which is slower, elsewhere. */
-function unzstd(body: Readable): AsyncIterable<Uint8Array> {
-  const native: unknown = Reflect.get(zlib, 'createZstdDecompress')
-  // The types of Node 20 do not know the function that later versions have.
-  if (typeof native === 'function') return joined(body, native({ chunkSize: chunkBytes }) as Transform)
-  return streamUnzstd(body)
-}
-
 /**
  * A block of four bytes can unpack to 128 KiB, so of a bomb one push gives 4 MiB at most. Pushes as small as this are no
  * slower than large ones, whose blocks the decompressor copies together.
  */
 const pushBytes = 128
 
+/** Not by the stream that later versions of Node have: that one takes a body that breaks off for a whole one. */
 async function* streamUnzstd(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const unpacked: Uint8Array[] = []
   const unpacker = new Decompress((chunk) => {

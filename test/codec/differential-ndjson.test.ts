@@ -1,7 +1,7 @@
-import process from 'node:process'
 import t from 'tap'
 import { FrameParser } from '../../src/codec/parse-frame.ts'
 import { testSeed } from '../support/seeded-random.ts'
+import { byTier } from '../support/tier.ts'
 import { firstDifference } from './reference/compare-outcomes.ts'
 import { countExactRows } from './reference/exact-rows.ts'
 import { frameTask } from './reference/frame-tasks.ts'
@@ -10,7 +10,7 @@ import { randomSchema } from './reference/random-schema.ts'
 import { ndjsonOutcomes, referenceColumns } from './reference/reference-rows.ts'
 import { TestRandom } from './reference/test-random.ts'
 
-const recordsMin = Number(process.env['RECORDS'] ?? 60_000)
+const recordsMin = byTier({ quick: 10_000, full: 60_000, soak: 2_000_000 })
 /** Plans are compiled anew for each schema and used for several frames. */
 const framesPerSchema = 3
 

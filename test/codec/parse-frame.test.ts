@@ -89,6 +89,35 @@ t.test('a parser counts the bodies of a frame as it parses them, and forgets wha
   t.strictSame([parser.knows('1'), parser.knows('2'), parser.knows('3')], [false, true, true])
 })
 
+t.test('a schema that grew by a column eighty times takes the memory of one schema', async (t) => {
+  const parser = new FrameParser()
+  const growing = (version: number) => {
+    const names = Array.from({ length: 20 + version }, (_, index) => `c${index} Nullable(Int32)`)
+    return frameTask(columnsOf(names.join(', ')), ['{"c0":1}\n'], { planKey: `t_1:${version}` })
+  }
+  parser.count(growing(80))
+  const ofOneBytes = parser.memoryBytes
+  const other = frameTask(columns, ['{"a":1}\n'], { planKey: 't_10:1' })
+  const late = new FrameParser()
+  late.count(other)
+  for (let version = 0; version <= 80; version += 1) late.count(growing(version))
+  t.ok(late.memoryBytes <= 2 * ofOneBytes, `${late.memoryBytes} bytes for eighty versions, ${ofOneBytes} for one`)
+  t.strictSame(
+    ['t_1:79', 't_1:80', 't_10:1'].map((key) => late.knows(key)),
+    [false, true, true],
+  )
+})
+
+t.test('a frame of an older version is read, and takes nothing from the newer one', async (t) => {
+  const parser = new FrameParser()
+  const older = frameTask(columns, ['{"a":1}\n'], { planKey: 't_1:9' })
+  parser.count(frameTask(columnsOf('a Int32, b Nullable(String), c UInt8'), ['{"a":1}\n'], { planKey: 't_1:10' }))
+  t.same(parsedRows(older, parser).rows, [['1', 'NULL']])
+  t.strictSame([parser.knows('t_1:9'), parser.knows('t_1:10')], [true, true])
+  parser.count(frameTask(columns, ['{"a":1}\n'], { planKey: 't_1:11:replay' }))
+  t.strictSame([parser.knows('t_1:9'), parser.knows('t_1:10')], [false, false])
+})
+
 t.test('a frame without padding, or whose bodies do not fill it, is our own fault', async (t) => {
   const task = frameTask(columns, ['{"a":1}\n'])
   const parser = new FrameParser()

@@ -4,7 +4,7 @@ import { StoreError } from '../../src/store/store-error.ts'
 import { FakeStore } from './fake-store.ts'
 
 const plan = { table: 't', layout: { fields: [], targets: [] } }
-const limits = { rowsMax: 100, bytesMax: 1000, insertsInFlightMax: 2 }
+const limits = { rowsMax: 100, bytesMax: 1000, insertsInFlightMax: 2, partitionsPerBodyMax: 1000 }
 
 function open(options: Partial<BlockWriterOptions> = {}, isOpen = false) {
   const store = new FakeStore({ isOpen })

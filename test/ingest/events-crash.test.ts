@@ -4,6 +4,7 @@ import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import type { AppendRequest } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { byTier } from '../support/tier.ts'
 import { MemoryFileLayer, type TraceEvent } from '../wal/memory-file-layer.ts'
 import { cutModes, filesAfterCut } from '../wal/power-cut.ts'
 import { FakeStore, testDataSource } from './fake-store.ts'
@@ -113,7 +114,8 @@ t.test(
     t.ok(kinds.has('unlink'), 'segments go while events come')
     const rewrites = trace.filter((event) => event.kind === 'rename' && event.from.endsWith('.compact')).length
     t.ok(rewrites > 0, `${rewrites} segments were written anew while one data source was stuck`)
-    for (let round = 0; round < 12; round += 1) {
+    const rounds = byTier({ quick: 6, full: 24, soak: 1_000 })
+    for (let round = 0; round < rounds; round += 1) {
       const powerCut = round % 2 === 0 ? null : random
       // One whole life is among them: its last blocks are in the engine, and perhaps nowhere else.
       const cut = round === 1 ? trace.length : random.below(trace.length)

@@ -7,7 +7,7 @@ import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { defaultEngine } from '../../src/catalog/engine-definition.ts'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
 import type { Part } from '../../src/codec/part.types.ts'
-import type { AppendRequest, Store, TableStatistics } from '../../src/store/store.types.ts'
+import type { AppendRequest, RowPartition, Store, TableStatistics } from '../../src/store/store.types.ts'
 
 type Held = { readonly request: AppendRequest; readonly resolve: () => void; readonly reject: (error: Error) => void }
 
@@ -86,6 +86,10 @@ export class FakeStore implements Store {
       this.stored.push(held.request)
       held.resolve()
     } else held.reject(failure)
+  }
+
+  async partitionsByRow({ rowCount }: AppendRequest): Promise<readonly RowPartition[]> {
+    return Array.from({ length: rowCount }, () => ({ name: '(1)', tag: '' }))
   }
 
   async command(_sql?: string): Promise<void> {}

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { footerOf, readFooter } from '../../src/ingest/parquet-footer.ts'
 import { slicesOf, writeSlice } from '../../src/ingest/parquet-slices.ts'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 

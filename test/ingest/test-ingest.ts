@@ -21,6 +21,8 @@ const testOptions: IngestOptions = {
   insertRowsMax: 200,
   insertBytesMax: 8192,
   insertsInFlightMax: 2,
+  partitionsPerBodyMax: 1000,
+  partitionsMax: 10_000,
   dataDir: '/data',
   eventsBodyBytesMax: mebibyte,
   eventsPendingBytesMax: mebibyte,
