@@ -124,11 +124,11 @@ function pathText({ name, jsonPath, jsonPathText }: ColumnDefinition): string | 
   return isOwnKey ? null : jsonPathText
 }
 
-/** Two texts that differ in white space alone are the same. */
+/** Two texts that differ in white space alone, or in the quotes around names, are the same. */
 function canonical(text: string | null): string | null {
   if (text === null || text.startsWith('$')) return text
   return readTokens(text)
-    .map((token) => token.text)
+    .map(({ kind, text: written, value }) => (kind === 'quotedName' ? quoteName(value) : written))
     .join(' ')
 }
 
@@ -139,13 +139,17 @@ function readTtl(current: DataSource, ttl: string | null | undefined): string | 
   const before = options['ttl'] ?? null
   if (ttl === null) return before === null ? undefined : null
   if (!isMergeTreeName(name)) throw refused(current, `the engine ${name} takes no TTL`)
+  const after = readTtlText(ttl)
+  return canonical(before) === canonical(after) ? undefined : after
+}
+
+function readTtlText(ttl: string): string {
   try {
-    readExpression(ttl, 'ttl')
+    return readExpression(ttl, { kind: 'ttl', name: 'ttl' })
   } catch (error) {
     if (error instanceof TextError) throw errors.ENGINE_INVALID({ reason: error.message, cause: error })
     throw error
   }
-  return canonical(before) === canonical(ttl) ? undefined : ttl
 }
 
 interface IndexChange {

@@ -23,6 +23,8 @@ export interface AlterationRooms {
 
 export class Alterations {
   private readonly rooms: AlterationRooms
+  /** Changes of tables under way, by data source. */
+  private readonly underWay = new Map<string, Promise<void>>()
 
   constructor(rooms: AlterationRooms) {
     this.rooms = rooms
@@ -30,7 +32,7 @@ export class Alterations {
 
   /** Precondition: nothing else changes the data source meanwhile. @throws ENGINE_FAILED (500), CHANGE_BLOCKED (503), … */
   async make(current: DataSource, { changed, hasTableChanges }: Alteration): Promise<void> {
-    const { catalog, store, ingest } = this.rooms
+    const { catalog, ingest } = this.rooms
     const { id } = current
     if (!hasTableChanges) {
       const { description, kafkaStoreRawValue } = changed
@@ -39,21 +41,31 @@ export class Alterations {
     }
     await this.takeBackEarlier(current)
     await changeBehindBarrier(ingest, current, async () => {
-      await catalog.beginAlter(changed)
-      try {
-        await alterTables(store, current, changed)
-        await catalog.completeAlter(id)
-      } catch (error) {
-        await this.takeBackNow(current, changed)
-        throw error
-      }
+      const change = this.change(current, changed)
+      this.underWay.set(id, change)
+      await change.finally(() => this.underWay.delete(id))
     })
   }
 
-  /** Takes back what an earlier process left half done. Raises `StoreError`. */
+  private async change(current: DataSource, changed: DataSource): Promise<void> {
+    const { catalog, store } = this.rooms
+    await catalog.beginAlter(changed)
+    try {
+      await alterTables(store, current, changed)
+      await catalog.completeAlter(current.id)
+    } catch (error) {
+      await this.takeBackNow(current, changed)
+      throw error
+    }
+  }
+
+  /** Takes back what an earlier process left half done, or an engine that ended. Raises `StoreError`. */
   async mend(): Promise<void> {
+    // What runs now takes itself back, or goes on in the engine that was started again.
+    await Promise.allSettled(this.underWay.values())
     for (const { dataSource, pending } of this.rooms.catalog.altering()) {
       const { id, name } = dataSource
+      if (this.underWay.has(id)) continue
       this.rooms.logger.info({ id, name }, 'A half made change of a data source is taken back.')
       await this.takeBack(dataSource, pending)
     }

@@ -82,6 +82,8 @@ class DataSourcesRoom implements DataSources {
   readonly #changes = new ChangeQueue()
   /** Under way, by name. */
   readonly #creations = new Map<string, Promise<void>>()
+  /** Hidden data sources that are to go, and could not yet. */
+  readonly #leftovers = new Set<DataSourceId>()
   /** The engine looks at every table for it. */
   readonly #sizes = new SharedAnswer(() => this.#store.tableStatistics())
 
@@ -136,6 +138,7 @@ class DataSourcesRoom implements DataSources {
 
   async #createNow(request: CreateRequest): Promise<DataSource> {
     const dataSource = this.#define(request)
+    await this.#endLeftovers()
     await this.#catalog.begin(dataSource)
     try {
       await createTables(this.#store, dataSource)
@@ -287,6 +290,10 @@ class DataSourcesRoom implements DataSources {
     }
   }
 
+  async mendAfterRestart(): Promise<void> {
+    await this.#alterations.mend()
+  }
+
   /** Makes catalog and tables agree again. */
   async mend(): Promise<void> {
     for (const { dataSource } of this.#catalog.unfinished()) {
@@ -349,12 +356,21 @@ class DataSourcesRoom implements DataSources {
     await this.#catalog.remove(id)
   }
 
-  /** Drops a data source that nobody finds any more. What fails here is done at the next start, and nobody sees it until then. */
+  /** What could not be taken back holds its name: it is tried again before another data source is made. */
+  async #endLeftovers(): Promise<void> {
+    for (const id of [...this.#leftovers]) await this.#takeBack(id)
+  }
+
+  /** Drops a data source that nobody finds any more. What fails here is tried again by the next creation, or at the next start. */
   async #takeBack(id: DataSourceId): Promise<void> {
     try {
       await this.#dropAll(id)
+      this.#leftovers.delete(id)
     } catch (err) {
-      this.#logger.error({ err, id }, 'The tables of a data source could not be dropped; the next start drops them.')
+      const isKnown = this.#leftovers.has(id)
+      this.#leftovers.add(id)
+      if (!isKnown)
+        this.#logger.error({ err, id }, 'A data source could not be removed yet; the next creation or start does it.')
     }
   }
 }

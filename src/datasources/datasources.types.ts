@@ -63,6 +63,8 @@ export interface DataSources {
   endReplay(nameOrId: string): Promise<void>
   /** Goes on with replays that an earlier process left, in the background. Events must be on their way already. */
   resume(): void
+  /** Takes back what an engine that ended by itself left half done. Precondition: nobody reads or inserts. Raises `StoreError`. */
+  mendAfterRestart(): Promise<void>
   /** Interrupted replays go on at the next start. Precondition: nobody changes anything any more. */
   close(): Promise<void>
   /**

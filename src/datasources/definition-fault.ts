@@ -8,6 +8,7 @@ import { columnsClause, engineClause } from '../catalog/table-definition.ts'
 import { type ApiError, errors } from '../shared/errors.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { readTokens } from '../shared/text-tokens.ts'
+import { engineFault } from '../store/engine-fault.ts'
 import type { Store } from '../store/store.types.ts'
 import { clickhouseCodes, isFaultOfEngine, StoreError } from '../store/store-error.ts'
 import { createTable, createTables, dropTables } from './tables.ts'
@@ -42,7 +43,8 @@ export function toChangeError(thrown: unknown): unknown {
   if (!(thrown instanceof StoreError)) return thrown
   if (thrown.kind === 'closed') return errors.SHUTTING_DOWN({ cause: thrown })
   if (thrown.kind === 'busy') return errors.CHANGES_TOO_MANY({ retryAfterSeconds, cause: thrown })
-  return errors.ENGINE_FAILED({ cause: thrown })
+  if (thrown.kind === 'stopped') return errors.ENGINE_RESTARTED({ cause: thrown })
+  return engineFault(thrown)
 }
 
 /**

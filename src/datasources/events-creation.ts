@@ -9,6 +9,7 @@ import type { CreateRequest, EventsSample } from './datasources.types.ts'
 export interface EventsCreationOptions {
   readonly missingDataSource: 'create' | 'refuse'
   readonly eventsCreatesPerMinuteMax: number
+  readonly columnsMax: number
   readonly now: () => number
 }
 
@@ -49,7 +50,8 @@ export class EventsCreation {
   }
 
   private async createNow({ name, body, framing }: EventsSample): Promise<DataSource> {
-    const schema = inferSchema(sampleRecords(framing === 'document' ? (linesOfDocument(body) ?? body) : body))
+    const lines = framing === 'document' ? (linesOfDocument(body) ?? body) : body
+    const schema = inferSchema(sampleRecords(lines), this.options)
     if (schema === null) throw errors.SCHEMA_UNKNOWN({ name })
     this.refuseTooMany()
     // It counts from the beginning on: many may be begun at once.

@@ -1,6 +1,7 @@
 // Queries that a caller has a part in: run as the restricted reader, under the limits of queries.
 
 import { ApiError, errors } from '../shared/errors.ts'
+import { engineFault } from '../store/engine-fault.ts'
 import type { Store } from '../store/store.types.ts'
 import { clickhouseCodes, isFaultOfEngine, StoreError } from '../store/store-error.ts'
 
@@ -47,13 +48,13 @@ export function toReadError(thrown: unknown, { queryTimeMaxMs, resultBytesMax }:
   if (kind === 'closed') return errors.SHUTTING_DOWN({ cause: thrown })
   if (kind === 'busy') return errors.QUERIES_TOO_MANY({ retryAfterSeconds, cause: thrown })
   if (kind === 'aborted') return thrown
+  if (kind === 'stopped') return errors.ENGINE_RESTARTED({ cause: thrown })
+  if (kind === 'refused') return errors.QUERY_REFUSED({ reason: message, cause: thrown })
   if (clickhouseCode === clickhouseCodes.timeoutExceeded) {
     return errors.QUERY_TIMEOUT({ timeMaxMs: queryTimeMaxMs, cause: thrown })
   }
   if (clickhouseCode === clickhouseCodes.resultTooLarge) {
     return errors.RESULT_TOO_LARGE({ bytesMax: resultBytesMax, cause: thrown })
   }
-  return isFaultOfEngine(thrown)
-    ? errors.ENGINE_FAILED({ cause: thrown })
-    : errors.SQL_INVALID({ reason: message, cause: thrown })
+  return isFaultOfEngine(thrown) ? engineFault(thrown) : errors.SQL_INVALID({ reason: message, cause: thrown })
 }

@@ -4,9 +4,9 @@
 // depend on nothing but what the source's key depends on. What the text of a view does not show is found out when the rows
 // are there (`replace-partitions.ts`).
 
+import { tokenize } from '../schema/lexer.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import { columnSources } from '../sql/column-sources.ts'
-import { tokenize } from '../sql/lexer.ts'
 import type { GraphTable, GraphView, TableGraph } from '../store/table-graph.ts'
 import type { Cascade } from './replace-cascade.ts'
 

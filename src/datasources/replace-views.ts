@@ -2,6 +2,7 @@
 
 import { ApiError, errors } from '../shared/errors.ts'
 import { retargetTables } from '../sql/retarget-tables.ts'
+import { engineFault } from '../store/engine-fault.ts'
 import type { CopyRequest, Store } from '../store/store.types.ts'
 import { clickhouseCodes, isFaultOfEngine, StoreError } from '../store/store-error.ts'
 import type { GraphTable, GraphView, TableGraph } from '../store/table-graph.ts'
@@ -66,8 +67,12 @@ export function toReplaceError(thrown: unknown, blame: (reason: string) => ApiEr
       return errors.SHUTTING_DOWN({ cause: thrown })
     case 'busy':
       return errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1, cause: thrown })
+    case 'stopped':
+      return errors.ENGINE_RESTARTED({ cause: thrown })
+    case 'refused':
+      return errors.ENGINE_FAILED({ cause: thrown })
     case 'engine':
       if (thrown.clickhouseCode === clickhouseCodes.queryWasCancelled) return errors.SHUTTING_DOWN({ cause: thrown })
-      return isFaultOfEngine(thrown) ? errors.ENGINE_FAILED({ cause: thrown }) : blame(thrown.message)
+      return isFaultOfEngine(thrown) ? engineFault(thrown) : blame(thrown.message)
   }
 }

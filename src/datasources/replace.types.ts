@@ -14,6 +14,8 @@ export interface Replaces {
    *   REPLACE_VIEW_FAILED (422), CHANGE_BLOCKED, CHANGES_TOO_MANY (503), ENGINE_FAILED (500): the old content stays.
    */
   replace(request: ReplaceRequest): Promise<ImportOutcome>
+  /** Ends what an engine that ended by itself left half exchanged. Precondition: nobody reads or inserts. Raises `StoreError`. */
+  mendAfterRestart(): Promise<void>
   /** Waits for what is under way, but not for ever. */
   close(): Promise<void>
 }

@@ -54,6 +54,8 @@ class ReplacesRoom implements Replaces {
   private readonly rooms: Neighbours
   private readonly notes: SwapNotes
   private readonly running = new Set<Promise<unknown>>()
+  /** Exchanges under way, by data source. */
+  private readonly swapping = new Map<string, Promise<void>>()
   private isClosing = false
   /** What people call a table: the name of its data source, if it has one. */
   private readonly nameOf = (table: string): string => this.rooms.catalog.find(table)?.name ?? table
@@ -69,6 +71,11 @@ class ReplacesRoom implements Replaces {
     for (const swap of this.notes.list()) await this.finish(swap)
     const dropped = await dropStagingTables(store)
     if (dropped.length > 0) logger.info({ tables: dropped }, 'Tables that a replace left behind are dropped.')
+  }
+
+  async mendAfterRestart(): Promise<void> {
+    await Promise.allSettled(this.swapping.values())
+    for (const swap of this.notes.list()) if (!this.swapping.has(swap.dataSourceId)) await this.finish(swap)
   }
 
   async replace(request: ReplaceRequest): Promise<ImportOutcome> {
@@ -161,7 +168,9 @@ class ReplacesRoom implements Replaces {
     }
     await content.stageTargets(cascade)
     if (this.isClosing) throw errors.SHUTTING_DOWN()
-    await this.swap(await prepareSwap(store, { dataSourceId: id, quarantine }, content.pairs))
+    const swapping = this.swap(await prepareSwap(store, { dataSourceId: id, quarantine }, content.pairs))
+    this.swapping.set(id, swapping)
+    await swapping.finally(() => this.swapping.delete(id))
     return counts
   }
 

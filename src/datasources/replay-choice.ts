@@ -20,13 +20,14 @@ export interface ChosenRows {
 }
 
 /** @throws REPLAY_INVALID (400) for a condition or fix that is no expression, and for engines that take no single rows. */
-export function chosenRowsOf({ columns, engine }: DataSource, { condition, fixes }: ReplayRequest): ChosenRows {
+export function chosenRowsOf({ columns, engine }: DataSource, request: ReplayRequest): ChosenRows {
   if (engine.name === 'Join') throw errors.REPLAY_INVALID({ reason: 'the engine Join takes no single rows' })
-  for (const name of fixes.keys()) {
+  for (const name of request.fixes.keys()) {
     if (columns.some((column) => column.name === name)) continue
     throw errors.REPLAY_INVALID({ reason: `there is a fix for '${name}', which is no column of the Data Source` })
   }
-  if (condition !== undefined) checkExpressionText(condition, 'condition')
+  const condition = request.condition === undefined ? undefined : readText(request.condition, 'condition')
+  const fixes = new Map([...request.fixes].map(([name, fix]) => [name, readText(fix, fixName(name))] as const))
   const cells = columns.map((column) => cellOf(column, fixes.get(column.name)))
   const id = `concat('"', toString(c__row), '"')`
   const fixTrials = [...fixes].map(([name, fix]) => {
@@ -42,7 +43,6 @@ export function chosenRowsOf({ columns, engine }: DataSource, { condition, fixes
 
 function cellOf(column: ColumnDefinition, fix: string | undefined): string {
   const { name } = column
-  if (fix !== undefined) checkExpressionText(fix, fixName(name))
   const text = fix === undefined ? quoteName(name) : fixedText(fix)
   return `ifNull(concat('"', replaceAll(${text}, '"', '""'), '"'), ${quoteString(nothingCell(column))})`
 }
@@ -76,9 +76,9 @@ function nothingCell({ type, defaultExpression }: ColumnDefinition): string {
 }
 
 /** Expressions run as part of an INSERT of our own, so they may hold no more than those of a table. */
-function checkExpressionText(text: string, name: string): void {
+function readText(text: string, name: string): string {
   try {
-    readExpression(text, name)
+    return readExpression(text, { kind: 'expression', name })
   } catch (error) {
     if (error instanceof TextError) throw errors.REPLAY_INVALID({ reason: error.message, cause: error })
     throw error

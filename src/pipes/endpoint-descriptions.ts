@@ -1,11 +1,13 @@
+import type { DataSource } from '../catalog/data-source.types.ts'
 import type { Pipe, PipeId, PipeNode, PipeReader } from '../catalog/pipe.types.ts'
 import type { CheckedNode } from '../query/check-node.ts'
 import type { Query } from '../query/query.types.ts'
 import { ApiError } from '../shared/errors.ts'
+import { TimeSlices } from '../shared/time-slices.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { mergeParameters, nodesOfEndpoint } from './endpoint-parameters.ts'
 
-/** What a caller of an endpoint wants to know of it. */
+/** What a caller of an endpoint wants to know of it; the same object as long as nothing of it changes. */
 export interface EndpointDescription {
   readonly name: string
   /** Of the pipe, or of the published node where the pipe has none. */
@@ -16,19 +18,51 @@ export interface EndpointDescription {
   readonly columns: CheckedNode['columns']
 }
 
+export interface EndpointList {
+  /** By name. */
+  readonly endpoints: readonly EndpointDescription[]
+  /** How many of them are without columns because the engine has not told them yet. */
+  readonly pendingCount: number
+}
+
 interface Neighbours {
-  readonly catalog: PipeReader & { readonly catalogVersion: number }
+  readonly catalog: PipeReader & {
+    readonly catalogVersion: number
+    find(nameOrId: string): Pick<DataSource, 'id' | 'version'> | undefined
+  }
   readonly query: Pick<Query, 'checkNode'>
   readonly parametersOf: (node: PipeNode) => readonly TemplateParameter[]
 }
 
-/** Describes endpoints. The engine is asked for the columns of each once for a version of the catalog. */
+export interface DescribeAllOptions {
+  /** After it, endpoints are listed without the columns that are not known yet. */
+  readonly timeMaxMs: number
+  /** Aborted when nobody waits any more: then the engine is asked for no more of them. */
+  readonly signal: AbortSignal
+}
+
+/** Questions to the engine at once, of those who describe all endpoints: readers need its sessions too. */
+const laneCount = 2
+/** An endpoint by one definition of it and of all that it reads. */
+interface KeptEndpoint {
+  readonly definition: string
+  readonly pipe: Pipe
+  readonly node: PipeNode
+  /** Without the columns. */
+  readonly outline: EndpointDescription
+  /** The version of the catalog that the definition was last found in. */
+  catalogVersion: number
+  /** Null until the engine is asked. */
+  described: Promise<EndpointDescription> | null
+  /** What `described` has come to. */
+  result: EndpointDescription | null
+}
+
+/** Describes endpoints. The engine is asked for the columns of each once, until it or something that it reads is changed. */
 export class EndpointDescriptions {
   readonly #neighbours: Neighbours
   /** As many as there are pipes at most. */
-  #columns = new Map<PipeId, Promise<CheckedNode['columns']>>()
-  /** The version of the catalog that the columns hold for. */
-  #catalogVersion = -1
+  readonly #kept = new Map<PipeId, KeptEndpoint>()
 
   constructor(neighbours: Neighbours) {
     this.#neighbours = neighbours
@@ -39,37 +73,94 @@ export class EndpointDescriptions {
    *
    * @throws QUERY_TIMEOUT (408), ENGINE_FAILED (500), QUERIES_TOO_MANY (503).
    */
-  async describe(pipe: Pipe): Promise<EndpointDescription | null> {
-    const { catalog, parametersOf } = this.#neighbours
-    const position = pipe.nodes.findIndex(({ id }) => id === pipe.endpointId)
-    const node = pipe.nodes[position]
-    if (node === undefined) return null
-    const nodes = nodesOfEndpoint(pipe, (name) => catalog.findPipe(name))
-    return {
-      name: pipe.name,
-      description: pipe.description === '' ? node.description : pipe.description,
-      parameters: mergeParameters(nodes.flatMap((read) => parametersOf(read))),
-      columns: await this.#columnsOf(pipe, node, position),
+  async describe({ id }: Pick<Pipe, 'id'>): Promise<EndpointDescription | null> {
+    const kept = this.#keep(id)
+    return kept === null ? null : await this.#described(kept)
+  }
+
+  /**
+   * All endpoints, within a time: what the engine has not told by then it goes on telling behind the answer, for the next
+   * one. Gives way to others between them.
+   */
+  async describeAll({ timeMaxMs, signal }: DescribeAllOptions): Promise<EndpointList> {
+    const { catalog } = this.#neighbours
+    const ids = catalog.listPipes().toSorted(byName)
+    this.#forgetGone(ids.length)
+    const next = ids.values()
+    const lanes = Promise.all(Array.from({ length: laneCount }, () => this.#describeEach(next, signal)))
+    await within(lanes, timeMaxMs)
+    const endpoints: EndpointDescription[] = []
+    let pendingCount = 0
+    const slices = new TimeSlices()
+    for (const { id } of ids) {
+      const kept = this.#keep(id)
+      if (kept === null) continue
+      if (kept.result === null) pendingCount += 1
+      endpoints.push(kept.result ?? kept.outline)
+      await slices.giveWay()
+    }
+    return { endpoints, pendingCount }
+  }
+
+  async #describeEach(pipes: Iterator<Pipe>, signal: AbortSignal): Promise<void> {
+    const slices = new TimeSlices()
+    for (let next = pipes.next(); next.done !== true && !signal.aborted; next = pipes.next()) {
+      const kept = this.#keep(next.value.id)
+      // What fails here is asked for again by the next list, and told by the description of the endpoint alone.
+      if (kept?.result === null) await this.#described(kept).catch(() => null)
+      await slices.giveWay()
     }
   }
 
-  #columnsOf(pipe: Pipe, node: PipeNode, position: number): Promise<CheckedNode['columns']> {
-    const { catalogVersion } = this.#neighbours.catalog
-    if (this.#catalogVersion !== catalogVersion) this.#columns = new Map()
-    this.#catalogVersion = catalogVersion
-    const kept = this.#columns.get(pipe.id)
-    if (kept !== undefined) return kept
-    const asked = this.#ask(pipe, node, position)
-    const columns = this.#columns
-    columns.set(pipe.id, asked)
-    // What failed is asked for again.
-    asked.catch(() => columns.delete(pipe.id))
-    return asked
+  /** What is known of an endpoint by its definition now; null where there is none. */
+  #keep(id: PipeId): KeptEndpoint | null {
+    const { catalog, parametersOf } = this.#neighbours
+    const { catalogVersion } = catalog
+    const kept = this.#kept.get(id)
+    if (kept?.catalogVersion === catalogVersion) return kept
+    const pipe = catalog.findPipe(id)
+    const node = pipe?.nodes.find((one) => one.id === pipe.endpointId)
+    if (pipe === undefined || node === undefined) {
+      this.#kept.delete(id)
+      return null
+    }
+    const nodes = nodesOfEndpoint(pipe, (name) => catalog.findPipe(name))
+    const definition = this.#definitionOf(pipe, nodes)
+    if (kept?.definition === definition) {
+      kept.catalogVersion = catalogVersion
+      return kept
+    }
+    const outline = {
+      name: pipe.name,
+      description: pipe.description === '' ? node.description : pipe.description,
+      parameters: mergeParameters(nodes.flatMap((read) => parametersOf(read))),
+      columns: null,
+    }
+    const found = { definition, pipe, node, outline, catalogVersion, described: null, result: null }
+    this.#kept.set(id, found)
+    return found
   }
 
-  async #ask(pipe: Pipe, node: PipeNode, position: number): Promise<CheckedNode['columns']> {
+  /** With its columns; the engine is asked once. */
+  #described(kept: KeptEndpoint): Promise<EndpointDescription> {
+    if (kept.described !== null) return kept.described
+    const described = this.#ask(kept).then((columns) => ({ ...kept.outline, columns }))
+    kept.described = described
+    described.then(
+      (result) => {
+        kept.result = result
+      },
+      // What failed is asked for again; whoever waits for it is told.
+      () => {
+        kept.described = null
+      },
+    )
+    return described
+  }
+
+  async #ask({ pipe, node }: KeptEndpoint): Promise<CheckedNode['columns']> {
     try {
-      const { columns } = await this.#neighbours.query.checkNode(pipe, node, position)
+      const { columns } = await this.#neighbours.query.checkNode(pipe, node, pipe.nodes.indexOf(node))
       return columns
     } catch (error) {
       // What it reads may be gone since it was saved: the others must be described all the same.
@@ -77,4 +168,36 @@ export class EndpointDescriptions {
       throw error
     }
   }
+
+  /** A text that is another one as soon as the endpoint's description or columns may be. */
+  #definitionOf({ name, description }: Pipe, nodes: readonly PipeNode[]): string {
+    const { catalog } = this.#neighbours
+    const read = nodes.map((node) => {
+      const sources = node.dependencies.map((dependency) => {
+        const source = catalog.find(dependency) ?? catalog.find(dependency.replace(/_quarantine$/, ''))
+        return [dependency, source?.id, source?.version]
+      })
+      return [node.id, node.version, node.name, node.description, sources]
+    })
+    return JSON.stringify([name, description, read])
+  }
+
+  #forgetGone(pipeCount: number): void {
+    if (this.#kept.size <= pipeCount) return
+    for (const id of this.#kept.keys()) if (this.#neighbours.catalog.findPipe(id) === undefined) this.#kept.delete(id)
+  }
+}
+
+function byName(a: Pipe, b: Pipe): number {
+  return a.name < b.name ? -1 : 1
+}
+
+/** Resolves when the work is done, or after the time. */
+async function within(work: Promise<unknown>, timeMaxMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const isOver = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, timeMaxMs)
+  })
+  await Promise.race([work, isOver])
+  clearTimeout(timer)
 }

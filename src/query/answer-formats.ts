@@ -70,6 +70,9 @@ const contentTypes: ReadonlyMap<string, string> = new Map(
 // What the specification names; the error lists these, not the whole table.
 const namedFormats = ['JSON', 'JSONEachRow', 'CSV', 'CSVWithNames', 'TSV', 'TSVWithNames', 'PrettyCompact', 'Parquet']
 
+/** All of them, as the engine calls them. */
+export const answerFormats: readonly string[] = [...contentTypes.keys()]
+
 /** The endings under which the data of a pipe is found. */
 export const endpointFormats = ['json', 'csv', 'ndjson', 'parquet', 'prometheus', 'arrow'] as const
 export type EndpointFormat = (typeof endpointFormats)[number]

@@ -3,6 +3,7 @@ import type { CompiledQuery } from '../sql/compile-query.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import { Agreement } from './agreement.ts'
+import { withOwnStatistics } from './answer-statistics.ts'
 import { inUsersWords, maskSecrets } from './engine-words.ts'
 import { withPlace } from './error-place.ts'
 import type { QueryAnswer } from './query.types.ts'
@@ -67,8 +68,9 @@ export class Answers {
     if (kept !== undefined) return { body: kept, engineMs: null }
     const startMs = performance.now()
     const selected = await this.#select(run)
-    const body = selected.whole === undefined ? this.#translated(selected, run) : selected
+    const translated = selected.whole === undefined ? this.#translated(selected, run) : selected
     const engineMs = performance.now() - startMs
+    const body = run.plan.isFiltered ? ownStatistics(translated, run, engineMs) : translated
     const isKept = key !== null && cacheTtlSeconds !== null
     return { body: isKept ? responses.keep(key, cacheTtlSeconds * 1000, body) : body, engineMs }
   }
@@ -84,7 +86,8 @@ export class Answers {
       const told = hasSecrets ? withoutSecrets({ message: placed, clickhouseCode, secretValues }) : placed
       // The cause has the engine's own words, and goes to the log.
       const cause = hasSecrets ? undefined : thrown
-      return toQueryError(new StoreError({ kind, message: told, clickhouseCode, cause }), this.#options)
+      const failed = plan === undefined ? this.#options : { ...this.#options, sql: plan.sql }
+      return toQueryError(new StoreError({ kind, message: told, clickhouseCode, cause }), failed)
     }
     const mayShow = hasSecrets && thrown instanceof ApiError && thrown.code === 'SQL_INVALID'
     return mayShow ? errors.SQL_INVALID({ reason: maskSecrets(thrown.message, secretValues) }) : thrown
@@ -95,7 +98,8 @@ export class Answers {
     try {
       const shape = await this.#agreement.shapeOfAgreed(plan, signal)
       const threads = this.#threadsOf(rendering)
-      const settings = { ...plan.settings, ...run.settings }
+      const hiding = plan.isFiltered ? { [statisticsSetting]: 0 } : {}
+      const settings = { ...plan.settings, ...run.settings, ...hiding }
       const sql = `${prefix}${plan.sql}`
       return await this.#neighbours.store.select({ sql, shape: `${prefix}${shape}`, format, settings, threads, signal })
     } catch (thrown) {
@@ -123,6 +127,13 @@ export class Answers {
       throw this.failureOf(thrown, run)
     }
   }
+}
+
+const statisticsSetting = 'output_format_write_statistics'
+
+function ownStatistics(body: SelectStream, { plan, format }: Run, engineMs: number): SelectStream {
+  const hasStatistics = plan.settings[statisticsSetting] !== 0
+  return withOwnStatistics(body, { format, elapsedSeconds: engineMs / 1000, hasStatistics })
 }
 
 // The engine's errors whose messages have names of the query and no values, which may be made of a secret: `hex(…)`.

@@ -8,6 +8,7 @@ import type { NodeId } from '../catalog/pipe.types.ts'
 import { errors } from '../shared/errors.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
+import { shapeOf } from '../sql/query-shape.ts'
 import type { NameScope, Source } from '../sql/source.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
@@ -163,7 +164,8 @@ async function describe(plan: CompiledQuery, description: Description) {
       return await columnsBy(describing, plan, { store: neighbours.store, signal })
     } catch (thrown) {
       if (mayDiffer && isAboutPlaceholder(thrown)) return null
-      refusal = toQueryError(inAuthorsWords(thrown, plan, { workspace: neighbours.workspace, describing }), options)
+      const told = inAuthorsWords(thrown, plan, { workspace: neighbours.workspace, describing })
+      refusal = toQueryError(told, { ...options, sql: plan.sql })
       if (!(thrown instanceof StoreError) || thrown.kind !== 'engine') break
     }
   }
@@ -178,7 +180,8 @@ interface Asking {
 async function columnsBy(describing: string, plan: CompiledQuery, { store, signal }: Asking) {
   const query = {
     sql: `${describing}${plan.sql})`,
-    shape: describing,
+    // One whose result is small, but what it describes may be what the engine ends by.
+    shape: `${describing}${shapeOf(plan.sql)}`,
     format: 'JSONEachRow',
     settings: { ...plan.settings, describe_compact_output: 1 },
     signal,

@@ -1,5 +1,6 @@
 import { type ApiError, errors } from '../shared/errors.ts'
-import { clickhouseCodes, StoreError } from '../store/store-error.ts'
+import { engineFault } from '../store/engine-fault.ts'
+import { clickhouseCodes, isFaultOfService, StoreError } from '../store/store-error.ts'
 
 export interface QueryLimits {
   /** Longest run of a query, as the store enforces it. */
@@ -8,17 +9,18 @@ export interface QueryLimits {
   readonly resultBytesMax: number
 }
 
-// The engine's errors that no wording of a query can bring about: its own faults, files and disks.
-const engineFaults: ReadonlySet<number> = new Set([
-  49, // LOGICAL_ERROR
-  74, // CANNOT_READ_FROM_FILE_DESCRIPTOR
-  75, // CANNOT_WRITE_TO_FILE_DESCRIPTOR
-  76, // CANNOT_OPEN_FILE
-  243, // NOT_ENOUGH_SPACE
-  246, // CORRUPTED_DATA
-  1001, // STD_EXCEPTION
-  1002, // UNKNOWN_EXCEPTION
-])
+/** The limits that a query had, and its text where it is known. */
+export interface FailedQuery extends QueryLimits {
+  readonly sql?: string
+}
+
+// What the engine calls its own fault, or one of its files, when the text that a query casts to an aggregate state is none.
+const stateFaults: ReadonlySet<number> = new Set([49, 246, 1001, 1002])
+
+/** Whether the query made a state out of a text; a damaged part of a table has its name in the message. */
+function isOfGivenState({ clickhouseCode = 0, message }: StoreError, sql: string): boolean {
+  return stateFaults.has(clickhouseCode) && /AggregateFunction/i.test(sql) && !/\bparts?\b|checksum/i.test(message)
+}
 
 const retryAfterSeconds = 1
 
@@ -26,7 +28,7 @@ const retryAfterSeconds = 1
 export type Rewording = (message: string) => string
 
 /** What the caller is told when a query gave no answer. Everything that is not the store's word passes unchanged. */
-export function toQueryError(thrown: unknown, limits: QueryLimits, reword: Rewording = (message) => message): unknown {
+export function toQueryError(thrown: unknown, limits: FailedQuery, reword: Rewording = (message) => message): unknown {
   if (!(thrown instanceof StoreError)) return thrown
   switch (thrown.kind) {
     case 'closed':
@@ -35,12 +37,17 @@ export function toQueryError(thrown: unknown, limits: QueryLimits, reword: Rewor
       return errors.QUERIES_TOO_MANY({ retryAfterSeconds, cause: thrown })
     case 'aborted':
       return thrown
+    case 'stopped':
+      return errors.ENGINE_RESTARTED({ cause: thrown })
+    case 'refused':
+      return errors.QUERY_REFUSED({ reason: thrown.message, cause: thrown })
     case 'engine':
       return ofEngine(thrown, limits, reword)
   }
 }
 
-function ofEngine(cause: StoreError, { queryTimeMaxMs, resultBytesMax }: QueryLimits, reword: Rewording): ApiError {
+function ofEngine(cause: StoreError, failed: FailedQuery, reword: Rewording): ApiError {
+  const { queryTimeMaxMs, resultBytesMax, sql = '' } = failed
   const { clickhouseCode, message } = cause
   if (clickhouseCode === clickhouseCodes.timeoutExceeded) {
     return errors.QUERY_TIMEOUT({ timeMaxMs: queryTimeMaxMs, cause })
@@ -48,6 +55,12 @@ function ofEngine(cause: StoreError, { queryTimeMaxMs, resultBytesMax }: QueryLi
   if (clickhouseCode === clickhouseCodes.resultTooLarge) {
     return errors.RESULT_TOO_LARGE({ bytesMax: resultBytesMax, cause })
   }
-  if (clickhouseCode === undefined || engineFaults.has(clickhouseCode)) return errors.ENGINE_FAILED({ cause })
+  if (isOfGivenState(cause, sql)) {
+    return errors.SQL_INVALID({
+      reason: `A text is cast to an aggregate state that it does not hold: ${reword(message)}`,
+      cause,
+    })
+  }
+  if (isFaultOfService(cause)) return engineFault(cause)
   return errors.SQL_INVALID({ reason: reword(message), cause })
 }

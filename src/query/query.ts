@@ -115,6 +115,10 @@ class QueryRoom implements Query {
     const rendering = this.#rendering(parameters, () => hiddenSecret)
     const text = rendering.nodeText(node)
     const plan = this.#plan({ rendering, readScope, text, ...nodesNames(pipe, node) })
+    // It says what of the tables would be read, the hidden rows among it, and how the filter reads.
+    if (plan.isFiltered) {
+      throw errors.SQL_INVALID({ reason: `The plan of '${pipe.name}' can not be shown, as the token filters rows` })
+    }
     const { workspace } = this.#neighbours
     const lines: Uint8Array[] = []
     const prefix = 'EXPLAIN indexes = 1 '

@@ -1,5 +1,5 @@
 import { BoundedCache } from '../shared/bounded-cache.ts'
-import { wholeResult } from '../store/result-file.ts'
+import { wholeResult } from '../store/embedded/result-file.ts'
 import type { SelectStream } from '../store/store.types.ts'
 
 export interface ResponseCacheOptions {

@@ -4,9 +4,9 @@
 // name that other parts of the query could read. And as the engine names a column by its whole expression, an item of a
 // SELECT that holds a secret needs a name by AS; subqueries have names of the engine's own.
 
+import { tokenize } from '../schema/lexer.ts'
+import type { Token } from '../schema/token.types.ts'
 import { ApiError, errors } from '../shared/errors.ts'
-import { tokenize } from '../sql/lexer.ts'
-import type { Token } from '../sql/token.types.ts'
 import type { TextSpan } from '../template/template.types.ts'
 
 /**

@@ -10,7 +10,7 @@ import { openDataSources } from '../../src/datasources/datasources.ts'
 import type { CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
 import { createTables } from '../../src/datasources/tables.ts'
 import type { BarrierRequest, ReplayRowsOutcome } from '../../src/ingest/ingest.types.ts'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { arrowPart, numbers } from '../store/arrow-part.ts'
@@ -77,6 +77,7 @@ function faulty(pattern: RegExp, fault: Error): Store {
     select: (query) => store.select(query),
     queryTree: (sql, signal) => store.queryTree(sql, signal),
     append: (append) => store.append(append),
+    partitionsByRow: (append, tag) => store.partitionsByRow(append, tag),
     copy: (copy) => store.copy(copy),
     exchange: (pairs) => store.exchange(pairs),
     newPartPath: () => store.newPartPath(),

@@ -5,10 +5,11 @@ import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
 import { openDataSources } from '../../src/datasources/datasources.ts'
 import { QuarantineReplay, type ReplayRooms } from '../../src/datasources/quarantine-replay.ts'
 import type { ReplayRowsRequest } from '../../src/ingest/ingest.types.ts'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { openTestIngest } from '../ingest/test-ingest.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { byTier } from '../support/tier.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
@@ -59,8 +60,8 @@ const rooms: ReplayRooms = { catalog, store, ingest, logger: silentLogger }
 const signal = new AbortController().signal
 /** Two rows a piece. */
 const sizes = { pieceRowsMax: 2 }
-/** Of the eighty and more that there are; other seeds try others. */
-const stepsTried = 8
+/** Of the eighty and more that there are, before or behind each; other seeds try others. */
+const stepsTried = byTier({ quick: 4, full: 16, soak: 400 })
 const order = { condition: undefined, fixes: new Map([['a', "replaceAll(a, '#', '')"]]) }
 
 /** Seven rows: four fit once they are repaired, two never, and one is refused by its DEFAULT. */

@@ -1,8 +1,6 @@
 import t from 'tap'
 import type { NodeId, Pipe, PipeId, PipeNode } from '../../src/catalog/pipe.types.ts'
-import { EndpointDescriptions } from '../../src/pipes/endpoint-descriptions.ts'
 import { mergeParameters, nodesOfEndpoint } from '../../src/pipes/endpoint-parameters.ts'
-import { errors } from '../../src/shared/errors.ts'
 
 function node(name: string, dependencies: readonly string[] = []): PipeNode {
   // Ids only have to differ here.
@@ -58,36 +56,4 @@ t.test('a name is described once, by its best use', async (t) => {
     ]),
     [{ ...typed, default: null }],
   )
-})
-
-t.test('the engine is asked for columns once for a version of the catalog, and again after a fault', async (t) => {
-  const top = pipe('top', [node('rows')])
-  const catalog = { catalogVersion: 1, findPipe: () => undefined, listPipes: () => [top] }
-  let asked = 0
-  let failure: Error | null = null
-  const query = {
-    async checkNode() {
-      asked += 1
-      await new Promise(setImmediate)
-      if (failure !== null) throw failure
-      return { dependencies: [], columns: [{ name: 'x', type: 'String' }], parameters: [] }
-    },
-  }
-  const descriptions = new EndpointDescriptions({ catalog, query, parametersOf: () => [] })
-  const columns = async () => (await descriptions.describe(top))?.columns
-  t.same(await Promise.all([columns(), columns()]), [[{ name: 'x', type: 'String' }], [{ name: 'x', type: 'String' }]])
-  await columns()
-  t.equal(asked, 1)
-  t.equal(await descriptions.describe({ ...top, endpointId: null }), null)
-
-  catalog.catalogVersion = 2
-  failure = errors.QUERIES_TOO_MANY({ retryAfterSeconds: 1 })
-  await t.rejects(columns(), { code: 'QUERIES_TOO_MANY', status: 503 })
-  failure = errors.SQL_INVALID({ reason: 'gone' })
-  t.equal(await columns(), null)
-  failure = null
-  t.equal(await columns(), null, 'for this version it is broken')
-  t.equal(asked, 3)
-  catalog.catalogVersion = 3
-  t.same(await columns(), [{ name: 'x', type: 'String' }])
 })

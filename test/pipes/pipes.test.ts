@@ -1,22 +1,19 @@
 // The room over a real catalog, with a check of nodes that knows names alone: `a, b` reads a and b.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
-import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { createNodeId } from '../../src/catalog/pipe-id.ts'
 import { PipeReaders } from '../../src/catalog/pipe-readers.ts'
-import { parseSchema } from '../../src/catalog/schema-parser.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
 import type { NodeRequest, Pipes } from '../../src/pipes/pipes.types.ts'
 import type { CheckNode } from '../../src/query/check-node.ts'
 import { errors } from '../../src/shared/errors.ts'
 import { MemoryStorage } from '../catalog/memory-storage.ts'
+import { dataSource, temporaryDirectory } from '../catalog/test-catalog.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { type Change, Model, namesRead } from './pipe-model.ts'
 
@@ -464,26 +461,8 @@ function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
 }
 
 async function addSource(catalog: Catalog, name: string): Promise<DataSource> {
-  const source: DataSource = {
-    id: createDataSourceId(),
-    name,
-    description: '',
-    columns: parseSchema('a String', { columnsMax: 1 }),
-    engine: { name: 'MergeTree', options: {} },
-    indexes: [],
-    kafkaStoreRawValue: false,
-    type: 'csv',
-    createdAt: 0,
-    updatedAt: 0,
-    version: 1,
-  }
+  const source = dataSource(name)
   await catalog.begin(source)
   await catalog.complete(source.id)
   return source
-}
-
-function temporaryDirectory(t: Test): string {
-  const directory = mkdtempSync(join(tmpdir(), 'millrace-pipes-'))
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
-  return directory
 }

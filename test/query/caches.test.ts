@@ -5,7 +5,7 @@ import { Rendering } from '../../src/query/rendering.ts'
 import { ResponseCache } from '../../src/query/response-cache.ts'
 import { TemplateCache } from '../../src/query/template-cache.ts'
 import { compileQuery } from '../../src/sql/compile-query.ts'
-import { wholeResult } from '../../src/store/result-file.ts'
+import { wholeResult } from '../../src/store/embedded/result-file.ts'
 import type { SelectStream } from '../../src/store/store.types.ts'
 import { TestWorkspace } from './test-workspace.ts'
 

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { type CheckNode, createNodeCheck } from '../../src/query/check-node.ts'
 import { TemplateCache } from '../../src/query/template-cache.ts'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { TestWorkspace } from './test-workspace.ts'
 

@@ -6,8 +6,9 @@ import t from 'tap'
 import { compileTemplate } from '../../src/template/compile-template.ts'
 import type { ParameterValue, RenderContext } from '../../src/template/template.types.ts'
 import { TemplateError } from '../../src/template/template-error.ts'
+import { testSeed } from '../support/seeded-random.ts'
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const seed = testSeed()
 const run: RenderContext = { mode: 'run', secret: () => undefined, secretsAs: 'parameters' }
 
 /** A small generator of numbers that are the same for the same seed (mulberry32). */

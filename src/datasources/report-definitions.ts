@@ -1,0 +1,18 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import { definitionFaults } from '../catalog/definition-faults.ts'
+import type { Logger } from '../observe/logger.ts'
+
+/**
+ * Tells of each stored definition that would be refused if it came now. The data source goes on as it is: whoever runs the
+ * service must look at it, because its expressions run with the rights of the service.
+ */
+export function reportDefinitions(catalog: Pick<Catalog, 'list'>, logger: Logger): void {
+  for (const dataSource of catalog.list()) {
+    for (const { place, reason } of definitionFaults(dataSource)) {
+      logger.error(
+        { dataSource: dataSource.name, place, reason },
+        'A stored Data Source has an expression or a type that is refused now. It goes on working; create it anew without that.',
+      )
+    }
+  }
+}
