@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { errors } from '../shared/errors.ts'
 import { sendJson } from './answers.ts'
-import { admit } from './authentication.ts'
-import type { HttpOptions, HttpRooms } from './http.types.ts'
+import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import { recogniseFormat } from './import-format.ts'
 import { analyzeRows } from './import-guess.ts'
 import { readImportInput } from './import-input.ts'
@@ -10,37 +9,41 @@ import { readCsvRules, readFormat } from './import-order.ts'
 import { bodyOf } from './request-body.ts'
 import { addPath } from './routes.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'dataSources' | 'ingest' | 'now'>
+type Limits = FormLimits & Pick<HttpOptions, 'columnsMax'>
+type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest' | 'now'>
 
 /** `/v0/analyze`: the columns that the beginning of a file asks for, and its first rows. Nothing is stored. */
-export function addAnalyze(app: FastifyInstance, rooms: Neighbours, limits: Pick<HttpOptions, 'formBytesMax'>): void {
+export function addAnalyze(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
   addPath(
     app,
     '/v0/analyze',
     {
       POST: async (request, reply) => {
         try {
-          return sendJson(reply, 200, await analyze(request, rooms, limits.formBytesMax))
+          return sendJson(reply, 200, await analyze(request, rooms, limits))
         } finally {
           // Only the beginning is read, and the rest must not hold the connection.
           bodyOf(request)?.destroy()
         }
       },
     },
-    { mayTakeTokenFromBody: true },
+    { needs: 'admin', mayTakeTokenFromBody: true },
   )
 }
 
-async function analyze(request: FastifyRequest, rooms: Neighbours, formBytesMax: number): Promise<object> {
-  const { parameters, rows } = await readImportInput(request, formBytesMax)
-  admit(request, rooms.access, parameters.text('token'))
+async function analyze(request: FastifyRequest, rooms: Neighbours, limits: Limits): Promise<object> {
+  const { parameters, rows } = await readImportInput(request, limits)
   if (rows === null) throw errors.SAMPLE_MISSING()
   const format = parameters.text('format')
   const order = { format: format === undefined ? null : readFormat(format), csv: readCsvRules(parameters) }
   const hasTypes = parameters.text('type_guessing') === undefined || parameters.flag('type_guessing')
   const startMs = rooms.now()
   const known = await recogniseFormat(rows, order)
-  const { guess, byteCount } = await analyzeRows(known, { csv: order.csv, hasTypes }, rooms.ingest)
+  const { guess, byteCount } = await analyzeRows(
+    known,
+    { csv: order.csv, hasTypes, columnsMax: limits.columnsMax },
+    rooms.ingest,
+  )
   const { columns, schema, preview, rowCount } = guess
   // What could not be created would be no recommendation.
   rooms.dataSources.checkSchema(schema)

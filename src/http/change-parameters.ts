@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../shared/errors.ts'
-import { readUnpacked } from './content-encoding.ts'
+import type { FormLimits } from './http.types.ts'
 import { openMultipart } from './multipart-form.ts'
 import { Parameters } from './parameters.ts'
 import { arrivingBodyOf } from './request-body.ts'
+import { boundedJson, parseForm, readForm } from './whole-form.ts'
 
 /** What a request brings that carries no rows. */
 export interface ChangeInput {
@@ -19,16 +20,16 @@ export interface ChangeInput {
 /**
  * The parameters of a request that carries no rows: from the URL, a form, a multipart form or a JSON object.
  *
- * @throws BODY_CORRUPT, REQUEST_INVALID (400), PAYLOAD_TOO_LARGE (413).
+ * @throws BODY_CORRUPT, REQUEST_INVALID, FIELDS_TOO_MANY (400), PAYLOAD_TOO_LARGE (413), BODIES_TOO_MANY (503).
  */
-export async function readChangeParameters(request: FastifyRequest, formBytesMax: number): Promise<Parameters> {
-  const { parameters, document, text } = await readChangeInput(request, formBytesMax)
+export async function readChangeParameters(request: FastifyRequest, limits: FormLimits): Promise<Parameters> {
+  const { parameters, document, text } = await readChangeInput(request, limits)
   for (const [name, value] of scalarsOf(document)) parameters.set(name, value)
   if (text.trimStart().startsWith('[')) {
     throw errors.REQUEST_INVALID({ reason: 'its JSON must be an object, and it is an array' })
   }
   // A form of names without values.
-  for (const [name, value] of new URLSearchParams(text)) parameters.set(name, value)
+  for (const [name, value] of parseForm(text)) parameters.set(name, value)
   return parameters
 }
 
@@ -37,26 +38,25 @@ export async function readChangeParameters(request: FastifyRequest, formBytesMax
  *
  * The body's first characters tell a JSON object from a form and both from a text, as clients send each under any
  * Content-Type.
- * @throws BODY_CORRUPT, REQUEST_INVALID (400), PAYLOAD_TOO_LARGE (413).
+ * @throws BODY_CORRUPT, REQUEST_INVALID, FIELDS_TOO_MANY (400), PAYLOAD_TOO_LARGE (413), BODIES_TOO_MANY (503).
  */
-export async function readChangeInput(request: FastifyRequest, formBytesMax: number): Promise<ChangeInput> {
+export async function readChangeInput(request: FastifyRequest, limits: FormLimits): Promise<ChangeInput> {
   const parameters = new Parameters(request.query)
   const body = arrivingBodyOf(request)
   const mediaType = request.sentContentType?.trim() ?? ''
   if (body !== undefined && mediaType.toLowerCase().startsWith('multipart/form-data')) {
-    const form = await openMultipart(body.stream(), mediaType, formBytesMax)
+    const form = await openMultipart(body.stream(), mediaType, { ...limits, hold: limits.bodies.holdFor(request) })
     if (form.file !== null)
       throw errors.REQUEST_INVALID({ reason: 'there is a file in the form, and nothing takes it' })
     for (const [name, value] of form.fields) parameters.set(name, value)
     return { parameters, document: {}, text: '' }
   }
-  const bytes = await readUnpacked(body, { headers: request.headers, bytesMax: formBytesMax })
-  const text = utf8Text(bytes)
+  const text = utf8Text(await readForm(request, limits))
   if (text.trimStart().startsWith('{')) {
     return { parameters, document: parseObject(text), text: '' }
   }
   if (!/^\s*\w+=/.test(text)) return { parameters, document: {}, text }
-  for (const [name, value] of new URLSearchParams(text.trim())) parameters.set(name, value)
+  for (const [name, value] of parseForm(text.trim())) parameters.set(name, value)
   return { parameters, document: {}, text: '' }
 }
 
@@ -82,11 +82,12 @@ function fieldOf(name: string, value: unknown): readonly Field[] {
   return [[name, String(value)]]
 }
 
-/** @throws BODY_CORRUPT (400). Precondition: `text` begins with a brace. */
+/** @throws BODY_CORRUPT, FIELDS_TOO_MANY, NESTING_TOO_DEEP (400). Precondition: `text` begins with a brace. */
 export function parseObject(text: string): ChangeInput['document'] {
+  const bounded = boundedJson(text)
   try {
     // A text that begins with a brace is an object, or no JSON.
-    return JSON.parse(text) as ChangeInput['document']
+    return JSON.parse(bounded) as ChangeInput['document']
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw errors.BODY_CORRUPT({ format: 'JSON', reason, cause })

@@ -1,7 +1,7 @@
 // What happens on a connection beside the routes: a client that cuts its body, sends what is no HTTP, or gets its answer
 // before it has sent everything.
 
-import { IncomingMessage, STATUS_CODES } from 'node:http'
+import { IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -25,6 +25,7 @@ export interface Connections {
 /** A request and its answer, as far as their connection matters. */
 export interface OpenExchange {
   readonly request: IncomingMessage
+  readonly response: ServerResponse
   body: ArrivingBody | undefined
   /** The connection brings no more bytes, though it may still take an answer. */
   isBroken: boolean
@@ -36,6 +37,8 @@ export interface OpenExchange {
 // a reset connection instead of the answer.
 const lingerMsMax = 5_000
 const lingerBytesMax = 16 * 1024 * 1024
+// Chunks cost by their number: a body of bytes in chunks of their own must not be worth waiting for.
+const lingerChunksMax = 4_096
 
 export function createConnections({ connectionIdleMsMax, now }: ConnectionOptions): Connections {
   // Connections that are kept alive stay in it; what they hold is let go with each answer.
@@ -55,15 +58,22 @@ export function createConnections({ connectionIdleMsMax, now }: ConnectionOption
     },
     addTo(app) {
       app.decorateRequest('exchange', null)
-      app.addHook('onRequest', (request, _reply, done) => {
+      app.addHook('onRequest', (request, reply, done) => {
         const { raw } = request
-        const exchange: OpenExchange = { request: raw, body: undefined, isBroken: false, stopLingering: noLingering }
+        const exchange: OpenExchange = {
+          request: raw,
+          response: reply.raw,
+          body: undefined,
+          isBroken: false,
+          stopLingering: noLingering,
+        }
         request.exchange = exchange
         const connection = bySocket.get(raw.socket)
         if (connection === undefined) bySocket.set(raw.socket, { exchange })
         else connection.exchange = exchange
         done()
       })
+      refuseRepeatedHeaders(app)
       addBodies(app, connectionIdleMsMax)
       app.addHook('onSend', (request, reply, payload, done) => {
         done(null, answerOf(payload, { request, reply }))
@@ -76,6 +86,30 @@ export function createConnections({ connectionIdleMsMax, now }: ConnectionOption
       })
     },
   }
+}
+
+/** What decides who asks, and how a body is read, each with a bit. Node refuses a second Content-Length itself. */
+const singleHeaders: ReadonlyMap<string, number> = new Map([
+  ['host', 1],
+  ['authorization', 2],
+  ['content-type', 4],
+  ['content-encoding', 8],
+])
+const singleLengths: ReadonlySet<number> = new Set([...singleHeaders.keys()].map((name) => name.length))
+
+/** Of two such headers a proxy before us may have read the other one. */
+function refuseRepeatedHeaders(app: FastifyInstance): void {
+  app.addHook('onRequest', ({ raw: { rawHeaders } }, _reply, done) => {
+    let seen = 0
+    // Names and values in turns.
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      const name = rawHeaders[at] ?? ''
+      const bit = singleLengths.has(name.length) ? (singleHeaders.get(name.toLowerCase()) ?? 0) : 0
+      if ((seen & bit) !== 0) throw errors.REQUEST_INVALID({ reason: `it has the header ${name} more than once` })
+      seen |= bit
+    }
+    done()
+  })
 }
 
 const noLingering = (): void => {}
@@ -154,6 +188,7 @@ function linger(payload: string, source: IncomingMessage): LingeringAnswer {
   const answer = new Readable({ read() {} })
   answer.push(payload)
   let restBytes = lingerBytesMax
+  let restChunks = lingerChunksMax
   let isEnded = false
   const stop = (): void => {
     if (isEnded) return
@@ -164,7 +199,8 @@ function linger(payload: string, source: IncomingMessage): LingeringAnswer {
   }
   const count = (chunk: Buffer): void => {
     restBytes -= chunk.length
-    if (restBytes < 0) stop()
+    restChunks -= 1
+    if (restBytes < 0 || restChunks < 0) stop()
   }
   const timeout = setTimeout(stop, lingerMsMax)
   source.on('data', count)

@@ -58,7 +58,7 @@ function eventsShape(waiting: LineStatus | null): object {
 }
 
 /** The shape of an item of `GET /v0/datasources`. */
-function listShape(dataSource: DataSource, circumstances: Circumstances): Record<string, unknown> {
+export function listShape(dataSource: DataSource, circumstances: Circumstances): Record<string, unknown> {
   const { statistics } = circumstances
   const { engine, columns } = dataSource
   return {
@@ -82,10 +82,16 @@ const besideColumns = ['engine', 'indexes', 'new_columns_detected', 'quarantine_
 /** An item of the list with nothing but `attrs`; undefined or an empty list of names gives all fields. */
 export function listItem(dataSource: DataSource, circumstances: Circumstances, attrs: string | undefined): object {
   const shape = listShape(dataSource, circumstances)
-  const names = (attrs ?? '').split(',').flatMap((name) => name.trim() || [])
-  if (names.length === 0) return shape
-  const wanted = new Set(names.includes('columns') ? [...names, ...besideColumns] : names)
+  const wanted = wantedNames(attrs)
+  if (wanted === null) return shape
   return Object.fromEntries(Object.entries(shape).filter(([name]) => wanted.has(name)))
+}
+
+/** The fields that `attrs` asks for; null is all of them. */
+export function wantedNames(attrs: string | undefined): ReadonlySet<string> | null {
+  const names = (attrs ?? '').split(',').flatMap((name) => name.trim() || [])
+  if (names.length === 0) return null
+  return new Set(names.includes('columns') ? [...names, ...besideColumns] : names)
 }
 
 function commonFields(dataSource: DataSource, { statistics, usedBy = [] }: Circumstances) {

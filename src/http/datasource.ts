@@ -4,27 +4,21 @@ import { formatDatafile } from '../catalog/datafile-text.ts'
 import type { AlterRequest, Revision } from '../datasources/datasources.types.ts'
 import { errors } from '../shared/errors.ts'
 import { sendJson } from './answers.ts'
-import { admit } from './authentication.ts'
 import { readChangeParameters } from './change-parameters.ts'
 import { listItem, singleShape } from './datasource-shape.ts'
-import type { HttpOptions, HttpRooms } from './http.types.ts'
+import type { FormLimits, HttpRooms } from './http.types.ts'
 import { Parameters } from './parameters.ts'
 import { addPath } from './routes.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'dataSources' | 'ingest'>
-type Limits = Pick<HttpOptions, 'formBytesMax'>
+type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'>
 
-const tokenFromBody = { mayTakeTokenFromBody: true } as const
+const tokenFromBody = { needs: 'admin', mayTakeTokenFromBody: true } as const
 const datafileSuffix = '.datasource'
 
 /** `/v0/datasources/<name>` and what changes one data source: show, rename, alter, truncate and drop. */
-export function addDataSource(app: FastifyInstance, rooms: Neighbours, { formBytesMax }: Limits): void {
-  const { access, dataSources } = rooms
-  const readParameters = async (request: FastifyRequest): Promise<Parameters> => {
-    const parameters = await readChangeParameters(request, formBytesMax)
-    admit(request, access, parameters.text('token'))
-    return parameters
-  }
+export function addDataSource(app: FastifyInstance, rooms: Neighbours, limits: FormLimits): void {
+  const { dataSources } = rooms
+  const readParameters = (request: FastifyRequest): Promise<Parameters> => readChangeParameters(request, limits)
   addPath(
     app,
     '/v0/datasources/:name',

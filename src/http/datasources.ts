@@ -1,33 +1,35 @@
 import type { FastifyInstance } from 'fastify'
-import { sendJson } from './answers.ts'
-import { listItem } from './datasource-shape.ts'
-import type { HttpOptions, HttpRooms } from './http.types.ts'
+import type { DataSource } from '../catalog/data-source.types.ts'
+import { jsonContentType } from './answers.ts'
+import { DataSourceList } from './datasource-list.ts'
+import type { Circumstances } from './datasource-shape.ts'
+import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import { createOrImport } from './import-run.ts'
 import { Parameters } from './parameters.ts'
 import { addPath } from './routes.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'dataSources' | 'ingest' | 'logger' | 'now' | 'replaces'>
-type Limits = Pick<HttpOptions, 'formBytesMax' | 'missingDataSource'>
+type Neighbours = Pick<HttpRooms, 'dataSources' | 'disk' | 'ingest' | 'logger' | 'now' | 'replaces'>
+type Limits = FormLimits & Pick<HttpOptions, 'columnsMax' | 'missingDataSource'>
 
 /** `/v0/datasources`: create, import and list. */
 export function addDataSources(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
   const { dataSources } = rooms
+  const list = new DataSourceList()
   addPath(
     app,
     '/v0/datasources',
     {
       GET: async (request, reply) => {
         const attrs = new Parameters(request.query).text('attrs')
-        const statistics = await dataSources.statistics()
-        const items = dataSources
-          .list()
-          .map((source) =>
-            listItem(source, { statistics: statistics.get(source.id), usedBy: dataSources.usedBy(source.id) }, attrs),
-          )
-        return sendJson(reply, 200, { datasources: items })
+        const statistics = list.needsStatistics(attrs) ? await dataSources.statistics() : null
+        const circumstancesOf = ({ id }: DataSource): Circumstances => {
+          return { statistics: statistics?.get(id), usedBy: dataSources.usedBy(id) }
+        }
+        const items = await list.text(dataSources.list(), circumstancesOf, attrs)
+        return reply.code(200).header('content-type', jsonContentType).send(`{"datasources":${items}}`)
       },
       POST: async (request, reply) => await createOrImport(request, reply, { rooms, limits }),
     },
-    { mayTakeTokenFromBody: true },
+    { needs: 'admin', mayTakeTokenFromBody: true },
   )
 }

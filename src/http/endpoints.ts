@@ -3,28 +3,26 @@ import { type EndpointFormat, endpointFormats, formatOfName } from '../query/ans
 import { adminScope } from '../query/read-scope.ts'
 import { abortSignal } from './abort-signal.ts'
 import { sendJson } from './answers.ts'
-import { admit } from './authentication.ts'
-import type { HttpOptions, HttpRooms } from './http.types.ts'
+import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import { readQuestion } from './question.ts'
 import { addPath } from './routes.ts'
 import { sendAnswer } from './send-answer.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'query' | 'logger'>
-type Limits = Pick<HttpOptions, 'formBytesMax' | 'connectionIdleMsMax'>
+type Neighbours = Pick<HttpRooms, 'query' | 'logger'>
+type Limits = FormLimits & Pick<HttpOptions, 'connectionIdleMsMax'>
 
 /**
  * The data of pipes, `/v0/pipes/<name>.<format>` and the older `/v0/pipe/<name>/data.<format>`, and what the engine does
  * for it, `/v0/pipes/<name>/explain` and `/v0/pipes/<name>/nodes/<node>/explain`.
  */
 export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
-  const { formBytesMax, connectionIdleMsMax: idleMsMax } = limits
-  const { access, query, logger } = rooms
+  const { connectionIdleMsMax: idleMsMax } = limits
+  const { query, logger } = rooms
   const answerAs =
     (format: EndpointFormat) =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const signal = abortSignal(reply)
-      const question = await readQuestion(request, { bytesMax: formBytesMax })
-      admit(request, access, question.text('token'))
+      const question = await readQuestion(request, limits)
       const answered = await query.readPipe({
         pipe: parameterOf(request, 'pipe'),
         sql: question.sql ?? null,
@@ -38,18 +36,18 @@ export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: Li
     }
   for (const format of endpointFormats) {
     const answer = answerAs(format)
-    const config = { mayTakeTokenFromBody: true }
+    const config = { needs: 'admin', mayTakeTokenFromBody: true, isFrequent: true } as const
     // Ids may carry a label, so a dot may stand in them; the last one is that of the format.
     addPath(app, `/v0/pipes/:pipe(^.+(?=[.]${format}$)).${format}`, { GET: answer, POST: answer }, config)
     addPath(app, `/v0/pipe/:pipe/data.${format}`, { GET: answer, POST: answer }, config)
   }
-  addExplain(app, rooms)
+  addExplain(app, rooms, limits)
 }
 
-function addExplain(app: FastifyInstance, { query }: Neighbours): void {
+function addExplain(app: FastifyInstance, { query }: Neighbours, limits: FormLimits): void {
   const explain = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = abortSignal(reply)
-    const question = await readQuestion(request, { bytesMax: 0 })
+    const question = await readQuestion(request, { ...limits, formBytesMax: 0 })
     const { debugQuery, queryExplain } = await query.explain({
       pipe: parameterOf(request, 'pipe'),
       node: parameterOf(request, 'node') || null,
@@ -59,8 +57,8 @@ function addExplain(app: FastifyInstance, { query }: Neighbours): void {
     })
     return sendJson(reply, 200, { debug_query: debugQuery, query_explain: queryExplain })
   }
-  addPath(app, '/v0/pipes/:pipe/explain', { GET: explain })
-  addPath(app, '/v0/pipes/:pipe/nodes/:node/explain', { GET: explain })
+  addPath(app, '/v0/pipes/:pipe/explain', { GET: explain }, { needs: 'admin' })
+  addPath(app, '/v0/pipes/:pipe/nodes/:node/explain', { GET: explain }, { needs: 'admin' })
 }
 
 /** A part of the path; empty where the route has none of this name. */

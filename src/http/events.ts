@@ -1,16 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { EventsOutcome } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors.ts'
-import { BodyIntake } from './body-intake.ts'
-import { parseContentEncoding, unpackBody } from './content-encoding.ts'
-import type { HttpOptions, HttpRooms } from './http.types.ts'
+import { parseContentEncoding, unpackAtOnce, unpackBody } from './content-encoding.ts'
+import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import { refuseJoins } from './import-target.ts'
 import { Parameters } from './parameters.ts'
 import { announcesBody, arrivingBodyOf, readWhole } from './request-body.ts'
 import { addPath } from './routes.ts'
 
 type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'>
-type Limits = Pick<HttpOptions, 'eventsBodyBytesMax' | 'eventsPendingBytesMax'>
+type Limits = Pick<HttpOptions, 'eventsBodyBytesMax'> & Pick<FormLimits, 'bodies'>
 
 const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored: true }
 
@@ -20,29 +19,27 @@ const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored
  * 202 says that they are on disk, 200 that the database has them.
  */
 export function addEvents(app: FastifyInstance, { dataSources, ingest }: Neighbours, limits: Limits): void {
-  const intake = new BodyIntake(limits.eventsPendingBytesMax)
-  addPath(app, '/v0/events', {
-    POST: async (request, reply) => {
-      const parameters = new Parameters(request.query)
-      const name = parameters.requiredName()
-      const isWaiting = parameters.flag('wait')
-      const framing = parameters.choice('format', ['json', 'ndjson']) === 'json' ? 'document' : 'lines'
-      const idempotencyKey = readIdempotencyKey(request)
-      // Some clients send an empty body to learn whether the service is there.
-      if (!announcesBody(request.headers)) return answer(reply, 200, nothing)
-      const known = dataSources.findForEvents(name)
-      const refusal = known === undefined ? undefined : refuseJoins(known, dataSources)
-      // Most often there is nothing to wait for, and a turn of the event loop is dear here.
-      if (refusal !== undefined) await refusal
-      const { body, packed } = await readEvents(request, limits.eventsBodyBytesMax, intake)
-      if (body.length === 0) return answer(reply, 200, nothing)
-      const dataSource = known ?? (await dataSources.createFromEvents({ name, body, framing }))
-      const events = { dataSource, body, packed, framing, isWaiting, idempotencyKey } as const
-      const outcome = await ingest.appendEvents(events)
-      // Who did not ask to wait expects exactly 202. Who did gets it when the database takes too long: the events are safe.
-      return answer(reply, isWaiting && outcome.isStored ? 200 : 202, outcome)
-    },
-  })
+  const append = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const parameters = new Parameters(request.query)
+    const name = parameters.requiredName()
+    const isWaiting = parameters.flag('wait')
+    const framing = parameters.choice('format', ['json', 'ndjson']) === 'json' ? 'document' : 'lines'
+    const idempotencyKey = readIdempotencyKey(request)
+    // Some clients send an empty body to learn whether the service is there.
+    if (!announcesBody(request.headers)) return answer(reply, 200, nothing)
+    const known = dataSources.findForEvents(name)
+    const refusal = known === undefined ? undefined : refuseJoins(known, dataSources)
+    // Most often there is nothing to wait for, and a turn of the event loop is dear here.
+    if (refusal !== undefined) await refusal
+    const { body, packed } = await readEvents(request, limits)
+    if (body.length === 0) return answer(reply, 200, nothing)
+    const dataSource = known ?? (await dataSources.createFromEvents({ name, body, framing }))
+    const events = { dataSource, body, packed, framing, isWaiting, idempotencyKey } as const
+    const outcome = await ingest.appendEvents(events)
+    // Who did not ask to wait expects exactly 202. Who did gets it when the database takes too long: the events are safe.
+    return answer(reply, isWaiting && outcome.isStored ? 200 : 202, outcome)
+  }
+  addPath(app, '/v0/events', { POST: append }, { needs: 'admin', isFrequent: true })
 }
 
 const idempotencyKeyCharsMax = 255
@@ -56,21 +53,22 @@ function readIdempotencyKey({ headers }: FastifyRequest): string | null {
   throw errors.PARAMETER_INVALID({ parameter: 'Idempotency-Key', value: key.slice(0, 100), expected })
 }
 
-async function readEvents(request: FastifyRequest, bytesMax: number, intake: BodyIntake) {
+async function readEvents(request: FastifyRequest, { eventsBodyBytesMax: bytesMax, bodies }: Limits) {
   const { headers } = request
   const encoding = parseContentEncoding(headers['content-encoding'])
   let heldBytes = 0
   const onBytes = (byteCount: number): void => {
-    intake.take(byteCount)
+    bodies.take(byteCount)
     heldBytes += byteCount
   }
   try {
     const bytes = await readWhole(arrivingBodyOf(request), { headers, bytesMax, onBytes })
     const packed = { bytes, encoding }
     if (encoding === 'identity') return { body: bytes, packed }
-    return { body: await intake.unpack(() => unpackBody(bytes, encoding, bytesMax)), packed }
+    const unpacked = unpackAtOnce(bytes, encoding, bytesMax)
+    return { body: unpacked ?? (await bodies.unpack(() => unpackBody(bytes, encoding, bytesMax))), packed }
   } finally {
-    intake.give(heldBytes)
+    bodies.give(heldBytes)
   }
 }
 

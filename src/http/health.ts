@@ -1,19 +1,22 @@
 import type { FastifyInstance } from 'fastify'
-import { errors } from '../shared/errors.ts'
+import type { ApiError } from '../shared/errors.ts'
 import { sendJson } from './answers.ts'
-import { addPath } from './routes.ts'
+import { addPath, type PathHandlers } from './routes.ts'
 
-/** `/health/live`: the process answers. `/health/ready`: it takes work, so not before it is open and not while it closes. */
-export function addHealth(app: FastifyInstance, isReady: () => boolean): void {
-  addPath(app, '/health/live', {
+/** `/health/live`: the process answers. `/health/ready`: it takes work; `refusalOf` says why it does not. */
+export function addHealth(app: FastifyInstance, refusalOf: () => ApiError | null): void {
+  const live: PathHandlers = {
     GET: async (_request, reply) => sendJson(reply, 200, { status: 'live' }),
     HEAD: async (_request, reply) => reply.code(200).send(),
-  })
-  addPath(app, '/health/ready', {
+  }
+  const ready: PathHandlers = {
     GET: async (_request, reply) => {
-      if (!isReady()) throw errors.SHUTTING_DOWN()
+      const refusal = refusalOf()
+      if (refusal !== null) throw refusal
       return sendJson(reply, 200, { status: 'ready' })
     },
-    HEAD: async (_request, reply) => reply.code(!isReady() ? 503 : 200).send(),
-  })
+    HEAD: async (_request, reply) => reply.code(refusalOf()?.status ?? 200).send(),
+  }
+  addPath(app, '/health/live', live, { needs: 'nothing', isFrequent: true })
+  addPath(app, '/health/ready', ready, { needs: 'nothing', isFrequent: true })
 }

@@ -7,19 +7,24 @@ import type { Logger } from '../observe/logger.ts'
 import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
 import type { Pipes } from '../pipes/pipes.types.ts'
 import type { Query } from '../query/query.types.ts'
+import type { DiskReports } from '../shared/disk-fault.ts'
+import type { BodyBudget } from './body-budget.ts'
 import type { OpenExchange } from './connections.ts'
+import type { RouteNeed } from './routes.ts'
 
 /** The rooms behind the front desk. */
 export interface HttpRooms {
   readonly access: Access
   readonly dataSources: DataSources
   readonly pipes: Pipes
-  readonly endpointDescriptions: Pick<EndpointDescriptions, 'describe'>
+  readonly endpointDescriptions: Pick<EndpointDescriptions, 'describe' | 'describeAll'>
   readonly replaces: Replaces
   readonly ingest: Ingest
   readonly query: Query
   readonly variables: Variables
   readonly logger: Logger
+  /** Whether the disk takes anything, and who is told that it does not. */
+  readonly disk: DiskReports & { readonly reason: string | null }
   /** True from the moment when every room is open; a closing server is not ready whatever this says. */
   readonly isReady: () => boolean
   /** Epoch milliseconds. */
@@ -30,10 +35,12 @@ export interface HttpRooms {
 export interface HttpOptions {
   /** Largest body of `/v0/events`, as sent and again when unpacked. */
   readonly eventsBodyBytesMax: number
-  /** Bytes of bodies of `/v0/events` that may be on their way in at once. */
-  readonly eventsPendingBytesMax: number
+  /** Bytes of bodies that may be on their way in, or wait, at once: events, forms and queries together. */
+  readonly bodiesBytesMax: number
   /** Largest form, also around a query, and all text fields of a multipart form together. */
   readonly formBytesMax: number
+  /** Most columns of a data source, also of one that is guessed from rows. */
+  readonly columnsMax: number
   /** What an append to a data source that does not exist does. */
   readonly missingDataSource: 'create' | 'refuse'
   /** Requests to `/v0/variables` in a second; 0 sets no limit. */
@@ -42,6 +49,12 @@ export interface HttpOptions {
   readonly connectionIdleMsMax: number
   /** Time in which a whole request must have arrived; 0 sets no limit. */
   readonly requestTimeoutMs: number
+}
+
+/** What bounds a body that is read as a whole, such as a form. */
+export interface FormLimits extends Pick<HttpOptions, 'formBytesMax'> {
+  /** The one budget of all bodies. */
+  readonly bodies: BodyBudget
 }
 
 declare module 'fastify' {
@@ -54,9 +67,11 @@ declare module 'fastify' {
     exchange: OpenExchange | null
   }
   interface FastifyContextConfig {
-    /** The token may also be a field of the form in the body, so the route judges it after reading that. */
+    /** What the caller must have. A route without it is refused when it is registered. */
+    readonly needs?: RouteNeed
+    /** The token may also be a field in the first bytes of the body. */
     readonly mayTakeTokenFromBody?: boolean
-    /** The query may hold what the log must not: only the path is logged. */
-    readonly hasSecretsInQuery?: boolean
+    /** Requests that are the daily work: those that are answered are logged at `debug`. */
+    readonly isFrequent?: boolean
   }
 }

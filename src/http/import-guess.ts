@@ -15,6 +15,7 @@ export interface GuessRules {
   readonly format: BodyFormat | undefined
   readonly csv: CsvRules
   readonly hasTypes: boolean
+  readonly columnsMax: number
 }
 
 export interface GuessedRows {
@@ -33,21 +34,22 @@ export interface GuessedRows {
  */
 export async function guessRows(
   rows: Pick<KnownRows, 'body' | 'contentEncoding'>,
-  { format: givenFormat, csv, hasTypes }: GuessRules,
+  { format: givenFormat, ...rules }: GuessRules,
   ingest: Pick<Ingest, 'openBody'>,
 ): Promise<GuessedRows> {
   const { body, contentEncoding } = rows
+  const { csv } = rules
   const source = { body, contentEncoding, format: givenFormat, isSampled: true, newLine: csv.newLine, spread: csv }
   const opened = await ingest.openBody(source)
   try {
-    return guessOpened(opened, { format: givenFormat, csv, hasTypes })
+    return guessOpened(opened, { format: givenFormat, ...rules })
   } catch (error) {
     opened.close()
     throw error
   }
 }
 
-function guessOpened(opened: OpenedBody, { format: givenFormat, csv, hasTypes }: GuessRules): GuessedRows {
+function guessOpened(opened: OpenedBody, { format: givenFormat, csv, ...more }: GuessRules): GuessedRows {
   if (opened.failure !== null) throw opened.failure
   const { sample, newLine } = opened
   const format = givenFormat ?? guessFormat(sample)
@@ -55,8 +57,8 @@ function guessOpened(opened: OpenedBody, { format: givenFormat, csv, hasTypes }:
     const reason = 'it holds zero bytes; UTF-16 needs a byte order mark, and packed bodies a Content-Encoding'
     throw errors.BODY_CORRUPT({ format: format === 'csv' ? 'CSV' : 'NDJSON', reason })
   }
-  const rules = { ...csv, hasTypes }
-  const guess = format === 'csv' ? guessCsvBody(sample, rules) : guessRecordsBody(sample)
+  const rules = { ...csv, ...more }
+  const guess = format === 'csv' ? guessCsvBody(sample, rules) : guessRecordsBody(sample, rules)
   if (guess === null) throw errors.SAMPLE_EMPTY({ format })
   return { guess, opened, format, csv: guess.csv === null ? csv : rulesOf(guess.csv, newLine) }
 }
@@ -104,11 +106,17 @@ export async function analyzeRows(
   }
   const file = await ingest.openParquet(known)
   try {
-    const guess = guessParquet(file.columns, await file.preview(parquetRows))
+    const guess = guessParquet(file.columns, await file.preview(parquetRows), rules)
     return { guess, dialect: { newLine: '', encoding: 'utf-8' }, byteCount: file.byteCount }
   } finally {
     await file.close()
   }
+}
+
+interface DryContext {
+  readonly ingest: Guesses
+  readonly dataSources: Pick<DataSources, 'checkSchema'>
+  readonly columnsMax: number
 }
 
 /**
@@ -119,11 +127,11 @@ export async function analyzeRows(
 export async function analyzeDry(
   order: ImportOrder,
   rows: InputRows | null,
-  { ingest, dataSources }: { readonly ingest: Guesses; readonly dataSources: Pick<DataSources, 'checkSchema'> },
+  { ingest, dataSources, columnsMax }: DryContext,
 ): Promise<object> {
   if (rows === null) throw errors.BODY_MISSING()
   const known = await knowRows(rows, order)
-  const { guess, dialect } = await analyzeRows(known, order, ingest)
+  const { guess, dialect } = await analyzeRows(known, { ...order, columnsMax }, ingest)
   dataSources.checkSchema(guess.schema)
   return {
     sql_schema: guess.schema,

@@ -5,11 +5,13 @@ import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../shared/errors.ts'
 import { parseContentEncoding } from './content-encoding.ts'
+import type { FormLimits } from './http.types.ts'
 import { formatOfName } from './import-packing.ts'
-import { type Field, type FormFile, openMultipart } from './multipart-form.ts'
+import { type Field, type FormFile, type MultipartLimits, openMultipart } from './multipart-form.ts'
 import { Parameters } from './parameters.ts'
 import { peekBody } from './peek-body.ts'
 import { ArrivingBody, announcesBody, bodyOf, type RequestBody, readWhole } from './request-body.ts'
+import { parseForm } from './whole-form.ts'
 
 export interface ImportInput {
   readonly parameters: Parameters
@@ -33,15 +35,17 @@ export interface InputRows {
 /**
  * Reads the parameters, and leaves the rows unread.
  *
- * @throws BODY_CORRUPT (400), PAYLOAD_TOO_LARGE (413) for a form over `formBytesMax`, ENCODING_UNSUPPORTED (415).
+ * @throws BODY_CORRUPT, FIELDS_TOO_MANY (400), PAYLOAD_TOO_LARGE (413) for a form over `formBytesMax`,
+ *   ENCODING_UNSUPPORTED (415), BODIES_TOO_MANY (503).
  */
-export async function readImportInput(request: FastifyRequest, formBytesMax: number): Promise<ImportInput> {
+export async function readImportInput(request: FastifyRequest, limits: FormLimits): Promise<ImportInput> {
   const parameters = new Parameters(request.query)
+  const context = { parameters, formBytesMax: limits.formBytesMax, hold: limits.bodies.holdFor(request) }
   const body = bodyOf(request)
   if (body === undefined || !announcesBody(request.headers)) return { parameters, rows: null, end: noRest }
   const mediaType = request.sentContentType?.trim().toLowerCase() ?? ''
   if (mediaType.startsWith('multipart/form-data')) {
-    return await readMultipart(body, request.sentContentType ?? '', { parameters, formBytesMax })
+    return await readMultipart(body, request.sentContentType ?? '', context)
   }
   const encoding = parseContentEncoding(request.headers['content-encoding'])
   const contentEncoding = encoding === 'identity' ? undefined : encoding
@@ -50,19 +54,18 @@ export async function readImportInput(request: FastifyRequest, formBytesMax: num
   if (!mayBeForm || contentEncoding !== undefined) {
     return { parameters, rows: { body, contentEncoding, format, isFile: false, fieldFormat: null }, end: noRest }
   }
-  return await readFormOrRows(request, body, { parameters, formBytesMax })
+  return await readFormOrRows(request, body, context)
 }
 
 const noRest = async (): Promise<void> => {}
 
-interface ReadContext {
+interface ReadContext extends MultipartLimits {
   readonly parameters: Parameters
-  readonly formBytesMax: number
 }
 
 async function readMultipart(body: RequestBody, mediaType: string, context: ReadContext): Promise<ImportInput> {
-  const { parameters, formBytesMax } = context
-  const form = await openMultipart(body, mediaType, formBytesMax)
+  const { parameters } = context
+  const form = await openMultipart(body, mediaType, context)
   for (const [name, value] of form.fields) parameters.set(name, value)
   return {
     parameters,
@@ -98,7 +101,7 @@ function beginsAsForm(head: Buffer): boolean {
 }
 
 async function readFormOrRows(request: FastifyRequest, body: RequestBody, context: ReadContext): Promise<ImportInput> {
-  const { parameters, formBytesMax } = context
+  const { parameters, formBytesMax: bytesMax, hold } = context
   const peeked = await peekBody(body, formStartBytes)
   // With `=` between the fields of a CSV file its header looks like a form.
   const isForm = beginsAsForm(peeked.head) && parameters.get('dialect_delimiter') !== '='
@@ -107,8 +110,8 @@ async function readFormOrRows(request: FastifyRequest, body: RequestBody, contex
     return { parameters, rows, end: noRest }
   }
   const form = new ArrivingBody(peeked.body, { idleMsMax: 0, onFirstRead: () => {} })
-  const text = await readWhole(form, { headers: request.headers, bytesMax: formBytesMax })
-  const fields = [...new URLSearchParams(text.toString().trim())]
+  const text = await readWhole(form, { headers: request.headers, bytesMax, onBytes: hold.take })
+  const fields = parseForm(text.toString().trim())
   for (const [name, value] of fields) if (!fieldFormats.includes(name)) parameters.set(name, value)
   return { parameters, rows: fieldRows(fields), end: noRest }
 }

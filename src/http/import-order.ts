@@ -75,19 +75,19 @@ export function readFormat(text: string): ImportFormat {
   return format
 }
 
-const newLines: Readonly<Record<string, NewLine>> = {
-  '\n': '\n',
-  '\r': '\r',
-  '\r\n': '\r\n',
-  '\\n': '\n',
-  '\\r': '\r',
-  '\\r\\n': '\r\n',
-}
+const newLines: ReadonlyMap<string, NewLine> = new Map([
+  ['\n', '\n'],
+  ['\r', '\r'],
+  ['\r\n', '\r\n'],
+  ['\\n', '\n'],
+  ['\\r', '\r'],
+  ['\\r\\n', '\r\n'],
+])
 
 function readNewLine(parameters: Parameters): NewLine | undefined {
   const value = parameters.get('dialect_new_line')
   if (value === undefined || value === '') return undefined
-  const newLine = newLines[value]
+  const newLine = newLines.get(value)
   if (newLine !== undefined) return newLine
   throw errors.PARAMETER_INVALID({ parameter: 'dialect_new_line', value, expected: '\\n, \\r\\n or \\r' })
 }
@@ -135,10 +135,12 @@ function readDebug(parameters: Parameters): ReadonlySet<DebugDetail> {
 const enginePrefix = 'engine_'
 
 function readEngine(parameters: Parameters, schema: string | undefined): EngineDefinition | null {
-  const options: Record<string, string> = {}
-  for (const [name, value] of parameters.entries()) {
-    if (name.startsWith(enginePrefix) && value.trim() !== '') options[name.slice(enginePrefix.length)] = value.trim()
-  }
+  // Made of entries, so that no name means more than a name, as `__proto__` would.
+  const options = Object.fromEntries(
+    [...parameters.entries()]
+      .filter(([name, value]) => name.startsWith(enginePrefix) && value.trim() !== '')
+      .map(([name, value]) => [name.slice(enginePrefix.length), value.trim()] as const),
+  )
   const name = parameters.text('engine')
   if (name === undefined && Object.keys(options).length === 0) return null
   if (schema === undefined) throw errors.ENGINE_INVALID({ reason: 'an engine needs the parameter "schema" beside it' })
@@ -151,7 +153,11 @@ function readIndexes(parameters: Parameters, schema: string | undefined): string
   throw errors.INDEX_INVALID({ reason: 'indexes need the parameter "schema" beside them' })
 }
 
-const characterEscapes: Readonly<Record<string, string>> = { '\\t': '\t', '\\\\': '\\', tab: '\t' }
+const characterEscapes: ReadonlyMap<string, string> = new Map([
+  ['\\t', '\t'],
+  ['\\\\', '\\'],
+  ['tab', '\t'],
+])
 
 /** One character that neither quotes nor ends lines. */
 function isDelimiter(text: string): boolean {
@@ -171,7 +177,7 @@ function oneCharacter(
 ): string | undefined {
   const value = parameters.get(name)
   if (value === undefined || value === '') return undefined
-  const character = characterEscapes[value] ?? value
+  const character = characterEscapes.get(value) ?? value
   if (isFit(character)) return character
   throw errors.PARAMETER_INVALID({ parameter: name, value, expected })
 }

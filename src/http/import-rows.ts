@@ -26,6 +26,7 @@ interface Preparation {
   readonly input: Pick<ImportInput, 'end'>
   readonly ingest: Ingest
   readonly progress: { readonly onGuessing: () => void }
+  readonly columnsMax: number
 }
 
 /**
@@ -46,7 +47,7 @@ export async function prepareRows(rows: InputRows, preparation: Preparation): Pr
 
 async function prepareText(
   { body, contentEncoding, format }: KnownRows & { readonly format: BodyFormat },
-  { order, isNew, ingest, progress }: Preparation,
+  { order, isNew, ingest, progress, columnsMax }: Preparation,
 ): Promise<PreparedRows> {
   const { csv, hasTypes, schema } = order
   const close = async (): Promise<void> => {}
@@ -59,7 +60,7 @@ async function prepareText(
     }
   }
   progress.onGuessing()
-  const guessed = await guessRows({ body, contentEncoding }, { format, csv, hasTypes }, ingest)
+  const guessed = await guessRows({ body, contentEncoding }, { format, csv, hasTypes, columnsMax }, ingest)
   const rows = { body: guessed.opened, contentEncoding: undefined, format }
   const { header: _, ...csvOfOthers } = guessed.csv
   return {

@@ -4,12 +4,12 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import type { CreateRequest } from '../datasources/datasources.types.ts'
 import type { ImportOutcome } from '../ingest/ingest.types.ts'
 import type { ImportTables } from '../ingest/ingest-plan.ts'
+import { diskFaultOf } from '../shared/disk-fault.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import { createImportId } from '../shared/ids.ts'
 import { sendJson, toApiError } from './answers.ts'
-import { admit } from './authentication.ts'
 import { singleShape } from './datasource-shape.ts'
-import type { HttpOptions, HttpRooms } from './http.types.ts'
+import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import { importAnswerOf, sendImport } from './import-answer.ts'
 import { analyzeDry } from './import-guess.ts'
 import { type ImportInput, readImportInput } from './import-input.ts'
@@ -18,12 +18,13 @@ import { ImportProgress, type ProgressStream } from './import-progress.ts'
 import { type PreparedRows, prepareRows } from './import-rows.ts'
 import { findTarget, type ImportTarget } from './import-target.ts'
 import { bodyOf } from './request-body.ts'
+import { errorFields } from './request-log.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'dataSources' | 'ingest' | 'logger' | 'now' | 'replaces'>
+type Neighbours = Pick<HttpRooms, 'dataSources' | 'disk' | 'ingest' | 'logger' | 'now' | 'replaces'>
 
 interface ImportContext {
   readonly rooms: Neighbours
-  readonly limits: Pick<HttpOptions, 'formBytesMax' | 'missingDataSource'>
+  readonly limits: FormLimits & Pick<HttpOptions, 'columnsMax' | 'missingDataSource'>
 }
 
 export async function createOrImport(
@@ -31,12 +32,11 @@ export async function createOrImport(
   reply: FastifyReply,
   { rooms, limits }: ImportContext,
 ): Promise<FastifyReply> {
-  const run = new ImportRun(request, rooms)
+  const run = new ImportRun(request, { rooms, limits })
   try {
-    const input = await readImportInput(request, limits.formBytesMax)
-    admit(request, rooms.access, input.parameters.text('token'))
+    const input = await readImportInput(request, limits)
     const order = readImportOrder(input.parameters)
-    if (order.isDry) return sendJson(reply, 200, await analyzeDry(order, input.rows, rooms))
+    if (order.isDry) return sendJson(reply, 200, await analyzeDry(order, input.rows, { ...rooms, ...limits }))
     const surroundings = { ...rooms, ...limits, hasRows: input.rows !== null }
     return await run.answer(reply, { input, order, target: await findTarget(order, surroundings) })
   } finally {
@@ -59,15 +59,17 @@ interface RowsToLoad {
 class ImportRun {
   private readonly request: FastifyRequest
   private readonly rooms: Neighbours
+  private readonly columnsMax: number
   private readonly importId = createImportId()
   private prepared: PreparedRows | null = null
   private isCreated = false
   /** Ends what an answer that is on its way already still has to do. */
   private streamed: Promise<void> | null = null
 
-  constructor(request: FastifyRequest, rooms: Neighbours) {
+  constructor(request: FastifyRequest, { rooms, limits }: ImportContext) {
     this.request = request
     this.rooms = rooms
+    this.columnsMax = limits.columnsMax
   }
 
   async answer(reply: FastifyReply, import_: Import): Promise<FastifyReply> {
@@ -96,9 +98,11 @@ class ImportRun {
 
   /** The data source that the order is for, made when it is missing and the order, or its rows, say how. */
   private async open({ input, order, target }: Import, progress: ImportProgress): Promise<DataSource> {
+    const { columnsMax } = this
     const { dataSources, ingest } = this.rooms
     if (input.rows !== null) {
-      this.prepared = await prepareRows(input.rows, { order, isNew: target === null, ingest, input, progress })
+      const preparation = { order, isNew: target === null, ingest, input, progress, columnsMax }
+      this.prepared = await prepareRows(input.rows, preparation)
     }
     if (target !== null) return target
     const { name, description, engine, indexes } = order
@@ -173,14 +177,19 @@ class ImportRun {
 
   /** Nobody may be listening for the answer any more, so the log has the counts too. */
   private log({ name }: DataSource, outcome: ImportOutcome): void {
-    const { logger } = this.rooms
+    const { logger, disk } = this.rooms
     const { storedRows, quarantinedRows, invalidLines, failure } = outcome
     const counts = { storedRows, quarantinedRows, invalidLines }
     const fields = { requestId: this.request.id, importId: this.importId, dataSource: name, ...counts }
+    const diskFault = diskFaultOf(failure)
+    if (diskFault !== null) disk.report(diskFault, failure)
     if (failure === null) logger.info(fields, 'An import ended.')
+    // That the disk takes nothing is told once, not for each request.
+    else if (diskFault !== null && toApiError(failure).status === 503)
+      logger.debug({ ...fields, err: failure }, 'An import was refused by the disk.')
     else if (toApiError(failure).status >= 500)
       logger.error({ ...fields, err: failure }, 'An import failed in its middle.')
-    else logger.warn({ ...fields, err: failure }, 'An import ended early.')
+    else logger.warn({ ...fields, ...errorFields(toApiError(failure)) }, 'An import ended early.')
   }
 }
 

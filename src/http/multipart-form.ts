@@ -2,6 +2,7 @@ import { pipeline, type Readable } from 'node:stream'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import { mebibyte } from '../shared/bytes.ts'
 import { ApiError, errors } from '../shared/errors.ts'
+import type { BodyHold } from './body-budget.ts'
 import { peekBody } from './peek-body.ts'
 import { ArrivingBody } from './request-body.ts'
 
@@ -29,6 +30,13 @@ export interface FormFile {
   readonly field: string
 }
 
+export interface MultipartLimits {
+  /** Most bytes of all text fields together. */
+  readonly formBytesMax: number
+  /** Told of bytes that are held; what it throws ends the form. */
+  readonly hold: BodyHold
+}
+
 const fieldsMax = 200
 // Fields that hold data whether or not the client names a file.
 const fileFields = ['csv', 'ndjson', 'parquet']
@@ -38,18 +46,27 @@ const heldBytesMax = mebibyte
 /**
  * Reads a form until its first file begins, and to its end when the file is small.
  *
- * @param formBytesMax most bytes of all text fields together.
- * @throws BODY_CORRUPT, REQUEST_INVALID (400), PAYLOAD_TOO_LARGE (413), and what the body fails with.
+ * @throws BODY_CORRUPT, REQUEST_INVALID (400), PAYLOAD_TOO_LARGE (413), BODIES_TOO_MANY (503), and what the body fails
+ *   with.
  */
-export async function openMultipart(body: Readable, mediaType: string, formBytesMax: number): Promise<MultipartForm> {
+export async function openMultipart(
+  body: Readable,
+  mediaType: string,
+  limits: MultipartLimits,
+): Promise<MultipartForm> {
+  const { formBytesMax, hold } = limits
   const parser = createParser(mediaType, formBytesMax)
   const fields: Field[] = []
   const files: BusboyFileStream[] = []
-  const whole = readForm({ body, parser, fields, files, formBytesMax })
+  const opening = { isOpen: false, fileBytes: 0 }
+  const whole = readForm({ body, parser, fields, files, limits, opening })
   // It may fail before `end` is called, or without `end` being called at all.
   whole.catch(() => {})
   const file = await firstFile(parser, files, whole)
   const held = file === null ? null : await holdFile(file, whole)
+  opening.isOpen = true
+  // Whoever reads the file goes on at once, and counts what he keeps.
+  hold.give(opening.fileBytes)
   const knownCount = fields.length
   const refuseMore = (): void => {
     if (files.length > 1) throw errors.REQUEST_INVALID({ reason: 'a form may have one file, and it has more' })
@@ -73,16 +90,44 @@ async function holdFile(file: FormFile, whole: Promise<void>): Promise<FormFile>
   return { ...file, body }
 }
 
+/** The text fields that end within the first bytes of a form. @throws BODY_CORRUPT (400) when it has no boundary. */
+export async function parseMultipartHead(head: Buffer, mediaType: string): Promise<readonly Field[]> {
+  const parser = createParser(mediaType, head.length)
+  const fields: Field[] = []
+  parser.on('field', (name, value) => fields.push([name, value]))
+  parser.on('file', (_field, stream) => {
+    stream.on('error', () => {})
+    stream.resume()
+  })
+  // What is wrong with the form is told when all of it is read.
+  parser.on('error', () => {})
+  await new Promise<void>((resolve) => {
+    // Fields are told in the ticks behind the writing.
+    parser.write(head, () => setImmediate(resolve))
+  })
+  return fields
+}
+
 interface ReadingForm {
   readonly body: Readable
   readonly parser: BusboyInstance
   readonly fields: Field[]
   readonly files: readonly BusboyFileStream[]
-  readonly formBytesMax: number
+  readonly limits: MultipartLimits
+  readonly opening: Opening
+}
+
+interface Opening {
+  /** True when its beginning is read, and the rest is for the file's reader. */
+  isOpen: boolean
+  /** Bytes of the beginning from the chunk on in which a file began. */
+  fileBytes: number
 }
 
 /** Resolves at the end of the form; gathers its fields. */
-function readForm({ body, parser, fields, files, formBytesMax }: ReadingForm): Promise<void> {
+function readForm(reading: ReadingForm): Promise<void> {
+  const { body, parser, fields, files } = reading
+  const { formBytesMax } = reading.limits
   let fieldBytes = 0
   return new Promise<void>((resolve, reject) => {
     parser.on('field', (name, value, _isNameCut, isValueCut) => {
@@ -91,17 +136,34 @@ function readForm({ body, parser, fields, files, formBytesMax }: ReadingForm): P
       if (isTooLarge) reject(errors.PAYLOAD_TOO_LARGE({ bytesMax: formBytesMax }))
       else fields.push([name, value])
     })
-    pipeline(body, parser, (error) => {
-      if (!error) {
-        resolve()
-        return
-      }
-      const reason = toFormError(error)
-      reject(reason)
-      // The parser leaves an unfinished file open, and its reader waiting.
-      for (const file of files) file.destroy(reason)
-    })
+    pipeline(
+      body,
+      (chunks: AsyncIterable<Buffer>) => countHeld(chunks, reading),
+      parser,
+      (error) => {
+        if (!error) {
+          resolve()
+          return
+        }
+        const reason = toFormError(error)
+        reject(reason)
+        // The parser leaves an unfinished file open, and its reader waiting.
+        for (const file of files) file.destroy(reason)
+      },
+    )
   })
+}
+
+/** The same bytes, counted as long as they are kept: fields by the parser, the beginning of a file by `holdFile`. */
+async function* countHeld(
+  chunks: AsyncIterable<Buffer>,
+  { files, limits, opening }: ReadingForm,
+): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    if (!opening.isOpen) limits.hold.take(chunk.length)
+    if (!opening.isOpen && files.length > 0) opening.fileBytes += chunk.length
+    yield chunk
+  }
 }
 
 /** The first file when it begins, or null when the form ends without one; later files are counted and passed over. */

@@ -24,9 +24,7 @@ export function openApiDocument(endpoints: readonly EndpointDescription[], optio
     info: { title, description, version: '0' },
     servers: [{ url: `${baseUrl}/v0` }],
     security: [{ bearer: [] }, { token: [] }],
-    paths: Object.fromEntries(
-      endpoints.map((endpoint) => [`/pipes/${endpoint.name}.{format}`, pathOf(endpoint)] as const),
-    ),
+    paths: Object.fromEntries(endpoints.map((endpoint) => [pathNameOf(endpoint), pathOf(endpoint)] as const)),
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
@@ -47,7 +45,13 @@ const errorSchema = {
   properties: { error: { type: 'string' }, documentation: { type: 'string' } },
 }
 
-function pathOf(endpoint: EndpointDescription): JsonSchema {
+/** What the path of an endpoint is called; no two endpoints have the same. */
+export function pathNameOf({ name }: EndpointDescription): string {
+  return `/pipes/${name}.{format}`
+}
+
+/** What stands under the path of an endpoint. */
+export function pathOf(endpoint: EndpointDescription): JsonSchema {
   const { name, description, parameters } = endpoint
   const operation = {
     summary: firstLine(description) || name,

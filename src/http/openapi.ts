@@ -1,33 +1,31 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Pipe } from '../catalog/pipe.types.ts'
-import type { EndpointDescription } from '../pipes/endpoint-descriptions.ts'
 import { errors } from '../shared/errors.ts'
 import { abortSignal } from './abort-signal.ts'
-import { sendJson } from './answers.ts'
+import { jsonContentType, sendJson } from './answers.ts'
 import { baseUrlOf } from './base-url.ts'
 import type { HttpRooms } from './http.types.ts'
 import { openApiDocument } from './openapi-document.ts'
+import { OpenApiTexts } from './openapi-texts.ts'
 import { addPath } from './routes.ts'
 
 type Neighbours = Pick<HttpRooms, 'endpointDescriptions' | 'pipes'>
 
+/** Time in which the engine tells columns for the document of all endpoints; it goes on behind the answer. */
+const timeMaxMs = 5_000
+
 /** The description of endpoints as OpenAPI: of all at `/v0/pipes/openapi.json`, of one at `/v0/pipes/<name>/openapi.json`. */
 export function addOpenApi(app: FastifyInstance, { endpointDescriptions, pipes }: Neighbours): void {
+  const texts = new OpenApiTexts()
   const describeAll = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = abortSignal(reply)
-    const described: EndpointDescription[] = []
-    for (const pipe of pipes.list().toSorted(byName)) {
-      // Each may be a question to the engine: there are none for a client that has left.
-      if (signal.aborted) break
-      const endpoint = await endpointDescriptions.describe(pipe)
-      if (endpoint !== null) described.push(endpoint)
-    }
-    const document = openApiDocument(described, {
+    const { endpoints, pendingCount } = await endpointDescriptions.describeAll({ timeMaxMs, signal })
+    const pending = pendingCount === 0 ? '' : ` The columns of ${pendingCount} are not known yet: ask again.`
+    const text = await texts.documentText(endpoints, {
       title: 'Endpoints',
-      description: 'All published endpoints of the workspace.',
+      description: `All published endpoints of the workspace.${pending}`,
       baseUrl: baseUrlOf(request),
     })
-    return sendJson(reply, 200, document)
+    return reply.code(200).header('content-type', jsonContentType).send(text)
   }
   const describeOne = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     // The route has this parameter, and Fastify gives texts.
@@ -38,10 +36,6 @@ export function addOpenApi(app: FastifyInstance, { endpointDescriptions, pipes }
     const document = openApiDocument([endpoint], { title: name, description, baseUrl: baseUrlOf(request) })
     return sendJson(reply, 200, document)
   }
-  addPath(app, '/v0/pipes/openapi.json', { GET: describeAll })
-  addPath(app, '/v0/pipes/:pipe/openapi.json', { GET: describeOne })
-}
-
-function byName(a: Pipe, b: Pipe): number {
-  return a.name < b.name ? -1 : 1
+  addPath(app, '/v0/pipes/openapi.json', { GET: describeAll }, { needs: 'admin' })
+  addPath(app, '/v0/pipes/:pipe/openapi.json', { GET: describeOne }, { needs: 'admin' })
 }

@@ -4,13 +4,14 @@ import type { FastifyRequest } from 'fastify'
 import type { NodeEdit, NodeRequest } from '../pipes/pipes.types.ts'
 import { errors } from '../shared/errors.ts'
 import { type ChangeInput, readChangeInput } from './change-parameters.ts'
+import type { FormLimits } from './http.types.ts'
 import type { Parameters } from './parameters.ts'
 
 export type PipeInput = ChangeInput
 
 /** The same as for any change, with the texts, numbers and booleans of a JSON object among the parameters. */
-export async function readPipeInput(request: FastifyRequest, formBytesMax: number): Promise<PipeInput> {
-  const input = await readChangeInput(request, formBytesMax)
+export async function readPipeInput(request: FastifyRequest, limits: FormLimits): Promise<PipeInput> {
+  const input = await readChangeInput(request, limits)
   for (const [name, value] of Object.entries(input.document)) {
     const isScalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
     if (isScalar) input.parameters.set(name, String(value))

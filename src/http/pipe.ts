@@ -3,24 +3,23 @@ import type { Pipe } from '../catalog/pipe.types.ts'
 import { formatPipe } from '../catalog/pipe-text.ts'
 import { errors } from '../shared/errors.ts'
 import { sendJson } from './answers.ts'
-import { admit } from './authentication.ts'
 import { baseUrlOf } from './base-url.ts'
-import type { HttpOptions, HttpRooms } from './http.types.ts'
+import type { FormLimits, HttpRooms } from './http.types.ts'
 import { Parameters } from './parameters.ts'
 import { type PipeInput, readNewName, readNodeEdit, readNodeRequest, readPipeInput } from './pipe-input.ts'
 import { nodeShape, pipeItem, pipeShape } from './pipe-shape.ts'
 import { readChoice } from './pipes.ts'
 import { addPath } from './routes.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'pipes'>
-type Limits = Pick<HttpOptions, 'formBytesMax'>
+type Neighbours = Pick<HttpRooms, 'pipes'>
 
-const tokenFromBody = { mayTakeTokenFromBody: true } as const
+const tokenFromBody = { needs: 'admin', mayTakeTokenFromBody: true } as const
 const datafileSuffix = '.pipe'
 
 /** `/v0/pipes/<name>` and what changes one pipe: show, rename, drop, publish; and its nodes. */
-export function addPipe(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
-  const context: RouteContext = { app, pipes: rooms.pipes, readInput: inputReader(rooms, limits) }
+export function addPipe(app: FastifyInstance, rooms: Neighbours, limits: FormLimits): void {
+  const readInput = (request: FastifyRequest): Promise<PipeInput> => readPipeInput(request, limits)
+  const context: RouteContext = { app, pipes: rooms.pipes, readInput }
   addOwnPath(context)
   addEndpointPaths(context)
   addNodePaths(context)
@@ -29,16 +28,8 @@ export function addPipe(app: FastifyInstance, rooms: Neighbours, limits: Limits)
 interface RouteContext {
   readonly app: FastifyInstance
   readonly pipes: HttpRooms['pipes']
-  /** What the request brings, once its token is judged. */
+  /** What the request brings. */
   readonly readInput: (request: FastifyRequest) => Promise<PipeInput>
-}
-
-function inputReader({ access }: Neighbours, { formBytesMax }: Limits): RouteContext['readInput'] {
-  return async (request) => {
-    const input = await readPipeInput(request, formBytesMax)
-    admit(request, access, input.parameters.text('token'))
-    return input
-  }
 }
 
 function addOwnPath({ app, pipes, readInput }: RouteContext): void {

@@ -1,28 +1,35 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../shared/errors.ts'
-import { sendJson } from './answers.ts'
-import { admit } from './authentication.ts'
+import { TimeSlices } from '../shared/time-slices.ts'
+import { jsonContentType, sendJson } from './answers.ts'
 import { baseUrlOf } from './base-url.ts'
-import type { HttpOptions, HttpRooms } from './http.types.ts'
+import type { FormLimits, HttpRooms } from './http.types.ts'
 import { Parameters } from './parameters.ts'
 import { readNodes, readPipeInput } from './pipe-input.ts'
 import { pipeItem, pipeShape, type ShapeChoice } from './pipe-shape.ts'
 import { addPath } from './routes.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'pipes'>
-type Limits = Pick<HttpOptions, 'formBytesMax'>
+type Neighbours = Pick<HttpRooms, 'pipes'>
 
 /** `/v0/pipes`: list and create. */
-export function addPipes(app: FastifyInstance, { access, pipes }: Neighbours, { formBytesMax }: Limits): void {
+export function addPipes(app: FastifyInstance, { pipes }: Neighbours, limits: FormLimits): void {
   const list = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const choice = readChoice(new Parameters(request.query))
     const context = { pipes, baseUrl: baseUrlOf(request) }
-    return sendJson(reply, 200, { pipes: pipes.list().map((pipe) => pipeItem(pipe, choice, context)) })
+    const texts: string[] = []
+    const slices = new TimeSlices()
+    for (const pipe of pipes.list()) {
+      texts.push(JSON.stringify(pipeItem(pipe, choice, context)))
+      await slices.giveWay()
+    }
+    return reply
+      .code(200)
+      .header('content-type', jsonContentType)
+      .send(`{"pipes":[${texts.join(',')}]}`)
   }
   const create = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const input = await readPipeInput(request, formBytesMax)
+    const input = await readPipeInput(request, limits)
     const { parameters } = input
-    admit(request, access, parameters.text('token'))
     const name = parameters.requiredName()
     const nodes = readNodes(input)
     // Clients name themselves by `from` in every request, so it speaks of a pipe only where there is nothing else.
@@ -35,7 +42,7 @@ export function addPipes(app: FastifyInstance, { access, pipes }: Neighbours, { 
         : await pipes.create({ name, description: description ?? '', nodes: nodes ?? [] })
     return sendJson(reply, 200, pipeShape(pipe, { pipes, baseUrl: baseUrlOf(request) }))
   }
-  addPath(app, '/v0/pipes', { GET: list, POST: create }, { mayTakeTokenFromBody: true })
+  addPath(app, '/v0/pipes', { GET: list, POST: create }, { needs: 'admin', mayTakeTokenFromBody: true })
 }
 
 /** @throws PARAMETER_INVALID (400) */

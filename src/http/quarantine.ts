@@ -3,41 +3,32 @@ import type { ReplayRequest } from '../datasources/quarantine.types.ts'
 import { errors } from '../shared/errors.ts'
 import { abortSignal } from './abort-signal.ts'
 import { sendJson } from './answers.ts'
-import { admit } from './authentication.ts'
 import { parseObject, readChangeParameters, scalarsOf } from './change-parameters.ts'
-import type { HttpOptions, HttpRooms } from './http.types.ts'
+import type { FormLimits, HttpRooms } from './http.types.ts'
 import type { Parameters } from './parameters.ts'
 import { addPath } from './routes.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'dataSources'>
-type Limits = Pick<HttpOptions, 'formBytesMax'>
+type Neighbours = Pick<HttpRooms, 'dataSources'>
 
 /** `/v0/datasources/<name>/quarantine`: what stands in it, and its rows on their way in once more. */
-export function addQuarantine(
-  app: FastifyInstance,
-  { access, dataSources }: Neighbours,
-  { formBytesMax }: Limits,
-): void {
-  addPath(app, '/v0/datasources/:name/quarantine/summary', {
-    GET: async (request, reply) => {
-      const { id, name } = dataSources.get(nameOf(request))
-      const { rowCount, groups, hasMoreGroups, schema } = await dataSources.summarizeQuarantine(id, abortSignal(reply))
-      return sendJson(reply, 200, {
-        datasource: { id, name },
-        quarantine_rows: rowCount,
-        groups: groups.map(({ rowCount: rows, suggestion, ...group }) => ({
-          ...group,
-          rows,
-          suggestion: suggestion && { type: suggestion.type, all_values: suggestion.isForAll },
-        })),
-        more_groups: hasMoreGroups,
-        suggested_schema: schema,
-      })
-    },
-  })
+export function addQuarantine(app: FastifyInstance, { dataSources }: Neighbours, limits: FormLimits): void {
+  const summarize = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { id, name } = dataSources.get(nameOf(request))
+    const { rowCount, groups, hasMoreGroups, schema } = await dataSources.summarizeQuarantine(id, abortSignal(reply))
+    return sendJson(reply, 200, {
+      datasource: { id, name },
+      quarantine_rows: rowCount,
+      groups: groups.map(({ rowCount: rows, suggestion, ...group }) => ({
+        ...group,
+        rows,
+        suggestion: suggestion && { type: suggestion.type, all_values: suggestion.isForAll },
+      })),
+      more_groups: hasMoreGroups,
+      suggested_schema: schema,
+    })
+  }
   const replay = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const parameters = await readChangeParameters(request, formBytesMax)
-    admit(request, access, parameters.text('token'))
+    const parameters = await readChangeParameters(request, limits)
     const { id, name } = dataSources.get(nameOf(request))
     const report = await dataSources.replayQuarantine(id, readReplayRequest(parameters), abortSignal(reply))
     return sendJson(reply, 200, {
@@ -51,7 +42,9 @@ export function addQuarantine(
       failures: report.failures.map(({ rowCount: rows, ...failure }) => ({ ...failure, rows })),
     })
   }
-  addPath(app, '/v0/datasources/:name/quarantine/replay', { POST: replay }, { mayTakeTokenFromBody: true })
+  addPath(app, '/v0/datasources/:name/quarantine/summary', { GET: summarize }, { needs: 'admin' })
+  const config = { needs: 'admin', mayTakeTokenFromBody: true } as const
+  addPath(app, '/v0/datasources/:name/quarantine/replay', { POST: replay }, config)
 }
 
 function leftMessage(leftRows: number): string {

@@ -4,9 +4,10 @@ import { readJsonParameters } from '../query/json-parameters.ts'
 import { readOutputSettings } from '../query/output-settings.ts'
 import type { ParameterValues } from '../query/rendering.ts'
 import { errors } from '../shared/errors.ts'
-import { readUnpacked } from './content-encoding.ts'
-import { type Field, openMultipart } from './multipart-form.ts'
+import type { FormLimits } from './http.types.ts'
+import { type Field, type MultipartLimits, openMultipart } from './multipart-form.ts'
 import { arrivingBodyOf } from './request-body.ts'
+import { boundedJson, parseForm, readForm } from './whole-form.ts'
 
 type Values = Map<string, ParameterValues extends ReadonlyMap<string, infer Value> ? Value : never>
 
@@ -48,35 +49,31 @@ export class Question {
 
 const notForTemplates = ['q', 'token'] as const
 
-export interface QuestionLimits {
-  /** Largest body. */
-  readonly bytesMax: number
-}
-
 /**
  * Reads a request to the end of its body. What the body says goes before what the URL says.
  *
  * The body's first characters tell what it is, as clients send every kind of body under every Content-Type: no SELECT
  * begins with `{` or with a name before `=`. Clients cut long URLs in two, so both are read together.
  *
- * @throws BODY_CORRUPT, REQUEST_INVALID (400), PAYLOAD_TOO_LARGE (413), and what the body fails with.
+ * @throws BODY_CORRUPT, REQUEST_INVALID, FIELDS_TOO_MANY (400), PAYLOAD_TOO_LARGE (413), BODIES_TOO_MANY (503), and
+ *   what the body fails with.
  */
-export async function readQuestion(request: FastifyRequest, { bytesMax }: QuestionLimits): Promise<Question> {
+export async function readQuestion(request: FastifyRequest, limits: FormLimits): Promise<Question> {
   const values = urlValues(request.query)
   const arriving = arrivingBodyOf(request)
   if (arriving === undefined) return new Question(values)
   const mediaType = request.sentContentType?.trim() ?? ''
   if (/^multipart\/form-data\b.*\bboundary=/i.test(mediaType)) {
-    const fields = await readFields(arriving.stream(), mediaType, bytesMax)
+    const fields = await readFields(arriving.stream(), mediaType, { ...limits, hold: limits.bodies.holdFor(request) })
     for (const [name, value] of collected(fields)) values.set(name, value)
     return new Question(values)
   }
-  const sent = (await readUnpacked(arriving, { headers: request.headers, bytesMax })).toString()
+  const sent = (await readForm(request, limits)).toString()
   const text = sent.trim()
   if (text.startsWith('{')) {
-    for (const [name, value] of readJsonParameters(text)) values.set(name, value)
+    for (const [name, value] of readJsonParameters(boundedJson(text))) values.set(name, value)
   } else if (/^\w[\w.%[\]-]*=/.test(text)) {
-    for (const [name, value] of collected(new URLSearchParams(text))) values.set(name, value)
+    for (const [name, value] of collected(parseForm(text))) values.set(name, value)
   } else if (text !== '') {
     if (values.has('q')) {
       throw errors.REQUEST_INVALID({ reason: 'there is a query in the parameter "q" and another one in the body' })
@@ -99,8 +96,8 @@ function urlValues(query: unknown): Values {
   return values
 }
 
-async function readFields(body: Readable, mediaType: string, bytesMax: number): Promise<readonly Field[]> {
-  const form = await openMultipart(body, mediaType, bytesMax)
+async function readFields(body: Readable, mediaType: string, limits: MultipartLimits): Promise<readonly Field[]> {
+  const form = await openMultipart(body, mediaType, limits)
   if (form.file !== null) throw errors.REQUEST_INVALID({ reason: 'there is a file in the form, and nothing takes it' })
   return form.fields
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { ApiError, errors } from '../shared/errors.ts'
+import { JoinedChunks } from './joined-chunks.ts'
 
 export interface ArrivingBodyOptions {
   /** Silence of the sender, while we are ready to read, after which the body fails; 0 waits for ever. */
@@ -9,6 +10,12 @@ export interface ArrivingBodyOptions {
   readonly announcedBytes?: number | undefined
   /** Called once, when the first byte is asked for: sends `100 Continue` to a client that waits for it. */
   readonly onFirstRead: () => void
+}
+
+export interface PeekedHead {
+  readonly head: Buffer
+  /** True when the body ended within the head. */
+  readonly isWhole: boolean
 }
 
 /** Who reads an arriving body. */
@@ -32,6 +39,9 @@ export class ArrivingBody {
   #stream: RequestBody | undefined
   #silence: NodeJS.Timeout | undefined
   #failure: Error | null = null
+  /** What was looked at already, and comes first. */
+  #head: PeekedHead | null = null
+  #isStarted = false
   #arrivedBytes = 0
   #isReading = false
   #isOver = false
@@ -45,6 +55,31 @@ export class ArrivingBody {
   stream(): RequestBody {
     this.#stream ??= new RequestBody(this)
     return this.#stream
+  }
+
+  /**
+   * Looks at the first bytes, which stay part of the body: `byteCount` of them or more, fewer when it ends before. Once,
+   * before it is read.
+   */
+  peek(byteCount: number): Promise<PeekedHead> {
+    return new Promise((resolve, reject) => {
+      const joined = new JoinedChunks()
+      const settle = (isWhole: boolean): void => {
+        this.#reader = null
+        this.pause()
+        this.#head = { head: joined.bytes(), isWhole }
+        resolve(this.#head)
+      }
+      this.start({
+        onChunk: (chunk) => {
+          joined.push(chunk)
+          if (joined.byteCount >= byteCount) settle(false)
+        },
+        onEnd: () => settle(true),
+        onFailure: reject,
+      })
+      this.resume()
+    })
   }
 
   /** Ends the body early with the error that the connection's parser met. */
@@ -62,6 +97,8 @@ export class ArrivingBody {
       reader.onFailure(this.#failure)
       return
     }
+    if (this.#isStarted) return
+    this.#isStarted = true
     this.#options.onFirstRead()
     // None is taken off again: what comes when the body is over is passed by, and an error without a listener would end
     // the process.
@@ -73,10 +110,20 @@ export class ArrivingBody {
   }
 
   resume(): void {
+    if (this.#head !== null && !this.#giveHead(this.#head)) return
     if (this.#isOver) return
     this.#isReading = true
     this.#source.resume()
     if (this.#silence === undefined && this.#options.idleMsMax > 0) process.nextTick(this.#awaitBytes)
+  }
+
+  /** Gives what was looked at once more; false when the body ends with it, or its reader wants no more for now. */
+  #giveHead({ head, isWhole }: PeekedHead): boolean {
+    this.#head = null
+    this.#isReading = true
+    if (head.length > 0) this.#reader?.onChunk(head)
+    if (isWhole) this.#reader?.onEnd()
+    return !isWhole && this.#isReading
   }
 
   pause(): void {
@@ -185,41 +232,42 @@ export interface WholeBodyLimits {
   /** Most bytes as sent. */
   readonly bytesMax: number
   /** Told of bytes as they come; what it throws ends the reading. */
-  readonly onBytes?: (byteCount: number) => void
+  readonly onBytes: (byteCount: number) => void
 }
+
+// A body of very many chunks costs by their number, not by its bytes.
+const chunksFree = 4_096
+const chunkBytesMin = 32
 
 /**
  * The whole body in one piece; no body at all is an empty one.
  *
- * @throws PAYLOAD_TOO_LARGE (413), before reading anything when the headers already say so; and what the body fails with.
+ * @throws PAYLOAD_TOO_LARGE (413), before reading anything when the headers already say so; CHUNKS_TOO_SMALL (400); and
+ *   what the body fails with.
  */
 export function readWhole(body: ArrivingBody | undefined, limits: WholeBodyLimits): Promise<Buffer> {
   const { headers, bytesMax, onBytes } = limits
   if (body === undefined) return Promise.resolve(Buffer.alloc(0))
   if ((announcedBytes(headers) ?? 0) > bytesMax) return Promise.reject(errors.PAYLOAD_TOO_LARGE({ bytesMax }))
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let byteCount = 0
+    const joined = new JoinedChunks()
     body.start({
       onChunk: (chunk) => {
-        byteCount += chunk.length
-        chunks.push(chunk)
+        joined.push(chunk)
         try {
-          if (byteCount > bytesMax) throw errors.PAYLOAD_TOO_LARGE({ bytesMax })
-          onBytes?.(chunk.length)
+          if (joined.byteCount > bytesMax) throw errors.PAYLOAD_TOO_LARGE({ bytesMax })
+          if (joined.chunkCount > chunksFree + joined.byteCount / chunkBytesMin) {
+            throw errors.CHUNKS_TOO_SMALL({ chunkBytesMin })
+          }
+          onBytes(chunk.length)
         } catch (error) {
           body.stop()
           reject(error)
         }
       },
-      onEnd: () => resolve(joined(chunks, byteCount)),
+      onEnd: () => resolve(joined.bytes()),
       onFailure: reject,
     })
     body.resume()
   })
-}
-
-function joined(chunks: readonly Buffer[], byteCount: number): Buffer {
-  const [only] = chunks
-  return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, byteCount)
 }

@@ -3,22 +3,20 @@ import { formatOfName } from '../query/answer-formats.ts'
 import { adminScope } from '../query/read-scope.ts'
 import { errors } from '../shared/errors.ts'
 import { abortSignal } from './abort-signal.ts'
-import { admit } from './authentication.ts'
-import type { HttpOptions, HttpRooms } from './http.types.ts'
+import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import { readQuestion } from './question.ts'
 import { addPath } from './routes.ts'
 import { sendAnswer } from './send-answer.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'query' | 'logger'>
-type Limits = Pick<HttpOptions, 'formBytesMax' | 'connectionIdleMsMax'>
+type Neighbours = Pick<HttpRooms, 'query' | 'logger'>
+type Limits = FormLimits & Pick<HttpOptions, 'connectionIdleMsMax'>
 
 /** `GET` and `POST /v0/sql`: runs one query and streams its answer. */
-export function addSql(app: FastifyInstance, { access, query, logger }: Neighbours, limits: Limits): void {
-  const { formBytesMax, connectionIdleMsMax: idleMsMax } = limits
+export function addSql(app: FastifyInstance, { query, logger }: Neighbours, limits: Limits): void {
+  const { connectionIdleMsMax: idleMsMax } = limits
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = abortSignal(reply)
-    const question = await readQuestion(request, { bytesMax: formBytesMax })
-    admit(request, access, question.text('token'))
+    const question = await readQuestion(request, limits)
     const { sql } = question
     if (sql === undefined) throw errors.SQL_EMPTY()
     const format = question.text('format')
@@ -33,5 +31,10 @@ export function addSql(app: FastifyInstance, { access, query, logger }: Neighbou
     })
     return sendAnswer({ request, reply, logger, idleMsMax }, answered)
   }
-  addPath(app, '/v0/sql', { GET: answer, POST: answer }, { mayTakeTokenFromBody: true })
+  addPath(
+    app,
+    '/v0/sql',
+    { GET: answer, POST: answer },
+    { needs: 'admin', mayTakeTokenFromBody: true, isFrequent: true },
+  )
 }

@@ -3,20 +3,19 @@ import { RateWindow } from '../access/rate-window.ts'
 import type { Variable, VariableValue } from '../catalog/variable.types.ts'
 import { errors } from '../shared/errors.ts'
 import { sendJson } from './answers.ts'
-import { admit } from './authentication.ts'
 import { readChangeParameters } from './change-parameters.ts'
-import type { HttpOptions, HttpRooms } from './http.types.ts'
+import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import type { Parameters } from './parameters.ts'
 import { addPath } from './routes.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'now' | 'variables'>
-type Limits = Pick<HttpOptions, 'formBytesMax' | 'variablesRequestsPerSecondMax'>
+type Neighbours = Pick<HttpRooms, 'now' | 'variables'>
+type Limits = FormLimits & Pick<HttpOptions, 'variablesRequestsPerSecondMax'>
 
-const config = { mayTakeTokenFromBody: true, hasSecretsInQuery: true } as const
+const config = { needs: 'admin', mayTakeTokenFromBody: true } as const
 
 /** `/v0/variables`: the secrets that templates read. No answer ever has a value. */
 export function addVariables(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
-  const { access, variables } = rooms
+  const { variables } = rooms
   const rate = new RateWindow({ perSecondMax: limits.variablesRequestsPerSecondMax, now: rooms.now })
   const checkRate = (reply: FastifyReply): void => {
     const refusal = rate.take()
@@ -25,8 +24,7 @@ export function addVariables(app: FastifyInstance, rooms: Neighbours, limits: Li
     throw refusal.error
   }
   const readParameters = async (request: FastifyRequest, reply: FastifyReply): Promise<Parameters> => {
-    const parameters = await readChangeParameters(request, limits.formBytesMax)
-    admit(request, access, parameters.text('token'))
+    const parameters = await readChangeParameters(request, limits)
     checkRate(reply)
     return parameters
   }

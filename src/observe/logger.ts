@@ -1,5 +1,7 @@
+import process from 'node:process'
 import type { Writable } from 'node:stream'
-import { destination, type Logger as PinoLogger, pino, stdSerializers } from 'pino'
+import { pino, stdSerializers } from 'pino'
+import { cutText, LogSecrets, redactedText } from './log-secrets.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
@@ -16,23 +18,21 @@ export interface Logger {
   /** Data lost, or a person must act. */
   error(fields: LogFields, message: string): void
   debug(fields: LogFields, message: string): void
+  /** Spares the making of fields that nobody writes; a logger without it writes all. */
+  isLevelEnabled?(level: 'debug'): boolean
 }
 
 export type LogFields = Readonly<Record<string, unknown>>
 
-/** The same logger as Fastify's `loggerInstance` wants it; it is a `Logger` too. */
-export type ServerLogger = PinoLogger
-
 export interface LoggerOptions {
   readonly level: LogLevel
-  /** Where the lines of JSON go; stderr when undefined, so that stdout keeps the lines for people. */
-  readonly output?: Writable
+  /** Takes lines of JSON, each with its line feed; stderr when undefined, which waits for its reader. */
+  readonly output?: Pick<Writable, 'write'> | { write(line: string): void }
+  readonly secrets?: LogSecrets
 }
 
-const redactedText = '[redacted]'
-
-/** A logger that writes one line of JSON an entry and keeps tokens out of it, also out of a request's URL. */
-export function createLogger({ level, output }: LoggerOptions): ServerLogger {
+/** A logger that writes one line of JSON an entry and keeps tokens out of it. */
+export function createLogger({ level, output = process.stderr, secrets = new LogSecrets() }: LoggerOptions): Logger {
   return pino(
     {
       level,
@@ -40,47 +40,25 @@ export function createLogger({ level, output }: LoggerOptions): ServerLogger {
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: secretPaths, censor: redactedText },
-      serializers: { err: stdSerializers.errWithCause, req: requestFields },
+      serializers: { err: stdSerializers.errWithCause },
+      hooks: { streamWrite: (line) => secrets.cleanLine(bounded(line)) },
+      depthLimit: 5,
+      edgeLimit: 100,
     },
-    output ?? destination({ dest: 2, sync: true }),
+    { write: (line) => void output.write(line) },
   )
 }
 
-const secretKeys = ['authorization', 'token', 'adminToken']
+const secretKeys = ['authorization', 'token', 'adminToken', 'cookie', 'referer']
 const secretPaths = secretKeys.flatMap((key) => [key, `*.${key}`])
 
-/** The request as Fastify gives it to its `req` serializer, as far as it is logged. */
-interface LoggedRequest {
-  readonly method: string
-  readonly url: string
-  readonly ip?: string
-}
+const lineCharsMax = 16 * 1024
+const beginningChars = 2_000
 
-function requestFields({ method, url, ip }: LoggedRequest): LogFields {
-  return { method, url: withoutToken(url), remoteAddress: ip }
-}
-
-/** The URL with the value of each `token` parameter blanked; a name written with percent escapes is blanked too. */
-export function withoutToken(url: string): string {
-  // Most have none, and this runs for each request.
-  if (!mayHoldToken.test(url)) return url
-  const queryOffset = url.indexOf('?')
-  if (queryOffset < 0) return url
-  const pairs = url
-    .slice(queryOffset + 1)
-    .split('&')
-    .map((pair) => {
-      const [name = ''] = pair.split('=', 1)
-      return isTokenName(name) ? `${name}=${redactedText}` : pair
-    })
-  return `${url.slice(0, queryOffset)}?${pairs.join('&')}`
-}
-
-/** A percent may stand for a letter of the name. */
-const mayHoldToken = /token|%/i
-
-function isTokenName(name: string): boolean {
-  // A broken escape makes URLSearchParams keep the text, where decodeURIComponent would throw.
-  const [decoded] = new URLSearchParams(`${name}=`).keys()
-  return decoded !== undefined && /token/i.test(decoded)
+/** Entries have a maximum too: what is longer keeps its level, its time, and its beginning as a text. */
+function bounded(line: string): string {
+  if (line.length <= lineCharsMax) return line
+  const { level, time, msg } = JSON.parse(line)
+  const beginning = cutText(line, beginningChars)
+  return `${JSON.stringify({ level, time, cutChars: line.length, beginning, msg: cutText(String(msg), beginningChars) })}\n`
 }

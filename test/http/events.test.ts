@@ -8,9 +8,9 @@ import { ask, createFakeRooms, limits, token } from './fake-rooms.ts'
 
 const headers = { authorization: `Bearer ${token}` }
 
-async function open(t: Test) {
+async function open(t: Test, options: Partial<typeof limits> = {}) {
   const rooms = createFakeRooms()
-  const app = createApp(rooms, limits)
+  const app = createApp(rooms, { ...limits, ...options })
   t.teardown(() => app.close())
   await rooms.dataSources.create({ name: 'e', description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
   const post = (query: string, payload?: string | Buffer | Readable, more: Record<string, string> = {}) => {
@@ -131,7 +131,7 @@ t.test('a body may have exactly the limit, and no byte more', async (t) => {
 })
 
 t.test('bodies that are on their way in have a limit together', async (t) => {
-  const { rooms, post } = await open(t)
+  const { rooms, post } = await open(t, { bodiesBytesMax: 1500 })
   const slow = new PassThrough()
   const first = post('?name=e', slow, { 'transfer-encoding': 'chunked' })
   slow.write(Buffer.alloc(900, 'a'))

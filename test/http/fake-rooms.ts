@@ -12,6 +12,7 @@ import type { LogFields } from '../../src/observe/logger.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
 import type { Pipes } from '../../src/pipes/pipes.types.ts'
 import type { QueryRequest } from '../../src/query/query.types.ts'
+import { mebibyte } from '../../src/shared/bytes.ts'
 import { errors } from '../../src/shared/errors.ts'
 import { MemoryStorage } from '../catalog/memory-storage.ts'
 
@@ -19,8 +20,9 @@ export const token = 'p.test.token'
 
 export const limits: HttpOptions = {
   eventsBodyBytesMax: 1000,
-  eventsPendingBytesMax: 1500,
+  bodiesBytesMax: 4 * mebibyte,
   formBytesMax: 2000,
+  columnsMax: 50,
   missingDataSource: 'create',
   variablesRequestsPerSecondMax: 3,
   connectionIdleMsMax: 0,
@@ -61,9 +63,13 @@ export function createFakeRooms(): FakeRooms {
     dataSources: fakeDataSources(sources, () => rooms),
     ingest: fakeIngest(() => rooms),
     pipes: fakePipes(),
-    endpointDescriptions: { describe: async () => null },
+    endpointDescriptions: {
+      describe: async () => null,
+      describeAll: async () => ({ endpoints: [], pendingCount: 0 }),
+    },
     replaces: {
       replace: ({ fill }) => fill({ landing: 'staging', quarantine: 'staging_quarantine' }),
+      mendAfterRestart: async () => undefined,
       async close() {},
     },
     query: {
@@ -83,6 +89,7 @@ export function createFakeRooms(): FakeRooms {
     },
     logger: fakeLogger(() => rooms.entries),
     variables: openVariables({ now: () => rooms.now() }, { load: () => new Map(), async write() {} }),
+    disk: { reason: null, report: () => undefined, alsoAsk: () => undefined },
     isReady: () => rooms.isOpen,
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
     created: [],
@@ -124,6 +131,7 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
   return {
     find,
     get,
+    mendAfterRestart: async () => undefined,
     findForEvents: (name) => (name === 'missing' ? get(name) : find(name)),
     async createFromEvents({ name }) {
       return await this.create({ name, description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })

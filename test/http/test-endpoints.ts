@@ -2,7 +2,7 @@ import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fas
 import type { Test } from 'tap'
 import { createApp } from '../../src/app.ts'
 import { createQuery, type QueryOptions } from '../../src/query/query.ts'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { TestWorkspace } from '../query/test-workspace.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'

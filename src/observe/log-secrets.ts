@@ -1,0 +1,93 @@
+/**
+ * Keeps tokens out of the log, however they came into an entry: what a text holds is judged by what it decodes to.
+ *
+ * Three ways to know one: it is the token itself, which the service knows; it has the shape of one (the JSON of its payload
+ * in base64, with or without `p.` before it); or it stands behind a name that says so (`token=…`, `Bearer …`).
+ */
+export const redactedText = '[redacted]'
+
+export class LogSecrets {
+  #known: readonly RegExp[] = []
+
+  /** From now on this text is in no entry, nor a beginning of it that is long enough to matter. */
+  hide(secret: string): void {
+    if (secret.length < secretCharsMin) return
+    const start = escapeRegExp(secret.slice(0, startChars))
+    this.#known = [...this.#known, new RegExp(`${start}[${tokenCharacters}]*`, 'g')]
+  }
+
+  /** A line of JSON without the secrets in it. */
+  cleanLine(line: string): string {
+    const cleaned = this.cleanText(line)
+    if (!mayBeEncoded.test(cleaned) || !this.#isSecretInside(cleaned)) return cleaned
+    // It is written in a way that no search finds in the text: whole values go.
+    return `${JSON.stringify(this.#withoutValues(JSON.parse(cleaned)))}\n`
+  }
+
+  /** A text without the secrets that are plain in it. */
+  cleanText(text: string): string {
+    let cleaned = text
+    for (const shape of [...this.#known, ...shapes]) cleaned = cleaned.replace(shape, redactedText)
+    return cleaned.replace(named, (_, name: string) => `${name}${redactedText}`)
+  }
+
+  /** Whether a text holds a secret, also one that is written with escapes, and escapes of escapes. */
+  holdsSecret(text: string): boolean {
+    return this.cleanText(text) !== text || this.#isSecretInside(text)
+  }
+
+  #isSecretInside(text: string): boolean {
+    let decoded = text
+    for (let depth = 0; depth < decodeDepthMax; depth += 1) {
+      const next = decodeOnce(decoded)
+      if (next === decoded) return false
+      decoded = next
+      if (this.cleanText(decoded) !== decoded) return true
+    }
+    // Nobody writes so by accident.
+    return true
+  }
+
+  #withoutValues(value: unknown): unknown {
+    if (typeof value === 'string') return this.#isSecretInside(value) ? redactedText : value
+    if (Array.isArray(value)) return value.map((element) => this.#withoutValues(element))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([name, inner]) => [
+        this.#isSecretInside(name) ? redactedText : name,
+        this.#withoutValues(inner),
+      ]),
+    )
+  }
+}
+
+/** The beginning of a text, without what may be the beginning of a token at its end. */
+export function cutText(text: string, charsMax: number): string {
+  return text.length <= charsMax ? text : `${text.slice(0, charsMax).replace(lastWord, '')}…`
+}
+
+/** A shorter text would blank words of the log; no token is as short. */
+const secretCharsMin = 8
+/** A text may have been cut within the token; its beginning is enough to know it by. */
+const startChars = 16
+const tokenCharacters = 'A-Za-z0-9._~+/=-'
+// Longer words are no tokens.
+const lastWord = /[A-Za-z0-9._~+/=%-]{1,512}$/
+/** `eyJ` is what `{"` begins with in base64. */
+const shapes: readonly RegExp[] = [/(?<![A-Za-z0-9])(?:p\.)?eyJ[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_~+/=-]*)*/g]
+const named =
+  /((?:(?:token|secret|passw(?:or)?d|api[_-]?key)[\w[\]-]*\s*=\s*|authorization\s*[:=]\s*(?:(?:bearer|basic)\s+)?|bearer\s+))(?!\[redacted\]|<|bearer|basic)[^\s&"'\\,;)}\]]+/gi
+const mayBeEncoded = /%|\\u|&#/
+const decodeDepthMax = 6
+
+/** Escapes of URLs, of JSON and of HTML, once. Letters are enough: a secret has no others. */
+function decodeOnce(text: string): string {
+  return text
+    .replace(/%([0-7][0-9a-f])/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+    .replace(/\\+u00([0-7][0-9a-f])/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+    .replace(/&#(\d{2,3});/g, (_, digits: string) => String.fromCharCode(Number(digits) % 128))
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&')
+}
