@@ -1,13 +1,14 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { addAnalyze } from './http/analyze.ts'
-import { addAuthentication } from './http/authentication.ts'
+import { addAuthorization } from './http/authorization.ts'
+import { BodyBudget } from './http/body-budget.ts'
 import { addClosing } from './http/closing.ts'
 import { createConnections, deferContinue } from './http/connections.ts'
 import { addCrossOrigin } from './http/cross-origin.ts'
 import { addDataSource } from './http/datasource.ts'
 import { addDataSources } from './http/datasources.ts'
 import { addEndpoints } from './http/endpoints.ts'
-import { addErrorAnswers, answerFrameworkError } from './http/error-answers.ts'
+import { addErrorAnswers, answerFrameworkErrors } from './http/error-answers.ts'
 import { addEvents } from './http/events.ts'
 import { addHealth } from './http/health.ts'
 import type { HttpOptions, HttpRooms } from './http/http.types.ts'
@@ -15,7 +16,7 @@ import { addOpenApi } from './http/openapi.ts'
 import { addPipe } from './http/pipe.ts'
 import { addPipes } from './http/pipes.ts'
 import { addQuarantine } from './http/quarantine.ts'
-import { addRequestLog } from './http/request-log.ts'
+import { createRequestLog } from './http/request-log.ts'
 import { addSql } from './http/sql.ts'
 import { addVariables } from './http/variables.ts'
 import { errors } from './shared/errors.ts'
@@ -24,9 +25,12 @@ import { createRequestId } from './shared/ids.ts'
 // Clients put whole queries into the URL.
 const headerBytesMax = 64 * 1024
 
+const diskRetrySeconds = 2
+
 /** The HTTP service over open rooms. It does not listen, so that tests can inject requests. */
 export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstance {
   const { logger, now } = rooms
+  const requestLog = createRequestLog(logger)
   const connections = createConnections({ connectionIdleMsMax: options.connectionIdleMsMax, now })
   const app = Fastify({
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: headerBytesMax },
@@ -36,34 +40,38 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     return503OnClosing: false,
     genReqId: () => createRequestId(now()),
     clientErrorHandler: connections.onClientError,
-    frameworkErrors: answerFrameworkError,
+    frameworkErrors: answerFrameworkErrors(requestLog),
   })
   deferContinue(app)
-  addRequestLog(app, logger)
+  requestLog.addTo(app)
   addCrossOrigin(app)
   connections.addTo(app)
-  addErrorAnswers(app, logger)
+  addErrorAnswers(app, rooms.disk)
   const isClosing = addClosing(app)
-  addHealth(app, () => rooms.isReady() && !isClosing())
+  addAuthorization(app, rooms.access)
+  addHealth(app, () => {
+    if (!rooms.isReady() || isClosing()) return errors.SHUTTING_DOWN()
+    const { reason } = rooms.disk
+    return reason === null ? null : errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: diskRetrySeconds })
+  })
+  const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax) }
   app.register((api, _options, done) => {
-    api.decorateRequest('caller', null)
     // A connection that is kept alive can bring requests after the close began; their work would find closed rooms.
     api.addHook('onRequest', (_request, _reply, done) => {
       if (isClosing()) throw errors.SHUTTING_DOWN()
       done()
     })
-    addAuthentication(api, rooms.access)
-    addEvents(api, rooms, options)
-    addDataSources(api, rooms, options)
-    addDataSource(api, rooms, options)
-    addQuarantine(api, rooms, options)
-    addAnalyze(api, rooms, options)
-    addPipes(api, rooms, options)
-    addPipe(api, rooms, options)
+    addEvents(api, rooms, limits)
+    addDataSources(api, rooms, limits)
+    addDataSource(api, rooms, limits)
+    addQuarantine(api, rooms, limits)
+    addAnalyze(api, rooms, limits)
+    addPipes(api, rooms, limits)
+    addPipe(api, rooms, limits)
     addOpenApi(api, rooms)
-    addSql(api, rooms, options)
-    addEndpoints(api, rooms, options)
-    addVariables(api, rooms, options)
+    addSql(api, rooms, limits)
+    addEndpoints(api, rooms, limits)
+    addVariables(api, rooms, limits)
     done()
   })
   return app

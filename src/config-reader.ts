@@ -13,6 +13,7 @@ import {
 } from './config.ts'
 import type { DefaultBasis, IntegerOption, OptionDefinition } from './config.types.ts'
 import { formatBytes, gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'
+import { nearestName } from './shared/nearest-name.ts'
 
 export interface OptionSources {
   /** The command line after the program's name. */
@@ -34,7 +35,7 @@ export function readOptions({ flags, environment, machine }: OptionSources): Opt
   const given = readFlags(flags)
   if (given.asked !== undefined) return { kind: given.asked }
   const problems = [...given.problems]
-  const values = new Map<OptionKey, number | string | undefined>()
+  const values = new Map<OptionKey, OptionText>()
   for (const key of optionKeys) {
     const flag = given.texts.get(key)
     const variable = environment[environmentName(key)]
@@ -53,19 +54,22 @@ export function readOptions({ flags, environment, machine }: OptionSources): Opt
   return { kind: 'options', options, warnings: unknownVariables(environment) }
 }
 
+type OptionText = boolean | number | string | undefined
+
 interface GivenFlags {
   readonly asked: 'help' | 'version' | undefined
   readonly texts: ReadonlyMap<OptionKey, string>
   readonly problems: readonly string[]
 }
 
-const flagTypes = { type: 'string' } as const
 const keyByFlag = new Map(optionKeys.map((key) => [flagName(key), key]))
 
 function readFlags(flags: readonly string[]): GivenFlags {
   const { tokens } = parseArgs({
     args: [...flags],
-    options: Object.fromEntries(optionKeys.map((key) => [flagName(key), flagTypes])),
+    options: Object.fromEntries(
+      optionKeys.map((key) => [flagName(key), { type: isSwitch(key) ? 'boolean' : 'string' }]),
+    ),
     strict: false,
     tokens: true,
   })
@@ -76,21 +80,46 @@ function readFlags(flags: readonly string[]): GivenFlags {
   let unknownFlagIndex = -2
   for (const token of tokens) {
     if (token.kind === 'positional' && token.index !== unknownFlagIndex + 1)
-      problems.push(`"${token.value}" is no option; options look like --port 7181.`)
+      problems.push(`${positionalText(token.value)} is no option; options look like --port 7181.`)
     if (token.kind !== 'option') continue
     const key = keyByFlag.get(token.name)
     if (token.name === 'help' || token.name === 'h') asked ??= 'help'
     else if (token.name === 'version' || token.name === 'v') asked ??= 'version'
     else if (key === undefined) {
-      problems.push(`${token.rawName} is no option; --help lists them.`)
+      problems.push(`${shown(token.rawName)} is no option${hintOf(nearestFlag(token.name))}; --help lists them.`)
       unknownFlagIndex = token.index
-    } else if (token.value === undefined) problems.push(`${token.rawName} has no value.`)
+    } else if (token.value === undefined && isSwitch(key)) texts.set(key, 'true')
+    else if (token.value === undefined) problems.push(`${token.rawName} has no value.`)
     else texts.set(key, token.value)
   }
   return { asked, texts, problems }
 }
 
-type ValueVerdict = { readonly value: number | string } | { readonly problem: string }
+function isSwitch(key: OptionKey): boolean {
+  return optionTable[key].kind === 'switch'
+}
+
+function nearestFlag(name: string): string | undefined {
+  const nearest = nearestName(name.toLowerCase().replaceAll('_', '-'), [...keyByFlag.keys(), 'help', 'version'])
+  return nearest === undefined ? undefined : `--${nearest}`
+}
+
+function hintOf(nearest: string | undefined): string {
+  return nearest === undefined ? '' : ` (did you mean ${nearest}?)`
+}
+
+/** The word itself where it can be no token: what is told here may end in a log that others read. */
+function positionalText(word: string): string {
+  return /^[\w-]{1,7}$/.test(word) ? `"${word}"` : `A word of ${word.length} characters`
+}
+
+const nameCharsMax = 100
+
+function shown(name: string): string {
+  return name.length <= nameCharsMax ? name : `${name.slice(0, nameCharsMax)}…`
+}
+
+type ValueVerdict = { readonly value: boolean | number | string } | { readonly problem: string }
 
 function parseValue(definition: OptionDefinition, text: string): ValueVerdict {
   switch (definition.kind) {
@@ -106,8 +135,19 @@ function parseValue(definition: OptionDefinition, text: string): ValueVerdict {
     case 'choice':
       return definition.choices.includes(text)
         ? { value: text }
-        : { problem: `is "${text}", but must be one of ${definition.choices.join(', ')}` }
+        : {
+            problem: `is "${text}", but must be one of ${definition.choices.join(', ')}${hintOf(nearestName(text.toLowerCase(), definition.choices))}`,
+          }
+    case 'switch':
+      return parseSwitch(text)
   }
+}
+
+function parseSwitch(text: string): ValueVerdict {
+  const word = text.trim().toLowerCase()
+  if (['true', '1', 'yes', 'on'].includes(word)) return { value: true }
+  if (['false', '0', 'no', 'off'].includes(word)) return { value: false }
+  return { problem: `is "${text}", but must be true or false` }
 }
 
 const byteSuffixes: Readonly<Record<string, number>> = {
@@ -133,10 +173,12 @@ function parseInteger({ unit, min, max }: IntegerOption, text: string): ValueVer
   return { problem: `is ${text.trim()}, but must be from ${shown(min)} to ${shown(max)}` }
 }
 
-function defaultOf(definition: OptionDefinition, basis: DefaultBasis): number | string | undefined {
+function defaultOf(definition: OptionDefinition, basis: DefaultBasis): OptionText {
   switch (definition.kind) {
     case 'secret':
       return undefined
+    case 'switch':
+      return false
     case 'text':
     case 'choice':
       return definition.default
@@ -152,9 +194,23 @@ function derivedDefault({ min, max }: IntegerOption, wanted: number): number {
   return Math.min(max, Math.max(min, wanted))
 }
 
+/** More of them are counted, not told one by one. */
+const unknownVariablesMax = 20
+
 function unknownVariables(environment: OptionSources['environment']): readonly string[] {
   const known = new Set(optionKeys.map(environmentName))
-  return Object.keys(environment)
-    .filter((name) => name.startsWith(environmentPrefix) && !known.has(name))
-    .map((name) => `The environment variable ${name} is no option and was left aside; --help lists them.`)
+  const names = Object.keys(environment).filter((name) => isOurs(name) && !known.has(name))
+  const told = names.slice(0, unknownVariablesMax).map((name) => {
+    const nearest = nearestName(name.toUpperCase(), known)
+    return `The environment variable ${shown(name)} is no option and was left aside${hintOf(nearest)}; --help lists them.`
+  })
+  const leftCount = names.length - told.length
+  return leftCount === 0
+    ? told
+    : [...told, `${leftCount} further environment variables ${environmentPrefix}… are no options.`]
+}
+
+// `millrace_port` is a slip too: names are told apart by case.
+function isOurs(name: string): boolean {
+  return name.toUpperCase().startsWith(environmentPrefix)
 }

@@ -12,8 +12,9 @@ A flag goes before its environment variable, and that before the default. Sizes 
 /** What `--help` prints. */
 export function helpText(): string {
   const blocks = optionKeys.map((key) => {
-    const { sentence } = definitionOf(key)
-    return `  --${flagName(key)} <${valueText(key)}>   ${environmentName(key)}\n      ${sentence}\n      Default: ${defaultText(key)}\n`
+    const { sentence, kind } = definitionOf(key)
+    const flag = kind === 'switch' ? `--${flagName(key)}` : `--${flagName(key)} <${valueText(key)}>`
+    return `  ${flag}   ${environmentName(key)}\n      ${sentence}\n      Default: ${defaultText(key)}\n`
   })
   return [usage, ...blocks, '  --help      Prints this.\n', '  --version   Prints the version.\n'].join('\n')
 }
@@ -41,6 +42,8 @@ function valueText(key: OptionKey): string {
     case 'text':
     case 'secret':
       return 'text'
+    case 'switch':
+      return 'true, false'
   }
 }
 
@@ -55,5 +58,7 @@ function defaultText(key: OptionKey): string {
       return definition.default
     case 'secret':
       return definition.defaultText
+    case 'switch':
+      return 'false'
   }
 }

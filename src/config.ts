@@ -32,18 +32,30 @@ export const optionTable = {
   },
   adminToken: {
     kind: 'secret',
-    defaultText: 'made once, kept in the data directory',
+    defaultText: 'made once, kept in the file `admin-token` of the data directory',
     // What a Bearer header can carry (RFC 6750 §2.1); none of it is special within a shell's single quotes.
     pattern: /^[A-Za-z0-9._~+/=-]{8,512}$/,
     expected: '8 to 512 letters, digits and characters of -._~+/=',
     sentence:
       'Token that may do everything; better given by the environment than by the flag, which other users can see.',
   },
+  showToken: {
+    kind: 'switch',
+    sentence:
+      'Prints the admin token at each start, unless it was given; without it, only the start that makes the token does.',
+  },
   logLevel: {
     kind: 'choice',
     choices: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
     default: 'info',
-    sentence: 'Least severe entry that is logged, as JSON on stderr.',
+    sentence:
+      'Least severe entry that is logged, on stderr; answered events, queries and health probes are logged at `debug`.',
+  },
+  logFormat: {
+    kind: 'choice',
+    choices: ['auto', 'json', 'text'],
+    default: 'auto',
+    sentence: 'How an entry is written: a line of JSON, or a line to be read; `auto` is text on a terminal, else JSON.',
   },
   workers: {
     kind: 'integer',
@@ -94,6 +106,25 @@ export const optionTable = {
     default: 2,
     sentence: 'INSERTs that may run at once.',
   },
+  partitionsPerBodyMax: {
+    kind: 'integer',
+    unit: 'partitions',
+    min: 12,
+    max: 1_000_000,
+    // Each is a part: 1,000 of them take an INSERT one to four seconds, 100,000 several minutes.
+    default: 1_000,
+    sentence:
+      'Partitions that the rows of one import may be of, or of events that are inserted together; an import ends at the next one, such events go to quarantine.',
+  },
+  partitionsMax: {
+    kind: 'integer',
+    unit: 'partitions',
+    min: 12,
+    max: 1_000_000,
+    // The engine's own advice is below 1,000 to 10,000: each costs at every start, merge and query of the table.
+    default: 10_000,
+    sentence: 'Partitions of one Data Source; rows of further ones are refused as above.',
+  },
   recordBytesMax: {
     kind: 'integer',
     unit: 'bytes',
@@ -142,6 +173,15 @@ export const optionTable = {
     max: gibibyte,
     default: 8 * mebibyte,
     sentence: 'Largest form, and largest SQL body; rows in a body are not bound by it.',
+  },
+  bodiesBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: 4 * mebibyte,
+    max: 64 * gibibyte,
+    default: 64 * mebibyte,
+    sentence:
+      'Bytes of bodies of events, forms and queries that may be on their way in, or wait, at once; beyond it senders get 503.',
   },
   columnsMax: {
     kind: 'integer',
@@ -308,13 +348,14 @@ export const optionTable = {
     unit: 'bytes',
     min: engineMemoryBytesMin,
     max: 1024 * 1024 * gibibyte,
-    // The engine counts the memory of the whole process, frames and JavaScript heap included, so half of the machine is
-    // far above what intake needs and still leaves the other half to the page cache, which reads live on.
+    // The engine counts the memory of its own process, so half of the machine is far above what intake needs and still
+    // leaves the other half to the service and to the page cache, which reads live on.
     default: {
       text: 'half of the memory, at least 512 MiB',
       from: ({ memoryBytes }) => Math.max(engineMemoryBytesMin, Math.floor(memoryBytes / 2)),
     },
-    sentence: 'Memory of the process at which the engine refuses further work to a query.',
+    sentence:
+      "Memory of the engine's process at which it refuses further work to a query; the service beside it takes a few hundred MB.",
   },
   readSessions: {
     kind: 'integer',

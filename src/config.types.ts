@@ -8,7 +8,7 @@ export interface DefaultBasis {
   readonly workerCount: number
 }
 
-export type Unit = 'bytes' | 'ms' | 'rows' | 'threads' | 'frames' | 'statements' | 'sessions' | 'columns'
+export type Unit = 'bytes' | 'ms' | 'rows' | 'threads' | 'frames' | 'statements' | 'sessions' | 'columns' | 'partitions'
 
 interface OptionBase {
   /** One sentence for `--help` and the README. */
@@ -52,7 +52,12 @@ export interface ChoiceOption<Choice extends string = string> extends OptionBase
   readonly default: Choice
 }
 
-export type OptionDefinition = IntegerOption | TextOption | SecretOption | ChoiceOption
+/** Off unless it is given: `--name` alone, or `--name=false`; in the environment `true` or `false`. */
+export interface SwitchOption extends OptionBase {
+  readonly kind: 'switch'
+}
+
+export type OptionDefinition = IntegerOption | TextOption | SecretOption | ChoiceOption | SwitchOption
 
 /** The type that an option's value has in the program. */
 export type OptionValue<Definition extends OptionDefinition> = Definition extends { readonly kind: 'integer' }
@@ -61,6 +66,8 @@ export type OptionValue<Definition extends OptionDefinition> = Definition extend
     ? string
     : Definition extends { readonly kind: 'secret' }
       ? string | undefined
-      : Definition extends ChoiceOption<infer Choice>
-        ? Choice
-        : never
+      : Definition extends { readonly kind: 'switch' }
+        ? boolean
+        : Definition extends ChoiceOption<infer Choice>
+          ? Choice
+          : never

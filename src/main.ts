@@ -6,13 +6,29 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism, totalmem } from 'node:os'
 import process from 'node:process'
-import type { Options } from './config.ts'
+import { isatty } from 'node:tty'
+import { environmentName, type Options } from './config.ts'
 import { readOptions } from './config-reader.ts'
 import { helpText } from './config-text.ts'
+import { LogOutput } from './observe/log-output.ts'
+import { LogSecrets } from './observe/log-secrets.ts'
 import { createLogger, type Logger } from './observe/logger.ts'
+import { checkOpenFiles } from './open-files.ts'
+import type { Service } from './service.ts'
+import { StartRefusal } from './shared/start-refusals.ts'
+import { startText } from './start-text.ts'
 
 // Each statement in the engine holds a thread of libuv's pool; with Node's own 4, files and compression would starve.
 const poolThreadsMin = 16
+
+// How long the end of the process may wait for who reads its output.
+const flushTimeoutMs = 1_000
+
+// Whoever supervises the service starts it again.
+const failedCode = 1
+
+// Rows, tokens and the log's events lie in the files that are made, by the engine too: for no other user of the machine.
+const privateUmask = 0o077
 
 await main()
 
@@ -30,7 +46,7 @@ async function main(): Promise<void> {
       process.stdout.write(`millrace ${packageVersion()}\n`)
       return
     case 'wrong':
-      process.stderr.write(`millrace: ${reading.problems.join('\nmillrace: ')}\n`)
+      openOutput('auto').printError(`millrace: ${reading.problems.join('\nmillrace: ')}\n`)
       process.exit(2)
       return
     case 'options':
@@ -39,41 +55,70 @@ async function main(): Promise<void> {
 }
 
 async function serve(options: Options, warnings: readonly string[]): Promise<void> {
-  const logger = createLogger({ level: options.logLevel })
+  process.umask(privateUmask)
+  const output = openOutput(options.logFormat)
+  const secrets = new LogSecrets()
+  if (options.adminToken !== undefined) secrets.hide(options.adminToken)
+  const logger = createLogger({ level: options.logLevel, output, secrets })
   for (const warning of warnings) logger.warn({}, warning)
   warnOfSmallPool(logger)
-  // The crash itself is left to Node: after a fault of our own the state cannot be trusted.
-  process.on('uncaughtExceptionMonitor', (err) => logger.error({ err }, 'The service crashes on an unexpected error.'))
+  // After a fault of our own the state cannot be trusted. Node itself would write to stderr, and wait for its reader.
+  process.on('uncaughtException', (err) => {
+    logger.error({ err }, 'The service crashes on an unexpected error.')
+    process.exit(1)
+  })
   const stop = stopSignal()
-  const service = await open(options, logger)
-  process.stdout.write(
-    startText({ version: packageVersion(), address: service.address, adminToken: service.adminToken }),
+  const service = await open(options, { logger, output })
+  secrets.hide(service.adminToken.text)
+  output.printOutput(
+    startText({
+      version: packageVersion(),
+      address: service.address,
+      adminToken: service.adminToken,
+      isTokenShown: options.showToken,
+      tokenVariable: environmentName('adminToken'),
+    }),
   )
-  const signal = await stop
-  logger.info({ signal }, 'The service closes.')
-  process.exit(await close(service, logger, options.closeTimeoutMs))
+  const cause = await Promise.race([stop, service.failed])
+  if (cause instanceof Error) logger.error({ err: cause }, 'The service cannot go on and closes.')
+  else logger.info({ signal: cause }, 'The service closes.')
+  const code = await close(service, logger, options.closeTimeoutMs)
+  process.exit(cause instanceof Error ? failedCode : code)
 }
 
-async function open(options: Options, logger: Logger): Promise<OpenService> {
+/** Everything that the process says goes through it, so that none of its readers can stop the process. */
+function openOutput(format: Options['logFormat']): LogOutput {
+  const isForPeople = format === 'text' || (format === 'auto' && isatty(2))
+  const output = new LogOutput({ format: isForPeople ? 'text' : 'json' })
+  process.on('exit', () => output.flush(flushTimeoutMs))
+  return output
+}
+
+interface Voices {
+  readonly logger: Logger
+  readonly output: LogOutput
+}
+
+async function open(options: Options, { logger, output }: Voices): Promise<Service> {
   try {
+    checkOpenFiles(logger)
     // Loaded only now, as `--help` has no need of an engine of half a gigabyte.
     const { openService } = await import('./service.ts')
     return await openService(options, logger)
   } catch (err) {
     logger.debug({ err }, 'The service did not start.')
-    process.stderr.write(`millrace: did not start: ${err instanceof Error ? err.message : String(err)}\n`)
+    output.printError(`millrace: did not start: ${refusalText(err)}\n`)
     process.exit(1)
   }
 }
 
-interface OpenService {
-  readonly address: string
-  readonly adminToken: string
-  close(): Promise<void>
+function refusalText(err: unknown): string {
+  if (err instanceof StartRefusal) return `${err.message} (${err.documentation})`
+  return err instanceof Error ? err.message : String(err)
 }
 
 /** Closes within `timeoutMs`; gives the exit code. */
-async function close(service: OpenService, logger: Logger, timeoutMs: number): Promise<number> {
+async function close(service: Service, logger: Logger, timeoutMs: number): Promise<number> {
   const timeout = new Promise<'late'>((resolve) => {
     setTimeout(resolve, timeoutMs, 'late')
   })
@@ -107,27 +152,6 @@ function warnOfSmallPool(logger: Logger): void {
     { threads, threadsMin: poolThreadsMin },
     'The thread pool is small, so statements, files and compression wait for each other: set UV_THREADPOOL_SIZE before the start.',
   )
-}
-
-interface StartFields {
-  readonly version: string
-  readonly address: string
-  readonly adminToken: string
-}
-
-// The lines are for any POSIX shell: single quotes keep the backticks of the JSONPaths, printf makes the line break.
-function startText({ version, address, adminToken }: StartFields): string {
-  const request = `curl -H 'Authorization: Bearer ${adminToken}' '${address}`
-  return `Millrace ${version} listens on ${address}
-Admin token: ${adminToken}
-
-Create a data source, send two events, query them:
-
-${request}/v0/datasources' -d 'name=visits' --data-urlencode 'schema=ts DateTime64(3) \`json:$.ts\`, page String \`json:$.page\`, ms UInt32 \`json:$.ms\`'
-${request}/v0/events?name=visits&wait=true' --data-binary "$(printf '%s\\n' '{"ts":"2026-01-01T10:00:00.120Z","page":"/","ms":31}' '{"ts":"2026-01-01T10:00:01Z","page":"/docs","ms":12}')"
-${request}/v0/sql' --data-urlencode 'q=SELECT page, count() AS visits, avg(ms) AS ms FROM visits GROUP BY page ORDER BY page FORMAT JSON' -G
-
-`
 }
 
 function packageVersion(): string {

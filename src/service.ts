@@ -1,38 +1,51 @@
 /**
  * The service: every room opened in order, and closed in reverse.
  *
- * The store comes first, because the engine's lock on the data directory is what refuses a second process, and nothing
- * in the directory is touched before it is held.
+ * The lock on the data directory comes first, because it is what refuses a second process, and nothing in the directory is
+ * touched before it is held. Then the store, whose engine has a lock of its own: against older versions, and against an
+ * engine that has outlived its service.
  */
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createAccess } from './access/access.ts'
+import { type AdminToken, adminTokenFileName, openAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
 import { openCatalog } from './catalog/catalog.ts'
 import { openCatalogStorage } from './catalog/catalog-storage.ts'
-import type { CatalogStorage } from './catalog/catalog-storage.types.ts'
 import type { DataSourceId } from './catalog/data-source.types.ts'
 import { PipeReaders } from './catalog/pipe-readers.ts'
 import { openVariables } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
+import { refuseLostCatalog } from './datasources/lost-catalog.ts'
+import { PartNote } from './datasources/part-note.ts'
 import { openReplaces } from './datasources/replaces.ts'
+import { reportDefinitions } from './datasources/report-definitions.ts'
+import { closeToOthers } from './directory/close-to-others.ts'
+import { DiskWatch } from './directory/disk-watch.ts'
+import { type FormatStep, raiseFormat, readFormat } from './directory/format.ts'
+import { lockDirectory } from './directory/lock.ts'
 import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipes } from './pipes/pipes.ts'
-import { checkEngineReading } from './query/agreement.ts'
+import { verifyReading, verifySafeguards } from './query/agreement.ts'
 import { createQuery } from './query/query.ts'
 import { findServiceSource } from './query/service-sources.ts'
 import { mebibyte } from './shared/bytes.ts'
-import { openEmbeddedStore } from './store/embedded-store.ts'
-import type { Store } from './store/store.types.ts'
+import { toStartRefusal } from './start-refusal.ts'
+import { openEmbeddedStore } from './store/embedded/embedded-store.ts'
+import type { SupervisedStore } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
+import { raiseCheckpoint } from './wal/checkpoint.ts'
+import { diskFileLayer } from './wal/file-layer.ts'
+import { logDirectoryName } from './wal/wal.ts'
 
 export interface Service {
   /** `http://host:port`, the port being the real one. */
   readonly address: string
-  readonly adminToken: string
+  readonly adminToken: AdminToken
+  /** Resolves when the service can go on no longer: its engine ends again and again. */
+  readonly failed: Promise<Error>
   /** Refuses new requests, answers those under way, stores what was taken, and closes every room. */
   close(): Promise<void>
 }
@@ -48,20 +61,31 @@ const descriptionLengthMax = 100_000
 /**
  * Opens the service on the data directory and starts to listen.
  *
- * @throws Error in words for the operator, for example when another process has the data directory open. Nothing stays
- *   open then.
+ * @throws StartRefusal in words for the operator, for example when another process has the data directory open. Nothing
+ *   stays open then.
  */
 export async function openService(options: Options, logger: Logger): Promise<Service> {
   const opened: (() => Promise<void>)[] = []
   const closeAll = async (): Promise<void> => {
-    for (const close of opened.splice(0).reverse()) await close()
+    let failure: { readonly error: unknown } | null = null
+    // What one of them cannot do is no reason to leave the others open.
+    for (const close of opened.splice(0).reverse()) {
+      await close().catch((error: unknown) => {
+        failure ??= { error }
+      })
+    }
+    rethrow(failure)
   }
   try {
     return await openRooms(options, logger, { opened, closeAll })
   } catch (error) {
     await closeAll()
-    throw error
+    throw toStartRefusal(error, options)
   }
+}
+
+function rethrow(failure: { readonly error: unknown } | null): void {
+  if (failure !== null) throw failure.error
 }
 
 interface Closing {
@@ -72,16 +96,30 @@ interface Closing {
 
 async function openRooms(options: Options, logger: Logger, { opened, closeAll }: Closing): Promise<Service> {
   const now = Date.now
+  const foundFormat = await readFormat(options.dataDir)
+  const lock = await lockDirectory(options.dataDir, logger)
+  opened.push(async () => lock.release())
   const store = await openStore(options, logger)
   opened.push(() => store.close())
-  const storage = openCatalogStorage(join(options.dataDir, 'catalog.lmdb'))
+  await raiseFormat(options.dataDir, foundFormat, formatSteps(options))
+  await closeToOthers(options.dataDir, logger)
+  const disk = new DiskWatch(options.dataDir, logger)
+  opened.push(() => disk.close())
+  const catalogPath = join(options.dataDir, 'catalog.lmdb')
+  await refuseLostCatalog(catalogPath, { store, laterPath: join(options.dataDir, adminTokenFileName) })
+  const storage = openCatalogStorage(catalogPath, disk)
   opened.push(() => storage.close())
-  const adminToken = await adminTokenOf(options, storage)
+  const adminToken = await openAdminToken(options, { storage, logger })
   const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, storage)
   opened.push(() => catalog.close())
+  reportDefinitions(catalog, logger)
   const variables = openVariables({ now }, storage.variables)
   opened.push(() => variables.close())
-  const ingest = await openIngest(options, { store, catalog, logger, now })
+  const partNote = new PartNote(options.dataDir, { catalog, store, logger })
+  await partNote.compare()
+  opened.push(() => partNote.close())
+  const whileRemoving = partNote.whileRemoving.bind(partNote)
+  const ingest = await openIngest(options, { store, catalog, logger, now, disk, whileRemoving })
   opened.push(() => ingest.close())
   const readers = new PipeReaders(catalog)
   const pipesUsing = (id: DataSourceId) => readers.of(catalog.find(id)?.name ?? '')
@@ -91,15 +129,21 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   opened.push(() => replaces.close())
   // Only now do all tables stand, with the content that they are to have.
   ingest.start()
+  partNote.start()
   dataSources.resume()
-  await checkEngineReading(store)
+  await verifySafeguards(store)
+  store.onRestart(async (engine) => {
+    await dataSources.mendAfterRestart()
+    await replaces.mendAfterRestart()
+    await verifyReading(engine)
+  })
   const query = createQuery(
     { ...options, database: workspaceDatabase, now },
     { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name) },
   )
   const pipes = createPipes({ nodesMax, pipeBytesMax, descriptionLengthMax, now }, { catalog, query })
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf: pipes.parametersOf })
-  const access = createAccess({ adminToken })
+  const access = createAccess({ adminToken: adminToken.text })
   let isReady = false
   const app = createApp(
     {
@@ -112,8 +156,9 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
       query,
       variables,
       logger,
+      disk,
       now,
-      isReady: () => isReady,
+      isReady: () => isReady && store.isReady,
     },
     options,
   )
@@ -122,7 +167,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const address = await listening
   isReady = true
   logger.info({ address, dataDir: options.dataDir }, 'The service is open.')
-  return { address, adminToken, close: closeAll }
+  return { address, adminToken, failed: store.failed, close: closeAll }
 }
 
 /** Statements of our own: DDL, statistics, the catalog's mending. */
@@ -131,9 +176,10 @@ const statementsInFlightMax = 2
 const statementsWaitingMax = 1_000
 /** Results that lie on disk while their readers are slow. */
 const openResultsMax = 256
+const heldResultBytesMax = 64 * mebibyte
 const mergeThreads = 2
 
-function openStore(options: Options, logger: Logger): Promise<Store> {
+function openStore(options: Options, logger: Logger): Promise<SupervisedStore> {
   return openEmbeddedStore(
     {
       dataDirectory: options.dataDir,
@@ -148,26 +194,15 @@ function openStore(options: Options, logger: Logger): Promise<Store> {
       queryMemoryBytesMax: Math.floor(options.engineMemoryBytesMax / 2),
       resultBytesMax: options.resultBytesMax,
       openResultsMax,
+      copyPartitionsMax: options.partitionsMax,
+      heldResultBytesMax,
       closeTimeMaxMs: options.closeTimeoutMs,
     },
     logger,
   )
 }
 
-const adminTokenSetting = 'admin_token'
-
-/** The token of the options, or the one that was made at the first start and is kept since. */
-async function adminTokenOf({ adminToken }: Options, storage: CatalogStorage): Promise<string> {
-  if (adminToken !== undefined) return adminToken
-  const kept = storage.readSetting(adminTokenSetting)
-  if (kept !== undefined) return kept
-  const made = createAdminToken()
-  await storage.writeSetting(adminTokenSetting, made)
-  return made
-}
-
-/** Clients tell a token by its three parts, the second of them JSON in base64: `p.<payload>.<secret>`. */
-function createAdminToken(): string {
-  const payload = Buffer.from(JSON.stringify({ u: 'admin', id: 'admin', host: 'local' })).toString('base64url')
-  return `p.${payload}.${randomBytes(32).toString('base64url')}`
+/** What turns a data directory of an older format into one of the current one, before anything else in it is written. */
+function formatSteps({ dataDir }: Options): readonly FormatStep[] {
+  return [{ to: 2, run: () => raiseCheckpoint(diskFileLayer, join(dataDir, logDirectoryName)) }]
 }

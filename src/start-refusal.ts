@@ -1,0 +1,47 @@
+// What a start failed with, as a refusal of the table: the modules throw their own errors, or those of the system.
+
+import { join } from 'node:path'
+import { CatalogDamagedError } from './catalog/catalog-file.ts'
+import { CatalogStorageError } from './catalog/catalog-storage.ts'
+import { CatalogRecordError } from './catalog/record-fields.ts'
+import type { Options } from './config.ts'
+import { diskFaultOf } from './shared/disk-fault.ts'
+import { StartRefusal, startRefusals } from './shared/start-refusals.ts'
+import { WalCorruptError, WalFormatError } from './wal/wal-errors.ts'
+
+type Places = Pick<Options, 'dataDir' | 'host' | 'port'>
+
+/** The refusal that the operator is told; what is no known refusal stays as it is. */
+export function toStartRefusal(thrown: unknown, { dataDir, host, port }: Places): unknown {
+  if (thrown instanceof StartRefusal || !(thrown instanceof Error)) return thrown
+  const { message: reason } = thrown
+  const cause = thrown
+  if (thrown instanceof WalCorruptError) {
+    return thrown.isMissing
+      ? startRefusals.LOG_MISSING({ reason, cause })
+      : startRefusals.LOG_DAMAGED({ reason, cause })
+  }
+  if (thrown instanceof WalFormatError) return startRefusals.LOG_FORMAT_UNKNOWN({ reason, cause })
+  if (thrown instanceof CatalogStorageError) return startRefusals.CATALOG_FORMAT_UNKNOWN({ reason, cause })
+  if (thrown instanceof CatalogRecordError) {
+    return startRefusals.CATALOG_RECORD_UNREADABLE({ path: join(dataDir, 'catalog.lmdb'), reason, cause })
+  }
+  if (thrown instanceof CatalogDamagedError) {
+    return startRefusals.CATALOG_DAMAGED({ path: join(dataDir, 'catalog.lmdb'), reason, cause })
+  }
+  if (isSystemError(thrown, listenCalls)) return startRefusals.ADDRESS_UNAVAILABLE({ host, port, reason, cause })
+  if (isSystemError(thrown, fileCalls)) return startRefusals.DATA_DIR_UNUSABLE({ path: dataDir, reason, cause })
+  const diskFault = diskFaultOf(thrown)
+  return diskFault === null ? thrown : startRefusals.DATA_DIR_UNUSABLE({ path: dataDir, reason: diskFault, cause })
+}
+
+const listenCalls: readonly string[] = ['listen', 'getaddrinfo', 'bind']
+const fileCalls: readonly string[] = [
+  ...['mkdir', 'open', 'read', 'write', 'fsync', 'fdatasync', 'ftruncate', 'rename', 'unlink', 'rmdir', 'rm'],
+  ...['scandir', 'stat', 'lstat', 'access', 'chmod', 'statfs', 'copyfile', 'link'],
+]
+
+/** Errors of the system say which call failed. */
+function isSystemError(thrown: Error, calls: readonly string[]): boolean {
+  return 'syscall' in thrown && typeof thrown.syscall === 'string' && calls.includes(thrown.syscall)
+}
