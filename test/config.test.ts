@@ -31,19 +31,24 @@ t.test('without configuration every option has its default', async (t) => {
       port: 7181,
       dataDir: './millrace-data',
       adminToken: undefined,
+      showToken: false,
       logLevel: 'info',
+      logFormat: 'auto',
       workers: 6,
       frameBytes: 8_388_608,
       framesInFlightMax: 12,
       insertRowsMax: 1_000_000,
       insertBytesMax: 16 * 1024 * 1024,
       insertsInFlightMax: 2,
+      partitionsPerBodyMax: 1_000,
+      partitionsMax: 10_000,
       recordBytesMax: 16_777_216,
       sampleBytesMax: 262_144,
       eventsBodyBytesMax: 10_000_000,
       decompressedBytesMax: 34_359_738_368,
       parquetBytesMax: 5_368_709_120,
       formBytesMax: 8_388_608,
+      bodiesBytesMax: 67_108_864,
       columnsMax: 500,
       sqlBytesMax: 131_072,
       resultBytesMax: 104_857_600,
@@ -149,9 +154,23 @@ t.test('a wrong admin token is refused without being repeated', async (t) => {
   ])
 })
 
+t.test('a token in a wrong place of the command line is not repeated', async (t) => {
+  const wrong = ['--show-token', 's3cr3t-t0ken']
+  t.same(problemsOf(wrong, {}), ['A word of 12 characters is no option; options look like --port 7181.'])
+  for (const flags of [
+    ['s3cr3t-t0ken'],
+    ['--admin-tokne', 's3cr3t-t0ken'],
+    ['--admin-token', '', 's3cr3t-t0ken'],
+    ['--admin-token=s3cr3t t0ken'],
+    ['--', 's3cr3t-t0ken'],
+    ['serve', 's3cr3t-t0ken'],
+  ])
+    t.notMatch(problemsOf(flags, {}).join(), /s3cr3t/, flags.join(' '))
+})
+
 t.test('every mistake is told at once', async (t) => {
   t.same(problemsOf(['--prot', '1', 'serve', '--workers', '0', '--host'], { MILLRACE_PORT: 'x' }), [
-    '--prot is no option; --help lists them.',
+    '--prot is no option (did you mean --port?); --help lists them.',
     '"serve" is no option; options look like --port 7181.',
     '--host has no value.',
     'MILLRACE_PORT is "x", but must be a whole number.',
@@ -163,7 +182,53 @@ t.test('an unknown variable with our prefix is a warning, and other variables ar
   const reading = read([], { MILLRACE_PROT: '1', PATH: '/bin', MILLRACE_PORT: '1' })
   t.match(reading, { kind: 'options', options: { port: 1 } })
   t.same(reading.kind === 'options' && reading.warnings, [
-    'The environment variable MILLRACE_PROT is no option and was left aside; --help lists them.',
+    'The environment variable MILLRACE_PROT is no option and was left aside (did you mean MILLRACE_PORT?); --help lists them.',
+  ])
+})
+
+t.test('a name that is nearly one is told with the one that was meant, and a strange one is not', async (t) => {
+  const flagHint = (flag: string) => problemsOf([flag, '1'])[0]
+  t.match(flagHint('--prt'), '(did you mean --port?)')
+  t.match(flagHint('--datadir'), '(did you mean --data-dir?)')
+  t.match(flagHint('--data_dir'), '(did you mean --data-dir?)')
+  t.match(flagHint('--dtaa-dir'), '(did you mean --data-dir?)')
+  t.match(flagHint('--Port'), '(did you mean --port?)')
+  t.match(flagHint('--hlep'), '(did you mean --help?)')
+  t.match(flagHint('--show-tokens'), '(did you mean --show-token?)')
+  t.equal(flagHint('--clickhouse'), '--clickhouse is no option; --help lists them.')
+  t.equal(flagHint('--x'), '--x is no option; --help lists them.')
+  t.equal(flagHint(`--${'y'.repeat(5_000)}`)?.length, '--is no option; --help lists them.'.length + 100)
+  t.same(problemsOf(['--log-level', 'eror']), [
+    '--log-level is "eror", but must be one of trace, debug, info, warn, error, fatal, silent (did you mean error?).',
+  ])
+})
+
+t.test('unknown variables are told with the nearest one, and a hundred of them are not told one by one', async (t) => {
+  const warningsOf = (environment: Record<string, string>) => {
+    const reading = read([], environment)
+    return reading.kind === 'options' ? reading.warnings : []
+  }
+  t.match(warningsOf({ MILLRACE_DATADIR: 'secret' }), [/MILLRACE_DATADIR .*\(did you mean MILLRACE_DATA_DIR\?\)/])
+  t.match(warningsOf({ millrace_port: '1' }), [/millrace_port .*\(did you mean MILLRACE_PORT\?\)/])
+  t.match(warningsOf({ MILLRACE_LOGLEVEL: '1' }), [/MILLRACE_LOGLEVEL .*\(did you mean MILLRACE_LOG_LEVEL\?\)/])
+  t.match(warningsOf({ MILLRACE_PORT_7181_TCP_ADDR: '1' }), [
+    /MILLRACE_PORT_7181_TCP_ADDR is no option and was left aside; /,
+  ])
+  t.notMatch(warningsOf({ MILLRACE_DATADIR: 'a-value' }).join(), 'a-value')
+  const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`MILLRACE_X_${index}`, '1']))
+  t.equal(warningsOf(many).length, 21)
+  t.match(warningsOf(many).at(-1), /^80 further environment variables/)
+})
+
+t.test('a switch is off, on by its flag alone, and says true or false otherwise', async (t) => {
+  t.equal(optionsOf([]).showToken, false)
+  t.equal(optionsOf(['--show-token']).showToken, true)
+  t.equal(optionsOf(['--show-token', '--port', '1']).port, 1)
+  t.equal(optionsOf(['--show-token=false']).showToken, false)
+  t.equal(optionsOf([], { MILLRACE_SHOW_TOKEN: '1' }).showToken, true)
+  t.equal(optionsOf(['--show-token=no'], { MILLRACE_SHOW_TOKEN: 'true' }).showToken, false)
+  t.same(problemsOf([], { MILLRACE_SHOW_TOKEN: 'maybe' }), [
+    'MILLRACE_SHOW_TOKEN is "maybe", but must be true or false.',
   ])
 })
 
@@ -177,7 +242,7 @@ t.test('help and version are asked for by flag, also beside mistakes', async (t)
 t.test('help tells flag, environment name, sentence and default of every option', async (t) => {
   const help = helpText()
   for (const key of optionKeys) {
-    t.ok(help.includes(`--${flagName(key)} <`), flagName(key))
+    t.ok(help.includes(`--${flagName(key)} `), flagName(key))
     t.ok(help.includes(environmentName(key)), environmentName(key))
     t.ok(help.includes(optionTable[key].sentence), `the sentence of ${key}`)
     t.match(optionTable[key].sentence, /^[A-Z].*\.$/, `the sentence of ${key} is one`)

@@ -31,7 +31,7 @@ const service = await openService(reading.options, createLogger({ level: 'silent
 t.teardown(() => service.close())
 
 const request = async (method: string, path: string, body?: Uint8Array | string): Promise<string> => {
-  const headers = { authorization: `Bearer ${service.adminToken}` }
+  const headers = { authorization: `Bearer ${service.adminToken.text}` }
   const response = await fetch(`${service.address}${path}`, {
     method,
     headers,

@@ -35,3 +35,20 @@ t.test('a wrong option is told on stderr, one line a mistake, and exits with 2',
       'millrace: --port is 70000, but must be from 0 to 65535.\nmillrace: MILLRACE_WORKERS is "many", but must be a whole number.\n',
   })
 })
+
+t.test('a limit of open files that does not suffice refuses the start, and says what to raise', async (t) => {
+  const { status, stdout, stderr } = spawnSync(
+    'bash',
+    ['-c', `ulimit -n 300; exec "$0" "$@"`, process.execPath, mainPath],
+    {
+      env: { ...process.env, MILLRACE_DATA_DIR: t.testdir(), MILLRACE_PORT: '0' },
+      encoding: 'utf8',
+      timeout: 20_000,
+    },
+  )
+  t.same([status, stdout], [1, ''])
+  t.match(
+    stderr,
+    /did not start: .* open 300 files, and at least 512 .*ulimit -n 8192\) \(docs\/recovery\.md#open_files/,
+  )
+})

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { openService } from '../../src/service.ts'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { TestLog, TestService, testOptions } from './test-service.ts'

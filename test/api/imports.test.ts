@@ -201,7 +201,7 @@ t.test('a wrong schema is told with line and column, a wrong engine with its rea
     ['n UInt32,\n  word Strin', 'Wrong schema at line 2, column 8: '],
     ['n UInt32, n String', 'Wrong schema at line 1, column 11: '],
     ['n UInt32 `json:$.a[*]`', 'Wrong schema at line 1, column '],
-    ['n UInt32 DEFAULT nowhere()', 'Wrong schema at line 1, column 1: '],
+    ['n UInt32 DEFAULT nowhere()', 'Wrong schema at line 1, column 18: '],
     ['a String, n UInt32 DEFAULT b + 1', 'Wrong schema at line 1, column 11: '],
   ] as const
   for (const [wrong, beginning] of schemas) {

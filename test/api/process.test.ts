@@ -1,5 +1,17 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +25,12 @@ const mainPath = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const directory = await createTestDirectory()
 t.teardown(() => directory.remove())
 
+interface StartOptions {
+  readonly dataDir?: string
+  readonly flags?: readonly string[]
+  readonly adminToken?: string
+}
+
 /** The service in a process of its own, as `npm start` starts it. */
 class ServiceProcess {
   readonly child: ChildProcess
@@ -20,17 +38,20 @@ class ServiceProcess {
   readonly curlLines: string[] = []
   address = ''
   adminToken = ''
+  startText = ''
   log = ''
+  readonly #dataDir: string
 
-  constructor() {
-    this.child = spawn(process.execPath, ['--enable-source-maps', mainPath], {
+  constructor({ dataDir = directory.path, flags = [], adminToken = '' }: StartOptions = {}) {
+    this.#dataDir = dataDir
+    this.child = spawn(process.execPath, ['--enable-source-maps', mainPath, ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         ...process.env,
         UV_THREADPOOL_SIZE: '16',
         MILLRACE_PORT: '0',
-        MILLRACE_DATA_DIR: directory.path,
-        MILLRACE_ADMIN_TOKEN: '',
+        MILLRACE_DATA_DIR: dataDir,
+        MILLRACE_ADMIN_TOKEN: adminToken,
       },
     })
     this.exited = once(this.child, 'exit').then(([code, signal]) => code ?? signal)
@@ -45,9 +66,12 @@ class ServiceProcess {
     if (this.child.stdout === null) throw new Error('stdout is a pipe')
     for await (const line of createInterface({ input: this.child.stdout })) {
       this.address = / listens on (http:\S+)$/.exec(line)?.[1] ?? this.address
-      this.adminToken = /^Admin token: (\S+)$/.exec(line)?.[1] ?? this.adminToken
+      this.startText += `${line}\n`
       if (line.startsWith('curl ')) this.curlLines.push(line)
-      if (this.curlLines.length === 3) return this
+      if (this.curlLines.length < 3) continue
+      const path = join(this.#dataDir, 'admin-token')
+      if (existsSync(path)) this.adminToken = readFileSync(path, 'utf8').trim()
+      return this
     }
     throw new Error(`the service did not start: ${this.log}`)
   }
@@ -108,6 +132,7 @@ async function isAnswered(url: string): Promise<boolean> {
 
 t.test('the three lines that a start prints do what they say, and are for one process alone', async (t) => {
   const service = await new ServiceProcess().started()
+  t.match(service.startText, `\nAdmin token: ${service.adminToken}\n`, 'the start that makes the token prints it')
   const [create = '', send = '', query = ''] = service.curlLines
   t.match(await paste(create), { datasource: { name: 'visits', type: 'ndjson' }, error: false })
   t.match(await paste(send), { successful_rows: 2, quarantined_rows: 0 })
@@ -158,6 +183,9 @@ t.test('the token is kept, and SIGTERM lets an import come to its end', async (t
 
   const again = await new ServiceProcess().started()
   t.equal(again.adminToken, adminToken)
+  t.notMatch(again.startText, adminToken, 'a later start does not print the token')
+  t.match(again.startText, join(directory.path, 'admin-token'), 'but where it is')
+  t.match(await paste(again.curlLines[2] ?? ''), { rows: 3 })
   t.equal(await again.sql("SELECT countIf(page = '/late') FROM visits FORMAT CSV"), '2\n')
   again.child.kill('SIGTERM')
   t.equal(await again.exited, 0)
@@ -187,4 +215,58 @@ t.test('what was answered is there after kill -9', async (t) => {
   t.same(await list.json(), { datasources: [{ name: 'visits' }, { name: 'killed' }] })
   again.child.kill('SIGTERM')
   t.equal(await again.exited, 0)
+})
+
+/** Everything below a directory, with itself, whose mode lets others in. */
+function openToOthers(path: string): readonly string[] {
+  const status = lstatSync(path)
+  if (status.isSymbolicLink()) return []
+  const below = status.isDirectory() ? readdirSync(path).flatMap((name) => openToOthers(join(path, name))) : []
+  return (status.mode & 0o077) === 0 ? below : [`${(status.mode & 0o777).toString(8)} ${path}`, ...below]
+}
+
+t.test('log and columns are for their owner alone, also in a directory that an earlier release made', async (t) => {
+  const place = await createTestDirectory()
+  t.teardown(() => place.remove())
+  chmodSync(place.path, 0o755)
+  mkdirSync(join(place.path, 'wal'), { mode: 0o755 })
+  // A path at which a shell would stumble, if it were not quoted; and a file of the token that leads elsewhere.
+  const dataDir = join(place.path, "it's $HOME & `so` !x")
+  mkdirSync(dataDir, { mode: 0o755 })
+  mkdirSync(join(dataDir, 'wal'), { mode: 0o755 })
+  symlinkSync(join(place.path, 'elsewhere'), join(dataDir, 'admin-token'))
+  const service = await new ServiceProcess({ dataDir }).started()
+  for (const line of service.curlLines.slice(0, 2)) await paste(line)
+  t.equal(await service.sql('SELECT count() FROM visits FORMAT TSV'), '2\n')
+  t.same(openToOthers(dataDir), [])
+  t.match(service.log, 'was open to other users')
+  t.notOk(existsSync(join(place.path, 'elsewhere')), 'the link is replaced, not followed')
+  service.child.kill('SIGTERM')
+  t.equal(await service.exited, 0)
+
+  chmodSync(join(dataDir, 'admin-token'), 0o644)
+  const again = await new ServiceProcess({ dataDir }).started()
+  t.same(openToOthers(dataDir), [], 'the file is private again')
+  t.match(await paste(again.curlLines[2] ?? ''), { rows: 2 })
+  t.notMatch(again.startText + again.log, again.adminToken)
+  again.child.kill('SIGTERM')
+  t.equal(await again.exited, 0)
+})
+
+t.test('a token is shown when it is asked for, and never when it was given', async (t) => {
+  const given = 'hunter2-hunter2'
+  const service = await new ServiceProcess({ adminToken: given, flags: ['--show-token'] }).started()
+  t.notMatch(service.startText + service.log, given)
+  for (const line of service.curlLines) t.match(line, '"Authorization: Bearer $MILLRACE_ADMIN_TOKEN"')
+  service.child.kill('SIGTERM')
+  t.equal(await service.exited, 0)
+
+  unlinkSync(join(directory.path, 'admin-token'))
+  writeFileSync(join(directory.path, 'admin-token.new'), 'left by a crash')
+  const shown = await new ServiceProcess({ flags: ['--show-token'] }).started()
+  t.match(shown.adminToken, /^p\.[\w-]+\.[\w-]+$/, 'the file is made again')
+  t.match(shown.startText, `\nAdmin token: ${shown.adminToken}\n`)
+  t.match(await paste(shown.curlLines[2] ?? ''), { rows: 3 })
+  shown.child.kill('SIGTERM')
+  t.equal(await shown.exited, 0)
 })

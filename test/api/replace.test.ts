@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { openService } from '../../src/service.ts'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { type Answer, type Call, TestLog, TestService, testOptions } from './test-service.ts'
 
@@ -188,7 +188,7 @@ t.test('a replace that fails keeps the content', async (t) => {
   client.socket.end()
   await service.log.until(
     'An import ended early.',
-    ({ dataSource, err }) => dataSource === 'visits' && /ended before/.test(String(err)),
+    ({ dataSource, reason }) => dataSource === 'visits' && /ended before/.test(String(reason)),
   )
   t.same(await totals(), all(7))
   t.match(await replace('strict', '1\n2\n'), { status: 200 })

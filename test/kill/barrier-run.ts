@@ -5,7 +5,7 @@
  * of those before it; after a drop that a kill cut off, it is either gone, or as whole as if nobody had asked.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { freePort } from '../support/free-port.ts'
 import { SeededRandom } from '../support/seeded-random.ts'

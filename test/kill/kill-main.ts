@@ -33,7 +33,9 @@ process.stdout.write(`${kills} kills in ${Math.round(durationMs / 1000)} s\n`)
 process.stdout.write(
   `acknowledged: ${rows} rows, ${quarantined} quarantined, ${requests} requests, ${failedTries} tries failed\n`,
 )
-process.stdout.write(`at the starts: ${words.entriesRead} entries read, ${words.repairs} orphan records dropped\n`)
+process.stdout.write(
+  `at the starts: ${words.entriesRead} entries read, ${words.repairs} orphan records dropped; the engine ended ${words.engineEnds} times alone\n`,
+)
 for (const line of words.errors.slice(0, 5)) process.stdout.write(`said: ${line}\n`)
 let isRight = true
 for (const { place, expected, rows: found, distinct } of stored) {

@@ -1,17 +1,17 @@
 /**
- * Kills a service under load again and again, and counts what is stored in the end.
+ * Kills a service under load again and again, its engine, or both, and counts what is stored in the end.
  *
  * Producers send events under keys until each request is acknowledged. Behind the table stand three views, one behind the
  * other, made through the store's own interface. In the end every row must be once in the table, or once in the
  * quarantine, and every view must have seen each stored row once.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { freePort } from '../support/free-port.ts'
 import { SeededRandom } from '../support/seeded-random.ts'
-import { KillService, type ServiceWords } from './kill-service.ts'
+import { KillService, type ServiceWords, victims } from './kill-service.ts'
 import { type Acknowledged, produce } from './producer.ts'
 
 export interface KillOptions {
@@ -82,8 +82,7 @@ async function underFire(service: KillService, options: KillOptions, random: See
   ended.catch(() => undefined)
   for (let kill = 0; kill < options.kills; kill += 1) {
     await delay(random.below(options.lifeMsMax))
-    await service.end('SIGKILL')
-    await service.start()
+    await service.kill(victims[kill % victims.length] ?? 'service')
   }
   isOver = true
   const all = await ended

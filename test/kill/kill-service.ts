@@ -3,12 +3,18 @@ import { once } from 'node:events'
 import process from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { findEnginePid, untilEngine } from '../store/engine-pid.ts'
 import { untilReady } from '../support/child-server.ts'
 
 const mainPath = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const readyTimeoutMs = 120_000
+const engineEnded = 'The engine ended unexpectedly; it is started again.'
 
 export const killToken = 'p.kill.token'
+
+/** The service ends its engine with itself, and starts it again when that ends alone. */
+export type Victim = 'service' | 'engine' | 'both'
+export const victims: readonly Victim[] = ['service', 'engine', 'both']
 
 /** What the service said over all its lives. */
 export interface ServiceWords {
@@ -16,19 +22,21 @@ export interface ServiceWords {
   repairs: number
   /** Entries that were read out of the log at a start. */
   entriesRead: number
-  /** Lines of the level error. */
+  /** Ends of the engine alone, which the service outlived. */
+  engineEnds: number
+  /** Lines of the level error, but for those. */
   readonly errors: string[]
 }
 
 /** The service in a process of its own, on the same directory and port in each of its lives. */
 export class KillService {
   readonly address: string
-  readonly words: ServiceWords = { repairs: 0, entriesRead: 0, errors: [] }
+  readonly words: ServiceWords = { repairs: 0, entriesRead: 0, engineEnds: 0, errors: [] }
   private readonly environment: NodeJS.ProcessEnv
   private child: ChildProcess | null = null
   private rest = ''
 
-  constructor(dataDirectory: string, port: number) {
+  constructor(dataDirectory: string, port: number, more: NodeJS.ProcessEnv = {}) {
     this.address = `http://127.0.0.1:${port}`
     this.environment = {
       ...process.env,
@@ -42,7 +50,13 @@ export class KillService {
       MILLRACE_EVENTS_FLUSH_IDLE_MS: '5',
       MILLRACE_EVENTS_FLUSH_AGE_MS: '30',
       MILLRACE_EVENTS_LOG_BYTES_MAX: String(64 * 1024 * 1024),
+      ...more,
     }
+  }
+
+  /** Of the process that runs. */
+  get pid(): number {
+    return this.child?.pid ?? 0
   }
 
   /** Resolves when the service answers. */
@@ -59,12 +73,27 @@ export class KillService {
     await untilReady({ child, url: `${this.address}/health/ready`, timeoutMs: readyTimeoutMs, lastLog })
   }
 
-  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  /** Gives the exit code; null of a process that was killed. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null> {
     const { child } = this
-    if (child === null || child.exitCode !== null || child.signalCode !== null) return
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null
     const ended = once(child, 'exit')
     child.kill(signal)
     await ended
+    return child.exitCode
+  }
+
+  /** Kills processes, and resolves when the service works again. */
+  async kill(victim: Victim): Promise<void> {
+    const engine = this.child?.pid === undefined ? null : findEnginePid(this.child.pid)
+    if (victim !== 'service' && engine !== null) process.kill(engine, 'SIGKILL')
+    if (victim === 'engine') {
+      await untilEngine(this.child?.pid, engine)
+      this.words.engineEnds += 1
+      return
+    }
+    await this.end('SIGKILL')
+    await this.start()
   }
 
   /** A request of ours, outside of what is killed. */
@@ -99,7 +128,7 @@ export class KillService {
     if (entry === null) return
     if (entry['orphanCount'] !== undefined) this.words.repairs += Number(entry['orphanCount'])
     if (entry['msg'] === 'The log is read.') this.words.entriesRead += Number(entry['entryCount'])
-    if (entry['level'] === 'error') this.words.errors.push(line.slice(0, 2_000))
+    if (entry['level'] === 'error' && entry['msg'] !== engineEnded) this.words.errors.push(line.slice(0, 2_000))
   }
 }
 

@@ -1,15 +1,22 @@
 import t from 'tap'
 import { testSeed } from '../support/seeded-random.ts'
+import { byTier } from '../support/tier.ts'
 import { runBarriers } from './barrier-run.ts'
 import { runKills } from './kill-run.ts'
 
-// `npm run test:kill` does the same as often as it is told; the CI does it a hundred times.
+// `npm run test:full` does the same fifty times, `npm run test:kill` as often as it is told.
 t.test('a service that is killed under load stores each acknowledged row once, through three views', async (t) => {
   const seed = testSeed()
-  const { acknowledged, stored, words } = await runKills({ kills: 10, producers: 4, seed, lifeMsMax: 700 })
+  const { acknowledged, stored, words } = await runKills({
+    kills: byTier({ quick: 4, full: 10, soak: 10 }),
+    producers: 4,
+    seed,
+    lifeMsMax: 700,
+  })
   t.comment(`SEED=${seed}: ${JSON.stringify(acknowledged)}, ${words.repairs} orphan records dropped`)
   t.ok(acknowledged.failedTries > 0 && acknowledged.quarantined > 0, 'kills hit requests, and some rows are bad')
   t.same(words.errors, [])
+  t.ok(words.engineEnds > 0, 'the service outlives its engine')
   for (const { place, expected, rows, distinct } of stored) {
     t.strictSame({ rows, distinct }, { rows: expected, distinct: expected }, place)
   }
@@ -19,9 +26,10 @@ t.test(
   'a data source that is dropped under load and kills is gone or whole, and its namesake begins anew',
   async (t) => {
     const seed = testSeed()
-    const { checks, words, ...report } = await runBarriers({ rounds: 4, producers: 4, seed, loadMsMax: 300 })
+    const rounds = byTier({ quick: 2, full: 4, soak: 4 })
+    const { checks, words, ...report } = await runBarriers({ rounds, producers: 4, seed, loadMsMax: 300 })
     t.comment(`SEED=${seed}: ${JSON.stringify(report)}`)
-    t.equal(report.kills, 8)
+    t.equal(report.kills, 2 * rounds)
     t.equal(report.tablesLeft, 0)
     t.ok(report.rows > 0)
     t.same(words.errors, [])

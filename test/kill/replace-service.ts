@@ -4,7 +4,7 @@
  * Generation `g` is `rowsMin + g` rows, each of which counts 1 in every table behind it. An event counts a million, so both
  * can be told from what a table says, whatever else is in it.
  */
-import { openEmbeddedStore } from '../../src/store/embedded-store.ts'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { type KillService, killToken } from './kill-service.ts'

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import t, { type Test } from 'tap'
+import { openTestService } from '../api/test-service.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
-import { openTestService } from './test-service.ts'
 
 // A sample of its default size: several of the real files go on behind it.
 const service = await openTestService(t, { sampleBytesMax: 262_144 })
@@ -153,25 +153,3 @@ t.test('what a body says of itself late is seen as far as it can be held', async
   await post({ name: 'towns' }, body)
   t.same(await service.rows("SELECT uniqExact(stadt), countIf(stadt = 'Köln') FROM towns"), [['2', '130000']])
 })
-
-t.test(
-  'a Parquet file that another program wrote is taken whole, and means the same in narrower columns',
-  async (t) => {
-    const body = packageFile('flights-3m.parquet')
-    const analyzed = await service.call('POST', '/v0/analyze', { body })
-    const { schema } = (analyzed.json as { readonly analysis: { readonly schema: string } }).analysis // As in other tests.
-    const narrow =
-      'date DateTime, delay Int16, distance UInt16, origin LowCardinality(String), destination FixedString(3)'
-    const sums =
-      'count(), sum(delay), sum(distance), uniqExact(origin, destination), min(date)::DateTime, max(date)::DateTime'
-    const found: unknown[] = []
-    for (const columns of [schema, narrow]) {
-      const counts = (await post({ name: 'flights', schema: columns }, body)) as Counts
-      t.same([counts.imported_rows, counts.quarantine_rows], [3_000_000, 0])
-      found.push(...(await service.rows(`SELECT ${sums} FROM flights`)))
-      await service.call('DELETE', '/v0/datasources/flights')
-    }
-    t.same(found[0], found[1])
-    t.equal((found[0] as readonly string[])[0], '3000000')
-  },
-)

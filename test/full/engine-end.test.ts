@@ -1,0 +1,161 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import process from 'node:process'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Test, test } from 'tap'
+import { KillService, killToken } from '../kill/kill-service.ts'
+import { findEnginePid, untilEngine, untilGone } from '../store/engine-pid.ts'
+import { createTestDirectory } from '../store/test-store.ts'
+import { freePort } from '../support/free-port.ts'
+import { byTier } from '../support/tier.ts'
+
+const headers = { authorization: `Bearer ${killToken}` }
+
+async function startService(t: Test, environment: NodeJS.ProcessEnv = {}): Promise<KillService> {
+  const directory = await createTestDirectory()
+  const service = new KillService(directory.path, await freePort(), environment)
+  t.teardown(async () => {
+    await service.end('SIGKILL')
+    await directory.remove()
+  })
+  await service.start()
+  return service
+}
+
+async function createTable(service: KillService, name: string): Promise<void> {
+  await service.call('POST', `/v0/datasources?${new URLSearchParams({ name, schema: 'a Int64 `json:$.a`' })}`)
+}
+
+async function query(service: KillService, sql: string): Promise<Response> {
+  return await fetch(`${service.address}/v0/sql?${new URLSearchParams({ q: `${sql} FORMAT TSV` })}`, { headers })
+}
+
+/** Repeats a query that is told to be repeated. */
+async function answerOf(service: KillService, sql: string): Promise<string> {
+  for (;;) {
+    const answer = await query(service, sql)
+    const text = await answer.text()
+    if (answer.status !== 503) return text
+    await delay(20)
+  }
+}
+
+async function killEngine({ pid }: KillService): Promise<number> {
+  const engine = await untilEngine(pid)
+  process.kill(engine, 'SIGKILL')
+  return engine
+}
+
+const slow = 'SELECT count() FROM numbers(100000000000) WHERE NOT ignore(sipHash64(number))'
+
+/** Resolves when the engine computes: the query has come to it. */
+async function untilBusy(service: KillService): Promise<void> {
+  const engine = await untilEngine(service.pid)
+  const start = processorTicks(engine)
+  while (processorTicks(engine) < start + busyTicks) await delay(10)
+}
+
+/** Hundredths of a second; more than a few requests take. */
+const busyTicks = 30
+
+function processorTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return Number(fields[11])
+}
+
+test('events are acknowledged while the engine is gone, and stored when it is back; readers are told to come again', async (t) => {
+  const service = await startService(t)
+  await createTable(service, 'seen')
+  const running = query(service, slow)
+  await untilBusy(service)
+  const engine = await killEngine(service)
+  let sent = 0
+  do {
+    const body = `{"a":${sent}}\n{"a":${sent + 1}}\n`
+    const answer = await fetch(`${service.address}/v0/events?name=seen`, { method: 'POST', headers, body })
+    t.equal(answer.status, 202)
+    sent += 2
+  } while (findEnginePid(service.pid) === null || sent < 20)
+  const lost = await running
+  t.equal(lost.status, 503)
+  t.equal(lost.headers.get('retry-after'), '1')
+  t.match(await lost.json(), { error: /ended before it had answered/, documentation: /engine_restarted/ })
+  await untilEngine(service.pid, engine)
+  await service.untilStored('seen')
+  t.equal(await answerOf(service, 'SELECT count(), uniqExact(a) FROM seen'), `${sent}\t${sent}\n`)
+})
+
+test('an import whose engine is killed while it runs stores each row once', async (t) => {
+  const service = await startService(t)
+  await createTable(service, 'imported')
+  const path = `${service.address}/v0/datasources?mode=append&name=imported&format=csv`
+  const upload = request(path, { method: 'POST', headers: { ...headers, 'content-type': 'text/csv' } })
+  const answered = once(upload, 'response')
+  const rows = 600_000
+  let kills = 0
+  for (let first = 0; first < rows; first += 20_000) {
+    const lines = Array.from({ length: 20_000 }, (_, index) => `${first + index}\n`).join('')
+    if (!upload.write(lines)) await once(upload, 'drain')
+    if (first % 200_000 === 100_000) {
+      await killEngine(service)
+      kills += 1
+    }
+  }
+  upload.end()
+  const [response] = await answered
+  const chunks: Buffer[] = []
+  for await (const chunk of response) chunks.push(chunk)
+  t.equal(response.statusCode, 200, Buffer.concat(chunks).toString())
+  t.equal(kills, 3)
+  t.equal(await answerOf(service, 'SELECT count(), uniqExact(a) FROM imported'), `${rows}\t${rows}\n`)
+})
+
+test('a service that is killed leaves no engine behind, and the next start waits for the one that ends', async (t) => {
+  const service = await startService(t)
+  await createTable(service, 'kept')
+  await service.call('POST', '/v0/events?name=kept&wait=true', '{"a":1}')
+  const engine = await untilEngine(service.pid)
+  await service.end('SIGKILL')
+  await service.start()
+  await untilGone(engine)
+  t.equal(await answerOf(service, 'SELECT a FROM kept'), '1\n')
+})
+
+test('SIGTERM ends the service in time while the engine runs what cannot be stopped', async (t) => {
+  const service = await startService(t, { MILLRACE_CLOSE_TIMEOUT_MS: '2000' })
+  const sql = 'SELECT arrayCount(i -> has(range(1000000), i + 1000000), range(1000000))'
+  const running = query(service, sql).catch(() => undefined)
+  await untilBusy(service)
+  const engine = await untilEngine(service.pid)
+  await service.end('SIGTERM')
+  await untilGone(engine)
+  await running
+  t.equal(findEnginePid(service.pid), null)
+})
+
+const crashSignals: readonly NodeJS.Signals[] =
+  byTier({ quick: 1, full: 3, soak: 3 }) === 1 ? ['SIGSEGV'] : ['SIGSEGV', 'SIGBUS', 'SIGABRT']
+
+for (const signal of crashSignals) {
+  test(`a service that gets ${signal} ends, and its engine with it`, async (t) => {
+    const service = await startService(t)
+    const engine = await untilEngine(service.pid)
+    process.kill(service.pid, signal)
+    await untilGone(service.pid)
+    await untilGone(engine)
+    await service.start()
+    t.equal(await answerOf(service, 'SELECT 1'), '1\n')
+  })
+}
+
+test('a start ends an engine that has outlived its service and cannot end by itself', async (t) => {
+  const service = await startService(t)
+  const engine = await untilEngine(service.pid)
+  // It sees nothing of the end of its service, as one that sleeps in the handler of crashes.
+  process.kill(engine, 'SIGSTOP')
+  await service.end('SIGKILL')
+  await service.start()
+  await untilGone(engine)
+  t.equal(await answerOf(service, 'SELECT 1'), '1\n')
+})
