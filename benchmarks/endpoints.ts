@@ -3,19 +3,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { SeededRandom } from '../test/support/seeded-random.ts'
 import { benchEnvironment, describeEnvironment, writeResult } from './support/bench-environment.ts'
 import { startTaskChild, type TaskChild } from './support/child-tasks.ts'
 import type { AskingReport, AskingTask } from './support/endpoint-asker.types.ts'
-import { type EndpointCase, endpointCases, pipeBodies } from './support/endpoint-cases.ts'
+import { type EndpointCase, endpointCases } from './support/endpoint-cases.ts'
+import { fillEndpointData } from './support/endpoint-data.ts'
 import type { EngineReport, EngineTask } from './support/engine-time.types.ts'
-import { createEventsTable, eventsTable } from './support/events-receivers.ts'
+import { eventsTable } from './support/events-receivers.ts'
 import { startEventsSendingProcess } from './support/events-sending-process.ts'
 import { createServiceClient } from './support/service-client.ts'
 import { type ServiceProcess, startServiceProcess } from './support/service-process.ts'
 import { type Percentiles, percentilesOf, type Spread, spreadOf } from './support/statistics.ts'
 import { textTable } from './support/text-table.ts'
-import { workloads } from './support/workloads.ts'
 
 /**
  * How long does an endpoint take to answer, beside what the engine itself takes for the same SQL?
@@ -47,7 +46,7 @@ const { values } = parseArgs({
 
 const roundMs = Number(values.seconds) * 1_000
 const rounds = Number(values.rounds)
-const bodyRows = 250_000
+const seed = Number(values.seed)
 const eventsPerBody = 500
 const warmUpMs = 1_000
 
@@ -89,10 +88,11 @@ async function main(): Promise<void> {
   try {
     const served = join(directory, 'served')
     const alone = join(directory, 'alone')
-    const tableId = await withService(served, fill)
+    const rowCount = Number(values.rows)
+    const tableId = await withService(served, (service) => fillEndpointData(service, { rowCount, seed }))
     // One directory has one owner, and both are to be asked in turn, so that a busy machine is busy for both.
     await cp(served, alone, { recursive: true })
-    const cases = endpointCases(tableId, Number(values.seed))
+    const cases = endpointCases(tableId, seed)
     const engine = startTaskChild<EngineTask, EngineReport>(
       fileURLToPath(import.meta.resolve('./support/engine-timer.js')),
     )
@@ -129,33 +129,6 @@ async function withService<Result>(directory: string, work: (service: ServicePro
   } finally {
     await service.close()
   }
-}
-
-/** Makes table and pipes; gives the table's id. */
-async function fill({ url, adminToken }: ServiceProcess): Promise<string> {
-  const client = createServiceClient(url, adminToken)
-  await createEventsTable(client, '')
-  const random = new SeededRandom(Number(values.seed))
-  for (let row = 0; row < Number(values.rows); row += bodyRows) {
-    const lines = Array.from({ length: bodyRows }, (_, index) => workloads.events.row(random, row + index, false).csv)
-    const { error } = await client.append(
-      eventsTable,
-      'csv',
-      Buffer.from(`${workloads.events.csvHeader}\n${lines.join('\n')}\n`),
-    )
-    if (error !== false) throw new Error(`the table could not be filled: ${error}`)
-  }
-  const headers = { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' }
-  for (const body of pipeBodies) {
-    const created = await fetch(`${url}/v0/pipes`, { method: 'POST', headers, body: JSON.stringify(body) })
-    if (!created.ok) throw new Error(`a pipe could not be made: ${await created.text()}`)
-    const published = `${url}/v0/pipes/${body.name}/nodes/${body.nodes.at(-1)?.name}/endpoint`
-    const answer = await fetch(published, { method: 'POST', headers })
-    if (!answer.ok) throw new Error(`a pipe could not be published: ${await answer.text()}`)
-  }
-  const answer = await fetch(`${url}/v0/datasources/${eventsTable}`, { headers })
-  // The shape of the answer is what the tests of the API check.
-  return ((await answer.json()) as { readonly id: string }).id
 }
 
 interface Measuring {

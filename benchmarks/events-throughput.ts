@@ -26,12 +26,15 @@ import { startServiceProcess } from './support/service-process.ts'
  * must be those of what was acknowledged. An answer 503 is back-pressure: it is counted, and the connection pauses 100 ms.
  * Processor seconds of the receivers include storing what was acknowledged.
  *
+ * The cases named gzip send the same bodies packed; the bare route reads them and unpacks nothing.
+ *
  * Options: --seconds (4), --rounds (9, and two to warm up), --connections (32), --only=single,bodies-500 (parts of case
  * names), --seed, --target-single (aim 8), --target-bodies (aim 1.5), --target-share (aim 0.5, of single events): exit code
  * 1 when a median is below; --out.
  */
 const cases: readonly EventsCase[] = [
   { name: 'single', rowsPerBody: 1, bodyCount: 4_096 },
+  { name: 'single-gzip', rowsPerBody: 1, bodyCount: 4_096, isPacked: true },
   { name: 'bodies-500', rowsPerBody: 500, bodyCount: 128 },
 ]
 

@@ -129,7 +129,7 @@ async function service(): Promise<void> {
   if (reading.kind !== 'options') throw new Error('the options of this benchmark are right')
   const open = await openService(reading.options, createLogger({ level: 'error' }))
   const call = async (path: string, body: string): Promise<string> => {
-    const headers = { authorization: `Bearer ${open.adminToken}` }
+    const headers = { authorization: `Bearer ${open.adminToken.text}` }
     const response = await fetch(`${open.address}${path}`, { method: 'POST', headers, body })
     const text = await response.text()
     if (response.status !== 200) throw new Error(text)
@@ -139,7 +139,7 @@ async function service(): Promise<void> {
   await call(`/v0/datasources?${parameters}`, '')
   const startCpu = process.cpuUsage()
   // The sender has a process of its own, as its work is not the service's.
-  const sent = await send(`${open.address}/v0/datasources?name=t&mode=append&format=parquet`, open.adminToken)
+  const sent = await send(`${open.address}/v0/datasources?name=t&mode=append&format=parquet`, open.adminToken.text)
   const cpuMs = cpuMsSince(startCpu)
   const { ms, answer } = JSON.parse(sent) as { readonly ms: number; readonly answer: string } // As `client` writes it.
   if (!answer.includes(`"imported_rows":${rowCount}`)) throw new Error(answer)

@@ -86,6 +86,8 @@ async function timeLog(directory: string, payloadBytes: number, senderCount: num
   const clock = { syncMs: 0 }
   const options = {
     directory: join(directory, 'log'),
+    markPath: join(directory, 'log-mark'),
+    waitingRows: () => 0,
     segmentBytesMax: 64 * mebibyte,
     entryBytesMax: 10 * mebibyte,
     pendingBytesMax: 512 * mebibyte,

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { SeededRandom } from '../../test/support/seeded-random.ts'
 import type { SenderRequest } from './body-sender.types.ts'
 import type { BodiesPlan } from './events-sender.types.ts'
@@ -24,7 +25,7 @@ export function readyRequests(plan: BodiesPlan, target: SenderRequest): readonly
       const text = workloads.events.row(random, bodyIndex * plan.rowsPerBody + index, false).ndjson
       return plan.hasMarkers ? `${text.slice(0, -1)},"marker":${firstMarker}}` : text
     })
-    return readyRequest(rows, target)
+    return readyRequest(rows, target, plan.isPacked === true)
   })
 }
 
@@ -36,10 +37,13 @@ export function marked(request: ReadyRequest, marker: number): Buffer {
   return bytes
 }
 
-function readyRequest(rows: readonly string[], target: SenderRequest): ReadyRequest {
-  const body = Buffer.from(`${rows.join('\n')}\n`)
+function readyRequest(rows: readonly string[], target: SenderRequest, isPacked: boolean): ReadyRequest {
+  const plain = Buffer.from(`${rows.join('\n')}\n`)
+  const body = isPacked ? gzipSync(plain) : plain
+  const encoding = isPacked ? { 'content-encoding': 'gzip' } : {}
   const { host, pathname, search } = new URL(target.url)
-  const headers = { ...target.headers, host, 'content-type': 'application/json', 'content-length': body.length }
+  const type = { 'content-type': 'application/json', 'content-length': body.length }
+  const headers = { ...target.headers, host, ...encoding, ...type }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const bytes = Buffer.concat([Buffer.from(`POST ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n`), body])
   const total = rows.reduce((sum, row) => sum + Number(/"n":(\d+)/.exec(row)?.[1]), 0)

@@ -62,12 +62,12 @@ async function measureRun({
   readonly eventsCase: EventsCase
   readonly options: EventsCaseOptions
 }): Promise<EventsRun> {
-  const { rowsPerBody, bodyCount } = eventsCase
+  const { rowsPerBody, bodyCount, isPacked } = eventsCase
   const { connectionCount, durationMs, seed } = options
   await receiver.createTable()
   const cpuBefore = await cpuSeconds(receiver.pid)
   const mainThreadBefore = await mainThreadSeconds(receiver.pid)
-  const plan = { rowsPerBody, bodyCount, seed, hasMarkers: false }
+  const plan = { rowsPerBody, bodyCount, seed, hasMarkers: false, isPacked: isPacked === true }
   const { cpuSeconds: senderCpuSeconds, ...sent } = await sender.sendClosed({
     target: receiver.target,
     plan,

@@ -7,6 +7,8 @@ export interface EventsCase {
   readonly rowsPerBody: number
   /** Different bodies that are sent in turn. */
   readonly bodyCount: number
+  /** Whether bodies are sent as gzip. */
+  readonly isPacked?: boolean
 }
 
 export type ReceiverName = 'millrace' | 'clickhouse' | 'fastify'

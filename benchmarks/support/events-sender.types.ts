@@ -6,8 +6,10 @@ export interface BodiesPlan {
   readonly rowsPerBody: number
   readonly bodyCount: number
   readonly seed: number
-  /** Each event gets the number of its body, counted over all that were sent. */
+  /** Each event gets the number of its body, counted over all that were sent; not in packed bodies. */
   readonly hasMarkers: boolean
+  /** Whether bodies are sent as gzip. */
+  readonly isPacked?: boolean
 }
 
 export interface EventsTarget extends SenderRequest {

@@ -1,10 +1,16 @@
 import { readFile } from 'node:fs/promises'
+import { processTree } from './process-memory.ts'
 
 /** Linux counts processor time in hundredths of a second for every program (`getconf CLK_TCK`). */
 const ticksPerSecond = 100
 
-/** Processor seconds, user and system, of a process and all its threads since its start. */
+/** Processor seconds, user and system, of a process with those that it started, and all their threads, since their start. */
 export async function cpuSeconds(pid: number): Promise<number> {
+  const seconds = await Promise.all((await processTree(pid)).map(ownSeconds))
+  return seconds.reduce((total, one) => total + one, 0)
+}
+
+async function ownSeconds(pid: number): Promise<number> {
   const line = await readFile(`/proc/${pid}/stat`, 'utf8')
   // The second field is the program's name in parentheses and may hold blanks; what follows is proc(5)'s field 3 on.
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
@@ -18,13 +24,21 @@ export async function mainThreadSeconds(pid: number): Promise<number> {
   return Number(nanoseconds) / 1e9
 }
 
-/** Resident memory of a process now and at its highest. */
+/** Resident memory of a process with those that it started, now and at the highest of each. */
 export interface MemoryUsage {
   readonly residentBytes: number
   readonly peakBytes: number
 }
 
 export async function memoryUsage(pid: number): Promise<MemoryUsage> {
+  const usages = await Promise.all((await processTree(pid)).map(ownUsage))
+  return usages.reduce((total, one) => ({
+    residentBytes: total.residentBytes + one.residentBytes,
+    peakBytes: total.peakBytes + one.peakBytes,
+  }))
+}
+
+async function ownUsage(pid: number): Promise<MemoryUsage> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   return { residentBytes: kibibytes(status, 'VmRSS'), peakBytes: kibibytes(status, 'VmHWM') }
 }

@@ -23,15 +23,18 @@ const closeGraceMs = 15_000
  * `MILLRACE_…` variables of the caller's environment hold, except host, port, directory and token.
  * @throws Error when the service is not built or not ready within 30 s.
  */
-export async function startServiceProcess(options: { readonly directory: string }): Promise<ServiceProcess> {
-  const main = join(repositoryRoot, 'dist', 'src', 'main.js')
+export async function startServiceProcess(options: {
+  readonly directory: string
+  /** The built checkout to run; this one by default. */
+  readonly root?: string
+}): Promise<ServiceProcess> {
+  const main = join(options.root ?? repositoryRoot, 'dist', 'src', 'main.js')
   if (!existsSync(main)) throw new Error(`${main} is missing: run npm run build`)
   const port = await freePort()
   const adminToken = 'p.benchmark'
   const child = spawn(process.execPath, ['--single-threaded-gc', '--enable-source-maps', main], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      MILLRACE_LOG_LEVEL: 'warn',
       // The engine holds a thread of this pool for each statement, and its size is fixed before Node starts.
       UV_THREADPOOL_SIZE: '16',
       // As `npm start` has it.

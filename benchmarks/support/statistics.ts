@@ -16,6 +16,27 @@ export function spreadOf(values: readonly number[]): Spread {
   return { min: at(0), median, max: at(sorted.length - 1) }
 }
 
+export interface MedianInterval {
+  readonly low: number
+  readonly median: number
+  readonly high: number
+}
+
+/** The median and an interval that holds the true one with at least 95 % (by ranks, so of at least six values). */
+export function medianInterval(values: readonly number[]): MedianInterval {
+  const sorted = values.toSorted((a, b) => a - b)
+  // How often at most `rank` of n fair coins show heads: both tails together stay within 5 %.
+  let rank = 0
+  let chance = 0.5 ** sorted.length
+  for (let tail = chance; 2 * tail <= 0.05; tail += chance) {
+    rank += 1
+    chance *= (sorted.length - rank + 1) / rank
+  }
+  const low = sorted[Math.max(0, rank - 1)] ?? Number.NaN
+  const high = sorted[sorted.length - Math.max(1, rank)] ?? Number.NaN
+  return { low, median: spreadOf(values).median, high }
+}
+
 export interface Percentiles {
   readonly p50: number
   readonly p99: number
