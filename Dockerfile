@@ -22,6 +22,7 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY LICENSE README.md ./
+COPY docs ./docs
 # A volume takes its owner from the folder that it covers.
 RUN mkdir /data && chown node:node /data
 USER node
