@@ -67,8 +67,12 @@ export class BlockBuilder {
   takeCounts(): BodyCounts {
     const { rowCount } = this
     const setAside = this.quarantine.rowCount
-    const counts = { ...this.counts, rows: rowCount - this.rowsCounted, quarantined: setAside - this.setAsideCounted }
-    this.counts = { invalid: 0, short: 0 }
+    const { counts: told } = this
+    const rows = rowCount - this.rowsCounted
+    // Field by field: this runs for each event, and a spread takes several times as long.
+    const counts = { rows, quarantined: setAside - this.setAsideCounted, invalid: told.invalid, short: told.short }
+    told.invalid = 0
+    told.short = 0
     this.rowsCounted = rowCount
     this.setAsideCounted = setAside
     return counts

@@ -23,7 +23,7 @@ import type { EventsOutcome, EventsRequest } from './ingest.types.ts'
 import { schemaPlanOf } from './ingest-plan.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import type { ParsePool } from './parse-pool.ts'
-import { flagsOf, type RecordBody, recordsOf, refuseLongRecords } from './record-body.ts'
+import { flagsOf, joinedBodies, type RecordBody, recordsOf, refuseLongRecords } from './record-body.ts'
 import { SmallGroups } from './small-groups.ts'
 
 export interface GathererOptions {
@@ -349,6 +349,6 @@ function batchOf(
     content:
       bytesOf(parsed) >= keptPartsBytesMin
         ? { kind: 'parsed', rows: parsed }
-        : { kind: 'bodies', bodies: bodies.map(({ records }) => records) },
+        : { kind: 'bodies', bodies: joinedBodies(bodies.map(({ records }) => records)) },
   }
 }

@@ -120,7 +120,6 @@ export class SegmentChain {
       await active.file.datasync()
       throw new WalRefusedError('disk-full', { cause: error })
     }
-    await active.file.datasync()
     active.byteCount += group.byteCount
     this.next = toSequence(this.next + group.entryCount)
   }
@@ -197,11 +196,10 @@ export class SegmentChain {
     const first = this.next
     const name = segmentName(first)
     const header = encodeSegmentHeader(this.logId, first)
-    const file = await this.files.open(join(directory, name), 'create')
+    const file = await this.files.open(join(directory, name), 'append')
     const segment = { name, first, file, salt: saltOf(header), byteCount: segmentHeaderBytes }
     try {
       await writeFully(file, [header], 0)
-      await file.datasync()
       await this.files.syncDirectory(directory)
     } catch (error) {
       await this.closeFile(segment)

@@ -96,21 +96,23 @@ export class MemoryFileLayer<Mark = never> implements FileLayer {
 
   async open(path: string, mode: OpenMode): Promise<LogFile> {
     const name = basename(path)
-    this.failIfFaulty({ kind: mode === 'create' ? 'create' : 'open', name, byteCount: 0 })
+    const isMade = mode === 'create' || mode === 'append'
+    this.failIfFaulty({ kind: isMade ? 'create' : 'open', name, byteCount: 0 })
     await turn()
     const known = this.names.get(name)
-    if (mode !== 'create') {
+    const file = (inode: number): LogFile => new MemoryFile(this, { name, inode, isSynced: mode === 'append' })
+    if (!isMade) {
       if (known === undefined) throw errorOf('ENOENT')
-      return new MemoryFile(this, name, known)
+      return file(known)
     }
     if (known !== undefined) {
       this.change({ kind: 'truncate', inode: known, byteCount: 0 })
-      return new MemoryFile(this, name, known)
+      return file(known)
     }
     this.inodeCount += 1
     this.inodes.set(this.inodeCount, Buffer.alloc(0))
     this.change({ kind: 'create', name, inode: this.inodeCount })
-    return new MemoryFile(this, name, this.inodeCount)
+    return file(this.inodeCount)
   }
 
   async rename(from: string, to: string): Promise<void> {
@@ -165,12 +167,18 @@ class MemoryFile<Mark> implements LogFile {
   private readonly layer: MemoryFileLayer<Mark>
   private readonly name: string
   private readonly inode: number
+  /** A crash may come between what a write writes and its sync, as if they were two calls. */
+  private readonly isSynced: boolean
   private hasFailed = false
 
-  constructor(layer: MemoryFileLayer<Mark>, name: string, inode: number) {
+  constructor(
+    layer: MemoryFileLayer<Mark>,
+    { name, inode, isSynced }: { readonly name: string; readonly inode: number; readonly isSynced: boolean },
+  ) {
     this.layer = layer
     this.name = name
     this.inode = inode
+    this.isSynced = isSynced
   }
 
   async read(target: Uint8Array, position: number): Promise<number> {
@@ -187,6 +195,7 @@ class MemoryFile<Mark> implements LogFile {
     const written = bytes.subarray(0, fault?.writtenBytes ?? (fault === null ? bytes.length : 0))
     if (written.length > 0) this.layer.change({ kind: 'write', inode: this.inode, position, bytes: written })
     if (fault?.code !== undefined) throw errorOf(fault.code)
+    if (this.isSynced) await this.datasync()
     return written.length
   }
 
