@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { ApiError, errors } from '../shared/errors.ts'
+import { ChunkBudget } from './chunk-budget.ts'
 import { JoinedChunks } from './joined-chunks.ts'
 
 export interface ArrivingBodyOptions {
@@ -196,9 +197,12 @@ export class RequestBody extends Readable {
 
   #start(): void {
     this.#isStarted = true
+    const chunks = new ChunkBudget(() => performance.now())
     this.#arriving.start({
       onChunk: (chunk) => {
-        if (!this.push(chunk)) this.#arriving.pause()
+        const refusal = chunks.take(chunk.length)
+        if (refusal !== null) this.#arriving.fail(refusal)
+        else if (!this.push(chunk)) this.#arriving.pause()
       },
       onEnd: () => this.push(null),
       onFailure: (error) => this.destroy(error),
@@ -235,10 +239,6 @@ export interface WholeBodyLimits {
   readonly onBytes: (byteCount: number) => void
 }
 
-// A body of very many chunks costs by their number, not by its bytes.
-const chunksFree = 4_096
-const chunkBytesMin = 32
-
 /**
  * The whole body in one piece; no body at all is an empty one.
  *
@@ -251,14 +251,14 @@ export function readWhole(body: ArrivingBody | undefined, limits: WholeBodyLimit
   if ((announcedBytes(headers) ?? 0) > bytesMax) return Promise.reject(errors.PAYLOAD_TOO_LARGE({ bytesMax }))
   return new Promise((resolve, reject) => {
     const joined = new JoinedChunks()
+    const chunks = new ChunkBudget()
     body.start({
       onChunk: (chunk) => {
         joined.push(chunk)
         try {
           if (joined.byteCount > bytesMax) throw errors.PAYLOAD_TOO_LARGE({ bytesMax })
-          if (joined.chunkCount > chunksFree + joined.byteCount / chunkBytesMin) {
-            throw errors.CHUNKS_TOO_SMALL({ chunkBytesMin })
-          }
+          const refusal = chunks.take(chunk.length)
+          if (refusal !== null) throw refusal
           onBytes(chunk.length)
         } catch (error) {
           body.stop()

@@ -23,6 +23,36 @@ t.test('who has no token is answered before the rest of his body has come', asyn
   }
 })
 
+t.test('an import of very many chunks of one byte ends with 400, whatever form it has', async (t) => {
+  const service = await openTestService(t)
+  await service.create('chunks', 'id UInt32')
+  const form = '--b\r\nContent-Disposition: form-data; name="csv"; filename="a.csv"\r\n\r\n'
+  const chunksOf = (text: string): string => Array.from(text, (character) => `1\r\n${character}\r\n`).join('')
+  const ways = [
+    { path: '/v0/datasources?name=chunks&mode=append', more: [], begin: '' },
+    { path: '/v0/datasources?name=chunks&mode=append&format=ndjson', more: [], begin: '' },
+    { path: '/v0/datasources?name=chunks&mode=replace', more: [], begin: '' },
+    {
+      path: '/v0/datasources?name=chunks&mode=append',
+      more: ['Content-Type: multipart/form-data; boundary=b'],
+      begin: form,
+    },
+    { path: '/v0/analyze', more: [], begin: '' },
+  ]
+  for (const { path, more, begin } of ways) {
+    const client = await service.openRaw()
+    client.send(
+      service.head('POST', path, 'Transfer-Encoding: chunked', ...more),
+      chunksOf(`${begin}${'1\n'.repeat(100_000)}`),
+    )
+    const text = await client.until((text) => text.includes('less than 32 bytes'))
+    t.match(text, /^HTTP\/1.1 400 /, `${path} ${more.join()}`)
+    client.socket.destroy()
+  }
+  const rows = new Blob([Array.from({ length: 10_000 }, (_, n) => `${n}\n`).join('')])
+  t.equal((await service.call('POST', '/v0/datasources?name=chunks&mode=append', { body: rows.stream() })).status, 200)
+})
+
 t.test('what a client held that went away is free for others', async (t) => {
   const service = await openTestService(t, { bodiesBytesMax: 4 * mebibyte })
   const rest = 'x'.repeat(3 * mebibyte)

@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { createApp } from '../../src/app.ts'
 import { BodyBudget } from '../../src/http/body-budget.ts'
+import { ChunkBudget } from '../../src/http/chunk-budget.ts'
 import { JoinedChunks } from '../../src/http/joined-chunks.ts'
 import { ArrivingBody, readWhole } from '../../src/http/request-body.ts'
 import { ask, createFakeRooms, limits, token } from './fake-rooms.ts'
@@ -138,6 +139,53 @@ t.test('thousands of tiny chunks are refused, and a few are not', async (t) => {
   ] as const) {
     await t.rejects(read(count, size), { code: 'CHUNKS_TOO_SMALL' }, `${count} chunks of ${size} bytes`)
   }
+})
+
+t.test('an import in hundreds of thousands of tiny chunks is refused, and one in large ones is not', async (t) => {
+  const read = async (count: number, size: number) => {
+    const source = Readable.from(Array.from({ length: count }, () => Buffer.alloc(size, 'a')))
+    let byteCount = 0
+    for await (const chunk of new ArrivingBody(source, { idleMsMax: 0, onFirstRead: () => {} }).stream()) {
+      byteCount += Buffer.byteLength(chunk)
+    }
+    return byteCount
+  }
+  for (const [count, size] of [
+    [4_096, 1],
+    [200_000, 32],
+  ] as const) {
+    t.equal(await read(count, size), count * size, `${count} chunks of ${size} bytes`)
+  }
+  await t.rejects(read(500_000, 1), { code: 'CHUNKS_TOO_SMALL' })
+})
+
+t.test('whoever sends small chunks slowly may do so for ever, and gains nothing by a long silence', (t) => {
+  let now = 0
+  const send = (
+    chunks: ChunkBudget,
+    { count, size, everyMs }: Record<'count' | 'size' | 'everyMs', number>,
+  ): number => {
+    for (let sent = 0; sent < count; sent += 1) {
+      now += everyMs
+      if (chunks.take(size) !== null) return sent
+    }
+    return count
+  }
+  const clock = () => now
+  const slow = new ChunkBudget(clock)
+  t.equal(send(slow, { count: 1_000_000, size: 1, everyMs: 1 }), 1_000_000, 'a byte in each millisecond')
+  now += 86_400_000
+  const afterSilence = send(slow, { count: 1_000_000, size: 1, everyMs: 0 })
+  t.ok(afterSilence < 2 * 4_300, `${afterSilence} chunks at once after a day`)
+  t.equal(
+    send(new ChunkBudget(clock), { count: 1_000_000, size: 32, everyMs: 0 }),
+    1_000_000,
+    'rows of 32 bytes at once',
+  )
+  t.equal(send(new ChunkBudget(clock), { count: 10_000, size: 1, everyMs: 0 }), 4_228)
+  const busy = send(new ChunkBudget(clock), { count: 100_000, size: 1, everyMs: 0.5 })
+  t.ok(busy > 8_000 && busy < 9_000, `${busy} chunks, two in a millisecond`)
+  t.end()
 })
 
 t.test('a body is the same bytes however it was cut', async (t) => {

@@ -1,0 +1,40 @@
+import { errors } from '../shared/errors.ts'
+
+// A body of very many chunks costs by their number, not by its bytes.
+const chunksFree = 4_096
+const chunkBytesMin = 32
+/** What a slow sender may send for ever costs less than a hundredth of a core. */
+const chunksPerMs = 1
+
+/**
+ * How many small chunks a body may come in: some thousands, one more for each 32 bytes, and, where `now` is given, one more
+ * for each millisecond, so that whoever sends a few bytes now and then may do so for days.
+ */
+export class ChunkBudget {
+  readonly #now: (() => number) | undefined
+  #left = chunksFree
+  #refilledAtMs: number
+
+  /** @param now a clock in milliseconds that never goes back. */
+  constructor(now?: () => number) {
+    this.#now = now
+    this.#refilledAtMs = now?.() ?? 0
+  }
+
+  /** The error for a body that has used up its chunks with this one, of so many bytes; null otherwise. */
+  take(byteCount: number): Error | null {
+    this.#left += byteCount / chunkBytesMin - 1
+    if (this.#left >= 0 || this.#refill() >= 0) return null
+    return errors.CHUNKS_TOO_SMALL({ chunkBytesMin })
+  }
+
+  /** The clock is read only when nothing is left. A long silence gives no more than a body begins with. */
+  #refill(): number {
+    if (this.#now !== undefined) {
+      const now = this.#now()
+      this.#left += Math.min(chunksFree, (now - this.#refilledAtMs) * chunksPerMs)
+      this.#refilledAtMs = now
+    }
+    return this.#left
+  }
+}
