@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { repositoryRoot } from '../../test/support/repository-root.ts'
 
 /** Where and on what a result was measured. */
@@ -36,7 +36,7 @@ export function describeEnvironment(environment: BenchEnvironment): string {
 
 /** Writes a result where `compare.ts` and RESULTS.md look for it; gives the path. */
 export function writeResult(path: string, result: unknown): string {
-  const absolute = join(repositoryRoot, path)
+  const absolute = resolve(repositoryRoot, path)
   mkdirSync(dirname(absolute), { recursive: true })
   writeFileSync(absolute, `${JSON.stringify(result, null, 2)}\n`)
   return absolute

@@ -20,7 +20,7 @@ export class BlockBuilder {
   readonly quarantine: QuarantineBuilder
   private readonly plan: ParsePlan
   private readonly keepsInvalidLines: boolean
-  private counts = { invalid: 0, short: 0 }
+  private readonly counts = { invalid: 0, short: 0 }
   /** The value at which the kernel gave up the record that it stands at, if that was why. */
   private refused: { readonly plan: ColumnPlan; readonly value: RawValue } | null = null
   /** The judged cells of the record on the exact path, by column. */
