@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
+import { entriesBelow, pathOf } from '../support/living-folder.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { type Answer, openTestService } from './test-service.ts'
@@ -246,12 +247,12 @@ function insertSizes({ json }: Answer): string {
   const { datasource } = json as { readonly datasource: { readonly id: string } }
   const directory = join(service.dataDir, 'clickhouse')
   // Tables that were dropped stay for a while, so the table is found by its definition.
-  const names = readdirSync(directory, { recursive: true, encoding: 'utf8' })
-  const definition = names.find((name) => name.startsWith('store') && name.endsWith(`/${datasource.id}.sql`)) ?? ''
-  const uuid = /UUID '([^']+)'/.exec(readFileSync(join(directory, definition), 'utf8'))?.[1]
-  const log = names.find((name) => name.endsWith(`${uuid}/deduplication_logs/deduplication_log_1.txt`)) ?? ''
+  const paths = entriesBelow(join(directory, 'store')).map(pathOf)
+  const definition = paths.find((path) => path.endsWith(`/${datasource.id}.sql`)) ?? ''
+  const uuid = /UUID '([^']+)'/.exec(readFileSync(definition, 'utf8'))?.[1]
+  const log = paths.find((path) => path.endsWith(`${uuid}/deduplication_logs/deduplication_log_1.txt`)) ?? ''
   // A record for each part: partition, then the token's hash.
-  const records = readFileSync(join(directory, log), 'utf8').trim().split('\n')
+  const records = readFileSync(log, 'utf8').trim().split('\n')
   const tokens = records.map((record) => record.split('_').slice(-2).join('_'))
   return [...new Set(tokens)].map((token) => tokens.filter((one) => one === token).length).join(',')
 }

@@ -5,7 +5,6 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   symlinkSync,
   unlinkSync,
@@ -18,6 +17,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { createTestDirectory } from '../store/test-store.ts'
+import { entriesBelow, pathOf } from '../support/living-folder.ts'
 import { openRawClient } from '../support/raw-client.ts'
 
 const run = promisify(execFile)
@@ -219,10 +219,12 @@ t.test('what was answered is there after kill -9', async (t) => {
 
 /** Everything below a directory, with itself, whose mode lets others in. */
 function openToOthers(path: string): readonly string[] {
-  const status = lstatSync(path)
-  if (status.isSymbolicLink()) return []
-  const below = status.isDirectory() ? readdirSync(path).flatMap((name) => openToOthers(join(path, name))) : []
-  return (status.mode & 0o077) === 0 ? below : [`${(status.mode & 0o777).toString(8)} ${path}`, ...below]
+  const paths = [path, ...entriesBelow(path).map(pathOf)]
+  return paths.flatMap((one) => {
+    const status = lstatSync(one, { throwIfNoEntry: false })
+    const isOpen = status !== undefined && !status.isSymbolicLink() && (status.mode & 0o077) !== 0
+    return isOpen ? [`${(status.mode & 0o777).toString(8)} ${one}`] : []
+  })
 }
 
 t.test('log and columns are for their owner alone, also in a directory that an earlier release made', async (t) => {

@@ -22,6 +22,7 @@ import t from 'tap'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { AppendRequest, SelectStream } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { entriesBelow, pathOf } from '../support/living-folder.ts'
 import { arrowPart, binary, list, map, numbers, struct, utf8 } from './arrow-part.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
 
@@ -430,7 +431,7 @@ t.test('a block with a record but without its part is stored by the retry, and b
   const child = start(own.path, 'append', {})
   await once(createInterface({ input: child.stdout }), 'line')
   // As if the kill had come before the parts were there: one of the table, and that of the view behind it.
-  const parts = await partDirectories(own.path)
+  const parts = partDirectories(own.path)
   const lost = parts.filter((path) => /\/(0_1_1_0|all_1_1_\d)$/.test(path))
   t.equal(lost.length, 2, parts.join(' '))
   for (const path of lost) await rm(path, { recursive: true })
@@ -454,17 +455,15 @@ t.test('a path that the engine would take for a pattern is refused', async (t) =
 })
 
 /** Every part on disk below a data directory. */
-async function partDirectories(path: string): Promise<readonly string[]> {
-  const entries = await readdir(path, { recursive: true, withFileTypes: true })
-  const parts = entries.filter((entry) => entry.isDirectory() && /_\d+_\d+_\d+$/.test(entry.name))
-  return parts.map((entry) => join(entry.parentPath, entry.name))
+function partDirectories(path: string): readonly string[] {
+  const parts = entriesBelow(path).filter((entry) => entry.isDirectory() && /_\d+_\d+_\d+$/.test(entry.name))
+  return parts.map(pathOf)
 }
 
 /** The deduplication records by file. */
 async function deduplicationRecords(path: string): Promise<ReadonlyMap<string, string>> {
-  const entries = await readdir(path, { recursive: true, withFileTypes: true })
-  const files = entries.filter(({ name }) => name.startsWith('deduplication_log_'))
-  const paths = files.map((entry) => join(entry.parentPath, entry.name)).sort()
+  const files = entriesBelow(path).filter(({ name }) => name.startsWith('deduplication_log_'))
+  const paths = files.map(pathOf).sort()
   return new Map(await Promise.all(paths.map(async (file) => [file, await readFile(file, 'utf8')] as const)))
 }
 
