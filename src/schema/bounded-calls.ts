@@ -8,9 +8,9 @@
 // - Functions that make large values out of nothing, which every other function may then be given for each row of a block,
 //   make the blocks of the query small. Blocks of 65,000 rows with a constant of 40 MB took minutes.
 
-import type { FunctionUse, ParsedQuery, SelectedColumn, TokenRange } from './parsed-query.types.ts'
-import { type Edit, splice } from './splice.ts'
+import type { FunctionUse, ParsedQuery, TokenRange } from './parsed-query.types.ts'
 import { SqlFault } from './sql-fault.ts'
+import type { WrappedArgument } from './wrapped-arguments.ts'
 
 /** Bytes of a text, or elements of an array. */
 const lengthMax = 4_096
@@ -70,21 +70,12 @@ export function checkNoneBound({ calls }: Pick<ParsedQuery, 'calls'>, what: stri
   }
 }
 
-/** What is written around the arguments that are bound, and the names that columns of SELECT have without it. */
-export function boundArguments(parsed: ParsedQuery): readonly Edit[] {
+/** What is written around the arguments that are bound. */
+export function boundArguments(parsed: ParsedQuery): readonly WrappedArgument[] {
   for (const call of parsed.calls) checkTest(parsed, call)
-  const bound = parsed.calls.flatMap((call) => argumentsOf(parsed, call))
-  if (bound.length === 0) return []
-  const unnamed = parsed.scopes.flatMap(({ columns }) => columns.filter(({ name }) => name === null))
-  return [
-    ...bound.flatMap(({ range, name, isSquare }) => [
-      insertion(range.start, before(name, isSquare)),
-      insertion(range.end, '])[1]'),
-    ]),
-    ...unnamed
-      .filter((column) => bound.some(({ range }) => column.start <= range.start && range.end <= column.end))
-      .map((column) => insertion(column.end, ` AS ${nameOf(parsed, column)}`)),
-  ]
+  return parsed.calls
+    .flatMap((call) => argumentsOf(parsed, call))
+    .map(({ range, name, isSquare }) => ({ range, before: before(name, isSquare), after: '])[1]', value: null }))
 }
 
 interface BoundArgument {
@@ -151,16 +142,6 @@ function before(name: string, isSquare: boolean): string {
 
 function tooLong(name: string): string {
   return `An argument of function ${name} is longer than ${lengthMax} bytes or elements, or too long for so many rows: the function cannot be stopped, so shorten it with substring or arraySlice`
-}
-
-/** The engine names a column by its text. */
-function nameOf({ tokens }: ParsedQuery, { start, end }: SelectedColumn): string {
-  const { text } = splice({ source: '', node: null, tokens: tokens.slice(start, end), end: end - start, edits: [] })
-  return `\`${text.trim().replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
-}
-
-function insertion(at: number, text: string): Edit {
-  return { start: at, end: at, before: text, inner: null, after: '' }
 }
 
 function named(bound: Bound, names: string): readonly (readonly [string, Bound])[] {

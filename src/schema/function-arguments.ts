@@ -1,9 +1,9 @@
 // The arguments of allowed functions that the engine parses itself, and what bounds each. Some of these texts it runs: the
 // parameters in `arrayReduce('topK(…)', …)` are an expression to it, with subqueries and all. `test/schema/function-arguments.test.ts`
-// holds the table to the engine's own descriptions of its functions.
+// holds the table to the engine's own descriptions of its functions. Names of time zones have a table of their own in time-zones.ts.
 //
 // Not in the table, because nothing bounds them but the engine, which evaluates nothing of them: patterns of regular expressions
-// and LIKE, JSON paths, formats of times and `format()`, names of elements and subcolumns, ciphers, charsets, tokenizers, and
+// and LIKE, JSON paths, formats of other times and `format()`, names of elements and subcolumns, ciphers, charsets, tokenizers, and
 // the queries of formatQuery() and its like, which are parsed and never run.
 
 import { quoteString } from '../shared/text-escapes.ts'
@@ -21,8 +21,9 @@ import { checkTypeText, takeLiterals } from './type-parser.ts'
  * - `aggregate`: an aggregate function with literals for parameters.
  * - `format`: a format that needs nothing but rows.
  * - `codec`: codecs with literals for parameters.
+ * - `joda`: the format of a time that is parsed, which reads no name of a time zone out of it.
  */
-export type TextKind = 'type' | 'aggregate' | 'format' | 'codec'
+export type TextKind = 'type' | 'aggregate' | 'format' | 'codec' | 'joda'
 
 export interface TextArgument {
   readonly kind: TextKind
@@ -54,6 +55,12 @@ export const textArguments: ReadonlyMap<string, TextArgument> = new Map([
   ['jsonextractcaseinsensitive', last('type')],
   ['jsonextractkeysandvalues', last('type')],
   ['jsonextractkeysandvaluescaseinsensitive', last('type')],
+  ['parsedatetime64injodasyntax', at(1, 'joda')],
+  ['parsedatetime64injodasyntaxornull', at(1, 'joda')],
+  ['parsedatetime64injodasyntaxorzero', at(1, 'joda')],
+  ['parsedatetimeinjodasyntax', at(1, 'joda')],
+  ['parsedatetimeinjodasyntaxornull', at(1, 'joda')],
+  ['parsedatetimeinjodasyntaxorzero', at(1, 'joda')],
   ['reinterpret', at(1, 'type')],
   ['variantelement', at(1, 'type')],
 ])
@@ -104,6 +111,7 @@ const what: Readonly<Record<TextKind, string>> = {
   aggregate: 'aggregate function',
   format: 'format',
   codec: 'codec',
+  joda: 'format',
 }
 
 function rangeOf({ arguments: given, parameters }: FunctionUse, { at: place }: TextArgument): TokenRange | undefined {
@@ -125,6 +133,7 @@ const checks: Readonly<Record<TextKind, (text: string) => void>> = {
   aggregate: checkAggregate,
   format: checkFormat,
   codec: (text) => checkWhole(text, takeCodecs),
+  joda: checkJoda,
 }
 
 function checkWhole(text: string, take: (cursor: SqlCursor) => void): void {
@@ -162,4 +171,12 @@ const plainFormats =
 
 function checkFormat(text: string): void {
   if (!plainFormats.test(text)) throw new SqlFault(`'${text.slice(0, 60)}' is no known format of rows as text`)
+}
+
+/** Letters between single quotes stand for themselves. A quote that is not closed is refused by the engine. */
+function checkJoda(text: string): void {
+  if (!text.replaceAll(/'[^']*'/g, '').includes('z')) return
+  throw new SqlFault(
+    "'z' reads the name of a time zone; read an offset with 'Z', or give the zone as the last argument",
+  )
 }

@@ -10,6 +10,7 @@ import { parseOneExpression } from './parse-expression.ts'
 import type { ParsedQuery } from './parsed-query.types.ts'
 import { splice } from './splice.ts'
 import { SqlFault } from './sql-fault.ts'
+import { checkZonesAreTexts } from './time-zones.ts'
 
 export interface RowExpression {
   /** Canonical tokens, without brackets around them. */
@@ -30,6 +31,7 @@ export function readRowExpression(text: string, what: string): RowExpression {
   if (scopes.some(({ aliases }) => aliases.size > 0)) throw new SqlFault(`${what} cannot name a part of itself with AS`)
   checkCalls(parsed)
   checkTextArguments(parsed)
+  checkZonesAreTexts(parsed, what)
   checkNoneBound(parsed, what)
   return { sql: splice({ source: text, node: null, tokens, end: bodyEnd, edits: [] }).text, parsed }
 }

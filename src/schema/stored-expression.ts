@@ -12,6 +12,7 @@ import type { FunctionUse, ParsedQuery } from './parsed-query.types.ts'
 import { splice } from './splice.ts'
 import type { SqlCursor } from './sql-cursor.ts'
 import { SqlFault } from './sql-fault.ts'
+import { checkZonesAreTexts } from './time-zones.ts'
 
 /**
  * - `expression`: one.
@@ -41,6 +42,7 @@ export function readStoredText(text: string, kind: StoredKind, what: string): st
   checkReads(parsed, what)
   for (const call of parsed.calls) checkCall(parsed, call, what)
   checkTextArguments(parsed)
+  checkZonesAreTexts(parsed, what)
   checkNoneBound(parsed, what)
   for (const { start } of parsed.names) {
     const { name = '', key = '' } = parsed.tokens[start] ?? {}

@@ -6,7 +6,9 @@
 import { isAllowedAggregate } from './function-policy.ts'
 import type { SqlCursor } from './sql-cursor.ts'
 import { SqlFault } from './sql-fault.ts'
+import { stringValue } from './string-value.ts'
 import { textCursor } from './text-cursor.ts'
+import { checkZoneName } from './time-zone-names.ts'
 import { beginsTypeName, isTypeName } from './type-names.ts'
 
 /**
@@ -15,10 +17,21 @@ import { beginsTypeName, isTypeName } from './type-names.ts'
  * @throws SqlFault when the engine has no such type, or its arguments are none of a type.
  */
 export function parseType(cursor: SqlCursor): void {
+  parseTypeIn(cursor, false)
+}
+
+// Their values tell their types in binary, of which nothing here would see the time zones and aggregate functions.
+const tellingTypes: ReadonlySet<string> = new Set(['dynamic', 'json'])
+
+/** @param isInState whether it is part of an AggregateFunction, whose values a text can tell in binary. */
+function parseTypeIn(cursor: SqlCursor, isInState: boolean): void {
   cursor.descend()
-  const name = takeTypeName(cursor)
+  const name = takeTypeName(cursor, isInState)
+  if (isInState && tellingTypes.has(name.toLowerCase())) {
+    throw new SqlFault(`The type ${name} cannot stand in an AggregateFunction: write the type of its values`)
+  }
   if (cursor.take('(')) {
-    argumentsOf(name)(cursor)
+    argumentsOf(name)(cursor, isInState)
     cursor.expect(')')
   }
   cursor.ascend()
@@ -30,16 +43,20 @@ export function parseType(cursor: SqlCursor): void {
  * @throws SqlFault.
  */
 export function checkTypeText(text: string): void {
+  checkTypeTextIn(text, false)
+}
+
+function checkTypeTextIn(text: string, isInState: boolean): void {
   const cursor = textCursor(text)
-  parseType(cursor)
+  parseTypeIn(cursor, isInState)
   if (!cursor.isAtEnd) cursor.refuse('expected the end of the type')
 }
 
-function takeTypeName(cursor: SqlCursor): string {
+function takeTypeName(cursor: SqlCursor, isInState: boolean): string {
   const token = cursor.peek()
   // ``json.a.:`Array(JSON)` `` holds its type in quotes.
   if (token.kind === 'quotedName' && !isTypeName(token.name)) {
-    checkTypeText(token.name)
+    checkTypeTextIn(token.name, isInState)
     cursor.index += 1
     return ''
   }
@@ -57,7 +74,7 @@ function takeTypeName(cursor: SqlCursor): string {
   cursor.refuse(`Unknown type '${name.slice(0, 60)}'`)
 }
 
-type ArgumentsParser = (cursor: SqlCursor) => void
+type ArgumentsParser = (cursor: SqlCursor, isInState: boolean) => void
 
 /** By the name of the type in lower case, what takes its arguments up to the bracket; literals for all others. */
 const argumentParsers: ReadonlyMap<string, ArgumentsParser> = new Map([
@@ -71,26 +88,30 @@ const argumentParsers: ReadonlyMap<string, ArgumentsParser> = new Map([
   ['qbit', takeVector],
   ['json', takeJson],
   ['dynamic', takeOptions],
-  ['aggregatefunction', takeAggregate],
+  ['aggregatefunction', (cursor) => takeAggregate(cursor, true)],
   ['simpleaggregatefunction', takeAggregate],
+  ['datetime', takeZoned],
+  ['datetime32', takeZoned],
+  ['datetime64', takeZoned],
+  ['timestamp', takeZoned],
 ])
 
 function argumentsOf(name: string): ArgumentsParser {
   return argumentParsers.get(name.toLowerCase()) ?? takeLiterals
 }
 
-function takeTypes(cursor: SqlCursor): void {
+function takeTypes(cursor: SqlCursor, isInState: boolean): void {
   if (cursor.is(')')) return
-  do parseType(cursor)
+  do parseTypeIn(cursor, isInState)
   while (cursor.take(','))
 }
 
 /** `a String, b UInt8` or `String, UInt8`. */
-function takeFields(cursor: SqlCursor): void {
+function takeFields(cursor: SqlCursor, isInState: boolean): void {
   if (cursor.is(')')) return
   do {
     if (isFieldName(cursor)) cursor.index += 1
-    parseType(cursor)
+    parseTypeIn(cursor, isInState)
   } while (cursor.take(','))
 }
 
@@ -100,8 +121,8 @@ function isFieldName(cursor: SqlCursor): boolean {
 }
 
 /** `QBit(Float32, 16)`. */
-function takeVector(cursor: SqlCursor): void {
-  parseType(cursor)
+function takeVector(cursor: SqlCursor, isInState: boolean): void {
+  parseTypeIn(cursor, isInState)
   while (cursor.take(',')) takeLiteral(cursor)
 }
 
@@ -119,7 +140,7 @@ function takeOption(cursor: SqlCursor): void {
 }
 
 /** `max_dynamic_paths = 16`, `SKIP a.b`, `SKIP REGEXP 'x'`, or a path with its type, `a.b UInt32`. */
-function takeJson(cursor: SqlCursor): void {
+function takeJson(cursor: SqlCursor, isInState: boolean): void {
   if (cursor.is(')')) return
   do {
     if (cursor.is('=', 1)) takeOption(cursor)
@@ -128,10 +149,10 @@ function takeJson(cursor: SqlCursor): void {
       cursor.index += 1
       takePath(cursor)
       // A path of that name, with its type.
-      if (!cursor.is(',') && !cursor.is(')')) parseType(cursor)
+      if (!cursor.is(',') && !cursor.is(')')) parseTypeIn(cursor, isInState)
     } else {
       takePath(cursor)
-      parseType(cursor)
+      parseTypeIn(cursor, isInState)
     }
   } while (cursor.take(','))
 }
@@ -142,7 +163,7 @@ function takePath(cursor: SqlCursor): void {
 }
 
 /** `AggregateFunction(1, quantiles(0.5, 0.9), Float64)`: perhaps a version, a function, its parameters, types. */
-function takeAggregate(cursor: SqlCursor): void {
+function takeAggregate(cursor: SqlCursor, isInState: boolean): void {
   if (cursor.peek().kind === 'number') {
     cursor.index += 1
     cursor.expect(',')
@@ -153,7 +174,7 @@ function takeAggregate(cursor: SqlCursor): void {
     takeLiterals(cursor)
     cursor.expect(')')
   }
-  while (cursor.take(',')) parseType(cursor)
+  while (cursor.take(',')) parseTypeIn(cursor, isInState)
 }
 
 /** `3`, `'UTC'`, `'a' = 1, 'b' = -2`, `[1, 2]`; nothing at all too. */
@@ -163,6 +184,15 @@ export function takeLiterals(cursor: SqlCursor): void {
     takeLiteral(cursor)
     if (cursor.take('=')) takeLiteral(cursor)
   } while (cursor.take(','))
+}
+
+/** `3, 'Europe/Berlin'`. */
+function takeZoned(cursor: SqlCursor): void {
+  const start = cursor.index
+  takeLiterals(cursor)
+  for (const token of cursor.tokens.slice(start, cursor.index)) {
+    if (token.kind === 'string') checkZoneName(stringValue(token))
+  }
 }
 
 const namedLiterals: ReadonlySet<string> = new Set(['NULL', 'TRUE', 'FALSE'])

@@ -11,6 +11,8 @@ import { checkTextArguments } from '../schema/function-arguments.ts'
 import type { ParsedQuery, SettingUse } from '../schema/parsed-query.types.ts'
 import { type Edit, originOf, type SplicedText, splice } from '../schema/splice.ts'
 import { placeInText, SqlFault, toSqlError } from '../schema/sql-fault.ts'
+import { zoneArguments } from '../schema/time-zones.ts'
+import { wrapArguments } from '../schema/wrapped-arguments.ts'
 import { errors } from '../shared/errors.ts'
 import type { Compilation, CompiledText, EngineReading, QueryText } from './compilation.types.ts'
 import { resolveReads } from './name-resolver.ts'
@@ -102,7 +104,8 @@ function compile({ sql, scope, node }: QueryText, compilation: Compilation): Com
     note(parsed, compilation)
     const { edits: tableEdits, dependencies, readCount, tables } = resolveReads(parsed, scope, compilation)
     if (readCount > readsMax) throw new SqlFault(`The query is too complex: it reads more than ${readsMax} tables`)
-    const edits = inOrder(inOrder(tableEdits, texts), boundArguments(parsed))
+    const wrapped = wrapArguments(parsed, [...boundArguments(parsed), ...zoneArguments(parsed)])
+    const edits = inOrder(inOrder(tableEdits, texts), wrapped)
     const end = node === null ? parsed.bodyEnd : parsed.queryEnd
     const spliced = splice({ source: sql, node, tokens: parsed.tokens, end, edits })
     if (spliced.text.length > expandedLengthMax) {

@@ -1,8 +1,9 @@
 // The one place where values become SQL. Whatever comes from a parameter leaves it as a whole literal or a whole quoted
 // identifier, so that no value can be read as anything but a value.
 
+import { noValueText } from '../shared/no-value.ts'
 import { templateFault } from './template-error.ts'
-import { floatText, noValueText, SequenceValue, SqlText, TypedNumber, textOf, typeName, type Value } from './values.ts'
+import { floatText, SequenceValue, SqlText, TypedNumber, textOf, typeName, type Value } from './values.ts'
 
 /** Of the control characters only those of the table are escaped. */
 const special = /[\p{Cc}"'\\%`]/gu

@@ -1,5 +1,6 @@
 // The functions that give a parameter its type: `Int32(x, 5)`, `Array(x, 'String')`.
 
+import { noValueText } from '../shared/no-value.ts'
 import {
   type CallArguments,
   type CallContext,
@@ -10,17 +11,7 @@ import {
 import { JsonTextError, readJson } from './json-text.ts'
 import { quoteIdentifier } from './sql-escapes.ts'
 import { documentedFault, type TemplateFault, templateFault } from './template-error.ts'
-import {
-  bareValue,
-  DictValue,
-  isTruthy,
-  noValueText,
-  SequenceValue,
-  SqlText,
-  TypedNumber,
-  textOf,
-  type Value,
-} from './values.ts'
+import { bareValue, DictValue, isTruthy, SequenceValue, SqlText, TypedNumber, textOf, type Value } from './values.ts'
 
 interface ScalarType {
   /** What messages call it. */

@@ -1,6 +1,7 @@
 // The values of a running template. They follow Python: integers have no size, numbers and strings never compare equal,
 // and a typed number loses its type in arithmetic. All are immutable.
 
+import { noValueText } from '../shared/no-value.ts'
 import type { ParameterValue } from './template.types.ts'
 import { limitFault, notCallableFault } from './template-error.ts'
 
@@ -109,9 +110,6 @@ export class Placeholder {
     this.item = item ?? this
   }
 }
-
-/** What a placeholder prints as, and what untyped text is in check mode. */
-export const noValueText = '__no_value__'
 
 const parameterMax = 1n << 512n
 

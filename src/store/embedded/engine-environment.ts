@@ -20,6 +20,8 @@ export function engineEnvironment(sessionCount: number): Record<string, string> 
     ...Object.fromEntries(inherited),
     // The engine takes its time zone from here alone, and ignores its config file's.
     TZ: 'UTC',
+    // It has the rules of all zones in itself. For other names it would look into the system's directory; here is none.
+    TZDIR: '/dev/null',
     // Each running statement holds a thread of libuv's pool.
     UV_THREADPOOL_SIZE: String(sessionCount + spareThreads),
     // The allocator keeps freed pages for 5 s, in which a long import frees and takes memory a hundred times.
