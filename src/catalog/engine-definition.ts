@@ -19,7 +19,7 @@ import {
   findEngineName,
   isMergeTree,
 } from './engine-options.ts'
-import { parseEngineSettings } from './engine-settings.ts'
+import { parseEngineSettings, storedEngineSettings } from './engine-settings.ts'
 
 const engineParameter = 'engine'
 const optionPrefix = 'engine_'
@@ -128,7 +128,7 @@ function checkOptions({ name, options }: NamedEngine, columns: readonly ColumnDe
 type Options = NamedEngine['options']
 
 function checkKeys(options: Options, columns: readonly ColumnDefinition[]): void {
-  const settings = options['settings'] === undefined ? [] : parseEngineSettings(options['settings'])
+  const settings = options['settings'] === undefined ? [] : storedEngineSettings(options['settings'])
   const takesNull = settings.some(({ name, value }) => name === 'allow_nullable_key' && /^(1|true)$/i.test(value))
   for (const option of keyOptions) {
     const text = options[option]

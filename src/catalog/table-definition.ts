@@ -8,7 +8,7 @@ import { quoteName } from '../shared/text-escapes.ts'
 import type { EngineDefinition } from './data-source.types.ts'
 import { keyClause, readNames } from './engine-expression.ts'
 import { type EngineName, findEngineName, isMergeTree } from './engine-options.ts'
-import { type EngineSetting, parseEngineSettings } from './engine-settings.ts'
+import { type EngineSetting, storedEngineSettings } from './engine-settings.ts'
 import { formatIndex, type IndexDefinition } from './index-definition.ts'
 
 // Tokens of as many blocks are remembered, so that a block that is sent again after a crash is stored once.
@@ -58,7 +58,7 @@ function engineNameOf(engine: EngineDefinition): EngineName {
 
 function givenSettings({ options }: EngineDefinition): readonly EngineSetting[] {
   const written = options['settings']
-  return written === undefined ? [] : parseEngineSettings(written)
+  return written === undefined ? [] : storedEngineSettings(written)
 }
 
 type Options = EngineDefinition['options']

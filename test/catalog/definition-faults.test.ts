@@ -54,7 +54,11 @@ t.test('each part of a stored definition that would be refused now is named with
     { place: "index 'j'", reason: "index 'j' takes a list of constants behind IN" },
     { place: 'engine_sorting_key', reason: 'engine_sorting_key cannot call sleep()' },
     { place: 'engine_ttl', reason: 'engine_ttl: expected the end of the expression, found "TO"' },
-    { place: 'engine_settings', reason: "engine_settings cannot set 'disk'" },
+    {
+      place: 'engine_settings',
+      reason:
+        "engine_settings cannot set 'disk': a table sets how its rows are laid out, merged and dropped, as with index_granularity or ttl_only_drop_parts",
+    },
   ])
 })
 

@@ -6,6 +6,9 @@ import { ApiError } from '../../src/shared/errors.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { EngineSession } from './engine-session.ts'
 
+const settingsHint =
+  ': a table sets how its rows are laid out, merged and dropped, as with index_granularity or ttl_only_drop_parts'
+
 const columns = parseSchema(
   `k String, a UInt32, b DateTime, v UInt64, w DateTime64(3), d UInt8, s Int8, n Nullable(Int64), f Float64, \`x y\` String,
    u AggregateFunction(count), m SimpleAggregateFunction(max, UInt64), j JSON, l LowCardinality(Nullable(String))`,
@@ -194,8 +197,12 @@ const refused: readonly (readonly [string, Readonly<Record<string, string>>, str
   ['MergeTree', { sorting_key: "k, '" }, "Quote ' without its end"],
   ['MergeTree', { sorting_key: "file('/etc/passwd')" }, 'engine_sorting_key cannot call file()'],
   ['MergeTree', { ttl: 'b + (SELECT 1)' }, 'engine_ttl cannot hold a query'],
-  ['MergeTree', { settings: "storage_policy = 's3'" }, "engine_settings cannot set 'storage_policy'"],
-  ['MergeTree', { settings: "disk = disk(type = local, path = '/')" }, "engine_settings cannot set 'disk'"],
+  ['MergeTree', { settings: "storage_policy = 's3'" }, `engine_settings cannot set 'storage_policy'${settingsHint}`],
+  [
+    'MergeTree',
+    { settings: "disk = disk(type = local, path = '/')" },
+    `engine_settings cannot set 'disk'${settingsHint}`,
+  ],
   [
     'MergeTree',
     { settings: 'index_granularity' },
@@ -206,8 +213,8 @@ const refused: readonly (readonly [string, Readonly<Record<string, string>>, str
     { settings: 'index_granularity = f(1)' },
     "engine_settings needs a number or a text in quotes for 'index_granularity'",
   ],
-  ['MergeTree', { settings: 'a = 1, a = 2' }, "engine_settings has 'a' twice"],
-  ['MergeTree', { settings: 'a = 1 b = 2' }, "Unexpected 'b' in engine_settings"],
+  ['MergeTree', { settings: 'compress_marks = 1, compress_marks = 0' }, "engine_settings has 'compress_marks' twice"],
+  ['MergeTree', { settings: 'compress_marks = 1 b = 2' }, "Unexpected 'b' in engine_settings"],
   ['MergeTree', { settings: '= 1' }, 'engine_settings looks like name = value, …'],
 ]
 
