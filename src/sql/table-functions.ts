@@ -18,7 +18,7 @@ import { quoteString } from '../shared/text-escapes.ts'
 type TableArguments = 'values' | 'structure' | 'structureOrSeed' | 'structureOrRow'
 
 /** Table functions without an input from outside the query, by their names in lower case. */
-const tableFunctions: ReadonlyMap<string, TableArguments> = new Map([
+export const tableFunctions: ReadonlyMap<string, TableArguments> = new Map([
   ['generaterandom', 'structureOrSeed'],
   ['generateseries', 'values'],
   ['generate_series', 'values'],
