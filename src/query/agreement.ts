@@ -44,25 +44,19 @@ export class Agreement {
 }
 
 /**
- * The check of each start: the engine tells what it reads in the form that we know, our comparison finds what it is there for,
+ * The check of each start, of the service and of the engine alone: the engine tells what it reads in the form that we know, our comparison finds what it is there for,
  * and readers are held to what they may read, whatever the rest lets through.
  *
  * @throws Error when one of these is not so; the service must not answer queries then.
  */
 export async function verifySafeguards(store: Pick<Store, 'queryTree' | 'select'>): Promise<void> {
   const { signal } = new AbortController()
-  await verifyReading(store)
+  await verifyQueryTree((sql) => store.queryTree(sql, signal))
   for (const sql of forbiddenReads) {
     const outcome = await store.select({ sql, format: 'Null', settings: {}, signal }).catch((thrown: unknown) => thrown)
     const isDenied = outcome instanceof StoreError && outcome.clickhouseCode === clickhouseCodes.accessDenied
     if (!isDenied) throw new Error(`the engine lets a reader run what it must not: ${sql}`, { cause: outcome })
   }
-}
-
-/** The part of it that an engine which was started again can answer before it is open to readers. */
-export async function verifyReading(store: TreeStore): Promise<void> {
-  const { signal } = new AbortController()
-  await verifyQueryTree((sql) => store.queryTree(sql, signal))
 }
 
 /** Nothing of these is looked for by the parser: a reader of the engine has no right to any. */

@@ -77,7 +77,7 @@ export interface SupervisedStore extends Store {
 }
 
 /** An engine that was started again, and is not open to readers yet. */
-export type RestartedEngine = Pick<Store, 'queryTree'>
+export type RestartedEngine = Pick<Store, 'queryTree' | 'select'>
 
 export interface SelectQuery {
   /** One SELECT without FORMAT and without SETTINGS; every table in it is qualified. */

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Int32 } from 'apache-arrow'
 import { type Test, test } from 'tap'
 import type { Logger } from '../../src/observe/logger.ts'
+import { verifySafeguards } from '../../src/query/agreement.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { AppendRequest, SelectQuery, Store, SupervisedStore } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
@@ -241,6 +242,21 @@ test('what mends after an end runs before readers and INSERTs do, and is run aga
   await read(store, 'SELECT 1')
   order.push('read')
   t.same(order, ['mend', 'mend', 'mended', 'read'])
+})
+
+test('an engine that was started again is asked all that one is asked at a start', async (t) => {
+  const { store } = await open(t)
+  const outcomes: string[] = []
+  store.onRestart(async (engine) => {
+    t.notOk(store.isReady)
+    await verifySafeguards(engine)
+    for await (const chunk of await engine.select(query('SELECT 1 + 1'))) outcomes.push(Buffer.from(chunk).toString())
+    const noDenial = { queryTree: engine.queryTree, select: () => engine.select(query('SELECT 1')) }
+    await verifySafeguards(noDenial).catch((thrown: unknown) => outcomes.push(String(thrown)))
+  })
+  await untilEngine(process.pid, await killEngine())
+  await untilReady(store)
+  t.match(outcomes, ['2\n', /lets a reader run what it must not/])
 })
 
 test('a store closes in time whatever runs', async (t) => {

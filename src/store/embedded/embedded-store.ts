@@ -170,6 +170,8 @@ class EmbeddedStore implements SupervisedStore {
     await this.#repairs.dropAll()
     const engine = {
       queryTree: (sql: string, signal: AbortSignal) => this.#queryTree(sql, { signal, passesPause: true }),
+      select: (query: SelectQuery) =>
+        this.#engine.admit(query.shape ?? query.sql, () => this.#selectAdmitted(query, true)),
     }
     for (const mend of this.#mending) await mend(engine)
   }
