@@ -28,7 +28,8 @@ import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipes } from './pipes/pipes.ts'
-import { verifyReading, verifySafeguards } from './query/agreement.ts'
+import { reportNodes } from './pipes/report-nodes.ts'
+import { verifySafeguards } from './query/agreement.ts'
 import { createQuery } from './query/query.ts'
 import { findServiceSource } from './query/service-sources.ts'
 import { mebibyte } from './shared/bytes.ts'
@@ -135,13 +136,14 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   store.onRestart(async (engine) => {
     await dataSources.mendAfterRestart()
     await replaces.mendAfterRestart()
-    await verifyReading(engine)
+    await verifySafeguards(engine)
   })
   const query = createQuery(
     { ...options, database: workspaceDatabase, now },
     { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name) },
   )
   const pipes = createPipes({ nodesMax, pipeBytesMax, descriptionLengthMax, now }, { catalog, query })
+  await reportNodes({ catalog, query, logger })
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf: pipes.parametersOf })
   const access = createAccess({ adminToken: adminToken.text })
   let isReady = false

@@ -5,7 +5,7 @@
 // still be right: then its columns stay unknown, and the first request with real values tells.
 
 import type { NodeId } from '../catalog/pipe.types.ts'
-import { errors } from '../shared/errors.ts'
+import { ApiError, errors } from '../shared/errors.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
 import { shapeOf } from '../sql/query-shape.ts'
@@ -61,33 +61,65 @@ interface Neighbours {
 
 /** Makes the check over open rooms. */
 export function createNodeCheck(options: CheckOptions, neighbours: Neighbours): CheckNode {
-  const { templates, workspace, findServiceSource } = neighbours
   return async (pipe, node, position) => {
-    if (node.sql.trim() === '') throw errors.SQL_EMPTY()
-    if (Buffer.byteLength(node.sql) > options.sqlBytesMax) {
-      throw errors.SQL_TOO_LONG({ bytesMax: options.sqlBytesMax })
-    }
-    const rendering = new Rendering({ templates, parameters: new Map(), mode: 'check', secretOf: () => undefined })
-    const { text } = rendering.render(node.sql, { maySecrets: true })
-    const template = templates.compile(node.sql)
-    const changed = withNode(pipe, node, position)
-    const reading = {
-      workspace: withPipe(workspace, changed),
-      database: options.database,
-      readScope: adminScope,
-      findServiceSource,
-      nodeText: (read: ReadNode) => rendering.nodeText(read),
-    }
-    const check: Check = { rendering, hasPlaceholder: false }
-    const scope = new CheckScope(nodeScope(reading, changed, position), check)
-    const compiled = compileQuery(text, { scope })
+    const { compiled, scope, check } = compileNode({ pipe, node, position }, { options, neighbours })
+    const template = neighbours.templates.compile(node.sql)
     const inBranches = template.tables.flatMap((name) => namesOf(scope.find(name.split('.'))))
     const dependencies = [...new Set([...compiled.dependencies, ...inBranches])].filter((name) => name !== placeholder)
     const columns = check.hasPlaceholder
       ? null
-      : await describe(compiled, { options, neighbours, mayDiffer: rendering.hasPlaceholders })
+      : await describe(compiled, { options, neighbours, mayDiffer: check.rendering.hasPlaceholders })
     return { dependencies, columns, parameters: template.parameters }
   }
+}
+
+/**
+ * Why a node that is stored would be refused if it came now, as far as its text tells; null for one that would not. The
+ * engine is not asked.
+ */
+export type NodeFault = (pipe: ReadPipe, node: Pick<ReadNode, 'name' | 'sql'>, position: number) => string | null
+
+/** Makes it over open rooms. */
+export function createNodeFault(options: CheckOptions, neighbours: Neighbours): NodeFault {
+  return (pipe, node, position) => {
+    try {
+      compileNode({ pipe, node, position }, { options, neighbours })
+      return null
+    } catch (thrown) {
+      if (thrown instanceof ApiError) return thrown.message
+      throw thrown
+    }
+  }
+}
+
+interface PlacedNode {
+  readonly pipe: ReadPipe
+  readonly node: Pick<ReadNode, 'name' | 'sql'>
+  readonly position: number
+}
+
+interface Compiling {
+  readonly options: CheckOptions
+  readonly neighbours: Neighbours
+}
+
+function compileNode({ pipe, node, position }: PlacedNode, { options, neighbours }: Compiling) {
+  const { templates, workspace, findServiceSource } = neighbours
+  if (node.sql.trim() === '') throw errors.SQL_EMPTY()
+  if (Buffer.byteLength(node.sql) > options.sqlBytesMax) throw errors.SQL_TOO_LONG({ bytesMax: options.sqlBytesMax })
+  const rendering = new Rendering({ templates, parameters: new Map(), mode: 'check', secretOf: () => undefined })
+  const { text } = rendering.render(node.sql, { maySecrets: true })
+  const changed = withNode(pipe, node, position)
+  const reading = {
+    workspace: withPipe(workspace, changed),
+    database: options.database,
+    readScope: adminScope,
+    findServiceSource,
+    nodeText: (read: ReadNode) => rendering.nodeText(read),
+  }
+  const check: Check = { rendering, hasPlaceholder: false }
+  const scope = new CheckScope(nodeScope(reading, changed, position), check)
+  return { compiled: compileQuery(text, { scope }), scope, check }
 }
 
 /** The pipe with the node in its place, so that one that reads itself shows. */

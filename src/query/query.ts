@@ -4,7 +4,7 @@ import type { NameScope } from '../sql/source.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { answerFormat } from './answer-formats.ts'
 import { type AnswerOptions, Answers } from './answers.ts'
-import { type CheckNode, createNodeCheck } from './check-node.ts'
+import { type CheckNode, createNodeCheck, createNodeFault, type NodeFault } from './check-node.ts'
 import { withNames } from './engine-words.ts'
 import { answeringNode, callerScope, nodeScope, type Reading } from './name-scope.ts'
 import { PlanCache } from './plan-cache.ts'
@@ -51,6 +51,7 @@ interface Question {
 
 class QueryRoom implements Query {
   readonly checkNode: CheckNode
+  readonly nodeFault: NodeFault
   readonly #options: QueryOptions
   readonly #neighbours: QueryNeighbours
   readonly #templates = new TemplateCache()
@@ -63,6 +64,7 @@ class QueryRoom implements Query {
     const responses = new ResponseCache({ bytesMax: options.responseCacheBytesMax, now: options.now })
     this.#answers = new Answers(options, { ...neighbours, responses })
     this.checkNode = createNodeCheck(options, { ...neighbours, templates: this.#templates })
+    this.nodeFault = createNodeFault(options, { ...neighbours, templates: this.#templates })
   }
 
   async run(request: QueryRequest): Promise<QueryAnswer> {

@@ -1,5 +1,5 @@
 import type { SelectStream } from '../store/store.types.ts'
-import type { CheckNode } from './check-node.ts'
+import type { CheckNode, NodeFault } from './check-node.ts'
 import type { ReadScope } from './read-scope.ts'
 import type { ParameterValues } from './rendering.ts'
 
@@ -16,6 +16,8 @@ export interface Query {
   explain(request: ExplainRequest): Promise<Explanation>
   /** Judges a node before it is saved. */
   readonly checkNode: CheckNode
+  /** Judges a node that is stored. */
+  readonly nodeFault: NodeFault
 }
 
 interface Asking {

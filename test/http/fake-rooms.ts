@@ -74,6 +74,7 @@ export function createFakeRooms(): FakeRooms {
     },
     query: {
       checkNode: async () => ({ dependencies: [], columns: null, parameters: [] }),
+      nodeFault: () => null,
       async run(request) {
         rooms.queries.push(request)
         if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })

@@ -1,0 +1,29 @@
+import type { PipeReader } from '../catalog/pipe.types.ts'
+import type { Logger } from '../observe/logger.ts'
+import type { Query } from '../query/query.types.ts'
+import { TimeSlices } from '../shared/time-slices.ts'
+
+export interface ReportNeighbours {
+  readonly catalog: Pick<PipeReader, 'listPipes'>
+  readonly query: Pick<Query, 'nodeFault'>
+  readonly logger: Logger
+}
+
+/**
+ * Tells of each stored node that would be refused if it came now. It stays, and whoever reads it gets the same error, so that
+ * an endpoint which an older version answered is missed by whoever runs the service before its callers tell.
+ */
+export async function reportNodes({ catalog, query, logger }: ReportNeighbours): Promise<void> {
+  const slices = new TimeSlices()
+  for (const pipe of catalog.listPipes()) {
+    for (const [position, node] of pipe.nodes.entries()) {
+      await slices.giveWay()
+      const reason = query.nodeFault(pipe, node, position)
+      if (reason === null) continue
+      logger.warn(
+        { pipe: pipe.name, node: node.name, isEndpoint: pipe.endpointId === node.id, reason },
+        'A stored node would be refused now, and so is whatever reads it. Change its SQL.',
+      )
+    }
+  }
+}
