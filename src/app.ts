@@ -1,3 +1,4 @@
+import { createServer } from 'node:http'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { addAnalyze } from './http/analyze.ts'
 import { addAuthorization } from './http/authorization.ts'
@@ -14,6 +15,7 @@ import { addHealth } from './http/health.ts'
 import type { HttpOptions, HttpRooms } from './http/http.types.ts'
 import { addOpenApi } from './http/openapi.ts'
 import { addPipe } from './http/pipe.ts'
+import { boundPipelining } from './http/pipelining.ts'
 import { addPipes } from './http/pipes.ts'
 import { addQuarantine } from './http/quarantine.ts'
 import { createRequestLog } from './http/request-log.ts'
@@ -25,6 +27,9 @@ import { createRequestId } from './shared/ids.ts'
 // Clients put whole queries into the URL.
 const headerBytesMax = 64 * 1024
 
+/** How long a connection without requests stays open. */
+const keepAliveMs = 72_000
+
 const diskRetrySeconds = 2
 
 /** The HTTP service over open rooms. It does not listen, so that tests can inject requests. */
@@ -34,8 +39,11 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
   const connections = createConnections({ connectionIdleMsMax: options.connectionIdleMsMax, now })
   const app = Fastify({
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: headerBytesMax },
-    http: { maxHeaderSize: headerBytesMax, requestTimeout: options.requestTimeoutMs },
-    requestTimeout: options.requestTimeoutMs,
+    serverFactory: (listener) =>
+      createServer(
+        { maxHeaderSize: headerBytesMax, requestTimeout: options.requestTimeoutMs, keepAliveTimeout: keepAliveMs },
+        boundPipelining(listener, logger),
+      ),
     exposeHeadRoutes: false,
     return503OnClosing: false,
     genReqId: () => createRequestId(now()),

@@ -158,7 +158,8 @@ const heldBodies = new WeakMap<IncomingMessage, () => void>()
 export function deferContinue(app: FastifyInstance): void {
   app.server.on('checkContinue', (request, response) => {
     heldBodies.set(request, () => response.writeContinue())
-    app.routing(request, response)
+    // The way of all requests, with what stands in front of the routes.
+    app.server.emit('request', request, response)
   })
 }
 

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createApp } from '../../src/app.ts'
 import type { HttpOptions } from '../../src/http/http.types.ts'
+import { openRequestsMax } from '../../src/http/pipelining.ts'
 import { openRawClient, type RawClient } from '../support/raw-client.ts'
 import { createFakeRooms, limits, token } from './fake-rooms.ts'
 
@@ -260,3 +261,30 @@ t.test('while it closes the service takes no new work, and finishes what it has'
   await closed
   t.match(rooms.imports, [{ text: '1\n2\n' }])
 })
+
+t.test('a connection whose requests pile up is cut, and others go on', async (t) => {
+  const { rooms, open } = await listen(t)
+  const client = await open()
+  client.send(head('GET', '/v0/datasources').repeat(50_000))
+  await client.end()
+  t.ok(answersIn(client.text) <= openRequestsMax, 'few are answered')
+  t.match(
+    rooms.entries.filter(({ message }) => message.startsWith('A connection was cut')),
+    [{ level: 'warn', fields: { openRequestsMax } }],
+    'and one line tells it',
+  )
+  const other = await open()
+  other.send(head('GET', '/v0/datasources'))
+  t.equal((await other.answer()).status, 200)
+})
+
+t.test('requests that are sent ahead, as many as clients do, are all answered in their order', async (t) => {
+  const { open } = await listen(t)
+  const client = await open()
+  client.send(head('GET', '/v0/datasources').repeat(openRequestsMax))
+  t.equal(answersIn(await client.until((text) => answersIn(text) === openRequestsMax)), openRequestsMax)
+})
+
+function answersIn(text: string): number {
+  return text.split('HTTP/1.1 200').length - 1
+}
