@@ -9,6 +9,9 @@
 //   make the blocks of the query small. Blocks of 65,000 rows with a constant of 40 MB took minutes.
 
 import type { FunctionUse, ParsedQuery, TokenRange } from './parsed-query.types.ts'
+import { checkPatterns, type ScanBound, scanBounds, scanMax } from './scan-bounds.ts'
+import { splice } from './splice.ts'
+import { loneString } from './sql-cursor.ts'
 import { SqlFault } from './sql-fault.ts'
 import type { WrappedArgument } from './wrapped-arguments.ts'
 
@@ -44,6 +47,25 @@ const growing: ReadonlySet<string> = new Set(
    h3tochildren geohashesinbox arrayfold`.split(/\s+/),
 )
 const gathering = /^(?:group(?:uniq)?array|groupconcat|group_concat|array_agg|string_agg|array_concat_agg|groupbitmap)/
+/** They give the same text again and again. */
+const formatting: ReadonlySet<string> = new Set('format printf space'.split(' '))
+const replacing = /^(?:replace(?:all|regexpall)?|regexp_replace)$/
+const replacementMax = 16
+const replacesMax = 4
+
+/** Whether a text may become many times as long as what the query was given. */
+function makesLargeValues(functions: Iterable<string>, { calls, tokens }: ParsedQuery): boolean {
+  for (const name of functions) {
+    const lower = name.toLowerCase()
+    if (growing.has(lower) || formatting.has(lower) || gathering.test(lower)) return true
+  }
+  const replaces = calls.filter(({ name }) => replacing.test(name.toLowerCase()))
+  if (replaces.length > replacesMax) return true
+  return replaces.some(({ arguments: [, , replacement] }) => {
+    const string = replacement === undefined ? null : loneString(tokens, replacement)
+    return string === null || (tokens[string]?.text.length ?? 0) > replacementMax
+  })
+}
 
 /** Rows of a block at most, for a query that calls these functions; null where the engine's own size holds. */
 export function blockRowsMax(functions: Iterable<string>): number | null {
@@ -70,29 +92,106 @@ export function checkNoneBound({ calls }: Pick<ParsedQuery, 'calls'>, what: stri
   }
 }
 
-/** What is written around the arguments that are bound. */
-export function boundArguments(parsed: ParsedQuery): readonly WrappedArgument[] {
+/**
+ * What is written around the arguments that are bound.
+ *
+ * @param functions all that the query calls, and the queries of the nodes that it reads.
+ */
+export function boundArguments(parsed: ParsedQuery, functions: Iterable<string>): readonly WrappedArgument[] {
   for (const call of parsed.calls) checkTest(parsed, call)
-  return parsed.calls
-    .flatMap((call) => argumentsOf(parsed, call))
-    .map(({ range, name, isSquare }) => ({ range, before: before(name, isSquare), after: '])[1]', value: null }))
+  checkPatterns(parsed)
+  const isLarge = makesLargeValues(functions, parsed)
+  const bound = parsed.calls.flatMap((call) => argumentsOf(parsed, call, isLarge))
+  if (isLarge) bound.push(...patternsOf(parsed))
+  return bound.map(({ range, isSpaced = false, ...one }) => ({
+    range,
+    before: `${isSpaced ? ' ' : ''}${before(one)}`,
+    after: '])[1]',
+    value: null,
+  }))
 }
 
 interface BoundArgument {
   readonly name: string
   readonly range: TokenRange
-  readonly isSquare: boolean
+  /** For the message; null where the argument may be a number. */
+  readonly lengthMax: number | null
+  /** When it is too long, in SQL. */
+  readonly condition: string
+  /** Whether a word stands before it. */
+  readonly isSpaced?: boolean
 }
 
-function argumentsOf(parsed: ParsedQuery, call: FunctionUse): readonly BoundArgument[] {
+function argumentsOf(parsed: ParsedQuery, call: FunctionUse, isLarge: boolean): readonly BoundArgument[] {
   const { name, isCalled, arguments: given } = call
-  const bound = isCalled ? bounds.get(name.toLowerCase()) : undefined
-  if (bound === undefined) return []
-  return bound.positions.flatMap((position) => {
-    const range = given[position]
-    if (range === undefined || isShortText(parsed, range, name)) return []
-    return [{ name, range, isSquare: bound.isSquare }]
+  if (!isCalled) return []
+  const scans = isLarge ? scanBounds(parsed, call) : []
+  return given.flatMap((range, position) => {
+    const found: ScanBound[] = scans.filter((scan) => scan.position === position)
+    const bound = bounds.get(name.toLowerCase())
+    if (bound?.positions.includes(position) === true) {
+      found.push({ position, lengthMax, ...(bound.isSquare ? { squareMax: workMax } : {}) })
+    }
+    if (found.length === 0 || isShortText(parsed, range, name)) return []
+    const terms = found.flatMap((one) => termsOf(parsed, call, one))
+    if (terms.length === 0) return []
+    const lengths = found.flatMap((one) => one.lengthMax ?? [])
+    return [
+      { name, range, lengthMax: lengths.length === 0 ? null : Math.min(...lengths), condition: terms.join(' OR ') },
+    ]
   })
+}
+
+/** When an argument is too long, in SQL. */
+function termsOf(parsed: ParsedQuery, { arguments: given }: FunctionUse, bound: ScanBound): readonly string[] {
+  const { lengthMax: most, squareMax, totalMax, scanned, isBySize = false, isProduct = false } = bound
+  const length = `${isBySize ? 'byteSize' : 'length'}(${parameter})`
+  const terms: string[] = []
+  if (most !== null) terms.push(`${length} > ${most}`)
+  if (squareMax !== undefined) terms.push(`${length} * ${length} * ${rowCount} > ${squareMax}`)
+  if (totalMax !== undefined) terms.push(`${length} * ${rowCount} > ${Math.floor(totalMax)}`)
+  if (scanned === undefined) return terms
+  const other = copyOf(parsed, given[scanned])
+  const factor = isProduct ? `${length} * ` : ''
+  terms.push(
+    other === null ? `${rowCount} > ${patternRowsMax}` : `${factor}length(${other}) * ${rowCount} > ${scanMax}`,
+  )
+  return terms
+}
+
+const copiedTokensMax = 32
+
+/**
+ * An argument once more, which the engine computes once. Null for one that calls what is not listed: the copy is written as the
+ * caller wrote it, without what bounds the arguments in it.
+ */
+function copyOf({ tokens, calls }: ParsedQuery, range: TokenRange | undefined): string | null {
+  if (range === undefined || range.end - range.start > copiedTokensMax) return null
+  const { start, end } = range
+  const inside = calls.filter((call) => call.start >= start && call.start < end)
+  if (inside.some(({ name }) => !copied.test(name))) return null
+  const copy = tokens.slice(start, end)
+  if (copy.some(({ key }) => unlikeCopies.has(key))) return null
+  return splice({ source: '', node: null, tokens: copy, end: end - start, edits: [] }).text
+}
+
+const copied = /^(?:range|repeat|concat|arrayWithConstant|arrayReverse|mapFromArrays|materialize|lower|upper)$/i
+const unlikeCopies: ReadonlySet<string> = new Set('SELECT -> AS LIKE ILIKE REGEXP * ::'.split(' '))
+
+/** What they are matched with may be a long text that is the same for all. */
+const patternRowsMax = 65_536
+
+/** Patterns of LIKE and REGEXP that the query makes. */
+function patternsOf(parsed: ParsedQuery): readonly BoundArgument[] {
+  return parsed.patterns
+    .filter((range) => !isShortText(parsed, range, 'LIKE'))
+    .map((range) => ({
+      name: 'LIKE',
+      range,
+      lengthMax: 256,
+      condition: `length(${parameter}) > 256 OR ${rowCount} > ${patternRowsMax}`,
+      isSpaced: true,
+    }))
 }
 
 /** What gives no more than it is given. */
@@ -133,15 +232,22 @@ function checkTest({ tokens }: ParsedQuery, { name, parameters }: FunctionUse): 
 }
 
 const parameter = '`__bounded`'
+/**
+ * Rows of the block, or elements of all arrays of the block within a lambda: a byte for each. `blockSize()` depends on no
+ * argument, so the engine computes it outside of the lambda.
+ */
+const rowCount = `blockSerializedSize(empty([${parameter}]))`
 
-function before(name: string, isSquare: boolean): string {
-  const length = `length(${parameter})`
-  const isTooMuch = isSquare ? ` OR ${length} * ${length} * blockSize() > ${workMax}` : ''
-  return `arrayFilter(${parameter} -> NOT throwIf(${length} > ${lengthMax}${isTooMuch}, '${tooLong(name)}'), [`
+function before({ name, lengthMax: most, condition }: Omit<BoundArgument, 'range'>): string {
+  return `arrayFilter(${parameter} -> NOT throwIf(${condition}, '${most === null ? tooMuch(name) : tooLong(name, most)}'), [`
 }
 
-function tooLong(name: string): string {
-  return `An argument of function ${name} is longer than ${lengthMax} bytes or elements, or too long for so many rows: the function cannot be stopped, so shorten it with substring or arraySlice`
+function tooLong(name: string, most = lengthMax): string {
+  return `An argument of function ${name} is longer than ${most} bytes or elements, or too long for so many rows: the function cannot be stopped, so shorten it with substring or arraySlice`
+}
+
+function tooMuch(name: string): string {
+  return `The arguments of function ${name} are too long for so many rows or elements: the function cannot be stopped, so shorten them with substring or arraySlice`
 }
 
 function named(bound: Bound, names: string): readonly (readonly [string, Bound])[] {

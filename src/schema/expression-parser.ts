@@ -109,12 +109,15 @@ function parseWordOperator(cursor: SqlCursor, key: string): boolean {
     case 'OR':
     case 'DIV':
     case 'MOD':
-    case 'LIKE':
-    case 'ILIKE':
-    case 'REGEXP':
     case 'BETWEEN':
       cursor.index += 1
       parseOperand(cursor)
+      return true
+    case 'LIKE':
+    case 'ILIKE':
+    case 'REGEXP':
+      cursor.index += 1
+      parsePattern(cursor)
       return true
     case 'ESCAPE':
       if (cursor.peek(1).kind !== 'string') return false
@@ -157,9 +160,17 @@ function parseMembership(cursor: SqlCursor): boolean {
   }
   if (afterNot !== 1 || afterGlobal !== 0) return false
   if (!cursor.is('LIKE', 1) && !cursor.is('ILIKE', 1) && !cursor.is('BETWEEN', 1)) return false
+  const isPattern = !cursor.is('BETWEEN', 1)
   cursor.index += 2
-  parseOperand(cursor)
+  if (isPattern) parsePattern(cursor)
+  else parseOperand(cursor)
   return true
+}
+
+function parsePattern(cursor: SqlCursor): void {
+  const start = cursor.index
+  parseOperand(cursor)
+  cursor.patterns.push({ start, end: cursor.index })
 }
 
 const values: ReadonlySet<string> = new Set(['NULL', 'TRUE', 'FALSE', 'INF', 'NAN'])

@@ -20,6 +20,8 @@ export interface ParsedQuery {
   readonly tableFunctions: readonly TableFunctionUse[]
   /** Names of columns and aliases, and asterisks; no parameters of lambdas. */
   readonly names: readonly TokenRange[]
+  /** What stands behind LIKE, ILIKE and REGEXP. */
+  readonly patterns: readonly TokenRange[]
   /**
    * By a name that is given to an expression anywhere in the text, the index of the string that it is; null when it is
    * anything else, or several things.

@@ -50,6 +50,7 @@ export class SqlCursor {
   readonly tableFunctions: TableFunctionUse[] = []
   readonly constants = new Map<string, number | null>()
   readonly names: TokenRange[] = []
+  readonly patterns: TokenRange[] = []
   /** Names of the parameters of lambdas around the place, innermost last. */
   readonly lambdas: (readonly string[])[] = []
   /** The expression that was taken last, without its alias. */

@@ -104,7 +104,7 @@ function compile({ sql, scope, node }: QueryText, compilation: Compilation): Com
     note(parsed, compilation)
     const { edits: tableEdits, dependencies, readCount, tables } = resolveReads(parsed, scope, compilation)
     if (readCount > readsMax) throw new SqlFault(`The query is too complex: it reads more than ${readsMax} tables`)
-    const wrapped = wrapArguments(parsed, [...boundArguments(parsed), ...zoneArguments(parsed)])
+    const wrapped = wrapArguments(parsed, [...boundArguments(parsed, compilation.functions), ...zoneArguments(parsed)])
     const edits = inOrder(inOrder(tableEdits, texts), wrapped)
     const end = node === null ? parsed.bodyEnd : parsed.queryEnd
     const spliced = splice({ source: sql, node, tokens: parsed.tokens, end, edits })
