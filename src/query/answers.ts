@@ -3,6 +3,7 @@ import type { CompiledQuery } from '../sql/compile-query.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import { Agreement } from './agreement.ts'
+import { inOwnBlocks } from './answer-blocks.ts'
 import { withOwnStatistics } from './answer-statistics.ts'
 import { inUsersWords, maskSecrets } from './engine-words.ts'
 import { withPlace } from './error-place.ts'
@@ -30,6 +31,8 @@ export interface Run {
   readonly plan: CompiledQuery
   /** What stands before the query; absent is nothing. */
   readonly prefix?: string
+  /** What stands behind it; absent is nothing. */
+  readonly suffix?: string
   readonly rendering: Rendering
   readonly format: string
   readonly settings: Readonly<Record<string, string | number>>
@@ -60,7 +63,8 @@ export class Answers {
   }
 
   /** Raises errors of the error table (400, 408, 500, 503). */
-  async answer(run: Run): Promise<Answered> {
+  async answer(asked: Run): Promise<Answered> {
+    const run = asked.plan.isFiltered ? inOwnBlocks(asked) : asked
     const { responses } = this.#neighbours
     const { cacheTtlSeconds } = run
     const key = cacheTtlSeconds === null ? null : this.#keyOf(run)
@@ -94,14 +98,15 @@ export class Answers {
   }
 
   async #select(run: Run): Promise<SelectStream> {
-    const { plan, rendering, format, prefix = '', signal } = run
+    const { plan, rendering, format, prefix = '', suffix = '', signal } = run
     try {
       const shape = await this.#agreement.shapeOfAgreed(plan, signal)
       const threads = this.#threadsOf(rendering)
       const hiding = plan.isFiltered ? { [statisticsSetting]: 0 } : {}
       const settings = { ...plan.settings, ...run.settings, ...hiding }
-      const sql = `${prefix}${plan.sql}`
-      return await this.#neighbours.store.select({ sql, shape: `${prefix}${shape}`, format, settings, threads, signal })
+      const sql = `${prefix}${plan.sql}${suffix}`
+      const ownShape = `${prefix}${shape}${suffix}`
+      return await this.#neighbours.store.select({ sql, shape: ownShape, format, settings, threads, signal })
     } catch (thrown) {
       throw this.failureOf(thrown, run)
     }
@@ -113,10 +118,10 @@ export class Answers {
   }
 
   /** Everything that the bytes of an answer follow from, but for the rows: filters and values stand in the SQL. */
-  #keyOf({ plan, rendering, format, settings, prefix = '' }: Run): string {
+  #keyOf({ plan, rendering, format, settings, prefix = '', suffix = '' }: Run): string {
     const { catalogVersion } = this.#neighbours.workspace
     const threads = this.#threadsOf(rendering)
-    return JSON.stringify([catalogVersion, format, plan.settings, settings, threads, prefix, plan.sql])
+    return JSON.stringify([catalogVersion, format, plan.settings, settings, threads, prefix, suffix, plan.sql])
   }
 
   /** The answer's bytes; an error in their middle is told in the same words as one before the first. */
