@@ -117,7 +117,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const variables = openVariables({ now }, storage.variables)
   opened.push(() => variables.close())
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
-  await partNote.compare()
+  await partNote.compareAtStart()
   opened.push(() => partNote.close())
   const whileRemoving = partNote.whileRemoving.bind(partNote)
   const ingest = await openIngest(options, { store, catalog, logger, now, disk, whileRemoving })
@@ -134,6 +134,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   dataSources.resume()
   await verifySafeguards(store)
   store.onRestart(async (engine) => {
+    await partNote.compareAfterRestart()
     await dataSources.mendAfterRestart()
     await replaces.mendAfterRestart()
     await verifySafeguards(engine)

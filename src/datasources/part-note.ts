@@ -1,29 +1,32 @@
 /**
- * Which parts each table has, noted in a file of the data directory: a start that finds a part or a table gone says so.
+ * Which parts each table has, noted in a file of the data directory: parts and tables that go without being removed are told
+ * with their rows.
  *
- * 1. Parts are noted once they are synced, every minute when they have changed, and at the close. The note is no part of what
- *    is kept: without it nothing is compared.
- * 2. Merges and mutations put one part into the place of others, so a noted part is there when one covers its blocks.
- * 3. Before rows are removed on purpose (truncate, drop, replace, the end of a replay) the note goes, and is written anew
- *    later. TTL and engines that let rows go in merges may remove a part too: there it is a warning.
+ * 1. Parts are noted once they are synced: every minute when they have changed, behind each change that removes rows, and at
+ *    the close. The note is no part of what is kept: without it nothing is compared.
+ * 2. What was noted is compared at the start, when the engine was started again, and before each new note. What is lost
+ *    stays in the note, and is told at each start, until it is back or its table is emptied, replaced or dropped.
+ * 3. Before rows are removed on purpose (truncate, drop, replace, the end of a replay) their tables are taken out of the note.
+ *    TTL and engines that let rows go in merges may remove a part too: there it is a warning, once.
  */
-import { open, readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { DataSource } from '../catalog/data-source.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { quoteString } from '../shared/text-escapes.ts'
+import { quarantineTable } from '../store/quarantine-table.ts'
 import type { Store } from '../store/store.types.ts'
 import { workspaceDatabase } from '../store/workspace-database.ts'
-import { ownerOf } from './tables.ts'
+import { type Occasion, PartComparison } from './part-comparison.ts'
+import type { NotedPart, NotedTables } from './part-losses.ts'
+import { type Note, PartNoteFile, withoutTables } from './part-note-file.ts'
 
-const noteName = 'table-parts'
 const noteIntervalMs = 60_000
+/** Between notes behind changes: each asks for the parts of all tables. */
+const changeIntervalMs = 1_000
+/** An engine that does not answer must not hold up the close. */
+const closeTimeMaxMs = 5_000
 /** Beyond, the tables with the most parts are left out. */
 const notedPartsMax = 200_000
-/** Parts that a line of the log names. */
-const namedPartsMax = 20
-const version = 1
 
 interface PartNoteDeps {
   readonly catalog: Pick<Catalog, 'find'>
@@ -31,122 +34,149 @@ interface PartNoteDeps {
   readonly logger: Logger
 }
 
-interface NotedPart {
-  readonly name: string
-  readonly partition: string
-  readonly minBlock: number
-  readonly maxBlock: number
-  readonly rowCount: number
-}
-
-interface NotedTable {
-  readonly uuid: string
-  readonly parts: readonly NotedPart[]
-}
-
-type NotedTables = Readonly<Record<string, NotedTable>>
-
-interface Note {
-  readonly version: number
-  readonly notedAt: string
-  readonly tables: NotedTables
-}
-
 export class PartNote {
-  readonly #path: string
+  readonly #file: PartNoteFile
   readonly #deps: PartNoteDeps
+  #note: Note = { notedAt: '', tables: {}, lost: {} }
+  /** What the file has of it; empty when it has something else. */
   #written = ''
-  /** Changes under way that remove rows: nothing is noted meanwhile. */
-  #removalCount = 0
+  /** Tables of changes under way that remove rows, and how many of these: they are not noted meanwhile. */
+  readonly #removing = new Map<string, number>()
+  readonly #comparison: PartComparison
   #timer: NodeJS.Timeout | undefined
+  #changeTimer: NodeJS.Timeout | undefined
+  #lastNoteMs = Number.NEGATIVE_INFINITY
+  #isClosing = false
   #working: Promise<void> = Promise.resolve()
 
   constructor(dataDirectory: string, deps: PartNoteDeps) {
-    this.#path = join(dataDirectory, noteName)
+    this.#file = new PartNoteFile(dataDirectory)
     this.#deps = deps
+    this.#comparison = new PartComparison(deps)
   }
 
   /** Tells what is gone since the note was written. Precondition: no table was made or changed since the start. */
-  async compare(): Promise<void> {
-    const note = await this.#read()
+  async compareAtStart(): Promise<void> {
+    const { note, isDamaged } = await this.#file.read()
+    if (isDamaged) {
+      this.#deps.logger.warn(
+        {},
+        'The note of the parts of the tables cannot be read: nobody knows whether some are gone.',
+      )
+    }
     if (note === null) return
-    const found = await this.#tables()
-    for (const [table, noted] of Object.entries(note.tables)) {
-      const dataSource = this.#deps.catalog.find(ownerOf(table))
-      // Dropped, or half made: whoever mends that knows.
-      if (dataSource !== undefined) this.#tell({ dataSource, table, notedAt: note.notedAt }, noted, found[table])
+    this.#note = note
+    await this.#inTurn(() => this.#compare('start'))
+  }
+
+  /** The same for an engine that was started again. Never rejects: what failed is compared by the next note. */
+  async compareAfterRestart(): Promise<void> {
+    try {
+      await this.#inTurn(() => this.#compare('restart'))
+    } catch (err) {
+      this.#deps.logger.warn({ err }, 'The parts of the tables could not be compared yet.')
     }
   }
 
   /** Notes from time to time what there is. */
   start(): void {
+    if (this.#isClosing) return
     this.#timer = setTimeout(() => {
-      this.#working = this.#noteNow().finally(() => this.start())
+      void this.#noteInTurn().then(() => this.start())
     }, noteIntervalMs).unref()
   }
 
-  /** Runs a change that removes rows on purpose. Throws what it throws, and the system's error when the note cannot go. */
-  async whileRemoving<Result>(change: () => Promise<Result>): Promise<Result> {
-    this.#removalCount += 1
+  /**
+   * Runs a change that removes rows of data sources on purpose. Throws what it throws, and the system's error when they
+   * cannot be taken out of the note.
+   */
+  async whileRemoving<Result>(ids: readonly string[], change: () => Promise<Result>): Promise<Result> {
+    const tables = ids.flatMap((id) => [id, quarantineTable(id)])
+    for (const table of tables) this.#removing.set(table, (this.#removing.get(table) ?? 0) + 1)
     try {
-      await this.#working
-      await rm(this.#path, { force: true })
-      this.#written = ''
+      await this.#inTurn(async () => {
+        this.#note = withoutTables(this.#note, tables)
+        this.#written = ''
+        await this.#file.remove(tables)
+      })
       return await change()
     } finally {
-      this.#removalCount -= 1
+      for (const table of tables) this.#release(table)
+      this.#noteSoon()
     }
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true
     clearTimeout(this.#timer)
-    await this.#working
-    clearTimeout(this.#timer)
-    await this.#noteNow()
+    clearTimeout(this.#changeTimer)
+    const timer = new AbortController()
+    // Aborting the timer rejects it, and that is no failure.
+    const late = delay(closeTimeMaxMs, undefined, { signal: timer.signal }).catch(() => undefined)
+    await Promise.race([this.#noteInTurn(), late])
+    timer.abort()
   }
 
-  #tell(place: LossPlace, noted: NotedTable, found: NotedTable | undefined): void {
-    const { dataSource, table, notedAt } = place
-    const fields = { dataSource: dataSource.name, table, notedAt }
-    const { logger } = this.#deps
-    if (found === undefined) {
-      const rowCount = rowsOf(noted.parts)
-      logger.error(
-        { ...fields, rowCount },
-        'A table that was there is gone with its rows (docs/recovery.md#lost-parts).',
-      )
-      return
-    }
-    // Another table under the name: it was exchanged, and the note is of before.
-    if (found.uuid !== noted.uuid) return
-    const gone = noted.parts.filter((part) => !found.parts.some((other) => covers(other, part)))
-    if (gone.length === 0) return
-    const parts = gone.slice(0, namedPartsMax).map(({ name }) => name)
-    const loss = { ...fields, rowCount: rowsOf(gone), partCount: gone.length, parts }
-    if (mayLetRowsGo(dataSource) && table === dataSource.id) {
-      logger.warn(loss, 'Parts of a table that were there are gone; its TTL or its engine may have removed them.')
-      return
-    }
-    logger.error(loss, 'Parts of a table that were there are gone with their rows (docs/recovery.md#lost-parts).')
+  #release(table: string): void {
+    const count = (this.#removing.get(table) ?? 0) - 1
+    if (count > 0) this.#removing.set(table, count)
+    else this.#removing.delete(table)
+  }
+
+  #noteSoon(): void {
+    if (this.#isClosing || this.#changeTimer !== undefined) return
+    const waitMs = Math.max(0, this.#lastNoteMs + changeIntervalMs - performance.now())
+    this.#changeTimer = setTimeout(() => {
+      this.#changeTimer = undefined
+      void this.#noteInTurn()
+    }, waitMs).unref()
+  }
+
+  /** One behind the other. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const running = this.#working.then(work)
+    this.#working = running.catch(() => undefined)
+    return running
   }
 
   /** Never rejects: a note that cannot be written is one that compares nothing. */
-  async #noteNow(): Promise<void> {
-    if (this.#removalCount > 0) return
+  async #noteInTurn(): Promise<void> {
     try {
-      const tables = bounded(await this.#tables())
-      const text = JSON.stringify(tables)
-      if (text === this.#written) return
-      await this.#deps.store.sync()
-      const note: Note = { version, notedAt: new Date().toISOString(), tables }
-      const draft = `${this.#path}.new`
-      await writeSynced(draft, JSON.stringify(note))
-      if (this.#removalCount > 0) return
-      await rename(draft, this.#path)
-      this.#written = text
+      await this.#inTurn(async () => {
+        this.#lastNoteMs = performance.now()
+        await this.#noteNow()
+      })
     } catch (err) {
       this.#deps.logger.debug({ err }, 'The parts of the tables could not be noted.')
     }
+  }
+
+  async #noteNow(): Promise<void> {
+    await this.#compare('run')
+    const text = JSON.stringify([this.#note.tables, this.#note.lost])
+    if (text === this.#written) return
+    await this.#deps.store.sync()
+    await this.#file.write(this.#note)
+    this.#written = text
+  }
+
+  /** Takes over what is there, and tells and keeps what is not. */
+  async #compare(occasion: Occasion): Promise<void> {
+    // Of changes that end meanwhile the next note knows.
+    const removing = new Set(this.#removing.keys())
+    const find = async (): Promise<NotedTables> => {
+      const tables = Object.entries(await this.#tables()).filter(([name]) => !removing.has(name))
+      return Object.fromEntries(tables)
+    }
+    const compare = async () => await this.#comparison.findings({ occasion, note: this.#note, found: await find() })
+    let findings = await compare()
+    // Tables and parts are asked one behind the other, and a table may be away between them to be mended.
+    if (occasion === 'run' && findings.news.length > 0) findings = await compare()
+    for (const tell of findings.news) tell()
+    this.#note = { notedAt: new Date().toISOString(), tables: bounded(findings.kept), lost: findings.lost }
+    // What is lost must not be forgotten with a process that ends within the minute.
+    if (occasion === 'run' || findings.news.length === 0) return
+    await this.#file.write(this.#note)
   }
 
   async #tables(): Promise<NotedTables> {
@@ -158,44 +188,12 @@ export class PartNote {
     const partsOf = new Map<string, NotedPart[]>(tables.map(({ name }) => [name, []]))
     const parts = await store.rows<NotedPart & { readonly owner: string }>(
       `SELECT table AS owner, name, partition_id AS partition, toInt32(min_block_number) AS minBlock,
-         toInt32(max_block_number) AS maxBlock, toFloat64(rows) AS rowCount
+         toInt32(max_block_number) AS maxBlock, toFloat64(rows) AS rowCount, hash_of_all_files AS content
        FROM system.parts WHERE database = ${quoteString(workspaceDatabase)} AND active AND rows > 0 ORDER BY table, name`,
     )
     for (const { owner, ...part } of parts) partsOf.get(owner)?.push(part)
     return Object.fromEntries(tables.map(({ name, uuid }) => [name, { uuid, parts: partsOf.get(name) ?? [] }]))
   }
-
-  /** Null when there is none, or one that cannot be read: then nothing is compared. */
-  async #read(): Promise<Note | null> {
-    try {
-      // Nobody but this class writes the file; another version of it is passed over.
-      const note = JSON.parse(await readFile(this.#path, 'utf8')) as Note
-      return note.version === version ? note : null
-    } catch {
-      return null
-    }
-  }
-}
-
-interface LossPlace {
-  readonly dataSource: DataSource
-  readonly table: string
-  readonly notedAt: string
-}
-
-function covers(part: NotedPart, { partition, minBlock, maxBlock }: NotedPart): boolean {
-  return part.partition === partition && part.minBlock <= minBlock && part.maxBlock >= maxBlock
-}
-
-function rowsOf(parts: readonly NotedPart[]): number {
-  return parts.reduce((sum, { rowCount }) => sum + rowCount, 0)
-}
-
-const keepingEngines: readonly string[] = ['MergeTree', 'ReplacingMergeTree', 'AggregatingMergeTree']
-
-/** Whether a merge may leave nothing of a part's rows. */
-function mayLetRowsGo({ engine }: DataSource): boolean {
-  return engine.options['ttl'] !== undefined || !keepingEngines.includes(engine.name)
 }
 
 function bounded(tables: NotedTables): NotedTables {
@@ -206,14 +204,4 @@ function bounded(tables: NotedTables): NotedTables {
     return partCount <= notedPartsMax
   })
   return Object.fromEntries(kept)
-}
-
-async function writeSynced(path: string, text: string): Promise<void> {
-  const file = await open(path, 'w', 0o600)
-  try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
 }

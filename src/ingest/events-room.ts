@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path'
 import type { Catalog } from '../catalog/catalog.ts'
-import type { DataSource } from '../catalog/data-source.types.ts'
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { type DiskReports, noDiskReports } from '../shared/disk-fault.ts'
 import { errors } from '../shared/errors.ts'
@@ -56,8 +56,8 @@ export interface EventsRooms {
   readonly catalog: Pick<Catalog, 'find'>
   readonly logger: Logger
   readonly now: () => number
-  /** Runs changes behind which rows are gone on purpose, so that nobody takes them for lost. */
-  readonly whileRemoving?: <Result>(change: () => Promise<Result>) => Promise<Result>
+  /** Runs changes behind which rows of data sources are gone on purpose, so that nobody takes them for lost. */
+  readonly whileRemoving?: <Result>(ids: readonly DataSourceId[], change: () => Promise<Result>) => Promise<Result>
   /** Told when the disk refuses what waits. */
   readonly disk?: DiskReports
   /** The disk; tests hand in one that fails. */

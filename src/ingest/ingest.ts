@@ -51,7 +51,7 @@ export async function openIngest(options: IngestOptions, neighbours: Neighbours)
   try {
     const partitionLimits = new PartitionLimits(neighbours.store, options)
     const events = await openEvents(options, { ...neighbours, pool, partitionLimits })
-    const { store, whileRemoving = (change) => change() } = neighbours
+    const { store, whileRemoving = (_ids, change) => change() } = neighbours
     return new OpenIngest(options, { store, pool, events, partitionLimits, whileRemoving })
   } catch (error) {
     await pool.close()
@@ -146,7 +146,7 @@ class OpenIngest implements Ingest {
   }
 
   withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
-    return this.whileRemoving(() => this.events.withBarrier(barrier, change))
+    return this.whileRemoving([barrier.dataSource.id], () => this.events.withBarrier(barrier, change))
   }
 
   isHeld(dataSourceId: DataSourceId): boolean {
@@ -155,8 +155,9 @@ class OpenIngest implements Ingest {
 
   async withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result> {
     this.refuseWhenClosing()
+    const ids = dataSources.map(({ id }) => id)
     return await this.events.withHold(dataSources, () =>
-      this.gate.whileClosed(dataSources, this.options.eventsWaitMaxMs, () => this.whileRemoving(change)),
+      this.gate.whileClosed(dataSources, this.options.eventsWaitMaxMs, () => this.whileRemoving(ids, change)),
     )
   }
 

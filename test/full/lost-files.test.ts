@@ -1,10 +1,12 @@
 // Files of the data directory that are gone or changed between two starts: the next one says so, and changes nothing.
 
-import { copyFileSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import process from 'node:process'
 import t from 'tap'
 import { openService } from '../../src/service.ts'
-import { TestLog, TestService, testOptions } from '../api/test-service.ts'
+import { type LogEntry, TestLog, TestService, testOptions } from '../api/test-service.ts'
+import { findEnginePid } from '../store/engine-pid.ts'
 import { createTestDirectory } from '../store/test-store.ts'
 
 const directory = await createTestDirectory()
@@ -71,10 +73,7 @@ t.test(
   async (t) => {
     const other = await createTestDirectory()
     t.teardown(() => other.remove())
-    const open = async (): Promise<TestService> => {
-      const log = new TestLog()
-      return new TestService(await openService(testOptions({ dataDir: other.path }), log), { log, dataDir: other.path })
-    }
+    const open = () => openIn(other.path)
     const first = await open()
     for (const name of ['cut', 'gone', 'emptied', 'dropped', 'merged']) await first.create(name, 'n UInt32')
     await first.create('short', 'n UInt32, at DateTime', { engine: 'MergeTree', engine_ttl: 'at + INTERVAL 1 YEAR' })
@@ -82,12 +81,7 @@ t.test(
       for (const body of ['1\n2\n', '3\n']) t.match(await first.append(name, 'csv', body), { status: 200 })
     }
     t.match(await first.append('short', 'csv', '1,2100-01-01 00:00:00\n'), { status: 200 })
-    const idOf = async (name: string) => {
-      const { json } = await first.call('GET', `/v0/datasources/${name}`)
-      // The shape is what other tests check.
-      return (json as { readonly id: string }).id
-    }
-    const [cut, gone, short] = [await idOf('cut'), await idOf('gone'), await idOf('short')]
+    const [cut, gone, short] = [await idOf(first, 'cut'), await idOf(first, 'gone'), await idOf(first, 'short')]
     await first.close()
 
     const second = await open()
@@ -105,7 +99,7 @@ t.test(
     rmSync(tableFolder(other.path, gone), { recursive: true })
     rmSync(metadata)
     const third = await open()
-    const told = third.log.entries.filter(({ message }) => /were there are gone|was there is gone/.test(message))
+    const told = toldBy(third)
     t.match(
       told.map(({ level, fields }) => [level, fields['dataSource'], fields['rowCount'], fields['parts']]).sort(),
       [
@@ -119,14 +113,134 @@ t.test(
     t.equal(await third.count('gone'), 0)
     await third.close()
     const fourth = await open()
-    t.same(
-      fourth.log.entries.filter(({ message }) => /were there are gone|was there is gone/.test(message)),
-      [],
-      'it is told once',
+    t.match(
+      toldBy(fourth)
+        .map(({ level, fields }) => [level, fields['dataSource'], fields['rowCount']])
+        .sort(),
+      [
+        ['error', 'cut', 2],
+        ['error', 'gone', 3],
+      ],
+      'it is told again, but for what a TTL may have removed',
     )
+    t.match(await fourth.call('POST', '/v0/datasources/cut/truncate'), { status: 205 })
+    t.match(await fourth.call('DELETE', '/v0/datasources/gone'), { status: 204 })
+    await fourth.close()
+    const fifth = await open()
+    t.same(toldBy(fifth), [], 'until its tables are emptied or dropped')
+    await fifth.close()
+  },
+)
+
+t.test(
+  'a part that breaks while the service runs is told when the engine is started again, and at each start',
+  async (t) => {
+    const other = await createTestDirectory()
+    t.teardown(() => other.remove())
+    const open = () => openIn(other.path)
+    const first = await open()
+    for (const name of ['broken', 'whole']) await first.create(name, 'n UInt32')
+    for (const name of ['broken', 'whole']) t.match(await first.append(name, 'csv', '1\n2\n3\n'), { status: 200 })
+    const id = await idOf(first, 'broken')
+    await first.close()
+
+    const second = await open()
+    const part = join(tableFolder(other.path, id), 'all_1_1_0')
+    const whole = join(other.path, 'whole-part')
+    cpSync(part, whole, { recursive: true })
+    truncateSync(join(part, 'data.bin'), 10)
+    truncateSync(join(part, 'columns.txt'), 10)
+    process.kill(findEnginePid() ?? 0, 'SIGKILL')
+    const gone = await second.log.until(
+      'Parts of a table that were there are gone with their rows (docs/recovery.md#lost-parts).',
+    )
+    t.match(gone, { level: 'error', fields: { dataSource: 'broken', rowCount: 3, parts: ['all_1_1_0'] } })
+    await second.log.until('The engine runs again.')
+    t.equal(await second.count('broken'), 0)
+    t.match(await second.append('broken', 'csv', '7\n8\n9\n'), { status: 200 }, 'its number may be given out again')
+    t.match(await second.call('POST', '/v0/datasources/whole/truncate'), { status: 205 })
+    await second.close()
+
+    const third = await open()
+    t.match(
+      toldBy(third),
+      [{ level: 'error', fields: { dataSource: 'broken', rowCount: 3 } }],
+      'a new part is another one',
+    )
+    await third.close()
+    rmSync(part, { recursive: true, force: true })
+    cpSync(whole, part, { recursive: true })
+    const fourth = await open()
+    // The part of the same number was removed for it: that one is gone now.
+    t.equal(toldBy(fourth).length, 1, JSON.stringify(toldBy(fourth)))
     await fourth.close()
   },
 )
+
+t.test('a truncate of one table leaves the note of the others', async (t) => {
+  const other = await createTestDirectory()
+  t.teardown(() => other.remove())
+  const first = await openIn(other.path)
+  for (const name of ['kept', 'emptied']) await first.create(name, 'n UInt32')
+  for (const name of ['kept', 'emptied']) t.match(await first.append(name, 'csv', '1\n2\n'), { status: 200 })
+  const kept = await idOf(first, 'kept')
+  await first.close()
+  const second = await openIn(other.path)
+  t.match(await second.call('POST', '/v0/datasources/emptied/truncate'), { status: 205 })
+  const copy = await createTestDirectory()
+  t.teardown(() => copy.remove())
+  // As a kill leaves it, in the moment behind the answer.
+  cpSync(join(other.path, 'table-parts'), join(copy.path, 'table-parts'))
+  await second.close()
+  cpSync(join(copy.path, 'table-parts'), join(other.path, 'table-parts'))
+  rmSync(join(tableFolder(other.path, kept), 'all_1_1_0'), { recursive: true })
+  const third = await openIn(other.path)
+  t.match(toldBy(third), [{ level: 'error', fields: { dataSource: 'kept', rowCount: 2 } }])
+  t.equal(toldBy(third).length, 1)
+  await third.close()
+})
+
+t.test('a part that counts other rows than it had is told, until it is mended', async (t) => {
+  const other = await createTestDirectory()
+  t.teardown(() => other.remove())
+  const first = await openIn(other.path)
+  await first.create('counted', 'n UInt32')
+  t.match(await first.append('counted', 'csv', '1\n2\n3\n'), { status: 200 })
+  const count = join(tableFolder(other.path, await idOf(first, 'counted')), 'all_1_1_0', 'count.txt')
+  await first.close()
+  writeFileSync(count, '2')
+  for (const start of ['the first start', 'the next one']) {
+    const service = await openIn(other.path)
+    t.match(
+      toldBy(service),
+      [{ level: 'error', fields: { dataSource: 'counted', rowCount: 3, foundRowCount: 2 } }],
+      start,
+    )
+    await service.close()
+  }
+  writeFileSync(count, '3')
+  const last = await openIn(other.path)
+  t.same(toldBy(last), [])
+  t.equal(await last.count('counted'), 3)
+  await last.close()
+})
+
+async function openIn(dataDir: string): Promise<TestService> {
+  const log = new TestLog()
+  return new TestService(await openService(testOptions({ dataDir }), log), { log, dataDir })
+}
+
+function toldBy({ log }: TestService): readonly LogEntry[] {
+  return log.entries.filter(
+    ({ message }) => message.includes('lost-parts') || message.includes('its TTL or its engine'),
+  )
+}
+
+async function idOf(service: TestService, name: string): Promise<string> {
+  const { json } = await service.call('GET', `/v0/datasources/${name}`)
+  // The shape is what other tests check.
+  return (json as { readonly id: string }).id
+}
 
 /** The folder of a table's parts, by the identity in its definition. */
 function tableFolder(dataDir: string, table: string): string {
