@@ -1,14 +1,13 @@
 import t from 'tap'
 import { testSeed } from '../support/seeded-random.ts'
-import { byTier } from '../support/tier.ts'
 import { runBarriers } from './barrier-run.ts'
 import { runKills } from './kill-run.ts'
 
-// `npm run test:full` does the same fifty times, `npm run test:kill` as often as it is told.
+// `npm run test:full` does the same with fifty kills, `npm run test:kill` as often as it is told.
 t.test('a service that is killed under load stores each acknowledged row once, through three views', async (t) => {
   const seed = testSeed()
   const { acknowledged, stored, words } = await runKills({
-    kills: byTier({ quick: 4, full: 10, soak: 10 }),
+    kills: 3,
     producers: 4,
     seed,
     lifeMsMax: 700,
@@ -26,7 +25,7 @@ t.test(
   'a data source that is dropped under load and kills is gone or whole, and its namesake begins anew',
   async (t) => {
     const seed = testSeed()
-    const rounds = byTier({ quick: 2, full: 4, soak: 4 })
+    const rounds = 1
     const { checks, words, ...report } = await runBarriers({ rounds, producers: 4, seed, loadMsMax: 300 })
     t.comment(`SEED=${seed}: ${JSON.stringify(report)}`)
     t.equal(report.kills, 2 * rounds)

@@ -1,7 +1,7 @@
 import t from 'tap'
+import { runChanges } from '../kill/change-run.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
-import { runChanges } from './change-run.ts'
 
 t.test('an alter and a replay that are killed are whole or were not, and no row is lost or doubled', async (t) => {
   const seed = testSeed()

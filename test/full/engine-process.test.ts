@@ -8,10 +8,10 @@ import { verifySafeguards } from '../../src/query/agreement.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { AppendRequest, SelectQuery, Store, SupervisedStore } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { arrowPart, numbers } from '../store/arrow-part.ts'
+import { findEnginePid, untilEngine, untilGone } from '../store/engine-pid.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { byTier } from '../support/tier.ts'
-import { arrowPart, numbers } from './arrow-part.ts'
-import { findEnginePid, untilEngine, untilGone } from './engine-pid.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
 
 const never = new AbortController().signal
 
