@@ -46,7 +46,6 @@ const owners = {
   'csv-parse': '^src/guess/',
   fastify: '^src/(http/|app[.]ts$)',
   fflate: '^src/(http|ingest)/',
-  fzstd: '^src/(http|ingest)/',
   lmdb: '^src/(catalog|jobs|access)/[^/]*storage[.]ts$',
   ndjson: '^src/guess/',
   pino: '^src/observe/',

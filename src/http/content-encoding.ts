@@ -1,8 +1,8 @@
 import { promisify } from 'node:util'
 import { gunzip, gunzipSync } from 'node:zlib'
 import { decompress as decompressZstd } from '@mongodb-js/zstd'
-import { Decompress as ZstdStream } from 'fzstd'
 import { errors } from '../shared/errors.ts'
+import { unzstd } from '../shared/zstd-unpacker.ts'
 import { scanZstd } from './zstd-frames.ts'
 
 export type ContentEncoding = 'identity' | 'gzip' | 'zstd'
@@ -42,8 +42,8 @@ export async function unpackBody(body: Uint8Array, encoding: ContentEncoding, by
   }
 }
 
-// A round through the thread pool costs 93 µs of processor time, to unpack so little at once 10 to 50. The decompressors
-// of zstd have no such way on Node 20: the native one has no synchronous call, and the other costs four times its round.
+// A round through the thread pool costs 93 µs of processor time, to unpack so little at once 10 to 50. Zstd has
+// no such way on Node 20: the native one has no synchronous call, and ours costs four times its round.
 const packedAtOnceMax = 16 * 1024
 const unpackedAtOnceMax = 64 * 1024
 const gzipTrailerBytes = 18
@@ -93,7 +93,7 @@ async function unpackZstd(body: Uint8Array, bytesMax: number): Promise<Uint8Arra
   // The native decompressor takes the body when the most it could make of it is harmless; it is four times as fast.
   const isHarmless = scan.bytesMax <= 2 * bytesMax + 1024 * 1024
   try {
-    const unpacked = isHarmless ? await decompressZstd(asBuffer(body)) : streamZstd(body, bytesMax)
+    const unpacked = isHarmless ? await decompressZstd(asBuffer(body)) : await streamZstd(body, bytesMax)
     if (unpacked.length <= bytesMax) return unpacked
   } catch (cause) {
     throw errors.BODY_CORRUPT({ format: 'zstd', reason: reasonOf(cause), cause })
@@ -101,19 +101,14 @@ async function unpackZstd(body: Uint8Array, bytesMax: number): Promise<Uint8Arra
   throw errors.DECOMPRESSED_TOO_LARGE({ bytesMax })
 }
 
-// Small enough that what one push unpacks to stays bounded too, as each byte of input may be a block of 128 KiB.
-const zstdPushBytes = 1024
-
 /** Unpacks bodies of very many blocks; stops soon after more than `bytesMax` bytes came out, and returns those. */
-function streamZstd(body: Uint8Array, bytesMax: number): Uint8Array {
+async function streamZstd(body: Uint8Array, bytesMax: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let byteCount = 0
-  const stream = new ZstdStream((chunk) => {
-    chunks.push(chunk.slice())
+  for await (const chunk of unzstd([body])) {
+    chunks.push(chunk)
     byteCount += chunk.length
-  })
-  for (let offset = 0; offset < body.length && byteCount <= bytesMax; offset += zstdPushBytes) {
-    stream.push(body.subarray(offset, offset + zstdPushBytes), offset + zstdPushBytes >= body.length)
+    if (byteCount > bytesMax) break
   }
   return Buffer.concat(chunks, byteCount)
 }

@@ -2,8 +2,9 @@
 import type { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream'
 import zlib from 'node:zlib'
-import { Decompress } from 'fzstd'
 import { ApiError, errors } from '../shared/errors.ts'
+import { unzstd } from '../shared/zstd-unpacker.ts'
+import { MemoryBudget } from './memory-budget.ts'
 import { zipMember } from './zip-member.ts'
 
 const supported = ['gzip', 'zstd', 'identity'] as const
@@ -57,29 +58,26 @@ async function* limited(
   }
 }
 
-/**
- * A block of four bytes can unpack to 128 KiB, so of a bomb one push gives 4 MiB at most. Pushes as small as this are no
- * slower than large ones, whose blocks the decompressor copies together.
- */
-const pushBytes = 128
+/** What the windows of zstd bodies take beyond what each has without asking, all together. */
+const largeWindows = new MemoryBudget(512 * 1024 * 1024)
+/** The windows of usual levels, up to `zstd -19`, are far smaller; that of `--ultra -22` is four times as large. */
+const windowBytesFree = 32 * 1024 * 1024
+const retryAfterSeconds = 5
 
 /** Not by the stream that later versions of Node have: that one takes a body that breaks off for a whole one. */
-async function* streamUnzstd(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  const unpacked: Uint8Array[] = []
-  const unpacker = new Decompress((chunk) => {
-    // The decompressor writes into its window again: what is read later must be a copy.
-    if (chunk.length > 0) unpacked.push(chunk.slice())
-  })
-  let isEmpty = true
-  for await (const packed of body) {
-    for (let offset = 0; offset < packed.length; offset += pushBytes) {
-      isEmpty = false
-      unpacker.push(packed.subarray(offset, offset + pushBytes))
-      if (unpacked.length > 0) yield* unpacked.splice(0)
-    }
+async function* streamUnzstd(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let windowBytes = 0
+  let heldBytes = 0
+  const takeMemory = (byteCount: number): void => {
+    windowBytes += byteCount
+    const missingBytes = windowBytes - windowBytesFree - heldBytes
+    if (missingBytes <= 0) return
+    if (!largeWindows.tryTake(missingBytes)) throw errors.BODIES_TOO_MANY({ retryAfterSeconds })
+    heldBytes += missingBytes
   }
-  // An empty body is packed as nothing: clients set the header without looking.
-  if (isEmpty) return
-  unpacker.push(new Uint8Array(0), true)
-  yield* unpacked.splice(0)
+  try {
+    yield* unzstd(body, takeMemory)
+  } finally {
+    largeWindows.give(heldBytes)
+  }
 }
