@@ -67,6 +67,8 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     // A connection that is kept alive can bring requests after the close began; their work would find closed rooms.
     api.addHook('onRequest', (_request, _reply, done) => {
       if (isClosing()) throw errors.SHUTTING_DOWN()
+      const { lostReason: reason } = rooms.disk
+      if (reason !== null) throw errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: diskRetrySeconds })
       done()
     })
     addEvents(api, rooms, limits)

@@ -51,6 +51,7 @@ export interface Service {
   close(): Promise<void>
 }
 
+const catalogName = 'catalog.lmdb'
 /** A workspace has room for this many data sources; the catalog is held in memory. */
 const dataSourcesMax = 10_000
 /** The same for pipes. */
@@ -106,7 +107,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   await closeToOthers(options.dataDir, logger)
   const disk = new DiskWatch(options.dataDir, logger)
   opened.push(() => disk.close())
-  const catalogPath = join(options.dataDir, 'catalog.lmdb')
+  const catalogPath = join(options.dataDir, catalogName)
   await refuseLostCatalog(catalogPath, { store, laterPath: join(options.dataDir, adminTokenFileName) })
   const storage = openCatalogStorage(catalogPath, disk)
   opened.push(() => storage.close())
@@ -129,6 +130,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const replaces = await openReplaces(options, { catalog, settings: storage, store, ingest, logger })
   opened.push(() => replaces.close())
   // Only now do all tables stand, with the content that they are to have.
+  await disk.watchPlaces([logDirectoryName, catalogName])
   ingest.start()
   partNote.start()
   dataSources.resume()
@@ -146,11 +148,10 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const pipes = createPipes({ nodesMax, pipeBytesMax, descriptionLengthMax, now }, { catalog, query })
   await reportNodes({ catalog, query, logger })
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf: pipes.parametersOf })
-  const access = createAccess({ adminToken: adminToken.text })
   let isReady = false
   const app = createApp(
     {
-      access,
+      access: createAccess({ adminToken: adminToken.text }),
       dataSources,
       pipes,
       endpointDescriptions,

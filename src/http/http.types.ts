@@ -24,7 +24,7 @@ export interface HttpRooms {
   readonly variables: Variables
   readonly logger: Logger
   /** Whether the disk takes anything, and who is told that it does not. */
-  readonly disk: DiskReports & { readonly reason: string | null }
+  readonly disk: DiskReports & { readonly reason: string | null; readonly lostReason: string | null }
   /** True from the moment when every room is open; a closing server is not ready whatever this says. */
   readonly isReady: () => boolean
   /** Epoch milliseconds. */

@@ -11,7 +11,7 @@
  * 5. A failed log is opened again by itself, with growing pauses; senders are refused meanwhile.
  */
 import type { Logger } from '../observe/logger.ts'
-import { type DiskReports, diskFaultOf } from '../shared/disk-fault.ts'
+import { type DiskReports, diskFaultOf, fullDiskReason } from '../shared/disk-fault.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import type { Store } from '../store/store.types.ts'
 import { bookkeepingEntry, encodeBarrier, encodeNotes, encodeSeal, encodeStored } from '../wal/entry-payloads.ts'
@@ -135,8 +135,8 @@ export class EventsLog {
     const { logger, disk } = this.rooms
     switch (event.kind) {
       case 'disk-full':
-        disk.report(diskFaultOf(event.error) ?? 'the disk is full', event.error)
-        logger.error({ err: event.error }, 'The disk is full: events are refused until there is room.')
+        // The disk's own state has its one line, however often it refuses.
+        disk.report(diskFaultOf(event.error) ?? fullDiskReason, event.error)
         return
       case 'failed':
         disk.report(diskFaultOf(event.error) ?? 'the disk does not read or write', event.error)

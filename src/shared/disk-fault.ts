@@ -21,6 +21,15 @@ const reasons: Readonly<Record<string, string>> = {
   ENFILE: 'the machine has as many files open as it may',
 }
 
+/** What `diskFaultOf` gives for a disk without room. */
+export const fullDiskReason = 'the disk is full'
+
+/**
+ * Free bytes of the disk below which no definition of a table is made or changed, and a disk that was full is full still:
+ * what the engine writes then in several small files would come to an end in their middle.
+ */
+export const roomyBytesMin = 4 * 1024 * 1024
+
 // As Linux numbers them; lmdb gives these.
 const names: Readonly<Record<number, string>> = {
   5: 'EIO',

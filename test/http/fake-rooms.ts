@@ -90,7 +90,7 @@ export function createFakeRooms(): FakeRooms {
     },
     logger: fakeLogger(() => rooms.entries),
     variables: openVariables({ now: () => rooms.now() }, { load: () => new Map(), async write() {} }),
-    disk: { reason: null, report: () => undefined, alsoAsk: () => undefined },
+    disk: { reason: null, lostReason: null, report: () => undefined, alsoAsk: () => undefined },
     isReady: () => rooms.isOpen,
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
     created: [],

@@ -7,6 +7,7 @@
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { diskFaultIn } from '../../shared/disk-fault.ts'
 
 const run = promisify(execFile)
 const timeoutMs = 120_000
@@ -25,7 +26,18 @@ export async function syncFileSystemOf(directory: string): Promise<SyncOutcome> 
     return 'synced'
   } catch (error) {
     if (isUnsupported(error)) return 'unsupported'
-    throw error
+    throw new SyncError(wordsOf(error), { cause: error })
+  }
+}
+
+/** The disk refused to take what was written; `diskFaultOf` knows why. */
+class SyncError extends Error {
+  override readonly name = 'SyncError'
+  readonly diskFault: string | null
+
+  constructor(words: string, options: ErrorOptions) {
+    super(`what was written could not be brought onto the disk: ${words}`, options)
+    this.diskFault = diskFaultIn(words)
   }
 }
 
@@ -34,4 +46,8 @@ function isUnsupported(error: unknown): boolean {
   if ('code' in error && error.code === 'ENOENT') return true
   const words = 'stderr' in error ? String(error.stderr) : ''
   return /invalid option|unrecognized option|illegal option|usage:/i.test(words)
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : String(error)
 }

@@ -20,7 +20,7 @@ import type { Part } from '../../codec/part.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { BoundedCache } from '../../shared/bounded-cache.ts'
 import { mebibyte } from '../../shared/bytes.ts'
-import { quoteString } from '../../shared/text-escapes.ts'
+import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import { appendStatement } from '../append-statement.ts'
 import { copyStatement, exchangeStatement } from '../copy-statement.ts'
 import type {
@@ -46,6 +46,7 @@ import {
 import { workspaceDatabase } from '../workspace-database.ts'
 import { appendSlices, rowPartitions } from './append-slices.ts'
 import { syncFileSystemOf } from './data-sync.ts'
+import { DefinitionFiles } from './definition-files.ts'
 import type { EmbeddedStoreOptions } from './embedded-store.types.ts'
 import { writeEngineConfig } from './engine-config.ts'
 import { EngineDoors } from './engine-doors.ts'
@@ -124,6 +125,7 @@ class EmbeddedStore implements SupervisedStore {
   readonly #partFiles: PartFiles
   readonly #engine: EngineDoors
   readonly #repairs: OrphanRepairs
+  readonly #definitions: DefinitionFiles
   readonly #writers: SessionPool<EngineSession>
   readonly #readers: SessionPool<EngineSession>
   readonly #control: SessionPool<EngineSession>
@@ -143,7 +145,9 @@ class EmbeddedStore implements SupervisedStore {
     const waitTimeMaxMs = waitingTimes * options.queryTimeMaxMs
     const { engine: directory, configPath } = directories
     const restartsMax = options.engineRestartsMax ?? engineRestartsMax
-    const doors = { ...options, directory, configPath, waitTimeMaxMs, restartsMax }
+    this.#definitions = new DefinitionFiles(directories, logger)
+    const beforeStart = () => this.#definitions.mend()
+    const doors = { ...options, directory, configPath, waitTimeMaxMs, restartsMax, beforeStart }
     this.#engine = new EngineDoors(doors, logger, () => this.#mend())
     const { writers, readers, control } = this.#engine
     this.#writers = writers
@@ -199,12 +203,20 @@ class EmbeddedStore implements SupervisedStore {
   }
 
   async command(sql: string): Promise<void> {
-    try {
+    const run = async (): Promise<void> => {
       await this.#runControl(sql, repeatableStatement.test(sql))
+    }
+    if (!definitionStatement.test(sql)) return await run()
+    try {
+      await this.#definitions.during(sql, { run, drop: (table) => this.#drop(table) })
     } finally {
       // One that failed may have done its work before.
-      if (definitionStatement.test(sql)) this.#definitionVersion += 1
+      this.#definitionVersion += 1
     }
+  }
+
+  async #drop(table: string): Promise<void> {
+    await this.#runControl(`DROP TABLE IF EXISTS ${quoteName(workspaceDatabase)}.${quoteName(table)}`, true)
   }
 
   async rows<Row>(sql: string): Promise<readonly Row[]> {

@@ -26,6 +26,8 @@ export interface DoorsOptions extends ReaderLimits {
   readonly waitTimeMaxMs: number
   /** Restarts within ten minutes after which the engine is given up. */
   readonly restartsMax: number
+  /** Brings the engine's files into order before each start of it. */
+  readonly beforeStart: () => Promise<void>
 }
 
 /** Each takes a thread and the memory of a query; more at once would not end sooner. */
@@ -66,6 +68,7 @@ export class EngineDoors {
   /** @param mend brings what an engine left that ended into order, in control sessions; then the doors open again. */
   constructor(options: DoorsOptions, logger: Logger, mend: () => Promise<void>) {
     const { directory, configPath, queryTimeMaxMs, queryMemoryBytesMax, waitingMax, waitTimeMaxMs } = options
+    const { beforeStart } = options
     this.#logger = logger
     let fail: (error: Error) => void = () => undefined
     this.failed = new Promise((resolve) => {
@@ -75,6 +78,7 @@ export class EngineDoors {
       { directory, configPath, limits: { queryTimeMaxMs, queryMemoryBytesMax }, restartsMax: options.restartsMax },
       {
         logger,
+        beforeStart,
         onStopped: () => this.#shut(),
         onStarted: async () => {
           await mend()

@@ -20,6 +20,8 @@ export interface SupervisorOptions extends Omit<OpenOrder, 'roles'> {
 
 export interface SupervisorDeps {
   readonly logger: Logger
+  /** Called before each start of the engine, while none runs. */
+  readonly beforeStart: () => Promise<void>
   /** The engine has ended. Nothing must begin but in `control` sessions. */
   readonly onStopped: (end: EngineEnd) => void
   /** The engine is there again. Resolves when everything may begin; rejects when the engine is not fit for that. */
@@ -78,6 +80,8 @@ export class EngineSupervisor {
       if (thrown instanceof EngineRefused && thrown.isInUse) {
         throw startRefusals.DATA_DIR_IN_USE({ path: directory.replace(/\/[^/]*$/, ''), cause: thrown })
       }
+      // The system's word on a file, before the engine was asked.
+      if (thrown instanceof Error && 'syscall' in thrown) throw thrown
       throw startRefusals.ENGINE_NOT_OPENED({ path: directory, cause: thrown })
     }
   }
@@ -154,6 +158,7 @@ export class EngineSupervisor {
   async #start(): Promise<EngineProcess> {
     const sessions = this.#sessions
     const order = { ...this.#order, roles: sessions.map(({ role }) => role) }
+    await this.#deps.beforeStart()
     const engine = await EngineProcess.start(order, this.#deps.logger)
     for (const [number, session] of sessions.entries()) session.place = { engine, number }
     return engine

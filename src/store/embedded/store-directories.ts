@@ -9,6 +9,8 @@ export interface StoreDirectories {
   readonly config: string
   readonly parts: string
   readonly results: string
+  /** Copies of the definitions of tables. */
+  readonly definitions: string
 }
 
 /** @throws StartRefusal when the path has a character that the engine takes for a pattern. */
@@ -25,5 +27,6 @@ export function storeDirectories(dataDirectory: string): StoreDirectories {
     config: inRoot('engine'),
     parts: inRoot('parts'),
     results: inRoot('results'),
+    definitions: inRoot('definitions'),
   }
 }

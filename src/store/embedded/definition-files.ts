@@ -1,0 +1,279 @@
+/**
+ * The files in which the engine keeps the definitions of its tables: one that is empty or cut would keep all of them from
+ * being opened.
+ *
+ * 1. On a full disk the engine passes over what it could not write: a table is there then, and its file is empty. So the
+ *    files are looked at after each change of a definition, and one that is not whole undoes the change.
+ * 2. Each has a copy in a folder of ours, from before the change. It has the table's identity (UUID), by which the engine finds
+ *    the rows, and which nothing else tells.
+ * 3. Before each start of the engine, what is not whole is put back from its copy, or set aside: the other tables open then.
+ */
+import { mkdir, open, readdir, readFile, readlink, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { Logger } from '../../observe/logger.ts'
+import { diskFaultOf, fullDiskReason, roomyBytesMin } from '../../shared/disk-fault.ts'
+import { StoreError } from '../store-error.ts'
+import { workspaceDatabase } from '../workspace-database.ts'
+import { isWholeDefinition, tablesNamedIn, uuidIn } from './definition-text.ts'
+import type { StoreDirectories } from './store-directories.ts'
+
+/** Statements that write a definition, and so need room. */
+const writingStatement = /^\s*(?:CREATE|ALTER)\b/i
+/** Files that are read at once. */
+const filesAtOnce = 32
+const extension = '.sql'
+
+type Places = Pick<StoreDirectories, 'engine' | 'definitions'>
+
+export class DefinitionFiles {
+  readonly #engine: string
+  readonly #copies: string
+  readonly #logger: Logger
+
+  constructor({ engine, definitions }: Places, logger: Logger) {
+    this.#engine = engine
+    this.#copies = definitions
+    this.#logger = logger
+  }
+
+  /**
+   * Puts back or sets aside what is not whole. Precondition: no engine runs.
+   *
+   * @throws Error of the system when the disk refuses.
+   */
+  async mend(): Promise<void> {
+    await mkdir(this.#copies, { recursive: true, mode: 0o700 })
+    await this.#mendDatabases()
+    const folder = await this.#folder()
+    if (folder === null) return
+    const names = await namesIn(folder)
+    const uuids = new Set<string>()
+    const broken: string[] = []
+    await inSlices(names, async (name) => {
+      const text = await readFile(join(folder, name), 'utf8')
+      if (!isWholeDefinition(text)) {
+        broken.push(name)
+        return
+      }
+      const uuid = uuidIn(text)
+      if (uuid !== null) uuids.add(uuid)
+      await this.#keepCopy(name, text)
+      await this.#mendVersion(uuid)
+    })
+    for (const name of broken) await this.#mendTable(folder, { name, uuids })
+    await this.#forgetOthers(new Set(names))
+  }
+
+  /** Runs a change of definitions. Raises `StoreError`, with the disk's reason when a file is not whole behind it. */
+  async during(sql: string, { run, drop }: DefinitionChange): Promise<void> {
+    const isWriting = writingStatement.test(sql)
+    if (isWriting) await this.#throwIfFull()
+    try {
+      await run()
+    } catch (thrown) {
+      await this.#look(sql, { isWriting, drop })
+      throw thrown
+    }
+    const reason = await this.#look(sql, { isWriting, drop })
+    if (reason !== null) throw refusedError(reason)
+  }
+
+  async #throwIfFull(): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#engine)
+    if (bavail * bsize < roomyBytesMin) throw refusedError(fullDiskReason)
+  }
+
+  /** Gives why the disk refused, when it did. */
+  async #look(sql: string, change: Pick<DefinitionChange, 'drop'> & { readonly isWriting: boolean }) {
+    const folder = await this.#folder()
+    if (folder === null) return null
+    let reason: string | null = null
+    for (const table of tablesNamedIn(sql, workspaceDatabase)) {
+      const name = `${table}${extension}`
+      const path = join(folder, name)
+      const text = await synced(path, change.isWriting).catch((error: unknown) => diskFaultOf(error) ?? '')
+      if (text === null) await rm(join(this.#copies, name), { force: true })
+      else if (isWholeDefinition(text) && !(await this.#lacksVersion(uuidIn(text)))) await this.#keepCopy(name, text)
+      else {
+        // What of a definition is there tells no reason; an error of the system does.
+        reason ??= text.startsWith('the ') ? text : fullDiskReason
+        await this.#undo(table, { path, drop: change.drop })
+      }
+    }
+    return reason
+  }
+
+  async #undo(table: string, { path, drop }: { readonly path: string } & Pick<DefinitionChange, 'drop'>) {
+    if (await this.#putBack(path)) {
+      this.#logger.error({ table }, 'The disk refused the definition of a table; the one before was put back.')
+      return
+    }
+    this.#logger.error({ table }, 'The disk refused the definition of a new table; the table is dropped.')
+    await drop(table)
+    // Where the engine itself has refused the table, it leaves the file.
+    await rm(path, { force: true })
+  }
+
+  async #mendDatabases(): Promise<void> {
+    const folder = join(this.#engine, 'metadata')
+    for (const name of await namesIn(folder)) {
+      const path = join(folder, name)
+      if (isWholeDefinition(await readFile(path, 'utf8'))) continue
+      const uuid = await uuidOfLink(join(folder, basename(name, extension)))
+      if (uuid === null) {
+        await this.#setAside(path)
+        continue
+      }
+      await writeSynced(path, `ATTACH DATABASE _ UUID '${uuid}'\nENGINE = Atomic\n`)
+      this.#logger.error({ file: name }, 'The file of a database of the engine was empty or cut; it is made again.')
+    }
+  }
+
+  /** Where the definitions of the tables lie; null before there is any. */
+  async #folder(): Promise<string | null> {
+    const text = await textOf(join(this.#engine, 'metadata', `${workspaceDatabase}${extension}`))
+    const uuid = text === null ? null : uuidIn(text)
+    if (uuid === null) return null
+    const folder = this.#placeOf(uuid)
+    return (await exists(folder)) ? folder : null
+  }
+
+  #placeOf(uuid: string): string {
+    return join(this.#engine, 'store', uuid.slice(0, 3), uuid)
+  }
+
+  async #mendTable(folder: string, { name, uuids }: { readonly name: string; readonly uuids: ReadonlySet<string> }) {
+    const path = join(folder, name)
+    const fields = { table: basename(name, extension) }
+    const uuid = uuidIn((await textOf(join(this.#copies, name))) ?? '')
+    // A copy from before an exchange would give two tables the same rows.
+    if (uuid !== null && !uuids.has(uuid) && (await this.#putBack(path))) {
+      await this.#mendVersion(uuid)
+      this.#logger.error(fields, 'The definition of a table was empty or cut; it is put back from its copy.')
+      return
+    }
+    await this.#setAside(path)
+    this.#logger.error(
+      { ...fields, file: join(this.#copies, `${name}.damaged`) },
+      'The definition of a table is empty or cut, and has no copy; it is set aside (docs/recovery.md#lost-definitions).',
+    )
+  }
+
+  /** By a rename, which a full disk takes. False when there is no whole copy. */
+  async #putBack(path: string): Promise<boolean> {
+    const copy = join(this.#copies, basename(path))
+    if (!isWholeDefinition((await textOf(copy)) ?? '')) return false
+    await rename(copy, path)
+    return true
+  }
+
+  async #setAside(path: string): Promise<void> {
+    await rename(path, join(this.#copies, `${basename(path)}.damaged`))
+  }
+
+  /** The number that each table with parts has in a file; an empty one would stop the engine too. */
+  async #mendVersion(uuid: string | null): Promise<void> {
+    if (uuid !== null && (await this.#lacksVersion(uuid))) await writeSynced(this.#versionPath(uuid), '1')
+  }
+
+  async #lacksVersion(uuid: string | null): Promise<boolean> {
+    const found = uuid === null ? null : await stat(this.#versionPath(uuid)).catch(() => null)
+    return found?.size === 0
+  }
+
+  #versionPath(uuid: string): string {
+    return join(this.#placeOf(uuid), 'format_version.txt')
+  }
+
+  /** A copy that cannot be kept goes, rather than to speak of another table later. */
+  async #keepCopy(name: string, text: string): Promise<void> {
+    const path = join(this.#copies, name)
+    try {
+      if ((await textOf(path)) === text) return
+      await writeFile(`${path}.new`, text, { mode: 0o600 })
+      await rename(`${path}.new`, path)
+    } catch (err) {
+      this.#logger.debug({ err, file: name }, 'No copy of the definition of a table could be kept.')
+      for (const gone of [path, `${path}.new`]) await rm(gone, { force: true })
+    }
+  }
+
+  async #forgetOthers(names: ReadonlySet<string>): Promise<void> {
+    for (const name of await namesIn(this.#copies)) {
+      if (!names.has(name)) await rm(join(this.#copies, name), { force: true })
+    }
+  }
+}
+
+export interface DefinitionChange {
+  /** Runs the statement. */
+  readonly run: () => Promise<void>
+  /** Drops a table whose definition the disk has refused. */
+  readonly drop: (table: string) => Promise<void>
+}
+
+function refusedError(diskFault: string): StoreError {
+  const message = `The definition of a table could not be written: ${diskFault}`
+  return new StoreError({ kind: 'engine', message, diskFault })
+}
+
+/** What is in the file, and on the disk; null when there is none. */
+async function synced(path: string, isWriting: boolean): Promise<string | null> {
+  const text = await textOf(path)
+  if (text === null || !isWriting) return text
+  const file = await open(path, 'r')
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  return text
+}
+
+async function textOf(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(folder)).filter((name) => name.endsWith(extension))
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null
+}
+
+/** The folder of a database has a link by its name; null when there is none. */
+async function uuidOfLink(path: string): Promise<string | null> {
+  const target = await readlink(path).catch(() => '')
+  return /([0-9a-f]{8}-[0-9a-f-]{27})\/?$/.exec(target)?.[1] ?? null
+}
+
+async function writeSynced(path: string, text: string): Promise<void> {
+  const file = await open(path, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function inSlices<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  for (let start = 0; start < items.length; start += filesAtOnce) {
+    await Promise.all(items.slice(start, start + filesAtOnce).map(work))
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}

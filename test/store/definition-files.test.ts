@@ -1,0 +1,141 @@
+// The engine's files of definitions: what is not whole is put back or set aside, and undoes the change that it came of.
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { DefinitionFiles } from '../../src/store/embedded/definition-files.ts'
+import { isWholeDefinition } from '../../src/store/embedded/definition-text.ts'
+import { StoreError } from '../../src/store/store-error.ts'
+import { createTestDirectory, silentLogger } from './test-store.ts'
+
+const databaseUuid = '11111111-1111-4111-8111-111111111111'
+const uuidOf = (digit: number): string => `${digit}0000000-0000-4000-8000-000000000000`
+const definition = (digit: number, column = 'n'): string =>
+  `ATTACH TABLE _ UUID '${uuidOf(digit)}'\n(\n    \`${column}\` UInt32 COMMENT 'it\\'s (',\n    \`b\` String\n)\nENGINE = MergeTree\nORDER BY tuple()\nSETTINGS index_granularity = 8192\n`
+
+async function openFolder(t: { teardown(run: () => Promise<void>): void }) {
+  const directory = await createTestDirectory()
+  t.teardown(() => directory.remove())
+  const engine = join(directory.path, 'clickhouse')
+  const definitions = join(directory.path, 'definitions')
+  const folder = join(engine, 'store', databaseUuid.slice(0, 3), databaseUuid)
+  mkdirSync(folder, { recursive: true })
+  mkdirSync(join(engine, 'metadata'))
+  writeFileSync(join(engine, 'metadata', 'ws_0001.sql'), `ATTACH DATABASE _ UUID '${databaseUuid}'\nENGINE = Atomic\n`)
+  symlinkSync(`../store/111/${databaseUuid}`, join(engine, 'metadata', 'ws_0001'))
+  const dropped: string[] = []
+  const files = new DefinitionFiles({ engine, definitions }, silentLogger)
+  const at = (table: string): string => join(folder, `${table}.sql`)
+  return {
+    files,
+    engine,
+    folder,
+    definitions,
+    dropped,
+    at,
+    read: (table: string): string => readFileSync(at(table), 'utf8'),
+    during: (sql: string, run: () => void) =>
+      files.during(sql, {
+        run: async () => run(),
+        drop: async (table) => {
+          dropped.push(table)
+        },
+      }),
+  }
+}
+
+t.test('a definition is whole when it is written to its end', async (t) => {
+  const whole = definition(1)
+  t.ok(isWholeDefinition(whole))
+  t.ok(isWholeDefinition("ATTACH MATERIALIZED VIEW _ UUID 'x' TO ws_0001.t\n(\n    `n` UInt8\n)\nAS SELECT 1 AS n\n"))
+  for (const length of [0, 1, 40, 70, 90, whole.indexOf('ENGINE') - 1, whole.length - 1]) {
+    t.notOk(isWholeDefinition(whole.slice(0, length)), `cut at ${length}`)
+  }
+  t.notOk(isWholeDefinition(whole.replace(/./gs, '\0')), 'zeroes, as a power cut leaves them')
+})
+
+t.test('a new table whose file is empty is dropped, and the change is told as one of the disk', async (t) => {
+  const { during, dropped, at, definitions } = await openFolder(t)
+  const change = during('CREATE TABLE IF NOT EXISTS `ws_0001`.`t_1` (n UInt32)', () => writeFileSync(at('t_1'), ''))
+  await t.rejects(change, { name: 'StoreError', diskFault: 'the disk is full' })
+  t.same(dropped, ['t_1'])
+  t.notOk(existsSync(at('t_1')))
+  t.notOk(existsSync(join(definitions, 't_1.sql')))
+})
+
+t.test('an alter that empties the file of its table has the one before put back', async (t) => {
+  const { files, during, dropped, at, read } = await openFolder(t)
+  writeFileSync(at('t_1'), definition(1))
+  await files.mend()
+  for (const left of ['', definition(1).slice(0, 60)]) {
+    const change = during('ALTER TABLE `ws_0001`.`t_1` ADD COLUMN m UInt8', () => writeFileSync(at('t_1'), left))
+    await t.rejects(change, { name: 'StoreError', diskFault: 'the disk is full' })
+    t.equal(read('t_1'), definition(1))
+    await files.mend()
+  }
+  t.same(dropped, [])
+})
+
+t.test('a change that the engine refuses keeps its error, and what it left is taken away', async (t) => {
+  const { during, at } = await openFolder(t)
+  const refusal = new StoreError({ kind: 'engine', message: 'no', clickhouseCode: 62 })
+  const change = during('CREATE TABLE `ws_0001`.`t_1` (n UInt32)', () => {
+    writeFileSync(at('t_1'), '')
+    throw refusal
+  })
+  await t.rejects(change, refusal)
+  t.notOk(existsSync(at('t_1')))
+})
+
+t.test(
+  'an empty or cut definition is put back from its copy at the next start, and without one set aside',
+  async (t) => {
+    const { files, during, at, read, folder, definitions } = await openFolder(t)
+    await files.mend()
+    for (const digit of [1, 2, 3, 4]) {
+      await during(`CREATE TABLE \`ws_0001\`.\`t_${digit}\` (n UInt32)`, () =>
+        writeFileSync(at(`t_${digit}`), definition(digit)),
+      )
+    }
+    writeFileSync(at('t_1'), '')
+    writeFileSync(at('t_2'), definition(2).slice(0, 100))
+    writeFileSync(at('t_5'), '')
+    writeFileSync(at('t_3'), '')
+    // A copy that has the identity of another table is none.
+    writeFileSync(join(definitions, 't_3.sql'), definition(4))
+    await files.mend()
+    t.equal(read('t_1'), definition(1))
+    t.equal(read('t_2'), definition(2))
+    t.equal(read('t_4'), definition(4))
+    t.same(readdirSync(folder).sort(), ['t_1.sql', 't_2.sql', 't_4.sql'])
+    t.ok(existsSync(join(definitions, 't_5.sql.damaged')))
+  },
+)
+
+t.test('copies follow exchanges and drops', async (t) => {
+  const { files, during, at, definitions } = await openFolder(t)
+  for (const digit of [1, 2]) writeFileSync(at(`t_${digit}`), definition(digit))
+  await files.mend()
+  await during('EXCHANGE TABLES `ws_0001`.`t_1` AND `ws_0001`.`t_2`', () => {
+    writeFileSync(at('t_1'), definition(2))
+    writeFileSync(at('t_2'), definition(1))
+  })
+  t.equal(readFileSync(join(definitions, 't_1.sql'), 'utf8'), definition(2))
+  t.equal(readFileSync(join(definitions, 't_2.sql'), 'utf8'), definition(1))
+})
+
+t.test('the file of the database, and the number of a table, are made again', async (t) => {
+  const { files, engine, at } = await openFolder(t)
+  writeFileSync(at('t_1'), definition(1))
+  const store = join(engine, 'store', uuidOf(1).slice(0, 3), uuidOf(1))
+  mkdirSync(store, { recursive: true })
+  writeFileSync(join(store, 'format_version.txt'), '')
+  const databasePath = join(engine, 'metadata', 'ws_0001.sql')
+  const before = readFileSync(databasePath, 'utf8')
+  writeFileSync(databasePath, '')
+  writeFileSync(join(engine, 'metadata', 'workspace.sql'), '')
+  await files.mend()
+  t.equal(readFileSync(databasePath, 'utf8'), before)
+  t.equal(readFileSync(join(store, 'format_version.txt'), 'utf8'), '1')
+  t.notOk(existsSync(join(engine, 'metadata', 'workspace.sql')), 'set aside: it has no tables')
+})
