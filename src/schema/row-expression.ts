@@ -6,6 +6,7 @@
 import { checkNoneBound } from './bounded-calls.ts'
 import { checkCalls } from './call-policy.ts'
 import { checkTextArguments } from './function-arguments.ts'
+import { checkInternalColumns } from './internal-columns.ts'
 import { parseOneExpression } from './parse-expression.ts'
 import type { ParsedQuery } from './parsed-query.types.ts'
 import { splice } from './splice.ts'
@@ -33,5 +34,6 @@ export function readRowExpression(text: string, what: string): RowExpression {
   checkTextArguments(parsed)
   checkZonesAreTexts(parsed, what)
   checkNoneBound(parsed, what)
+  checkInternalColumns(parsed)
   return { sql: splice({ source: text, node: null, tokens, end: bodyEnd, edits: [] }).text, parsed }
 }

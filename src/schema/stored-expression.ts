@@ -7,6 +7,7 @@ import { isFunctionPlace } from './call-policy.ts'
 import { parseExpression } from './expression-parser.ts'
 import { checkTextArguments, takeCodecs } from './function-arguments.ts'
 import { isAllowedFunction } from './function-policy.ts'
+import { checkNoPartColumns } from './internal-columns.ts'
 import { parseExpressions } from './parse-expression.ts'
 import type { FunctionUse, ParsedQuery } from './parsed-query.types.ts'
 import { splice } from './splice.ts'
@@ -44,6 +45,7 @@ export function readStoredText(text: string, kind: StoredKind, what: string): st
   checkTextArguments(parsed)
   checkZonesAreTexts(parsed, what)
   checkNoneBound(parsed, what)
+  checkNoPartColumns(parsed, what)
   for (const { start } of parsed.names) {
     const { name = '', key = '' } = parsed.tokens[start] ?? {}
     if (key === '*' || key === 'COLUMNS') throw faultAt(parsed, start, `${what} cannot hold ${name}`)

@@ -8,6 +8,7 @@
 import { blockRowsMax, boundArguments } from '../schema/bounded-calls.ts'
 import { checkCalls } from '../schema/call-policy.ts'
 import { checkTextArguments } from '../schema/function-arguments.ts'
+import { checkInternalColumns } from '../schema/internal-columns.ts'
 import type { ParsedQuery, SettingUse } from '../schema/parsed-query.types.ts'
 import { type Edit, originOf, type SplicedText, splice } from '../schema/splice.ts'
 import { placeInText, SqlFault, toSqlError } from '../schema/sql-fault.ts'
@@ -127,18 +128,6 @@ function parse(sql: string, node: string | null): ParsedQuery {
   const parsed = parseStatement(sql)
   if (parsed === null) throw node === null ? errors.SQL_EMPTY() : new SqlFault('The query is empty')
   return parsed
-}
-
-/** Columns that the engine gives to every table, and that say what the service calls it and its files. */
-const internalColumns: ReadonlySet<string> = new Set(['_database', '_table', '_part', '_part_uuid', '_disk_name'])
-
-/** Wherever the name stands: under it a table could be reached past an alias of the same name. */
-function checkInternalColumns({ tokens }: ParsedQuery): void {
-  for (const { kind, name } of tokens) {
-    const isName = kind === 'word' || kind === 'quotedName'
-    if (!isName || !internalColumns.has(name.slice(name.lastIndexOf('.') + 1))) continue
-    throw new SqlFault(`The column '${name}' can not be read, as it belongs to the service: use another name`)
-  }
 }
 
 /** In lower case. They count the rows that are read together, and so those that a filter hides between others. */

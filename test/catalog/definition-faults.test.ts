@@ -34,6 +34,7 @@ t.test('each part of a stored definition that would be refused now is named with
   const bad = dataSource('old', {
     columns: [
       { ...a, defaultExpression: "length(arrayMap(file, ['/etc/passwd'])[1])" },
+      { ...a, name: 'told', defaultExpression: "concat(_database, '.', _table)" },
       { ...d, codec: 'ZSTD(hostName())' },
       { ...s, typeText: 'AggregateFunction(topK(getServerPort(1)), String)' },
     ],
@@ -48,6 +49,10 @@ t.test('each part of a stored definition that would be refused now is named with
   })
   t.same(definitionFaults(bad), [
     { place: "column 'a'", reason: 'DEFAULT cannot call file()' },
+    {
+      place: "column 'told'",
+      reason: "DEFAULT cannot read '_database', a column of the engine's own that no incoming row has",
+    },
     { place: "column 'd'", reason: 'Wrong CODEC' },
     { place: "column 's'", reason: 'expected a literal in a type, found "getServerPort"' },
     { place: "index 'i'", reason: "index 'i' cannot call file()" },
