@@ -1,3 +1,4 @@
+import { growingBlockRows } from '../schema/bounded-calls.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'
@@ -105,8 +106,9 @@ export class Answers {
       const hiding = plan.isFiltered ? { [statisticsSetting]: 0 } : {}
       const settings = { ...plan.settings, ...run.settings, ...hiding }
       const sql = `${prefix}${plan.sql}${suffix}`
-      const ownShape = `${prefix}${shape}${suffix}`
-      return await this.#neighbours.store.select({ sql, shape: ownShape, format, settings, threads, signal })
+      const hasLongConstants = mayRepeatLongValues(plan)
+      const query = { sql, shape: `${prefix}${shape}${suffix}`, hasLongConstants, format, settings, threads, signal }
+      return await this.#neighbours.store.select(query)
     } catch (thrown) {
       throw this.failureOf(thrown, run)
     }
@@ -160,4 +162,11 @@ function withoutSecrets({ message, clickhouseCode, secretValues }: SecretFailure
   if (clickhouseCode !== undefined && valuelessErrors.has(clickhouseCode)) return maskSecrets(message, secretValues)
   const code = /\([A-Z][A-Z0-9_]+\)$/.exec(message)?.[0] ?? ''
   return `The query failed; it uses secrets, so no more is told of the error ${code}`.trimEnd()
+}
+
+const longLiteral = /'[^']{1024}/
+
+/** Whether a constant of the query may be long: one that it makes, or one that stands in it. */
+function mayRepeatLongValues({ sql, settings }: Pick<CompiledQuery, 'sql' | 'settings'>): boolean {
+  return settings['max_block_size'] === growingBlockRows || (sql.length > 1_024 && longLiteral.test(sql))
 }

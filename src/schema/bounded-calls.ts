@@ -67,12 +67,15 @@ function makesLargeValues(functions: Iterable<string>, { calls, tokens }: Parsed
   })
 }
 
+/** Rows of a block of a query that makes large values out of nothing. */
+export const growingBlockRows = 1_024
+
 /** Rows of a block at most, for a query that calls these functions; null where the engine's own size holds. */
 export function blockRowsMax(functions: Iterable<string>): number | null {
   let found: number | null = null
   for (const name of functions) {
     const lower = name.toLowerCase()
-    if (growing.has(lower) || bounds.get(lower)?.isSquare === true) return 1_024
+    if (growing.has(lower) || bounds.get(lower)?.isSquare === true) return growingBlockRows
     if (gathering.test(lower)) found = 8_192
   }
   return found

@@ -90,6 +90,11 @@ export interface SelectQuery {
    * there first; a shape whose result was too large for that goes through a file from then on. Absent takes the file.
    */
   readonly shape?: string
+  /**
+   * Whether the query makes long values out of short ones: to the engine a constant is there once, however many rows repeat
+   * it, so the result is not tried in memory.
+   */
+  readonly hasLongConstants?: boolean
   /** Threads that compute it; absent is one, whose answers are the same bytes whatever the load. */
   readonly threads?: number
   /** Aborting it stops the query in the engine, or ends its stream with a `StoreError` of kind `aborted`. */

@@ -98,6 +98,21 @@ t.test('the bytes of results that nobody reads are bounded in sum, with a clear 
   t.ok(first.length > 7_200_000, 'there is room again when they are gone')
 })
 
+t.test('a result with long constants is never made in memory, the first one of its shape neither', async (t) => {
+  const { heldResultBytesMax } = testStoreOptions('')
+  const sql = "SELECT repeat('\\x01', 6000) AS s FROM numbers(200)"
+  const controllers = Array.from({ length: 3 }, () => new AbortController())
+  // The same in memory is refused at the third.
+  const held = await Promise.all(
+    controllers.map(({ signal }, index) =>
+      store.select({ sql, format: 'JSON', settings: {}, shape: `long ${index}`, hasLongConstants: true, signal }),
+    ),
+  )
+  t.ok(held.length * 7_200_000 > heldResultBytesMax, 'more than the memory has room for')
+  t.ok(held.every(({ whole }) => whole === undefined))
+  await Promise.all(held.map((stream) => stream[Symbol.asyncIterator]().return?.()))
+})
+
 /** Without the time that the query took. */
 function timeless(json: unknown): string {
   return String(json).replace(/"elapsed": [\d.e-]+/, '"elapsed": 0')

@@ -318,8 +318,8 @@ class EmbeddedStore implements SupervisedStore {
   }
 
   async #selectAdmitted(query: SelectQuery, isAlone: boolean): Promise<SelectStream> {
-    const { shape } = query
-    if (shape !== undefined && this.#largeShapes.get(shape) === undefined) {
+    const { shape, hasLongConstants = false } = query
+    if (shape !== undefined && !hasLongConstants && this.#largeShapes.get(shape) === undefined) {
       const small = await this.#selectInMemory(query, isAlone)
       if (small !== null) return small
       this.#largeShapes.set(shape, true, shape.length)
