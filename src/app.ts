@@ -58,9 +58,11 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
   const isClosing = addClosing(app)
   addAuthorization(app, rooms.access)
   addHealth(app, () => {
-    if (!rooms.isReady() || isClosing()) return errors.SHUTTING_DOWN()
+    if (isClosing()) return errors.SHUTTING_DOWN()
     const { reason } = rooms.disk
-    return reason === null ? null : errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: diskRetrySeconds })
+    if (reason !== null) return errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: diskRetrySeconds })
+    const fault = rooms.engineFault()
+    return fault === null ? null : errors.ENGINE_UNAVAILABLE({ reason: fault })
   })
   const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax) }
   app.register((api, _options, done) => {

@@ -148,7 +148,6 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const pipes = createPipes({ nodesMax, pipeBytesMax, descriptionLengthMax, now }, { catalog, query })
   await reportNodes({ catalog, query, logger })
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf: pipes.parametersOf })
-  let isReady = false
   const app = createApp(
     {
       access: createAccess({ adminToken: adminToken.text }),
@@ -162,14 +161,13 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
       logger,
       disk,
       now,
-      isReady: () => isReady && store.isReady,
+      engineFault: () => store.unreadyReason,
     },
     options,
   )
   opened.push(() => app.close())
   const listening: Promise<string> = app.listen({ host: options.host, port: options.port })
   const address = await listening
-  isReady = true
   logger.info({ address, dataDir: options.dataDir }, 'The service is open.')
   return { address, adminToken, failed: store.failed, close: closeAll }
 }

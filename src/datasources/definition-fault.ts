@@ -44,6 +44,7 @@ export function toChangeError(thrown: unknown): unknown {
   if (thrown.kind === 'closed') return errors.SHUTTING_DOWN({ cause: thrown })
   if (thrown.kind === 'busy') return errors.CHANGES_TOO_MANY({ retryAfterSeconds, cause: thrown })
   if (thrown.kind === 'stopped') return errors.ENGINE_RESTARTED({ cause: thrown })
+  if (thrown.kind === 'silent') return errors.ENGINE_UNAVAILABLE({ reason: thrown.message, cause: thrown })
   return engineFault(thrown)
 }
 

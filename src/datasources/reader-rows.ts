@@ -49,6 +49,7 @@ export function toReadError(thrown: unknown, { queryTimeMaxMs, resultBytesMax }:
   if (kind === 'busy') return errors.QUERIES_TOO_MANY({ retryAfterSeconds, cause: thrown })
   if (kind === 'aborted') return thrown
   if (kind === 'stopped') return errors.ENGINE_RESTARTED({ cause: thrown })
+  if (kind === 'silent') return errors.ENGINE_UNAVAILABLE({ reason: message, cause: thrown })
   if (kind === 'refused') return errors.QUERY_REFUSED({ reason: message, cause: thrown })
   if (clickhouseCode === clickhouseCodes.timeoutExceeded) {
     return errors.QUERY_TIMEOUT({ timeMaxMs: queryTimeMaxMs, cause: thrown })

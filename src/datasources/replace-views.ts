@@ -69,6 +69,8 @@ export function toReplaceError(thrown: unknown, blame: (reason: string) => ApiEr
       return errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1, cause: thrown })
     case 'stopped':
       return errors.ENGINE_RESTARTED({ cause: thrown })
+    case 'silent':
+      return errors.ENGINE_UNAVAILABLE({ reason: thrown.message, cause: thrown })
     case 'refused':
       return errors.ENGINE_FAILED({ cause: thrown })
     case 'engine':

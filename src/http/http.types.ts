@@ -25,8 +25,8 @@ export interface HttpRooms {
   readonly logger: Logger
   /** Whether the disk takes anything, and who is told that it does not. */
   readonly disk: DiskReports & { readonly reason: string | null; readonly lostReason: string | null }
-  /** True from the moment when every room is open; a closing server is not ready whatever this says. */
-  readonly isReady: () => boolean
+  /** Why the engine takes neither queries nor rows, as a clause; null while it does. */
+  readonly engineFault: () => string | null
   /** Epoch milliseconds. */
   readonly now: () => number
 }

@@ -39,6 +39,8 @@ export function toQueryError(thrown: unknown, limits: FailedQuery, reword: Rewor
       return thrown
     case 'stopped':
       return errors.ENGINE_RESTARTED({ cause: thrown })
+    case 'silent':
+      return errors.ENGINE_UNAVAILABLE({ reason: thrown.message, cause: thrown })
     case 'refused':
       return errors.QUERY_REFUSED({ reason: thrown.message, cause: thrown })
     case 'engine':

@@ -11,6 +11,7 @@
 import { bodyDefinitions } from './body-error-definitions.ts'
 import { formatBytes } from './bytes.ts'
 import { diskDefinitions } from './disk-error-definitions.ts'
+import { engineDefinitions } from './engine-error-definitions.ts'
 import { listText } from './list-text.ts'
 import { pipeDefinitions } from './pipe-error-definitions.ts'
 import { variableDefinitions } from './variable-error-definitions.ts'
@@ -436,13 +437,7 @@ export const definitions = {
     message: () => 'Too many queries are waiting; this one did not run, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
-  ENGINE_RESTARTED: define({
-    status: 503,
-    when: 'The database ended while it worked at the request, and is started again, which takes about a second. A query may be repeated at once; look at what a change has done before you repeat that. Events are acknowledged all the while.',
-    message: () =>
-      'The database ended before it had answered and is started again; repeat a query, and look at what a change has done before you repeat that',
-    retryAfterSeconds: () => 1,
-  }),
+  ...engineDefinitions,
   QUERY_REFUSED: define({
     status: 400,
     when: 'The database ended, more than once, while it ran this query, the last time with nothing beside it; or it could not stop the query. Other values of its parameters make no other query of it.',

@@ -8,9 +8,10 @@ import { diskFaultIn, diskFaultOf } from '../shared/disk-fault.ts'
  * - `aborted`: the caller's signal stopped it.
  * - `closed`: the store closes or is closed; nothing was done.
  * - `stopped`: the engine ended before it answered, and is started again; nobody knows what it did.
+ * - `silent`: the engine's process gives no sign of life; the message says how long.
  * - `refused`: the engine has ended by such a statement before, or could not stop it; nothing was done.
  */
-export type StoreErrorKind = 'engine' | 'busy' | 'aborted' | 'closed' | 'stopped' | 'refused'
+export type StoreErrorKind = 'engine' | 'busy' | 'aborted' | 'closed' | 'stopped' | 'silent' | 'refused'
 
 interface StoreErrorFields {
   readonly kind: StoreErrorKind
@@ -128,6 +129,11 @@ export function abortedError(): StoreError {
 /** The error of a statement whose engine ended. */
 export function stoppedError(): StoreError {
   return new StoreError({ kind: 'stopped', message: 'The engine stopped before the statement had ended' })
+}
+
+/** The error of a statement whose engine gives no sign of life. */
+export function silentError(reason: string): StoreError {
+  return new StoreError({ kind: 'silent', message: reason })
 }
 
 export function isStopped(thrown: unknown): boolean {

@@ -65,8 +65,11 @@ export interface Store {
 
 /** A store whose engine is a process of its own, which may end by itself and is started again then. */
 export interface SupervisedStore extends Store {
-  /** Whether readers and INSERTs can run: the engine runs, what an engine that ended has left is mended, sessions are free. */
-  readonly isReady: boolean
+  /**
+   * Why readers and INSERTs cannot run, as a clause that begins with "it"; null when they can: the engine runs and gives signs of life, what
+   * an engine that ended has left is mended, sessions are free.
+   */
+  readonly unreadyReason: string | null
   /** Resolves when the engine cannot be kept running; the store is of no use then. */
   readonly failed: Promise<Error>
   /**

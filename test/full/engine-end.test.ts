@@ -159,3 +159,26 @@ test('a start ends an engine that has outlived its service and cannot end by its
   await untilGone(engine)
   t.equal(await answerOf(service, 'SELECT 1'), '1\n')
 })
+
+test('a stopped engine is told as such, takes no blame for it, and goes on; its service ends without leaving it behind', async (t) => {
+  const service = await startService(t, { MILLRACE_CLOSE_TIMEOUT_MS: '8000' })
+  await createTable(service, 'a')
+  const engine = await untilEngine(service.pid)
+  const ready = async () => {
+    const answer = await fetch(`${service.address}/health/ready`)
+    return { status: answer.status, text: await answer.text() }
+  }
+  process.kill(engine, 'SIGSTOP')
+  for (let answer = await ready(); answer.status === 200; answer = await ready()) await delay(100)
+  t.match(await ready(), { status: 503, text: /gives no sign of life for \d+ s.*engine_unavailable/ })
+  t.match(await (await query(service, 'SELECT 1')).text(), /does not answer at the moment/)
+  const event = await fetch(`${service.address}/v0/events?name=a`, { method: 'POST', headers, body: '{"a":1}' })
+  t.equal(event.status, 202)
+  process.kill(engine, 'SIGCONT')
+  for (let answer = await ready(); answer.status !== 200; answer = await ready()) await delay(100)
+  while ((await answerOf(service, 'SELECT count() FROM a')) !== '1\n') await delay(100)
+  t.equal(findEnginePid(service.pid), engine)
+  process.kill(engine, 'SIGSTOP')
+  await service.end('SIGTERM')
+  await untilGone(engine)
+})

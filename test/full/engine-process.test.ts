@@ -53,7 +53,7 @@ async function untilRunning(store: Store, text: string): Promise<void> {
 }
 
 async function untilReady(store: SupervisedStore): Promise<void> {
-  while (!store.isReady) await delay(10)
+  while (store.unreadyReason !== null) await delay(10)
 }
 
 async function killEngine(signal: NodeJS.Signals = 'SIGKILL'): Promise<number> {
@@ -98,7 +98,7 @@ test('an engine that is killed is started again: what ran is told so, what waits
   t.equal(await waiting, '42\n', 'one that waited for a session runs in the new engine')
   t.not(findEnginePid(), old)
   t.ok(store.definitionVersion > version, 'nothing that is remembered of definitions holds')
-  t.ok(store.isReady)
+  t.equal(store.unreadyReason, null)
   t.match(
     lines.find((line) => line.startsWith('The engine ended')),
     /signal SIGKILL.*"statementCount":2/,
@@ -228,7 +228,7 @@ test('what mends after an end runs before readers and INSERTs do, and is run aga
   const order: string[] = []
   store.onRestart(async (engine) => {
     order.push('mend')
-    t.notOk(store.isReady)
+    t.not(store.unreadyReason, null)
     if (order.length === 1) await killEngine()
     await engine.queryTree('SELECT 1', never)
     await store.rows('SELECT 1')
@@ -248,7 +248,7 @@ test('an engine that was started again is asked all that one is asked at a start
   const { store } = await open(t)
   const outcomes: string[] = []
   store.onRestart(async (engine) => {
-    t.notOk(store.isReady)
+    t.not(store.unreadyReason, null)
     await verifySafeguards(engine)
     for await (const chunk of await engine.select(query('SELECT 1 + 1'))) outcomes.push(Buffer.from(chunk).toString())
     const noDenial = { queryTree: engine.queryTree, select: () => engine.select(query('SELECT 1')) }
@@ -279,7 +279,7 @@ test('an engine that ends more often than it may is given up, and nothing waits 
   await untilReady(store)
   process.kill(second, 'SIGKILL')
   t.match((await store.failed).message, /the engine ended 2 times in ten minutes, the last time by: signal SIGKILL/)
-  t.notOk(store.isReady)
+  t.not(store.unreadyReason, null)
   t.equal(await kindOf(store.rows('SELECT 1')), 'closed')
 })
 

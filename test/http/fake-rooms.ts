@@ -91,7 +91,7 @@ export function createFakeRooms(): FakeRooms {
     logger: fakeLogger(() => rooms.entries),
     variables: openVariables({ now: () => rooms.now() }, { load: () => new Map(), async write() {} }),
     disk: { reason: null, lostReason: null, report: () => undefined, alsoAsk: () => undefined },
-    isReady: () => rooms.isOpen,
+    engineFault: () => (rooms.isOpen ? null : 'it has ended, and is started again'),
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
     created: [],
     alters: [],

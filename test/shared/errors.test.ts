@@ -410,6 +410,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     503,
     'The database ended before it had answered and is started again; repeat a query, and look at what a change has done before you repeat that',
   ],
+  ENGINE_UNAVAILABLE: [
+    errors.ENGINE_UNAVAILABLE({ reason: 'it gives no sign of life for 7 s' }),
+    503,
+    'The database does not answer at the moment: it gives no sign of life for 7 s; repeat it later',
+  ],
   QUERY_REFUSED: [errors.QUERY_REFUSED({ reason: 'It is refused' }), 400, 'It is refused'],
   SHUTTING_DOWN: [
     errors.SHUTTING_DOWN(),

@@ -180,8 +180,8 @@ class EmbeddedStore implements SupervisedStore {
     for (const mend of this.#mending) await mend(engine)
   }
 
-  get isReady(): boolean {
-    return this.#engine.isReady
+  get unreadyReason(): string | null {
+    return this.#engine.unreadyReason
   }
 
   get failed(): Promise<Error> {
@@ -195,7 +195,10 @@ class EmbeddedStore implements SupervisedStore {
   /** The engine stops a statement by itself at its time limit, but for one that it cannot stop. */
   get #selectTime(): TimeLimit {
     const { queryTimeMaxMs } = this.#options
-    return { timeMaxMs: queryTimeMaxMs + stopGraceMs, lateError: () => timeoutError(queryTimeMaxMs) }
+    return {
+      timeMaxMs: queryTimeMaxMs + stopGraceMs,
+      lateError: () => this.#engine.lateError(timeoutError(queryTimeMaxMs)),
+    }
   }
 
   get definitionVersion(): number {

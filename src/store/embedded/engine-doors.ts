@@ -7,7 +7,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../observe/logger.ts'
-import { StoreError, stoppedError } from '../store-error.ts'
+import { StoreError, silentError, stoppedError } from '../store-error.ts'
 import { CrashSuspects } from './crash-suspects.ts'
 import type { EngineSession, ReaderLimits } from './engine-session.types.ts'
 import { EngineSupervisor } from './engine-supervisor.ts'
@@ -38,6 +38,8 @@ const restartWaitMs = 10_000
 const aloneWaitMs = 10_000
 /** The engine is started again for statements that cannot be stopped no more often than this. */
 const stuckRestartIntervalMs = 300_000
+/** When a session is looked at again that was lost while the engine was silent. */
+const lostAgainMs = 5_000
 /** What statements get to end when they are stopped at the close. */
 const stopTimeMaxMs = 1_000
 const closeTimeMaxMs = 10_000
@@ -112,9 +114,16 @@ export class EngineDoors {
     return this.#supervisor.open()
   }
 
-  /** Whether readers and INSERTs can run. */
-  get isReady(): boolean {
-    return this.#supervisor.isRunning && this.#resume === undefined && this.readers.isUsable
+  /** Why readers and INSERTs cannot run, as a clause; null when they can. */
+  get unreadyReason(): string | null {
+    if (!this.#supervisor.isRunning || this.#resume !== undefined) return 'it has ended, and is started again'
+    if (this.#silence !== null) return this.#silence
+    return this.readers.isUsable ? null : 'queries that cannot be stopped hold all of its sessions'
+  }
+
+  get #silence(): string | null {
+    const { silentSeconds } = this.#supervisor
+    return silentSeconds === 0 ? null : `its process gives no sign of life for ${silentSeconds} s`
   }
 
   /** The process of the engine; undefined while there is none. */
@@ -142,8 +151,14 @@ export class EngineDoors {
     }
   }
 
-  /** @throws StoreError `stopped` when readers need not wait. */
+  /** What a statement is told that did not end in time: a silent engine is no fault of the statement. */
+  lateError(error: StoreError): StoreError {
+    return this.#silence === null ? error : silentError(this.#silence)
+  }
+
+  /** @throws StoreError `stopped` or `silent` when readers need not wait. */
   throwIfRefusing(): void {
+    if (this.#silence !== null) throw silentError(this.#silence)
     if (this.#isRefusing) throw stoppedError()
   }
 
@@ -153,7 +168,7 @@ export class EngineDoors {
     this.#endOpening()
     const pools = [this.writers, this.readers, this.control, this.copiers]
     const idle = Promise.all(pools.map((pool) => pool.close())).then(() => true)
-    if (await within(timeMaxMs, idle)) return
+    if (await within(this.#silence === null ? timeMaxMs : stopTimeMaxMs, idle)) return
     this.#logger.warn({}, 'Statements ran for too long at the close of the store and are stopped.')
     const stopping = this.stoppers.use((session) => session.run('KILL QUERY WHERE 1 ASYNC')).catch(() => undefined)
     await within(stopTimeMaxMs, Promise.all([stopping, idle]))
@@ -165,7 +180,7 @@ export class EngineDoors {
     const isIdle = [this.writers, this.readers, this.control, this.copiers].every((pool) => pool.isIdle)
     if (!isIdle)
       this.#logger.warn({}, 'Statements could not be stopped at the close of the store; the engine is ended.')
-    await this.#supervisor.close(isIdle ? closeTimeMaxMs : 0)
+    await this.#supervisor.close(isIdle && this.#silence === null ? closeTimeMaxMs : 0)
   }
 
   #shut(): void {
@@ -212,6 +227,14 @@ export class EngineDoors {
   }
 
   #onLost(session: EngineSession): void {
+    if (this.#silence !== null) {
+      // Nothing of it is the query's fault, and its session comes back with the engine.
+      const again = (): void => {
+        if (this.readers.isLost(session)) this.#onLost(session)
+      }
+      setTimeout(again, lostAgainMs).unref()
+      return
+    }
     const name = this.suspects.nameOf(session)
     if (name !== undefined) this.suspects.onLost(name)
     const lostCount = this.readers.lostCount + this.readers.replacedCount

@@ -44,8 +44,9 @@ interface Waiter {
 }
 
 const watchIntervalMs = 1_000
-/** Beats that may be missing, one a second, before the process is looked at, and before it is ended in any case. */
+/** Beats that may be missing, one a second, before the process is looked at, counts as silent, and is ended in any case. */
 const beatsMissedMax = 3
+const beatsMissedSilent = 5
 const beatsMissedEnd = 120
 /** How long a process that was killed may take to be gone; one that waits for a disk cannot be killed. */
 const killTimeMaxMs = 5_000
@@ -71,8 +72,14 @@ export class EngineProcess {
   /** An engine that opens thousands of tables says nothing meanwhile. */
   #isOpen = false
   #crashWatch: CrashWatch | undefined
+  readonly #logger: Logger
+  /** The end of this process, whatever it comes by, must not leave one behind that is stopped, or waits for a disk. */
+  readonly #endAtExit = (): void => {
+    this.#child.kill('SIGKILL')
+  }
 
   private constructor(order: OpenOrder, logger: Logger) {
+    this.#logger = logger
     const entry = fileURLToPath(import.meta.resolve('./engine-child.js'))
     // The number of this process tells an engine that has outlived its service from one that has not.
     const args = ['--single-threaded-gc', '--enable-source-maps', entry, String(process.pid)]
@@ -95,7 +102,11 @@ export class EngineProcess {
     this.#connection.write(textFrame(requestKinds.open, noSession, JSON.stringify(order)))
     const watch = setInterval(() => this.#look(), watchIntervalMs)
     watch.unref()
-    void this.ended.then(() => clearInterval(watch))
+    process.on('exit', this.#endAtExit)
+    void this.ended.then(() => {
+      clearInterval(watch)
+      process.off('exit', this.#endAtExit)
+    })
   }
 
   /**
@@ -116,6 +127,11 @@ export class EngineProcess {
 
   get pid(): number | undefined {
     return this.#child.pid
+  }
+
+  /** For how many seconds the process has given no sign of life, when these are more than load explains; else 0. */
+  get silentSeconds(): number {
+    return this.#isOpen && this.#beatsMissed >= beatsMissedSilent ? this.#beatsMissed : 0
   }
 
   get hasEnded(): boolean {
@@ -183,6 +199,8 @@ export class EngineProcess {
   }
 
   #take({ kind, session, payload }: Frame): void {
+    if (this.silentSeconds > 0)
+      this.#logger.info({ seconds: this.#beatsMissed }, 'The engine gives signs of life again.')
     this.#beatsMissed = 0
     switch (kind) {
       case answerKinds.output:
@@ -220,6 +238,12 @@ export class EngineProcess {
   /** The process watches its threads itself, and beats; only where its event loop is in the handler, nothing comes. */
   #look(): void {
     this.#beatsMissed += 1
+    if (this.silentSeconds === beatsMissedSilent) {
+      this.#logger.error(
+        { seconds: beatsMissedSilent },
+        'The engine gives no sign of life: queries are refused meanwhile.',
+      )
+    }
     if (this.#beatsMissed < beatsMissedMax || this.pid === undefined) return
     this.#crashWatch ??= new CrashWatch(this.pid)
     const thread = this.#crashWatch.crashedThread()

@@ -91,6 +91,11 @@ export class EngineSupervisor {
     return this.#engine !== undefined
   }
 
+  /** As the engine that runs says it. */
+  get silentSeconds(): number {
+    return this.#engine?.silentSeconds ?? 0
+  }
+
   /** The process of the engine, for what measures it. */
   get pid(): number | undefined {
     return this.#engine?.pid

@@ -94,6 +94,10 @@ export class SessionPool<Session> {
     return this.#replaced.size
   }
 
+  isLost(session: Session): boolean {
+    return this.#lost.has(session)
+  }
+
   get isIdle(): boolean {
     return this.lentCount === 0 && this.replacedCount === 0
   }
