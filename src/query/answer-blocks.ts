@@ -4,7 +4,7 @@
 // formats show where: so a reader would learn how many hidden rows lie between two of its own. Its answers are cut anew, by
 // the number of their own rows alone.
 
-import type { Run } from './answers.ts'
+import type { Run } from './run.types.ts'
 
 const blockFormats: ReadonlySet<string> = new Set(['Arrow', 'ArrowStream', 'Native'])
 

@@ -12,6 +12,7 @@ import type { QueryAnswer } from './query.types.ts'
 import { type QueryLimits, toQueryError } from './query-error.ts'
 import type { Rendering } from './rendering.ts'
 import type { ResponseCache } from './response-cache.ts'
+import type { Run } from './run.types.ts'
 import type { WorkspaceReader } from './workspace.types.ts'
 
 export interface AnswerOptions extends QueryLimits {
@@ -25,21 +26,6 @@ interface Neighbours {
   readonly store: Pick<Store, 'select' | 'queryTree'>
   readonly workspace: WorkspaceReader
   readonly responses: ResponseCache
-}
-
-/** A plan that is to run. */
-export interface Run {
-  readonly plan: CompiledQuery
-  /** What stands before the query; absent is nothing. */
-  readonly prefix?: string
-  /** What stands behind it; absent is nothing. */
-  readonly suffix?: string
-  readonly rendering: Rendering
-  readonly format: string
-  readonly settings: Readonly<Record<string, string | number>>
-  /** Null keeps no answer. */
-  readonly cacheTtlSeconds: number | null
-  readonly signal: AbortSignal
 }
 
 /** What failed: without a plan, it was compiling. */

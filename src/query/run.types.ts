@@ -1,0 +1,17 @@
+import type { CompiledQuery } from '../sql/compile-query.ts'
+import type { Rendering } from './rendering.ts'
+
+/** A plan that is to run. */
+export interface Run {
+  readonly plan: CompiledQuery
+  /** What stands before the query; absent is nothing. */
+  readonly prefix?: string
+  /** What stands behind it; absent is nothing. */
+  readonly suffix?: string
+  readonly rendering: Rendering
+  readonly format: string
+  readonly settings: Readonly<Record<string, string | number>>
+  /** Null keeps no answer. */
+  readonly cacheTtlSeconds: number | null
+  readonly signal: AbortSignal
+}
