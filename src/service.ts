@@ -114,7 +114,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const adminToken = await openAdminToken(options, { storage, logger })
   const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, storage)
   opened.push(() => catalog.close())
-  reportDefinitions(catalog, logger)
+  reportDefinitions(catalog, logger, options.columnsMax)
   const variables = openVariables({ now }, storage.variables)
   opened.push(() => variables.close())
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })

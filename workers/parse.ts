@@ -1,5 +1,7 @@
 /** The parse worker: a task in, `codec` called; buffers transferred back, or parts written to their files. */
 import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
 import { FrameParser } from '../src/codec/parse-frame.ts'
 import type { ParseTask } from '../src/codec/parse-task.types.ts'
@@ -7,8 +9,20 @@ import type { PartFile } from '../src/codec/part.types.ts'
 
 const parser = new FrameParser()
 
+// A kernel that has grown is left for a new one, but an idle thread collects no garbage, and keeps its gigabytes.
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+
 /** Parses one frame and gives a `ParseResult`, whose buffers piscina moves to the main thread unless they are shared. */
 export function parse(task: ParseTask): unknown {
+  try {
+    return parseTask(task)
+  } finally {
+    if (parser.hasLeftKernel()) setImmediate(collectGarbage)
+  }
+}
+
+function parseTask(task: ParseTask): unknown {
   const { partPaths } = task
   const result =
     partPaths === null

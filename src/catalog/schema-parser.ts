@@ -3,6 +3,7 @@
 
 import { SqlFault } from '../schema/sql-fault.ts'
 import { checkTypeText } from '../schema/type-parser.ts'
+import { leafCount } from '../shared/column-leaves.ts'
 import { columnNameFault } from '../shared/column-name.ts'
 import { formatColumnType, readColumnType, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
@@ -57,14 +58,22 @@ function readColumns(cursor: TokenCursor, columnsMax: number): readonly ColumnDe
   if (cursor.isAtEnd()) throw new TextError({ reason: 'The schema is empty', offset: 0, hint: 'write name Type, …' })
   const columns = new Map<string, ColumnDefinition>()
   const offsets = new Map<string, number>()
+  let leaves = 0
   do {
     const { offset } = cursor.peek()
     const column = readColumn(cursor)
     if (columns.has(column.name)) throw new TextError({ reason: `Column '${column.name}' stands twice`, offset })
     columns.set(column.name, column)
     offsets.set(column.name, offset)
-    if (columns.size > columnsMax) {
-      throw new TextError({ reason: `The schema has more than ${columnsMax} columns`, offset })
+    leaves += leafCount(column.type)
+    if (leaves > columnsMax) {
+      const isNested = columns.size <= columnsMax
+      const hint = 'the parts of tuples, arrays and maps count one by one'
+      throw new TextError({
+        reason: `The schema has more than ${columnsMax} columns`,
+        offset,
+        ...(isNested ? { hint } : {}),
+      })
     }
   } while (cursor.takeSymbolIf(',') && !cursor.isAtEnd())
   cursor.expectEnd('behind the schema')

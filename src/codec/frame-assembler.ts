@@ -7,9 +7,14 @@
  * with a frame gives them back.
  */
 import { errors } from '../shared/errors.ts'
+import { countLineFeeds } from '../shared/row-weight.ts'
 
 /** Unused bytes behind a frame's last line feed: the scanners compare ahead of where they stand. */
 export const framePaddingBytes = 64
+/** What a frame begins with, until its body has shown that it has more. */
+const firstBytes = 64 * 1024
+/** Rows are counted by pieces of this size, and a frame may have as many more. */
+const countedBytes = 16 * 1024
 
 const lineFeed = 0x0a
 const byteOrderMark = [0xef, 0xbb, 0xbf]
@@ -63,6 +68,8 @@ export interface FrameLimits {
   /** Bytes that a frame holds, unless one record is longer. */
   readonly frameBytes: number
   readonly recordBytesMax: number
+  /** Records that a frame holds, and a few more; without it they are not counted. */
+  readonly frameRowsMax?: number
 }
 
 export class FrameAssembler {
@@ -76,12 +83,15 @@ export class FrameAssembler {
   /** A byte order mark at the very beginning is no part of the first record. */
   private isStartChecked = false
   private failure: unknown = null
+  /** Line feeds in the buffer, where they are counted. */
+  private lineCount = 0
 
   constructor(limits: FrameLimits, boundary: RecordBoundary, buffers: FrameBuffers) {
     this.limits = limits
     this.boundary = boundary
     this.buffers = buffers
-    this.buffer = buffers.take(framePaddingBytes)
+    this.buffer =
+      limits.frameBytes <= firstBytes ? buffers.take(framePaddingBytes) : new Uint8Array(firstBytes + framePaddingBytes)
   }
 
   /**
@@ -141,11 +151,25 @@ export class FrameAssembler {
       }
       // Never more than the longest record and its line feed at a time: so the limit holds to the byte.
       const untilLimit = this.recordsEnd + this.limits.recordBytesMax + 1 - this.byteCount
-      const piece = chunk.subarray(taken, taken + Math.min(room, untilLimit))
+      const piece = chunk.subarray(taken, taken + Math.min(room, untilLimit, this.pieceBytesMax))
       this.buffer.set(piece, this.byteCount)
       this.look(this.byteCount + piece.length)
       taken += piece.length
+      if (this.isFullOfRows(piece)) frames.push(this.cut())
     }
+  }
+
+  private get pieceBytesMax(): number {
+    return this.limits.frameRowsMax === undefined ? Number.POSITIVE_INFINITY : countedBytes
+  }
+
+  private isFullOfRows(piece: Uint8Array): boolean {
+    const { frameRowsMax } = this.limits
+    if (frameRowsMax === undefined) return false
+    this.lineCount += countLineFeeds(piece)
+    if (this.lineCount < frameRowsMax || this.recordsEnd === 0) return false
+    this.lineCount = 0
+    return true
   }
 
   private throwIfFailed(): void {
@@ -181,10 +205,19 @@ export class FrameAssembler {
 
   /** Hands the whole records over and carries the unfinished one on; a record that fills the buffer makes it larger. */
   private makeRoom(): readonly Frame[] {
+    if (this.buffer.length === firstBytes + framePaddingBytes && this.buffer.length < this.limits.frameBytes) {
+      this.growToFrame()
+      return []
+    }
     if (this.recordsEnd === 0) {
       this.enlarge(Math.min(this.byteCount, this.limits.recordBytesMax - this.byteCount + 1))
       return []
     }
+    return [this.cut()]
+  }
+
+  /** The whole records as a frame; what is behind them begins the next one. */
+  private cut(): Frame {
     const tail = this.buffer.subarray(this.recordsEnd, this.byteCount)
     const next = this.buffers.take(tail.length + framePaddingBytes)
     next.set(tail)
@@ -192,7 +225,13 @@ export class FrameAssembler {
     this.buffer = next
     this.byteCount = tail.length
     this.recordsEnd = 0
-    return [frame]
+    return frame
+  }
+
+  private growToFrame(): void {
+    const whole = this.buffers.take(framePaddingBytes)
+    whole.set(this.buffer.subarray(0, this.byteCount))
+    this.buffer = whole
   }
 
   private enlarge(byteCount: number): void {

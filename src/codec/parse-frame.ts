@@ -40,6 +40,7 @@ export class FrameParser {
   private readonly limits: FrameParserLimits
   private kernel = new ScanKernel()
   private readonly plans = new Map<string, ParsePlan>()
+  private isKernelLeft = false
 
   constructor(limits: FrameParserLimits = workerLimits) {
     this.limits = limits
@@ -48,6 +49,13 @@ export class FrameParser {
   /** Whether the schema of this key is compiled, so that its next frame costs no more than its rows. */
   knows(planKey: string): boolean {
     return this.plans.has(planKey)
+  }
+
+  /** Whether a large kernel was left since this was asked last: its memory is free as soon as the garbage is collected. */
+  hasLeftKernel(): boolean {
+    const isLeft = this.isKernelLeft
+    this.isKernelLeft = false
+    return isLeft
   }
 
   /** What the kernel takes of memory, all schemas together. */
@@ -127,6 +135,7 @@ export class FrameParser {
   }
 
   private beginAnew(): void {
+    this.isKernelLeft ||= this.kernel.memory.bytes.length > this.limits.kernelBytesMax
     this.plans.clear()
     this.kernel = new ScanKernel()
   }

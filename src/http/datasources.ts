@@ -4,6 +4,7 @@ import { jsonContentType } from './answers.ts'
 import { DataSourceList } from './datasource-list.ts'
 import type { Circumstances } from './datasource-shape.ts'
 import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
+import { ImportPlaces } from './import-places.ts'
 import { createOrImport } from './import-run.ts'
 import { Parameters } from './parameters.ts'
 import { addPath } from './routes.ts'
@@ -15,6 +16,7 @@ type Limits = FormLimits & Pick<HttpOptions, 'columnsMax' | 'missingDataSource'>
 export function addDataSources(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
   const { dataSources } = rooms
   const list = new DataSourceList()
+  const places = new ImportPlaces()
   addPath(
     app,
     '/v0/datasources',
@@ -28,7 +30,7 @@ export function addDataSources(app: FastifyInstance, rooms: Neighbours, limits: 
         const items = await list.text(dataSources.list(), circumstancesOf, attrs)
         return reply.code(200).header('content-type', jsonContentType).send(`{"datasources":${items}}`)
       },
-      POST: async (request, reply) => await createOrImport(request, reply, { rooms, limits }),
+      POST: async (request, reply) => await createOrImport(request, reply, { rooms, limits, places }),
     },
     { needs: 'admin', mayTakeTokenFromBody: true },
   )

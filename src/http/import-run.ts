@@ -14,25 +14,28 @@ import { importAnswerOf, sendImport } from './import-answer.ts'
 import { analyzeDry } from './import-guess.ts'
 import { type ImportInput, readImportInput } from './import-input.ts'
 import { formatOfSchema, type ImportOrder, readImportOrder } from './import-order.ts'
+import type { ImportPlaces } from './import-places.ts'
 import { ImportProgress, type ProgressStream } from './import-progress.ts'
 import { type PreparedRows, prepareRows } from './import-rows.ts'
 import { findTarget, type ImportTarget } from './import-target.ts'
-import { bodyOf } from './request-body.ts'
+import { announcesBody, bodyOf } from './request-body.ts'
 import { errorFields } from './request-log.ts'
 
 type Neighbours = Pick<HttpRooms, 'dataSources' | 'disk' | 'ingest' | 'logger' | 'now' | 'replaces'>
 
 interface ImportContext {
   readonly rooms: Neighbours
+  readonly places: ImportPlaces
   readonly limits: FormLimits & Pick<HttpOptions, 'columnsMax' | 'missingDataSource'>
 }
 
 export async function createOrImport(
   request: FastifyRequest,
   reply: FastifyReply,
-  { rooms, limits }: ImportContext,
+  { rooms, limits, places }: ImportContext,
 ): Promise<FastifyReply> {
-  const run = new ImportRun(request, { rooms, limits })
+  const leave = announcesBody(request.headers) ? places.take() : noPlace
+  const run = new ImportRun(request, { rooms, limits, leave })
   try {
     const input = await readImportInput(request, limits)
     const order = readImportOrder(input.parameters)
@@ -43,6 +46,8 @@ export async function createOrImport(
     await run.close()
   }
 }
+
+const noPlace = (): void => {}
 
 interface Import {
   readonly input: ImportInput
@@ -61,12 +66,17 @@ class ImportRun {
   private readonly rooms: Neighbours
   private readonly columnsMax: number
   private readonly importId = createImportId()
+  private readonly leave: () => void
   private prepared: PreparedRows | null = null
   private isCreated = false
   /** Ends what an answer that is on its way already still has to do. */
   private streamed: Promise<void> | null = null
 
-  constructor(request: FastifyRequest, { rooms, limits }: ImportContext) {
+  constructor(
+    request: FastifyRequest,
+    { rooms, limits, leave }: Pick<ImportContext, 'rooms' | 'limits'> & { readonly leave: () => void },
+  ) {
+    this.leave = leave
     this.request = request
     this.rooms = rooms
     this.columnsMax = limits.columnsMax
@@ -91,6 +101,7 @@ class ImportRun {
       await this.prepared?.close()
       // What nobody reads any more must not hold the connection; what was read to its end is not touched.
       bodyOf(this.request)?.destroy()
+      this.leave()
     }
     if (this.streamed === null) await close()
     else void this.streamed.finally(close)

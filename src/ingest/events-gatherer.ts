@@ -23,7 +23,7 @@ import type { EventsOutcome, EventsRequest } from './ingest.types.ts'
 import { schemaPlanOf } from './ingest-plan.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import type { ParsePool } from './parse-pool.ts'
-import { flagsOf, joinedBodies, type RecordBody, recordsOf, refuseLongRecords } from './record-body.ts'
+import { flagsOf, joinedBodies, type RecordBody, recordsOf, refuseLongRecords, refuseManyRows } from './record-body.ts'
 import { SmallGroups } from './small-groups.ts'
 
 export interface GathererOptions {
@@ -157,6 +157,7 @@ export class EventsGatherer {
     const logged = new Promise<TakenBody>((resolve, reject) => {
       const records = recordsOf(request.body, request.framing)
       refuseLongRecords(records, this.options.recordBytesMax)
+      refuseManyRows(records, request.dataSource.columns)
       this.enqueue({ request, records, key, resolve, reject })
     })
     const letGo = (): void => {

@@ -7,6 +7,7 @@ import { type Frame, FrameAssembler, type FrameLimits, NdjsonBoundary } from '..
 import type { BodyCounts, ParseResult, RecordFormat } from '../codec/parse-task.types.ts'
 import { guessDialect } from '../guess/csv-sample.ts'
 import type { SampleBytes } from '../guess/sample.types.ts'
+import { rowsAtOnceMax } from '../shared/row-weight.ts'
 import type { Store } from '../store/store.types.ts'
 import { whenDropped } from './append-error.ts'
 import { type SpooledBody, spoolArchive } from './archive-spool.ts'
@@ -22,6 +23,9 @@ import { partitionBoundOf } from './partition-bound.ts'
 import type { PartitionLimitOptions, PartitionLimits } from './partition-limits.ts'
 import { releaseMemory } from './release-memory.ts'
 import type { Semaphore } from './semaphore.ts'
+
+/** `{}` and its line feed. */
+const rowBytesMin = 3
 
 export interface ImportOptions extends FrameLimits, OpenLimits, PartitionLimitOptions {
   readonly insertRowsMax: number
@@ -135,7 +139,11 @@ export class BodyImport {
     const { format, csv } = this.request
     if (format === 'csv') this.dialect = dialectFor(sample, csv, this.plan.columns.length)
     const boundary = format === 'csv' ? new CsvBoundary(this.dialect) : new NdjsonBoundary()
-    return new FrameAssembler(this.options, boundary, this.rooms.pool.buffers)
+    const frameRowsMax = rowsAtOnceMax(this.plan.columns)
+    // Only rows of next to no bytes in a wide table can be too many for a frame; others are not counted.
+    const isCounted = 4 * frameRowsMax * rowBytesMin < this.options.frameBytes
+    const limits = isCounted ? { ...this.options, frameRowsMax } : this.options
+    return new FrameAssembler(limits, boundary, this.rooms.pool.buffers)
   }
 
   /** Waits for a place with the workers, not for the frame to be parsed. */

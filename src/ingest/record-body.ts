@@ -3,6 +3,8 @@ import { Readable } from 'node:stream'
 import { framePaddingBytes } from '../codec/frame-assembler.ts'
 import type { ParseTask } from '../codec/parse-task.types.ts'
 import { errors } from '../shared/errors.ts'
+import { countLineFeeds, rowsAtOnceMax } from '../shared/row-weight.ts'
+import type { ColumnDefinition } from '../shared/schema.types.ts'
 import type { WalEntry } from '../wal/wal.types.ts'
 import type { IngestPlan } from './ingest-plan.ts'
 import { linesOfDocument } from './json-lines.ts'
@@ -34,6 +36,14 @@ export function refuseLongRecords({ bytes }: RecordBody, bytesMax: number): void
     if ((end < 0 ? bytes.length : end) - start > bytesMax) throw errors.RECORD_TOO_LARGE({ bytesMax })
     start = end + 1
   }
+}
+
+/** @throws ROWS_TOO_MANY (413) when the body has more rows than are parsed at once for a table of these columns. */
+export function refuseManyRows({ bytes }: RecordBody, columns: readonly ColumnDefinition[]): void {
+  // A row takes two bytes at least.
+  const rowsMax = rowsAtOnceMax(columns)
+  if (bytes.length <= 2 * rowsMax || countLineFeeds(bytes, rowsMax) <= rowsMax) return
+  throw errors.ROWS_TOO_MANY({ rowsMax, columnCount: columns.length })
 }
 
 export function flagsOf(framing: BodyFraming): number {

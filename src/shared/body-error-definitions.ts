@@ -31,6 +31,12 @@ export const bodyDefinitions = {
     message: ({ depthMax }: { readonly depthMax: number }) =>
       `The JSON is nested deeper than ${depthMax} levels; send flatter objects`,
   },
+  ROWS_TOO_MANY: {
+    status: 413,
+    when: 'A body of events has so many rows, with so little in each, that they would take more than 512 MiB in the columns of their Data Source.',
+    message: ({ rowsMax, columnCount }: { readonly rowsMax: number; readonly columnCount: number }) =>
+      `The body has more than ${rowsMax} rows, which is the most at once for a Data Source of ${columnCount} columns; send fewer at a time, or import them`,
+  },
   TOKEN_LATE: {
     status: 403,
     when: 'There is no token in the header, in the URL or in the first 8 KiB of the body as it was sent. What follows in the body is not read.',
@@ -39,7 +45,7 @@ export const bodyDefinitions = {
   },
   BODIES_TOO_MANY: {
     status: 503,
-    when: 'The bodies of events, forms and queries that are on their way in or wait take more than `bodiesBytesMax`. Nothing was done; repeat it later.',
+    when: 'The bodies of events, forms and queries that are on their way in or wait take more than `bodiesBytesMax`, or 128 imports are open. Nothing was done; repeat it later.',
     message: () => 'Too many bodies are on their way in; nothing was done with this one, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   },

@@ -71,7 +71,7 @@ t.test('the start tells of them with the data source, and goes on to the next', 
   if (a === undefined) throw new Error('there is a column')
   const log = new TestLog()
   const bad = { columns: [{ ...a, defaultExpression: 'toUInt8(hostName())' }] }
-  reportDefinitions({ list: () => [dataSource('one', bad), dataSource('good'), dataSource('two', bad)] }, log)
+  reportDefinitions({ list: () => [dataSource('one', bad), dataSource('good'), dataSource('two', bad)] }, log, 500)
   t.match(log.entries, [
     { level: 'error', fields: { dataSource: 'one', place: "column 'a'", reason: 'DEFAULT cannot call hostName()' } },
     { level: 'error', fields: { dataSource: 'two', place: "column 'a'", reason: 'DEFAULT cannot call hostName()' } },

@@ -44,6 +44,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'The JSON is nested deeper than 500 levels; send flatter objects',
   ],
+  ROWS_TOO_MANY: [
+    errors.ROWS_TOO_MANY({ rowsMax: 1000, columnCount: 500 }),
+    413,
+    'The body has more than 1000 rows, which is the most at once for a Data Source of 500 columns; send fewer at a time, or import them',
+  ],
   TOKEN_LATE: [
     errors.TOKEN_LATE(),
     403,

@@ -1,0 +1,32 @@
+import { leafCount } from './column-leaves.ts'
+import { isNullable } from './column-type.ts'
+import type { ColumnDefinition } from './schema.types.ts'
+
+/** What a value takes in its column's buffers, where its row says nothing of it. */
+const valueBytes = 16
+/** What a row in quarantine says of a column that it lacks, beside the column's name in the list and in the reason. */
+const reasonBytes = 64
+/** What the rows that are parsed at once may take, as far as the schema alone tells. */
+export const weightMax = 512 * 1024 * 1024
+
+/**
+ * How many rows with next to nothing in them may be parsed at once: a row of three bytes has a value, or a reason against
+ * it, for each column of its table.
+ */
+export function rowsAtOnceMax(columns: readonly ColumnDefinition[]): number {
+  let weight = 0
+  for (const { name, type, defaultExpression } of columns) {
+    const isRequired = defaultExpression === null && !isNullable(type)
+    weight += leafCount(type) * valueBytes + (isRequired ? reasonBytes + 2 * name.length : 0)
+  }
+  return Math.max(1, Math.floor(weightMax / weight))
+}
+
+const lineFeed = 0x0a
+
+/** The line feeds in `bytes`, or more than `countMax` when there are more. */
+export function countLineFeeds(bytes: Uint8Array, countMax = Number.POSITIVE_INFINITY): number {
+  let count = 0
+  for (let at = bytes.indexOf(lineFeed); at >= 0 && count <= countMax; at = bytes.indexOf(lineFeed, at + 1)) count += 1
+  return count
+}

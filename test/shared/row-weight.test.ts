@@ -1,0 +1,72 @@
+import t from 'tap'
+import { parseSchema } from '../../src/catalog/schema-parser.ts'
+import { FrameAssembler, FrameBuffers, NdjsonBoundary } from '../../src/codec/frame-assembler.ts'
+import { ImportPlaces } from '../../src/http/import-places.ts'
+import { recordsOf, refuseManyRows } from '../../src/ingest/record-body.ts'
+import { rowsAtOnceMax } from '../../src/shared/row-weight.ts'
+
+const limits = { columnsMax: 500 }
+
+function tuple(count: number): string {
+  return `a Tuple(${Array.from({ length: count }, (_, index) => `v${index} UInt8`).join(', ')}) \`json:$.a\``
+}
+
+t.test('the parts of tuples, arrays and maps count against the columns of a schema', async (t) => {
+  t.equal(parseSchema(tuple(500), limits).length, 1)
+  for (const schema of [
+    tuple(501),
+    tuple(15_000),
+    `${tuple(499)}, b Map(String, UInt8)`,
+    tuple(501).replace('Tuple', 'Array(Tuple').replace(') `', ')) `'),
+  ]) {
+    t.throws(() => parseSchema(schema, limits), { reason: /more than 500 columns/, message: /parts of tuples/ })
+  }
+})
+
+t.test('rows of next to nothing in a wide table are cut into frames that fit', async (t) => {
+  const columns = parseSchema(Array.from({ length: 500 }, (_, index) => `c${index} UInt8`).join(', '), limits)
+  const frameRowsMax = rowsAtOnceMax(columns)
+  t.ok(frameRowsMax < 100_000)
+  const options = { frameBytes: 1024 * 1024, recordBytesMax: 100_000, frameRowsMax }
+  const assembler = new FrameAssembler(options, new NdjsonBoundary(), new FrameBuffers({ ...options, keptMax: 2 }))
+  const body = Buffer.from('{}\n'.repeat(300_000))
+  const frames = [...assembler.push(body)]
+  const last = assembler.end()
+  if (last !== null) frames.push(last)
+  t.ok(frames.every(({ byteCount }) => byteCount / 3 < frameRowsMax + 16_384))
+  t.ok(Buffer.concat(frames.map(({ bytes, byteCount }) => bytes.subarray(0, byteCount))).equals(body))
+  const records = recordsOf(body, 'lines')
+  t.throws(() => refuseManyRows(records, columns), { code: 'ROWS_TOO_MANY', status: 413 })
+  const array = recordsOf(Buffer.from(`[${'{},'.repeat(100_000)}{}]`), 'document')
+  t.throws(() => refuseManyRows(array, columns), { code: 'ROWS_TOO_MANY' })
+  refuseManyRows(recordsOf(Buffer.from('{}\n'.repeat(1000)), 'lines'), columns)
+  refuseManyRows(records, columns.slice(0, 3))
+})
+
+t.test('a frame begins small and grows to its size', async (t) => {
+  const options = { frameBytes: 1024 * 1024, recordBytesMax: 3_000_000 }
+  for (const recordBytes of [10, 70_000, 1_500_000]) {
+    const assembler = new FrameAssembler(options, new NdjsonBoundary(), new FrameBuffers({ ...options, keptMax: 2 }))
+    const body = Buffer.from(`${'x'.repeat(recordBytes - 1)}\n`.repeat(Math.ceil(4_000_000 / recordBytes)))
+    const pieces: Uint8Array[] = []
+    for (let at = 0; at < body.length; at += 50_000) {
+      for (const { bytes, byteCount } of assembler.push(body.subarray(at, at + 50_000))) {
+        pieces.push(bytes.subarray(0, byteCount))
+      }
+    }
+    const last = assembler.end()
+    if (last !== null) pieces.push(last.bytes.subarray(0, last.byteCount))
+    t.ok(Buffer.concat(pieces).equals(body), `records of ${recordBytes} bytes`)
+  }
+})
+
+t.test('open imports have places, and give each back once', async (t) => {
+  const places = new ImportPlaces(2)
+  const leave = places.take()
+  places.take()
+  t.throws(() => places.take(), { code: 'BODIES_TOO_MANY', status: 503 })
+  leave()
+  leave()
+  places.take()
+  t.throws(() => places.take(), { code: 'BODIES_TOO_MANY' })
+})
