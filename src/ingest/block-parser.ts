@@ -1,6 +1,7 @@
 import type { BodyCounts, ParseResult, ParseTask } from '../codec/parse-task.types.ts'
 import type { Part } from '../codec/part.types.ts'
 import { assert } from '../shared/assert.ts'
+import { bytesAtOnceMax } from '../shared/row-weight.ts'
 import type { ParsedRows } from './events.types.ts'
 import type { IngestPlan } from './ingest-plan.ts'
 import type { ParsePool } from './parse-pool.ts'
@@ -13,7 +14,7 @@ export async function parseBodies(
   bodies: readonly RecordBody[],
   frameBytes: number,
 ): Promise<ParsedRows> {
-  const groups = groupBodies(bodies, frameBytes)
+  const groups = groupBodies(bodies, bytesAtOnceMax(plan.columns, frameBytes))
   const parsed = await Promise.all(groups.map((group) => parseGroup(pool, plan, group)))
   return joinRows(parsed)
 }

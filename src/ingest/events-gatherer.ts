@@ -9,6 +9,7 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import type { BodyCounts } from '../codec/parse-task.types.ts'
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors.ts'
+import { bytesAtOnceMax } from '../shared/row-weight.ts'
 import { entryBytesOf } from '../wal/entry-format.ts'
 import { bookkeepingEntry, encodeNotes, type Note } from '../wal/entry-payloads.ts'
 import type { Sequence } from '../wal/sequence.ts'
@@ -302,8 +303,9 @@ function outcome({ counts }: TakenBody, isStored: boolean): EventsOutcome {
 }
 
 /** The next bodies of one framing and one version of the schema, up to a frame, but at least one. */
-function takeGroup(waiting: PendingBody[], bytesMax: number): readonly PendingBody[] {
+function takeGroup(waiting: PendingBody[], frameBytes: number): readonly PendingBody[] {
   const [first] = waiting
+  const bytesMax = first === undefined ? 0 : bytesAtOnceMax(first.request.dataSource.columns, frameBytes)
   let byteCount = 0
   let count = 0
   for (const { records, request } of waiting) {

@@ -7,7 +7,7 @@ import { type Frame, FrameAssembler, type FrameLimits, NdjsonBoundary } from '..
 import type { BodyCounts, ParseResult, RecordFormat } from '../codec/parse-task.types.ts'
 import { guessDialect } from '../guess/csv-sample.ts'
 import type { SampleBytes } from '../guess/sample.types.ts'
-import { rowsAtOnceMax } from '../shared/row-weight.ts'
+import { rowBytesMin, rowsAtOnceMax } from '../shared/row-weight.ts'
 import type { Store } from '../store/store.types.ts'
 import { whenDropped } from './append-error.ts'
 import { type SpooledBody, spoolArchive } from './archive-spool.ts'
@@ -23,9 +23,6 @@ import { partitionBoundOf } from './partition-bound.ts'
 import type { PartitionLimitOptions, PartitionLimits } from './partition-limits.ts'
 import { releaseMemory } from './release-memory.ts'
 import type { Semaphore } from './semaphore.ts'
-
-/** `{}` and its line feed. */
-const rowBytesMin = 3
 
 export interface ImportOptions extends FrameLimits, OpenLimits, PartitionLimitOptions {
   readonly insertRowsMax: number

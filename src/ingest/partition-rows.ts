@@ -1,6 +1,7 @@
 // Finds the lines of a block whose rows are of partitions that it must not have.
 
 import type { DataSource } from '../catalog/data-source.types.ts'
+import { bytesAtOnceMax } from '../shared/row-weight.ts'
 import type { Store } from '../store/store.types.ts'
 import { parseGroup } from './block-parser.ts'
 import { ingestPlanOf } from './ingest-plan.ts'
@@ -39,7 +40,7 @@ export async function findBeyond(
   const bodies = numbers.map((number) => ({ bytes: lines[number] ?? new Uint8Array(), framing: 'lines' }) as const)
   const found: number[] = []
   let position = 0
-  for (const group of groupBodies(bodies, frameBytes)) {
+  for (const group of groupBodies(bodies, bytesAtOnceMax(plan.columns, frameBytes))) {
     const { parts, rowCount, bodies: counts } = await parseGroup(pool, plan, group)
     const request = { ...plan.landing, parts, rowCount, blockId: 'none', partition }
     const names = rowCount === 0 ? [] : await store.partitionsByRow(request)

@@ -14,13 +14,27 @@ export const weightMax = 512 * 1024 * 1024
  * it, for each column of its table.
  */
 export function rowsAtOnceMax(columns: readonly ColumnDefinition[]): number {
+  const known = rowsMaxOf.get(columns)
+  if (known !== undefined) return known
   let weight = 0
   for (const { name, type, defaultExpression } of columns) {
     const isRequired = defaultExpression === null && !isNullable(type)
     weight += leafCount(type) * valueBytes + (isRequired ? reasonBytes + 2 * name.length : 0)
   }
-  return Math.max(1, Math.floor(weightMax / weight))
+  const rowsMax = Math.max(1, Math.floor(weightMax / weight))
+  rowsMaxOf.set(columns, rowsMax)
+  return rowsMax
 }
+
+const rowsMaxOf = new WeakMap<readonly ColumnDefinition[], number>()
+
+/** Bytes of bodies that are parsed together, whose rows may have next to nothing in them: for wide tables less than a frame. */
+export function bytesAtOnceMax(columns: readonly ColumnDefinition[], frameBytes: number): number {
+  return Math.min(frameBytes, 4 * rowBytesMin * rowsAtOnceMax(columns))
+}
+
+/** `{}` and its line feed. */
+export const rowBytesMin = 3
 
 const lineFeed = 0x0a
 
