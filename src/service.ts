@@ -39,6 +39,7 @@ import type { SupervisedStore } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
 import { raiseCheckpoint } from './wal/checkpoint.ts'
 import { diskFileLayer } from './wal/file-layer.ts'
+import { markName } from './wal/log-mark.ts'
 import { logDirectoryName } from './wal/wal.ts'
 
 export interface Service {
@@ -108,7 +109,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeAll }:
   const disk = new DiskWatch(options.dataDir, logger)
   opened.push(() => disk.close())
   const catalogPath = join(options.dataDir, catalogName)
-  await refuseLostCatalog(catalogPath, { store, laterPath: join(options.dataDir, adminTokenFileName) })
+  await refuseLostCatalog(catalogPath, { store, laterNames: [adminTokenFileName, logDirectoryName, markName] })
   const storage = openCatalogStorage(catalogPath, disk)
   opened.push(() => storage.close())
   const adminToken = await openAdminToken(options, { storage, logger })

@@ -2,14 +2,15 @@
 // forget the events in the log, which belong to data sources that nobody knows any more.
 
 import { existsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { startRefusals } from '../shared/start-refusals.ts'
 import type { Store } from '../store/store.types.ts'
 import { listTables, ownerOf } from './tables.ts'
 
 interface LostCatalogDeps {
   readonly store: Pick<Store, 'command' | 'rows'>
-  /** A file that the first start makes behind the catalog. */
-  readonly laterPath: string
+  /** What the first start makes beside the catalog, and behind it. */
+  readonly laterNames: readonly string[]
 }
 
 /**
@@ -18,18 +19,21 @@ interface LostCatalogDeps {
  * @throws StartRefusal CATALOG_MISSING, or CATALOG_DAMAGED when the file is there and empty. A first start passes, also one
  *   behind a crash in the middle of the first.
  */
-export async function refuseLostCatalog(path: string, { store, laterPath }: LostCatalogDeps): Promise<void> {
+export async function refuseLostCatalog(path: string, { store, laterNames }: LostCatalogDeps): Promise<void> {
   const file = statSync(path, { throwIfNoEntry: false })
   if (file !== undefined && file.size > 0) return
   const tables = await listTables(store)
   const owners = new Set([...tables.keys()].map(ownerOf))
   const rowCount = [...tables.values()].reduce((sum, rows) => sum + Number(rows), 0)
   const found = `the tables of ${owners.size} data sources are there, with ${rowCount} rows`
+  const later = laterNames.map((name) => join(dirname(path), name)).find((it) => existsSync(it))
   if (file !== undefined) {
     if (owners.size > 0) throw startRefusals.CATALOG_DAMAGED({ path, reason: `it is empty, and ${found}` })
-    if (existsSync(laterPath)) throw startRefusals.CATALOG_DAMAGED({ path, reason: 'it is empty' })
+    if (later !== undefined) throw startRefusals.CATALOG_DAMAGED({ path, reason: 'it is empty' })
     return
   }
   if (owners.size > 0) throw startRefusals.CATALOG_MISSING({ path, reason: found })
   if (existsSync(`${path}-lock`)) throw startRefusals.CATALOG_MISSING({ path, reason: 'the lock beside it is there' })
+  if (later !== undefined)
+    throw startRefusals.CATALOG_MISSING({ path, reason: `${later} is there, which comes behind it` })
 }

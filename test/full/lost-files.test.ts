@@ -225,6 +225,26 @@ t.test('a part that counts other rows than it had is told, until it is mended', 
   await last.close()
 })
 
+t.test('a catalog of pipes alone that is gone with its lock refuses the start', async (t) => {
+  const other = await createTestDirectory()
+  t.teardown(() => other.remove())
+  const first = await openIn(other.path)
+  const body = JSON.stringify({ name: 'one', nodes: [{ name: 'n', sql: 'SELECT 1 AS a', type: 'endpoint' }] })
+  const headers = { 'content-type': 'application/json' }
+  t.equal((await first.call('POST', '/v0/pipes', { body, headers })).status, 200)
+  await first.close()
+  const path = join(other.path, 'catalog.lmdb')
+  cpSync(path, join(other.path, 'kept'))
+  rmSync(path)
+  rmSync(`${path}-lock`, { force: true })
+  await t.rejects(openIn(other.path), { code: 'CATALOG_MISSING', message: /wal is there, which comes behind it/ })
+  t.notOk(existsSync(path), 'nothing is made in its place')
+  cpSync(join(other.path, 'kept'), path)
+  const last = await openIn(other.path)
+  t.equal((await last.call('GET', '/v0/pipes/one')).status, 200)
+  await last.close()
+})
+
 async function openIn(dataDir: string): Promise<TestService> {
   const log = new TestLog()
   return new TestService(await openService(testOptions({ dataDir }), log), { log, dataDir })
