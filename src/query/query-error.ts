@@ -1,5 +1,6 @@
 import { type ApiError, errors } from '../shared/errors.ts'
 import { engineFault } from '../store/engine-fault.ts'
+import { isOfStoredData } from '../store/service-faults.ts'
 import { clickhouseCodes, isFaultOfService, StoreError } from '../store/store-error.ts'
 
 export interface QueryLimits {
@@ -63,6 +64,14 @@ function ofEngine(cause: StoreError, failed: FailedQuery, reword: Rewording): Ap
       cause,
     })
   }
-  if (isFaultOfService(cause)) return engineFault(cause)
+  if (isFaultOfService(cause)) return engineFault(namingTables(cause, sql))
   return errors.SQL_INVALID({ reason: reword(message), cause })
+}
+
+/** Whoever reads of damage in the log looks for the table, which the engine does not always tell. */
+function namingTables(cause: StoreError, sql: string): StoreError {
+  const { kind, message, clickhouseCode, diskFault } = cause
+  if (!isOfStoredData(message) || message.includes(' in table ')) return cause
+  const tables = [...new Set(sql.match(/\bt_[0-9a-f]{32}(?:_quarantine)?\b/g))].join(', ')
+  return new StoreError({ kind, message: `${message} While reading from: ${tables}`, clickhouseCode, diskFault, cause })
 }

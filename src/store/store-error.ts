@@ -1,4 +1,5 @@
 import { diskFaultIn, diskFaultOf } from '../shared/disk-fault.ts'
+import { type Failed, isOfStoredData, isOfSystem, serviceFaultCodes } from './service-faults.ts'
 
 /**
  * What became of a statement that gave no answer.
@@ -62,27 +63,10 @@ export const clickhouseCodes = {
   resultTooLarge: 396,
 } as const
 
-// What no wording of a statement can bring about: the engine's own faults, and files, disks and memory.
-const serviceFaultCodes: ReadonlySet<number> = new Set([
-  49, // LOGICAL_ERROR
-  74, // CANNOT_READ_FROM_FILE_DESCRIPTOR
-  75, // CANNOT_WRITE_TO_FILE_DESCRIPTOR
-  76, // CANNOT_OPEN_FILE
-  77, // CANNOT_CLOSE_FILE
-  87, // CANNOT_SEEK_THROUGH_FILE
-  88, // CANNOT_TRUNCATE_FILE
-  107, // FILE_DOESNT_EXIST
-  226, // NO_FILE_IN_DATA_PART
-  228, // BAD_SIZE_OF_FILE_IN_DATA_PART
-  243, // NOT_ENOUGH_SPACE
-  246, // CORRUPTED_DATA
-  1001, // STD_EXCEPTION
-  1002, // UNKNOWN_EXCEPTION
-])
-
 /** Whether it is the service's own files, or the engine itself, that failed: whatever the statement was. */
-export function isFaultOfService({ clickhouseCode }: Pick<StoreError, 'clickhouseCode'>): boolean {
-  return clickhouseCode === undefined || serviceFaultCodes.has(clickhouseCode)
+export function isFaultOfService({ clickhouseCode, message = '' }: Failed): boolean {
+  const isOfCode = clickhouseCode === undefined || serviceFaultCodes.has(clickhouseCode)
+  return isOfCode || isOfSystem({ clickhouseCode, message }) || isOfStoredData(message)
 }
 
 /** Whether a definition was refused for the engine's own reasons, and would pass another time. */
@@ -106,7 +90,8 @@ export function toStoreError(thrown: unknown): StoreError {
   const text = thrown instanceof Error ? thrown.message : String(thrown)
   const clickhouseCode = codeOf(text)
   // A message that the caller could have written is no word of the disk's.
-  const diskFault = (isFaultOfService({ clickhouseCode }) ? diskFaultIn(text) : null) ?? diskFaultOf(thrown)
+  const diskFault =
+    (isFaultOfService({ clickhouseCode, message: text }) ? diskFaultIn(text) : null) ?? diskFaultOf(thrown)
   return new StoreError({ kind: 'engine', message: cleanMessage(text), clickhouseCode, diskFault, cause: thrown })
 }
 
