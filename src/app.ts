@@ -20,6 +20,7 @@ import { addPipes } from './http/pipes.ts'
 import { addQuarantine } from './http/quarantine.ts'
 import { createRequestLog } from './http/request-log.ts'
 import { addSql } from './http/sql.ts'
+import { addUrlEscapes } from './http/url-escapes.ts'
 import { addVariables } from './http/variables.ts'
 import { errors } from './shared/errors.ts'
 import { createRequestId } from './shared/ids.ts'
@@ -57,6 +58,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
   addErrorAnswers(app, rooms.disk)
   const isClosing = addClosing(app)
   addAuthorization(app, rooms.access)
+  addUrlEscapes(app)
   addHealth(app, () => {
     if (isClosing()) return errors.SHUTTING_DOWN()
     const { reason } = rooms.disk

@@ -47,14 +47,13 @@ async function tokenIn(head: Buffer, { mediaType, isAll }: Surroundings): Promis
   }
   const text = head.toString().trimStart()
   if (text.startsWith('{')) return jsonToken(text)
-  return /^\w[\w.%[\]-]*=/.test(text) ? formToken(text, isAll) : undefined
+  return /^[\w%][\w.%[\]-]*=/.test(text) ? formToken(text, isAll) : undefined
 }
 
 /** The fields that end within the text. */
 function formToken(text: string, isAll: boolean): string | undefined {
   const whole = isAll ? text.trimEnd() : text.slice(0, Math.max(0, text.lastIndexOf('&')))
-  const value = [...whole.matchAll(/(?:^|&)token=([^&]*)/g)].at(-1)?.[1]
-  return value === undefined ? undefined : (new URLSearchParams(`token=${value}`).get('token') ?? undefined)
+  return new URLSearchParams(whole).getAll('token').at(-1)
 }
 
 // What JSON is made of: whole strings, brackets, and what stands between. A quote that is left over begins a string that

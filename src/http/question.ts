@@ -72,7 +72,7 @@ export async function readQuestion(request: FastifyRequest, limits: FormLimits):
   const text = sent.trim()
   if (text.startsWith('{')) {
     for (const [name, value] of readJsonParameters(boundedJson(text))) values.set(name, value)
-  } else if (/^\w[\w.%[\]-]*=/.test(text)) {
+  } else if (/^[\w%][\w.%[\]-]*=/.test(text)) {
     for (const [name, value] of collected(parseForm(text))) values.set(name, value)
   } else if (text !== '') {
     if (values.has('q')) {

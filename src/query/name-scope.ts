@@ -158,6 +158,7 @@ function tableSource(
     database,
     ...place,
     columns: columns.map(({ name }) => name),
+    typedColumns: columns,
     isJoin: engine.name === 'Join',
     isMergeTree: engine.name.endsWith('MergeTree'),
     filter: readScope.filterOf(id),

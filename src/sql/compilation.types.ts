@@ -38,6 +38,8 @@ export interface Compilation {
   readonly tableNames: Map<string, string>
   /** Names of the data sources of which a row filter hides rows. */
   readonly filtered: Set<string>
+  /** Those among them with columns of JSON. */
+  readonly filteredPaths: Set<string>
   readonly functions: Set<string>
   readonly tableFunctions: Set<string>
   readonly commonTables: Set<string>

@@ -72,18 +72,23 @@ export function compileQuery(sql: string, { scope }: CompileOptions): CompiledQu
     tableFunctions: new Set<string>(),
     commonTables: new Set<string>(),
   }
-  const filtered = new Set<string>()
-  const compilation: Compilation = { ...reading, tableNames, filtered, done: new Map(), open: [], compile }
+  const hidden = { filtered: new Set<string>(), filteredPaths: new Set<string>() }
+  const compilation: Compilation = { ...reading, tableNames, ...hidden, done: new Map(), open: [], compile }
   const { spliced, dependencies, parsed, tables } = compile({ sql, scope, node: null }, compilation)
-  if (filtered.size > 0) checkFiltered(reading.functions)
+  const isFiltered = hidden.filtered.size > 0
+  if (isFiltered) checkFiltered(reading.functions, hidden.filteredPaths.size > 0)
   return {
     sql: spliced.text,
     format: parsed.format,
     dependencies,
     tables: [...tables.keys()],
-    settings: { ...settingsOf(parsed.settings), ...blockSettings(reading.functions) },
+    settings: {
+      ...settingsOf(parsed.settings),
+      ...blockSettings(reading.functions),
+      ...(isFiltered ? rebuildingSettings : {}),
+    },
     tableNames,
-    isFiltered: filtered.size > 0,
+    isFiltered,
     reading: { ...reading, tables },
     placeOf: (byteOffset) => placeOf(spliced, byteOffset),
   }
@@ -130,6 +135,9 @@ function parse(sql: string, node: string | null): ParsedQuery {
   return parsed
 }
 
+/** A column that is built anew may be one that the engine refuses unless told: `LowCardinality(UInt8)`. */
+const rebuildingSettings: Readonly<Record<string, number>> = { allow_suspicious_low_cardinality_types: 1 }
+
 /** In lower case. They count the rows that are read together, and so those that a filter hides between others. */
 const blockFunctions: ReadonlySet<string> = new Set([
   'blocknumber',
@@ -142,9 +150,17 @@ const blockFunctions: ReadonlySet<string> = new Set([
   'neighbor',
 ])
 
-function checkFiltered(functions: ReadonlySet<string>): void {
+/** In lower case, perhaps with a combinator behind: they tell how the values of all rows are kept together. */
+const layoutFunctions = /^(?:dumpcolumnstructure|lowcardinality(?:indices|keys)|estimatecompressionratio)/
+
+/** The same of a column of JSON: which paths have a column of their own, and how many. */
+const pathFunctions = /^(?:json(?:dynamic|shareddata)paths|bytesize)/
+
+function checkFiltered(functions: ReadonlySet<string>, hasPaths: boolean): void {
   for (const name of functions) {
-    if (!blockFunctions.has(name.toLowerCase())) continue
+    const lower = name.toLowerCase()
+    const isRefused = blockFunctions.has(lower) || layoutFunctions.test(lower)
+    if (!isRefused && !(hasPaths && pathFunctions.test(lower))) continue
     throw errors.SQL_INVALID({ reason: `Function '${name}' can not be used where the token filters rows` })
   }
 }

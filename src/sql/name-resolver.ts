@@ -7,6 +7,7 @@ import { SqlFault } from '../schema/sql-fault.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import type { Compilation, CompiledText } from './compilation.types.ts'
 import { systemTables } from './query-policy.ts'
+import { hasPaths, rebuiltColumns } from './rebuilt-columns.ts'
 import { type RowFilter, readRowFilter } from './row-filter.ts'
 import { countReads, findCommonTable, type WeighedRead } from './scope-lookup.ts'
 import type { NameScope, QuerySource, Source, TableSource } from './source.types.ts'
@@ -112,10 +113,12 @@ function putSource(read: TableRead, source: Source, resolution: Resolution): voi
   const qualified = qualify(source, resolution)
   if (source.filter === null) edits.push({ start, end, before: qualified, inner: null, after: alias })
   else {
+    const { isMergeTree = !source.isJoin, typedColumns = [] } = source
     compilation.filtered.add(source.name)
-    const { isMergeTree = !source.isJoin } = source
+    if (typedColumns.some(({ type }) => hasPaths(type))) compilation.filteredPaths.add(source.name)
     const filter = filterOf(source, source.filter, compilation)
-    putFiltered(read, { qualified, alias, filter, isMergeTree }, resolution)
+    const rebuilt = rebuiltColumns(typedColumns)
+    putFiltered(read, { qualified, alias, filter, rebuilt, isMergeTree }, resolution)
   }
 }
 
@@ -123,6 +126,8 @@ interface FilteredTable {
   readonly qualified: string
   readonly alias: string
   readonly filter: RowFilter
+  /** What is done to the columns of the rows that are left. */
+  readonly rebuilt: string
   readonly isMergeTree: boolean
 }
 
@@ -138,12 +143,14 @@ function filterKeyword({ isMergeTree }: FilteredTable, words: readonly string[])
 
 /** FINAL and SAMPLE belong to the table and go into the subquery with it. */
 function putFiltered(read: TableRead, filtered: FilteredTable, resolution: Resolution): void {
-  const { qualified, alias, filter } = filtered
+  const { qualified, alias, filter, rebuilt } = filtered
   const { parsed, edits, filteredScopes } = resolution
   const { start, end, modifiers } = read
   const words = parsed.tokens.slice(modifiers.start, modifiers.end).map(({ key, text }) => (key === '' ? text : key))
   const keyword = filterKeyword(filtered, words)
-  const before = `(SELECT * FROM ${[qualified, ...words].join(' ')} ${keyword} (${filter.sql}))`
+  const rows = `(SELECT * FROM ${[qualified, ...words].join(' ')} ${keyword} (${filter.sql}))`
+  // In one SELECT the filter would read the columns as they are rebuilt, all rows of them.
+  const before = rebuilt === '' ? rows : `(SELECT *${rebuilt} FROM ${rows})`
   edits.push({ start, end, before, inner: null, after: alias })
   if (words.length > 0) edits.push({ ...modifiers, before: '', inner: null, after: '' })
   if (read.kind === 'table') filteredScopes.add(read.scope)

@@ -1,3 +1,5 @@
+import type { ColumnType } from '../shared/column-type.types.ts'
+
 /** What a name in a query stands for: a table of the engine, or a query that is put in its place. */
 export type Source = TableSource | QuerySource
 
@@ -10,12 +12,19 @@ export interface TableSource {
   readonly name: string
   /** Every column that a row filter may speak of. */
   readonly columns: readonly string[]
+  /** The same columns with their types, where a filter may hide rows. */
+  readonly typedColumns?: readonly TypedColumn[]
   /** True for the engine Join, whose rows `joinGet` reads past every filter. */
   readonly isJoin: boolean
   /** False for an engine outside of the MergeTree family, which knows no PREWHERE; absent is what `isJoin` is not. */
   readonly isMergeTree?: boolean
   /** A condition over the columns that every row must meet which the caller reads; null for all rows. */
   readonly filter: string | null
+}
+
+export interface TypedColumn {
+  readonly name: string
+  readonly type: ColumnType
 }
 
 export interface QuerySource {

@@ -43,6 +43,23 @@ t.test('a query is found wherever a client puts it', async (t) => {
   }
 })
 
+t.test('a URL with an escape of nothing is refused with the name of its parameter', async (t) => {
+  const { app } = open(t)
+  for (const [query, name] of [
+    ['q=SELECT%201%20%zz', 'q'],
+    ['q=SELECT%20%27%FF%27', 'q'],
+    ["q=SELECT%201%20LIKE%20'%'", 'q'],
+    ['q=SELECT%201&from=%', 'from'],
+    ['%E0%A4=1&q=SELECT%201', '%E0%A4'],
+  ] as const) {
+    const answer = await ask(app, { method: 'GET', url: `/v0/sql?${query}`, headers })
+    t.equal(answer.statusCode, 400, query)
+    t.match(answer.json(), { error: `the parameter '${name}' has an escape` }, query)
+  }
+  const right = await ask(app, { method: 'GET', url: '/v0/sql?q=SELECT%20%27%25%C3%A4%27', headers })
+  t.equal(right.statusCode, 200)
+})
+
 t.test('a packed body is unpacked, within the limit', async (t) => {
   const { rooms, app } = open(t)
   const send = (payload: Buffer, encoding: string) =>
