@@ -30,7 +30,8 @@ import type {
   Revision,
 } from './datasources.types.ts'
 import { readEngine, readIndexes, readSchema } from './definition.ts'
-import { toChangeError, toDefinitionError, tryDefinition } from './definition-fault.ts'
+import { toChangeError, toDefinitionError } from './definition-fault.ts'
+import { tryBlankRow, tryDefinition } from './definition-trial.ts'
 import { dependentViews, dropViews } from './dependents.ts'
 import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
 import { JoinTargets } from './join-targets.ts'
@@ -142,6 +143,7 @@ class DataSourcesRoom implements DataSources {
     await this.#catalog.begin(dataSource)
     try {
       await createTables(this.#store, dataSource)
+      await tryBlankRow(this.#store, dataSource, request.schema)
       await this.#catalog.complete(dataSource.id)
     } catch (thrown) {
       const error = await toDefinitionError(thrown, { dataSource, schema: request.schema }, this.#store)

@@ -1,9 +1,7 @@
 // Whose fault it is when the engine refuses a table: the schema's, the engine parameters', or the engine's own.
 
 import type { DataSource } from '../catalog/data-source.types.ts'
-import { createDataSourceId } from '../catalog/data-source-id.ts'
 import type { IndexDefinition } from '../catalog/index-definition.ts'
-import { formatSchema } from '../catalog/schema-parser.ts'
 import { columnsClause, engineClause } from '../catalog/table-definition.ts'
 import { type ApiError, errors } from '../shared/errors.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
@@ -11,7 +9,7 @@ import { readTokens } from '../shared/text-tokens.ts'
 import { engineFault } from '../store/engine-fault.ts'
 import type { Store } from '../store/store.types.ts'
 import { clickhouseCodes, isFaultOfEngine, StoreError } from '../store/store-error.ts'
-import { createTable, createTables, dropTables } from './tables.ts'
+import { createTable, dropTables } from './tables.ts'
 
 const retryAfterSeconds = 1
 
@@ -46,31 +44,6 @@ export function toChangeError(thrown: unknown): unknown {
   if (thrown.kind === 'stopped') return errors.ENGINE_RESTARTED({ cause: thrown })
   if (thrown.kind === 'silent') return errors.ENGINE_UNAVAILABLE({ reason: thrown.message, cause: thrown })
   return engineFault(thrown)
-}
-
-/**
- * Makes tables of the definition under an id that nobody knows, and drops them: a definition that the engine refuses is
- * told before anything is changed.
- *
- * @throws SCHEMA_INVALID, ENGINE_INVALID, INDEX_INVALID (400); CHANGES_TOO_MANY, SHUTTING_DOWN (503); ENGINE_FAILED (500).
- */
-export async function tryDefinition(
-  store: Pick<Store, 'command' | 'rows'>,
-  defined: DataSource,
-  schema: string | undefined,
-): Promise<void> {
-  // Tables without rows and without an entry are dropped at the start, so a kill in between leaves none for long.
-  const dataSource = { ...defined, id: createDataSourceId() }
-  try {
-    await createTables(store, dataSource)
-  } catch (thrown) {
-    throw await toDefinitionError(thrown, { dataSource, schema: schema ?? formatSchema(defined.columns) }, store)
-  }
-  try {
-    await dropTables(store, dataSource.id)
-  } catch (error) {
-    throw toChangeError(error)
-  }
 }
 
 /** The fault of an index, if the tables are refused with it and taken without. */
@@ -117,10 +90,13 @@ async function schemaFault(
   }
   const fault = await tryColumns(columns)
   if (fault === null) return null
-  const culprit = await findCulprit(columns, tryColumns)
-  const position = positionOf(schema, culprit)
+  return columnFault(await findCulprit(columns, tryColumns), fault, schema)
+}
+
+/** That the engine refused a schema for the DEFAULT or CODEC of a column, or, when that is undefined, for a type. */
+export function columnFault(culprit: ColumnDefinition | undefined, fault: StoreError, schema: string): ApiError {
   const reason = culpritText(culprit) + (unknownName(culprit, fault) ?? fault.message)
-  return errors.SCHEMA_INVALID({ reason, ...position, cause: fault })
+  return errors.SCHEMA_INVALID({ reason, ...positionOf(schema, culprit), cause: fault })
 }
 
 /** Where a name is all of a DEFAULT, the engine calls it by the column that it stands for. */

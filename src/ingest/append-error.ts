@@ -26,6 +26,7 @@ export function toFailure(thrown: unknown, partitionsMax = 0): unknown {
       return errors.ROWS_REFUSED({ reason, cause: thrown })
     case 'closed':
     case 'engine':
+    case 'unclear':
       return engineFault(thrown)
   }
 }

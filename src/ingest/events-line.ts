@@ -17,7 +17,7 @@ import type { DrainedBytes, DrainRate } from './drain-rate.ts'
 import type { FlushRule, LineFailure, LineStatus, LoggedBatch, SealedBlock } from './events.types.ts'
 import type { EventsLog } from './events-log.ts'
 import { FlushClock } from './flush-clock.ts'
-import { insertFailureKind } from './insert-failure.ts'
+import { insertFailureKind, mayBeOfRows } from './insert-failure.ts'
 import type { BehindLine } from './log-reader.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { PartitionsExceededError } from './partition-limits.ts'
@@ -268,7 +268,7 @@ export class EventsLine implements BehindLine {
       counts = await blocks.insert(source)
       drained = { loggedBytes: block.loggedBytes, heldBytes }
     } catch (error) {
-      if (insertFailureKind(error) !== 'rows' && !(error instanceof PartitionsExceededError)) throw error
+      if (!mayBeOfRows(error) && !(error instanceof PartitionsExceededError)) throw error
       // The search for the rows that are refused takes its time, and must not take the place of others.
       places.release()
       try {

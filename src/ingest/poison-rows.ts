@@ -5,6 +5,7 @@
  * tried in a table of the same definition that nobody reads, so that nothing is stored while the search goes on. What was
  * found is written into the log before the block is inserted without it, and holds for every later try; what is found later joins it.
  */
+import { blankRowInsert } from '../catalog/blank-row.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { partLayoutOf } from '../codec/part-layout.ts'
 import type { PartTarget } from '../codec/part-layout.types.ts'
@@ -18,9 +19,9 @@ import { createBlockId } from './block-id.ts'
 import { parseBodies } from './block-parser.ts'
 import type { SealedBlock } from './events.types.ts'
 import { ingestPlanOf } from './ingest-plan.ts'
-import { insertFailureKind } from './insert-failure.ts'
 import type { ParsePool } from './parse-pool.ts'
 import type { RecordBody } from './record-body.ts'
+import { findRefusedRows } from './refused-rows.ts'
 
 export interface PoisonRooms {
   readonly store: Pick<Store, 'append' | 'command' | 'rows'>
@@ -30,8 +31,6 @@ export interface PoisonRooms {
 
 /** Names of tables that are tried; what a kill leaves of them is dropped at the start. */
 const trialSuffix = '_trial'
-/** Inserts that a search may try, some milliseconds each: enough to find each of fifty rows among ten thousand. */
-const trialsMax = 1_000
 const lineFeed = 0x0a
 
 /** The lines of a block's bodies in order; a document that is no JSON is none, as the engine never sees it. */
@@ -59,14 +58,21 @@ export async function findPoison(
   dataSource: DataSource,
   { bodies, known }: { readonly bodies: readonly RecordBody[]; readonly known: readonly number[] },
 ): Promise<readonly number[]> {
-  const search = { rooms, dataSource, lines: linesOf(bodies), trialCount: 0 }
+  const search = { rooms, dataSource, lines: linesOf(bodies) }
+  const counts = { tried: 0, taken: 0 }
+  const trials = {
+    insert: (numbers: readonly number[]) => insertTried(search, numbers),
+    insertBlank: () => rooms.store.command(blankRowInsert(trialTable(dataSource), dataSource.columns)),
+  }
   const found = new Set<number>()
   const candidates = (): readonly number[] => {
     const left = new Set([...known, ...found])
     return search.lines.map((_, index) => index).filter((index) => !left.has(index))
   }
   for (const engine of [' ENGINE = Null', '']) {
-    const some = await withTrialTable(rooms.store, dataSource, engine, () => searchLines(search, candidates()))
+    const some = await withTrialTable(rooms.store, dataSource, engine, () =>
+      findRefusedRows(trials, candidates(), counts),
+    )
     for (const line of some) found.add(line)
   }
   return [...found].toSorted((a, b) => a - b)
@@ -87,19 +93,17 @@ interface Search {
   readonly rooms: PoisonRooms
   readonly dataSource: DataSource
   readonly lines: readonly Uint8Array[]
-  trialCount: number
 }
 
 async function withTrialTable<Result>(
   store: PoisonRooms['store'],
-  { id }: DataSource,
+  dataSource: DataSource,
   engine: string,
   use: () => Promise<Result>,
 ): Promise<Result> {
-  const database = quoteName(workspaceDatabase)
-  const table = `${database}.${quoteName(id + trialSuffix)}`
+  const table = trialTable(dataSource)
   await store.command(`DROP TABLE IF EXISTS ${table}`)
-  await store.command(`CREATE TABLE ${table} AS ${database}.${quoteName(id)}${engine}`)
+  await store.command(`CREATE TABLE ${table} AS ${quoteName(workspaceDatabase)}.${quoteName(dataSource.id)}${engine}`)
   try {
     return await use()
   } finally {
@@ -107,49 +111,18 @@ async function withTrialTable<Result>(
   }
 }
 
-/**
- * Halves what is refused, the largest pieces first. When the trials are used up, what is refused as a whole by then is small
- * pieces, and is set aside whole: a row beside a refused one goes with it, rather than that a block whose rows are refused
- * by the thousand holds up its data source for minutes.
- */
-async function searchLines(search: Search, candidates: readonly number[]): Promise<readonly number[]> {
-  const found: number[] = []
-  const refused: (readonly number[])[] = []
-  const judge = async (lines: readonly number[]): Promise<void> => {
-    if (lines.length === 0 || (await isTaken(search, lines))) return
-    if (lines.length === 1) found.push(...lines)
-    else refused.push(lines)
-  }
-  await judge(candidates)
-  // A piece is behind all larger ones: a queue, read by its position, as shifting a long array would cost its length.
-  for (let next = 0; next < refused.length; next += 1) {
-    const lines = refused[next] ?? []
-    if (search.trialCount >= trialsMax) found.push(...lines)
-    else {
-      const middle = lines.length >> 1
-      await judge(lines.slice(0, middle))
-      await judge(lines.slice(middle))
-    }
-  }
-  return found
+function trialTable({ id }: DataSource): string {
+  return `${quoteName(workspaceDatabase)}.${quoteName(id + trialSuffix)}`
 }
 
-async function isTaken(search: Search, numbers: readonly number[]): Promise<boolean> {
-  const { rooms, dataSource, lines } = search
+async function insertTried({ rooms, dataSource, lines }: Search, numbers: readonly number[]): Promise<void> {
   const { store, pool, frameBytes } = rooms
-  search.trialCount += 1
   const plan = ingestPlanOf(dataSource, null)
   const body = { bytes: joinLines(numbers.flatMap((number) => lines[number] ?? [])), framing: 'lines' } as const
   const { parts, rowCount } = await parseBodies(pool, plan, [body], frameBytes)
-  if (rowCount === 0) return true
-  try {
-    const table = dataSource.id + trialSuffix
-    await store.append({ table, layout: plan.landing.layout, parts, rowCount, blockId: createBlockId() })
-    return true
-  } catch (error) {
-    if (insertFailureKind(error) === 'rows') return false
-    throw error
-  }
+  if (rowCount === 0) return
+  const table = dataSource.id + trialSuffix
+  await store.append({ table, layout: plan.landing.layout, parts, rowCount, blockId: createBlockId() })
 }
 
 interface QuarantinedLines {

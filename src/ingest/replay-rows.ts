@@ -6,6 +6,7 @@
  * table, and the others are appended. The same request may be repeated any number of times and is stored once: the engine
  * knows the tokens, and rows that are noted are left out by whoever asks.
  */
+import { blankRowInsert } from '../catalog/blank-row.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { csvDialect } from '../codec/csv-dialect.ts'
 import { framePaddingBytes } from '../codec/frame-assembler.ts'
@@ -23,12 +24,13 @@ import { createBlockId } from './block-id.ts'
 import { parseTask } from './block-parser.ts'
 import type { ParsedRows } from './events.types.ts'
 import type { ReplayRowsOutcome, ReplayRowsRequest } from './ingest.types.ts'
-import { insertFailureKind } from './insert-failure.ts'
+import { mayBeOfRows } from './insert-failure.ts'
 import type { ParsePool } from './parse-pool.ts'
 import { partitionBoundOf } from './partition-bound.ts'
 import { type PartitionLimits, PartitionsExceededError } from './partition-limits.ts'
 import { beyondReason } from './partition-rows.ts'
 import { poisonReason } from './poison-rows.ts'
+import { findRefusedRows } from './refused-rows.ts'
 
 interface ReplayRooms {
   readonly store: Pick<Store, 'append' | 'command' | 'partitionsByRow'>
@@ -47,7 +49,7 @@ export async function replayRows(rooms: ReplayRooms, request: ReplayRowsRequest)
     return await landRows(rooms, plan, request, rows)
   } catch (error) {
     const isOfPartitions = error instanceof PartitionsExceededError
-    if (!isOfPartitions && insertFailureKind(error) !== 'rows') throw error
+    if (!isOfPartitions && !mayBeOfRows(error)) throw error
     const kept = isOfPartitions
       ? await withoutBeyond(rooms, plan, { request, rows, allowed: error.allowed })
       : await withoutPoison(rooms, plan, request)
@@ -239,7 +241,14 @@ async function withoutPoison(
   await store.command(`DROP TABLE IF EXISTS ${name(trial)}`)
   await store.command(`CREATE TABLE ${name(trial)} AS ${name(dataSource.id)}`)
   try {
-    const poison = new Set(await findPoison({ rooms, plan, trial, records }, 0, records.length))
+    const trials = {
+      insert: async (numbers: readonly number[]) => {
+        const rows = await parse(pool, plan, records.filter(isAmong(numbers)))
+        await appendRows(rooms, plan, { table: trial, blockId: createBlockId(), rows })
+      },
+      insertBlank: () => store.command(blankRowInsert(name(trial), dataSource.columns)),
+    }
+    const poison = new Set(await findRefusedRows(trials, [...records.keys()]))
     const refused = records.filter((_, index) => poison.has(index))
     const noted = { records: refused, reason: poisonReason, blockId: `${blockId}-p` }
     await noteRefused({ store, pool }, plan, { misfitsTable, ...noted })
@@ -249,29 +258,9 @@ async function withoutPoison(
   }
 }
 
-interface Search {
-  readonly rooms: ReplayRooms
-  readonly plan: ReplayPlan
-  readonly trial: string
-  readonly records: readonly Uint8Array[]
-}
-
-async function findPoison(search: Search, from: number, to: number): Promise<readonly number[]> {
-  if (from === to || (await isTaken(search, search.records.slice(from, to)))) return []
-  if (to - from === 1) return [from]
-  const middle = (from + to) >> 1
-  return [...(await findPoison(search, from, middle)), ...(await findPoison(search, middle, to))]
-}
-
-async function isTaken({ rooms, plan, trial }: Search, records: readonly Uint8Array[]): Promise<boolean> {
-  const rows = await parse(rooms.pool, plan, records)
-  try {
-    await appendRows(rooms, plan, { table: trial, blockId: createBlockId(), rows })
-    return true
-  } catch (error) {
-    if (insertFailureKind(error) === 'rows') return false
-    throw error
-  }
+function isAmong(numbers: readonly number[]): (record: Uint8Array, index: number) => boolean {
+  const chosen = new Set(numbers)
+  return (_record, index) => chosen.has(index)
 }
 
 const textType = parseColumnType('Nullable(String)')

@@ -46,7 +46,10 @@ export class StoreError extends Error {
 
 /** The numbers of ClickHouse errors that the rooms above tell apart. */
 export const clickhouseCodes = {
+  notFoundColumnInBlock: 10,
   badArguments: 36,
+  /** ILLEGAL_COLUMN: an argument of a function is no constant, among others. */
+  illegalColumn: 44,
   unknownIdentifier: 47,
   notImplemented: 48,
   unknownTable: 60,

@@ -75,3 +75,48 @@ t.test('a column of the caller that only looks like one of them is read', async 
   t.match(await service.events('lookalike', '{"_id":"A"}', { wait: 'true' }), { status: 200 })
   t.same(await service.rows('SELECT * FROM lookalike'), [['A', 'a', '1']])
 })
+
+const variable: readonly string[] = [
+  'formatDateTime(now(), x)',
+  "convertCharset(x, 'utf-8', x)",
+  'toString(dateDiff(x, now(), now()))',
+  "format(x, 'a')",
+  "toString(multiSearchAny('a', [x]))",
+  "toString(hasToken('a', x))",
+  "translate('a', x, x)",
+]
+
+t.test(
+  'a definition that takes no row at all is refused with its place, when it is made and when it comes',
+  async (t) => {
+    const wide = "x String `json:$.x`, y String `json:$.y` DEFAULT 'a', t DateTime `json:$.t`"
+    await service.create('fixed', wide)
+    for (const expression of variable) {
+      const told = { status: 400, json: { error: /column 'd' cannot have DEFAULT .*(?:constant|Illegal)/s } }
+      const made = await service.create('vain', `${wide}, d String DEFAULT ${expression}`)
+      t.match(made, told, made.text)
+      // The column that it is over may have a constant for its own DEFAULT, and another value in a row.
+      const over = await service.create('vain', `${wide}, d String DEFAULT ${expression.replaceAll('x', 'y')}`)
+      t.match(over, { status: 400 }, over.text)
+      t.match(await post('/fixed/alter', { schema: `${wide}, d String DEFAULT ${expression}` }), told)
+    }
+    const keyed = await service.create('vain', wide, { engine_sorting_key: 'x, formatDateTime(t, x)' })
+    t.match(keyed, { status: 400, json: { error: /constant/ } }, keyed.text)
+    t.match(await service.call('GET', '/v0/datasources/vain'), { status: 404 })
+  },
+)
+
+t.test('a definition that only refuses an empty row is taken, with types of every kind', async (t) => {
+  const types = `a Array(UInt8), m Map(String, UInt8), e Enum8('a' = 1), u UUID, n Nullable(String), i IPv4,
+    l LowCardinality(String), f FixedString(3), d Decimal(9, 2), z DateTime64(3), j JSON, s SimpleAggregateFunction(sum, UInt64),
+    g AggregateFunction(sum, UInt8), t Tuple(a UInt8, b String)`
+  const schema = `x String, ${types}, q UInt8 DEFAULT intDiv(1, toUInt8OrZero(x)), w Date DEFAULT toDate(x), k UInt8 DEFAULT 1`
+  const made = await service.create('strict', schema, {
+    engine_sorting_key: 'lower(x)',
+    engine: 'AggregatingMergeTree',
+  })
+  t.match(made, { status: 200 }, made.text)
+  const computed =
+    'a UInt8 DEFAULT 1, b UInt16 DEFAULT a + 1, c String DEFAULT concat(toString(a), toString(b)), now DateTime DEFAULT now()'
+  t.match(await service.create('all_computed', computed), { status: 200 })
+})
