@@ -248,7 +248,9 @@ class DataSourcesRoom implements DataSources {
   resume(): void {
     for (const { id, name } of this.#catalog.list()) {
       this.endReplay(id).catch((err: unknown) => {
-        this.#logger.warn({ err, dataSource: name }, 'A replay waits for its next try.')
+        // The error itself, with its causes, is in the line of the replay.
+        const reason = err instanceof Error ? err.message : String(err)
+        this.#logger.warn({ dataSource: name, reason }, 'A replay waits for its next try.')
       })
     }
   }

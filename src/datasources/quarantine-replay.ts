@@ -57,6 +57,8 @@ export class QuarantineReplay {
   private readonly rooms: ReplayRooms
   private readonly limits: ReaderLimits
   private readonly sizes: ReplaySizes
+  /** Replays that are tried again: why the last try failed, which is told once, and how many did. */
+  private readonly interruptions = new Map<DataSourceId, { readonly reason: string; readonly failedTries: number }>()
 
   constructor(rooms: ReplayRooms, limits: ReaderLimits, sizes: Partial<ReplaySizes> = {}) {
     this.rooms = rooms
@@ -86,9 +88,13 @@ export class QuarantineReplay {
   /** Ends a replay that was interrupted; does nothing when there is none. @throws REPLAY_INTERRUPTED (503). */
   async finish(dataSource: DataSource): Promise<void> {
     if (this.rooms.catalog.replayOf(dataSource.id) === null) return
-    const { name } = dataSource
+    const { id, name } = dataSource
+    const failedTries = this.interruptions.get(id)?.failedTries ?? 0
     const { replayedRows, failedRows } = await this.goOn(dataSource)
-    this.rooms.logger.info({ dataSource: name, replayedRows, failedRows }, 'An interrupted replay is ended.')
+    this.rooms.logger.info(
+      { dataSource: name, replayedRows, failedRows, failedTries },
+      'An interrupted replay is ended.',
+    )
   }
 
   /** Copies the chosen rows, and notes the replay when the copy is safe. */
@@ -167,9 +173,15 @@ export class QuarantineReplay {
       await store.sync()
       await catalog.noteReplay(id, null)
       await dropReplayTables(store, id)
+      this.interruptions.delete(id)
       return { ...report, viewFailure }
     } catch (cause) {
-      logger.error({ err: cause, dataSource: name }, 'A replay was interrupted; it goes on later.')
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      const before = this.interruptions.get(id)
+      this.interruptions.set(id, { reason, failedTries: (before?.failedTries ?? 0) + 1 })
+      if (before?.reason !== reason) {
+        logger.error({ err: cause, dataSource: name }, 'A replay was interrupted; it goes on later.')
+      }
       this.rooms.onInterrupted?.(id)
       throw interrupted(cause)
     }
