@@ -18,7 +18,8 @@ export function parse(task: ParseTask): unknown {
   try {
     return parseTask(task)
   } finally {
-    if (parser.hasLeftKernel()) setImmediate(collectGarbage)
+    // At once: between tasks the thread waits without turns of its event loop.
+    if (parser.hasLeftKernel()) collectGarbage()
   }
 }
 

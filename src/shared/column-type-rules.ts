@@ -1,6 +1,6 @@
 // Which type may stand inside which: ClickHouse's rules, and where a value could never be read from JSON or CSV, ours.
 
-import type { ColumnType, TupleField } from './column-type.types.ts'
+import type { ColumnType } from './column-type.types.ts'
 
 export interface TypeRuleFault {
   readonly reason: string
@@ -85,12 +85,11 @@ export function mapKeyFault(type: ColumnType, text: string): TypeRuleFault | nul
 }
 
 /** What is wrong with the name of the next field of a Tuple, null for a field without one. */
-export function fieldNameFault(name: string | null, before: readonly TupleField[]): TypeRuleFault | null {
-  const first = before[0]
-  if (first !== undefined && (first.name === null) !== (name === null)) {
+export function fieldNameFault(name: string | null, before: ReadonlySet<string | null>): TypeRuleFault | null {
+  if (before.size > 0 && before.has(null) !== (name === null)) {
     return { reason: 'Tuple has names for some of its types only' }
   }
   if (name === null) return null
   if (name === '') return { reason: 'Tuple has an empty name' }
-  return before.some((field) => field.name === name) ? { reason: `Tuple has two fields named '${name}'` } : null
+  return before.has(name) ? { reason: `Tuple has two fields named '${name}'` } : null
 }

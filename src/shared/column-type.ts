@@ -160,10 +160,12 @@ function readMap(cursor: TokenCursor, depth: number): ColumnType {
 function readTuple(cursor: TokenCursor, depth: number): ColumnType {
   cursor.expectSymbol('(', 'and types behind Tuple')
   const fields: TupleField[] = []
+  const names = new Set<string | null>()
   do {
     const { offset } = cursor.peek()
     const name = takeFieldName(cursor)
-    const fault = fieldNameFault(name, fields)
+    const fault = fieldNameFault(name, names)
+    names.add(name)
     if (fault !== null) throw new TextError({ ...fault, offset })
     fields.push({ name, type: readChecked(cursor, depth + 1, nestedFault) })
   } while (cursor.takeSymbolIf(','))
