@@ -1,4 +1,5 @@
-import { isOfView, StoreError } from '../store/store-error.ts'
+import { isOfStoredData, isOfSystem } from '../store/service-faults.ts'
+import { isFaultOfEngine, isOfView, StoreError } from '../store/store-error.ts'
 
 /**
  * Why a block was not stored.
@@ -179,7 +180,9 @@ export function insertFailureKind(thrown: unknown): InsertFailureKind {
   if (kind !== 'engine' || code === undefined) return 'engine'
   if (isOfView(thrown)) return 'view'
   if (thrown.diskFault !== null || engineCodes.has(code)) return 'engine'
-  return unclearCodes.has(code) ? 'unclear' : 'rows'
+  if (isOfSystem(thrown) || isOfStoredData(thrown.message)) return 'engine'
+  if (unclearCodes.has(code)) return 'unclear'
+  return isFaultOfEngine(thrown) ? 'engine' : 'rows'
 }
 
 /** Whether it is worth while to look for rows that are refused. */

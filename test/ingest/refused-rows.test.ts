@@ -31,6 +31,8 @@ t.test('each code is either of the engine, or a row can bring it about', async (
     insertFailureKind(new StoreError({ kind: 'engine', message: '', clickhouseCode: 1001, diskFault: 'full' })),
     'engine',
   )
+  const ofSystem = 'no, errno: 24, strerror: Too many open files. (CANNOT_PARSE_TEXT)'
+  t.equal(insertFailureKind(failure(6, ofSystem)), 'engine')
   t.equal(insertFailureKind(new StoreError({ kind: 'closed', message: '' })), 'closed')
 })
 
