@@ -1,7 +1,7 @@
 // A catalog that is gone, where other files show that it was there: without it a start would begin an empty workspace, and
 // forget the events in the log, which belong to data sources that nobody knows any more.
 
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { startRefusals } from '../shared/start-refusals.ts'
 import type { Store } from '../store/store.types.ts'
@@ -26,7 +26,7 @@ export async function refuseLostCatalog(path: string, { store, laterNames }: Los
   const owners = new Set([...tables.keys()].map(ownerOf))
   const rowCount = [...tables.values()].reduce((sum, rows) => sum + Number(rows), 0)
   const found = `the tables of ${owners.size} data sources are there, with ${rowCount} rows`
-  const later = laterNames.map((name) => join(dirname(path), name)).find((it) => existsSync(it))
+  const later = laterNames.map((name) => join(dirname(path), name)).find(isInUse)
   if (file !== undefined) {
     if (owners.size > 0) throw startRefusals.CATALOG_DAMAGED({ path, reason: `it is empty, and ${found}` })
     if (later !== undefined) throw startRefusals.CATALOG_DAMAGED({ path, reason: 'it is empty' })
@@ -36,4 +36,10 @@ export async function refuseLostCatalog(path: string, { store, laterNames }: Los
   if (existsSync(`${path}-lock`)) throw startRefusals.CATALOG_MISSING({ path, reason: 'the lock beside it is there' })
   if (later !== undefined)
     throw startRefusals.CATALOG_MISSING({ path, reason: `${later} is there, which comes behind it` })
+}
+
+/** An empty folder says nothing: it may be a place that another disk was mounted at. */
+function isInUse(path: string): boolean {
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+  return isFolder ? readdirSync(path).some((name) => name !== 'lost+found') : existsSync(path)
 }

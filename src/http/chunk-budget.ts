@@ -2,22 +2,25 @@ import { errors } from '../shared/errors.ts'
 
 // A body of very many chunks costs by their number, not by its bytes.
 const chunksFree = 4_096
+/** Of a stream, which costs no memory by its chunks: a network may well cut a small file into pieces of a few bytes. */
+const streamChunksFree = 16_384
 const chunkBytesMin = 32
 /** What a slow sender may send for ever costs less than a hundredth of a core. */
 const chunksPerMs = 1
 
 /**
- * How many small chunks a body may come in: some thousands, one more for each 32 bytes, and, where `now` is given, one more
+ * How many small chunks a body may come in: thousands, one more for each 32 bytes, and, where `now` is given, one more
  * for each millisecond, so that whoever sends a few bytes now and then may do so for days.
  */
 export class ChunkBudget {
   readonly #now: (() => number) | undefined
-  #left = chunksFree
+  #left: number
   #refilledAtMs: number
 
   /** @param now a clock in milliseconds that never goes back. */
   constructor(now?: () => number) {
     this.#now = now
+    this.#left = now === undefined ? chunksFree : streamChunksFree
     this.#refilledAtMs = now?.() ?? 0
   }
 

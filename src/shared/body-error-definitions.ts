@@ -9,7 +9,7 @@ export const bodyDefinitions = {
   },
   CHUNKS_TOO_SMALL: {
     status: 400,
-    when: 'A body comes in more than 4096 chunks of less than 32 bytes on average; that of an import may have one more for each millisecond.',
+    when: 'A body comes in more than 4096 chunks of less than 32 bytes on average; that of an import may have 16384, and one more for each millisecond.',
     message: ({ chunkBytesMin }: { readonly chunkBytesMin: number }) =>
       `The body comes in thousands of chunks of less than ${chunkBytesMin} bytes; send it in larger chunks`,
   },

@@ -129,7 +129,7 @@ function runTests(): void {
     const { catalog, path, close } = openTestCatalog(t)
     const columns = parseSchema(
       "`a b` Array(Tuple(x Nullable(Int64), y LowCardinality(String))) `json:$.[\"a b\"][:]`, c Enum('é', 'y') DEFAULT 'y' CODEC(ZSTD(1))",
-      { columnsMax: 2 },
+      { columnsMax: 3 },
     )
     const engine = { name: 'ReplacingMergeTree', options: { sorting_key: 'c', ttl: 'now()' } }
     const names = ['zebra', 'apple', 'mango']
