@@ -3,13 +3,14 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { Agent, request as sendRequest } from 'node:http'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
+import { openRequestsMax } from '../../src/http/pipelining.ts'
 import { createTestDirectory } from '../store/test-store.ts'
+import { openRawClient } from '../support/raw-client.ts'
 
 const mainPath = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const adminToken = 'an-admin-token-of-the-test'
@@ -83,18 +84,26 @@ async function statusOf(url: string, body?: string): Promise<number> {
   })
 }
 
-/** Sends `count` requests behind one another on one connection; gives how many were answered, by status. */
+/** Sends `count` requests on one connection, half as many ahead as it may have; gives how many were answered, by status. */
 async function flood(url: string, count: number): Promise<Readonly<Record<string, number>>> {
-  const { hostname, port, pathname } = new URL(url)
-  const socket = connect(Number(port), hostname)
-  const head = `GET ${pathname} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${adminToken}\r\n`
-  socket.write(`${head}\r\n`.repeat(count - 1))
-  socket.write(`${head}Connection: close\r\n\r\n`)
-  let text = ''
-  for await (const chunk of socket) text += chunk
+  const { port, pathname } = new URL(url)
+  const client = await openRawClient(Number(port))
+  const request = `GET ${pathname} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${adminToken}\r\n\r\n`
   const counts: Record<string, number> = {}
-  for (const [, status = ''] of text.matchAll(/HTTP\/1\.1 (\d+) /g)) counts[status] = (counts[status] ?? 0) + 1
+  for (let left = count; left > 0 && !client.isEnded; ) {
+    const sentCount = Math.min(left, openRequestsMax / 2)
+    client.send(request.repeat(sentCount))
+    const text = await client.until((all) => statusesIn(all).length === sentCount)
+    for (const status of statusesIn(text)) counts[status] = (counts[status] ?? 0) + 1
+    client.text = ''
+    left -= sentCount
+  }
+  client.socket.destroy()
   return counts
+}
+
+function statusesIn(text: string): readonly string[] {
+  return [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status = '']) => status)
 }
 
 /** All of what lies in the pipe now. */
