@@ -104,7 +104,16 @@ export const optionTable = {
     min: 1,
     max: 64,
     default: 2,
-    sentence: 'INSERTs that may run at once.',
+    sentence: 'INSERTs that may run at once; those that take longer than 5 s have up to four places of their own.',
+  },
+  insertTimeMaxMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 1_000,
+    max: 86_400_000,
+    default: 60_000,
+    sentence:
+      'Longest run of an INSERT. An import ends at it with INSERT_TOO_COSTLY; events are inserted in smaller pieces, and one that takes longer alone goes to quarantine.',
   },
   partitionsPerBodyMax: {
     kind: 'integer',
@@ -206,6 +215,16 @@ export const optionTable = {
     max: 64 * gibibyte,
     default: 100 * mebibyte,
     sentence: 'Largest answer of a query.',
+  },
+  resultFilesBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: mebibyte,
+    max: 1024 * gibibyte,
+    // All sessions may write the largest answer at once (8 of 100 MiB), and more than as much may wait to be read.
+    default: 2 * gibibyte,
+    sentence:
+      'Bytes on disk of answers that are being made or not read yet, together; beyond it queries get 503, but for a single one.',
   },
   queryTimeMaxMs: {
     kind: 'integer',

@@ -1,7 +1,8 @@
 import process from 'node:process'
 import type { Writable } from 'node:stream'
-import { pino, stdSerializers } from 'pino'
+import { pino } from 'pino'
 import { cutText, LogSecrets, redactedText } from './log-secrets.ts'
+import { loggedError } from './logged-error.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
@@ -40,7 +41,7 @@ export function createLogger({ level, output = process.stderr, secrets = new Log
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: secretPaths, censor: redactedText },
-      serializers: { err: stdSerializers.errWithCause },
+      serializers: { err: loggedError },
       hooks: { streamWrite: (line) => secrets.cleanLine(bounded(line)) },
       depthLimit: 5,
       edgeLimit: 100,

@@ -9,7 +9,7 @@ export const bodyDefinitions = {
   },
   CHUNKS_TOO_SMALL: {
     status: 400,
-    when: 'A body comes in more than 4096 chunks of less than 32 bytes on average; that of an import may have 16384, and one more for each millisecond.',
+    when: 'A body comes in more than 4096 chunks of less than 32 bytes on average, with one more for each millisecond where it is an import; or in more than 256, with one more for each 20 milliseconds, while all bodies together bring more than 5000 such chunks a second.',
     message: ({ chunkBytesMin }: { readonly chunkBytesMin: number }) =>
       `The body comes in thousands of chunks of less than ${chunkBytesMin} bytes; send it in larger chunks`,
   },
@@ -42,6 +42,17 @@ export const bodyDefinitions = {
     when: 'There is no token in the header, in the URL or in the first 8 KiB of the body as it was sent. What follows in the body is not read.',
     message: () =>
       'No token: send the header "Authorization: Bearer <token>", or the parameter "token" in the URL or, not packed, in the first 8 KiB of the body; what follows was not read',
+  },
+  CLIENT_LEFT: {
+    status: 400,
+    when: 'The client closed its connection before it had the answer to the import of a packed body or a Parquet file, all of which had arrived. Stands in the log, with the counts of what is stored.',
+    message: () => 'The client closed the connection before its import had ended, which ends the import',
+  },
+  IMPORT_STOPPED: {
+    status: 503,
+    when: 'The service closes, and the import did not end within a tenth of `closeTimeoutMs`. What was read until then is stored, and the counts are in the answer; a repeat of the whole body stores those rows twice.',
+    message: () =>
+      'The service is shutting down and has ended the import where it was. The rows that are counted here are stored; a repeat of the whole body stores them twice: delete them first, or repeat it as a replace',
   },
   BODIES_TOO_MANY: {
     status: 503,

@@ -1,5 +1,7 @@
 // Names of columns: any text in backticks, but for those that are taken.
 
+import { internalColumns, lastPart, partColumns } from './engine-columns.ts'
+
 const nameBytesMax = 255
 
 /** Columns that every quarantine table has beside those of its data source. */
@@ -9,10 +11,6 @@ const reservedNames: ReadonlySet<string> = new Set([
   ...quarantineColumnNames,
   // The id of a row of a quarantine, which a replay needs.
   'c__row',
-  // The engine keeps these in every MergeTree part.
-  '_block_number',
-  '_block_offset',
-  '_row_exists',
 ])
 
 /** Columns of the parts on their way to the table have such names, and must not be taken for the table's. */
@@ -22,6 +20,13 @@ const partFieldName = /^__(missing_)?\d+$/
 export function columnNameFault(name: string): { readonly reason: string; readonly hint?: string } | null {
   if (name === '') return { reason: 'Column name is empty' }
   if (reservedNames.has(name) || partFieldName.test(name)) return { reason: `Column name '${name}' is reserved` }
+  // The engine's own columns hide these, or no query may name them, or a replace takes them for the engine's.
+  if (partColumns.has(name) || internalColumns.has(lastPart(name))) {
+    return {
+      reason: `Column name '${name}' is reserved`,
+      hint: 'use another name, the engine has a column of this one in its tables',
+    }
+  }
   if (Buffer.byteLength(name) > nameBytesMax) return { reason: `Column name is longer than ${nameBytesMax} bytes` }
   // biome-ignore lint/suspicious/noControlCharactersInRegex: They are what is searched for.
   const control = /[\u0000-\u001f\u007f]/.exec(name)?.[0]

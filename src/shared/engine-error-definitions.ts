@@ -5,7 +5,25 @@ interface EngineState {
   readonly reason: string
 }
 
+interface UnreadResults {
+  /** A clause. */
+  readonly reason: string
+  readonly retryAfterSeconds: number
+}
+
 export const engineDefinitions = {
+  SQL_TOO_COMPLEX: {
+    status: 400,
+    when: 'The query would keep the database busy before it runs: its columns, expressions, windows, joins and tables are counted, those of Pipes, common tables and asterisks as often as they are read. Select fewer columns in place of `*`, write what is repeated once, or store a part of it in a Data Source.',
+    message: ({ reason, node }: { readonly reason: string; readonly node: string | null }) =>
+      `The query is too complex: ${reason}${node === null ? '' : ` (in node '${node}')`}`,
+  },
+  RESULTS_UNREAD: {
+    status: 503,
+    when: 'Answers that are being made, or that their clients have not read yet, take `resultFilesBytesMax` on disk or 64 MiB in memory, or there are 256 of them. Clients that take nothing of theirs for `connectionIdleMsMax` are cut. Repeat it later.',
+    message: ({ reason }: UnreadResults) => `There is no room for the answer: ${reason}; repeat the query later`,
+    retryAfterSeconds: ({ retryAfterSeconds }: UnreadResults) => retryAfterSeconds,
+  },
   ENGINE_RESTARTED: {
     status: 503,
     when: 'The database ended while it worked at the request, and is started again, which takes about a second. A query may be repeated at once; look at what a change has done before you repeat that. Events are acknowledged all the while.',

@@ -356,6 +356,12 @@ export const definitions = {
     message: ({ reason }: { readonly reason: string }) =>
       `A Materialized View failed, so the import ended early; the rows that are counted are stored, but not in what this view makes, so do not send them again: ${reason}`,
   }),
+  INSERT_TOO_COSTLY: define({
+    status: 422,
+    when: 'An INSERT of an import takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) than it may, as a DEFAULT, a key or a Materialized View costs much for each row. What is counted is stored.',
+    message: ({ reason }: { readonly reason: string }) =>
+      `A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the rows that are counted are stored. Make the expression cheaper, or send the other rows in smaller bodies: ${reason}`,
+  }),
   REPLACE_VIEW_FAILED: define({
     status: 422,
     when: 'A Materialized View does not take the new rows of a replace. The old content stays.',
@@ -433,7 +439,7 @@ export const definitions = {
   }),
   QUERIES_TOO_MANY: define({
     status: 503,
-    when: 'Too many queries or unread answers wait already, or this one waited for three times `queryTimeMaxMs`. It did not run; repeat it later.',
+    when: 'Too many queries wait already, or this one waited for three times `queryTimeMaxMs`. It did not run; repeat it later.',
     message: () => 'Too many queries are waiting; this one did not run, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),

@@ -1,16 +1,24 @@
 import { setImmediate } from 'node:timers/promises'
 
-/** How long the event loop may be held by work that is done piece by piece. */
+/** How long the event loop may be held by work that is done piece by piece, by all such work together. */
 const sliceMs = 10
 
-/** Gives others their turn while many pieces of work are done. */
-export class TimeSlices {
-  #startMs = performance.now()
+/** When this turn of the event loop began, as far as such work knows. */
+let startMs = performance.now()
+let nextTurn: Promise<void> | null = null
 
-  /** Between two pieces: waits for the next turn of the event loop when this one has taken long enough. */
-  async giveWay(): Promise<void> {
-    if (performance.now() - this.#startMs < sliceMs) return
-    await setImmediate()
-    this.#startMs = performance.now()
-  }
+/**
+ * Gives others their turn while many pieces of work are done. Call it between two pieces: it waits for the next turn of the
+ * event loop when this one has taken long enough. Eight bodies that are unpacked at once hold the loop no longer than one.
+ */
+export async function giveWay(): Promise<void> {
+  if (performance.now() - startMs < sliceMs) return
+  nextTurn ??= beginTurn()
+  await nextTurn
+}
+
+async function beginTurn(): Promise<void> {
+  await setImmediate()
+  nextTurn = null
+  startMs = performance.now()
 }

@@ -3,7 +3,7 @@
  * go out, and memory by the window of a frame and what the frame has given so far, not by what its header promises. A
  * checksum is not looked at.
  */
-import { TimeSlices } from './time-slices.ts'
+import { giveWay } from './time-slices.ts'
 import { BlockReader, type BlockTarget } from './zstd-block.ts'
 import { corrupt } from './zstd-entropy.ts'
 import {
@@ -28,13 +28,12 @@ export async function* unzstd(
   takeMemory?: (byteCount: number) => void,
 ): AsyncGenerator<Uint8Array> {
   const unpacker = new ZstdUnpacker(takeMemory)
-  const slices = new TimeSlices()
   for await (const packed of body) {
     for (let offset = 0; offset < packed.length; ) {
       offset += unpacker.feed(packed.subarray(offset))
       for (let piece = unpacker.next(); piece !== null; piece = unpacker.next()) {
         if (piece.length > 0) yield piece
-        await slices.giveWay()
+        await giveWay()
       }
     }
   }
