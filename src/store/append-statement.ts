@@ -1,7 +1,15 @@
 import type { PartLayout } from '../codec/part-layout.types.ts'
 import { assert } from '../shared/assert.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
-import { appendRowsMax, appendSettings, parquetSettings, type Settings, settingsText } from './statement-settings.ts'
+import {
+  appendRowsMax,
+  appendSettings,
+  type InsertLimits,
+  limitSettings,
+  parquetSettings,
+  type Settings,
+  settingsText,
+} from './statement-settings.ts'
 import type { AppendRequest, ParquetSource, PartitionBound } from './store.types.ts'
 import { workspaceDatabase } from './workspace-database.ts'
 
@@ -13,6 +21,7 @@ export interface AppendSlice {
   readonly partitions: readonly string[] | null
   /** True passes over views that fail. */
   readonly passesViews?: boolean
+  readonly limits?: InsertLimits
 }
 
 /**
@@ -35,7 +44,7 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
     `INSERT INTO ${quoteName(workspaceDatabase)}.${quoteName(table)} (${columns})`,
     `SELECT ${expressions.join(', ')}`,
     `FROM ${source}`,
-    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), ...boundSettings(request), insert_deduplication_token: slice?.token ?? blockId })}`,
+    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), ...boundSettings(request), ...limitSettings(slice?.limits), insert_deduplication_token: slice?.token ?? blockId })}`,
   ].join('\n')
 }
 
@@ -49,12 +58,16 @@ function viewSettings(slice: AppendSlice | undefined): Settings {
 }
 
 /** Gives the partitions of the rows, each as a text, in order. */
-export function partitionsStatement(request: AppendRequest, partition: PartitionBound, path: string): string {
+export function partitionsStatement(
+  request: AppendRequest,
+  { partition, limits }: { readonly partition: PartitionBound; readonly limits?: InsertLimits },
+  path: string,
+): string {
   const { insert_deduplicate: _, ...settings } = settingsOf(request.parquet)
   return [
     `SELECT DISTINCT ${partitionField} AS name`,
     `FROM (${partitionedSource(request, partition, path)}) ORDER BY name`,
-    `SETTINGS ${settingsText({ ...settings, ...cutSettings })}`,
+    `SETTINGS ${settingsText({ ...settings, ...cutSettings, ...limitSettings(limits) })}`,
     'FORMAT JSONEachRow',
   ].join('\n')
 }
@@ -62,14 +75,18 @@ export function partitionsStatement(request: AppendRequest, partition: Partition
 /** Gives the partition of each row, as a text, and its tag, in the order of the rows. */
 export function rowPartitionsStatement(
   request: AppendRequest,
-  { partition, tag = "''" }: { readonly partition: PartitionBound; readonly tag?: string | undefined },
+  {
+    partition,
+    tag = "''",
+    limits,
+  }: { readonly partition: PartitionBound; readonly tag?: string | undefined; readonly limits?: InsertLimits },
   path: string,
 ): string {
   const { insert_deduplicate: _, ...settings } = settingsOf(request.parquet)
   return [
     `SELECT ${partitionField} AS name, toString(${tag}) AS tag`,
     `FROM (${partitionedSource(request, partition, path)})`,
-    `SETTINGS ${settingsText({ ...settings, ...cutSettings })}`,
+    `SETTINGS ${settingsText({ ...settings, ...cutSettings, ...limitSettings(limits) })}`,
     'FORMAT JSONEachRow',
   ].join('\n')
 }
@@ -96,18 +113,28 @@ function partitionedSource(request: AppendRequest, { key, columns }: PartitionBo
 }
 
 /** A Parquet file's own names could be those of columns. */
-function boundSource({ layout, parquet }: AppendRequest, path: string): string {
-  if (parquet === undefined) return fileSource({ layout }, path)
+function boundSource({ layout, parquet, from }: AppendRequest, path: string): string {
+  if (parquet === undefined) return fileSource({ layout, ...(from === undefined ? {} : { from }) }, path)
   const source = fileSource({ layout, parquet }, path)
   const places = placesOf(layout)
   const values = expressionsOf(layout).map((expression, index) => `${expression} AS ${places[index]}`)
   return `(SELECT ${values.join(', ')} FROM ${source}${whereClause(parquet)})`
 }
 
-function fileSource({ layout, parquet }: Pick<AppendRequest, 'layout' | 'parquet'>, path: string): string {
+function fileSource(
+  { layout, parquet, from }: Pick<AppendRequest, 'from' | 'layout' | 'parquet'>,
+  path: string,
+): string {
+  if (from !== undefined) return `(${tableSource(from)})`
   const structure = layout.fields.map(({ name, engineType }) => `${quoteName(name)} ${engineType}`).join(', ')
   const format = parquet === undefined ? 'ArrowStream' : 'Parquet'
   return `file(${quoteString(path)}, '${format}', ${quoteString(structure)})`
+}
+
+/** All rows of a table in the order in which they were inserted, its parts merged or not: engines that keep the last of equal rows ask for it. */
+function tableSource(table: string): string {
+  const order = "toUInt64OrZero(splitByChar('_', _part)[2]), _part_offset"
+  return `SELECT * FROM ${quoteName(workspaceDatabase)}.${quoteName(table)} ORDER BY ${order}`
 }
 
 function whereClause(parquet: ParquetSource | undefined): string {

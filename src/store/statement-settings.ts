@@ -58,6 +58,23 @@ export const appendSettings: Settings = {
   session_timezone: 'UTC',
 }
 
+/** What one INSERT may take. */
+export interface InsertLimits {
+  readonly timeMaxMs: number
+  readonly memoryBytesMax: number
+}
+
+/** Expressions of a definition run within an INSERT: what they cost is bounded as that of a query is. */
+export function limitSettings(limits: InsertLimits | undefined): Settings {
+  if (limits === undefined) return {}
+  const { timeMaxMs, memoryBytesMax } = limits
+  return {
+    max_execution_time: Math.max(1, Math.ceil(timeMaxMs / 1000)),
+    timeout_overflow_mode: 'throw',
+    max_memory_usage: memoryBytesMax,
+  }
+}
+
 /**
  * What a copy depends on: blocks of a common size, each stored however like another one it is, and the same readings of
  * values as in an append, because views are computed anew by copies.

@@ -6,13 +6,14 @@ import { type Failed, isOfStoredData, isOfSystem, serviceFaultCodes } from './se
  *
  * - `engine`: the engine refused it or failed; `clickhouseCode` says why.
  * - `busy`: too many statements wait already; nothing was done, repeat it later.
+ * - `unread`: there is no room for its result beside those that wait for their readers; the message is a clause.
  * - `aborted`: the caller's signal stopped it.
  * - `closed`: the store closes or is closed; nothing was done.
  * - `stopped`: the engine ended before it answered, and is started again; nobody knows what it did.
  * - `silent`: the engine's process gives no sign of life; the message says how long.
  * - `refused`: the engine has ended by such a statement before, or could not stop it; nothing was done.
  */
-export type StoreErrorKind = 'engine' | 'busy' | 'aborted' | 'closed' | 'stopped' | 'silent' | 'refused'
+export type StoreErrorKind = 'engine' | 'busy' | 'unread' | 'aborted' | 'closed' | 'stopped' | 'silent' | 'refused'
 
 interface StoreErrorFields {
   readonly kind: StoreErrorKind
@@ -55,6 +56,8 @@ export const clickhouseCodes = {
   unknownTable: 60,
   syntaxError: 62,
   timeoutExceeded: 159,
+  /** TOO_SLOW. */
+  tooSlow: 160,
   /** TOO_MANY_PARTS: a block of too many partitions, or a table of too many parts. */
   tooManyParts: 252,
   memoryLimitExceeded: 241,
@@ -75,6 +78,18 @@ export function isFaultOfService({ clickhouseCode, message = '' }: Failed): bool
 /** Whether a definition was refused for the engine's own reasons, and would pass another time. */
 export function isFaultOfEngine(error: StoreError): boolean {
   return isFaultOfService(error) || error.clickhouseCode === clickhouseCodes.memoryLimitExceeded
+}
+
+/** Whether a statement took more time or memory than it may; memory that the engine lacks as a whole is no fault of its. */
+export function isTooCostly({ kind, clickhouseCode, message }: StoreError): boolean {
+  if (kind !== 'engine') return false
+  if (clickhouseCode === clickhouseCodes.memoryLimitExceeded) return message.startsWith('Query memory limit exceeded')
+  return clickhouseCode === clickhouseCodes.timeoutExceeded || clickhouseCode === clickhouseCodes.tooSlow
+}
+
+/** Whether it lacked memory, its own or the engine's. */
+export function isOfMemory({ clickhouseCode }: StoreError): boolean {
+  return clickhouseCode === clickhouseCodes.memoryLimitExceeded
 }
 
 /** Whether an insert failed in a view behind its table: the engine names the view, also one whose target is gone. */
@@ -106,6 +121,12 @@ export function storedError({ kind, message, clickhouseCode, diskFault, cause }:
 /** The error of a statement that ran for too long. */
 export function timeoutError(timeMaxMs: number): StoreError {
   const message = `The statement did not end within ${timeMaxMs} ms`
+  return new StoreError({ kind: 'engine', message, clickhouseCode: clickhouseCodes.timeoutExceeded })
+}
+
+/** The error of an INSERT that the engine could not stop at its limit of time. */
+export function lateInsertError(timeMaxMs: number): StoreError {
+  const message = `The INSERT did not end within ${timeMaxMs} ms, and could not be stopped yet; its rows may still be stored`
   return new StoreError({ kind: 'engine', message, clickhouseCode: clickhouseCodes.timeoutExceeded })
 }
 

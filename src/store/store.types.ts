@@ -32,6 +32,11 @@ export interface Store {
    */
   append(request: AppendRequest): Promise<void>
   /**
+   * Resolves when no append into these tables runs any more whose caller was told that it is late (`isToldLate`): before that,
+   * its rows may still come.
+   */
+  untilAppended(tables: readonly string[]): Promise<void>
+  /**
    * The partition of each row of one part, in order, as `PartitionBound.judge` is told it, and beside it what `tag`, an
    * expression over the fields of the part, gives as a text. Nothing is inserted. Raises `StoreError`.
    */
@@ -60,7 +65,7 @@ export interface Store {
   sync(): Promise<void>
   /** Rows and bytes on disk by table of the workspace database, from the engine's own bookkeeping. */
   tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>>
-  close(): Promise<void>
+  close(timeMaxMs?: number): Promise<void>
 }
 
 /** A store whose engine is a process of its own, which may end by itself and is started again then. */
@@ -127,6 +132,13 @@ export interface AppendRequest {
    * with that view's error, which says `areRowsStored`. Otherwise nobody knows whether the table has them.
    */
   readonly outlivesViews?: boolean
+  /**
+   * True rejects soon behind the limit of time of an INSERT, even where the engine cannot stop it yet: nobody knows then
+   * whether its rows are stored, or will be. Otherwise an append that is late rejects when it has ended.
+   */
+  readonly isToldLate?: boolean
+  /** A table, unquoted, whose rows are taken instead of parts, which there are none of; the layout speaks of its columns. */
+  readonly from?: string
   /** Partitions of one INSERT, here or in a view, beyond which the engine refuses it (TOO_MANY_PARTS); absent sets no bound. */
   readonly insertPartitionsMax?: number
   /** Set when the parts are Parquet files, which the engine reads; absent are Arrow IPC streams. */

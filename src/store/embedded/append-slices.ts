@@ -1,7 +1,14 @@
 import { type AppendSlice, partitionsStatement, rowPartitionsStatement } from '../append-statement.ts'
+import type { InsertLimits } from '../statement-settings.ts'
 import type { AppendRequest, RowPartition } from '../store.types.ts'
 import { clickhouseCodes, isFaultOfEngine, StoreError } from '../store-error.ts'
 import type { EngineSession } from './engine-session.types.ts'
+
+interface PartsSource {
+  /** Of the parts' files. */
+  readonly path: string
+  readonly limits: InsertLimits
+}
 
 /**
  * Cuts an append into INSERTs of no more partitions than it asks for: one, unless its rows are of more.
@@ -10,16 +17,16 @@ import type { EngineSession } from './engine-session.types.ts'
  * a repeat that lacks rows which were refused has the same tokens for all partitions up to theirs.
  */
 export async function appendSlices(
-  session: EngineSession,
+  session: Pick<EngineSession, 'run'>,
   request: AppendRequest,
-  path: string,
+  source: PartsSource,
 ): Promise<readonly AppendSlice[]> {
   const { partition, rowCount, blockId } = request
   if (partition === undefined) return [{ token: blockId, partitions: null }]
   // The token of the first slice, so that rows which are tried again without others, and need no cut any more, keep it.
   const whole: AppendSlice = { token: sliceToken(blockId, 0), partitions: null }
   if (rowCount <= partition.partitionsMax && partition.looksAlways !== true) return [whole]
-  const names = await partitionNames(session, request, path)
+  const names = await partitionNames(session, request, source)
   partition.judge?.(names)
   if (names.length <= partition.partitionsMax) return [whole]
   const slices: AppendSlice[] = []
@@ -42,13 +49,13 @@ const passingCodes: readonly (number | undefined)[] = [
 ]
 
 async function partitionNames(
-  session: EngineSession,
+  session: Pick<EngineSession, 'run'>,
   request: AppendRequest,
-  path: string,
+  { path, limits }: PartsSource,
 ): Promise<readonly string[]> {
   if (request.partition === undefined) return []
   try {
-    return namesOf(await session.run(partitionsStatement(request, request.partition, path)))
+    return namesOf(await session.run(partitionsStatement(request, { partition: request.partition, limits }, path)))
   } catch (error) {
     // A key that cannot be told beforehand is always so: such a table takes its rows by one INSERT, and if they are at
     // fault, that says so too. What may pass another time must not change the cut.
@@ -62,11 +69,11 @@ async function partitionNames(
 export async function rowPartitions(
   session: EngineSession,
   request: AppendRequest,
-  { path, tag }: { readonly path: string; readonly tag: string | undefined },
+  { path, tag, limits }: PartsSource & { readonly tag: string | undefined },
 ): Promise<readonly RowPartition[]> {
   const { partition } = request
   if (partition === undefined) return []
-  const text = await session.run(rowPartitionsStatement(request, { partition, tag }, path))
+  const text = await session.run(rowPartitionsStatement(request, { partition, tag, limits }, path))
   const lines = text.split('\n').filter((line) => line.length > 0)
   // The statement has these two columns.
   return lines.map((line) => JSON.parse(line) as RowPartition)

@@ -21,7 +21,6 @@ import type { Logger } from '../../observe/logger.ts'
 import { BoundedCache } from '../../shared/bounded-cache.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
-import { appendStatement } from '../append-statement.ts'
 import { copyStatement, exchangeStatement } from '../copy-statement.ts'
 import type {
   AppendRequest,
@@ -34,17 +33,9 @@ import type {
   TablePair,
   TableStatistics,
 } from '../store.types.ts'
-import {
-  abortedError,
-  isOfView,
-  isStopped,
-  StoreError,
-  storedError,
-  timeoutError,
-  toStoreError,
-} from '../store-error.ts'
+import { abortedError, isStopped, timeoutError, toStoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
-import { appendSlices, rowPartitions } from './append-slices.ts'
+import { Appends, pathsOf, slowInsertsMax } from './appends.ts'
 import { syncFileSystemOf } from './data-sync.ts'
 import { DefinitionFiles } from './definition-files.ts'
 import type { EmbeddedStoreOptions } from './embedded-store.types.ts'
@@ -52,11 +43,12 @@ import { writeEngineConfig } from './engine-config.ts'
 import { EngineDoors } from './engine-doors.ts'
 import type { EngineSession } from './engine-session.types.ts'
 import { makeAgain } from './make-again.ts'
+import { OpenResults } from './open-results.ts'
 import { OrphanRepairs } from './orphan-repairs.ts'
 import { PartFiles } from './part-files.ts'
 import { checkComplete } from './result-complete.ts'
-import { memoryResult, type OpenResult, openResult } from './result-file.ts'
-import { ResultGrowth, resultTooLargeError } from './result-growth.ts'
+import { memoryResult, openResult } from './result-file.ts'
+import { ResultGrowth } from './result-growth.ts'
 import {
   isSyntaxError,
   isTooLargeForMemory,
@@ -106,8 +98,6 @@ const quietTimeMaxMs = 250
 const repeatableStatement = /^\s*(?:DROP\s+\w+\s+IF\s+EXISTS|CREATE\s+[\w ]+?\s+IF\s+NOT\s+EXISTS)\b/i
 /** Restarts within ten minutes; a statement that the engine ends by costs three. */
 const engineRestartsMax = 10
-/** How often an INSERT is repeated that ran when the engine ended; the last time it runs alone. */
-const repeatsMax = 2
 
 interface AdmittedSelect extends RunningSelect {
   /** Whether nothing else runs meanwhile. */
@@ -126,13 +116,12 @@ class EmbeddedStore implements SupervisedStore {
   readonly #engine: EngineDoors
   readonly #repairs: OrphanRepairs
   readonly #definitions: DefinitionFiles
-  readonly #writers: SessionPool<EngineSession>
+  readonly #appends: Appends
   readonly #readers: SessionPool<EngineSession>
   readonly #control: SessionPool<EngineSession>
-  readonly #openResults = new Set<OpenResult>()
+  readonly #results: OpenResults
   readonly #largeShapes = new BoundedCache<true>({ entriesMax: largeShapesMax, weightMax: largeShapesCharactersMax })
   readonly #mending: ((engine: RestartedEngine) => Promise<void>)[] = []
-  #heldBytes = 0
   #selectCount = 0
   #definitionVersion = 0
   #closing: Promise<void> | undefined
@@ -142,18 +131,19 @@ class EmbeddedStore implements SupervisedStore {
     this.#directories = directories
     this.#logger = logger
     this.#partFiles = new PartFiles(directories.parts, logger)
+    this.#results = new OpenResults(options, logger)
     const waitTimeMaxMs = waitingTimes * options.queryTimeMaxMs
     const { engine: directory, configPath } = directories
     const restartsMax = options.engineRestartsMax ?? engineRestartsMax
     this.#definitions = new DefinitionFiles(directories, logger)
     const beforeStart = () => this.#definitions.mend()
-    const doors = { ...options, directory, configPath, waitTimeMaxMs, restartsMax, beforeStart }
+    const doors = { ...options, slowInsertsMax, directory, configPath, waitTimeMaxMs, restartsMax, beforeStart }
     this.#engine = new EngineDoors(doors, logger, () => this.#mend())
     const { writers, readers, control } = this.#engine
-    this.#writers = writers
     this.#readers = readers
     this.#control = control
-    this.#repairs = new OrphanRepairs(this, { writers, readers, logger })
+    this.#repairs = new OrphanRepairs(this, { writers, readers, logger, insertTimeMaxMs: options.insertTimeMaxMs })
+    this.#appends = new Appends(options, { engine: this.#engine, partFiles: this.#partFiles, repairs: this.#repairs })
   }
 
   /** @throws StartRefusal */
@@ -181,7 +171,7 @@ class EmbeddedStore implements SupervisedStore {
   }
 
   get unreadyReason(): string | null {
-    return this.#engine.unreadyReason
+    return this.#engine.unreadyReason ?? this.#appends.unreadyReason
   }
 
   get failed(): Promise<Error> {
@@ -244,61 +234,19 @@ class EmbeddedStore implements SupervisedStore {
   }
 
   async discard(parts: readonly Part[]): Promise<void> {
-    await this.#partFiles.remove(parts.flatMap((part) => (part instanceof Uint8Array ? [] : [part.path])))
+    await this.#partFiles.remove(pathsOf(parts))
   }
 
-  async append(request: AppendRequest): Promise<void> {
-    const written = await this.#partFiles.write(request.parts)
-    try {
-      await this.#appendFile(request, written.path)
-    } catch (thrown) {
-      if (request.outlivesViews !== true || !(thrown instanceof StoreError) || !isOfView(thrown)) throw thrown
-      // The engine may have the rows in the table by the time at which a view fails, or not: the tokens are the same, so
-      // afterwards they are there once in any case, and in the other views too.
-      await this.#appendFile(request, written.path, true)
-      throw storedError(thrown)
-    } finally {
-      await written.remove()
-    }
+  append(request: AppendRequest): Promise<void> {
+    return this.#appends.append(request)
   }
 
-  async partitionsByRow(request: AppendRequest, tag?: string): Promise<readonly RowPartition[]> {
-    const written = await this.#partFiles.write(request.parts)
-    try {
-      return await this.#writers.use((session) => rowPartitions(session, request, { path: written.path, tag }))
-    } finally {
-      await written.remove()
-    }
+  untilAppended(tables: readonly string[]): Promise<void> {
+    return this.#appends.untilAppended(tables)
   }
 
-  /** An INSERT that ran when the engine ended is repeated under its token, which the engine knows if it is in doubt. */
-  async #appendFile(request: AppendRequest, path: string, passesViews = false): Promise<void> {
-    for (let repeats = 0; ; repeats += 1) {
-      try {
-        await this.#appendOnce(request, path, passesViews)
-        return
-      } catch (error) {
-        if (isStopped(error) && repeats < repeatsMax) continue
-        // Before the error is told, as whoever hears of it may repeat the block at once.
-        if (this.#repairs.mayBeNeeded(error)) await this.#repairs.dropBehind(request.table)
-        throw error
-      }
-    }
-  }
-
-  async #appendOnce(request: AppendRequest, path: string, passesViews: boolean): Promise<void> {
-    const name = `block ${request.blockId}`
-    await this.#engine.admit(name, (passesPause) =>
-      this.#writers.use(
-        (session) =>
-          this.#engine.suspects.during(session, { name, isAlone: passesPause }, async () => {
-            for (const slice of await appendSlices(session, request, path)) {
-              await session.run(appendStatement(request, path, { ...slice, passesViews }))
-            }
-          }),
-        { passesPause },
-      ),
-    )
+  partitionsByRow(request: AppendRequest, tag?: string): Promise<readonly RowPartition[]> {
+    return this.#appends.partitionsByRow(request, tag)
   }
 
   async copy(request: CopyRequest): Promise<void> {
@@ -313,9 +261,7 @@ class EmbeddedStore implements SupervisedStore {
   }
 
   async select(query: SelectQuery): Promise<SelectStream> {
-    if (this.#openResults.size >= this.#options.openResultsMax) {
-      throw new StoreError({ kind: 'busy', message: 'Too many results wait to be read; repeat it later' })
-    }
+    this.#results.throwIfFull()
     this.#engine.throwIfRefusing()
     return await this.#engine.admit(query.shape ?? query.sql, (isAlone) => this.#selectAdmitted(query, isAlone))
   }
@@ -366,8 +312,8 @@ class EmbeddedStore implements SupervisedStore {
     return new Map(rows.map(({ name, rowCount, byteCount }) => [name, { rowCount, byteCount }]))
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close()
+  close(timeMaxMs: number = this.#options.closeTimeMaxMs): Promise<void> {
+    this.#closing ??= this.#close(timeMaxMs)
     return this.#closing
   }
 
@@ -385,7 +331,7 @@ class EmbeddedStore implements SupervisedStore {
       const { shape } = query
       if (bytes.byteLength > memoryResultBytesMax && shape !== undefined)
         this.#largeShapes.set(shape, true, shape.length)
-      this.#hold(result, bytes.byteLength)
+      this.#results.hold(result, bytes.byteLength)
       return result
     } catch (thrown) {
       if (query.signal.aborted) throw abortedError()
@@ -398,47 +344,42 @@ class EmbeddedStore implements SupervisedStore {
     const id = this.#nextSelectId()
     makeAgain(this.#directories.results)
     const path = join(this.#directories.results, id)
-    const growth = new ResultGrowth(path, { bytesMax: this.#options.resultBytesMax, signal: query.signal })
+    const share = this.#results.files.open()
+    const growth = new ResultGrowth(path, { bytesMax: this.#options.resultBytesMax, signal: query.signal, share })
+    const remove = async (): Promise<void> => {
+      growth.stop()
+      await rm(path, { force: true })
+      share.release()
+    }
+    let isRunning = false
     let isOver = false
     try {
       const limited = { ...query, signal: growth.signal }
       const work = async (session: EngineSession): Promise<void> => {
+        isRunning = true
         growth.start()
         try {
           await this.#runSelect(session, { query: limited, id, path, isAlone })
         } finally {
-          // One that was given up may make its file long after.
-          if (isOver) await rm(path, { force: true })
+          isRunning = false
+          // One that was given up may make its file long after, which takes its place on disk until then.
+          if (isOver) await remove()
         }
       }
       await this.#readers.lendWithin(work, this.#selectTime, { signal: query.signal, passesPause: isAlone })
       await growth.check()
+      growth.stop()
       await checkComplete(path)
       const result = await openResult(path, query.signal)
-      this.#keepOpen(result)
+      result.closed.finally(share.release).catch(() => undefined)
+      this.#results.keep(result)
       return result
     } catch (thrown) {
-      await rm(path, { force: true })
-      if (query.signal.aborted) throw abortedError()
-      throw growth.isTooLarge ? resultTooLargeError(thrown) : toStoreError(thrown)
-    } finally {
       isOver = true
-      growth.stop()
+      if (!isRunning) await remove()
+      if (query.signal.aborted) throw abortedError()
+      throw growth.refusal ?? toStoreError(thrown)
     }
-  }
-
-  /** Keeps a result in memory until it is read; one that has no room goes, and its caller is told to come again. */
-  #hold(result: OpenResult, byteCount: number): void {
-    if (this.#heldBytes + byteCount > this.#options.heldResultBytesMax) {
-      void result.return()
-      const message = `Answers of ${this.#heldBytes} bytes wait for their readers, and there is no room for ${byteCount} more; repeat it later`
-      throw new StoreError({ kind: 'busy', message })
-    }
-    this.#heldBytes += byteCount
-    void result.closed.finally(() => {
-      this.#heldBytes -= byteCount
-    })
-    this.#keepOpen(result)
   }
 
   #nextSelectId(): string {
@@ -481,20 +422,9 @@ class EmbeddedStore implements SupervisedStore {
     }
   }
 
-  #keepOpen(result: OpenResult): void {
-    this.#openResults.add(result)
-    const forget = (): void => {
-      this.#openResults.delete(result)
-    }
-    result.closed.then(forget, (err: unknown) => {
-      forget()
-      this.#logger.warn({ err }, 'The file of a result could not be closed.')
-    })
-  }
-
-  async #close(): Promise<void> {
-    await this.#engine.drain(this.#options.closeTimeMaxMs)
-    await Promise.all([...this.#openResults].map((result) => result.return()))
+  async #close(timeMaxMs: number): Promise<void> {
+    await this.#engine.drain(timeMaxMs, this.#options.closeTimeMaxMs)
+    await this.#results.close()
     await this.#engine.close()
   }
 }

@@ -2,8 +2,14 @@ import type { EngineOptions } from './engine-config.ts'
 import type { SelectLimits } from './select-statement.ts'
 
 export interface EmbeddedStoreOptions extends EngineOptions, SelectLimits {
-  /** INSERTs that may run at once. */
+  /** INSERTs that may run at once, but for a few that are slow. */
   readonly insertsInFlightMax: number
+  /** Longest run of one INSERT of an append. */
+  readonly insertTimeMaxMs: number
+  /** Memory of one INSERT of an append. */
+  readonly insertMemoryBytesMax: number
+  /** An INSERT that takes longer gives its place to others, and goes on in one of those for the slow; 5 s when absent. */
+  readonly insertSlowAfterMs?: number
   /** Readers' queries that may run at once. */
   readonly selectsInFlightMax: number
   /** Statements of our own that may run at once. */
@@ -16,6 +22,8 @@ export interface EmbeddedStoreOptions extends EngineOptions, SelectLimits {
   readonly copyPartitionsMax: number
   /** Results larger than a few kilobytes that may lie on disk unread, and hold a file descriptor each. */
   readonly openResultsMax: number
+  /** Bytes on disk of results that are written, or wait for their readers, all together; a single one may have more. */
+  readonly resultFilesBytesMax: number
   /** Bytes of results in memory that their readers have not taken yet, all together, but for those of a few kilobytes. */
   readonly heldResultBytesMax: number
   /** Time that running statements get when the store closes; they are stopped then. */

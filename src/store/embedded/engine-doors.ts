@@ -5,8 +5,8 @@
  * One caller must not stop all. A session whose statement does not end is replaced; when half of the readers' sessions are
  * lost so, the engine is started again, which frees them, but seldom. A statement that was at fault for either is refused.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../observe/logger.ts'
+import { within } from '../../shared/within.ts'
 import { StoreError, silentError, stoppedError } from '../store-error.ts'
 import { CrashSuspects } from './crash-suspects.ts'
 import type { EngineSession, ReaderLimits } from './engine-session.types.ts'
@@ -18,6 +18,8 @@ export interface DoorsOptions extends ReaderLimits {
   readonly directory: string
   readonly configPath: string
   readonly insertsInFlightMax: number
+  /** INSERTs that may run beside these because they are slow. */
+  readonly slowInsertsMax: number
   readonly selectsInFlightMax: number
   readonly statementsInFlightMax: number
   /** Statements of each kind that may wait for their turn. */
@@ -40,8 +42,9 @@ const aloneWaitMs = 10_000
 const stuckRestartIntervalMs = 300_000
 /** When a session is looked at again that was lost while the engine was silent. */
 const lostAgainMs = 5_000
-/** What statements get to end when they are stopped at the close. */
+/** What statements get to end when they are stopped at the close: this, and this part of the time for closing at most. */
 const stopTimeMaxMs = 1_000
+const stopShare = 0.05
 const closeTimeMaxMs = 10_000
 
 export class EngineDoors {
@@ -66,6 +69,8 @@ export class EngineDoors {
   #lastAlone: Promise<unknown> = Promise.resolve()
   #stuckRestartMs = Number.NEGATIVE_INFINITY
   #stuckTimer: NodeJS.Timeout | undefined
+  #stuckInsertsTimer: NodeJS.Timeout | undefined
+  #isStuckRestart = false
 
   /** @param mend brings what an engine left that ended into order, in control sessions; then the doors open again. */
   constructor(options: DoorsOptions, logger: Logger, mend: () => Promise<void>) {
@@ -98,7 +103,7 @@ export class EngineDoors {
     const stopsMax = selectsInFlightMax + 1
     const stopper = supervisor.sessions('stopper', 1)
     this.stoppers = new SessionPool({ purpose: 'stop', sessions: stopper, waitingMax: stopsMax })
-    const writers = supervisor.sessions('writer', insertsInFlightMax)
+    const writers = supervisor.sessions('writer', insertsInFlightMax + options.slowInsertsMax)
     this.writers = new SessionPool({ purpose: 'insert', sessions: writers, waitingMax })
     const readers = supervisor.sessions('reader', selectsInFlightMax)
     const onLost = (session: EngineSession): void => this.#onLost(session)
@@ -163,15 +168,17 @@ export class EngineDoors {
   }
 
   /** Takes no more statements; waits for those that run, and stops them when the time is over. */
-  async drain(timeMaxMs: number): Promise<void> {
+  async drain(timeMaxMs: number, closeTimeMaxMs: number): Promise<void> {
+    const stopMs = Math.min(stopTimeMaxMs, closeTimeMaxMs * stopShare)
     clearTimeout(this.#stuckTimer)
+    clearTimeout(this.#stuckInsertsTimer)
     this.#endOpening()
     const pools = [this.writers, this.readers, this.control, this.copiers]
     const idle = Promise.all(pools.map((pool) => pool.close())).then(() => true)
-    if (await within(this.#silence === null ? timeMaxMs : stopTimeMaxMs, idle)) return
+    if (await within(this.#silence === null ? timeMaxMs : Math.min(stopTimeMaxMs, timeMaxMs), idle)) return
     this.#logger.warn({}, 'Statements ran for too long at the close of the store and are stopped.')
     const stopping = this.stoppers.use((session) => session.run('KILL QUERY WHERE 1 ASYNC')).catch(() => undefined)
-    await within(stopTimeMaxMs, Promise.all([stopping, idle]))
+    await within(stopMs, Promise.all([stopping, idle]))
   }
 
   /** Closes the engine: in order when nothing runs, else at once. */
@@ -185,7 +192,8 @@ export class EngineDoors {
 
   #shut(): void {
     // Before anybody is told that his statement was lost.
-    this.suspects.onEnd()
+    if (!this.#isStuckRestart) this.suspects.onEnd()
+    this.#isStuckRestart = false
     if (this.#resume !== undefined) return
     const resumes = [this.writers, this.readers, this.copiers].map((pool) => pool.pause())
     this.#resume = () => {
@@ -266,22 +274,28 @@ export class EngineDoors {
     return true
   }
 
-  #restartStuck(): void {
+  /** INSERTs that cannot be stopped hold all places for the slow. */
+  restartStuckInserts(areStuck: () => boolean): void {
+    const waitMs = this.#stuckRestartMs + stuckRestartIntervalMs - performance.now()
+    if (waitMs > 0) {
+      // Nobody else asks again while all of them stay stuck.
+      this.#stuckInsertsTimer ??= setTimeout(() => {
+        this.#stuckInsertsTimer = undefined
+        if (areStuck()) this.restartStuckInserts(areStuck)
+      }, waitMs).unref()
+      return
+    }
+    this.#restartStuck('INSERTs that could not be stopped held all places for slow ones')
+  }
+
+  #restartStuck(reason = 'queries that could not be stopped held half of its sessions for queries'): void {
     this.#stuckRestartMs = performance.now()
-    this.#supervisor.restart('queries that could not be stopped held half of its sessions for queries')
+    // What happens to run is at no fault of this end.
+    this.#isStuckRestart = this.#supervisor.isRunning
+    this.#supervisor.restart(reason)
   }
 }
 
 function refusedError(message: string): StoreError {
   return new StoreError({ kind: 'refused', message })
-}
-
-/** Whether `promise` resolves within the time. */
-async function within(timeMaxMs: number, promise: Promise<unknown>): Promise<boolean> {
-  const timer = new AbortController()
-  // Aborting the timer rejects it, and that is no failure.
-  const late = delay(timeMaxMs, false, { signal: timer.signal }).catch(() => false)
-  const isInTime = await Promise.race([promise.then(() => true), late])
-  timer.abort()
-  return isInTime
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../observe/logger.ts'
 import type { Store } from '../store.types.ts'
 import { clickhouseCodes, isOfView, StoreError } from '../store-error.ts'
@@ -10,10 +11,14 @@ interface Pools {
   readonly writers: SessionPool<EngineSession>
   readonly readers: SessionPool<EngineSession>
   readonly logger: Logger
+  /** Longest run of one INSERT. */
+  readonly insertTimeMaxMs: number
 }
 
-/** What running INSERTs get to end before their tables' deduplication records are mended. */
-const insertTimeMaxMs = 60_000
+/** What running INSERTs get beyond their limit of time before their tables' deduplication records are mended. */
+const insertGraceMs = 10_000
+/** A record is written so shortly before its part. */
+const lookAgainMs = 100
 /** What running queries get to end before a table is gone for a moment. */
 const quietTimeMaxMs = 250
 
@@ -44,6 +49,9 @@ export class OrphanRepairs {
     try {
       const tables = tablesBehind(await readTableGraph(this.#statements), table)
       if (!(await mayHaveOrphanRecords(this.#statements, tables))) return
+      // A block that another INSERT is about to store looks like one, and a pause of all INSERTs may last.
+      await delay(lookAgainMs)
+      if (!(await mayHaveOrphanRecords(this.#statements, tables))) return
       await this.inTurn(() => this.#drop(tables))
     } catch (err) {
       this.#pools.logger.error(
@@ -62,8 +70,8 @@ export class OrphanRepairs {
 
   /** No INSERT runs meanwhile: its block would look like an orphan. Readers wait, as tables are gone for a moment. */
   async #drop(tables: ReadonlySet<string>): Promise<void> {
-    const { writers, readers } = this.#pools
-    await writers.whilePaused(insertTimeMaxMs, async () => {
+    const { writers, readers, insertTimeMaxMs } = this.#pools
+    await writers.whilePaused(insertTimeMaxMs + insertGraceMs, async () => {
       if (writers.lentCount > 0) throw new Error('an INSERT does not end')
       const dropped = readers.whilePaused(quietTimeMaxMs, () => dropOrphanRecords(this.#statements, tables))
       this.#tell(await dropped)

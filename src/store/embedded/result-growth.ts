@@ -3,6 +3,7 @@
 
 import { stat } from 'node:fs/promises'
 import { clickhouseCodes, StoreError } from '../store-error.ts'
+import type { ResultShare } from './result-budget.ts'
 
 /** A result may grow past its limit by what is written in so many milliseconds. */
 const intervalMs = 50
@@ -12,16 +13,18 @@ interface GrowthOptions {
   readonly bytesMax: number
   /** Of the one who waits for the result. */
   readonly signal: AbortSignal
+  /** Its part of what all results may take. */
+  readonly share: ResultShare
 }
 
-/** Looks at the file of a result while it is written, and aborts `signal` when it has become too large. */
+/** Looks at the file of a result while it is written, and aborts `signal` when there is no room for it. */
 export class ResultGrowth {
   readonly #path: string
   readonly #options: GrowthOptions
   readonly #controller = new AbortController()
   readonly #onAbort = (): void => this.#controller.abort()
   #timer: NodeJS.Timeout | undefined
-  #isTooLarge = false
+  #refusal: StoreError | null = null
 
   constructor(path: string, options: GrowthOptions) {
     this.#path = path
@@ -30,28 +33,34 @@ export class ResultGrowth {
     else options.signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  /** Aborts when the one who waits does, and when the file is too large. */
+  /** Aborts when the one who waits does, and when the file has no room. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  get isTooLarge(): boolean {
-    return this.#isTooLarge
+  /** Why the file has no room; null while it has. */
+  get refusal(): StoreError | null {
+    return this.#refusal
   }
 
   /** Begins to look; the file may not be there yet. */
   start(): void {
     this.#timer = setInterval(() => {
       // Where the file cannot be looked at, the check behind its end tells.
-      this.check().catch(() => this.#isTooLarge && this.#controller.abort())
+      this.check().catch(() => this.#refusal !== null && this.#controller.abort())
     }, intervalMs)
   }
 
-  /** @throws StoreError, as for any result that is too large. */
+  /** @throws StoreError, as for any result that is too large, or `unread` when all of them take too much. */
   async check(): Promise<void> {
-    if ((await this.#byteCount()) <= this.#options.bytesMax) return
-    this.#isTooLarge = true
-    throw resultTooLargeError()
+    const byteCount = await this.#byteCount()
+    try {
+      if (byteCount > this.#options.bytesMax) throw resultTooLargeError()
+      this.#options.share.growTo(byteCount)
+    } catch (thrown) {
+      if (thrown instanceof StoreError) this.#refusal ??= thrown
+      throw thrown
+    }
   }
 
   stop(): void {
@@ -71,7 +80,7 @@ export class ResultGrowth {
 }
 
 /** What the engine says of a result that is larger than its limit. */
-export function resultTooLargeError(cause?: unknown): StoreError {
+function resultTooLargeError(): StoreError {
   const message = 'The result is larger than its limit. (TOO_MANY_ROWS_OR_BYTES)'
-  return new StoreError({ kind: 'engine', message, clickhouseCode: clickhouseCodes.resultTooLarge, cause })
+  return new StoreError({ kind: 'engine', message, clickhouseCode: clickhouseCodes.resultTooLarge })
 }

@@ -1,0 +1,216 @@
+/**
+ * Appends to tables: INSERTs of parts, each within limits of time and memory, and repeated where the engine ended.
+ *
+ * The engine looks at its time limit between the steps of a statement, not within the expression of one block. So an INSERT
+ * may outlast its limit: it keeps its session and its slow place until it ends by itself, and whoever cannot wait for that is
+ * told that it is late. What such INSERTs leave free is enough for all others; when they hold all slow places, the engine is
+ * started again.
+ */
+import type { Part } from '../../codec/part.types.ts'
+import { appendStatement } from '../append-statement.ts'
+import { InsertPlaces } from '../insert-places.ts'
+import type { InsertLimits } from '../statement-settings.ts'
+import type { AppendRequest, RowPartition } from '../store.types.ts'
+import { isOfView, isStopped, lateInsertError, StoreError, storedError } from '../store-error.ts'
+import { appendSlices, rowPartitions } from './append-slices.ts'
+import type { EngineDoors } from './engine-doors.ts'
+import type { EngineSession } from './engine-session.types.ts'
+import type { OrphanRepairs } from './orphan-repairs.ts'
+import type { PartFiles, WrittenParts } from './part-files.ts'
+
+export interface AppendsOptions {
+  readonly insertsInFlightMax: number
+  readonly waitingMax: number
+  readonly insertTimeMaxMs: number
+  readonly insertMemoryBytesMax: number
+  /** See `InsertPlaces`; 5 s when absent. */
+  readonly insertSlowAfterMs?: number
+}
+
+interface AppendsDeps {
+  readonly engine: EngineDoors
+  readonly partFiles: PartFiles
+  readonly repairs: OrphanRepairs
+}
+
+/** Places of INSERTs that are slow, beside those of the others. */
+export const slowInsertsMax = 4
+const insertSlowAfterMs = 5_000
+/** What a statement gets beyond its time limit until it counts as late. */
+const lateGraceMs = 1_000
+/** How often an INSERT is repeated that ran when the engine ended; the last time it runs alone. */
+const repeatsMax = 2
+/** A table of a data source or of what belongs to it begins with the id of that. */
+const idLength = 't_'.length + 32
+
+/** One append, until it has ended. */
+interface Running {
+  isLate: boolean
+  readonly onLate: () => void
+}
+
+export class Appends {
+  readonly #options: AppendsOptions
+  readonly #deps: AppendsDeps
+  readonly #places: InsertPlaces
+  /** By table, those whose callers were told that they are late. */
+  readonly #late = new Map<string, Set<Promise<unknown>>>()
+  #lateCount = 0
+
+  constructor(options: AppendsOptions, deps: AppendsDeps) {
+    const { insertsInFlightMax: placesMax, waitingMax, insertSlowAfterMs: slowAfterMs = insertSlowAfterMs } = options
+    this.#options = options
+    this.#deps = deps
+    this.#places = new InsertPlaces({ placesMax, slowPlacesMax: slowInsertsMax, slowAfterMs, waitingMax })
+  }
+
+  /** See `Store.append`. */
+  append(request: AppendRequest): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const tellLate = (): void => {
+        if (request.isToldLate !== true) return
+        this.#noteLate(request.table, ended)
+        reject(lateInsertError(this.#options.insertTimeMaxMs))
+      }
+      const ended = this.#append(request, { isLate: false, onLate: tellLate })
+      // Who was told that it is late hears nothing of its end.
+      ended.then(resolve, reject)
+    })
+  }
+
+  /** See `Store.untilAppended`. */
+  async untilAppended(tables: readonly string[]): Promise<void> {
+    await Promise.allSettled(tables.flatMap((table) => [...(this.#late.get(table) ?? [])]))
+  }
+
+  /** See `Store.partitionsByRow`. */
+  async partitionsByRow(request: AppendRequest, tag?: string): Promise<readonly RowPartition[]> {
+    const written = await this.#write(request)
+    try {
+      const { path } = written
+      const read = (session: EngineSession) => rowPartitions(session, request, { path, tag, limits: this.#limits })
+      return await this.#places.use(keyOf(request), () => this.#deps.engine.writers.use(read))
+    } finally {
+      await written.remove()
+    }
+  }
+
+  /** Why no INSERT can run, as a clause; null when one can. */
+  get unreadyReason(): string | null {
+    const isFull = this.#lateCount >= this.#options.insertsInFlightMax + slowInsertsMax
+    return isFull ? 'INSERTs that cannot be stopped hold all of its sessions for INSERTs' : null
+  }
+
+  get #limits(): InsertLimits {
+    const { insertTimeMaxMs: timeMaxMs, insertMemoryBytesMax: memoryBytesMax } = this.#options
+    return { timeMaxMs, memoryBytesMax }
+  }
+
+  async #append(request: AppendRequest, running: Running): Promise<void> {
+    const written = await this.#write(request)
+    try {
+      await this.#appendFile(request, written.path, running)
+    } catch (thrown) {
+      if (request.outlivesViews !== true || !(thrown instanceof StoreError) || !isOfView(thrown)) throw thrown
+      // The engine may have the rows in the table by the time at which a view fails, or not: the tokens are the same, so
+      // afterwards they are there once in any case, and in the other views too.
+      await this.#appendFile({ ...request, passesViews: true }, written.path, running)
+      throw storedError(thrown)
+    } finally {
+      await written.remove()
+    }
+  }
+
+  async #write({ parts, from }: AppendRequest): Promise<WrittenParts> {
+    return from === undefined ? await this.#deps.partFiles.write(parts) : noParts
+  }
+
+  /** An INSERT that ran when the engine ended is repeated under its token, which the engine knows if it is in doubt. */
+  async #appendFile(request: PassingRequest, path: string, running: Running): Promise<void> {
+    const { repairs } = this.#deps
+    for (let repeats = 0; ; repeats += 1) {
+      try {
+        await this.#appendOnce(request, path, running)
+        return
+      } catch (error) {
+        if (isStopped(error)) {
+          // It was what the engine could not stop, and would be that again.
+          if (running.isLate) throw lateInsertError(this.#options.insertTimeMaxMs)
+          if (repeats < repeatsMax) continue
+        }
+        // Before the error is told, as whoever hears of it may repeat the block at once.
+        if (repairs.mayBeNeeded(error)) await repairs.dropBehind(request.table)
+        throw error
+      }
+    }
+  }
+
+  async #appendOnce(request: PassingRequest, path: string, running: Running): Promise<void> {
+    const { engine } = this.#deps
+    const { passesViews = false, blockId } = request
+    const name = `block ${blockId}`
+    const limits = this.#limits
+    const insert = async (session: EngineSession): Promise<void> => {
+      const watched = { run: (sql: string) => this.#runWatched(session, sql, running) }
+      for (const slice of await appendSlices(watched, request, { path, limits })) {
+        await watched.run(appendStatement(request, path, { ...slice, passesViews, limits }))
+      }
+    }
+    await this.#places.use(keyOf(request), () =>
+      engine.admit(name, (passesPause) =>
+        engine.writers.use(
+          (session) => engine.suspects.during(session, { name, isAlone: passesPause }, () => insert(session)),
+          { passesPause },
+        ),
+      ),
+    )
+  }
+
+  async #runWatched(session: EngineSession, sql: string, running: Running): Promise<string> {
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      running.isLate = true
+      this.#lateCount += 1
+      if (this.#lateCount >= slowInsertsMax) {
+        this.#deps.engine.restartStuckInserts(() => this.#lateCount >= slowInsertsMax)
+      }
+      running.onLate()
+    }, this.#options.insertTimeMaxMs + lateGraceMs)
+    timer.unref()
+    try {
+      return await session.run(sql)
+    } finally {
+      clearTimeout(timer)
+      if (isLate) this.#lateCount -= 1
+    }
+  }
+
+  #noteLate(table: string, ended: Promise<unknown>): void {
+    const late = this.#late.get(table) ?? new Set()
+    this.#late.set(table, late)
+    late.add(ended)
+    const forget = (): void => {
+      late.delete(ended)
+      if (late.size === 0) this.#late.delete(table)
+    }
+    ended.then(forget, forget)
+  }
+}
+
+interface PassingRequest extends AppendRequest {
+  /** True passes over views that fail. */
+  readonly passesViews?: boolean
+}
+
+const noParts: WrittenParts = { path: '', remove: async () => undefined }
+
+/** The data source that an append is for, as far as its table tells. */
+function keyOf({ table }: AppendRequest): string {
+  return table.slice(0, idLength)
+}
+
+/** The files of parts that nobody appends. */
+export function pathsOf(parts: readonly Part[]): readonly string[] {
+  return parts.flatMap((part) => (part instanceof Uint8Array ? [] : [part.path]))
+}
