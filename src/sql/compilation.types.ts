@@ -1,5 +1,6 @@
 import type { ParsedQuery } from '../schema/parsed-query.types.ts'
 import type { SplicedText } from '../schema/splice.ts'
+import type { Relation } from './plan-weight.ts'
 import type { NameScope } from './source.types.ts'
 
 /** Everything that a query names of the engine. */
@@ -11,6 +12,8 @@ export interface EngineReading {
   readonly tableFunctions: ReadonlySet<string>
   /** Names that WITH gives to queries. */
   readonly commonTables: ReadonlySet<string>
+  /** By `database.table`, what the caller calls it. */
+  readonly tableNames?: ReadonlyMap<string, string>
 }
 
 /** One text of SQL with what its names stand for. */
@@ -30,6 +33,8 @@ export interface CompiledText {
   readonly readCount: number
   /** By `database.table`, how often it stands in the text. */
   readonly tables: ReadonlyMap<string, number>
+  /** What it is to a query that reads it. */
+  readonly relation: Relation
 }
 
 /** What is known while one query is compiled. */

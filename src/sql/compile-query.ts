@@ -18,7 +18,8 @@ import { errors } from '../shared/errors.ts'
 import type { Compilation, CompiledText, EngineReading, QueryText } from './compilation.types.ts'
 import { resolveReads } from './name-resolver.ts'
 import { parseStatement } from './parse-statement.ts'
-import { checkSettings, settingValue } from './query-policy.ts'
+import { planWeightMax, weighQuery } from './plan-weight.ts'
+import { checkSettings, filteredSettings, settingValue } from './query-policy.ts'
 import type { NameScope } from './source.types.ts'
 import { checkTableFunctions } from './table-functions.ts'
 import { TextMemo } from './text-memo.ts'
@@ -63,7 +64,7 @@ export interface CompileOptions {
  * `` FROM `ws_0001`.`t_…` AS `events` ``, and a pipe its query in brackets.
  *
  * @throws SQL_INVALID (400) when it is no single SELECT, does what a query may not, or reads an unknown table;
- *   SQL_EMPTY (400) when there is no token; and what the texts of nodes raise when they are rendered.
+ *   SQL_TOO_COMPLEX (400) when the engine would be kept busy by its plan; SQL_EMPTY (400) when there is no token; and what the texts of nodes raise when they are rendered.
  */
 export function compileQuery(sql: string, { scope }: CompileOptions): CompiledQuery {
   const tableNames = new Map<string, string>()
@@ -85,11 +86,11 @@ export function compileQuery(sql: string, { scope }: CompileOptions): CompiledQu
     settings: {
       ...settingsOf(parsed.settings),
       ...blockSettings(reading.functions),
-      ...(isFiltered ? rebuildingSettings : {}),
+      ...(isFiltered ? filteredSettings : {}),
     },
     tableNames,
     isFiltered,
-    reading: { ...reading, tables },
+    reading: { ...reading, tables, tableNames },
     placeOf: (byteOffset) => placeOf(spliced, byteOffset),
   }
 }
@@ -108,19 +109,29 @@ function compile({ sql, scope, node }: QueryText, compilation: Compilation): Com
     checkInternalColumns(parsed)
     checkCalls(parsed)
     note(parsed, compilation)
-    const { edits: tableEdits, dependencies, readCount, tables } = resolveReads(parsed, scope, compilation)
-    if (readCount > readsMax) throw new SqlFault(`The query is too complex: it reads more than ${readsMax} tables`)
+    const resolved = resolveReads(parsed, scope, compilation)
+    const { edits: tableEdits, dependencies, readCount, tables } = resolved
+    if (readCount > readsMax) throw tooComplex(`it reads more than ${readsMax} tables`, node)
+    const relation = weighQuery(parsed, resolved.relations)
+    if (!(relation.weight <= planWeightMax)) throw tooComplex(tooHeavy, node)
     const wrapped = wrapArguments(parsed, [...boundArguments(parsed, compilation.functions), ...zoneArguments(parsed)])
     const edits = inOrder(inOrder(tableEdits, texts), wrapped)
     const end = node === null ? parsed.bodyEnd : parsed.queryEnd
     const spliced = splice({ source: sql, node, tokens: parsed.tokens, end, edits })
     if (spliced.text.length > expandedLengthMax) {
-      throw new SqlFault('The query is too complex: it is too long with the queries of its pipes put in')
+      throw tooComplex('it is too long with the queries of its pipes put in', node)
     }
-    return { spliced, dependencies, parsed, readCount, tables }
+    return { spliced, dependencies, parsed, readCount, tables, relation }
   } catch (thrown) {
     throw toSqlError(thrown, sql, node)
   }
+}
+
+const tooHeavy =
+  'with its columns, expressions and joins, each as often as it is read, it would keep the database busy before it runs. Select fewer columns in place of *, write what is repeated once, or store a part of it in a Data Source'
+
+function tooComplex(reason: string, node: string | null): Error {
+  return errors.SQL_TOO_COMPLEX({ reason, node })
 }
 
 /** The edits of two lists, which never overlap, in the order of the text. */
@@ -134,9 +145,6 @@ function parse(sql: string, node: string | null): ParsedQuery {
   if (parsed === null) throw node === null ? errors.SQL_EMPTY() : new SqlFault('The query is empty')
   return parsed
 }
-
-/** A column that is built anew may be one that the engine refuses unless told: `LowCardinality(UInt8)`. */
-const rebuildingSettings: Readonly<Record<string, number>> = { allow_suspicious_low_cardinality_types: 1 }
 
 /** In lower case. They count the rows that are read together, and so those that a filter hides between others. */
 const blockFunctions: ReadonlySet<string> = new Set([

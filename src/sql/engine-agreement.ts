@@ -19,7 +19,7 @@ import { systemTables } from './query-policy.ts'
  *   often, or the text has an unknown form.
  */
 export function checkAgreement(reading: EngineReading, queryTree: string): void {
-  if (!/^(?:QUERY|UNION) id: 0\b/.test(queryTree)) throw disagreement('the query')
+  if (!/^(?:QUERY|UNION) id: 0\b/.test(queryTree)) throw disagreement('the query', reading)
   const seen: Seen = {
     functions: lowerCase(reading.functions),
     tableFunctions: lowerCase(reading.tableFunctions),
@@ -29,7 +29,7 @@ export function checkAgreement(reading: EngineReading, queryTree: string): void 
   checkNode([readTree(queryTree)], { reading, seen, isCopy: false })
   for (const [table, count] of reading.tables) {
     const { originals, copies } = seen.tables.get(table) ?? { originals: 0, copies: 0 }
-    if (count < originals || count > originals + copies) throw disagreement(table)
+    if (count < originals || count > originals + copies) throw disagreement(table, reading)
   }
 }
 
@@ -156,14 +156,15 @@ function checkNode(path: readonly TreeNode[], check: Check): void {
 
 function checkLine(path: readonly TreeNode[], check: Check): void {
   const text = path.at(-1)?.text ?? ''
-  const { seen } = check
+  const { seen, reading } = check
   if (text.startsWith('FUNCTION ')) {
     const name = /.*function_name: (.*), function_type: /.exec(text)?.[1] ?? text
     const isKnown = isAllowedFunction(name) || seen.functions.has(name.toLowerCase())
-    if (!isKnown) throw disagreement(name)
+    if (!isKnown) throw disagreement(name, reading)
   } else if (text.startsWith('TABLE_FUNCTION ')) {
     const name = /.*table_function_name: ([^,]*)/.exec(text)?.[1] ?? text
-    if (name !== valuesFunction && !seen.tableFunctions.has(name.toLowerCase())) throw disagreement(name)
+    const isKnown = name === valuesFunction || seen.tableFunctions.has(name.toLowerCase())
+    if (!isKnown) throw disagreement(name, reading)
   } else if (text.startsWith('IDENTIFIER ')) {
     const name = /.*identifier: (.*?)(?:, (?:final|sample_size|sample_offset): .*)?$/.exec(text)?.[1] ?? text
     if (tablePlaces.has(path.at(-2)?.text ?? '')) checkTable(name, check)
@@ -173,12 +174,15 @@ function checkLine(path: readonly TreeNode[], check: Check): void {
   }
 }
 
-function checkTable(name: string, { reading: { tables, commonTables }, seen, isCopy }: Check): void {
+function checkTable(name: string, { reading, seen, isCopy }: Check): void {
+  const { tables, commonTables } = reading
   if (tables.has(name)) {
     const reads = seen.tables.get(name) ?? { originals: 0, copies: 0 }
     reads[isCopy ? 'copies' : 'originals'] += 1
     seen.tables.set(name, reads)
-  } else if (!systemTables.has(name) && (name.includes('.') || !commonTables.has(name))) throw disagreement(name)
+  } else if (!systemTables.has(name) && (name.includes('.') || !commonTables.has(name))) {
+    throw disagreement(name, reading)
+  }
 }
 
 /** The function, in lower case, whose argument the last node of the path is; empty unless it is that one, counted from 1. */
@@ -192,8 +196,10 @@ function lowerCase(names: ReadonlySet<string>): ReadonlySet<string> {
   return new Set([...names].map((name) => name.toLowerCase()))
 }
 
-function disagreement(what: string): Error {
+/** Tables are told as the caller calls them, and never by what the service calls them. */
+function disagreement(what: string, { tableNames }: EngineReading): Error {
+  const name = tableNames?.get(what) ?? what.replaceAll(/\bws_\w+\./g, '').replaceAll(/\bt_[0-9a-f]{32}\w*/g, 'a table')
   return errors.SQL_INVALID({
-    reason: `The query can not be read in one way only, because of '${what}': write it plainer`,
+    reason: `The query can not be read in one way only, because of '${name}': write it plainer`,
   })
 }

@@ -73,5 +73,5 @@ function listOf(node: TreeNode, section: string): readonly TreeNode[] {
 
 /** All of it but for the numbers that the engine gives to nodes. */
 function textOf({ text, children }: TreeNode): string {
-  return `${text.replace(/^(\w+) id: \d+/, '$1')}\n(${children.map(textOf).join('')})`
+  return `${text.replace(/^((?:\w+ COLUMN TRANSFORMER)|\w+) id: \d+/, '$1')}\n(${children.map(textOf).join('')})`
 }

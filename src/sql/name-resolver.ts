@@ -6,6 +6,7 @@ import type { Edit } from '../schema/splice.ts'
 import { SqlFault } from '../schema/sql-fault.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import type { Compilation, CompiledText } from './compilation.types.ts'
+import { type ReadRelations, type Relation, tableRelation } from './plan-weight.ts'
 import { systemTables } from './query-policy.ts'
 import { hasPaths, rebuiltColumns } from './rebuilt-columns.ts'
 import { type RowFilter, readRowFilter } from './row-filter.ts'
@@ -21,6 +22,8 @@ export interface ResolvedReads {
   readonly readCount: number
   /** By `database.table`, how often it stands in the text with everything put in. */
   readonly tables: ReadonlyMap<string, number>
+  /** What each read gives; none for those that are columns. */
+  readonly relations: ReadRelations
 }
 
 /**
@@ -34,6 +37,7 @@ export function resolveReads(parsed: ParsedQuery, scope: NameScope, compilation:
     compilation,
     edits: [],
     weights: [],
+    relations: new Map(),
     filteredScopes: new Set(),
     tables: new Map(),
     named: new Set(),
@@ -45,11 +49,12 @@ export function resolveReads(parsed: ParsedQuery, scope: NameScope, compilation:
     dependencies.add(source.name)
     putSource(read, source, resolution)
   }
-  const { edits, weights, filteredScopes, tables } = resolution
+  const { edits, weights, relations, filteredScopes, tables } = resolution
   for (const read of parsed.reads) edits.push(...columnName(read, resolution))
   for (const index of filteredScopes) edits.push(...foldedPrewhere(parsed, index))
   edits.sort((one, other) => one.start - other.start || one.end - other.end)
-  return { edits, dependencies: [...dependencies], readCount: countReads(parsed.scopes, weights), tables }
+  const readCount = countReads(parsed.scopes, weights)
+  return { edits, dependencies: [...dependencies], readCount, tables, relations }
 }
 
 interface Resolution {
@@ -57,6 +62,7 @@ interface Resolution {
   readonly compilation: Compilation
   readonly edits: Edit[]
   readonly weights: WeighedRead[]
+  readonly relations: Map<TableRead, Relation | CommonTable>
   /** Scopes whose FROM has a table with a row filter. */
   readonly filteredScopes: Set<number>
   readonly tables: Map<string, number>
@@ -65,7 +71,7 @@ interface Resolution {
 }
 
 /** Undefined for what is no name of the workspace: a common table, a column, a table of the engine. */
-function findSource(read: TableRead, scope: NameScope, { parsed, weights }: Resolution): Source | undefined {
+function findSource(read: TableRead, scope: NameScope, { parsed, weights, relations }: Resolution): Source | undefined {
   const { kind, parts } = read
   if (parts === null) throw new SqlFault('joinGet needs a constant table name')
   const [first = ''] = parts
@@ -75,6 +81,7 @@ function findSource(read: TableRead, scope: NameScope, { parsed, weights }: Reso
     const table = findCommonTable(parsed.scopes, read.scope, first)
     if (table !== undefined) {
       weigh(table)
+      relations.set(read, table)
       return undefined
     }
   }
@@ -93,7 +100,7 @@ function findSource(read: TableRead, scope: NameScope, { parsed, weights }: Reso
 }
 
 function putSource(read: TableRead, source: Source, resolution: Resolution): void {
-  const { compilation, weights, edits } = resolution
+  const { compilation, weights, relations, edits } = resolution
   if (read.kind === 'joinGet') {
     edits.push(joinEdit(read, source, resolution))
     weights.push({ scope: read.scope, weight: 1 })
@@ -107,9 +114,13 @@ function putSource(read: TableRead, source: Source, resolution: Resolution): voi
     for (const [table, count] of compiled.tables) addReads(resolution.tables, table, count)
     edits.push({ start, end, before: '(', inner: compiled.spliced, after: `)${alias}` })
     weights.push({ scope: read.scope, weight: Math.max(1, compiled.readCount) })
+    relations.set(read, compiled.relation)
     return
   }
   weights.push({ scope: read.scope, weight: 1 })
+  // A filter stands in two queries around the table.
+  const columnCount = source.columns.length
+  relations.set(read, tableRelation(columnCount, source.filter === null ? 0 : 2 * columnCount))
   const qualified = qualify(source, resolution)
   if (source.filter === null) edits.push({ start, end, before: qualified, inner: null, after: alias })
   else {

@@ -23,6 +23,7 @@ export function parseQuery(cursor: SqlCursor, definition: CommonTable | null): v
     else parseSelect(cursor, isFirst)
     isFirst = false
   } while (takeSetOperator(cursor))
+  cursor.closeScope(union)
   cursor.scope = outer
   cursor.ascend()
 }
@@ -58,6 +59,7 @@ function parseSelect(cursor: SqlCursor, isFirst: boolean): void {
   parseConditions(cursor)
   parseGrouping(cursor)
   parseRest(cursor)
+  cursor.closeScope(scope)
   cursor.scope = union
 }
 

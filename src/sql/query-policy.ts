@@ -20,6 +20,25 @@ const harmlessSettings: ReadonlySet<string> = new Set(
    prefer_column_name_to_alias totals_mode union_default_mode`.split(/\s+/),
 )
 
+/**
+ * What a query depends on that reads a table through a row filter. The engine plans by the sizes of tables, hidden rows among
+ * them, and the order of rows, which of them a LIMIT leaves, and what a window numbers alike, tell how it has planned.
+ */
+export const filteredSettings: Readonly<Record<string, string | number>> = {
+  // A column that is built anew may be one that the engine refuses unless told: `LowCardinality(UInt8)`.
+  allow_suspicious_low_cardinality_types: 1,
+  // Tables are joined as they are written.
+  query_plan_join_swap_table: 'false',
+  query_plan_optimize_join_order_limit: 0,
+  // Hash tables are not made for as many rows as an earlier query had, whose order their own follows.
+  collect_hash_table_stats_during_aggregation: 0,
+  collect_hash_table_stats_during_joins: 0,
+  use_hash_table_stats_for_join_reordering: 0,
+  use_statistics: 0,
+  // Groups behind a LIMIT are left out as blocks end, and these end with the hidden rows.
+  optimize_trivial_group_by_limit_query: 0,
+}
+
 // No setting of the list has another; the engine tells values in the text that the second opinion reads.
 const plainValue = /^(?:-?[0-9.]+|\w+|'\w*')$/
 

@@ -1,5 +1,6 @@
 // The table functions that a query may call, and what bounds the arguments of each that the engine parses itself.
 
+import { columnsOnly } from '../schema/bare-functions.ts'
 import { constantText } from '../schema/constant-text.ts'
 import type { ParsedQuery, TableFunctionUse, TokenRange } from '../schema/parsed-query.types.ts'
 import type { Edit } from '../schema/splice.ts'
@@ -42,6 +43,7 @@ export function checkTableFunctions(parsed: ParsedQuery): readonly Edit[] {
   return parsed.tableFunctions.flatMap((use) => {
     const kind = tableFunctions.get(use.name.toLowerCase())
     if (kind === undefined) throw new SqlFault(`Table function '${use.name}' is not allowed`)
+    checkNames(parsed, use)
     const [first] = use.arguments
     if (kind === 'values' || first === undefined) return []
     const text = stringOf(parsed, first)
@@ -52,6 +54,13 @@ export function checkTableFunctions(parsed: ParsedQuery): readonly Edit[] {
     if (kind === 'structureOrRow') return structureOrRow(parsed, use, text)
     return [write(first, structureLiteral(use, text))]
   })
+}
+
+/** The engine works them out before it knows any column: such a name is the function's there, whatever is around it. */
+function checkNames({ tokens }: ParsedQuery, use: TableFunctionUse): void {
+  const [name] = use.arguments.flatMap(({ start, end }) => columnsOnly(tokens.slice(start, end)))
+  if (name === undefined) return
+  throw new SqlFault(`'${name}' can be no column in the arguments of ${use.name}(): write it with its table`)
 }
 
 function write({ start, end }: TokenRange, before: string): Edit {

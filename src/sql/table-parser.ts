@@ -75,7 +75,8 @@ function parseBracketedTable(cursor: SqlCursor): void {
   } else if (cursor.is('VALUES') && cursor.is('(', 1)) {
     noteTable(cursor)
     cursor.index += 1
-    cursor.tableFunctions.push({ name: 'SQLStandardValues', scope: cursor.scope, arguments: parseList(cursor, ')') })
+    const rows = parseList(cursor, ')')
+    cursor.tableFunctions.push({ name: 'SQLStandardValues', scope: cursor.scope, arguments: rows, query: null })
   } else parseTables(cursor)
   cursor.ascend()
   cursor.expect(')')
@@ -117,13 +118,13 @@ function parseTableFunction(cursor: SqlCursor, name: string): void {
   const { scope } = cursor
   cursor.index += 1
   if (startsQuery(cursor)) {
-    cursor.tableFunctions.push({ name, scope, arguments: [] })
+    cursor.tableFunctions.push({ name, scope, arguments: [], query: cursor.scopes.length })
     const outer = cursor.scope
     // What is around it cannot be seen from inside of `view(SELECT …)`.
     cursor.scope = -1
     cursor.parseQuery(cursor, null)
     cursor.scope = outer
-  } else cursor.tableFunctions.push({ name, scope, arguments: parseList(cursor, ')') })
+  } else cursor.tableFunctions.push({ name, scope, arguments: parseList(cursor, ')'), query: null })
   cursor.expect(')')
 }
 

@@ -1,0 +1,133 @@
+// Whether every name of a query that could be a function is a column.
+//
+// `SELECT user` calls the function where no column, alias or parameter of a lambda is called `user`. Which of them there are
+// only the engine knows: columns come out of asterisks, table functions, structures and dictionaries. It looks around a
+// query before it looks among the functions, so the query is put into one that gives such a name to what cannot be
+// resolved: where the engine says so, it has found no column.
+
+import { columnsOnly, mentionsBareFunction } from '../schema/bare-functions.ts'
+import { startsCase } from '../schema/expression-parser.ts'
+import { readTokens } from '../schema/lexer.ts'
+import type { Token } from '../schema/token.types.ts'
+import { quoteName } from '../shared/text-escapes.ts'
+
+/** What the engine is asked, to analyse and not to run. */
+export interface ColumnProbe {
+  /** A SELECT. */
+  readonly sql: string
+  readonly settings: Readonly<Record<string, number>>
+}
+
+/** Null for a query in which no name could be a function that is not allowed. */
+export function columnProbe(sql: string): ColumnProbe | null {
+  if (!mentionsBareFunction(sql)) return null
+  const tokens = readTokens(sql)
+  const names = columnsOnly(tokens)
+  if (names.length === 0) return null
+  const opening = `WITH ${[...names.map(unresolved), allArguments].join(', ')} SELECT `
+  const body = withoutChoices(tokens, `${opening}* FROM (`)
+  // Branches that are not taken may have types that do not go with the others.
+  return { sql: `${opening}1 FROM (${body})`, settings: { use_variant_as_common_type: 1 } }
+}
+
+/** The name that the engine took for a function, by what it says of the probe; null when it says something else. */
+export function bareFunctionIn(message: string): string | null {
+  return new RegExp(`\`${mark}(\\w+)\``).exec(message)?.[1] ?? null
+}
+
+const mark = '__no_column_'
+
+/** In an expression: a name alone that is not found would be looked for among the functions in its turn. */
+function unresolved(name: string): string {
+  return `(1 + ${quoteName(mark + name)}) AS ${quoteName(name)}`
+}
+
+/**
+ * Of `if` and `multiIf` with a constant condition the engine looks at one branch, and the condition may be another when the
+ * query runs: `now()`, a subquery. Under its second name it looks at all arguments of `multiIf`.
+ */
+const anyCase = 'caseWithoutExpression'
+const allArguments = `((c, a, b) -> ${anyCase}(c, a, b)) AS \`if\``
+
+interface OpenCase {
+  readonly isSearched: boolean
+  readonly depth: number
+  isFirst: boolean
+  hasElse: boolean
+}
+
+/** The query with `multiIf` and `CASE WHEN` under that name, and each `view` with `opening` around its query. */
+function withoutChoices(tokens: readonly Token[], opening: string): string {
+  const cases: OpenCase[] = []
+  const views: number[] = []
+  let depth = 0
+  let sql = ''
+  for (const [index, token] of tokens.entries()) {
+    if (token.key === '(') depth += 1
+    const closes = token.key === ')' && views.at(-1) === depth
+    if (closes) views.pop()
+    if (token.key === ')') depth -= 1
+    const text = caseText(tokens, { index, depth, cases }) ?? plainText(tokens, index)
+    sql += `${token.isSpaced ? ' ' : ''}${closes ? ')' : ''}${text}`
+    if (!opensView(tokens, index)) continue
+    views.push(depth)
+    sql += opening
+  }
+  return sql
+}
+
+function plainText(tokens: readonly Token[], index: number): string {
+  const { name = '', text = '' } = tokens[index] ?? {}
+  return name === 'multiIf' && tokens[index + 1]?.key === '(' ? anyCase : text
+}
+
+function opensView(tokens: readonly Token[], index: number): boolean {
+  const next = tokens[index + 1]?.key ?? ''
+  const isName = tokens[index - 1]?.name.toLowerCase() === 'view'
+  return (
+    tokens[index]?.key === '(' && isName && (next === 'SELECT' || next === 'WITH' || next === 'FROM' || next === '(')
+  )
+}
+
+interface CasePlace {
+  readonly index: number
+  readonly depth: number
+  readonly cases: OpenCase[]
+}
+
+/** What stands in the place of a keyword of CASE; undefined for what is none. */
+function caseText(tokens: readonly Token[], { index, depth, cases }: CasePlace): string | undefined {
+  const { key = '' } = tokens[index] ?? {}
+  const before = tokens[index - 1]?.key ?? ''
+  if (before === '.' || before === 'AS') return undefined
+  const next = tokens[index + 1]
+  if (key === 'CASE' && next !== undefined && startsCase(next)) {
+    const isSearched = next.key === 'WHEN'
+    cases.push({ isSearched, depth, isFirst: true, hasElse: false })
+    return isSearched ? ` ${anyCase}(` : undefined
+  }
+  const open = cases.at(-1)
+  if (open === undefined || open.depth !== depth) return undefined
+  if (key === 'END') cases.pop()
+  if (!open.isSearched) return undefined
+  return searchedText(key, open)
+}
+
+function searchedText(key: string, open: OpenCase): string | undefined {
+  switch (key) {
+    case 'WHEN': {
+      const text = open.isFirst ? '' : ','
+      open.isFirst = false
+      return text
+    }
+    case 'THEN':
+      return ','
+    case 'ELSE':
+      open.hasElse = true
+      return ','
+    case 'END':
+      return open.hasElse ? ')' : ', NULL)'
+    default:
+      return undefined
+  }
+}
