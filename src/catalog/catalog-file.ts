@@ -18,11 +18,14 @@ const dataVersion = 2
 const headerBytes = 24
 const metaBytes = headerBytes + 144
 const treeBytes = 48
+/** Of a map as this service makes it: keys in the order of their bytes, one value each. */
+const plainTreeFlags = 0
 const nodeBytes = 8
 const pageFlags = { branch: 0x01, leaf: 0x02, overflow: 0x04, meta: 0x08 } as const
 const nodeFlags = { overflow: 0x01, tree: 0x02 } as const
 const pageBytesMax = 64 * 1024
 const freeListName = 'the list of free pages'
+const mapListName = 'the list of maps'
 const depthMax = 32
 /** No catalog comes near: the whole of it is held in memory. */
 const mapBytesMax = 2 ** 44
@@ -86,7 +89,7 @@ class FileCheck {
     }
     const meta = second.transaction > first.transaction ? second : first
     this.#meta = meta
-    this.#checkTree(meta.main, 'the list of maps')
+    this.#checkTree(meta.main, mapListName)
     this.#inUse = new Set(this.#seen)
     this.#checkTree(meta.free, freeListName)
   }
@@ -160,6 +163,7 @@ class FileCheck {
     const dataOffset = offset + nodeBytes + page.readUInt16LE(offset + 6)
     const storedBytes = flags === nodeFlags.overflow ? 8 : dataBytes
     if (dataOffset + storedBytes > page.length) throw badPage(number, name)
+    if ((name === mapListName) !== (flags === nodeFlags.tree)) throw badPage(number, name)
     switch (flags) {
       case 0:
         if (name === freeListName) this.#checkFreePages(page.subarray(dataOffset, dataOffset + dataBytes))
@@ -168,7 +172,7 @@ class FileCheck {
         this.#checkOverflow(numberAt(page, dataOffset), dataBytes, name)
         return
       case nodeFlags.tree: {
-        if (dataBytes !== treeBytes) throw badPage(number, name)
+        if (dataBytes !== treeBytes || page.readUInt16LE(dataOffset + 4) !== plainTreeFlags) throw badPage(number, name)
         const mapName = page
           .subarray(offset + nodeBytes, dataOffset)
           .toString('latin1')

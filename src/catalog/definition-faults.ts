@@ -1,6 +1,7 @@
 // Data sources that were created when less was refused: their definitions stay as they are, and are told at the start.
 
 import { SqlFault } from '../schema/sql-fault.ts'
+import { checkBareNames, type StoredText } from '../schema/stored-expression.ts'
 import { checkTypeText } from '../schema/type-parser.ts'
 import { TextError } from '../shared/text-error.ts'
 import { readTokens } from '../shared/text-tokens.ts'
@@ -19,8 +20,46 @@ export interface DefinitionFault {
   readonly reason: string
 }
 
+type Defined = Pick<DataSource, 'columns' | 'indexes' | 'engine'>
+
+/** The first text of a definition that calls a function by a bare name which is no column; undefined for none. */
+export function bareNameFault(defined: Defined): (DefinitionFault & { readonly part: StoredPart }) | undefined {
+  const names = defined.columns.map(({ name }) => name)
+  for (const { part, place, ...stored } of storedTexts(defined)) {
+    const reason = faultOf(() => checkBareNames(stored, names))
+    if (reason !== null) return { part, place, reason }
+  }
+  return undefined
+}
+
+type StoredPart = 'column' | 'index' | 'engine'
+
+type PlacedStored = StoredText & { readonly part: StoredPart; readonly place: string }
+
+function storedTexts({ columns, indexes, engine }: Defined): readonly PlacedStored[] {
+  const defaults = columns.flatMap(({ name, defaultExpression: text }) => {
+    const place = { part: 'column', place: `column '${name}'`, kind: 'expression', what: 'DEFAULT' } as const
+    return text === null ? [] : [{ ...place, text }]
+  })
+  const ofIndexes = indexes.flatMap(({ name, expression, typeText }) => {
+    const what = `index '${name}'`
+    const place = { part: 'index', place: what, what } as const
+    return [
+      { ...place, kind: 'expression', text: expression } as const,
+      { ...place, kind: 'indexType', text: typeText } as const,
+    ]
+  })
+  const ofEngine = Object.entries(engine.options).flatMap(([option, text]) => {
+    const kind = storedKindOf(option)
+    const what = `engine_${option}`
+    return kind === null ? [] : [{ part: 'engine', place: what, what, kind, text } as const]
+  })
+  return [...defaults, ...ofIndexes, ...ofEngine]
+}
+
 /** What of a stored definition would be refused if it came now. */
-export function definitionFaults({ columns, indexes, engine }: DataSource): readonly DefinitionFault[] {
+export function definitionFaults(defined: DataSource): readonly DefinitionFault[] {
+  const { columns, indexes, engine } = defined
   const faults: DefinitionFault[] = []
   const check = (place: string, read: () => void): void => {
     const reason = faultOf(read)
@@ -39,7 +78,8 @@ export function definitionFaults({ columns, indexes, engine }: DataSource): read
     if (kind !== null) check(name, () => readExpression(text, { kind, name }))
     if (option === 'settings') check(name, () => parseEngineSettings(text))
   }
-  return faults
+  const bare = faults.length === 0 ? bareNameFault(defined) : undefined
+  return bare === undefined ? faults : [{ place: bare.place, reason: bare.reason }]
 }
 
 function readDefault(text: string): void {

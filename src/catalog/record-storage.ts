@@ -178,8 +178,8 @@ function* readRange(
   try {
     for (const { key, value } of map.getRange()) yield { key: String(key), value }
   } catch (cause) {
-    if (!(cause instanceof SyntaxError)) throw cause
-    throw new CatalogDamagedError(`a record in ${path} is no JSON`, { cause })
+    // The file is mapped, so no disk has a word here: what cannot be read was not written so.
+    throw new CatalogDamagedError(`a record in ${path} cannot be read`, { cause })
   }
 }
 

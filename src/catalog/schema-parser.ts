@@ -23,6 +23,8 @@ const schemaLengthMax = 250_000
 
 export interface SchemaLimits {
   readonly columnsMax: number
+  /** Names of columns that are there already: they stay, also where a new column may not be called so. */
+  readonly kept?: ReadonlySet<string>
 }
 
 /**
@@ -30,12 +32,12 @@ export interface SchemaLimits {
  *
  * @throws SchemaError with line and column of what is wrong.
  */
-export function parseSchema(text: string, { columnsMax }: SchemaLimits): readonly ColumnDefinition[] {
+export function parseSchema(text: string, limits: SchemaLimits): readonly ColumnDefinition[] {
   try {
     if (text.length > schemaLengthMax) {
       throw new TextError({ reason: `The schema is longer than ${schemaLengthMax} characters`, offset: 0 })
     }
-    return readColumns(new TokenCursor(text), columnsMax)
+    return readColumns(new TokenCursor(text), limits)
   } catch (error) {
     throw error instanceof TextError ? schemaErrorOf(text, error) : error
   }
@@ -54,14 +56,14 @@ export function formatColumn(column: ColumnDefinition): string {
   return `${quoteName(column.name)} ${column.typeText}${path}${fallback}${codec}`
 }
 
-function readColumns(cursor: TokenCursor, columnsMax: number): readonly ColumnDefinition[] {
+function readColumns(cursor: TokenCursor, { columnsMax, kept = new Set() }: SchemaLimits): readonly ColumnDefinition[] {
   if (cursor.isAtEnd()) throw new TextError({ reason: 'The schema is empty', offset: 0, hint: 'write name Type, …' })
   const columns = new Map<string, ColumnDefinition>()
   const offsets = new Map<string, number>()
   let leaves = 0
   do {
     const { offset } = cursor.peek()
-    const column = readColumn(cursor)
+    const column = readColumn(cursor, kept)
     if (columns.has(column.name)) throw new TextError({ reason: `Column '${column.name}' stands twice`, offset })
     columns.set(column.name, column)
     offsets.set(column.name, offset)
@@ -95,8 +97,8 @@ function hasParts(type: ColumnType): boolean {
   return value.kind === 'array' || value.kind === 'tuple' || value.kind === 'map'
 }
 
-function readColumn(cursor: TokenCursor): ColumnDefinition {
-  const name = readName(cursor)
+function readColumn(cursor: TokenCursor, kept: ReadonlySet<string>): ColumnDefinition {
+  const name = readName(cursor, kept)
   const typeToken = cursor.peek()
   if (cursor.isAtEnd() || cursor.isAtSymbol(',')) {
     throw new TextError({ reason: `Column '${name}' has no type`, offset: typeToken.offset })
@@ -121,13 +123,13 @@ function checkEngineType(typeText: string, { offset }: TextToken): void {
   }
 }
 
-function readName(cursor: TokenCursor): string {
+function readName(cursor: TokenCursor, kept: ReadonlySet<string>): string {
   const token = cursor.take()
   if (token.kind === 'quotedName' || token.kind === 'word') {
     const next = cursor.peek()
     const isWhole = token.kind === 'quotedName' || next.offset > token.endOffset || next.kind === 'end'
     if (!isWhole && next.text !== ',' && next.kind !== 'quotedName') throw invalidCharacter(next)
-    const fault = columnNameFault(token.value)
+    const fault = kept.has(token.value) ? null : columnNameFault(token.value)
     if (fault !== null) throw new TextError({ ...fault, offset: token.offset })
     return token.value
   }

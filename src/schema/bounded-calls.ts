@@ -46,6 +46,11 @@ const growing: ReadonlySet<string> = new Set(
    randomstring randomstringutf8 randomfixedstring randomprintableascii mappopulateseries bitmaptoarray h3kring
    h3tochildren geohashesinbox arrayfold`.split(/\s+/),
 )
+/** Whether a function makes large values out of nothing. */
+export function isGrowing(name: string): boolean {
+  return growing.has(name.toLowerCase())
+}
+
 const gathering = /^(?:group(?:uniq)?array|groupconcat|group_concat|array_agg|string_agg|array_concat_agg|groupbitmap)/
 /** They give the same text again and again. */
 const formatting: ReadonlySet<string> = new Set('format printf space'.split(' '))

@@ -2,9 +2,10 @@
 // matter which of them binds first.
 
 import { intervalUnits, notExpressionAliases } from './keywords.ts'
-import type { TokenRange } from './parsed-query.types.ts'
+import type { StarUse, TokenRange } from './parsed-query.types.ts'
 import type { SqlCursor } from './sql-cursor.ts'
 import { SqlFault } from './sql-fault.ts'
+import type { Token } from './token.types.ts'
 import { parseType } from './type-parser.ts'
 
 /** Whether an expression may be given a name: not at all, by AS, or by a name that simply follows. */
@@ -259,9 +260,10 @@ function parseSymbol(cursor: SqlCursor, key: string): PlainName {
     return null
   }
   if (key === '*') {
-    cursor.names.push({ start: cursor.index, end: cursor.index + 1 })
+    const start = cursor.index
+    cursor.names.push({ start, end: start + 1 })
     cursor.index += 1
-    parseTransformers(cursor)
+    parseTransformers(cursor, { start, isQualified: false })
     return null
   }
   // A fraction without its zero, behind a keyword: the lexer cannot tell it from the element of a tuple.
@@ -299,9 +301,23 @@ export function startsQuery(cursor: SqlCursor, ahead = 0): boolean {
   const { key } = cursor.peek(ahead)
   const next = cursor.peek(ahead + 1)
   if (key === 'SELECT') return !['', ',', ')', '.', '='].includes(next.key) || isValue(next.kind)
-  if (key === 'WITH') return next.kind !== 'symbol' || next.key === '(' || next.key === '['
+  if (key === 'WITH') {
+    const isSigned = next.key === '-' || next.key === '+'
+    return next.kind !== 'symbol' || next.key === '(' || next.key === '[' || (isSigned && leadsToSelect(cursor, ahead))
+  }
   if (key === 'FROM')
     return (next.kind === 'word' && !afterColumnName.has(next.key)) || next.kind === 'quotedName' || next.key === '('
+  return false
+}
+
+/** Whether a SELECT follows within the same brackets: `with - 1` has none, `WITH -1 AS x SELECT x` does. */
+function leadsToSelect(cursor: SqlCursor, ahead: number): boolean {
+  for (let at = cursor.index + ahead; at < cursor.tokens.length; at += 1) {
+    const key = cursor.tokens[at]?.key
+    if (key === ')') return false
+    if (key === 'SELECT') return true
+    if (key === '(') at = cursor.brackets.get(at) ?? cursor.tokens.length
+  }
   return false
 }
 
@@ -340,9 +356,13 @@ function parseKeyword(cursor: SqlCursor, key: string): boolean {
   }
 }
 
+/** Whether CASE begins an expression where this follows; it may be a name. */
+export function startsCase(next: Token): boolean {
+  return isValue(next.kind) || !(notOperands.has(next.key) || symbolOperators.has(next.key))
+}
+
 function parseCase(cursor: SqlCursor): boolean {
-  const next = cursor.peek(1)
-  if (!isValue(next.kind) && (notOperands.has(next.key) || symbolOperators.has(next.key))) return false
+  if (!startsCase(cursor.peek(1))) return false
   cursor.index += 1
   cursor.descend()
   if (!cursor.is('WHEN')) parseExpression(cursor, 'explicit')
@@ -378,7 +398,7 @@ function parseName(cursor: SqlCursor): PlainName {
     const { kind, key } = cursor.peek(1)
     if (key === '*' || (key === 'COLUMNS' && cursor.is('(', 2))) {
       cursor.index += 1
-      return parseColumns(cursor)
+      return parseColumns(cursor, true)
     }
     if (kind !== 'word' && kind !== 'quotedName') break
     cursor.index += 2
@@ -387,7 +407,7 @@ function parseName(cursor: SqlCursor): PlainName {
   if (!cursor.is('(')) return noteName(cursor, { start, end })
   if (end === start + 1 && cursor.tokens[start]?.key === 'COLUMNS') {
     cursor.index = start
-    return parseColumns(cursor)
+    return parseColumns(cursor, false)
   }
   cursor.parseCall(cursor, start)
   return null
@@ -399,34 +419,43 @@ function noteName(cursor: SqlCursor, name: TokenRange): PlainName {
   return name
 }
 
-function parseColumns(cursor: SqlCursor): null {
-  cursor.names.push({ start: cursor.index, end: cursor.index + 1 })
+function parseColumns(cursor: SqlCursor, isQualified: boolean): null {
+  const start = cursor.index
+  cursor.names.push({ start, end: start + 1 })
   cursor.index += 1
   if (cursor.take('(')) {
     parseList(cursor, ')')
     cursor.expect(')')
   }
-  parseTransformers(cursor)
+  parseTransformers(cursor, { start, isQualified })
   return null
 }
 
 /** `EXCEPT`, `REPLACE` and `APPLY` behind an asterisk. */
-function parseTransformers(cursor: SqlCursor): void {
-  for (;;) {
-    if (cursor.is('EXCEPT') && isColumnExcept(cursor)) {
-      cursor.index += cursor.is('STRICT', 1) ? 2 : 1
-    } else if (cursor.is('REPLACE')) {
-      cursor.index += cursor.is('STRICT', 1) ? 2 : 1
-    } else if (cursor.is('APPLY')) {
-      cursor.index += 1
-      parseApply(cursor)
-      continue
-    } else return
-    if (cursor.take('(')) {
-      parseList(cursor, ')')
-      cursor.expect(')')
-    } else parseExpression(cursor, 'explicit')
-  }
+function parseTransformers(cursor: SqlCursor, star: Pick<StarUse, 'start' | 'isQualified'>): void {
+  const applied: TokenRange[] = []
+  while (parseTransformer(cursor, applied));
+  cursor.stars.push({ ...star, end: cursor.index, applied })
+}
+
+/** Takes one of them; false when none stands here. */
+function parseTransformer(cursor: SqlCursor, applied: TokenRange[]): boolean {
+  if (cursor.is('EXCEPT') && isColumnExcept(cursor)) {
+    cursor.index += cursor.is('STRICT', 1) ? 2 : 1
+  } else if (cursor.is('REPLACE')) {
+    cursor.index += cursor.is('STRICT', 1) ? 2 : 1
+  } else if (cursor.is('APPLY')) {
+    cursor.index += 1
+    const start = cursor.index
+    parseApply(cursor)
+    applied.push({ start, end: cursor.index })
+    return true
+  } else return false
+  if (cursor.take('(')) {
+    parseList(cursor, ')')
+    cursor.expect(')')
+  } else parseExpression(cursor, 'explicit')
+  return true
 }
 
 /** False for the EXCEPT between two queries. */

@@ -1,26 +1,8 @@
 // Columns that the engine gives to its tables beside their own: none of them may be read by what a caller writes.
 
+import { internalColumns, lastPart, partColumns } from '../shared/engine-columns.ts'
 import type { ParsedQuery } from './parsed-query.types.ts'
 import { SqlFault } from './sql-fault.ts'
-
-/** They say what the service calls a table and its files. */
-const internalColumns: ReadonlySet<string> = new Set(['_database', '_table', '_part', '_part_uuid', '_disk_name'])
-
-/** Known where a table is read and not where rows come in: the engine takes a DEFAULT of them, and then no row any more. */
-const partColumns: ReadonlySet<string> = new Set([
-  ...internalColumns,
-  '_block_number',
-  '_block_offset',
-  '_part_data_version',
-  '_part_granule_offset',
-  '_part_index',
-  '_part_offset',
-  '_part_starting_offset',
-  '_partition_id',
-  '_partition_value',
-  '_row_exists',
-  '_sample_factor',
-])
 
 /** Wherever the name stands: under it a table could be reached past an alias of the same name. @throws SqlFault */
 export function checkInternalColumns({ tokens }: Pick<ParsedQuery, 'tokens'>): void {
@@ -39,8 +21,4 @@ export function checkNoPartColumns({ tokens }: Pick<ParsedQuery, 'tokens'>, what
 
 function isName({ kind }: ParsedQuery['tokens'][number]): boolean {
   return kind === 'word' || kind === 'quotedName'
-}
-
-function lastPart(name: string): string {
-  return name.slice(name.lastIndexOf('.') + 1)
 }

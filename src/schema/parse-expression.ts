@@ -39,10 +39,10 @@ export function parseExpressions(sql: string, { parse, refusal }: ExpressionGram
 
 /** What a parser found on its way to the end of a text. */
 export function parsedOf(
-  { tokens, scopes, reads, calls, tableFunctions, names, patterns, constants }: SqlCursor,
+  { tokens, scopes, reads, calls, tableFunctions, names, patterns, stars, windows, constants }: SqlCursor,
   end: Pick<ParsedQuery, 'bodyEnd' | 'queryEnd' | 'format' | 'settings'>,
 ): ParsedQuery {
   // Some reads are noted when what stands behind them is known.
   const inOrder = [...reads].sort((one, other) => one.start - other.start)
-  return { tokens, ...end, scopes, reads: inOrder, calls, tableFunctions, names, patterns, constants }
+  return { tokens, ...end, scopes, reads: inOrder, calls, tableFunctions, names, patterns, stars, windows, constants }
 }

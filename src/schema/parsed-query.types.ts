@@ -22,6 +22,10 @@ export interface ParsedQuery {
   readonly names: readonly TokenRange[]
   /** What stands behind LIKE, ILIKE and REGEXP. */
   readonly patterns: readonly TokenRange[]
+  /** Asterisks and COLUMNS with what is done to their columns. */
+  readonly stars: readonly StarUse[]
+  /** The brackets of windows: of OVER, and of WINDOW. */
+  readonly windows: readonly number[]
   /**
    * By a name that is given to an expression anywhere in the text, the index of the string that it is; null when it is
    * anything else, or several things.
@@ -29,15 +33,25 @@ export interface ParsedQuery {
   readonly constants: ReadonlyMap<string, number | null>
 }
 
-/** What one SELECT, or the SELECTs of one UNION together, can name. */
+/** What gives several columns. */
+export interface StarUse extends TokenRange {
+  /** Of `t.*`. */
+  readonly isQualified: boolean
+  /** What stands behind each APPLY. */
+  readonly applied: readonly TokenRange[]
+}
+
+/** What one SELECT, or the SELECTs of one UNION together, can name; the range is that of its text. */
 export interface QueryScope {
+  readonly start: number
+  end: number
   /** The index of the scope around it; -1 when nothing outside is seen. */
   readonly parent: number
   /** The common table whose body it is, which it does not see unless that is recursive. */
   readonly definition: CommonTable | null
   readonly commonTables: CommonTable[]
-  /** Names of expressions; true for those that are lambdas. */
-  readonly aliases: Map<string, boolean>
+  /** Names of expressions. */
+  readonly aliases: Map<string, NamedExpression>
   /** What SELECT gives, in order. */
   readonly columns: SelectedColumn[]
   /** What stands behind FROM and JOIN: for a subquery the index of its scope, for anything else -1. */
@@ -46,6 +60,11 @@ export interface QueryScope {
   prewhere: TokenRange | null
   /** With its keyword. */
   where: TokenRange | null
+}
+
+/** An expression that got a name, without it. */
+export interface NamedExpression extends TokenRange {
+  readonly isLambda: boolean
 }
 
 /** One expression behind SELECT; its alias, if it has one, is in the range. */
@@ -104,6 +123,8 @@ export interface TableFunctionUse {
   readonly scope: number
   /** In order, without aliases; empty when they are a query. */
   readonly arguments: readonly TokenRange[]
+  /** The index of the scope of that query; null for arguments. */
+  readonly query: number | null
 }
 
 export interface SettingUse {

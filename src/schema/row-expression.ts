@@ -9,6 +9,7 @@ import { checkTextArguments } from './function-arguments.ts'
 import { checkInternalColumns } from './internal-columns.ts'
 import { parseOneExpression } from './parse-expression.ts'
 import type { ParsedQuery } from './parsed-query.types.ts'
+import { checkOneRow } from './row-count.ts'
 import { splice } from './splice.ts'
 import { SqlFault } from './sql-fault.ts'
 import { checkZonesAreTexts } from './time-zones.ts'
@@ -31,6 +32,7 @@ export function readRowExpression(text: string, what: string): RowExpression {
   if (reads.length > 0) throw new SqlFault(`${what} can not read a table`)
   if (scopes.some(({ aliases }) => aliases.size > 0)) throw new SqlFault(`${what} cannot name a part of itself with AS`)
   checkCalls(parsed)
+  checkOneRow(parsed, what)
   checkTextArguments(parsed)
   checkZonesAreTexts(parsed, what)
   checkNoneBound(parsed, what)

@@ -27,6 +27,8 @@ export interface ScanBound {
 export const scanMax = 4_000_000_000
 
 const matchedTextMax = 65_536
+/** Texts or patterns that are looked for at once. */
+const manyMax = 1_024
 const wildcardsMax = 100
 const patternLengthMax = 256
 /** Steps of an automaton whose states are too many to be kept. */
@@ -62,8 +64,15 @@ const fixed: ReadonlyMap<string, readonly ScanBound[]> = new Map([
      multisearchanyutf8 multisearchfirstindex multisearchfirstindexcaseinsensitive
      multisearchfirstindexcaseinsensitiveutf8 multisearchfirstindexutf8 multisearchfirstposition
      multisearchfirstpositioncaseinsensitive multisearchfirstpositioncaseinsensitiveutf8 multisearchfirstpositionutf8`,
-    [{ position: 0, lengthMax: 1_048_576, totalMax: 4_000_000 }],
+    [
+      { position: 0, lengthMax: 1_048_576, totalMax: 4_000_000 },
+      { position: 1, lengthMax: manyMax },
+    ],
   ),
+  ...each('multimatchany multimatchanyindex multimatchallindices', [{ position: 1, lengthMax: manyMax }]),
+  ...each('multifuzzymatchany multifuzzymatchanyindex multifuzzymatchallindices', [
+    { position: 2, lengthMax: manyMax },
+  ]),
   ...each(
     `geometryintersectcartesian geometryintersectspherical polygonsdistancecartesian polygonsdistancespherical
      polygonsequalscartesian polygonsintersectcartesian polygonsintersectioncartesian polygonsintersectionspherical

@@ -7,8 +7,8 @@ export function findAlias(
   name: string,
 ): 'expression' | 'lambda' | undefined {
   for (let scope = scopes[from]; scope !== undefined; scope = scopes[scope.parent]) {
-    const isLambda = scope.aliases.get(name)
-    if (isLambda !== undefined) return isLambda ? 'lambda' : 'expression'
+    const found = scope.aliases.get(name)
+    if (found !== undefined) return found.isLambda ? 'lambda' : 'expression'
   }
   return undefined
 }

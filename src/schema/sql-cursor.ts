@@ -4,7 +4,15 @@
 // text whatever that is. The budget of steps holds them to it.
 
 import { nestingMax } from './bracket-pairs.ts'
-import type { QueryScope, SettingUse, TableFunctionUse, TableRead, TokenRange } from './parsed-query.types.ts'
+import type {
+  NamedExpression,
+  QueryScope,
+  SettingUse,
+  StarUse,
+  TableFunctionUse,
+  TableRead,
+  TokenRange,
+} from './parsed-query.types.ts'
 import { SqlFault } from './sql-fault.ts'
 import type { Token } from './token.types.ts'
 
@@ -51,6 +59,8 @@ export class SqlCursor {
   readonly constants = new Map<string, number | null>()
   readonly names: TokenRange[] = []
   readonly patterns: TokenRange[] = []
+  readonly stars: StarUse[] = []
+  readonly windows: number[] = []
   /** Names of the parameters of lambdas around the place, innermost last. */
   readonly lambdas: (readonly string[])[] = []
   /** The expression that was taken last, without its alias. */
@@ -120,11 +130,19 @@ export class SqlCursor {
     this.#depth -= 1
   }
 
-  /** Opens a scope inside `parent` and gives its index; the caller sets `scope`. */
+  /** Opens a scope inside `parent` and gives its index; the caller sets `scope`, and closes it. */
   openScope(parent: number, definition: QueryScope['definition'] = null): number {
-    const names = { commonTables: [], aliases: new Map<string, boolean>() }
-    this.scopes.push({ parent, definition, ...names, columns: [], tables: [], prewhere: null, where: null })
+    const { index } = this
+    const names = { commonTables: [], aliases: new Map<string, NamedExpression>() }
+    const clauses = { columns: [], tables: [], prewhere: null, where: null }
+    this.scopes.push({ start: index, end: this.tokens.length, parent, definition, ...names, ...clauses })
     return this.scopes.length - 1
+  }
+
+  /** Notes that the text of a scope ends before the place. */
+  closeScope(scope: number): void {
+    const closed = this.scopes[scope]
+    if (closed !== undefined) closed.end = this.index
   }
 
   /** Notes a function whose name begins at `start`. */
@@ -136,7 +154,7 @@ export class SqlCursor {
 
   /** Notes a name that is given to the expression in the range, which is a lambda or is none. */
   nameExpression(name: string, { start, end }: TokenRange, isLambda: boolean): void {
-    this.scopes[this.scope]?.aliases.set(name, isLambda)
+    this.scopes[this.scope]?.aliases.set(name, { start, end, isLambda })
     const string = loneString(this.tokens, { start, end })
     const isOnly = !this.constants.has(name)
     this.constants.set(name, isOnly ? string : null)

@@ -2,6 +2,7 @@
 // at every insert and merge, for as long as the table stands; so they are read by the parser of queries and its allow list,
 // and what goes on is written again out of their tokens.
 
+import { isBareFunction } from './bare-functions.ts'
 import { checkNoneBound } from './bounded-calls.ts'
 import { isFunctionPlace } from './call-policy.ts'
 import { parseExpression } from './expression-parser.ts'
@@ -10,6 +11,7 @@ import { isAllowedFunction } from './function-policy.ts'
 import { checkNoPartColumns } from './internal-columns.ts'
 import { parseExpressions } from './parse-expression.ts'
 import type { FunctionUse, ParsedQuery } from './parsed-query.types.ts'
+import { checkOneRow } from './row-count.ts'
 import { splice } from './splice.ts'
 import type { SqlCursor } from './sql-cursor.ts'
 import { SqlFault } from './sql-fault.ts'
@@ -38,10 +40,10 @@ const parsers: Readonly<Record<StoredKind, (cursor: SqlCursor) => void>> = {
  * @throws SqlFault with the place.
  */
 export function readStoredText(text: string, kind: StoredKind, what: string): string {
-  const refusal = (cursor: SqlCursor): SqlFault => faultAt(cursor, cursor.index, `${what} cannot hold a query`)
-  const parsed = parseExpressions(text, { parse: parsers[kind], refusal })
+  const parsed = parseStored(text, kind, what)
   checkReads(parsed, what)
   for (const call of parsed.calls) checkCall(parsed, call, what)
+  checkOneRow(parsed, what)
   checkTextArguments(parsed)
   checkZonesAreTexts(parsed, what)
   checkNoneBound(parsed, what)
@@ -55,6 +57,39 @@ export function readStoredText(text: string, kind: StoredKind, what: string): st
   }
   const { tokens } = parsed
   return splice({ source: text, node: null, tokens, end: tokens.length, edits: [] }).text
+}
+
+function parseStored(text: string, kind: StoredKind, what: string): ParsedQuery {
+  const refusal = (cursor: SqlCursor): SqlFault => faultAt(cursor, cursor.index, `${what} cannot hold a query`)
+  return parseExpressions(text, { parse: parsers[kind], refusal })
+}
+
+/** A text of a definition, once its table is known. */
+export interface StoredText {
+  readonly text: string
+  readonly kind: StoredKind
+  /** What it is, for messages. */
+  readonly what: string
+}
+
+/**
+ * Refuses names without brackets that are no columns where the engine calls the function of that name, and the text must not.
+ *
+ * @throws SqlFault with the place.
+ */
+export function checkBareNames({ text, kind, what }: StoredText, columns: readonly string[]): void {
+  const parsed = parseStored(text, kind, what)
+  const range = parsed.names.find(({ start, end }) => {
+    const name = parsed.tokens[start]?.name ?? ''
+    return end === start + 1 && isBareFunction(name) && !isStoredFunction(name) && !columns.includes(name)
+  })
+  if (range === undefined) return
+  throw faultAt(parsed, range.start, `${what}: there is no column '${parsed.tokens[range.start]?.name}'`)
+}
+
+/** Whether a text that the service runs for somebody may call a function. */
+export function isStoredFunction(name: string): boolean {
+  return isAllowedFunction(name) && !queriesOnly.test(name.toLowerCase())
 }
 
 function faultAt({ tokens }: Pick<ParsedQuery, 'tokens'>, index: number, reason: string): SqlFault {
@@ -73,8 +108,7 @@ const queriesOnly =
   /^(?:current_?(?:database|schemas?|user|query_?id)|database|schema|throwif|joinget(?:ornull)?|version|connection_?id)$/
 
 function checkCall(parsed: ParsedQuery, { name, isCalled, start }: FunctionUse, what: string): void {
-  const isAllowed = isAllowedFunction(name) && !queriesOnly.test(name.toLowerCase())
-  if (isAllowed) return
+  if (isStoredFunction(name)) return
   if (isCalled || isFunctionPlace(parsed, start)) throw faultAt(parsed, start, `${what} cannot call ${name}()`)
 }
 

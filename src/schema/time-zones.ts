@@ -1,7 +1,7 @@
 // The arguments that the engine takes for names of time zones. To a name with `file:` before it the engine opens that file, and
 // one like `Fixed/UTC+01:02:03` takes 4.6 MB until the engine ends; so a text must be a name that the engine has rules for,
 // and what is computed for each row becomes such a name or none.
-// `test/schema/time-zones.test.ts` looks for such arguments by calling the engine's functions.
+// `test/full/zone-places.test.ts` looks for such arguments by calling the engine's functions.
 
 import { quoteString } from '../shared/text-escapes.ts'
 import { constantText } from './constant-text.ts'

@@ -5,6 +5,7 @@ import type { SqlCursor } from './sql-cursor.ts'
 
 /** Takes a window in its brackets: `(w PARTITION BY a ORDER BY b ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)`. */
 export function parseWindow(cursor: SqlCursor): void {
+  cursor.windows.push(cursor.index)
   cursor.expect('(')
   const isName = cursor.peek().kind === 'quotedName' || (cursor.peek().kind === 'word' && !startsPart(cursor))
   if (isName) cursor.index += 1
