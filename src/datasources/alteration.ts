@@ -71,7 +71,7 @@ function readAddedColumns(
   columnsMax: number,
 ): readonly ColumnDefinition[] {
   if (schema === undefined) return []
-  const given = readSchema(schema, columnsMax)
+  const given = readSchema(schema, columnsMax, current.columns)
   for (const [position, column] of current.columns.entries()) checkKept(current, column, { given, position })
   const added = given.slice(current.columns.length)
   if (added.length === 0) return []

@@ -30,7 +30,7 @@ import type {
   Revision,
 } from './datasources.types.ts'
 import { readEngine, readIndexes, readSchema } from './definition.ts'
-import { toChangeError, toDefinitionError } from './definition-fault.ts'
+import { checkDefinedNames, toChangeError, toDefinitionError } from './definition-fault.ts'
 import { tryBlankRow, tryDefinition } from './definition-trial.ts'
 import { dependentViews, dropViews } from './dependents.ts'
 import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
@@ -139,6 +139,7 @@ class DataSourcesRoom implements DataSources {
 
   async #createNow(request: CreateRequest): Promise<DataSource> {
     const dataSource = this.#define(request)
+    checkDefinedNames(dataSource, request.schema)
     await this.#endLeftovers()
     await this.#catalog.begin(dataSource)
     try {

@@ -1,12 +1,15 @@
 // Whose fault it is when the engine refuses a table: the schema's, the engine parameters', or the engine's own.
 
 import type { DataSource } from '../catalog/data-source.types.ts'
+import { bareNameFault } from '../catalog/definition-faults.ts'
 import type { IndexDefinition } from '../catalog/index-definition.ts'
+import { formatSchema } from '../catalog/schema-parser.ts'
 import { columnsClause, engineClause } from '../catalog/table-definition.ts'
 import { type ApiError, errors } from '../shared/errors.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { readTokens } from '../shared/text-tokens.ts'
 import { engineFault } from '../store/engine-fault.ts'
+import { withoutInternals } from '../store/engine-words.ts'
 import type { Store } from '../store/store.types.ts'
 import { clickhouseCodes, isFaultOfEngine, StoreError } from '../store/store-error.ts'
 import { createTable, dropTables } from './tables.ts'
@@ -33,7 +36,22 @@ export async function toDefinitionError(
   if (!(thrown instanceof StoreError)) return thrown
   if (thrown.kind !== 'engine' || isFaultOfEngine(thrown)) return toChangeError(thrown)
   const fault = (await schemaFault(refused, store)) ?? (await indexFault(refused, store))
-  return fault ?? errors.ENGINE_INVALID({ reason: thrown.message, cause: thrown })
+  return fault ?? errors.ENGINE_INVALID({ reason: withoutInternals(thrown.message), cause: thrown })
+}
+
+/**
+ * Refuses a definition whose expressions call functions by bare names that are no columns of it.
+ *
+ * @throws SCHEMA_INVALID, INDEX_INVALID, ENGINE_INVALID (400).
+ */
+export function checkDefinedNames(dataSource: DataSource, schema = formatSchema(dataSource.columns)): void {
+  const fault = bareNameFault(dataSource)
+  if (fault === undefined) return
+  const { part, place, reason } = fault
+  if (part === 'index') throw errors.INDEX_INVALID({ reason })
+  if (part === 'engine') throw errors.ENGINE_INVALID({ reason })
+  const column = dataSource.columns.find(({ name }) => place === `column '${name}'`)
+  throw errors.SCHEMA_INVALID({ reason: `${place}: ${reason}`, ...positionOf(schema, column) })
 }
 
 /** What the caller is told when the engine failed at a change that it should have taken. Other errors pass unchanged. */
@@ -62,7 +80,8 @@ async function indexFault({ dataSource }: RefusedDefinition, store: Pick<Store, 
   if (indexes.length === 0 || (await tryIndexes([])) !== null) return null
   for (const index of indexes) {
     const fault = await tryIndexes([index])
-    if (fault !== null) return errors.INDEX_INVALID({ reason: `'${index.name}': ${fault.message}`, cause: fault })
+    if (fault !== null)
+      return errors.INDEX_INVALID({ reason: `'${index.name}': ${withoutInternals(fault.message)}`, cause: fault })
   }
   return null
 }
@@ -95,7 +114,7 @@ async function schemaFault(
 
 /** That the engine refused a schema for the DEFAULT or CODEC of a column, or, when that is undefined, for a type. */
 export function columnFault(culprit: ColumnDefinition | undefined, fault: StoreError, schema: string): ApiError {
-  const reason = culpritText(culprit) + (unknownName(culprit, fault) ?? fault.message)
+  const reason = culpritText(culprit) + (unknownName(culprit, fault) ?? withoutInternals(fault.message))
   return errors.SCHEMA_INVALID({ reason, ...positionOf(schema, culprit), cause: fault })
 }
 

@@ -12,9 +12,10 @@ import { formatSchema } from '../catalog/schema-parser.ts'
 import { columnsClause, engineClause } from '../catalog/table-definition.ts'
 import { type ApiError, errors } from '../shared/errors.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { withoutInternals } from '../store/engine-words.ts'
 import type { Store } from '../store/store.types.ts'
 import { clickhouseCodes, StoreError } from '../store/store-error.ts'
-import { columnFault, toChangeError, toDefinitionError } from './definition-fault.ts'
+import { checkDefinedNames, columnFault, toChangeError, toDefinitionError } from './definition-fault.ts'
 import { createTable, createTables, dropTables, qualified } from './tables.ts'
 
 type Tables = Pick<Store, 'command' | 'rows'>
@@ -35,6 +36,7 @@ const faultCodes: ReadonlySet<number | undefined> = new Set([
  * @throws SCHEMA_INVALID, ENGINE_INVALID, INDEX_INVALID (400); CHANGES_TOO_MANY, SHUTTING_DOWN (503); ENGINE_FAILED (500).
  */
 export async function tryDefinition(tables: Tables, defined: DataSource, schema: string | undefined): Promise<void> {
+  checkDefinedNames(defined, schema)
   // Tables without rows and without an entry are dropped at the start, so a kill in between leaves none for long.
   const dataSource = { ...defined, id: createDataSourceId() }
   const refused = { dataSource, schema: schema ?? formatSchema(defined.columns) }
@@ -76,7 +78,7 @@ async function keyFault(tables: Tables, { id, columns, engine, indexes }: DataSo
   if (!texts.some((text) => text.includes('('))) return null
   const definition = `(${columnsClause(columns, indexes)}) ${engineClause(engine, columns)}`
   const failure = await tryRow(tables, id + trialSuffix, { definition, columns })
-  return failure === null ? null : errors.ENGINE_INVALID({ reason: failure.message, cause: failure })
+  return failure === null ? null : errors.ENGINE_INVALID({ reason: withoutInternals(failure.message), cause: failure })
 }
 
 interface TrialTable {

@@ -9,10 +9,17 @@ import { parseSchema } from '../catalog/schema-parser.ts'
 import { errors } from '../shared/errors.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 
-/** @throws SCHEMA_INVALID (400) with the place of what is wrong. */
-export function readSchema(schema: string, columnsMax: number): readonly ColumnDefinition[] {
+/**
+ * @param current columns that are there already, whose names stay whatever they are.
+ * @throws SCHEMA_INVALID (400) with the place of what is wrong.
+ */
+export function readSchema(
+  schema: string,
+  columnsMax: number,
+  current: readonly ColumnDefinition[] = [],
+): readonly ColumnDefinition[] {
   try {
-    return parseSchema(schema, { columnsMax })
+    return parseSchema(schema, { columnsMax, kept: new Set(current.map(({ name }) => name)) })
   } catch (thrown) {
     if (!(thrown instanceof SchemaError)) throw thrown
     throw errors.SCHEMA_INVALID({ reason: thrown.reason, ...thrown.position, cause: thrown })

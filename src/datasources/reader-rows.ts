@@ -40,13 +40,14 @@ const retryAfterSeconds = 1
 
 /**
  * What the caller is told when such a query gave no answer: SQL_INVALID (400) when it was its own part that was wrong,
- * QUERY_TIMEOUT (408), RESULT_TOO_LARGE (400), ENGINE_FAILED (500), QUERIES_TOO_MANY, SHUTTING_DOWN (503).
+ * QUERY_TIMEOUT (408), RESULT_TOO_LARGE (400), ENGINE_FAILED (500), QUERIES_TOO_MANY, RESULTS_UNREAD, SHUTTING_DOWN (503).
  */
 export function toReadError(thrown: unknown, { queryTimeMaxMs, resultBytesMax }: ReaderLimits): unknown {
   if (thrown instanceof ApiError || !(thrown instanceof StoreError)) return thrown
   const { kind, clickhouseCode, message } = thrown
   if (kind === 'closed') return errors.SHUTTING_DOWN({ cause: thrown })
   if (kind === 'busy') return errors.QUERIES_TOO_MANY({ retryAfterSeconds, cause: thrown })
+  if (kind === 'unread') return errors.RESULTS_UNREAD({ reason: message, retryAfterSeconds, cause: thrown })
   if (kind === 'aborted') return thrown
   if (kind === 'stopped') return errors.ENGINE_RESTARTED({ cause: thrown })
   if (kind === 'silent') return errors.ENGINE_UNAVAILABLE({ reason: message, cause: thrown })

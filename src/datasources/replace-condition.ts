@@ -3,7 +3,8 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
-import { readCondition } from '../sql/condition.ts'
+import { type Condition, readCondition } from '../sql/condition.ts'
+import type { ConditionMoment } from '../sql/fickle-functions.ts'
 import type { Store } from '../store/store.types.ts'
 import type { GraphTable } from '../store/table-graph.ts'
 import { partitionColumns } from './replace-keys.ts'
@@ -35,11 +36,12 @@ export async function checkCondition(
       `Data Source "${name}" has no partition key; replace all of it, or create it with engine_partition_key`,
     )
   }
-  const condition = read(text)
+  const condition = read(text, { columns: table.columns, seconds: Math.floor(Date.now() / 1_000) })
   if (condition.names.has(rowsAlias)) throw invalid(`it must not use the name ${rowsAlias}`)
   if (!keyColumns.some((column) => condition.names.has(column))) {
     throw invalid(`it must contain the partition field (${keyColumns.join(', ')}) of Data Source "${name}"`)
   }
+  refuseBareNames(condition, table.columns)
   const columns = table.columns.map(quoteName).join(', ')
   const sql = `SELECT count() FROM (SELECT ${columns} FROM ${qualified(table.name)} WHERE 0) WHERE ${condition.sql}`
   try {
@@ -52,17 +54,20 @@ export async function checkCondition(
   return condition.sql
 }
 
-/** What a reader is told of a condition that the engine refuses. */
-export function invalid(reason: string): ApiError {
-  // Behind its own words the engine repeats the statement, which is none that the caller knows.
-  return errors.REPLACE_CONDITION_INVALID({
-    reason: reason.replace(/[:.]? [Ii]n (?:scope|query) (?:SELECT|INSERT) .*$/s, ''),
-  })
+/** The statements of a replace run as the service. */
+function refuseBareNames({ bareNames }: Condition, columns: readonly string[]): void {
+  const name = bareNames.find((one) => !columns.includes(one))
+  if (name !== undefined) throw invalid(`there is no column '${name}'`)
 }
 
-function read(text: string): ReturnType<typeof readCondition> {
+/** What a reader is told of a condition that the engine refuses. */
+export function invalid(reason: string): ApiError {
+  return errors.REPLACE_CONDITION_INVALID({ reason })
+}
+
+function read(text: string, moment: ConditionMoment): Condition {
   try {
-    return readCondition(text, 'replace_condition')
+    return readCondition(text, 'replace_condition', moment)
   } catch (thrown) {
     if (thrown instanceof ApiError && thrown.code === 'SQL_INVALID') throw invalid(thrown.message)
     throw thrown

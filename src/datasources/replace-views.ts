@@ -3,6 +3,7 @@
 import { ApiError, errors } from '../shared/errors.ts'
 import { retargetTables } from '../sql/retarget-tables.ts'
 import { engineFault } from '../store/engine-fault.ts'
+import { withoutInternals } from '../store/engine-words.ts'
 import type { CopyRequest, Store } from '../store/store.types.ts'
 import { clickhouseCodes, isFaultOfEngine, StoreError } from '../store/store-error.ts'
 import type { GraphTable, GraphView, TableGraph } from '../store/table-graph.ts'
@@ -66,6 +67,7 @@ export function toReplaceError(thrown: unknown, blame: (reason: string) => ApiEr
     case 'aborted':
       return errors.SHUTTING_DOWN({ cause: thrown })
     case 'busy':
+    case 'unread':
       return errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1, cause: thrown })
     case 'stopped':
       return errors.ENGINE_RESTARTED({ cause: thrown })
@@ -75,6 +77,6 @@ export function toReplaceError(thrown: unknown, blame: (reason: string) => ApiEr
       return errors.ENGINE_FAILED({ cause: thrown })
     case 'engine':
       if (thrown.clickhouseCode === clickhouseCodes.queryWasCancelled) return errors.SHUTTING_DOWN({ cause: thrown })
-      return isFaultOfEngine(thrown) ? engineFault(thrown) : blame(thrown.message)
+      return isFaultOfEngine(thrown) ? engineFault(thrown) : blame(withoutInternals(thrown.message))
   }
 }

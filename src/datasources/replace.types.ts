@@ -17,7 +17,7 @@ export interface Replaces {
   /** Ends what an engine that ended by itself left half exchanged. Precondition: nobody reads or inserts. Raises `StoreError`. */
   mendAfterRestart(): Promise<void>
   /** Waits for what is under way, but not for ever. */
-  close(): Promise<void>
+  close(timeMaxMs?: number): Promise<void>
 }
 
 export interface ReplaceRequest {

@@ -92,11 +92,11 @@ class ReplacesRoom implements Replaces {
     }
   }
 
-  async close(): Promise<void> {
+  async close(timeMaxMs: number = this.options.closeTimeoutMs): Promise<void> {
     this.isClosing = true
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.options.closeTimeoutMs)
+      timer = setTimeout(resolve, timeMaxMs)
     })
     await Promise.race([Promise.allSettled(this.running), late])
     clearTimeout(timer)

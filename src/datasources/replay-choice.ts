@@ -2,11 +2,14 @@
 
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { readExpression } from '../catalog/engine-expression.ts'
+import { SqlFault } from '../schema/sql-fault.ts'
+import { checkBareNames } from '../schema/stored-expression.ts'
 import { isNullable, valueTypeOf } from '../shared/column-type.ts'
 import { type ApiError, errors } from '../shared/errors.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { TextError } from '../shared/text-error.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
+import { withoutInternals } from '../store/engine-words.ts'
 import type { StoreError } from '../store/store-error.ts'
 import type { ReplayRequest } from './quarantine.types.ts'
 
@@ -26,8 +29,9 @@ export function chosenRowsOf({ columns, engine }: DataSource, request: ReplayReq
     if (columns.some((column) => column.name === name)) continue
     throw errors.REPLAY_INVALID({ reason: `there is a fix for '${name}', which is no column of the Data Source` })
   }
-  const condition = request.condition === undefined ? undefined : readText(request.condition, 'condition')
-  const fixes = new Map([...request.fixes].map(([name, fix]) => [name, readText(fix, fixName(name))] as const))
+  const names = columns.map(({ name }) => name)
+  const condition = request.condition === undefined ? undefined : readText(request.condition, 'condition', names)
+  const fixes = new Map([...request.fixes].map(([name, fix]) => [name, readText(fix, fixName(name), names)] as const))
   const cells = columns.map((column) => cellOf(column, fixes.get(column.name)))
   const id = `concat('"', toString(c__row), '"')`
   const fixTrials = [...fixes].map(([name, fix]) => {
@@ -61,11 +65,9 @@ function fixedText(fix: string): string {
  * @param name what of the request was wrong; empty when it is not known.
  */
 export function toExpressionError(cause: StoreError, name: string): ApiError {
-  const message = cause.message
-    .replace(/ in scope SELECT .* LIMIT 0\b/s, '')
-    .replace(/\.? In query SELECT .* LIMIT 0\b/s, '')
+  const message = withoutInternals(cause.message)
     .replace(/: failed at position \d+.*?(?=\. \()/s, '')
-    .replaceAll(/\bt_[0-9a-f]{32}/g, '')
+    .replaceAll(/`?\bt_[0-9a-f]{32}(?:_quarantine)?`?\.?/g, '')
   return errors.REPLAY_INVALID({ reason: name === '' ? message : `${name}: ${message}`, cause })
 }
 
@@ -76,11 +78,14 @@ function nothingCell({ type, defaultExpression }: ColumnDefinition): string {
 }
 
 /** Expressions run as part of an INSERT of our own, so they may hold no more than those of a table. */
-function readText(text: string, name: string): string {
+function readText(text: string, name: string, columns: readonly string[]): string {
   try {
-    return readExpression(text, { kind: 'expression', name })
+    const read = readExpression(text, { kind: 'expression', name })
+    checkBareNames({ text: read, kind: 'expression', what: name }, columns)
+    return read
   } catch (error) {
-    if (error instanceof TextError) throw errors.REPLAY_INVALID({ reason: error.message, cause: error })
+    if (error instanceof TextError || error instanceof SqlFault)
+      throw errors.REPLAY_INVALID({ reason: error.message, cause: error })
     throw error
   }
 }

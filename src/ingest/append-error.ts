@@ -1,12 +1,13 @@
 import { errors } from '../shared/errors.ts'
 import { engineFault } from '../store/engine-fault.ts'
+import { withoutInternals } from '../store/engine-words.ts'
 import { clickhouseCodes, isOfPartitions, isOfView, StoreError } from '../store/store-error.ts'
 import { insertFailureKind } from './insert-failure.ts'
 import { PartitionsExceededError } from './partition-limits.ts'
 
 /**
  * What the sender of an import is told when a table did not take a block: IMPORT_VIEW_FAILED (422) and ROWS_REFUSED (400)
- * where the view or the rows can be mended, else ENGINE_FAILED (500); other rows of the import may be stored already, and
+ * where the view or the rows can be mended, INSERT_TOO_COSTLY (422) where they take too much, else ENGINE_FAILED (500); other rows of the import may be stored already, and
  * no answer may say that nothing was. Rows of too many partitions are PARTITIONS_TOO_MANY (400), whose bound for one INSERT is
  * `partitionsMax`. What is not the store's word passes unchanged.
  */
@@ -18,10 +19,12 @@ export function toFailure(thrown: unknown, partitionsMax = 0): unknown {
   if (isOfPartitions(thrown) && !isOfView(thrown)) {
     return errors.PARTITIONS_TOO_MANY({ scope: 'body', partitionsMax, cause: thrown })
   }
-  const { message: reason } = thrown
+  const reason = withoutInternals(thrown.message)
   switch (insertFailureKind(thrown)) {
     case 'view':
       return errors.IMPORT_VIEW_FAILED({ reason, cause: thrown })
+    case 'costly':
+      return errors.INSERT_TOO_COSTLY({ reason, cause: thrown })
     case 'rows':
       return errors.ROWS_REFUSED({ reason, cause: thrown })
     case 'closed':

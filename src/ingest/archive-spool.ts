@@ -33,7 +33,7 @@ export interface SpooledBody {
  * @throws ARCHIVE_UNSUPPORTED, BODY_CORRUPT (400), DECOMPRESSED_TOO_LARGE (413), and what the body fails with.
  */
 export async function spoolArchive(
-  { body, contentEncoding }: Pick<BodySource, 'body' | 'contentEncoding'>,
+  { body, contentEncoding, signal }: Pick<BodySource, 'body' | 'contentEncoding' | 'signal'>,
   { store, places }: SpoolRooms,
   bytesMax: number,
 ): Promise<SpooledBody> {
@@ -50,8 +50,16 @@ export async function spoolArchive(
   try {
     await pipeline(limited(body, bytesMax), createWriteStream(path, { flags: 'wx' }))
     await checkArchive(path)
+    signal?.throwIfAborted()
     const stream = createReadStream(path)
-    stream.once('close', remove)
+    const end = (): void => {
+      stream.destroy(signal?.reason)
+    }
+    signal?.addEventListener('abort', end, { once: true })
+    stream.once('close', () => {
+      signal?.removeEventListener('abort', end)
+      remove()
+    })
     return { body: stream, close: () => stream.destroy() }
   } catch (error) {
     remove()

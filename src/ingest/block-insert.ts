@@ -6,7 +6,8 @@
  */
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { PartLayout } from '../codec/part-layout.types.ts'
-import type { Store } from '../store/store.types.ts'
+import { assert } from '../shared/assert.ts'
+import type { AppendRequest, Store } from '../store/store.types.ts'
 import type { ParsedRows, SealedBlock } from './events.types.ts'
 import { ingestPlanOf } from './ingest-plan.ts'
 import { partitionBoundOf } from './partition-bound.ts'
@@ -17,18 +18,27 @@ interface BlockRooms {
   readonly partitionLimits: PartitionLimits
 }
 
+interface InsertedRows extends ParsedRows {
+  /** What takes the place of the parts of rows. */
+  readonly source?: Pick<AppendRequest, 'from' | 'layout' | 'parts' | 'rowCount'>
+}
+
 /** @throws StoreError; PartitionsExceededError when its rows are of too many partitions: nothing of it was inserted then. */
 export async function insertBlock(
   { store, partitionLimits }: BlockRooms,
   dataSource: DataSource,
   { blockId, sealedAtMs }: SealedBlock,
-  rows: ParsedRows,
+  rows: InsertedRows,
 ): Promise<void> {
   const plan = ingestPlanOf(dataSource, null)
   if (rows.rowCount > 0) {
-    const partition = partitionBoundOf(dataSource, plan.landing.layout)
+    const { source = { layout: plan.landing.layout, parts: rows.parts, rowCount: rows.rowCount } } = rows
+    assert(source.rowCount === rows.rowCount, 'all rows of a block are inserted')
+    const bound = partitionBoundOf(dataSource, plan.landing.layout)
+    // A table has the columns that its key speaks of.
+    const partition = bound === undefined || rows.source === undefined ? bound : { ...bound, columns: [] }
     const bounds = await partitionLimits.bodyOf(plan.landing.table).boundCut(partition, rows.rowCount)
-    await store.append({ ...plan.landing, ...bounds, parts: rows.parts, rowCount: rows.rowCount, blockId })
+    await store.append({ table: plan.landing.table, ...bounds, ...source, blockId })
   }
   if (rows.quarantinedRowCount > 0) {
     const quarantine = { ...plan.quarantine, layout: at(plan.quarantine.layout, sealedAtMs) }

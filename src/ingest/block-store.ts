@@ -1,6 +1,7 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { Store } from '../store/store.types.ts'
+import { StoreError } from '../store/store-error.ts'
 import type { Sequence } from '../wal/sequence.ts'
 import { createBlockId } from './block-id.ts'
 import { insertBlock } from './block-insert.ts'
@@ -11,8 +12,19 @@ import { ingestPlanOf } from './ingest-plan.ts'
 import type { ParsePool } from './parse-pool.ts'
 import { type PartitionLimits, PartitionsExceededError } from './partition-limits.ts'
 import { beyondReason, findBeyond } from './partition-rows.ts'
-import { findPoison, poisonReason, quarantinePoison, withoutLines } from './poison-rows.ts'
+import {
+  costlyReason,
+  findPoison,
+  insertTried,
+  linesOf,
+  piecesSuffix,
+  poisonReason,
+  quarantinePoison,
+  untriedReason,
+  withoutLines,
+} from './poison-rows.ts'
 import type { RecordBody } from './record-body.ts'
+import { type FoundRows, type StagedRows, withStagedRows } from './staged-rows.ts'
 
 interface BlockStoreRooms {
   readonly store: Store
@@ -97,6 +109,56 @@ export class BlockStore {
   }
 
   /**
+   * Stores a block for which one INSERT takes too much time or memory; rows that take too much alone, or are refused, are set
+   * aside.
+   * @throws StoreError when one INSERT of what was computed in pieces fails too, as keys and views may cost much.
+   */
+  async insertInPieces(
+    { dataSource, stream, block }: BlockSource,
+    { failure, isGivenUp }: { readonly failure: unknown; readonly isGivenUp: () => boolean },
+  ): Promise<{ readonly block: SealedBlock; readonly counts: BlockCounts }> {
+    const { store, load } = this.rooms
+    const bodies = await load(block.sequences)
+    const lines = linesOf(bodies)
+    const left = new Set([...block.setAside, ...block.beyond])
+    const candidates = [...lines.keys()].filter((line) => !left.has(line))
+    const table = dataSource.id + piecesSuffix
+    const insert = async (numbers: readonly number[]): Promise<number> => {
+      if (isGivenUp()) throw new StoreError({ kind: 'closed', message: 'The data source is closed' })
+      return await insertTried({ rooms: this.rooms, dataSource, table, lines }, numbers)
+    }
+    return await withStagedRows(store, { dataSource, table, candidates, insert }, async ({ source, ...found }) => {
+      const named = await this.nameFound({ dataSource, stream, block }, found, failure)
+      return { block: named, counts: await this.insertNamed(dataSource, named, { bodies, source }) }
+    })
+  }
+
+  /** The block without the rows that were found when it was inserted in pieces, named once more. */
+  private async nameFound(
+    { dataSource, stream, block }: Omit<BlockSource, 'content'>,
+    { refused, costly, untried }: FoundRows,
+    failure: unknown,
+  ): Promise<SealedBlock> {
+    if (refused.length + untried.length === 0) return block
+    const { logger, log } = this.rooms
+    const fields = {
+      err: failure,
+      dataSource: dataSource.name,
+      rowCount: refused.length,
+      untriedRowCount: untried.length,
+    }
+    logger.warn(fields, 'Rows of a block take the engine too much time or memory, or are refused; they are set aside.')
+    const named = {
+      ...block,
+      setAside: inOrder(block.setAside, [...refused, ...untried]),
+      costly: inOrder(block.costly ?? [], costly),
+      untried: inOrder(block.untried ?? [], untried),
+    }
+    await log.seal(stream, named)
+    return named
+  }
+
+  /**
    * A block of which rows were set aside before damage took some of its lines. Its tokens may be known already: inserted
    * under them as it is, its refused rows would be dropped as stored.
    */
@@ -104,18 +166,33 @@ export class BlockStore {
     const { dataSource, block } = source
     const bodies = await this.rooms.load(block.sequences)
     const setAside = await findPoison(this.rooms, dataSource, { bodies, known: [] })
-    return await this.insertWithout({ ...source, block: { ...block, setAside, beyond: [], isCutShort: false } })
+    return await this.insertWithout({
+      ...source,
+      block: { ...block, setAside, beyond: [], costly: [], untried: [], isCutShort: false },
+    })
   }
 
   private async insertWithout({ dataSource, block }: BlockSource): Promise<BlockCounts> {
-    const { pool, frameBytes, load } = this.rooms
-    const { setAside, beyond } = block
-    const bodies = await load(block.sequences)
+    return await this.insertNamed(dataSource, block, { bodies: await this.rooms.load(block.sequences) })
+  }
+
+  /** The block without its rows that are set aside, and these. `source` has the rows where they are in no parts. */
+  private async insertNamed(
+    dataSource: DataSource,
+    block: SealedBlock,
+    { bodies, source }: { readonly bodies: readonly RecordBody[]; readonly source?: StagedRows['source'] },
+  ): Promise<BlockCounts> {
+    const { pool, frameBytes } = this.rooms
+    const { setAside, beyond, costly = [], untried = [] } = block
+    const others = new Set([...costly, ...untried])
+    const refused = setAside.filter((line) => !others.has(line))
     const kept = withoutLines(bodies, [...setAside, ...beyond])
     const rows = await parseBodies(pool, ingestPlanOf(dataSource, null), kept, frameBytes)
-    await insertBlock(this.rooms, dataSource, block, rows)
+    await insertBlock(this.rooms, dataSource, block, source === undefined ? rows : { ...rows, source })
     const quarantined = [
-      { block, bodies, lines: setAside, reason: poisonReason, tokenSuffix: 'p' },
+      { block, bodies, lines: refused, reason: poisonReason, tokenSuffix: 'p' },
+      { block, bodies, lines: costly, reason: costlyReason, tokenSuffix: 'c' },
+      { block, bodies, lines: untried, reason: untriedReason, tokenSuffix: 'u' },
       { block, bodies, lines: beyond, reason: beyondReason, tokenSuffix: 'o' },
     ] as const
     for (const lines of quarantined) await quarantinePoison(this.rooms, dataSource, lines)

@@ -33,6 +33,9 @@ export interface WriterPartitions {
 /** From here on the last parts of a body are shared out among the places that are free. */
 const sharedBytesMin = 4 * 1024 * 1024
 
+/** An import has somebody who waits for its answer. */
+const toldSoon = { outlivesViews: true, isToldLate: true } as const
+
 /** Told of a part while it is inserted. */
 export interface PartWatch {
   onInserting(): void
@@ -140,7 +143,7 @@ export class BlockWriter {
     try {
       const { partitions } = this
       const bounds = partitions === null ? {} : await partitions.body.boundInsert(partitions.bound, rowCount)
-      const request = { ...this.plan, ...bounds, parts, rowCount, blockId: createBlockId(), outlivesViews: true }
+      const request = { ...this.plan, ...bounds, parts, rowCount, blockId: createBlockId(), ...toldSoon }
       await this.store.append(request)
       this.storedRows += rowCount
       for (const { watch } of gathered) watch?.onInserted()

@@ -6,13 +6,17 @@
  * 3. What fails is let go from memory: it is in the log, and read back when its time has come. So a data source that
  *    cannot be stored costs no memory, and holds up no other.
  */
+
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { assert } from '../shared/assert.ts'
 import { type DiskReports, diskFaultOf } from '../shared/disk-fault.ts'
+import { within } from '../shared/within.ts'
+import { withoutInternals } from '../store/engine-words.ts'
+import type { InsertPlaces } from '../store/insert-places.ts'
 import type { Sequence } from '../wal/sequence.ts'
 import { toSequence } from '../wal/sequence.ts'
-import type { BlockStore } from './block-store.ts'
+import type { BlockCounts, BlockSource, BlockStore } from './block-store.ts'
 import type { DrainedBytes, DrainRate } from './drain-rate.ts'
 import type { FlushRule, LineFailure, LineStatus, LoggedBatch, SealedBlock } from './events.types.ts'
 import type { EventsLog } from './events-log.ts'
@@ -21,14 +25,14 @@ import { insertFailureKind, mayBeOfRows } from './insert-failure.ts'
 import type { BehindLine } from './log-reader.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { PartitionsExceededError } from './partition-limits.ts'
-import type { Semaphore } from './semaphore.ts'
+import { isCostly } from './staged-rows.ts'
 import { StoredWaiters } from './stored-waiters.ts'
 
 export interface LineRooms {
   readonly log: Pick<EventsLog, 'noteStored' | 'seal'>
   readonly blocks: BlockStore
-  /** Inserts that may run at once, of all data sources: given out in the order of asking. */
-  readonly places: Semaphore
+  /** Inserts that may run at once, of all data sources. */
+  readonly places: InsertPlaces
   readonly budget: MemoryBudget
   readonly drain: DrainRate
   readonly rule: FlushRule
@@ -66,6 +70,9 @@ export class EventsLine implements BehindLine {
   mayHaveEntries: boolean
   /** While it is true, nothing is inserted: what comes is in the log, and read back when it is false again. */
   private isHeld = false
+  /** While it is true, a block takes long: what comes must not wait in memory that others need. */
+  private isSlow = false
+  private isToldSlow = false
   private dataSource: DataSource
   private readonly rooms: LineRooms
   private readonly clock: FlushClock
@@ -88,6 +95,8 @@ export class EventsLine implements BehindLine {
   private waitingBytes: number
   private running: Promise<void> | null = null
   private isClosed = false
+  /** The log closes while an insert runs: nothing is noted any more. */
+  private isLeft = false
 
   constructor(dataSource: DataSource, rooms: LineRooms, recovered: RecoveredLine = nothing) {
     this.stream = dataSource.id
@@ -118,7 +127,7 @@ export class EventsLine implements BehindLine {
   }
 
   get mayRead(): boolean {
-    if (this.behind === null || this.sealed.length > 1 || this.isClosed || this.isHeld) return false
+    if (this.behind === null || this.sealed.length > 1 || this.isClosed || this.isHeld || this.isSlow) return false
     // When even the seal of a block failed, there is nothing but what is behind to try again.
     return this.failure === null || (this.sealed.length === 0 && !this.isPausing)
   }
@@ -135,7 +144,7 @@ export class EventsLine implements BehindLine {
     this.dataSource = dataSource
     this.waitingRows += rowsOf(batch)
     this.waitingBytes += batch.loggedBytes
-    if (this.behind === null && this.failure === null && !this.isClosed && !this.isHeld) {
+    if (this.behind === null && this.failure === null && !this.isClosed && !this.isHeld && !this.isSlow) {
       this.enqueue(batch)
       return
     }
@@ -211,11 +220,15 @@ export class EventsLine implements BehindLine {
     })
   }
 
-  /** Gives up what waits: it stays in the log. Resolves when no insert runs. */
-  async close(): Promise<void> {
+  /**
+   * Gives up what waits: it stays in the log. Resolves when no insert runs, or the time is over: the engine may not be able to
+   * stop one, and its block is in the log and stored once under its id by the next start.
+   */
+  async close(timeMaxMs?: number): Promise<void> {
     this.isClosed = true
     this.clock.close()
-    await this.running
+    if (timeMaxMs === undefined) await this.running
+    else if (this.running !== null) this.isLeft = !(await within(timeMaxMs, this.running))
     this.letGo()
     this.waiters.giveUp()
   }
@@ -256,33 +269,75 @@ export class EventsLine implements BehindLine {
   }
 
   private async storeNext(): Promise<void> {
-    const { places, blocks, drain } = this.rooms
+    const { places } = this.rooms
     const block = this.sealed[0] ?? (await this.sealNext())
     const source = { dataSource: this.dataSource, stream: this.stream, block, content: this.content }
-    let counts: { readonly rowCount: number; readonly quarantinedRowCount: number }
-    await places.acquire()
-    const heldBytes = this.content?.reduce((total, batch) => total + batch.heldBytes, 0) ?? block.loggedBytes
+    try {
+      const counts = await places.use(
+        this.stream,
+        () => this.insert(source),
+        () => this.noteSlow(),
+      )
+      if (this.isLeft) return
+      if (!this.isSlow) this.isToldSlow = false
+      this.finish(block, counts)
+    } catch (error) {
+      if (this.isLeft) throw error
+      // What is done about it takes its time, and must not take the place of others.
+      if (isCostly(error)) await this.storeInPieces(source, error)
+      else if (mayBeOfRows(error) || error instanceof PartitionsExceededError) await this.isolate(source, error)
+      else throw error
+    } finally {
+      this.isSlow = false
+    }
+    if (this.mayRead) this.rooms.onBehind()
+  }
+
+  private async insert(source: BlockSource): Promise<BlockCounts> {
+    const { blocks, drain } = this.rooms
+    const heldBytes = this.content?.reduce((total, batch) => total + batch.heldBytes, 0) ?? source.block.loggedBytes
     let drained: DrainedBytes | null = null
     drain.begin()
     try {
-      counts = await blocks.insert(source)
-      drained = { loggedBytes: block.loggedBytes, heldBytes }
-    } catch (error) {
-      if (!mayBeOfRows(error) && !(error instanceof PartitionsExceededError)) throw error
-      // The search for the rows that are refused takes its time, and must not take the place of others.
-      places.release()
-      try {
-        this.sealed[0] = await blocks.isolate(source, error)
-        this.letGoContent()
-      } finally {
-        await places.acquire()
-      }
-      return
+      const counts = await blocks.insert(source)
+      drained = { loggedBytes: source.block.loggedBytes, heldBytes }
+      return counts
     } finally {
       drain.end(drained)
-      places.release()
     }
+  }
+
+  private async isolate(source: BlockSource, error: unknown): Promise<void> {
+    try {
+      this.sealed[0] = await this.rooms.blocks.isolate(source, error)
+      this.letGoContent()
+    } catch (thrown) {
+      // The search for what is refused needs INSERTs too.
+      if (!isCostly(thrown)) throw thrown
+      await this.storeInPieces(source, thrown)
+    }
+  }
+
+  private async storeInPieces(source: BlockSource, error: unknown): Promise<void> {
+    this.noteSlow()
+    this.letGoContent()
+    const { block, counts } = await this.rooms.blocks.insertInPieces(source, {
+      failure: error,
+      isGivenUp: () => this.isClosed,
+    })
+    if (this.isLeft) return
     this.finish(block, counts)
+  }
+
+  private noteSlow(): void {
+    const { logger } = this.rooms
+    if (!this.isToldSlow) {
+      const fields = { dataSource: this.dataSource.name, waitingRows: this.waitingRows }
+      logger.warn(fields, 'The events of a data source take long to store; those of others go on meanwhile.')
+    }
+    this.isToldSlow = true
+    this.isSlow = true
+    this.letGoQueue()
   }
 
   private async sealNext(): Promise<SealedBlock> {
@@ -349,7 +404,7 @@ export class EventsLine implements BehindLine {
   }
 
   private fail(error: unknown): void {
-    const kind = insertFailureKind(error)
+    const kind = this.isLeft ? 'closed' : insertFailureKind(error)
     if (kind === 'closed') {
       this.isClosed = true
       return
@@ -359,7 +414,7 @@ export class EventsLine implements BehindLine {
     if (diskFault !== null) disk.report(diskFault, error)
     const attemptCount = (this.failure?.attemptCount ?? 0) + 1
     const pauseMs = Math.min(retryPauseMs.first * 2 ** Math.min(attemptCount - 1, 16), retryPauseMs.longest)
-    const message = error instanceof Error ? error.message : String(error)
+    const message = withoutInternals(error instanceof Error ? error.message : String(error))
     const sinceMs = this.failure?.sinceMs ?? now()
     this.retryAt = clock() + pauseMs
     this.failure = {
@@ -380,6 +435,10 @@ export class EventsLine implements BehindLine {
   /** Whatever is in memory is in the log alone from now on. */
   private letGo(): void {
     this.letGoContent()
+    this.letGoQueue()
+  }
+
+  private letGoQueue(): void {
     const queued = this.queue
     this.replaceQueue([])
     const [first] = queued

@@ -122,13 +122,13 @@ function stateOf(streams: Map<string, StreamState>, stream: string): StreamState
 }
 
 function noteSeal(state: StreamState, entry: WalEntry, released: Sequence): void {
-  const { blockId, sequences, setAside, beyond } = decodeSeal(entry.payload)
+  const { blockId, sequences, setAside, beyond, costly, untried } = decodeSeal(entry.payload)
   const [first] = sequences
   const last = sequences.at(-1)
   if (first === undefined || last === undefined) return
   state.settledUpTo = Math.max(state.settledUpTo, last)
   if (first < released) return
-  const block = { blockId, sequences, setAside, beyond, sealedAtMs: entry.acceptedAtMs }
+  const block = { blockId, sequences, setAside, beyond, costly, untried, sealedAtMs: entry.acceptedAtMs }
   state.sealed.set(blockId, { ...block, present: new Set(), loggedBytes: 0 })
 }
 

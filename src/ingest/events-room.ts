@@ -8,8 +8,10 @@ import { join } from 'node:path'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import type { Logger } from '../observe/logger.ts'
+import { CloseTime } from '../shared/close-time.ts'
 import { type DiskReports, noDiskReports } from '../shared/disk-fault.ts'
 import { errors } from '../shared/errors.ts'
+import { InsertPlaces } from '../store/insert-places.ts'
 import type { Store } from '../store/store.types.ts'
 import { diskFileLayer, type FileLayer } from '../wal/file-layer.ts'
 import { markName } from '../wal/log-mark.ts'
@@ -31,7 +33,6 @@ import { MemoryBudget } from './memory-budget.ts'
 import type { ParsePool } from './parse-pool.ts'
 import type { PartitionLimits } from './partition-limits.ts'
 import { dropTrialTables } from './poison-rows.ts'
-import { Semaphore } from './semaphore.ts'
 
 export interface EventsOptions extends FlushRule {
   readonly dataDir: string
@@ -68,10 +69,13 @@ export interface EventsRooms {
 const streamsMax = 40_000
 const segmentsPerLog = 16
 const retrySecondsMax = 60
+/** Blocks that may be under way beside the others because they take long, and from when on they do. */
+const slowPlacesMax = 4
+const slowAfterMs = 5_000
 const forgottenIntervalMs = 60_000
 const clock = (): number => performance.now()
-/** Part of the time for closing that goes to storing what waits; it is safe in the log as well. */
-const drainShare = 0.5
+/** What INSERTs under way get to end at a close at least, as a part of the time for closing. */
+const endShare = 0.05
 
 /** What the note of a key takes of the log, at most, counts and times included. */
 const noteBytesMax = 64
@@ -162,7 +166,7 @@ export class EventsRoom {
       log: this.log,
       disk,
       blocks: new BlockStore({ store, pool, partitionLimits, log: this.log, logger, now, frameBytes, load }),
-      places: new Semaphore(options.insertsInFlightMax),
+      places: new InsertPlaces({ placesMax: options.insertsInFlightMax, slowPlacesMax, slowAfterMs }),
       budget: this.budget,
       drain: this.drain,
       rule: options,
@@ -304,16 +308,18 @@ export class EventsRoom {
   }
 
   /** Stores what waits, as far as that goes; the rest stays in the log. Precondition: nobody appends any more. */
-  async close(): Promise<void> {
+  async close(timeMaxMs: number): Promise<void> {
+    const closeTime = new CloseTime(timeMaxMs, clock)
+    closeTime.begin()
     await this.gatherer.settle()
-    const timeMaxMs = this.options.closeTimeoutMs * drainShare
     const drained = await Promise.all([...this.lines.values()].map((line) => line.drain(timeMaxMs)))
     const waitingCount = drained.filter((isDrained) => !isDrained).length
     if (waitingCount > 0) {
       this.rooms.logger.warn({ dataSourceCount: waitingCount }, 'Events wait in the log for the next start.')
     }
     await this.reader.close()
-    await Promise.all([...this.lines.values()].map((line) => line.close()))
+    const endMs = Math.max(closeTime.leftUntil(1), this.options.closeTimeoutMs * endShare)
+    await Promise.all([...this.lines.values()].map((line) => line.close(endMs)))
     await this.log.close()
   }
 

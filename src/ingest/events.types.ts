@@ -40,6 +40,10 @@ export interface SealedBlock {
   readonly sequences: readonly Sequence[]
   /** Records that the engine refused, counted from 0 over the block's lines. */
   readonly setAside: readonly number[]
+  /** Those among them for which it took too much time or memory. */
+  readonly costly?: readonly number[]
+  /** Those among them that were not tried, as others of the block took too much. */
+  readonly untried?: readonly number[]
   /** Records of too many partitions, counted in the same way. */
   readonly beyond: readonly number[]
   /** True when damage took entries of it, so that what the log says of its lines counts no more: they are looked for again. */

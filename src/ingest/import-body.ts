@@ -23,6 +23,7 @@ import { partitionBoundOf } from './partition-bound.ts'
 import type { PartitionLimitOptions, PartitionLimits } from './partition-limits.ts'
 import { releaseMemory } from './release-memory.ts'
 import type { Semaphore } from './semaphore.ts'
+import type { SharedSync } from './shared-sync.ts'
 
 export interface ImportOptions extends FrameLimits, OpenLimits, PartitionLimitOptions {
   readonly insertRowsMax: number
@@ -36,6 +37,7 @@ export interface ImportRooms {
   readonly heldBytes: MemoryBudget
   readonly archivePlaces: Semaphore
   readonly partitionLimits: PartitionLimits
+  readonly sync: SharedSync
 }
 
 export class BodyImport {
@@ -88,6 +90,9 @@ export class BodyImport {
     await Promise.all([this.attempt(() => this.quarantine.finish()), this.attempt(() => this.rows.finish())])
     const { storedRows } = this.rows
     const quarantinedRows = this.quarantine.storedRows
+    // A replace syncs what it exchanges.
+    const isToSync = this.request.tables === undefined && storedRows + quarantinedRows > 0
+    if (isToSync) await this.attempt(() => this.rooms.sync.run())
     return {
       storedRows,
       quarantinedRows,
@@ -118,15 +123,17 @@ export class BodyImport {
       releaseMemory(chunk)
       for (const frame of frames) await this.submit(frame)
       if (this.failure !== null) return
+      this.request.signal?.throwIfAborted()
     }
     await this.submit(assembler.end())
   }
 
   private async open(): Promise<OpenedBody> {
-    const { body, contentEncoding, format, csv } = this.request
+    const { body, contentEncoding, format, csv, signal } = this.request
     if (!(body instanceof Readable)) return body
     const { store, heldBytes, archivePlaces: places } = this.rooms
-    this.spooled = await spoolArchive({ body, contentEncoding }, { store, places }, this.options.decompressedBytesMax)
+    const { decompressedBytesMax } = this.options
+    this.spooled = await spoolArchive({ body, contentEncoding, signal }, { store, places }, decompressedBytesMax)
     const isSampled = format === 'csv'
     const source = { body: this.spooled.body, contentEncoding, format, isSampled, newLine: csv.newLine }
     return await openBody(source, this.options, heldBytes)

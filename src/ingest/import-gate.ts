@@ -9,19 +9,27 @@ export class ImportGate {
   private readonly running = new Map<string, Set<Promise<unknown>>>()
   private readonly closed = new Set<string>()
 
-  /** Runs an import. @throws DATASOURCE_BUSY (409) when the data source is being replaced; nothing is begun then. */
-  async pass<Result>({ id, name }: DataSource, run: () => Promise<Result>): Promise<Result> {
+  /**
+   * Runs an import, which counts as running until `settle` resolves, too: its sender may be told before.
+   * @throws DATASOURCE_BUSY (409) when the data source is being replaced; nothing is begun then.
+   */
+  async pass<Result>(
+    { id, name }: DataSource,
+    run: () => Promise<Result>,
+    settle: () => Promise<void> = async () => undefined,
+  ): Promise<Result> {
     if (this.closed.has(id)) throw errors.DATASOURCE_BUSY({ name, what: 'replaced' })
     const work = run()
     const others = this.running.get(id) ?? new Set()
     this.running.set(id, others)
-    others.add(work)
-    try {
-      return await work
-    } finally {
-      others.delete(work)
-      if (others.size === 0) this.running.delete(id)
+    const settled = Promise.allSettled([work]).then(settle)
+    others.add(settled)
+    const forget = (): void => {
+      others.delete(settled)
+      if (others.size === 0 && this.running.get(id) === others) this.running.delete(id)
     }
+    settled.then(forget, forget)
+    return await work
   }
 
   /**

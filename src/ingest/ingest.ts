@@ -1,6 +1,8 @@
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { mebibyte } from '../shared/bytes.ts'
+import { CloseTime } from '../shared/close-time.ts'
 import { errors } from '../shared/errors.ts'
+import { within } from '../shared/within.ts'
 import type { Store } from '../store/store.types.ts'
 import { spoolArchive } from './archive-spool.ts'
 import type { LineStatus } from './events.types.ts'
@@ -20,6 +22,7 @@ import type {
   ReplayRowsOutcome,
   ReplayRowsRequest,
 } from './ingest.types.ts'
+import { tablesOf } from './ingest-plan.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import { openBody } from './opened-body.ts'
 import { openParquet, type ParquetFile, type ParquetLimits } from './parquet-file.ts'
@@ -28,6 +31,7 @@ import { ParsePool, type ParsePoolOptions } from './parse-pool.ts'
 import { PartitionLimits } from './partition-limits.ts'
 import { replayRows } from './replay-rows.ts'
 import { Semaphore } from './semaphore.ts'
+import { SharedSync } from './shared-sync.ts'
 
 export interface IngestOptions extends ImportOptions, ParsePoolOptions, EventsOptions, ParquetLimits {}
 
@@ -37,6 +41,9 @@ const parquetFilesMax = 4
 const archivesMax = 4
 /** What bodies hold while their columns are guessed, together; further ones are guessed by their beginning alone. */
 const heldBytesMax = 64 * mebibyte
+
+/** What a close takes of the time for closing where nobody says so; what waits is safe in the log as well. */
+const closeShare = 0.5
 
 type Neighbours = Omit<EventsRooms, 'partitionLimits' | 'pool'>
 type WhileRemoving = NonNullable<EventsRooms['whileRemoving']>
@@ -64,6 +71,7 @@ class OpenIngest implements Ingest {
   readonly store: Store
   readonly partitionLimits: PartitionLimits
   readonly pool: ParsePool
+  readonly sync: SharedSync
   private readonly events: EventsRoom
   private readonly whileRemoving: WhileRemoving
   /** Imports and replays under way. */
@@ -86,6 +94,7 @@ class OpenIngest implements Ingest {
   ) {
     this.options = options
     this.store = rooms.store
+    this.sync = new SharedSync(() => rooms.store.sync())
     this.partitionLimits = rooms.partitionLimits
     this.pool = rooms.pool
     this.events = rooms.events
@@ -115,12 +124,12 @@ class OpenIngest implements Ingest {
 
   async importBody(request: ImportRequest): Promise<ImportOutcome> {
     this.refuseWhenClosing()
-    const { pool, store, heldBytes, archivePlaces, partitionLimits } = this
-    const rooms = { pool, store, heldBytes, archivePlaces, partitionLimits }
+    const { pool, store, heldBytes, archivePlaces, partitionLimits, sync } = this
+    const rooms = { pool, store, heldBytes, archivePlaces, partitionLimits, sync }
     return await this.runImport(request, () => new BodyImport(request, rooms, this.options).run())
   }
 
-  async openParquet(source: Pick<BodySource, 'body' | 'contentEncoding'>): Promise<ParquetFile> {
+  async openParquet(source: Pick<BodySource, 'body' | 'contentEncoding' | 'signal'>): Promise<ParquetFile> {
     this.refuseWhenClosing()
     return await openParquet(source, { store: this.store, places: this.parquetPlaces }, this.options)
   }
@@ -146,7 +155,19 @@ class OpenIngest implements Ingest {
   }
 
   withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
-    return this.whileRemoving([barrier.dataSource.id], () => this.events.withBarrier(barrier, change))
+    const { dataSource, isFinal } = barrier
+    const changeAlone = async (): Promise<Result> => {
+      if (!isFinal) await this.untilAppended(dataSource)
+      return await change()
+    }
+    return this.whileRemoving([dataSource.id], () => this.events.withBarrier(barrier, changeAlone))
+  }
+
+  /** Rows of an import that was told to have failed must not come behind a change that follows. */
+  private async untilAppended(dataSource: DataSource): Promise<void> {
+    const { landing, quarantine } = tablesOf(dataSource)
+    if (await within(this.options.eventsWaitMaxMs, this.store.untilAppended([landing, quarantine]))) return
+    throw errors.CHANGE_BLOCKED({ name: dataSource.name, retryAfterSeconds: 1 })
   }
 
   isHeld(dataSourceId: DataSourceId): boolean {
@@ -161,10 +182,13 @@ class OpenIngest implements Ingest {
     )
   }
 
-  async close(): Promise<void> {
+  async close(timeMaxMs: number = this.options.closeTimeoutMs * closeShare): Promise<void> {
     this.isClosing = true
-    await Promise.allSettled(this.imports)
-    await this.events.close()
+    const closeTime = new CloseTime(timeMaxMs, () => performance.now())
+    closeTime.begin()
+    // An INSERT that cannot be stopped is ended with the engine, which closes later.
+    await within(timeMaxMs, Promise.allSettled(this.imports))
+    await this.events.close(closeTime.leftUntil(1))
     await this.pool.close()
   }
 
@@ -173,7 +197,9 @@ class OpenIngest implements Ingest {
     { dataSource, tables }: Pick<ImportRequest, 'dataSource' | 'tables'>,
     run: () => Promise<ImportOutcome>,
   ): Promise<ImportOutcome> {
-    return this.track(tables === undefined ? this.gate.pass(dataSource, run) : run())
+    if (tables !== undefined) return this.track(run())
+    const { landing, quarantine } = tablesOf(dataSource)
+    return this.track(this.gate.pass(dataSource, run, () => this.store.untilAppended([landing, quarantine])))
   }
 
   /** A close waits for what runs. */

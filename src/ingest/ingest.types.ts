@@ -25,6 +25,8 @@ export interface BodySource {
   readonly isSampled: boolean
   /** How the lines of CSV end; undefined is guessed. */
   readonly newLine: NewLine | undefined
+  /** Ends the reading with its reason: a small packed body may unpack for hours. */
+  readonly signal?: AbortSignal | undefined
   /** Set where columns are to be guessed: the sample is then spread over as much of the body as can be held. */
   readonly spread?: CsvRules
 }
@@ -67,7 +69,7 @@ export interface Ingest {
    *
    * @throws BODY_CORRUPT (400), PARQUET_TOO_LARGE, DECOMPRESSED_TOO_LARGE (413), and what the body fails with.
    */
-  openParquet(source: Pick<BodySource, 'body' | 'contentEncoding'>): Promise<ParquetFile>
+  openParquet(source: Pick<BodySource, 'body' | 'contentEncoding' | 'signal'>): Promise<ParquetFile>
   /**
    * Loads a Parquet file into a data source, as `importBody` does a body.
    *
@@ -114,7 +116,7 @@ export interface Ingest {
   /** Begins to store what an earlier process left in the log. The tables must stand. */
   start(): void
   /** Refuses new work, waits until what is under way is stored. */
-  close(): Promise<void>
+  close(timeMaxMs?: number): Promise<void>
 }
 
 export interface ImportRequest {
@@ -129,9 +131,13 @@ export interface ImportRequest {
   readonly tables?: ImportTables
   /** Told what becomes of the blocks of the body, while they are loaded. */
   readonly watcher?: ImportWatcher | undefined
+  /** Ends the import where it is: what was read is stored, and its reason, an error of the table, is the failure. */
+  readonly signal?: AbortSignal | undefined
 }
 
-export interface ParquetImportRequest extends Pick<ImportRequest, 'dataSource' | 'importId' | 'tables' | 'watcher'> {
+type ParquetRequestFields = 'dataSource' | 'importId' | 'signal' | 'tables' | 'watcher'
+
+export interface ParquetImportRequest extends Pick<ImportRequest, ParquetRequestFields> {
   readonly file: ParquetFile
 }
 

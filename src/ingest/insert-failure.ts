@@ -1,10 +1,11 @@
 import { isOfStoredData, isOfSystem } from '../store/service-faults.ts'
-import { isFaultOfEngine, isOfView, StoreError } from '../store/store-error.ts'
+import { isFaultOfEngine, isOfView, isTooCostly, StoreError } from '../store/store-error.ts'
 
 /**
  * Why a block was not stored.
  *
  * - `view`: a materialized view behind the table failed; the table itself may have the rows already.
+ * - `costly`: the INSERT took more time or memory than it may: fewer rows may pass.
  * - `rows`: the table refuses the block for what is in it: some row of it is poison.
  * - `unclear`: an error that one row can bring about, and the engine by itself as well: that is found out by trying.
  * - `engine`: of which time or people may get the better: memory, disk, a missing table.
@@ -13,7 +14,7 @@ import { isFaultOfEngine, isOfView, StoreError } from '../store/store-error.ts'
  * What an expression of the definition brings about for every row is `rows` too: neither time nor anybody can change a
  * definition while its rows wait, and from the quarantine they can be replayed under a better one.
  */
-export type InsertFailureKind = 'closed' | 'engine' | 'rows' | 'unclear' | 'view'
+export type InsertFailureKind = 'closed' | 'costly' | 'engine' | 'rows' | 'unclear' | 'view'
 
 /**
  * Of all codes of the engine those that no value of a row can raise, whatever a DEFAULT or a key makes of it. Tables that an
@@ -45,8 +46,6 @@ export const engineCodes: ReadonlySet<number> = new Set([
   114, // CANNOT_CLOCK_GETTIME
   115, // UNKNOWN_SETTING
   158, // TOO_MANY_ROWS
-  159, // TIMEOUT_EXCEEDED
-  160, // TOO_SLOW
   164, // READONLY
   172, // CANNOT_CREATE_DIRECTORY
   173, // CANNOT_ALLOCATE_MEMORY
@@ -179,6 +178,7 @@ export function insertFailureKind(thrown: unknown): InsertFailureKind {
   if (kind === 'closed') return 'closed'
   if (kind !== 'engine' || code === undefined) return 'engine'
   if (isOfView(thrown)) return 'view'
+  if (isTooCostly(thrown)) return 'costly'
   if (thrown.diskFault !== null || engineCodes.has(code)) return 'engine'
   if (isOfSystem(thrown) || isOfStoredData(thrown.message)) return 'engine'
   if (unclearCodes.has(code)) return 'unclear'

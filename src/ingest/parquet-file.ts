@@ -30,6 +30,13 @@ export interface ParquetLimits {
   readonly decompressedBytesMax: number
 }
 
+interface ParquetSource {
+  readonly body: Readable
+  readonly contentEncoding: string | undefined
+  /** As that of a body. */
+  readonly signal?: AbortSignal | undefined
+}
+
 export interface ParquetRooms {
   readonly store: Pick<Store, 'discard' | 'newPartPath' | 'rows'>
   /** Files that may be here at once. */
@@ -53,7 +60,7 @@ export interface ParquetFile {
  * @throws BODY_CORRUPT (400), PARQUET_TOO_LARGE, DECOMPRESSED_TOO_LARGE (413), what the body fails with, ENGINE_FAILED (500).
  */
 export async function openParquet(
-  { body, contentEncoding }: { readonly body: Readable; readonly contentEncoding: string | undefined },
+  { body, contentEncoding, signal }: ParquetSource,
   { store, places }: ParquetRooms,
   limits: ParquetLimits,
 ): Promise<ParquetFile> {
@@ -67,7 +74,8 @@ export async function openParquet(
     places.release()
   }
   try {
-    const byteCount = await spool(unpackedBody(body, contentEncoding, limits.parquetBytesMax), path, limits)
+    const chunks = unpackedBody(body, contentEncoding, limits.parquetBytesMax)
+    const byteCount = await spool(chunks, path, { ...limits, signal })
     const footer = await readFooterOf(path, byteCount)
     const unpackedBytes = footer.rowGroups.reduce((total, group) => total + group.byteCount, 0)
     const bytesMax = limits.decompressedBytesMax
@@ -87,12 +95,13 @@ export async function openParquet(
 async function spool(
   chunks: AsyncIterable<Uint8Array>,
   path: string,
-  { parquetBytesMax: bytesMax }: ParquetLimits,
+  { parquetBytesMax: bytesMax, signal }: ParquetLimits & Pick<ParquetSource, 'signal'>,
 ): Promise<number> {
   const file = await open(path, 'wx')
   try {
     let byteCount = 0
     for await (const chunk of chunks) {
+      signal?.throwIfAborted()
       if (byteCount + chunk.length > bytesMax) throw errors.PARQUET_TOO_LARGE({ bytesMax })
       if (byteCount < parquetMagic.length) refuseOther(chunk, byteCount)
       await writeAll(file, chunk, byteCount)

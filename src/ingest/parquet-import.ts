@@ -21,6 +21,7 @@ import { type ParquetSlice, type SliceLimits, slicesOf, writeSlice } from './par
 import { parquetBoundOf } from './partition-bound.ts'
 import type { BodyPartitions, PartitionLimits } from './partition-limits.ts'
 import { Semaphore } from './semaphore.ts'
+import type { SharedSync } from './shared-sync.ts'
 
 export interface ParquetImportOptions {
   readonly insertRowsMax: number
@@ -31,6 +32,7 @@ export interface ParquetImportOptions {
 interface ParquetRooms {
   readonly store: Store
   readonly partitionLimits: PartitionLimits
+  readonly sync: SharedSync
 }
 
 /** Pages are smaller than the columns that come out of them, and larger blocks make fewer parts to merge. */
@@ -48,6 +50,7 @@ interface SliceTask {
 export class ParquetImport {
   private readonly request: ParquetImportRequest
   private readonly store: Store
+  private readonly sync: SharedSync
   private readonly plan: ParquetPlan
   private readonly partition: PartitionBound | undefined
   private readonly body: BodyPartitions
@@ -66,6 +69,7 @@ export class ParquetImport {
     const { insertRowsMax, insertBytesMax, insertsInFlightMax } = options
     this.request = request
     this.store = rooms.store
+    this.sync = rooms.sync
     this.watcher = request.watcher
     this.tables = request.tables ?? tablesOf(request.dataSource)
     this.body = rooms.partitionLimits.bodyOf(this.tables.landing)
@@ -86,6 +90,7 @@ export class ParquetImport {
     const running: Promise<void>[] = []
     for (const [index, slice] of slicesOf(file.footer, this.limits).entries()) {
       await this.places.acquire()
+      if (this.request.signal?.aborted === true) this.failure ??= this.request.signal.reason
       if (this.failure !== null) break
       running.push(this.attempt({ slice, index, path: this.store.newPartPath() }))
     }
@@ -93,6 +98,10 @@ export class ParquetImport {
     const { storedRows, quarantinedRows } = this
     const { tables, store, startedAtMs } = this
     const isStaged = this.request.tables !== undefined
+    // A replace syncs what it exchanges.
+    if (!isStaged && storedRows + quarantinedRows > 0) {
+      await this.sync.run().catch((error: unknown) => this.fail(error))
+    }
     const context = { store, tables, isStaged, startedAtMs, storedRows, quarantinedRows }
     const failure = await toImportFailure(whenDropped(this.failure, dataSource.name), context)
     return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure }
@@ -103,12 +112,15 @@ export class ParquetImport {
     try {
       await this.load(task)
     } catch (error) {
-      const failure = toParquetFailure(error)
-      this.failure ??= failure instanceof Error ? failure : new Error(String(failure))
+      this.fail(toParquetFailure(error))
     } finally {
       await this.store.discard([{ path: task.path, byteCount: 0 }])
       this.places.release()
     }
+  }
+
+  private fail(error: unknown): void {
+    this.failure ??= error instanceof Error ? error : new Error(String(error))
   }
 
   private async load(task: SliceTask): Promise<void> {
@@ -201,6 +213,7 @@ export class ParquetImport {
       ...request,
       parts: [{ path: part, byteCount: slice.byteCount }],
       blockId: createBlockId(),
+      isToldLate: true,
       parquet: { condition: conditions.length === 0 ? null : conditions.join(' AND ') },
     })
   }

@@ -31,6 +31,8 @@ export interface PoisonRooms {
 
 /** Names of tables that are tried; what a kill leaves of them is dropped at the start. */
 const trialSuffix = '_trial'
+/** The same of those in which rows are staged. */
+export const piecesSuffix = '_pieces'
 const lineFeed = 0x0a
 
 /** The lines of a block's bodies in order; a document that is no JSON is none, as the engine never sees it. */
@@ -58,11 +60,14 @@ export async function findPoison(
   dataSource: DataSource,
   { bodies, known }: { readonly bodies: readonly RecordBody[]; readonly known: readonly number[] },
 ): Promise<readonly number[]> {
-  const search = { rooms, dataSource, lines: linesOf(bodies) }
+  const table = dataSource.id + trialSuffix
+  const search = { rooms, dataSource, table, lines: linesOf(bodies) }
   const counts = { tried: 0, taken: 0 }
   const trials = {
-    insert: (numbers: readonly number[]) => insertTried(search, numbers),
-    insertBlank: () => rooms.store.command(blankRowInsert(trialTable(dataSource), dataSource.columns)),
+    insert: async (numbers: readonly number[]) => {
+      await insertTried(search, numbers)
+    },
+    insertBlank: () => rooms.store.command(blankRowInsert(qualified(table), dataSource.columns)),
   }
   const found = new Set<number>()
   const candidates = (): readonly number[] => {
@@ -70,7 +75,7 @@ export async function findPoison(
     return search.lines.map((_, index) => index).filter((index) => !left.has(index))
   }
   for (const engine of [' ENGINE = Null', '']) {
-    const some = await withTrialTable(rooms.store, dataSource, engine, () =>
+    const some = await withTableLike(rooms.store, { dataSource, table, engine }, () =>
       findRefusedRows(trials, candidates(), counts),
     )
     for (const line of some) found.add(line)
@@ -82,47 +87,60 @@ export async function findPoison(
 export async function dropTrialTables(store: Pick<Store, 'command' | 'rows'>): Promise<void> {
   const rows = await store.rows<{ readonly name: string }>(
     `SELECT name FROM system.tables WHERE database = ${quoteString(workspaceDatabase)}
-     AND match(name, '^t_[0-9a-f]{32}${trialSuffix}$')`,
+     AND match(name, '^t_[0-9a-f]{32}(${trialSuffix}|${piecesSuffix})$')`,
   )
   for (const { name } of rows) {
     await store.command(`DROP TABLE IF EXISTS ${quoteName(workspaceDatabase)}.${quoteName(name)}`)
   }
 }
 
-interface Search {
+export interface Search {
   readonly rooms: PoisonRooms
   readonly dataSource: DataSource
+  /** Unquoted. */
+  readonly table: string
   readonly lines: readonly Uint8Array[]
 }
 
-async function withTrialTable<Result>(
-  store: PoisonRooms['store'],
-  dataSource: DataSource,
-  engine: string,
+interface LikeTable {
+  readonly dataSource: DataSource
+  /** Unquoted. */
+  readonly table: string
+  /** What stands behind the columns of the data source; empty for its own engine. */
+  readonly engine: string
+}
+
+/** Runs `use` while there is a table with the columns of the data source. */
+export async function withTableLike<Result>(
+  store: Pick<Store, 'command'>,
+  { dataSource, table, engine }: LikeTable,
   use: () => Promise<Result>,
 ): Promise<Result> {
-  const table = trialTable(dataSource)
-  await store.command(`DROP TABLE IF EXISTS ${table}`)
-  await store.command(`CREATE TABLE ${table} AS ${quoteName(workspaceDatabase)}.${quoteName(dataSource.id)}${engine}`)
+  await store.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
+  await store.command(`CREATE TABLE ${qualified(table)} AS ${qualified(dataSource.id)}${engine}`)
   try {
     return await use()
   } finally {
-    await store.command(`DROP TABLE IF EXISTS ${table}`)
+    await store.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
   }
 }
 
-function trialTable({ id }: DataSource): string {
-  return `${quoteName(workspaceDatabase)}.${quoteName(id + trialSuffix)}`
+function qualified(table: string): string {
+  return `${quoteName(workspaceDatabase)}.${quoteName(table)}`
 }
 
-async function insertTried({ rooms, dataSource, lines }: Search, numbers: readonly number[]): Promise<void> {
+/** Appends these lines to the search's table, and gives how many rows they were. */
+export async function insertTried(
+  { rooms, dataSource, table, lines }: Search,
+  numbers: readonly number[],
+): Promise<number> {
   const { store, pool, frameBytes } = rooms
   const plan = ingestPlanOf(dataSource, null)
   const body = { bytes: joinLines(numbers.flatMap((number) => lines[number] ?? [])), framing: 'lines' } as const
   const { parts, rowCount } = await parseBodies(pool, plan, [body], frameBytes)
-  if (rowCount === 0) return
-  const table = dataSource.id + trialSuffix
+  if (rowCount === 0) return 0
   await store.append({ table, layout: plan.landing.layout, parts, rowCount, blockId: createBlockId() })
+  return rowCount
 }
 
 interface QuarantinedLines {
@@ -132,7 +150,7 @@ interface QuarantinedLines {
   readonly lines: readonly number[]
   readonly reason: string
   /** Behind the block's id. */
-  readonly tokenSuffix: 'o' | 'p'
+  readonly tokenSuffix: 'c' | 'o' | 'p' | 'u'
 }
 
 /** Appends lines that are set aside to the quarantine, their values as texts, under the block's own token. */
@@ -165,6 +183,10 @@ export async function quarantinePoison(
 
 /** The reason under which such rows are set aside; the engine's own words are in the log of the service. */
 export const poisonReason = 'the database refused the row'
+/** The same where it took more than an INSERT may. */
+export const costlyReason = 'the database took too much time or memory for the row'
+/** The same where others of its block took so much that it was given up before its turn. */
+export const untriedReason = 'the row was not tried, as the database took too much time or memory for others beside it'
 
 const textType = parseColumnType('Nullable(String)')
 

@@ -6,6 +6,7 @@
  * table, and the others are appended. The same request may be repeated any number of times and is stored once: the engine
  * knows the tokens, and rows that are noted are left out by whoever asks.
  */
+
 import { blankRowInsert } from '../catalog/blank-row.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { csvDialect } from '../codec/csv-dialect.ts'
@@ -17,7 +18,8 @@ import { assert } from '../shared/assert.ts'
 import { parseColumnType } from '../shared/column-type.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
-import type { Store } from '../store/store.types.ts'
+import { withoutInternals } from '../store/engine-words.ts'
+import type { AppendRequest, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import { workspaceDatabase } from '../store/workspace-database.ts'
 import { createBlockId } from './block-id.ts'
@@ -29,11 +31,12 @@ import type { ParsePool } from './parse-pool.ts'
 import { partitionBoundOf } from './partition-bound.ts'
 import { type PartitionLimits, PartitionsExceededError } from './partition-limits.ts'
 import { beyondReason } from './partition-rows.ts'
-import { poisonReason } from './poison-rows.ts'
+import { costlyReason, poisonReason, untriedReason } from './poison-rows.ts'
 import { findRefusedRows } from './refused-rows.ts'
+import { isCostly, withStagedRows } from './staged-rows.ts'
 
 interface ReplayRooms {
-  readonly store: Pick<Store, 'append' | 'command' | 'partitionsByRow'>
+  readonly store: Pick<Store, 'append' | 'command' | 'partitionsByRow' | 'rows'>
   readonly partitionLimits: PartitionLimits
   readonly pool: ParsePool
 }
@@ -48,6 +51,7 @@ export async function replayRows(rooms: ReplayRooms, request: ReplayRowsRequest)
   try {
     return await landRows(rooms, plan, request, rows)
   } catch (error) {
+    if (isCostly(error)) return await landInPieces(rooms, plan, request)
     const isOfPartitions = error instanceof PartitionsExceededError
     if (!isOfPartitions && !mayBeOfRows(error)) throw error
     const kept = isOfPartitions
@@ -63,15 +67,42 @@ async function landRows(
   rooms: ReplayRooms,
   plan: ReplayPlan,
   { dataSource, blockId }: ReplayRowsRequest,
-  rows: ParsedRows,
+  rows: RowsToLand,
 ): Promise<ReplayRowsOutcome> {
   try {
     await appendRows(rooms, plan, { table: dataSource.id, blockId, rows })
     return { viewFailure: null }
   } catch (error) {
-    if (error instanceof StoreError && error.areRowsStored) return { viewFailure: error.message }
+    if (error instanceof StoreError && error.areRowsStored) return { viewFailure: withoutInternals(error.message) }
     throw error
   }
+}
+
+/** Rows for which one INSERT takes too much time or memory; those that take too much alone, or are refused, are noted. */
+async function landInPieces(
+  rooms: ReplayRooms,
+  plan: ReplayPlan,
+  request: ReplayRowsRequest,
+): Promise<ReplayRowsOutcome> {
+  const { dataSource, records, misfitsTable } = request
+  const table = `${dataSource.id}_replay_trial`
+  const insert = async (numbers: readonly number[]): Promise<number> => {
+    const rows = await parse(rooms.pool, plan, records.filter(isAmong(numbers)))
+    await appendRows(rooms, plan, { table, blockId: createBlockId(), rows })
+    return rows.rowCount
+  }
+  const staging = { dataSource, table, candidates: [...records.keys()], insert }
+  return await withStagedRows(rooms.store, staging, async ({ refused, costly, untried, source }) => {
+    const poison = refused.filter((row) => !costly.includes(row))
+    // Another try may find others; what is noted twice counts once.
+    const notes = [
+      { records: records.filter(isAmong(costly)), reason: costlyReason, blockId: createBlockId() },
+      { records: records.filter(isAmong(poison)), reason: poisonReason, blockId: createBlockId() },
+    ]
+    const left = { records: records.filter(isAmong(untried)), reason: untriedReason, blockId: createBlockId() }
+    for (const note of [...notes, left]) await noteRefused(rooms, plan, { misfitsTable, ...note })
+    return await landRows(rooms, plan, request, source)
+  })
 }
 
 interface ReplayPlan {
@@ -157,10 +188,13 @@ async function noteMisfits(
   await store.append({ table: misfitsTable, layout: misfits, parts, rowCount, blockId: `${blockId}-f` })
 }
 
+/** Parts, or a table that has the rows, and the layout that goes with it. */
+type RowsToLand = Pick<AppendRequest, 'from' | 'parts' | 'rowCount'> & { readonly layout?: PartLayout }
+
 interface RowsToAppend {
   readonly table: string
   readonly blockId: string
-  readonly rows: ParsedRows
+  readonly rows: RowsToLand
 }
 
 async function appendRows(
@@ -168,12 +202,14 @@ async function appendRows(
   plan: ReplayPlan,
   append: RowsToAppend,
 ): Promise<void> {
-  const { parts, rowCount } = append.rows
+  const { parts, rowCount, from, layout = plan.landing } = append.rows
   if (rowCount === 0) return
   const { table, blockId } = append
-  const partition = partitionBoundOf(plan.dataSource, plan.landing)
+  const bound = partitionBoundOf(plan.dataSource, plan.landing)
+  const partition = bound === undefined || from === undefined ? bound : { ...bound, columns: [] }
   const bounds = await partitionLimits.bodyOf(table).boundCut(partition, rowCount)
-  await store.append({ table, layout: plan.landing, ...bounds, parts, rowCount, blockId, outlivesViews: true })
+  const source = { layout, parts, rowCount, ...(from === undefined ? {} : { from }) }
+  await store.append({ table, ...source, ...bounds, blockId, outlivesViews: true })
 }
 
 /** The records whose partitions are allowed; the others are noted, with the reason that events of their kind get. */

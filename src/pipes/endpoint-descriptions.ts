@@ -3,7 +3,7 @@ import type { Pipe, PipeId, PipeNode, PipeReader } from '../catalog/pipe.types.t
 import type { CheckedNode } from '../query/check-node.ts'
 import type { Query } from '../query/query.types.ts'
 import { ApiError } from '../shared/errors.ts'
-import { TimeSlices } from '../shared/time-slices.ts'
+import { giveWay } from '../shared/time-slices.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { mergeParameters, nodesOfEndpoint } from './endpoint-parameters.ts'
 
@@ -91,24 +91,22 @@ export class EndpointDescriptions {
     await within(lanes, timeMaxMs)
     const endpoints: EndpointDescription[] = []
     let pendingCount = 0
-    const slices = new TimeSlices()
     for (const { id } of ids) {
       const kept = this.#keep(id)
       if (kept === null) continue
       if (kept.result === null) pendingCount += 1
       endpoints.push(kept.result ?? kept.outline)
-      await slices.giveWay()
+      await giveWay()
     }
     return { endpoints, pendingCount }
   }
 
   async #describeEach(pipes: Iterator<Pipe>, signal: AbortSignal): Promise<void> {
-    const slices = new TimeSlices()
     for (let next = pipes.next(); next.done !== true && !signal.aborted; next = pipes.next()) {
       const kept = this.#keep(next.value.id)
       // What fails here is asked for again by the next list, and told by the description of the endpoint alone.
       if (kept?.result === null) await this.#described(kept).catch(() => null)
-      await slices.giveWay()
+      await giveWay()
     }
   }
 

@@ -1,7 +1,7 @@
 import type { PipeReader } from '../catalog/pipe.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { Query } from '../query/query.types.ts'
-import { TimeSlices } from '../shared/time-slices.ts'
+import { giveWay } from '../shared/time-slices.ts'
 
 export interface ReportNeighbours {
   readonly catalog: Pick<PipeReader, 'listPipes'>
@@ -14,10 +14,9 @@ export interface ReportNeighbours {
  * an endpoint which an older version answered is missed by whoever runs the service before its callers tell.
  */
 export async function reportNodes({ catalog, query, logger }: ReportNeighbours): Promise<void> {
-  const slices = new TimeSlices()
   for (const pipe of catalog.listPipes()) {
     for (const [position, node] of pipe.nodes.entries()) {
-      await slices.giveWay()
+      await giveWay()
       const reason = query.nodeFault(pipe, node, position)
       if (reason === null) continue
       logger.warn(

@@ -14,6 +14,10 @@ export interface Seal {
   readonly setAside: readonly number[]
   /** Records that go to quarantine because they are of too many partitions; ascending. */
   readonly beyond: readonly number[]
+  /** Those set aside for which the engine took too much time or memory; ascending. */
+  readonly costly?: readonly number[]
+  /** Those set aside that were not tried, as others of the block took too much; ascending. */
+  readonly untried?: readonly number[]
 }
 
 /** A block is in the engine. */
@@ -56,12 +60,15 @@ export function bookkeepingEntry(entry: {
   return { kind, stream, version: 0, encoding: 'identity', flags: 0, acceptedAtMs: atMs, ...counts, payload }
 }
 
-export function encodeSeal({ blockId, sequences, setAside, beyond }: Seal): Uint8Array {
+export function encodeSeal({ blockId, sequences, setAside, beyond, costly = [], untried = [] }: Seal): Uint8Array {
   assert(sequences.length > 0, 'a block has entries')
   const writer = new ByteWriter().text(blockId)
   writeSteps(writer, sequences, 0)
   writeSteps(writer, setAside, -1)
-  if (beyond.length > 0) writeSteps(writer, beyond, -1)
+  // Lists at the end that are empty are left out.
+  const more = [beyond, costly, untried]
+  const count = more.findLastIndex(({ length }) => length > 0) + 1
+  for (const list of more.slice(0, count)) writeSteps(writer, list, -1)
   return writer.finish()
 }
 
@@ -90,18 +97,19 @@ function readSteps(reader: ByteReader, start: number): readonly number[] {
 }
 
 /** @throws WalFormatError, as each of the readers below, when the payload is not of its kind. */
-export function decodeSeal(payload: Uint8Array): Seal {
+export function decodeSeal(payload: Uint8Array): Required<Seal> {
   const reader = new ByteReader(payload)
   const blockId = reader.text()
   const sequences = readSteps(reader, 0).map(toSequence)
   const setAside = readSteps(reader, -1)
   // In directories of format 1 none has them.
-  const hasMore = !reader.isAtEnd
-  const beyond = hasMore ? readSteps(reader, -1) : []
+  const more: (readonly number[])[] = []
+  while (!reader.isAtEnd && more.length < 3) more.push(readSteps(reader, -1))
   reader.end()
-  if (hasMore && beyond.length === 0) throw new WalFormatError('a seal ends with an empty list')
+  if (more.at(-1)?.length === 0) throw new WalFormatError('a seal ends with an empty list')
+  const [beyond = [], costly = [], untried = []] = more
   if (sequences.length === 0) throw new WalFormatError('a seal names no entries')
-  return { blockId, sequences, setAside, beyond }
+  return { blockId, sequences, setAside, beyond, costly, untried }
 }
 
 export function encodeStored({ blockId, last, rowCount, quarantinedRowCount }: Stored): Uint8Array {
