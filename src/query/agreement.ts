@@ -7,6 +7,7 @@ import { checkAgreement, verifyQueryTree } from '../sql/engine-agreement.ts'
 import { shapeOf } from '../sql/query-shape.ts'
 import type { Store } from '../store/store.types.ts'
 import { clickhouseCodes, StoreError } from '../store/store-error.ts'
+import { checkColumns } from './column-check.ts'
 
 const shapesMax = 20_000
 const charactersMax = 32 * mebibyte
@@ -57,7 +58,31 @@ export async function verifySafeguards(store: Pick<Store, 'queryTree' | 'select'
     const isDenied = outcome instanceof StoreError && outcome.clickhouseCode === clickhouseCodes.accessDenied
     if (!isDenied) throw new Error(`the engine lets a reader run what it must not: ${sql}`, { cause: outcome })
   }
+  await verifyColumnCheck(store, signal)
 }
+
+/** The check tells the function from the column, a branch that is not taken among it, and inside of a view. */
+async function verifyColumnCheck(store: Pick<Store, 'select'>, signal: AbortSignal): Promise<void> {
+  const reading = { tables: new Map(), functions: new Set<string>(), tableFunctions: new Set<string>() }
+  for (const [sql, isColumn] of columnProbes) {
+    const plan = { sql, settings: {}, reading: { ...reading, commonTables: new Set<string>() } }
+    const outcome = await checkColumns(plan, { store, signal }).catch((thrown: unknown) => thrown)
+    const { unknownIdentifier } = clickhouseCodes
+    const isRefused = outcome instanceof StoreError && outcome.clickhouseCode === unknownIdentifier
+    if (isColumn ? outcome !== undefined : !isRefused) {
+      throw new Error(`the engine does not tell columns from functions: ${sql}`, { cause: outcome })
+    }
+  }
+}
+
+const columnProbes: readonly (readonly [sql: string, isColumn: boolean])[] = [
+  ['SELECT user FROM (SELECT 1 AS user)', true],
+  ['SELECT user FROM (SELECT 1 AS id)', false],
+  ['SELECT 1 ? 1 : user', false],
+  ['SELECT multiIf(1, 1, user), CASE WHEN 1 THEN 1 ELSE session_user END', false],
+  ['SELECT * FROM view(SELECT currentUser AS id)', false],
+  ['SELECT user FROM view(SELECT 1 AS user)', true],
+]
 
 /** Nothing of these is looked for by the parser: a reader of the engine has no right to any. */
 const forbiddenReads = [

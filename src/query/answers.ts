@@ -6,6 +6,7 @@ import { StoreError } from '../store/store-error.ts'
 import { Agreement } from './agreement.ts'
 import { inOwnBlocks } from './answer-blocks.ts'
 import { withOwnStatistics } from './answer-statistics.ts'
+import { ColumnCheck } from './column-check.ts'
 import { inUsersWords, maskSecrets } from './engine-words.ts'
 import { withPlace } from './error-place.ts'
 import type { QueryAnswer } from './query.types.ts'
@@ -42,11 +43,13 @@ export class Answers {
   readonly #options: AnswerOptions
   readonly #neighbours: Neighbours
   readonly #agreement: Agreement
+  readonly #columns: ColumnCheck
 
   constructor(options: AnswerOptions, neighbours: Neighbours) {
     this.#options = options
     this.#neighbours = neighbours
     this.#agreement = new Agreement(neighbours.store)
+    this.#columns = new ColumnCheck(neighbours.store, neighbours.workspace)
   }
 
   /** Raises errors of the error table (400, 408, 500, 503). */
@@ -85,10 +88,11 @@ export class Answers {
   }
 
   async #select(run: Run): Promise<SelectStream> {
-    const { plan, rendering, format, prefix = '', suffix = '', signal } = run
+    const { plan, format, prefix = '', suffix = '', signal } = run
     try {
       const shape = await this.#agreement.shapeOfAgreed(plan, signal)
-      const threads = this.#threadsOf(rendering)
+      await this.#columns.check(plan, signal)
+      const threads = this.#threadsOf(run)
       const hiding = plan.isFiltered ? { [statisticsSetting]: 0 } : {}
       const settings = { ...plan.settings, ...run.settings, ...hiding }
       const sql = `${prefix}${plan.sql}${suffix}`
@@ -100,15 +104,18 @@ export class Answers {
     }
   }
 
-  #threadsOf({ maxThreads }: Rendering): number {
+  /** Several threads share a table by its size, hidden rows among it, and the order of rows would tell how. */
+  #threadsOf({ plan, rendering: { maxThreads } }: Pick<Run, 'plan' | 'rendering'>): number {
+    if (plan.isFiltered) return 1
     const { queryThreads, queryThreadsMax } = this.#options
     return Math.min(Math.max(maxThreads ?? queryThreads, 1), queryThreadsMax)
   }
 
   /** Everything that the bytes of an answer follow from, but for the rows: filters and values stand in the SQL. */
-  #keyOf({ plan, rendering, format, settings, prefix = '', suffix = '' }: Run): string {
+  #keyOf(run: Run): string {
+    const { plan, format, settings, prefix = '', suffix = '' } = run
     const { catalogVersion } = this.#neighbours.workspace
-    const threads = this.#threadsOf(rendering)
+    const threads = this.#threadsOf(run)
     return JSON.stringify([catalogVersion, format, plan.settings, settings, threads, prefix, suffix, plan.sql])
   }
 

@@ -13,6 +13,7 @@ import type { NameScope, Source } from '../sql/source.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
+import { checkColumns } from './column-check.ts'
 import { inUsersWords } from './engine-words.ts'
 import { withPlace } from './error-place.ts'
 import { nodeScope } from './name-scope.ts'
@@ -193,6 +194,7 @@ async function describe(plan: CompiledQuery, description: Description) {
   for (const describing of describings) {
     try {
       checkAgreement(plan.reading, await neighbours.store.queryTree(plan.sql, signal))
+      await checkColumns(plan, { store: neighbours.store, signal })
       return await columnsBy(describing, plan, { store: neighbours.store, signal })
     } catch (thrown) {
       if (mayDiffer && isAboutPlaceholder(thrown)) return null

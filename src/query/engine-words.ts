@@ -1,34 +1,14 @@
 // What the engine says of a query, told in the words of the one who wrote it: names instead of ids, nothing of the text
 // that the service made out of theirs, and no value of a secret.
 
+import { withoutInternals } from '../store/engine-words.ts'
 import type { WorkspaceReader } from './workspace.types.ts'
 
 const id = /`?\bt_[0-9a-f]{32}(_quarantine)?\b`?/g
-/**
- * The engine repeats the query, or a part of it, behind its message, as it was rewritten: with the queries of pipes and the
- * row filters that were put into it.
- */
-const rewritten =
-  /(?:\.? In scope |(?::? ?[Ii]n (?:scope|query|expression)|:? for subquery) \(?(?:SELECT|WITH)\b)[\s\S]*?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
-/** It repeats a lambda before its message. */
-const rewrittenLambda = /\bLambda [\s\S]* -> [\s\S]*(?= expect \d+ arguments)/
-/** And all that follows a syntax error; the token that it could not read stands in brackets. */
-const unread =
-  /(failed at position \d+ \(([\s\S]*?)\)(?: \(line \d+, col \d+\))?): [\s\S]*?\.{0,2}(?=\. Expected one of: |\.? \([A-Z][A-Z0-9_]+\)$|$)/
-
-/** Behind some messages, the step of the plan, with casts and constants that nobody wrote. */
-const executing = /: while executing 'FUNCTION [\s\S]*'(?=\. \([A-Z][A-Z0-9_]+\)$)/
-/** Some messages end in a full stop of their own. */
-const doubleStop = /\.\.(?= \([A-Z][A-Z0-9_]+\)$)/
-
-/** As the engine calls the tables of a query, in front of their columns. */
-const inner = /\b__table\d+\./g
 
 /** The engine's message with the names of data sources for the ids of their tables. */
 export function inUsersWords(message: string, workspace: Pick<WorkspaceReader, 'find'>): string {
-  const told = message.replace(unread, '$1: $2').replace(rewrittenLambda, 'A lambda').replace(rewritten, '')
-  const plain = told.replace(executing, '').replace(doubleStop, '.').replaceAll(inner, '')
-  return withNames(plain, workspace)
+  return withNames(withoutInternals(message), workspace)
 }
 
 /** A text of the engine, such as a plan, with the names of data sources for the ids of their tables. */

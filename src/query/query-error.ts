@@ -24,6 +24,8 @@ function isOfGivenState({ clickhouseCode = 0, message }: StoreError, sql: string
 }
 
 const retryAfterSeconds = 1
+/** Clients that read need a moment, those that do not are given up later. */
+const unreadRetrySeconds = 5
 
 /** What a message of the engine becomes before a caller reads it. */
 export type Rewording = (message: string) => string
@@ -36,6 +38,8 @@ export function toQueryError(thrown: unknown, limits: FailedQuery, reword: Rewor
       return errors.SHUTTING_DOWN({ cause: thrown })
     case 'busy':
       return errors.QUERIES_TOO_MANY({ retryAfterSeconds, cause: thrown })
+    case 'unread':
+      return errors.RESULTS_UNREAD({ reason: thrown.message, retryAfterSeconds: unreadRetrySeconds, cause: thrown })
     case 'aborted':
       return thrown
     case 'stopped':
