@@ -3,6 +3,8 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import { addAnalyze } from './http/analyze.ts'
 import { addAuthorization } from './http/authorization.ts'
 import { BodyBudget } from './http/body-budget.ts'
+import { SharedChunks } from './http/chunk-budget.ts'
+import { guardChunks } from './http/chunk-gate.ts'
 import { addClosing } from './http/closing.ts'
 import { createConnections, deferContinue } from './http/connections.ts'
 import { addCrossOrigin } from './http/cross-origin.ts'
@@ -19,6 +21,7 @@ import { boundPipelining } from './http/pipelining.ts'
 import { addPipes } from './http/pipes.ts'
 import { addQuarantine } from './http/quarantine.ts'
 import { createRequestLog } from './http/request-log.ts'
+import { addReaderWatch } from './http/slow-readers.ts'
 import { addSql } from './http/sql.ts'
 import { addUrlEscapes } from './http/url-escapes.ts'
 import { addVariables } from './http/variables.ts'
@@ -38,12 +41,13 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
   const { logger, now } = rooms
   const requestLog = createRequestLog(logger)
   const connections = createConnections({ connectionIdleMsMax: options.connectionIdleMsMax, now })
+  const chunks = new SharedChunks(() => performance.now())
   const app = Fastify({
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: headerBytesMax },
     serverFactory: (listener) =>
       createServer(
         { maxHeaderSize: headerBytesMax, requestTimeout: options.requestTimeoutMs, keepAliveTimeout: keepAliveMs },
-        boundPipelining(listener, logger),
+        boundPipelining(guardChunks(listener, chunks), logger),
       ),
     exposeHeadRoutes: false,
     return503OnClosing: false,
@@ -55,8 +59,9 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
   requestLog.addTo(app)
   addCrossOrigin(app)
   connections.addTo(app)
+  addReaderWatch(app, options.connectionIdleMsMax, logger)
   addErrorAnswers(app, rooms.disk)
-  const isClosing = addClosing(app)
+  const { isClosing, onClosing, onCutting } = addClosing(app, options.closeTimeoutMs)
   addAuthorization(app, rooms.access)
   addUrlEscapes(app)
   addHealth(app, () => {
@@ -76,7 +81,13 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
       done()
     })
     addEvents(api, rooms, limits)
-    addDataSources(api, rooms, limits)
+    addDataSources(api, rooms, { ...limits, onClosing })
+    // Behind the imports, which say what is stored of theirs.
+    onClosing(connections.endBodies)
+    onCutting(() => {
+      const count = connections.cut()
+      if (count > 0) logger.warn({ count }, 'Connections were cut, as the service closes.')
+    })
     addDataSource(api, rooms, limits)
     addQuarantine(api, rooms, limits)
     addAnalyze(api, rooms, limits)

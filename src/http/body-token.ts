@@ -2,6 +2,7 @@
 
 import type { FastifyRequest } from 'fastify'
 import { kibibyte } from '../shared/bytes.ts'
+import { ApiError } from '../shared/errors.ts'
 import { parseContentEncoding } from './content-encoding.ts'
 import { parseMultipartHead } from './multipart-form.ts'
 import { arrivingBodyOf } from './request-body.ts'
@@ -27,7 +28,13 @@ export async function readBodyToken(request: FastifyRequest): Promise<BodyToken>
   if (parseContentEncoding(request.headers['content-encoding']) !== 'identity') {
     return { token: undefined, isLater: true }
   }
-  const { head, isWhole } = await body.peek(tokenBytesMax)
+  const peeked = await body.peek(tokenBytesMax).catch((error: unknown) => {
+    // Whoever shows no token in all that was read of him hears that first.
+    if (error instanceof ApiError && error.code === 'CHUNKS_TOO_SMALL') return null
+    throw error
+  })
+  if (peeked === null) return { token: undefined, isLater: true }
+  const { head, isWhole } = peeked
   const searched = head.subarray(0, tokenBytesMax)
   const isAll = isWhole && searched.length === head.length
   const token = await tokenIn(searched, { mediaType: request.sentContentType?.trim() ?? '', isAll })

@@ -4,9 +4,12 @@ import { errors } from '../shared/errors.ts'
 const chunksFree = 4_096
 /** Of a stream, which costs no memory by its chunks: a network may well cut a small file into pieces of a few bytes. */
 const streamChunksFree = 16_384
-const chunkBytesMin = 32
+export const chunkBytesMin = 32
 /** What a slow sender may send for ever costs less than a hundredth of a core. */
 const chunksPerMs = 1
+/** Of all bodies together: a small chunk costs two to ten microseconds, so these are less than a tenth of a second. */
+const sharedChunksMax = 32_768
+const sharedChunksPerMs = 5
 
 /**
  * How many small chunks a body may come in: thousands, one more for each 32 bytes, and, where `now` is given, one more
@@ -18,9 +21,9 @@ export class ChunkBudget {
   #refilledAtMs: number
 
   /** @param now a clock in milliseconds that never goes back. */
-  constructor(now?: () => number) {
+  constructor(now?: () => number, options: { readonly chunksFree?: number } = {}) {
     this.#now = now
-    this.#left = now === undefined ? chunksFree : streamChunksFree
+    this.#left = options.chunksFree ?? (now === undefined ? chunksFree : streamChunksFree)
     this.#refilledAtMs = now?.() ?? 0
   }
 
@@ -39,5 +42,34 @@ export class ChunkBudget {
       this.#refilledAtMs = now
     }
     return this.#left
+  }
+}
+
+/** The small chunks that all bodies of the process may bring together. */
+export class SharedChunks {
+  readonly now: () => number
+  /** What each body may bring of them; whoever gathers a whole one allows fewer. */
+  readonly bodyChunksFree = 8_192
+  #left = sharedChunksMax
+  #refilledAtMs: number
+
+  /** @param now a clock in milliseconds that never goes back. */
+  constructor(now: () => number) {
+    this.now = now
+    this.#refilledAtMs = now()
+  }
+
+  /** False when there is none left. */
+  take(): boolean {
+    if (this.#left < 1) this.#refill()
+    if (this.#left < 1) return false
+    this.#left -= 1
+    return true
+  }
+
+  #refill(): void {
+    const now = this.now()
+    this.#left = Math.min(sharedChunksMax, this.#left + (now - this.#refilledAtMs) * sharedChunksPerMs)
+    this.#refilledAtMs = now
   }
 }

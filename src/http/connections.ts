@@ -8,6 +8,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, errors } from '../shared/errors.ts'
 import { createRequestId } from '../shared/ids.ts'
 import { jsonContentType } from './answers.ts'
+import { chunkBytesMin } from './chunk-budget.ts'
+import { gateOf } from './chunk-gate.ts'
 import { ArrivingBody, announcedBytes, announcesBody } from './request-body.ts'
 
 export interface ConnectionOptions {
@@ -20,6 +22,10 @@ export interface Connections {
   readonly onClientError: (error: NodeJS.ErrnoException, socket: Socket) => void
   /** Registers the hooks and the catch-all content type parser. */
   readonly addTo: (app: FastifyInstance) => void
+  /** Fails the bodies that are still on their way, for a service that closes. */
+  readonly endBodies: () => void
+  /** Cuts all connections, whatever is under way on them, and gives how many they were. */
+  readonly cut: () => number
 }
 
 /** A request and its answer, as far as their connection matters. */
@@ -37,13 +43,22 @@ export interface OpenExchange {
 // a reset connection instead of the answer.
 const lingerMsMax = 5_000
 const lingerBytesMax = 16 * 1024 * 1024
-// Chunks cost by their number: a body of bytes in chunks of their own must not be worth waiting for.
-const lingerChunksMax = 4_096
+/** Where chunks are too small to be read: whoever sends them has time to read why. */
+const shutLingerMsMax = 1_000
 
 export function createConnections({ connectionIdleMsMax, now }: ConnectionOptions): Connections {
   // Connections that are kept alive stay in it; what they hold is let go with each answer.
   const bySocket = new WeakMap<Socket, { exchange: OpenExchange | null }>()
+  const sockets = new Set<Socket>()
   return {
+    endBodies() {
+      for (const socket of sockets) bySocket.get(socket)?.exchange?.body?.fail(errors.SHUTTING_DOWN())
+    },
+    cut() {
+      const open = [...sockets]
+      for (const socket of open) socket.destroy()
+      return open.length
+    },
     onClientError(error, socket) {
       const exchange = bySocket.get(socket)?.exchange ?? null
       if (exchange === null) {
@@ -58,6 +73,10 @@ export function createConnections({ connectionIdleMsMax, now }: ConnectionOption
     },
     addTo(app) {
       app.decorateRequest('exchange', null)
+      app.server.on('connection', (socket: Socket) => {
+        sockets.add(socket)
+        socket.once('close', () => sockets.delete(socket))
+      })
       app.addHook('onRequest', (request, reply, done) => {
         const { raw } = request
         const exchange: OpenExchange = {
@@ -141,11 +160,14 @@ function addBodies(app: FastifyInstance, idleMsMax: number): void {
   })
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (request, source, done) => {
+    const gate = gateOf(request.raw)
     const body = new ArrivingBody(source, {
       idleMsMax,
       announcedBytes: announcedBytes(request.headers),
       onFirstRead: () => askForBody(request.raw),
+      onStop: () => gate?.stopReading(),
     })
+    gate?.whenShut(() => body.fail(errors.CHUNKS_TOO_SMALL({ chunkBytesMin })))
     if (request.exchange !== null) request.exchange.body = body
     done(null, body)
   })
@@ -189,7 +211,6 @@ function linger(payload: string, source: IncomingMessage): LingeringAnswer {
   const answer = new Readable({ read() {} })
   answer.push(payload)
   let restBytes = lingerBytesMax
-  let restChunks = lingerChunksMax
   let isEnded = false
   const stop = (): void => {
     if (isEnded) return
@@ -200,10 +221,15 @@ function linger(payload: string, source: IncomingMessage): LingeringAnswer {
   }
   const count = (chunk: Buffer): void => {
     restBytes -= chunk.length
-    restChunks -= 1
-    if (restBytes < 0 || restChunks < 0) stop()
+    if (restBytes < 0) stop()
   }
-  const timeout = setTimeout(stop, lingerMsMax)
+  let timeout = setTimeout(stop, lingerMsMax)
+  const gate = gateOf(source)
+  gate?.stopReading()
+  gate?.whenShut(() => {
+    clearTimeout(timeout)
+    if (!isEnded) timeout = setTimeout(stop, shutLingerMsMax)
+  })
   source.on('data', count)
   source.once('end', stop)
   source.once('close', stop)

@@ -1,7 +1,7 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { BoundedCache } from '../shared/bounded-cache.ts'
 import { mebibyte } from '../shared/bytes.ts'
-import { TimeSlices } from '../shared/time-slices.ts'
+import { giveWay } from '../shared/time-slices.ts'
 import { type Circumstances, listShape, wantedNames } from './datasource-shape.ts'
 
 const keptBounds = { entriesMax: 10_000, weightMax: 32 * mebibyte }
@@ -34,10 +34,9 @@ export class DataSourceList {
   ): Promise<string> {
     const wanted = wantedNames(attrs)
     const texts: string[] = []
-    const slices = new TimeSlices()
     for (const dataSource of dataSources) {
       texts.push(this.#itemText(dataSource, circumstancesOf(dataSource), wanted))
-      await slices.giveWay()
+      await giveWay()
     }
     return `[${texts.join(',')}]`
   }

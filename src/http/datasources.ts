@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { jsonContentType } from './answers.ts'
+import type { Closing } from './closing.ts'
 import { DataSourceList } from './datasource-list.ts'
 import type { Circumstances } from './datasource-shape.ts'
 import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
@@ -13,10 +14,15 @@ type Neighbours = Pick<HttpRooms, 'dataSources' | 'disk' | 'ingest' | 'logger' |
 type Limits = FormLimits & Pick<HttpOptions, 'columnsMax' | 'missingDataSource'>
 
 /** `/v0/datasources`: create, import and list. */
-export function addDataSources(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
+export function addDataSources(
+  app: FastifyInstance,
+  rooms: Neighbours,
+  { onClosing, ...limits }: Limits & Pick<Closing, 'onClosing'>,
+): void {
   const { dataSources } = rooms
   const list = new DataSourceList()
   const places = new ImportPlaces()
+  onClosing(() => places.endAll())
   addPath(
     app,
     '/v0/datasources',

@@ -3,20 +3,18 @@ import { type EndpointFormat, endpointFormats, formatOfName } from '../query/ans
 import { adminScope } from '../query/read-scope.ts'
 import { abortSignal } from './abort-signal.ts'
 import { sendJson } from './answers.ts'
-import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
+import type { FormLimits, HttpRooms } from './http.types.ts'
 import { readQuestion } from './question.ts'
 import { addPath } from './routes.ts'
 import { sendAnswer } from './send-answer.ts'
 
 type Neighbours = Pick<HttpRooms, 'query' | 'logger'>
-type Limits = FormLimits & Pick<HttpOptions, 'connectionIdleMsMax'>
 
 /**
  * The data of pipes, `/v0/pipes/<name>.<format>` and the older `/v0/pipe/<name>/data.<format>`, and what the engine does
  * for it, `/v0/pipes/<name>/explain` and `/v0/pipes/<name>/nodes/<node>/explain`.
  */
-export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
-  const { connectionIdleMsMax: idleMsMax } = limits
+export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: FormLimits): void {
   const { query, logger } = rooms
   const answerAs =
     (format: EndpointFormat) =>
@@ -32,7 +30,7 @@ export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: Li
         readScope: adminScope,
         signal,
       })
-      return sendAnswer({ request, reply, logger, idleMsMax }, answered)
+      return sendAnswer({ request, reply, logger }, answered)
     }
   for (const format of endpointFormats) {
     const answer = answerAs(format)

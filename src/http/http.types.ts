@@ -49,6 +49,8 @@ export interface HttpOptions {
   readonly connectionIdleMsMax: number
   /** Time in which a whole request must have arrived; 0 sets no limit. */
   readonly requestTimeoutMs: number
+  /** Time that a close may take; imports and bodies that take a tenth of it are ended. */
+  readonly closeTimeoutMs: number
 }
 
 /** What bounds a body that is read as a whole, such as a form. */

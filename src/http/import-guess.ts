@@ -33,13 +33,21 @@ export interface GuessedRows {
  * @throws SAMPLE_EMPTY, BODY_CORRUPT (400), and what the body fails with before it has said enough.
  */
 export async function guessRows(
-  rows: Pick<KnownRows, 'body' | 'contentEncoding'>,
+  rows: Pick<KnownRows, 'body' | 'contentEncoding'> & { readonly signal?: AbortSignal },
   { format: givenFormat, ...rules }: GuessRules,
   ingest: Pick<Ingest, 'openBody'>,
 ): Promise<GuessedRows> {
-  const { body, contentEncoding } = rows
+  const { body, contentEncoding, signal } = rows
   const { csv } = rules
-  const source = { body, contentEncoding, format: givenFormat, isSampled: true, newLine: csv.newLine, spread: csv }
+  const source = {
+    body,
+    contentEncoding,
+    signal,
+    format: givenFormat,
+    isSampled: true,
+    newLine: csv.newLine,
+    spread: csv,
+  }
   const opened = await ingest.openBody(source)
   try {
     return guessOpened(opened, { format: givenFormat, ...rules })

@@ -9,7 +9,7 @@ import type { ImportInput, InputRows } from './import-input.ts'
 import type { ImportOrder } from './import-order.ts'
 
 /** What is given to the rows when their data source stands. */
-export type LoadRequest = Pick<ImportRequest, 'dataSource' | 'importId' | 'tables' | 'watcher'>
+export type LoadRequest = Pick<ImportRequest, 'dataSource' | 'importId' | 'signal' | 'tables' | 'watcher'>
 
 export interface PreparedRows {
   /** What a data source for the rows is created with. */
@@ -27,6 +27,10 @@ interface Preparation {
   readonly ingest: Ingest
   readonly progress: { readonly onGuessing: () => void }
   readonly columnsMax: number
+  /** Ends the reading with its reason. */
+  readonly signal: AbortSignal
+  /** Told as soon as it is known what the rows are. */
+  readonly onKnown: (known: KnownRows) => void
 }
 
 /**
@@ -38,6 +42,7 @@ interface Preparation {
 export async function prepareRows(rows: InputRows, preparation: Preparation): Promise<PreparedRows> {
   const { order, isNew } = preparation
   const known = await knowRows(rows, order)
+  preparation.onKnown(known)
   const { format } = known
   const missing = order.mode === 'append' ? order.name : undefined
   if (isNew && order.schema === undefined && format !== 'csv') throw errors.SCHEMA_MISSING({ format, missing })
@@ -47,7 +52,7 @@ export async function prepareRows(rows: InputRows, preparation: Preparation): Pr
 
 async function prepareText(
   { body, contentEncoding, format }: KnownRows & { readonly format: BodyFormat },
-  { order, isNew, ingest, progress, columnsMax }: Preparation,
+  { order, isNew, ingest, progress, columnsMax, signal }: Preparation,
 ): Promise<PreparedRows> {
   const { csv, hasTypes, schema } = order
   const close = async (): Promise<void> => {}
@@ -60,7 +65,7 @@ async function prepareText(
     }
   }
   progress.onGuessing()
-  const guessed = await guessRows({ body, contentEncoding }, { format, csv, hasTypes, columnsMax }, ingest)
+  const guessed = await guessRows({ body, contentEncoding, signal }, { format, csv, hasTypes, columnsMax }, ingest)
   const rows = { body: guessed.opened, contentEncoding: undefined, format }
   const { header: _, ...csvOfOthers } = guessed.csv
   return {
@@ -83,9 +88,9 @@ function hasColumns({ columns }: DataSource, guessed: readonly { readonly name: 
 /** All of the file is here before anything is begun, and the rest of its form too. */
 async function prepareParquet(
   { body, contentEncoding }: KnownRows,
-  { order, input, ingest }: Preparation,
+  { order, input, ingest, signal }: Preparation,
 ): Promise<PreparedRows> {
-  const file = await ingest.openParquet({ body, contentEncoding })
+  const file = await ingest.openParquet({ body, contentEncoding, signal })
   try {
     await input.end()
   } catch (error) {

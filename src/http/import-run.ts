@@ -11,6 +11,7 @@ import { sendJson, toApiError } from './answers.ts'
 import { singleShape } from './datasource-shape.ts'
 import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import { importAnswerOf, sendImport } from './import-answer.ts'
+import type { KnownRows } from './import-format.ts'
 import { analyzeDry } from './import-guess.ts'
 import { type ImportInput, readImportInput } from './import-input.ts'
 import { formatOfSchema, type ImportOrder, readImportOrder } from './import-order.ts'
@@ -34,8 +35,8 @@ export async function createOrImport(
   reply: FastifyReply,
   { rooms, limits, places }: ImportContext,
 ): Promise<FastifyReply> {
-  const leave = announcesBody(request.headers) ? places.take() : noPlace
-  const run = new ImportRun(request, { rooms, limits, leave })
+  const run = new ImportRun(request, { rooms, limits })
+  if (announcesBody(request.headers)) run.takePlace(places, reply)
   try {
     const input = await readImportInput(request, limits)
     const order = readImportOrder(input.parameters)
@@ -46,8 +47,6 @@ export async function createOrImport(
     await run.close()
   }
 }
-
-const noPlace = (): void => {}
 
 interface Import {
   readonly input: ImportInput
@@ -66,20 +65,40 @@ class ImportRun {
   private readonly rooms: Neighbours
   private readonly columnsMax: number
   private readonly importId = createImportId()
-  private readonly leave: () => void
+  private readonly controller = new AbortController()
+  private leave: () => void = () => {}
+  private hasClientLeft = false
+  /** Whether what has arrived may be far less than what is to be done for it. */
+  private mayGrow = false
   private prepared: PreparedRows | null = null
   private isCreated = false
   /** Ends what an answer that is on its way already still has to do. */
   private streamed: Promise<void> | null = null
 
-  constructor(
-    request: FastifyRequest,
-    { rooms, limits, leave }: Pick<ImportContext, 'rooms' | 'limits'> & { readonly leave: () => void },
-  ) {
-    this.leave = leave
+  constructor(request: FastifyRequest, { rooms, limits }: Pick<ImportContext, 'rooms' | 'limits'>) {
     this.request = request
     this.rooms = rooms
     this.columnsMax = limits.columnsMax
+  }
+
+  /** From here on the import ends when its client leaves, or the service closes. @throws as `ImportPlaces.take` does. */
+  takePlace(places: ImportPlaces, { raw }: FastifyReply): void {
+    this.leave = places.take((reason) => this.stop(reason))
+    raw.once('close', () => {
+      this.hasClientLeft = !raw.writableFinished
+      this.stopIfLeft()
+    })
+  }
+
+  private stop(reason: ApiError): void {
+    this.controller.abort(reason)
+    // One that waits for bytes hears of it by them.
+    this.request.exchange?.body?.fail(reason)
+  }
+
+  /** A body that has not arrived fails by itself; one that has, and is not packed, is nearly done. */
+  private stopIfLeft(): void {
+    if (this.hasClientLeft && this.mayGrow) this.controller.abort(errors.CLIENT_LEFT())
   }
 
   async answer(reply: FastifyReply, import_: Import): Promise<FastifyReply> {
@@ -112,7 +131,12 @@ class ImportRun {
     const { columnsMax } = this
     const { dataSources, ingest } = this.rooms
     if (input.rows !== null) {
-      const preparation = { order, isNew: target === null, ingest, input, progress, columnsMax }
+      const { signal } = this.controller
+      const onKnown = ({ contentEncoding, format }: KnownRows): void => {
+        this.mayGrow = contentEncoding !== undefined || format === 'parquet'
+        this.stopIfLeft()
+      }
+      const preparation = { order, isNew: target === null, ingest, input, progress, columnsMax, signal, onKnown }
       this.prepared = await prepareRows(input.rows, preparation)
     }
     if (target !== null) return target
@@ -148,6 +172,7 @@ class ImportRun {
         dataSource,
         importId,
         watcher,
+        signal: this.controller.signal,
         ...(tables === undefined ? {} : { tables }),
       })
       return outcome.failure === null ? await endOf(input, outcome) : outcome
@@ -198,7 +223,7 @@ class ImportRun {
     // That the disk takes nothing is told once, not for each request.
     else if (diskFault !== null && toApiError(failure).status === 503)
       logger.debug({ ...fields, err: failure }, 'An import was refused by the disk.')
-    else if (toApiError(failure).status >= 500)
+    else if (toApiError(failure).status >= 500 && toApiError(failure).code !== 'IMPORT_STOPPED')
       logger.error({ ...fields, err: failure }, 'An import failed in its middle.')
     else logger.warn({ ...fields, ...errorFields(toApiError(failure)) }, 'An import ended early.')
   }

@@ -38,6 +38,7 @@ export interface MultipartLimits {
 }
 
 const fieldsMax = 200
+const partsMax = 2 * fieldsMax
 // Fields that hold data whether or not the client names a file.
 const fileFields = ['csv', 'ndjson', 'parquet']
 /** A file of so many bytes is held until the form ends, so that fields behind it count too, as curl's users write them. */
@@ -136,6 +137,10 @@ function readForm(reading: ReadingForm): Promise<void> {
       if (isTooLarge) reject(errors.PAYLOAD_TOO_LARGE({ bytesMax: formBytesMax }))
       else fields.push([name, value])
     })
+    // The parser would pass over all that follow, and each costs more than its bytes.
+    parser.on('partsLimit', () =>
+      body.destroy(errors.REQUEST_INVALID({ reason: `its form has more than ${partsMax} parts` })),
+    )
     pipeline(
       body,
       (chunks: AsyncIterable<Buffer>) => countHeld(chunks, reading),
@@ -186,7 +191,7 @@ function createParser(mediaType: string, formBytesMax: number): BusboyInstance {
   const limits = {
     fieldSize: formBytesMax,
     fields: fieldsMax + 1,
-    parts: 2 * fieldsMax,
+    parts: partsMax,
     headerPairs: 50,
     headerSize: 16_384,
   }

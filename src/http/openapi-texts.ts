@@ -1,5 +1,5 @@
 import type { EndpointDescription } from '../pipes/endpoint-descriptions.ts'
-import { TimeSlices } from '../shared/time-slices.ts'
+import { giveWay } from '../shared/time-slices.ts'
 import { type DocumentOptions, openApiDocument, pathNameOf, pathOf } from './openapi-document.ts'
 
 /** OpenAPI documents as texts: that of an endpoint is made once, as long as its description is the same. */
@@ -9,10 +9,9 @@ export class OpenApiTexts {
   /** The same document as `openApiDocument` gives; others have their turn while it is made. */
   async documentText(endpoints: readonly EndpointDescription[], options: DocumentOptions): Promise<string> {
     const texts: string[] = []
-    const slices = new TimeSlices()
     for (const endpoint of endpoints) {
       texts.push(this.#pathText(endpoint))
-      await slices.giveWay()
+      await giveWay()
     }
     const { paths: _, components, ...head } = openApiDocument([], options)
     const before = JSON.stringify(head).slice(0, -1)

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../shared/errors.ts'
-import { TimeSlices } from '../shared/time-slices.ts'
+import { giveWay } from '../shared/time-slices.ts'
 import { jsonContentType, sendJson } from './answers.ts'
 import { baseUrlOf } from './base-url.ts'
 import type { FormLimits, HttpRooms } from './http.types.ts'
@@ -17,10 +17,9 @@ export function addPipes(app: FastifyInstance, { pipes }: Neighbours, limits: Fo
     const choice = readChoice(new Parameters(request.query))
     const context = { pipes, baseUrl: baseUrlOf(request) }
     const texts: string[] = []
-    const slices = new TimeSlices()
     for (const pipe of pipes.list()) {
       texts.push(JSON.stringify(pipeItem(pipe, choice, context)))
-      await slices.giveWay()
+      await giveWay()
     }
     return reply
       .code(200)

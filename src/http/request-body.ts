@@ -11,6 +11,8 @@ export interface ArrivingBodyOptions {
   readonly announcedBytes?: number | undefined
   /** Called once, when the first byte is asked for: sends `100 Continue` to a client that waits for it. */
   readonly onFirstRead: () => void
+  /** Called once when nothing more is read, though more may come. */
+  readonly onStop?: () => void
 }
 
 export interface PeekedHead {
@@ -137,6 +139,7 @@ export class ArrivingBody {
     if (this.#isOver) return
     this.#isOver = true
     this.pause()
+    this.#options.onStop?.()
   }
 
   #endWaiting(): void {

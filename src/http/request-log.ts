@@ -80,6 +80,7 @@ const quotesRows: ReadonlySet<ErrorCode> = new Set([
   'REPLACE_CONDITION_INVALID',
   'VIEW_FAILED',
   'IMPORT_VIEW_FAILED',
+  'INSERT_TOO_COSTLY',
   'REPLACE_VIEW_FAILED',
   'VIEW_BLOCKS',
   'SQL_INVALID',

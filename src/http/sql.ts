@@ -3,17 +3,15 @@ import { formatOfName } from '../query/answer-formats.ts'
 import { adminScope } from '../query/read-scope.ts'
 import { errors } from '../shared/errors.ts'
 import { abortSignal } from './abort-signal.ts'
-import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
+import type { FormLimits, HttpRooms } from './http.types.ts'
 import { readQuestion } from './question.ts'
 import { addPath } from './routes.ts'
 import { sendAnswer } from './send-answer.ts'
 
 type Neighbours = Pick<HttpRooms, 'query' | 'logger'>
-type Limits = FormLimits & Pick<HttpOptions, 'connectionIdleMsMax'>
 
 /** `GET` and `POST /v0/sql`: runs one query and streams its answer. */
-export function addSql(app: FastifyInstance, { query, logger }: Neighbours, limits: Limits): void {
-  const { connectionIdleMsMax: idleMsMax } = limits
+export function addSql(app: FastifyInstance, { query, logger }: Neighbours, limits: FormLimits): void {
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = abortSignal(reply)
     const question = await readQuestion(request, limits)
@@ -29,7 +27,7 @@ export function addSql(app: FastifyInstance, { query, logger }: Neighbours, limi
       readScope: adminScope,
       signal,
     })
-    return sendAnswer({ request, reply, logger, idleMsMax }, answered)
+    return sendAnswer({ request, reply, logger }, answered)
   }
   addPath(
     app,
