@@ -6,6 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { aggregateFunctionNames, scalarFunctionNames } from '../src/schema/function-names.ts'
+import { ApiError } from '../src/shared/errors.ts'
+import { compileQuery } from '../src/sql/compile-query.ts'
+import { settingsText } from '../src/store/statement-settings.ts'
 import { benchEnvironment, describeEnvironment, writeResult } from './support/bench-environment.ts'
 import { aggregateColumns, callText, furtherCalls, kindNames } from './support/function-calls.ts'
 import type { RunnerReport } from './support/function-runner.ts'
@@ -20,6 +23,8 @@ import { textTable } from './support/text-table.ts'
  * begin like a pair that it takes; up to --signatures (4) of what it takes it then gets with large values, under a limit of
  * one second. So are the calls of `furtherCalls`, written by hand. A call that takes more than --seconds (1.5) of processor
  * time runs on: its process is killed, and the call is on the list. Wall time does not count, so a busy machine may be used.
+ * Calls go to the engine as the service sends them, with the bounds that it writes around arguments and the settings of the
+ * query; those that it refuses are not on the list.
  *
  * Options: --only (names, by commas), --kinds (further, scalar, aggregate), --seconds, --signatures, --out.
  */
@@ -129,11 +134,13 @@ async function main(): Promise<void> {
 async function runAll(runner: Runner): Promise<readonly RunningOn[]> {
   const found: RunningOn[] = []
   const tryCall = async (name: string, sql: string): Promise<void> => {
-    const report = await runner.run(sql)
+    const sent = sentByService(sql)
+    if (sent === null) return
+    const report = await runner.run(sent)
     const isEnd = report !== null && 'error' in report && report.error.startsWith('ended')
     if (report !== null && !isEnd) return
-    found.push({ name, call: sql })
-    console.log(`${isEnd ? 'ends the process' : 'runs on'}: ${sql.slice(0, 200)}`)
+    found.push({ name, call: shortened(sql) })
+    console.log(`${isEnd ? 'ends the process' : 'runs on'}: ${shortened(sql).slice(0, 200)}`)
   }
   const only = values.only?.toLowerCase().split(',')
   const isAsked = (name: string) => only === undefined || only.includes(name.toLowerCase())
@@ -152,6 +159,23 @@ async function runAll(runner: Runner): Promise<readonly RunningOn[]> {
     }
   }
   return found
+}
+
+/** A long run of one character is told by its length. */
+function shortened(sql: string): string {
+  return sql.replaceAll(/(\w)\1{99,}/g, (run, character: string) => `${character}… (${run.length} times)`)
+}
+
+/** The statement that the service makes of a query; null for one that it refuses. */
+function sentByService(query: string): string | null {
+  try {
+    const { sql, settings } = compileQuery(query, { scope: { find: () => undefined } })
+    const limits = Object.keys(settings).length === 0 ? '' : ` SETTINGS ${settingsText(settings)}`
+    return `${sql} FORMAT Null${limits}`
+  } catch (thrown) {
+    if (!(thrown instanceof ApiError)) throw thrown
+    return null
+  }
 }
 
 /** The names as the engine writes them; an alias takes as long as what it stands for. */

@@ -12,6 +12,8 @@ const star = (distance: string) =>
 const text = "repeat('abcdefghij', 6000)"
 const integers = 'range(100000)'
 
+const longTexts = `(SELECT materialize('${'a'.repeat(200_000)}') AS s)`
+
 /** Arrays of 100,000 integers, texts of 60 kB, rings of 31,416 points. */
 const kinds: Readonly<Record<string, Kind>> = {
   integers: { small: 'range(3)', large: integers, other: `arrayReverse(${integers})` },
@@ -115,6 +117,34 @@ export const furtherCalls: readonly { readonly name: string; readonly sql: strin
       "multiSearchAllPositions(repeat('a', 100000), arrayMap(i -> concat(repeat('a', 100), toString(i)), range(200)))",
     translate: "translate(repeat('a', 1000000), repeat('a', 200), repeat('b', 200))",
     generateRandomStructure: 'generateRandomStructure(100000)',
+    arrayElement: `arraySum(arrayMap(i -> mapFromArrays(${integers}, ${integers})[i], ${integers}))`,
+    mapContains: `arrayCount(i -> mapContains(mapFromArrays(${integers}, ${integers}), i + 100000), ${integers})`,
+    tupleElement: `arraySum(arrayMap(i -> arrayElement(mapFromArrays(${integers}, ${integers}), i), ${integers}))`,
+    arrayIntersect: 'length(arrayIntersect(range(10000000), range(5, 10000005)))',
+    arrayUnion: 'length(arrayUnion(range(10000000), range(5, 10000005)))',
+    arrayExcept: 'length(arrayExcept(range(10000000), range(5, 10000005)))',
+    arraySymmetricDifference: 'length(arraySymmetricDifference(range(10000000), range(5, 10000005)))',
+    arrayDistinct: 'length(arrayDistinct(range(30000000)))',
+    arrayUniq: 'arrayUniq(range(30000000))',
+    arrayEnumerateUniq: 'length(arrayEnumerateUniq(range(30000000)))',
+    arrayReverseSort: 'length(arrayReverseSort(i -> cityHash64(i), range(30000000)))',
+    arrayCompact: 'length(arrayCompact(range(100000000)))',
+    'arraySort, within a lambda': `arraySum(i -> length(arraySort(j -> cityHash64(j, i), ${integers})), range(300))`,
+    'cityHash64, within a lambda': `arraySum(i -> arraySum(j -> cityHash64(j, i), ${integers}), range(300))`,
+    'a hundred sorts': Array.from(
+      { length: 100 },
+      (_, i) => `length(arraySort(i -> cityHash64(i), range(${1_000_000 + i})))`,
+    ).join(' + '),
+  }),
+  // A long value as a table may have it, which no function of the query makes.
+  ...stored({
+    extractAll: "sum(length(extractAll(s, 'a*b|a')))",
+    replaceRegexpAll: "sum(length(replaceRegexpAll(s, 'a+b', 'x')))",
+    countMatches: "sum(countMatches(s, 'a*b'))",
+    splitByRegexp: "sum(length(splitByRegexp('a*b', s)))",
+    match: "sum(match(s, '(a?){300}b'))",
+    extractAllGroups: "sum(length(extractAllGroups(s, '(a*)(b|c)')))",
+    like: "sum(s LIKE '%a%b%c%a%a%b')",
   }),
   {
     name: 'sequenceMatch',
@@ -184,6 +214,13 @@ export const furtherCalls: readonly { readonly name: string; readonly sql: strin
     sql: "SELECT sum(cityHash64(repeat('ab', 100000), number)) FROM numbers(65000)",
   },
 ]
+
+function stored(calls: Readonly<Record<string, string>>): readonly { readonly name: string; readonly sql: string }[] {
+  return Object.entries(calls).map(([name, call]) => ({
+    name: `${name}, a long text that is stored`,
+    sql: `SELECT ${call} FROM ${longTexts}`,
+  }))
+}
 
 function alone(calls: Readonly<Record<string, string>>): readonly { readonly name: string; readonly sql: string }[] {
   return Object.entries(calls).map(([name, call]) => ({ name, sql: `SELECT ${call} FORMAT Null` }))
