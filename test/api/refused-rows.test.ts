@@ -3,6 +3,7 @@
 
 import t, { type Test } from 'tap'
 import { writeParquetFiles } from '../support/parquet-files.ts'
+import { byTier } from '../support/tier.ts'
 import { openTestService, type TestService } from './test-service.ts'
 
 const fileOf = await writeParquetFiles({
@@ -93,13 +94,14 @@ t.test('a replay over such rows stores the others, and what comes next is not he
 })
 
 t.test('rows that are refused by the thousand are set aside in a bounded number of trials', async (t) => {
+  const rowCount = byTier({ quick: 1_000, full: 3_000, soak: 3_000 })
   await service.create('many', 'x String `json:$.x`, d String DEFAULT toString(parseTimeDelta(x))')
-  const lines = Array.from({ length: 3_000 }, () => '{"x":"zz"}').join('\n')
+  const lines = Array.from({ length: rowCount }, () => '{"x":"zz"}').join('\n')
   t.match(await service.events('many', lines), { status: 202 })
   await service.untilStored('many')
-  t.same(await stand(service, 'many'), [0, 3_000])
-  const mixed = Array.from({ length: 3_000 }, (_, n) => (n % 1_000 === 500 ? '{"x":"zz"}' : '{"x":"1 s"}')).join('\n')
+  t.same(await stand(service, 'many'), [0, rowCount])
+  const mixed = Array.from({ length: rowCount }, (_, n) => (n % 500 === 250 ? '{"x":"zz"}' : '{"x":"1 s"}')).join('\n')
   t.match(await service.events('many', mixed), { status: 202 })
   await service.untilStored('many')
-  t.same(await stand(service, 'many'), [2_997, 3_003])
+  t.same(await stand(service, 'many'), [rowCount - rowCount / 500, rowCount + rowCount / 500])
 })

@@ -77,6 +77,7 @@ function faulty(pattern: RegExp, fault: Error): Store {
     select: (query) => store.select(query),
     queryTree: (sql, signal) => store.queryTree(sql, signal),
     append: (append) => store.append(append),
+    untilAppended: (names) => store.untilAppended(names),
     partitionsByRow: (append, tag) => store.partitionsByRow(append, tag),
     copy: (copy) => store.copy(copy),
     exchange: (pairs) => store.exchange(pairs),

@@ -124,7 +124,8 @@ test('a service that is killed leaves no engine behind, and the next start waits
 
 test('SIGTERM ends the service in time while the engine runs what cannot be stopped', async (t) => {
   const service = await startService(t, { MILLRACE_CLOSE_TIMEOUT_MS: '2000' })
-  const sql = 'SELECT arrayCount(i -> has(range(1000000), i + 1000000), range(1000000))'
+  const hashed = Array.from({ length: 40 }).reduce<string>((inner) => `MD5(${inner})`, 'toString(x)')
+  const sql = `SELECT arraySum(arrayMap(x -> length(${hashed}), range(20000000 + number))) FROM numbers(1)`
   const running = query(service, sql).catch(() => undefined)
   await untilBusy(service)
   const engine = await untilEngine(service.pid)
@@ -132,6 +133,44 @@ test('SIGTERM ends the service in time while the engine runs what cannot be stop
   await untilGone(engine)
   await running
   t.equal(findEnginePid(service.pid), null)
+})
+
+/** Minutes within one row, in which the engine does not look whether it is to stop. */
+const unstoppable =
+  "arraySum(i -> length(replaceRegexpAll(repeat('abc', 300000), '(a|b|c)*?(b)', concat('x', toString(i)))), range(n))"
+
+for (const way of ['an event', 'an import'] as const) {
+  test(`SIGTERM ends the service with code 0 while the INSERT of ${way} cannot be stopped, and no other row is lost`, async (t) => {
+    const service = await startService(t, { MILLRACE_CLOSE_TIMEOUT_MS: '8000' })
+    await createTable(service, 'kept')
+    const schema = `a Int64 \`json:$.a\`, n UInt64 \`json:$.n\`, d UInt64 DEFAULT ${unstoppable}`
+    await service.call('POST', `/v0/datasources?${new URLSearchParams({ name: 'stuck', schema })}`)
+    const body = '{"a":1,"n":1000}'
+    const path = way === 'an event' ? '/v0/events?name=stuck' : '/v0/datasources?mode=append&name=stuck&format=ndjson'
+    const sent = fetch(`${service.address}${path}`, { method: 'POST', headers, body }).catch(() => undefined)
+    await untilBusy(service)
+    for (let a = 0; a < 20; a += 1) await service.call('POST', '/v0/events?name=kept', `{"a":${a}}`)
+    const engine = await untilEngine(service.pid)
+    t.equal(await service.end('SIGTERM'), 0)
+    await untilGone(engine)
+    await sent
+    await service.start()
+    await service.untilStored('kept')
+    t.equal(await answerOf(service, 'SELECT count(), uniqExact(a) FROM kept'), '20\t20\n')
+  })
+}
+
+test('a block whose INSERT ran at the end of the service is stored once by the next start', async (t) => {
+  const service = await startService(t, { MILLRACE_CLOSE_TIMEOUT_MS: '4000' })
+  const schema = `a Int64 \`json:$.a\`, n UInt64 \`json:$.n\`, d UInt64 DEFAULT ${unstoppable}`
+  await service.call('POST', `/v0/datasources?${new URLSearchParams({ name: 'late', schema })}`)
+  const body = '{"a":1,"n":1}\n{"a":2,"n":60}'
+  await fetch(`${service.address}/v0/events?name=late`, { method: 'POST', headers, body })
+  await untilBusy(service)
+  t.equal(await service.end('SIGTERM'), 0)
+  await service.start()
+  await service.untilStored('late')
+  t.equal(await answerOf(service, 'SELECT a, d > 0 FROM late ORDER BY a'), '1\t1\n2\t1\n')
 })
 
 const crashSignals: readonly NodeJS.Signals[] =

@@ -22,17 +22,17 @@ interface Totals {
 }
 
 const isSoak = process.env['TEST_TIER'] === 'soak'
-const tapProgram = join(repositoryRoot, 'node_modules/tap/dist/esm/run.mjs')
+const testsProgram = join(repositoryRoot, 'dist/test/run-tests.js')
 const testFolder = join(repositoryRoot, 'dist/test')
 const otherNodes = ['22', '24']
 const steps: Step[] = []
 
-await step('scaled tests', () => runTap(process.execPath, [...scaledFiles()]))
+await step('scaled tests', () => runTests(process.execPath, [...scaledFiles()]))
 await step('kills', runKills)
 for (const major of otherNodes) {
   await step(`Node ${major}`, async () => {
     const program = await nodeOfVersion(major)
-    return runTap(program, isSoak ? testFiles('.') : testFiles('api').filter(isCore), 'quick')
+    return runTests(program, isSoak ? testFiles('.') : testFiles('api').filter(isCore), 'quick')
   })
 }
 const passed = steps.reduce((sum, { passed: count }) => sum + count, 0)
@@ -77,12 +77,10 @@ function scaledFiles(): readonly string[] {
   )
 }
 
-async function runTap(node: string, files: readonly string[], tier?: string): Promise<Totals> {
+async function runTests(node: string, files: readonly string[], tier?: string): Promise<Totals> {
   const env = { ...process.env, ...(tier === undefined ? {} : { TEST_TIER: tier }) }
-  const timeoutSeconds = isSoak ? 14_400 : 600
-  const options = ['--reporter=tap', '--allow-incomplete-coverage', `--timeout=${timeoutSeconds}`]
-  const { code, text } = await ended(spawn(node, [tapProgram, ...options, ...files], { cwd: repositoryRoot, env }))
-  const summary = /^# \{ total: \d+.*\}$/gm.exec(text)?.[0] ?? ''
+  const { code, text } = await ended(spawn(node, [testsProgram, ...files], { cwd: repositoryRoot, env }))
+  const summary = [...text.matchAll(/^# \{ total: \d+.*\}$/gm)].at(-1)?.[0] ?? ''
   const count = (name: string): number => Number(new RegExp(`[{,] ${name}: (\\d+)`).exec(summary)?.[1] ?? 0)
   for (const line of text.split('\n').filter((one) => /^\s*not ok /.test(one))) process.stdout.write(`${line}\n`)
   return { passed: count('pass'), failed: code === 0 ? 0 : Math.max(1, count('fail')) }

@@ -134,3 +134,36 @@ t.test('parameters behind the file are followed, or refused when they come too l
     [400, { error: /^Parameter "name" stands behind the file, and came too late/, imported_rows: 500_000 }],
   )
 })
+
+t.test(
+  'a form of very many parts is refused before the rest of it is read, and a few hundred parts are taken',
+  async (t) => {
+    const { rooms, post } = open(t)
+    const typed = { ...headers, 'content-type': 'multipart/form-data; boundary=b' }
+    const empty = '--b\r\nContent-Disposition: form-data; name="x"\r\n\r\n\r\n'
+    const shapes = [
+      '--b\r\n',
+      '--b\r\n\r\n\r\n',
+      '--b\r\nContent-Disposition: x\r\n\r\n\r\n',
+      '--b\r\nContent-Disposition: form-data; name="csv"; filename="a"\r\n\r\n1\r\n',
+    ]
+    for (const part of shapes) {
+      let pieceCount = 0
+      const bring = function* (): Generator<Buffer> {
+        for (; pieceCount < 2_000; pieceCount += 1) yield Buffer.from(part.repeat(1_000))
+      }
+      const more = { ...typed, 'content-length': String(2_000_000 * part.length) }
+      const answer = await post('?name=a', Readable.from(bring(), { objectMode: false }), more)
+      t.equal(answer.statusCode, 400, part)
+      t.match(answer.json(), { error: /more than 400 parts|may have one file/ })
+      t.ok(pieceCount < 1_000, `${pieceCount} pieces were read`)
+    }
+    const fields = '--b\r\nContent-Disposition: form-data; name="schema"\r\n\r\nid UInt32\r\n'
+    for (const part of ['--b\r\n\r\n\r\n', empty]) {
+      const name = `taken${rooms.created.length}`
+      const answer = await post(`?name=${name}`, `${part.repeat(150)}${fields}--b--\r\n`, typed)
+      t.equal(answer.statusCode, 200, answer.body)
+    }
+    t.equal(rooms.created.length, 2)
+  },
+)

@@ -43,6 +43,8 @@ export class FakeStore implements Store {
     })
   }
 
+  async untilAppended(): Promise<void> {}
+
   newPartPath(): string {
     return join(tmpdir(), `millrace-fake-part-${randomUUID()}`)
   }

@@ -24,7 +24,11 @@ t.test('each code is either of the engine, or a row can bring it about', async (
   t.same([...new Set(kinds)], ['rows'])
   for (const code of engineCodes) t.equal(insertFailureKind(failure(code)), 'engine', `${code}`)
   for (const code of unclearCodes) t.equal(insertFailureKind(failure(code)), 'unclear', `${code}`)
-  for (const code of [60, 159, 241, 243, 252, 394]) t.equal(insertFailureKind(failure(code)), 'engine', `${code}`)
+  for (const code of [60, 241, 243, 252, 394]) t.equal(insertFailureKind(failure(code)), 'engine', `${code}`)
+  for (const code of [159, 160]) t.equal(insertFailureKind(failure(code)), 'costly', `${code}`)
+  t.equal(insertFailureKind(failure(241, 'Query memory limit exceeded: would use 1.00 GiB')), 'costly')
+  t.equal(insertFailureKind(failure(241, '(total) memory limit exceeded: would use 1.00 GiB')), 'engine')
+  t.equal(insertFailureKind(failure(159, 'Timeout exceeded: while pushing to view v')), 'view')
   t.equal(insertFailureKind(new StoreError({ kind: 'engine', message: 'no code' })), 'engine')
   t.equal(insertFailureKind(failure(36, 'x: while pushing to view v')), 'view')
   t.equal(

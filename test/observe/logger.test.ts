@@ -141,6 +141,65 @@ t.test('an entry is bounded, whatever it is given', async (t) => {
   t.ok(JSON.stringify(entry).length < 16 * 1024)
 })
 
+t.test(
+  'an error whose message quotes a whole statement leaves a short entry, with its frames and its causes',
+  async (t) => {
+    const { logger, entries } = createRecorder('info')
+    const statement = 'SELECT a, b FROM c WHERE d = 1 AND '.repeat(400)
+    const engine = Object.assign(new Error(statement), {
+      clickhouseCode: 47,
+      path: statement,
+      shape: { deep: statement },
+    })
+    let err = new Error(statement, { cause: engine })
+    for (let depth = 0; depth < 20; depth += 1) err = new Error(`${statement} ${depth}`, { cause: err })
+    const many = new AggregateError(
+      Array.from({ length: 50 }, () => new Error(statement)),
+      statement,
+      { cause: engine },
+    )
+    for (const error of [engine, err, many]) {
+      logger.error({ err: error }, 'Rows are lost.')
+      const [entry = {}] = entries()
+      t.match(entry, {
+        level: 'error',
+        msg: 'Rows are lost.',
+        err: { message: /^SELECT a, b .*…$/, stack: /logger\.test/ },
+      })
+      t.notOk('cutChars' in entry, 'the entry is whole')
+      t.ok(JSON.stringify(entry).length < 10_000, `${JSON.stringify(entry).length} characters`)
+    }
+    logger.error({ err: engine }, 'Rows are lost.')
+    t.match(entries()[0], { err: { clickhouseCode: 47, path: /…$/, stack: /^Error: SELECT a.*…\n +at /s } })
+    logger.error({ err: new Error('first', { cause: new Error('second', { cause: 'third' }) }) }, 'Rows are lost.')
+    t.match(entries()[0], { err: { message: 'first', cause: { message: 'second', cause: 'third' } } })
+    const circular = new Error('round')
+    circular.cause = circular
+    for (const error of [
+      circular,
+      new Error(''),
+      Object.assign(new Error('no stack'), { stack: undefined }),
+      'a text',
+      7,
+    ]) {
+      logger.error({ err: error }, 'Rows are lost.')
+      t.match(entries()[0], { msg: 'Rows are lost.' })
+    }
+    logger.error({ err: statement }, 'Rows are lost.')
+    t.match(entries()[0], { err: /^SELECT a, b .*…$/ })
+  },
+)
+
+t.test('a token at the place where an error is cut leaves no beginning of it in the entry', async (t) => {
+  for (let chars = 440; chars <= 500; chars += 1) {
+    const output = new PassThrough()
+    const logger = createLogger({ level: 'info', output })
+    const message = `${'x '.repeat(chars).slice(0, chars)} ${made} ${'y '.repeat(600)}`
+    logger.error({ err: new Error(message, { cause: new Error(message) }) }, 'Odd.')
+    t.notMatch(String(output.read()), made.slice(2, 14), `${chars} characters before it`)
+  }
+})
+
 t.test('a URL keeps its path, and of its query what the API knows', async (t) => {
   const urls: readonly (readonly [string, string])[] = [
     ['/v0/events', '/v0/events'],

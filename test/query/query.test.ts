@@ -129,6 +129,10 @@ t.test('what the store says becomes an answer of its own kind', async (t) => {
       { code: 'ENGINE_FAILED', status: 500 },
     ],
     [
+      { kind: 'unread', message: 'm' },
+      { code: 'RESULTS_UNREAD', status: 503, retryAfterSeconds: 5 },
+    ],
+    [
       { kind: 'busy', message: 'm' },
       { code: 'QUERIES_TOO_MANY', status: 503, retryAfterSeconds: 1 },
     ],

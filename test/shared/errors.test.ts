@@ -245,6 +245,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: not a number',
   ],
+  INSERT_TOO_COSTLY: [
+    errors.INSERT_TOO_COSTLY({ reason: 'Timeout exceeded' }),
+    422,
+    'A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the rows that are counted are stored. Make the expression cheaper, or send the other rows in smaller bodies: Timeout exceeded',
+  ],
   REPLACE_VIEW_FAILED: [
     errors.REPLACE_VIEW_FAILED({ view: 'daily', reason: 'no such column' }),
     422,
@@ -323,6 +328,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   SQL_EMPTY: [errors.SQL_EMPTY(), 400, 'The query is empty: send SQL in the parameter "q" or as the body'],
   SQL_TOO_LONG: [errors.SQL_TOO_LONG({ bytesMax: 131_072 }), 400, 'The query is longer than 128 KiB'],
   SQL_INVALID: [errors.SQL_INVALID({ reason: 'Unknown column x' }), 400, 'Unknown column x'],
+  SQL_TOO_COMPLEX: [
+    errors.SQL_TOO_COMPLEX({ reason: 'it reads too much', node: 'daily' }),
+    400,
+    "The query is too complex: it reads too much (in node 'daily')",
+  ],
   PIPE_UNKNOWN: [errors.PIPE_UNKNOWN({ name: 'daily' }), 404, "The pipe 'daily' does not exist"],
   PIPE_UNPUBLISHED: [
     errors.PIPE_UNPUBLISHED({ name: 'daily' }),
@@ -421,6 +431,21 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'The database does not answer at the moment: it gives no sign of life for 7 s; repeat it later',
   ],
   QUERY_REFUSED: [errors.QUERY_REFUSED({ reason: 'It is refused' }), 400, 'It is refused'],
+  CLIENT_LEFT: [
+    errors.CLIENT_LEFT(),
+    400,
+    'The client closed the connection before its import had ended, which ends the import',
+  ],
+  IMPORT_STOPPED: [
+    errors.IMPORT_STOPPED(),
+    503,
+    'The service is shutting down and has ended the import where it was. The rows that are counted here are stored; a repeat of the whole body stores them twice: delete them first, or repeat it as a replace',
+  ],
+  RESULTS_UNREAD: [
+    errors.RESULTS_UNREAD({ reason: '256 answers wait for their clients to read them', retryAfterSeconds: 5 }),
+    503,
+    'There is no room for the answer: 256 answers wait for their clients to read them; repeat the query later',
+  ],
   SHUTTING_DOWN: [
     errors.SHUTTING_DOWN(),
     503,

@@ -62,11 +62,17 @@ t.test('a frame begins small and grows to its size', async (t) => {
 
 t.test('open imports have places, and give each back once', async (t) => {
   const places = new ImportPlaces(2)
-  const leave = places.take()
-  places.take()
-  t.throws(() => places.take(), { code: 'BODIES_TOO_MANY', status: 503 })
+  const stopped: string[] = []
+  const stop = (name: string) => (reason: Error) => stopped.push(`${name}: ${reason.message}`)
+  const leave = places.take(stop('first'))
+  places.take(stop('second'))
+  t.throws(() => places.take(stop('third')), { code: 'BODIES_TOO_MANY', status: 503 })
   leave()
   leave()
-  places.take()
-  t.throws(() => places.take(), { code: 'BODIES_TOO_MANY' })
+  places.take(stop('fourth'))
+  t.throws(() => places.take(stop('fifth')), { code: 'BODIES_TOO_MANY' })
+  places.endAll()
+  t.match(stopped, [/^second: The service is shutting down/, /^fourth: /])
+  t.equal(stopped.length, 2)
+  t.throws(() => places.take(stop('sixth')), { code: 'SHUTTING_DOWN' })
 })

@@ -1,7 +1,17 @@
 import t from 'tap'
-import { TimeSlices } from '../../src/shared/time-slices.ts'
+import { giveWay } from '../../src/shared/time-slices.ts'
 
-t.test('others have their turn while many pieces of work are done, and not between any two', async (t) => {
+/** Pieces of 2 ms, so many one behind the other. */
+async function work(pieces: number): Promise<void> {
+  for (let piece = 0; piece < pieces; piece += 1) {
+    const end = performance.now() + 2
+    while (performance.now() < end);
+    await giveWay()
+  }
+}
+
+/** Turns of the event loop while work is done. */
+async function turnsDuring(done: Promise<unknown>): Promise<number> {
   let turns = 0
   let isDone = false
   const count = (): void => {
@@ -9,12 +19,19 @@ t.test('others have their turn while many pieces of work are done, and not betwe
     if (!isDone) setImmediate(count)
   }
   setImmediate(count)
-  const slices = new TimeSlices()
-  for (let piece = 0; piece < 50; piece += 1) {
-    const end = performance.now() + 2
-    while (performance.now() < end);
-    await slices.giveWay()
-  }
+  await done
   isDone = true
+  return turns
+}
+
+t.test('others have their turn while many pieces of work are done, and not between any two', async (t) => {
+  const turns = await turnsDuring(work(50))
   t.ok(turns >= 1 && turns <= 25, `${turns} turns in 50 pieces of 2 ms`)
+})
+
+t.test('much work at once gives others no fewer turns', async (t) => {
+  const all = Array.from({ length: 8 }, () => work(25))
+  const turns = await turnsDuring(Promise.all(all))
+  // Each turn has 10 ms of one and a piece of each of the others.
+  t.ok(turns >= 12, `${turns} turns in 200 pieces of 2 ms, of eight at once`)
 })

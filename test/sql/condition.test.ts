@@ -1,7 +1,8 @@
 import t from 'tap'
 import { readCondition } from '../../src/sql/condition.ts'
 
-const read = (text: string) => readCondition(text, 'replace_condition')
+const read = (text: string) =>
+  readCondition(text, 'replace_condition', { columns: ['day', 'today'], seconds: 1_700_000_000 })
 
 t.test('a condition is one expression in brackets, without its comments', async (t) => {
   t.equal(read("day = '2024-01-01'").sql, "(day = '2024-01-01')")
@@ -40,4 +41,27 @@ t.test('what is more or other than an expression is refused', async (t) => {
     `day = '${'x'.repeat(9_000)}'`,
   ]
   for (const text of hostile) t.throws(() => read(text), { code: 'SQL_INVALID', status: 400 }, text.slice(0, 60))
+})
+
+t.test('the time is that of the replace in every statement, and columns of such names are columns', async (t) => {
+  const now = 'toDateTime(1700000000)'
+  const written: readonly (readonly [text: string, sql: string])[] = [
+    ['day < now()', `day < ${now}`],
+    ["day < NOW('Asia/Tokyo')", "day < toDateTime(1700000000,'Asia/Tokyo')"],
+    ['day < `now`()', `day < ${now}`],
+    ['day < now', `day < ${now}`],
+    ['day < CURRENT_TIMESTAMP', `day < ${now}`],
+    ['day IN (curdate(), yesterday())', `day IN (toDate(${now}), addDays(toDate(${now}), -1))`],
+    ['day = CURRENT_DATE', `day = toDate(${now})`],
+    ['day = today', 'day = today'],
+    ['day = `today`', 'day = `today`'],
+    ['day = today()-1', `day = toDate(${now})-1`],
+    ['day < UTCTimestamp()', "day < toDateTime(1700000000, 'UTC')"],
+    ['arraySum([toUInt32(now()), now]) > day', `arraySum([toUInt32(${now}), ${now}]) > day`],
+    ['arrayExists(now -> now = day, [today()])', `arrayExists(now -> now = day, [toDate(${now})])`],
+  ]
+  for (const [text, sql] of written) t.equal(read(text).sql, `(${sql})`, text)
+  for (const text of ['day = today(1)', 'day < now(1)(2)', 'day < now(1, 2)', 'day < UTCTimestamp(1)']) {
+    t.throws(() => read(text), { code: 'SQL_INVALID' }, text)
+  }
 })

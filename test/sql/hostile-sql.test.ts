@@ -185,12 +185,12 @@ t.test('a query that is too large is refused at once', async (t) => {
     `SELECT 1 ${'UNION ALL SELECT 1 FROM ev '.repeat(400)}`,
   ]
   for (const sql of large) {
-    t.throws(() => compileQuery(sql, { scope }), { code: 'SQL_INVALID' }, sql.slice(0, 40))
+    t.throws(() => compileQuery(sql, { scope }), { code: /^SQL_(?:INVALID|TOO_COMPLEX)$/ }, sql.slice(0, 40))
   }
   const deep = `SELECT ${'(SELECT '.repeat(40)}1${')'.repeat(40)}`
   t.match(await run(deep), { stoppedBy: 'nothing', text: '1\n' })
   // These are plain to our parser, and too deep for the engine's.
-  for (const sql of [`SELECT ${'NOT '.repeat(60_000)}1`, `SELECT 1 FROM ${'('.repeat(150)}ev${')'.repeat(150)}`]) {
+  for (const sql of [`SELECT ${'NOT '.repeat(5_000)}1`, `SELECT 1 FROM ${'('.repeat(150)}ev${')'.repeat(150)}`]) {
     t.match(await run(sql), { stoppedBy: 'engine' })
   }
 })

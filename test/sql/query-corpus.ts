@@ -6,6 +6,7 @@ export const queries: readonly string[] = [
   'SELECT ev.a, ev.b.c, ev.* FROM ev',
   'FROM ev SELECT *',
   'WITH 1 AS x FROM ev SELECT a + x',
+  'WITH -1 AS x SELECT a + x, (WITH +2 AS y SELECT y), (with - 1), (with + (SELECT 1)) FROM (WITH -a AS z SELECT z AS a, `with` FROM ev)',
   '(SELECT a FROM ev) UNION ALL (SELECT a FROM ev2)',
   'SELECT a FROM ev UNION DISTINCT SELECT b FROM ev2 UNION ALL SELECT c FROM ev',
   'SELECT a FROM ev EXCEPT SELECT a FROM ev2',

@@ -387,7 +387,7 @@ t.test('results that nobody reads are bounded, and an abort ends a half-read one
   const open = await Promise.all(
     controllers.map(({ signal }) => store.select({ sql, format: 'CSV', settings: {}, signal })),
   )
-  t.match(await failure(select(sql)), { kind: 'busy' })
+  t.match(await failure(select(sql)), { kind: 'unread' })
   const [first, second] = open
   const iterator = first?.[Symbol.asyncIterator]()
   t.notOk((await iterator?.next())?.done)

@@ -9,7 +9,7 @@ import { byTier } from '../support/tier.ts'
 import { columns, overCopies, overTables, randomSequence, rowsQuery, tables } from './random-queries.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
 
-const sequenceCount = byTier({ quick: 30, full: 600, soak: 20_000 })
+const sequenceCount = byTier({ quick: 12, full: 600, soak: 20_000 })
 const tested = 'ws_0001'
 const copies = 'ws_copies'
 

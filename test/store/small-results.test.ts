@@ -50,10 +50,10 @@ t.test('results in memory that nobody reads are bounded, but for small ones', as
     controllers.map(({ signal }) => store.select({ sql: wide, format: 'JSON', settings: {}, shape: 'wide', signal })),
   )
   t.ok(held.every(({ whole }) => whole === undefined))
-  t.match(await failure(select(small, { shape: 'small' })), { kind: 'busy' })
+  t.match(await failure(select(small, { shape: 'small' })), { kind: 'unread' })
   const [first, second, third] = held.map((stream) => stream[Symbol.asyncIterator]())
   t.match(await first?.next(), { done: false })
-  t.match(await failure(select(small, { shape: 'small' })), { kind: 'busy' }, 'it may still be on its way')
+  t.match(await failure(select(small, { shape: 'small' })), { kind: 'unread' }, 'it may still be on its way')
   t.match(await first?.next(), { done: true })
   t.equal((await select(small, { shape: 'small' })).length, 30_300)
   controllers[1]?.abort()
@@ -91,7 +91,7 @@ t.test('the bytes of results that nobody reads are bounded in sum, with a clear 
     if (refusal === null) bytes += 7_200_000
     controllers.push(controller)
   }
-  t.match(refusal, { kind: 'busy', message: /Answers of \d+ bytes wait for their readers/ })
+  t.match(refusal, { kind: 'unread', message: /answers of \d+ bytes in memory wait for their clients/ })
   t.ok(bytes <= heldResultBytesMax, `${bytes} bytes are held`)
   for (const controller of controllers) controller.abort()
   const [first] = await Promise.all([select(sql, { format: 'JSON', shape: 'constant 9' })])

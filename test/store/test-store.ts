@@ -10,6 +10,8 @@ export function testStoreOptions(dataDirectory: string): EmbeddedStoreOptions {
   return {
     dataDirectory,
     insertsInFlightMax: 2,
+    insertTimeMaxMs: 60_000,
+    insertMemoryBytesMax: 1024 * mebibyte,
     selectsInFlightMax: 2,
     statementsInFlightMax: 2,
     waitingMax: 8,
@@ -19,6 +21,7 @@ export function testStoreOptions(dataDirectory: string): EmbeddedStoreOptions {
     queryMemoryBytesMax: 512 * mebibyte,
     resultBytesMax: 100 * mebibyte,
     openResultsMax: 4,
+    resultFilesBytesMax: 64 * mebibyte,
     copyPartitionsMax: 10_000,
     heldResultBytesMax: 16 * mebibyte,
     closeTimeMaxMs: 1_000,

@@ -5,6 +5,7 @@ import type { Wal } from '../../src/wal/wal.ts'
 import type { NewEntry, WalEntry } from '../../src/wal/wal.types.ts'
 import { WalFailedError, WalRefusedError } from '../../src/wal/wal-errors.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { byTier } from '../support/tier.ts'
 import { type Fault, type FileCall, MemoryFileLayer, type TraceEvent } from './memory-file-layer.ts'
 import { cutModes, filesAfterCut } from './power-cut.ts'
 import { openTestWal, readAll, rowsEntry } from './test-wal.ts'
@@ -149,6 +150,8 @@ async function record(random: SeededRandom, faultOf: (call: FileCall, count: num
   return layer
 }
 
+const cutStep = byTier({ quick: 4, full: 1, soak: 1 })
+
 /** Opens the files, checks the log, and appends to it. */
 async function reviveAndCheck(layer: Layer, marks: readonly Mark[]): Promise<readonly string[]> {
   const wal = await openTestWal(layer, testOptions)
@@ -172,12 +175,12 @@ async function checkKillAndCut(events: Trace, random: SeededRandom): Promise<rea
   return [...faults, ...(await reviveAndCheck(layer, marksOf(left)))]
 }
 
-/** Cuts the trace at every point, in every mode, and half of what recovery did then once more. */
+/** Cuts the trace at every point of the tier, in every mode, and half of what recovery did then once more. */
 async function checkEveryCut(trace: Trace, random: SeededRandom): Promise<{ cuts: number; faults: readonly string[] }> {
   const faults: string[] = []
   let cuts = 0
   const describe = (where: string) => (fault: string) => `${where}: ${fault}`
-  for (let cut = 0; cut <= trace.length; cut += 1) {
+  for (let cut = random.below(cutStep); cut <= trace.length; cut += cutStep) {
     const events = trace.slice(0, cut)
     faults.push(...(await checkKillAndCut(events, random)).map(describe(`killed at ${cut}`)))
     cuts += 2

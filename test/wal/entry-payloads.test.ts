@@ -34,7 +34,7 @@ const stored: readonly {
     bytes: bytes('02 6231 03 ac02 01 808001 02 01 04'),
     encoded: encodeSeal({ blockId: 'b1', sequences: [300, 301, 16_685].map(toSequence), setAside: [0, 4], beyond: [] }),
     decode: decodeSeal,
-    value: { blockId: 'b1', sequences: [300, 301, 16_685], setAside: [0, 4], beyond: [] },
+    value: { blockId: 'b1', sequences: [300, 301, 16_685], setAside: [0, 4], beyond: [], costly: [], untried: [] },
   },
   {
     name: 'stored',
@@ -78,11 +78,28 @@ for (const { name, bytes, encoded, decode, value } of stored) {
 }
 
 t.test('a seal tells the records of too many partitions, since format 2', async (t) => {
-  const value = { blockId: 'b1', sequences: [toSequence(300)], setAside: [], beyond: [0, 4] }
+  const value = { blockId: 'b1', sequences: [toSequence(300)], setAside: [], beyond: [0, 4], costly: [], untried: [] }
   const payload = bytes('02 6231 01 ac02 00 02 01 04')
   t.equal(Buffer.from(encodeSeal(value)).toString('hex'), payload.toString('hex'))
   t.same(decodeSeal(payload), value)
   t.throws(() => decodeSeal(payload.subarray(0, -1)), WalFormatError)
+  t.throws(() => decodeSeal(Buffer.concat([payload, Buffer.alloc(1)])), WalFormatError)
+})
+
+t.test('a seal tells which of the records set aside took too much, and which were not tried', async (t) => {
+  const value = {
+    blockId: 'b1',
+    sequences: [toSequence(300)],
+    setAside: [0, 4, 5],
+    beyond: [],
+    costly: [4],
+    untried: [5],
+  }
+  const payload = bytes('02 6231 01 ac02 03 01 04 01 00 01 05 01 06')
+  t.equal(Buffer.from(encodeSeal(value)).toString('hex'), payload.toString('hex'))
+  t.same(decodeSeal(payload), value)
+  const shorter = { ...value, untried: [] }
+  t.same(decodeSeal(encodeSeal(shorter)), shorter)
   t.throws(() => decodeSeal(Buffer.concat([payload, Buffer.alloc(1)])), WalFormatError)
 })
 
@@ -124,7 +141,7 @@ t.test('any seal and any notes come back as they were', async (t) => {
       setAside: sequences.map((sequence) => sequence - 1),
       beyond: random.below(2) === 0 ? [] : sequences.map((sequence) => sequence + 1),
     }
-    t.strictSame(decodeSeal(encodeSeal(seal)), seal)
+    t.strictSame(decodeSeal(encodeSeal(seal)), { ...seal, costly: [], untried: [] })
     const notes = Array.from({ length: random.below(20) }, () => ({
       key: Uint8Array.from({ length: random.below(256) }, () => random.below(256)),
       expiresAtMs: random.below(2 ** 45),

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { runReplaces } from '../kill/replace-run.ts'
 import { testSeed } from '../support/seeded-random.ts'
-import { runReplaces } from './replace-run.ts'
 
 // `npm run test:full` does the same with fifteen replaces and five kills, `npm run test:kill` as often as it is told.
 t.test(

@@ -1,7 +1,7 @@
 import t from 'tap'
+import { runBarriers } from '../kill/barrier-run.ts'
+import { runKills } from '../kill/kill-run.ts'
 import { testSeed } from '../support/seeded-random.ts'
-import { runBarriers } from './barrier-run.ts'
-import { runKills } from './kill-run.ts'
 
 // `npm run test:full` does the same with fifty kills, `npm run test:kill` as often as it is told.
 t.test('a service that is killed under load stores each acknowledged row once, through three views', async (t) => {

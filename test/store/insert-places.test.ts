@@ -1,0 +1,147 @@
+import t from 'tap'
+import { InsertPlaces } from '../../src/store/insert-places.ts'
+
+const limits = { placesMax: 2, slowPlacesMax: 4, slowAfterMs: 20 }
+
+/** INSERTs that end when the test says so. */
+class Inserts {
+  readonly begun: string[] = []
+  readonly #ends = new Map<string, () => void>()
+  readonly #places: InsertPlaces
+  #tell: () => void = () => undefined
+
+  constructor(places: InsertPlaces) {
+    this.#places = places
+  }
+
+  start(name: string, onSlow?: () => void): Promise<void> {
+    const [key = name] = name.split(' ')
+    return this.#places.use(
+      key,
+      () =>
+        new Promise<void>((resolve) => {
+          this.begun.push(name)
+          this.#ends.set(name, resolve)
+          this.#tell()
+        }),
+      onSlow,
+    )
+  }
+
+  end(name: string): void {
+    const end = this.#ends.get(name)
+    if (end === undefined) throw new Error(`${name} does not run`)
+    end()
+  }
+
+  async untilBegun(...names: readonly string[]): Promise<void> {
+    while (!names.every((name) => this.begun.includes(name))) {
+      await new Promise<void>((resolve) => {
+        this.#tell = resolve
+      })
+    }
+  }
+}
+
+async function untilSlow(inserts: Inserts, name: string): Promise<void> {
+  await new Promise<void>((resolve) => {
+    void inserts.start(name, resolve)
+  })
+}
+
+t.test('two data sources whose INSERTs do not end leave both places to others', async (t) => {
+  const inserts = new Inserts(new InsertPlaces(limits))
+  await Promise.all([untilSlow(inserts, 'a 1'), untilSlow(inserts, 'b 1')])
+  const others = [inserts.start('c 1'), inserts.start('d 1')]
+  await inserts.untilBegun('c 1', 'd 1')
+  inserts.end('c 1')
+  inserts.end('d 1')
+  await Promise.all(others)
+  t.same(inserts.begun, ['a 1', 'b 1', 'c 1', 'd 1'])
+})
+
+t.test('a data source that was slow has one place of the slow, until it is quick again', async (t) => {
+  const inserts = new Inserts(new InsertPlaces(limits))
+  await untilEnded(inserts, 'a 1')
+  void inserts.start('a 2')
+  void inserts.start('a 3')
+  void inserts.start('b 1')
+  void inserts.start('c 1')
+  await inserts.untilBegun('a 2', 'b 1', 'c 1')
+  t.notOk(inserts.begun.includes('a 3'))
+  inserts.end('a 2')
+  inserts.end('b 1')
+  await inserts.untilBegun('a 3')
+})
+
+t.test('half of the places for the slow are kept for those that become slow', async (t) => {
+  const inserts = new Inserts(new InsertPlaces(limits))
+  for (const key of ['f', 'g']) await untilQuick(inserts, `${key} 0`)
+  for (const key of ['a', 'b', 'c']) await untilEnded(inserts, `${key} 1`)
+  for (const key of ['a', 'b', 'c']) void inserts.start(`${key} 2`)
+  await inserts.untilBegun('a 2', 'b 2')
+  t.notOk(inserts.begun.includes('c 2'))
+  await Promise.all([untilSlow(inserts, 'd 1'), untilSlow(inserts, 'e 1')])
+  void inserts.start('f 1')
+  void inserts.start('g 1')
+  await inserts.untilBegun('f 1', 'g 1')
+  t.notOk(inserts.begun.includes('c 2'))
+})
+
+t.test('what becomes slow when there is no place for the slow keeps its own until there is', async (t) => {
+  const inserts = new Inserts(new InsertPlaces({ ...limits, slowPlacesMax: 1 }))
+  for (const name of ['b 0', 'c 0', 'd 0']) await untilQuick(inserts, name)
+  await untilSlow(inserts, 'a 1')
+  await Promise.all([untilSlow(inserts, 'b 1'), untilSlow(inserts, 'c 1')])
+  void inserts.start('d 1')
+  t.notOk(inserts.begun.includes('d 1'))
+  inserts.end('a 1')
+  await inserts.untilBegun('d 1')
+  t.same(inserts.begun, ['b 0', 'c 0', 'd 0', 'a 1', 'b 1', 'c 1', 'd 1'])
+})
+
+t.test('data sources that are slow from the first, however many, leave a place to those that were quick', async (t) => {
+  const inserts = new Inserts(new InsertPlaces(limits))
+  await untilQuick(inserts, 'q 1')
+  for (const key of ['a', 'b', 'c', 'd', 'e']) await untilSlow(inserts, `${key} 1`)
+  for (const key of ['f', 'g']) void inserts.start(`${key} 1`)
+  for (const count of [2, 3, 4]) await untilQuick(inserts, `q ${count}`)
+  t.notOk(inserts.begun.includes('f 1'))
+  inserts.end('a 1')
+  await inserts.untilBegun('f 1')
+})
+
+t.test('more than may wait are refused, and those that wait go on', async (t) => {
+  const inserts = new Inserts(new InsertPlaces({ ...limits, placesMax: 1, slowAfterMs: 60_000, waitingMax: 1 }))
+  const first = inserts.start('a 1')
+  const second = inserts.start('b 1')
+  await t.rejects(inserts.start('c 1'), { name: 'StoreError', message: /^Too many statements wait/ })
+  inserts.end('a 1')
+  await first
+  await inserts.untilBegun('b 1')
+  inserts.end('b 1')
+  await second
+  t.same(inserts.begun, ['a 1', 'b 1'])
+})
+
+t.test('an INSERT that fails gives its place back', async (t) => {
+  const places = new InsertPlaces({ ...limits, placesMax: 1 })
+  await t.rejects(
+    places.use('a', () => Promise.reject(new Error('refused'))),
+    { message: 'refused' },
+  )
+  t.equal(await places.use('b', async () => 'done'), 'done')
+})
+
+/** Runs one until it is slow, and ends it. */
+async function untilEnded(inserts: Inserts, name: string): Promise<void> {
+  await inserts.start(name, () => inserts.end(name))
+}
+
+/** Runs one that ends at once. */
+async function untilQuick(inserts: Inserts, name: string): Promise<void> {
+  const ended = inserts.start(name)
+  await inserts.untilBegun(name)
+  inserts.end(name)
+  await ended
+}
