@@ -4,7 +4,7 @@
 import t from 'tap'
 import { openTestService } from '../api/test-service.ts'
 
-/** A fifth of a second times `n` on a machine of today, within which the engine cannot stop. */
+/** Within it the engine cannot stop: a tenth of a second times `n`, or half of that on a machine that is fast. */
 const schema =
   "id UInt32 `json:$.id`, n UInt64 `json:$.n`, d UInt64 DEFAULT arraySum(i -> length(replaceRegexpAll(repeat('abc', 300000), '(a|b|c)*?(b)', concat('x', toString(i)))), range(n))"
 const slow = ['a', 'b', 'c', 'd']
@@ -13,7 +13,7 @@ t.test('INSERTs that cannot be stopped leave nobody without a place, and lose an
   const service = await openTestService(t, { insertTimeMaxMs: 1_000, eventsFlushIdleMs: 5 })
   for (const name of slow) t.match(await service.create(name, schema), { status: 200 })
   await service.create('quick', 'id UInt32 `json:$.id`')
-  const rows = [0, 60, 1].map((n, id) => JSON.stringify({ id, n })).join('\n')
+  const rows = [0, 60, 0].map((n, id) => JSON.stringify({ id, n })).join('\n')
   for (const name of slow) t.match(await service.events(name, rows), { status: 202 })
   let quickRows = 0
   const isWaiting = async (name: string): Promise<boolean> => {
@@ -32,7 +32,7 @@ t.test('INSERTs that cannot be stopped leave nobody without a place, and lose an
   for (const name of slow) {
     t.same(await service.rows(`SELECT id, d > 0 FROM ${name} ORDER BY id`), [
       ['0', '0'],
-      ['2', '1'],
+      ['2', '0'],
     ])
     t.same(await service.rows(`SELECT id FROM ${name}_quarantine`), [['1']])
   }
