@@ -15,7 +15,6 @@
 
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Part } from '../../codec/part.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { BoundedCache } from '../../shared/bounded-cache.ts'
@@ -58,6 +57,7 @@ import {
   selectStatement,
 } from './select-statement.ts'
 import type { Lending, SessionPool, TimeLimit } from './session-pool.ts'
+import { StatementStops } from './statement-stops.ts'
 import { type StoreDirectories, storeDirectories } from './store-directories.ts'
 
 /**
@@ -80,7 +80,6 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions, logger: L
   }
 }
 
-const stopIntervalMs = 50
 /** What a statement gets beyond its time limit until whoever waits for it is told. */
 const stopGraceMs = 1_000
 /** A query that waited for this many times the longest one may take is refused: something holds all sessions. */
@@ -111,7 +110,6 @@ interface EngineDirectories extends StoreDirectories {
 class EmbeddedStore implements SupervisedStore {
   readonly #options: EmbeddedStoreOptions
   readonly #directories: StoreDirectories
-  readonly #logger: Logger
   readonly #partFiles: PartFiles
   readonly #engine: EngineDoors
   readonly #repairs: OrphanRepairs
@@ -120,6 +118,7 @@ class EmbeddedStore implements SupervisedStore {
   readonly #readers: SessionPool<EngineSession>
   readonly #control: SessionPool<EngineSession>
   readonly #results: OpenResults
+  readonly #stops: StatementStops
   readonly #largeShapes = new BoundedCache<true>({ entriesMax: largeShapesMax, weightMax: largeShapesCharactersMax })
   readonly #mending: ((engine: RestartedEngine) => Promise<void>)[] = []
   #selectCount = 0
@@ -129,7 +128,6 @@ class EmbeddedStore implements SupervisedStore {
   constructor(options: EmbeddedStoreOptions, directories: EngineDirectories, logger: Logger) {
     this.#options = options
     this.#directories = directories
-    this.#logger = logger
     this.#partFiles = new PartFiles(directories.parts, logger)
     this.#results = new OpenResults(options, logger)
     const waitTimeMaxMs = waitingTimes * options.queryTimeMaxMs
@@ -139,7 +137,8 @@ class EmbeddedStore implements SupervisedStore {
     const beforeStart = () => this.#definitions.mend()
     const doors = { ...options, slowInsertsMax, directory, configPath, waitTimeMaxMs, restartsMax, beforeStart }
     this.#engine = new EngineDoors(doors, logger, () => this.#mend())
-    const { writers, readers, control } = this.#engine
+    const { writers, readers, control, stoppers } = this.#engine
+    this.#stops = new StatementStops(stoppers, logger)
     this.#readers = readers
     this.#control = control
     this.#repairs = new OrphanRepairs(this, { writers, readers, logger, insertTimeMaxMs: options.insertTimeMaxMs })
@@ -391,9 +390,9 @@ class EmbeddedStore implements SupervisedStore {
   async #runSelect(session: EngineSession, select: AdmittedSelect): Promise<Uint8Array> {
     const { query, id, isAlone } = select
     if (query.signal.aborted) throw abortedError()
-    let isRunning = true
+    let endStop = (): void => undefined
     const stop = (): void => {
-      void this.#stop(id, () => isRunning)
+      endStop = this.#stops.begin(id)
     }
     query.signal.addEventListener('abort', stop, { once: true })
     try {
@@ -403,22 +402,8 @@ class EmbeddedStore implements SupervisedStore {
     } catch (thrown) {
       throw isSyntaxError(thrown) ? await plainSyntaxError(session, query.sql, thrown) : thrown
     } finally {
-      isRunning = false
+      endStop()
       query.signal.removeEventListener('abort', stop)
-    }
-  }
-
-  /** Stops the statement with this `log_comment`, which the engine may not know yet or any more. Never throws. */
-  async #stop(id: string, isRunning: () => boolean): Promise<void> {
-    // SYNC would wait for the end of the statement on this, the only session that can stop others.
-    const statement = `KILL QUERY WHERE Settings['log_comment'] = ${quoteString(id)} ASYNC`
-    try {
-      while (isRunning()) {
-        await this.#engine.stoppers.use((session) => session.run(statement))
-        await delay(stopIntervalMs, undefined, { ref: false })
-      }
-    } catch (err) {
-      this.#logger.warn({ err, statement: id }, 'A statement could not be stopped; it ends by its own time limit.')
     }
   }
 

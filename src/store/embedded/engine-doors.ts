@@ -44,6 +44,8 @@ const stuckRestartIntervalMs = 300_000
 const lostAgainMs = 5_000
 /** What statements get to end when they are stopped at the close: this, and this part of the time for closing at most. */
 const stopTimeMaxMs = 1_000
+/** Queries are stopped by one statement at a time, and the close has one more. */
+const stopsMax = 2
 const stopShare = 0.05
 const closeTimeMaxMs = 10_000
 
@@ -99,8 +101,6 @@ export class EngineDoors {
     this.#readerCount = selectsInFlightMax
     const control = supervisor.sessions('control', statementsInFlightMax)
     this.control = new SessionPool({ purpose: 'control', sessions: control, waitingMax })
-    // Each running query is stopped by one loop at most, and the close has one more.
-    const stopsMax = selectsInFlightMax + 1
     const stopper = supervisor.sessions('stopper', 1)
     this.stoppers = new SessionPool({ purpose: 'stop', sessions: stopper, waitingMax: stopsMax })
     const writers = supervisor.sessions('writer', insertsInFlightMax + options.slowInsertsMax)
