@@ -138,9 +138,18 @@ t.test('a client that asks before it sends its body hears 100 or the refusal', a
 
 t.test('a sender that falls silent in its body is told so', async (t) => {
   const { open } = await listen(t, { connectionIdleMsMax: 30 })
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
   for (const url of [append, '/v0/events?name=a']) {
     const client = await open()
     client.send(head('POST', url, 'Content-Type: text/csv', 'Content-Length: 100'), '1\n')
+    const answered = client.until((text) => text.includes('\r\n\r\n'))
+    // The silence begins when the service has read what came.
+    while (client.text === '') {
+      mock.timers.tick(30)
+      await new Promise(setImmediate)
+    }
+    await answered
     const { status, body } = await client.answer()
     t.equal(status, 408)
     t.match(body, { error: /No byte of the body came for 0.03 seconds/ })

@@ -1,17 +1,21 @@
-import t from 'tap'
-import { InsertPlaces } from '../../src/store/insert-places.ts'
+import { mock } from 'node:test'
+import t, { type Test } from 'tap'
+import { InsertPlaces, type InsertPlacesOptions } from '../../src/store/insert-places.ts'
 
 const limits = { placesMax: 2, slowPlacesMax: 4, slowAfterMs: 20 }
 
-/** INSERTs that end when the test says so. */
+/** INSERTs that end, and become slow, when the test says so. */
 class Inserts {
   readonly begun: string[] = []
   readonly #ends = new Map<string, () => void>()
   readonly #places: InsertPlaces
   #tell: () => void = () => undefined
 
-  constructor(places: InsertPlaces) {
-    this.#places = places
+  constructor(t: Test, options: Partial<InsertPlacesOptions> = {}) {
+    // On a machine that stops for a moment a quick INSERT would become slow.
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    this.#places = new InsertPlaces({ ...limits, ...options })
   }
 
   start(name: string, onSlow?: () => void): Promise<void> {
@@ -43,15 +47,17 @@ class Inserts {
   }
 }
 
-async function untilSlow(inserts: Inserts, name: string): Promise<void> {
-  await new Promise<void>((resolve) => {
-    void inserts.start(name, resolve)
-  })
+/** Starts INSERTs, and lets the time pass after which they are slow; so are all others that run. */
+async function untilSlow(inserts: Inserts, ...names: readonly string[]): Promise<void> {
+  const slow = names.map((name) => new Promise<void>((resolve) => void inserts.start(name, resolve)))
+  await inserts.untilBegun(...names)
+  mock.timers.tick(limits.slowAfterMs)
+  await Promise.all(slow)
 }
 
 t.test('two data sources whose INSERTs do not end leave both places to others', async (t) => {
-  const inserts = new Inserts(new InsertPlaces(limits))
-  await Promise.all([untilSlow(inserts, 'a 1'), untilSlow(inserts, 'b 1')])
+  const inserts = new Inserts(t)
+  await untilSlow(inserts, 'a 1', 'b 1')
   const others = [inserts.start('c 1'), inserts.start('d 1')]
   await inserts.untilBegun('c 1', 'd 1')
   inserts.end('c 1')
@@ -61,7 +67,7 @@ t.test('two data sources whose INSERTs do not end leave both places to others', 
 })
 
 t.test('a data source that was slow has one place of the slow, until it is quick again', async (t) => {
-  const inserts = new Inserts(new InsertPlaces(limits))
+  const inserts = new Inserts(t)
   await untilEnded(inserts, 'a 1')
   void inserts.start('a 2')
   void inserts.start('a 3')
@@ -75,13 +81,13 @@ t.test('a data source that was slow has one place of the slow, until it is quick
 })
 
 t.test('half of the places for the slow are kept for those that become slow', async (t) => {
-  const inserts = new Inserts(new InsertPlaces(limits))
+  const inserts = new Inserts(t)
   for (const key of ['f', 'g']) await untilQuick(inserts, `${key} 0`)
   for (const key of ['a', 'b', 'c']) await untilEnded(inserts, `${key} 1`)
   for (const key of ['a', 'b', 'c']) void inserts.start(`${key} 2`)
   await inserts.untilBegun('a 2', 'b 2')
   t.notOk(inserts.begun.includes('c 2'))
-  await Promise.all([untilSlow(inserts, 'd 1'), untilSlow(inserts, 'e 1')])
+  await untilSlow(inserts, 'd 1', 'e 1')
   void inserts.start('f 1')
   void inserts.start('g 1')
   await inserts.untilBegun('f 1', 'g 1')
@@ -89,10 +95,10 @@ t.test('half of the places for the slow are kept for those that become slow', as
 })
 
 t.test('what becomes slow when there is no place for the slow keeps its own until there is', async (t) => {
-  const inserts = new Inserts(new InsertPlaces({ ...limits, slowPlacesMax: 1 }))
+  const inserts = new Inserts(t, { slowPlacesMax: 1 })
   for (const name of ['b 0', 'c 0', 'd 0']) await untilQuick(inserts, name)
   await untilSlow(inserts, 'a 1')
-  await Promise.all([untilSlow(inserts, 'b 1'), untilSlow(inserts, 'c 1')])
+  await untilSlow(inserts, 'b 1', 'c 1')
   void inserts.start('d 1')
   t.notOk(inserts.begun.includes('d 1'))
   inserts.end('a 1')
@@ -101,7 +107,7 @@ t.test('what becomes slow when there is no place for the slow keeps its own unti
 })
 
 t.test('data sources that are slow from the first, however many, leave a place to those that were quick', async (t) => {
-  const inserts = new Inserts(new InsertPlaces(limits))
+  const inserts = new Inserts(t)
   await untilQuick(inserts, 'q 1')
   for (const key of ['a', 'b', 'c', 'd', 'e']) await untilSlow(inserts, `${key} 1`)
   for (const key of ['f', 'g']) void inserts.start(`${key} 1`)
@@ -112,7 +118,7 @@ t.test('data sources that are slow from the first, however many, leave a place t
 })
 
 t.test('more than may wait are refused, and those that wait go on', async (t) => {
-  const inserts = new Inserts(new InsertPlaces({ ...limits, placesMax: 1, slowAfterMs: 60_000, waitingMax: 1 }))
+  const inserts = new Inserts(t, { placesMax: 1, waitingMax: 1 })
   const first = inserts.start('a 1')
   const second = inserts.start('b 1')
   await t.rejects(inserts.start('c 1'), { name: 'StoreError', message: /^Too many statements wait/ })
@@ -135,7 +141,10 @@ t.test('an INSERT that fails gives its place back', async (t) => {
 
 /** Runs one until it is slow, and ends it. */
 async function untilEnded(inserts: Inserts, name: string): Promise<void> {
-  await inserts.start(name, () => inserts.end(name))
+  const ended = inserts.start(name, () => inserts.end(name))
+  await inserts.untilBegun(name)
+  mock.timers.tick(limits.slowAfterMs)
+  await ended
 }
 
 /** Runs one that ends at once. */
