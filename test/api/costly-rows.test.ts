@@ -1,40 +1,28 @@
 // Rows for which a DEFAULT takes more time or memory than an INSERT may: what came in is what is stored and what is set
-// aside, and nobody else waits.
+// aside, and nobody else waits. `test/full` has more of them.
 
 import t from 'tap'
-import { mebibyte } from '../../src/shared/bytes.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import {
+  engineMemoryBytesMax,
+  insertTimeMaxMs,
+  linesOf,
+  memorySchema,
+  much,
+  sendUntilStored,
+  slowCount,
+  slowSchema,
+  stand,
+  tooMuch,
+  untilInTime,
+} from './costly-service.ts'
 import { openTestService, type TestService } from './test-service.ts'
-
-/** Half of it is what one INSERT may take. */
-const engineMemoryBytesMax = 1024 * mebibyte
-/** Takes 8 bytes times `n`, and no more time than they do. */
-const memorySchema = 'id UInt32 `json:$.id`, n UInt64 `json:$.n`, d UInt64 DEFAULT length(range(n))'
-const tooMuch = 100_000_000
-/** 40 MB: 20 of them are more than an INSERT may take together. */
-const much = 5_000_000
 
 async function idOf(of: TestService, name: string): Promise<string> {
   const { json } = await of.call('GET', `/v0/datasources/${name}`)
   // The shape is what other tests check.
   return (json as { readonly id: string }).id
-}
-
-/** Within it the engine cannot stop: a tenth of a second times `n`, or half of that on a machine that is fast. */
-const slowExpression =
-  "arraySum(i -> length(replaceRegexpAll(repeat('abc', 300000), '(a|b|c)*?(b)', concat('x', toString(i)))), range(n))"
-
-/** For `slowExpression`: several times the limit of a second. */
-const costlyCount = 40
-
-async function stand(of: TestService, name: string): Promise<readonly [stored: number, setAside: number]> {
-  const stored = await of.count(name)
-  return [stored, await of.count(`${name}_quarantine`)]
-}
-
-function linesOf(counts: readonly number[]): string {
-  return counts.map((n, id) => JSON.stringify({ id, n })).join('\n')
 }
 
 t.test('events of which one takes too much memory are stored without it', async (t) => {
@@ -80,20 +68,6 @@ t.test('events that take too much memory together are all stored, once, with the
   t.same(await service.rows('SELECT id, d FROM seen ORDER BY id'), expected)
 })
 
-t.test('of equal keys the last row is kept when a block is inserted in pieces', async (t) => {
-  const service = await openTestService(t, { engineMemoryBytesMax, eventsFlushIdleMs: 5 })
-  const engine = { engine: 'ReplacingMergeTree', engine_sorting_key: 'k' }
-  const schema = 'k UInt8 `json:$.k`, n UInt64 `json:$.n`, d UInt64 DEFAULT length(range(n))'
-  t.match(await service.create('last', schema, engine), { status: 200 })
-  const lines = Array.from({ length: 30 }, (_, index) => JSON.stringify({ k: index % 3, n: much + index }))
-  t.match(await service.events('last', lines.join('\n'), { wait: 'true' }), { status: 200 })
-  t.same(await service.rows('SELECT k, d FROM last FINAL ORDER BY k'), [
-    ['0', String(much + 27)],
-    ['1', String(much + 28)],
-    ['2', String(much + 29)],
-  ])
-})
-
 t.test('a block with a row that is refused and one that takes too much is stored without both', async (t) => {
   const service = await openTestService(t, { engineMemoryBytesMax, eventsFlushIdleMs: 5 })
   const schema = 'id UInt32 `json:$.id`, n UInt64 `json:$.n`, d UInt64 DEFAULT length(range(n)) + intDiv(1, n)'
@@ -101,24 +75,6 @@ t.test('a block with a row that is refused and one that takes too much is stored
   t.match(await service.events('both', linesOf([1, tooMuch, 2, 0, 3]), { wait: 'true' }), { status: 200 })
   t.same(await stand(service, 'both'), [3, 2])
 })
-
-t.test(
-  'good rows are stored beside many that are refused and one that takes too much, each with its own reason',
-  async (t) => {
-    const service = await openTestService(t, { engineMemoryBytesMax, eventsFlushIdleMs: 5 })
-    const schema = 'id UInt32 `json:$.id`, n UInt64 `json:$.n`, d UInt64 DEFAULT length(range(n))'
-    t.match(await service.create('mixed', schema), { status: 200 })
-    const refusedAt = 1e12
-    const counts = Array.from({ length: 500 }, (_, id) => (id === 400 ? tooMuch : id % 30 === 7 ? refusedAt : 100))
-    t.match(await service.events('mixed', linesOf(counts)), { status: 202 })
-    await service.untilStored('mixed')
-    t.same(await stand(service, 'mixed'), [482, 18])
-    t.same(await service.rows('SELECT n, c__error, count() FROM mixed_quarantine GROUP BY ALL ORDER BY n'), [
-      [String(tooMuch), "['the database took too much time or memory for the row']", '1'],
-      [String(refusedAt), "['the database refused the row']", '17'],
-    ])
-  },
-)
 
 t.test('an import that takes too much is told so, with what is stored, and one that does not is stored', async (t) => {
   const service = await openTestService(t, { engineMemoryBytesMax })
@@ -129,30 +85,6 @@ t.test('an import that takes too much is told so, with what is stored, and one t
   t.match(await service.append('imported', 'ndjson', linesOf([1, 2])), { status: 200 })
   t.same(await stand(service, 'imported'), [2, 0])
 })
-
-t.test(
-  'a definition that takes too much time for any row sets its rows aside, and others are stored meanwhile',
-  async (t) => {
-    const service = await openTestService(t, { insertTimeMaxMs: 1_000, eventsFlushIdleMs: 5 })
-    const schema = `id UInt32 \`json:$.id\`, n UInt64 \`json:$.n\`, d UInt64 DEFAULT ${slowExpression}`
-    for (const name of ['slow_a', 'slow_b']) t.match(await service.create(name, schema), { status: 200 })
-    await service.create('quick', 'id UInt32 `json:$.id`')
-    for (const name of ['slow_a', 'slow_b']) {
-      t.match(await service.events(name, linesOf([costlyCount])), { status: 202 })
-    }
-    for (let count = 1; count <= 3; count += 1) {
-      t.match(await service.events('quick', linesOf([1]), { wait: 'true' }), { status: 200 })
-      t.match(await service.append('quick', 'ndjson', linesOf([1])), { status: 200 })
-      t.equal(await service.count('quick'), 2 * count)
-    }
-    const { json } = await service.call('GET', '/v0/datasources/slow_a')
-    t.match(json, { events: { waiting_rows: 1 } }, 'the slow ones are still under way')
-    for (const name of ['slow_a', 'slow_b']) {
-      await service.untilStored(name)
-      t.same(await stand(service, name), [0, 1])
-    }
-  },
-)
 
 t.test('a replay over rows that take too much, alone or together, stores the others', async (t) => {
   const service = await openTestService(t, { engineMemoryBytesMax, eventsFlushIdleMs: 5 })
@@ -171,26 +103,24 @@ t.test('a replay over rows that take too much, alone or together, stores the oth
 })
 
 t.test('an import that takes too long is told in time, and what follows it waits for its end', async (t) => {
-  const service = await openTestService(t, { insertTimeMaxMs: 1_000 })
-  const schema = `id UInt32 \`json:$.id\`, n UInt64 \`json:$.n\`, d UInt64 DEFAULT ${slowExpression}`
-  t.match(await service.create('late', schema), { status: 200 })
-  t.match(await service.append('late', 'ndjson', linesOf([costlyCount])), {
+  const service = await openTestService(t, { insertTimeMaxMs })
+  t.match(await service.create('late', slowSchema), { status: 200 })
+  t.match(await service.append('late', 'ndjson', linesOf([await slowCount(service)])), {
     status: 422,
     json: { error: /takes too much time or memory.*(?:did not end within 1000 ms|Timeout exceeded)/, imported_rows: 0 },
   })
   t.match(await service.call('POST', '/v0/datasources/late/truncate'), { status: 205 })
   t.same(await stand(service, 'late'), [0, 0])
-  t.match(await service.append('late', 'ndjson', linesOf([0])), { status: 200 })
+  t.match(await untilInTime(() => service.append('late', 'ndjson', linesOf([0]))), { status: 200 })
   t.same(await stand(service, 'late'), [1, 0])
 })
 
 t.test('a data source whose events take long can be dropped', async (t) => {
-  const service = await openTestService(t, { insertTimeMaxMs: 1_000, eventsFlushIdleMs: 5 })
-  const schema = `id UInt32 \`json:$.id\`, n UInt64 \`json:$.n\`, d UInt64 DEFAULT ${slowExpression}`
-  t.match(await service.create('gone', schema), { status: 200 })
+  const service = await openTestService(t, { insertTimeMaxMs, eventsFlushIdleMs: 5 })
+  t.match(await service.create('gone', slowSchema), { status: 200 })
   t.match(await service.events('gone', linesOf([10])), { status: 202 })
   t.match(await service.call('DELETE', '/v0/datasources/gone'), { status: 204 })
   t.match(await service.create('gone', 'id UInt32 `json:$.id`'), { status: 200 })
-  t.match(await service.events('gone', linesOf([20]), { wait: 'true' }), { status: 200 })
+  await sendUntilStored(service, 'gone', 1)
   t.equal(await service.count('gone'), 1)
 })

@@ -150,11 +150,14 @@ export class TestLog implements Logger {
   }
 }
 
-/** Options as a start without any configuration has them, but for `given`. */
+/**
+ * Options as a start without any configuration has them, but for `given`. Who waits for what is stored does so for minutes: a
+ * machine that is slow answers as any other.
+ */
 export function testOptions(given: Partial<Options>): Options {
   const reading = readOptions({ flags: [], environment: {}, machine: { coreCount: 2, memoryBytes } })
   if (reading.kind !== 'options') throw new Error('the defaults are options')
-  return { ...reading.options, port: 0, adminToken, ...given }
+  return { ...reading.options, port: 0, adminToken, eventsWaitMaxMs: 240_000, ...given }
 }
 
 /** Opens a service that the test's end closes; its directory goes with it. */

@@ -2,18 +2,16 @@
 // again for them or they end before, every row is stored or set aside once.
 
 import t from 'tap'
+import { insertTimeMaxMs, linesOf, slowCount, slowSchema, stand } from '../api/costly-service.ts'
 import { openTestService } from '../api/test-service.ts'
 
-/** Within it the engine cannot stop: a tenth of a second times `n`, or half of that on a machine that is fast. */
-const schema =
-  "id UInt32 `json:$.id`, n UInt64 `json:$.n`, d UInt64 DEFAULT arraySum(i -> length(replaceRegexpAll(repeat('abc', 300000), '(a|b|c)*?(b)', concat('x', toString(i)))), range(n))"
 const slow = ['a', 'b', 'c', 'd']
 
 t.test('INSERTs that cannot be stopped leave nobody without a place, and lose and double no row', async (t) => {
-  const service = await openTestService(t, { insertTimeMaxMs: 1_000, eventsFlushIdleMs: 5 })
-  for (const name of slow) t.match(await service.create(name, schema), { status: 200 })
+  const service = await openTestService(t, { insertTimeMaxMs, eventsFlushIdleMs: 5 })
+  for (const name of slow) t.match(await service.create(name, slowSchema), { status: 200 })
   await service.create('quick', 'id UInt32 `json:$.id`')
-  const rows = [0, 60, 0].map((n, id) => JSON.stringify({ id, n })).join('\n')
+  const rows = linesOf([0, await slowCount(service), 0])
   for (const name of slow) t.match(await service.events(name, rows), { status: 202 })
   let quickRows = 0
   const isWaiting = async (name: string): Promise<boolean> => {
@@ -27,13 +25,17 @@ t.test('INSERTs that cannot be stopped leave nobody without a place, and lose an
       quickRows += 1
     }
   }
-  t.ok(quickRows > 0)
-  t.equal(await service.count('quick'), quickRows)
+  t.ok(quickRows > 1, 'others are stored while they run')
+  const [storedRows, lateRows] = await stand(service, 'quick')
+  t.equal(storedRows + lateRows, quickRows)
+  let besideCount = 0
   for (const name of slow) {
-    t.same(await service.rows(`SELECT id, d > 0 FROM ${name} ORDER BY id`), [
-      ['0', '0'],
-      ['2', '0'],
-    ])
-    t.same(await service.rows(`SELECT id FROM ${name}_quarantine`), [['1']])
+    const stored = (await service.rows(`SELECT id FROM ${name}`)).flat()
+    const setAside = (await service.rows(`SELECT id FROM ${name}_quarantine`)).flat()
+    t.same([...stored, ...setAside].sort(), ['0', '1', '2'], name)
+    t.notOk(stored.includes('1'), name)
+    besideCount += stored.length
   }
+  // On a machine that stops for a moment, those that are tried then take too long as well.
+  t.ok(besideCount >= slow.length, `${besideCount} rows beside them are stored`)
 })
