@@ -61,7 +61,7 @@ async function sendAll(t: Test, service: TestService, all: readonly Bomb[]) {
 }
 
 t.test('imports that would unpack for minutes end soon after the service is told to close', async (t) => {
-  const service = await openTestService(t, { closeTimeoutMs: 10_000, connectionIdleMsMax: 0 })
+  const service = await openTestService(t, { closeTimeoutMs: 30_000, connectionIdleMsMax: 0 })
   const all = await bombs()
   const clients = await sendAll(t, service, all)
   const plain = await service.openRaw()

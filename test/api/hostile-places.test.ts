@@ -14,7 +14,7 @@ t.teardown(() => directory.remove())
 await mkdir(join(directory.path, 'outside'))
 const path = join(directory.path, 'outside', 'canary.txt')
 await writeFile(path, 'SECRET_FILE')
-const service = await openTestService(t, { queryTimeMaxMs: 1_000 })
+const service = await openTestService(t)
 const canaries = ['SECRET_FILE', hostname()]
 
 type Call = readonly [name: string, argument: string]

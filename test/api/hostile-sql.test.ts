@@ -23,7 +23,7 @@ t.teardown(() => server.close())
 // A server that listens on a port has an address with one.
 const { port } = server.address() as { readonly port: number }
 
-const service = await openTestService(t, { queryTimeMaxMs: 1_000 })
+const service = await openTestService(t, { queryTimeMaxMs: 3_000 })
 for (const name of ['ev', 'rep', 'other', 'j']) {
   const engine: Record<string, string> =
     name === 'rep' ? { engine: 'ReplacingMergeTree', engine_sorting_key: 'id' } : {}

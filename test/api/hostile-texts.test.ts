@@ -15,7 +15,7 @@ await mkdir(outside)
 const path = join(outside, 'canary.txt')
 await writeFile(path, 'SECRET_FILE')
 
-const service = await openTestService(t, { queryTimeMaxMs: 1_000 })
+const service = await openTestService(t)
 const canaries = ['SECRET_FILE', 'SECRET_ROW', hostname()]
 
 function assertSafe(t: Test, about: string, text: string): void {

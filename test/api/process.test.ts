@@ -52,6 +52,8 @@ class ServiceProcess {
         MILLRACE_PORT: '0',
         MILLRACE_DATA_DIR: dataDir,
         MILLRACE_ADMIN_TOKEN: adminToken,
+        // A tenth of it is what an import has for its end.
+        MILLRACE_CLOSE_TIMEOUT_MS: '300000',
       },
     })
     this.exited = once(this.child, 'exit').then(([code, signal]) => code ?? signal)

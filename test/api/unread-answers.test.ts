@@ -69,7 +69,7 @@ t.test('clients that leave behind requests sent ahead hold nothing, and nothing 
   const limits = { resultFilesBytesMax: 50 * mebibyte, connectionIdleMsMax: 0, queryTimeMaxMs: 250_000 }
   const service = await openTestService(t, limits)
   const path = `/v0/sql?q=${encodeURIComponent(query.replace('40000', '4000'))}`
-  const endless = `/v0/sql?q=${encodeURIComponent('SELECT sum(sipHash64(number)) FROM numbers(100000000000)')}`
+  const endless = `/v0/sql?q=${encodeURIComponent('SELECT sum(sipHash64(number)) FROM numbers(1000000000000000)')}`
   for (const ahead of [service.head('GET', path).repeat(8), service.head('GET', endless).repeat(30)]) {
     const client = await service.openRaw()
     client.send(service.head('GET', `/v0/sql?q=${encodeURIComponent(query)}`), ahead)
@@ -86,7 +86,7 @@ t.test('an answer that nobody reads, and a query that runs on, do not hold a clo
   const idle = await askWithoutReading(t, service)
   const running = await service.openRaw()
   t.teardown(() => running.socket.destroy())
-  const endless = encodeURIComponent('SELECT sum(sipHash64(number)) FROM numbers(100000000000)')
+  const endless = encodeURIComponent('SELECT sum(sipHash64(number)) FROM numbers(1000000000000000)')
   running.send(service.head('GET', `/v0/sql?q=${endless}`))
   t.equal((await service.events('kept', '{"n":1}')).status, 202)
   await service.close()

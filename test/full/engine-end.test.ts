@@ -47,7 +47,7 @@ async function killEngine({ pid }: KillService): Promise<number> {
   return engine
 }
 
-const slow = 'SELECT count() FROM numbers(100000000000) WHERE NOT ignore(sipHash64(number))'
+const slow = 'SELECT count() FROM numbers(1000000000000000) WHERE NOT ignore(sipHash64(number))'
 
 /** Resolves when the engine computes: the query has come to it. */
 async function untilBusy(service: KillService): Promise<void> {
@@ -161,7 +161,8 @@ for (const way of ['an event', 'an import'] as const) {
 }
 
 test('a block whose INSERT ran at the end of the service is stored once by the next start', async (t) => {
-  const service = await startService(t, { MILLRACE_CLOSE_TIMEOUT_MS: '4000' })
+  const limits = { MILLRACE_CLOSE_TIMEOUT_MS: '4000', MILLRACE_INSERT_TIME_MAX_MS: '600000' }
+  const service = await startService(t, limits)
   const schema = `a Int64 \`json:$.a\`, n UInt64 \`json:$.n\`, d UInt64 DEFAULT ${unstoppable}`
   await service.call('POST', `/v0/datasources?${new URLSearchParams({ name: 'late', schema })}`)
   const body = '{"a":1,"n":1}\n{"a":2,"n":60}'

@@ -82,7 +82,7 @@ t.test('a data source whose sealed block lost an entry goes on: events, alter, t
     'CREATE TABLE ws_0001.refused (c UInt8) ENGINE = MergeTree ORDER BY c SETTINGS non_replicated_deduplication_window = 100',
     `CREATE MATERIALIZED VIEW ws_0001.refusing TO ws_0001.refused AS ${refusing} ws_0001.${id}`,
   )
-  const second = await live(t, directory, { eventsFlushIdleMs: 1_000, eventsFlushAgeMs: 1_000 })
+  const second = await live(t, directory, { ...patient, eventsFlushRowsMax: 3 })
   for (const n of [111, 222, 333]) t.match(await second.events('visits', `{"n":${n}}`), { status: 202 })
   await second.log.until('Events of a data source cannot be stored: they stay in the log, and are tried again.')
   const copy = await killedCopy(t, second, 3)

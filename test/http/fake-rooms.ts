@@ -27,7 +27,7 @@ export const limits: HttpOptions = {
   variablesRequestsPerSecondMax: 3,
   connectionIdleMsMax: 0,
   requestTimeoutMs: 0,
-  closeTimeoutMs: 30_000,
+  closeTimeoutMs: 300_000,
 }
 
 /** One request without a network. */
