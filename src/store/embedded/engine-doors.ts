@@ -12,6 +12,7 @@ import { CrashSuspects } from './crash-suspects.ts'
 import type { EngineSession, ReaderLimits } from './engine-session.types.ts'
 import { EngineSupervisor } from './engine-supervisor.ts'
 import { SessionPool } from './session-pool.ts'
+import { type Stuck, StuckRestarts } from './stuck-restarts.ts'
 
 export interface DoorsOptions extends ReaderLimits {
   /** The engine's own directory. */
@@ -69,9 +70,11 @@ export class EngineDoors {
   #refusing: NodeJS.Timeout | undefined
   #isRefusing = false
   #lastAlone: Promise<unknown> = Promise.resolve()
-  #stuckRestartMs = Number.NEGATIVE_INFINITY
-  #stuckTimer: NodeJS.Timeout | undefined
-  #stuckInsertsTimer: NodeJS.Timeout | undefined
+  readonly #stuckRestarts = new StuckRestarts({
+    intervalMs: stuckRestartIntervalMs,
+    nowMs: () => performance.now(),
+    restart: (reason) => this.#restartStuck(reason),
+  })
   #isStuckRestart = false
 
   /** @param mend brings what an engine left that ended into order, in control sessions; then the doors open again. */
@@ -170,8 +173,7 @@ export class EngineDoors {
   /** Takes no more statements; waits for those that run, and stops them when the time is over. */
   async drain(timeMaxMs: number, closeTimeMaxMs: number): Promise<void> {
     const stopMs = Math.min(stopTimeMaxMs, closeTimeMaxMs * stopShare)
-    clearTimeout(this.#stuckTimer)
-    clearTimeout(this.#stuckInsertsTimer)
+    this.#stuckRestarts.close()
     this.#endOpening()
     const pools = [this.writers, this.readers, this.control, this.copiers]
     const idle = Promise.all(pools.map((pool) => pool.close())).then(() => true)
@@ -247,8 +249,15 @@ export class EngineDoors {
     if (name !== undefined) this.suspects.onLost(name)
     const lostCount = this.readers.lostCount + this.readers.replacedCount
     this.#logger.warn({ lostCount }, 'A query cannot be stopped; its session is lost until it ends.')
-    if (lostCount * 2 >= this.#readerCount && this.#mayRestartStuck()) return
+    if (lostCount * 2 >= this.#readerCount && this.#stuckRestarts.ask(this.#stuckQueries)) return
     if (this.readers.replacedCount < this.#readerCount) void this.#replace(session)
+  }
+
+  get #stuckQueries(): Stuck {
+    return {
+      reason: 'queries that could not be stopped held half of its sessions for queries',
+      areStuck: () => !this.readers.isUsable,
+    }
   }
 
   async #replace(session: EngineSession): Promise<void> {
@@ -260,36 +269,12 @@ export class EngineDoors {
     }
   }
 
-  /** Otherwise it is asked once more when it may. */
-  #mayRestartStuck(): boolean {
-    const waitMs = this.#stuckRestartMs + stuckRestartIntervalMs - performance.now()
-    if (waitMs > 0) {
-      this.#stuckTimer ??= setTimeout(() => {
-        this.#stuckTimer = undefined
-        if (!this.readers.isUsable) this.#restartStuck()
-      }, waitMs).unref()
-      return false
-    }
-    this.#restartStuck()
-    return true
-  }
-
   /** INSERTs that cannot be stopped hold all places for the slow. */
   restartStuckInserts(areStuck: () => boolean): void {
-    const waitMs = this.#stuckRestartMs + stuckRestartIntervalMs - performance.now()
-    if (waitMs > 0) {
-      // Nobody else asks again while all of them stay stuck.
-      this.#stuckInsertsTimer ??= setTimeout(() => {
-        this.#stuckInsertsTimer = undefined
-        if (areStuck()) this.restartStuckInserts(areStuck)
-      }, waitMs).unref()
-      return
-    }
-    this.#restartStuck('INSERTs that could not be stopped held all places for slow ones')
+    this.#stuckRestarts.ask({ reason: 'INSERTs that could not be stopped held all places for slow ones', areStuck })
   }
 
-  #restartStuck(reason = 'queries that could not be stopped held half of its sessions for queries'): void {
-    this.#stuckRestartMs = performance.now()
+  #restartStuck(reason: string): void {
     // What happens to run is at no fault of this end.
     this.#isStuckRestart = this.#supervisor.isRunning
     this.#supervisor.restart(reason)
