@@ -38,7 +38,7 @@ export async function insertBlock(
     // A table has the columns that its key speaks of.
     const partition = bound === undefined || rows.source === undefined ? bound : { ...bound, columns: [] }
     const bounds = await partitionLimits.bodyOf(plan.landing.table).boundCut(partition, rows.rowCount)
-    await store.append({ table: plan.landing.table, ...bounds, ...source, blockId })
+    await store.append({ ...plan.landing, ...bounds, ...source, blockId })
   }
   if (rows.quarantinedRowCount > 0) {
     const quarantine = { ...plan.quarantine, layout: at(plan.quarantine.layout, sealedAtMs) }

@@ -25,6 +25,7 @@ import { insertFailureKind, mayBeOfRows } from './insert-failure.ts'
 import type { BehindLine } from './log-reader.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { PartitionsExceededError } from './partition-limits.ts'
+import { isPlainTable } from './plain-table.ts'
 import { isCostly } from './staged-rows.ts'
 import { StoredWaiters } from './stored-waiters.ts'
 
@@ -274,7 +275,7 @@ export class EventsLine implements BehindLine {
     const source = { dataSource: this.dataSource, stream: this.stream, block, content: this.content }
     try {
       const counts = await places.use(
-        this.stream,
+        { key: this.stream, isPlain: isPlainTable(this.dataSource) },
         () => this.insert(source),
         () => this.noteSlow(),
       )

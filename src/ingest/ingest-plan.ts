@@ -3,6 +3,7 @@ import { partLayoutOf, quarantineLayoutOf } from '../codec/part-layout.ts'
 import type { PartLayout } from '../codec/part-layout.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
+import { isPlainTable } from './plain-table.ts'
 
 /** All that the data plane needs to know of a data source: fixed for one version of its schema. */
 export interface IngestPlan {
@@ -16,6 +17,7 @@ export interface IngestPlan {
 export interface TablePlan {
   readonly table: string
   readonly layout: PartLayout
+  readonly isPlain: boolean
 }
 
 /** Tables with the columns of a data source and of its quarantine. */
@@ -38,8 +40,8 @@ export function ingestPlanOf(
   const { columns } = dataSource
   return Object.freeze({
     ...schemaPlanOf(dataSource),
-    landing: { table: tables.landing, layout: partLayoutOf(columns) },
-    quarantine: { table: tables.quarantine, layout: quarantineLayoutOf(columns, importId) },
+    landing: { table: tables.landing, layout: partLayoutOf(columns), isPlain: isPlainTable(dataSource) },
+    quarantine: { table: tables.quarantine, layout: quarantineLayoutOf(columns, importId), isPlain: true },
   })
 }
 

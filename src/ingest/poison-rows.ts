@@ -139,7 +139,7 @@ export async function insertTried(
   const body = { bytes: joinLines(numbers.flatMap((number) => lines[number] ?? [])), framing: 'lines' } as const
   const { parts, rowCount } = await parseBodies(pool, plan, [body], frameBytes)
   if (rowCount === 0) return 0
-  await store.append({ table, layout: plan.landing.layout, parts, rowCount, blockId: createBlockId() })
+  await store.append({ ...plan.landing, table, parts, rowCount, blockId: createBlockId() })
   return rowCount
 }
 
@@ -177,6 +177,7 @@ export async function quarantinePoison(
     parts: rows.parts,
     rowCount: rows.rowCount,
     blockId: `${block.blockId}-${tokenSuffix}`,
+    isPlain: true,
   }
   if (rows.rowCount > 0) await store.append(request)
 }

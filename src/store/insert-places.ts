@@ -5,7 +5,7 @@
  * `slowAfterMs` gives its common place back and goes on in one of the slow; from then on those of its data source ask for a
  * slow place, one at a time, until one of them is quick again. So a common place is held for `slowAfterMs` at most, unless
  * more data sources than there are slow places have become slow at once: while those are all taken, the last common place is
- * for data sources whose last INSERT was quick.
+ * kept for data sources whose INSERTs were quick, and for those without any INSERT yet whose tables compute next to nothing.
  */
 import { StoreError } from './store-error.ts'
 
@@ -16,10 +16,22 @@ export interface InsertPlacesOptions {
   readonly slowAfterMs: number
   /** INSERTs that may wait for a place; absent sets no bound. */
   readonly waitingMax?: number
+  /** Counts up steadily. */
+  readonly nowMs?: () => number
+}
+
+/** Whose INSERT it is. */
+export interface InsertOrigin {
+  /** Of the data source. */
+  readonly key: string
+  /** Whether the table computes next to nothing of a row: such INSERTs take as long as their bytes, and the engine can stop them. */
+  readonly isPlain?: boolean
 }
 
 /** More would be data sources that are gone. */
 const keysMax = 10_000
+/** Who was slow once is not trusted with the kept place for so long: some of its rows may be quick and others not. */
+const trustAfterMs = 300_000
 
 interface Place {
   readonly key: string
@@ -29,7 +41,7 @@ interface Place {
 }
 
 interface Waiter {
-  readonly key: string
+  readonly origin: InsertOrigin
   readonly give: (place: Place) => void
 }
 
@@ -37,21 +49,29 @@ export class InsertPlaces {
   readonly #options: InsertPlacesOptions
   readonly #slowKeys = new Set<string>()
   readonly #quickKeys = new Set<string>()
+  /** When each was slow last. */
+  readonly #slowAtMs = new Map<string, number>()
+  readonly #nowMs: () => number
   readonly #running = new Set<Place>()
   readonly #waiting = new Set<Waiter>()
 
   constructor(options: InsertPlacesOptions) {
     this.#options = options
+    this.#nowMs = options.nowMs ?? (() => performance.now())
   }
 
   /**
-   * Runs an INSERT of the data source that `key` names, once there is a place for it.
+   * Runs an INSERT, once there is a place for it.
    *
    * @param onSlow told when it takes longer than it may in a common place.
    * @throws StoreError `busy` when too many wait already, and whatever `work` throws.
    */
-  async use<Result>(key: string, work: () => Promise<Result>, onSlow: () => void = () => undefined): Promise<Result> {
-    const place = await this.#take(key)
+  async use<Result>(
+    origin: InsertOrigin,
+    work: () => Promise<Result>,
+    onSlow: () => void = () => undefined,
+  ): Promise<Result> {
+    const place = await this.#take(origin)
     let wasSlow = false
     const timer = setTimeout(() => {
       wasSlow = true
@@ -62,16 +82,16 @@ export class InsertPlaces {
       return await work()
     } finally {
       clearTimeout(timer)
-      if (!wasSlow) this.#noteQuick(key)
+      if (!wasSlow) this.#noteQuick(origin.key)
       this.#running.delete(place)
       this.#serve()
     }
   }
 
-  #take(key: string): Promise<Place> {
+  #take(origin: InsertOrigin): Promise<Place> {
     const { waitingMax = Number.POSITIVE_INFINITY } = this.#options
     const given = new Promise<Place>((give) => {
-      this.#waiting.add({ key, give })
+      this.#waiting.add({ origin, give })
     })
     this.#serve()
     if (this.#waiting.size <= waitingMax) return given
@@ -84,6 +104,10 @@ export class InsertPlaces {
   #noteSlow(place: Place): void {
     this.#quickKeys.delete(place.key)
     addKey(this.#slowKeys, place.key)
+    this.#slowAtMs.delete(place.key)
+    this.#slowAtMs.set(place.key, this.#nowMs())
+    const [oldest] = this.#slowAtMs.keys()
+    if (this.#slowAtMs.size > keysMax && oldest !== undefined) this.#slowAtMs.delete(oldest)
     place.isToMove = !place.isSlow
     this.#serve()
   }
@@ -100,23 +124,30 @@ export class InsertPlaces {
       place.isSlow = true
     }
     for (const waiter of this.#waiting) {
-      const isSlow = this.#slowKeys.has(waiter.key)
-      if (!this.#isFree(waiter.key, isSlow)) continue
-      const place = { key: waiter.key, isSlow, isToMove: false }
+      const { key } = waiter.origin
+      const isSlow = this.#slowKeys.has(key)
+      if (!this.#isFree(waiter.origin, isSlow)) continue
+      const place = { key, isSlow, isToMove: false }
       this.#running.add(place)
       this.#waiting.delete(waiter)
       waiter.give(place)
     }
   }
 
-  #isFree(key: string, isSlow: boolean): boolean {
+  #isFree(origin: InsertOrigin, isSlow: boolean): boolean {
     const { placesMax, slowPlacesMax } = this.#options
     if (!isSlow) {
-      const isLastKept = this.#count(true) >= slowPlacesMax && placesMax > 1 && !this.#quickKeys.has(key)
+      const isLastKept = this.#count(true) >= slowPlacesMax && placesMax > 1 && !this.#isTrusted(origin)
       return this.#count(false) < (isLastKept ? placesMax - 1 : placesMax)
     }
-    const isOfKey = [...this.#running].some((place) => place.isSlow && place.key === key)
+    const isOfKey = [...this.#running].some((place) => place.isSlow && place.key === origin.key)
     return !isOfKey && this.#count(true) < Math.ceil(slowPlacesMax / 2)
+  }
+
+  #isTrusted({ key, isPlain = false }: InsertOrigin): boolean {
+    const slowAtMs = this.#slowAtMs.get(key)
+    if (slowAtMs !== undefined && this.#nowMs() - slowAtMs < trustAfterMs) return false
+    return isPlain || this.#quickKeys.has(key)
   }
 
   #count(isSlow: boolean): number {

@@ -137,6 +137,8 @@ export interface AppendRequest {
    * whether its rows are stored, or will be. Otherwise an append that is late rejects when it has ended.
    */
   readonly isToldLate?: boolean
+  /** True where the table computes next to nothing of a row, as its definition tells; see `InsertPlaces`. */
+  readonly isPlain?: boolean
   /** A table, unquoted, whose rows are taken instead of parts, which there are none of; the layout speaks of its columns. */
   readonly from?: string
   /** Partitions of one INSERT, here or in a view, beyond which the engine refuses it (TOO_MANY_PARTS); absent sets no bound. */

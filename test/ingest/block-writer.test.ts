@@ -3,7 +3,7 @@ import { BlockWriter, type BlockWriterOptions } from '../../src/ingest/block-wri
 import { StoreError } from '../../src/store/store-error.ts'
 import { FakeStore } from './fake-store.ts'
 
-const plan = { table: 't', layout: { fields: [], targets: [] } }
+const plan = { table: 't', layout: { fields: [], targets: [] }, isPlain: true }
 const limits = { rowsMax: 100, bytesMax: 1000, insertsInFlightMax: 2, partitionsPerBodyMax: 1000 }
 
 function open(options: Partial<BlockWriterOptions> = {}, isOpen = false) {

@@ -21,7 +21,7 @@ class Inserts {
   start(name: string, onSlow?: () => void): Promise<void> {
     const [key = name] = name.split(' ')
     return this.#places.use(
-      key,
+      { key, isPlain: key.startsWith('plain') },
       () =>
         new Promise<void>((resolve) => {
           this.begun.push(name)
@@ -117,6 +117,34 @@ t.test('data sources that are slow from the first, however many, leave a place t
   await inserts.untilBegun('f 1')
 })
 
+t.test('a data source without any INSERT yet has the kept place when its table computes nothing', async (t) => {
+  const inserts = new Inserts(new InsertPlaces(limits))
+  for (const key of ['a', 'b', 'c', 'd', 'e']) await untilSlow(inserts, `${key} 1`)
+  void inserts.start('new 1')
+  await untilQuick(inserts, 'plain 1')
+  t.notOk(inserts.begun.includes('new 1'))
+  // It may take long all the same, as large ones do: then it waits like any other.
+  await untilSlow(inserts, 'plain 2')
+  inserts.end('plain 2')
+  void inserts.start('plain 3')
+  t.notOk(inserts.begun.includes('plain 3'))
+})
+
+t.test('a data source whose INSERTs are quick and slow in turn does not have the kept place', async (t) => {
+  let nowMs = 0
+  const inserts = new Inserts(new InsertPlaces({ ...limits, nowMs: () => nowMs }))
+  await untilEnded(inserts, 'mixed 1')
+  await untilQuick(inserts, 'mixed 2')
+  for (const key of ['a', 'b', 'c', 'd', 'e']) await untilSlow(inserts, `${key} 1`)
+  void inserts.start('mixed 3')
+  t.notOk(inserts.begun.includes('mixed 3'))
+  nowMs = 300_001
+  // Places are given out when one asks or ends.
+  void inserts.start('other 1')
+  await inserts.untilBegun('mixed 3')
+  t.notOk(inserts.begun.includes('other 1'))
+})
+
 t.test('more than may wait are refused, and those that wait go on', async (t) => {
   const inserts = new Inserts(t, { placesMax: 1, waitingMax: 1 })
   const first = inserts.start('a 1')
@@ -133,10 +161,10 @@ t.test('more than may wait are refused, and those that wait go on', async (t) =>
 t.test('an INSERT that fails gives its place back', async (t) => {
   const places = new InsertPlaces({ ...limits, placesMax: 1 })
   await t.rejects(
-    places.use('a', () => Promise.reject(new Error('refused'))),
+    places.use({ key: 'a' }, () => Promise.reject(new Error('refused'))),
     { message: 'refused' },
   )
-  t.equal(await places.use('b', async () => 'done'), 'done')
+  t.equal(await places.use({ key: 'b' }, async () => 'done'), 'done')
 })
 
 /** Runs one until it is slow, and ends it. */

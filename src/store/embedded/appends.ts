@@ -8,7 +8,7 @@
  */
 import type { Part } from '../../codec/part.types.ts'
 import { appendStatement } from '../append-statement.ts'
-import { InsertPlaces } from '../insert-places.ts'
+import { type InsertOrigin, InsertPlaces } from '../insert-places.ts'
 import type { InsertLimits } from '../statement-settings.ts'
 import type { AppendRequest, RowPartition } from '../store.types.ts'
 import { isOfView, isStopped, lateInsertError, StoreError, storedError } from '../store-error.ts'
@@ -28,9 +28,9 @@ export interface AppendsOptions {
 }
 
 interface AppendsDeps {
-  readonly engine: EngineDoors
-  readonly partFiles: PartFiles
-  readonly repairs: OrphanRepairs
+  readonly engine: Pick<EngineDoors, 'admit' | 'restartStuckInserts' | 'suspects' | 'writers'>
+  readonly partFiles: Pick<PartFiles, 'write'>
+  readonly repairs: Pick<OrphanRepairs, 'dropBehind' | 'mayBeNeeded'>
 }
 
 /** Places of INSERTs that are slow, beside those of the others. */
@@ -89,7 +89,7 @@ export class Appends {
     try {
       const { path } = written
       const read = (session: EngineSession) => rowPartitions(session, request, { path, tag, limits: this.#limits })
-      return await this.#places.use(keyOf(request), () => this.#deps.engine.writers.use(read))
+      return await this.#places.use(originOf(request), () => this.#deps.engine.writers.use(read))
     } finally {
       await written.remove()
     }
@@ -156,7 +156,7 @@ export class Appends {
         await watched.run(appendStatement(request, path, { ...slice, passesViews, limits }))
       }
     }
-    await this.#places.use(keyOf(request), () =>
+    await this.#places.use(originOf(request), () =>
       engine.admit(name, (passesPause) =>
         engine.writers.use(
           (session) => engine.suspects.during(session, { name, isAlone: passesPause }, () => insert(session)),
@@ -205,9 +205,10 @@ interface PassingRequest extends AppendRequest {
 
 const noParts: WrittenParts = { path: '', remove: async () => undefined }
 
-/** The data source that an append is for, as far as its table tells. */
-function keyOf({ table }: AppendRequest): string {
-  return table.slice(0, idLength)
+/** The data source that an append is for, as far as its table tells; what is plain does not vouch for what is not. */
+function originOf({ table, isPlain = false }: AppendRequest): InsertOrigin {
+  const id = table.slice(0, idLength)
+  return { key: isPlain ? `${id} plain` : id, isPlain }
 }
 
 /** The files of parts that nobody appends. */

@@ -1,0 +1,99 @@
+import { mock } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { type Test, test } from 'tap'
+import { Appends } from '../../src/store/embedded/appends.ts'
+import { CrashSuspects } from '../../src/store/embedded/crash-suspects.ts'
+import type { EngineSession } from '../../src/store/embedded/engine-session.types.ts'
+import { SessionPool } from '../../src/store/embedded/session-pool.ts'
+import { stoppedError } from '../../src/store/store-error.ts'
+
+const insertTimeMaxMs = 60_000
+const lateMs = insertTimeMaxMs + 1_000
+const layout = { fields: [], targets: [{ column: 'a', expression: 'a' }] }
+
+/** Appends over sessions whose statements end when the test says so. */
+function createAppends(t: Test) {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const running: ((error: Error) => void)[] = []
+  const session: EngineSession = {
+    run: () => new Promise((_, reject) => running.push(reject)),
+    runForBytes: () => Promise.reject(new Error('INSERTs give no bytes')),
+  }
+  const asked: (() => boolean)[] = []
+  const sessions = Array.from({ length: 6 }, () => ({ ...session }))
+  const appends = new Appends(
+    { insertsInFlightMax: 2, waitingMax: 10, insertTimeMaxMs, insertMemoryBytesMax: 1_000_000 },
+    {
+      engine: {
+        admit: (_, work) => work(false),
+        restartStuckInserts: (areStuck) => asked.push(areStuck),
+        suspects: new CrashSuspects(() => 0),
+        writers: new SessionPool({ purpose: 'insert', sessions, waitingMax: 10 }),
+      },
+      partFiles: { write: async () => ({ path: '', remove: async () => undefined }) },
+      repairs: { mayBeNeeded: () => false, dropBehind: async () => undefined },
+    },
+  )
+  /** An INSERT of the data source of this number, once it runs. */
+  const append = async (source: number): Promise<{ readonly ended: Promise<unknown> }> => {
+    const count = running.length
+    const table = `t_${String(source).padStart(32, '0')}`
+    const request = { table, layout, parts: [], from: 'other', rowCount: 1, blockId: `b${count}` }
+    const ended = appends.append(request).catch((error: unknown) => error)
+    while (running.length === count) await setImmediate()
+    return { ended }
+  }
+  return { appends, append, running, asked }
+}
+
+test('a restart is asked for when as many INSERTs are late as there are places for slow ones, and not before', async (t) => {
+  const { append, asked } = createAppends(t)
+  for (const source of [1, 2, 3]) {
+    await append(source)
+    mock.timers.tick(5_000)
+  }
+  mock.timers.tick(lateMs)
+  t.equal(asked.length, 0)
+  await append(4)
+  mock.timers.tick(lateMs - 1)
+  t.equal(asked.length, 0)
+  mock.timers.tick(1)
+  t.equal(asked.length, 1)
+  t.equal(asked[0]?.(), true)
+})
+
+test('nothing is stuck any more when one of them has ended', async (t) => {
+  const { append, running, asked } = createAppends(t)
+  const appended = []
+  for (const source of [1, 2, 3, 4]) {
+    appended.push(await append(source))
+    mock.timers.tick(5_000)
+  }
+  mock.timers.tick(lateMs)
+  t.equal(asked.length, 1)
+  running[0]?.(stoppedError())
+  t.match(await appended[0]?.ended, { clickhouseCode: 159, message: /^The INSERT did not end within 60000 ms/ })
+  t.equal(asked[0]?.(), false)
+})
+
+test('no INSERT can run while late ones hold all sessions, and one can as soon as one of them ends', async (t) => {
+  const { appends, append, running } = createAppends(t)
+  const quick = await append(6)
+  running[0]?.(new Error('refused'))
+  await quick.ended
+  for (const source of [1, 2, 3, 4, 5]) {
+    await append(source)
+    mock.timers.tick(5_000)
+  }
+  mock.timers.tick(lateMs)
+  t.equal(appends.unreadyReason, null)
+  const last = await append(6)
+  mock.timers.tick(lateMs - 1)
+  t.equal(appends.unreadyReason, null)
+  mock.timers.tick(1)
+  t.equal(appends.unreadyReason, 'INSERTs that cannot be stopped hold all of its sessions for INSERTs')
+  running[6]?.(stoppedError())
+  await last.ended
+  t.equal(appends.unreadyReason, null)
+})
