@@ -34,6 +34,7 @@ interface Failed {
   readonly rendering: Pick<Rendering, 'secretValues'>
   readonly plan?: CompiledQuery
   readonly prefix?: string
+  readonly isOfAuthor?: boolean
 }
 
 type Answered = Pick<QueryAnswer, 'body'> & { readonly engineMs: number | null }
@@ -70,13 +71,14 @@ export class Answers {
   }
 
   /** What the caller is told of anything that was thrown on the way to an answer: names of its own, and no secrets. */
-  failureOf(thrown: unknown, { rendering, plan, prefix }: Failed): unknown {
+  failureOf(thrown: unknown, { rendering, plan, prefix, isOfAuthor }: Failed): unknown {
     const { secretValues } = rendering
     const hasSecrets = secretValues.size > 0
     const { workspace } = this.#neighbours
     if (thrown instanceof StoreError) {
       const { kind, message, clickhouseCode } = thrown
-      const placed = plan === undefined ? message : withPlace(inUsersWords(message, workspace), plan, prefix)
+      const telling = { prefix, isOfAuthor }
+      const placed = plan === undefined ? message : withPlace(inUsersWords(message, workspace), plan, telling)
       const told = hasSecrets ? withoutSecrets({ message: placed, clickhouseCode, secretValues }) : placed
       // The cause has the engine's own words, and goes to the log.
       const cause = hasSecrets ? undefined : thrown

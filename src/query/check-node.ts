@@ -236,7 +236,7 @@ interface Wording {
 function inAuthorsWords(thrown: unknown, plan: CompiledQuery, { workspace, describing }: Wording): unknown {
   if (!(thrown instanceof StoreError)) return thrown
   const { kind, clickhouseCode } = thrown
-  const message = withPlace(inUsersWords(thrown.message, workspace), plan, describing)
+  const message = withPlace(inUsersWords(thrown.message, workspace), plan, { prefix: describing, isOfAuthor: true })
   return new StoreError({ kind, message, clickhouseCode, cause: thrown })
 }
 

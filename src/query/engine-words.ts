@@ -1,14 +1,14 @@
 // What the engine says of a query, told in the words of the one who wrote it: names instead of ids, nothing of the text
 // that the service made out of theirs, and no value of a secret.
 
-import { withoutInternals } from '../store/engine-words.ts'
+import { isOwnText, withoutInternals } from '../store/engine-words.ts'
 import type { WorkspaceReader } from './workspace.types.ts'
 
 const id = /`?\bt_[0-9a-f]{32}(_quarantine)?\b`?/g
 
 /** The engine's message with the names of data sources for the ids of their tables. */
 export function inUsersWords(message: string, workspace: Pick<WorkspaceReader, 'find'>): string {
-  return withNames(withoutInternals(message), workspace)
+  return isOwnText(message) ? message : withNames(withoutInternals(message), workspace)
 }
 
 /** A text of the engine, such as a plan, with the names of data sources for the ids of their tables. */

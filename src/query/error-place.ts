@@ -2,30 +2,51 @@
 // none at all.
 
 import type { CompiledQuery, SourcePlace } from '../sql/compile-query.ts'
+import { isOwnText } from '../store/engine-words.ts'
 
 type Placed = Pick<CompiledQuery, 'sql' | 'placeOf'>
+
+interface Telling {
+  /** What stands before the query in the text that the engine was given. */
+  readonly prefix?: string | undefined
+  /** Whether the reader wrote the text that is no pipe's. */
+  readonly isOfAuthor?: boolean | undefined
+}
 
 /**
  * The engine's message with the places of the query's authors.
  *
- * @param prefix what stands before the query in the text that the engine was given.
+ * Names that the engine suggests are told to the author of the text alone: they are what the tables of a pipe have.
  */
-export function withPlace(message: string, plan: Placed, prefix = ''): string {
+export function withPlace(message: string, plan: Placed, { prefix = '', isOfAuthor = false }: Telling = {}): string {
+  if (isOwnText(message)) return message
   const position = syntaxPosition.exec(message)
   if (position !== null) return withSyntaxPlace(message, { plan, prefix, position })
-  const name = nameInMessage
-    .exec(message)
-    ?.slice(1)
-    .find((found) => found !== undefined)
-  const place = name === undefined ? undefined : placeOfColumn(name, plan)
-  if (place === undefined) return message
-  const end = /\.? \([A-Z][A-Z0-9_]+\)$/.exec(message)
-  const at = end?.index ?? message.length
-  return `${message.slice(0, at)} (${placeText(place)})${message.slice(at)}`
+  const name = firstGroup(nameInMessage.exec(message))
+  const place = name === undefined ? placeOfCall(message, plan) : placeOfColumn(name, plan)
+  const [, said = message, suggestion = '', code = ''] = messageParts.exec(message) ?? []
+  const isOwn = isOfAuthor && place?.source === null && suggestion !== `. Maybe you meant: ['${name}']`
+  return `${said}${place === undefined ? '' : ` (${placeText(place)})`}${isOwn ? suggestion : ''}${code}`
+}
+
+const messageParts = /^([\s\S]*?)(\. Maybe you meant: \[[^\]]*\])?(\.? \([A-Z][A-Z0-9_]+\))?$/
+
+function firstGroup(match: RegExpExecArray | null): string | undefined {
+  return match?.slice(1).find((found) => found !== undefined)
 }
 
 /** In backquotes what the engine does not know at all, in quotes what it does not find in a table. */
 const nameInMessage = /`([^`]+)`|\b(?:[Ii]dentifier|Column) '([^']+)'/
+
+const functionInMessage = /\b(?:function|call to function) '?(\w+)'?/
+
+/** Where the function of a message is called, if it is in one place alone. */
+function placeOfCall(message: string, { sql, placeOf }: Placed): SourcePlace | undefined {
+  const name = firstGroup(functionInMessage.exec(message))
+  if (name === undefined) return undefined
+  const [call, another] = sql.matchAll(new RegExp(`(?<![\\w.\`])${name}\\s*\\(`, 'gi'))
+  return call === undefined || another !== undefined ? undefined : placeOf(Buffer.byteLength(sql.slice(0, call.index)))
+}
 
 /** The engine puts the name of a table before a column that was written without. */
 function placeOfColumn(name: string, plan: Placed): SourcePlace | undefined {
@@ -33,7 +54,7 @@ function placeOfColumn(name: string, plan: Placed): SourcePlace | undefined {
   return placeOfName(name, plan) ?? (dot === -1 ? undefined : placeOfName(name.slice(dot + 1), plan))
 }
 
-const syntaxPosition = /failed at position (\d+) \((?:[^()]|\([^()]*\))*?\)(?: \(line \d+, col \d+\))?/
+const syntaxPosition = /failed at position (\d+) \([\s\S]*?\)(?: \(line \d+, col \d+\))?(?=: |\. |$)/
 
 interface SyntaxPlace {
   readonly plan: Placed

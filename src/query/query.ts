@@ -76,7 +76,15 @@ class QueryRoom implements Query {
     const plan = this.#plan({ rendering, readScope, text, ...callersNames(focus) })
     const { format, contentType } = answerFormat(plan.format ?? request.format)
     const resolveMs = performance.now() - startMs
-    const run = { plan, rendering, format, settings: request.settings, cacheTtlSeconds, signal: request.signal }
+    const run = {
+      plan,
+      rendering,
+      isOfAuthor: true,
+      format,
+      settings: request.settings,
+      cacheTtlSeconds,
+      signal: request.signal,
+    }
     const { body, engineMs } = await this.#answers.answer(run)
     return { format, contentType, body, times: { resolveMs, engineMs } }
   }
@@ -95,6 +103,7 @@ class QueryRoom implements Query {
     const { body, engineMs } = await this.#answers.answer({
       plan,
       rendering,
+      isOfAuthor: request.sql !== null,
       format,
       settings,
       cacheTtlSeconds,

@@ -9,6 +9,8 @@ export interface Run {
   /** What stands behind it; absent is nothing. */
   readonly suffix?: string
   readonly rendering: Rendering
+  /** Whether the caller wrote it, and not a pipe's author. */
+  readonly isOfAuthor?: boolean
   readonly format: string
   readonly settings: Readonly<Record<string, string | number>>
   /** Null keeps no answer. */

@@ -71,7 +71,7 @@ function takeTypeName(cursor: SqlCursor, isInState: boolean): string {
   }
   if (isTypeName(name)) return name
   cursor.index -= 1
-  cursor.refuse(`Unknown type '${name.slice(0, 60)}'`)
+  throw new SqlFault(`Unknown type '${name.slice(0, 60)}'`, { offset: cursor.peek().offset })
 }
 
 type ArgumentsParser = (cursor: SqlCursor, isInState: boolean) => void

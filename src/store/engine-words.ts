@@ -3,19 +3,22 @@
 
 /**
  * The engine repeats the query, or a part of it, behind its message, as it was rewritten: with the queries of pipes and the
- * row filters that were put into it.
+ * row filters that were put into it. What it suggests stands behind that.
  */
 const rewritten =
-  /(?:\.? In scope |(?::? ?[Ii]n (?:scope|query|expression)|:? for subquery) \(?(?:SELECT|WITH|INSERT)\b)[\s\S]*?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
+  /(?:[.:] In scope |(?::? ?[Ii]n (?:scope|query|expression)|:? for subquery) \(?(?:SELECT|WITH|INSERT)\b)[\s\S]*?(\. Maybe you meant: \[[^\]]*\])?(?:: Note: [^.]*\. [^.?]*\?)?(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/
 /** It repeats a lambda before its message. */
 const rewrittenLambda = /\bLambda [\s\S]* -> [\s\S]*(?= expect \d+ arguments)/
 /** And all that follows a syntax error; the token that it could not read stands in brackets. */
 const unread =
   /(failed at position \d+ \(([\s\S]*?)\)(?: \(line \d+, col \d+\))?): [\s\S]*?\.{0,2}(?=\. Expected one of: |\.? \([A-Z][A-Z0-9_]+\)$|$)/
 
-/** Behind some messages, the step of the plan, with casts and constants that nobody wrote. A view's name helps whoever made it. */
+/**
+ * Behind some messages, the step of the plan, with casts and constants that nobody wrote: of it only the function is told. A
+ * view's name helps whoever made it.
+ */
 const executing =
-  /: while executing (?:'FUNCTION|function) [\s\S]*?(?=: while pushing to view |\.? \([A-Z][A-Z0-9_]+\)$|$)/
+  /: while executing (?:'FUNCTION|function) (\w*)[\s\S]*?(?=: while pushing to view |\.? \([A-Z][A-Z0-9_]+\)$|$)/
 /** Some messages end in a full stop of their own. */
 const doubleStop = /\.\.(?= \([A-Z][A-Z0-9_]+\)$)/
 
@@ -28,12 +31,65 @@ const suggestions = /\.? ?\b[Mm]aybe you meant: (?:\[([^\]]*)\]|((?:'[^']*'(?:, 
 /** The engine's own columns, and what statements of ours call theirs. */
 const ownName = /'_[^']*'|'[^']*\._[^']*'|'dummy[^']*'|'system\.[^']*'|'ws_\d+[^']*'/
 
+/** Whether the message is the text of a `throwIf`: that is the query's own, and stays as it is. */
+export function isOwnText(message: string): boolean {
+  return message.endsWith('(FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)') && !message.includes(': while pushing to view ')
+}
+
 /** The engine's message without the statement around the caller's text and what the engine has beside the caller's columns. */
 export function withoutInternals(message: string): string {
-  const told = message.replace(unread, '$1: $2').replace(rewrittenLambda, 'A lambda').replace(rewritten, '')
-  const plain = told.replace(executing, '').replace(available, '').replaceAll(suggestions, withoutOwn)
-  return plain.replace(doubleStop, '.').replaceAll(inner, '')
+  if (isOwnText(message)) return message
+  const told = message.replace(unread, '$1: $2').replace(rewrittenLambda, 'A lambda').replace(rewritten, '$1')
+  const placed = told.replace(executing, (step: string, name: string) => functionOf(told.replace(step, ''), name))
+  const plain = placed.replace(available, '').replaceAll(suggestions, withoutOwn)
+  return inPlainWords(plain.replace(doubleStop, '.').replaceAll(inner, ''))
 }
+
+/** Where the message does not tell by itself in which function it was. */
+function functionOf(message: string, name: string): string {
+  const isTold = name === '' || name.startsWith('_') || new RegExp(`\\b${name}\\b`).test(message)
+  return isTold ? '' : `, in function '${name}'`
+}
+
+/** What only those know who know the engine's source. */
+const obscure: readonly (readonly [said: RegExp, told: string])[] = [
+  [
+    /^ARRAY JOIN [\s\S]* requires expression ([\s\S]*) with Array or Map type\. Actual: /,
+    'ARRAY JOIN takes an Array or a Map, and $1 is ',
+  ],
+  [/^JOIN {2}[\s\S]*?((?:[A-Z]+ )*JOIN \.\.\. )/, '$1'],
+  [/: While executing \w+(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/, ''],
+  [/, in (?=\. \([A-Z][A-Z0-9_]+\)$)/, ''],
+  [/\bbecause \w+ requires size >= (\d+)/, 'because it has fewer than $1 characters'],
+  [
+    /^OptimizedRegularExpression: cannot compile re2: ([\s\S]*), error: ([\s\S]*?)\. Look at \S+ for reference\. [\s\S]*?(, in function '\w+')?(?=\. \([A-Z][A-Z0-9_]+\)$|$)/,
+    "The regular expression '$1' cannot be read$3: $2. Its syntax is that of RE2; in a text of SQL write \\\\ for each \\",
+  ],
+  [/(\. Note: there are [\s\S]*?)(, in function '\w+')(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/, '$2$1'],
+]
+
+function inPlainWords(message: string): string {
+  const told = obscure.reduce((text, [said, words]) => text.replace(said, words), message)
+  return told.replace(expected, (_, before: string, list: string) => {
+    const kinds = [...new Set(list.split(', '))].filter((kind) => !ownKinds.has(kind))
+    return kinds.length === 0 ? '' : `${before}${kinds.join(', ')}`
+  })
+}
+
+const expected = /(\. Expected one of: )([^.]*)/
+/** What the engine's parser calls its parts. */
+const ownKinds: ReadonlySet<string> = new Set([
+  'CAST operator',
+  'COLUMNS matcher',
+  'collection of literals',
+  'compound identifier',
+  'MySQL-style global variable',
+  'qualified COLUMNS matcher',
+  'qualified asterisk',
+  'substitution',
+  'token',
+  'token sequence',
+])
 
 function withoutOwn(text: string, listed: string | undefined, plain: string | undefined): string {
   const list = listed ?? plain ?? ''

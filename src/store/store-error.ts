@@ -160,6 +160,26 @@ function codeOf(text: string): number | undefined {
  * with the error's name, `(UNKNOWN_TABLE)`, once at its end.
  */
 export function cleanMessage(text: string): string {
+  return thrownText(text) ?? cleanText(text)
+}
+
+/**
+ * The text of a `throwIf`, which is its author's own. Behind it stands the step of the plan, where the text comes again, with
+ * its quotes escaped; so the last such step is the engine's.
+ */
+function thrownText(text: string): string | null {
+  const [, code, said = ''] = /^(?:Query failed: )?((?:Code: 395\. DB::\w+: )+)([\s\S]*)$/.exec(text) ?? []
+  if (code === undefined) return null
+  const end = Math.max(
+    ...[": while executing 'FUNCTION throwIf(", ': while executing function throwIf on '].map((step) =>
+      said.lastIndexOf(step),
+    ),
+  )
+  const isInView = said.lastIndexOf(': while pushing to view ') > end
+  return end === -1 || isInView ? null : `${said.slice(0, end)}. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)`
+}
+
+function cleanText(text: string): string {
   return (
     text
       .replace(/^(?:Query failed: )?(?:Code: \d+\. DB::\w+: )+/, '')

@@ -57,7 +57,10 @@ t.test('a place of the engine becomes one in the text of its author', async (t) 
   const inner = plan('SELECT * FROM top')
   const byteOffset = Buffer.byteLength(inner.sql.slice(0, inner.sql.indexOf('wrong')))
   t.match(withPlace(error(byteOffset + 1), inner), /failed at line 2, column 3 of node 'raw'/)
-  t.match(withPlace(error(byteOffset + 1 + 8), inner, 'EXPLAIN '), /failed at line 2, column 3 of node 'raw'/)
+  t.match(
+    withPlace(error(byteOffset + 1 + 8), inner, { prefix: 'EXPLAIN ' }),
+    /failed at line 2, column 3 of node 'raw'/,
+  )
 })
 
 t.test('the engine repeats queries behind its messages; of what was put into them nothing is told', async (t) => {
