@@ -2,7 +2,7 @@
 
 import { BoundedCache } from '../shared/bounded-cache.ts'
 import { mebibyte } from '../shared/bytes.ts'
-import { bareFunctionIn, columnProbe } from '../sql/column-probe.ts'
+import { bareFunctionIn, type ColumnProbe, columnProbe, narrowColumnProbe } from '../sql/column-probe.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import { shapeOf } from '../sql/query-shape.ts'
 import type { Store } from '../store/store.types.ts'
@@ -66,20 +66,26 @@ export async function checkColumns(plan: Plan, { store, signal }: Asking): Promi
   const probe = columnProbe(plan.sql)
   if (probe === null) return
   const describe = (sql: string, settings: Plan['settings']): Promise<void> => drain(store, { sql, settings, signal })
-  let refusal: unknown
-  for (const describing of describings) {
-    try {
-      await describe(`${describing}${probe.sql})`, { ...plan.settings, ...probe.settings })
-      return
-    } catch (thrown) {
-      if (!isOfEngine(thrown)) throw thrown
-      throwIfBare(thrown)
-      refusal = thrown
+  const refusalOf = async ({ sql, settings }: ColumnProbe): Promise<StoreError | null> => {
+    let refusal: StoreError | null = null
+    for (const describing of describings) {
+      try {
+        await describe(`${describing}${sql})`, { ...plan.settings, ...settings })
+        return null
+      } catch (thrown) {
+        if (!isOfEngine(thrown)) throw thrown
+        throwIfBare(thrown)
+        refusal = thrown
+      }
     }
+    return refusal
   }
+  const refusal = await refusalOf(probe)
+  if (refusal === null) return
   // Whatever it is, the query alone most likely has it too, and the engine says it better.
   await describe(`${describings[1]}${plan.sql})`, plan.settings)
-  throw refusal
+  const narrow = narrowColumnProbe(plan.sql)
+  if (narrow === null || (await refusalOf(narrow)) !== null) throw refusal
 }
 
 function throwIfBare(thrown: StoreError): void {

@@ -27,10 +27,14 @@ export function mentionsBareFunction(sql: string): boolean {
  * called. A name with its table in front is none.
  */
 export function columnsOnly(tokens: readonly Token[]): readonly string[] {
-  const names = tokens.filter((token, index) => {
-    if (token.kind !== 'word' && token.kind !== 'quotedName') return false
-    if (!isBareFunction(token.name) || isAllowedFunction(token.name)) return false
-    return tokens[index - 1]?.key !== '.' && tokens[index + 1]?.key !== '.'
-  })
+  const names = tokens.filter((_, index) => isColumnOnly(tokens, index))
   return [...new Set(names.map(({ name }) => name))]
+}
+
+/** Whether a token is such a name. */
+export function isColumnOnly(tokens: readonly Token[], index: number): boolean {
+  const token = tokens[index]
+  if (token?.kind !== 'word' && token?.kind !== 'quotedName') return false
+  if (!isBareFunction(token.name) || isAllowedFunction(token.name)) return false
+  return tokens[index - 1]?.key !== '.' && tokens[index + 1]?.key !== '.'
 }

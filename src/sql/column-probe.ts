@@ -10,6 +10,7 @@ import { startsCase } from '../schema/expression-parser.ts'
 import { readTokens } from '../schema/lexer.ts'
 import type { Token } from '../schema/token.types.ts'
 import { quoteName } from '../shared/text-escapes.ts'
+import { choicesOfColumns } from './choices.ts'
 
 /** What the engine is asked, to analyse and not to run. */
 export interface ColumnProbe {
@@ -27,6 +28,19 @@ export function columnProbe(sql: string): ColumnProbe | null {
   const opening = `WITH ${[...names.map(unresolved), allArguments].join(', ')} SELECT `
   const body = withoutChoices(tokens, `${opening}* FROM (`)
   // Branches that are not taken may have types that do not go with the others.
+  return { sql: `${opening}1 FROM (${body})`, settings: { use_variant_as_common_type: 1 } }
+}
+
+/**
+ * The same with the choices as they are in which no name could be such a function: branches of them that are never taken may
+ * hold what cannot be computed, as constants are while a query is analysed. Null where there is no such probe.
+ */
+export function narrowColumnProbe(sql: string): ColumnProbe | null {
+  const tokens = readTokens(sql)
+  const heads = choicesOfColumns(tokens)
+  if (heads === null) return null
+  const opening = `WITH ${columnsOnly(tokens).map(unresolved).join(', ')} SELECT `
+  const body = withoutChoices(tokens, `${opening}* FROM (`, heads)
   return { sql: `${opening}1 FROM (${body})`, settings: { use_variant_as_common_type: 1 } }
 }
 
@@ -56,8 +70,8 @@ interface OpenCase {
   hasElse: boolean
 }
 
-/** The query with `multiIf` and `CASE WHEN` under that name, and each `view` with `opening` around its query. */
-function withoutChoices(tokens: readonly Token[], opening: string): string {
+/** The query with `multiIf` and `CASE WHEN`, or these choices, under that name, and each `view` with `opening` around its query. */
+function withoutChoices(tokens: readonly Token[], opening: string, heads?: ReadonlySet<number>): string {
   const cases: OpenCase[] = []
   const views: number[] = []
   let depth = 0
@@ -67,7 +81,7 @@ function withoutChoices(tokens: readonly Token[], opening: string): string {
     const closes = token.key === ')' && views.at(-1) === depth
     if (closes) views.pop()
     if (token.key === ')') depth -= 1
-    const text = caseText(tokens, { index, depth, cases }) ?? plainText(tokens, index)
+    const text = caseText(tokens, { index, depth, cases, heads }) ?? plainText(tokens, index, heads)
     sql += `${token.isSpaced ? ' ' : ''}${closes ? ')' : ''}${text}`
     if (!opensView(tokens, index)) continue
     views.push(depth)
@@ -76,9 +90,10 @@ function withoutChoices(tokens: readonly Token[], opening: string): string {
   return sql
 }
 
-function plainText(tokens: readonly Token[], index: number): string {
+function plainText(tokens: readonly Token[], index: number, heads: ReadonlySet<number> | undefined): string {
   const { name = '', text = '' } = tokens[index] ?? {}
-  return name === 'multiIf' && tokens[index + 1]?.key === '(' ? anyCase : text
+  const isHead = heads?.has(index) ?? name === 'multiIf'
+  return isHead && tokens[index + 1]?.key === '(' ? anyCase : text
 }
 
 function opensView(tokens: readonly Token[], index: number): boolean {
@@ -93,16 +108,18 @@ interface CasePlace {
   readonly index: number
   readonly depth: number
   readonly cases: OpenCase[]
+  /** Those that are looked at; absent are all. */
+  readonly heads: ReadonlySet<number> | undefined
 }
 
 /** What stands in the place of a keyword of CASE; undefined for what is none. */
-function caseText(tokens: readonly Token[], { index, depth, cases }: CasePlace): string | undefined {
+function caseText(tokens: readonly Token[], { index, depth, cases, heads }: CasePlace): string | undefined {
   const { key = '' } = tokens[index] ?? {}
   const before = tokens[index - 1]?.key ?? ''
   if (before === '.' || before === 'AS') return undefined
   const next = tokens[index + 1]
   if (key === 'CASE' && next !== undefined && startsCase(next)) {
-    const isSearched = next.key === 'WHEN'
+    const isSearched = next.key === 'WHEN' && heads?.has(index) !== false
     cases.push({ isSearched, depth, isFirst: true, hasElse: false })
     return isSearched ? ` ${anyCase}(` : undefined
   }
