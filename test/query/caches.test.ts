@@ -115,7 +115,7 @@ t.test('tables of the engine have the names of their data sources', async (t) =>
   )
   const step =
     "FUNCTION throwIf(_CAST(1_UInt8, 'UInt8'_String) :: 1) -> throwIf(_CAST(1_UInt8, 'UInt8'_String)) UInt8 : 3"
-  t.equal(inUsersWords(`mine: while executing '${step}'. (THROWN)`, workspace), 'mine. (THROWN)')
+  t.equal(inUsersWords(`mine: while executing '${step}'. (THROWN)`, workspace), "mine, in function 'throwIf'. (THROWN)")
   t.equal(inUsersWords('No keys.. (NOT_AN_AGGREGATE)', workspace), 'No keys. (NOT_AN_AGGREGATE)')
   t.equal(withNames(`ws_0001.t_${'0'.repeat(32)}`, workspace), `t_${'0'.repeat(32)}`)
 })
