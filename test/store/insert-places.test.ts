@@ -118,7 +118,7 @@ t.test('data sources that are slow from the first, however many, leave a place t
 })
 
 t.test('a data source without any INSERT yet has the kept place when its table computes nothing', async (t) => {
-  const inserts = new Inserts(new InsertPlaces(limits))
+  const inserts = new Inserts(t)
   for (const key of ['a', 'b', 'c', 'd', 'e']) await untilSlow(inserts, `${key} 1`)
   void inserts.start('new 1')
   await untilQuick(inserts, 'plain 1')
@@ -132,7 +132,7 @@ t.test('a data source without any INSERT yet has the kept place when its table c
 
 t.test('a data source whose INSERTs are quick and slow in turn does not have the kept place', async (t) => {
   let nowMs = 0
-  const inserts = new Inserts(new InsertPlaces({ ...limits, nowMs: () => nowMs }))
+  const inserts = new Inserts(t, { nowMs: () => nowMs })
   await untilEnded(inserts, 'mixed 1')
   await untilQuick(inserts, 'mixed 2')
   for (const key of ['a', 'b', 'c', 'd', 'e']) await untilSlow(inserts, `${key} 1`)
