@@ -17,7 +17,7 @@ import { byTier } from '../support/tier.ts'
 import { hostileQueries } from './hostile-queries.ts'
 
 const directory = await createTestDirectory()
-const store = await openEmbeddedStore({ ...testStoreOptions(directory.path), queryTimeMaxMs: 400 }, silentLogger)
+const store = await openEmbeddedStore({ ...testStoreOptions(directory.path), queryTimeMaxMs: 3_000 }, silentLogger)
 const outside = join(directory.path, 'outside')
 await mkdir(outside)
 await writeFile(join(outside, 'canary.txt'), 'SECRET_FILE\n')
