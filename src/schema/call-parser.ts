@@ -133,6 +133,13 @@ function readJoin(cursor: SqlCursor, start: number, argument: PlainName): void {
   cursor.reads.push({ kind: 'joinGet', start, end, parts, scope: cursor.scope, hasAlias: true, modifiers })
 }
 
+const afterWindowName: ReadonlySet<string> = new Set(['', ',', ')', 'AS', 'FROM'])
+
+/** A window may be called as what an alias cannot: `sum(a) OVER all FROM t`, but not `sum(a) over FROM t`. */
+function isWindowName(cursor: SqlCursor, key: string): boolean {
+  return !notExpressionAliases.has(key) || afterWindowName.has(cursor.peek(2).key)
+}
+
 /** FILTER, RESPECT NULLS, IGNORE NULLS or OVER; false when none of them follows. */
 function parseSuffix(cursor: SqlCursor): boolean {
   if (cursor.is('FILTER') && cursor.is('(', 1)) {
@@ -153,7 +160,7 @@ function parseSuffix(cursor: SqlCursor): boolean {
     parseWindow(cursor)
     return true
   }
-  if (next.kind !== 'quotedName' && (next.kind !== 'word' || notExpressionAliases.has(next.key))) return false
+  if (next.kind !== 'quotedName' && (next.kind !== 'word' || !isWindowName(cursor, next.key))) return false
   cursor.index += 2
   return true
 }

@@ -1,11 +1,11 @@
 // Expressions of ClickHouse SQL. Operators are not ordered by precedence: for the names in an expression it does not
 // matter which of them binds first.
 
+import { symbolOperators } from './keyword-names.ts'
 import { intervalUnits, notExpressionAliases } from './keywords.ts'
 import type { StarUse, TokenRange } from './parsed-query.types.ts'
 import type { SqlCursor } from './sql-cursor.ts'
 import { SqlFault } from './sql-fault.ts'
-import type { Token } from './token.types.ts'
 import { parseType } from './type-parser.ts'
 
 /** Whether an expression may be given a name: not at all, by AS, or by a name that simply follows. */
@@ -77,7 +77,6 @@ function readParameters(cursor: SqlCursor, start: number): void {
   cursor.index += 1
 }
 
-const symbolOperators: ReadonlySet<string> = new Set('+ - * / % = == != <> < > <= >= <=> ||'.split(' '))
 const arithmetic: ReadonlySet<string> = new Set('+ - * / % || DIV MOD'.split(' '))
 
 /** Takes an operator with its right side; false when none stands here. */
@@ -218,7 +217,14 @@ const notOperands: ReadonlySet<string> = new Set(['', ',', ')', ']', '.', '=', '
 function isNegation(cursor: SqlCursor): boolean {
   if (!cursor.is('NOT')) return false
   const next = cursor.peek(1)
-  return next.kind === 'string' || next.kind === 'number' || next.kind === 'quotedName' || !notOperands.has(next.key)
+  const isColumn = next.key === 'FROM' && cursor.is('FROM', 2)
+  return (
+    isColumn ||
+    next.kind === 'string' ||
+    next.kind === 'number' ||
+    next.kind === 'quotedName' ||
+    !notOperands.has(next.key)
+  )
 }
 
 /** `.name`, `.1`, `.:Type` and `.^name` behind an operand that is no name. */
@@ -296,11 +302,13 @@ const afterColumnName: ReadonlySet<string> = new Set(
   'AS FROM AND OR IN NOT IS LIKE ILIKE BETWEEN DIV MOD THEN ELSE END ASC DESC'.split(' '),
 )
 
+const startsColumn: ReadonlySet<string> = new Set(['(', '[', '*', '-', '+'])
+
 /** True where a query stands behind a bracket: columns can be called `from` and `with`. */
 export function startsQuery(cursor: SqlCursor, ahead = 0): boolean {
   const { key } = cursor.peek(ahead)
   const next = cursor.peek(ahead + 1)
-  if (key === 'SELECT') return !['', ',', ')', '.', '='].includes(next.key) || isValue(next.kind)
+  if (key === 'SELECT') return next.kind !== 'symbol' || startsColumn.has(next.key)
   if (key === 'WITH') {
     const isSigned = next.key === '-' || next.key === '+'
     return next.kind !== 'symbol' || next.key === '(' || next.key === '[' || (isSigned && leadsToSelect(cursor, ahead))
@@ -319,10 +327,6 @@ function leadsToSelect(cursor: SqlCursor, ahead: number): boolean {
     if (key === '(') at = cursor.brackets.get(at) ?? cursor.tokens.length
   }
   return false
-}
-
-function isValue(kind: string): boolean {
-  return kind === 'string' || kind === 'number' || kind === 'quotedName'
 }
 
 /** Takes what begins with a keyword; false when the word is a name here. */
@@ -356,13 +360,8 @@ function parseKeyword(cursor: SqlCursor, key: string): boolean {
   }
 }
 
-/** Whether CASE begins an expression where this follows; it may be a name. */
-export function startsCase(next: Token): boolean {
-  return isValue(next.kind) || !(notOperands.has(next.key) || symbolOperators.has(next.key))
-}
-
 function parseCase(cursor: SqlCursor): boolean {
-  if (!startsCase(cursor.peek(1))) return false
+  if (!cursor.isCase) return false
   cursor.index += 1
   cursor.descend()
   if (!cursor.is('WHEN')) parseExpression(cursor, 'explicit')
@@ -379,10 +378,8 @@ function parseCase(cursor: SqlCursor): boolean {
 
 /** `INTERVAL '1 day'` and `INTERVAL expression DAY`; a column may have that name. */
 function parseInterval(cursor: SqlCursor): boolean {
+  if (!cursor.isInterval) return false
   const next = cursor.peek(1)
-  const isOperand = isValue(next.kind) || (next.kind === 'word' && !notExpressionAliases.has(next.key))
-  if (!isOperand && next.key !== '(' && next.key !== '-' && next.key !== '[') return false
-  if (intervalUnits.has(next.key) && !cursor.is('(', 2) && !intervalUnits.has(cursor.peek(2).key)) return false
   cursor.index += 1
   parseExpression(cursor, 'none')
   if (intervalUnits.has(cursor.peek().key)) cursor.index += 1
@@ -462,7 +459,11 @@ function parseTransformer(cursor: SqlCursor, applied: TokenRange[]): boolean {
 function isColumnExcept(cursor: SqlCursor): boolean {
   const next = cursor.peek(1)
   if (next.key === '(') return !startsQuery(cursor, 2) && !cursor.is('(', 2)
-  return !['SELECT', 'WITH', 'FROM', 'ALL', 'DISTINCT'].includes(next.key)
+  if (next.key === 'WITH') return !leadsToSelect(cursor, 1)
+  if (next.key === 'ALL' || next.key === 'DISTINCT') {
+    return cursor.is('FROM', 2) || (!startsQuery(cursor, 2) && !cursor.is('(', 2))
+  }
+  return (next.key === 'SELECT' && cursor.is('FROM', 2)) || !startsQuery(cursor, 1)
 }
 
 /** `APPLY(f)`, `APPLY f`, `APPLY(f(0.5))` and `APPLY(x -> …)`, all of which call a function. */

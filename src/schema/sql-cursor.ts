@@ -4,6 +4,7 @@
 // text whatever that is. The budget of steps holds them to it.
 
 import { nestingMax } from './bracket-pairs.ts'
+import { caseEnds, IntervalReader } from './keyword-names.ts'
 import type {
   NamedExpression,
   QueryScope,
@@ -72,6 +73,8 @@ export class SqlCursor {
   scope = -1
   /** The last SETTINGS that were taken, and how many settings stood before. */
   settingsClause: (TokenRange & { readonly countBefore: number }) | null = null
+  #cases: ReadonlyMap<number, number> | null = null
+  #intervals: IntervalReader | null = null
   readonly #endOffset: number
   #depth = 0
   #stepsLeft: number
@@ -87,6 +90,23 @@ export class SqlCursor {
 
   get isAtEnd(): boolean {
     return this.index >= this.tokens.length
+  }
+
+  /** Whether the CASE at the place begins an expression; else it is a name. */
+  get isCase(): boolean {
+    return this.#caseEnds.has(this.index)
+  }
+
+  /** The same of an INTERVAL. */
+  get isInterval(): boolean {
+    const { tokens, brackets } = this
+    this.#intervals ??= new IntervalReader(tokens, { brackets, cases: this.#caseEnds })
+    return this.#intervals.isInterval(this.index)
+  }
+
+  get #caseEnds(): ReadonlyMap<number, number> {
+    this.#cases ??= caseEnds(this.tokens)
+    return this.#cases
   }
 
   /** The token at the place, or so many behind it; a symbol without text beyond the end. */

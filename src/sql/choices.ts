@@ -2,7 +2,7 @@
 
 import { isColumnOnly } from '../schema/bare-functions.ts'
 import { pairBrackets } from '../schema/bracket-pairs.ts'
-import { startsCase } from '../schema/expression-parser.ts'
+import { caseEnds } from '../schema/keyword-names.ts'
 import type { Token } from '../schema/token.types.ts'
 
 interface Choice {
@@ -36,16 +36,7 @@ function callsOf(tokens: readonly Token[]): readonly Choice[] {
 }
 
 function casesOf(tokens: readonly Token[]): readonly Choice[] {
-  const cases: Choice[] = []
-  const open: number[] = []
-  for (const [index, { key }] of tokens.entries()) {
-    const next = tokens[index + 1]
-    if (key === 'CASE' && next !== undefined && startsCase(next)) open.push(index)
-    if (key !== 'END') continue
-    const head = open.pop()
-    if (head !== undefined) cases.push({ head, end: index })
-  }
-  return cases
+  return [...caseEnds(tokens)].map(([head, end]) => ({ head, end }))
 }
 
 /** Whether it is an `if` whose condition is the same whenever it is computed: made of literals and operators alone. */

@@ -6,7 +6,7 @@
 // resolved: where the engine says so, it has found no column.
 
 import { columnsOnly, mentionsBareFunction } from '../schema/bare-functions.ts'
-import { startsCase } from '../schema/expression-parser.ts'
+import { caseEnds } from '../schema/keyword-names.ts'
 import { readTokens } from '../schema/lexer.ts'
 import type { Token } from '../schema/token.types.ts'
 import { quoteName } from '../shared/text-escapes.ts'
@@ -73,6 +73,7 @@ interface OpenCase {
 /** The query with `multiIf` and `CASE WHEN`, or these choices, under that name, and each `view` with `opening` around its query. */
 function withoutChoices(tokens: readonly Token[], opening: string, heads?: ReadonlySet<number>): string {
   const cases: OpenCase[] = []
+  const ends = caseEnds(tokens)
   const views: number[] = []
   let depth = 0
   let sql = ''
@@ -81,7 +82,7 @@ function withoutChoices(tokens: readonly Token[], opening: string, heads?: Reado
     const closes = token.key === ')' && views.at(-1) === depth
     if (closes) views.pop()
     if (token.key === ')') depth -= 1
-    const text = caseText(tokens, { index, depth, cases, heads }) ?? plainText(tokens, index, heads)
+    const text = caseText(tokens, { index, depth, cases, ends, heads }) ?? plainText(tokens, index, heads)
     sql += `${token.isSpaced ? ' ' : ''}${closes ? ')' : ''}${text}`
     if (!opensView(tokens, index)) continue
     views.push(depth)
@@ -108,18 +109,18 @@ interface CasePlace {
   readonly index: number
   readonly depth: number
   readonly cases: OpenCase[]
+  readonly ends: ReadonlyMap<number, number>
   /** Those that are looked at; absent are all. */
   readonly heads: ReadonlySet<number> | undefined
 }
 
 /** What stands in the place of a keyword of CASE; undefined for what is none. */
-function caseText(tokens: readonly Token[], { index, depth, cases, heads }: CasePlace): string | undefined {
+function caseText(tokens: readonly Token[], { index, depth, cases, ends, heads }: CasePlace): string | undefined {
   const { key = '' } = tokens[index] ?? {}
   const before = tokens[index - 1]?.key ?? ''
   if (before === '.' || before === 'AS') return undefined
-  const next = tokens[index + 1]
-  if (key === 'CASE' && next !== undefined && startsCase(next)) {
-    const isSearched = next.key === 'WHEN' && heads?.has(index) !== false
+  if (ends.has(index)) {
+    const isSearched = tokens[index + 1]?.key === 'WHEN' && heads?.has(index) !== false
     cases.push({ isSearched, depth, isFirst: true, hasElse: false })
     return isSearched ? ` ${anyCase}(` : undefined
   }

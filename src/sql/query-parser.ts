@@ -89,7 +89,7 @@ function parseColumns(cursor: SqlCursor): void {
     columns?.push({ start, end: cursor.index, name: cursor.alias ?? own })
     if (!cursor.take(',')) return
     // A comma may stand behind the last column, but not at the end: it would make a column of what the store puts there.
-    if (cursor.is(')') || startsQuery(cursor)) return
+    if (cursor.is(')') || (cursor.is('FROM') && startsQuery(cursor))) return
   }
 }
 
@@ -97,10 +97,13 @@ function parseColumns(cursor: SqlCursor): void {
 function parseWith(cursor: SqlCursor): void {
   const isRecursive = cursor.take('RECURSIVE')
   do {
+    if (startsCommonTable(cursor)) {
+      parseCommonTable(cursor, isRecursive)
+      continue
+    }
     // A comma may stand behind the last item.
     if (startsQuery(cursor)) return
-    if (startsCommonTable(cursor)) parseCommonTable(cursor, isRecursive)
-    else parseExpression(cursor, 'explicit')
+    parseExpression(cursor, 'explicit')
   } while (cursor.take(','))
 }
 
