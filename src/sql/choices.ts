@@ -6,7 +6,7 @@ import { caseEnds } from '../schema/keyword-names.ts'
 import type { Token } from '../schema/token.types.ts'
 
 interface Choice {
-  /** Of the name of the function, or of CASE. */
+  /** Of the name of the function, or of CASE; of the border in front of another. */
   readonly head: number
   readonly end: number
 }
@@ -19,8 +19,9 @@ const choosing: ReadonlySet<string> = new Set(['if', 'multiif', 'casewithoutexpr
  */
 export function choicesOfColumns(tokens: readonly Token[]): ReadonlySet<number> | null {
   const names = [...tokens.keys()].filter((index) => isColumnOnly(tokens, index))
-  const isHidden = tokens.some(({ key }) => key === '?') || names.some((index) => isBetweenWithAndSelect(tokens, index))
-  if (isHidden) return null
+  const ternaries = [...tokens.keys()].filter((index) => tokens[index]?.key === '?').map((at) => itemAround(tokens, at))
+  const isOfTernary = (index: number): boolean => ternaries.some(({ head, end }) => index > head && index < end)
+  if (names.some((index) => isOfTernary(index) || isBetweenWithAndSelect(tokens, index))) return null
   const choices = [...callsOf(tokens), ...casesOf(tokens)]
   const varying = choices.filter((choice) => !isOfLiteral(tokens, choice))
   return new Set(varying.filter(({ head, end }) => names.some((at) => at > head && at < end)).map(({ head }) => head))
@@ -37,6 +38,25 @@ function callsOf(tokens: readonly Token[]): readonly Choice[] {
 
 function casesOf(tokens: readonly Token[]): readonly Choice[] {
   return [...caseEnds(tokens)].map(([head, end]) => ({ head, end }))
+}
+
+/** From the bracket or comma in front of a token to the one behind it: no expression goes beyond them. */
+function itemAround(tokens: readonly Token[], index: number): Choice {
+  return { head: itemBorder(tokens, index, -1), end: itemBorder(tokens, index, 1) }
+}
+
+function itemBorder(tokens: readonly Token[], index: number, step: -1 | 1): number {
+  const [opening, closing] = step === 1 ? ['([', ')]'] : [')]', '([']
+  let depth = 0
+  let at = index + step
+  for (; at >= 0 && at < tokens.length; at += step) {
+    const { kind, key = '' } = tokens[at] ?? {}
+    if (kind !== 'symbol') continue
+    if (depth === 0 && (key === ',' || closing.includes(key))) break
+    if (opening.includes(key)) depth += 1
+    if (closing.includes(key)) depth -= 1
+  }
+  return at
 }
 
 /** Whether it is an `if` whose condition is the same whenever it is computed: made of literals and operators alone. */

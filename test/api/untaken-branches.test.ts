@@ -20,6 +20,8 @@ const answered: readonly (readonly [sql: string, rows: string])[] = [
   ["SELECT user FROM (SELECT user, if(1, 1, toUInt64('')) AS n FROM people) WHERE n = 1", 'ann\n'],
   ["WITH 1 AS k SELECT if(1, k, toUInt64('')), user FROM people", '1\tann\n'],
   ["SELECT if(1, 1, toUInt64('')), (SELECT user FROM people LIMIT 1)", '1\tann\n'],
+  ["SELECT 1 ? 1 : toUInt64(''), user FROM people", '1\tann\n'],
+  ["SELECT (1 ? [1, 2][1] : toUInt64('')), user FROM people", '1\tann\n'],
 ]
 
 for (const [sql, rows] of answered) {
@@ -41,6 +43,9 @@ const refused: readonly string[] = [
   "SELECT if(1, user, toUInt64(''))",
   "SELECT if(0, toUInt64(''), user)",
   "SELECT if(1, 1, toUInt64('')), now() > 0 ? 'b' : user",
+  "SELECT if(1, 1, toUInt64('')), user = 'a' AND now() > 0 ? 'b' : 'c'",
+  "SELECT if(1, 1, toUInt64('')), now() > 0 ? 'b' : concat('a', [user, 'c'][1])",
+  "SELECT if(1, 1, toUInt64('')), [now() > 0 ? 'b' : (SELECT max(x) FROM (SELECT user AS x))]",
   "WITH user AS u SELECT if(1, 1, toUInt64('')), if(now() > 0, 'b', u)",
   "WITH c AS (SELECT user AS u) SELECT if(1, 1, toUInt64('')), if(now() > 0, 'b', (SELECT u FROM c))",
   "WITH (x -> concat(x, user)) AS f SELECT if(1, 1, toUInt64('')), if(now() > 0, 'b', f('a'))",
