@@ -2,8 +2,8 @@ import { promisify } from 'node:util'
 import { gunzip, gunzipSync } from 'node:zlib'
 import { decompress as decompressZstd } from '@mongodb-js/zstd'
 import { errors } from '../shared/errors.ts'
+import { scanZstd } from '../shared/zstd-frames.ts'
 import { unzstd } from '../shared/zstd-unpacker.ts'
-import { scanZstd } from './zstd-frames.ts'
 
 export type ContentEncoding = 'identity' | 'gzip' | 'zstd'
 

@@ -11,7 +11,7 @@ import { pipeline } from 'node:stream/promises'
 import { errors } from '../shared/errors.ts'
 import type { Store } from '../store/store.types.ts'
 import type { BodySource } from './ingest.types.ts'
-import { readAt } from './parquet-file.ts'
+import { readAt } from './parquet-bytes.ts'
 import type { Semaphore } from './semaphore.ts'
 import { checkDirectory, directoryBytesMax } from './zip-directory.ts'
 

@@ -4,13 +4,14 @@
 // there. Files are bounded each by `parquetBytesMax`, and together by the places that are given out for them: whoever has
 // none is not read meanwhile.
 
-import { type FileHandle, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { errors } from '../shared/errors.ts'
 import { parquetColumnsQuery, parquetPreviewQuery } from '../store/append-statement.ts'
 import type { Store } from '../store/store.types.ts'
-import { isFaultOfEngine, StoreError } from '../store/store-error.ts'
+import { isFaultOfEngine, isOfParquetFile, StoreError } from '../store/store-error.ts'
 import { toFailure } from './append-error.ts'
+import { readAt, writeAll } from './parquet-bytes.ts'
 import { type ParquetColumn, readType } from './parquet-columns.ts'
 import {
   footerBytesMax,
@@ -20,6 +21,7 @@ import {
   readFooter,
   trailerBytes,
 } from './parquet-footer.ts'
+import { checkPages } from './parquet-pages.ts'
 import type { Semaphore } from './semaphore.ts'
 import { unpackedBody } from './unpacked-body.ts'
 
@@ -80,6 +82,7 @@ export async function openParquet(
     const unpackedBytes = footer.rowGroups.reduce((total, group) => total + group.byteCount, 0)
     const bytesMax = limits.decompressedBytesMax
     if (unpackedBytes > bytesMax) throw errors.DECOMPRESSED_TOO_LARGE({ bytesMax })
+    await checkPages(path, footer, signal)
     const described = await asked<{ readonly name: string; readonly type: string }>(store, parquetColumnsQuery(path))
     const columns = described.map(({ name, type }) => ({ name, typeText: type, type: readType(type) }))
     const preview = (rowCount: number) =>
@@ -121,14 +124,6 @@ function refuseOther(chunk: Uint8Array, offset: number): void {
   }
 }
 
-/** A write may take a part of the bytes. */
-export async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let offset = 0; offset < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, offset, bytes.length - offset, position + offset)
-    offset += bytesWritten
-  }
-}
-
 async function readFooterOf(path: string, byteCount: number): Promise<ParquetFooter> {
   if (byteCount < parquetMagic.length + trailerBytes)
     throw parquetFault(`it has ${byteCount} bytes, and needs 12 or more`)
@@ -148,16 +143,6 @@ async function readFooterOf(path: string, byteCount: number): Promise<ParquetFoo
   }
 }
 
-export async function readAt(file: FileHandle, position: number, byteCount: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafeSlow(byteCount)
-  for (let offset = 0; offset < byteCount; ) {
-    const { bytesRead } = await file.read(bytes, offset, byteCount - offset, position + offset)
-    if (bytesRead === 0) throw parquetFault('it is shorter than its metadata says')
-    offset += bytesRead
-  }
-  return bytes
-}
-
 /** The engine's word on a file that it cannot read is the sender's to hear; its own faults are not. */
 async function asked<Row>(store: Pick<Store, 'rows'>, query: string): Promise<readonly Row[]> {
   try {
@@ -169,9 +154,10 @@ async function asked<Row>(store: Pick<Store, 'rows'>, query: string): Promise<re
 
 /** What the sender of a file is told when the engine could not read it, or could not take its rows. */
 export function toParquetFailure(thrown: unknown): unknown {
-  if (!(thrown instanceof StoreError) || thrown.kind !== 'engine' || isFaultOfEngine(thrown)) return toFailure(thrown)
+  if (!(thrown instanceof StoreError) || thrown.kind !== 'engine') return toFailure(thrown)
+  if (isOfParquetFile(thrown)) return parquetFault(thrown.message, thrown)
   const { clickhouseCode } = thrown
-  const isOfFile = clickhouseCode !== undefined && fileCodes.has(clickhouseCode)
+  const isOfFile = clickhouseCode !== undefined && fileCodes.has(clickhouseCode) && !isFaultOfEngine(thrown)
   return isOfFile ? parquetFault(thrown.message, thrown) : toFailure(thrown)
 }
 

@@ -5,6 +5,7 @@
  * one INSERT. The layout is `parquet.thrift` in Thrift's compact protocol; what is not needed is passed over.
  */
 import { errors } from '../shared/errors.ts'
+import { type ParquetLeaf, readSchema } from './parquet-schema.ts'
 import { CompactReader, CompactType, StructWriter, varint } from './thrift-compact.ts'
 
 export const parquetMagic = 'PAR1'
@@ -19,8 +20,16 @@ export interface RowGroup {
   readonly byteCount: number
   /** Where its bytes lie in the file. */
   readonly ranges: readonly ByteRange[]
+  /** As the schema has its leaves. */
+  readonly chunks: readonly ColumnChunk[]
   /** Its description in the metadata, without what it says of indexes and filters outside of it. */
   readonly described: Uint8Array
+}
+
+/** The pages of one column in a row group. */
+export interface ColumnChunk extends ByteRange {
+  readonly codec: number
+  readonly valueCount: number
 }
 
 export interface ByteRange {
@@ -32,6 +41,7 @@ export interface ParquetFooter {
   readonly metadata: Uint8Array
   readonly rowCount: number
   readonly rowGroups: readonly RowGroup[]
+  readonly leaves: readonly ParquetLeaf[]
   readonly rowCountAt: ByteRange
   /** The header of the list of row groups. */
   readonly listAt: ByteRange
@@ -88,6 +98,7 @@ class FooterReader {
   private listAt: ByteRange | null = null
   private listEnd = 0
   private rowCount = 0
+  private leaves: readonly ParquetLeaf[] | null = null
   private readonly rowGroups: RowGroup[] = []
 
   constructor(metadata: Uint8Array, dataEnd: number) {
@@ -99,16 +110,19 @@ class FooterReader {
   read(): ParquetFooter {
     const { reader, metadata, rowGroups } = this
     reader.readStruct((field, type) => {
-      if (field === 3 && type === CompactType.i64) this.readRowCount()
+      if (field === 2 && type === CompactType.list) this.leaves = readSchema(reader)
+      else if (field === 3 && type === CompactType.i64) this.readRowCount()
       else if (field === 4 && type === CompactType.list) this.readRowGroups()
       else return false
       return true
     })
-    const { rowCountAt, listAt, listEnd, rowCount } = this
+    const { rowCountAt, listAt, listEnd, rowCount, leaves } = this
     if (rowCountAt === null || listAt === null) throw parquetFault('its metadata has no row groups')
+    if (leaves === null) throw parquetFault('its metadata has no schema')
+    for (const group of rowGroups) checkGroup(group, leaves)
     const groupRows = rowGroups.reduce((total, group) => total + group.rowCount, 0)
     if (groupRows !== rowCount) throw parquetFault(`it says ${rowCount} rows, and its row groups have ${groupRows}`)
-    return { metadata, rowCount, rowGroups, rowCountAt, listAt, listEnd }
+    return { metadata, rowCount, rowGroups, leaves, rowCountAt, listAt, listEnd }
   }
 
   private readRowCount(): void {
@@ -126,48 +140,52 @@ class FooterReader {
   }
 
   private readRowGroup(): RowGroup {
-    const ranges: ByteRange[] = []
+    const chunks: ColumnChunk[] = []
     let rowCount = 0
     let byteCount = 0
     const described = this.copyStruct((field, type) => {
-      if (field === 1 && type === CompactType.list) return this.readColumnChunks(ranges)
+      if (field === 1 && type === CompactType.list) return this.readColumnChunks(chunks)
       if (field === 2) byteCount = this.reader.readInteger()
       else if (field === 3) rowCount = this.reader.readInteger()
       else return false
       return true
     })
     if (rowCount < 0 || byteCount < 0) throw parquetFault('a row group has a size below 0')
-    return { rowCount, byteCount, ranges: joinedRanges(ranges), described }
+    return { rowCount, byteCount, ranges: joinedRanges(chunks), chunks, described }
   }
 
-  private readColumnChunks(ranges: ByteRange[]): Uint8Array {
+  private readColumnChunks(chunks: ColumnChunk[]): Uint8Array {
     const { reader, metadata } = this
     const start = reader.offset
     const { count } = reader.readListHeader()
     const pieces = [metadata.subarray(start, reader.offset)]
-    for (let index = 0; index < count; index += 1) pieces.push(this.readColumnChunk(ranges))
+    for (let index = 0; index < count; index += 1) pieces.push(this.readColumnChunk(chunks))
     return Buffer.concat(pieces)
   }
 
-  private readColumnChunk(ranges: ByteRange[]): Uint8Array {
-    const rangesBefore = ranges.length
+  private readColumnChunk(chunks: ColumnChunk[]): Uint8Array {
+    const chunksBefore = chunks.length
     const described = this.copyStruct((field, type) => {
       if (field === 1) throw parquetFault('its columns lie in other files')
       if (field === 8 || field === 9) throw parquetFault('it is encrypted')
       // Behind the metadata of a column come the places of its indexes.
       if (field !== 3 || type !== CompactType.struct) return field > 3 ? null : false
-      return this.readColumnMetadata(ranges)
+      return this.readColumnMetadata(chunks)
     })
-    if (ranges.length === rangesBefore) throw parquetFault('a column has no metadata')
+    if (chunks.length === chunksBefore) throw parquetFault('a column has no metadata')
     return described
   }
 
-  private readColumnMetadata(ranges: ByteRange[]): Uint8Array {
+  private readColumnMetadata(chunks: ColumnChunk[]): Uint8Array {
     const { reader } = this
     let byteCount = 0
+    let codec = 0
+    let valueCount = 0
     let start = Number.POSITIVE_INFINITY
     const described = this.copyStruct((field) => {
-      if (field === 7) byteCount = reader.readInteger()
+      if (field === 4) codec = reader.readInteger()
+      else if (field === 5) valueCount = reader.readInteger()
+      else if (field === 7) byteCount = reader.readInteger()
       else if (field === 9 || field === 11) {
         const offset = reader.readInteger()
         // Some writers give 0 for a dictionary that is not there.
@@ -181,7 +199,7 @@ class FooterReader {
     if (!(start >= parquetMagic.length && byteCount >= 0 && end <= this.dataEnd)) {
       throw parquetFault('its metadata points outside of it')
     }
-    ranges.push({ start, end })
+    chunks.push({ start, end, codec, valueCount })
     return described
   }
 
@@ -201,6 +219,16 @@ class FooterReader {
       return true
     })
     return writer.end()
+  }
+}
+
+function checkGroup({ chunks, rowCount }: RowGroup, leaves: readonly ParquetLeaf[]): void {
+  if (chunks.length !== leaves.length)
+    throw parquetFault(`its schema has ${leaves.length} columns, and a row group has ${chunks.length}`)
+  for (const [index, { valueCount }] of chunks.entries()) {
+    const leaf = leaves[index]
+    if (leaf === undefined || (leaf.isRepeated ? valueCount >= 0 : valueCount === rowCount)) continue
+    throw parquetFault(`the column ${leaf.name} has ${valueCount} values in a row group of ${rowCount} rows`)
   }
 }
 

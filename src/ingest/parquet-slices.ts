@@ -6,7 +6,7 @@
 // by row numbers, as an INSERT that is read more than once.
 
 import { open } from 'node:fs/promises'
-import { readAt, writeAll } from './parquet-file.ts'
+import { readAt, writeAll } from './parquet-bytes.ts'
 import { footerOf, type ParquetFooter, parquetMagic, type RowGroup } from './parquet-footer.ts'
 
 export interface SliceLimits {

@@ -59,6 +59,13 @@ export class CompactReader {
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2
   }
 
+  readText(): string {
+    const byteCount = this.readVarint()
+    const start = this.offset
+    this.advance(byteCount)
+    return Buffer.from(this.bytes.buffer, this.bytes.byteOffset + start, byteCount).toString()
+  }
+
   private readVarint(): number {
     let value = 0
     for (let scale = 1; scale < 2 ** 70; scale *= 128) {

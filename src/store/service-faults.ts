@@ -59,3 +59,24 @@ export function isOfStoredData(message: string): boolean {
     return true
   return / \(while reading from part .* in table /s.test(message) && !/while executing 'FUNCTION /.test(message)
 }
+
+/** What the engine says of a bug of its own and of libraries, which damaged bytes bring about too. */
+const libraryCodes: ReadonlySet<number> = new Set([49, 1000, 1001, 1002])
+const cancelled = 394
+
+/**
+ * Whether the engine failed while it decoded a column of a Parquet file, or its metadata: it names the stage of reading and the
+ * column then, whichever library it was that found the bytes wrong. Errors of the system, and a library's of memory, are not
+ * the file's.
+ */
+export function isOfParquetPages({ clickhouseCode, message = '' }: Failed): boolean {
+  if (clickhouseCode === undefined || clickhouseCode === thrownByCaller || clickhouseCode === cancelled) return false
+  if (serviceFaultCodes.has(clickhouseCode) && !libraryCodes.has(clickhouseCode)) return false
+  if (isOfSystem({ clickhouseCode, message }) || isOfStoredData(message)) return false
+  if (libraryCodes.has(clickhouseCode) && /^std::|bad_alloc|filesystem_error|system_error/.test(message)) return false
+  return / read stage: (?:ColumnData|ColumnIndexAndOffsetIndex|OffsetIndex|BloomFilter\w*|MainData|PrewhereData)\b/.test(
+    message,
+  )
+    ? /: While executing Parquet/.test(message)
+    : /^(?:apache::thrift|parquet)::.*: While executing Parquet/s.test(message)
+}

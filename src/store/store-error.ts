@@ -1,5 +1,5 @@
 import { diskFaultIn, diskFaultOf } from '../shared/disk-fault.ts'
-import { type Failed, isOfStoredData, isOfSystem, serviceFaultCodes } from './service-faults.ts'
+import { type Failed, isOfParquetPages, isOfStoredData, isOfSystem, serviceFaultCodes } from './service-faults.ts'
 
 /**
  * What became of a statement that gave no answer.
@@ -78,6 +78,12 @@ export function isFaultOfService({ clickhouseCode, message = '' }: Failed): bool
 /** Whether a definition was refused for the engine's own reasons, and would pass another time. */
 export function isFaultOfEngine(error: StoreError): boolean {
   return isFaultOfService(error) || error.clickhouseCode === clickhouseCodes.memoryLimitExceeded
+}
+
+/** Whether it is the bytes of a caller's Parquet file that the engine could not make sense of: no limit, disk or view. */
+export function isOfParquetFile(error: StoreError): boolean {
+  if (error.kind !== 'engine' || error.diskFault !== null || isTooCostly(error) || isOfMemory(error)) return false
+  return !isOfView(error) && isOfParquetPages(error)
 }
 
 /** Whether a statement took more time or memory than it may; memory that the engine lacks as a whole is no fault of its. */

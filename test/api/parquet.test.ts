@@ -380,6 +380,29 @@ t.test('a damaged file is refused or read, and never taken for another', async (
   t.equal(await service.count('damaged'), storedRows)
 })
 
+t.test(
+  'a page that says it unpacks to more than it does is refused at once, and others are read meanwhile',
+  async (t) => {
+    const body = Buffer.from(fileOf('zstd, a dictionary'))
+    // The first page begins behind the magic: its type, and then its unpacked size.
+    t.equal(body[6], 0x15)
+    let at = 7
+    while ((body[at] ?? 0) >= 0x80) at += 1
+    body[at] = (body[at] ?? 0) + 2
+    await service.create('spun', 'n UInt32')
+    const refused = {
+      status: 400,
+      json: { error: /in the column n a page unpacks to \d+ bytes at most, and its header says \d+$/ },
+    }
+    for (let count = 0; count < 10; count += 1) {
+      t.match(await load('spun', body), refused)
+      t.match(await service.call('POST', '/v0/analyze?format=parquet', { body }), refused)
+    }
+    t.match(await load('spun', fileOf('zstd, a dictionary')), { status: 200, json: { imported_rows: rowCount } })
+    t.equal(await service.count('spun'), rowCount)
+  },
+)
+
 t.test('nothing of the files stays behind', async (t) => {
   t.same(readdirSync(join(service.dataDir, 'parts')), [])
 })

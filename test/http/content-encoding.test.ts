@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
 import { parseContentEncoding, unpackBody } from '../../src/http/content-encoding.ts'
-import { scanZstd } from '../../src/http/zstd-frames.ts'
+import { scanZstd } from '../../src/shared/zstd-frames.ts'
 
 const text = '{"a":1}\n{"name":"é"}\n'
 const bytesMax = 1_000_000

@@ -1,6 +1,7 @@
 // Whose fault a failure of the engine is: the caller's, or that of the service's files, descriptors and stored data.
 
 import t from 'tap'
+import { toParquetFailure } from '../../src/ingest/parquet-file.ts'
 import { toQueryError } from '../../src/query/query-error.ts'
 import { ApiError } from '../../src/shared/errors.ts'
 import { toStoreError } from '../../src/store/store-error.ts'
@@ -68,4 +69,35 @@ t.test('states and texts that a query reads and that are none are the caller’s
     [117, 'Incorrect data. (INCORRECT_DATA)'],
   ]
   for (const [code, message] of cases) t.match(answerTo(code, message), { status: 400 }, message)
+})
+
+t.test('what the engine says of the pages of a Parquet file is the file’s, whichever library says it', async (t) => {
+  const place =
+    'read stage: ColumnData: column: a: (in file/uri /d/parts/7.arrow): While executing ParquetV3BlockInputFormat: While executing File'
+  const told = (code: number, words: string) =>
+    toParquetFailure(toStoreError(new Error(`Query failed: Code: ${code}. DB::Exception: ${words}`)))
+  const ofFile: readonly (readonly [code: number, words: string])[] = [
+    [271, `Malformed snappy compressed page: ${place}. (CANNOT_DECOMPRESS)`],
+    [561, `ZSTD stream decoding failed: error 'Src size is incorrect': ${place}. (ZSTD_DECODER_FAILED)`],
+    [1001, `apache::thrift::protocol::TProtocolException: TProtocolException: Invalid data: ${place}. (STD_EXCEPTION)`],
+    [1001, `apache::thrift::transport::TTransportException: No more data to read: ${place}. (STD_EXCEPTION)`],
+    [49, `Row passes filters but its page was not selected: ${place}. (LOGICAL_ERROR)`],
+  ]
+  for (const [code, words] of ofFile) {
+    const failure = told(code, words)
+    t.match(failure, { status: 400, code: 'BODY_CORRUPT' }, words)
+    t.notMatch(failure, { message: /\/d\/parts/ })
+  }
+  const ofService: readonly (readonly [code: number, words: string])[] = [
+    [
+      74,
+      `Cannot read from file /x: , errno: 5, strerror: Input/output error: ${place}. (CANNOT_READ_FROM_FILE_DESCRIPTOR)`,
+    ],
+    [75, `Cannot write: ${place}, errno: 28, strerror: No space left on device. (CANNOT_WRITE_TO_FILE_DESCRIPTOR)`],
+    [1001, `std::bad_alloc: ${place}. (STD_EXCEPTION)`],
+    [173, `Cannot allocate: ${place}. (CANNOT_ALLOCATE_MEMORY)`],
+    [241, `(total) memory limit exceeded: would use 9 GiB: ${place}. (MEMORY_LIMIT_EXCEEDED)`],
+    [1001, 'std::exception: anything else. (STD_EXCEPTION)'],
+  ]
+  for (const [code, words] of ofService) t.notMatch(told(code, words), { status: 400 }, words)
 })

@@ -12,7 +12,7 @@ import {
   readBlockHeader,
   readFrameHeader,
   skippableHeaderBytes,
-} from '../shared/zstd-headers.ts'
+} from './zstd-headers.ts'
 
 export type ZstdScan =
   | {

@@ -1,0 +1,68 @@
+/** The schema in the metadata of a Parquet file: its leaves, each of which has a column chunk in every row group. */
+import type { CompactReader } from './thrift-compact.ts'
+
+export interface ParquetLeaf {
+  /** Its path, with dots. */
+  readonly name: string
+  /** Whether a row may have any number of its values. */
+  readonly isRepeated: boolean
+}
+
+/** Deeper than any type of a column is. */
+const depthMax = 128
+const repeated = 2
+
+interface SchemaElement {
+  readonly name: string
+  readonly isRepeated: boolean
+  readonly childCount: number
+}
+
+/** A group whose children still come. */
+interface OpenGroup {
+  readonly path: string
+  readonly isRepeated: boolean
+  missingCount: number
+}
+
+/**
+ * Reads the list of elements, a tree in the order of its nodes with the number of children in each. The engine takes these
+ * numbers at their word, however large they are.
+ *
+ * @throws RangeError where it is no tree.
+ */
+export function readSchema(reader: CompactReader): readonly ParquetLeaf[] {
+  const { count } = reader.readListHeader()
+  const leaves: ParquetLeaf[] = []
+  const open: OpenGroup[] = []
+  for (let index = 0; index < count; index += 1) {
+    const { name, isRepeated, childCount } = readElement(reader)
+    const parent = open.at(-1)
+    if (index > 0 && parent === undefined) throw new RangeError('its schema has elements outside of its root')
+    if (childCount < 0 || childCount > count)
+      throw new RangeError('its schema has a group of another size than it says')
+    const path = parent === undefined || parent.path === '' ? (index === 0 ? '' : name) : `${parent.path}.${name}`
+    const isUnderRepeated = isRepeated || parent?.isRepeated === true
+    if (parent !== undefined) parent.missingCount -= 1
+    if (childCount === 0 && index > 0) leaves.push({ name: path, isRepeated: isUnderRepeated })
+    else open.push({ path, isRepeated: index > 0 && isUnderRepeated, missingCount: childCount })
+    if (open.length > depthMax) throw new RangeError('its schema is nested too deep')
+    while (open.at(-1)?.missingCount === 0) open.pop()
+  }
+  if (open.length > 0) throw new RangeError('its schema has a group of another size than it says')
+  return leaves
+}
+
+function readElement(reader: CompactReader): SchemaElement {
+  let name = ''
+  let isRepeated = false
+  let childCount = 0
+  reader.readStruct((field) => {
+    if (field === 3) isRepeated = reader.readInteger() === repeated
+    else if (field === 4) name = reader.readText()
+    else if (field === 5) childCount = reader.readInteger()
+    else return false
+    return true
+  })
+  return { name, isRepeated, childCount }
+}
