@@ -152,19 +152,34 @@ function filterKeyword({ isMergeTree }: FilteredTable, words: readonly string[])
   return isMergeTree && !words.includes('FINAL') ? 'PREWHERE' : 'WHERE'
 }
 
+/**
+ * More rows than there are. The engine moves no condition into a subquery with a LIMIT: it would try it on what partitions,
+ * keys and indexes hold of hidden rows, and raise errors, or leave out parts, by these.
+ */
+const allRows = 10n ** 18n
+
 /** FINAL and SAMPLE belong to the table and go into the subquery with it. */
 function putFiltered(read: TableRead, filtered: FilteredTable, resolution: Resolution): void {
   const { qualified, alias, filter, rebuilt } = filtered
   const { parsed, edits, filteredScopes } = resolution
   const { start, end, modifiers } = read
   const words = parsed.tokens.slice(modifiers.start, modifiers.end).map(({ key, text }) => (key === '' ? text : key))
+  checkSample(words)
   const keyword = filterKeyword(filtered, words)
-  const rows = `(SELECT * FROM ${[qualified, ...words].join(' ')} ${keyword} (${filter.sql}))`
+  const rows = `(SELECT * FROM ${[qualified, ...words].join(' ')} ${keyword} (${filter.sql}) LIMIT ${allRows})`
   // In one SELECT the filter would read the columns as they are rebuilt, all rows of them.
   const before = rebuilt === '' ? rows : `(SELECT *${rebuilt} FROM ${rows})`
   edits.push({ start, end, before, inner: null, after: alias })
   if (words.length > 0) edits.push({ ...modifiers, before: '', inner: null, after: '' })
   if (read.kind === 'table') filteredScopes.add(read.scope)
+}
+
+/** `SAMPLE 1000` takes a share that the engine computes from all rows of the table, hidden ones among them. */
+function checkSample(words: readonly string[]): void {
+  const [share = '0', divisor = '1'] = words.slice(words.indexOf('SAMPLE') + 1).filter((word) => word !== '/')
+  const isDivided = words[words.indexOf('SAMPLE') + 2] === '/'
+  if (!words.includes('SAMPLE') || Number(share) / (isDivided ? Number(divisor) : 1) <= 1) return
+  throw new SqlFault('SAMPLE takes a share of the rows, 1 at most, where the token filters rows')
 }
 
 /** A subquery has no PREWHERE: the condition goes to the others. */
