@@ -137,7 +137,7 @@ async function readFooterOf(path: string, byteCount: number): Promise<ParquetFoo
     const start = byteCount - trailerBytes - metadataBytes
     if (start < parquetMagic.length) throw parquetFault('its metadata is said to be longer than the file')
     if (metadataBytes > footerBytesMax) throw parquetFault(`its metadata is longer than ${footerBytesMax} bytes`)
-    return readFooter(await readAt(file, start, metadataBytes), start)
+    return await readFooter(await readAt(file, start, metadataBytes), start)
   } finally {
     await file.close()
   }

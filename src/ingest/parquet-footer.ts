@@ -5,6 +5,7 @@
  * one INSERT. The layout is `parquet.thrift` in Thrift's compact protocol; what is not needed is passed over.
  */
 import { errors } from '../shared/errors.ts'
+import { inTimeSlices, type Pieces } from '../shared/time-slices.ts'
 import { type ParquetLeaf, readSchema } from './parquet-schema.ts'
 import { CompactReader, CompactType, StructWriter, varint } from './thrift-compact.ts'
 
@@ -13,6 +14,15 @@ export const parquetMagic = 'PAR1'
 export const trailerBytes = 8
 /** Metadata of so many columns and row groups that they are no file's. */
 export const footerBytesMax = 16 * 1024 * 1024
+
+/** A column in a row group: more of them than real metadata of that length describes. */
+const chunksMax = 300_000
+/** A page counts its values by 31 bits, and groups of more than one such page are nobody's. */
+const groupRowsMax = 2 ** 31
+const fileRowsMax = 1e11
+/** Of a page's header, which says all of its fields. Behind it a run of any length can take two bytes. */
+const pageHeaderBytesMin = 16
+const pageValuesMax = 2 ** 31 - 1
 
 export interface RowGroup {
   readonly rowCount: number
@@ -49,14 +59,15 @@ export interface ParquetFooter {
 }
 
 /**
- * Reads the metadata of a file.
+ * Reads the metadata of a file, in time slices. What it says of rows and bytes is held against the bounds, its own parts,
+ * and the length of the file: it comes from the sender, and loops go by it.
  *
  * @param dataEnd where the metadata begins in the file; pages end before.
  * @throws BODY_CORRUPT (400).
  */
-export function readFooter(metadata: Uint8Array, dataEnd: number): ParquetFooter {
+export async function readFooter(metadata: Uint8Array, dataEnd: number): Promise<ParquetFooter> {
   try {
-    return new FooterReader(metadata, dataEnd).read()
+    return await inTimeSlices(new FooterReader(metadata, dataEnd).read())
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause
     throw parquetFault(`its metadata cannot be read (${cause.message})`, cause)
@@ -99,6 +110,9 @@ class FooterReader {
   private listEnd = 0
   private rowCount = 0
   private leaves: readonly ParquetLeaf[] | null = null
+  /** Of all row groups together. */
+  private chunkCount = 0
+  private chunkBytes = 0
   private readonly rowGroups: RowGroup[] = []
 
   constructor(metadata: Uint8Array, dataEnd: number) {
@@ -107,43 +121,48 @@ class FooterReader {
     this.reader = new CompactReader(metadata)
   }
 
-  read(): ParquetFooter {
+  *read(): Pieces<ParquetFooter> {
     const { reader, metadata, rowGroups } = this
-    reader.readStruct((field, type) => {
-      if (field === 2 && type === CompactType.list) this.leaves = readSchema(reader)
-      else if (field === 3 && type === CompactType.i64) this.readRowCount()
-      else if (field === 4 && type === CompactType.list) this.readRowGroups()
-      else return false
-      return true
+    yield* reader.readStruct((field, type) => {
+      if (field === 2 && type === CompactType.list) return this.readSchema()
+      if (field === 3 && type === CompactType.i64) return this.readRowCount()
+      return field === 4 && type === CompactType.list ? this.readRowGroups() : false
     })
     const { rowCountAt, listAt, listEnd, rowCount, leaves } = this
     if (rowCountAt === null || listAt === null) throw parquetFault('its metadata has no row groups')
     if (leaves === null) throw parquetFault('its metadata has no schema')
-    for (const group of rowGroups) checkGroup(group, leaves)
+    if (rowCountAt.start > listAt.start) throw parquetFault('its metadata is not in its order')
+    if (rowCount > fileRowsMax) throw parquetFault(`it says ${rowCount} rows, more than a file may have`)
     const groupRows = rowGroups.reduce((total, group) => total + group.rowCount, 0)
     if (groupRows !== rowCount) throw parquetFault(`it says ${rowCount} rows, and its row groups have ${groupRows}`)
     return { metadata, rowCount, rowGroups, leaves, rowCountAt, listAt, listEnd }
   }
 
-  private readRowCount(): void {
+  private *readSchema(): Pieces {
+    this.leaves = yield* readSchema(this.reader)
+  }
+
+  private readRowCount(): boolean {
     const start = this.reader.offset
     this.rowCount = this.reader.readInteger()
     this.rowCountAt = { start, end: this.reader.offset }
+    return true
   }
 
-  private readRowGroups(): void {
+  private *readRowGroups(): Pieces {
+    if (this.listAt !== null) throw parquetFault('its metadata lists row groups twice')
     const start = this.reader.offset
     const { count } = this.reader.readListHeader()
     this.listAt = { start, end: this.reader.offset }
-    for (let index = 0; index < count; index += 1) this.rowGroups.push(this.readRowGroup())
+    for (let index = 0; index < count; index += 1) this.rowGroups.push(yield* this.readRowGroup())
     this.listEnd = this.reader.offset
   }
 
-  private readRowGroup(): RowGroup {
+  private *readRowGroup(): Pieces<RowGroup> {
     const chunks: ColumnChunk[] = []
     let rowCount = 0
     let byteCount = 0
-    const described = this.copyStruct((field, type) => {
+    const described = yield* this.copyStruct((field, type) => {
       if (field === 1 && type === CompactType.list) return this.readColumnChunks(chunks)
       if (field === 2) byteCount = this.reader.readInteger()
       else if (field === 3) rowCount = this.reader.readInteger()
@@ -151,38 +170,42 @@ class FooterReader {
       return true
     })
     if (rowCount < 0 || byteCount < 0) throw parquetFault('a row group has a size below 0')
+    if (this.leaves === null) throw parquetFault('its metadata has no schema in front of its row groups')
+    checkGroup({ chunks, rowCount }, this.leaves)
     return { rowCount, byteCount, ranges: joinedRanges(chunks), chunks, described }
   }
 
-  private readColumnChunks(chunks: ColumnChunk[]): Uint8Array {
+  private *readColumnChunks(chunks: ColumnChunk[]): Pieces<Uint8Array> {
     const { reader, metadata } = this
     const start = reader.offset
     const { count } = reader.readListHeader()
+    this.chunkCount += count
+    if (this.chunkCount > chunksMax) throw parquetFault(`its row groups have more than ${chunksMax} columns together`)
     const pieces = [metadata.subarray(start, reader.offset)]
-    for (let index = 0; index < count; index += 1) pieces.push(this.readColumnChunk(chunks))
+    for (let index = 0; index < count; index += 1) pieces.push(yield* this.readColumnChunk(chunks))
     return Buffer.concat(pieces)
   }
 
-  private readColumnChunk(chunks: ColumnChunk[]): Uint8Array {
-    const chunksBefore = chunks.length
-    const described = this.copyStruct((field, type) => {
+  private *readColumnChunk(chunks: ColumnChunk[]): Pieces<Uint8Array> {
+    const countBefore = chunks.length
+    const described = yield* this.copyStruct((field, type) => {
       if (field === 1) throw parquetFault('its columns lie in other files')
       if (field === 8 || field === 9) throw parquetFault('it is encrypted')
       // Behind the metadata of a column come the places of its indexes.
       if (field !== 3 || type !== CompactType.struct) return field > 3 ? null : false
       return this.readColumnMetadata(chunks)
     })
-    if (chunks.length === chunksBefore) throw parquetFault('a column has no metadata')
+    if (chunks.length === countBefore) throw parquetFault('a column has no metadata')
     return described
   }
 
-  private readColumnMetadata(chunks: ColumnChunk[]): Uint8Array {
+  private *readColumnMetadata(chunks: ColumnChunk[]): Pieces<Uint8Array> {
     const { reader } = this
     let byteCount = 0
     let codec = 0
     let valueCount = 0
     let start = Number.POSITIVE_INFINITY
-    const described = this.copyStruct((field) => {
+    const described = yield* this.copyStruct((field) => {
       if (field === 4) codec = reader.readInteger()
       else if (field === 5) valueCount = reader.readInteger()
       else if (field === 7) byteCount = reader.readInteger()
@@ -195,45 +218,58 @@ class FooterReader {
       else return [8, 12, 14, 15, 16].includes(field) ? null : false
       return true
     })
+    // Of a group without rows, which some writers make of a table without rows, the place is 0.
+    if (byteCount === 0) start = parquetMagic.length
     const end = start + byteCount
     if (!(start >= parquetMagic.length && byteCount >= 0 && end <= this.dataEnd)) {
       throw parquetFault('its metadata points outside of it')
     }
+    // Each column of each row group has bytes of its own, so that what is copied of them is no more than the file.
+    this.chunkBytes += byteCount
+    if (this.chunkBytes > this.dataEnd) throw parquetFault('its columns have more bytes than it')
     chunks.push({ start, end, codec, valueCount })
     return described
   }
 
   /**
    * Reads a structure and gives it as it is to stand in other metadata. `read` gives true for a field that it has read,
-   * false for one that is passed over, null for one that is left out, or the bytes that take the place of its value.
+   * false for one that is passed over, null for one that is left out, or the work that gives what takes its place.
    */
-  private copyStruct(read: (field: number, type: number) => Uint8Array | boolean | null): Uint8Array {
+  private *copyStruct(read: (field: number, type: number) => Pieces<Uint8Array> | boolean | null): Pieces<Uint8Array> {
     const { reader, metadata } = this
     const writer = new StructWriter()
-    reader.readStruct((field, type) => {
+    for (let field = reader.nextField(0); field !== null; field = reader.nextField(field.number)) {
       const start = reader.offset
-      const value = read(field, type)
-      if (value === false || value === null) reader.skip(type)
-      if (value === null) return true
-      writer.add(field, type, value instanceof Uint8Array ? value : metadata.subarray(start, reader.offset))
-      return true
-    })
+      const copied = read(field.number, field.type)
+      if (copied === false || copied === null) yield* reader.skip(field.type)
+      const value =
+        typeof copied === 'object' && copied !== null ? yield* copied : metadata.subarray(start, reader.offset)
+      if (copied !== null) writer.add(field, value)
+      if (reader.isPauseDue()) yield
+    }
     return writer.end()
   }
 }
 
-function checkGroup({ chunks, rowCount }: RowGroup, leaves: readonly ParquetLeaf[]): void {
-  if (chunks.length !== leaves.length)
+/** Dictionaries and runs make many rows of few bytes, so that only what no encoding can hold is refused. */
+function checkGroup({ chunks, rowCount }: Pick<RowGroup, 'chunks' | 'rowCount'>, leaves: readonly ParquetLeaf[]): void {
+  if (chunks.length !== leaves.length || chunks.length === 0)
     throw parquetFault(`its schema has ${leaves.length} columns, and a row group has ${chunks.length}`)
-  for (const [index, { valueCount }] of chunks.entries()) {
-    const leaf = leaves[index]
-    if (leaf === undefined || (leaf.isRepeated ? valueCount >= 0 : valueCount === rowCount)) continue
-    throw parquetFault(`the column ${leaf.name} has ${valueCount} values in a row group of ${rowCount} rows`)
+  if (rowCount > groupRowsMax) throw parquetFault(`a row group says ${rowCount} rows, and may have ${groupRowsMax}`)
+  for (const [index, { valueCount, start, end }] of chunks.entries()) {
+    const { name = '', isRepeated = false } = leaves[index] ?? {}
+    // A row with an empty list counts as a value too.
+    if (isRepeated ? valueCount < rowCount : valueCount !== rowCount) {
+      throw parquetFault(`the column ${name} has ${valueCount} values in a row group of ${rowCount} rows`)
+    }
+    if (rowCount > Math.floor((end - start) / pageHeaderBytesMin) * pageValuesMax) {
+      throw parquetFault(`the column ${name} has ${end - start} bytes in a row group of ${rowCount} rows`)
+    }
   }
 }
 
-/** Neighbours as one; in the order of the file. */
-function joinedRanges(ranges: readonly ByteRange[]): readonly ByteRange[] {
+/** Those that touch as one; in the order of the file. */
+export function joinedRanges(ranges: readonly ByteRange[]): readonly ByteRange[] {
   const joined: ByteRange[] = []
   for (const range of [...ranges].sort((a, b) => a.start - b.start)) {
     const last = joined.at(-1)

@@ -87,12 +87,17 @@ export class ParquetImport {
       const names = file.columns.map(({ name }) => name)
       throw errors.COLUMNS_MISSING({ name: dataSource.name, columns: names })
     }
-    const running: Promise<void>[] = []
-    for (const [index, slice] of slicesOf(file.footer, this.limits).entries()) {
+    const running = new Set<Promise<void>>()
+    let index = 0
+    for (const slice of slicesOf(file.footer, this.limits)) {
       await this.places.acquire()
       if (this.request.signal?.aborted === true) this.failure ??= this.request.signal.reason
       if (this.failure !== null) break
-      running.push(this.attempt({ slice, index, path: this.store.newPartPath() }))
+      const attempt = this.attempt({ slice, index, path: this.store.newPartPath() })
+      running.add(attempt)
+      const forget = (): boolean => running.delete(attempt)
+      void attempt.then(forget, () => undefined)
+      index += 1
     }
     await Promise.all(running)
     const { storedRows, quarantinedRows } = this

@@ -1,4 +1,5 @@
 /** The headers of pages (`PageHeader` of `parquet.thrift`), read and judged before the engine reads what follows them. */
+import type { Pieces } from '../shared/time-slices.ts'
 import { CompactReader } from './thrift-compact.ts'
 
 export const pageTypes = { data: 0, index: 1, dictionary: 2, dataV2: 3 } as const
@@ -19,7 +20,7 @@ export interface PageHeader {
 }
 
 /** @throws RangeError where `bytes` begin with no header, or with a part of one. */
-export function readPageHeader(bytes: Uint8Array): PageHeader {
+export function* readPageHeader(bytes: Uint8Array): Pieces<PageHeader> {
   const reader = new CompactReader(bytes)
   let type = -1
   let unpackedBytes = -1
@@ -38,12 +39,12 @@ export function readPageHeader(bytes: Uint8Array): PageHeader {
     else return readCount(field)
     return field !== 7
   }
-  reader.readStruct((field) => {
+  yield* reader.readStruct((field) => {
     if (field === 1) type = reader.readInteger()
     else if (field === 2) unpackedBytes = reader.readInteger()
     else if (field === 3) packedBytes = reader.readInteger()
-    else if (field === 5) reader.readStruct(readCount)
-    else if (field === 8) reader.readStruct(readSecond)
+    else if (field === 5) return reader.readStruct(readCount)
+    else if (field === 8) return reader.readStruct(readSecond)
     else return false
     return true
   })

@@ -12,7 +12,7 @@ import { brotliDecompress, unzip } from 'node:zlib'
 import { decompress as unzstdNative } from '@mongodb-js/zstd'
 import { mebibyte } from '../shared/bytes.ts'
 import { ApiError } from '../shared/errors.ts'
-import { giveWay } from '../shared/time-slices.ts'
+import { giveWay, inTimeSlices } from '../shared/time-slices.ts'
 import { scanZstd } from '../shared/zstd-frames.ts'
 import { readAt } from './parquet-bytes.ts'
 import { type ColumnChunk, type ParquetFooter, parquetFault } from './parquet-footer.ts'
@@ -105,7 +105,7 @@ class PageCheck {
     for (;;) {
       const bytes = await this.bytesAt(offset, byteCount, end)
       try {
-        return readPageHeader(bytes)
+        return await inTimeSlices(readPageHeader(bytes))
       } catch (cause) {
         if (!(cause instanceof RangeError)) throw cause
         if (byteCount >= end - offset || byteCount >= headerBytesMax) {

@@ -1,4 +1,5 @@
 /** The schema in the metadata of a Parquet file: its leaves, each of which has a column chunk in every row group. */
+import type { Pieces } from '../shared/time-slices.ts'
 import type { CompactReader } from './thrift-compact.ts'
 
 export interface ParquetLeaf {
@@ -8,8 +9,9 @@ export interface ParquetLeaf {
   readonly isRepeated: boolean
 }
 
-/** Deeper than any type of a column is. */
-const depthMax = 128
+/** Deeper than any type of a column is. The engine writes types out for each column, its fields indented by their depth. */
+const depthMax = 64
+const elementsMax = 100_000
 const repeated = 2
 
 interface SchemaElement {
@@ -31,12 +33,13 @@ interface OpenGroup {
  *
  * @throws RangeError where it is no tree.
  */
-export function readSchema(reader: CompactReader): readonly ParquetLeaf[] {
+export function* readSchema(reader: CompactReader): Pieces<readonly ParquetLeaf[]> {
   const { count } = reader.readListHeader()
+  if (count > elementsMax) throw new RangeError(`its schema has more than ${elementsMax} elements`)
   const leaves: ParquetLeaf[] = []
   const open: OpenGroup[] = []
   for (let index = 0; index < count; index += 1) {
-    const { name, isRepeated, childCount } = readElement(reader)
+    const { name, isRepeated, childCount } = yield* readElement(reader)
     const parent = open.at(-1)
     if (index > 0 && parent === undefined) throw new RangeError('its schema has elements outside of its root')
     if (childCount < 0 || childCount > count)
@@ -53,11 +56,11 @@ export function readSchema(reader: CompactReader): readonly ParquetLeaf[] {
   return leaves
 }
 
-function readElement(reader: CompactReader): SchemaElement {
+function* readElement(reader: CompactReader): Pieces<SchemaElement> {
   let name = ''
   let isRepeated = false
   let childCount = 0
-  reader.readStruct((field) => {
+  yield* reader.readStruct((field) => {
     if (field === 3) isRepeated = reader.readInteger() === repeated
     else if (field === 4) name = reader.readText()
     else if (field === 5) childCount = reader.readInteger()

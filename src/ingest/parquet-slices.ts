@@ -7,7 +7,7 @@
 
 import { open } from 'node:fs/promises'
 import { readAt, writeAll } from './parquet-bytes.ts'
-import { footerOf, type ParquetFooter, parquetMagic, type RowGroup } from './parquet-footer.ts'
+import { footerOf, joinedRanges, type ParquetFooter, parquetMagic, type RowGroup } from './parquet-footer.ts'
 
 export interface SliceLimits {
   readonly rowsMax: number
@@ -23,42 +23,49 @@ export interface ParquetSlice {
   readonly byteCount: number
 }
 
-/** Cuts a file into slices of no more rows and bytes than `limits` allow, in the order of its rows. */
-export function slicesOf({ rowGroups }: ParquetFooter, limits: SliceLimits): readonly ParquetSlice[] {
-  const slices: ParquetSlice[] = []
-  let gathered: RowGroup[] = []
-  const flush = (): void => {
-    if (gathered.length > 0) slices.push(sliceOf(gathered))
-    gathered = []
-  }
+/**
+ * Cuts a file into slices of no more rows and bytes than `limits` allow, in the order of its rows. They are made one by one,
+ * as the sender says how many rows there are.
+ */
+export function* slicesOf({ rowGroups }: ParquetFooter, limits: SliceLimits): Generator<ParquetSlice> {
+  let gathered = new GatheredGroups()
   for (const group of rowGroups) {
     if (group.rowCount === 0) continue
-    const { rowCount, byteCount } = sliceOf([...gathered, group])
-    if (rowCount > limits.rowsMax || byteCount > limits.bytesMax) flush()
+    const rowCount = gathered.rowCount + group.rowCount
+    const byteCount = gathered.byteCount + group.byteCount
+    if (gathered.groups.length > 0 && (rowCount > limits.rowsMax || byteCount > limits.bytesMax)) {
+      yield gathered
+      gathered = new GatheredGroups()
+    }
     const pieceCount = Math.ceil(Math.max(group.rowCount / limits.rowsMax, group.byteCount / limits.bytesMax))
     // A group that is a little too large costs less than a second reading of it.
-    if (pieceCount <= 2) gathered.push(group)
-    else slices.push(...piecesOf(group, pieceCount))
+    if (pieceCount <= 2) gathered.add(group)
+    else yield* piecesOf(group, pieceCount)
   }
-  flush()
-  return slices
+  if (gathered.groups.length > 0) yield gathered
 }
 
-function sliceOf(groups: readonly RowGroup[]): ParquetSlice {
-  const rowCount = groups.reduce((total, group) => total + group.rowCount, 0)
-  const byteCount = groups.reduce((total, group) => total + group.byteCount, 0)
-  return { groups, range: null, rowCount, byteCount }
+/** A slice while it is gathered. */
+class GatheredGroups implements ParquetSlice {
+  readonly groups: RowGroup[] = []
+  readonly range = null
+  rowCount = 0
+  byteCount = 0
+
+  add(group: RowGroup): void {
+    this.groups.push(group)
+    this.rowCount += group.rowCount
+    this.byteCount += group.byteCount
+  }
 }
 
-function piecesOf(group: RowGroup, pieceCount: number): readonly ParquetSlice[] {
+function* piecesOf(group: RowGroup, pieceCount: number): Generator<ParquetSlice> {
   const rowsEach = Math.ceil(group.rowCount / pieceCount)
-  const pieces: ParquetSlice[] = []
   for (let start = 0; start < group.rowCount; start += rowsEach) {
     const end = Math.min(group.rowCount, start + rowsEach)
     const byteCount = Math.round((group.byteCount * (end - start)) / group.rowCount)
-    pieces.push({ groups: [group], range: { start, end }, rowCount: end - start, byteCount })
+    yield { groups: [group], range: { start, end }, rowCount: end - start, byteCount }
   }
-  return pieces
 }
 
 const copyBytes = 1024 * 1024
@@ -75,7 +82,7 @@ export async function writeSlice(
     try {
       await writeAll(to, Buffer.from(parquetMagic, 'latin1'), 0)
       let end = parquetMagic.length
-      for (const range of groups.flatMap((group) => group.ranges)) {
+      for (const range of joinedRanges(groups.flatMap((group) => group.ranges))) {
         for (let offset = range.start; offset < range.end; offset += copyBytes) {
           const bytes = await readAt(from, offset, Math.min(copyBytes, range.end - offset))
           await writeAll(to, bytes, offset)

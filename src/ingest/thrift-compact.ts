@@ -1,4 +1,5 @@
 /** Thrift's compact protocol, as far as walking through a structure needs it. Raises RangeError where it is none. */
+import type { Pieces } from '../shared/time-slices.ts'
 
 export const CompactType = {
   true: 1,
@@ -18,31 +19,54 @@ export const CompactType = {
 /** Deeper than the structures of Parquet are. */
 const depthMax = 32
 
-/** Reads the value of a field and says true, or leaves it to be passed over. */
-type FieldReader = (field: number, type: number) => boolean
+/** More fields than a structure of Parquet has. */
+const fieldsMax = 100
 
+/** Bytes that are read between two pauses: a fraction of a millisecond, whatever they hold. */
+const bytesBetweenPauses = 4096
+
+export interface Field {
+  readonly number: number
+  readonly type: number
+}
+
+/** Reads the value of a field and says true, or gives the work of reading it; false leaves it to be passed over. */
+type FieldReader = (field: number, type: number) => Pieces<unknown> | boolean
+
+/** What may be long is read in pieces, by generators that pause between them. */
 export class CompactReader {
   offset = 0
   private readonly bytes: Uint8Array
   private readonly view: DataView
   private depth = 0
+  private pauseAt = bytesBetweenPauses
 
   constructor(bytes: Uint8Array) {
     this.bytes = bytes
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
-  readStruct(read: FieldReader): void {
-    this.deeper(() => {
-      let field = 0
-      for (;;) {
-        const header = this.readByte()
-        if (header === 0) return
-        const type = header & 0x0f
-        field = header >> 4 === 0 ? this.readInteger() : field + (header >> 4)
-        if (!read(field, type)) this.skip(type)
-      }
-    })
+  *readStruct(read: FieldReader): Pieces {
+    for (let field = this.nextField(0); field !== null; field = this.nextField(field.number)) {
+      const reading = read(field.number, field.type)
+      if (reading === false) yield* this.skip(field.type)
+      else if (reading !== true) yield* reading
+      if (this.isPauseDue()) yield
+    }
+  }
+
+  /** The header of the field behind the one of that number, 0 before the first; null at the end of the structure. */
+  nextField(previous: number): Field | null {
+    const header = this.readByte()
+    if (header === 0) return null
+    return { number: header >> 4 === 0 ? this.readInteger() : previous + (header >> 4), type: header & 0x0f }
+  }
+
+  /** Whether others are to have their turn: said once for each piece that was read. */
+  isPauseDue(): boolean {
+    if (this.offset < this.pauseAt) return false
+    this.pauseAt = this.offset + bytesBetweenPauses
+    return true
   }
 
   readListHeader(): { readonly count: number; readonly type: number } {
@@ -88,7 +112,7 @@ export class CompactReader {
   }
 
   /** Passes over a value. */
-  skip(type: number): void {
+  *skip(type: number): Pieces {
     switch (type) {
       case CompactType.true:
       case CompactType.false:
@@ -109,46 +133,45 @@ export class CompactReader {
         return
       case CompactType.list:
       case CompactType.set:
-        this.skipList()
-        return
       case CompactType.map:
-        this.skipMap()
-        return
       case CompactType.struct:
-        this.readStruct(() => false)
+        yield* this.skipNested(type)
         return
       default:
         throw new RangeError(`there is no type ${type}`)
     }
   }
 
-  private skipList(): void {
-    const { count, type } = this.readListHeader()
-    for (let index = 0; index < count; index += 1) this.skipElement(type)
+  private *skipNested(type: number): Pieces {
+    this.depth += 1
+    if (this.depth > depthMax) throw new RangeError('it is nested too deep')
+    if (type === CompactType.struct) yield* this.readStruct(() => false)
+    else if (type === CompactType.map) yield* this.skipMap()
+    else yield* this.skipList()
+    this.depth -= 1
   }
 
-  private skipMap(): void {
+  private *skipList(): Pieces {
+    const { count, type } = this.readListHeader()
+    for (let index = 0; index < count; index += 1) yield* this.skipElement(type)
+  }
+
+  private *skipMap(): Pieces {
     const count = this.readVarint()
     if (count > this.bytes.length - this.offset) throw new RangeError('a map is longer than the metadata')
     if (count === 0) return
     const types = this.readByte()
     for (let index = 0; index < count; index += 1) {
-      this.skipElement(types >> 4)
-      this.skipElement(types & 0x0f)
+      yield* this.skipElement(types >> 4)
+      yield* this.skipElement(types & 0x0f)
     }
   }
 
   /** In a list a boolean takes a byte; in a structure its type says it. */
-  private skipElement(type: number): void {
+  private *skipElement(type: number): Pieces {
     if (type === CompactType.true || type === CompactType.false) this.advance(1)
-    else this.deeper(() => this.skip(type))
-  }
-
-  private deeper(read: () => void): void {
-    this.depth += 1
-    if (this.depth > depthMax) throw new RangeError('it is nested too deep')
-    read()
-    this.depth -= 1
+    else yield* this.skip(type)
+    if (this.isPauseDue()) yield
   }
 }
 
@@ -157,7 +180,9 @@ export class StructWriter {
   private readonly pieces: Uint8Array[] = []
   private lastField = 0
 
-  add(field: number, type: number, value: Uint8Array): void {
+  add({ number: field, type }: Field, value: Uint8Array): void {
+    // Fields of a byte each would be as many arrays.
+    if (this.pieces.length >= 2 * fieldsMax) throw new RangeError(`a structure has more than ${fieldsMax} fields`)
     const step = field - this.lastField
     const isNear = step > 0 && step <= 15
     this.pieces.push(

@@ -17,6 +17,18 @@ export async function giveWay(): Promise<void> {
   await nextTurn
 }
 
+/** Work that is done piece by piece: it pauses between two of them. */
+export type Pieces<Result = void> = Generator<undefined, Result, undefined>
+
+/** Does such work to its end, and gives others their turn. */
+export async function inTimeSlices<Result>(pieces: Pieces<Result>): Promise<Result> {
+  for (;;) {
+    const { done, value } = pieces.next()
+    if (done === true) return value
+    await giveWay()
+  }
+}
+
 async function beginTurn(): Promise<void> {
   await setImmediate()
   nextTurn = null
