@@ -4,10 +4,11 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { formatIndex } from '../catalog/index-definition.ts'
 import { columnClause } from '../catalog/table-definition.ts'
+import { isPlainTable } from '../ingest/plain-table.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
-import type { Store } from '../store/store.types.ts'
+import type { CommandNature, Store } from '../store/store.types.ts'
 import { clickhouseCodes, StoreError } from '../store/store-error.ts'
 import { indexDifference } from './alteration.ts'
 import { qualified } from './tables.ts'
@@ -20,12 +21,13 @@ export async function alterTables(tables: Tables, before: DataSource, after: Dat
   await alter(tables, quarantineTable(before.id), quarantineColumns(added, before))
   const { dropped, added: addedIndexes } = indexDifference(before.indexes, after.indexes)
   // One statement: the engine makes all of it or nothing.
-  await alter(tables, before.id, [
+  const commands = [
     ...added.map((column) => `ADD COLUMN IF NOT EXISTS ${columnClause(column)}`),
     ...dropped.map(({ name }) => `DROP INDEX IF EXISTS ${quoteName(name)}`),
     ...addedIndexes.map((index) => `ADD INDEX IF NOT EXISTS ${formatIndex(index)}`),
     ...ttlCommands(before, after),
-  ])
+  ]
+  await alter(tables, before.id, commands, { computes: !isPlainTable(after) })
 }
 
 /** Brings tables that are as `pending` says, or on their way there, back to `before`. Raises `StoreError`. */
@@ -42,8 +44,8 @@ export async function takeBackTables(tables: Tables, pending: DataSource, before
   await alter(tables, quarantineTable(before.id), columns)
 }
 
-async function alter(tables: Tables, table: string, commands: readonly string[]): Promise<void> {
-  if (commands.length > 0) await tables.command(`ALTER TABLE ${qualified(table)} ${commands.join(', ')}`)
+async function alter(tables: Tables, table: string, commands: readonly string[], nature?: CommandNature) {
+  if (commands.length > 0) await tables.command(`ALTER TABLE ${qualified(table)} ${commands.join(', ')}`, nature)
 }
 
 function addedColumns(before: DataSource, after: DataSource): readonly ColumnDefinition[] {

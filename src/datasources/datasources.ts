@@ -10,6 +10,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { createDataSourceId, findDataSourceId } from '../catalog/data-source-id.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
+import { isPlainTable } from '../ingest/plain-table.ts'
 import type { Logger } from '../observe/logger.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors.ts'
@@ -140,11 +141,13 @@ class DataSourcesRoom implements DataSources {
   async #createNow(request: CreateRequest): Promise<DataSource> {
     const dataSource = this.#define(request)
     checkDefinedNames(dataSource, request.schema)
+    // What takes too long holds no name meanwhile.
+    if (!isPlainTable(dataSource)) await tryDefinition(this.#store, dataSource, request.schema)
     await this.#endLeftovers()
     await this.#catalog.begin(dataSource)
     try {
       await createTables(this.#store, dataSource)
-      await tryBlankRow(this.#store, dataSource, request.schema)
+      if (isPlainTable(dataSource)) await tryBlankRow(this.#store, dataSource, request.schema)
       await this.#catalog.complete(dataSource.id)
     } catch (thrown) {
       const error = await toDefinitionError(thrown, { dataSource, schema: request.schema }, this.#store)

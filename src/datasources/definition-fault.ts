@@ -5,6 +5,7 @@ import { bareNameFault } from '../catalog/definition-faults.ts'
 import type { IndexDefinition } from '../catalog/index-definition.ts'
 import { formatSchema } from '../catalog/schema-parser.ts'
 import { columnsClause, engineClause } from '../catalog/table-definition.ts'
+import { isPlainTable } from '../ingest/plain-table.ts'
 import { type ApiError, errors } from '../shared/errors.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { readTokens } from '../shared/text-tokens.ts'
@@ -59,6 +60,7 @@ export function toChangeError(thrown: unknown): unknown {
   if (!(thrown instanceof StoreError)) return thrown
   if (thrown.kind === 'closed') return errors.SHUTTING_DOWN({ cause: thrown })
   if (thrown.kind === 'busy') return errors.CHANGES_TOO_MANY({ retryAfterSeconds, cause: thrown })
+  if (thrown.kind === 'late') return errors.DEFINITION_TOO_COSTLY({ reason: thrown.message, cause: thrown })
   if (thrown.kind === 'stopped') return errors.ENGINE_RESTARTED({ cause: thrown })
   if (thrown.kind === 'silent') return errors.ENGINE_UNAVAILABLE({ reason: thrown.message, cause: thrown })
   return engineFault(thrown)
@@ -67,13 +69,15 @@ export function toChangeError(thrown: unknown): unknown {
 /** The fault of an index, if the tables are refused with it and taken without. */
 async function indexFault({ dataSource }: RefusedDefinition, store: Pick<Store, 'command' | 'rows'>) {
   const { id, columns, engine, indexes } = dataSource
+  const computes = !isPlainTable(dataSource)
   const tryIndexes = async (tried: readonly IndexDefinition[]): Promise<StoreError | null> => {
     try {
-      await createTable(store, id, `(${columnsClause(columns, tried)}) ${engineClause(engine, columns)}`)
+      const definition = `(${columnsClause(columns, tried)}) ${engineClause(engine, columns)}`
+      await createTable(store, id, { definition, computes })
       await dropTables(store, id)
       return null
     } catch (thrown) {
-      if (thrown instanceof StoreError) return thrown
+      if (thrown instanceof StoreError && thrown.kind === 'engine') return thrown
       throw thrown
     }
   }
@@ -90,20 +94,19 @@ type TryColumns = (columns: readonly ColumnDefinition[]) => Promise<StoreError |
 
 /** The fault of the schema, if the columns alone are refused too. */
 async function schemaFault(
-  { dataSource: { id, columns }, schema }: RefusedDefinition,
+  { dataSource, schema }: RefusedDefinition,
   store: Pick<Store, 'command' | 'rows'>,
 ): Promise<ApiError | null> {
+  const { id, columns } = dataSource
+  const computes = !isPlainTable(dataSource)
   const tryColumns: TryColumns = async (tried) => {
     try {
-      await createTable(
-        store,
-        id,
-        `(${columnsClause(tried)}) ENGINE = Null SETTINGS allow_suspicious_low_cardinality_types = 1`,
-      )
+      const definition = `(${columnsClause(tried)}) ENGINE = Null SETTINGS allow_suspicious_low_cardinality_types = 1`
+      await createTable(store, id, { definition, computes })
       await dropTables(store, id)
       return null
     } catch (thrown) {
-      if (thrown instanceof StoreError) return thrown
+      if (thrown instanceof StoreError && thrown.kind === 'engine') return thrown
       throw thrown
     }
   }

@@ -10,6 +10,7 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import { createDataSourceId } from '../catalog/data-source-id.ts'
 import { formatSchema } from '../catalog/schema-parser.ts'
 import { columnsClause, engineClause } from '../catalog/table-definition.ts'
+import { isPlainTable } from '../ingest/plain-table.ts'
 import { type ApiError, errors } from '../shared/errors.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { withoutInternals } from '../store/engine-words.ts'
@@ -61,9 +62,12 @@ export async function tryBlankRow(tables: Tables, defined: DataSource, schema: s
   if (fault !== null) throw fault
 }
 
-async function defaultFault(tables: Tables, { id, columns }: DataSource, schema: string): Promise<ApiError | null> {
+async function defaultFault(tables: Tables, defined: DataSource, schema: string): Promise<ApiError | null> {
+  const { id, columns } = defined
+  const computes = !isPlainTable(defined)
   const computed = columns.filter(isComputed)
-  const tryDefaults = (some: readonly ColumnDefinition[]) => tryRow(tables, id + trialSuffix, trialTable(columns, some))
+  const tryDefaults = (some: readonly ColumnDefinition[]) =>
+    tryRow(tables, id + trialSuffix, { ...trialTable(columns, some), computes })
   if (computed.length === 0 || (await tryDefaults(computed)) === null) return null
   for (const column of computed) {
     const failure = await tryDefaults([column])
@@ -73,17 +77,19 @@ async function defaultFault(tables: Tables, { id, columns }: DataSource, schema:
 }
 
 /** The fault of a key, a TTL or an index. */
-async function keyFault(tables: Tables, { id, columns, engine, indexes }: DataSource): Promise<ApiError | null> {
+async function keyFault(tables: Tables, defined: DataSource): Promise<ApiError | null> {
+  const { id, columns, engine, indexes } = defined
   const texts = [...Object.values(engine.options), ...indexes.map(({ expression }) => expression)]
   if (!texts.some((text) => text.includes('('))) return null
   const definition = `(${columnsClause(columns, indexes)}) ${engineClause(engine, columns)}`
-  const failure = await tryRow(tables, id + trialSuffix, { definition, columns })
+  const failure = await tryRow(tables, id + trialSuffix, { definition, columns, computes: !isPlainTable(defined) })
   return failure === null ? null : errors.ENGINE_INVALID({ reason: withoutInternals(failure.message), cause: failure })
 }
 
 interface TrialTable {
   readonly definition: string
   readonly columns: readonly ColumnDefinition[]
+  readonly computes: boolean
 }
 
 /** Constants and calls without arguments have nothing of a row in them. */
@@ -92,7 +98,10 @@ function isComputed({ defaultExpression }: ColumnDefinition): boolean {
 }
 
 /** The columns as they are sent, and beside them, under names that no column can have, those whose DEFAULT is tried. */
-function trialTable(columns: readonly ColumnDefinition[], tried: readonly ColumnDefinition[]): TrialTable {
+function trialTable(
+  columns: readonly ColumnDefinition[],
+  tried: readonly ColumnDefinition[],
+): Omit<TrialTable, 'computes'> {
   const sent = columns.map((column) => ({ ...column, defaultExpression: null, codec: null }))
   const computed = tried.map((column, index) => ({ ...column, name: `__${index}`, codec: null }))
   const all = [...sent, ...computed]
@@ -100,12 +109,16 @@ function trialTable(columns: readonly ColumnDefinition[], tried: readonly Column
   return { definition: `(${columnsClause(all)}) ENGINE = Null ${settings}`, columns: all }
 }
 
-async function tryRow(tables: Tables, table: string, { definition, columns }: TrialTable): Promise<StoreError | null> {
+async function tryRow(
+  tables: Tables,
+  table: string,
+  { definition, columns, computes }: TrialTable,
+): Promise<StoreError | null> {
   const drop = `DROP TABLE IF EXISTS ${qualified(table)}`
   try {
     await tables.command(drop)
-    await createTable(tables, table, definition)
-    await tables.command(blankRowInsert(qualified(table), columns))
+    await createTable(tables, table, { definition, computes })
+    await tables.command(blankRowInsert(qualified(table), columns), { computes })
     return null
   } catch (thrown) {
     if (!(thrown instanceof StoreError) || thrown.kind !== 'engine') throw thrown

@@ -3,7 +3,7 @@
 import type { DataSourceId } from '../catalog/data-source.types.ts'
 import { assert } from '../shared/assert.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
-import type { Store } from '../store/store.types.ts'
+import type { CommandNature, Store } from '../store/store.types.ts'
 import type { GraphTable } from '../store/table-graph.ts'
 import { workspaceDatabase } from '../store/workspace-database.ts'
 
@@ -17,11 +17,14 @@ export class Staging {
   /** Of the data source that is replaced. */
   readonly id: DataSourceId
   private readonly store: Tables
+  private readonly nature: CommandNature
   private readonly created: string[] = []
 
-  constructor(store: Tables, id: DataSourceId) {
+  /** @param nature of statements that make a table like one of the replace. */
+  constructor(store: Tables, id: DataSourceId, nature: CommandNature) {
     this.store = store
     this.id = id
+    this.nature = nature
   }
 
   get tables(): readonly string[] {
@@ -53,7 +56,7 @@ export class Staging {
     assert(new RegExp(stagingPattern).test(name), 'a start recognizes what a kill leaves')
     this.created.push(name)
     await dropTable(this.store, name)
-    await this.store.command(`CREATE TABLE ${qualified(name)} ${definition}`)
+    await this.store.command(`CREATE TABLE ${qualified(name)} ${definition}`, this.nature)
     return name
   }
 }

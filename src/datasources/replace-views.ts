@@ -73,6 +73,7 @@ export function toReplaceError(thrown: unknown, blame: (reason: string) => ApiEr
       return errors.ENGINE_RESTARTED({ cause: thrown })
     case 'silent':
       return errors.ENGINE_UNAVAILABLE({ reason: thrown.message, cause: thrown })
+    case 'late':
     case 'refused':
       return errors.ENGINE_FAILED({ cause: thrown })
     case 'engine':

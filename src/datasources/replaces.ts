@@ -12,6 +12,7 @@ import type { CatalogStorage } from '../catalog/catalog-storage.types.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { ImportOutcome, Ingest } from '../ingest/ingest.types.ts'
 import type { ImportTables } from '../ingest/ingest-plan.ts'
+import { isPlainTable } from '../ingest/plain-table.ts'
 import type { Logger } from '../observe/logger.ts'
 import { errors } from '../shared/errors.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
@@ -117,7 +118,7 @@ class ReplacesRoom implements Replaces {
     return await ingest.withHold(held, async () => {
       await this.refuseChanged(dataSource, cascade)
       for (const swap of this.notes.list()) if (swap.dataSourceId === id) await this.finish(swap)
-      const staging = new Staging(store, id)
+      const staging = new Staging(store, id, { computes: ![dataSource, ...held].every(isPlainTable) })
       try {
         return await this.replaceHeld(request, { graph, cascade, condition, staging })
       } finally {

@@ -2,6 +2,7 @@
 
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { columnsClause, engineClause } from '../catalog/table-definition.ts'
+import { isPlainTable } from '../ingest/plain-table.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import { quarantineDefinition, quarantineTable } from '../store/quarantine-table.ts'
 import type { Store, TableStatistics } from '../store/store.types.ts'
@@ -11,14 +12,25 @@ import { workspaceDatabase } from '../store/workspace-database.ts'
 type Tables = Pick<Store, 'command' | 'rows'>
 
 /** Creates both tables, or what is missing of them. Raises `StoreError` when the engine refuses the definition. */
-export async function createTables(tables: Tables, { id, columns, engine, indexes }: DataSource): Promise<void> {
-  await createTable(tables, id, `(${columnsClause(columns, indexes)}) ${engineClause(engine, columns)}`)
-  await createTable(tables, quarantineTable(id), quarantineDefinition(columns.map(({ name }) => name)))
+export async function createTables(tables: Tables, dataSource: DataSource): Promise<void> {
+  const { id, columns, engine, indexes } = dataSource
+  const definition = `(${columnsClause(columns, indexes)}) ${engineClause(engine, columns)}`
+  await createTable(tables, id, { definition, computes: !isPlainTable(dataSource) })
+  const quarantine = quarantineDefinition(columns.map(({ name }) => name))
+  await createTable(tables, quarantineTable(id), { definition: quarantine, computes: false })
 }
 
-/** Creates a table unless it stands; `definition` is what follows its name. Raises `StoreError`. */
-export async function createTable(tables: Tables, table: string, definition: string): Promise<void> {
-  await tables.command(`CREATE TABLE IF NOT EXISTS ${qualified(table)} ${definition}`)
+export interface CreatedTable {
+  /** What follows its name. */
+  readonly definition: string
+  /** Whether the engine has more to compute for it than a moment takes. */
+  readonly computes: boolean
+}
+
+/** Creates a table unless it stands. Raises `StoreError`. */
+export async function createTable(tables: Tables, table: string, created: CreatedTable): Promise<void> {
+  const { definition, computes } = created
+  await tables.command(`CREATE TABLE IF NOT EXISTS ${qualified(table)} ${definition}`, { computes })
 }
 
 /** Drops both tables, or what there is of them. No query finds them any more when this resolves. */

@@ -20,6 +20,7 @@ import { parseBodies } from './block-parser.ts'
 import type { SealedBlock } from './events.types.ts'
 import { ingestPlanOf } from './ingest-plan.ts'
 import type { ParsePool } from './parse-pool.ts'
+import { isPlainTable } from './plain-table.ts'
 import type { RecordBody } from './record-body.ts'
 import { findRefusedRows } from './refused-rows.ts'
 
@@ -61,13 +62,14 @@ export async function findPoison(
   { bodies, known }: { readonly bodies: readonly RecordBody[]; readonly known: readonly number[] },
 ): Promise<readonly number[]> {
   const table = dataSource.id + trialSuffix
+  const computes = !isPlainTable(dataSource)
   const search = { rooms, dataSource, table, lines: linesOf(bodies) }
   const counts = { tried: 0, taken: 0 }
   const trials = {
     insert: async (numbers: readonly number[]) => {
       await insertTried(search, numbers)
     },
-    insertBlank: () => rooms.store.command(blankRowInsert(qualified(table), dataSource.columns)),
+    insertBlank: () => rooms.store.command(blankRowInsert(qualified(table), dataSource.columns), { computes }),
   }
   const found = new Set<number>()
   const candidates = (): readonly number[] => {
@@ -117,7 +119,8 @@ export async function withTableLike<Result>(
   use: () => Promise<Result>,
 ): Promise<Result> {
   await store.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
-  await store.command(`CREATE TABLE ${qualified(table)} AS ${qualified(dataSource.id)}${engine}`)
+  const computes = !isPlainTable(dataSource)
+  await store.command(`CREATE TABLE ${qualified(table)} AS ${qualified(dataSource.id)}${engine}`, { computes })
   try {
     return await use()
   } finally {

@@ -31,6 +31,7 @@ import type { ParsePool } from './parse-pool.ts'
 import { partitionBoundOf } from './partition-bound.ts'
 import { type PartitionLimits, PartitionsExceededError } from './partition-limits.ts'
 import { beyondReason } from './partition-rows.ts'
+import { isPlainTable } from './plain-table.ts'
 import { costlyReason, poisonReason, untriedReason } from './poison-rows.ts'
 import { findRefusedRows } from './refused-rows.ts'
 import { isCostly, withStagedRows } from './staged-rows.ts'
@@ -275,14 +276,15 @@ async function withoutPoison(
   const trial = `${dataSource.id}_replay_trial`
   const name = (table: string): string => `${quoteName(workspaceDatabase)}.${quoteName(table)}`
   await store.command(`DROP TABLE IF EXISTS ${name(trial)}`)
-  await store.command(`CREATE TABLE ${name(trial)} AS ${name(dataSource.id)}`)
+  const computes = !isPlainTable(dataSource)
+  await store.command(`CREATE TABLE ${name(trial)} AS ${name(dataSource.id)}`, { computes })
   try {
     const trials = {
       insert: async (numbers: readonly number[]) => {
         const rows = await parse(pool, plan, records.filter(isAmong(numbers)))
         await appendRows(rooms, plan, { table: trial, blockId: createBlockId(), rows })
       },
-      insertBlank: () => store.command(blankRowInsert(name(trial), dataSource.columns)),
+      insertBlank: () => store.command(blankRowInsert(name(trial), dataSource.columns), { computes }),
     }
     const poison = new Set(await findRefusedRows(trials, [...records.keys()]))
     const refused = records.filter((_, index) => poison.has(index))

@@ -41,6 +41,7 @@ export function toQueryError(thrown: unknown, limits: FailedQuery, reword: Rewor
     case 'unread':
       return errors.RESULTS_UNREAD({ reason: thrown.message, retryAfterSeconds: unreadRetrySeconds, cause: thrown })
     case 'aborted':
+    case 'late':
       return thrown
     case 'stopped':
       return errors.ENGINE_RESTARTED({ cause: thrown })

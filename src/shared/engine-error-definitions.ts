@@ -18,6 +18,12 @@ export const engineDefinitions = {
     message: ({ reason, node }: { readonly reason: string; readonly node: string | null }) =>
       `The query is too complex: ${reason}${node === null ? '' : ` (in node '${node}')`}`,
   },
+  DEFINITION_TOO_COSTLY: {
+    status: 400,
+    when: 'A DEFAULT, a key, a TTL or an index has something to compute for which the database needs more than ten seconds before any row comes: a constant out of `repeat` or `range`, for example. Nothing was created or changed.',
+    message: ({ reason }: EngineState) =>
+      `A DEFAULT, a key, a TTL or an index takes too long to compute before any row comes: ${reason}. Write what is constant in it as a value`,
+  },
   RESULTS_UNREAD: {
     status: 503,
     when: 'Answers that are being made, or that their clients have not read yet, take `resultFilesBytesMax` on disk or 64 MiB in memory, or there are 256 of them. Clients that take nothing of theirs for `connectionIdleMsMax` are cut. Repeat it later.',

@@ -11,9 +11,19 @@ import { type Failed, isOfParquetPages, isOfStoredData, isOfSystem, serviceFault
  * - `closed`: the store closes or is closed; nothing was done.
  * - `stopped`: the engine ended before it answered, and is started again; nobody knows what it did.
  * - `silent`: the engine's process gives no sign of life; the message says how long.
+ * - `late`: what a definition computes takes too long; it is undone as soon as it ends.
  * - `refused`: the engine has ended by such a statement before, or could not stop it; nothing was done.
  */
-export type StoreErrorKind = 'engine' | 'busy' | 'unread' | 'aborted' | 'closed' | 'stopped' | 'silent' | 'refused'
+export type StoreErrorKind =
+  | 'engine'
+  | 'busy'
+  | 'unread'
+  | 'aborted'
+  | 'closed'
+  | 'stopped'
+  | 'silent'
+  | 'late'
+  | 'refused'
 
 interface StoreErrorFields {
   readonly kind: StoreErrorKind
@@ -134,6 +144,11 @@ export function timeoutError(timeMaxMs: number): StoreError {
 export function lateInsertError(timeMaxMs: number): StoreError {
   const message = `The INSERT did not end within ${timeMaxMs} ms, and could not be stopped yet; its rows may still be stored`
   return new StoreError({ kind: 'engine', message, clickhouseCode: clickhouseCodes.timeoutExceeded })
+}
+
+/** The error of a definition that the engine did not take in time. */
+export function lateDefinitionError(timeMaxMs: number): StoreError {
+  return new StoreError({ kind: 'late', message: `it was not computed within ${timeMaxMs / 1000} s` })
 }
 
 /** The error of a statement that its caller's signal stopped. */

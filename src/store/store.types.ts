@@ -8,8 +8,11 @@ import type { PartLayout, PartTarget } from '../codec/part-layout.types.ts'
 export interface Store {
   /** Another number after every statement that may have made, changed or dropped a table or a view; from 0 at the start. */
   readonly definitionVersion: number
-  /** Runs one statement that returns no rows (DDL, truncate, …) on the control sessions. Raises `StoreError`. */
-  command(sql: string): Promise<void>
+  /**
+   * Runs one statement that returns no rows (DDL, truncate, …) on the control sessions, or on those for what computes. Raises
+   * `StoreError`, of kind `late` behind a limit of time: a table that is made after all is dropped then.
+   */
+  command(sql: string, nature?: CommandNature): Promise<void>
   /** Runs one small query of our own and returns its rows as objects. Raises `StoreError`. */
   rows<Row>(sql: string): Promise<readonly Row[]>
   /**
@@ -66,6 +69,11 @@ export interface Store {
   /** Rows and bytes on disk by table of the workspace database, from the engine's own bookkeeping. */
   tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>>
   close(timeMaxMs?: number): Promise<void>
+}
+
+export interface CommandNature {
+  /** Whether the engine computes what a caller wrote, which may take any time; absent is not. */
+  readonly computes?: boolean
 }
 
 /** A store whose engine is a process of its own, which may end by itself and is started again then. */

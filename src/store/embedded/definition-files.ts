@@ -207,7 +207,7 @@ export class DefinitionFiles {
 
 export interface DefinitionChange {
   /** Runs the statement. */
-  readonly run: () => Promise<void>
+  readonly run: () => Promise<unknown>
   /** Drops a table whose definition the disk has refused. */
   readonly drop: (table: string) => Promise<void>
 }

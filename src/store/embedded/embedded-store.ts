@@ -23,6 +23,7 @@ import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import { copyStatement, exchangeStatement } from '../copy-statement.ts'
 import type {
   AppendRequest,
+  CommandNature,
   CopyRequest,
   RestartedEngine,
   RowPartition,
@@ -35,6 +36,7 @@ import type {
 import { abortedError, isStopped, timeoutError, toStoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 import { Appends, pathsOf, slowInsertsMax } from './appends.ts'
+import { ComputingStatements } from './computing-statements.ts'
 import { syncFileSystemOf } from './data-sync.ts'
 import { DefinitionFiles } from './definition-files.ts'
 import type { EmbeddedStoreOptions } from './embedded-store.types.ts'
@@ -97,6 +99,7 @@ const quietTimeMaxMs = 250
 const repeatableStatement = /^\s*(?:DROP\s+\w+\s+IF\s+EXISTS|CREATE\s+[\w ]+?\s+IF\s+NOT\s+EXISTS)\b/i
 /** Restarts within ten minutes; a statement that the engine ends by costs three. */
 const engineRestartsMax = 10
+const definitionTimeMaxMs = 10_000
 
 interface AdmittedSelect extends RunningSelect {
   /** Whether nothing else runs meanwhile. */
@@ -114,6 +117,7 @@ class EmbeddedStore implements SupervisedStore {
   readonly #engine: EngineDoors
   readonly #repairs: OrphanRepairs
   readonly #definitions: DefinitionFiles
+  readonly #computing: ComputingStatements
   readonly #appends: Appends
   readonly #readers: SessionPool<EngineSession>
   readonly #control: SessionPool<EngineSession>
@@ -141,6 +145,11 @@ class EmbeddedStore implements SupervisedStore {
     this.#stops = new StatementStops(stoppers, logger)
     this.#readers = readers
     this.#control = control
+    this.#computing = new ComputingStatements(options.definitionTimeMaxMs ?? definitionTimeMaxMs, {
+      engine: this.#engine,
+      logger,
+      drop: (table) => this.#drop(table),
+    })
     this.#repairs = new OrphanRepairs(this, { writers, readers, logger, insertTimeMaxMs: options.insertTimeMaxMs })
     this.#appends = new Appends(options, { engine: this.#engine, partFiles: this.#partFiles, repairs: this.#repairs })
   }
@@ -194,11 +203,24 @@ class EmbeddedStore implements SupervisedStore {
     return this.#definitionVersion
   }
 
-  async command(sql: string): Promise<void> {
-    const run = async (): Promise<void> => {
-      await this.#runControl(sql, repeatableStatement.test(sql))
+  async command(sql: string, { computes = false }: CommandNature = {}): Promise<void> {
+    if (this.#computing.takes(sql)) return
+    const mayRepeat = repeatableStatement.test(sql)
+    if (computes) {
+      // Rows come into tables that nobody knows.
+      const isTrial = mayRepeat || /^\s*INSERT\b/i.test(sql)
+      await this.#computing.run(sql, (run) => this.#change(sql, () => run(sql)), isTrial)
+      return
     }
-    if (!definitionStatement.test(sql)) return await run()
+    await this.#change(sql, () => this.#runControl(sql, mayRepeat))
+  }
+
+  /** Runs a statement, and looks after the definitions that it changes. */
+  async #change(sql: string, run: () => Promise<unknown>): Promise<void> {
+    if (!definitionStatement.test(sql)) {
+      await run()
+      return
+    }
     try {
       await this.#definitions.during(sql, { run, drop: (table) => this.#drop(table) })
     } finally {

@@ -14,6 +14,8 @@ export interface EmbeddedStoreOptions extends EngineOptions, SelectLimits {
   readonly selectsInFlightMax: number
   /** Statements of our own that may run at once. */
   readonly statementsInFlightMax: number
+  /** Longest run of a definition that computes something, or of the row that it is tried with; 10 s when absent. */
+  readonly definitionTimeMaxMs?: number
   /** The service's data directory; the engine's own is `clickhouse` in it. Made when it is missing. */
   readonly dataDirectory: string
   /** Statements of each kind (inserts, queries, our own) that may wait for their turn. */

@@ -35,6 +35,11 @@ export interface DoorsOptions extends ReaderLimits {
 
 /** Each takes a thread and the memory of a query; more at once would not end sooner. */
 const copiesInFlightMax = 1
+/** The same holds of definitions that compute something. */
+const definersMax = 2
+/** What waits longer for them is refused; what they get beyond their limit of time until their session counts as lost. */
+const definitionWaitMs = 10_000
+const definitionLostAfterMs = 1_000
 /** Readers wait so long for an engine that starts again, and are refused then until it is there. */
 const restartWaitMs = 10_000
 /** What other statements get to end before one runs alone; those that take longer run beside it. */
@@ -56,6 +61,8 @@ export class EngineDoors {
   readonly readers: SessionPool<EngineSession>
   readonly control: SessionPool<EngineSession>
   readonly copiers: SessionPool<EngineSession>
+  /** For statements that compute what a caller wrote: our own must never wait behind them. */
+  readonly definers: SessionPool<EngineSession>
   readonly stoppers: SessionPool<EngineSession>
   /** Resolves when the engine cannot be kept running. */
   readonly failed: Promise<Error>
@@ -115,6 +122,15 @@ export class EngineDoors {
     this.readers = new SessionPool({ purpose: 'query', sessions: readers, waitingMax, waitTimeMaxMs, ...watched })
     const copiers = supervisor.sessions('copier', copiesInFlightMax)
     this.copiers = new SessionPool({ purpose: 'copy', sessions: copiers, waitingMax })
+    this.definers = new SessionPool({
+      purpose: 'definition',
+      sessions: supervisor.sessions('control', definersMax),
+      waitingMax,
+      waitTimeMaxMs: definitionWaitMs,
+      lostAfterMs: definitionLostAfterMs,
+      onLost: (session) => this.#onLostDefiner(session),
+      onReturned,
+    })
   }
 
   /** @throws StartRefusal */
@@ -126,7 +142,8 @@ export class EngineDoors {
   get unreadyReason(): string | null {
     if (!this.#supervisor.isRunning || this.#resume !== undefined) return 'it has ended, and is started again'
     if (this.#silence !== null) return this.#silence
-    return this.readers.isUsable ? null : 'queries that cannot be stopped hold all of its sessions'
+    if (!this.readers.isUsable) return 'queries that cannot be stopped hold all of its sessions'
+    return this.definers.isUsable ? null : 'definitions that cannot be stopped hold all of its sessions for definitions'
   }
 
   get #silence(): string | null {
@@ -159,9 +176,10 @@ export class EngineDoors {
     }
   }
 
-  /** What a statement is told that did not end in time: a silent engine is no fault of the statement. */
+  /** What a statement is told that did not end in time: an engine that is silent or starts again is no fault of the statement. */
   lateError(error: StoreError): StoreError {
-    return this.#silence === null ? error : silentError(this.#silence)
+    if (this.#silence !== null) return silentError(this.#silence)
+    return this.#supervisor.isRunning ? error : stoppedError()
   }
 
   /** @throws StoreError `stopped` or `silent` when readers need not wait. */
@@ -175,10 +193,11 @@ export class EngineDoors {
     const stopMs = Math.min(stopTimeMaxMs, closeTimeMaxMs * stopShare)
     this.#stuckRestarts.close()
     this.#endOpening()
-    const pools = [this.writers, this.readers, this.control, this.copiers]
-    const idle = Promise.all(pools.map((pool) => pool.close())).then(() => true)
-    if (await within(this.#silence === null ? timeMaxMs : Math.min(stopTimeMaxMs, timeMaxMs), idle)) return
+    const awaited = Promise.all(this.#pools.map((pool) => pool.close()))
+    await within(this.#silence === null ? timeMaxMs : Math.min(stopTimeMaxMs, timeMaxMs), awaited)
+    if (this.#isIdle) return
     this.#logger.warn({}, 'Statements ran for too long at the close of the store and are stopped.')
+    const idle = Promise.all(this.#pools.map((pool) => pool.untilIdle()))
     const stopping = this.stoppers.use((session) => session.run('KILL QUERY WHERE 1 ASYNC')).catch(() => undefined)
     await within(stopMs, Promise.all([stopping, idle]))
   }
@@ -186,10 +205,18 @@ export class EngineDoors {
   /** Closes the engine: in order when nothing runs, else at once. */
   async close(): Promise<void> {
     clearTimeout(this.#refusing)
-    const isIdle = [this.writers, this.readers, this.control, this.copiers].every((pool) => pool.isIdle)
+    const isIdle = this.#isIdle
     if (!isIdle)
       this.#logger.warn({}, 'Statements could not be stopped at the close of the store; the engine is ended.')
     await this.#supervisor.close(isIdle && this.#silence === null ? closeTimeMaxMs : 0)
+  }
+
+  get #pools(): readonly SessionPool<EngineSession>[] {
+    return [this.writers, this.readers, this.control, this.copiers, this.definers]
+  }
+
+  get #isIdle(): boolean {
+    return this.#pools.every((pool) => pool.isIdle)
   }
 
   #shut(): void {
@@ -237,20 +264,37 @@ export class EngineDoors {
   }
 
   #onLost(session: EngineSession): void {
-    if (this.#silence !== null) {
-      // Nothing of it is the query's fault, and its session comes back with the engine.
-      const again = (): void => {
-        if (this.readers.isLost(session)) this.#onLost(session)
-      }
-      setTimeout(again, lostAgainMs).unref()
-      return
-    }
+    if (this.#isLostInSilence(this.readers, session, () => this.#onLost(session))) return
     const name = this.suspects.nameOf(session)
     if (name !== undefined) this.suspects.onLost(name)
     const lostCount = this.readers.lostCount + this.readers.replacedCount
     this.#logger.warn({ lostCount }, 'A query cannot be stopped; its session is lost until it ends.')
     if (lostCount * 2 >= this.#readerCount && this.#stuckRestarts.ask(this.#stuckQueries)) return
-    if (this.readers.replacedCount < this.#readerCount) void this.#replace(session)
+    if (this.readers.replacedCount < this.#readerCount) void this.#replace(this.readers, session)
+  }
+
+  #onLostDefiner(session: EngineSession): void {
+    if (this.#isLostInSilence(this.definers, session, () => this.#onLostDefiner(session))) return
+    const lostCount = this.#lostDefinerCount
+    this.#logger.warn({ lostCount }, 'A definition cannot be stopped; its session is lost until it ends.')
+    const areStuck = (): boolean => this.#lostDefinerCount >= definersMax
+    const reason = 'definitions that could not be stopped held all of its sessions for definitions'
+    if (areStuck() && this.#stuckRestarts.ask({ reason, areStuck })) return
+    if (this.definers.replacedCount < definersMax) void this.#replace(this.definers, session)
+  }
+
+  get #lostDefinerCount(): number {
+    return this.definers.lostCount + this.definers.replacedCount
+  }
+
+  /** Nothing of it is the statement's fault then, and its session comes back with the engine; looks again later. */
+  #isLostInSilence(pool: SessionPool<EngineSession>, session: EngineSession, again: () => void): boolean {
+    if (this.#silence === null) return false
+    const lookAgain = (): void => {
+      if (pool.isLost(session)) again()
+    }
+    setTimeout(lookAgain, lostAgainMs).unref()
+    return true
   }
 
   get #stuckQueries(): Stuck {
@@ -260,12 +304,12 @@ export class EngineDoors {
     }
   }
 
-  async #replace(session: EngineSession): Promise<void> {
+  async #replace(pool: SessionPool<EngineSession>, session: EngineSession): Promise<void> {
     try {
       const replacement = await this.#supervisor.replace(session)
-      if (!this.readers.replace(session, replacement)) this.#supervisor.drop(replacement)
+      if (!pool.replace(session, replacement)) this.#supervisor.drop(replacement)
     } catch (err) {
-      this.#logger.warn({ err }, 'The session of a query that cannot be stopped could not be replaced.')
+      this.#logger.warn({ err }, 'The session of a statement that cannot be stopped could not be replaced.')
     }
   }
 

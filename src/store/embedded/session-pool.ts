@@ -54,6 +54,10 @@ export class SessionPool<Session> {
   // A Set keeps the order of arrival and lets an aborted waiter leave from the middle.
   readonly #waiters = new Set<Waiter<Session>>()
   readonly #idleWaiters: (() => void)[] = []
+  /** Wait for the end of all work whose caller has not been told that it is late. */
+  readonly #awaitedWaiters: (() => void)[] = []
+  /** Their callers were told, and wait no more. */
+  readonly #late = new Set<Session>()
   /** Their work does not end. */
   readonly #lost = new Set<Session>()
   /** The same of those whose places others have. */
@@ -138,6 +142,8 @@ export class SessionPool<Session> {
     return await new Promise<Result>((resolve, reject) => {
       let timer = setTimeout(() => {
         reject(lateError())
+        this.#late.add(session)
+        this.#tellAwaited()
         timer = setTimeout(() => this.#lose(session), this.#lostAfterMs)
         timer.unref()
       }, timeMaxMs)
@@ -159,9 +165,11 @@ export class SessionPool<Session> {
     const resume = this.pause()
     const timer = new AbortController()
     try {
-      const isIdle = this.lentCount === 0 ? Promise.resolve() : this.#untilIdle()
       // Aborting the timer rejects it, and that is no failure.
-      await Promise.race([isIdle, delay(timeMaxMs, undefined, { signal: timer.signal }).catch(() => undefined)])
+      await Promise.race([
+        this.untilIdle(),
+        delay(timeMaxMs, undefined, { signal: timer.signal }).catch(() => undefined),
+      ])
       return await work()
     } finally {
       timer.abort()
@@ -190,17 +198,23 @@ export class SessionPool<Session> {
   /** Puts a session into the place of a lost one. False when that has come back meanwhile. */
   replace(lost: Session, replacement: Session): boolean {
     if (!this.#lost.delete(lost)) return false
+    this.#late.delete(lost)
     this.#replaced.add(lost)
     this.#free.push(replacement)
     if (!this.#isPaused) this.#serveWaiters()
     return true
   }
 
-  /** Refuses new and waiting statements, and resolves when no session is lent any more. */
+  /** Refuses new and waiting statements, and resolves when nobody waits for one any more; see `isIdle`. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.refuseWaiting(closedError())
-    if (this.lentCount > 0) await this.#untilIdle()
+    if (this.#isAwaited) await new Promise<void>((resolve) => this.#awaitedWaiters.push(resolve))
+  }
+
+  /** Resolves when no session is lent any more. */
+  async untilIdle(): Promise<void> {
+    if (this.lentCount > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
   }
 
   get #isPaused(): boolean {
@@ -212,8 +226,13 @@ export class SessionPool<Session> {
     this.#onLost(session)
   }
 
-  async #untilIdle(): Promise<void> {
-    await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
+  get #isAwaited(): boolean {
+    return this.lentCount > this.#late.size
+  }
+
+  #tellAwaited(): void {
+    if (this.#isAwaited) return
+    for (const resolve of this.#awaitedWaiters.splice(0)) resolve()
   }
 
   async #take({ signal, passesPause = false }: Lending): Promise<Session> {
@@ -254,12 +273,14 @@ export class SessionPool<Session> {
 
   #giveBack(session: Session): void {
     this.#lost.delete(session)
+    this.#late.delete(session)
     if (this.#replaced.delete(session)) {
       this.#onReturned(session)
       return
     }
     this.#free.push(session)
     if (!this.#isPaused) this.#serveWaiters()
+    this.#tellAwaited()
     if (this.lentCount > 0) return
     for (const resolve of this.#idleWaiters.splice(0)) resolve()
   }
