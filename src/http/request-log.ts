@@ -81,6 +81,7 @@ const quotesRows: ReadonlySet<ErrorCode> = new Set([
   'VIEW_FAILED',
   'IMPORT_VIEW_FAILED',
   'INSERT_TOO_COSTLY',
+  'PARQUET_TOO_COSTLY',
   'REPLACE_VIEW_FAILED',
   'VIEW_BLOCKS',
   'SQL_INVALID',

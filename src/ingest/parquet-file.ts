@@ -8,8 +8,9 @@ import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { errors } from '../shared/errors.ts'
 import { parquetColumnsQuery, parquetPreviewQuery } from '../store/append-statement.ts'
+import { withoutInternals } from '../store/engine-words.ts'
 import type { Store } from '../store/store.types.ts'
-import { isFaultOfEngine, isOfParquetFile, StoreError } from '../store/store-error.ts'
+import { isFaultOfEngine, isOfParquetFile, isOfView, isTooCostly, StoreError } from '../store/store-error.ts'
 import { toFailure } from './append-error.ts'
 import { readAt, writeAll } from './parquet-bytes.ts'
 import { type ParquetColumn, readType } from './parquet-columns.ts'
@@ -40,7 +41,7 @@ interface ParquetSource {
 }
 
 export interface ParquetRooms {
-  readonly store: Pick<Store, 'discard' | 'newPartPath' | 'rows'>
+  readonly store: Pick<Store, 'discard' | 'fileRows' | 'newPartPath'>
   /** Files that may be here at once. */
   readonly places: Semaphore
 }
@@ -59,7 +60,7 @@ export interface ParquetFile {
 /**
  * Takes a whole Parquet file and reads its metadata.
  *
- * @throws BODY_CORRUPT (400), PARQUET_TOO_LARGE, DECOMPRESSED_TOO_LARGE (413), what the body fails with, ENGINE_FAILED (500).
+ * @throws BODY_CORRUPT (400), PARQUET_TOO_LARGE, DECOMPRESSED_TOO_LARGE (413), PARQUET_TOO_COSTLY (422), what the body fails with, ENGINE_FAILED (500).
  */
 export async function openParquet(
   { body, contentEncoding, signal }: ParquetSource,
@@ -144,9 +145,9 @@ async function readFooterOf(path: string, byteCount: number): Promise<ParquetFoo
 }
 
 /** The engine's word on a file that it cannot read is the sender's to hear; its own faults are not. */
-async function asked<Row>(store: Pick<Store, 'rows'>, query: string): Promise<readonly Row[]> {
+async function asked<Row>(store: Pick<Store, 'fileRows'>, query: string): Promise<readonly Row[]> {
   try {
-    return await store.rows<Row>(query)
+    return await store.fileRows<Row>(query)
   } catch (error) {
     throw toParquetFailure(error)
   }
@@ -155,6 +156,9 @@ async function asked<Row>(store: Pick<Store, 'rows'>, query: string): Promise<re
 /** What the sender of a file is told when the engine could not read it, or could not take its rows. */
 export function toParquetFailure(thrown: unknown): unknown {
   if (!(thrown instanceof StoreError) || thrown.kind !== 'engine') return toFailure(thrown)
+  if (isTooCostly(thrown) && !isOfView(thrown)) {
+    return errors.PARQUET_TOO_COSTLY({ reason: withoutInternals(thrown.message), cause: thrown })
+  }
   if (isOfParquetFile(thrown)) return parquetFault(thrown.message, thrown)
   const { clickhouseCode } = thrown
   const isOfFile = clickhouseCode !== undefined && fileCodes.has(clickhouseCode) && !isFaultOfEngine(thrown)

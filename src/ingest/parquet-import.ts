@@ -176,7 +176,7 @@ export class ParquetImport {
   private async part(task: SliceTask, condition: string): Promise<number> {
     const { slice, path } = task
     const query = refusedRowsQuery({ layout: this.plan.landing, condition, range: rangeOf(slice) }, path)
-    const [counted] = await this.store.rows<{ readonly count: number }>(query)
+    const [counted] = await this.store.fileRows<{ readonly count: number }>(query)
     const refusedRows = counted?.count ?? 0
     const takenRows = slice.rowCount - refusedRows
     this.expectsRefusedRows = refusedRows > 0

@@ -31,6 +31,12 @@ export const bodyDefinitions = {
     message: ({ depthMax }: { readonly depthMax: number }) =>
       `The JSON is nested deeper than ${depthMax} levels; send flatter objects`,
   },
+  PARQUET_TOO_COSTLY: {
+    status: 422,
+    when: 'A Parquet file takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) to be read and stored than an INSERT may: its pages are damaged or very large, or a DEFAULT, a key or a Materialized View costs much for each row. What is counted is stored.',
+    message: ({ reason }: { readonly reason: string; readonly cause?: unknown }) =>
+      `The Parquet file takes too much time or memory to be read; rows that are counted are stored. Check that the file is whole, and write it with smaller pages and row groups; or make a DEFAULT, a key or a Materialized View cheaper: ${reason}`,
+  },
   ROWS_TOO_MANY: {
     status: 413,
     when: 'A body of events has so many rows, with so little in each, that they would take more than 512 MiB in the columns of their Data Source.',

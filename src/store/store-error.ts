@@ -151,6 +151,12 @@ export function lateDefinitionError(timeMaxMs: number): StoreError {
   return new StoreError({ kind: 'late', message: `it was not computed within ${timeMaxMs / 1000} s` })
 }
 
+/** The error of a read of a file that the engine could not stop at its limit of time. */
+export function lateReadError(timeMaxMs: number): StoreError {
+  const message = `The file was not read within ${timeMaxMs} ms, and reading it could not be stopped yet`
+  return new StoreError({ kind: 'engine', message, clickhouseCode: clickhouseCodes.timeoutExceeded })
+}
+
 /** The error of a statement that its caller's signal stopped. */
 export function abortedError(): StoreError {
   return new StoreError({ kind: 'aborted', message: 'The statement was stopped' })

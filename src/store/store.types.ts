@@ -16,6 +16,11 @@ export interface Store {
   /** Runs one small query of our own and returns its rows as objects. Raises `StoreError`. */
   rows<Row>(sql: string): Promise<readonly Row[]>
   /**
+   * The same for a query that reads a caller's file, within the limits of an INSERT; it ends with its SETTINGS. Who cannot wait
+   * is told in time when reading cannot be stopped.
+   */
+  fileRows<Row>(sql: string): Promise<readonly Row[]>
+  /**
    * Streams the answer of a user's query in `format`, read by a restricted reader. The whole result is never held.
    *
    * Raises `StoreError` before the first byte when the query cannot run to its end. The stream can be read once; whoever

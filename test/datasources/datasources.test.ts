@@ -73,6 +73,7 @@ function faulty(pattern: RegExp, fault: Error): Store {
       return store.definitionVersion
     },
     rows: (sql) => store.rows(sql),
+    fileRows: (sql) => store.fileRows(sql),
     tableStatistics: () => store.tableStatistics(),
     select: (query) => store.select(query),
     queryTree: (sql, signal) => store.queryTree(sql, signal),

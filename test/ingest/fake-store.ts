@@ -100,6 +100,10 @@ export class FakeStore implements Store {
 
   async exchange(): Promise<void> {}
 
+  async fileRows<Row>(): Promise<readonly Row[]> {
+    return []
+  }
+
   async rows<Row>(): Promise<readonly Row[]> {
     return []
   }

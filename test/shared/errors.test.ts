@@ -245,6 +245,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: not a number',
   ],
+  PARQUET_TOO_COSTLY: [
+    errors.PARQUET_TOO_COSTLY({ reason: 'Timeout exceeded' }),
+    422,
+    'The Parquet file takes too much time or memory to be read; rows that are counted are stored. Check that the file is whole, and write it with smaller pages and row groups; or make a DEFAULT, a key or a Materialized View cheaper: Timeout exceeded',
+  ],
   INSERT_TOO_COSTLY: [
     errors.INSERT_TOO_COSTLY({ reason: 'Timeout exceeded' }),
     422,

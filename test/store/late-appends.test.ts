@@ -4,7 +4,9 @@ import { type Test, test } from 'tap'
 import { Appends } from '../../src/store/embedded/appends.ts'
 import { CrashSuspects } from '../../src/store/embedded/crash-suspects.ts'
 import type { EngineSession } from '../../src/store/embedded/engine-session.types.ts'
+import { LateReads } from '../../src/store/embedded/late-reads.ts'
 import { SessionPool } from '../../src/store/embedded/session-pool.ts'
+import type { AppendRequest } from '../../src/store/store.types.ts'
 import { stoppedError } from '../../src/store/store-error.ts'
 
 const insertTimeMaxMs = 60_000
@@ -21,12 +23,15 @@ function createAppends(t: Test) {
     runForBytes: () => Promise.reject(new Error('INSERTs give no bytes')),
   }
   const asked: (() => boolean)[] = []
+  const askedForReads: (() => boolean)[] = []
+  const lateReads = new LateReads((areStuck) => askedForReads.push(areStuck))
   const sessions = Array.from({ length: 6 }, () => ({ ...session }))
   const appends = new Appends(
     { insertsInFlightMax: 2, waitingMax: 10, insertTimeMaxMs, insertMemoryBytesMax: 1_000_000 },
     {
       engine: {
         admit: (_, work) => work(false),
+        lateReads,
         restartStuckInserts: (areStuck) => asked.push(areStuck),
         suspects: new CrashSuspects(() => 0),
         writers: new SessionPool({ purpose: 'insert', sessions, waitingMax: 10 }),
@@ -36,15 +41,18 @@ function createAppends(t: Test) {
     },
   )
   /** An INSERT of the data source of this number, once it runs. */
-  const append = async (source: number): Promise<{ readonly ended: Promise<unknown> }> => {
+  const append = async (
+    source: number,
+    more: Partial<AppendRequest> = {},
+  ): Promise<{ readonly ended: Promise<unknown> }> => {
     const count = running.length
     const table = `t_${String(source).padStart(32, '0')}`
-    const request = { table, layout, parts: [], from: 'other', rowCount: 1, blockId: `b${count}` }
+    const request = { table, layout, parts: [], from: 'other', rowCount: 1, blockId: `b${count}`, ...more }
     const ended = appends.append(request).catch((error: unknown) => error)
     while (running.length === count) await setImmediate()
     return { ended }
   }
-  return { appends, append, running, asked }
+  return { appends, append, running, asked, askedForReads }
 }
 
 test('a restart is asked for when as many INSERTs are late as there are places for slow ones, and not before', async (t) => {
@@ -96,4 +104,20 @@ test('no INSERT can run while late ones hold all sessions, and one can as soon a
   running[6]?.(stoppedError())
   await last.ended
   t.equal(appends.unreadyReason, null)
+})
+
+test('two INSERTs that are late and read files are enough for a restart, until one of them has ended', async (t) => {
+  const { append, running, asked, askedForReads } = createAppends(t)
+  const parquet = { condition: null }
+  await append(1, { parquet })
+  mock.timers.tick(5_000)
+  const second = await append(2, { parquet })
+  mock.timers.tick(lateMs - 1)
+  t.equal(askedForReads.length, 0)
+  mock.timers.tick(1)
+  t.same([askedForReads.length, asked.length], [1, 0])
+  t.equal(askedForReads[0]?.(), true)
+  running[1]?.(stoppedError())
+  t.match(await second.ended, { clickhouseCode: 159 })
+  t.equal(askedForReads[0]?.(), false)
 })

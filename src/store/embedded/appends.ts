@@ -28,7 +28,7 @@ export interface AppendsOptions {
 }
 
 interface AppendsDeps {
-  readonly engine: Pick<EngineDoors, 'admit' | 'restartStuckInserts' | 'suspects' | 'writers'>
+  readonly engine: Pick<EngineDoors, 'admit' | 'lateReads' | 'restartStuckInserts' | 'suspects' | 'writers'>
   readonly partFiles: Pick<PartFiles, 'write'>
   readonly repairs: Pick<OrphanRepairs, 'dropBehind' | 'mayBeNeeded'>
 }
@@ -46,6 +46,8 @@ const idLength = 't_'.length + 32
 /** One append, until it has ended. */
 interface Running {
   isLate: boolean
+  /** Whether it reads a file of the caller's, which may be what it is late for. */
+  readonly readsFile: boolean
   readonly onLate: () => void
 }
 
@@ -72,7 +74,7 @@ export class Appends {
         this.#noteLate(request.table, ended)
         reject(lateInsertError(this.#options.insertTimeMaxMs))
       }
-      const ended = this.#append(request, { isLate: false, onLate: tellLate })
+      const ended = this.#append(request, { isLate: false, readsFile: request.parquet !== undefined, onLate: tellLate })
       // Who was told that it is late hears nothing of its end.
       ended.then(resolve, reject)
     })
@@ -168,10 +170,12 @@ export class Appends {
 
   async #runWatched(session: EngineSession, sql: string, running: Running): Promise<string> {
     let isLate = false
+    let endRead = (): void => undefined
     const timer = setTimeout(() => {
       isLate = true
       running.isLate = true
       this.#lateCount += 1
+      if (running.readsFile) endRead = this.#deps.engine.lateReads.begin()
       if (this.#lateCount >= slowInsertsMax) {
         this.#deps.engine.restartStuckInserts(() => this.#lateCount >= slowInsertsMax)
       }
@@ -182,6 +186,7 @@ export class Appends {
       return await session.run(sql)
     } finally {
       clearTimeout(timer)
+      endRead()
       if (isLate) this.#lateCount -= 1
     }
   }

@@ -43,6 +43,7 @@ import type { EmbeddedStoreOptions } from './embedded-store.types.ts'
 import { writeEngineConfig } from './engine-config.ts'
 import { EngineDoors } from './engine-doors.ts'
 import type { EngineSession } from './engine-session.types.ts'
+import { FileReads } from './file-reads.ts'
 import { makeAgain } from './make-again.ts'
 import { OpenResults } from './open-results.ts'
 import { OrphanRepairs } from './orphan-repairs.ts'
@@ -119,6 +120,7 @@ class EmbeddedStore implements SupervisedStore {
   readonly #definitions: DefinitionFiles
   readonly #computing: ComputingStatements
   readonly #appends: Appends
+  readonly #fileReads: FileReads
   readonly #readers: SessionPool<EngineSession>
   readonly #control: SessionPool<EngineSession>
   readonly #results: OpenResults
@@ -152,6 +154,8 @@ class EmbeddedStore implements SupervisedStore {
     })
     this.#repairs = new OrphanRepairs(this, { writers, readers, logger, insertTimeMaxMs: options.insertTimeMaxMs })
     this.#appends = new Appends(options, { engine: this.#engine, partFiles: this.#partFiles, repairs: this.#repairs })
+    const { insertTimeMaxMs: timeMaxMs, insertMemoryBytesMax: memoryBytesMax } = options
+    this.#fileReads = new FileReads({ timeMaxMs, memoryBytesMax }, this.#engine)
   }
 
   /** @throws StartRefusal */
@@ -179,7 +183,7 @@ class EmbeddedStore implements SupervisedStore {
   }
 
   get unreadyReason(): string | null {
-    return this.#engine.unreadyReason ?? this.#appends.unreadyReason
+    return this.#engine.unreadyReason ?? this.#appends.unreadyReason ?? this.#engine.lateReads.unreadyReason
   }
 
   get failed(): Promise<Error> {
@@ -238,6 +242,10 @@ class EmbeddedStore implements SupervisedStore {
     const lines = text.split('\n').filter((line) => line.length > 0)
     // The caller wrote the SELECT and names the shape of its rows.
     return lines.map((line) => JSON.parse(line) as Row)
+  }
+
+  fileRows<Row>(sql: string): Promise<readonly Row[]> {
+    return this.#fileReads.rows<Row>(sql)
   }
 
   /** Where the engine ends meanwhile, what may be repeated is, once. */

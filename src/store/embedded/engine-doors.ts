@@ -11,6 +11,7 @@ import { StoreError, silentError, stoppedError } from '../store-error.ts'
 import { CrashSuspects } from './crash-suspects.ts'
 import type { EngineSession, ReaderLimits } from './engine-session.types.ts'
 import { EngineSupervisor } from './engine-supervisor.ts'
+import { fileReadsMax, LateReads } from './late-reads.ts'
 import { SessionPool } from './session-pool.ts'
 import { type Stuck, StuckRestarts } from './stuck-restarts.ts'
 
@@ -64,6 +65,13 @@ export class EngineDoors {
   /** For statements that compute what a caller wrote: our own must never wait behind them. */
   readonly definers: SessionPool<EngineSession>
   readonly stoppers: SessionPool<EngineSession>
+  readonly fileReaders: SessionPool<EngineSession>
+  readonly lateReads = new LateReads((areStuck) => {
+    this.#stuckRestarts.ask({
+      reason: 'reads of Parquet files that could not be stopped held threads of its',
+      areStuck,
+    })
+  })
   /** Resolves when the engine cannot be kept running. */
   readonly failed: Promise<Error>
   readonly #supervisor: EngineSupervisor
@@ -131,6 +139,8 @@ export class EngineDoors {
       onLost: (session) => this.#onLostDefiner(session),
       onReturned,
     })
+    const fileReaders = supervisor.sessions('control', fileReadsMax)
+    this.fileReaders = new SessionPool({ purpose: 'file', sessions: fileReaders, waitingMax, waitTimeMaxMs })
   }
 
   /** @throws StartRefusal */
@@ -212,7 +222,7 @@ export class EngineDoors {
   }
 
   get #pools(): readonly SessionPool<EngineSession>[] {
-    return [this.writers, this.readers, this.control, this.copiers, this.definers]
+    return [this.writers, this.readers, this.control, this.copiers, this.definers, this.fileReaders]
   }
 
   get #isIdle(): boolean {
@@ -224,7 +234,7 @@ export class EngineDoors {
     if (!this.#isStuckRestart) this.suspects.onEnd()
     this.#isStuckRestart = false
     if (this.#resume !== undefined) return
-    const resumes = [this.writers, this.readers, this.copiers].map((pool) => pool.pause())
+    const resumes = [this.writers, this.readers, this.copiers, this.fileReaders].map((pool) => pool.pause())
     this.#resume = () => {
       for (const resume of resumes) resume()
     }
