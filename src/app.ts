@@ -20,6 +20,7 @@ import { addPipe } from './http/pipe.ts'
 import { boundPipelining } from './http/pipelining.ts'
 import { addPipes } from './http/pipes.ts'
 import { addQuarantine } from './http/quarantine.ts'
+import { addRequestHead } from './http/request-head.ts'
 import { createRequestLog } from './http/request-log.ts'
 import { addReaderWatch } from './http/slow-readers.ts'
 import { addSql } from './http/sql.ts'
@@ -46,7 +47,13 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: headerBytesMax },
     serverFactory: (listener) =>
       createServer(
-        { maxHeaderSize: headerBytesMax, requestTimeout: options.requestTimeoutMs, keepAliveTimeout: keepAliveMs },
+        {
+          maxHeaderSize: headerBytesMax,
+          requestTimeout: options.requestTimeoutMs,
+          keepAliveTimeout: keepAliveMs,
+          // Refused in our words.
+          requireHostHeader: false,
+        },
         boundPipelining(guardChunks(listener, chunks), logger),
       ),
     exposeHeadRoutes: false,
@@ -59,6 +66,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
   requestLog.addTo(app)
   addCrossOrigin(app)
   connections.addTo(app)
+  addRequestHead(app)
   addReaderWatch(app, options.connectionIdleMsMax, logger)
   addErrorAnswers(app, rooms.disk)
   const { isClosing, onClosing, onCutting } = addClosing(app, options.closeTimeoutMs)

@@ -28,7 +28,20 @@ const answered = new WeakMap<FastifyReply, ApiError>()
 
 /** True for the versioned API. Other paths are for operators: they carry no token and are not for browsers. */
 export function isApiPath(url: string): boolean {
-  return /^\/v\d+(?:[/?]|$)/.test(url)
+  return apiPath.test(url) || apiPath.test(plainPathOf(url))
+}
+
+const apiPath = /^\/v\d+(?:[/?]|$)/
+
+/** As the routes know it, of a URL with its host (RFC 9112 §3.2.2) or with escapes that need not be. */
+function plainPathOf(url: string): string {
+  const [path = ''] = url.replace(/^https?:\/\/[^/?#]*/i, '').split('?', 1)
+  try {
+    return decodeURI(path)
+  } catch {
+    // A URIError; nothing else is thrown.
+    return path
+  }
 }
 
 /** What a caller is told of anything that was thrown: itself when it is an error of the table, else 500. */

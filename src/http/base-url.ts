@@ -4,5 +4,5 @@ import type { FastifyRequest } from 'fastify'
 export function baseUrlOf(request: FastifyRequest): string {
   const forwarded = String(request.headers['x-forwarded-proto'] ?? '')
   const protocol = forwarded === 'https' || forwarded === 'http' ? forwarded : request.protocol
-  return `${protocol}://${request.host}`
+  return `${protocol}://${request.host === '' ? 'localhost' : request.host}`
 }

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { optionKeys } from '../../src/config.ts'
 import { ApiError, type ErrorCode, errors, errorTable } from '../../src/shared/errors.ts'
+import { madeImportErrors } from './made-import-errors.ts'
 
 // One row a code, so that a code without a literal message here does not compile, and neither does one without a code.
 const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
@@ -240,21 +241,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'The Data Source would have more than 40 partitions, so the import ended early; the rows that are counted are stored. Use a coarser partition key, or raise --partitions-max',
   ],
-  ROWS_REFUSED: [
-    errors.ROWS_REFUSED({ reason: 'not a number' }),
-    400,
-    'The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: not a number',
-  ],
-  PARQUET_TOO_COSTLY: [
-    errors.PARQUET_TOO_COSTLY({ reason: 'Timeout exceeded' }),
-    422,
-    'The Parquet file takes too much time or memory to be read; rows that are counted are stored. Check that the file is whole, and write it with smaller pages and row groups; or make a DEFAULT, a key or a Materialized View cheaper: Timeout exceeded',
-  ],
-  INSERT_TOO_COSTLY: [
-    errors.INSERT_TOO_COSTLY({ reason: 'Timeout exceeded' }),
-    422,
-    'A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the rows that are counted are stored. Make the expression cheaper, or send the other rows in smaller bodies: Timeout exceeded',
-  ],
+  ...madeImportErrors,
   REPLACE_VIEW_FAILED: [
     errors.REPLACE_VIEW_FAILED({ view: 'daily', reason: 'no such column' }),
     422,

@@ -1,0 +1,20 @@
+import { errors } from '../../src/shared/errors.ts'
+
+/** Errors of imports whose rows are refused or cost too much, each with its status and message. */
+export const madeImportErrors = {
+  ROWS_REFUSED: [
+    errors.ROWS_REFUSED({ reason: 'not a number' }),
+    400,
+    'The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: not a number',
+  ],
+  PARQUET_TOO_COSTLY: [
+    errors.PARQUET_TOO_COSTLY({ reason: 'Timeout exceeded' }),
+    422,
+    'The Parquet file takes too much time or memory to be read; rows that are counted are stored. Check that the file is whole, and write it with smaller pages and row groups; or make a DEFAULT, a key or a Materialized View cheaper: Timeout exceeded',
+  ],
+  INSERT_TOO_COSTLY: [
+    errors.INSERT_TOO_COSTLY({ reason: 'Timeout exceeded' }),
+    422,
+    'A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the rows that are counted are stored. Make the expression cheaper, or send the other rows in smaller bodies: Timeout exceeded',
+  ],
+} as const
