@@ -173,7 +173,8 @@ export const optionTable = {
     min: kibibyte,
     max: 1024 * gibibyte,
     default: 5 * gibibyte,
-    sentence: 'Largest Parquet file; four of them may lie in the data directory at once while they are loaded.',
+    sentence:
+      'Largest Parquet file; those that are received and loaded take no more of the data directory than four of them.',
   },
   formBytesMax: {
     kind: 'integer',

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../shared/errors.ts'
 import { sendJson } from './answers.ts'
 import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
@@ -20,7 +20,7 @@ export function addAnalyze(app: FastifyInstance, rooms: Neighbours, limits: Limi
     {
       POST: async (request, reply) => {
         try {
-          return sendJson(reply, 200, await analyze(request, rooms, limits))
+          return sendJson(reply, 200, await analyze(request, rooms, { ...limits, signal: untilLeft(reply) }))
         } finally {
           // Only the beginning is read, and the rest must not hold the connection.
           bodyOf(request)?.destroy()
@@ -31,7 +31,18 @@ export function addAnalyze(app: FastifyInstance, rooms: Neighbours, limits: Limi
   )
 }
 
-async function analyze(request: FastifyRequest, rooms: Neighbours, limits: Limits): Promise<object> {
+/** Whoever left waits for nothing any more. */
+function untilLeft({ raw }: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  raw.once('close', () => controller.abort(errors.CLIENT_LEFT()))
+  return controller.signal
+}
+
+async function analyze(
+  request: FastifyRequest,
+  rooms: Neighbours,
+  { signal, ...limits }: Limits & { readonly signal: AbortSignal },
+): Promise<object> {
   const { parameters, rows } = await readImportInput(request, limits)
   if (rows === null) throw errors.SAMPLE_MISSING()
   const format = parameters.text('format')
@@ -40,7 +51,7 @@ async function analyze(request: FastifyRequest, rooms: Neighbours, limits: Limit
   const startMs = rooms.now()
   const known = await recogniseFormat(rows, order)
   const { guess, byteCount } = await analyzeRows(
-    known,
+    { ...known, signal },
     { csv: order.csv, hasTypes, columnsMax: limits.columnsMax },
     rooms.ingest,
   )

@@ -101,7 +101,7 @@ const parquetRows = 1_000
  * @throws as `guessRows` and `Ingest.openParquet` do.
  */
 export async function analyzeRows(
-  known: KnownRows<ImportFormat | undefined>,
+  known: KnownRows<ImportFormat | undefined> & { readonly signal: AbortSignal },
   rules: Omit<GuessRules, 'format'>,
   ingest: Guesses,
 ): Promise<Analysis> {
@@ -125,6 +125,7 @@ interface DryContext {
   readonly ingest: Guesses
   readonly dataSources: Pick<DataSources, 'checkSchema'>
   readonly columnsMax: number
+  readonly signal: AbortSignal
 }
 
 /**
@@ -135,11 +136,11 @@ interface DryContext {
 export async function analyzeDry(
   order: ImportOrder,
   rows: InputRows | null,
-  { ingest, dataSources, columnsMax }: DryContext,
+  { ingest, dataSources, columnsMax, signal }: DryContext,
 ): Promise<object> {
   if (rows === null) throw errors.BODY_MISSING()
   const known = await knowRows(rows, order)
-  const { guess, dialect } = await analyzeRows(known, { ...order, columnsMax }, ingest)
+  const { guess, dialect } = await analyzeRows({ ...known, signal }, { ...order, columnsMax }, ingest)
   dataSources.checkSchema(guess.schema)
   return {
     sql_schema: guess.schema,

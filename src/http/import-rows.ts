@@ -90,13 +90,7 @@ async function prepareParquet(
   { body, contentEncoding }: KnownRows,
   { order, input, ingest, signal }: Preparation,
 ): Promise<PreparedRows> {
-  const file = await ingest.openParquet({ body, contentEncoding, signal })
-  try {
-    await input.end()
-  } catch (error) {
-    await file.close()
-    throw error
-  }
+  const file = await ingest.openParquet({ body, contentEncoding, signal, untilReceived: () => input.end() })
   return {
     // Its columns have JSONPaths, as those of NDJSON.
     creation: order.schema === undefined ? null : { schema: order.schema, type: 'ndjson' },

@@ -40,7 +40,10 @@ export async function createOrImport(
   try {
     const input = await readImportInput(request, limits)
     const order = readImportOrder(input.parameters)
-    if (order.isDry) return sendJson(reply, 200, await analyzeDry(order, input.rows, { ...rooms, ...limits }))
+    if (order.isDry) {
+      const signal = run.untilLeft()
+      return sendJson(reply, 200, await analyzeDry(order, input.rows, { ...rooms, ...limits, signal }))
+    }
     const surroundings = { ...rooms, ...limits, hasRows: input.rows !== null }
     return await run.answer(reply, { input, order, target: await findTarget(order, surroundings) })
   } finally {
@@ -99,6 +102,13 @@ class ImportRun {
   /** A body that has not arrived fails by itself; one that has, and is not packed, is nearly done. */
   private stopIfLeft(): void {
     if (this.hasClientLeft && this.mayGrow) this.controller.abort(errors.CLIENT_LEFT())
+  }
+
+  /** For what is only looked at: it ends when its client leaves. */
+  untilLeft(): AbortSignal {
+    this.mayGrow = true
+    this.stopIfLeft()
+    return this.controller.signal
   }
 
   async answer(reply: FastifyReply, import_: Import): Promise<FastifyReply> {

@@ -1,25 +1,17 @@
 // Zip archives of text, in the store's directory until they are read.
 //
 // What an archive holds stands at its end. It is looked at before the first row is read: of an archive with several files,
-// or of one that is cut, nothing may be stored. Archives are bounded each by what a body may unpack to, and together by the
-// places that are given out for them.
+// or of one that is cut, nothing may be stored. Archives are bounded each by what a body may unpack to.
 
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { errors } from '../shared/errors.ts'
-import type { Store } from '../store/store.types.ts'
 import type { BodySource } from './ingest.types.ts'
 import { readAt } from './parquet-bytes.ts'
-import type { Semaphore } from './semaphore.ts'
+import type { SpoolFile, SpoolRoom } from './spool-room.ts'
 import { checkDirectory, directoryBytesMax } from './zip-directory.ts'
-
-interface SpoolRooms {
-  readonly store: Pick<Store, 'discard' | 'newPartPath'>
-  /** Archives that may be here at once. */
-  readonly places: Semaphore
-}
 
 /** Bytes to be read instead of those of the request. Whoever takes them closes them. */
 export interface SpooledBody {
@@ -30,28 +22,22 @@ export interface SpooledBody {
 /**
  * Takes a whole archive where the body is one; other bodies stay as they are.
  *
- * @throws ARCHIVE_UNSUPPORTED, BODY_CORRUPT (400), DECOMPRESSED_TOO_LARGE (413), and what the body fails with.
+ * @throws ARCHIVE_UNSUPPORTED, BODY_CORRUPT (400), DECOMPRESSED_TOO_LARGE (413), BODIES_TOO_MANY (503), and what the body
+ *   fails with.
  */
 export async function spoolArchive(
   { body, contentEncoding, signal }: Pick<BodySource, 'body' | 'contentEncoding' | 'signal'>,
-  { store, places }: SpoolRooms,
+  archives: SpoolRoom,
   bytesMax: number,
 ): Promise<SpooledBody> {
   if (contentEncoding !== 'zip') return { body, close: () => undefined }
-  await places.acquire()
-  const path = store.newPartPath()
-  let isClosed = false
-  const remove = (): void => {
-    if (isClosed) return
-    isClosed = true
-    void store.discard([{ path, byteCount: 0 }])
-    places.release()
-  }
+  const file = archives.newFile()
+  const remove = (): void => void file.close()
   try {
-    await pipeline(limited(body, bytesMax), createWriteStream(path, { flags: 'wx' }))
-    await checkArchive(path)
-    signal?.throwIfAborted()
-    const stream = createReadStream(path)
+    await pipeline(limited(body, bytesMax, file), createWriteStream(file.path, { flags: 'wx' }))
+    await checkArchive(file.path)
+    await file.enter(signal)
+    const stream = createReadStream(file.path)
     const end = (): void => {
       stream.destroy(signal?.reason)
     }
@@ -67,11 +53,16 @@ export async function spoolArchive(
   }
 }
 
-async function* limited(body: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<Uint8Array> {
+async function* limited(
+  body: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+  file: Pick<SpoolFile, 'grow'>,
+): AsyncGenerator<Uint8Array> {
   let byteCount = 0
   for await (const chunk of body) {
     byteCount += chunk.length
     if (byteCount > bytesMax) throw errors.DECOMPRESSED_TOO_LARGE({ bytesMax })
+    file.grow(chunk.length)
     yield chunk
   }
 }

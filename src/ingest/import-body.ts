@@ -22,8 +22,8 @@ import type { ParsePool } from './parse-pool.ts'
 import { partitionBoundOf } from './partition-bound.ts'
 import type { PartitionLimitOptions, PartitionLimits } from './partition-limits.ts'
 import { releaseMemory } from './release-memory.ts'
-import type { Semaphore } from './semaphore.ts'
 import type { SharedSync } from './shared-sync.ts'
+import type { SpoolRoom } from './spool-room.ts'
 
 export interface ImportOptions extends FrameLimits, OpenLimits, PartitionLimitOptions {
   readonly insertRowsMax: number
@@ -35,7 +35,7 @@ export interface ImportRooms {
   readonly pool: ParsePool
   readonly store: Store
   readonly heldBytes: MemoryBudget
-  readonly archivePlaces: Semaphore
+  readonly archives: SpoolRoom
   readonly partitionLimits: PartitionLimits
   readonly sync: SharedSync
 }
@@ -131,9 +131,9 @@ export class BodyImport {
   private async open(): Promise<OpenedBody> {
     const { body, contentEncoding, format, csv, signal } = this.request
     if (!(body instanceof Readable)) return body
-    const { store, heldBytes, archivePlaces: places } = this.rooms
+    const { heldBytes, archives } = this.rooms
     const { decompressedBytesMax } = this.options
-    this.spooled = await spoolArchive({ body, contentEncoding, signal }, { store, places }, decompressedBytesMax)
+    this.spooled = await spoolArchive({ body, contentEncoding, signal }, archives, decompressedBytesMax)
     const isSampled = format === 'csv'
     const source = { body: this.spooled.body, contentEncoding, format, isSampled, newLine: csv.newLine }
     return await openBody(source, this.options, heldBytes)

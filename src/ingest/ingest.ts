@@ -25,19 +25,19 @@ import type {
 import { tablesOf } from './ingest-plan.ts'
 import { MemoryBudget } from './memory-budget.ts'
 import { openBody } from './opened-body.ts'
-import { openParquet, type ParquetFile, type ParquetLimits } from './parquet-file.ts'
+import { openParquet, type ParquetFile, type ParquetLimits, type ParquetSource } from './parquet-file.ts'
 import { ParquetImport } from './parquet-import.ts'
 import { ParsePool, type ParsePoolOptions } from './parse-pool.ts'
 import { PartitionLimits } from './partition-limits.ts'
 import { replayRows } from './replay-rows.ts'
-import { Semaphore } from './semaphore.ts'
 import { SharedSync } from './shared-sync.ts'
+import { SpoolRoom } from './spool-room.ts'
 
 export interface IngestOptions extends ImportOptions, ParsePoolOptions, EventsOptions, ParquetLimits {}
 
-/** Parquet files that may lie in the directory at once, each of up to `parquetBytesMax`. */
+/** Parquet files that may be loaded at once; all that are here have no more bytes than so many of the largest. */
 const parquetFilesMax = 4
-/** Zip archives that may lie in the directory at once, each of up to what a body may unpack to. */
+/** The same of zip archives, each of up to what a body may unpack to. */
 const archivesMax = 4
 /** What bodies hold while their columns are guessed, together; further ones are guessed by their beginning alone. */
 const heldBytesMax = 64 * mebibyte
@@ -78,8 +78,8 @@ class OpenIngest implements Ingest {
   private readonly imports = new Set<Promise<unknown>>()
   private readonly gate = new ImportGate()
   private readonly heldBytes = new MemoryBudget(heldBytesMax)
-  private readonly archivePlaces = new Semaphore(archivesMax)
-  private readonly parquetPlaces = new Semaphore(parquetFilesMax)
+  private readonly archives: SpoolRoom
+  private readonly parquetFiles: SpoolRoom
   private isClosing = false
 
   constructor(
@@ -99,6 +99,9 @@ class OpenIngest implements Ingest {
     this.pool = rooms.pool
     this.events = rooms.events
     this.whileRemoving = rooms.whileRemoving
+    const { decompressedBytesMax, parquetBytesMax } = options
+    this.archives = roomFor(rooms.store, archivesMax, decompressedBytesMax)
+    this.parquetFiles = roomFor(rooms.store, parquetFilesMax, parquetBytesMax)
   }
 
   start(): void {
@@ -107,8 +110,7 @@ class OpenIngest implements Ingest {
 
   async openBody(source: BodySource): Promise<OpenedBody> {
     this.refuseWhenClosing()
-    const rooms = { store: this.store, places: this.archivePlaces }
-    const spooled = await spoolArchive(source, rooms, this.options.decompressedBytesMax)
+    const spooled = await spoolArchive(source, this.archives, this.options.decompressedBytesMax)
     try {
       const opened = await openBody({ ...source, body: spooled.body }, this.options, this.heldBytes)
       const close = (): void => {
@@ -124,14 +126,14 @@ class OpenIngest implements Ingest {
 
   async importBody(request: ImportRequest): Promise<ImportOutcome> {
     this.refuseWhenClosing()
-    const { pool, store, heldBytes, archivePlaces, partitionLimits, sync } = this
-    const rooms = { pool, store, heldBytes, archivePlaces, partitionLimits, sync }
+    const { pool, store, heldBytes, archives, partitionLimits, sync } = this
+    const rooms = { pool, store, heldBytes, archives, partitionLimits, sync }
     return await this.runImport(request, () => new BodyImport(request, rooms, this.options).run())
   }
 
-  async openParquet(source: Pick<BodySource, 'body' | 'contentEncoding' | 'signal'>): Promise<ParquetFile> {
+  async openParquet(source: ParquetSource): Promise<ParquetFile> {
     this.refuseWhenClosing()
-    return await openParquet(source, { store: this.store, places: this.parquetPlaces }, this.options)
+    return await openParquet(source, { store: this.store, files: this.parquetFiles }, this.options)
   }
 
   async importParquet(request: ParquetImportRequest): Promise<ImportOutcome> {
@@ -215,4 +217,8 @@ class OpenIngest implements Ingest {
   private refuseWhenClosing(): void {
     if (this.isClosing) throw errors.SHUTTING_DOWN({})
   }
+}
+
+function roomFor(store: Store, loadsMax: number, fileBytesMax: number): SpoolRoom {
+  return new SpoolRoom(store, { loadsMax, bytesMax: loadsMax * fileBytesMax })
 }

@@ -7,7 +7,7 @@ import type { TextEncoding } from '../guess/text-encoding.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
 import type { LineStatus } from './events.types.ts'
 import type { ImportTables } from './ingest-plan.ts'
-import type { ParquetFile } from './parquet-file.ts'
+import type { ParquetFile, ParquetSource } from './parquet-file.ts'
 
 /** What is read as text, record by record. */
 export type BodyFormat = 'csv' | 'ndjson'
@@ -67,9 +67,10 @@ export interface Ingest {
   /**
    * Takes a whole Parquet file and reads its metadata; `importParquet` takes it from there. Whoever opens it closes it.
    *
-   * @throws BODY_CORRUPT (400), PARQUET_TOO_LARGE, DECOMPRESSED_TOO_LARGE (413), and what the body fails with.
+   * @throws BODY_CORRUPT (400), PARQUET_TOO_LARGE, DECOMPRESSED_TOO_LARGE (413), BODIES_TOO_MANY (503), and what the body
+   *   fails with.
    */
-  openParquet(source: Pick<BodySource, 'body' | 'contentEncoding' | 'signal'>): Promise<ParquetFile>
+  openParquet(source: ParquetSource): Promise<ParquetFile>
   /**
    * Loads a Parquet file into a data source, as `importBody` does a body.
    *

@@ -1,8 +1,7 @@
 // A Parquet file that was sent, in the store's directory until it is loaded.
 //
 // Its metadata stands at its end, so all of it has to be here before anything can be said of it; the engine reads it from
-// there. Files are bounded each by `parquetBytesMax`, and together by the places that are given out for them: whoever has
-// none is not read meanwhile.
+// there. Each is bounded by `parquetBytesMax`.
 
 import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
@@ -23,7 +22,7 @@ import {
   trailerBytes,
 } from './parquet-footer.ts'
 import { checkPages } from './parquet-pages.ts'
-import type { Semaphore } from './semaphore.ts'
+import type { SpoolFile, SpoolRoom } from './spool-room.ts'
 import { unpackedBody } from './unpacked-body.ts'
 
 export interface ParquetLimits {
@@ -33,17 +32,18 @@ export interface ParquetLimits {
   readonly decompressedBytesMax: number
 }
 
-interface ParquetSource {
+export interface ParquetSource {
   readonly body: Readable
   readonly contentEncoding: string | undefined
   /** As that of a body. */
   readonly signal?: AbortSignal | undefined
+  /** What is still to come behind the file, which is awaited before the file takes a place. */
+  readonly untilReceived?: () => Promise<void>
 }
 
 export interface ParquetRooms {
-  readonly store: Pick<Store, 'discard' | 'fileRows' | 'newPartPath'>
-  /** Files that may be here at once. */
-  readonly places: Semaphore
+  readonly store: Pick<Store, 'fileRows'>
+  readonly files: SpoolRoom
 }
 
 /** A file with its metadata read. Whoever opens it closes it, which removes it. */
@@ -60,25 +60,22 @@ export interface ParquetFile {
 /**
  * Takes a whole Parquet file and reads its metadata.
  *
- * @throws BODY_CORRUPT (400), PARQUET_TOO_LARGE, DECOMPRESSED_TOO_LARGE (413), PARQUET_TOO_COSTLY (422), what the body fails with, ENGINE_FAILED (500).
+ * @throws BODY_CORRUPT (400), PARQUET_TOO_LARGE, DECOMPRESSED_TOO_LARGE (413), PARQUET_TOO_COSTLY (422), BODIES_TOO_MANY
+ *   (503), what the body fails with, ENGINE_FAILED (500).
  */
 export async function openParquet(
-  { body, contentEncoding, signal }: ParquetSource,
-  { store, places }: ParquetRooms,
+  { body, contentEncoding, signal, untilReceived }: ParquetSource,
+  { store, files }: ParquetRooms,
   limits: ParquetLimits,
 ): Promise<ParquetFile> {
-  await places.acquire()
-  const path = store.newPartPath()
-  let isClosed = false
-  const close = async (): Promise<void> => {
-    if (isClosed) return
-    isClosed = true
-    await store.discard([{ path, byteCount: 0 }])
-    places.release()
-  }
+  const file = files.newFile()
+  const { path } = file
+  const close = (): Promise<void> => file.close()
   try {
     const chunks = unpackedBody(body, contentEncoding, limits.parquetBytesMax)
-    const byteCount = await spool(chunks, path, { ...limits, signal })
+    const byteCount = await spool(chunks, file, { ...limits, signal })
+    await untilReceived?.()
+    await file.enter(signal)
     const footer = await readFooterOf(path, byteCount)
     const unpackedBytes = footer.rowGroups.reduce((total, group) => total + group.byteCount, 0)
     const bytesMax = limits.decompressedBytesMax
@@ -98,16 +95,17 @@ export async function openParquet(
 /** Writes the body to a new file, and gives its size. */
 async function spool(
   chunks: AsyncIterable<Uint8Array>,
-  path: string,
+  target: SpoolFile,
   { parquetBytesMax: bytesMax, signal }: ParquetLimits & Pick<ParquetSource, 'signal'>,
 ): Promise<number> {
-  const file = await open(path, 'wx')
+  const file = await open(target.path, 'wx')
   try {
     let byteCount = 0
     for await (const chunk of chunks) {
       signal?.throwIfAborted()
       if (byteCount + chunk.length > bytesMax) throw errors.PARQUET_TOO_LARGE({ bytesMax })
       if (byteCount < parquetMagic.length) refuseOther(chunk, byteCount)
+      target.grow(chunk.length)
       await writeAll(file, chunk, byteCount)
       byteCount += chunk.length
     }

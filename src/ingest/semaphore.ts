@@ -7,14 +7,24 @@ export class Semaphore {
     this.free = places
   }
 
-  /** Resolves when a place is free; it is then taken. */
-  async acquire(): Promise<void> {
+  /** Resolves when a place is free; it is then taken. Rejects with the reason of `signal`, and leaves the line. */
+  async acquire(signal?: AbortSignal): Promise<void> {
+    signal?.throwIfAborted()
     if (this.free > 0) {
       this.free -= 1
       return
     }
-    await new Promise<void>((resolve) => {
-      this.waiting.push(resolve)
+    await new Promise<void>((resolve, reject) => {
+      const take = (): void => {
+        signal?.removeEventListener('abort', leave)
+        resolve()
+      }
+      const leave = (): void => {
+        this.waiting.splice(this.waiting.indexOf(take), 1)
+        reject(signal?.reason)
+      }
+      this.waiting.push(take)
+      signal?.addEventListener('abort', leave, { once: true })
     })
   }
 

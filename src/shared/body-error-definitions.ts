@@ -62,7 +62,7 @@ export const bodyDefinitions = {
   },
   BODIES_TOO_MANY: {
     status: 503,
-    when: 'The bodies of events, forms and queries that are on their way in or wait take more than `bodiesBytesMax`, or 128 imports are open. Nothing was done; repeat it later.',
+    when: 'The bodies of events, forms and queries that are on their way in or wait take more than `bodiesBytesMax`, or 128 imports are open, or the Parquet files or zip archives that are here take more on the disk than four of the largest. Nothing was done; repeat it later.',
     message: () => 'Too many bodies are on their way in; nothing was done with this one, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   },
