@@ -132,10 +132,12 @@ export class QuarantineReplay {
         `INSERT INTO ${qualified(tables.chosen)} (n, row, record)
          SELECT rowNumberInAllBlocks(), c__row, ${chosen.record} FROM ${source} ${chosen.where} LIMIT ${this.sizes.rowsMax}
          SETTINGS async_insert = 0, max_threads = 1, max_execution_time = ${choiceTimeMaxSeconds}`,
+        { isLong: true },
       )
       const [counts] = await store.rows<{ readonly copied: number; readonly known: number }>(
         `SELECT (SELECT count() FROM ${qualified(tables.chosen)}) AS copied,
            (SELECT count() FROM ${source} WHERE c__row IN (SELECT row FROM ${qualified(tables.chosen)})) AS known`,
+        { isLong: true },
       )
       // A part that was being written when the ids came has none, and made some up for the copy alone.
       if (counts !== undefined && counts.copied === counts.known) return counts.copied
@@ -215,6 +217,7 @@ export class QuarantineReplay {
     const rows = await this.rooms.store.rows<{ readonly n: number; readonly byteCount: number }>(
       `SELECT n, length(record) AS byteCount FROM ${qualified(replayTables(id).chosen)} WHERE n >= ${next} ORDER BY n
        LIMIT ${this.sizes.pieceRowsMax}`,
+      { isLong: true },
     )
     let end = next
     let pieceBytes = 0
@@ -232,11 +235,13 @@ export class QuarantineReplay {
     const [counts] = await store.rows<{ readonly chosenRows: number; readonly failedRows: number }>(
       `SELECT (SELECT count() FROM ${qualified(chosen)}) AS chosenRows,
          (SELECT uniqExact(row) FROM ${qualified(misfits)}) AS failedRows`,
+      { isLong: true },
     )
     const failures = await store.rows<ReplayFailure>(
       `SELECT column, ${plainReason('text')} AS reason, count() AS rowCount, groupUniqArray(${samplesMax})(text) AS samples
        FROM ${qualified(misfits)} ARRAY JOIN columns AS column, reasons AS text
        GROUP BY column, reason ORDER BY rowCount DESC, column, reason LIMIT ${failuresMax}`,
+      { isLong: true },
     )
     const { chosenRows = 0, failedRows = 0 } = counts ?? {}
     const replayedRows = chosenRows - failedRows
@@ -267,7 +272,7 @@ async function ensureRowIds(tables: Tables, id: DataSourceId): Promise<void> {
   )
   // Parts of before have none: each read would make up others.
   if (Number(parts?.__count ?? 0) === 0) return
-  await tables.command(`ALTER TABLE ${table} MATERIALIZE COLUMN c__row SETTINGS mutations_sync = 2`)
+  await tables.command(`ALTER TABLE ${table} MATERIALIZE COLUMN c__row SETTINGS mutations_sync = 2`, { isLong: true })
 }
 
 /** Without those that are known for misfits. In base 64, as their bytes need not be UTF-8. */
@@ -280,6 +285,7 @@ async function recordsBetween(
   const rows = await tables.rows<{ readonly record: string }>(
     `SELECT base64Encode(record) AS record FROM ${qualified(chosen)}
      WHERE n >= ${next} AND n < ${end} AND row NOT IN (SELECT row FROM ${qualified(misfits)}) ORDER BY n`,
+    { isLong: true },
   )
   return rows.map(({ record }) => Buffer.from(record, 'base64'))
 }
@@ -289,6 +295,7 @@ async function deleteReplayed(tables: Tables, id: DataSourceId): Promise<void> {
   await tables.command(
     `ALTER TABLE ${qualified(quarantineTable(id))} DELETE WHERE c__row IN (SELECT row FROM ${qualified(chosen)})
      AND c__row NOT IN (SELECT row FROM ${qualified(misfits)}) SETTINGS mutations_sync = 2`,
+    { isLong: true },
   )
 }
 

@@ -117,6 +117,7 @@ export class NewContent {
     for (const id of ids) {
       await this.rooms.store.command(
         `ALTER TABLE ${qualified(into)} ATTACH PARTITION ID ${quoteString(id)} FROM ${qualified(from)}`,
+        { isLong: true },
       )
     }
   }
@@ -137,6 +138,7 @@ async function matchingPartitionIds(
 ): Promise<readonly string[]> {
   const rows = await store.rows<{ readonly partition: string }>(
     `SELECT DISTINCT ${rowsAlias}._partition_id AS partition FROM ${qualified(name)} AS ${rowsAlias} WHERE ${condition}`,
+    { isLong: true },
   )
   return rows.map(({ partition }) => partition)
 }

@@ -78,6 +78,7 @@ export async function dropTable(store: Pick<Tables, 'command'>, table: string): 
 export async function countRows(store: Pick<Tables, 'rows'>, table: string, where = '1'): Promise<number> {
   const [row] = await store.rows<{ readonly count: number }>(
     `SELECT count() AS count FROM ${qualified(table)} WHERE ${where}`,
+    { isLong: true },
   )
   return row?.count ?? 0
 }

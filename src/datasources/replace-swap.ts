@@ -115,8 +115,10 @@ export async function keepQuarantine(
   if ((await countRows(store, staging)) === 0) return
   if ((await countRows(store, table, `c__import_id = ${quoteString(importId)}`)) > 0) return
   // One part comes as a whole or not at all, whatever happens to the process.
-  await store.command(`OPTIMIZE TABLE ${qualified(staging)} FINAL`)
-  await store.command(`ALTER TABLE ${qualified(table)} ATTACH PARTITION ID 'all' FROM ${qualified(staging)}`)
+  await store.command(`OPTIMIZE TABLE ${qualified(staging)} FINAL`, { isLong: true })
+  await store.command(`ALTER TABLE ${qualified(table)} ATTACH PARTITION ID 'all' FROM ${qualified(staging)}`, {
+    isLong: true,
+  })
 }
 
 async function readUuids(store: Pick<Store, 'rows'>): Promise<ReadonlyMap<string, string>> {

@@ -13,8 +13,11 @@ export interface Store {
    * `StoreError`, of kind `late` behind a limit of time: a table that is made after all is dropped then.
    */
   command(sql: string, nature?: CommandNature): Promise<void>
-  /** Runs one small query of our own and returns its rows as objects. Raises `StoreError`. */
-  rows<Row>(sql: string): Promise<readonly Row[]>
+  /**
+   * Runs one query of our own and returns its rows as objects, which are few. Raises `StoreError`, of kind `silent` behind a
+   * limit of time that is far more than a look at the engine's own tables takes.
+   */
+  rows<Row>(sql: string, nature?: RowsNature): Promise<readonly Row[]>
   /**
    * The same for a query that reads a caller's file, within the limits of an INSERT; it ends with its SETTINGS. Who cannot wait
    * is told in time when reading cannot be stopped.
@@ -79,7 +82,11 @@ export interface Store {
 export interface CommandNature {
   /** Whether the engine computes what a caller wrote, which may take any time; absent is not. */
   readonly computes?: boolean
+  /** Whether it goes through rows of tables, and takes as long as that does; absent is not. */
+  readonly isLong?: boolean
 }
+
+export type RowsNature = Pick<CommandNature, 'isLong'>
 
 /** A store whose engine is a process of its own, which may end by itself and is started again then. */
 export interface SupervisedStore extends Store {

@@ -188,3 +188,23 @@ test('statements of the service go on beside definitions that take seconds, and 
   while ((await names()) > 1) await setImmediate()
   t.same([...(await store.tableStatistics()).keys()], ['t_plain'])
 })
+
+test('short statements of the service go on beside long ones, however many wait', async (t) => {
+  const directory = await createTestDirectory()
+  const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
+  t.teardown(async () => {
+    await store.close()
+    await directory.remove()
+  })
+  let endedCount = 0
+  const long = [1, 2, 3].map(async () => {
+    await store.rows('SELECT sleep(2) AS a', { isLong: true })
+    endedCount += 1
+  })
+  await store.tableStatistics()
+  await store.command('CREATE TABLE `ws_0001`.`t_short` (n Int64) ENGINE = MergeTree ORDER BY n')
+  await store.command('TRUNCATE TABLE `ws_0001`.`t_short`')
+  // The third of them begins when one of the others has ended.
+  t.ok(endedCount < 3)
+  await Promise.all(long)
+})

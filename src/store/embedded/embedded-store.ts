@@ -27,13 +27,14 @@ import type {
   CopyRequest,
   RestartedEngine,
   RowPartition,
+  RowsNature,
   SelectQuery,
   SelectStream,
   SupervisedStore,
   TablePair,
   TableStatistics,
 } from '../store.types.ts'
-import { abortedError, isStopped, timeoutError, toStoreError } from '../store-error.ts'
+import { abortedError, isStopped, silentError, timeoutError, toStoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 import { Appends, pathsOf, slowInsertsMax } from './appends.ts'
 import { ComputingStatements } from './computing-statements.ts'
@@ -101,6 +102,7 @@ const repeatableStatement = /^\s*(?:DROP\s+\w+\s+IF\s+EXISTS|CREATE\s+[\w ]+?\s+
 /** Restarts within ten minutes; a statement that the engine ends by costs three. */
 const engineRestartsMax = 10
 const definitionTimeMaxMs = 10_000
+const lookTimeMaxMs = 60_000
 
 interface AdmittedSelect extends RunningSelect {
   /** Whether nothing else runs meanwhile. */
@@ -109,6 +111,16 @@ interface AdmittedSelect extends RunningSelect {
 
 interface EngineDirectories extends StoreDirectories {
   readonly configPath: string
+}
+
+/** Where the engine ends meanwhile, what may be repeated is, once. */
+async function repeated<Result>(run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run()
+  } catch (thrown) {
+    if (!isStopped(thrown)) throw thrown
+    return await run()
+  }
 }
 
 class EmbeddedStore implements SupervisedStore {
@@ -207,7 +219,7 @@ class EmbeddedStore implements SupervisedStore {
     return this.#definitionVersion
   }
 
-  async command(sql: string, { computes = false }: CommandNature = {}): Promise<void> {
+  async command(sql: string, { computes = false, isLong = false }: CommandNature = {}): Promise<void> {
     if (this.#computing.takes(sql)) return
     const mayRepeat = repeatableStatement.test(sql)
     if (computes) {
@@ -216,7 +228,9 @@ class EmbeddedStore implements SupervisedStore {
       await this.#computing.run(sql, (run) => this.#change(sql, () => run(sql)), isTrial)
       return
     }
-    await this.#change(sql, () => this.#runControl(sql, mayRepeat))
+    const pool = isLong ? this.#engine.workers : this.#control
+    const run = (): Promise<string> => pool.use((session) => session.run(sql))
+    await this.#change(sql, () => (mayRepeat ? repeated(run) : run()))
   }
 
   /** Runs a statement, and looks after the definitions that it changes. */
@@ -234,11 +248,14 @@ class EmbeddedStore implements SupervisedStore {
   }
 
   async #drop(table: string): Promise<void> {
-    await this.#runControl(`DROP TABLE IF EXISTS ${quoteName(workspaceDatabase)}.${quoteName(table)}`, true)
+    const sql = `DROP TABLE IF EXISTS ${quoteName(workspaceDatabase)}.${quoteName(table)}`
+    await repeated(() => this.#control.use((session) => session.run(sql)))
   }
 
-  async rows<Row>(sql: string): Promise<readonly Row[]> {
-    const text = await this.#runControl(`${sql}\nFORMAT JSONEachRow`, true)
+  async rows<Row>(sql: string, { isLong = false }: RowsNature = {}): Promise<readonly Row[]> {
+    const read = (session: EngineSession): Promise<string> => session.run(`${sql}\nFORMAT JSONEachRow`)
+    const { workers } = this.#engine
+    const text = await repeated(() => (isLong ? workers.use(read) : this.#control.lendWithin(read, this.#lookTime)))
     const lines = text.split('\n').filter((line) => line.length > 0)
     // The caller wrote the SELECT and names the shape of its rows.
     return lines.map((line) => JSON.parse(line) as Row)
@@ -248,14 +265,9 @@ class EmbeddedStore implements SupervisedStore {
     return this.#fileReads.rows<Row>(sql)
   }
 
-  /** Where the engine ends meanwhile, what may be repeated is, once. */
-  async #runControl(sql: string, mayRepeat: boolean): Promise<string> {
-    try {
-      return await this.#control.use((session) => session.run(sql))
-    } catch (thrown) {
-      if (!mayRepeat || !isStopped(thrown)) throw thrown
-      return await this.#control.use((session) => session.run(sql))
-    }
+  get #lookTime(): TimeLimit {
+    const reason = `it did not answer the service within ${lookTimeMaxMs / 1000} s`
+    return { timeMaxMs: lookTimeMaxMs, lateError: () => this.#engine.lateError(silentError(reason)) }
   }
 
   newPartPath(): string {

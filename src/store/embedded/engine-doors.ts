@@ -36,6 +36,10 @@ export interface DoorsOptions extends ReaderLimits {
 
 /** Each takes a thread and the memory of a query; more at once would not end sooner. */
 const copiesInFlightMax = 1
+/** Of our own that go through rows. */
+const workersMax = 2
+/** What waits longer for a session of short statements is refused. */
+const controlWaitMs = 60_000
 /** The same holds of definitions that compute something. */
 const definersMax = 2
 /** What waits longer for them is refused; what they get beyond their limit of time until their session counts as lost. */
@@ -60,7 +64,10 @@ export class EngineDoors {
   readonly suspects = new CrashSuspects(() => performance.now())
   readonly writers: SessionPool<EngineSession>
   readonly readers: SessionPool<EngineSession>
+  /** For short statements of our own, which nothing long may hold up. */
   readonly control: SessionPool<EngineSession>
+  /** For statements of our own that go through rows. */
+  readonly workers: SessionPool<EngineSession>
   readonly copiers: SessionPool<EngineSession>
   /** For statements that compute what a caller wrote: our own must never wait behind them. */
   readonly definers: SessionPool<EngineSession>
@@ -118,7 +125,15 @@ export class EngineDoors {
     const { statementsInFlightMax, insertsInFlightMax, selectsInFlightMax } = options
     this.#readerCount = selectsInFlightMax
     const control = supervisor.sessions('control', statementsInFlightMax)
-    this.control = new SessionPool({ purpose: 'control', sessions: control, waitingMax })
+    this.control = new SessionPool({
+      purpose: 'control',
+      sessions: control,
+      waitingMax,
+      waitTimeMaxMs: controlWaitMs,
+      onLost: () => this.#onLostControl(),
+    })
+    const workers = supervisor.sessions('control', workersMax)
+    this.workers = new SessionPool({ purpose: 'work', sessions: workers, waitingMax })
     const stopper = supervisor.sessions('stopper', 1)
     this.stoppers = new SessionPool({ purpose: 'stop', sessions: stopper, waitingMax: stopsMax })
     const writers = supervisor.sessions('writer', insertsInFlightMax + options.slowInsertsMax)
@@ -153,6 +168,7 @@ export class EngineDoors {
     if (!this.#supervisor.isRunning || this.#resume !== undefined) return 'it has ended, and is started again'
     if (this.#silence !== null) return this.#silence
     if (!this.readers.isUsable) return 'queries that cannot be stopped hold all of its sessions'
+    if (!this.control.isUsable) return 'statements of the service that do not end hold all of its sessions for them'
     return this.definers.isUsable ? null : 'definitions that cannot be stopped hold all of its sessions for definitions'
   }
 
@@ -222,7 +238,7 @@ export class EngineDoors {
   }
 
   get #pools(): readonly SessionPool<EngineSession>[] {
-    return [this.writers, this.readers, this.control, this.copiers, this.definers, this.fileReaders]
+    return [this.writers, this.readers, this.control, this.workers, this.copiers, this.definers, this.fileReaders]
   }
 
   get #isIdle(): boolean {
@@ -281,6 +297,13 @@ export class EngineDoors {
     this.#logger.warn({ lostCount }, 'A query cannot be stopped; its session is lost until it ends.')
     if (lostCount * 2 >= this.#readerCount && this.#stuckRestarts.ask(this.#stuckQueries)) return
     if (this.readers.replacedCount < this.#readerCount) void this.#replace(this.readers, session)
+  }
+
+  #onLostControl(): void {
+    this.#logger.warn({ lostCount: this.control.lostCount }, 'A statement of the service does not end.')
+    const reason = 'statements of the service that did not end held all of its sessions for them'
+    const areStuck = (): boolean => !this.control.isUsable
+    if (areStuck()) this.#stuckRestarts.ask({ reason, areStuck })
   }
 
   #onLostDefiner(session: EngineSession): void {

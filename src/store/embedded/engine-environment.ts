@@ -4,7 +4,7 @@ import process from 'node:process'
 const inheritedNames = ['PATH', 'LD_LIBRARY_PATH', 'TMPDIR', 'NODE_V8_COVERAGE'] as const
 
 /** Threads beside those of the sessions: for files, and for sessions that replace lost ones. */
-const spareThreads = 12
+const spareThreads = 14
 
 /**
  * The environment of the engine's process. It has nothing of the service's that could be a secret: whatever a statement may

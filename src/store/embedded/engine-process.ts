@@ -141,8 +141,13 @@ export class EngineProcess {
   /** Precondition: the session runs nothing. `read` gets a payload that is valid until it returns. Raises `StoreError`. */
   run<Output>(session: number, sql: string, read: (payload: Buffer) => Output): Promise<Output> {
     return new Promise((resolve, reject) => {
-      if (this.#end !== undefined || this.#reason !== undefined) {
+      if (this.#end !== undefined) {
         reject(stoppedError())
+        return
+      }
+      if (this.#reason !== undefined) {
+        // It ends: whoever repeats the statement must not come to the same engine.
+        void this.ended.then(() => reject(stoppedError()))
         return
       }
       const give = (payload: Buffer): void => {
