@@ -5,7 +5,8 @@ import { ApiError, errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import { type Condition, readCondition } from '../sql/condition.ts'
 import type { ConditionMoment } from '../sql/fickle-functions.ts'
-import type { Store } from '../store/store.types.ts'
+import type { SelectQuery, Store } from '../store/store.types.ts'
+import { isTooCostly, StoreError } from '../store/store-error.ts'
 import type { GraphTable } from '../store/table-graph.ts'
 import { partitionColumns } from './replace-keys.ts'
 import { qualified } from './replace-staging.ts'
@@ -21,7 +22,7 @@ export const rowsAlias = '__rows'
  * Gives the condition as SQL over the columns of the table, in brackets.
  *
  * The engine judges it as a reader does, over a subquery with the columns and no rows: there is nothing else that its names
- * could be.
+ * could be. Then it is tried on a row with nothing in it, within the limit of a query: a copy has none.
  *
  * @throws REPLACE_CONDITION_INVALID (400).
  */
@@ -42,16 +43,29 @@ export async function checkCondition(
     throw invalid(`it must contain the partition field (${keyColumns.join(', ')}) of Data Source "${name}"`)
   }
   refuseBareNames(condition, table.columns)
-  const columns = table.columns.map(quoteName).join(', ')
-  const sql = `SELECT count() FROM (SELECT ${columns} FROM ${qualified(table.name)} WHERE 0) WHERE ${condition.sql}`
+  const columns = table.columns.map(quoteName)
+  const none = `SELECT ${columns.join(', ')} FROM ${qualified(table.name)} WHERE 0`
+  const blank = `SELECT ${columns.map((column) => `any(${column}) AS ${column}`).join(', ')} FROM (${none})`
   try {
-    const signal = new AbortController().signal
-    const answer = await store.select({ sql, format: 'TSV', settings: {}, signal })
-    for await (const _ of answer);
+    await ask(store, `SELECT count() FROM (${none}) WHERE ${condition.sql}`)
+    await ask(store, `SELECT ${condition.sql} FROM (${blank})`, allOfIt).catch(throwIfCostly)
   } catch (thrown) {
     throw toReplaceError(thrown, invalid)
   }
   return condition.sql
+}
+
+/** A part behind AND would not be computed where the one before it is false. */
+const allOfIt = { short_circuit_function_evaluation: 'disable' }
+
+async function ask(store: Pick<Store, 'select'>, sql: string, settings: SelectQuery['settings'] = {}): Promise<void> {
+  const { signal } = new AbortController()
+  for await (const _ of await store.select({ sql, format: 'TSV', settings, signal }));
+}
+
+/** What the condition says of values that no row may have is no fault of it. */
+function throwIfCostly(thrown: unknown): void {
+  if (!(thrown instanceof StoreError) || thrown.kind !== 'engine' || isTooCostly(thrown)) throw thrown
 }
 
 /** The statements of a replace run as the service. */

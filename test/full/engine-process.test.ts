@@ -247,8 +247,9 @@ test('what mends after an end runs before readers and INSERTs do, and is run aga
     order.push('mend')
     t.not(store.unreadyReason, null)
     if (order.length === 1) await killEngine()
-    await engine.queryTree('SELECT 1', never)
+    // Whoever waited for the next engine would wait for himself.
     await store.rows('SELECT 1')
+    await engine.queryTree('SELECT 1', never)
     order.push('mended')
   })
   const running = store.select(query(slow(5)))

@@ -56,6 +56,8 @@ export class EngineSupervisor {
   #next: Deferred = createDeferred()
   #adding: Promise<unknown> = Promise.resolve()
   #isRestarting = false
+  /** The engine that is being made ready: nobody may wait for the next one meanwhile, which comes behind that. */
+  #unready: EngineProcess | undefined
 
   constructor({ restartsMax, ...order }: SupervisorOptions, deps: SupervisorDeps) {
     this.#order = order
@@ -140,6 +142,7 @@ export class EngineSupervisor {
   #engineOf(session: SupervisedSession): EngineProcess | Promise<EngineProcess> {
     const { place } = session
     if (place !== undefined && place.engine === this.#engine) return place.engine
+    if (this.#engine === undefined && this.#unready !== undefined) return Promise.reject(stoppedError())
     // One that was replaced has no place in a later engine.
     return this.#sessions.includes(session) ? this.#next.promise : Promise.reject(stoppedError())
   }
@@ -220,12 +223,15 @@ export class EngineSupervisor {
     try {
       await delay(waitMs, undefined, { signal: this.#closing.signal })
       engine = await this.#startBehindOrphan()
+      this.#unready = engine
       this.#use(engine)
       await this.#deps.onStarted()
       return this.#engine === engine ? null : new Error('the engine ended while it was made ready')
     } catch (thrown) {
       await engine?.kill('it could not be made ready')
       return thrown instanceof Error ? thrown : new Error(String(thrown))
+    } finally {
+      this.#unready = undefined
     }
   }
 
