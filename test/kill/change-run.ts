@@ -62,6 +62,8 @@ class ChangeRun {
   private readonly options: ChangeOptions
   private readonly random: SeededRandom
   private schema = 'id UInt32, round UInt8, v Int32'
+  /** What a change gets before its kill grows while kills undo all of them: a machine may be slow. */
+  private patience = 1
 
   constructor(service: KillService, options: ChangeOptions) {
     this.service = service
@@ -120,11 +122,12 @@ class ChangeRun {
   private count(isDone: boolean): void {
     if (isDone) this.done += 1
     else this.undone += 1
+    if (this.done === 0) this.patience *= 2
   }
 
   private async killWhile(change: Promise<unknown>, withinMs: number): Promise<void> {
     const cut = change.catch(() => 'cut off')
-    await delay(this.random.below(withinMs))
+    await delay(this.random.below(withinMs * this.patience))
     await this.service.end('SIGKILL')
     this.kills += 1
     await cut
