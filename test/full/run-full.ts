@@ -65,7 +65,7 @@ function testFiles(folder: string): readonly string[] {
 
 /** What tells most of a version of Node: bodies, packing, workers, native packages. */
 function isCore(path: string): boolean {
-  return /\/(?:counting|events|imports|parquet|pipes)\.test\.js$/.test(path)
+  return /\/(?:counting|events|import-ways|imports|packed-ways|parquet|pipes)\.test\.js$/.test(path)
 }
 
 /** Those that ask for the tier, and this folder's. */
