@@ -80,6 +80,7 @@ async function timeLog(directory: string, payloadBytes: number, senderCount: num
     markPath: join(directory, 'log-mark'),
     waitingRows: () => 0,
     segmentBytesMax: 64 * mebibyte,
+    zerosAheadBytes: mebibyte,
     entryBytesMax: 10 * mebibyte,
     pendingBytesMax: 512 * mebibyte,
     totalBytesMax: 4 * gibibyte,

@@ -106,6 +106,7 @@ function walOptions(options: EventsOptions, told: Pick<WalOptions, 'onEvent' | '
     directory: join(dataDir, logDirectoryName),
     markPath: join(dataDir, markName),
     segmentBytesMax: Math.floor(eventsLogBytesMax / segmentsPerLog),
+    zerosAheadBytes: 1024 * 1024,
     entryBytesMax,
     // Whoever waits for the disk is counted in the budget already; seals and notes come on top.
     pendingBytesMax: 2 * Math.max(eventsPendingBytesMax, entryBytesMax),

@@ -148,9 +148,9 @@ async function removeFiles(files: FileLayer, directory: string, names: readonly 
 }
 
 function cutTailOf(scan: SegmentScan): readonly CutTail[] {
-  const { place, size, end, wholeEntriesBehind: wholeEntryCount } = scan
+  const { place, writtenBytes, end, wholeEntriesBehind: wholeEntryCount } = scan
   // A header alone is a segment that was begun, and nothing was in it.
-  if (size <= Math.max(end, segmentHeaderBytes)) return []
+  if (writtenBytes <= Math.max(end, segmentHeaderBytes)) return []
   const reason = place.until === null ? 'torn' : 'abandoned'
-  return [{ file: place.name, offset: end, byteCount: size - end, wholeEntryCount, reason }]
+  return [{ file: place.name, offset: end, byteCount: writtenBytes - end, wholeEntryCount, reason }]
 }

@@ -17,7 +17,12 @@ interface ActiveSegment {
   readonly salt: number
   /** Bytes that are synced; the next group goes behind them. */
   byteCount: number
+  /** Bytes of the file; what is behind `byteCount` are zeros. */
+  fileBytes: number
 }
+
+/** A larger group lengthens the file by itself: its bytes take longer than the journal, and would be written twice. */
+const overZerosBytesMax = 64 * 1024
 
 /** One write: its batches, and what they take on disk. */
 export interface Group {
@@ -31,14 +36,18 @@ export interface Group {
  *
  * A new one is begun by writing and syncing its header and its name; from then on nothing goes to the one before, whatever
  * fails. Beginning again after a failure makes the same file anew, because its name is the sequence that comes next.
+ *
+ * A write that lengthens a file waits for the file system's journal, which takes about as long as the write itself. So small
+ * groups lengthen it rarely, by zeros behind themselves, and those that follow go over the zeros.
  */
 export class SegmentChain {
   /** Behind the last entry that is on disk. */
   next: Sequence
-  private readonly options: Pick<WalOptions, 'directory' | 'onEvent' | 'segmentBytesMax'>
+  private readonly options: Pick<WalOptions, 'directory' | 'onEvent' | 'segmentBytesMax' | 'zerosAheadBytes'>
   private readonly files: FileLayer
   private readonly logId: Uint8Array
   private readonly encoder = new GroupEncoder()
+  private readonly zeros: Uint8Array
   private sealed: KnownSegment[]
   private active: ActiveSegment | null = null
   /** Where a failed write or sync left bytes that nobody may trust. */
@@ -46,12 +55,13 @@ export class SegmentChain {
   private sealedBytes: number
 
   constructor(
-    options: Pick<WalOptions, 'directory' | 'onEvent' | 'segmentBytesMax'>,
+    options: Pick<WalOptions, 'directory' | 'onEvent' | 'segmentBytesMax' | 'zerosAheadBytes'>,
     files: FileLayer,
     log: Pick<RecoveredLog, 'logId' | 'next' | 'segments'>,
   ) {
     this.options = options
     this.files = files
+    this.zeros = Buffer.alloc(options.zerosAheadBytes)
     this.logId = log.logId
     this.next = log.next
     this.sealed = [...log.segments]
@@ -111,17 +121,45 @@ export class SegmentChain {
   async commit(group: Group): Promise<void> {
     const active = await this.segmentWithRoom(group.byteCount)
     const chunks = this.encoder.encode(group.batches, { sequence: this.next, salt: active.salt })
+    const zeros = this.zerosBehind(active, group.byteCount)
+    const isWritten = zeros.length > 0 && (await this.lengthen(active, [...chunks, zeros]))
+    if (!isWritten) await this.write(active, chunks)
+    active.byteCount += group.byteCount
+    this.next = toSequence(this.next + group.entryCount)
+  }
+
+  /** What is to be written behind a group that ends behind the zeros there are. */
+  private zerosBehind({ byteCount, fileBytes }: ActiveSegment, groupBytes: number): Uint8Array {
+    const end = byteCount + groupBytes
+    const isOverZeros = end <= fileBytes || groupBytes > overZerosBytesMax
+    return this.zeros.subarray(0, isOverZeros ? 0 : Math.max(0, this.options.segmentBytesMax - end))
+  }
+
+  /** False when there is no room for a group and the zeros behind it: there may be for the group alone. */
+  private async lengthen(active: ActiveSegment, chunks: readonly Uint8Array[]): Promise<boolean> {
     try {
-      await writeFully(active.file, chunks, active.byteCount)
+      await this.write(active, chunks)
+      return true
+    } catch (error) {
+      if (error instanceof WalRefusedError) return false
+      throw error
+    }
+  }
+
+  private async write(active: ActiveSegment, chunks: readonly Uint8Array[]): Promise<void> {
+    const { byteCount, file } = active
+    try {
+      await writeFully(file, chunks, byteCount)
     } catch (error) {
       if (!isDiskFull(error)) throw error
       // Synced, so that no mixture of this group and the next one can come out of a crash.
-      await active.file.truncate(active.byteCount)
-      await active.file.datasync()
+      await file.truncate(byteCount)
+      await file.datasync()
+      active.fileBytes = byteCount
       throw new WalRefusedError('disk-full', { cause: error })
     }
-    active.byteCount += group.byteCount
-    this.next = toSequence(this.next + group.entryCount)
+    const end = chunks.reduce((total, { length }) => total + length, byteCount)
+    active.fileBytes = Math.max(active.fileBytes, end)
   }
 
   /** Lets go of the descriptor whose write or sync failed: it is never used again. */
@@ -171,6 +209,7 @@ export class SegmentChain {
     this.active = null
     if (active === null) return
     this.seal(this.snapshot(active))
+    await this.cutZeros(active)
     await this.closeFile(active)
   }
 
@@ -178,11 +217,7 @@ export class SegmentChain {
     const { active } = this
     const isEmpty = active !== null && active.first === this.next
     if (active !== null && (isEmpty || active.byteCount + byteCount <= this.options.segmentBytesMax)) return active
-    if (active !== null) {
-      this.active = null
-      this.seal(this.snapshot(active))
-      await this.closeFile(active)
-    }
+    if (active !== null) await this.close()
     try {
       this.active = await this.beginSegment()
     } catch (error) {
@@ -197,7 +232,14 @@ export class SegmentChain {
     const name = segmentName(first)
     const header = encodeSegmentHeader(this.logId, first)
     const file = await this.files.open(join(directory, name), 'append')
-    const segment = { name, first, file, salt: saltOf(header), byteCount: segmentHeaderBytes }
+    const segment = {
+      name,
+      first,
+      file,
+      salt: saltOf(header),
+      byteCount: segmentHeaderBytes,
+      fileBytes: segmentHeaderBytes,
+    }
     try {
       await writeFully(file, [header], 0)
       await this.files.syncDirectory(directory)
@@ -233,7 +275,15 @@ export class SegmentChain {
     return { name, first, next: this.next, byteCount }
   }
 
-  /** Its content is synced, or given up: an error of the close changes nothing, and is told. */
+  /** Gives their room back. They mean nothing, so an error changes nothing, and is told. */
+  private async cutZeros({ byteCount, file, fileBytes, name }: ActiveSegment): Promise<void> {
+    if (fileBytes === byteCount) return
+    await file.truncate(byteCount).catch((error: unknown) => {
+      this.options.onEvent({ kind: 'cleanup-failed', file: name, error })
+    })
+  }
+
+  /** Its content is synced, or given up: an error changes nothing, and is told. */
   private async closeFile({ file, name }: { readonly file: LogFile; readonly name: string }): Promise<void> {
     await file.close().catch((error: unknown) => {
       const event: WalEvent = { kind: 'cleanup-failed', file: name, error }

@@ -8,6 +8,8 @@ import { findEntry, SegmentReader, toWalEntry } from './segment-reader.ts'
 import { type Sequence, toSequence } from './sequence.ts'
 import type { Damage, DamageReason, LostRange } from './wal.types.ts'
 
+const zerosWindowBytes = 64 * 1024
+
 /** A segment that is to be scanned. */
 export interface SegmentPlace {
   readonly name: string
@@ -23,6 +25,8 @@ export interface SegmentScan {
   readonly place: SegmentPlace
   /** Bytes of the file. */
   readonly size: number
+  /** Bytes before the zeros at its end. */
+  readonly writtenBytes: number
   /** Behind the last usable entry; 0 when not even the header is usable. */
   readonly end: number
   /** Behind the last usable entry. */
@@ -82,7 +86,7 @@ function withoutHeader(place: SegmentPlace, size: number): SegmentScan {
   const isTorn = place.until === null && size <= segmentHeaderBytes && place.required <= place.first
   const damage = damageAt(place, { offset: 0, sequence: place.first, reason: 'segment-header' })
   const rest = { next: place.first, lastGroupOffset: 0, wholeEntriesBehind: 0, lostRanges: [] }
-  return { place, size, end: 0, ...rest, damage: isTorn ? null : damage }
+  return { place, size, writtenBytes: size, end: 0, ...rest, damage: isTorn ? null : damage }
 }
 
 async function readEntries(
@@ -132,9 +136,10 @@ async function judge(
   const { size, progress, lostRanges } = found
   const { sequence, offset, lastGroupOffset, batchEnd, batchNext } = progress
   const behind = await wholeEntriesBehind(file, place, { offset, size, sequence })
-  const reason = progress.fault ?? 'missing'
+  const writtenBytes = await writtenBytesOf(file, { from: offset, size })
+  const reason = writtenBytes === offset ? 'missing' : (progress.fault ?? 'missing')
   const damage = { ...damageAt(place, { offset, sequence, reason }), nextGood: behind.first }
-  const scan = { place, size, lastGroupOffset, lostRanges }
+  const scan = { place, size, writtenBytes, lastGroupOffset, lostRanges }
   if (place.until !== null) {
     // The next segment was begun after everything before it had been synced, or cut off: what it repeats was never
     // acknowledged, and what neither of them has is lost.
@@ -152,6 +157,22 @@ async function judge(
     wholeEntriesBehind: behind.count + cutEntries,
     damage: isSound ? null : damage,
   }
+}
+
+/** Where the zeros begin that the file ends with; they may go back to `from`. */
+async function writtenBytesOf(
+  file: LogFile,
+  { from, size }: { readonly from: number; readonly size: number },
+): Promise<number> {
+  const window = Buffer.alloc(Math.min(zerosWindowBytes, size - from))
+  for (let end = size; end > from; end -= window.length) {
+    const start = Math.max(from, end - window.length)
+    const bytes = window.subarray(0, end - start)
+    await readFully(file, bytes, start)
+    const last = bytes.findLastIndex((byte) => byte !== 0)
+    if (last >= 0) return start + last + 1
+  }
+  return from
 }
 
 interface Behind {

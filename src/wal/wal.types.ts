@@ -47,6 +47,8 @@ export interface WalOptions {
   readonly waitingRows: () => number
   /** Bytes after which a new segment file begins; a larger batch has a segment of its own. */
   readonly segmentBytesMax: number
+  /** Bytes of zeros that the last segment is lengthened by, ahead of its entries; 0 lets each write lengthen it. */
+  readonly zerosAheadBytes: number
   /** Bytes of one payload. */
   readonly entryBytesMax: number
   /** Bytes of entries that wait for the disk; `rows` are refused beyond, the rest may use a quarter more. */
@@ -125,7 +127,7 @@ export type HarmlessLoss =
   | { readonly kind: 'checkpoint'; readonly reason: 'checksum' | 'foreign' | 'missing' }
   | { readonly kind: 'stored-segments'; readonly first: number; readonly last: number }
 
-/** Bytes behind the last usable entry, which were cut off: never acknowledged. */
+/** Bytes behind the last usable entry, up to the zeros at the end, which were cut off: never acknowledged. */
 export interface CutTail {
   readonly file: string
   readonly offset: number

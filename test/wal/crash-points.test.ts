@@ -2,7 +2,7 @@ import t from 'tap'
 import { bookkeepingEntry, encodeBarrier } from '../../src/wal/entry-payloads.ts'
 import { toSequence } from '../../src/wal/sequence.ts'
 import type { Wal } from '../../src/wal/wal.ts'
-import type { NewEntry, WalEntry } from '../../src/wal/wal.types.ts'
+import type { NewEntry, WalEntry, WalOptions } from '../../src/wal/wal.types.ts'
 import { WalFailedError, WalRefusedError } from '../../src/wal/wal-errors.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
@@ -23,21 +23,23 @@ type Layer = MemoryFileLayer<Mark>
 type Trace = readonly TraceEvent<Mark>[]
 
 const roundCount = 15
-const testOptions = { streamsMax: 1000 }
+const testOptions = { streamsMax: 1000, zerosAheadBytes: 300 }
 
 class Workload {
   private readonly layer: Layer
   private readonly random: SeededRandom
+  private readonly options: Partial<WalOptions>
   private batchCount = 0
 
   constructor(layer: Layer, random: SeededRandom) {
     this.layer = layer
     this.random = random
+    this.options = { ...testOptions, zerosAheadBytes: random.pick([0, 100, 900, 5000]) }
   }
 
   /** Appends by a few senders at once, with releases between; refused batches are not tried again. */
   async run(rounds: number): Promise<void> {
-    let wal = await openTestWal(this.layer, testOptions)
+    let wal = await openTestWal(this.layer, this.options)
     for (let round = 0; round < rounds; round += 1) {
       const senders = Array.from({ length: 1 + this.random.below(4) }, () => this.send(wal))
       await Promise.all(senders)
@@ -51,7 +53,7 @@ class Workload {
   private async revive(wal: Wal): Promise<Wal> {
     try {
       if (this.random.below(2) === 0) await wal.reopen()
-      else return await openTestWal(this.layer, testOptions)
+      else return await openTestWal(this.layer, this.options)
     } catch (error) {
       if (!(error instanceof WalFailedError) && !isFault(error)) throw error
     }

@@ -4,6 +4,7 @@ import { encodeEntryHeader, entryBytesOf } from '../../src/wal/entry-format.ts'
 import { decodeLost } from '../../src/wal/entry-payloads.ts'
 import { encodeSegmentHeader, saltOf } from '../../src/wal/segment-format.ts'
 import { toSequence } from '../../src/wal/sequence.ts'
+import type { WalEvent } from '../../src/wal/wal.types.ts'
 import { WalCorruptError, WalFormatError } from '../../src/wal/wal-errors.ts'
 import { MemoryFileLayer } from './memory-file-layer.ts'
 import { failureOf, openTestWal, readAll, readTexts, rowsEntry } from './test-wal.ts'
@@ -126,6 +127,53 @@ t.test('a log that is cut off at any byte has the whole entries before the cut',
     const layer = new MemoryFileLayer(changed(closed, firstSegment, (whole) => whole.subarray(0, cut)))
     t.type(await failureOf(openTestWal(layer)), WalCorruptError, `a closed log that is cut at byte ${cut}`)
   }
+})
+
+t.test('zeros behind the entries are no torn write, wherever a crash leaves them', async (t) => {
+  const layer = new MemoryFileLayer()
+  const wal = await openTestWal(layer, { zerosAheadBytes: 500 })
+  for (const text of ['alpha', '', 'gamma']) await wal.append(rowsEntry(text))
+  const entriesEnd = 32 + ['alpha', '', 'gamma'].reduce((total, text) => total + entryBytesOf(rowsEntry(text)), 0)
+  const content = layer.files().get(firstSegment) ?? Buffer.alloc(0)
+  t.ok(
+    content.length > entriesEnd && content.subarray(entriesEnd).every((byte) => byte === 0),
+    'the file ends with zeros',
+  )
+  for (let cut = entriesEnd; cut <= content.length; cut += 1) {
+    const files = changed(layer.files(), firstSegment, (whole) => whole.subarray(0, cut))
+    const again = await openTestWal(new MemoryFileLayer(files))
+    t.same([await readTexts(again), again.recovery.cutTails], [['1:alpha', '2:', '3:gamma'], []], `cut at byte ${cut}`)
+  }
+  const torn = changed(layer.files(), firstSegment, (whole) =>
+    Buffer.from(whole).fill(0xee, entriesEnd, entriesEnd + 7),
+  )
+  const again = await openTestWal(new MemoryFileLayer(torn))
+  t.match(again.recovery.cutTails, [{ offset: entriesEnd, byteCount: 7, reason: 'torn' }])
+  await wal.close()
+  t.equal(layer.files().get(firstSegment)?.length, entriesEnd, 'a log that is closed gives the room of its zeros back')
+})
+
+t.test('an entry that zeros took the place of is damage when it is known to have been synced', async (t) => {
+  const layer = new MemoryFileLayer()
+  const wal = await openTestWal(layer, { zerosAheadBytes: 500 })
+  for (const text of ['alpha', 'beta']) await wal.append(rowsEntry(text))
+  await wal.close()
+  const files = changed(layer.files(), firstSegment, (whole) =>
+    Buffer.from(whole).fill(0, 32 + entryBytesOf(rowsEntry('alpha'))),
+  )
+  t.match(await failureOf(openTestWal(new MemoryFileLayer(files))), { damages: [{ reason: 'missing', firstLost: 2 }] })
+})
+
+t.test('a disk without room for the zeros takes the entries alone', async (t) => {
+  const layer = new MemoryFileLayer()
+  const events: WalEvent[] = []
+  const wal = await openTestWal(layer, { zerosAheadBytes: 500 }, events)
+  layer.fault = ({ kind, byteCount }) =>
+    kind === 'write' && byteCount > 400 ? { code: 'ENOSPC', writtenBytes: 200 } : null
+  for (const text of ['alpha', 'beta']) await wal.append(rowsEntry(text))
+  t.same([await readTexts(wal), events], [['1:alpha', '2:beta'], []])
+  layer.fault = ({ kind }) => (kind === 'write' ? { code: 'ENOSPC' } : null)
+  t.match(await failureOf(wal.append(rowsEntry('gamma'))), { reason: 'disk-full' })
 })
 
 t.test('a missing segment is damage wherever it is, and keep-aside puts the missing entries on record', async (t) => {

@@ -13,6 +13,7 @@ export function walOptions(changes: Partial<WalOptions> = {}, events: WalEvent[]
     markPath: join(dirname(changes.directory ?? directory), 'log-mark'),
     waitingRows: () => 0,
     segmentBytesMax: 2048,
+    zerosAheadBytes: 0,
     entryBytesMax: 8192,
     pendingBytesMax: 64 * 1024,
     totalBytesMax: 1024 * 1024,
