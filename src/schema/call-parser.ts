@@ -130,7 +130,7 @@ function readJoin(cursor: SqlCursor, start: number, argument: PlainName): void {
   }
   const end = cursor.index
   const modifiers = { start: end, end }
-  cursor.reads.push({ kind: 'joinGet', start, end, parts, scope: cursor.scope, hasAlias: true, modifiers })
+  cursor.reads.push({ kind: 'joinGet', start, end, parts, scope: cursor.scope, hasAlias: true, alias: null, modifiers })
 }
 
 const afterWindowName: ReadonlySet<string> = new Set(['', ',', ')', 'AS', 'FROM'])

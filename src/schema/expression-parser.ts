@@ -184,7 +184,7 @@ export function readAfterIn(cursor: SqlCursor, { start, end }: TokenRange): void
   if (tokens.length === 1 && cursor.lambdas.some((names) => names.includes(first.name))) return
   const parts = tokens.map(({ name }) => name)
   const modifiers = { start: end, end }
-  cursor.reads.push({ kind: 'in', start, end, parts, scope: cursor.scope, hasAlias: true, modifiers })
+  cursor.reads.push({ kind: 'in', start, end, parts, scope: cursor.scope, hasAlias: true, alias: null, modifiers })
 }
 
 /** Takes one operand with the signs before it and the accesses behind it. */

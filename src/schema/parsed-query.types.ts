@@ -54,12 +54,20 @@ export interface QueryScope {
   readonly aliases: Map<string, NamedExpression>
   /** What SELECT gives, in order. */
   readonly columns: SelectedColumn[]
-  /** What stands behind FROM and JOIN: for a subquery the index of its scope, for anything else -1. */
-  readonly tables: number[]
+  /** What stands behind FROM and JOIN, in order. */
+  readonly tables: ScopeTable[]
   /** With its keyword. */
   prewhere: TokenRange | null
   /** With its keyword. */
   where: TokenRange | null
+}
+
+/** What stands at one place behind FROM or JOIN. */
+export interface ScopeTable {
+  /** The index of the scope of a subquery; -1 for anything else. */
+  readonly query: number
+  /** What the query calls it: its alias, else the last part of its name; null for what has no name. */
+  alias: string | null
 }
 
 /** An expression that got a name, without it. */
@@ -99,6 +107,8 @@ export interface TableRead {
   /** The index of the scope that it stands in. */
   readonly scope: number
   readonly hasAlias: boolean
+  /** What the query calls it: its alias, else the last part of its name; null for what is not of kind `table`. */
+  readonly alias: string | null
   /** FINAL and SAMPLE with what belongs to them; empty when there are none. */
   readonly modifiers: TokenRange
 }

@@ -32,7 +32,7 @@ function parse(sql: string): ParsedQuery | null {
 /** What a column is made of in the query whose scope has this index. */
 function sourcesOf(parsed: ParsedQuery, query: number, column: string): ReadonlySet<string> | null {
   const select = onlySelect(parsed, query)
-  const [table] = select?.tables ?? []
+  const table = select?.tables[0]?.query
   if (select === null || table === undefined || select.tables.length > 1) return null
   const names = inputNames(parsed, select, column)
   if (names === null || table < 0) return names

@@ -1,7 +1,7 @@
-import type { ParsedQuery } from '../schema/parsed-query.types.ts'
+import type { ParsedQuery, TableRead } from '../schema/parsed-query.types.ts'
 import type { SplicedText } from '../schema/splice.ts'
 import type { Relation } from './plan-weight.ts'
-import type { NameScope } from './source.types.ts'
+import type { NameScope, Source } from './source.types.ts'
 
 /** Everything that a query names of the engine. */
 export interface EngineReading {
@@ -29,6 +29,7 @@ export interface CompiledText {
   readonly spliced: SplicedText
   readonly dependencies: readonly string[]
   readonly parsed: ParsedQuery
+  readonly sources: ReadonlyMap<TableRead, Source>
   /** How many tables it reads, each as often as it is read. */
   readonly readCount: number
   /** By `database.table`, how often it stands in the text. */

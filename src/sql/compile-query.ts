@@ -103,14 +103,14 @@ const readsMax = 256
 
 function compile({ sql, scope, node }: QueryText, compilation: Compilation): CompiledText {
   try {
-    const parsed = parsedTexts.get(sql, () => parse(sql, node))
-    const texts = [...checkTableFunctions(parsed), ...checkTextArguments(parsed)]
-    checkSettings(parsed)
-    checkInternalColumns(parsed)
-    checkCalls(parsed)
-    note(parsed, compilation)
-    const resolved = resolveReads(parsed, scope, compilation)
-    const { edits: tableEdits, dependencies, readCount, tables } = resolved
+    const written = parsedTexts.get(sql, () => parse(sql, node))
+    const texts = [...checkTableFunctions(written), ...checkTextArguments(written)]
+    checkSettings(written)
+    checkInternalColumns(written)
+    checkCalls(written)
+    note(written, compilation)
+    const resolved = resolveReads(written, scope, compilation)
+    const { edits: tableEdits, dependencies, readCount, tables, parsed, sources } = resolved
     if (readCount > readsMax) throw tooComplex(`it reads more than ${readsMax} tables`, node)
     const relation = weighQuery(parsed, resolved.relations)
     if (!(relation.weight <= planWeightMax)) throw tooComplex(tooHeavy, node)
@@ -121,7 +121,7 @@ function compile({ sql, scope, node }: QueryText, compilation: Compilation): Com
     if (spliced.text.length > expandedLengthMax) {
       throw tooComplex('it is too long with the queries of its pipes put in', node)
     }
-    return { spliced, dependencies, parsed, readCount, tables, relation }
+    return { spliced, dependencies, parsed, sources, readCount, tables, relation }
   } catch (thrown) {
     throw toSqlError(thrown, sql, node)
   }

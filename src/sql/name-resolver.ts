@@ -6,6 +6,7 @@ import type { Edit } from '../schema/splice.ts'
 import { SqlFault } from '../schema/sql-fault.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import type { Compilation, CompiledText } from './compilation.types.ts'
+import { replaceOwnNames } from './own-names.ts'
 import { type ReadRelations, type Relation, tableRelation } from './plan-weight.ts'
 import { systemTables } from './query-policy.ts'
 import { hasPaths, rebuiltColumns } from './rebuilt-columns.ts'
@@ -24,6 +25,9 @@ export interface ResolvedReads {
   readonly tables: ReadonlyMap<string, number>
   /** What each read gives; none for those that are columns. */
   readonly relations: ReadRelations
+  /** The text that the edits are for. */
+  readonly parsed: ParsedQuery
+  readonly sources: ReadonlyMap<TableRead, Source>
 }
 
 /**
@@ -31,9 +35,9 @@ export interface ResolvedReads {
  *
  * @throws SqlFault for one that stands for nothing, or may not be read.
  */
-export function resolveReads(parsed: ParsedQuery, scope: NameScope, compilation: Compilation): ResolvedReads {
+export function resolveReads(text: ParsedQuery, scope: NameScope, compilation: Compilation): ResolvedReads {
   const resolution: Resolution = {
-    parsed,
+    parsed: text,
     compilation,
     edits: [],
     weights: [],
@@ -43,18 +47,23 @@ export function resolveReads(parsed: ParsedQuery, scope: NameScope, compilation:
     named: new Set(),
   }
   const dependencies = new Set<string>()
-  for (const read of parsed.reads) {
+  const sources = new Map<TableRead, Source>()
+  for (const read of text.reads) {
     const source = findSource(read, scope, resolution)
     if (source === undefined) continue
+    sources.set(read, source)
     dependencies.add(source.name)
     putSource(read, source, resolution)
   }
   const { edits, weights, relations, filteredScopes, tables } = resolution
-  for (const read of parsed.reads) edits.push(...columnName(read, resolution))
+  for (const read of text.reads) edits.push(...columnName(read, resolution))
+  const own = replaceOwnNames({ parsed: text, sources }, (source) => compileSource(source, compilation))
+  const { parsed } = own
+  edits.push(...own.edits)
   for (const index of filteredScopes) edits.push(...foldedPrewhere(parsed, index))
   edits.sort((one, other) => one.start - other.start || one.end - other.end)
   const readCount = countReads(parsed.scopes, weights)
-  return { edits, dependencies: [...dependencies], readCount, tables, relations }
+  return { edits, dependencies: [...dependencies], readCount, tables, relations, parsed, sources }
 }
 
 interface Resolution {

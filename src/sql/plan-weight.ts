@@ -198,7 +198,7 @@ class QueryWeigher {
     const known = this.#sources.get(index)
     if (known !== undefined) return known
     const found: Relation[] = []
-    for (const table of this.#parsed.scopes[index]?.tables ?? []) if (table >= 0) found.push(this.scope(table))
+    for (const { query } of this.#parsed.scopes[index]?.tables ?? []) if (query >= 0) found.push(this.scope(query))
     for (const read of this.#readsOf.get(index) ?? []) {
       if (read.kind === 'table') found.push(this.#readRelation(read))
     }

@@ -2,7 +2,7 @@
 
 import { parseExpression, parseList, startsQuery } from '../schema/expression-parser.ts'
 import { notTableAliases } from '../schema/keywords.ts'
-import type { TokenRange } from '../schema/parsed-query.types.ts'
+import type { ScopeTable, TokenRange } from '../schema/parsed-query.types.ts'
 import type { SqlCursor } from '../schema/sql-cursor.ts'
 import { SqlFault } from '../schema/sql-fault.ts'
 
@@ -46,15 +46,18 @@ function parseJoin(cursor: SqlCursor): boolean {
   return true
 }
 
-function noteTable(cursor: SqlCursor, scope = -1): void {
-  cursor.scopes[cursor.scope]?.tables.push(scope)
+function noteTable(cursor: SqlCursor, query = -1): ScopeTable {
+  const table: ScopeTable = { query, alias: null }
+  cursor.scopes[cursor.scope]?.tables.push(table)
+  return table
 }
 
 function parseTable(cursor: SqlCursor): void {
   const { kind } = cursor.peek()
   if (cursor.is('(')) {
-    parseBracketedTable(cursor)
-    parseTableAlias(cursor)
+    const table = parseBracketedTable(cursor)
+    const alias = parseTableAlias(cursor)
+    if (table !== null) table.alias = alias
     parseModifiers(cursor)
   } else if (kind === 'string') {
     throw new SqlFault('A string literal can not be used as a table')
@@ -63,23 +66,25 @@ function parseTable(cursor: SqlCursor): void {
   } else cursor.refuse('a table is missing')
 }
 
-/** A subquery, a group of joins, or `(VALUES (1, 2), (3, 4))`. */
-function parseBracketedTable(cursor: SqlCursor): void {
+/** A subquery, a group of joins, or `(VALUES (1, 2), (3, 4))`; null for the group. */
+function parseBracketedTable(cursor: SqlCursor): ScopeTable | null {
   const isQuery = startsBracketedQuery(cursor)
+  let table: ScopeTable | null = null
   cursor.index += 1
   cursor.descend()
   if (cursor.is('EXPLAIN')) throw new SqlFault('EXPLAIN is not allowed in a subquery')
   if (isQuery) {
-    noteTable(cursor, cursor.scopes.length)
+    table = noteTable(cursor, cursor.scopes.length)
     cursor.parseQuery(cursor, null)
   } else if (cursor.is('VALUES') && cursor.is('(', 1)) {
-    noteTable(cursor)
+    table = noteTable(cursor)
     cursor.index += 1
     const rows = parseList(cursor, ')')
     cursor.tableFunctions.push({ name: 'SQLStandardValues', scope: cursor.scope, arguments: rows, query: null })
   } else parseTables(cursor)
   cursor.ascend()
   cursor.expect(')')
+  return table
 }
 
 /** `((SELECT 1) UNION ALL (SELECT 2))` is a query, `((SELECT 1) AS a JOIN b ON 1)` is none. */
@@ -95,7 +100,7 @@ function startsBracketedQuery(cursor: SqlCursor): boolean {
 }
 
 function parseNamedTable(cursor: SqlCursor): void {
-  noteTable(cursor)
+  const table = noteTable(cursor)
   const start = cursor.index
   const parts = [cursor.takeName('a table')]
   while (cursor.is('.')) {
@@ -105,13 +110,16 @@ function parseNamedTable(cursor: SqlCursor): void {
   const end = cursor.index
   if (cursor.is('(')) {
     parseTableFunction(cursor, parts.join('.'))
-    parseTableAlias(cursor)
+    table.alias = parseTableAlias(cursor)
     parseModifiers(cursor)
     return
   }
-  const hasAlias = parseTableAlias(cursor)
+  const given = parseTableAlias(cursor)
+  const alias = given ?? parts.at(-1) ?? ''
+  table.alias = alias
   const modifiers = parseModifiers(cursor)
-  cursor.reads.push({ kind: 'table', start, end, parts, scope: cursor.scope, hasAlias, modifiers })
+  const { scope } = cursor
+  cursor.reads.push({ kind: 'table', start, end, parts, scope, hasAlias: given !== null, alias, modifiers })
 }
 
 function parseTableFunction(cursor: SqlCursor, name: string): void {
@@ -128,16 +136,16 @@ function parseTableFunction(cursor: SqlCursor, name: string): void {
   cursor.expect(')')
 }
 
-function parseTableAlias(cursor: SqlCursor): boolean {
+function parseTableAlias(cursor: SqlCursor): string | null {
   const { kind, key } = cursor.peek()
   const isImplicit = kind === 'quotedName' || (kind === 'word' && !notTableAliases.has(key))
-  if (!isImplicit && !cursor.take('AS')) return false
-  cursor.takeName('an alias')
+  if (!isImplicit && !cursor.take('AS')) return null
+  const alias = cursor.takeName('an alias')
   if (cursor.take('(')) {
     parseList(cursor, ')', 'none')
     cursor.expect(')')
   }
-  return true
+  return alias
 }
 
 /** `FINAL`, and `SAMPLE 1/10 OFFSET 1/2`. */

@@ -72,6 +72,27 @@ t.test('the names of a node mean what they mean in its pipe, whatever the query 
   t.throws(() => compile('WITH x AS (SELECT 2) SELECT * FROM p', { p: 'SELECT * FROM x' }), /Resource 'x' not found/)
 })
 
+t.test('a name beside an alias becomes the alias, within the filter of the reader', async (t) => {
+  const find: NameScope['find'] = ([name = '']) => ({
+    ...{ kind: 'table', database: 'ws', table: `t_${name}`, name, columns: ['a', 'b'], isJoin: false },
+    filter: 'a = 1',
+  })
+  const filtered = (alias: string) => `(SELECT * FROM \`ws\`.\`t_ev\` PREWHERE (a = 1) LIMIT ${10n ** 18n})${alias}`
+  const cases: readonly (readonly [string, string])[] = [
+    ['SELECT ev.a FROM ev AS e', `SELECT \`e\`.a FROM ${filtered(' AS e')}`],
+    ['SELECT t_ev.* FROM ev', `SELECT \`ev\`.* FROM ${filtered(' AS `ev`')}`],
+    // What the store calls a table is no name of it.
+    ['SELECT ws.t_ev.a FROM ev e', `SELECT ws.t_ev.a FROM ${filtered(' e')}`],
+    ['SELECT ev.ev.a FROM ev e', `SELECT \`e\`.ev.a FROM ${filtered(' e')}`],
+    ['SELECT ev.a FROM ev e(x, y)', `SELECT \`e\`.a FROM ${filtered(' e (x, y)')}`],
+    ['SELECT x -> ev.a FROM ev e', `SELECT x -> \`e\`.a FROM ${filtered(' e')}`],
+    ['SELECT 1 FROM view(SELECT ev.a) v, ev e', `SELECT 1 FROM view(SELECT ev.a) v, ${filtered(' e')}`],
+  ]
+  for (const [sql, expected] of cases) {
+    t.equal(compileQuery(sql, { scope: { find } }).sql.replaceAll(' (x', '(x'), expected.replaceAll(' (x', '(x'), sql)
+  }
+})
+
 t.test('a node is rendered once when it is read often, and never when it is not', async (t) => {
   const pipes = { p: 'SELECT * FROM q AS x, q AS y', q: 'SELECT 1', unread: 'SELECT 2' }
   const { scope, rendered } = workspace(pipes)
