@@ -4,6 +4,7 @@ import { adminScope } from '../query/read-scope.ts'
 import { abortSignal } from './abort-signal.ts'
 import { sendJson } from './answers.ts'
 import type { FormLimits, HttpRooms } from './http.types.ts'
+import { inTurn } from './pipelining.ts'
 import { readQuestion } from './question.ts'
 import { addPath } from './routes.ts'
 import { sendAnswer } from './send-answer.ts'
@@ -21,7 +22,7 @@ export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: Fo
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const signal = abortSignal(reply)
       const question = await readQuestion(request, limits)
-      const answered = await query.readPipe({
+      const asked = {
         pipe: parameterOf(request, 'pipe'),
         sql: question.sql ?? null,
         format: formatOfName(format),
@@ -29,7 +30,8 @@ export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: Fo
         settings: question.settings,
         readScope: adminScope,
         signal,
-      })
+      }
+      const answered = await inTurn(request.raw.socket, () => query.readPipe(asked))
       return sendAnswer({ request, reply, logger }, answered)
     }
   for (const format of endpointFormats) {
@@ -46,13 +48,14 @@ function addExplain(app: FastifyInstance, { query }: Neighbours, limits: FormLim
   const explain = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = abortSignal(reply)
     const question = await readQuestion(request, { ...limits, formBytesMax: 0 })
-    const { debugQuery, queryExplain } = await query.explain({
+    const asked = {
       pipe: parameterOf(request, 'pipe'),
       node: parameterOf(request, 'node') || null,
       parameters: question.parameters,
       readScope: adminScope,
       signal,
-    })
+    }
+    const { debugQuery, queryExplain } = await inTurn(request.raw.socket, () => query.explain(asked))
     return sendJson(reply, 200, { debug_query: debugQuery, query_explain: queryExplain })
   }
   addPath(app, '/v0/pipes/:pipe/explain', { GET: explain }, { needs: 'admin' })

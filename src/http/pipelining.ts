@@ -8,6 +8,24 @@ import type { Logger } from '../observe/logger.ts'
 /** Clients that send ahead at all do so with ten or twenty. */
 export const openRequestsMax = 64
 
+/** The end of the query that came last on each connection. */
+const queryEnds = new WeakMap<Socket, Promise<void>>()
+
+/**
+ * Runs a query when those before it on its connection have ended. Their answers go out in this order anyway; together they
+ * would hold the engine's sessions, and the line for these, for one caller.
+ */
+export function inTurn<Result>(socket: Socket, run: () => Promise<Result>): Promise<Result> {
+  const before = queryEnds.get(socket)
+  const result = before === undefined ? run() : before.then(run)
+  // Its own caller is told of a failure.
+  const end = result.then(noFurther, noFurther)
+  queryEnds.set(socket, end)
+  return result
+}
+
+const noFurther = (): void => {}
+
 /** Answers of a connection that are not out. */
 type OpenAnswers = Set<ServerResponse>
 

@@ -6,6 +6,7 @@ import { sendJson } from './answers.ts'
 import { parseObject, readChangeParameters, scalarsOf } from './change-parameters.ts'
 import type { FormLimits, HttpRooms } from './http.types.ts'
 import type { Parameters } from './parameters.ts'
+import { inTurn } from './pipelining.ts'
 import { addPath } from './routes.ts'
 
 type Neighbours = Pick<HttpRooms, 'dataSources'>
@@ -14,7 +15,9 @@ type Neighbours = Pick<HttpRooms, 'dataSources'>
 export function addQuarantine(app: FastifyInstance, { dataSources }: Neighbours, limits: FormLimits): void {
   const summarize = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { id, name } = dataSources.get(nameOf(request))
-    const { rowCount, groups, hasMoreGroups, schema } = await dataSources.summarizeQuarantine(id, abortSignal(reply))
+    const signal = abortSignal(reply)
+    const summary = await inTurn(request.raw.socket, () => dataSources.summarizeQuarantine(id, signal))
+    const { rowCount, groups, hasMoreGroups, schema } = summary
     return sendJson(reply, 200, {
       datasource: { id, name },
       quarantine_rows: rowCount,

@@ -4,6 +4,7 @@ import { adminScope } from '../query/read-scope.ts'
 import { errors } from '../shared/errors.ts'
 import { abortSignal } from './abort-signal.ts'
 import type { FormLimits, HttpRooms } from './http.types.ts'
+import { inTurn } from './pipelining.ts'
 import { readQuestion } from './question.ts'
 import { addPath } from './routes.ts'
 import { sendAnswer } from './send-answer.ts'
@@ -18,7 +19,7 @@ export function addSql(app: FastifyInstance, { query, logger }: Neighbours, limi
     const { sql } = question
     if (sql === undefined) throw errors.SQL_EMPTY()
     const format = question.text('format')
-    const answered = await query.run({
+    const asked = {
       sql,
       pipeline: question.text('pipeline') ?? null,
       format: format === undefined ? null : formatOfName(format),
@@ -26,7 +27,8 @@ export function addSql(app: FastifyInstance, { query, logger }: Neighbours, limi
       settings: question.settings,
       readScope: adminScope,
       signal,
-    })
+    }
+    const answered = await inTurn(request.raw.socket, () => query.run(asked))
     return sendAnswer({ request, reply, logger }, answered)
   }
   addPath(
