@@ -5,11 +5,20 @@
  * exactly integers in range, decimals cut beyond their scale, days and times within the range of their type, texts read as
  * what they say. An expression never raises for a value that its condition refuses: both are computed for all rows.
  */
+import { columnLeaves } from '../shared/column-leaves.ts'
 import { formatColumnType, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType, TupleField } from '../shared/column-type.types.ts'
 import { quoteString } from '../shared/text-escapes.ts'
-import { jsonTextTo } from './parquet-json-texts.ts'
-import { listOf, textToBool, textToDecimal, textToFloat, textToInteger, toDecimal } from './parquet-numbers.ts'
+import { jsonTextTo, jsonTextToDocument } from './parquet-json-texts.ts'
+import {
+  listOf,
+  textToBool,
+  textToDecimal,
+  textToFloat,
+  textToInteger,
+  toDecimal,
+  toExactInteger,
+} from './parquet-numbers.ts'
 import { numberToTime, textToTime, timeToTime, wholeToTime } from './parquet-times.ts'
 import { allOf, argumentOver, type Cast, changed, chosen, plain, refusedCast, tried } from './parquet-verdict.ts'
 
@@ -45,8 +54,8 @@ export function textOf(sql: string, type: ColumnType | null): string {
 }
 
 function castValue(sql: string, from: ColumnType, to: ColumnType): Cast {
-  if (formatColumnType(from) === formatColumnType(to)) return plain(sql)
-  if (to.kind === 'string') return from.kind === 'string' ? plain(sql) : changed(textOf(sql, from), null)
+  if (to.kind === 'string') return castToText(sql, from)
+  if (!holdsText(from) && formatColumnType(from) === formatColumnType(to)) return plain(sql)
   if (to.kind === 'fixedString' && isNumber(from)) return castText(textOf(sql, from), to)
   switch (from.kind) {
     case 'string':
@@ -77,6 +86,18 @@ function castValue(sql: string, from: ColumnType, to: ColumnType): Cast {
   }
 }
 
+/** The engine takes any bytes for a text; here a text is UTF-8, as in JSON. */
+function castToText(sql: string, from: ColumnType): Cast {
+  const text = textOf(sql, from)
+  const condition = holdsText(from) ? `isValidUTF8(${text})` : null
+  return from.kind === 'string' ? { value: text, condition, isPlain: true } : changed(text, condition)
+}
+
+/** Whether texts of any length are in it. Bytes of a fixed length for a column of the same length are taken as they are. */
+function holdsText(type: ColumnType): boolean {
+  return columnLeaves(type).some(({ kind }) => kind === 'string')
+}
+
 function isNumber({ kind }: ColumnType): boolean {
   return kind === 'integer' || kind === 'float' || kind === 'decimal' || kind === 'bool'
 }
@@ -97,7 +118,10 @@ function castText(sql: string, to: ColumnType): Cast {
       return tried(text, to)
     case 'ipv6': {
       const cast = tried(text, to)
-      return changed(cast.value, allOf([cast.condition, `NOT match(${text}, ${idleGap})`]))
+      return changed(
+        cast.value,
+        allOf([cast.condition, `NOT match(${text}, ${idleGap})`, `NOT match(${text}, ${paddedOctet})`]),
+      )
     }
     case 'date':
     case 'date32':
@@ -109,9 +133,9 @@ function castText(sql: string, to: ColumnType): Cast {
       return chosen(sql, `(${sql} IN ${listOf(names)})`, quoteString(names[0] ?? ''))
     }
     case 'fixedString':
-      return chosen(sql, `(length(${sql}) <= ${to.byteCount})`, "''")
+      return chosen(sql, `(length(${sql}) <= ${to.byteCount} AND isValidUTF8(${sql}))`, "''")
     case 'json':
-      return tried(sql, to)
+      return jsonTextToDocument(sql, to, castOf)
     case 'array':
     case 'map':
     case 'tuple':
@@ -123,6 +147,8 @@ function castText(sql: string, to: ColumnType): Cast {
 
 /** Eight groups and a gap among them, which has to stand for one at least; the engine lets it pass. */
 const idleGap = `'^[^:](?:[^:]*:){8}[^:]'`
+/** A zero in front of a number of the IPv4 address at the end, which the engine lets pass too. */
+const paddedOctet = `'(?:^|[:.])0\\\\d+[.]|[.]0\\\\d+$'`
 
 /** Bytes of a fixed length: ids, addresses and wide integers are written so; else they are text. */
 function castBytes(sql: string, byteCount: number, to: ColumnType): Cast {
@@ -140,7 +166,7 @@ type MapType = Extract<ColumnType, { readonly kind: 'map' }>
 function castInteger(sql: string, from: IntegerType, to: ColumnType): Cast {
   switch (to.kind) {
     case 'integer':
-      return isWithin(from, to) ? plain(sql) : tried(sql, to)
+      return castWhole(sql, from, to)
     case 'float':
       return plain(sql)
     case 'decimal':
@@ -161,6 +187,11 @@ function castInteger(sql: string, from: IntegerType, to: ColumnType): Cast {
   }
 }
 
+function castWhole(sql: string, from: IntegerType, to: IntegerType): Cast {
+  if (isWithin(from, to)) return plain(sql)
+  return from.bits <= 64 && to.bits <= 64 ? tried(sql, to) : toExactInteger(`toString(${sql})`, to)
+}
+
 function castEnumNumber(sql: string, { members }: Extract<ColumnType, { readonly kind: 'enum' }>): Cast {
   const condition = `(${sql} IN (${members.map(({ value }) => value).join(', ')}))`
   return changed(`toInt16(if(${condition}, ${sql}, ${members[0]?.value ?? 0}))`, condition)
@@ -174,7 +205,7 @@ function isWithin(from: IntegerType, to: IntegerType): boolean {
 function castFloat(sql: string, bits: 32 | 64, to: ColumnType): Cast {
   switch (to.kind) {
     case 'integer':
-      return tried(sql, to)
+      return to.bits <= 64 ? tried(sql, to) : textToInteger(`toString(${sql})`, to)
     case 'float':
       // What is finite must stay so.
       return to.bits >= bits ? plain(sql) : changed(sql, `(isFinite(toFloat32(${sql})) OR NOT isFinite(${sql}))`)
@@ -190,13 +221,14 @@ function castFloat(sql: string, bits: 32 | 64, to: ColumnType): Cast {
 function castDecimal(sql: string, from: DecimalType, to: ColumnType): Cast {
   switch (to.kind) {
     case 'float':
-      return plain(sql)
+      // By its digits: the engine divides, and is wrong in the last place.
+      return changed(`toFloat${to.bits}(toString(${sql}))`, null)
     case 'decimal': {
       const hasRoom = to.scale >= from.scale && to.precision - to.scale >= from.precision - from.scale
       return hasRoom ? plain(sql) : toDecimal(`toString(${sql})`, to)
     }
     case 'integer':
-      return tried(`toString(${sql})`, to)
+      return textToInteger(`toString(${sql})`, to)
     default:
       return castFraction(sql, to)
   }

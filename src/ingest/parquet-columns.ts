@@ -1,6 +1,6 @@
 /** How the columns of a data source are read out of a Parquet file: by JSONPath to fields, lists and maps, in SQL. */
 import type { PartField, PartLayout } from '../codec/part-layout.types.ts'
-import { missingReason, reasonOf } from '../codec/row-reason.ts'
+import { missingReason, reasonOf, unreadableReason } from '../codec/row-reason.ts'
 import { isNullable, parseColumnType, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
@@ -164,7 +164,7 @@ function landingTargets(plans: readonly ColumnPlan[]) {
 function quarantineTargets(plans: readonly ColumnPlan[], importId: string) {
   const texts = plans.map(({ definition, source }) => ({
     column: definition.name,
-    expression: source === null ? 'NULL' : textOf(source.sql, source.type),
+    expression: source === null ? 'NULL' : `toValidUTF8(${textOf(source.sql, source.type)})`,
   }))
   const refusals = plans.flatMap((plan) => (plan.cast?.condition == null ? [] : [refusalOf(plan, plan.cast.condition)]))
   const listOf = (values: readonly string[]) =>
@@ -183,10 +183,16 @@ function refusalOf({ definition, source }: ColumnPlan, condition: string) {
   const of = (text: string) => `if(${condition}, '', ${text})`
   const column = of(quoteString(definition.name))
   if (source === null) return { column, reason: of(quoteString(missingReason(definition))) }
-  // The words are those of the scanners, with the value in their middle; so it is cut at the same length.
-  const [before = '', after = ''] = reasonOf(definition, mark).split(mark)
-  const value = `substringUTF8(ifNull(${textOf(source.sql, source.type)}, 'null'), 1, 256)`
-  return { column, reason: of(`concat(${quoteString(before)}, ${value}, ${quoteString(after)})`) }
+  const text = textOf(source.sql, source.type)
+  const isReadable = `isValidUTF8(ifNull(${text}, ''))`
+  const reason = `if(${isReadable}, ${reasonWith(reasonOf, definition, text)}, ${reasonWith(unreadableReason, definition, text)})`
+  return { column, reason: of(reason) }
+}
+
+/** The words are those of the scanners, with the value in their middle; so it is cut at the same length. */
+function reasonWith(words: typeof reasonOf, definition: ColumnDefinition, text: string): string {
+  const [before = '', after = ''] = words(definition, mark).split(mark)
+  return `concat(${quoteString(before)}, substringUTF8(toValidUTF8(ifNull(${text}, 'null')), 1, 256), ${quoteString(after)})`
 }
 
 /** No name of a column can have it. */

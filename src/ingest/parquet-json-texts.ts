@@ -3,10 +3,11 @@
  * in JSON. Each value in them is taken apart as text, and is judged as the text that it is.
  */
 
-import { valueTypeOf } from '../shared/column-type.ts'
+import { typedPaths } from '../codec/coercion/json-typed-paths.ts'
+import { formatColumnType, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import { quoteString } from '../shared/text-escapes.ts'
-import { allOf, argumentOver, type Cast, changed, refusedCast, where } from './parquet-verdict.ts'
+import { allOf, argumentOver, type Cast, changed, refusedCast, tried, where } from './parquet-verdict.ts'
 
 type CastOf = (sql: string, from: ColumnType, to: ColumnType) => Cast
 
@@ -26,6 +27,33 @@ export function jsonTextTo(text: string, to: ColumnType, castOf: CastOf): Cast {
     default:
       return refusedCast(to)
   }
+}
+
+/**
+ * The engine reads texts as documents by itself. Where a path has a type it takes some values for other ones than the same
+ * type is given elsewhere: such a document is refused.
+ */
+export function jsonTextToDocument(
+  text: string,
+  to: Extract<ColumnType, { readonly kind: 'json' }>,
+  castOf: CastOf,
+): Cast {
+  const { value, condition } = tried(text, to)
+  const paths = [...typedPaths(to.parameters)].map(([path, type]) => {
+    const keys = path.split('.').map((key) => quoteString(key))
+    const raw = `JSONExtractRaw(${text}, ${keys.join(', ')})`
+    const isAlike = where(`(${raw} NOT IN ('null', ''))`, `(${textOfJson(raw, type)}, ${value})`, (argument) => {
+      const cast = castOf(`tupleElement(${argument}, 1)`, jsonValue, type)
+      const ours = `CAST(${cast.value}, ${quoteString(formatColumnType(type))})`
+      const engines = `getSubcolumn(tupleElement(${argument}, 2), ${quoteString(path)})`
+      return changed(
+        '1',
+        allOf([`isNotNull(tupleElement(${argument}, 1))`, cast.condition, `toString(${ours}) = toString(${engines})`]),
+      )
+    })
+    return `(${raw} IN ('null', '') OR ${isAlike.condition})`
+  })
+  return changed(value, allOf([`isValidUTF8(${text})`, condition, ...paths]))
 }
 
 function toArray(text: string, element: ColumnType, castOf: CastOf): Cast {

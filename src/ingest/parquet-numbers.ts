@@ -2,8 +2,9 @@
 import { formatColumnType } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import { quoteString } from '../shared/text-escapes.ts'
-import { type Cast, changed, tried } from './parquet-verdict.ts'
+import { bound, type Cast, castOrNull, changed, tried, unlessNull, where } from './parquet-verdict.ts'
 
+type IntegerType = Extract<ColumnType, { readonly kind: 'integer' }>
 type DecimalType = Extract<ColumnType, { readonly kind: 'decimal' }>
 
 const trueTexts = ['true', 't', 'yes', 'y', 'on', '1']
@@ -12,19 +13,58 @@ const floatWords = ['nan', 'inf', '+inf', '-inf', 'infinity', '+infinity', '-inf
 
 /** `1`, `+1`, `1.5`, `.5`, `5.`, and any of them with an exponent; as a literal of SQL. */
 const numberForm = `'^[+-]?(?:\\\\d+[.]?\\\\d*|[.]\\\\d+)(?:[eE][+-]?\\\\d+)?$'`
-const wholeForm = `'^[+-]?\\\\d+$'`
+/** The same, its parts as groups. */
+const numberParts = `'^([+-]?)(\\\\d*)[.]?(\\\\d*)[eE]([+-]?)0*(\\\\d+)$'`
+/** Sign and digits of what is whole, without a plus, zeros in front and a fraction of zeros. */
+const wholeParts = `'^[+]?(-?)0*(\\\\d*)[.]?0*$'`
+/** No number of a column has as many digits, before or behind its point. */
+const digitsMax = 160
+
+/**
+ * A number without its exponent, exactly: the point is moved in its digits. Other texts stay as they are; so does what
+ * would become longer than any column takes.
+ */
+export function withoutExponent(text: string): string {
+  const isMeant = `(match(${text}, '[eE]') AND match(${text}, ${numberForm}))`
+  const written = where(isMeant, text, (argument) => {
+    const moved = bound(`extractGroups(${argument}, ${numberParts})`, (parts) => {
+      const size = `if(length(${parts}[5]) > 9, 1000000000, toInt64OrZero(${parts}[5]))`
+      const point = `length(${parts}[2]) + if(${parts}[4] = '-', -1, 1) * ${size}`
+      return bound(`(${parts}[1], concat(${parts}[2], ${parts}[3]), ${point})`, withPoint)
+    })
+    return changed(moved, null)
+  })
+  return `if(${isMeant}, ${written.value}, ${text})`
+}
+
+/** Of a tuple: the sign, all digits, and behind how many of these the point stands. */
+function withPoint(parts: string): string {
+  const [sign, all, point] = [1, 2, 3].map((at) => `tupleElement(${parts}, ${at})`)
+  return bound(`trimLeft(${all}, '0')`, (digits) => {
+    return bound(`${point} - length(${all}) + length(${digits})`, (place) => {
+      const before = `rightPad(left(${digits}, greatest(${place}, 0)), least(greatest(${place}, 0), ${digitsMax}), '0')`
+      const zeros = `repeat('0', least(greatest(-${place}, 0), ${digitsMax}))`
+      const behind = `concat(${zeros}, substring(${digits}, greatest(${place}, 0) + 1))`
+      const number = `concat(${sign}, ${before}, if(${place} > 0, '', '0'), '.', ${behind})`
+      return `multiIf(${digits} = '', '0', ${place} > ${digitsMax}, '', ${number})`
+    })
+  })
+}
 
 /** Exactly an integer in range, also when it is written with a fraction of zeros or an exponent. */
-export function textToInteger(text: string, to: ColumnType): Cast {
-  const target = quoteString(formatColumnType(to))
-  const exact = `accurateCastOrNull(${text}, 'Decimal(76, 38)')`
-  // Without its fraction a number that is not 0 could become 0 where the decimals end.
-  const isCut = `(${exact} = 0 AND match(${text}, '^[^eE]*[1-9]'))`
-  const spelled = `accurateCastOrNull(if(match(${text}, ${numberForm}) AND NOT ${isCut}, toString(${exact}), ''), ${target})`
-  // Integers of more digits than the decimal has, with a fraction of zeros.
-  const unpointed = `replaceRegexpOne(${text}, '^([+-]?\\\\d+)[.]0*$', '\\\\1')`
-  const cast = `if(match(${unpointed}, ${wholeForm}), accurateCastOrNull(${unpointed}, ${target}), ${spelled})`
-  return changed(`assumeNotNull(${cast})`, `isNotNull(${cast})`)
+export function textToInteger(text: string, to: IntegerType): Cast {
+  const digits = `replaceRegexpOne(${withoutExponent(text)}, ${wholeParts}, '\\\\1\\\\2')`
+  const whole = bound(digits, (argument) => `if(${argument} IN ('', '-'), '0', ${argument})`)
+  return toExactInteger(`if(match(${text}, ${numberForm}), ${whole}, '')`, to)
+}
+
+/** A text of digits without zeros in front. Beyond 64 bits the engine's own casts wrap around, and say nothing of it. */
+export function toExactInteger(digits: string, to: IntegerType): Cast {
+  if (to.bits <= 64) return tried(digits, to)
+  const exact = bound(digits, (argument) =>
+    bound(castOrNull(argument, to), (value) => `if(toString(${value}) = ${argument}, ${value}, NULL)`),
+  )
+  return unlessNull(exact)
 }
 
 /** What is finite as a number of the column, or a word for what is not. */
@@ -41,11 +81,14 @@ export function textToDecimal(text: string, to: DecimalType): Cast {
 
 /** A number as text, cut beyond the scale. The engine's own cast lets some numbers pass that have too many digits. */
 export function toDecimal(text: string, to: DecimalType): Cast {
-  const { value, condition } = tried(text, to)
   const { precision, scale } = to
   const largest = `${'9'.repeat(precision - scale) || '0'}.${'9'.repeat(scale) || '0'}`
   const [first, last] = [`-${largest}`, largest].map((end) => `CAST('${end}', ${quoteString(formatColumnType(to))})`)
-  return changed(value, `(${condition ?? '1'} AND ${value} BETWEEN ${first} AND ${last})`)
+  const within = bound(
+    castOrNull(withoutExponent(text), to),
+    (value) => `if(${value} BETWEEN ${first} AND ${last}, ${value}, NULL)`,
+  )
+  return unlessNull(within)
 }
 
 export function textToBool(text: string): Cast {

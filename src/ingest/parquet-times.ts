@@ -2,7 +2,8 @@
 import { formatColumnType } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import { quoteString } from '../shared/text-escapes.ts'
-import { allOf, type Cast, changed, plain, refusedCast, where } from './parquet-verdict.ts'
+import { withoutExponent } from './parquet-numbers.ts'
+import { allOf, bound, type Cast, changed, plain, refusedCast, where } from './parquet-verdict.ts'
 
 type TimeType = Extract<ColumnType, { readonly kind: 'date' | 'date32' | 'dateTime' | 'dateTime64' }>
 
@@ -35,6 +36,9 @@ export function timeToTime(sql: string, from: TimeType, to: ColumnType): Cast {
 
 function timeToMoment(sql: string, from: TimeType, scale: number): Cast {
   if (from.kind === 'dateTime' || from.kind === 'date') return plain(sql)
+  if (from.kind === 'dateTime64' && from.scale > scale) {
+    return changed(flooredMoment(sql, from.scale, scale), momentCondition(sql, from, firstMoment, endOfMoments))
+  }
   // Nanoseconds of the source reach no further than those of the column.
   const isNarrow = scale > 6 && !(from.kind === 'dateTime64' && from.scale > 6)
   const end = isNarrow ? endOfNanoseconds : endOfMoments
@@ -42,6 +46,13 @@ function timeToMoment(sql: string, from: TimeType, scale: number): Cast {
   if (!isNarrow || condition === null) return { value: sql, condition, isPlain: true }
   // The cast raises beyond the end.
   return changed(`if(${condition}, ${sql}, ${nothingOf(from)})`, condition)
+}
+
+/** The tick before, as in JSON: the engine's cast goes towards 1970. */
+function flooredMoment(sql: string, fromScale: number, scale: number): string {
+  const [unit, unitScale] = fromScale > 6 ? ['Nano', 9] : ['Micro', 6]
+  const ticks = `toUnixTimestamp64${unit}(${sql})`
+  return `fromUnixTimestamp64${unit}(${ticks} - positiveModulo(${ticks}, ${10 ** (unitScale - scale)}), 'UTC')`
 }
 
 function nothingOf(from: TimeType): string {
@@ -69,7 +80,7 @@ export function wholeToTime(sql: string, to: TimeType): Cast {
     `multiIf(abs(${number}) < 100000000000, ${number} * 1000000`,
     `abs(${number}) < 100000000000000, ${number} * 1000`,
     `abs(${number}) < 100000000000000000, ${number}`,
-    `toInt64(floor(${number} / 1000)))`,
+    `intDiv(${number}, 1000) - (${number} < 0 AND ${number} % 1000 != 0))`,
   ].join(', ')
   const moment = `fromUnixTimestamp64Micro(${microseconds}, 'UTC')`
   const cast = timeToTime(moment, { kind: 'dateTime64', scale: 6, zone: 'UTC' }, to)
@@ -87,27 +98,36 @@ export function wholeToTime(sql: string, to: TimeType): Cast {
 
 /** Epoch numbers with a fraction or an exponent, as texts; cut to the tick before them. Other texts are refused. */
 export function numberToTime(text: string, to: TimeType): Cast {
-  const parsed = `accurateCastOrNull(${text}, 'Decimal(38, 9)')`
-  const number = `assumeNotNull(${parsed})`
-  const isInstant = `(isNotNull(${parsed}) AND abs(${number}) < 100000000000000000000)`
-  return where(isInstant, number, (argument) => decimalToTime(argument, to))
+  return where('1', withoutExponent(text), (written) => {
+    const parsed = `accurateCastOrNull(${written}, 'Decimal(38, 9)')`
+    const isInstant = `(isNotNull(${parsed}) AND abs(assumeNotNull(${parsed})) < 100000000000000000000)`
+    // What is below a billionth is cut from the decimal, and still makes an instant before 1970 one that is earlier.
+    const hasRest = `match(${written}, '^-\\\\d*[.]\\\\d{9}\\\\d*[1-9]')`
+    const isWhole = `NOT match(${written}, '[.]\\\\d*[1-9]')`
+    const parts = `(assumeNotNull(${parsed}), ${hasRest}, ${isWhole})`
+    return where(isInstant, parts, (argument) => decimalToTime(argument, to))
+  })
 }
 
-/** Of a decimal with nine places below 10^20: so it can be multiplied by 10^9 within its 128 bits. */
-function decimalToTime(number: string, to: TimeType): Cast {
-  const scaled = `toInt128(${number} * 1000000000)`
-  const nanoseconds = [
-    `multiIf(abs(${number}) < 100000000000, ${scaled}`,
-    `abs(${number}) < 100000000000000, intDiv(${scaled}, 1000)`,
-    `abs(${number}) < 100000000000000000, intDiv(${scaled}, 1000000)`,
-    `intDiv(${scaled}, 1000000000))`,
+/** Of a tuple: a decimal with nine places below 10^20, whether digits were cut from it, whether it has no fraction. */
+function decimalToTime(argument: string, to: TimeType): Cast {
+  const [number, hasRest, isWhole] = [1, 2, 3].map((at) => `tupleElement(${argument}, ${at})`)
+  const divisor = [
+    `multiIf(abs(${number}) < 100000000000, 1`,
+    `abs(${number}) < 100000000000000, 1000`,
+    `abs(${number}) < 100000000000000000, 1000000`,
+    '1000000000)',
   ].join(', ')
+  const nanoseconds = bound(`(toInt128(${number} * 1000000000) - ${hasRest}, toInt128(${divisor}))`, (pair) => {
+    const [billionths, unit] = [`tupleElement(${pair}, 1)`, `tupleElement(${pair}, 2)`]
+    return `intDiv(${billionths} - positiveModulo(${billionths}, ${unit}), ${unit})`
+  })
   const tick = 10 ** (9 - (to.kind === 'dateTime64' ? to.scale : 0))
   const instant = where('1', nanoseconds, (exact) => {
     return nanosecondsToTime(`(${exact} - positiveModulo(${exact}, ${tick}))`, to)
   })
   if (to.kind !== 'date' && to.kind !== 'date32') return instant
-  const isDays = `(${number} BETWEEN 0 AND 65535 AND toInt32(${number}) = ${number})`
+  const isDays = `(${isWhole} AND ${number} BETWEEN 0 AND 65535)`
   const days = to.kind === 'date' ? `toDate(toUInt16(${number}))` : `toDate32(toInt32(${number}))`
   return changed(`if(${isDays}, ${days}, ${instant.value})`, `(${isDays} OR ${instant.condition})`)
 }
@@ -123,7 +143,7 @@ function nanosecondsToTime(nanoseconds: string, to: TimeType): Cast {
 
 const dayForm = '\\\\d{4}-\\\\d\\\\d-\\\\d\\\\d'
 const clockForm = '(?:[01]\\\\d|2[0-3]):[0-5]\\\\d(?::[0-5]\\\\d(?:[.]\\\\d+)?)?'
-const offsetForm = '(?:[Zz]|[+-]\\\\d\\\\d(?::?\\\\d\\\\d)?)?'
+const offsetForm = '(?:[Zz]|[+-](?:[01]\\\\d|2[0-3])(?::?[0-5]\\\\d)?)?'
 /** As literals of SQL. */
 const timeForm = `'^${dayForm}(?:[Tt ]${clockForm}${offsetForm})?$'`
 const numberForm = `'^[+-]?\\\\d+(?:[.]\\\\d+)?$'`

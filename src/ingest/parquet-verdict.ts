@@ -31,10 +31,13 @@ export function allOf(conditions: readonly (string | null)[]): string | null {
   return checked.length === 0 ? null : `(${checked.join(' AND ')})`
 }
 
+export function castOrNull(sql: string, to: ColumnType): string {
+  return `accurateCastOrNull(${sql}, ${quoteString(formatColumnType(to))})`
+}
+
 /** By the engine's own cast that gives NULL for what is out of range or cannot be read. */
 export function tried(sql: string, to: ColumnType): Cast {
-  const cast = `accurateCastOrNull(${sql}, ${quoteString(formatColumnType(to))})`
-  return changed(`assumeNotNull(${cast})`, `isNotNull(${cast})`)
+  return unlessNull(castOrNull(sql, to))
 }
 
 /** A cast that raises for other values is given `otherwise` in place of those. */
@@ -46,6 +49,17 @@ export function chosen(sql: string, condition: string, otherwise: string): Cast 
 export function argumentOver(sql: string): string {
   const taken = [...sql.matchAll(/\bx(\d+)\b/g)].map((match) => Number(match[1]))
   return `x${Math.max(0, ...taken) + 1}`
+}
+
+/** `expression` of a value that is computed once, wherever it stands in it: what is written twice in a query costs twice. */
+export function bound(sql: string, expression: (argument: string) => string): string {
+  const argument = argumentOver(sql)
+  return `arrayElement(arrayMap(${argument} -> ${expression(argument)}, [${sql}]), 1)`
+}
+
+/** Out of an expression that is NULL for what is refused. */
+export function unlessNull(sql: string): Cast {
+  return changed(`assumeNotNull(${sql})`, `isNotNull(${sql})`)
 }
 
 /**

@@ -31,7 +31,7 @@ function typedWriter(type: ColumnType, judge: Coercion): ReturnType<PathWriter> 
 }
 
 /** Parameters are parted by commas: `` `a.b` Type ``, `name=1`, `` SKIP `a` ``, `SKIP REGEXP 'x'`. */
-function typedPaths(parameters: string): ReadonlyMap<string, ColumnType> {
+export function typedPaths(parameters: string): ReadonlyMap<string, ColumnType> {
   const types = new Map<string, ColumnType>()
   const cursor = new TokenCursor(parameters)
   while (!cursor.isAtEnd()) {
