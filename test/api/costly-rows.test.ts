@@ -2,8 +2,6 @@
 // aside, and nobody else waits. `test/full` has more of them.
 
 import t from 'tap'
-import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import {
   engineMemoryBytesMax,
   insertTimeMaxMs,
@@ -11,22 +9,15 @@ import {
   memorySchema,
   much,
   sendUntilStored,
-  slowCount,
   slowSchema,
   stand,
   tooMuch,
-  untilInTime,
 } from './costly-service.ts'
-import { openTestService, type TestService } from './test-service.ts'
+import { openTestService } from './test-service.ts'
 
-async function idOf(of: TestService, name: string): Promise<string> {
-  const { json } = await of.call('GET', `/v0/datasources/${name}`)
-  // The shape is what other tests check.
-  return (json as { readonly id: string }).id
-}
+const service = await openTestService(t, { engineMemoryBytesMax, eventsFlushIdleMs: 5 })
 
 t.test('events of which one takes too much memory are stored without it', async (t) => {
-  const service = await openTestService(t, { engineMemoryBytesMax, eventsFlushIdleMs: 5 })
   await service.create('one', memorySchema)
   t.match(await service.events('one', linesOf([1, 2, tooMuch, 4, 5]), { wait: 'true' }), { status: 200 })
   t.same(await stand(service, 'one'), [4, 1])
@@ -46,30 +37,7 @@ t.test('events of which one takes too much memory are stored without it', async 
   t.match(await service.call('POST', '/v0/datasources/one/truncate'), { status: 205 })
 })
 
-t.test('events that take too much memory together are all stored, once, with their views and partitions', async (t) => {
-  const directory = await createTestDirectory()
-  const options = { dataDir: directory.path, engineMemoryBytesMax, eventsFlushIdleMs: 5 }
-  const first = await openTestService(t, options)
-  const engine = { engine: 'MergeTree', engine_sorting_key: 'id', engine_partition_key: 'd % 20' }
-  t.match(await first.create('all', memorySchema, engine), { status: 200 })
-  await first.create('seen', 'id UInt32, d UInt64')
-  const [all, seen] = await Promise.all(['all', 'seen'].map((name) => idOf(first, name)))
-  await first.close()
-  const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
-  await store.command(`CREATE MATERIALIZED VIEW ws_0001.v TO ws_0001.${seen} AS SELECT id, d FROM ws_0001.${all}`)
-  await store.close()
-  const service = await openTestService(t, options)
-  t.teardown(() => directory.remove())
-  const counts = Array.from({ length: 40 }, (_, id) => much + id)
-  t.match(await service.events('all', linesOf(counts), { wait: 'true' }), { status: 200 })
-  t.same(await stand(service, 'all'), [40, 0])
-  const expected = counts.map((n, id) => [String(id), String(n)])
-  t.same(await service.rows('SELECT id, d FROM all ORDER BY id'), expected)
-  t.same(await service.rows('SELECT id, d FROM seen ORDER BY id'), expected)
-})
-
 t.test('a block with a row that is refused and one that takes too much is stored without both', async (t) => {
-  const service = await openTestService(t, { engineMemoryBytesMax, eventsFlushIdleMs: 5 })
   const schema = 'id UInt32 `json:$.id`, n UInt64 `json:$.n`, d UInt64 DEFAULT length(range(n)) + intDiv(1, n)'
   t.match(await service.create('both', schema), { status: 200 })
   t.match(await service.events('both', linesOf([1, tooMuch, 2, 0, 3]), { wait: 'true' }), { status: 200 })
@@ -77,7 +45,6 @@ t.test('a block with a row that is refused and one that takes too much is stored
 })
 
 t.test('an import that takes too much is told so, with what is stored, and one that does not is stored', async (t) => {
-  const service = await openTestService(t, { engineMemoryBytesMax })
   await service.create('imported', 'id UInt32 `json:$.id`, n UInt64 `json:$.n`, d UInt64 DEFAULT length(range(n))')
   const refused = { status: 422, json: { error: /takes too much time or memory.*memory limit/ } }
   t.match(await service.append('imported', 'ndjson', linesOf([1, tooMuch])), refused)
@@ -87,7 +54,6 @@ t.test('an import that takes too much is told so, with what is stored, and one t
 })
 
 t.test('a replay over rows that take too much, alone or together, stores the others', async (t) => {
-  const service = await openTestService(t, { engineMemoryBytesMax, eventsFlushIdleMs: 5 })
   const engine = { engine: 'MergeTree', engine_sorting_key: 'id', engine_partition_key: 'd % 20' }
   t.match(await service.create('again', `${memorySchema}, x UInt8 \`json:$.x\``, engine), { status: 200 })
   const counts = [...Array.from({ length: 40 }, (_, id) => much + id), tooMuch]
@@ -102,25 +68,14 @@ t.test('a replay over rows that take too much, alone or together, stores the oth
   t.same(await service.rows('SELECT id, d FROM again ORDER BY id'), expected)
 })
 
-t.test('an import that takes too long is told in time, and what follows it waits for its end', async (t) => {
-  const service = await openTestService(t, { insertTimeMaxMs })
-  t.match(await service.create('late', slowSchema), { status: 200 })
-  t.match(await service.append('late', 'ndjson', linesOf([await slowCount(service)])), {
-    status: 422,
-    json: { error: /takes too much time or memory.*(?:did not end within 1000 ms|Timeout exceeded)/, imported_rows: 0 },
-  })
-  t.match(await service.call('POST', '/v0/datasources/late/truncate'), { status: 205 })
-  t.same(await stand(service, 'late'), [0, 0])
-  t.match(await untilInTime(() => service.append('late', 'ndjson', linesOf([0]))), { status: 200 })
-  t.same(await stand(service, 'late'), [1, 0])
-})
-
 t.test('a data source whose events take long can be dropped', async (t) => {
-  const service = await openTestService(t, { insertTimeMaxMs, eventsFlushIdleMs: 5 })
-  t.match(await service.create('gone', slowSchema), { status: 200 })
-  t.match(await service.events('gone', linesOf([10])), { status: 202 })
-  t.match(await service.call('DELETE', '/v0/datasources/gone'), { status: 204 })
-  t.match(await service.create('gone', 'id UInt32 `json:$.id`'), { status: 200 })
-  await sendUntilStored(service, 'gone', 1)
-  t.equal(await service.count('gone'), 1)
+  // A process can have one service open at a time.
+  await service.close()
+  const quick = await openTestService(t, { insertTimeMaxMs, eventsFlushIdleMs: 5 })
+  t.match(await quick.create('gone', slowSchema), { status: 200 })
+  t.match(await quick.events('gone', linesOf([10])), { status: 202 })
+  t.match(await quick.call('DELETE', '/v0/datasources/gone'), { status: 204 })
+  t.match(await quick.create('gone', 'id UInt32 `json:$.id`'), { status: 200 })
+  await sendUntilStored(quick, 'gone', 1)
+  t.equal(await quick.count('gone'), 1)
 })

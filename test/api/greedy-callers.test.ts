@@ -1,11 +1,12 @@
 import t from 'tap'
 import { mebibyte } from '../../src/shared/bytes.ts'
+import { byTier } from '../support/tier.ts'
 import { openTestService } from './test-service.ts'
 
+const service = await openTestService(t)
 const form = 'Content-Type: application/x-www-form-urlencoded'
 
 t.test('who has no token is answered before the rest of his body has come', async (t) => {
-  const service = await openTestService(t)
   const paths = ['/v0/sql', '/v0/datasources?name=a', '/v0/pipes', '/v0/analyze', '/v0/variables']
   for (const path of paths) {
     for (const begin of [`q=${'x'.repeat(9_000)}`, `q=1${'&a='.repeat(3_000)}`, `{"a":"${'x'.repeat(9_000)}`]) {
@@ -16,7 +17,7 @@ t.test('who has no token is answered before the rest of his body has come', asyn
       client.socket.destroy()
     }
     const client = await service.openRaw()
-    const chunks = '1\r\nx\r\n'.repeat(100_000)
+    const chunks = '1\r\nx\r\n'.repeat(byTier({ quick: 20_000, full: 100_000, soak: 100_000 }))
     client.send(`POST ${path} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n`, chunks)
     t.match(await client.until((text) => text.includes('\r\n\r\n')), /^HTTP\/1.1 403 /, 'chunks of one byte')
     client.socket.destroy()
@@ -24,10 +25,10 @@ t.test('who has no token is answered before the rest of his body has come', asyn
 })
 
 t.test('an import of very many chunks of one byte ends with 400, whatever form it has', async (t) => {
-  const service = await openTestService(t)
   await service.create('chunks', 'id UInt32')
   const form = '--b\r\nContent-Disposition: form-data; name="csv"; filename="a.csv"\r\n\r\n'
   const chunksOf = (text: string): string => Array.from(text, (character) => `1\r\n${character}\r\n`).join('')
+  const lineCount = byTier({ quick: 20_000, full: 100_000, soak: 100_000 })
   const ways = [
     { path: '/v0/datasources?name=chunks&mode=append', more: [], begin: '' },
     { path: '/v0/datasources?name=chunks&mode=append&format=ndjson', more: [], begin: '' },
@@ -43,7 +44,7 @@ t.test('an import of very many chunks of one byte ends with 400, whatever form i
     const client = await service.openRaw()
     client.send(
       service.head('POST', path, 'Transfer-Encoding: chunked', ...more),
-      chunksOf(`${begin}${'1\n'.repeat(100_000)}`),
+      chunksOf(`${begin}${'1\n'.repeat(lineCount)}`),
     )
     const text = await client.until((text) => text.includes('less than 32 bytes'))
     t.match(text, /^HTTP\/1.1 400 /, `${path} ${more.join()}`)
@@ -51,29 +52,10 @@ t.test('an import of very many chunks of one byte ends with 400, whatever form i
   }
   const rows = new Blob([Array.from({ length: 10_000 }, (_, n) => `${n}\n`).join('')])
   t.equal((await service.call('POST', '/v0/datasources?name=chunks&mode=append', { body: rows.stream() })).status, 200)
-})
-
-t.test('what a client held that went away is free for others', async (t) => {
-  const service = await openTestService(t, { bodiesBytesMax: 4 * mebibyte })
-  const rest = 'x'.repeat(3 * mebibyte)
-  const query = (): Promise<{ readonly status: number }> =>
-    service.call('POST', '/v0/sql', { body: `q=SELECT 1 FORMAT TSV&x=${rest}` })
-  for (const begin of [`q=SELECT+1&x=${rest}`, `{"q":"${rest}`]) {
-    let isHeld = false
-    while (!isHeld) {
-      const holder = await service.openRaw()
-      holder.send(service.head('POST', '/v0/sql', form, 'Content-Length: 8000000'), begin)
-      // A query that came before its bytes may have had it refused instead.
-      while (!isHeld && holder.text === '') isHeld = (await query()).status === 503
-      holder.socket.destroy()
-    }
-    while ((await query()).status === 503);
-    t.equal((await query()).status, 200)
-  }
+  await service.call('DELETE', '/v0/datasources/chunks')
 })
 
 t.test('events of very many keys or levels create nothing, and are told why', async (t) => {
-  const service = await openTestService(t)
   const object = (count: number): string => `{${Array.from({ length: count }, (_, n) => `"k${n}":1`).join(',')}}`
   const cases: readonly (readonly [name: string, body: string, error: RegExp])[] = [
     ['keys_501', object(501), /ask for more than 500 columns/],
@@ -97,10 +79,10 @@ t.test('events of very many keys or levels create nothing, and are told why', as
   t.match(await service.call('GET', '/v0/datasources'), { json: { datasources: [] } })
   t.equal((await service.events('keys_500', object(500), { wait: 'true' })).status, 200)
   t.equal(await service.count('keys_500'), 1)
+  await service.call('DELETE', '/v0/datasources/keys_500')
 })
 
 t.test('files of very many columns create nothing', async (t) => {
-  const service = await openTestService(t)
   for (const [name, csv] of Object.entries({
     header: Array.from({ length: 20_000 }, (_, n) => `c${n}`).join(','),
     commas: ','.repeat(100_000),
@@ -113,4 +95,25 @@ t.test('files of very many columns create nothing', async (t) => {
     }
   }
   t.match(await service.call('GET', '/v0/datasources'), { json: { datasources: [] } })
+})
+
+t.test('what a client held that went away is free for others', async (t) => {
+  // A process can have one service open at a time.
+  await service.close()
+  const small = await openTestService(t, { bodiesBytesMax: 4 * mebibyte })
+  const rest = 'x'.repeat(3 * mebibyte)
+  const query = (): Promise<{ readonly status: number }> =>
+    small.call('POST', '/v0/sql', { body: `q=SELECT 1 FORMAT TSV&x=${rest}` })
+  for (const begin of [`q=SELECT+1&x=${rest}`, `{"q":"${rest}`]) {
+    let isHeld = false
+    while (!isHeld) {
+      const holder = await small.openRaw()
+      holder.send(small.head('POST', '/v0/sql', form, 'Content-Length: 8000000'), begin)
+      // A query that came before its bytes may have had it refused instead.
+      while (!isHeld && holder.text === '') isHeld = (await query()).status === 503
+      holder.socket.destroy()
+    }
+    while ((await query()).status === 503);
+    t.equal((await query()).status, 200)
+  }
 })

@@ -18,21 +18,13 @@ async function live(): Promise<TestService> {
   return new TestService(service, { log, dataDir: directory.path })
 }
 
-async function idOf(service: TestService, name: string): Promise<string> {
-  const { json } = await service.call('GET', `/v0/datasources/${name}`)
-  // The shape is what other tests check.
-  return (json as { readonly id: string }).id
-}
-
 t.test('an import that a view does not take counts what is stored, and other views have it once', async (t) => {
   const first = await live()
   await first.create('seen', 'n UInt32 `json:$.n`')
   const sums = { engine: 'SummingMergeTree', engine_sorting_key: 'one' }
   await first.create('strict_sums', 'one UInt8, n UInt64', sums)
   await first.create('plain_sums', 'one UInt8, n UInt64', sums)
-  const [seen, strict, plain] = await Promise.all(
-    ['seen', 'strict_sums', 'plain_sums'].map((name) => idOf(first, name)),
-  )
+  const [seen, strict, plain] = await Promise.all(['seen', 'strict_sums', 'plain_sums'].map((name) => first.idOf(name)))
   await first.close()
   const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
   const sum = `SELECT 1 AS one, sum(n) AS n FROM ws_0001.${seen}`

@@ -34,7 +34,8 @@ async function stand(of: TestService, name: string): Promise<readonly [stored: n
 }
 
 t.test('one row that its DEFAULT refuses stops no data source, whatever the error is', async (t) => {
-  for (const [index, [expression, bad, good]] of defaults.entries()) {
+  const step = byTier({ quick: 4, full: 1, soak: 1 })
+  for (const [index, [expression, bad, good]] of defaults.filter((_, place) => place % step === 0).entries()) {
     const name = `one_${index}`
     const made = await service.create(name, `x String \`json:$.x\`, d String DEFAULT ${expression}`)
     t.match(made, { status: 200 }, made.text)
@@ -94,14 +95,15 @@ t.test('a replay over such rows stores the others, and what comes next is not he
 })
 
 t.test('rows that are refused by the thousand are set aside in a bounded number of trials', async (t) => {
-  const rowCount = byTier({ quick: 500, full: 3_000, soak: 3_000 })
+  const rowCount = byTier({ quick: 30, full: 3_000, soak: 3_000 })
+  const rowsPerBad = Math.min(500, rowCount)
   await service.create('many', 'x String `json:$.x`, d String DEFAULT toString(parseTimeDelta(x))')
   const lines = Array.from({ length: rowCount }, () => '{"x":"zz"}').join('\n')
-  t.match(await service.events('many', lines), { status: 202 })
-  await service.untilStored('many')
+  t.match(await service.events('many', lines, { wait: 'true' }), { status: 200 })
   t.same(await stand(service, 'many'), [0, rowCount])
-  const mixed = Array.from({ length: rowCount }, (_, n) => (n % 500 === 250 ? '{"x":"zz"}' : '{"x":"1 s"}')).join('\n')
-  t.match(await service.events('many', mixed), { status: 202 })
-  await service.untilStored('many')
-  t.same(await stand(service, 'many'), [rowCount - rowCount / 500, rowCount + rowCount / 500])
+  const mixed = Array.from({ length: rowCount }, (_, n) =>
+    n % rowsPerBad === rowsPerBad / 2 ? '{"x":"zz"}' : '{"x":"1 s"}',
+  ).join('\n')
+  t.match(await service.events('many', mixed, { wait: 'true' }), { status: 200 })
+  t.same(await stand(service, 'many'), [rowCount - rowCount / rowsPerBad, rowCount + rowCount / rowsPerBad])
 })

@@ -14,12 +14,6 @@ async function live(): Promise<TestService> {
   return new TestService(service, { log, dataDir: directory.path })
 }
 
-async function idOf(service: TestService, name: string): Promise<string> {
-  const { json } = await service.call('GET', `/v0/datasources/${name}`)
-  // The shape is what other tests check.
-  return (json as { readonly id: string }).id
-}
-
 const days = { engine: 'MergeTree', engine_partition_key: 'toYYYYMM(day)', engine_sorting_key: 'day' }
 const sums = { engine: 'SummingMergeTree' }
 
@@ -66,7 +60,7 @@ async function setUp(): Promise<TestService> {
     'looked_last',
     'looked_up',
   ]
-  const ids = new Map(await Promise.all(names.map(async (name) => [name, await idOf(first, name)] as const)))
+  const ids = new Map(await Promise.all(names.map(async (name) => [name, await first.idOf(name)] as const)))
   await first.close()
   const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
   const view = (name: string, target: string, select: string, source: string): Promise<void> =>

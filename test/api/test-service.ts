@@ -87,6 +87,13 @@ export class TestService {
       .map((line) => line.split('\t'))
   }
 
+  /** The id of a data source, by which the engine has its table. */
+  async idOf(name: string): Promise<string> {
+    const { json } = await this.call('GET', `/v0/datasources/${name}`)
+    // The shape is what other tests check.
+    return (json as { readonly id: string }).id
+  }
+
   async count(name: string): Promise<number> {
     return Number(await this.sql(`SELECT count() FROM ${name} FORMAT TSV`))
   }

@@ -2,10 +2,12 @@
 // costly for any row.
 
 import t from 'tap'
+import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import {
   engineMemoryBytesMax,
   insertTimeMaxMs,
   linesOf,
+  memorySchema,
   much,
   sendUntilStored,
   slowCount,
@@ -15,6 +17,7 @@ import {
   untilInTime,
 } from '../api/costly-service.ts'
 import { openTestService } from '../api/test-service.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 
 t.test('of equal keys the last row is kept when a block is inserted in pieces', async (t) => {
   const service = await openTestService(t, { engineMemoryBytesMax, eventsFlushIdleMs: 5 })
@@ -71,3 +74,38 @@ t.test(
     }
   },
 )
+
+t.test('events that take too much memory together are all stored, once, with their views and partitions', async (t) => {
+  const directory = await createTestDirectory()
+  const options = { dataDir: directory.path, engineMemoryBytesMax, eventsFlushIdleMs: 5 }
+  const first = await openTestService(t, options)
+  const engine = { engine: 'MergeTree', engine_sorting_key: 'id', engine_partition_key: 'd % 20' }
+  t.match(await first.create('all', memorySchema, engine), { status: 200 })
+  await first.create('seen', 'id UInt32, d UInt64')
+  const [all, seen] = await Promise.all(['all', 'seen'].map((name) => first.idOf(name)))
+  await first.close()
+  const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
+  await store.command(`CREATE MATERIALIZED VIEW ws_0001.v TO ws_0001.${seen} AS SELECT id, d FROM ws_0001.${all}`)
+  await store.close()
+  const service = await openTestService(t, options)
+  t.teardown(() => directory.remove())
+  const counts = Array.from({ length: 40 }, (_, id) => much + id)
+  t.match(await service.events('all', linesOf(counts), { wait: 'true' }), { status: 200 })
+  t.same(await stand(service, 'all'), [40, 0])
+  const expected = counts.map((n, id) => [String(id), String(n)])
+  t.same(await service.rows('SELECT id, d FROM all ORDER BY id'), expected)
+  t.same(await service.rows('SELECT id, d FROM seen ORDER BY id'), expected)
+})
+
+t.test('an import that takes too long is told in time, and what follows it waits for its end', async (t) => {
+  const service = await openTestService(t, { insertTimeMaxMs })
+  t.match(await service.create('late', slowSchema), { status: 200 })
+  t.match(await service.append('late', 'ndjson', linesOf([await slowCount(service)])), {
+    status: 422,
+    json: { error: /takes too much time or memory.*(?:did not end within 1000 ms|Timeout exceeded)/, imported_rows: 0 },
+  })
+  t.match(await service.call('POST', '/v0/datasources/late/truncate'), { status: 205 })
+  t.same(await stand(service, 'late'), [0, 0])
+  t.match(await untilInTime(() => service.append('late', 'ndjson', linesOf([0]))), { status: 200 })
+  t.same(await stand(service, 'late'), [1, 0])
+})

@@ -24,17 +24,11 @@ async function runStatements(...statements: readonly string[]): Promise<void> {
   await store.close()
 }
 
-async function idOf(service: TestService, name: string): Promise<string> {
-  const { json } = await service.call('GET', `/v0/datasources/${name}`)
-  // The shape is what other tests check.
-  return (json as { readonly id: string }).id
-}
-
 t.test('a view that fails is answered with 422, shown, and gets every row once when it works again', async (t) => {
   const first = await live(t)
   await first.create('viewed', 'n UInt32')
   await first.create('beside', 'n UInt32')
-  const id = await idOf(first, 'viewed')
+  const id = await first.idOf('viewed')
   await first.close()
   const window = 'SETTINGS non_replicated_deduplication_window = 10000'
   await runStatements(
@@ -111,7 +105,7 @@ t.test('a refused row doubles no row of the partitions that took theirs before i
     views.push(
       `CREATE TABLE ws_0001.${name}_seen (n UInt32) ENGINE = MergeTree ORDER BY n ${window}`,
       `CREATE MATERIALIZED VIEW ws_0001.${name}_view TO ws_0001.${name}_seen AS
-         SELECT n FROM ws_0001.${await idOf(first, name)}`,
+         SELECT n FROM ws_0001.${await first.idOf(name)}`,
     )
   }
   await first.close()
@@ -160,7 +154,7 @@ t.test('events of thirty days are stored, twelve partitions at a time', async (t
   const keyed = { headers: { 'idempotency-key': 'days' } }
   t.match(await service.events('days', lines.join('\n'), { wait: 'true' }, keyed), { status: 200 })
   t.same(await service.rows('SELECT count(), uniqExact(n), uniqExact(day) FROM days'), [['90', '90', '30']])
-  const id = await idOf(service, 'days')
+  const id = await service.idOf('days')
   await service.close()
   const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
   const [log] = await store.rows<{ path: string }>(

@@ -81,7 +81,7 @@ t.test(
       for (const body of ['1\n2\n', '3\n']) t.match(await first.append(name, 'csv', body), { status: 200 })
     }
     t.match(await first.append('short', 'csv', '1,2100-01-01 00:00:00\n'), { status: 200 })
-    const [cut, gone, short] = [await idOf(first, 'cut'), await idOf(first, 'gone'), await idOf(first, 'short')]
+    const [cut, gone, short] = [await first.idOf('cut'), await first.idOf('gone'), await first.idOf('short')]
     await first.close()
 
     const second = await open()
@@ -141,7 +141,7 @@ t.test(
     const first = await open()
     for (const name of ['broken', 'whole']) await first.create(name, 'n UInt32')
     for (const name of ['broken', 'whole']) t.match(await first.append(name, 'csv', '1\n2\n3\n'), { status: 200 })
-    const id = await idOf(first, 'broken')
+    const id = await first.idOf('broken')
     await first.close()
 
     const second = await open()
@@ -183,7 +183,7 @@ t.test('a truncate of one table leaves the note of the others', async (t) => {
   const first = await openIn(other.path)
   for (const name of ['kept', 'emptied']) await first.create(name, 'n UInt32')
   for (const name of ['kept', 'emptied']) t.match(await first.append(name, 'csv', '1\n2\n'), { status: 200 })
-  const kept = await idOf(first, 'kept')
+  const kept = await first.idOf('kept')
   await first.close()
   const second = await openIn(other.path)
   t.match(await second.call('POST', '/v0/datasources/emptied/truncate'), { status: 205 })
@@ -206,7 +206,7 @@ t.test('a part that counts other rows than it had is told, until it is mended', 
   const first = await openIn(other.path)
   await first.create('counted', 'n UInt32')
   t.match(await first.append('counted', 'csv', '1\n2\n3\n'), { status: 200 })
-  const count = join(tableFolder(other.path, await idOf(first, 'counted')), 'all_1_1_0', 'count.txt')
+  const count = join(tableFolder(other.path, await first.idOf('counted')), 'all_1_1_0', 'count.txt')
   await first.close()
   writeFileSync(count, '2')
   for (const start of ['the first start', 'the next one']) {
@@ -254,12 +254,6 @@ function toldBy({ log }: TestService): readonly LogEntry[] {
   return log.entries.filter(
     ({ message }) => message.includes('lost-parts') || message.includes('its TTL or its engine'),
   )
-}
-
-async function idOf(service: TestService, name: string): Promise<string> {
-  const { json } = await service.call('GET', `/v0/datasources/${name}`)
-  // The shape is what other tests check.
-  return (json as { readonly id: string }).id
 }
 
 /** The folder of a table's parts, by the identity in its definition. */
