@@ -6,7 +6,7 @@ import type { IndexDefinition } from '../catalog/index-definition.ts'
 import { formatSchema } from '../catalog/schema-parser.ts'
 import { givenEngineText } from '../catalog/table-definition.ts'
 import type { DataSourceStatistics, PipeReference } from '../datasources/datasources.types.ts'
-import type { LineStatus } from '../ingest/events.types.ts'
+import type { LineDelay, LineStatus } from '../ingest/events.types.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { timeText } from './time-text.ts'
@@ -48,13 +48,21 @@ export function singleShape(dataSource: DataSource, circumstances: Circumstances
 /** Events that are on disk and not in the database yet, and what keeps them from it. */
 function eventsShape(waiting: LineStatus | null): object {
   const failure = waiting?.failure ?? null
+  const delay = waiting?.delay ?? null
+  const sinceMs = failure?.sinceMs ?? delay?.sinceMs
   return {
     waiting_rows: waiting?.waitingRows ?? 0,
     waiting_bytes: waiting?.waitingBytes ?? 0,
-    error: failure?.message ?? null,
-    failed_since: failure === null ? null : timeText(failure.sinceMs),
+    error: failure?.message ?? (delay === null ? null : delayText(delay)),
+    failed_since: sinceMs === undefined ? null : timeText(sinceMs),
     retry_at: failure === null ? null : timeText(failure.retryAtMs),
   }
+}
+
+function delayText({ sinceMs, reason }: LineDelay): string {
+  const since = `The database has been storing a block of events since ${timeText(sinceMs)}`
+  if (reason === null) return `${since}; the events behind it wait`
+  return `${since}. One INSERT of it cost too much, so its rows are tried in smaller pieces: ${reason}`
 }
 
 /** The shape of an item of `GET /v0/datasources`. */

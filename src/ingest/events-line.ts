@@ -18,7 +18,7 @@ import type { Sequence } from '../wal/sequence.ts'
 import { toSequence } from '../wal/sequence.ts'
 import type { BlockCounts, BlockSource, BlockStore } from './block-store.ts'
 import type { DrainedBytes, DrainRate } from './drain-rate.ts'
-import type { FlushRule, LineFailure, LineStatus, LoggedBatch, SealedBlock } from './events.types.ts'
+import type { FlushRule, LineDelay, LineFailure, LineStatus, LoggedBatch, SealedBlock } from './events.types.ts'
 import type { EventsLog } from './events-log.ts'
 import { FlushClock } from './flush-clock.ts'
 import { insertFailureKind, mayBeOfRows } from './insert-failure.ts'
@@ -71,8 +71,9 @@ export class EventsLine implements BehindLine {
   mayHaveEntries: boolean
   /** While it is true, nothing is inserted: what comes is in the log, and read back when it is false again. */
   private isHeld = false
-  /** While it is true, a block takes long: what comes must not wait in memory that others need. */
-  private isSlow = false
+  /** While there is one, a block takes long: what comes must not wait in memory that others need. */
+  private delay: LineDelay | null = null
+  private begunAtMs = 0
   private isToldSlow = false
   private dataSource: DataSource
   private readonly rooms: LineRooms
@@ -117,8 +118,8 @@ export class EventsLine implements BehindLine {
   }
 
   get status(): LineStatus {
-    const { waitingRows, waitingBytes, failure } = this
-    return { waitingRows, waitingBytes, failure }
+    const { waitingRows, waitingBytes, failure, delay } = this
+    return { waitingRows, waitingBytes, failure, delay }
   }
 
   /** The first entry that is not stored; null when all are. */
@@ -128,7 +129,8 @@ export class EventsLine implements BehindLine {
   }
 
   get mayRead(): boolean {
-    if (this.behind === null || this.sealed.length > 1 || this.isClosed || this.isHeld || this.isSlow) return false
+    if (this.behind === null || this.sealed.length > 1 || this.isClosed || this.isHeld || this.delay !== null)
+      return false
     // When even the seal of a block failed, there is nothing but what is behind to try again.
     return this.failure === null || (this.sealed.length === 0 && !this.isPausing)
   }
@@ -145,7 +147,7 @@ export class EventsLine implements BehindLine {
     this.dataSource = dataSource
     this.waitingRows += rowsOf(batch)
     this.waitingBytes += batch.loggedBytes
-    if (this.behind === null && this.failure === null && !this.isClosed && !this.isHeld && !this.isSlow) {
+    if (this.behind === null && this.failure === null && !this.isClosed && !this.isHeld && this.delay === null) {
       this.enqueue(batch)
       return
     }
@@ -277,10 +279,10 @@ export class EventsLine implements BehindLine {
       const counts = await places.use(
         { key: this.stream, isPlain: isPlainTable(this.dataSource) },
         () => this.insert(source),
-        () => this.noteSlow(),
+        () => this.noteSlow(null),
       )
       if (this.isLeft) return
-      if (!this.isSlow) this.isToldSlow = false
+      if (this.delay === null) this.isToldSlow = false
       this.finish(block, counts)
     } catch (error) {
       if (this.isLeft) throw error
@@ -289,13 +291,14 @@ export class EventsLine implements BehindLine {
       else if (mayBeOfRows(error) || error instanceof PartitionsExceededError) await this.isolate(source, error)
       else throw error
     } finally {
-      this.isSlow = false
+      this.delay = null
     }
     if (this.mayRead) this.rooms.onBehind()
   }
 
   private async insert(source: BlockSource): Promise<BlockCounts> {
-    const { blocks, drain } = this.rooms
+    const { blocks, drain, now } = this.rooms
+    this.begunAtMs = now()
     const heldBytes = this.content?.reduce((total, batch) => total + batch.heldBytes, 0) ?? source.block.loggedBytes
     let drained: DrainedBytes | null = null
     drain.begin()
@@ -320,7 +323,7 @@ export class EventsLine implements BehindLine {
   }
 
   private async storeInPieces(source: BlockSource, error: unknown): Promise<void> {
-    this.noteSlow()
+    this.noteSlow(error)
     this.letGoContent()
     const { block, counts } = await this.rooms.blocks.insertInPieces(source, {
       failure: error,
@@ -330,14 +333,14 @@ export class EventsLine implements BehindLine {
     this.finish(block, counts)
   }
 
-  private noteSlow(): void {
+  private noteSlow(failure: unknown): void {
     const { logger } = this.rooms
     if (!this.isToldSlow) {
       const fields = { dataSource: this.dataSource.name, waitingRows: this.waitingRows }
       logger.warn(fields, 'The events of a data source take long to store; those of others go on meanwhile.')
     }
     this.isToldSlow = true
-    this.isSlow = true
+    this.delay = { sinceMs: this.begunAtMs, reason: failure === null ? null : reasonOf(failure) }
     this.letGoQueue()
   }
 
@@ -415,7 +418,7 @@ export class EventsLine implements BehindLine {
     if (diskFault !== null) disk.report(diskFault, error)
     const attemptCount = (this.failure?.attemptCount ?? 0) + 1
     const pauseMs = Math.min(retryPauseMs.first * 2 ** Math.min(attemptCount - 1, 16), retryPauseMs.longest)
-    const message = withoutInternals(error instanceof Error ? error.message : String(error))
+    const message = reasonOf(error)
     const sinceMs = this.failure?.sinceMs ?? now()
     this.retryAt = clock() + pauseMs
     this.failure = {
@@ -475,6 +478,11 @@ export class EventsLine implements BehindLine {
 }
 
 const nothing: RecoveredLine = { sealed: [], behind: null, waitingRows: 0, waitingBytes: 0 }
+
+/** For people: what the engine says. */
+function reasonOf(error: unknown): string {
+  return withoutInternals(error instanceof Error ? error.message : String(error))
+}
 
 function rowsOf({ rowCount, quarantinedRowCount }: LoggedBatch): number {
   return rowCount + quarantinedRowCount

@@ -70,10 +70,19 @@ export interface LineFailure {
   readonly attemptCount: number
 }
 
+/** A block that takes the engine long, and has not failed. */
+export interface LineDelay {
+  /** When its INSERT began. */
+  readonly sinceMs: number
+  /** Why it is inserted in pieces; null while it is inserted as a whole. */
+  readonly reason: string | null
+}
+
 /** What waits for a data source, as `GET /v0/datasources/<name>` shows it. */
 export interface LineStatus {
   readonly waitingRows: number
   /** Bytes in the log. */
   readonly waitingBytes: number
   readonly failure: LineFailure | null
+  readonly delay: LineDelay | null
 }

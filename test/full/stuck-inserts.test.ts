@@ -38,6 +38,26 @@ t.test(
   },
 )
 
+t.test('a data source says while its block takes long since when it does, and why it is tried in pieces', async (t) => {
+  const service = await openTestService(t, { insertTimeMaxMs: 8_000, eventsFlushIdleMs: 5 })
+  await sendEndless(service, ['slow'])
+  const told = async (pattern: RegExp): Promise<unknown> => {
+    for (;;) {
+      const { json } = await service.call('GET', '/v0/datasources/slow')
+      // Its shape is what is looked at.
+      const { events } = json as { readonly events: { readonly error: string | null } }
+      if (events.error !== null && pattern.test(events.error)) return events
+    }
+  }
+  const since = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/
+  t.match(await told(/storing a block of events since \d{4}-\d\d-\d\d .*; the events behind it wait$/), {
+    waiting_rows: 2,
+    failed_since: since,
+    retry_at: null,
+  })
+  t.match(await told(/so its rows are tried in smaller pieces: \S/), { waiting_rows: 2, failed_since: since })
+})
+
 async function sendEndless(service: TestService, names: readonly string[]): Promise<void> {
   for (const name of names) t.match(await service.create(name, endless), { status: 200 })
   for (const name of names) t.match(await service.events(name, '{"id":1,"n":1500}\n{"id":0,"n":0}'), { status: 202 })

@@ -36,6 +36,7 @@ t.test('a data source that fails may fill a quarter of the log, and all that fai
   const status = (waitingBytes: number, isFailing: boolean): LineStatus => ({
     waitingRows: 1,
     waitingBytes,
+    delay: null,
     failure: isFailing ? failure : null,
   })
   t.same(
