@@ -8,7 +8,7 @@ import { timeText } from './time-text.ts'
 type Shape = Readonly<Record<string, unknown>>
 
 export interface ShapeContext {
-  readonly pipes: Pick<Pipes, 'parametersOf'>
+  readonly pipes: Pick<Pipes, 'parametersWithPipes'>
   /** The address that the client reaches the service under, without a path. */
   readonly baseUrl: string
 }
@@ -46,7 +46,7 @@ export function pipeItem(pipe: Pipe, choice: ShapeChoice, context: ShapeContext)
 
 /** A node with everything that is known of it. */
 export function nodeShape(pipe: Pipe, node: PipeNode, { pipes }: ShapeContext): Shape {
-  return { ...nodeFields(pipe, node), dependencies: node.dependencies, params: pipes.parametersOf(node) }
+  return { ...nodeFields(pipe, node), dependencies: node.dependencies, params: pipes.parametersWithPipes(pipe, node) }
 }
 
 /** The one workspace that there is. */
@@ -69,7 +69,7 @@ function nodeItem(pipe: Pipe, node: PipeNode, { choice, context }: ItemContext):
   const { nodeAttributes, hasDependencies } = choice
   const fields = nodeFields(pipe, node)
   const more = hasDependencies ? { dependencies: node.dependencies } : {}
-  if (nodeAttributes.length === 0) return { ...fields, params: context.pipes.parametersOf(node), ...more }
+  if (nodeAttributes.length === 0) return { ...fields, params: context.pipes.parametersWithPipes(pipe, node), ...more }
   const isField = nodeAttributes.every((name) => Object.hasOwn(fields, name))
   return { ...chosen(isField ? fields : nodeShape(pipe, node, context), new Set(nodeAttributes)), ...more }
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Pipe } from '../catalog/pipe.types.ts'
 import { formatPipe } from '../catalog/pipe-text.ts'
+import { endpointFormats } from '../query/answer-formats.ts'
 import { errors } from '../shared/errors.ts'
 import { sendJson } from './answers.ts'
 import { baseUrlOf } from './base-url.ts'
@@ -21,6 +22,7 @@ export function addPipe(app: FastifyInstance, rooms: Neighbours, limits: FormLim
   const readInput = (request: FastifyRequest): Promise<PipeInput> => readPipeInput(request, limits)
   const context: RouteContext = { app, pipes: rooms.pipes, readInput }
   addOwnPath(context)
+  addUnknownFormats(context)
   addEndpointPaths(context)
   addNodePaths(context)
 }
@@ -51,6 +53,23 @@ function addOwnPath({ app, pipes, readInput }: RouteContext): void {
     },
     tokenFromBody,
   )
+}
+
+/** What asks for data in a format that is not there, in the ways in which data are asked for. */
+function addUnknownFormats({ app, pipes }: RouteContext): void {
+  const refuse = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    checkFormat(pipeOf(request), pipes)
+    reply.header('allow', 'GET, PUT, DELETE, OPTIONS')
+    throw errors.METHOD_NOT_ALLOWED({ method: request.method, allowed: ['GET', 'PUT', 'DELETE'] })
+  }
+  app.route({ method: 'POST', url: '/v0/pipes/:pipe(^.+[.][^.]+$)', handler: refuse, config: { needs: 'admin' } })
+  const refuseOlder = (request: FastifyRequest): never => {
+    // The route has this parameter, and Fastify gives texts.
+    const format = (request.params as { readonly format: string }).format
+    checkFormat(`${pipeOf(request)}.${format}`, pipes)
+    throw errors.PIPE_NOT_FOUND({ name: pipeOf(request) })
+  }
+  addPath(app, '/v0/pipe/:pipe/data.:format', { GET: refuseOlder, POST: refuseOlder }, tokenFromBody)
 }
 
 function addEndpointPaths({ app, pipes, readInput }: RouteContext): void {
@@ -110,10 +129,18 @@ function show(request: FastifyRequest, reply: FastifyReply, pipes: HttpRooms['pi
     const text = formatPipe(pipes.get(name.slice(0, -datafileSuffix.length)))
     return reply.code(200).header('content-type', 'text/plain; charset=utf-8').send(text)
   }
+  checkFormat(name, pipes)
   const pipe = pipes.get(name)
   const choice = readChoice(new Parameters(request.query))
   if (choice.attributes.length === 0) return sendPipe(request, reply, { pipes, pipe })
   return sendJson(reply, 200, pipeItem(pipe, choice, { pipes, baseUrl: baseUrlOf(request) }))
+}
+
+/** `p1.xml` is no pipe but the data of one, in a format that is not there. @throws FORMAT_UNSUPPORTED (400) */
+function checkFormat(name: string, pipes: HttpRooms['pipes']): void {
+  const dot = name.lastIndexOf('.')
+  if (dot < 0 || pipes.find(name) !== undefined || pipes.find(name.slice(0, dot)) === undefined) return
+  throw errors.FORMAT_UNSUPPORTED({ format: name.slice(dot + 1), supported: endpointFormats })
 }
 
 interface ShownPipe {

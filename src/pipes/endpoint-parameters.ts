@@ -2,6 +2,7 @@
 // the values of a request.
 
 import type { Pipe, PipeNode, PipeReader } from '../catalog/pipe.types.ts'
+import { answeringNode } from '../query/name-scope.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 
 type FindPipe = PipeReader['findPipe']
@@ -9,10 +10,22 @@ type FindPipe = PipeReader['findPipe']
 /** The nodes that an endpoint is computed of: those of its pipe in their order, then those of other pipes as they are met. */
 export function nodesOfEndpoint(pipe: Pipe, findPipe: FindPipe): readonly PipeNode[] {
   const endpoint = endpointOf(pipe)
-  if (endpoint === undefined) return []
-  const met = new Map<string, PipeNode>([[endpoint.id, endpoint]])
+  return endpoint === undefined ? [] : nodesBelow(pipe, endpoint, findPipe)
+}
+
+/** A node, and those of other pipes that it reads: what is met in its own pipe tells its parameters itself. */
+export function nodeWithOtherPipes(pipe: Pipe, node: PipeNode, findPipe: FindPipe): readonly PipeNode[] {
+  const earlier = pipe.nodes.slice(0, pipe.nodes.indexOf(node))
+  const dependencies = node.dependencies.filter((read) => !earlier.some(({ name }) => name === read))
+  const alone = { ...node, dependencies }
+  const [, ...others] = nodesBelow({ ...pipe, nodes: [alone] }, alone, findPipe)
+  return [node, ...others]
+}
+
+function nodesBelow(pipe: Pipe, top: PipeNode, findPipe: FindPipe): readonly PipeNode[] {
+  const met = new Map<string, PipeNode>([[top.id, top]])
   // A Map gives what is added while it is walked.
-  const pipesOfNodes = new Map<string, Pipe>([[endpoint.id, pipe]])
+  const pipesOfNodes = new Map<string, Pipe>([[top.id, pipe]])
   for (const node of met.values()) {
     const own = pipesOfNodes.get(node.id)
     if (own === undefined) continue
@@ -45,7 +58,7 @@ function readNode(
   const earlier = pipe.nodes.slice(0, pipe.nodes.indexOf(reader)).find((node) => node.name === name || node.id === name)
   if (earlier !== undefined) return { pipe, node: earlier }
   const other = findPipe(name)
-  const node = other === undefined ? undefined : endpointOf(other)
+  const node = other === undefined ? undefined : answeringNode(other)
   return other === undefined || node === undefined ? undefined : { pipe: other, node }
 }
 

@@ -14,6 +14,8 @@ import type { Query } from '../query/query.types.ts'
 import { assert } from '../shared/assert.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { ApiError, errors } from '../shared/errors.ts'
+import type { TemplateParameter } from '../template/template.types.ts'
+import { mergeParameters, nodeWithOtherPipes } from './endpoint-parameters.ts'
 import { parametersOf } from './node-parameters.ts'
 import { checkAcyclic } from './pipe-cycle.ts'
 import { checkFreeName, copiedNodes, findNode, movedTo, newNode } from './pipe-nodes.ts'
@@ -71,6 +73,11 @@ class PipesRoom implements Pipes {
     const pipe = this.find(nameOrId)
     if (pipe === undefined) throw errors.PIPE_NOT_FOUND({ name: nameOrId })
     return pipe
+  }
+
+  parametersWithPipes(pipe: Pipe, node: PipeNode): readonly TemplateParameter[] {
+    const nodes = nodeWithOtherPipes(pipe, node, (name) => this.find(name))
+    return nodes.length === 1 ? parametersOf(node) : mergeParameters(nodes.flatMap((read) => parametersOf(read)))
   }
 
   list(): readonly Pipe[] {

@@ -16,6 +16,8 @@ export interface Pipes {
   getNode(pipe: Pipe, nameOrId: string): PipeNode
   /** What the node's template says of its parameters. */
   parametersOf(node: PipeNode): readonly TemplateParameter[]
+  /** The same with those of other pipes that the node reads, as these take their values from the same request. */
+  parametersWithPipes(pipe: Pipe, node: PipeNode): readonly TemplateParameter[]
   /** @throws NAME_INVALID, SQL_EMPTY, SQL_INVALID, NODE_INVALID, …_TOO_MANY (400), …_EXISTS (409) */
   create(request: PipeRequest): Promise<Pipe>
   /**

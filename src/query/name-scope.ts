@@ -47,7 +47,10 @@ export function nodeScope(reading: Reading, pipe: ReadPipe, position: number): N
 }
 
 /** The node that answers for a pipe: the published one, else the last. Undefined when the pipe has none. */
-export function answeringNode({ nodes, endpointId }: ReadPipe): ReadNode | undefined {
+export function answeringNode<Node extends ReadNode>({
+  nodes,
+  endpointId,
+}: Pick<ReadPipe, 'endpointId'> & { readonly nodes: readonly Node[] }): Node | undefined {
   return nodes.find(({ id }) => id === endpointId) ?? nodes.at(-1)
 }
 

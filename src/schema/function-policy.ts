@@ -8,7 +8,8 @@ import { SqlFault } from './sql-fault.ts'
 const scalars: ReadonlySet<string> = new Set(scalarFunctionNames.trim().split(/\s+/))
 // What the engine's parser and analyzer know, and its list of functions does not.
 const special: ReadonlySet<string> = new Set(
-  `date_add dateadd date_sub datesub timestamp_add timestampadd timestamp_sub timestampsub grouping exists`.split(' '),
+  `date_add dateadd date_sub datesub timestamp_add timestampadd timestamp_sub timestampsub grouping exists
+   untuple`.split(/\s+/),
 )
 const aggregates: ReadonlySet<string> = new Set(aggregateFunctionNames.trim().split(/\s+/))
 

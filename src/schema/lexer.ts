@@ -1,10 +1,12 @@
 // Cuts ClickHouse SQL into tokens, by the rules of the engine's own lexer where it accepts a text, and with a refusal
-// where the engine is more generous than is safe: Unicode quotes, heredocs, query parameters, global variables, NUL.
+// where the engine is more generous than is safe: Unicode quotes, query parameters, global variables, NUL.
+//
+// A heredoc, `$tag$…$tag$`, leaves this file as a string in quotes.
 //
 // What leaves this file is emitted again token by token, so the engine never sees a comment (chDB acts on some of them),
 // nor any character outside of strings and quoted names that this file has not understood.
 
-import { quoteName } from '../shared/text-escapes.ts'
+import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import { SqlFault, toSqlError } from './sql-fault.ts'
 import type { Token } from './token.types.ts'
 
@@ -117,7 +119,7 @@ function endOfToken(sql: string, start: number, previous: Token | undefined): nu
     return isPrefixed ? endOfQuoted(sql, start + 1) : endOfWord(sql, start)
   }
   if (kind === digit || startsWithFraction(sql, start, previous)) return endOfNumber(sql, start, previous)
-  return endOfSymbol(sql, start)
+  return sql.charAt(start) === '$' ? endOfHeredoc(sql, start) : endOfSymbol(sql, start)
 }
 
 interface TokenSpan {
@@ -129,6 +131,11 @@ interface TokenSpan {
 function makeToken(sql: string, { start, end, isSpaced }: TokenSpan): Token {
   const text = sql.slice(start, end)
   const place = { offset: start, isSpaced }
+  const tag = heredocTag(text)
+  if (tag !== null) {
+    const string = quoteString(text.slice(tag.length, -tag.length))
+    return { kind: 'string', text: string, name: string, key: '', ...place }
+  }
   const last = text.charAt(text.length - 1)
   if (last === "'") return { kind: 'string', text, name: text, key: '', ...place }
   const first = classOf(sql, start)
@@ -163,6 +170,23 @@ function endOfQuoted(sql: string, start: number): number {
   }
   throw new SqlFault(`the quote ${sql.charAt(start)} is not closed`, { offset: start })
 }
+
+/** The offset behind the second tag; what is between them is taken as it stands. */
+function endOfHeredoc(sql: string, start: number): number {
+  const tag = heredocTag(sql, start)
+  if (tag === null) throw new SqlFault(refusalOf(sql, start), { offset: start })
+  const end = sql.indexOf(tag, start + tag.length)
+  if (end < 0) throw new SqlFault(`the heredoc ${tag.slice(0, 20)} is not closed`, { offset: start })
+  return end + tag.length
+}
+
+/** `$tag$`, or null where no heredoc begins. */
+function heredocTag(sql: string, start = 0): string | null {
+  heredocStart.lastIndex = start
+  return heredocStart.exec(sql)?.[0] ?? null
+}
+
+const heredocStart = /\$\w*\$/y
 
 const escapes: Readonly<Record<string, string>> = { '\\': '\\', '`': '`', '"': '"', "'": "'" }
 
@@ -228,6 +252,6 @@ function refusalOf(sql: string, offset: number): string {
   const character = String.fromCodePoint(sql.codePointAt(offset) ?? 0)
   if (/[{}]/.test(character)) return refusalOfBraces(sql.slice(Math.max(offset - 1, 0), offset + 2))
   if (character === '@') return 'global variables are not supported'
-  if (character === '$') return 'heredocs are not supported'
+  if (character === '$') return 'a heredoc begins with $tag$, and a name with a letter'
   return `unexpected character ${JSON.stringify(character)}`
 }

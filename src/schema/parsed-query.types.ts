@@ -127,7 +127,7 @@ export interface FunctionUse {
   readonly parameters: readonly TokenRange[]
 }
 
-export interface TableFunctionUse {
+export interface TableFunctionUse extends TokenRange {
   readonly name: string
   /** Where it stands. */
   readonly scope: number

@@ -21,7 +21,7 @@ import { parseStatement } from './parse-statement.ts'
 import { planWeightMax, weighQuery } from './plan-weight.ts'
 import { checkSettings, filteredSettings, settingValue } from './query-policy.ts'
 import type { NameScope } from './source.types.ts'
-import { checkTableFunctions } from './table-functions.ts'
+import { checkTableFunctions, writtenFunctions } from './table-functions.ts'
 import { TextMemo } from './text-memo.ts'
 
 /** A user's query, ready for the store. */
@@ -175,7 +175,11 @@ function checkFiltered(functions: ReadonlySet<string>, hasPaths: boolean): void 
 
 function note({ calls, tableFunctions, scopes }: ParsedQuery, compilation: Compilation): void {
   for (const { name } of calls) compilation.functions.add(name)
-  for (const { name } of tableFunctions) compilation.tableFunctions.add(name)
+  for (const { name } of tableFunctions) {
+    const written = writtenFunctions(name)
+    for (const one of written.functions) compilation.functions.add(one)
+    for (const one of written.tableFunctions) compilation.tableFunctions.add(one)
+  }
   for (const { commonTables } of scopes) for (const { name } of commonTables) compilation.commonTables.add(name)
 }
 

@@ -228,6 +228,7 @@ function isOfManyColumns({ tokens }: ParsedQuery, { start, end }: SelectedColumn
     words[0] === '*' ||
     words.includes('COLUMNS') ||
     words.includes('APPLY') ||
+    words.includes('UNTUPLE') ||
     words[words.lastIndexOf('.') + 1] === '*'
   )
 }

@@ -167,8 +167,8 @@ class QueryWeigher {
     for (const column of columns) {
       const star = this.#starIn(column)
       if (star === undefined) {
-        columnCount += 1
         const width = this.#width(column, index)
+        columnCount += this.#isUntuple(column) ? width : 1
         if (column.name === null) otherWidth = Math.max(otherWidth, width)
         else if (width > 1) widths.set(column.name, width)
         continue
@@ -183,6 +183,11 @@ class QueryWeigher {
       for (const [name, inner] of sources.widths) widths.set(name, inner)
     }
     return { columnCount, widths, otherWidth }
+  }
+
+  /** Whether elements of tuples become columns, all of them at most. */
+  #isUntuple({ start, end }: TokenRange): boolean {
+    return this.#parsed.tokens.slice(start, end).some(({ key }) => key === 'UNTUPLE')
   }
 
   #starIn({ start, end }: TokenRange): StarUse | undefined {

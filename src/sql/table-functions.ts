@@ -12,11 +12,12 @@ import { quoteString } from '../shared/text-escapes.ts'
 /**
  * What the engine makes of the arguments:
  * - `values`: of all of them values, or queries of our own parser.
+ * - `zeros`: a number of rows. The engine has no such function for those who may create no tables: it is written by another.
  * - `structure`: of the first a structure text.
  * - `structureOrSeed`: of the first a structure text, unless it is a number.
  * - `structureOrRow`: of the first a structure text when it reads as one and more follow, else a row.
  */
-type TableArguments = 'values' | 'structure' | 'structureOrSeed' | 'structureOrRow'
+type TableArguments = 'values' | 'zeros' | 'structure' | 'structureOrSeed' | 'structureOrRow'
 
 /** Table functions without an input from outside the query, by their names in lower case. */
 export const tableFunctions: ReadonlyMap<string, TableArguments> = new Map([
@@ -31,7 +32,20 @@ export const tableFunctions: ReadonlyMap<string, TableArguments> = new Map([
   ['sqlstandardvalues', 'values'],
   ['values', 'structureOrRow'],
   ['view', 'values'],
+  ['zeros', 'zeros'],
+  ['zeros_mt', 'zeros'],
 ])
+
+/** What the engine finds where a table function was written. */
+export function writtenFunctions(name: string): Record<'functions' | 'tableFunctions', readonly string[]> {
+  const lower = name.toLowerCase()
+  if (tableFunctions.get(lower) !== 'zeros') return { functions: [], tableFunctions: [name] }
+  return { functions: ['toUInt8'], tableFunctions: ['view', numbersFor(lower)] }
+}
+
+function numbersFor(zeros: string): string {
+  return zeros.toLowerCase() === 'zeros_mt' ? 'numbers_mt' : 'numbers'
+}
 
 /**
  * Refuses table functions that are on no list, and makes of each structure text one that can be read in one way only.
@@ -44,6 +58,7 @@ export function checkTableFunctions(parsed: ParsedQuery): readonly Edit[] {
     const kind = tableFunctions.get(use.name.toLowerCase())
     if (kind === undefined) throw new SqlFault(`Table function '${use.name}' is not allowed`)
     checkNames(parsed, use)
+    if (kind === 'zeros') return zerosByNumbers(use)
     const [first] = use.arguments
     if (kind === 'values' || first === undefined) return []
     const text = stringOf(parsed, first)
@@ -54,6 +69,14 @@ export function checkTableFunctions(parsed: ParsedQuery): readonly Edit[] {
     if (kind === 'structureOrRow') return structureOrRow(parsed, use, text)
     return [write(first, structureLiteral(use, text))]
   })
+}
+
+function zerosByNumbers({ name, start, end, arguments: given, query }: TableFunctionUse): readonly Edit[] {
+  if (given.length > 1 || query !== null) throw new SqlFault(`${name}() takes one number of rows`)
+  return [
+    write({ start, end: start + 2 }, `view(SELECT toUInt8(0) AS zero FROM ${numbersFor(name)}(`),
+    write({ start: end - 1, end }, '))'),
+  ]
 }
 
 /** The engine works them out before it knows any column: such a name is the function's there, whatever is around it. */

@@ -79,8 +79,10 @@ function parseBracketedTable(cursor: SqlCursor): ScopeTable | null {
   } else if (cursor.is('VALUES') && cursor.is('(', 1)) {
     table = noteTable(cursor)
     cursor.index += 1
+    const start = cursor.index
     const rows = parseList(cursor, ')')
-    cursor.tableFunctions.push({ name: 'SQLStandardValues', scope: cursor.scope, arguments: rows, query: null })
+    const use = { name: 'SQLStandardValues', scope: cursor.scope, arguments: rows, query: null }
+    cursor.tableFunctions.push({ ...use, start, end: cursor.index })
   } else parseTables(cursor)
   cursor.ascend()
   cursor.expect(')')
@@ -109,7 +111,7 @@ function parseNamedTable(cursor: SqlCursor): void {
   }
   const end = cursor.index
   if (cursor.is('(')) {
-    parseTableFunction(cursor, parts.join('.'))
+    parseTableFunction(cursor, parts.join('.'), start)
     table.alias = parseTableAlias(cursor)
     parseModifiers(cursor)
     return
@@ -122,17 +124,18 @@ function parseNamedTable(cursor: SqlCursor): void {
   cursor.reads.push({ kind: 'table', start, end, parts, scope, hasAlias: given !== null, alias, modifiers })
 }
 
-function parseTableFunction(cursor: SqlCursor, name: string): void {
-  const { scope } = cursor
+function parseTableFunction(cursor: SqlCursor, name: string, start: number): void {
+  const end = (cursor.brackets.get(cursor.index) ?? cursor.index) + 1
+  const place = { name, scope: cursor.scope, start, end }
   cursor.index += 1
   if (startsQuery(cursor)) {
-    cursor.tableFunctions.push({ name, scope, arguments: [], query: cursor.scopes.length })
+    cursor.tableFunctions.push({ ...place, arguments: [], query: cursor.scopes.length })
     const outer = cursor.scope
     // What is around it cannot be seen from inside of `view(SELECT …)`.
     cursor.scope = -1
     cursor.parseQuery(cursor, null)
     cursor.scope = outer
-  } else cursor.tableFunctions.push({ name, scope, arguments: parseList(cursor, ')'), query: null })
+  } else cursor.tableFunctions.push({ ...place, arguments: parseList(cursor, ')'), query: null })
   cursor.expect(')')
 }
 
