@@ -2,6 +2,7 @@
 import { type CsvColumn, type CsvGuess, type CsvGuessRules, columnTypeText, csvSchema, guessCsv } from './csv-guess.ts'
 import type { GuessedDialect } from './csv-sample.ts'
 import { saysNothing } from './csv-types.ts'
+import { jsonBeginning } from './json-beginning.ts'
 import { LargeInteger } from './large-integer.ts'
 import {
   type ColumnLimits,
@@ -82,9 +83,8 @@ export function guessRecordsBody(sample: SampleBytes, limits: ColumnLimits): Bod
 }
 
 /** Tells NDJSON from CSV by what a body begins with, where nobody said it. */
-export function guessFormat({ bytes }: SampleBytes): 'csv' | 'ndjson' {
-  const first = new TextDecoder().decode(bytes.subarray(0, 4096)).trimStart()
-  return /^\{\s*["}]/.test(first) ? 'ndjson' : 'csv'
+export function guessFormat({ bytes, isWhole }: SampleBytes): 'csv' | 'ndjson' {
+  return jsonBeginning(bytes, isWhole) === null ? 'csv' : 'ndjson'
 }
 
 function csvPreview({ rows, columns }: CsvGuess): readonly PreviewRow[] {

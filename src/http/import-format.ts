@@ -1,5 +1,6 @@
 /** Which format rows have, and how they are packed. */
 import type { ImportFormat } from '../ingest/ingest.types.ts'
+import { errors } from '../shared/errors.ts'
 import type { InputRows } from './import-input.ts'
 import { formatOfSchema, type ImportOrder, readFormat } from './import-order.ts'
 import { recogniseRows } from './import-packing.ts'
@@ -16,12 +17,14 @@ export async function recogniseFormat(
   rows: InputRows,
   order: Pick<ImportOrder, 'csv' | 'format'>,
 ): Promise<KnownRows<ImportFormat | undefined>> {
-  const { body, contentEncoding, format: byBytes } = await recogniseRows(rows)
+  const { body, contentEncoding, format: byBytes, json } = await recogniseRows(rows)
   if (order.format !== null) return { body, contentEncoding, format: order.format }
-  // One who names a delimiter has CSV, and a raw body of text is CSV by the format's default.
+  // One who names a delimiter has CSV, and a body of text is CSV by the format's default.
   const isCsv = order.csv.delimiter !== undefined || order.csv.escapeCharacter !== undefined
+  if (json === 'document' && rows.format === null && !isCsv) throw errors.JSON_DOCUMENT()
   const isTold = byBytes === 'parquet' || contentEncoding !== undefined || (rows.isFile && !isCsv)
-  const text = rows.format ?? (isTold ? byBytes : null)
+  const byRecord = json === null || isCsv ? null : 'ndjson'
+  const text = rows.format ?? (isTold ? byBytes : null) ?? byRecord
   return { body, contentEncoding, format: text === null ? undefined : readFormat(text) }
 }
 

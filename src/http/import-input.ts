@@ -50,6 +50,8 @@ export async function readImportInput(request: FastifyRequest, limits: FormLimit
   const encoding = parseContentEncoding(request.headers['content-encoding'])
   const contentEncoding = encoding === 'identity' ? undefined : encoding
   const format = /ndjson|jsonl|jsonlines/.test(mediaType) ? 'ndjson' : null
+  const isJson = mediaType.startsWith('application/json') && contentEncoding === undefined
+  if (isJson && parameters.get('name') === undefined) return await readJsonOrRows(body, parameters)
   const mayBeForm = mediaType === '' || mediaType.startsWith('application/x-www-form-urlencoded')
   if (!mayBeForm || contentEncoding !== undefined) {
     return { parameters, rows: { body, contentEncoding, format, isFile: false, fieldFormat: null }, end: noRest }
@@ -91,6 +93,9 @@ const parameterName =
   /^(?:name|mode|schema|url|format|description|token|from|type_guessing|progress|dry|debug|replace_condition|indexes|tags|cli_version|engine|engine_\w+|dialect_\w+|__tb__\w+)$/
 const formStartBytes = 64
 
+/** What `curl -d rows.csv` sends in the place of `-d @rows.csv`. */
+const fileName = /^[\w./\\~-]+\.(?:csv|tsv|ndjson|jsonl|json|parquet)(?:\.(?:gz|zst|zip))?$/i
+
 function isParameter(name: string): boolean {
   return parameterName.test(name)
 }
@@ -100,12 +105,40 @@ function beginsAsForm(head: Buffer): boolean {
   return name !== undefined && (isParameter(name) || fieldFormats.includes(name))
 }
 
+/** A JSON object whose keys are parameters is a form of them; every other one is rows, which clients send by this type too. */
+async function readJsonOrRows(body: RequestBody, parameters: Parameters): Promise<ImportInput> {
+  const peeked = await peekBody(body, jsonFormBytesMax)
+  const fields = peeked.isWhole ? parameterFields(peeked.head.toString()) : null
+  if (fields === null) {
+    const rows = { body: peeked.body, contentEncoding: undefined, format: null, isFile: false, fieldFormat: null }
+    return { parameters, rows, end: noRest }
+  }
+  for (const [name, value] of fields) parameters.set(name, value)
+  return { parameters, rows: null, end: noRest }
+}
+
+const jsonFormBytesMax = 256 * 1024
+
+function parameterFields(text: string): readonly Field[] | null {
+  if (!text.trimStart().startsWith('{')) return null
+  try {
+    const fields = Object.entries(JSON.parse(text) as object)
+    const isForm = fields.every(([name, value]) => isParameter(name) && (value === null || typeof value !== 'object'))
+    return isForm ? fields.flatMap(([name, value]) => (value === null ? [] : [[name, String(value)] as const])) : null
+  } catch {
+    // Several lines of JSON, or none.
+    return null
+  }
+}
+
 async function readFormOrRows(request: FastifyRequest, body: RequestBody, context: ReadContext): Promise<ImportInput> {
   const { parameters, formBytesMax: bytesMax, hold } = context
   const peeked = await peekBody(body, formStartBytes)
   // With `=` between the fields of a CSV file its header looks like a form.
   const isForm = beginsAsForm(peeked.head) && parameters.get('dialect_delimiter') !== '='
   if (!isForm) {
+    const text = peeked.isWhole ? peeked.head.toString() : ''
+    if (fileName.test(text)) throw errors.FILE_NAME_SENT({ name: text })
     const rows = { body: peeked.body, contentEncoding: undefined, format: null, isFile: false, fieldFormat: null }
     return { parameters, rows, end: noRest }
   }

@@ -1,6 +1,8 @@
 /** What the first bytes of rows tell: how a file is packed, and which format it has, where nobody said it. */
 import { extname } from 'node:path'
 import type { Readable } from 'node:stream'
+import { constants, gunzipSync } from 'node:zlib'
+import { type JsonBeginning, jsonBeginning } from '../guess/json-beginning.ts'
 import { peekBody } from './peek-body.ts'
 
 export interface RecognisedRows {
@@ -9,18 +11,42 @@ export interface RecognisedRows {
   readonly contentEncoding: string | undefined
   /** By the bytes, or by the name of what is packed; null when they do not say. */
   readonly format: string | null
+  /** What JSON they begin with; null for none, and for what is packed by its header. */
+  readonly json: JsonBeginning | null
 }
 
 /** More than the header of a zip member with its name; a shorter name is all that is looked at. */
 const headBytes = 512
+/** Most records are shorter. */
+const recordBytes = 64 * 1024
 
 /** Rows whose Content-Encoding is known are taken as that says. */
-export async function recogniseRows(rows: Omit<RecognisedRows, 'format'>): Promise<RecognisedRows> {
-  if (rows.contentEncoding !== undefined) return { ...rows, format: null }
+export async function recogniseRows(rows: Pick<RecognisedRows, 'body' | 'contentEncoding'>): Promise<RecognisedRows> {
+  const { contentEncoding: sent } = rows
   const { head, body } = await peekBody(rows.body, headBytes)
+  if (sent !== undefined) return { body, contentEncoding: sent, format: null, json: jsonOfPacked(head, sent) }
   const contentEncoding = packingOf(head)
-  const format = contentEncoding === undefined ? formatOfBytes(head) : formatOfName(packedName(head))
-  return { body, contentEncoding, format }
+  if (contentEncoding !== undefined) {
+    const json = jsonOfPacked(head, contentEncoding)
+    return { body, contentEncoding, format: formatOfName(packedName(head)), json }
+  }
+  const format = formatOfBytes(head)
+  if (format !== 'ndjson') return { body, contentEncoding, format, json: null }
+  const record = await peekBody(body, recordBytes)
+  return { body: record.body, contentEncoding, format, json: jsonBeginning(record.head, record.isWhole) }
+}
+
+/** What gzip made of the beginning can be had back; of the others more is needed. */
+function jsonOfPacked(head: Buffer, contentEncoding: string): JsonBeginning | null {
+  if (contentEncoding !== 'gzip') return null
+  try {
+    // Cut off as it is: what is whole of it is given.
+    const beginning = gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: recordBytes })
+    return jsonBeginning(beginning, false)
+  } catch {
+    // Damaged, or of more than a record: whoever reads it tells.
+    return null
+  }
 }
 
 /** Nothing that is CSV, NDJSON or Parquet begins so. */
@@ -43,7 +69,7 @@ function startsWith(head: Buffer, bytes: readonly number[]): boolean {
 /** Behind its mark a Parquet file has binary; a CSV header `PAR1` goes on with text. */
 function formatOfBytes(head: Buffer): string | null {
   if (head.toString('latin1', 0, 4) === 'PAR1' && head.length > 4 && !isText(head[4] ?? 0)) return 'parquet'
-  return /^(?:\u00ef\u00bb\u00bf)?\s*\{\s*["}]/.test(head.toString('latin1')) ? 'ndjson' : null
+  return /^(?:\u00ef\u00bb\u00bf)?\s*(?:\[\s*)?\{\s*["}]/.test(head.toString('latin1')) ? 'ndjson' : null
 }
 
 function isText(byte: number): boolean {

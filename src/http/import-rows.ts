@@ -2,7 +2,7 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { CreateRequest } from '../datasources/datasources.types.ts'
 import type { BodyFormat, ImportOutcome, ImportRequest, Ingest } from '../ingest/ingest.types.ts'
-import { errors } from '../shared/errors.ts'
+import { ApiError, errors } from '../shared/errors.ts'
 import { type KnownRows, knowRows } from './import-format.ts'
 import { guessRows } from './import-guess.ts'
 import type { ImportInput, InputRows } from './import-input.ts'
@@ -45,10 +45,31 @@ export async function prepareRows(rows: InputRows, preparation: Preparation): Pr
   preparation.onKnown(known)
   const { format } = known
   const missing = order.mode === 'append' ? order.name : undefined
-  if (isNew && order.schema === undefined && format !== 'csv') throw errors.SCHEMA_MISSING({ format, missing })
+  if (isNew && order.schema === undefined && format !== 'csv') {
+    const guessed = format === 'ndjson' ? await guessedSchema(known, preparation) : undefined
+    throw errors.SCHEMA_MISSING({ format, missing, guessed })
+  }
   if (format === 'parquet') return await prepareParquet(known, preparation)
   return await prepareText({ ...known, format }, preparation)
 }
+
+/** What a refusal proposes; undefined where nothing can be told of the rows. */
+async function guessedSchema(known: KnownRows, preparation: Preparation): Promise<string | undefined> {
+  const { order, ingest, columnsMax, signal } = preparation
+  const { csv, hasTypes } = order
+  try {
+    const rules = { format: 'ndjson', csv, hasTypes, columnsMax } as const
+    const { guess, opened } = await guessRows({ ...known, signal }, rules, ingest)
+    opened.close()
+    return guess.schema.length > hintCharsMax ? undefined : guess.schema
+  } catch (error) {
+    // The caller hears what he asked for and cannot have; that the rows are broken too is told when they are sent again.
+    if (error instanceof ApiError && error.status < 500) return undefined
+    throw error
+  }
+}
+
+const hintCharsMax = 4_000
 
 async function prepareText(
   { body, contentEncoding, format }: KnownRows & { readonly format: BodyFormat },

@@ -12,6 +12,7 @@ import {
   withLineFeeds,
 } from '../guess/text-encoding.ts'
 import type { BodySource, OpenedBody } from './ingest.types.ts'
+import { elementLines } from './json-elements.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { spreadSample } from './spread-sample.ts'
 import { unpackedBody } from './unpacked-body.ts'
@@ -32,7 +33,7 @@ const spreadSamples = 32
 export async function openBody(source: BodySource, limits: OpenLimits, held: MemoryBudget): Promise<OpenedBody> {
   const { body, contentEncoding, format } = source
   const unpacked = unpackedBody(body, contentEncoding, limits.decompressedBytesMax)
-  const chunks = unpacked[Symbol.asyncIterator]()
+  const chunks = (format === 'csv' ? unpacked : elementLines(unpacked))[Symbol.asyncIterator]()
   const { sampleBytesMax } = limits
   const lookahead = new Lookahead(held, source.spread === undefined ? 0 : spreadSamples * sampleBytesMax)
   const head = await readHead(chunks, source.isSampled ? Math.max(sampleBytesMax, lookahead.bytesMax) : markBytes)

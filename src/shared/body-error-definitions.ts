@@ -1,4 +1,4 @@
-// The part of the table of errors that speaks of bodies that are refused for what they would cost to read.
+// The part of the table of errors that speaks of bodies that are refused for what they are, or would cost to read.
 
 export const bodyDefinitions = {
   FIELDS_TOO_MANY: {
@@ -66,8 +66,39 @@ export const bodyDefinitions = {
     message: () => 'Too many bodies are on their way in; nothing was done with this one, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   },
+  JSON_DOCUMENT: {
+    status: 400,
+    when: 'Rows are one JSON object over several lines.',
+    message: () =>
+      'The body is one JSON object over several lines, and no table: send one object a line (NDJSON), or an array of objects; /v0/events takes it as it is with format=json',
+  },
+  FILE_NAME_SENT: {
+    status: 400,
+    when: 'The name of a file was sent in the place of its content.',
+    message: ({ name }: { readonly name: string }) =>
+      `The body is "${name}", the name of a file and not its content: curl sends a file by --data-binary @${name}`,
+  },
+  SCHEMA_MISSING: {
+    status: 400,
+    when: 'A Data Source is to be created from a format that needs a schema. The field `hint` proposes one.',
+    message: ({ format, missing }: SchemaMissing) =>
+      missing === undefined
+        ? `Parameter "schema" is required to create from ${format}`
+        : `Data Source "${missing}" does not exist, and parameter "schema" is required to create it from ${format}`,
+    hint: ({ guessed }: SchemaMissing) =>
+      guessed === undefined
+        ? 'POST /v0/analyze with the same body proposes a schema'
+        : `POST /v0/analyze proposes a schema; of the beginning of these rows: ${guessed}`,
+  },
 }
 
 interface RetryLater {
   readonly retryAfterSeconds: number
+}
+
+interface SchemaMissing {
+  readonly format: string
+  /** The Data Source to append to, where that is missing too. */
+  readonly missing?: string | undefined
+  readonly guessed?: string | undefined
 }

@@ -23,6 +23,8 @@ export interface ErrorDefinition<Params> {
   readonly message: (params: Params) => string
   /** Seconds for the header Retry-After. */
   readonly retryAfterSeconds?: (params: Params) => number
+  /** What to do next, in a field of its own: clients and tests of projects compare the message. Undefined has none. */
+  readonly hint?: (params: Params) => string | undefined
   /** Status and body that take the place of those of the code; null leaves them. */
   readonly answer?: (params: Params) => OwnAnswer | null
 }
@@ -106,14 +108,6 @@ export const definitions = {
     when: 'A name that no resource can have.',
     message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
       `"${name}" is no valid name: ${reason}`,
-  }),
-  SCHEMA_MISSING: define({
-    status: 400,
-    when: 'A Data Source is to be created from a format that needs a schema.',
-    message: ({ format, missing }: { readonly format: string; readonly missing?: string | undefined }) =>
-      missing === undefined
-        ? `Parameter "schema" is required to create from ${format}`
-        : `Data Source "${missing}" does not exist, and parameter "schema" is required to create it from ${format}`,
   }),
   SCHEMA_INVALID: define({
     status: 400,

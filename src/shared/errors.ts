@@ -8,6 +8,8 @@ export type ErrorCode = keyof typeof definitions
 export interface ErrorBody {
   readonly error: string
   readonly documentation: string
+  /** What to do next. */
+  readonly hint?: string
 }
 
 interface ApiErrorFields {
@@ -16,6 +18,7 @@ interface ApiErrorFields {
   readonly message: string
   readonly cause: unknown
   readonly retryAfterSeconds: number | undefined
+  readonly hint: string | undefined
   readonly ownBody: OwnAnswer['body'] | undefined
 }
 
@@ -29,20 +32,23 @@ export class ApiError extends Error {
   readonly documentation: string
   /** For the header Retry-After; undefined sends none. */
   readonly retryAfterSeconds: number | undefined
+  readonly #hint: string | undefined
   readonly #ownBody: OwnAnswer['body'] | undefined
 
-  constructor({ code, status, message, cause, retryAfterSeconds, ownBody }: ApiErrorFields) {
+  constructor({ code, status, message, cause, retryAfterSeconds, hint, ownBody }: ApiErrorFields) {
     super(message, cause === undefined ? {} : { cause })
     this.code = code
     this.status = status
     this.documentation = documentationOf(code)
     this.retryAfterSeconds = retryAfterSeconds
+    this.#hint = hint
     this.#ownBody = ownBody
   }
 
   body(): ErrorBody | OwnAnswer['body'] {
     if (this.#ownBody !== undefined) return this.#ownBody
-    return { error: this.message, documentation: this.documentation }
+    const told = { error: this.message, documentation: this.documentation }
+    return this.#hint === undefined ? told : { ...told, hint: this.#hint }
   }
 }
 
@@ -82,6 +88,7 @@ function createFactories(): ErrorFactories {
         message: definition.message(params),
         cause: params.cause,
         retryAfterSeconds: definition.retryAfterSeconds?.(params),
+        hint: definition.hint?.(params),
         ownBody: answer?.body,
       })
     }

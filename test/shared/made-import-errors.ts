@@ -1,6 +1,6 @@
 import { errors } from '../../src/shared/errors.ts'
 
-/** Errors of imports whose rows are refused or cost too much, each with its status and message. */
+/** Errors of imports whose rows are refused, cost too much or are none, each with its status and message. */
 export const madeImportErrors = {
   ROWS_REFUSED: [
     errors.ROWS_REFUSED({ reason: 'not a number' }),
@@ -16,5 +16,15 @@ export const madeImportErrors = {
     errors.INSERT_TOO_COSTLY({ reason: 'Timeout exceeded' }),
     422,
     'A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the rows that are counted are stored. Make the expression cheaper, or send the other rows in smaller bodies: Timeout exceeded',
+  ],
+  JSON_DOCUMENT: [
+    errors.JSON_DOCUMENT(),
+    400,
+    'The body is one JSON object over several lines, and no table: send one object a line (NDJSON), or an array of objects; /v0/events takes it as it is with format=json',
+  ],
+  FILE_NAME_SENT: [
+    errors.FILE_NAME_SENT({ name: 'rows.csv' }),
+    400,
+    'The body is "rows.csv", the name of a file and not its content: curl sends a file by --data-binary @rows.csv',
   ],
 } as const

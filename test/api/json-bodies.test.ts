@@ -1,0 +1,116 @@
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { openTestService } from './test-service.ts'
+
+const service = await openTestService(t, {})
+
+const lines = '{"a":1,"b":"x"}\n{"a":2,"b":"y"}\n'
+const array = '[{"a":1,"b":"x"},\n {"a":2,"b":"y"}]'
+const schema = 'a UInt8 `json:$.a`, b String `json:$.b`'
+const types = ['', 'application/json', 'text/plain', 'application/x-www-form-urlencoded', 'application/octet-stream']
+
+function headersOf(type: string): Record<string, string> {
+  return type === '' ? {} : { 'content-type': type }
+}
+
+t.test('JSON is never taken for CSV, whatever the Content-Type says', async (t) => {
+  await service.call('POST', `/v0/datasources?name=rows&schema=${encodeURIComponent(schema)}`)
+  let rowCount = 0
+  for (const type of types) {
+    for (const [what, body] of Object.entries({
+      lines,
+      array,
+      packed: gzipSync(lines),
+      'packed array': gzipSync(array),
+    })) {
+      const answer = await service.call('POST', '/v0/datasources?name=rows&mode=append', {
+        body,
+        headers: headersOf(type),
+      })
+      t.match(
+        answer,
+        { status: 200, json: { error: false, imported_rows: 2, quarantine_rows: 0, invalid_lines: 0 } },
+        `${what} as ${type}`,
+      )
+      rowCount += 2
+    }
+  }
+  t.same(await service.rows('SELECT count(), sum(a), arrayStringConcat(arraySort(groupUniqArray(b))) FROM rows'), [
+    [String(rowCount), String((rowCount / 2) * 3), 'xy'],
+  ])
+})
+
+t.test('a data source for JSON needs a schema, and the refusal proposes one', async (t) => {
+  for (const body of [lines, array]) {
+    const answer = await service.call('POST', '/v0/datasources?name=fresh', { body })
+    t.match(answer, {
+      status: 400,
+      json: {
+        error: 'Parameter "schema" is required to create from ndjson',
+        hint: /v0\/analyze.*: `a` Int64 `json:\$\.a`, `b` String `json:\$\.b`$/,
+      },
+    })
+  }
+  t.match(await service.call('GET', '/v0/datasources/fresh'), { status: 404 }, 'nothing was created')
+  const query = `/v0/datasources?name=fresh&schema=${encodeURIComponent(schema)}`
+  t.match(await service.call('POST', query, { body: array }), {
+    status: 200,
+    json: { error: false, datasource: { type: 'ndjson' }, imported_rows: 2 },
+  })
+})
+
+t.test('CSV that looks like JSON at first stays CSV', async (t) => {
+  const bodies = {
+    numbers: '1\n2\n',
+    quoted: '"id"\n1\n',
+    truth: 'true\nfalse\n',
+    objects: '{"a":1},x\n{"a":2},y\n',
+    named: lines,
+  }
+  for (const [name, body] of Object.entries(bodies)) {
+    const format = name === 'named' ? '&format=csv' : ''
+    t.match(
+      await service.call('POST', `/v0/datasources?name=csv_${name}${format}`, { body }),
+      { status: 200, json: { datasource: { type: 'csv' } } },
+      name,
+    )
+  }
+})
+
+t.test('what is no table says what it looks like', async (t) => {
+  const pretty = JSON.stringify({ a: 1, b: { c: 2 } }, null, 2)
+  for (const query of ['name=pretty', 'name=fresh&mode=append'])
+    t.match(await service.call('POST', `/v0/datasources?${query}`, { body: pretty }), {
+      status: 400,
+      json: { error: /one JSON object over several lines.*format=json/ },
+    })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  for (const name of ['stocks.csv', './data/rows.ndjson.gz', 'events.parquet'])
+    t.match(await service.call('POST', '/v0/datasources?name=file', { body: name, headers }), {
+      status: 400,
+      json: { error: new RegExp(`"${name}", the name of a file.*@`) },
+    })
+})
+
+t.test('a JSON object of parameters is the request, and any other one is rows', async (t) => {
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ name: 'made', schema: 'a UInt8, b String', description: 'by JSON' })
+  t.match(await service.call('POST', '/v0/datasources', { body, headers }), {
+    status: 200,
+    json: { datasource: { name: 'made' } },
+  })
+  t.match(await service.call('GET', '/v0/datasources/made'), {
+    json: { description: 'by JSON' },
+  })
+  t.same(await service.rows('SELECT a, b FROM made'), [])
+  const event = await service.call('POST', '/v0/datasources?name=fresh&mode=append', {
+    body: '{"name":"x","a":3,"b":"z"}',
+    headers,
+  })
+  t.match(event, { status: 200, json: { imported_rows: 1 } }, 'with the name in the URL it is a row')
+  const other = await service.call('POST', `/v0/datasources?schema=${encodeURIComponent(schema)}`, {
+    body: '{"name":"x","a":3}',
+    headers,
+  })
+  t.match(other, { status: 200, json: { datasource: { type: 'ndjson' } } }, 'a key that is no parameter makes it a row')
+})
