@@ -14,6 +14,7 @@ export interface ParquetField {
 interface PathColumn extends GuessedColumn {
   readonly keys: readonly string[]
   readonly jsonPathText: string
+  readonly defaultText: null
 }
 
 const previewRowsMax = 10
@@ -66,6 +67,8 @@ function columnsUnder(
       keys,
       path: jsonPathText,
       jsonPathText,
+      // A list that is null in the file is read as an empty one.
+      defaultText: null,
       typeText: type === null ? 'String' : formatColumnType(withoutZone(type)),
       presentShare: rows.length === 0 ? 0 : presentCount / rows.length,
     },

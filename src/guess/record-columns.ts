@@ -3,9 +3,10 @@
  *
  * Objects are taken apart into a column for each path (`a.b` becomes `a_b`), arrays of scalars are arrays; whatever has no
  * one type is kept as text, JSON included, as a String takes any value. A column that a sample lacks, or has as null, is
- * Nullable. Values are looked at as JSON has them: only texts that are times become times.
+ * Nullable, or where it is an array, which cannot be Nullable, empty by DEFAULT. Values are looked at as JSON has them: only texts that are times become times.
  */
 
+import { parseDateTimeText } from '../codec/date-time-text.ts'
 import { soundColumnName } from '../shared/column-name.ts'
 import { errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
@@ -48,6 +49,8 @@ export interface RecordColumn {
   readonly name: string
   /** With Nullable and Array. */
   readonly typeText: string
+  /** What it takes where a record has no value; null where each has one, or it is Nullable. */
+  readonly defaultText: string | null
   /** `$.a.b`, `$.list[:]`. */
   readonly jsonPathText: string
   readonly keys: readonly string[]
@@ -89,10 +92,15 @@ export function inferColumns(records: readonly SampleObject[], { columnsMax }: C
   return seen.map((path) => columnOf(path, records.length, names))
 }
 
+type SchemaColumn = Pick<RecordColumn, 'defaultText' | 'jsonPathText' | 'name' | 'typeText'>
+
 /** The schema string of such columns. */
-export function recordSchema(columns: readonly Pick<RecordColumn, 'jsonPathText' | 'name' | 'typeText'>[]): string {
+export function recordSchema(columns: readonly SchemaColumn[]): string {
   return columns
-    .map(({ name, typeText, jsonPathText }) => `${quoteName(name)} ${typeText} ${quoteName(`json:${jsonPathText}`)}`)
+    .map(({ name, typeText, jsonPathText, defaultText }) => {
+      const written = `${quoteName(name)} ${typeText} ${quoteName(`json:${jsonPathText}`)}`
+      return defaultText === null ? written : `${written} DEFAULT ${defaultText}`
+    })
     .join(', ')
 }
 
@@ -171,6 +179,7 @@ function columnOf(path: SeenPath, recordCount: number, names: Set<string>): Reco
   return {
     name: nameOf(keys, names),
     typeText: isArray ? `Array(${type})` : isNullable ? `Nullable(${type})` : type,
+    defaultText: isArray && isNullable ? '[]' : null,
     jsonPathText: `$${jsonPath}${isArray ? '[:]' : ''}`,
     keys,
     presentShare: count / recordCount,
@@ -228,12 +237,13 @@ function numberType(value: number): ScalarType {
 }
 
 function textType(text: string): ScalarType {
-  const fields = /^(\d{4})-(\d\d)-(\d\d)(?:[T ]\d\d:\d\d:\d\d(?:\.(\d{1,9}))?(?:Z|[+-]\d\d:?\d\d)?)?$/.exec(text)
-  if (fields === null) return 'String'
-  const [, year = '', month = '', day = '', fraction] = fields
-  // Years that the narrower types have; a day such as 2024-02-30 is none.
-  const isDay = new Date(`${year}-${month}-${day}T00:00:00Z`).getUTCDate() === Number(day)
-  if (!isDay || Number(year) < 1970 || Number(year) > 2105) return 'String'
+  const fields = /^(\d{4})-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.(\d{1,9}))?(?:Z|[+-]\d\d:?\d\d)?)?$/.exec(text)
+  const written = fields === null ? undefined : parseDateTimeText(text)
+  // No day such as 2024-02-30, no hour 24: what the codec does not take is text.
+  if (fields === null || written === undefined) return 'String'
+  const [, year = '', fraction] = fields
+  // Instants that the narrower types have.
+  if (written.localSeconds - (written.offsetSeconds ?? 0) < 0 || Number(year) > 2105) return 'String'
   if (text.length === 10) return 'Date'
   if (fraction === undefined) return 'DateTime'
   return fraction.length <= 3 ? 'DateTime64(3)' : 'DateTime64(6)'
