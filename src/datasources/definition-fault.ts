@@ -12,7 +12,7 @@ import { readTokens } from '../shared/text-tokens.ts'
 import { engineFault } from '../store/engine-fault.ts'
 import { withoutInternals } from '../store/engine-words.ts'
 import type { Store } from '../store/store.types.ts'
-import { clickhouseCodes, isFaultOfEngine, StoreError } from '../store/store-error.ts'
+import { clickhouseCodes, isFaultOfEngine, isTooCostly, StoreError } from '../store/store-error.ts'
 import { createTable, dropTables } from './tables.ts'
 
 const retryAfterSeconds = 1
@@ -35,6 +35,7 @@ export async function toDefinitionError(
   store: Pick<Store, 'command' | 'rows'>,
 ): Promise<unknown> {
   if (!(thrown instanceof StoreError)) return thrown
+  if (isTooCostly(thrown)) return errors.DEFINITION_TOO_COSTLY({ reason: costOf(thrown), cause: thrown })
   if (thrown.kind !== 'engine' || isFaultOfEngine(thrown)) return toChangeError(thrown)
   const fault = (await schemaFault(refused, store)) ?? (await indexFault(refused, store))
   return fault ?? errors.ENGINE_INVALID({ reason: withoutInternals(thrown.message), cause: thrown })
@@ -53,6 +54,12 @@ export function checkDefinedNames(dataSource: DataSource, schema = formatSchema(
   if (part === 'engine') throw errors.ENGINE_INVALID({ reason })
   const column = dataSource.columns.find(({ name }) => place === `column '${name}'`)
   throw errors.SCHEMA_INVALID({ reason: `${place}: ${reason}`, ...positionOf(schema, column) })
+}
+
+/** A clause. The engine names queries of its own behind the limit. */
+function costOf({ message }: StoreError): string {
+  const memory = /\bmaximum: ([\d.]+ \w+)/.exec(message)?.[1]
+  return memory === undefined ? withoutInternals(message) : `it takes more than ${memory} of memory`
 }
 
 /** What the caller is told when the engine failed at a change that it should have taken. Other errors pass unchanged. */

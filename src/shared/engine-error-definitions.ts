@@ -20,9 +20,9 @@ export const engineDefinitions = {
   },
   DEFINITION_TOO_COSTLY: {
     status: 400,
-    when: 'A DEFAULT, a key, a TTL or an index has something to compute for which the database needs more than ten seconds before any row comes: a constant out of `repeat` or `range`, for example. Nothing was created or changed.',
+    when: 'A DEFAULT, a key, a TTL or an index has something to compute for which the database needs more than ten seconds, or more memory than a query may take, before any row comes: a constant out of `repeat` or `range`, for example. Nothing was created or changed.',
     message: ({ reason }: EngineState) =>
-      `A DEFAULT, a key, a TTL or an index takes too long to compute before any row comes: ${reason}. Write what is constant in it as a value`,
+      `A DEFAULT, a key, a TTL or an index costs too much to compute before any row comes: ${reason}. Write what is constant in it as a value`,
   },
   RESULTS_UNREAD: {
     status: 503,

@@ -328,7 +328,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   DEFINITION_TOO_COSTLY: [
     errors.DEFINITION_TOO_COSTLY({ reason: 'it was not computed within 10 s' }),
     400,
-    'A DEFAULT, a key, a TTL or an index takes too long to compute before any row comes: it was not computed within 10 s. Write what is constant in it as a value',
+    'A DEFAULT, a key, a TTL or an index costs too much to compute before any row comes: it was not computed within 10 s. Write what is constant in it as a value',
   ],
   PIPE_UNKNOWN: [errors.PIPE_UNKNOWN({ name: 'daily' }), 404, "The pipe 'daily' does not exist"],
   PIPE_UNPUBLISHED: [

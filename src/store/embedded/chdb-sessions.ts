@@ -35,6 +35,10 @@ function prepare(session: ChdbSession, role: SessionRole, limits: ReaderLimits):
     case 'reader':
       prepareReader(session, limits)
       return
+    case 'definer':
+      prepareControl(session)
+      session.runNow(`SET ${settingsText({ max_memory_usage: limits.queryMemoryBytesMax })}`)
+      return
     case 'control':
     case 'writer':
     case 'copier':

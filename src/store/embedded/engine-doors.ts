@@ -147,7 +147,7 @@ export class EngineDoors {
     this.copiers = new SessionPool({ purpose: 'copy', sessions: copiers, waitingMax })
     this.definers = new SessionPool({
       purpose: 'definition',
-      sessions: supervisor.sessions('control', definersMax),
+      sessions: supervisor.sessions('definer', definersMax),
       waitingMax,
       waitTimeMaxMs: definitionWaitMs,
       lostAfterMs: definitionLostAfterMs,

@@ -17,9 +17,10 @@ export interface EngineSession {
  * - `stopper`: stops statements of the others, and must never wait behind them.
  * - `writer`: INSERTs.
  * - `reader`: queries of readers, restricted.
+ * - `definer`: what callers' definitions compute, within the memory of a query.
  * - `copier`: statements of our own that take long, such as copies of tables.
  */
-export type SessionRole = 'control' | 'stopper' | 'writer' | 'reader' | 'copier'
+export type SessionRole = 'control' | 'stopper' | 'writer' | 'reader' | 'definer' | 'copier'
 
 /** What the process of the engine is told when it opens. */
 export interface OpenOrder {
