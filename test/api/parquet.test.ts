@@ -6,6 +6,7 @@ import t from 'tap'
 import { entriesBelow, pathOf } from '../support/living-folder.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { byTier, everyNth } from '../support/tier.ts'
 import { type Answer, openTestService } from './test-service.ts'
 
 const rowCount = 3000
@@ -82,7 +83,7 @@ t.test('every type is read as it was written, whatever the pages are packed with
   const total = await load('sum', fileOf('sum'), { schema: 'total UInt64' })
   t.match(total, { status: 200, json: { imported_rows: 1 } })
   const [[expected] = []] = await service.rows('SELECT total FROM sum')
-  for (const name of Object.keys(writers)) {
+  for (const name of everyNth(Object.keys(writers), byTier({ quick: 3, full: 1, soak: 1 }))) {
     const answer = await load('wide', fileOf(name), { schema: wideSchema })
     t.match(answer, { status: 200, json: { error: false, imported_rows: rowCount, quarantine_rows: 0 } }, name)
     t.same(
@@ -368,7 +369,7 @@ t.test('a damaged file is refused or read, and never taken for another', async (
   const good = fileOf('no indexes, no filters')
   await service.create('damaged', 'n UInt32, word String')
   let storedRows = 0
-  for (let round = 0; round < 40; round += 1) {
+  for (let round = 0; round < byTier({ quick: 12, full: 40, soak: 40 }); round += 1) {
     const body = Buffer.from(good)
     // In the metadata, where all that is read by hand stands, and now and then in the pages.
     const at = round % 4 === 0 ? random.below(body.length) : body.length - 1 - random.below(4000)
@@ -394,7 +395,7 @@ t.test(
       status: 400,
       json: { error: /in the column n a page unpacks to \d+ bytes at most, and its header says \d+$/ },
     }
-    for (let count = 0; count < 10; count += 1) {
+    for (let count = 0; count < byTier({ quick: 3, full: 10, soak: 10 }); count += 1) {
       t.match(await load('spun', body), refused)
       t.match(await service.call('POST', '/v0/analyze?format=parquet', { body }), refused)
     }

@@ -242,7 +242,7 @@ function mutated(sql: string): string {
   return parts.join('')
 }
 
-const mutationCount = byTier({ quick: 1_500, full: 10_000, soak: 500_000 })
+const mutationCount = byTier({ quick: 750, full: 10_000, soak: 500_000 })
 
 t.test('mutations of the list do not escape', { timeout: 7_200_000 }, async (t) => {
   t.comment(`SEED=${seed}`)
