@@ -4,42 +4,20 @@
 import t from 'tap'
 import { answerFormats } from '../../src/query/answer-formats.ts'
 import { withOwnStatistics } from '../../src/query/answer-statistics.ts'
-import { createQuery } from '../../src/query/query.ts'
 import { adminScope, type ReadScope } from '../../src/query/read-scope.ts'
-import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
-import { TestWorkspace } from './test-workspace.ts'
+import { openFilteredQuery } from './filtered-query.ts'
 
-const directory = await createTestDirectory()
-const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
-t.teardown(async () => {
-  await store.close()
-  await directory.remove()
-})
-
-const workspace = new TestWorkspace()
+const {
+  store,
+  workspace,
+  query,
+  filtering,
+  ask: answerOf,
+} = await openFilteredQuery(t, { unfiltered: ['lookup'], responseCacheBytesMax: 1_000_000 })
 const few = workspace.addDataSource('few', 'id UInt64, tenant String')
 const many = workspace.addDataSource('many', 'id UInt64, tenant String')
 const lookup = workspace.addDataSource('lookup', 'k UInt64, v String', 'Join')
 workspace.addPipe('shown', { all: 'SELECT * FROM few' }, 'all')
-const query = createQuery(
-  {
-    database: 'ws_0001',
-    sqlBytesMax: 10_000,
-    queryTimeMaxMs: 10_000,
-    resultBytesMax: 10_000_000,
-    responseCacheBytesMax: 1_000_000,
-    queryThreads: 1,
-    queryThreadsMax: 2,
-    now: () => 0,
-  },
-  { store, workspace, findServiceSource: () => undefined, secretOf: () => undefined },
-)
-const filtering: ReadScope = {
-  ...adminScope,
-  signature: 'a',
-  filterOf: (id) => (id === few.id || id === many.id ? "tenant = 'a'" : null),
-}
 
 for (const { id } of [few, many]) {
   await store.command(`CREATE TABLE ws_0001.${id} (id UInt64, tenant String) ENGINE = MergeTree ORDER BY id`)
@@ -49,13 +27,8 @@ await store.command(`INSERT INTO ws_0001.${many.id} SELECT number * 3 + 1, 'hidd
 await store.command(`CREATE TABLE ws_0001.${lookup.id} (k UInt64, v String) ENGINE = Join(ANY, LEFT, k)`)
 await store.command(`INSERT INTO ws_0001.${lookup.id} VALUES (1, 'one')`)
 
-async function ask(sql: string, readScope: ReadScope = filtering): Promise<string> {
-  const chunks: Uint8Array[] = []
-  const { signal } = new AbortController()
-  const request = { sql, pipeline: null, format: null, parameters: new Map(), settings: {}, readScope, signal }
-  for await (const chunk of (await query.run(request)).body) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('latin1')
-}
+const ask = async (sql: string, readScope?: ReadScope): Promise<string> =>
+  (await answerOf(sql, readScope)).toString('latin1')
 
 const withoutTime = (text: string): string => text.replace(/("elapsed": |<elapsed>)[\d.e-]+/, '$1')
 

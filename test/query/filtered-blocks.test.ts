@@ -2,27 +2,11 @@
 
 import { tableFromIPC } from 'apache-arrow'
 import t from 'tap'
-import { createQuery } from '../../src/query/query.ts'
-import { adminScope, type ReadScope } from '../../src/query/read-scope.ts'
-import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
-import { TestWorkspace } from './test-workspace.ts'
+import { adminScope } from '../../src/query/read-scope.ts'
+import { openFilteredQuery } from './filtered-query.ts'
 
-const directory = await createTestDirectory()
-const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
-t.teardown(async () => {
-  await store.close()
-  await directory.remove()
-})
-
-const workspace = new TestWorkspace()
+const { store, workspace, ask } = await openFilteredQuery(t)
 const sources = ['alone', 'between'].map((name) => workspace.addDataSource(name, 'id UInt64, tenant String'))
-const limits = { sqlBytesMax: 10_000, queryTimeMaxMs: 20_000, resultBytesMax: 50_000_000, responseCacheBytesMax: 1_000 }
-const query = createQuery(
-  { ...limits, database: 'ws_0001', queryThreads: 1, queryThreadsMax: 2, now: () => 0 },
-  { store, workspace, findServiceSource: () => undefined, secretOf: () => undefined },
-)
-const filtering: ReadScope = { ...adminScope, signature: 'a', filterOf: () => "tenant = 'a'" }
 
 for (const { id } of sources) {
   await store.command(`CREATE TABLE ws_0001.${id} (id UInt64, tenant String) ENGINE = MergeTree ORDER BY id`)
@@ -31,14 +15,6 @@ for (const { id } of sources) {
 const [, between] = sources
 await store.command(`INSERT INTO ws_0001.${between?.id} SELECT number * 2 + 1, 'b' FROM numbers(200000)`)
 await store.command(`OPTIMIZE TABLE ws_0001.${between?.id} FINAL`)
-
-async function ask(sql: string, readScope = filtering): Promise<Buffer> {
-  const { signal } = new AbortController()
-  const request = { sql, pipeline: null, format: null, parameters: new Map(), settings: {}, readScope, signal }
-  const chunks: Uint8Array[] = []
-  for await (const chunk of (await query.run(request)).body) chunks.push(chunk)
-  return Buffer.concat(chunks)
-}
 
 const texts = [
   'SELECT * FROM SOURCE ORDER BY id',

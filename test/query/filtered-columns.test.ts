@@ -2,37 +2,13 @@
 // hidden ones, must give the same answers to the byte, whatever is asked of such a column, and the same errors.
 
 import t, { type Test } from 'tap'
-import { createQuery } from '../../src/query/query.ts'
-import { adminScope, type ReadScope } from '../../src/query/read-scope.ts'
-import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import type { ReadScope } from '../../src/query/read-scope.ts'
 import { byTier } from '../support/tier.ts'
-import { TestWorkspace } from './test-workspace.ts'
+import { openFilteredQuery } from './filtered-query.ts'
 
 t.setTimeout(240_000)
 
-const directory = await createTestDirectory()
-const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
-t.teardown(async () => {
-  await store.close()
-  await directory.remove()
-})
-
-const workspace = new TestWorkspace()
-const query = createQuery(
-  {
-    database: 'ws_0001',
-    sqlBytesMax: 10_000,
-    queryTimeMaxMs: 10_000,
-    resultBytesMax: 10_000_000,
-    responseCacheBytesMax: 0,
-    queryThreads: 1,
-    queryThreadsMax: 1,
-    now: () => 0,
-  },
-  { store, workspace, findServiceSource: () => undefined, secretOf: () => undefined },
-)
-const hiding: ReadScope = { ...adminScope, signature: 'a', filterOf: () => "tenant = 'a'" }
+const { store, workspace, ask: answerOf } = await openFilteredQuery(t, { responseCacheBytesMax: 0, queryThreadsMax: 1 })
 
 /** By the column, its type, the value of a visible row and that of a hidden one. */
 const columns: readonly (readonly [name: string, type: string, visible: string, hidden: string])[] = [
@@ -77,13 +53,9 @@ for (const { id, name } of dataSources) {
 }
 
 /** The answer, or the error as the caller is told of it. */
-async function ask(sql: string, readScope = hiding): Promise<string> {
-  const chunks: Uint8Array[] = []
-  const { signal } = new AbortController()
-  const request = { sql, pipeline: null, format: null, parameters: new Map(), settings: {}, readScope, signal }
+async function ask(sql: string, readScope?: ReadScope): Promise<string> {
   try {
-    for await (const chunk of (await query.run(request)).body) chunks.push(chunk)
-    return Buffer.concat(chunks).toString('latin1')
+    return (await answerOf(sql, readScope)).toString('latin1')
   } catch (thrown) {
     return `failed: ${thrown}`
   }
@@ -103,7 +75,7 @@ async function checkSame(t: Test, sql: (table: string) => string): Promise<boole
 }
 
 /** The quick tier asks one of so many, another for each column. */
-const step = byTier({ quick: 7, full: 1, soak: 1 })
+const step = byTier({ quick: 14, full: 1, soak: 1 })
 
 /** Of any column, of texts and numbers, and of what has parts. */
 const general: readonly string[] = [
