@@ -1,6 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { DataSource } from '../catalog/data-source.types.ts'
+import type { EventsSample } from '../datasources/datasources.types.ts'
 import type { EventsOutcome } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors.ts'
+import { nearestName } from '../shared/nearest-name.ts'
 import { parseContentEncoding, unpackAtOnce, unpackBody } from './content-encoding.ts'
 import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import { refuseJoins } from './import-target.ts'
@@ -8,7 +11,7 @@ import { Parameters } from './parameters.ts'
 import { announcesBody, arrivingBodyOf, readWhole } from './request-body.ts'
 import { addPath } from './routes.ts'
 
-type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'>
+type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest' | 'logger'>
 type Limits = Pick<HttpOptions, 'eventsBodyBytesMax'> & Pick<FormLimits, 'bodies'>
 
 const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored: true }
@@ -18,7 +21,17 @@ const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored
  *
  * 202 says that they are on disk, 200 that the database has them.
  */
-export function addEvents(app: FastifyInstance, { dataSources, ingest }: Neighbours, limits: Limits): void {
+export function addEvents(app: FastifyInstance, { dataSources, ingest, logger }: Neighbours, limits: Limits): void {
+  /** A misspelt name makes a new data source, as the specification has it; its sender is told. */
+  const create = async (reply: FastifyReply, sample: EventsSample): Promise<DataSource> => {
+    const { name } = sample
+    const others = dataSources.list().map((other) => other.name)
+    const created = await dataSources.createFromEvents(sample)
+    reply.header('x-datasource-created', created.name)
+    const fields = { requestId: reply.request.id, dataSource: name, nearest: nearestName(name, others) }
+    logger.warn(fields, 'Events made a new data source, as there was none of their name.')
+    return created
+  }
   const append = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = new Parameters(request.query)
     const name = parameters.requiredName()
@@ -33,7 +46,7 @@ export function addEvents(app: FastifyInstance, { dataSources, ingest }: Neighbo
     if (refusal !== undefined) await refusal
     const { body, packed } = await readEvents(request, limits)
     if (body.length === 0) return answer(reply, 200, nothing)
-    const dataSource = known ?? (await dataSources.createFromEvents({ name, body, framing }))
+    const dataSource = known ?? (await create(reply, { name, body, framing }))
     const events = { dataSource, body, packed, framing, isWaiting, idempotencyKey } as const
     const outcome = await ingest.appendEvents(events)
     // Who did not ask to wait expects exactly 202. Who did gets it when the database takes too long: the events are safe.

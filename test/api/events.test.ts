@@ -198,7 +198,18 @@ t.test('a data source that is missing is made of its first events', async (t) =>
   const sixth = await service.events('sixth', '{"a":1}')
   t.match(sixth, { status: 429, json: { error: /may create 5 Data Sources a minute/ } })
   t.match(sixth.headers.get('retry-after'), /^(60|[1-5]?\d)$/)
-  t.match(await service.events('fifth', '{"a":3}'), { status: 202 }, 'what is there already is no creation')
+  const known = await service.events('fifth', '{"a":3}')
+  t.match(known, { status: 202 }, 'what is there already is no creation')
+  t.equal(known.headers.get('x-datasource-created'), null)
+})
+
+t.test('who makes a data source by a name that is misspelt is told, and so is the log', async (t) => {
+  const own = await openTestService(t, {})
+  await own.create('page_views', schema)
+  const answer = await own.events('page_veiws', '{"n":1}')
+  t.equal(answer.headers.get('x-datasource-created'), 'page_veiws')
+  const { level, fields } = await own.log.until('Events made a new data source, as there was none of their name.')
+  t.match({ level, fields }, { level: 'warn', fields: { dataSource: 'page_veiws', nearest: 'page_views' } })
 })
 
 t.test('a request that is repeated under its key is stored once, and answered as before', async (t) => {
