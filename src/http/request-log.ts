@@ -4,7 +4,7 @@
 //   15 % of the throughput of single events;
 // - refused, for a fault of the caller: `warn`, with code and reason;
 // - failed, 5xx: `error`, with code, reason and cause. A 503 is a state and not one request's fault: the first tells it, and
-//   those of the same code that follow are counted and told once a second.
+//   those of the same code that follow are counted and told once a second. One that daily work brings about is `warn`.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { cutText } from '../observe/log-secrets.ts'
@@ -95,6 +95,13 @@ function withoutQuoted(text: string): string {
 
 const tellPauseMs = 1_000
 
+/** A change of a data source refuses its events for a moment, which clients repeat: nothing is lost, and nobody must act. */
+const ordinaryStates: ReadonlySet<ErrorCode> = new Set(['DATASOURCE_CHANGING'])
+
+function levelOf(code: ErrorCode): 'warn' | 'error' {
+  return ordinaryStates.has(code) ? 'warn' : 'error'
+}
+
 /** Tells of a state once, and while it lasts once a second how many requests met it. */
 class StateTally {
   readonly #logger: Logger
@@ -111,7 +118,7 @@ class StateTally {
       state.requestCount += 1
       return
     }
-    this.#logger.error(fields, 'A request was refused for the state of the service.')
+    this.#logger[levelOf(code)](fields, 'A request was refused for the state of the service.')
     const timer = setInterval(() => this.#tellMore(code), tellPauseMs)
     timer.unref()
     this.#states.set(code, { requestCount: 0, timer })
@@ -132,7 +139,7 @@ class StateTally {
     }
     const { requestCount } = state
     state.requestCount = 0
-    this.#logger.error({ code, requestCount }, 'More requests were refused for the state of the service.')
+    this.#logger[levelOf(code)]({ code, requestCount }, 'More requests were refused for the state of the service.')
   }
 
   #forget(code: ErrorCode): void {
