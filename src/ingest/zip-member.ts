@@ -8,6 +8,7 @@
 // event loop, and it checks nothing less.
 
 import zlib from 'node:zlib'
+import { mebibyte } from '../shared/bytes.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import { ByteReader } from './byte-reader.ts'
 import { inflateMember } from './inflate-member.ts'
@@ -16,6 +17,9 @@ import { type MemberHeader, readMemberHeader, signatures } from './zip-headers.t
 
 /** More members than any archive of one file has, folders and all. */
 const membersMax = 1_000
+
+/** Of all members beside the file, unpacked: macOS keeps some kilobytes in each. */
+export const besideBytesMax = 16 * mebibyte
 
 /**
  * The bytes of the one file in the archive.
@@ -26,6 +30,7 @@ export async function* zipMember(body: AsyncIterable<Uint8Array>, bytesMax: numb
   const reader = new ByteReader(body)
   try {
     let fileName: string | null = null
+    let besideBytes = 0
     for (let count = 0; ; count += 1) {
       const header = await readMemberHeader(reader)
       if (header === null) break
@@ -35,7 +40,13 @@ export async function* zipMember(body: AsyncIterable<Uint8Array>, bytesMax: numb
         throw severalFiles(fileName, header.name)
       }
       if (isFile) fileName = header.name
-      for await (const chunk of memberBytes(reader, header, bytesMax)) if (isFile) yield chunk
+      const limit = isFile
+        ? { bytesMax, tooLarge: () => errors.DECOMPRESSED_TOO_LARGE({ bytesMax }) }
+        : { bytesMax: besideBytesMax - besideBytes, tooLarge: tooMuchBeside }
+      for await (const chunk of memberBytes(reader, header, limit)) {
+        if (isFile) yield chunk
+        else besideBytes += chunk.length
+      }
     }
     if (fileName === null) throw refused('it has no file')
     await readDirectory(reader)
@@ -44,20 +55,29 @@ export async function* zipMember(body: AsyncIterable<Uint8Array>, bytesMax: numb
   }
 }
 
-async function* memberBytes(reader: ByteReader, header: MemberHeader, bytesMax: number): AsyncGenerator<Uint8Array> {
+interface MemberLimit {
+  readonly bytesMax: number
+  readonly tooLarge: () => ApiError
+}
+
+async function* memberBytes(
+  reader: ByteReader,
+  header: MemberHeader,
+  { bytesMax, tooLarge }: MemberLimit,
+): AsyncGenerator<Uint8Array> {
   if (header.isEncrypted) throw refused(`"${header.name}" in it is encrypted`)
   if (header.method !== 0 && header.method !== 8) {
     throw refused(`"${header.name}" is packed by method ${header.method}; only deflate is read, and files as they are`)
   }
   if (header.method === 0 && header.packedBytes === null) throw refused(`"${header.name}" does not say its size`)
-  if ((header.unpackedBytes ?? 0) > bytesMax) throw errors.DECOMPRESSED_TOO_LARGE({ bytesMax })
+  if ((header.unpackedBytes ?? 0) > bytesMax) throw tooLarge()
   let byteCount = 0
   let checksum = 0
   const source = header.method === 0 ? storedBytes(reader, header.packedBytes ?? 0) : inflateMember(reader, header)
   try {
     for await (const chunk of source) {
       byteCount += chunk.length
-      if (byteCount > bytesMax) throw errors.DECOMPRESSED_TOO_LARGE({ bytesMax })
+      if (byteCount > bytesMax) throw tooLarge()
       checksum = zlib.crc32(chunk, checksum)
       yield chunk
     }
@@ -104,6 +124,12 @@ async function readDirectory(reader: ByteReader): Promise<void> {
 }
 
 const cutReason = 'it ends before its directory does'
+
+function tooMuchBeside(): ApiError {
+  return refused(
+    `what lies beside its file unpacks to more than ${besideBytesMax / mebibyte} MiB; send the file by itself`,
+  )
+}
 
 function refused(reason: string): ApiError {
   return errors.ARCHIVE_UNSUPPORTED({ reason })

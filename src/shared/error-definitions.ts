@@ -73,7 +73,7 @@ export const definitions = {
   }),
   ARCHIVE_UNSUPPORTED: define({
     status: 400,
-    when: 'A zip archive that is no archive of one file: it has none or several, or one that cannot be read.',
+    when: 'A zip archive that is no archive of one file: it has none or several, or one that cannot be read, or more than 16 MiB in what lies beside it.',
     message: ({ reason }: { readonly reason: string }) => `The zip archive cannot be imported: ${reason}`,
   }),
   BODY_CUT: define({

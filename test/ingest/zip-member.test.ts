@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import zlib from 'node:zlib'
 import t from 'tap'
-import { zipMember } from '../../src/ingest/zip-member.ts'
+import { besideBytesMax, zipMember } from '../../src/ingest/zip-member.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
 import { byTier } from '../support/tier.ts'
 
@@ -71,6 +71,24 @@ t.test('sizes that stand behind the bytes are read in each of their forms', asyn
   t.ok((await unzip([packed('a.csv', large), end], large.length)).equals(large), 'of exactly the limit')
   await t.rejects(unzip([packed('a.csv', large), end], large.length - 1), { code: 'DECOMPRESSED_TOO_LARGE' })
   await t.rejects(unzip([archive('deflated')], 1000), { code: 'DECOMPRESSED_TOO_LARGE' })
+})
+
+t.test('what lies beside the file of an archive is bounded together', async (t) => {
+  const file = packed('a.csv', Buffer.from('a,b\n1,2\n'))
+  const half = packed('__MACOSX/._a.csv', Buffer.alloc(besideBytesMax / 2))
+  t.equal((await unzip([half, file, half, end])).toString(), 'a,b\n1,2\n', 'of exactly the limit')
+  const one = packed('__MACOSX/._b.csv', Buffer.from('1'))
+  const error = {
+    code: 'ARCHIVE_UNSUPPORTED',
+    message: /what lies beside its file unpacks to more than 16 MiB; send the file by itself$/,
+  }
+  for (const members of [
+    [half, file, half, one],
+    [half, half, one, file],
+    [packed('.DS_Store', Buffer.alloc(besideBytesMax + 1)), file],
+  ]) {
+    await t.rejects(unzip([...members, end], 100 * besideBytesMax), error)
+  }
 })
 
 t.test('an archive that is no one file is refused with the reason', async (t) => {
