@@ -132,10 +132,12 @@ async function isAnswered(url: string): Promise<boolean> {
   }
 }
 
+/** The start that makes the directory: the first two tests ask it, and the second ends it. */
+const first = await new ServiceProcess().started()
+
 t.test('the three lines that a start prints do what they say, and are for one process alone', async (t) => {
-  const service = await new ServiceProcess().started()
-  t.match(service.startText, `\nAdmin token: ${service.adminToken}\n`, 'the start that makes the token prints it')
-  const [create = '', send = '', query = ''] = service.curlLines
+  t.match(first.startText, `\nAdmin token: ${first.adminToken}\n`, 'the start that makes the token prints it')
+  const [create = '', send = '', query = ''] = first.curlLines
   t.match(await paste(create), { datasource: { name: 'visits', type: 'ndjson' }, error: false })
   t.match(await paste(send), { successful_rows: 2, quarantined_rows: 0 })
   t.match(await paste(query), {
@@ -149,15 +151,11 @@ t.test('the three lines that a start prints do what they say, and are for one pr
   t.equal(await second.exited, 1)
   t.match(second.log, /^millrace: did not start: .*(another process|is open|in use)/m)
   t.match(second.log, directory.path)
-  t.match(await service.sql('SELECT count() AS n FROM visits FORMAT CSV'), /^2\n$/)
-
-  service.child.kill('SIGTERM')
-  t.equal(await service.exited, 0)
+  t.match(await first.sql('SELECT count() AS n FROM visits FORMAT CSV'), /^2\n$/)
 })
 
-t.test('the token is kept, and SIGTERM lets an import come to its end', async (t) => {
-  const service = await new ServiceProcess().started()
-  const { adminToken } = service
+t.test('SIGTERM lets an import come to its end', async (t) => {
+  const { adminToken } = first
   const head = [
     'POST /v0/datasources?mode=append&name=visits&format=csv HTTP/1.1',
     'Host: localhost',
@@ -165,36 +163,32 @@ t.test('the token is kept, and SIGTERM lets an import come to its end', async (t
     'Transfer-Encoding: chunked',
     'Content-Type: text/csv',
   ].join('\r\n')
-  const client = await openRawClient(service.port)
+  const client = await openRawClient(first.port)
   t.teardown(() => client.socket.destroy())
   const row = '2026-01-02T00:00:00Z,/late,7\n'
   const chunk = `${row.length.toString(16)}\r\n${row}\r\n`
   client.send(`${head}\r\n\r\n`, chunk)
   // The answer to another request tells that the import has begun.
-  t.equal(await service.sql('SELECT page FROM visits ORDER BY page LIMIT 1 FORMAT CSV'), '"/"\n')
+  t.equal(await first.sql('SELECT page FROM visits ORDER BY page LIMIT 1 FORMAT CSV'), '"/"\n')
 
-  service.child.kill('SIGTERM')
-  await service.logged('The service closes.')
+  first.child.kill('SIGTERM')
+  await first.logged('The service closes.')
   // The port closes in a moment; from then on nobody is let in.
-  while (await isAnswered(`${service.address}/health/live`));
+  while (await isAnswered(`${first.address}/health/live`));
   client.send(chunk, '0\r\n\r\n')
   const answer = await client.answer()
   t.equal(answer.status, 200)
   t.match(answer.body, { imported_rows: 2, error: false })
-  t.equal(await service.exited, 0)
-
-  const again = await new ServiceProcess().started()
-  t.equal(again.adminToken, adminToken)
-  t.notMatch(again.startText, adminToken, 'a later start does not print the token')
-  t.match(again.startText, join(directory.path, 'admin-token'), 'but where it is')
-  t.match(await paste(again.curlLines[2] ?? ''), { rows: 3 })
-  t.equal(await again.sql("SELECT countIf(page = '/late') FROM visits FORMAT CSV"), '2\n')
-  again.child.kill('SIGTERM')
-  t.equal(await again.exited, 0)
+  t.equal(await first.exited, 0)
 })
 
-t.test('what was answered is there after kill -9', async (t) => {
+t.test('a later start has the token and the rows, and what was answered is there after kill -9', async (t) => {
   const service = await new ServiceProcess().started()
+  t.equal(service.adminToken, first.adminToken)
+  t.notMatch(service.startText, service.adminToken, 'a later start does not print the token')
+  t.match(service.startText, join(directory.path, 'admin-token'), 'but where it is')
+  t.match(await paste(service.curlLines[2] ?? ''), { rows: 3 })
+  t.equal(await service.sql("SELECT countIf(page = '/late') FROM visits FORMAT CSV"), '2\n')
   const headers = { authorization: `Bearer ${service.adminToken}` }
   const create = `${service.address}/v0/datasources?name=killed&format=csv&schema=${encodeURIComponent('n UInt32, s String')}`
   const made = await fetch(create, { method: 'POST', headers, body: '1,a\n2,b\nx,c\n' })
