@@ -355,6 +355,11 @@ export const optionTable = {
     sentence:
       'What events and appends for a Data Source that does not exist do: create it from their keys and values, or fail.',
   },
+  publishFirstNode: {
+    kind: 'switch',
+    sentence:
+      'Publishes the first node of a new Pipe, as older services did, unless another one is of type `endpoint`.',
+  },
   eventsCreatesPerMinuteMax: {
     kind: 'integer',
     unit: null,

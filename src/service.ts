@@ -152,7 +152,10 @@ async function openRooms(options: Options, logger: Logger, { opened, closeTime, 
     { ...options, database: workspaceDatabase, now },
     { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name) },
   )
-  const pipes = createPipes({ nodesMax, pipeBytesMax, descriptionLengthMax, now }, { catalog, query })
+  const pipes = createPipes(
+    { nodesMax, pipeBytesMax, descriptionLengthMax, publishFirstNode: options.publishFirstNode, now },
+    { catalog, query },
+  )
   await reportNodes({ catalog, query, logger })
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf: pipes.parametersOf })
   const app = createApp(

@@ -49,6 +49,8 @@ function readPipe(id: string, fields: Fields): Pipe {
     description: readString(fields, 'description'),
     nodes,
     endpointId: readEndpoint(readStringOrNull(fields, 'endpointId'), nodes),
+    // Earlier releases did not write it.
+    ...(typeof fields['publishedAt'] === 'number' ? { publishedAt: readInteger(fields, 'publishedAt') } : {}),
     parentId: parentId === null ? null : parsePipeId(parentId),
     createdAt: readInteger(fields, 'createdAt'),
     updatedAt: readInteger(fields, 'updatedAt'),

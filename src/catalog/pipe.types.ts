@@ -30,6 +30,8 @@ export interface Pipe {
   readonly nodes: readonly PipeNode[]
   /** The published node; null when there is none. */
   readonly endpointId: NodeId | null
+  /** When that node was published; null or absent when there is none, and for pipes of earlier releases. */
+  readonly publishedAt?: number | null
   /** The pipe that it was copied from; null when there is none. */
   readonly parentId: PipeId | null
   readonly createdAt: number

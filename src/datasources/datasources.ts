@@ -173,6 +173,8 @@ class DataSourcesRoom implements DataSources {
       const current = this.#getStill(id, oldName)
       const isRenamed = name !== undefined && name !== current.name
       const isDescribed = description !== undefined && description !== current.description
+      // Whoever sends the name that it has wants it to have that name.
+      if (name !== undefined && !isRenamed && !isDescribed) return current
       if (!isRenamed && !isDescribed) throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
       return await this.#catalog.revise(id, { name, description }, () => {
         if (isRenamed) this.#refuseUsed(current, [], 'rename it there first')

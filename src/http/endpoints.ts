@@ -50,7 +50,7 @@ function addExplain(app: FastifyInstance, { query }: Neighbours, limits: FormLim
     const question = await readQuestion(request, { ...limits, formBytesMax: 0 })
     const asked = {
       pipe: parameterOf(request, 'pipe'),
-      node: parameterOf(request, 'node') || null,
+      node: parameterOf(request, 'node') || (question.text('node_name') ?? null),
       parameters: question.parameters,
       readScope: adminScope,
       signal,

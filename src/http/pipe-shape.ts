@@ -31,6 +31,8 @@ export function pipeShape(pipe: Pipe, context: ShapeContext): Shape {
     last_commit: { content_sha: '', path: '', status: 'ok' },
     nodes: nodes.map((node) => nodeShape(pipe, node, context)),
     path: `pipes/${name}.pipe`,
+    published_date: pipe.endpointId === null ? null : timeText(pipe.publishedAt ?? pipe.updatedAt),
+    published_version: pipe.endpointId,
     pipeline: { name, nodes: nodes.map((node) => ({ name: node.name, sql: node.sql, materialized: null })) },
     workspace_id: workspaceId,
   }

@@ -36,6 +36,8 @@ export interface PipesOptions {
   readonly pipeBytesMax: number
   /** Longest description of a pipe or a node, in UTF-16 units. */
   readonly descriptionLengthMax: number
+  /** Whether a pipe's first node is published unless another one is. */
+  readonly publishFirstNode: boolean
   /** Epoch milliseconds. */
   readonly now: () => number
 }
@@ -170,7 +172,7 @@ class PipesRoom implements Pipes {
       const node = nodeNameOrId === null ? null : expectNode(pipe, nodeNameOrId)
       const isPublished = pipe.endpointId !== null && (node === null || node.id === pipe.endpointId)
       if (!isPublished) throw errors.ENDPOINT_MISSING({ pipe: pipe.name, node: node?.name ?? null })
-      const unpublished = { ...pipe, endpointId: null, updatedAt: this.#options.now() }
+      const unpublished = { ...pipe, endpointId: null, publishedAt: null, updatedAt: this.#options.now() }
       await this.#catalog.replacePipe(unpublished)
       return unpublished
     })
@@ -270,7 +272,8 @@ class PipesRoom implements Pipes {
   }
 
   /** Writes a pipe that is new, or takes the place of `before`. */
-  async #save(pipe: Pipe, before?: Pipe): Promise<Pipe> {
+  async #save(changed: Pipe, before?: Pipe): Promise<Pipe> {
+    const pipe = this.#published(changed, before)
     const saved = before === undefined ? pipe : { ...pipe, updatedAt: this.#options.now() }
     const guard = (): void => {
       if (before !== undefined && before.name !== pipe.name) {
@@ -283,6 +286,14 @@ class PipesRoom implements Pipes {
     }
     await (before === undefined ? this.#catalog.createPipe(saved, guard) : this.#catalog.replacePipe(saved, guard))
     return saved
+  }
+
+  #published(pipe: Pipe, before: Pipe | undefined): Pipe {
+    const { publishFirstNode, now } = this.#options
+    const isFirst = publishFirstNode && pipe.endpointId === null && (before?.nodes.length ?? 0) === 0
+    const endpointId = isFirst ? (pipe.nodes[0]?.id ?? null) : pipe.endpointId
+    if (endpointId === (before?.endpointId ?? null)) return pipe
+    return { ...pipe, endpointId, publishedAt: endpointId === null ? null : now() }
   }
 
   /** Whether what the nodes were found to read a moment ago is still there. */

@@ -5,6 +5,7 @@
 // still be right: then its columns stay unknown, and the first request with real values tells.
 
 import type { NodeId } from '../catalog/pipe.types.ts'
+import { findResourceId } from '../catalog/resource-id.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
@@ -134,7 +135,8 @@ function withPipe(workspace: WorkspaceReader, pipe: ReadPipe): WorkspaceReader {
   return {
     catalogVersion: workspace.catalogVersion,
     find: (nameOrId) => workspace.find(nameOrId),
-    findPipe: (nameOrId) => (nameOrId === pipe.name || nameOrId === pipe.id ? pipe : workspace.findPipe(nameOrId)),
+    findPipe: (nameOrId) =>
+      nameOrId === pipe.name || findResourceId(nameOrId) === pipe.id ? pipe : workspace.findPipe(nameOrId),
   }
 }
 

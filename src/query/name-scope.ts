@@ -4,6 +4,7 @@
 // to their pipe, so two pipes may have nodes of one name. A caller's scope judges the names in the caller's own text; what
 // a pipe reads is not judged again, but row filters hold for every read of a table, wherever it stands.
 
+import { findResourceId } from '../catalog/resource-id.ts'
 import { errors } from '../shared/errors.ts'
 import type { NameScope, QuerySource, Source, TableSource } from '../sql/source.types.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
@@ -74,9 +75,10 @@ interface NodeSearch {
 }
 
 function findNode(reading: Reading, pipe: ReadPipe, { parts, end }: NodeSearch): QuerySource | undefined {
-  const [nameOrId] = parts
-  if (parts.length !== 1) return undefined
-  const position = pipe.nodes.findIndex(({ name, id }, index) => index < end && (name === nameOrId || id === nameOrId))
+  const nameOrId = parts.join('.')
+  const namedId = findResourceId(nameOrId)
+  if (parts.length !== 1 && namedId === undefined) return undefined
+  const position = pipe.nodes.findIndex(({ name, id }, index) => index < end && (name === nameOrId || id === namedId))
   const node = pipe.nodes[position]
   return node === undefined ? undefined : nodeSource(reading, { pipe, node, name: node.name })
 }
@@ -104,9 +106,9 @@ const serviceWorkspaces: ReadonlySet<string> = new Set(['tinybird', 'organizatio
 function findInWorkspace(reading: Reading, parts: readonly string[]): Found | undefined {
   const [first = ''] = parts
   if (parts.length === 2 && serviceWorkspaces.has(first)) return serviceFound(reading, parts)
-  // Ids may carry a label, `t_.label.<hex>`; no other name has a dot.
-  if (parts.length > 1 && first !== 't_') return undefined
   const nameOrId = parts.join('.')
+  // Ids may carry a label, `t_.label.<hex>` or `t_label.<hex>`; no other name has a dot.
+  if (parts.length > 1 && findResourceId(nameOrId) === undefined) return undefined
   return findResource(reading, nameOrId) ?? findQuarantine(reading, nameOrId) ?? findUnversioned(reading, nameOrId)
 }
 

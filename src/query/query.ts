@@ -1,3 +1,4 @@
+import { findResourceId } from '../catalog/resource-id.ts'
 import { errors } from '../shared/errors.ts'
 import { compileQuery } from '../sql/compile-query.ts'
 import type { NameScope } from '../sql/source.types.ts'
@@ -199,7 +200,8 @@ function nodesNames(pipe: ReadPipe, node: ReadNode): Pick<Question, 'place' | 's
 
 /** @throws NODE_NOT_FOUND (404). */
 function findNode(pipe: ReadPipe, nameOrId: string): ReadNode {
-  const node = pipe.nodes.find(({ name, id }) => name === nameOrId || id === nameOrId)
+  const namedId = findResourceId(nameOrId)
+  const node = pipe.nodes.find(({ name, id }) => name === nameOrId || id === namedId)
   if (node === undefined) throw errors.NODE_NOT_FOUND({ pipe: pipe.name, node: nameOrId })
   return node
 }

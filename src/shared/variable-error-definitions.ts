@@ -13,7 +13,7 @@ export const variableDefinitions = {
       `The value of variable "${name}" is larger than ${bytesMax} bytes`,
   },
   VARIABLES_TOO_MANY: {
-    status: 403,
+    status: 400,
     when: 'The workspace has as many variables as it can have.',
     message: ({ variablesMax }: { readonly variablesMax: number }) =>
       `There are already ${variablesMax} variables, and a workspace has no room for more; delete one first`,

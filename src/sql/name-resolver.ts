@@ -95,7 +95,8 @@ function findSource(read: TableRead, scope: NameScope, { parsed, weights, relati
     }
   }
   if (kind === 'in') {
-    if (parts.length > 1) {
+    // An id with a label is no name of a database and a table; the engine never sees it.
+    if (parts.length > 1 && (!first.startsWith('t_') || scope.find(parts) === undefined)) {
       throw new SqlFault(`'${name}' can not be used after IN: use a subquery, or has() for an array`)
     }
     if (findAlias(parsed.scopes, read.scope, first) !== undefined) return undefined

@@ -222,7 +222,7 @@ t.test('the whole pipe has the shape that clients know', async (t) => {
       'nodes',
       'parent',
     ],
-    ...['path', 'pipeline', 'type', 'updated_at', 'url', 'workspace_id'],
+    ...['path', 'pipeline', 'published_date', 'published_version', 'type', 'updated_at', 'url', 'workspace_id'],
   ])
   const [node] = (json as PipeShape).nodes
   t.same(Object.keys(node ?? {}).sort(), [

@@ -64,7 +64,7 @@ t.test('names and values have limits, and a workspace has room for 100', async (
     await variables.create(`v${count}`, { value: 'x', editedBy })
   }
   const before = writes.length
-  await t.rejects(variables.create('more', { value: 'x', editedBy }), { code: 'VARIABLES_TOO_MANY', status: 403 })
+  await t.rejects(variables.create('more', { value: 'x', editedBy }), { code: 'VARIABLES_TOO_MANY', status: 400 })
   t.equal(writes.length, before, 'what is refused is not written')
   await variables.remove('constructor')
   await variables.create('more', { value: 'x', editedBy })

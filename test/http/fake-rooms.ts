@@ -116,7 +116,7 @@ function fakePipes(): Pipes {
   const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 10, now: () => 0 }, new MemoryStorage())
   const checkNode = async () => ({ dependencies: [], columns: null, parameters: [] })
   return createPipes(
-    { nodesMax: 3, pipeBytesMax: 100, descriptionLengthMax: 100, now: () => 0 },
+    { nodesMax: 3, pipeBytesMax: 100, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 },
     { catalog, query: { checkNode } },
   )
 }

@@ -12,7 +12,7 @@ const unending = new AbortController().signal
 /** Pipes in memory, and an engine that tells columns when it is let. */
 function open() {
   const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 1_000, now: () => 0 }, new MemoryStorage())
-  const sizes = { nodesMax: 10, pipeBytesMax: 10_000, descriptionLengthMax: 100, now: () => 0 }
+  const sizes = { nodesMax: 10, pipeBytesMax: 10_000, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 }
   const saved = async () => ({ dependencies: [], columns: null, parameters: [] })
   const pipes = createPipes(sizes, { catalog, query: { checkNode: saved } })
   const asked: string[] = []

@@ -455,7 +455,13 @@ function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
     for (let turns = delays.shift() ?? 0; turns > 0; turns -= 1) await nextTurn()
     return { dependencies, columns: null, parameters: [] }
   }
-  const options = { nodesMax: 10, pipeBytesMax: 100, descriptionLengthMax: 100, now: () => clock.nowMs }
+  const options = {
+    nodesMax: 10,
+    pipeBytesMax: 100,
+    descriptionLengthMax: 100,
+    publishFirstNode: false,
+    now: () => clock.nowMs,
+  }
   const pipes = createPipes(options, { catalog, query: { checkNode } })
   return { catalog, pipes, readers: new PipeReaders(catalog), clock, beforeCheck, delays, close }
 }

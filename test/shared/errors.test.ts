@@ -156,7 +156,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   ],
   VARIABLES_TOO_MANY: [
     errors.VARIABLES_TOO_MANY({ variablesMax: 100 }),
-    403,
+    400,
     'There are already 100 variables, and a workspace has no room for more; delete one first',
   ],
   VARIABLE_NOT_FOUND: [errors.VARIABLE_NOT_FOUND({ isRead: true }), 404, 'Not found'],
