@@ -7,33 +7,24 @@ import { createApp } from '../../src/app.ts'
 import { SharedChunks } from '../../src/http/chunk-budget.ts'
 import { type ChunkGate, gateOf, guardChunks } from '../../src/http/chunk-gate.ts'
 import { mebibyte } from '../../src/shared/bytes.ts'
-import { openRawClient, type RawClient } from '../support/raw-client.ts'
+import { openRawClient } from '../support/raw-client.ts'
 import { createFakeRooms, limits, token } from './fake-rooms.ts'
+import { listen } from './listening-app.ts'
 
-async function listen(t: Test) {
+async function openApp(t: Test) {
   // Tiny chunks that come back with time are more of them on a machine that stops for a moment.
   const nowMs = performance.now()
   const clock = mock.method(performance, 'now', () => nowMs)
   t.teardown(() => clock.mock.restore())
   const rooms = createFakeRooms()
   const app = createApp(rooms, { ...limits, eventsBodyBytesMax: mebibyte, formBytesMax: mebibyte })
-  t.teardown(() => app.close())
   await rooms.dataSources.create({ name: 'a', description: '', schema: 'id UInt32', engine: null, type: 'csv' })
   const gates: ChunkGate[] = []
   app.server.on('request', (request) => {
     const gate = gateOf(request)
     if (gate !== undefined) gates.push(gate)
   })
-  const listening: Promise<string> = app.listen({ host: '127.0.0.1', port: 0 })
-  await listening
-  // A server that listens on TCP has such an address.
-  const { port } = app.server.address() as AddressInfo
-  const open = async (): Promise<RawClient> => {
-    const client = await openRawClient(port)
-    t.teardown(() => client.socket.destroy())
-    return client
-  }
-  return { rooms, gates, open }
+  return { rooms, gates, open: await listen(t, app) }
 }
 
 const authorized = `Authorization: Bearer ${token}`
@@ -74,7 +65,7 @@ t.test(
       { path: '/%zz', lines: [], status: 400 },
     ]
     for (const { path, lines, status } of ways) {
-      const { gates, open } = await listen(t)
+      const { gates, open } = await openApp(t)
       const client = await open()
       client.send(head(path, ...lines), tiny.repeat(tinyCount))
       const name = `${path} ${lines.join()}`
@@ -87,7 +78,7 @@ t.test(
 )
 
 t.test('many connections share what there is for tiny chunks', async (t) => {
-  const { gates, open } = await listen(t)
+  const { gates, open } = await openApp(t)
   const clients = await Promise.all(Array.from({ length: 40 }, open))
   for (const client of clients) client.send(head(events, authorized), tiny.repeat(20_000))
   for (const client of clients) t.equal((await client.answer()).status, 400)
@@ -139,7 +130,7 @@ t.test('of what they share each body has a few hundred tiny chunks, however many
 })
 
 t.test('honest uploads in chunks pass, and their connections stay open', async (t) => {
-  const { rooms, gates, open } = await listen(t)
+  const { rooms, gates, open } = await openApp(t)
   const client = await open()
   const bodies = [
     { rows: '1\n'.repeat(100_000), size: 1_024 },
@@ -160,7 +151,7 @@ t.test('honest uploads in chunks pass, and their connections stay open', async (
 })
 
 t.test('a sender of a few hundred tiny chunks, one at a time, passes', async (t) => {
-  const { rooms, open } = await listen(t)
+  const { rooms, open } = await openApp(t)
   const client = await open()
   client.socket.setNoDelay(true)
   client.send(head(append, authorized))
@@ -174,7 +165,7 @@ t.test('a sender of a few hundred tiny chunks, one at a time, passes', async (t)
 })
 
 t.test('what stands behind a body that was shut out is another request, with all its bytes', async (t) => {
-  const { rooms, gates, open } = await listen(t)
+  const { rooms, gates, open } = await openApp(t)
   for (let round = 0; round < 3; round += 1) {
     const client = await open()
     client.send(head(events, authorized), tiny.repeat(20_000))
@@ -196,7 +187,7 @@ t.test('what stands behind a body that was shut out is another request, with all
 })
 
 t.test('a body with a Content-Length has no gate', async (t) => {
-  const { gates, open } = await listen(t)
+  const { gates, open } = await openApp(t)
   const client = await open()
   client.send(`POST ${append} HTTP/1.1\r\nHost: a\r\n${authorized}\r\nContent-Length: 2\r\n\r\n1\n`)
   t.equal((await client.answer()).status, 200)

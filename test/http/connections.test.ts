@@ -1,27 +1,16 @@
-import type { AddressInfo } from 'node:net'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
 import { createApp } from '../../src/app.ts'
 import type { HttpOptions } from '../../src/http/http.types.ts'
 import { openRequestsMax } from '../../src/http/pipelining.ts'
-import { openRawClient, type RawClient } from '../support/raw-client.ts'
 import { createFakeRooms, limits, token } from './fake-rooms.ts'
+import { listen } from './listening-app.ts'
 
-async function listen(t: Test, options: Partial<HttpOptions> = {}) {
+async function openApp(t: Test, options: Partial<HttpOptions> = {}) {
   const rooms = createFakeRooms()
   const app = createApp(rooms, { ...limits, ...options })
-  t.teardown(() => app.close())
   await rooms.dataSources.create({ name: 'a', description: '', schema: 'id UInt32', engine: null, type: 'csv' })
-  const listening: Promise<string> = app.listen({ host: '127.0.0.1', port: 0 })
-  await listening
-  // A server that listens on TCP has such an address.
-  const { port } = app.server.address() as AddressInfo
-  const open = async (): Promise<RawClient> => {
-    const client = await openRawClient(port)
-    t.teardown(() => client.socket.destroy())
-    return client
-  }
-  return { rooms, app, open }
+  return { rooms, app, open: await listen(t, app) }
 }
 
 function head(method: string, url: string, ...lines: readonly string[]): string {
@@ -32,7 +21,7 @@ function head(method: string, url: string, ...lines: readonly string[]): string 
 const append = '/v0/datasources?name=a&mode=append'
 
 t.test('a body that ends before its Content-Length is answered with what is known of it', async (t) => {
-  const { rooms, open } = await listen(t)
+  const { rooms, open } = await openApp(t)
   const client = await open()
   client.send(head('POST', append, 'Content-Type: text/csv', 'Content-Length: 100'), '1\n2\n')
   client.socket.end()
@@ -48,7 +37,7 @@ t.test('a body that ends before its Content-Length is answered with what is know
 })
 
 t.test('a connection that dies in the middle of a body leaves its counts in the log', async (t) => {
-  const { rooms, open } = await listen(t)
+  const { rooms, open } = await openApp(t)
   const client = await open()
   const logged = new Promise<void>((resolve) => {
     const { warn } = rooms.logger
@@ -68,7 +57,7 @@ t.test('a connection that dies in the middle of a body leaves its counts in the 
 })
 
 t.test('bytes behind the Content-Length do not spoil the answer to it', async (t) => {
-  const { rooms, open } = await listen(t)
+  const { rooms, open } = await openApp(t)
   const client = await open()
   client.send(`${head('POST', append, 'Content-Type: text/csv', 'Content-Length: 2')}1\n2\n3\n4\n`)
   const { status, body } = await client.answer()
@@ -78,7 +67,7 @@ t.test('bytes behind the Content-Length do not spoil the answer to it', async (t
 })
 
 t.test('what is no HTTP, or a broken chunk, is a 400 in the usual shape', async (t) => {
-  const { open } = await listen(t)
+  const { open } = await openApp(t)
   const texts = [
     'nonsense\r\n\r\n',
     'GET / HTTP/1.1\r\nHost: x\r\nBad Header: \r\n\r\n',
@@ -98,7 +87,7 @@ t.test('what is no HTTP, or a broken chunk, is a 400 in the usual shape', async 
 })
 
 t.test('a client that is refused early reads why, although it is still sending', async (t) => {
-  const { rooms, open } = await listen(t)
+  const { rooms, open } = await openApp(t)
   const cases = [
     { url: '/v0/events?name=missing', status: 404 },
     { url: '/v0/nothing', status: 404 },
@@ -120,7 +109,7 @@ t.test('a client that is refused early reads why, although it is still sending',
 })
 
 t.test('a client that asks before it sends its body hears 100 or the refusal', async (t) => {
-  const { rooms, open } = await listen(t)
+  const { rooms, open } = await openApp(t)
   const wanted = await open()
   wanted.send(head('POST', append, 'Content-Type: text/csv', 'Content-Length: 2', 'Expect: 100-continue'))
   t.match(await wanted.until((text) => text.includes('\r\n\r\n')), /^HTTP\/1.1 100 Continue/)
@@ -137,7 +126,7 @@ t.test('a client that asks before it sends its body hears 100 or the refusal', a
 })
 
 t.test('a sender that falls silent in its body is told so', async (t) => {
-  const { open } = await listen(t, { connectionIdleMsMax: 30 })
+  const { open } = await openApp(t, { connectionIdleMsMax: 30 })
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   for (const url of [append, '/v0/events?name=a']) {
@@ -159,7 +148,7 @@ t.test('a sender that falls silent in its body is told so', async (t) => {
 
 t.test('a service that is slow to read does not take the sender for silent', async (t) => {
   const idleMsMax = 20
-  const { rooms, open } = await listen(t, { connectionIdleMsMax: idleMsMax })
+  const { rooms, open } = await openApp(t, { connectionIdleMsMax: idleMsMax })
   // The clock moves when the test says so: a machine that is slow to bring bytes is no silence of theirs.
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
@@ -186,7 +175,7 @@ t.test('a service that is slow to read does not take the sender for silent', asy
 })
 
 t.test('a connection is used again after an answer', async (t) => {
-  const { rooms, open } = await listen(t)
+  const { rooms, open } = await openApp(t)
   const client = await open()
   for (const text of ['1\n', '2\n', '3\n']) {
     client.send(head('POST', append, 'Content-Type: text/csv', `Content-Length: ${text.length}`), text)
@@ -203,7 +192,7 @@ t.test('a connection is used again after an answer', async (t) => {
 })
 
 t.test('a multipart body arrives whole wherever the network cuts it', async (t) => {
-  const { rooms, open } = await listen(t)
+  const { rooms, open } = await openApp(t)
   const body = Buffer.from(
     '--x\r\nContent-Disposition: form-data; name="mode"\r\n\r\nappend\r\n--x\r\nContent-Disposition: form-data; name="csv"; filename="a.csv"\r\n\r\n1,"--x\r\n"\n\r\n--x--\r\n',
   )
@@ -220,7 +209,7 @@ t.test('a multipart body arrives whole wherever the network cuts it', async (t) 
 })
 
 t.test('an ambiguous form arrives whole wherever the network cuts it', async (t) => {
-  const { rooms, open } = await listen(t)
+  const { rooms, open } = await openApp(t)
   const client = await open()
   client.socket.setNoDelay(true)
   const type = 'Content-Type: application/x-www-form-urlencoded'
@@ -235,7 +224,7 @@ t.test('an ambiguous form arrives whole wherever the network cuts it', async (t)
 })
 
 t.test('a query stops when its client goes away, and breaks the connection when it fails in the middle', async (t) => {
-  const { rooms, open } = await listen(t)
+  const { rooms, open } = await openApp(t)
   let isAborted: () => void = () => {}
   const aborted = new Promise<void>((resolve) => {
     isAborted = resolve
@@ -264,7 +253,7 @@ t.test('a query stops when its client goes away, and breaks the connection when 
 })
 
 t.test('while it closes the service takes no new work, and finishes what it has', async (t) => {
-  const { rooms, app, open } = await listen(t)
+  const { rooms, app, open } = await openApp(t)
   const working = await open()
   working.send(head('POST', append, 'Content-Type: text/csv', 'Content-Length: 4'), '1\n')
   const other = await open()
@@ -283,7 +272,7 @@ t.test('while it closes the service takes no new work, and finishes what it has'
 })
 
 t.test('a connection whose requests pile up is cut, and others go on', async (t) => {
-  const { rooms, open } = await listen(t)
+  const { rooms, open } = await openApp(t)
   const client = await open()
   client.send(head('GET', '/v0/datasources').repeat(50_000))
   await client.end()
@@ -299,7 +288,7 @@ t.test('a connection whose requests pile up is cut, and others go on', async (t)
 })
 
 t.test('requests that are sent ahead, as many as clients do, are all answered in their order', async (t) => {
-  const { open } = await listen(t)
+  const { open } = await openApp(t)
   const client = await open()
   client.send(head('GET', '/v0/datasources').repeat(openRequestsMax))
   t.equal(answersIn(await client.until((text) => answersIn(text) === openRequestsMax)), openRequestsMax)

@@ -1,16 +1,11 @@
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { createApp } from '../../src/app.ts'
-import { openRawClient } from '../support/raw-client.ts'
 import { createFakeRooms, limits, token } from './fake-rooms.ts'
+import { listen } from './listening-app.ts'
 
 t.test('a header that decides who asks, and how, may stand once', async (t) => {
   const app = createApp(createFakeRooms(), limits)
-  t.teardown(() => app.close())
-  const listening: Promise<string> = app.listen({ host: '127.0.0.1', port: 0 })
-  await listening
-  // A server that listens on TCP has such an address.
-  const { port } = app.server.address() as AddressInfo
+  const open = await listen(t, app)
   const authorization = `Authorization: Bearer ${token}`
   const cases: readonly (readonly [lines: readonly string[], status: number])[] = [
     [['Host: a', authorization], 200],
@@ -30,7 +25,7 @@ t.test('a header that decides who asks, and how, may stand once', async (t) => {
     [['Host: a', authorization, '__proto__: x', 'constructor: y', 'toString: z', 'hasOwnProperty: w'], 200],
   ]
   for (const [lines, status] of cases) {
-    const client = await openRawClient(port)
+    const client = await open()
     client.send(`GET /v0/datasources HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`)
     await client.until((text) => text.includes('\r\n\r\n'))
     t.equal(Number(client.text.split(' ')[1]), status, lines.join(' | '))

@@ -1,19 +1,14 @@
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { createApp } from '../../src/app.ts'
-import { openRawClient } from '../support/raw-client.ts'
 import { createFakeRooms, limits, token } from './fake-rooms.ts'
+import { listen } from './listening-app.ts'
 
 const app = createApp(createFakeRooms(), limits)
-t.teardown(() => app.close())
-const listening: Promise<string> = app.listen({ host: '127.0.0.1', port: 0 })
-await listening
-// A server that listens on TCP has such an address.
-const { port } = app.server.address() as AddressInfo
+const open = await listen(t, app)
 const authorization = `Authorization: Bearer ${token}`
 
 async function answerTo(lines: readonly string[], body = ''): Promise<string> {
-  const client = await openRawClient(port)
+  const client = await open()
   client.send(`${lines.join('\r\n')}\r\n\r\n${body}`)
   await client.until((text) => text.includes('\r\n\r\n'))
   client.socket.destroy()
