@@ -35,10 +35,16 @@ const unpackingMax = 4
 export async function checkPages(path: string, footer: ParquetFooter, signal?: AbortSignal): Promise<void> {
   const file = await open(path)
   try {
-    await new PageCheck(file, footer, signal).run()
+    const { size } = await file.stat()
+    await new PageCheck({ file, size }, footer, signal).run()
   } finally {
     await file.close()
   }
+}
+
+interface SizedFile {
+  readonly file: FileHandle
+  readonly size: number
 }
 
 interface Page extends PageHeader {
@@ -50,6 +56,7 @@ interface Page extends PageHeader {
 
 class PageCheck {
   private readonly file: FileHandle
+  private readonly size: number
   private readonly footer: ParquetFooter
   private readonly signal: AbortSignal | undefined
   private window: Buffer = Buffer.alloc(0)
@@ -57,8 +64,9 @@ class PageCheck {
   private readonly unpacking = new Set<Promise<void>>()
   private failure: Error | null = null
 
-  constructor(file: FileHandle, footer: ParquetFooter, signal: AbortSignal | undefined) {
+  constructor({ file, size }: SizedFile, footer: ParquetFooter, signal: AbortSignal | undefined) {
     this.file = file
+    this.size = size
     this.footer = footer
     this.signal = signal
   }
@@ -118,14 +126,31 @@ class PageCheck {
 
   /** Out of the window, which moves ahead when it has to. */
   private async bytesAt(offset: number, byteCount: number, end: number): Promise<Buffer> {
-    const windowEnd = this.windowStart + this.window.length
-    if (offset < this.windowStart || offset + byteCount > windowEnd) {
-      const aheadBytes = Math.max(byteCount, Math.min(windowBytes, end - offset))
-      this.window = await readAt(this.file, offset, aheadBytes)
-      this.windowStart = offset
-    }
+    const known = this.inWindow(offset, byteCount)
+    if (known !== null) return known
+    const aheadBytes = Math.max(byteCount, Math.min(windowBytes, Math.max(end - offset, this.aheadOf(offset))))
+    this.window = await readAt(this.file, offset, aheadBytes)
+    this.windowStart = offset
+    return this.window.subarray(0, byteCount)
+  }
+
+  /**
+   * How much is read beyond a column that lies behind what was read last: a file may have a hundred thousand columns of some
+   * bytes. It doubles, so that columns in any other order cost twice their bytes at most.
+   */
+  private aheadOf(offset: number): number {
+    const skippedBytes = offset - this.windowStart - this.window.length
+    const isNext = offset >= this.windowStart && skippedBytes <= this.window.length
+    return isNext ? Math.min(2 * this.window.length, this.size - offset) : 0
+  }
+
+  private inWindow(offset: number, byteCount: number): Buffer | null {
     const at = offset - this.windowStart
-    return this.window.subarray(at, at + byteCount)
+    return at >= 0 && at + byteCount <= this.window.length ? this.window.subarray(at, at + byteCount) : null
+  }
+
+  private async packedAt(offset: number, byteCount: number): Promise<Buffer> {
+    return this.inWindow(offset, byteCount) ?? (await readAt(this.file, offset, byteCount))
   }
 
   private async checkPacked(page: Page): Promise<void> {
@@ -135,7 +160,7 @@ class PageCheck {
     const { codec } = page
     if (codec === codecs.gzip) {
       // RFC 1952 §2.3.1: the last four bytes of a member are its unpacked size.
-      const told = packedBytes < 18 ? 0 : (await readAt(this.file, page.start + packedBytes - 4, 4)).readUInt32LE()
+      const told = packedBytes < 18 ? 0 : (await this.packedAt(page.start + packedBytes - 4, 4)).readUInt32LE()
       if (told < page.unpackedBytes) await this.unpackBeside(page)
     } else if (codec === codecs.zstd) await this.checkZstd(page, packedBytes)
     else if (codec === codecs.brotli) await this.unpackBeside(page)
@@ -143,7 +168,7 @@ class PageCheck {
 
   private async checkZstd(page: Page, packedBytes: number): Promise<void> {
     if (packedBytes > packedBytesMax) return
-    const packed = await readAt(this.file, page.start, packedBytes)
+    const packed = await this.packedAt(page.start, packedBytes)
     const scan = scanZstd(packed)
     if (!scan.isValid) throw pageFault(page.column, `a page cannot be unpacked (${scan.reason})`)
     const unpackedBytes = page.unpackedBytes ?? 0
@@ -164,7 +189,7 @@ class PageCheck {
   }
 
   private async compare(page: Page, given?: Buffer): Promise<void> {
-    const packed = given ?? (await readAt(this.file, page.start, page.packedBytes - page.plainBytes))
+    const packed = given ?? (await this.packedAt(page.start, page.packedBytes - page.plainBytes))
     const saidBytes = page.unpackedBytes ?? 0
     const unpackedBytes = await unpackedSize(page.codec, packed, saidBytes).catch((cause: unknown) => {
       if (cause instanceof ApiError) throw cause

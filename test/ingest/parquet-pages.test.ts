@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { mock } from 'node:test'
 import t from 'tap'
 import { readFooter } from '../../src/ingest/parquet-footer.ts'
 import { checkPages } from '../../src/ingest/parquet-pages.ts'
@@ -9,14 +11,20 @@ import { writeParquetFiles } from '../support/parquet-files.ts'
 const sql = `SELECT number AS n, toString(number % 100) AS word, arrayMap(x -> toString(x), range(number % 5)) AS texts
   FROM numbers(3000)`
 const methods = ['none', 'snappy', 'lz4', 'gzip', 'zstd', 'brotli'] as const
-const fileOf = await writeParquetFiles(
-  Object.fromEntries(
+const fileOf = await writeParquetFiles({
+  ...Object.fromEntries(
+    (['zstd', 'gzip'] as const).map((compression_method) => [
+      `groups of ${compression_method}`,
+      { sql, settings: { compression_method, row_group_size: 1 } },
+    ]),
+  ),
+  ...Object.fromEntries(
     methods.flatMap((compression_method) => [
       [compression_method, { sql, settings: { compression_method, data_page_size: 4096 } }],
       [`${compression_method} of Arrow`, { sql, settings: { compression_method, use_custom_encoder: 0 } }],
     ]),
   ),
-)
+})
 const directory = await createTestDirectory()
 t.teardown(() => directory.remove())
 
@@ -46,6 +54,22 @@ t.test('files of all codecs are as they should be', async (t) => {
   for (const method of methods) {
     await t.resolves(check(fileOf(method)), method)
     await t.resolves(check(fileOf(`${method} of Arrow`)), `${method}, by Arrow`)
+  }
+})
+
+t.test('a file of many small row groups is read in few pieces', async (t) => {
+  for (const method of ['zstd', 'gzip']) {
+    const file = fileOf(`groups of ${method}`)
+    const { rowGroups } = await footerOf(file)
+    t.equal(rowGroups.length, 3000)
+    const handle = await open(import.meta.filename)
+    const reads = mock.method(Object.getPrototypeOf(handle), 'read')
+    t.teardown(() => reads.mock.restore())
+    await handle.close()
+    await check(file)
+    const pieceCount = Math.ceil(file.length / 65_536)
+    t.ok(reads.mock.callCount() < 2 * pieceCount + 20, `${reads.mock.callCount()} for ${pieceCount} of 64 KiB`)
+    reads.mock.restore()
   }
 })
 
