@@ -58,6 +58,13 @@ const obscure: readonly (readonly [said: RegExp, told: string])[] = [
     'ARRAY JOIN takes an Array or a Map, and $1 is ',
   ],
   [/^JOIN {2}[\s\S]*?((?:[A-Z]+ )*JOIN \.\.\. )/, '$1'],
+  // The column that was found may be one that the engine made out of a condition.
+  [
+    /^JOIN with 'Join' table engine should be performed by storage keys \[([^\]]*)\], but column '[\s\S]*' was found/,
+    'A JOIN with a Data Source of the engine Join compares its key columns ($1), and nothing else of it',
+  ],
+  [/\bStorage Join \(table (\S+)\)/, "The engine Join of '$1'"],
+  [/\bStorage Null \(table (\S+)\)/, "The engine Null of '$1'"],
   [/: While executing \w+(?=\.? \([A-Z][A-Z0-9_]+\)$|$)/, ''],
   [/, in (?=\. \([A-Z][A-Z0-9_]+\)$)/, ''],
   [/\bbecause \w+ requires size >= (\d+)/, 'because it has fewer than $1 characters'],

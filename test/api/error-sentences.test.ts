@@ -11,6 +11,14 @@ await service.append('ev', 'csv', '1,abc,2026-01-01 00:00:00,"[\'x\']",1.50,61f0
 await service.create('users', 'uid UInt32, label String')
 await service.append('users', 'csv', '1,one\n')
 
+await service.create('words', 'k UInt32, v String', {
+  engine: 'Join',
+  engine_join_strictness: 'ANY',
+  engine_join_type: 'LEFT',
+  engine_key_columns: 'k',
+})
+await service.create('nothing', 'k UInt32', { engine: 'Null' })
+
 const told: readonly (readonly [sql: string, error: string])[] = [
   // The caller's own texts.
   ["SELECT throwIf(1, 'In scope SELECT 1')", 'In scope SELECT 1. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)'],
@@ -48,6 +56,20 @@ const told: readonly (readonly [sql: string, error: string])[] = [
   [
     "SELECT id\nFROM ev WHERE id = 'a'",
     "Cannot convert string 'a' to type UInt32, in function 'equals'. (TYPE_MISMATCH)",
+  ],
+  // Tables that the engine tells with an id of its own, and columns that it makes.
+  ['SELECT * FROM words PREWHERE k = 1', "The engine Join of 'words' does not support PREWHERE. (ILLEGAL_PREWHERE)"],
+  [
+    'SELECT * FROM nothing PREWHERE k = 1',
+    "The engine Null of 'nothing' does not support PREWHERE. (ILLEGAL_PREWHERE)",
+  ],
+  [
+    'SELECT * FROM users INNER JOIN words ON uid = k',
+    "Table 'words' has incompatible type of JOIN. (INCOMPATIBLE_TYPE_OF_JOIN)",
+  ],
+  [
+    'SELECT * FROM users ANY LEFT JOIN words ON uid = k + 1',
+    'A JOIN with a Data Source of the engine Join compares its key columns (k), and nothing else of it. (INCOMPATIBLE_TYPE_OF_JOIN)',
   ],
   // Divisions.
   ['SELECT intDiv(id, 0) FROM ev', "Division by zero, in function 'intDiv' (line 1, column 8). (ILLEGAL_DIVISION)"],
