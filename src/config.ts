@@ -44,6 +44,14 @@ export const optionTable = {
     sentence:
       'Prints the admin token at each start, unless it was given; without it, only the start that makes the token does.',
   },
+  documentationUrl: {
+    kind: 'text',
+    default: '',
+    pattern: /^(?:https?:\/\/\S+)?$/,
+    expected: 'an http or https address, or empty',
+    sentence:
+      'Address under which README.md is served: `documentation` in errors then is a link; empty leaves it relative.',
+  },
   logLevel: {
     kind: 'choice',
     choices: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],

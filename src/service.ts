@@ -34,6 +34,7 @@ import { createQuery } from './query/query.ts'
 import { findServiceSource } from './query/service-sources.ts'
 import { mebibyte } from './shared/bytes.ts'
 import { CloseTime } from './shared/close-time.ts'
+import { linkErrorsTo } from './shared/errors.ts'
 import { toStartRefusal } from './start-refusal.ts'
 import { openEmbeddedStore } from './store/embedded/embedded-store.ts'
 import type { SupervisedStore } from './store/store.types.ts'
@@ -71,6 +72,7 @@ const closeShares = { replaces: 0.55, ingest: 0.65, store: 0.8 }
  *   stays open then.
  */
 export async function openService(options: Options, logger: Logger): Promise<Service> {
+  linkErrorsTo(options.documentationUrl)
   const opened: (() => Promise<void>)[] = []
   const closeTime = new CloseTime(options.closeTimeoutMs, () => performance.now())
   const closeAll = async (): Promise<void> => {

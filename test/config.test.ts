@@ -32,6 +32,7 @@ t.test('without configuration every option has its default', async (t) => {
       dataDir: './millrace-data',
       adminToken: undefined,
       showToken: false,
+      documentationUrl: '',
       logLevel: 'info',
       logFormat: 'auto',
       workers: 6,

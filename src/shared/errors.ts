@@ -103,6 +103,14 @@ function codes(): readonly ErrorCode[] {
   return Object.keys(definitions) as ErrorCode[]
 }
 
+/** What stands in front of `README.md` in links; errors are made everywhere, and a process has one address of them. */
+let documentationBase = ''
+
+/** Makes the links of all errors absolute, from now on; an empty text leaves them relative. */
+export function linkErrorsTo(base: string): void {
+  documentationBase = base === '' || base.endsWith('/') ? base : `${base}/`
+}
+
 function documentationOf(code: ErrorCode): string {
-  return `README.md#${code.toLowerCase()}`
+  return `${documentationBase}README.md#${code.toLowerCase()}`
 }
