@@ -84,6 +84,10 @@ t.test('what is no table says what it looks like', async (t) => {
       status: 400,
       json: { error: /one JSON object over several lines.*format=json/ },
     })
+  const form = new FormData()
+  form.append('csv', new Blob([pretty]), 'event.json')
+  const file = await service.call('POST', '/v0/datasources?name=fresh&mode=append', { body: form })
+  t.match(file, { status: 400, json: { error: /one JSON object over several lines/ } }, 'as a file')
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   for (const name of ['stocks.csv', './data/rows.ndjson.gz', 'events.parquet'])
     t.match(await service.call('POST', '/v0/datasources?name=file', { body: name, headers }), {
