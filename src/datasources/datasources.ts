@@ -177,7 +177,7 @@ class DataSourcesRoom implements DataSources {
       if (name !== undefined && !isRenamed && !isDescribed) return current
       if (!isRenamed && !isDescribed) throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
       return await this.#catalog.revise(id, { name, description }, () => {
-        if (isRenamed) this.#refuseUsed(current, [], 'rename it there first')
+        if (isRenamed) this.#refuseUsed(current, [], 'let them read something else first')
       })
     })
   }

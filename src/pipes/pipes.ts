@@ -277,7 +277,7 @@ class PipesRoom implements Pipes {
     const saved = before === undefined ? pipe : { ...pipe, updatedAt: this.#options.now() }
     const guard = (): void => {
       if (before !== undefined && before.name !== pipe.name) {
-        this.#refuseRead(before, 'rename it there first')
+        this.#refuseRead(before, 'let them read something else first')
         // A pipe that takes the name of what it reads would read itself, but that the name is taken says more.
         this.#catalog.checkPipeName(pipe.name)
       }

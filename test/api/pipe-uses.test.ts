@@ -18,7 +18,7 @@ t.test('a pipe that others read is neither renamed nor dropped, unless the drop 
   const renamed = await call('PUT', '/v0/pipes/base?name=bottom')
   t.match(
     [renamed.status, errorOf(renamed)],
-    [409, /Pipe "base" is used by reader, id_reader, branch_reader; rename it/],
+    [409, /Pipe "base" is used by reader, id_reader, branch_reader; let them read something else first/],
   )
   t.equal((await call('PUT', '/v0/pipes/base?description=fine')).status, 200)
   const dropped = await call('DELETE', '/v0/pipes/base')
@@ -86,7 +86,10 @@ t.test('data sources know the pipes that use them, and are kept for them', async
 
   const names = users.map(({ name }) => name).join(', ')
   const renamed = await call('PUT', '/v0/datasources/used?name=unused')
-  t.match([renamed.status, errorOf(renamed)], [409, `Data Source "used" is used by ${names}; rename it there first`])
+  t.match(
+    [renamed.status, errorOf(renamed)],
+    [409, `Data Source "used" is used by ${names}; let them read something else first`],
+  )
   const dropped = await call('DELETE', '/v0/datasources/used')
   t.match([dropped.status, errorOf(dropped)], [409, new RegExp(`is used by ${names}; drop those first`)])
   const dry = await call('DELETE', '/v0/datasources/used?dry_run=true')

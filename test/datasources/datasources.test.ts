@@ -345,7 +345,7 @@ t.test('a pipe that uses a data source refuses its drop and its rename', async (
   t.same(room.usedBy(id), [{ id: 't_1', name: 'top' }])
   await t.rejects(room.drop('piped'), { code: 'DATASOURCE_USED', message: /is used by top; drop those first/ })
   await t.rejects(room.revise('piped', { name: 'other', description: undefined }), {
-    ...{ code: 'DATASOURCE_USED', message: /is used by top; rename it there first/ },
+    ...{ code: 'DATASOURCE_USED', message: /is used by top; let them read something else first/ },
   })
   t.match(await room.revise('piped', { name: undefined, description: 'x' }), { name: 'piped', description: 'x' })
   await room.drop('piped', { isForced: true })
