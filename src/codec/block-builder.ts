@@ -16,6 +16,9 @@ import { missingReason, rawTextOf, reasonOf, unreadableReason } from './row-reas
 const nullValue: RawValue = { kind: 'null' }
 const noColumns: ReadonlySet<number> = new Set()
 
+/** Of a line that nothing can be read of so many UTF-16 units are kept. */
+const openTextMax = 65_536
+
 export class BlockBuilder {
   readonly quarantine: QuarantineBuilder
   private readonly plan: ParsePlan
@@ -129,6 +132,11 @@ export class BlockBuilder {
     this.counts.invalid += 1
     this.counts.short += 1
     this.addMisfitRecord(texts, reason)
+  }
+
+  /** A line with a quote that is never closed: set aside with its text, and counted among the invalid lines too. */
+  addOpenRecord(text: string): void {
+    this.addShortRecord([], `a quote is never closed: ${text.slice(0, openTextMax)}`)
   }
 
   /** A record of the wrong shape: set aside as a whole. */

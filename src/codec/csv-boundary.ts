@@ -2,7 +2,7 @@
  * Where CSV records end: the bytes go through the kernel (`kernel/csv-boundary.ts`), which alone looks at each of them. This
  * runs on the thread that reads the sockets, so it is to be quick.
  */
-import { quote } from './csv-cells.ts'
+import { lineFeed, openQuoteIn, quote } from './csv-cells.ts'
 import { type CsvDialect, delimiterWord } from './csv-dialect.ts'
 import type { RecordBoundary } from './frame-assembler.ts'
 import { ScanKernel } from './scan-kernel.ts'
@@ -23,6 +23,7 @@ function sharedKernel(): { readonly kernel: ScanKernel; readonly pieceAt: number
 }
 
 export class CsvBoundary implements RecordBoundary {
+  private readonly dialect: CsvDialect
   private readonly delimiter: number
   /** The quote where quotes are only doubled. */
   private readonly escape: number
@@ -30,6 +31,7 @@ export class CsvBoundary implements RecordBoundary {
   private state: number
 
   constructor(dialect: CsvDialect) {
+    this.dialect = dialect
     this.delimiter = delimiterWord(dialect)
     this.escape = dialect.escape ?? quote
     this.state = sharedKernel().kernel.exports.initialCsvState()
@@ -49,5 +51,14 @@ export class CsvBoundary implements RecordBoundary {
       if (end >= 0) lastEnd = start + end
     }
     return lastEnd
+  }
+
+  /** The line of a quote that is never closed. Lines of closed fields before it belong to the same record. */
+  skipOpenLine(record: Uint8Array): number {
+    const opening = openQuoteIn(record, this.dialect)
+    const lineEnd = opening < 0 ? -1 : record.indexOf(lineFeed, opening)
+    if (lineEnd < 0) return 0
+    this.state = sharedKernel().kernel.exports.initialCsvState()
+    return lineEnd + 1
   }
 }

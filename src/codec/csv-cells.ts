@@ -119,13 +119,36 @@ function readQuotedCell(source: Uint8Array, at: number, limit: number, dialect: 
 
 /** The offset behind the quote that closes the field, or `limit` when none does. */
 function quotedEnd(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): number {
+  const closing = closingQuote(source, at, limit, dialect)
+  return closing < 0 ? limit : closing + 1
+}
+
+/** The offset of the quote that closes the field, or -1 when none does. */
+function closingQuote(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): number {
   let offset = at + 1
   while (offset < limit) {
     const byte = source[offset]
     if (byte === dialect.escape && byte !== quote) offset += 2
     else if (byte !== quote) offset += 1
     else if (source[offset + 1] === quote) offset += 2
-    else return offset + 1
+    else return offset
   }
-  return limit
+  return -1
+}
+
+/** In the bytes of one record: the offset of the quote that opens a field and is never closed, or -1. */
+export function openQuoteIn(record: Uint8Array, dialect: CsvDialect): number {
+  let offset = 0
+  for (;;) {
+    const opening = behindBlanks(record, offset, dialect)
+    let content = offset
+    if (record[opening] === quote) {
+      const closing = closingQuote(record, opening, record.length, dialect)
+      if (closing < 0) return opening
+      content = closing + 1
+    }
+    const end = bareEnd(record, content, record.length, dialect)
+    if (end >= record.length || !isDelimiter(record, end, dialect)) return -1
+    offset = end + dialect.delimiter.length
+  }
 }

@@ -104,7 +104,10 @@ export class CsvScanner implements ScanHost {
   private readRecordExactly(start: number): number {
     const { cells, next } = readCsvRecord(this.source, start, this.limit, this.dialect)
     const fieldCount = this.fieldColumns.length
-    if (cells.some((cell) => !cell.isSound)) {
+    const last = cells.at(-1)
+    if (last?.isSound === false && last.end >= this.limit) {
+      this.builder.addOpenRecord(this.buffer.toString('utf8', start, this.limit).replace(/\r?\n$/, ''))
+    } else if (cells.some((cell) => !cell.isSound)) {
       this.builder.addInvalidRecord(cells.map((cell) => cell.text).join(Buffer.from(this.dialect.delimiter).toString()))
     } else if (cells.length < fieldCount) {
       this.builder.addShortRecord(this.textsOf(cells), `record has ${cells.length} of ${fieldCount} fields`)

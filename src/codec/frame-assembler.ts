@@ -15,6 +15,8 @@ export const framePaddingBytes = 64
 const firstBytes = 64 * 1024
 /** Rows are counted by pieces of this size, and a frame may have as many more. */
 const countedBytes = 16 * 1024
+/** How often a body may be looked at again behind lines that nothing can be read of: somebody may write one in every line. */
+const repeatedShareMax = 8
 
 const lineFeed = 0x0a
 const byteOrderMark = [0xef, 0xbb, 0xbf]
@@ -26,6 +28,12 @@ export interface RecordBoundary {
    * Gives the offset behind the last record that ends there, or -1 when none does.
    */
   advance(bytes: Uint8Array, from: number, to: number): number
+
+  /**
+   * Of a record that does not end: how many of its bytes make a line that nothing can be read of, with its line feed. It then
+   * begins anew behind that line. 0 when there is none, or the rest is to be read as it is.
+   */
+  skipOpenLine(record: Uint8Array): number
 }
 
 export interface Frame {
@@ -85,6 +93,9 @@ export class FrameAssembler {
   private failure: unknown = null
   /** Line feeds in the buffer, where they are counted. */
   private lineCount = 0
+  /** Bytes of the body so far, and how many of them were looked at once more. */
+  private arrivedBytes = 0
+  private repeatedBytes = 0
 
   constructor(limits: FrameLimits, boundary: RecordBoundary, buffers: FrameBuffers) {
     this.limits = limits
@@ -109,6 +120,17 @@ export class FrameAssembler {
       if (frames.length === 0) throw error
       this.failure = error
     }
+    return frames
+  }
+
+  /**
+   * Behind the last chunk, and before `end`: where a quote is never closed, only its line is lost. Gives the frames that end
+   * with such a line, so that nothing behind it belongs to it.
+   */
+  setOpenLinesAside(): readonly Frame[] {
+    this.throwIfFailed()
+    const frames: Frame[] = []
+    while (this.byteCount > this.recordsEnd && this.setOpenLineAside(frames));
     return frames
   }
 
@@ -155,6 +177,10 @@ export class FrameAssembler {
       this.buffer.set(piece, this.byteCount)
       this.look(this.byteCount + piece.length)
       taken += piece.length
+      this.arrivedBytes += piece.length
+      if (this.byteCount - this.recordsEnd > this.limits.recordBytesMax && !this.setOpenLineAside(frames)) {
+        throw errors.RECORD_TOO_LARGE({ bytesMax: this.limits.recordBytesMax })
+      }
       if (this.isFullOfRows(piece)) frames.push(this.cut())
     }
   }
@@ -186,9 +212,22 @@ export class FrameAssembler {
     }
     const end = this.boundary.advance(this.buffer, from, this.byteCount)
     if (end >= 0) this.recordsEnd = end
-    if (this.byteCount - this.recordsEnd > this.limits.recordBytesMax) {
-      throw errors.RECORD_TOO_LARGE({ bytesMax: this.limits.recordBytesMax })
-    }
+  }
+
+  /** A line that nothing can be read of ends a frame, and what is behind it is looked at once more. False without such a line. */
+  private setOpenLineAside(frames: Frame[]): boolean {
+    const lineBytes = this.boundary.skipOpenLine(this.buffer.subarray(this.recordsEnd, this.byteCount))
+    const restBytes = this.byteCount - this.recordsEnd - lineBytes
+    const isTooCostly = this.repeatedBytes + restBytes > repeatedShareMax * this.arrivedBytes
+    if (lineBytes === 0 || isTooCostly) return false
+    this.recordsEnd += lineBytes
+    const rest = this.buffer.slice(this.recordsEnd, this.byteCount)
+    this.repeatedBytes += rest.length
+    this.arrivedBytes -= rest.length
+    this.byteCount = this.recordsEnd
+    frames.push(this.cut())
+    this.take(rest, frames)
+    return true
   }
 
   /** Whether the bytes so far are a byte order mark, or its beginning. */
@@ -247,5 +286,10 @@ export class NdjsonBoundary implements RecordBoundary {
   advance(bytes: Uint8Array, from: number, to: number): number {
     const last = bytes.subarray(from, to).lastIndexOf(lineFeed)
     return last < 0 ? -1 : from + last + 1
+  }
+
+  /** A line without an end is a record without one. */
+  skipOpenLine(): number {
+    return 0
   }
 }

@@ -52,6 +52,6 @@ export interface BodyCounts {
   readonly quarantined: number
   /** Lines that are no record. With `keepsInvalidLines` they count in `quarantined` too. */
   readonly invalid: number
-  /** CSV lines with too few fields: counted in `quarantined` and in `invalid`. */
+  /** CSV lines with too few fields, or a quote that is never closed: counted in `quarantined` and in `invalid`. */
   readonly short: number
 }

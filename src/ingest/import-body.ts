@@ -125,6 +125,7 @@ export class BodyImport {
       if (this.failure !== null) return
       this.request.signal?.throwIfAborted()
     }
+    for (const frame of assembler.setOpenLinesAside()) await this.submit(frame)
     await this.submit(assembler.end())
   }
 

@@ -70,7 +70,7 @@ const bodies: readonly (readonly ['csv' | 'ndjson', string, Buffer | string, num
   ],
   ['csv', 'a line with too few fields', '1,a\n2\n3,c\n', 3, { stored: 2, quarantined: 1, invalid: 1, short: 1 }],
   ['csv', 'a line with too many fields', '1,a\n2,b,c\n3,c\n', 3, { stored: 2, quarantined: 1 }],
-  ['csv', 'a quote that is never closed', '1,a\n2,"b\n3,c\n', 2, { stored: 1, invalid: 1 }],
+  ['csv', 'a quote that is never closed', '1,a\n2,"b\n3,c\n', 3, { stored: 2, quarantined: 1, invalid: 1, short: 1 }],
   ['csv', 'text behind a closing quote', '1,"a"b\n2,c\n', 2, { stored: 1, invalid: 1 }],
   ['csv', 'newlines and quotes in quotes', '1,"a\n""b"""\r\n"2","c"\r\n', 2, { stored: 2 }],
 ]

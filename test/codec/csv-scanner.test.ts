@@ -121,7 +121,7 @@ t.test('what stands behind a closing quote makes the record invalid, and only th
     reasons: [],
     invalidCount: 2,
   })
-  t.match(scan(twoTexts, 'a,"b\nc,d\n'), { rows: [], invalidCount: 1 }, 'a quote that is never closed takes all')
+  t.match(scan(twoTexts, 'a,"b\nc,d\n'), { rows: [], invalidCount: 1 }, 'a quote that is never closed takes the frame')
 })
 
 t.test('records with too few fields are set aside and invalid, those with too many are set aside', async (t) => {

@@ -105,7 +105,7 @@ t.test('in any soup of bytes the scanner takes records as the exact reader does'
     return
   }
   t.comment(JSON.stringify(counts))
-  t.ok(counts.row > 1_000 && counts.quarantine > 1_000 && counts.invalid > 1_000, 'all kinds are well represented')
+  t.ok(counts.row > 1_000 && counts.quarantine > 1_000 && counts.invalid > 200, 'all kinds are well represented')
   t.end()
 })
 
@@ -123,7 +123,11 @@ function exactOutcomes(
     }
     const { cells, next } = readCsvRecord(body, offset, body.length, shape.dialect)
     const isSound = cells.every((cell) => cell.isSound)
-    outcomes.push(isSound ? cellsOutcome(cells, reference, shape) : { kind: 'invalid', text: '' })
+    if (cells.at(-1)?.isSound === false && cells.at(-1)?.end === body.length) {
+      const reason = `a quote is never closed: ${body.toString('utf8', offset).replace(/\r?\n$/, '')}`
+      const texts = reference.map(() => null)
+      outcomes.push({ kind: 'quarantine', texts, errors: [{ column: '', reason }], isShort: true })
+    } else outcomes.push(isSound ? cellsOutcome(cells, reference, shape) : { kind: 'invalid', text: '' })
     offset = next
   }
   return outcomes

@@ -136,12 +136,13 @@ function weatherBroken(text: string): BuiltFixture {
   }
 }
 
-/** A quote that nobody closes swallows the rest of the body: what stood before it is stored. */
+/** Of a quote that nobody closes the line is set aside, and what stands before and behind it is stored. */
 function weatherUnterminated(text: string): BuiltFixture {
   const lines = text.split('\n').slice(0, 31)
-  const good = readCsv(lines.join('\n'))
+  const behind = '2012-02-02,0.0,8.3,1.7,2.6,sun'
+  const good = readCsv([...lines, behind].join('\n'))
   return {
-    inputText: `${lines.join('\n')}\n"2012-02-01,13.5,8.9,3.3,2.7,rain\n2012-02-02,0.0,8.3,1.7,2.6,sun\n`,
+    inputText: `${lines.join('\n')}\n"2012-02-01,13.5,8.9,3.3,2.7,rain\n${behind}\n`,
     fixture: {
       ...weather,
       name: 'a CSV whose last field is never closed',
@@ -150,10 +151,10 @@ function weatherUnterminated(text: string): BuiltFixture {
       parameters: {},
       recordCount: good.length + 1,
       storedRows: good.length,
-      quarantinedRows: 0,
+      quarantinedRows: 1,
       invalidLines: 1,
-      shortLines: 0,
-      quarantine: [],
+      shortLines: 1,
+      quarantine: [{ column: '', reason: 'a quote is never closed: "2012-02-01,13.5,8.9,3.3,2.7,rain', rowCount: 1 }],
       checks: [fingerprintCheck('seattle_weather_unterminated', good.map(weatherRow))],
     },
   }
