@@ -1,4 +1,4 @@
-// `npm test`: runs test files, each in a Node process of its own, two at a time. tap's own runner would load its hooks for
+// `npm test`: runs test files, each in a Node process of its own, three at a time. tap's own runner would load its hooks for
 // coverage into each of these processes and into all that they start: every service, engine and worker of a test would take
 // twice as long to start.
 //
@@ -13,7 +13,8 @@ import process from 'node:process'
 import { text } from 'node:stream/consumers'
 import { repositoryRoot } from './support/repository-root.ts'
 
-const filesAtOnce = 2
+/** Two leave a fifth of two cores idle: each file waits for the disk now and then, and for engines that start. */
+const filesAtOnce = 3
 const fileTimeMaxSeconds: Readonly<Record<string, number>> = { quick: 300, full: 600, soak: 14_400 }
 const timeMaxSeconds = fileTimeMaxSeconds[process.env['TEST_TIER'] ?? 'quick'] ?? 300
 

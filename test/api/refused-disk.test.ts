@@ -17,7 +17,7 @@ const catalogWrites: readonly (readonly [name: string, run: (service: TestServic
   ['an event to an unknown name', (service) => service.events('unknown', '{"n":1}\n')],
   [
     'an import that creates',
-    (service) => service.call('POST', '/v0/datasources?mode=create&name=made', { body: '{"n":1}\n' }),
+    (service) => service.call('POST', '/v0/datasources?mode=create&name=made', { body: 'n\n1\n' }),
   ],
   ['a description', (service) => service.call('PUT', '/v0/datasources/kept?description=other')],
   ['a new name', (service) => service.call('PUT', '/v0/datasources/also?name=renamed')],

@@ -40,7 +40,7 @@ t.test('what may be called is what this list names', async (t) => {
   // A function of a newer engine, or an alias of one that is refused, comes here only when somebody has looked at it.
   t.same(
     names.filter((name) => tableFunctions.has(name.toLowerCase())),
-    'SQLStandardValues generateRandom generateSeries generate_series null numbers numbers_mt primes values view'.split(
+    'SQLStandardValues generateRandom generateSeries generate_series null numbers numbers_mt primes values view zeros zeros_mt'.split(
       ' ',
     ),
   )
