@@ -127,11 +127,13 @@ export class FrameAssembler {
    * Behind the last chunk, and before `end`: where a quote is never closed, only its line is lost. Gives the frames that end
    * with such a line, so that nothing behind it belongs to it.
    */
-  setOpenLinesAside(): readonly Frame[] {
+  *setOpenLinesAside(): Generator<Frame> {
     this.throwIfFailed()
-    const frames: Frame[] = []
-    while (this.byteCount > this.recordsEnd && this.setOpenLineAside(frames));
-    return frames
+    for (let hasMore = true; hasMore && this.byteCount > this.recordsEnd; ) {
+      const frames: Frame[] = []
+      hasMore = this.setOpenLineAside(frames)
+      yield* frames
+    }
   }
 
   /** The last frame of a body that has ended: what is left, with a final line feed. Throws as `push` does. */
