@@ -1,5 +1,6 @@
 import t from 'tap'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { byTier, everyNth } from '../support/tier.ts'
 import { openTestService } from './test-service.ts'
 
 // A quote that is never closed costs its own line: the lines behind it are rows, wherever the network cuts the body.
@@ -64,7 +65,7 @@ const cases: readonly (readonly [title: string, body: string, stored: number, li
 t.test('only its line is set aside, with its text, however the body is cut', async (t) => {
   for (const [title, body, stored, lines] of cases) {
     const expected = { stored, invalid: lines.length, texts: lines.map(told) }
-    for (const pieces of [1, 2, 3, 50]) {
+    for (const pieces of everyNth([50, 1, 2, 3], byTier({ quick: 4, full: 1, soak: 1 }), 0)) {
       const found = await load(body, { pieces })
       t.same({ ...found, texts: [...found.texts].sort() }, expected, `${title}, in ${pieces} pieces`)
     }
@@ -79,7 +80,7 @@ t.test('an escaped quote closes nothing', async (t) => {
 t.test('bodies with quotes at random places give the same, wherever they are cut', async (t) => {
   const seed = testSeed()
   const random = new SeededRandom(seed)
-  for (let round = 0; round < 20; round += 1) {
+  for (let round = 0; round < byTier({ quick: 5, full: 20, soak: 200 }); round += 1) {
     const body = Array.from({ length: 40 }, () =>
       random.pick(['1,a\n', '2,"b"\n', '3,"c\n', '4,""\n', '"5","d\ne"\n', '6,f"g\n']),
     ).join('')
