@@ -190,7 +190,8 @@ class FileCheck {
    * stands for none, and -n in front of a page for n pages from there on.
    */
   #checkFreePages(list: Buffer): void {
-    const length = numberAt(list, 0)
+    // One that is shorter than its length has none.
+    const length = list.length < 8 ? list.length : numberAt(list, 0)
     if ((length + 1) * 8 > list.length) throw damaged(`${freeListName} is not as it was written`)
     for (let index = 1; index <= length; index += 1) {
       const value = Number(list.readBigInt64LE(index * 8))

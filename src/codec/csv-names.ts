@@ -23,12 +23,16 @@ export function columnNamesOf(header: readonly string[]): readonly string[] {
   const plain = header.map((field, index) => withinBytes(normalizeName(field)) || `column_${index + 1}`)
   // A field that has a name as it is keeps it, whatever the fields before it have to be called.
   const kept = new Set(plain)
+  /** Where the search for a number begins: a header may have one name a thousand times. */
+  const nextNumbers = new Map<string, number>()
   return plain.map((name) => {
     const free = soundColumnName(name)
     let unique = free
-    for (let number = 2; taken.has(unique) || (unique !== name && kept.has(unique)); number += 1) {
+    let number = nextNumbers.get(free) ?? 2
+    for (; taken.has(unique) || (unique !== name && kept.has(unique)); number += 1) {
       unique = soundColumnName(`${free}_${number}`)
     }
+    nextNumbers.set(free, number)
     taken.add(unique)
     return unique
   })

@@ -17,6 +17,8 @@ export interface RecognisedRows {
 
 /** More than the header of a zip member with its name; a shorter name is all that is looked at. */
 const headBytes = 512
+/** Deflate makes no more of a byte. */
+const inflationMax = 1_032
 /** Most records are shorter. */
 const recordBytes = 64 * 1024
 
@@ -41,10 +43,11 @@ function jsonOfPacked(head: Buffer, contentEncoding: string): JsonBeginning | nu
   if (contentEncoding !== 'gzip') return null
   try {
     // Cut off as it is: what is whole of it is given.
-    const beginning = gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: recordBytes })
-    return jsonBeginning(beginning, false)
+    const packed = head.subarray(0, headBytes)
+    const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: headBytes * inflationMax }
+    return jsonBeginning(gunzipSync(packed, options).subarray(0, recordBytes), false)
   } catch {
-    // Damaged, or of more than a record: whoever reads it tells.
+    // Damaged: whoever reads it tells.
     return null
   }
 }

@@ -120,7 +120,12 @@ function castText(sql: string, to: ColumnType): Cast {
       const cast = tried(text, to)
       return changed(
         cast.value,
-        allOf([cast.condition, `NOT match(${text}, ${idleGap})`, `NOT match(${text}, ${paddedOctet})`]),
+        allOf([
+          cast.condition,
+          `NOT match(${text}, ${idleGap})`,
+          `NOT match(${text}, ${paddedOctet})`,
+          `position(${text}, ':::') = 0`,
+        ]),
       )
     }
     case 'date':

@@ -40,6 +40,20 @@ t.test('JSON is never taken for CSV, whatever the Content-Type says', async (t) 
   ])
 })
 
+t.test('packed JSON of any size is known by its beginning', async (t) => {
+  await service.call('POST', `/v0/datasources?name=sizes&schema=${encodeURIComponent(schema)}`)
+  const same = Array.from({ length: 20_000 }, () => '{"a":1,"b":"x"}')
+  const different = Array.from({ length: 5_000 }, (_, n) => JSON.stringify({ a: n % 200, b: Math.sin(n).toString(36) }))
+  for (const records of [same, different]) {
+    for (const body of [gzipSync(`${records.join('\n')}\n`), gzipSync(`[${records.join(',')}]`)]) {
+      for (const headers of [{}, { 'content-encoding': 'gzip' }]) {
+        const answer = await service.call('POST', '/v0/datasources?name=sizes&mode=append', { body, headers })
+        t.match(answer, { status: 200, json: { error: false, imported_rows: records.length } }, answer.text.slice(-100))
+      }
+    }
+  }
+})
+
 t.test('a data source for JSON needs a schema, and the refusal proposes one', async (t) => {
   for (const body of [lines, array]) {
     const answer = await service.call('POST', '/v0/datasources?name=fresh', { body })

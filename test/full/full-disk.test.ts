@@ -38,7 +38,7 @@ t.test('changes on a disk with one free block are 503, and the next start opens 
     first.create('fresh', 'n UInt32'),
     first.events('unknown', '{"n":1}\n'),
     first.call('POST', alter),
-    first.call('POST', '/v0/datasources?mode=create&name=made', { body: '{"n":1}\n' }),
+    first.call('POST', '/v0/datasources?mode=create&name=made', { body: 'n\n1\n' }),
   ]
   for (const { status, text } of await Promise.all(changes)) t.equal(status, 503, text)
   t.equal((await first.call('GET', '/health/ready')).status, 503)

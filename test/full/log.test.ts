@@ -207,12 +207,13 @@ t.test('the daily work leaves no line at the default level, what is refused leav
   })
   const requests = entries.filter((entry) => 'requestId' in entry)
   t.match(requests, [
+    { level: 'warn', dataSource: 'visits' },
     { level: 'info', status: 200, url: '/v0/datasources' },
     { level: 'warn', status: 400, code: 'PARAMETER_INVALID', reason: /wait/ },
     { level: 'warn', status: 400, code: 'SQL_INVALID' },
     { level: 'warn', status: 404, code: 'NOT_FOUND', url: '/v0/nowhere?…' },
   ])
-  t.equal(requests.length, 4)
+  t.equal(requests.length, 5)
   t.notMatch(JSON.stringify(entries), /my value|a row/)
 })
 

@@ -113,8 +113,9 @@ t.test(`values are judged alike from NDJSON and Parquet (seed ${seed})`, async (
     const ofParquet = await loaded(comparison, 'parquet')
     const found = comparison.values.flatMap(({ json }, id) => {
       const [expected, actual] = [ofJson.get(String(id)), ofParquet.get(String(id))]
-      // Of documents with types the engine reads some values otherwise: these are set aside, and never stored as another value.
-      const isStricter = comparison.type.startsWith('JSON(') && actual === 'refused'
+      // Of documents with types, and of numbers inside of texts with JSON, the engine reads some otherwise: these are set aside, and
+      // never stored as another value.
+      const isStricter = /^(?:JSON\(|Array\(|Map\()/.test(comparison.type) && actual === 'refused'
       return expected === actual || isStricter ? [] : [`${json}: ${actual} in place of ${expected}`]
     })
     t.same(found.slice(0, 20), [], `${comparison.type}: ${found.length} of ${comparison.values.length} differ`)
