@@ -38,12 +38,18 @@ export async function insertBlock(
     // A table has the columns that its key speaks of.
     const partition = bound === undefined || rows.source === undefined ? bound : { ...bound, columns: [] }
     const bounds = await partitionLimits.bodyOf(plan.landing.table).boundCut(partition, rows.rowCount)
-    await store.append({ ...plan.landing, ...bounds, ...source, blockId })
+    await store.append({ ...plan.landing, ...bounds, ...source, blockId, mayBeCutAnew: true })
   }
   if (rows.quarantinedRowCount > 0) {
     const quarantine = { ...plan.quarantine, layout: at(plan.quarantine.layout, sealedAtMs) }
     const rowCount = rows.quarantinedRowCount
-    await store.append({ ...quarantine, parts: rows.quarantineParts, rowCount, blockId: `${blockId}-q` })
+    await store.append({
+      ...quarantine,
+      parts: rows.quarantineParts,
+      rowCount,
+      blockId: `${blockId}-q`,
+      mayBeCutAnew: true,
+    })
   }
 }
 

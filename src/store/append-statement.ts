@@ -39,7 +39,7 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
   const expressions = isCut && parquet !== undefined ? placesOf(layout) : expressionsOf(layout)
   const source = isCut
     ? `(${partitionedSource(request, partition, path)}) WHERE ${partitionField} IN (${partitions.map(quoteString).join(', ')})`
-    : `${fileSource(request, path)}${whereClause(parquet)}`
+    : `${orderedSource(request, path)}${whereClause(parquet)}`
   return [
     `INSERT INTO ${quoteName(workspaceDatabase)}.${quoteName(table)} (${columns})`,
     `SELECT ${expressions.join(', ')}`,
@@ -113,12 +113,23 @@ function partitionedSource(request: AppendRequest, { key, columns }: PartitionBo
 }
 
 /** A Parquet file's own names could be those of columns. */
-function boundSource({ layout, parquet, from }: AppendRequest, path: string): string {
-  if (parquet === undefined) return fileSource({ layout, ...(from === undefined ? {} : { from }) }, path)
+function boundSource(request: AppendRequest, path: string): string {
+  const { layout, parquet } = request
+  if (parquet === undefined) return orderedSource(request, path)
   const source = fileSource({ layout, parquet }, path)
   const places = placesOf(layout)
   const values = expressionsOf(layout).map((expression, index) => `${expression} AS ${places[index]}`)
   return `(SELECT ${values.join(', ')} FROM ${source}${whereClause(parquet)})`
+}
+
+/**
+ * The engine makes the token of a block of all that its rows came in. Those of a block that is inserted again may come in
+ * other parts, so where there are several they are made one before.
+ */
+function orderedSource(request: AppendRequest, path: string): string {
+  const source = fileSource(request, path)
+  const isJoined = request.mayBeCutAnew === true && request.from === undefined && request.parts.length > 1
+  return isJoined ? `(SELECT * FROM ${source} ORDER BY rowNumberInAllBlocks())` : source
 }
 
 function fileSource(

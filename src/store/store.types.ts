@@ -143,6 +143,8 @@ export interface AppendRequest {
    */
   readonly parts: readonly Part[]
   readonly rowCount: number
+  /** True when the rows may come in other parts when they are appended again under their token. */
+  readonly mayBeCutAnew?: boolean
   /** `insert_deduplication_token` of the block; letters, digits, `-` and `_`, as it names files too. */
   readonly blockId: string
   /** Bounds the partitions that one INSERT makes parts in; absent sets no bound. */
