@@ -1,8 +1,7 @@
 import { checkBoundPassed } from './bounded-calls.ts'
-import { checkFunction, checkPassedFunction, isAllowedFunction } from './function-policy.ts'
+import { checkFunction, checkPassedFunction, isAllowedFunction, unknownFunction } from './function-policy.ts'
 import type { FunctionUse, ParsedQuery } from './parsed-query.types.ts'
 import { findAlias } from './scope-aliases.ts'
-import { SqlFault } from './sql-fault.ts'
 
 /**
  * Refuses functions that a text may not call, or hand to another.
@@ -24,7 +23,7 @@ export function checkCalls(parsed: ParsedQuery): void {
 function checkHanded(parsed: ParsedQuery, { name, start }: FunctionUse, isLambda: () => boolean): void {
   checkPassedFunction(name)
   if (isAllowedFunction(name) || isLambda() || !isFunctionPlace(parsed, start)) return
-  throw new SqlFault(`Function '${name}' is not known`)
+  throw unknownFunction(name)
 }
 
 // Of these the first argument may be a number, and so a column.

@@ -1,17 +1,22 @@
 // Which functions a query may call. Deny by default: what is not on the list of a version of the engine that somebody has
 // looked at (function-names.ts) is refused, however harmless it may be.
 
+import { didYouMean } from '../shared/nearest-name.ts'
 import { aggregateFunctionNames, scalarFunctionNames } from './function-names.ts'
 import { SqlFault } from './sql-fault.ts'
 
 /** Names in lower case; the engine tells many of its functions in any case. */
-const scalars: ReadonlySet<string> = new Set(scalarFunctionNames.trim().split(/\s+/))
+const scalars = lowered(scalarFunctionNames)
 // What the engine's parser and analyzer know, and its list of functions does not.
 const special: ReadonlySet<string> = new Set(
   `date_add dateadd date_sub datesub timestamp_add timestampadd timestamp_sub timestampsub grouping exists
    untuple`.split(/\s+/),
 )
-const aggregates: ReadonlySet<string> = new Set(aggregateFunctionNames.trim().split(/\s+/))
+const aggregates = lowered(aggregateFunctionNames)
+
+function lowered(names: string): ReadonlySet<string> {
+  return new Set(names.toLowerCase().trim().split(/\s+/))
+}
 
 // Functions that read files, models, secrets, settings or other tables, speak to the network, wait, or write to the log.
 const refused: ReadonlySet<string> = new Set(
@@ -62,7 +67,13 @@ export function checkFunction(name: string, isLambda: () => boolean): void {
   if (isAllowedFunction(name)) return
   if (refusedWithoutArguments.has(name.toLowerCase())) throw new SqlFault(`Function '${name}' is not allowed`)
   checkPassedFunction(name)
-  if (!isLambda()) throw new SqlFault(`Function '${name}' is not known`)
+  if (!isLambda()) throw unknownFunction(name)
+}
+
+/** The refusal of a name that is on no list, with the function that it is near to. */
+export function unknownFunction(name: string): SqlFault {
+  const known = `${scalarFunctionNames} ${aggregateFunctionNames}`.trim().split(/\s+/)
+  return new SqlFault(`Function '${name}' is not known`, { hint: didYouMean(name, known) })
 }
 
 /** Refuses what must not be called where a function may be handed to another by its name, or a column. */

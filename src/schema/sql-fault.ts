@@ -3,6 +3,8 @@ import { errors } from '../shared/errors.ts'
 interface FaultFields {
   readonly offset?: number | null
   readonly cause?: unknown
+  /** What the author of the text may have meant, or is to do. */
+  readonly hint?: string | undefined
 }
 
 /**
@@ -14,11 +16,13 @@ export class SqlFault extends Error {
   readonly reason: string
   /** Where the text cannot be read, in UTF-16 units; null when it was understood and is not allowed. */
   readonly offset: number | null
+  readonly hint: string | undefined
 
-  constructor(reason: string, { offset = null, cause }: FaultFields = {}) {
+  constructor(reason: string, { offset = null, cause, hint }: FaultFields = {}) {
     super(reason, cause === undefined ? {} : { cause })
     this.reason = reason
     this.offset = offset
+    this.hint = hint
   }
 }
 
@@ -40,14 +44,15 @@ export function placeInText(text: string, offset: number): TextPlace {
  */
 export function toSqlError(thrown: unknown, sql: string, node: string | null = null): unknown {
   if (!(thrown instanceof SqlFault)) return thrown
-  const { reason, offset } = thrown
+  const { reason, offset, hint } = thrown
   if (offset === null) {
-    return errors.SQL_INVALID({ reason: node === null ? reason : `${reason} (in node '${node}')`, cause: thrown })
+    return errors.SQL_INVALID({ reason: node === null ? reason : `${reason} (in node '${node}')`, hint, cause: thrown })
   }
   const { line, column } = placeInText(sql, offset)
   const owner = node === null ? '' : ` of node '${node}'`
   return errors.SQL_INVALID({
     reason: `Syntax error at line ${line}, column ${column}${owner}: ${reason}`,
+    hint,
     cause: thrown,
   })
 }

@@ -1,5 +1,15 @@
 // The part of the table of errors that speaks of bodies that are refused for what they are, or would cost to read.
 
+import { listText } from './list-text.ts'
+
+interface UnclearHeader {
+  /** Of the data source. */
+  readonly name: string
+  readonly knownCount: number
+  readonly columns: readonly string[]
+  readonly reason: string
+}
+
 export const bodyDefinitions = {
   FIELDS_TOO_MANY: {
     status: 400,
@@ -12,6 +22,14 @@ export const bodyDefinitions = {
     when: 'A body comes in more than 4096 chunks of less than 32 bytes on average, with one more for each millisecond where it is an import; or in more than 256, with one more for each 20 milliseconds, while all bodies together bring more than 5000 such chunks a second.',
     message: ({ chunkBytesMin }: { readonly chunkBytesMin: number }) =>
       `The body comes in thousands of chunks of less than ${chunkBytesMin} bytes; send it in larger chunks`,
+  },
+  CSV_HEADER_UNCLEAR: {
+    status: 400,
+    when: 'The header of a CSV body has some of the column names and not all, and they stand at other places than their columns or are fewer than half of its fields: neither by name nor by position is it known which field is for which column. Nothing was stored.',
+    message: ({ name, knownCount, columns, reason }: UnclearHeader) =>
+      `The CSV header names ${knownCount} of the ${columns.length} columns of Data Source "${name}", and ${reason}: it is not clear which field is for which column`,
+    hint: ({ columns }: UnclearHeader) =>
+      `Name all columns in the header, in any order, or put the fields into the order of the columns: ${listText(columns)}`,
   },
   COLUMNS_TOO_MANY: {
     status: 400,
@@ -66,6 +84,13 @@ export const bodyDefinitions = {
     message: () => 'Too many bodies are on their way in; nothing was done with this one, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   },
+  REQUESTS_AHEAD_TOO_MANY: {
+    status: 429,
+    when: 'A client sends more than 64 requests ahead on one connection, without an answer to the first of them. Those before are answered, and the connection closes behind this answer; this request and all behind it were not looked at.',
+    message: ({ openRequestsMax }: RetryLater & { readonly openRequestsMax: number }) =>
+      `A connection may have ${openRequestsMax} requests without an answer; nothing was done with this one and those behind it, send them again on another connection`,
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  },
   JSON_DOCUMENT: {
     status: 400,
     when: 'Rows are one JSON object over several lines.',
@@ -77,6 +102,12 @@ export const bodyDefinitions = {
     when: 'The name of a file was sent in the place of its content.',
     message: ({ name }: { readonly name: string }) =>
       `The body is "${name}", the name of a file and not its content: curl sends a file by --data-binary @${name}`,
+  },
+  FILE_UNSUPPORTED: {
+    status: 400,
+    when: 'The body is something else than a table: an Arrow or ORC file, a workbook, a page of HTML, a datafile, an archive that is not unpacked here. The field `hint` says what to do.',
+    message: ({ what }: ForeignBody) => `The body is ${what}, and no CSV, NDJSON or Parquet`,
+    hint: ({ advice }: ForeignBody) => `${advice.charAt(0).toUpperCase()}${advice.slice(1)}`,
   },
   SCHEMA_MISSING: {
     status: 400,
@@ -90,6 +121,13 @@ export const bodyDefinitions = {
         ? 'POST /v0/analyze with the same body proposes a schema'
         : `POST /v0/analyze proposes a schema; of the beginning of these rows: ${guessed}`,
   },
+}
+
+interface ForeignBody {
+  /** `an Arrow file` */
+  readonly what: string
+  /** A clause. */
+  readonly advice: string
 }
 
 interface RetryLater {

@@ -4,11 +4,21 @@ import { internalColumns, lastPart, partColumns } from './engine-columns.ts'
 
 const nameBytesMax = 255
 
-/** Columns that every quarantine table has beside those of its data source. */
-export const quarantineColumnNames = ['c__error_column', 'c__error', 'c__import_id', 'insertion_date'] as const
+/** Columns that every quarantine table has beside those of its data source, and beside the time at which a row came there. */
+const quarantineColumnNames = ['c__error_column', 'c__error', 'c__import_id'] as const
+
+const quarantineTimeName = 'insertion_date'
+
+/** The time in the quarantine of a data source with such columns: `insertion_date`, or behind `c__` where a column is called so. */
+export function quarantineTimeColumn(columns: readonly { readonly name: string }[]): string {
+  let timeName = quarantineTimeName
+  while (columns.some(({ name }) => name === timeName)) timeName = `c__${timeName}`
+  return timeName
+}
 
 const reservedNames: ReadonlySet<string> = new Set([
   ...quarantineColumnNames,
+  `c__${quarantineTimeName}`,
   // The id of a row of a quarantine, which a replay needs.
   'c__row',
 ])

@@ -1,6 +1,7 @@
 // Column types that hold no other type, and what to say of names that are no type here.
 
 import type { ColumnType, EnumMember, IntegerTypeName } from './column-type.types.ts'
+import { didYouMean } from './nearest-name.ts'
 import { TextError } from './text-error.ts'
 import type { TextToken } from './text-tokens.ts'
 import { timeZoneFault } from './time-zone.ts'
@@ -57,8 +58,13 @@ const typeNameByLowerCase: ReadonlyMap<string, string> = new Map(
   [...plainTypes.keys(), ...parametricTypes.keys(), ...compositeTypes].map((name) => [name.toLowerCase(), name]),
 )
 
+/** Whether a word is the name of a type, in any case. */
+export function isTypeName(word: string): boolean {
+  return typeNameByLowerCase.has(word.toLowerCase()) || foreignTypes.has(word.toLowerCase())
+}
+
 /** What to write instead of a type of another database, or of a ClickHouse type that is not supported here. */
-const advice: ReadonlyMap<string, string> = new Map([
+const foreignTypes: ReadonlyMap<string, string> = new Map([
   ['boolean', 'use Bool'],
   ['int', 'use Int32 or another size, Int8 to Int256'],
   ['uint', 'use UInt32 or another size, UInt8 to UInt256'],
@@ -109,9 +115,12 @@ function unknownType(name: TextToken): TextError {
   const known = typeNameByLowerCase.get(text.toLowerCase())
   if (known !== undefined)
     return new TextError({ reason: `Unknown type '${text}'`, offset, hint: `did you mean ${known}?` })
-  const hint = advice.get(text.toLowerCase())
+  const hint = foreignTypes.get(text.toLowerCase())
   if (hint !== undefined) return new TextError({ reason: `${text} type is not supported`, offset, hint })
-  return new TextError({ reason: `Unknown type '${text}'`, offset })
+  const spelled = /^(u?)int(?:eger)?[_-]?(8|16|32|64|128|256)$/i.exec(text)
+  const integer = spelled === null ? undefined : `${spelled[1] === '' ? 'Int' : 'UInt'}${spelled[2]}`
+  const advice = integer === undefined ? didYouMean(text, typeNameByLowerCase.values()) : `Did you mean '${integer}'?`
+  return new TextError({ reason: `Unknown type '${text}'`, offset, advice })
 }
 
 function integerEntry(name: IntegerTypeName, bits: number): [string, ColumnType] {

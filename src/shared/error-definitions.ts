@@ -13,6 +13,7 @@ import { formatBytes } from './bytes.ts'
 import { diskDefinitions } from './disk-error-definitions.ts'
 import { engineDefinitions } from './engine-error-definitions.ts'
 import { listText } from './list-text.ts'
+import { didYouMean } from './nearest-name.ts'
 import { pipeDefinitions } from './pipe-error-definitions.ts'
 import { variableDefinitions } from './variable-error-definitions.ts'
 
@@ -25,6 +26,8 @@ export interface ErrorDefinition<Params> {
   readonly retryAfterSeconds?: (params: Params) => number
   /** What to do next, in a field of its own: clients and tests of projects compare the message. Undefined has none. */
   readonly hint?: (params: Params) => string | undefined
+  /** The names that stand for nothing, outermost first: what was meant is looked for among those that there are. */
+  readonly subject?: (params: Params) => readonly string[]
   /** Status and body that take the place of those of the code; null leaves them. */
   readonly answer?: (params: Params) => OwnAnswer | null
 }
@@ -53,7 +56,7 @@ export const definitions = {
   }),
   ROWS_REFUSED: define({
     status: 400,
-    when: 'The database refuses a block of an import although its values fit: a DEFAULT or a key fails with one of them, or a sign is neither 1 nor -1. What is counted is stored.',
+    when: 'The database refuses more rows of an import than are searched for one by one, although their values fit: a DEFAULT or a key fails with them, or a sign is neither 1 nor -1; or a Materialized View stands behind its table. Fewer such rows are set aside. What is counted is stored, or in quarantine.',
     message: ({ reason }: { readonly reason: string }) =>
       `The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: ${reason}`,
   }),
@@ -91,6 +94,7 @@ export const definitions = {
     when: 'A parameter has a value that it cannot have.',
     message: ({ parameter, value, expected }: ParameterFault) =>
       `Parameter "${parameter}" is "${value}", but must be ${expected}`,
+    hint: ({ value, expected }) => didYouMean(value, expected.split(/, | or /)),
   }),
   PARAMETER_LATE: define({
     status: 400,
@@ -191,6 +195,7 @@ export const definitions = {
     when: 'The format of the body or of the answer is not known here.',
     message: ({ format, supported }: { readonly format: string; readonly supported: readonly string[] }) =>
       `Format "${format}" is not supported; use one of ${supported.join(', ')}`,
+    hint: ({ format, supported }) => didYouMean(format, supported),
   }),
   REPLACE_CONDITION_INVALID: define({
     status: 400,
@@ -260,11 +265,13 @@ export const definitions = {
     status: 404,
     when: 'No Data Source has this name or id.',
     message: ({ name }: { readonly name: string }) => `Data Source "${name}" does not exist`,
+    subject: ({ name }) => [name],
   }),
   PIPE_UNKNOWN: define({
     status: 404,
     when: 'There is no Pipe of this name or id to read or to explain.',
     message: ({ name }: { readonly name: string }) => `The pipe '${name}' does not exist`,
+    subject: ({ name }) => [name],
   }),
   PIPE_UNPUBLISHED: define({
     status: 404,
@@ -276,6 +283,7 @@ export const definitions = {
     status: 404,
     when: 'Nothing answers at this path.',
     message: ({ path }: { readonly path: string }) => `There is nothing at "${path}"`,
+    subject: ({ path }) => [path],
   }),
   METHOD_NOT_ALLOWED: define({
     status: 405,
@@ -302,7 +310,7 @@ export const definitions = {
   }),
   DATASOURCE_USED: define({
     status: 409,
-    when: 'A Data Source is to be dropped or renamed while Materialized Views or Pipes depend on it.',
+    when: 'A Data Source is to be dropped or renamed while Materialized Views or Pipes depend on it, or something new would take a name with a version by which Pipes read it.',
     message: ({ name, users, advice }: DataSourceUsers) =>
       `Data Source "${name}" is used by ${listText(users)}; ${advice}`,
   }),

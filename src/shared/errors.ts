@@ -19,6 +19,7 @@ interface ApiErrorFields {
   readonly cause: unknown
   readonly retryAfterSeconds: number | undefined
   readonly hint: string | undefined
+  readonly subject: readonly string[]
   readonly ownBody: OwnAnswer['body'] | undefined
 }
 
@@ -32,43 +33,49 @@ export class ApiError extends Error {
   readonly documentation: string
   /** For the header Retry-After; undefined sends none. */
   readonly retryAfterSeconds: number | undefined
-  readonly #hint: string | undefined
+  /** The names that stand for nothing, as the caller wrote them, outermost first; empty where it is about no name. */
+  readonly subject: readonly string[]
+  /** What to do next, as far as it is known. */
+  readonly hint: string | undefined
   readonly #ownBody: OwnAnswer['body'] | undefined
 
-  constructor({ code, status, message, cause, retryAfterSeconds, hint, ownBody }: ApiErrorFields) {
+  constructor({ code, status, message, cause, retryAfterSeconds, hint, subject, ownBody }: ApiErrorFields) {
     super(message, cause === undefined ? {} : { cause })
     this.code = code
     this.status = status
     this.documentation = documentationOf(code)
     this.retryAfterSeconds = retryAfterSeconds
-    this.#hint = hint
+    this.hint = hint
+    this.subject = subject
     this.#ownBody = ownBody
   }
 
   body(): ErrorBody | OwnAnswer['body'] {
     if (this.#ownBody !== undefined) return this.#ownBody
     const told = { error: this.message, documentation: this.documentation }
-    return this.#hint === undefined ? told : { ...told, hint: this.#hint }
+    return this.hint === undefined ? told : { ...told, hint: this.hint }
   }
 }
 
-interface WithCause {
+interface Accompanied {
   readonly cause?: unknown
+  /** What to do next, where it is known only here; goes before the hint of the definition. */
+  readonly hint?: string | undefined
 }
 
 // A message without parameters leaves `Params` unknown; its factory may then be called with nothing.
 type ErrorFactory<Definition> =
   Definition extends ErrorDefinition<infer Params>
     ? unknown extends Params
-      ? (params?: WithCause) => ApiError
-      : (params: Params & WithCause) => ApiError
+      ? (params?: Accompanied) => ApiError
+      : (params: Params & Accompanied) => ApiError
     : never
 
 type ErrorFactories = { readonly [Code in ErrorCode]: ErrorFactory<(typeof definitions)[Code]> }
 
 /**
  * One factory a code: `throw errors.DATASOURCE_NOT_FOUND({ name })`. Each takes a `cause` beside its parameters, which
- * is logged and never answered.
+ * is logged and never answered, and a `hint`, which is answered in a field of its own.
  */
 export const errors: ErrorFactories = createFactories()
 
@@ -79,8 +86,8 @@ export const errorTable: readonly { readonly code: ErrorCode; readonly status: n
 function createFactories(): ErrorFactories {
   const factories = codes().map((code) => {
     // The parameters' type differs by code and is checked where the factory is called, by `ErrorFactories`.
-    const definition = definitions[code] as ErrorDefinition<WithCause>
-    const factory: unknown = (params: WithCause = {}): ApiError => {
+    const definition = definitions[code] as ErrorDefinition<Accompanied>
+    const factory: unknown = (params: Accompanied = {}): ApiError => {
       const answer = definition.answer?.(params)
       return new ApiError({
         code,
@@ -88,7 +95,8 @@ function createFactories(): ErrorFactories {
         message: definition.message(params),
         cause: params.cause,
         retryAfterSeconds: definition.retryAfterSeconds?.(params),
-        hint: definition.hint?.(params),
+        hint: params.hint ?? definition.hint?.(params),
+        subject: definition.subject?.(params) ?? [],
         ownBody: answer?.body,
       })
     }

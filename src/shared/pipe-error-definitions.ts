@@ -43,6 +43,7 @@ export const pipeDefinitions = {
     status: 400,
     when: 'The node to publish or to unpublish is none of its Pipe.',
     message: ({ pipe, node }: NodeOfPipe) => `Pipe '${pipe}' has no node '${node}'`,
+    subject: ({ pipe, node }: NodeOfPipe) => [pipe, node],
   },
   NODE_PUBLISHED: {
     status: 400,
@@ -59,11 +60,13 @@ export const pipeDefinitions = {
     status: 404,
     when: 'No Pipe has this name or id.',
     message: ({ name }: { readonly name: string }) => `Pipe '${name}' not found`,
+    subject: ({ name }: { readonly name: string }) => [name],
   },
   NODE_NOT_FOUND: {
     status: 404,
     when: 'No node of the Pipe has this name or id.',
     message: ({ pipe, node }: NodeOfPipe) => `Node '${node}' of Pipe '${pipe}' not found`,
+    subject: ({ pipe, node }: NodeOfPipe) => [pipe, node],
   },
   PIPE_EXISTS: {
     status: 409,
@@ -72,7 +75,7 @@ export const pipeDefinitions = {
   },
   PIPE_USED: {
     status: 409,
-    when: 'A Pipe is to be dropped or renamed while other Pipes read it.',
+    when: 'A Pipe is to be dropped or renamed while other Pipes read it, or something new would take a name with a version by which they do.',
     message: ({ name, users, advice }: Users) => `Pipe "${name}" is used by ${listText(users)}; ${advice}`,
   },
   NODE_EXISTS: {

@@ -6,6 +6,8 @@ interface TextFault {
   readonly offset: number
   /** What to write instead, without a full stop; absent when there is nothing to advise. */
   readonly hint?: string
+  /** The same for messages that stay as they are: it goes into a field of the answer; a whole sentence. */
+  readonly advice?: string | undefined
   readonly cause?: unknown
 }
 
@@ -19,18 +21,29 @@ export class TextError extends Error {
   readonly reason: string
   readonly offset: number
   readonly hint: string | null
+  readonly advice: string | undefined
 
-  constructor({ reason, offset, hint, cause }: TextFault) {
+  constructor({ reason, offset, hint, advice, cause }: TextFault) {
     super(`${reason}${hintSentence(hint ?? null)}`, cause === undefined ? {} : { cause })
     this.reason = reason
     this.offset = offset
     this.hint = hint ?? null
+    this.advice = advice
   }
 
   /** The same error in a longer text, in which the text that was read begins at `offset`. */
   movedBy(offset: number): TextError {
-    const hint = this.hint === null ? {} : { hint: this.hint }
-    return new TextError({ reason: this.reason, offset: this.offset + offset, ...hint })
+    return new TextError({ ...this.#fields(), offset: this.offset + offset })
+  }
+
+  /** The same error with advice. */
+  advising(advice: string): TextError {
+    return new TextError({ ...this.#fields(), advice })
+  }
+
+  #fields(): TextFault {
+    const { reason, offset, hint, advice } = this
+    return { reason, offset, ...(hint === null ? {} : { hint }), advice }
   }
 }
 

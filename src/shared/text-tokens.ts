@@ -23,13 +23,14 @@ export interface TextToken {
 }
 
 const blankPattern = /[ \t\r\n\f\v]+/y
+const lineComment = /--|#[ !]/y
 const wordPattern = /[A-Za-z_][A-Za-z0-9_]*/y
 const numberPattern = /[0-9][A-Za-z0-9_]*/y
 
 /**
  * Splits a text into tokens; the last one has the kind `end` and stands behind the text.
  *
- * Comments (`--` to the end of the line, and `/* … *` + `/`) are skipped and remembered by the token behind them.
+ * Comments (`--`, or `#` and a blank, to the end of the line, and `/* … *` + `/`) are skipped and remembered by the token behind them.
  * @throws TextError when a quote or a comment does not end.
  */
 export function readTokens(text: string): readonly TextToken[] {
@@ -55,7 +56,7 @@ function skipBlanks(text: string, from: number): TokenStart {
   for (;;) {
     const blanks = matchAt(blankPattern, text, offset)
     offset += blanks.length
-    if (text.startsWith('--', offset)) offset = lineEnd(text, offset)
+    if (matchAt(lineComment, text, offset) !== '') offset = lineEnd(text, offset)
     else if (text.startsWith('/*', offset)) offset = blockCommentEnd(text, offset)
     else return { offset, isAfterComment }
     isAfterComment = true

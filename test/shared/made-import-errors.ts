@@ -22,9 +22,29 @@ export const madeImportErrors = {
     400,
     'The body is one JSON object over several lines, and no table: send one object a line (NDJSON), or an array of objects; /v0/events takes it as it is with format=json',
   ],
+  REQUESTS_AHEAD_TOO_MANY: [
+    errors.REQUESTS_AHEAD_TOO_MANY({ openRequestsMax: 64, retryAfterSeconds: 1 }),
+    429,
+    'A connection may have 64 requests without an answer; nothing was done with this one and those behind it, send them again on another connection',
+  ],
+  FILE_UNSUPPORTED: [
+    errors.FILE_UNSUPPORTED({ what: 'an Arrow file', advice: 'write it as Parquet' }),
+    400,
+    'The body is an Arrow file, and no CSV, NDJSON or Parquet',
+  ],
   FILE_NAME_SENT: [
     errors.FILE_NAME_SENT({ name: 'rows.csv' }),
     400,
     'The body is "rows.csv", the name of a file and not its content: curl sends a file by --data-binary @rows.csv',
+  ],
+  CSV_HEADER_UNCLEAR: [
+    errors.CSV_HEADER_UNCLEAR({
+      name: 'visits',
+      knownCount: 1,
+      columns: ['a', 'b'],
+      reason: '"b" is field 1 and column 2',
+    }),
+    400,
+    'The CSV header names 1 of the 2 columns of Data Source "visits", and "b" is field 1 and column 2: it is not clear which field is for which column',
   ],
 } as const

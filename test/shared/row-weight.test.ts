@@ -3,7 +3,7 @@ import { parseSchema } from '../../src/catalog/schema-parser.ts'
 import { FrameAssembler, FrameBuffers, NdjsonBoundary } from '../../src/codec/frame-assembler.ts'
 import { ImportPlaces } from '../../src/http/import-places.ts'
 import { recordsOf, refuseManyRows } from '../../src/ingest/record-body.ts'
-import { rowsAtOnceMax } from '../../src/shared/row-weight.ts'
+import { countLineFeeds, rowsAtOnceMax, tinyLinesMax } from '../../src/shared/row-weight.ts'
 
 const limits = { columnsMax: 500 }
 
@@ -41,6 +41,30 @@ t.test('rows of next to nothing in a wide table are cut into frames that fit', a
   t.throws(() => refuseManyRows(array, columns), { code: 'ROWS_TOO_MANY' })
   refuseManyRows(recordsOf(Buffer.from('{}\n'.repeat(1000)), 'lines'), columns)
   refuseManyRows(records, columns.slice(0, 3))
+})
+
+t.test('tiny lines are cut into frames that are soon done, and rows into frames that are full', async (t) => {
+  const options = { frameBytes: 8 * 1024 * 1024, recordBytesMax: 1024 * 1024 }
+  const framesOf = (body: Buffer): readonly Buffer[] => {
+    const assembler = new FrameAssembler(options, new NdjsonBoundary(), new FrameBuffers({ ...options, keptMax: 2 }))
+    const frames = []
+    for (let at = 0; at < body.length; at += 50_000) frames.push(...assembler.push(body.subarray(at, at + 50_000)))
+    const last = assembler.end()
+    if (last !== null) frames.push(last)
+    return frames.map(({ bytes, byteCount }) => Buffer.from(bytes.subarray(0, byteCount)))
+  }
+  const bodies = [
+    Buffer.from('x\n'.repeat(4_000_000)),
+    Buffer.from(`${'x\n'.repeat(2000)}${'y'.repeat(9000)}\n`.repeat(1500)),
+    Buffer.from(`${'z'.repeat(15_000)}\n${'x\n'.repeat(700)}`.repeat(800)),
+  ]
+  for (const body of bodies) {
+    const frames = framesOf(body)
+    const most = Math.max(...frames.map((frame) => countLineFeeds(frame)))
+    t.ok(most < 2 * tinyLinesMax, `${most} lines at most`)
+    t.ok(Buffer.concat(frames).equals(body))
+  }
+  t.equal(framesOf(Buffer.from(`${'r'.repeat(49)}\n`.repeat(600_000))).length, 4, 'rows of 50 bytes fill their frames')
 })
 
 t.test('a frame begins small and grows to its size', async (t) => {
