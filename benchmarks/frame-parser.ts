@@ -128,7 +128,6 @@ function makeTasks(workload: WorkloadName, format: WorkloadFormat, pieces: reado
     bodyEnds: [byteCount],
     record:
       csv === null ? { kind: 'ndjson' } : { kind: 'csv', dialect: defaultCsvDialect, fieldColumns: csv.fieldColumns },
-    keepsInvalidLines: false,
     partPaths: null,
   }))
 }

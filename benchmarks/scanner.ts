@@ -165,7 +165,7 @@ function timeStages(body: Body, kernel: ScanKernel, plan: ParsePlan): Omit<Round
   const counts = { rows: 0, quarantined: 0 }
   for (const { bytes, byteCount } of frames) {
     const scanAt = performance.now()
-    const builder = new BlockBuilder(plan, { keepsInvalidLines: false })
+    const builder = new BlockBuilder(plan)
     const scanner =
       csv === null
         ? new NdjsonScanner(kernel, plan, builder)

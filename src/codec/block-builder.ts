@@ -4,6 +4,8 @@
  * The exact path lives here: `addJsonRecord` and `addRecord` decide alone what a record is. The kernel writes past it the
  * rows in the usual spellings, straight into the columns at index `rowCount`, and those that are plainly wrong.
  */
+import { isUtf8 } from 'node:buffer'
+import { type RecordReason, recordReasons } from '../shared/record-reasons.ts'
 import type { Cell, RawValue } from './cell.types.ts'
 import { cellStates } from './kernel-layout.ts'
 import type { Cell as SurveyedCell } from './kernel-plan.ts'
@@ -15,14 +17,11 @@ import { missingReason, rawTextOf, reasonOf, unreadableReason } from './row-reas
 
 const nullValue: RawValue = { kind: 'null' }
 const noColumns: ReadonlySet<number> = new Set()
-
-/** Of a line that nothing can be read of so many UTF-16 units are kept. */
-const openTextMax = 65_536
+const jsonDecoder = new TextDecoder()
 
 export class BlockBuilder {
   readonly quarantine: QuarantineBuilder
   private readonly plan: ParsePlan
-  private readonly keepsInvalidLines: boolean
   private readonly counts = { invalid: 0, short: 0 }
   /** The value at which the kernel gave up the record that it stands at, if that was why. */
   private refused: { readonly plan: ColumnPlan; readonly value: RawValue } | null = null
@@ -32,9 +31,8 @@ export class BlockBuilder {
   private rowsCounted = 0
   private setAsideCounted = 0
 
-  constructor(plan: ParsePlan, options: { readonly keepsInvalidLines: boolean }) {
+  constructor(plan: ParsePlan) {
     this.plan = plan
-    this.keepsInvalidLines = options.keepsInvalidLines
     this.quarantine = plan.quarantine
     this.quarantine.reset()
     for (const { column } of plan.columns) column.reset()
@@ -73,7 +71,8 @@ export class BlockBuilder {
     const { counts: told } = this
     const rows = rowCount - this.rowsCounted
     // Field by field: this runs for each event, and a spread takes several times as long.
-    const counts = { rows, quarantined: setAside - this.setAsideCounted, invalid: told.invalid, short: told.short }
+    const invalid = told.invalid + this.quarantine.takeInvalidCount()
+    const counts = { rows, quarantined: setAside - this.setAsideCounted, invalid, short: told.short }
     told.invalid = 0
     told.short = 0
     this.rowsCounted = rowCount
@@ -113,40 +112,45 @@ export class BlockBuilder {
     return verdict.isAccepted
   }
 
-  /** The exact path for a record of JSON: row, quarantine or invalid line. */
-  addJsonRecord(text: string): void {
-    const record = readRawJson(text)
-    if (record === undefined || record.kind !== 'object') this.addInvalidRecord(text)
+  /** The exact path for a record of JSON: row, quarantine or invalid line. A byte order mark in front of it is passed over. */
+  addJsonRecord(bytes: Uint8Array): void {
+    if (!isUtf8(bytes)) {
+      this.addInvalidRecord(recordReasons.noUtf8, bytes)
+      return
+    }
+    const record = readRawJson(jsonDecoder.decode(bytes))
+    if (record === undefined || record.kind !== 'object') this.addInvalidRecord(recordReasons.noObject, bytes)
     else this.addRecord(this.plan.columns.map((plan) => valueAt(record, plan)))
   }
 
-  /** A line that is no record: counted, and with `keepsInvalidLines` kept with its text in the reason. */
-  addInvalidRecord(text: string): void {
+  /** A line of which nothing can be read: counted, and kept with its text in the reason. */
+  addInvalidRecord(reason: RecordReason, bytes: Uint8Array): void {
     this.counts.invalid += 1
-    if (!this.keepsInvalidLines) return
-    this.quarantine.addRow([], [{ column: '', reason: `record is not a JSON object: ${text}` }])
+    this.quarantine.addTextRow(reason, bytes)
   }
 
   /** A CSV line with too few fields: set aside, and counted among the invalid lines too. */
-  addShortRecord(texts: readonly (string | null)[], reason: string): void {
+  addShortRecord(texts: readonly (string | null)[], errors: readonly RowError[]): void {
     this.counts.invalid += 1
     this.counts.short += 1
-    this.addMisfitRecord(texts, reason)
+    this.addMisfitRecord(texts, errors)
   }
 
   /** A line with a quote that is never closed: set aside with its text, and counted among the invalid lines too. */
-  addOpenRecord(text: string): void {
-    this.addShortRecord([], `a quote is never closed: ${text.slice(0, openTextMax)}`)
+  addOpenRecord(bytes: Uint8Array): void {
+    this.counts.short += 1
+    this.addInvalidRecord(recordReasons.openQuote, bytes)
   }
 
   /** A record of the wrong shape: set aside as a whole. */
-  addMisfitRecord(texts: readonly (string | null)[], reason: string): void {
-    this.quarantine.addRow(texts, [{ column: '', reason }])
+  addMisfitRecord(texts: readonly (string | null)[], errors: readonly RowError[]): void {
+    this.quarantine.addRow(texts, errors)
   }
 
   /**
    * The exact path: one value for each column of the schema, undefined where the record has none.
-   * Columns in `unreadable` hold bytes that are no UTF-8: whatever their type, the row is set aside.
+   * Columns in `unreadable` hold bytes that are no UTF-8, and their values are what stands for these (`readableText`):
+   * whatever their type, the row is set aside.
    */
   addRecord(values: readonly (RawValue | undefined)[], unreadable: ReadonlySet<number> = noColumns): void {
     const { columns } = this.plan
@@ -222,7 +226,12 @@ function textOf(value: RawValue | undefined): string | null {
 }
 
 function unreadableText({ definition }: ColumnPlan, value: RawValue | undefined): RowError {
-  return { column: definition.name, reason: unreadableReason(definition, textOf(value) ?? '') }
+  return unreadableError(definition, textOf(value) ?? '')
+}
+
+/** Of a value whose bytes are no UTF-8. */
+export function unreadableError(definition: ColumnPlan['definition'], text: string): RowError {
+  return { column: definition.name, reason: unreadableReason(definition, text) }
 }
 
 /** What a record holds at a column's path. */

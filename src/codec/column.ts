@@ -289,13 +289,15 @@ export class Column implements ViewKeeper {
     return true
   }
 
-  /** Writes bytes `start…end` of `source` at `index`. */
-  writeBytes(index: number, source: Uint8Array, range: { readonly start: number; readonly end: number }): void {
-    const at = this.offsets[index] ?? 0
-    const byteCount = range.end - range.start
-    this.growBytes(at + byteCount)
-    this.bytes.set(source.subarray(range.start, range.end), at)
-    this.offsets[index + 1] = at + byteCount
+  /** Writes pieces of a text, one after the other, at `index`. */
+  writePieces(index: number, pieces: readonly Uint8Array[]): void {
+    let end = this.offsets[index] ?? 0
+    for (const piece of pieces) {
+      this.growBytes(end + piece.length)
+      this.bytes.set(piece, end)
+      end += piece.length
+    }
+    this.offsets[index + 1] = end
   }
 
   /** Writes the 16 bytes of a UUID given as its 36 characters. */

@@ -17,12 +17,15 @@ export interface CsvCell {
   readonly isQuoted: boolean
   /** False when more than blanks stands between the closing quote and the end of the field, or the quote is never closed. */
   readonly isSound: boolean
+  /** What `text` was decoded from: views, or what stood inside of the quotes. */
+  readonly bytes: Uint8Array
   readonly isUtf8: boolean
   /** Offset of the delimiter or of the record's end. */
   readonly end: number
 }
 
 export interface CsvRecord {
+  /** As many as were asked for. */
   readonly cells: readonly CsvCell[]
   /** Offset behind the record's line feed. */
   readonly next: number
@@ -33,16 +36,34 @@ const textDecoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /** Reads the record that begins at `at`. Precondition: `source[limit - 1]` is a line feed. */
 export function readCsvRecord(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): CsvRecord {
+  return readCsvCells({ source, at, limit }, dialect, Number.POSITIVE_INFINITY)
+}
+
+export interface CsvSpan {
+  readonly source: Uint8Array
+  readonly at: number
+  readonly limit: number
+}
+
+/** The same, with the first `cellsMax` cells alone. */
+export function readCsvCells({ source, at, limit }: CsvSpan, dialect: CsvDialect, cellsMax: number): CsvRecord {
   const cells: CsvCell[] = []
   let offset = at
   for (;;) {
-    const cell = readCsvCell(source, offset, limit, dialect)
-    cells.push(cell)
-    if (cell.end >= limit || !isDelimiter(source, cell.end, dialect)) {
-      return { cells, next: Math.min(limit, behindLineEnd(source, cell.end)) }
+    const cell = cells.length < cellsMax ? readCsvCell(source, offset, limit, dialect) : null
+    if (cell !== null) cells.push(cell)
+    const end = cell?.end ?? cellEnd(source, offset, limit, dialect)
+    if (end >= limit || !isDelimiter(source, end, dialect)) {
+      return { cells, next: Math.min(limit, behindLineEnd(source, end)) }
     }
-    offset = cell.end + dialect.delimiter.length
+    offset = end + dialect.delimiter.length
   }
+}
+
+function cellEnd(source: Uint8Array, at: number, limit: number, dialect: CsvDialect): number {
+  const opening = behindBlanks(source, at, dialect)
+  const content = source[opening] === quote ? quotedEnd(source, opening, limit, dialect) : at
+  return bareEnd(source, content, limit, dialect)
 }
 
 /** Reads the cell that begins at `at`. */
@@ -51,7 +72,7 @@ export function readCsvCell(source: Uint8Array, at: number, limit: number, diale
   if (source[opening] === quote) return readQuotedCell(source, opening, limit, dialect)
   const end = bareEnd(source, at, limit, dialect)
   const bytes = source.subarray(at, end)
-  return { text: textDecoder.decode(bytes), isQuoted: false, isSound: true, isUtf8: isUtf8(bytes), end }
+  return { text: textDecoder.decode(bytes), bytes, isQuoted: false, isSound: true, isUtf8: isUtf8(bytes), end }
 }
 
 /** Whether a quote may stand behind it that opens a field. */
@@ -114,7 +135,7 @@ function readQuotedCell(source: Uint8Array, at: number, limit: number, dialect: 
   const end = bareEnd(source, offset, limit, dialect)
   const bytes = content.subarray(0, byteCount)
   const isSound = isClosed && end === behindBlanks(source, offset, dialect)
-  return { text: textDecoder.decode(bytes), isQuoted: true, isSound, isUtf8: isUtf8(bytes), end }
+  return { text: textDecoder.decode(bytes), bytes, isQuoted: true, isSound, isUtf8: isUtf8(bytes), end }
 }
 
 /** The offset behind the quote that closes the field, or `limit` when none does. */

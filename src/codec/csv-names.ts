@@ -3,10 +3,14 @@ import { soundColumnName } from '../shared/column-name.ts'
 
 /** Leaves room for what makes a name one of a kind. */
 const nameBytesMax = 200
+/** No column has a name of so many characters: of a field of megabytes no more is looked at. */
+const nameLengthMax = 1_000
 
 /** Lower case; odd characters become `_`, and so does what stands before a digit. Empty when nothing is left. */
 export function normalizeName(name: string): string {
   const plain = name
+    .trimStart()
+    .slice(0, nameLengthMax)
     .normalize('NFC')
     .trim()
     .toLowerCase()
@@ -39,7 +43,13 @@ export function columnNamesOf(header: readonly string[]): readonly string[] {
 }
 
 function withinBytes(name: string): string {
-  let short = name
-  while (Buffer.byteLength(short) > nameBytesMax) short = [...short].slice(0, -1).join('')
-  return short
+  if (Buffer.byteLength(name) <= nameBytesMax) return name
+  let byteCount = 0
+  let end = 0
+  for (const character of name) {
+    byteCount += Buffer.byteLength(character)
+    if (byteCount > nameBytesMax) break
+    end += character.length
+  }
+  return name.slice(0, end)
 }

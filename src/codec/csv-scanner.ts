@@ -5,14 +5,26 @@
 import { Buffer, isUtf8 } from 'node:buffer'
 import { assert } from '../shared/assert.ts'
 import { valueTypeOf } from '../shared/column-type.ts'
-import type { BlockBuilder } from './block-builder.ts'
+import { recordReasons } from '../shared/record-reasons.ts'
+import { type BlockBuilder, unreadableError } from './block-builder.ts'
 import type { RawValue } from './cell.types.ts'
-import { bareEnd, type CsvCell, mayOpenField, quote, readCsvCell, readCsvRecord } from './csv-cells.ts'
+import {
+  bareEnd,
+  type CsvCell,
+  carriageReturn,
+  lineFeed,
+  mayOpenField,
+  quote,
+  readCsvCell,
+  readCsvRecord,
+} from './csv-cells.ts'
 import { type CsvDialect, delimiterWord } from './csv-dialect.ts'
 import type { Cell } from './kernel-plan.ts'
 import type { ColumnPlan, ParsePlan } from './parse-plan.ts'
 import type { RecordFormat } from './parse-task.types.ts'
+import type { RowError } from './quarantine-builder.ts'
 import type { ScanHost, ScanKernel } from './scan-kernel.ts'
+import { readableText, reasonBeforeText } from './utf8-text.ts'
 
 /** Characters of numbers, times, UUIDs and booleans. Where one of them parts fields, only the exact path knows where a value ends. */
 const valueCharacterCodes = new Set(Buffer.from('0123456789abcdefABCDEF+-.: TZlrstu'))
@@ -105,14 +117,17 @@ export class CsvScanner implements ScanHost {
     const { cells, next } = readCsvRecord(this.source, start, this.limit, this.dialect)
     const fieldCount = this.fieldColumns.length
     const last = cells.at(-1)
+    const record = this.recordBytes(start, next)
     if (last?.isSound === false && last.end >= this.limit) {
-      this.builder.addOpenRecord(this.buffer.toString('utf8', start, this.limit).replace(/\r?\n$/, ''))
+      this.builder.addOpenRecord(record)
     } else if (cells.some((cell) => !cell.isSound)) {
-      this.builder.addInvalidRecord(cells.map((cell) => cell.text).join(Buffer.from(this.dialect.delimiter).toString()))
+      this.builder.addInvalidRecord(recordReasons.textBehindQuote, record)
     } else if (cells.length < fieldCount) {
-      this.builder.addShortRecord(this.textsOf(cells), `record has ${cells.length} of ${fieldCount} fields`)
+      const reason = `record has ${cells.length} of ${fieldCount} fields`
+      this.builder.addShortRecord(this.textsOf(cells), this.misfitErrors(reason, cells, record))
     } else if (cells.slice(fieldCount).some((cell) => cell.text !== '')) {
-      this.builder.addMisfitRecord(this.textsOf(cells), `record has ${cells.length} fields instead of ${fieldCount}`)
+      const reason = `record has ${cells.length} fields instead of ${fieldCount}`
+      this.builder.addMisfitRecord(this.textsOf(cells), this.misfitErrors(reason, cells, record))
     } else {
       this.addCells(cells)
     }
@@ -126,19 +141,50 @@ export class CsvScanner implements ScanHost {
       const plan = this.plan.columns[position]
       const cell = cells[field]
       if (plan === undefined || cell === undefined) continue
-      values[position] = cellValue(cell, plan)
+      values[position] = cellValue({ text: textOf(cell), isQuoted: cell.isQuoted }, plan)
       if (!cell.isUtf8) unreadable.add(position)
     }
     this.builder.addRecord(values, unreadable)
   }
 
+  /** As those of a record of the right shape: NULL, and an empty cell that stands for it, are no texts. */
   private textsOf(cells: readonly CsvCell[]): readonly (string | null)[] {
     const texts = new Array<string | null>(this.plan.columns.length).fill(null)
     for (const [field, position] of this.fieldColumns.entries()) {
-      if (position >= 0) texts[position] = cells[field]?.text ?? null
+      const cell = cells[field]
+      const plan = this.plan.columns[position]
+      if (plan === undefined || cell === undefined) continue
+      const value = cellValue({ text: textOf(cell), isQuoted: cell.isQuoted }, plan)
+      texts[position] = value?.kind === 'cell' ? value.text : null
     }
     return texts
   }
+
+  /** A record of the wrong shape: its text stands in the reason where not all of it stands in the columns. */
+  private misfitErrors(reason: string, cells: readonly CsvCell[], record: Uint8Array): readonly RowError[] {
+    const errors: RowError[] = []
+    let isLeftOut = false
+    for (const [field, cell] of cells.entries()) {
+      const plan = this.plan.columns[this.fieldColumns[field] ?? -1]
+      if (plan === undefined) isLeftOut ||= cell.text !== ''
+      else if (!cell.isUtf8) errors.push(unreadableError(plan.definition, textOf(cell)))
+    }
+    const whole = isLeftOut ? `${reasonBeforeText(reason, record)}${readableText(record)}` : reason
+    return [{ column: '', reason: whole }, ...errors]
+  }
+
+  /** From `start` to `next`, without the line's end. */
+  private recordBytes(start: number, next: number): Uint8Array {
+    const { source } = this
+    let end = next
+    if (source[end - 1] === lineFeed) end -= 1
+    if (end < next && end > start && source[end - 1] === carriageReturn) end -= 1
+    return source.subarray(start, end)
+  }
+}
+
+function textOf({ text, bytes, isUtf8: isText }: CsvCell): string {
+  return isText ? text : readableText(bytes)
 }
 
 /**

@@ -7,7 +7,7 @@
  * with a frame gives them back.
  */
 import { errors } from '../shared/errors.ts'
-import { countLineFeeds } from '../shared/row-weight.ts'
+import { countLineFeeds, estimateLineFeeds, tinyLinesMax } from '../shared/row-weight.ts'
 
 /** Unused bytes behind a frame's last line feed: the scanners compare ahead of where they stand. */
 export const framePaddingBytes = 64
@@ -15,6 +15,8 @@ export const framePaddingBytes = 64
 const firstBytes = 64 * 1024
 /** Rows are counted by pieces of this size, and a frame may have as many more. */
 const countedBytes = 16 * 1024
+/** The same where they are estimated; chunks are seldom larger. */
+const estimatedBytes = 64 * 1024
 /** How often a body may be looked at again behind lines that nothing can be read of: somebody may write one in every line. */
 const repeatedShareMax = 8
 
@@ -76,7 +78,7 @@ export interface FrameLimits {
   /** Bytes that a frame holds, unless one record is longer. */
   readonly frameBytes: number
   readonly recordBytesMax: number
-  /** Records that a frame holds, and a few more; without it they are not counted. */
+  /** Records that a frame holds, and a few more; without it they are estimated, and a frame holds about `tinyLinesMax`. */
   readonly frameRowsMax?: number
 }
 
@@ -91,8 +93,9 @@ export class FrameAssembler {
   /** A byte order mark at the very beginning is no part of the first record. */
   private isStartChecked = false
   private failure: unknown = null
-  /** Line feeds in the buffer, where they are counted. */
+  /** Line feeds in the buffer, counted or estimated. */
   private lineCount = 0
+  private pieceCount = 0
   /** Bytes of the body so far, and how many of them were looked at once more. */
   private arrivedBytes = 0
   private repeatedBytes = 0
@@ -147,6 +150,19 @@ export class FrameAssembler {
     return this.flush()
   }
 
+  /**
+   * For a body that breaks off, in front of `flush`: the unfinished record, where it is one because of a quote that is not
+   * closed, and has lines behind it. Nobody can tell whether they are rows, or the text of a cell.
+   */
+  takeOpenRecord(): Frame | null {
+    const rest = this.buffer.slice(this.recordsEnd, this.byteCount)
+    if (rest.length === 0 || this.boundary.skipOpenLine(rest) === 0) return null
+    this.byteCount = this.recordsEnd
+    const bytes = this.buffers.take(rest.length + framePaddingBytes)
+    bytes.set(rest)
+    return { bytes, byteCount: rest.length }
+  }
+
   /** The whole records gathered so far, for a body that breaks off; an unfinished record is forgotten. */
   flush(): Frame | null {
     if (this.recordsEnd === 0) return null
@@ -188,16 +204,14 @@ export class FrameAssembler {
   }
 
   private get pieceBytesMax(): number {
-    return this.limits.frameRowsMax === undefined ? Number.POSITIVE_INFINITY : countedBytes
+    return this.limits.frameRowsMax === undefined ? estimatedBytes : countedBytes
   }
 
   private isFullOfRows(piece: Uint8Array): boolean {
     const { frameRowsMax } = this.limits
-    if (frameRowsMax === undefined) return false
-    this.lineCount += countLineFeeds(piece)
-    if (this.lineCount < frameRowsMax || this.recordsEnd === 0) return false
-    this.lineCount = 0
-    return true
+    this.pieceCount += 1
+    this.lineCount += frameRowsMax === undefined ? estimateLineFeeds(piece, this.pieceCount) : countLineFeeds(piece)
+    return this.lineCount >= (frameRowsMax ?? tinyLinesMax) && this.recordsEnd > 0
   }
 
   private throwIfFailed(): void {
@@ -266,6 +280,7 @@ export class FrameAssembler {
     this.buffer = next
     this.byteCount = tail.length
     this.recordsEnd = 0
+    this.lineCount = 0
     return frame
   }
 

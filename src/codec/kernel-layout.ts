@@ -71,8 +71,17 @@ export const planWords = {
 } as const
 export const planRecordBytes = 88
 
-export const quarantineWords = { rowCount: 0, capacity: 1, texts: 2, errorColumns: 3, errors: 4 } as const
-export const quarantineRecordBytes = 20
+export const quarantineWords = {
+  rowCount: 0,
+  capacity: 1,
+  texts: 2,
+  errorColumns: 3,
+  errors: 4,
+  textCount: 5,
+  textsEnd: 6,
+  invalidCount: 7,
+} as const
+export const quarantineRecordBytes = 32
 
 export const refusalWords = {
   /** Four words. */

@@ -11,8 +11,6 @@ import { readRawJson } from './raw-json.ts'
 import type { ScanHost, ScanKernel } from './scan-kernel.ts'
 
 const lineFeed = 0x0a
-/** A byte order mark in front of a line, as files put behind one another have it, is left out. */
-const lineDecoder = new TextDecoder()
 
 export class NdjsonScanner implements ScanHost {
   private readonly kernel: ScanKernel
@@ -72,18 +70,12 @@ export class NdjsonScanner implements ScanHost {
 
   private readLineExactly(start: number): number {
     const end = this.source.indexOf(lineFeed, start)
-    const text = this.lineText(start, end)
-    if (isUtf8(this.source.subarray(start, end))) this.builder.addJsonRecord(text)
-    else this.builder.addInvalidRecord(text)
+    this.builder.addJsonRecord(this.source.subarray(start, end))
     return end + 1
   }
 
   /** Precondition: the bytes are UTF-8. */
   private valueText(start: number, end: number): string {
     return this.buffer.toString('utf8', start, end)
-  }
-
-  private lineText(start: number, end: number): string {
-    return lineDecoder.decode(this.source.subarray(start, end))
   }
 }

@@ -1,7 +1,7 @@
 /** What a parse worker does: a frame of whole records in, a sealed block and a sealed quarantine block out. */
-import { isUtf8 } from 'node:buffer'
 import { assert } from '../shared/assert.ts'
-import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { recordReasons } from '../shared/record-reasons.ts'
+import { currentValueRules } from '../shared/value-rules.ts'
 import { BlockBuilder } from './block-builder.ts'
 import { CsvScanner } from './csv-scanner.ts'
 import { framePaddingBytes } from './frame-assembler.ts'
@@ -89,14 +89,14 @@ export class FrameParser {
   private parseFrame<Result>(task: ParseTask, resultOf: (scanned: ScannedFrame) => Result): Result {
     assert(task.frame.length >= task.byteCount + framePaddingBytes, 'a frame ends in padding')
     try {
-      const plan = this.planOf(task.planKey, task.columns)
-      const builder = new BlockBuilder(plan, task)
-      if (task.record.kind !== 'document') this.kernel.loadFrame(task.frame.subarray(0, task.byteCount))
+      const plan = this.planOf(task)
+      const builder = new BlockBuilder(plan)
+      if (isForKernel(task.record)) this.kernel.loadFrame(task.frame.subarray(0, task.byteCount))
       const bodies = scanBodies(task, scannerOf(this.kernel, task.record, { plan, builder }), builder)
       assert(builder.rowCount === sum(bodies, 'rows'), 'every row belongs to one body')
       assert(builder.quarantine.rowCount === sum(bodies, 'quarantined'), 'every row set aside belongs to one body')
       const result = resultOf({ plan, builder, bodies })
-      this.forgetOld(task.planKey)
+      this.forgetOld(keyOf(task))
       if (this.kernel.memory.bytes.length > this.limits.kernelBytesMax) this.beginAnew()
       return result
     } catch (error) {
@@ -106,8 +106,9 @@ export class FrameParser {
     }
   }
 
-  private planOf(key: string, columns: readonly ColumnDefinition[]): ParsePlan {
-    const plan = this.plans.get(key) ?? this.compile(key, columns)
+  private planOf(task: ParseTask): ParsePlan {
+    const key = keyOf(task)
+    const plan = this.plans.get(key) ?? this.compile(key, task)
     // Deleted and set again, it becomes the youngest.
     this.plans.delete(key)
     this.plans.set(key, plan)
@@ -115,9 +116,9 @@ export class FrameParser {
   }
 
   /** Compiles a schema in the memory of the versions of the same data source before it, which get no further frames. */
-  private compile(key: string, columns: readonly ColumnDefinition[]): ParsePlan {
+  private compile(key: string, { columns, rules }: ParseTask): ParsePlan {
     for (const [known, plan] of this.plans) if (isOlderVersion(known, key)) this.forget(known, plan)
-    return compilePlan(this.kernel, columns)
+    return compilePlan(this.kernel, columns, rules)
   }
 
   /** Forgets the schemas that were used longest ago, so that buffers of many data sources do not add up. */
@@ -144,6 +145,11 @@ export class FrameParser {
     this.plans.delete(key)
     freePlan(plan)
   }
+}
+
+/** The same schema is compiled for older rules beside the current ones. */
+function keyOf({ planKey, rules = currentValueRules }: ParseTask): string {
+  return rules === currentValueRules ? planKey : `${planKey}:rules-${rules}`
 }
 
 /** Whether both keys are of one data source, and the first one's version is the lower. */
@@ -173,17 +179,25 @@ function scannerOf(
       return new NdjsonScanner(kernel, plan, builder)
     case 'csv':
       return new CsvScanner(kernel, plan, builder, record)
+    case 'brokenOff':
+      return {
+        scan: (source, start, end) => builder.addInvalidRecord(recordReasons.brokenOff, source.subarray(start, end)),
+      }
     case 'document':
       return { scan: (source, start, end) => scanDocument(builder, source.subarray(start, end)) }
   }
 }
 
+function isForKernel({ kind }: RecordFormat): boolean {
+  return kind === 'ndjson' || kind === 'csv'
+}
+
+/** Blank, tab, line feed and carriage return. */
+const blanks: readonly number[] = [0x20, 0x09, 0x0a, 0x0d]
+
 /** A body that is one JSON message; blank bodies hold no record. */
 function scanDocument(builder: BlockBuilder, body: Uint8Array): void {
-  const text = new TextDecoder().decode(body)
-  if (/^[ \t\r\n]*$/.test(text)) return
-  if (isUtf8(body)) builder.addJsonRecord(text)
-  else builder.addInvalidRecord(text)
+  if (body.some((byte) => !blanks.includes(byte))) builder.addJsonRecord(body)
 }
 
 function scanBodies(task: ParseTask, scanner: Scanner, builder: BlockBuilder): readonly BodyCounts[] {

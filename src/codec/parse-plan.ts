@@ -5,6 +5,7 @@
 import { isNullable, valueTypeOf } from '../shared/column-type.ts'
 import type { JsonPath } from '../shared/json-path.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { currentValueRules, type ValueRules } from '../shared/value-rules.ts'
 import type { RawValue, Verdict } from './cell.types.ts'
 import { createCoercion } from './coercion/coercion.ts'
 import type { Column } from './column.ts'
@@ -35,9 +36,18 @@ export interface ParsePlan {
   readonly quarantine: QuarantineBuilder
 }
 
-/** Compiles a schema; its columns lie in the kernel's memory until `freePlan`. */
-export function compilePlan(kernel: ScanKernel, definitions: readonly ColumnDefinition[]): ParsePlan {
-  const columns = definitions.map((definition, position) => planColumn(kernel, definition, position))
+/**
+ * Compiles a schema; its columns lie in the kernel's memory until `freePlan`. The kernel's own readers take only what all rules
+ * take alike.
+ */
+export function compilePlan(
+  kernel: ScanKernel,
+  definitions: readonly ColumnDefinition[],
+  rules: ValueRules = currentValueRules,
+): ParsePlan {
+  const columns = definitions.map((definition, position) => {
+    return { ...planColumn(kernel, definition, position), coerce: createCoercion(definition.type, rules) }
+  })
   const quarantine = new QuarantineBuilder(kernel, columns.length)
   return {
     columns,
@@ -57,7 +67,7 @@ export function planBytes(plan: ParsePlan): number {
   return plan.columns.reduce((total, { column }) => total + column.byteSize, plan.quarantine.byteSize)
 }
 
-function planColumn(kernel: ScanKernel, definition: ColumnDefinition, position: number): ColumnPlan {
+function planColumn(kernel: ScanKernel, definition: ColumnDefinition, position: number): Omit<ColumnPlan, 'coerce'> {
   const encoding = encodingOf(definition.type)
   const column = createColumn(kernel, encoding)
   const path = definition.jsonPath ?? { keys: [definition.name], element: null }
@@ -79,6 +89,5 @@ function planColumn(kernel: ScanKernel, definition: ColumnDefinition, position: 
     isNullable: isNullable(definition.type),
     hasDefault,
     isNeverRead,
-    coerce: createCoercion(definition.type),
   }
 }

@@ -1,4 +1,5 @@
 import type { ColumnDefinition } from '../shared/schema.types.ts'
+import type { ValueRules } from '../shared/value-rules.ts'
 import type { CsvDialect } from './csv-dialect.ts'
 import type { Part } from './part.types.ts'
 
@@ -13,6 +14,8 @@ export interface ParseTask {
    */
   readonly planKey: string
   readonly columns: readonly ColumnDefinition[]
+  /** The rules by which values are read; the current ones where none are named. */
+  readonly rules?: ValueRules
   /** Whole records; the last one ends in a line feed, and `framePaddingBytes` unused bytes follow `byteCount`. */
   readonly frame: Uint8Array
   readonly byteCount: number
@@ -21,8 +24,6 @@ export interface ParseTask {
   /** Where each body in the frame ends, so that each gets its own counts; bodies never share a record. */
   readonly bodyEnds: readonly number[]
   readonly record: RecordFormat
-  /** Events keep a line that is no record in quarantine; imports only count it. */
-  readonly keepsInvalidLines: boolean
   /** Files that the worker writes the parts to, which must not exist; null for parts that come back in memory. */
   readonly partPaths: { readonly block: string; readonly quarantine: string } | null
 }
@@ -31,6 +32,8 @@ export type RecordFormat =
   | { readonly kind: 'ndjson' }
   /** One JSON message with any white space, as `format=json` sends it. */
   | { readonly kind: 'document' }
+  /** One record that a body broke off in, inside of a quote: nothing of it can be read. */
+  | { readonly kind: 'brokenOff' }
   /** `fieldColumns[i]` is the index of the column that field `i` fills, or -1 when none does. */
   | { readonly kind: 'csv'; readonly dialect: CsvDialect; readonly fieldColumns: readonly number[] }
 
@@ -49,9 +52,10 @@ export interface ParseResult<Kept extends Part = Part> {
 
 export interface BodyCounts {
   readonly rows: number
+  /** All that was set aside. */
   readonly quarantined: number
-  /** Lines that are no record. With `keepsInvalidLines` they count in `quarantined` too. */
+  /** Those of them that are no record, or short. */
   readonly invalid: number
-  /** CSV lines with too few fields, or a quote that is never closed: counted in `quarantined` and in `invalid`. */
+  /** CSV lines with too few fields, or a quote that is never closed: imports tell them as quarantined and as invalid. */
   readonly short: number
 }

@@ -62,6 +62,7 @@ export function sealBlock(plan: ParsePlan, rowCount: number): readonly Uint8Arra
 export function sealQuarantine(plan: ParsePlan, quarantine: QuarantineBuilder): readonly Uint8Array[] {
   const { rowCount } = quarantine
   assert(rowCount > 0, 'a quarantine block that is sealed has rows')
+  quarantine.finish()
   const text = encodingOf({ kind: 'string' })
   const list = encodingOf({ kind: 'array', element: { kind: 'string' } })
   const values = [
@@ -215,6 +216,7 @@ function wideOf(column: Column, encoding: ValueEncoding, rowCount: number): { ty
 function nullsOf(column: Column, rowCount: number): { length: number; nullCount: number; nullBitmap?: Uint8Array } {
   if (column.nullCount === 0 || column.children.length > 0) return { length: rowCount, nullCount: 0 }
   const nullBitmap = new Uint8Array(Math.ceil(rowCount / 64) * 8)
+  if (column.nullCount === rowCount) return { length: rowCount, nullCount: rowCount, nullBitmap }
   let nullCount = 0
   for (let row = 0; row < rowCount; row += 1) {
     if (column.isNull[row] === 1) nullCount += 1

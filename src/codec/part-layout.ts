@@ -3,6 +3,7 @@
  * by one INSERT.
  */
 
+import { quarantineTimeColumn } from '../shared/column-name.ts'
 import { isNullable, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
@@ -87,7 +88,7 @@ export function quarantineLayoutOf(columns: readonly ColumnDefinition[], importI
     targets: [
       ...[...texts, ...extras].map(({ name, column }) => ({ column, expression: name })),
       { column: 'c__import_id', expression: importId === null ? 'NULL' : quoteString(importId) },
-      { column: 'insertion_date', expression: 'now()' },
+      { column: quarantineTimeColumn(columns), expression: 'now()' },
     ],
   }
 }

@@ -1,8 +1,10 @@
 /** Rows that were set aside, as text, with their reasons. */
 import { assert } from '../shared/assert.ts'
+import type { RecordReason } from '../shared/record-reasons.ts'
 import { Column } from './column.ts'
 import { quarantineRecordBytes, quarantineWords } from './kernel-layout.ts'
 import type { ScanKernel } from './scan-kernel.ts'
+import { recordText } from './utf8-text.ts'
 
 export interface RowError {
   /** Name of the column, or empty when the record as a whole is wrong. */
@@ -31,15 +33,30 @@ export class QuarantineBuilder {
     this.write('texts', this.textPointers)
     this.write('errorColumns', this.errorColumns.pointer)
     this.write('errors', this.errors.pointer)
+    this.write('textCount', columnCount)
   }
 
   get rowCount(): number {
     return this.read('rowCount')
   }
 
+  /** The lines, since the last call, that the kernel set aside because nothing can be read of them. */
+  takeInvalidCount(): number {
+    const count = this.read('invalidCount')
+    if (count > 0) this.write('invalidCount', 0)
+    return count
+  }
+
+  /** Writes what was left until now of columns: to be called before they are read. */
+  finish(): void {
+    this.kernel.exports.fillTexts(this.pointer)
+  }
+
   /** Empties the builder for the next block; buffers stay for reuse. */
   reset(): void {
     this.write('rowCount', 0)
+    this.write('textsEnd', 0)
+    this.write('invalidCount', 0)
     for (const column of this.columns()) column.reset()
   }
 
@@ -57,10 +74,24 @@ export class QuarantineBuilder {
   /** `texts` may be shorter than the schema: what is not there is NULL. */
   addRow(texts: readonly (string | null)[], errors: readonly RowError[]): void {
     const row = this.beginRow()
+    this.finish()
     for (let position = 0; position < this.texts.length; position += 1) {
       writeOptional(this.texts[position], row, texts[position] ?? null)
     }
+    this.write('textsEnd', row + 1)
     this.finishRow(errors)
+  }
+
+  /**
+   * A row without values: all that is known is the record's bytes, which stand behind the reason. The columns of texts are left
+   * until `finish`, or a row with texts.
+   */
+  addTextRow(reason: RecordReason, bytes: Uint8Array): void {
+    const row = this.beginRow()
+    writeOne(this.errorColumns, row, noPieces)
+    // As bytes: a text of many megabytes as a string would be held several times.
+    writeOne(this.errors, row, recordText(reason, bytes))
+    this.write('rowCount', row + 1)
   }
 
   /** A row whose texts the kernel has noted. */
@@ -111,6 +142,19 @@ function textList(kernel: ScanKernel): Column {
 function writeOptional(column: Column | undefined, row: number, text: string | null): void {
   if (text === null) column?.writeNull(row)
   else column?.writeText(row, text)
+}
+
+/** Of an empty text. */
+const noPieces: readonly Uint8Array[] = []
+
+/** Writes the pieces, one after the other, as the only element of the list of this row. */
+function writeOne(list: Column, row: number, pieces: readonly Uint8Array[]): void {
+  const [texts] = list.children
+  assert(texts !== undefined, 'a list has one child')
+  const at = list.offsets[row] ?? 0
+  if (at + 1 > texts.capacity) texts.grow(at + 1)
+  texts.writePieces(at, pieces)
+  list.offsets[row + 1] = at + 1
 }
 
 /** Writes one field of all errors as the list of this row. */

@@ -45,7 +45,7 @@ function charactersOf(type: ColumnType): string | null {
     case 'date32':
     case 'dateTime':
     case 'dateTime64':
-      return `${blanks}0123456789+-.:TtZz`
+      return `${blanks}0123456789+-/.:TtZzUuCcGgMm`
     case 'uuid':
       return `${blanks}0123456789abcdefABCDEF-`
     default:

@@ -1,6 +1,7 @@
 /** Why a row is set aside, in the words that clients know, and how its values stand in the quarantine table. */
 import { formatColumnType, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
+import { unreadableEnd } from '../shared/record-reasons.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import type { RawValue } from './cell.types.ts'
 
@@ -30,9 +31,9 @@ export function missingReason(column: Pick<ColumnDefinition, 'name'>): string {
   return `value is missing on column '${column.name}', which is neither Nullable nor has a DEFAULT`
 }
 
-/** The reason for a value whose bytes are no text at all, whatever its column's type; cut like any other. */
+/** The reason for a value whose bytes are no text at all, whatever its column's type; escaped (`readableText`) and cut. */
 export function unreadableReason(column: Pick<ColumnDefinition, 'name'>, valueText: string): string {
-  return `value '${cut(valueText)}' on column '${column.name}' is not valid UTF-8`
+  return `value '${cut(valueText)}' on column '${column.name}'${unreadableEnd}`
 }
 
 /** How a value stands in the quarantine table: strings as their content, all else as its source text, null as NULL. */

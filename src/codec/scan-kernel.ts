@@ -14,6 +14,7 @@ interface KernelExports {
   scanNdjson(plan: number, frame: number, start: number, end: number): number
   scanCsv(plan: number, frame: number, start: number, end: number): number
   writeSurveyedTexts(row: number): void
+  fillTexts(quarantine: number): void
   openCsvBoundary(delimiter: number, escapeByte: number): void
   advanceCsv(start: number, end: number, state: number): number
   csvState(): number

@@ -18,6 +18,32 @@ for (const { typeText, cases } of coercionTable) {
   })
 }
 
+t.test('by the first rules texts are read as they were when there were no others', async (t) => {
+  const cases: readonly (readonly [string, string, string])[] = [
+    ['Date', '"2024"', '2024'],
+    ['Date', '"20240101"', '19723'],
+    ['Date', '"20240230"', 'refused'],
+    ['Date', '"2024-1-1"', 'refused'],
+    ['DateTime', '"2024"', '2024'],
+    ['DateTime', '"20240101"', '20240101'],
+    ['DateTime', '"2024-01-01 00:00:00 UTC"', 'refused'],
+    ['DateTime', '"17040672000"', 'refused'],
+    ['DateTime64(3)', '"-1"', '-1000n'],
+    ['DateTime64(3)', '"170406720012"', '170406720012n'],
+    ['Array(DateTime)', '["2024","2024/01/01"]', 'refused'],
+    ['Array(DateTime)', '["2024"]', '[2024]'],
+    ['JSON(t Date)', '{"t":"2024"}', '"{\\"t\\":\\"1975-07-18\\"}"'],
+    ["Enum8('a' = 1)", '"1"', 'refused'],
+    ["Enum8('a' = 1)", 'csv "1"', '1'],
+    ['Float32', '16777217.000000001', '16777217'],
+    ['Float32', '3.4028235677973366e38', 'refused'],
+  ]
+  for (const [type, input, expected] of cases) {
+    const verdict = createCoercion(parseColumnType(type), 1)(rawOf(input))
+    t.equal(verdict.isAccepted ? showCell(verdict.cell) : 'refused', expected, `${type} ${encodeURI(input)}`)
+  }
+})
+
 t.test('a text that the kernel refuses for one of its bytes is refused', async (t) => {
   const seed = testSeed()
   t.comment(`SEED=${seed}`)

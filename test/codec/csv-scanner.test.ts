@@ -76,13 +76,14 @@ t.test('any one character parts fields, and a part of it is text like any other'
 
 t.test('a delimiter that values are written with ends them all the same', async (t) => {
   const days = columnsOf('a Nullable(Date), b UInt8, c UInt8')
-  t.same(scan(days, '2026-01-02\n"2026-01-02"-3-4\n', { delimiter: '-' }).rows, [
-    ['2026', '1', '2'],
-    ['20455', '3', '4'],
+  const parted = scan(days, '2026-01-02\n"2026-01-02"-3-4\n', { delimiter: '-' })
+  t.same(parted.rows, [['20455', '3', '4']])
+  t.same(parted.reasons, [["value '2026' on column 'a' is not Date"]])
+  t.same(scan(days, '2026-01-02-3-4\n', { delimiter: '-' }).reasons, [
+    ['record has 5 fields instead of 3: 2026-01-02-3-4'],
   ])
-  t.same(scan(days, '2026-01-02-3-4\n', { delimiter: '-' }).reasons, [['record has 5 fields instead of 3']])
   const floats = columnsOf('a Float64, b Float64')
-  t.same(scan(floats, '1.5.2\n', { delimiter: '.' }).reasons, [['record has 3 fields instead of 2']])
+  t.same(scan(floats, '1.5.2\n', { delimiter: '.' }).reasons, [['record has 3 fields instead of 2: 1.5.2']])
   t.same(scan(floats, '1.5\n"1.5".2\n', { delimiter: '.' }).rows, [
     ['1', '5'],
     ['1.5', '2'],
@@ -130,7 +131,7 @@ t.test('records with too few fields are set aside and invalid, those with too ma
       ['"b"', '"c"'],
       ['""', '""'],
     ],
-    reasons: [['record has 1 of 2 fields'], ['record has 3 fields instead of 2']],
+    reasons: [['record has 1 of 2 fields'], ['record has 3 fields instead of 2: d,e,f']],
     invalidCount: 1,
   })
 })
@@ -173,10 +174,10 @@ t.test('bytes that are no UTF-8 set their own record aside, and no other is slow
   const found = scan(columnsOf('a String, b String'), Buffer.concat([Buffer.from('ä,ö\n'), body]))
   t.same(found.rows, [['"ä"', '"ö"']])
   t.same(found.reasons, [
-    ["value '\ufffd' on column 'a' is not valid UTF-8"],
-    ["value '\ufffd' on column 'a' is not valid UTF-8"],
-    ["value '\ufffdd' on column 'b' is not valid UTF-8"],
-    ["value '\ufffd' on column 'a' is not valid UTF-8"],
+    ["value '%E4' on column 'a' is not valid UTF-8"],
+    ["value '%FF' on column 'a' is not valid UTF-8"],
+    ["value '%FFd' on column 'b' is not valid UTF-8"],
+    ["value '%F6' on column 'a' is not valid UTF-8"],
   ])
   t.equal(exactRows.count, before)
   t.same(scan([columnOf('a String')], Buffer.from('a,\xff\n', 'latin1'), { fieldColumns: [0, -1] }).rows, [['"a"']])

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Session } from 'chdb'
 import t from 'tap'
-import { parseBareDate, parseDateTimeText } from '../../src/codec/date-time-text.ts'
+import { parseCommonDateTimeText, parseDateTimeText } from '../../src/codec/date-time-text.ts'
 import { localToUtcSeconds } from '../../src/codec/zone-offset.ts'
 
 const day = 86_400
@@ -101,9 +101,58 @@ t.test('the calendar is the Gregorian one from year 0 to 9999', async (t) => {
     if (text.length !== 10) continue
     if (parseDateTimeText(text)?.localSeconds !== days * day) t.fail(text)
   }
-  t.equal(parseBareDate('20240229'), 19_782)
-  t.equal(parseBareDate('20230229'), undefined)
-  t.equal(parseBareDate('2024022'), undefined)
+})
+
+t.test('common spellings are read as the usual one, and others not at all', (t) => {
+  const cases: readonly [string, string][] = [
+    ['2024-01-15 10:00:00 UTC', '2024-01-15 10:00:00Z'],
+    ['2024-01-15 10:00:00.123456 UTC', '2024-01-15 10:00:00.123456Z'],
+    ['2024-01-15 10:00:00utc', '2024-01-15 10:00:00Z'],
+    ['2024-01-15 10:00 GMT', '2024-01-15 10:00Z'],
+    ['2024-01-15 10:00:00 Z', '2024-01-15 10:00:00Z'],
+    ['2024-01-15 10:00:00 +0100', '2024-01-15 10:00:00+0100'],
+    ['2024-01-15T10:00:00 -05:30', '2024-01-15T10:00:00-05:30'],
+    ['2024/01/15', '2024-01-15'],
+    ['2024/1/5 9:05', '2024-01-05 09:05'],
+    ['2024-1-5', '2024-01-05'],
+    ['2024-11-5', '2024-11-05'],
+    ['2024-1-15 9:00:00.5', '2024-01-15 09:00:00.5'],
+    ['2024-1-5T9:00:00Z', '2024-01-05 09:00:00Z'],
+    ['20240115', '2024-01-15'],
+    ['20240115100000', '2024-01-15 10:00:00'],
+    ['20240115100000.5', '2024-01-15 10:00:00.5'],
+    ['20240115T100000Z', '2024-01-15 10:00:00Z'],
+    ['20240115 100000 +01', '2024-01-15 10:00:00+01'],
+    ['20240115 9:00', '2024-01-15 09:00'],
+  ]
+  for (const [text, usual] of cases) t.same(parseCommonDateTimeText(text), parseDateTimeText(usual), text)
+  const others = [
+    ...[
+      '',
+      '2024',
+      '202401',
+      '2024011',
+      '202401151',
+      '20240115 ',
+      '20240115100',
+      '201-1-5',
+      '2024-1/5',
+      '2024/1-5',
+      '24/1/5',
+    ],
+    ...[
+      '2024-01-15 100000',
+      '2024-01-15 9',
+      '2024-01-15 9:5',
+      '2024-01-15 9:05:3',
+      '2024-01-15  9:05',
+      '2024-01-15 UTC',
+    ],
+    ...['9:00:00', '15/01/2024', '2024-01-15 10:00:00  UTC', '2024-01-15 10:00:00 +1', '2024-01-15 10:00:00 CET'],
+    ...['2024-01-15 10:00:00,5', '2024.01.15', 'Jan 15 2024', '2024-001-05', '20240115+0100'],
+  ]
+  for (const text of others) t.equal(parseCommonDateTimeText(text), undefined, text)
+  t.end()
 })
 
 t.test('local times are instants of their zone', async (t) => {

@@ -6,12 +6,17 @@ import { FrameParser } from '../../src/codec/parse-frame.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
 import { firstDifference } from './reference/compare-outcomes.ts'
-import { cellsOutcome, csvOutcomes } from './reference/csv-reference.ts'
+import { cellsOutcome, csvOutcomes, textReason, unsoundOutcome, withoutLineEnd } from './reference/csv-reference.ts'
 import { countExactRows } from './reference/exact-rows.ts'
 import { frameTask } from './reference/frame-tasks.ts'
 import { type CsvShape, randomCsvLines, randomCsvShape } from './reference/random-csv.ts'
 import { columnsOf, randomSchema } from './reference/random-schema.ts'
-import { type ReferenceColumn, type ReferenceOutcome, referenceColumns } from './reference/reference-rows.ts'
+import {
+  escapedText,
+  type ReferenceColumn,
+  type ReferenceOutcome,
+  referenceColumns,
+} from './reference/reference-rows.ts'
 import { TestRandom } from './reference/test-random.ts'
 
 const recordsMin = byTier({ quick: 10_000, full: 40_000, soak: 1_000_000 })
@@ -35,11 +40,8 @@ t.test('the scanner and csv-parse with the coercion table agree cell by cell and
       const body = Buffer.concat(lines.map(({ bytes }) => bytes))
       const padding = random.pick(['', '"', '12345', '\n1,2\n', ',,,,', '\r'])
       const record = { kind: 'csv', ...shape } as const
-      const options = { keepsInvalidLines: false }
-      const result = parser.parse(
-        frameTask(columns, [body], { ...options, record, planKey: `schema ${schema}`, padding }),
-      )
-      const difference = firstDifference(result, { columns, bodies: [outcomes], ...options })
+      const result = parser.parse(frameTask(columns, [body], { record, planKey: `schema ${schema}`, padding }))
+      const difference = firstDifference(result, { columns, bodies: [outcomes] })
       for (const { kind } of outcomes) counts[kind] += 1
       if (difference === null) continue
       t.fail(`frame ${frame} of schema ${schema}: ${difference}`, { shape, columns, body: body.toString() })
@@ -93,11 +95,10 @@ t.test('in any soup of bytes the scanner takes records as the exact reader does'
     const text = `${Array.from({ length: random.below(25) }, () => random.pick(pieces)).join('')}\n`
     const body = Buffer.from(text, random.chance(90) ? 'utf8' : 'latin1')
     const outcomes = exactOutcomes(body, reference, { dialect, fieldColumns })
-    const options = { keepsInvalidLines: false }
     const padding = random.pick(['', '"', ',,,,,', '1,2,[],\n'])
     const record = { kind: 'csv', dialect, fieldColumns } as const
-    const result = parser.parse(frameTask(columns, [body], { ...options, record, padding }))
-    const difference = firstDifference(result, { columns, bodies: [outcomes], ...options })
+    const result = parser.parse(frameTask(columns, [body], { record, padding }))
+    const difference = firstDifference(result, { columns, bodies: [outcomes] })
     for (const { kind } of outcomes) counts[kind] += 1
     if (difference === null) continue
     t.fail(difference, { text, dialect, fieldColumns })
@@ -121,13 +122,15 @@ function exactOutcomes(
       offset += isBlank[0].length
       continue
     }
-    const { cells, next } = readCsvRecord(body, offset, body.length, shape.dialect)
+    const { cells: found, next } = readCsvRecord(body, offset, body.length, shape.dialect)
+    const cells = found.map((cell) => ({ ...cell, text: escapedText(Buffer.from(cell.bytes)) }))
     const isSound = cells.every((cell) => cell.isSound)
+    const record = withoutLineEnd(body.subarray(offset, next))
     if (cells.at(-1)?.isSound === false && cells.at(-1)?.end === body.length) {
-      const reason = `a quote is never closed: ${body.toString('utf8', offset).replace(/\r?\n$/, '')}`
+      const reason = textReason('a quote is never closed', record)
       const texts = reference.map(() => null)
       outcomes.push({ kind: 'quarantine', texts, errors: [{ column: '', reason }], isShort: true })
-    } else outcomes.push(isSound ? cellsOutcome(cells, reference, shape) : { kind: 'invalid', text: '' })
+    } else outcomes.push(isSound ? cellsOutcome(cells, reference, shape, record) : unsoundOutcome(record))
     offset = next
   }
   return outcomes

@@ -11,7 +11,7 @@ const columns = columnsOf('a Int32, b Nullable(String)')
 
 t.test('each body of a frame gets its own counts', async (t) => {
   const bodies = ['{"a":1}\n{"a":"x"}\nno\n', '{"a":2}\n', '\n', '[]\n{"a":3}']
-  const result = new FrameParser().parse(frameTask(columns, bodies, { keepsInvalidLines: true }))
+  const result = new FrameParser().parse(frameTask(columns, bodies))
   t.same(result.bodies, [
     { rows: 1, quarantined: 2, invalid: 1, short: 0 },
     { rows: 1, quarantined: 0, invalid: 0, short: 0 },
@@ -33,16 +33,74 @@ t.test('each body of a frame gets its own counts', async (t) => {
   ])
 })
 
-t.test('invalid lines are only counted where they are not kept', async (t) => {
-  const result = new FrameParser().parse(frameTask(columns, ['no\n{"a":1}\n']))
-  t.same(result.bodies, [{ rows: 1, quarantined: 0, invalid: 1, short: 0 }])
-  t.equal(result.quarantineBlock, null)
+t.test('lines of which nothing can be read are kept, and as bytes where they are no UTF-8', async (t) => {
+  const body = Buffer.from('{"a":1,"é":"100%"}\n{"a":1,"é":"100%\xff"}\n{"a":"%FF"}\n\x80\n', 'latin1')
+  const result = new FrameParser().parse(frameTask(columns, [body]))
+  t.same(result.bodies, [{ rows: 0, quarantined: 4, invalid: 3, short: 0 }])
+  const { errors } = { errors: result.quarantineBlock === null ? [] : readQuarantine(result.quarantineBlock, 2) }
+  t.same(
+    errors.map((row) => row.errors),
+    [
+      ['record is not valid UTF-8: {"a":1,"%E9":"100%25"}'],
+      ['record is not valid UTF-8: {"a":1,"%E9":"100%25%FF"}'],
+      ["value '%FF' on column 'a' is not Int32"],
+      ['record is not valid UTF-8: %80'],
+    ],
+  )
 })
+
+t.test(
+  'lines that are no objects stand among rows of every kind with their texts, and nothing of their neighbours',
+  async (t) => {
+    const kinds: readonly {
+      readonly line: string
+      readonly texts: readonly (string | null)[]
+      readonly error: string
+    }[] = [
+      { line: 'x', texts: [null, null], error: 'record is not a JSON object: x' },
+      { line: '[1]\r', texts: [null, null], error: 'record is not a JSON object: [1]\r' },
+      { line: '\u00e9', texts: [null, null], error: 'record is not a JSON object: \u00e9' },
+      {
+        line: `"${'y\u00e9'.repeat(300)}"`,
+        texts: [null, null],
+        error: `record is not a JSON object: "${'y\u00e9'.repeat(300)}"`,
+      },
+      { line: '{"a":', texts: [null, null], error: 'record is not a JSON object: {"a":' },
+      { line: '{"a":"q","b":"t"}', texts: ['q', 't'], error: "value 'q' on column 'a' is not Int32" },
+      { line: '{"a":"\\u0071","b":"t"}', texts: ['q', 't'], error: "value 'q' on column 'a' is not Int32" },
+      { line: '\ufeff{"a":"q"}', texts: ['q', null], error: "value 'q' on column 'a' is not Int32" },
+    ]
+    // Every kind behind every other, past several sizes of the columns; the parser is used twice.
+    const wanted = Array.from(
+      { length: 5000 },
+      (_, index) => kinds[(index * index + (index >> 3)) % kinds.length] ?? kinds[0],
+    )
+    const body = wanted.map((kind) => `${kind?.line}\n${kind?.texts[0] === null ? '' : '{"a":1}\n'}`).join('')
+    const rows = wanted.filter((kind) => kind?.texts[0] !== null).length
+    const parser = new FrameParser()
+    for (let round = 0; round < 2; round += 1) {
+      const result = parser.parse(frameTask(columns, [body, 'z\n']))
+      t.same(result.bodies, [
+        { rows, quarantined: 5000, invalid: 5000 - rows, short: 0 },
+        { rows: 0, quarantined: 1, invalid: 1, short: 0 },
+      ])
+      const kept = result.quarantineBlock === null ? [] : readQuarantine(result.quarantineBlock, 2)
+      const same = wanted.findIndex(
+        (kind, at) => kept[at]?.errors[0] !== kind?.error || !isSame(kept[at]?.texts, kind?.texts),
+      )
+      t.equal(same, -1, 'each has its own text and its own values')
+    }
+  },
+)
+
+function isSame(found: readonly unknown[] | undefined, wanted: readonly unknown[] | undefined): boolean {
+  return JSON.stringify(found) === JSON.stringify(wanted)
+}
 
 t.test('short CSV lines count as quarantined and as invalid', async (t) => {
   const record = { kind: 'csv', dialect: defaultCsvDialect, fieldColumns: [0, 1] } as const
   const result = new FrameParser().parse(frameTask(columns, ['1,x\n2\n"3"4,y\n5,x,z\n'], { record }))
-  t.same(result.bodies, [{ rows: 1, quarantined: 2, invalid: 2, short: 1 }])
+  t.same(result.bodies, [{ rows: 1, quarantined: 3, invalid: 2, short: 1 }])
 })
 
 t.test('frames without any row give no part', async (t) => {
@@ -51,7 +109,7 @@ t.test('frames without any row give no part', async (t) => {
 })
 
 t.test('a body that is one JSON message may hold any white space', async (t) => {
-  const options = { record: { kind: 'document' } as const, keepsInvalidLines: true }
+  const options = { record: { kind: 'document' } as const }
   const scan = (body: string) => parsedRows(frameTask(columns, [body], options))
   t.same(scan('\n{\n  "a": 1,\r\n\t"b": "x\\ny"\n}\n\n').rows, [['1', '"x\\ny"']])
   t.match(scan(' \n\t\n'), { rows: [], reasons: [], invalidCount: 0 })

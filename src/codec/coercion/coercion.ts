@@ -1,5 +1,5 @@
 /**
- * What each column type accepts: the exact path behind the scanners, and the reference that they are held to.
+ * What each column type accepts by the current rules (`shared/value-rules.ts` has what older ones had otherwise): the exact path behind the scanners, and the reference that they are held to.
  *
  * A text is a JSON string or a CSV cell. Blanks and tabs around a text are ignored, except for String, FixedString, Enum and
  * JSON. What a line does not name is refused, and the row goes to quarantine.
@@ -13,9 +13,9 @@
  * | Decimal(P, S) | numbers of up to P - S integer digits; digits beyond S decimals are cut | the same |
  * | Bool | true, false, 0, 1 | true, false, t, f, yes, no, y, n, on, off, 1, 0 in any case |
  * | UUID | — | 36 characters, or 32 without dashes, in any case |
- * | Date, Date32 | 0 to 65535 are days since 1970-01-01; other numbers are instants | dates, times (see below), `YYYYMMDD`, numbers |
- * | DateTime, DateTime64 | numbers are instants | dates, times and numbers |
- * | Enum8, Enum16 | strings are names, numbers are values | CSV: a name, else a value |
+ * | Date, Date32 | 0 to 65535 are days since 1970-01-01; other numbers are instants | dates, times and digits (see below) |
+ * | DateTime, DateTime64 | numbers are instants | dates, times and digits |
+ * | Enum8, Enum16 | numbers are values | a name, else a value |
  * | IPv4 | — | `1.2.3.4`, without leading zeros |
  * | IPv6 | — | any spelling; IPv4 is mapped to `::ffff:…` |
  * | JSON | objects | an object as JSON text |
@@ -27,15 +27,19 @@
  * - Nullable, LowCardinality and SimpleAggregateFunction accept what their inner type accepts. Inside an array, map or
  *   tuple null is NULL where the element is Nullable, and refused elsewhere; a named field that is missing likewise.
  * - Times are `YYYY-MM-DD`, or `YYYY-MM-DD hh:mm[:ss[.fraction]]` with a blank or `T` between, and then nothing, `Z`,
- *   `±hh`, `±hhmm` or `±hh:mm`. Days must exist; hour 24 and second 60 do not. Without an offset a time is local to the
+ *   `±hh`, `±hhmm` or `±hh:mm`; or a common other spelling of one (`parseCommonDateTimeText`). Days must exist; hour 24 and second 60 do not. Without an offset a time is local to the
  *   column's zone, UTC if it has none. Digits beyond the column's scale are cut. A Date takes the date as written, or
  *   with an offset the date in UTC.
  * - Instants are epoch numbers, with the unit told by the magnitude: below 1e11 seconds, below 1e14 milliseconds, below
  *   1e17 microseconds, else nanoseconds. They may have a fraction, which is read exactly.
+ * - Digits alone are a time by how many there are: `0`, 9 or 10 are seconds, 13 milliseconds, 16 microseconds, 19 nanoseconds,
+ *   with a sign and a fraction or without; 8 are `YYYYMMDD`, 14 `YYYYMMDDhhmmss`. Others are refused: `2024` is no second of
+ *   1970, and no day either.
  * - Ranges: Date 1970-01-01 to 2149-06-06, Date32 1900-01-01 to 2299-12-31, DateTime to 2106-02-07 06:28:15, DateTime64
  *   1900 to 2299 in UTC (with more than six decimals to 2262-04-11 23:47:16.854775807).
  */
 import type { ColumnType } from '../../shared/column-type.types.ts'
+import { currentValueRules, type ValueRules } from '../../shared/value-rules.ts'
 import { ipv4Coercion, ipv6Coercion } from './addresses.ts'
 import { jsonCoercion } from './json-documents.ts'
 import { typedPathWriter } from './json-typed-paths.ts'
@@ -50,12 +54,13 @@ import { accepted, type Coercion, refused } from './verdict.ts'
  *
  * A null is accepted where the type is Nullable; whether a DEFAULT takes its place is for the caller to decide before.
  */
-export function createCoercion(type: ColumnType): Coercion {
+export function createCoercion(type: ColumnType, rules: ValueRules = currentValueRules): Coercion {
+  const inner = (of: ColumnType): Coercion => createCoercion(of, rules)
   switch (type.kind) {
     case 'integer':
       return integerCoercion(type)
     case 'float':
-      return floatCoercion(type.bits)
+      return floatCoercion(type.bits, rules)
     case 'decimal':
       return decimalCoercion(type.precision, type.scale)
     case 'bool':
@@ -68,30 +73,30 @@ export function createCoercion(type: ColumnType): Coercion {
       return uuidCoercion
     case 'date':
     case 'date32':
-      return dateCoercion(type.kind)
+      return dateCoercion(type.kind, rules)
     case 'dateTime':
-      return dateTimeCoercion(type.zone)
+      return dateTimeCoercion(type.zone, rules)
     case 'dateTime64':
-      return dateTime64Coercion(type.scale, type.zone)
+      return dateTime64Coercion(type, rules)
     case 'enum':
-      return enumCoercion(type.members)
+      return enumCoercion(type.members, rules)
     case 'ipv4':
       return ipv4Coercion
     case 'ipv6':
       return ipv6Coercion
     case 'json':
-      return jsonCoercion(typedPathWriter(type.parameters, createCoercion))
+      return jsonCoercion(typedPathWriter(type.parameters, inner))
     case 'nullable':
-      return nullableCoercion(createCoercion(type.inner))
+      return nullableCoercion(inner(type.inner))
     case 'lowCardinality':
     case 'simpleAggregateFunction':
-      return createCoercion(type.inner)
+      return inner(type.inner)
     case 'array':
-      return arrayCoercion(createCoercion(type.element))
+      return arrayCoercion(inner(type.element))
     case 'map':
-      return mapCoercion(createCoercion(type.key), createCoercion(type.value))
+      return mapCoercion(inner(type.key), inner(type.value))
     case 'tuple':
-      return tupleCoercion(type.fields, (field) => createCoercion(field.type))
+      return tupleCoercion(type.fields, (field) => inner(field.type))
     case 'aggregateFunction':
       return () => refused
   }

@@ -1,6 +1,8 @@
 /** Integers, floats, decimals and Bool. */
+import type { ValueRules } from '../../shared/value-rules.ts'
 import type { Verdict } from '../cell.types.ts'
 import { type ExactNumber, integerText, parseExactNumber, scaledDigits } from './exact-number.ts'
+import { roundedOnce } from './float32.ts'
 import { accepted, type Coercion, refused, trimBlanks } from './verdict.ts'
 
 const one = accepted(1)
@@ -78,15 +80,16 @@ const floatWords: ReadonlyMap<string, number> = new Map([
   ['-infinity', Number.NEGATIVE_INFINITY],
 ])
 
-/** Cells of Float32 are doubles too: the column rounds them once, when it is written. */
-export function floatCoercion(bits: 32 | 64): Coercion {
+/** Cells of Float32 are doubles too: the column rounds them when it is written. */
+export function floatCoercion(bits: 32 | 64, rules: ValueRules): Coercion {
+  const finite = finiteOf(bits, rules)
   return (value) => {
     switch (value.kind) {
       case 'number':
-        return finite(Number(value.text), bits)
+        return finite(value.text)
       case 'string':
       case 'cell':
-        return floatText(trimBlanks(value.text), bits)
+        return floatText(trimBlanks(value.text), finite)
       case 'boolean':
         return value.text === 'true' ? one : zero
       case 'null':
@@ -97,14 +100,20 @@ export function floatCoercion(bits: 32 | 64): Coercion {
   }
 }
 
-function floatText(text: string, bits: 32 | 64): Verdict {
-  if (floatPattern.test(text)) return finite(Number(text), bits)
+function floatText(text: string, finite: (text: string) => Verdict): Verdict {
+  if (floatPattern.test(text)) return finite(text)
   const word = text.length <= 9 ? floatWords.get(text.toLowerCase()) : undefined
   return word === undefined ? refused : accepted(word)
 }
 
-function finite(value: number, bits: 32 | 64): Verdict {
-  return Number.isFinite(bits === 32 ? Math.fround(value) : value) ? accepted(value) : refused
+function finiteOf(bits: 32 | 64, rules: ValueRules): (text: string) => Verdict {
+  const asFloat = bits === 32 ? Math.fround : Number
+  const isRoundedOnce = bits === 32 && rules !== 1
+  return (text) => {
+    const double = Number(text)
+    const value = isRoundedOnce ? roundedOnce(text, double) : double
+    return Number.isFinite(asFloat(value)) ? accepted(value) : refused
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 /** String, FixedString, Enum and UUID. */
 import type { EnumMember } from '../../shared/column-type.types.ts'
+import type { ValueRules } from '../../shared/value-rules.ts'
 import type { RawValue } from '../cell.types.ts'
 import { smallInteger } from './numbers.ts'
 import { accepted, type Coercion, fromText, refused, trimBlanks } from './verdict.ts'
@@ -19,21 +20,20 @@ function utf8ByteCount(text: string): number {
   return Buffer.byteLength(text, 'utf8')
 }
 
-/**
- * JSON strings are names and JSON numbers are values. A CSV cell does not tell them apart: a name is tried first.
- */
-export function enumCoercion(members: readonly EnumMember[]): Coercion {
+/** A text is a name, else a value; a number of JSON is a value. By the first rules a string of JSON was a name alone. */
+export function enumCoercion(members: readonly EnumMember[], rules: ValueRules): Coercion {
   const byName = new Map(members.map(({ name, value }) => [name, accepted(value)]))
   const byValue = new Map(members.map(({ value }) => [value, accepted(value)]))
   const ofValue = (text: string) => byValue.get(smallInteger(text) ?? Number.NaN) ?? refused
+  const ofText = (text: string) => byName.get(text) ?? ofValue(trimBlanks(text))
   return (value: RawValue) => {
     switch (value.kind) {
       case 'string':
-        return byName.get(value.text) ?? refused
+        return rules === 1 ? (byName.get(value.text) ?? refused) : ofText(value.text)
       case 'number':
         return ofValue(value.text)
       case 'cell':
-        return byName.get(value.text) ?? ofValue(trimBlanks(value.text))
+        return ofText(value.text)
       case 'null':
       case 'boolean':
       case 'array':

@@ -1,8 +1,11 @@
 /** Date, Date32, DateTime and DateTime64: calendar texts and epoch numbers, both on their digits. */
+
+import type { ValueRules } from '../../shared/value-rules.ts'
 import type { RawValue, Verdict } from '../cell.types.ts'
-import { type DateTimeText, parseBareDate, parseDateTimeText, secondsPerDay } from '../date-time-text.ts'
+import { type DateTimeText, secondsPerDay } from '../date-time-text.ts'
 import { localToUtcSeconds } from '../zone-offset.ts'
 import { type ExactNumber, integerDigitCount, integerText, parseExactNumber, scaledDigits } from './exact-number.ts'
+import { type TimeTextReader, timeTextReader } from './time-texts.ts'
 import { accepted, type Coercion, refused, trimBlanks } from './verdict.ts'
 
 /** Days since 1970-01-01. */
@@ -15,33 +18,42 @@ const dateTime64Range = { first: -2_208_988_800n, last: 10_413_791_999n }
 const dateTimeSecondsMax = 4_294_967_295
 const int64Max = 2n ** 63n - 1n
 
-export function dateCoercion(type: 'date' | 'date32'): Coercion {
+export function dateCoercion(type: 'date' | 'date32', rules: ValueRules): Coercion {
   const { first, last } = type === 'date' ? dateRange : date32Range
+  const read = timeTextReader(rules, 'day')
   return (value) => {
-    const days = daysOf(value)
+    const days = daysOf(value, read)
     return days !== undefined && days >= first && days <= last ? accepted(days) : refused
   }
 }
 
-function daysOf(value: RawValue): number | undefined {
+function daysOf(value: RawValue, read: TimeTextReader): number | undefined {
   switch (value.kind) {
     case 'number':
       return daysOfNumber(parseExactNumber(value.text))
     case 'string':
-    case 'cell': {
-      const text = trimBlanks(value.text)
-      const written = parseDateTimeText(text)
-      // Without an offset the date counts as written; with one it is the instant's date in UTC.
-      if (written !== undefined)
-        return Math.floor((written.localSeconds - (written.offsetSeconds ?? 0)) / secondsPerDay)
-      // Eight digits are a date even when there is no such day.
-      return eightDigits.test(text) ? parseBareDate(text) : daysOfNumber(epochNumber(text))
-    }
+    case 'cell':
+      return daysOfText(trimBlanks(value.text), read)
     case 'null':
     case 'boolean':
     case 'array':
     case 'object':
       return undefined
+  }
+}
+
+function daysOfText(text: string, read: TimeTextReader): number | undefined {
+  const time = read(text)
+  switch (time?.kind) {
+    case undefined:
+      return undefined
+    case 'calendar': {
+      // Without an offset the date counts as written; with one it is the instant's date in UTC.
+      const { localSeconds, offsetSeconds } = time.written
+      return Math.floor((localSeconds - (offsetSeconds ?? 0)) / secondsPerDay)
+    }
+    case 'epoch':
+      return time.unitScale === null ? daysOfNumber(time.number) : daysOfInstant(time.number, time.unitScale)
   }
 }
 
@@ -49,14 +61,19 @@ function daysOfNumber(number: ExactNumber | undefined): number | undefined {
   if (number === undefined) return undefined
   const dayText = integerDigitCount(number) <= 5 && !number.isNegative ? integerText(number) : undefined
   if (dayText !== undefined && Number(dayText) <= dayNumberMax) return Number(dayText)
-  const seconds = epochTicks(number, 0)
+  return daysOfInstant(number, unitScaleOf(number))
+}
+
+function daysOfInstant(number: ExactNumber, unitScale: number): number | undefined {
+  const seconds = epochTicks(number, 0, unitScale)
   return seconds === undefined ? undefined : Math.floor(Number(seconds) / secondsPerDay)
 }
 
 /** The cell counts seconds. Fractions are cut. */
-export function dateTimeCoercion(zone: string | null): Coercion {
+export function dateTimeCoercion(zone: string | null, rules: ValueRules): Coercion {
+  const moments = { scale: 0, zone, read: timeTextReader(rules, 'instant') }
   return (value) => {
-    const ticks = ticksOf(value, 0, zone)
+    const ticks = ticksOf(value, moments)
     if (ticks === undefined) return refused
     const seconds = Number(ticks)
     return seconds >= 0 && seconds <= dateTimeSecondsMax ? accepted(seconds) : refused
@@ -64,29 +81,37 @@ export function dateTimeCoercion(zone: string | null): Coercion {
 }
 
 /** The cell counts ticks of 10^-scale seconds. Digits beyond the scale are cut. */
-export function dateTime64Coercion(scale: number, zone: string | null): Coercion {
+export function dateTime64Coercion(
+  { scale, zone }: { readonly scale: number; readonly zone: string | null },
+  rules: ValueRules,
+): Coercion {
+  const moments = { scale, zone, read: timeTextReader(rules, 'instant') }
   const ticksPerSecond = 10n ** BigInt(scale)
   const first = dateTime64Range.first * ticksPerSecond
   const last = (dateTime64Range.last + 1n) * ticksPerSecond - 1n
   // Parts keep more than six decimals as nanoseconds, which fill 64 bits in the year 2262.
   const lastStored = scale > 6 ? int64Max / 10n ** BigInt(9 - scale) : last
-  return (value) => verdictOfTicks(ticksOf(value, scale, zone), first, lastStored)
+  return (value) => verdictOfTicks(ticksOf(value, moments), first, lastStored)
 }
 
 function verdictOfTicks(ticks: bigint | undefined, first: bigint, last: bigint): Verdict {
   return ticks !== undefined && ticks >= first && ticks <= last ? accepted(ticks) : refused
 }
 
-function ticksOf(value: RawValue, scale: number, zone: string | null): bigint | undefined {
+/** How a column counts instants, and reads them. */
+interface Moments {
+  readonly scale: number
+  readonly zone: string | null
+  readonly read: TimeTextReader
+}
+
+function ticksOf(value: RawValue, moments: Moments): bigint | undefined {
   switch (value.kind) {
     case 'number':
-      return ticksOfNumber(parseExactNumber(value.text), scale)
+      return ticksOfNumber(parseExactNumber(value.text), moments.scale)
     case 'string':
-    case 'cell': {
-      const text = trimBlanks(value.text)
-      const written = parseDateTimeText(text)
-      return written === undefined ? ticksOfNumber(epochNumber(text), scale) : ticksOfText(written, scale, zone)
-    }
+    case 'cell':
+      return ticksOfText(trimBlanks(value.text), moments)
     case 'null':
     case 'boolean':
     case 'array':
@@ -95,7 +120,19 @@ function ticksOf(value: RawValue, scale: number, zone: string | null): bigint | 
   }
 }
 
-function ticksOfText(written: DateTimeText, scale: number, zone: string | null): bigint {
+function ticksOfText(text: string, { scale, zone, read }: Moments): bigint | undefined {
+  const time = read(text)
+  switch (time?.kind) {
+    case undefined:
+      return undefined
+    case 'calendar':
+      return ticksOfCalendar(time.written, scale, zone)
+    case 'epoch':
+      return epochTicks(time.number, scale, time.unitScale ?? unitScaleOf(time.number))
+  }
+}
+
+function ticksOfCalendar(written: DateTimeText, scale: number, zone: string | null): bigint {
   const { localSeconds, offsetSeconds, fraction } = written
   const seconds = offsetSeconds === null ? zonedSeconds(localSeconds, zone) : localSeconds - offsetSeconds
   if (scale === 0) return BigInt(seconds)
@@ -107,29 +144,22 @@ function zonedSeconds(localSeconds: number, zone: string | null): number {
 }
 
 function ticksOfNumber(number: ExactNumber | undefined, scale: number): bigint | undefined {
-  return number === undefined ? undefined : epochTicks(number, scale)
+  return number === undefined ? undefined : epochTicks(number, scale, unitScaleOf(number))
 }
 
-/**
- * An epoch number as ticks of 10^-scale seconds, cut to the tick before it, as a fraction in a calendar text is. Its
- * magnitude tells its unit: below 1e11 seconds, below 1e14 milliseconds, below 1e17 microseconds, else nanoseconds.
- */
-function epochTicks(number: ExactNumber, scale: number): bigint | undefined {
+/** The unit of a number, 10^-x seconds, by its magnitude: below 1e11 seconds, 1e14 milliseconds, 1e17 microseconds, else nanoseconds. */
+function unitScaleOf(number: ExactNumber): number {
   const digitCount = integerDigitCount(number)
-  const unitScale = digitCount <= 11 ? 0 : digitCount <= 14 ? 3 : digitCount <= 17 ? 6 : 9
+  return digitCount <= 11 ? 0 : digitCount <= 14 ? 3 : digitCount <= 17 ? 6 : 9
+}
+
+/** An epoch number as ticks of 10^-scale seconds, cut to the tick before it, as a fraction in a calendar text is. */
+function epochTicks(number: ExactNumber, scale: number, unitScale: number): bigint | undefined {
   // Twenty digits are beyond Int64 in any unit.
-  if (digitCount > 20) return undefined
+  if (integerDigitCount(number) > 20) return undefined
   const scaled = scaledDigits(number, scale - unitScale, 40)
   if (scaled === undefined) return undefined
   const magnitude = BigInt(scaled.digits === '' ? '0' : scaled.digits)
   if (!number.isNegative) return magnitude
   return scaled.hasRest ? -magnitude - 1n : -magnitude
-}
-
-const eightDigits = /^\d{8}$/
-const epochPattern = /^[+-]?\d+(?:\.\d+)?$/
-
-/** Digits with an optional sign and fraction; no exponents, which nobody writes for a time. */
-function epochNumber(text: string): ExactNumber | undefined {
-  return epochPattern.test(text) ? parseExactNumber(text) : undefined
 }

@@ -5,12 +5,12 @@
 import { scanCsvRecords } from './csv'
 import { openFrame, plan as openPlan } from './frame'
 import { scanNdjsonRecords } from './ndjson'
-import { setAsideSurveyed } from './quarantine'
+import { setAsideSurveyed, setLineAside } from './quarantine'
 import { surveyCsvRecord, surveyNdjsonRecord } from './survey'
 
 export { advanceCsv, csvState, initialCsvState, openCsvBoundary } from './csv-boundary'
 export { skipValue, unescapeInto } from './json'
-export { writeSurveyedTexts } from './quarantine'
+export { fillTexts, writeSurveyedTexts } from './quarantine'
 
 /**
  * Each reads records from `start` to `end` into the plan's columns, or sets them aside, and gives the address at which it
@@ -22,6 +22,11 @@ export function scanNdjson(plan: usize, frame: usize, start: usize, end: usize):
   while (true) {
     offset = scanNdjsonRecords(offset, end)
     if (offset >= end) return end
+    const behindLine = setLineAside(offset)
+    if (behindLine !== 0) {
+      offset = behindLine
+      continue
+    }
     const next = surveyNdjsonRecord(offset)
     openPlan.surveyedEnd = next
     if (next === 0 || !setAsideSurveyed(false)) return offset

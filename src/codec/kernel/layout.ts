@@ -146,6 +146,11 @@ export class Quarantine {
   /** The lists of the columns that are wrong, and of the reasons. */
   errorColumns: usize
   errors: usize
+  textCount: i32
+  /** Up to this row the text columns are written; what is behind it has no texts, and is filled when somebody needs it. */
+  textsEnd: i32
+  /** Lines that the kernel set aside because nothing can be read of them. */
+  invalidCount: i32
 }
 
 /** What the kernel knows of values that a column refuses, and how it says so. */

@@ -14,6 +14,10 @@ const zero: u8 = 0x30
 
 /** An unsigned integer of so many digits fits 64 bits whatever the digits are. */
 const wordDigitsMax: usize = 19
+/** The largest number of a column of doubles is above it, that of one of Float32 below. */
+const doublesFrom: f64 = 1e39
+/** 2^-126, as the bits of a double. */
+const leastNormalFloat: u64 = 0x3810000000000000
 /** Integers up to here are exact in a double. */
 const exactIntegerMax: u64 = 1 << 53
 const powersOfTen = memory.data<f64>([
@@ -77,6 +81,16 @@ export function readInteger64(at: usize, column: Column, index: i32): usize {
   return end
 }
 
+/**
+ * Whether a double may lie in the middle between two numbers of Float32: which of these the digits are nearer to, it has
+ * forgotten. Below the normal numbers of Float32 it always may, but zero.
+ */
+function mayBeTie(magnitude: f64): bool {
+  const bits = reinterpret<u64>(magnitude)
+  // Zero wraps around.
+  return (bits & 0x1fffffff) === 0x10000000 || bits - 1 < leastNormalFloat - 1
+}
+
 /** Float64 and Float32 in JSON's number grammar, exponents left out. */
 export function readFloat(at: usize, column: Column, index: i32): usize {
   const isNegative = load<u8>(at) === minus
@@ -99,6 +113,8 @@ export function readFloat(at: usize, column: Column, index: i32): usize {
     ? (digitsValue as f64) / load<f64>(powersOfTen + (fractionCount << 3))
     : readLongFloat(first, (end - first) as i32)
   if (magnitude > column.maximum) return 0
+  // Of a whole number that a double has, the column's own rounding to a Float32 is the only one.
+  if (mayBeTie(magnitude) && column.maximum < doublesFrom && !(isExact && fractionCount === 0)) return 0
   store<f64>(column.values + ((index as usize) << 3), isNegative ? -magnitude : magnitude)
   return end
 }

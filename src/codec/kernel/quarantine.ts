@@ -4,7 +4,7 @@
  */
 import { clearMarksFrom, copyText, endElements, firstElement, roomForText, writeNull, writeText } from './columns'
 import { isRefusedField } from './csv'
-import { frame, plan, wasAsked } from './frame'
+import { frame, isRecordUtf8, plan, wasAsked } from './frame'
 import { growColumn } from './host'
 import { Cell, CellState, Column, cellBytes, Quarantine } from './layout'
 import { isRefusedString } from './ndjson'
@@ -17,6 +17,14 @@ const reasonHead = memory.data<u8>([0x76, 0x61, 0x6c, 0x75, 0x65, 0x20, 0x27])
 const reasonHeadBytes: usize = 7
 const nullText = memory.data<u8>([0x6e, 0x75, 0x6c, 0x6c])
 const nullTextBytes: usize = 4
+/** `record is not a JSON object: `, as `shared/record-reasons.ts` has it. */
+const noObjectHead = memory.data<u8>([
+  0x72, 0x65, 0x63, 0x6f, 0x72, 0x64, 0x20, 0x69, 0x73, 0x20, 0x6e, 0x6f, 0x74, 0x20, 0x61, 0x20, 0x4a, 0x53, 0x4f,
+  0x4e, 0x20, 0x6f, 0x62, 0x6a, 0x65, 0x63, 0x74, 0x3a, 0x20,
+])
+const noObjectHeadBytes: usize = 29
+const lineFeed: u8 = 0x0a
+const openBrace: u8 = 0x7b
 
 namespace Verdict {
   export const fine = 0
@@ -48,8 +56,78 @@ export function setAsideSurveyed(isCsv: bool): bool {
   return true
 }
 
+/**
+ * Sets a line of NDJSON aside that begins like no object: with its text behind the reason, and no values. Gives the address
+ * behind it, or 0 when it is for the host: it may be an object behind a byte order mark, or no UTF-8.
+ */
+export function setLineAside(start: usize): usize {
+  const first = load<u8>(start)
+  const quarantine = changetype<Quarantine>(plan.quarantine)
+  if (first === openBrace || first >= 0x80 || quarantine.rowCount >= quarantine.capacity) return 0
+  const end = lineEndOf(start)
+  if (!isRecordUtf8(start, end)) return 0
+  const row = quarantine.rowCount
+  const names = changetype<Column>(quarantine.errorColumns)
+  endElement(names, row, newElement(names, row))
+  const reasons = changetype<Column>(quarantine.errors)
+  const textAt = newElement(reasons, row)
+  const byteCount = (noObjectHeadBytes + (end - start)) as i32
+  const target = roomForText(elementsOf(reasons), textAt, byteCount)
+  copyText(target, noObjectHead, noObjectHeadBytes)
+  copyText(target + noObjectHeadBytes, start, end - start)
+  endElement(reasons, row, textAt + byteCount)
+  quarantine.rowCount += 1
+  quarantine.invalidCount += 1
+  return end + 1
+}
+
+/** The address of the line feed that ends the line; every frame ends in one. */
+function lineEndOf(start: usize): usize {
+  let offset = start
+  while (true) {
+    const marks = i8x16.bitmask(i8x16.eq(v128.load(offset), i8x16.splat(lineFeed)))
+    if (marks !== 0) return offset + (ctz(marks) as usize)
+    offset += 16
+  }
+}
+
+/** Makes room for the only element of the list of this row; gives where its bytes begin. */
+function newElement(list: Column, row: i32): i32 {
+  const at = firstElement(list, row)
+  growElements(list, at + 1)
+  return firstElement(elementsOf(list), at)
+}
+
+/** Says where the bytes of the only element of this row end. */
+function endElement(list: Column, row: i32, end: i32): void {
+  const at = firstElement(list, row)
+  endElements(elementsOf(list), at, end)
+  endElements(list, row, at + 1)
+}
+
+/** Makes the texts NULL of the rows that have none: all at once, as a row of them costs nothing for each column then. */
+export function fillTexts(address: usize): void {
+  const quarantine = changetype<Quarantine>(address)
+  const from = quarantine.textsEnd
+  const to = quarantine.rowCount
+  if (from === to) return
+  for (let position: i32 = 0; position < quarantine.textCount; position += 1) {
+    fillNulls(changetype<Column>(load<usize>(quarantine.texts + ((position as usize) << 2))), from, to)
+  }
+  quarantine.textsEnd = to
+}
+
+function fillNulls(column: Column, from: i32, to: i32): void {
+  memory.fill(column.isNull + (from as usize), 1, (to - from) as usize)
+  column.nullCount += to - from
+  column.markedEnd = to
+  const end = firstElement(column, from)
+  for (let row = from; row < to; row += 1) endElements(column, row, end)
+}
+
 /** Copies what the survey noted into a row of quarantine; of each cell is known by now whether it holds a text. */
 export function writeSurveyedTexts(row: i32): void {
+  fillTexts(plan.quarantine)
   const texts = changetype<Quarantine>(plan.quarantine).texts
   for (let position: i32 = 0; position < plan.columnCount; position += 1) {
     const column = changetype<Column>(load<usize>(texts + ((position as usize) << 2)))
@@ -57,6 +135,7 @@ export function writeSurveyedTexts(row: i32): void {
     if (cell.state === CellState.absent) writeNull(column, row)
     else writeText(column, row, frame + (cell.start as usize), frame + (cell.end as usize))
   }
+  changetype<Quarantine>(plan.quarantine).textsEnd = row + 1
 }
 
 /** What the exact path would say of a cell, where that can be told without it. */

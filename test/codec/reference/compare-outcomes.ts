@@ -9,7 +9,6 @@ export interface Expectation {
   readonly columns: readonly ColumnDefinition[]
   /** The outcomes of each body in the frame. */
   readonly bodies: readonly (readonly ReferenceOutcome[])[]
-  readonly keepsInvalidLines: boolean
 }
 
 /** The first difference as a text, or null when there is none. */
@@ -19,13 +18,13 @@ export function firstDifference(result: ParseResult<Uint8Array>, expected: Expec
   )
 }
 
-function countsDifference(result: ParseResult<Uint8Array>, { bodies, keepsInvalidLines }: Expectation): string | null {
+function countsDifference(result: ParseResult<Uint8Array>, { bodies }: Expectation): string | null {
   for (const [position, outcomes] of bodies.entries()) {
     const count = (kind: ReferenceOutcome['kind']) => outcomes.filter((outcome) => outcome.kind === kind).length
     const short = outcomes.filter((outcome) => outcome.kind === 'quarantine' && outcome.isShort).length
     const counts = {
       rows: count('row'),
-      quarantined: count('quarantine') + (keepsInvalidLines ? count('invalid') : 0),
+      quarantined: count('quarantine') + count('invalid'),
       invalid: count('invalid') + short,
       short,
     }
@@ -65,7 +64,7 @@ interface SetAside {
   readonly errors: readonly string[]
 }
 
-function setAside(outcome: ReferenceOutcome, { columns, keepsInvalidLines }: Expectation): readonly SetAside[] {
+function setAside(outcome: ReferenceOutcome, { columns }: Expectation): readonly SetAside[] {
   switch (outcome.kind) {
     case 'row':
       return []
@@ -77,10 +76,8 @@ function setAside(outcome: ReferenceOutcome, { columns, keepsInvalidLines }: Exp
           errors: outcome.errors.map(({ reason }) => wellFormed(reason)),
         },
       ]
-    case 'invalid': {
-      const reason = `record is not a JSON object: ${outcome.text}`
-      return keepsInvalidLines ? [{ texts: columns.map(() => null), errorColumns: [''], errors: [reason] }] : []
-    }
+    case 'invalid':
+      return [{ texts: columns.map(() => null), errorColumns: [''], errors: [outcome.reason] }]
   }
 }
 

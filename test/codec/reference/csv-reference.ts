@@ -8,7 +8,14 @@ import { Buffer, isUtf8 } from 'node:buffer'
 import { parse } from 'csv-parse/sync'
 import type { RawValue } from '../../../src/codec/cell.types.ts'
 import type { CsvLine, CsvShape } from './random-csv.ts'
-import { type ReferenceColumn, type ReferenceOutcome, recordOutcome } from './reference-rows.ts'
+import {
+  escapedText,
+  type ReferenceColumn,
+  type ReferenceFault,
+  type ReferenceOutcome,
+  recordOutcome,
+  unreadableReason,
+} from './reference-rows.ts'
 
 export interface ReferenceCsvCell {
   readonly text: string
@@ -25,7 +32,7 @@ export function csvOutcomes(
   const outcomes: ReferenceOutcome[] = []
   let sound: Buffer[] = []
   const flush = () => {
-    for (const cells of csvRecords(Buffer.concat(sound), shape)) outcomes.push(cellsOutcome(cells, columns, shape))
+    outcomes.push(...soundOutcomes(sound, columns, shape))
     sound = []
   }
   for (const { bytes, isSound } of lines) {
@@ -34,10 +41,41 @@ export function csvOutcomes(
       continue
     }
     flush()
-    outcomes.push({ kind: 'invalid', text: '' })
+    outcomes.push(unsoundOutcome(withoutLineEnd(bytes)))
   }
   flush()
   return outcomes
+}
+
+function soundOutcomes(
+  lines: readonly Buffer[],
+  columns: readonly ReferenceColumn[],
+  shape: CsvShape,
+): readonly ReferenceOutcome[] {
+  const records = lines.map(withoutLineEnd).filter(({ length }) => length > 0)
+  const parsed = csvRecords(Buffer.concat(lines), shape)
+  if (parsed.length === records.length) {
+    return parsed.map((cells, index) => cellsOutcome(cells, columns, shape, records[index] ?? Buffer.of()))
+  }
+  // A few lines are none to csv-parse: then each is read alone, which takes several times as long.
+  return lines.flatMap((line) =>
+    csvRecords(line, shape).map((cells) => cellsOutcome(cells, columns, shape, withoutLineEnd(line))),
+  )
+}
+
+/** A record with text behind a closing quote. */
+export function unsoundOutcome(bytes: Buffer): ReferenceOutcome {
+  return { kind: 'invalid', reason: textReason('text stands behind a closing quote', bytes) }
+}
+
+/** A reason with the text of its record. */
+export function textReason(reason: string, bytes: Buffer): string {
+  return `${reason}${isUtf8(bytes) ? '' : ' (not valid UTF-8)'}: ${escapedText(bytes)}`
+}
+
+export function withoutLineEnd(bytes: Buffer): Buffer {
+  const lineEnd = /\r?\n$/.exec(bytes.subarray(-2).toString('latin1'))?.[0] ?? ''
+  return bytes.subarray(0, bytes.length - lineEnd.length)
 }
 
 function csvRecords(body: Buffer, { dialect }: CsvShape): readonly (readonly ReferenceCsvCell[])[] {
@@ -52,7 +90,7 @@ function csvRecords(body: Buffer, { dialect }: CsvShape): readonly (readonly Ref
     skip_empty_lines: true,
     cast: (text, { quoting }) => {
       const bytes = Buffer.from(text, 'latin1')
-      return { text: bytes.toString(), isQuoted: quoting, isUtf8: isUtf8(bytes) }
+      return { text: escapedText(bytes), isQuoted: quoting, isUtf8: isUtf8(bytes) }
     },
     // What `cast` gives is what the records hold; the types of csv-parse do not follow it.
   }) as unknown as readonly (readonly ReferenceCsvCell[])[]
@@ -63,15 +101,27 @@ export function cellsOutcome(
   cells: readonly ReferenceCsvCell[],
   columns: readonly ReferenceColumn[],
   { fieldColumns }: CsvShape,
+  bytes: Buffer,
 ): ReferenceOutcome {
   const fieldCount = fieldColumns.length
   const cellOf = columns.map((_, position) => cells[fieldColumns.indexOf(position)])
-  const misfit = (reason: string, isShort: boolean): ReferenceOutcome => ({
-    kind: 'quarantine',
-    texts: cellOf.map((cell) => cell?.text ?? null),
-    errors: [{ column: '', reason }],
-    isShort,
-  })
+  const misfit = (reason: string, isShort: boolean): ReferenceOutcome => {
+    const errors = cells.flatMap((cell, field): readonly ReferenceFault[] => {
+      const definition = columns[fieldColumns[field] ?? -1]?.definition
+      if (definition === undefined || cell.isUtf8) return []
+      return [{ column: definition.name, reason: unreadableReason(definition, cell.text) }]
+    })
+    const isLeftOut = cells.some(({ text }, field) => text !== '' && (fieldColumns[field] ?? -1) < 0)
+    return {
+      kind: 'quarantine',
+      texts: columns.map((column, position) => {
+        const value = rawValueOf(cellOf[position], column)
+        return value?.kind === 'cell' ? value.text : null
+      }),
+      errors: [{ column: '', reason: isLeftOut ? textReason(reason, bytes) : reason }, ...errors],
+      isShort,
+    }
+  }
   if (cells.length < fieldCount) return misfit(`record has ${cells.length} of ${fieldCount} fields`, true)
   if (cells.slice(fieldCount).some(({ text }) => text !== '')) {
     return misfit(`record has ${cells.length} fields instead of ${fieldCount}`, false)

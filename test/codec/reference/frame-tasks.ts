@@ -7,7 +7,6 @@ import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
 export interface TaskOptions {
   readonly planKey?: string
   readonly record?: RecordFormat
-  readonly keepsInvalidLines?: boolean
   /** What stands behind the frame: leftovers of other records, which nobody may read. */
   readonly padding?: string
 }
@@ -19,7 +18,7 @@ export function frameTask(
   options: TaskOptions = {},
 ): ParseTask {
   const wholeBodies = bodies.map((body) => withLineFeed(Buffer.from(body)))
-  const { planKey = 'plan', record = { kind: 'ndjson' }, keepsInvalidLines = false } = options
+  const { planKey = 'plan', record = { kind: 'ndjson' } } = options
   const padding = (options.padding ?? '').padEnd(framePaddingBytes, '\u0000')
   let byteCount = 0
   const bodyEnds: number[] = []
@@ -36,7 +35,6 @@ export function frameTask(
     start: 0,
     bodyEnds,
     record,
-    keepsInvalidLines,
     partPaths: null,
   }
 }

@@ -24,13 +24,13 @@ export type ReferenceOutcome =
   | {
       readonly kind: 'quarantine'
       readonly texts: readonly (string | null)[]
-      readonly errors: readonly ReferenceError[]
+      readonly errors: readonly ReferenceFault[]
       /** A CSV line with too few fields. */
       readonly isShort: boolean
     }
-  | { readonly kind: 'invalid'; readonly text: string }
+  | { readonly kind: 'invalid'; readonly reason: string }
 
-export interface ReferenceError {
+export interface ReferenceFault {
   readonly column: string
   readonly reason: string
 }
@@ -79,12 +79,11 @@ function lineOutcome(line: Buffer, columns: readonly ReferenceColumn[]): Referen
   const first = line.findIndex((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0d)
   if (first < 0) return null
   // Files with a byte order mark that were put behind one another have marks in front of lines.
-  const text = line
-    .subarray(first)
-    .toString()
-    .replace(/^\ufeff/, '')
-  const record = isUtf8(line) ? referenceJson(text) : undefined
-  if (record?.kind !== 'object') return { kind: 'invalid', text }
+  const bytes = line.subarray(first)
+  if (!isUtf8(line)) return { kind: 'invalid', reason: `record is not valid UTF-8: ${escapedText(bytes)}` }
+  const text = bytes.toString()
+  const record = referenceJson(text.replace(/^\ufeff/, ''))
+  if (record?.kind !== 'object') return { kind: 'invalid', reason: `record is not a JSON object: ${text}` }
   return recordOutcome(
     columns,
     columns.map((column) => valueAt(record, column)),
@@ -112,7 +111,7 @@ export function recordOutcome(
   unreadable: ReadonlySet<number> = new Set(),
 ): ReferenceOutcome {
   const cells: ReferenceCell[] = []
-  const errors: ReferenceError[] = []
+  const errors: ReferenceFault[] = []
   for (const [position, column] of columns.entries()) {
     const value = values[position]
     const judged = unreadable.has(position) ? unreadableError(column, value) : judge(column, value)
@@ -152,10 +151,27 @@ function judge(column: ReferenceColumn, value: RawValue | undefined): Judged {
 }
 
 function unreadableError({ definition }: ReferenceColumn, value: RawValue | undefined): Judged {
-  return {
-    kind: 'error',
-    reason: `value '${shown(rawText(value) ?? '')}' on column '${definition.name}' is not valid UTF-8`,
+  return { kind: 'error', reason: unreadableReason(definition, rawText(value) ?? '') }
+}
+
+/** Of a value that is no UTF-8, and stands as `escapedText`. */
+export function unreadableReason({ name }: Pick<ColumnDefinition, 'name'>, text: string): string {
+  return `value '${shown(text)}' on column '${name}' is not valid UTF-8`
+}
+
+/** Bytes as text: where they are no UTF-8, each that belongs to no character, and each `%`, as in a URL. */
+export function escapedText(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString()
+  let text = ''
+  for (let at = 0; at < bytes.length; ) {
+    const byteCount = [1, 2, 3, 4].find((count) => at + count <= bytes.length && isUtf8(bytes.subarray(at, at + count)))
+    const isKept = byteCount !== undefined && bytes[at] !== 0x25
+    const taken = isKept ? byteCount : 1
+    const piece = bytes.subarray(at, at + taken)
+    text += isKept ? piece.toString() : `%${piece.toString('hex').toUpperCase()}`
+    at += taken
   }
+  return text
 }
 
 function rawText(value: RawValue | undefined): string | null {
