@@ -55,8 +55,9 @@ export function guessCsv(sample: SampleBytes, rules: CsvGuessRules): CsvGuess | 
   const { columnsMax } = rules
   if (usualFieldCount(records) > columnsMax) throw errors.COLUMNS_TOO_MANY({ columnsMax })
   // A first line may have any number of fields, and so many tell enough.
-  const hasHeader = isHeader(first.slice(0, columnsMax), records.slice(1))
-  const rows = hasHeader ? records.slice(1) : records
+  const isTorn = first.some(mayHoldRows)
+  const hasHeader = !isTorn && isHeader(first.slice(0, columnsMax), records.slice(1))
+  const rows = hasHeader || isTorn ? records.slice(1) : records
   const header = hasHeader ? first.map(({ text }) => text.trim()) : []
   const fieldCount = Math.max(header.length, usualFieldCount(rows))
   if (fieldCount > columnsMax) throw errors.COLUMNS_TOO_MANY({ columnsMax })
@@ -84,6 +85,11 @@ function typeOfColumn(cells: readonly (SampleCell | undefined)[], { hasTypes }: 
   return hasTypes ? guessType(cells) : { type: 'String', isNullable: false }
 }
 
+/** Rows stand in a cell that a stray quote opens: it is an invalid line, and neither a header nor a row. */
+function mayHoldRows({ text, isSound }: SampleCell): boolean {
+  return isSound === false && text.trim().includes('\n')
+}
+
 /** The number of fields that most rows have; short and long ones are the scanner's business. */
 function usualFieldCount(rows: readonly SampleRecord[]): number {
   const counts = new Map<number, number>()
@@ -108,10 +114,25 @@ const headerRowsMax = 100
  */
 function isHeader(first: SampleRecord, rows: readonly SampleRecord[]): boolean {
   if (first.every(({ text }) => text.trim() === '')) return false
-  const below = first.map((_, field) => rows.slice(0, headerRowsMax).map((row) => row[field]))
-  const votes = first.reduce((sum, cell, field) => sum + headerVote(cell, below[field] ?? []), 0)
+  const below = cellsBelow(first, rows)
+  const votes = headerVotes(first, below)
   if (votes !== 0) return votes > 0
   return !first.some(({ text }, field) => text !== '' && below[field]?.some((cell) => cell?.text === text))
+}
+
+/** Whether the types of the values below a first record say that it is a header; where all is text they say nothing. */
+export function isHeaderOver(first: SampleRecord, rows: readonly SampleRecord[]): boolean {
+  return headerVotes(first, cellsBelow(first, rows)) > 0
+}
+
+type Column = readonly (SampleCell | undefined)[]
+
+function cellsBelow(first: SampleRecord, rows: readonly SampleRecord[]): readonly Column[] {
+  return first.map((_, field) => rows.slice(0, headerRowsMax).map((row) => row[field]))
+}
+
+function headerVotes(first: SampleRecord, below: readonly Column[]): number {
+  return first.reduce((sum, cell, field) => sum + headerVote(cell, below[field] ?? []), 0)
 }
 
 /** 1 when a cell cannot belong to the values below it, -1 when it looks like one of them. */

@@ -14,6 +14,8 @@ import type { SampleBytes } from './sample.types.ts'
 export interface SampleCell {
   readonly text: string
   readonly isQuoted: boolean
+  /** False as in `CsvCell`. */
+  readonly isSound?: boolean
 }
 
 export type SampleRecord = readonly SampleCell[]

@@ -17,6 +17,8 @@ const int32Max = 21_474_836n
 const int64Max = 2n ** 63n - 1n
 
 const integerForm = /^[+-]?(?:0|[1-9]\d*)$/
+/** A number of a telephone, whose plus would be lost; `+5` beside `-3` is a number. */
+const telephoneForm = /^\+\d{7,}$/
 /** No leading zeros: `007` is a code, and would lose them. */
 const decimalForm = /^[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?$/
 const notFiniteForm = /^(?:nan|[+-]?inf(?:inity)?)$/i
@@ -52,6 +54,7 @@ function typeOf(texts: readonly string[]): string {
   const trimmed = texts.map((text) => text.trim())
   if (trimmed.every((text) => boolForm.test(text))) return takesAll('Bool', texts) ? 'Bool' : 'String'
   if (trimmed.every((text) => timeForm.test(text))) return timeTypeOf(texts)
+  if (trimmed.some((text) => telephoneForm.test(text))) return 'String'
   return numberTypeOf(trimmed, texts)
 }
 

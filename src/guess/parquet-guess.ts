@@ -3,7 +3,8 @@ import { formatColumnType } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import { errors } from '../shared/errors.ts'
 import type { BodyGuess, GuessedColumn, PreviewRow } from './body-guess.ts'
-import { type ColumnLimits, nameOf, recordSchema } from './record-columns.ts'
+import { FreeNames } from './free-names.ts'
+import { type ColumnLimits, recordSchema } from './record-columns.ts'
 
 export interface ParquetField {
   readonly name: string
@@ -28,7 +29,7 @@ export function guessParquet(
   rows: readonly PreviewRow[],
   { columnsMax }: ColumnLimits,
 ): BodyGuess {
-  const names = new Set<string>()
+  const names = new FreeNames()
   const columns = fields
     .filter(({ name }) => isKey(name))
     .flatMap(({ name, type }) => columnsUnder([name], type, { names, rows, columnsMax }))
@@ -44,7 +45,7 @@ export function guessParquet(
 }
 
 interface Surroundings extends ColumnLimits {
-  readonly names: Set<string>
+  readonly names: FreeNames
   readonly rows: readonly PreviewRow[]
 }
 
@@ -63,7 +64,7 @@ function columnsUnder(
   const presentCount = rows.filter((row) => (valueAt(row, keys) ?? null) !== null).length
   return [
     {
-      name: nameOf(keys, names),
+      name: names.nameOf(keys),
       keys,
       path: jsonPathText,
       jsonPathText,

@@ -7,9 +7,9 @@
  */
 
 import { parseDateTimeText } from '../codec/date-time-text.ts'
-import { soundColumnName } from '../shared/column-name.ts'
 import { errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
+import { FreeNames } from './free-names.ts'
 import { LargeInteger } from './large-integer.ts'
 
 /** How deep objects are taken apart; what lies deeper is text. */
@@ -88,7 +88,7 @@ export function inferColumns(records: readonly SampleObject[], { columnsMax }: C
   }
   const seen = [...paths.values()].filter((path) => isColumn(path, paths))
   if (seen.length > columnsMax) throw errors.COLUMNS_TOO_MANY({ columnsMax })
-  const names = new Set<string>()
+  const names = new FreeNames()
   return seen.map((path) => columnOf(path, records.length, names))
 }
 
@@ -170,33 +170,20 @@ function isColumn(
   return true
 }
 
-function columnOf(path: SeenPath, recordCount: number, names: Set<string>): RecordColumn {
+function columnOf(path: SeenPath, recordCount: number, names: FreeNames): RecordColumn {
   const { keys, count, types, arrays, scalars, documents, objects } = path
   const isNullable = count < recordCount
   const jsonPath = keys.map((key) => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `['${key}']`)).join('')
   const isArray = arrays > 0 && scalars + documents + objects === 0
   const type = documents + objects > 0 || (arrays > 0 && scalars > 0) ? 'String' : commonType(types)
   return {
-    name: nameOf(keys, names),
+    name: names.nameOf(keys),
     typeText: isArray ? `Array(${type})` : isNullable ? `Nullable(${type})` : type,
     defaultText: isArray && isNullable ? '[]' : null,
     jsonPathText: `$${jsonPath}${isArray ? '[:]' : ''}`,
     keys,
     presentShare: count / recordCount,
   }
-}
-
-/** A column's name for a path, added to the `names` that are taken. */
-export function nameOf(keys: readonly string[], names: Set<string>): string {
-  const plain = keys
-    .join('_')
-    .replaceAll(/[^A-Za-z0-9_]/g, '_')
-    .slice(0, 200)
-  const free = soundColumnName(/^\d/.test(plain) ? `_${plain}` : plain)
-  let name = free
-  for (let number = 2; names.has(name); number += 1) name = soundColumnName(`${free}_${number}`)
-  names.add(name)
-  return name
 }
 
 function commonType(types: ReadonlySet<ScalarType>): string {

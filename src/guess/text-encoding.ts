@@ -1,5 +1,6 @@
 /** What a body is written in, and how it becomes UTF-8: the scanners know no other encoding. */
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
+import { characterBytesAt, cutBytesOf } from '../codec/utf8-text.ts'
 
 /** `windows-1252` is Latin-1 with letters and quotes where Latin-1 has control codes; browsers read both as this one. */
 export type TextEncoding = 'utf-8' | 'utf-16be' | 'utf-16le' | 'windows-1252'
@@ -20,35 +21,84 @@ export function encodingByMark(head: Uint8Array): 'utf-8' | 'utf-16be' | 'utf-16
 }
 
 /**
- * Guesses the encoding from the beginning of a body: UTF-16 by its mark, Latin-1 when there are bytes that are no UTF-8
- * and not one character that is; a few broken characters in UTF-8 leave it UTF-8.
+ * Guesses the encoding from the beginning of a body: UTF-16 by its mark, Latin-1 by the weight of the bytes that are no UTF-8
+ * against the characters that are.
  */
-export function guessEncoding(head: Uint8Array): TextEncoding {
+export function guessEncoding(head: Uint8Array, { isWhole }: { readonly isWhole: boolean }): GuessedEncoding {
+  const evidence = new EncodingEvidence()
   const marked = encodingByMark(head)
-  if (marked !== 'utf-8' || isUtf8(head)) return marked
-  const { wholeCount, brokenCount } = countCharacters(head)
-  return wholeCount === 0 && brokenCount > 0 ? 'windows-1252' : 'utf-8'
+  if (marked !== 'utf-8') return { encoding: marked, openEvidence: null }
+  evidence.add(head, { isEnd: isWhole })
+  const verdict = evidence.verdict()
+  return { encoding: verdict ?? 'utf-8', openEvidence: verdict === null ? evidence : null }
 }
 
-/** Characters of more than one byte in UTF-8, and bytes that are none; a last character that is cut counts as neither. */
-function countCharacters(head: Uint8Array): { readonly wholeCount: number; readonly brokenCount: number } {
-  let wholeCount = 0
-  let brokenCount = 0
-  for (let offset = 0; offset < head.length; ) {
-    const lead = head[offset] ?? 0
-    const byteCount = lead < 0x80 ? 1 : lead >= 0xf0 && lead < 0xf5 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0
-    const isCut = offset + byteCount > head.length && head.subarray(offset + 1).every((byte) => byte >> 6 === 2)
-    if (byteCount === 1) offset += 1
-    else if (byteCount > 1 && isCut) break
-    else if (byteCount > 1 && lead < 0xf5 && isUtf8(head.subarray(offset, offset + byteCount))) {
-      wholeCount += 1
-      offset += byteCount
-    } else {
-      brokenCount += 1
-      offset += 1
+export interface GuessedEncoding {
+  readonly encoding: TextEncoding
+  /** What has come together, where it is too little to tell: the encoding is UTF-8 for as long as nothing else is known. */
+  readonly openEvidence: EncodingEvidence | null
+}
+
+const byteOrderMark = [0xef, 0xbb, 0xbf]
+/** Characters of several bytes, without a byte that is no UTF-8, from which on a body is UTF-8 whatever comes. */
+const wholeEnough = 16
+/** So many bytes must be wrong for each character that is right: what is taken for Latin-1 is read without a word. */
+const brokenShareMin = 4
+/** What a character weighs that is in Latin-1 a letter before a quotation mark or its like, as in `«CAFÉ»`. */
+const oddWeight = 0.1
+
+/** What the bytes of a body say of its encoding, where no mark of UTF-16 does. */
+export class EncodingEvidence {
+  private whole = 0
+  private odd = 0
+  private broken = 0
+  private isMarked = false
+  private isEmpty = true
+
+  /**
+   * Takes bytes that follow on those before, and gives how many were looked at: a character that is cut at their end says
+   * nothing yet, and comes again with the next ones.
+   */
+  add(bytes: Uint8Array, { isEnd }: { readonly isEnd: boolean } = { isEnd: false }): number {
+    if (this.isEmpty) this.isMarked = byteOrderMark.every((byte, offset) => bytes[offset] === byte)
+    this.isEmpty &&= bytes.length === 0
+    const taken = bytes.subarray(0, bytes.length - (isEnd ? 0 : cutBytesOf(bytes)))
+    if (!this.isMarked && !isAscii(taken)) this.count(taken)
+    return taken.length
+  }
+
+  /** Null while there is too little to say so. */
+  verdict(): 'utf-8' | 'windows-1252' | null {
+    if (this.isMarked) return 'utf-8'
+    if (this.broken === 0) return this.whole >= wholeEnough ? 'utf-8' : null
+    const weight = this.whole + oddWeight * this.odd
+    return this.broken > brokenShareMin * weight ? 'windows-1252' : 'utf-8'
+  }
+
+  private count(bytes: Uint8Array): void {
+    const isSound = isUtf8(bytes)
+    for (let offset = 0; offset < bytes.length; ) {
+      const byteCount = characterBytesAt(bytes, offset)
+      if (byteCount === 0) this.broken += 1
+      else if (byteCount > 1) this.weigh(bytes.subarray(offset, offset + byteCount))
+      if (isSound && this.whole >= wholeEnough) return
+      offset += Math.max(1, byteCount)
     }
   }
-  return { wholeCount, brokenCount }
+
+  private weigh(character: Uint8Array): void {
+    if (mayBeLatin(character)) this.odd += 1
+    else this.whole += 1
+  }
+}
+
+/** In windows-1252: quotation marks, dashes, the ellipsis, the blank that does not break, and signs of currency and trade. */
+const signs = new Set([0x80, 0x82, 0x83, 0x84, 0x85, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x99, 0xa0, 0xab, 0xbb])
+
+/** Whether text in Latin-1 has these bytes now and then. Hardly any has `Â` and `Ã` before a sign, and much of UTF-8 has. */
+function mayBeLatin(character: Uint8Array): boolean {
+  const lead = character[0] ?? 0
+  return lead !== 0xc2 && lead !== 0xc3 && character.subarray(1).every((byte) => signs.has(byte))
 }
 
 /** What makes UTF-8 out of the bytes; null when they are UTF-8 already. */

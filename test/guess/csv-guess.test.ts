@@ -35,6 +35,12 @@ t.test('each column has the narrowest type that takes all its cells', async (t) 
     [['1.5', 'nan'], 'Float64'],
     [['nan', 'inf'], 'String'],
     [['007'], 'String'],
+    [['+4915112345678'], 'String'],
+    [['+4915112345678', '017612345678'], 'String'],
+    [['5', '+4915112345678'], 'String'],
+    [[' +4915112345678 '], 'String'],
+    [['+5', '-3', '0'], 'Int32'],
+    [['+5.5', '-3'], 'Float64'],
     [['1', 'NA'], 'String'],
     [['true', 'False'], 'Bool'],
     [['true', '1'], 'String'],
@@ -67,7 +73,7 @@ t.test('names are normalised, and each stands once', async (t) => {
   t.same(names('Id,User Name,2nd,größe,naïve (x)'), ['id', 'user_name', '_2nd', 'größe', 'naïve_x_'])
   t.same(names('a,a,A,a_2'), ['a', 'a_3', 'a_4', 'a_2'])
   t.same(names('a,,b,'), ['a', 'column_2', 'b', 'column_4'])
-  t.same(names('insertion_date,c__error,日本語'), ['_insertion_date', '_c__error', '日本語'])
+  t.same(names('insertion_date,c__error,日本語'), ['insertion_date', '_c__error', '日本語'])
   t.same(
     names('_,€,__missing,__missing'),
     ['_', '___2', '__missing', '___missing_2'],

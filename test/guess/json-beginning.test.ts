@@ -19,7 +19,19 @@ t.test('JSON is told from CSV by the whole first record', async (t) => {
     ['1\n2\n', null],
     ['true\nfalse\n', null],
     ['[1,2]\n', null],
-    ['[]\n', null],
+    ['[]\n', 'array'],
+    [' [ ] ', 'array'],
+    ['[],x\n', null],
+    ['{"a":"x\ty"}\n{"a":2}\n{"a":3}\n', 'lines'],
+    ['{"a":1,\n{"a":2}\n', 'lines'],
+    ['{"a":1}}\n{"a":2}\r\n\n{"a":3}', 'lines'],
+    ['{\'a\':1}\n{"a":2}\n', 'lines'],
+    ['{"a":1},x\n{"a":2}\n{"a":3}\n', 'lines'],
+    ['{"a":1},x\n{"a":2},y\n{"a":3}\n', null],
+    ['{"a":1},x\n', null],
+    ['{"a":1\n', null],
+    ['{"city",n\nx,1\ny,2\n', null],
+    ["{'a'},x\n1,2\n", null],
     ['{', null],
     ['', null],
   ] as const
@@ -30,4 +42,11 @@ t.test('JSON is told from CSV by the whole first record', async (t) => {
     'lines',
     'a record that is longer than the head',
   )
+})
+
+t.test('UTF-16 is read by its mark', async (t) => {
+  const bytes = Buffer.from('\ufeff{"a":"é"}\n{"a":2}\n', 'utf16le')
+  t.equal(jsonBeginning(bytes, true), 'lines')
+  t.equal(jsonBeginning(Buffer.from(bytes).swap16(), true), 'lines')
+  t.equal(jsonBeginning(Buffer.from('\ufeffa,b\n1,2\n', 'utf16le'), true), null)
 })

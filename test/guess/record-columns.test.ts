@@ -1,7 +1,7 @@
 import t from 'tap'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
 import { LargeInteger } from '../../src/guess/large-integer.ts'
-import { inferSchema } from '../../src/guess/record-columns.ts'
+import { inferColumns, inferSchema } from '../../src/guess/record-columns.ts'
 
 /** `name Type path` of each column that the records give. */
 function columnsOf(...records: readonly Readonly<Record<string, unknown>>[]): readonly string[] {
@@ -76,4 +76,15 @@ t.test('keys that are no names of columns are renamed, and reached all the same'
   t.same(columnsOf({ "it's": 1, '': 2, a: 3 }), ['a Int64 $.a'])
   t.equal(inferSchema([], { columnsMax: 50 }), null)
   t.equal(inferSchema([{}], { columnsMax: 50 }), null)
+})
+
+t.test('thousands of keys that give one name have a column each', async (t) => {
+  const keys = Array.from({ length: 5_000 }, (_, index) => String.fromCodePoint(0x4e00 + index))
+  const record = Object.fromEntries([...keys, '__2', '__4_2'].map((key) => [key, 1]))
+  const columns = inferColumns([record], { columnsMax: 10_000 })
+  t.equal(new Set(columns.map(({ name }) => name)).size, 5_002)
+  t.same(
+    columns.slice(0, 3).map(({ name }) => name),
+    ['_', '___2', '___3'],
+  )
 })
