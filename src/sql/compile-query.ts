@@ -32,6 +32,8 @@ export interface CompiledQuery {
   readonly format: string | null
   /** Names of what it reads itself, each once, in order of first appearance: data sources, pipes and nodes. */
   readonly dependencies: readonly string[]
+  /** The columns of the tables that its own text reads, whatever these are called in it. Not for hot paths. */
+  ownColumns(): readonly string[]
   /** The tables that it reads itself or through pipes and nodes, as `database.table`, each once. */
   readonly tables: readonly string[]
   /** Settings of the whole query, all of them harmless or ours; they are no part of `sql`. */
@@ -75,13 +77,15 @@ export function compileQuery(sql: string, { scope }: CompileOptions): CompiledQu
   }
   const hidden = { filtered: new Set<string>(), filteredPaths: new Set<string>() }
   const compilation: Compilation = { ...reading, tableNames, ...hidden, done: new Map(), open: [], compile }
-  const { spliced, dependencies, parsed, tables } = compile({ sql, scope, node: null }, compilation)
+  const { spliced, dependencies, parsed, tables, sources } = compile({ sql, scope, node: null }, compilation)
   const isFiltered = hidden.filtered.size > 0
+  const tableColumns = [...sources.values()].flatMap((source) => (source.kind === 'table' ? [source.columns] : []))
   if (isFiltered) checkFiltered(reading.functions, hidden.filteredPaths.size > 0)
   return {
     sql: spliced.text,
     format: parsed.format,
     dependencies,
+    ownColumns: () => tableColumns.flat(),
     tables: [...tables.keys()],
     settings: {
       ...settingsOf(parsed.settings),

@@ -104,7 +104,9 @@ function findSource(read: TableRead, scope: NameScope, { parsed, weights, relati
   const source = scope.find(parts)
   if (source === 'denied') throw new SqlFault(`The token has no access to '${name}'`)
   if (source !== undefined || kind === 'in') return source
-  if (kind === 'joinGet' || !systemTables.has(name)) throw new SqlFault(`Resource '${name}' not found`)
+  if (kind === 'joinGet' || !systemTables.has(name)) {
+    throw new SqlFault(`Resource '${name}' not found`, { hint: scope.advise?.(parts) })
+  }
   weigh(1)
   return undefined
 }

@@ -5,6 +5,7 @@ import { parsedOf } from '../schema/parse-expression.ts'
 import type { ParsedQuery } from '../schema/parsed-query.types.ts'
 import { SqlCursor } from '../schema/sql-cursor.ts'
 import { SqlFault } from '../schema/sql-fault.ts'
+import { didYouMean } from '../shared/nearest-name.ts'
 import { grammar, parseQuery, parseSettings } from './query-parser.ts'
 
 /**
@@ -31,7 +32,9 @@ function checkStatement(cursor: SqlCursor, sql: string): void {
   while (cursor.is('(', ahead)) ahead += 1
   if (startsQuery(cursor, ahead)) return
   const near = sql.slice(cursor.peek(ahead).offset).slice(0, 40)
-  throw new SqlFault(`Syntax error near "${near}": only SELECT statements are supported`)
+  throw new SqlFault(`Syntax error near "${near}": only SELECT statements are supported`, {
+    hint: statementAdvice(near),
+  })
 }
 
 /** Where the SETTINGS of the whole query begin, which stand behind its last SELECT, and how many there are before. */
@@ -58,4 +61,24 @@ function parseEnd(cursor: SqlCursor): string | null {
   if (cursor.is(';')) throw new SqlFault('Multi-statements are not allowed')
   if (cursor.is('PARALLEL')) throw new SqlFault('PARALLEL WITH is not allowed')
   return cursor.refuse('expected the end of the query')
+}
+
+/** What the API has in the place of other statements. */
+const instead: ReadonlyMap<string, string> = new Map([
+  ['INSERT', 'Rows come by POST /v0/events, or by POST /v0/datasources?mode=append'],
+  ['CREATE', 'A Data Source is created by POST /v0/datasources with a schema, a Pipe by POST /v0/pipes'],
+  ['SHOW', 'GET /v0/datasources and GET /v0/pipes list what there is'],
+  ['DESCRIBE', 'GET /v0/datasources/<name> has the columns of a Data Source'],
+  ['DESC', 'GET /v0/datasources/<name> has the columns of a Data Source'],
+  ['EXPLAIN', 'GET /v0/pipes/<name>/explain shows the plan of a Pipe'],
+  ['ALTER', 'A Data Source is altered by POST /v0/datasources/<name>/alter'],
+  ['DROP', 'A Data Source is dropped by DELETE /v0/datasources/<name>'],
+  ['TRUNCATE', 'A Data Source is emptied by POST /v0/datasources/<name>/truncate'],
+  ['DELETE', 'mode=replace with a replace_condition gives a Data Source other rows'],
+  ['UPDATE', 'mode=replace with a replace_condition gives a Data Source other rows'],
+])
+
+function statementAdvice(near: string): string | undefined {
+  const word = /^\w+/.exec(near)?.[0]?.toUpperCase() ?? ''
+  return instead.get(word) ?? didYouMean(word, ['SELECT', 'WITH', ...instead.keys()])
 }

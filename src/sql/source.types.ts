@@ -47,4 +47,9 @@ export interface NameScope {
    * `denied` is what exists and may not be read by the caller; undefined is nothing at all.
    */
   find(parts: readonly string[]): Source | 'denied' | undefined
+  /**
+   * What the author of a name that stands for nothing may have meant. It tells of no name that the caller may not read;
+   * undefined where there is nothing to advise.
+   */
+  advise?(parts: readonly string[]): string | undefined
 }

@@ -3,6 +3,7 @@
 // The language is Tornado's template syntax with a subset of Python inside, run by an interpreter of our own: no text of a
 // template ever becomes JavaScript. Every value a caller sends leaves as one whole literal, identifier or number.
 
+import { didYouMean } from '../shared/nearest-name.ts'
 import type { CallContext, SettingsDraft } from './function-call.ts'
 import { Meter } from './meter.ts'
 import { surveyNames, type TemplateNames, type UnknownCall } from './parameters.ts'
@@ -19,6 +20,7 @@ import {
   type TemplateLimits,
 } from './template.types.ts'
 import { limitFault, placeOf, TemplateError, TemplateFault, templateFault } from './template-error.ts'
+import { templateFunctions } from './template-functions.ts'
 import { parseTemplate } from './template-parser.ts'
 import { elementPlaceholder, readArray } from './typed-functions.ts'
 import { fromParameter, Placeholder, SequenceValue, type Value } from './values.ts'
@@ -43,14 +45,13 @@ export function compileTemplate(source: string, limits: TemplateLimits = default
         throw limitFault(`the template is longer than ${limits.sourceCharactersMax} characters`)
       }
       const isTemplated = isTemplate(source)
-      const statements = isTemplated
-        ? parseTemplate(source, source.indexOf('%') + 1, limits.nestingMax)
-        : plainText(source)
+      const statements = isTemplated ? templateOf(source, limits.nestingMax) : plainText(source)
       const lineAt = (offset: number) => placeOf(source, offset).line
       const names = surveyNames(statements, { parametersMax: limits.parametersMax, lineAt })
       const compiled: CompiledTemplate = { source, statements, names, limits }
       return Object.freeze({
         isTemplated,
+        statements,
         parameters: names.parameters,
         tables: names.tables,
         secretNames: names.secretNames,
@@ -68,8 +69,15 @@ interface CompiledTemplate {
   readonly limits: TemplateLimits
 }
 
+/** Lines in front of the mark stay, as blanks: the engine tells lines of the rendered text, and they are told as those of the source. */
+function templateOf(source: string, nestingMax: number): readonly Statement[] {
+  const markOffset = source.indexOf('%')
+  const linesBefore = source.slice(0, markOffset).replaceAll(/[^\n]/g, '')
+  return [...plainText(linesBefore), ...parseTemplate(source, markOffset + 1, nestingMax)]
+}
+
 function plainText(source: string): readonly Statement[] {
-  return source === '' ? [] : [{ kind: 'text', text: source }]
+  return source === '' ? [] : [{ kind: 'text', text: source, offset: 0 }]
 }
 
 /** Runs, and gives faults their line and column. */
@@ -113,6 +121,7 @@ function render(
         variables: startVariables(names, values, context),
         context: callContext,
         writer,
+        decide: context.decide,
       })
       renderer.run(statements)
       return { sql: writer.text, settings, secrets, secretSpans: writer.secretSpans }
@@ -122,7 +131,8 @@ function render(
 
 /** A saved template has no wrong call in any branch: most branches are not taken while it is checked. */
 function unknownCallFault(source: string, { name, offset }: UnknownCall): TemplateFault {
-  return templateFault(`'${name}' is not a valid function, line ${placeOf(source, offset).line}`, offset)
+  const fault = templateFault(`'${name}' is not a valid function, line ${placeOf(source, offset).line}`, offset)
+  return fault.withHint(didYouMean(name, templateFunctions.keys()))
 }
 
 /** The values of the names that the template uses; those that are arrays somewhere as lists. */

@@ -6,9 +6,10 @@ import { applyBinary, applySign, compareValues, itemsOf, readSlice, readSubscrip
 import { printedValue } from './sql-escapes.ts'
 import type { SqlWriter } from './sql-writer.ts'
 import type { CallExpression, Expression, Statement } from './syntax.types.ts'
+import type { RenderContext } from './template.types.ts'
 import { notCallableFault, TemplateFault, templateFault } from './template-error.ts'
 import { templateFunctions } from './template-functions.ts'
-import { typedFunctions } from './typed-functions.ts'
+import { expectationOf, typedFunctions } from './typed-functions.ts'
 import { bareValue, charactersOf, DictValue, isTruthy, Placeholder, SequenceValue, type Value } from './values.ts'
 
 /** How a body ended. */
@@ -19,19 +20,22 @@ interface RendererOptions {
   readonly variables: Map<string, Value>
   readonly context: CallContext
   readonly writer: SqlWriter
+  readonly decide: RenderContext['decide']
 }
 
 export class Renderer {
   readonly #variables: Map<string, Value>
   readonly #context: CallContext
   readonly #writer: SqlWriter
+  readonly #decide: RenderContext['decide']
   /** Of the expression that runs, for the place of an error. */
   #offset = 0
 
-  constructor({ variables, context, writer }: RendererOptions) {
+  constructor({ variables, context, writer, decide }: RendererOptions) {
     this.#variables = variables
     this.#context = context
     this.#writer = writer
+    this.#decide = decide
   }
 
   get offset(): number {
@@ -59,8 +63,8 @@ export class Renderer {
         return 'next'
       }
       case 'if':
-        for (const { condition, body } of statement.branches) {
-          if (isTruthy(this.#evaluate(condition))) return this.run(body)
+        for (const { condition, source, body } of statement.branches) {
+          if (this.#decide?.(source) ?? isTruthy(this.#evaluate(condition))) return this.run(body)
         }
         return this.run(statement.otherwise)
       case 'for':
@@ -81,7 +85,9 @@ export class Renderer {
   #runFor(statement: Extract<Statement, { readonly kind: 'for' }>): Flow {
     const value = this.#evaluate(statement.items)
     this.#offset = statement.items.offset
-    for (const item of itemsOf(value, this.#context.meter)) {
+    const items = itemsOf(value, this.#context.meter)
+    const isForced = this.#decide !== undefined && items.length === 0
+    for (const item of isForced ? [new Placeholder('item', null)] : items) {
       this.#context.meter.spend(1)
       this.#offset = statement.offset
       this.#assign(statement.targets, item)
@@ -246,7 +252,11 @@ export class Renderer {
     if (run === undefined) throw notCallableFault(call.offset)
     const values = this.#evaluateArguments(call)
     this.#offset = call.offset
-    return run(values, this.#context)
+    try {
+      return run(values, this.#context)
+    } catch (error) {
+      throw namingParameter(error, call)
+    }
   }
 
   #evaluateArguments(call: CallExpression): CallArguments {
@@ -263,4 +273,11 @@ export class Renderer {
     }
     return new CallArguments(positional, named)
   }
+}
+
+/** The message has the value and the type, word by word as clients know it: which parameter that was stands beside it. */
+function namingParameter(error: unknown, { callee, arguments: [first] }: CallExpression): unknown {
+  if (!(error instanceof TemplateFault) || !/Error (?:validating|parsing JSON)/.test(error.message)) return error
+  if (error.hint !== undefined || callee.kind !== 'name' || first?.value.kind !== 'name') return error
+  return error.withHint(`Parameter '${first.value.name}' ${expectationOf(callee.name)}`)
 }

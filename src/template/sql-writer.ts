@@ -12,6 +12,9 @@ type Scope = 'code' | "'" | '"' | '`' | 'line comment' | 'block comment' | 'here
 
 /** Where in code a text or comment may begin. The typographic quotes are quotes to the engine. */
 const opener = /['"`\u2018\u201c]|--|\/\/|\/\*|#[ !]|\$[A-Za-z0-9_]*\$/g
+/** The same and words, in which nothing begins: `a$x$` is one. */
+const wordOrOpener = new RegExp(`[A-Za-z0-9_][A-Za-z0-9_$]*|${opener.source}`, 'g')
+const wordRest = /[A-Za-z0-9_$]*/y
 const commentEdge = /\/\*|\*\//g
 /** The longest name of a heredoc that is looked for before a value. */
 const tailCharacters = 64
@@ -27,6 +30,8 @@ export class SqlWriter {
   #scope: Scope = 'code'
   #commentDepth = 0
   #closer = ''
+  /** What was written ends with a word, which goes on with the next text. */
+  #isInWord = false
   /** The last thing written was a value, which ended in this quote. */
   #valueQuote = ''
   readonly #secretSpans: TextSpan[] = []
@@ -50,10 +55,11 @@ export class SqlWriter {
   writeValue(value: SqlText): void {
     this.#scan()
     // Whatever a value prints, it leaves the scope as it was.
-    const text = this.#valueText(value)
+    const text = this.#valueText(value) || this.#separator()
     if (text === '') return
     this.#count(text)
     this.#push(text)
+    this.#isInWord = this.#scope === 'code' && isWord(text, text.length - 1)
     // A value that cannot stand in quotes is a secret.
     if (value.plain === null && this.#scope === 'code') {
       this.#secretSpans.push({ start: this.#length - value.sql.length, end: this.#length })
@@ -102,6 +108,13 @@ export class SqlWriter {
     }
   }
 
+  /** Where nothing is printed, what stands before must not open or close a comment or a heredoc with what follows. */
+  #separator(): string {
+    if (this.#scope === 'block comment') return /[*/]$/.test(this.#tail) ? ' ' : ''
+    if (this.#scope !== 'code' || this.#isInWord) return ''
+    return /[-/#]$|\$[A-Za-z0-9_]*$/.test(this.#tail) ? ' ' : ''
+  }
+
   /** Neither the value nor its edges may close the comment or open one in it. */
   #commentText(sql: string): string {
     const inner = sql.replaceAll(/\*(?=\/)|\/(?=\*)/g, '$& ')
@@ -142,11 +155,19 @@ export class SqlWriter {
   }
 
   #scanCode(text: string, offset: number): number {
-    opener.lastIndex = offset
-    const match = opener.exec(text)
-    if (match === null) return text.length
-    const end = opener.lastIndex
-    const [mark] = match
+    // Words matter for what a dollar in them is; without one they are not looked at.
+    const hasDollar = text.includes('$')
+    const pattern = hasDollar ? wordOrOpener : opener
+    let wordEnd = this.#isInWord ? endOfWord(text, offset) : offset
+    pattern.lastIndex = wordEnd
+    let mark = pattern.exec(text)?.[0]
+    while (mark !== undefined && isWord(mark)) {
+      wordEnd = pattern.lastIndex
+      mark = pattern.exec(text)?.[0]
+    }
+    this.#isInWord = mark === undefined && (hasDollar ? wordEnd === text.length : isWord(text, text.length - 1))
+    if (mark === undefined) return text.length
+    const end = pattern.lastIndex
     if (mark === "'" || mark === '"' || mark === '`') {
       this.#scope = mark
     } else if (mark === '/*') {
@@ -192,6 +213,16 @@ export class SqlWriter {
     }
     return text.length
   }
+}
+
+function isWord(text: string, at = 0): boolean {
+  const code = text.charCodeAt(at)
+  return code === 95 || (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122)
+}
+
+function endOfWord(text: string, offset: number): number {
+  wordRest.lastIndex = offset
+  return offset + (wordRest.exec(text)?.[0].length ?? 0)
 }
 
 const typographicClosers: ReadonlyMap<string, string> = new Map([

@@ -65,11 +65,13 @@ export interface Comparison {
 
 export interface Branch {
   readonly condition: Expression
+  /** The condition as it was written. */
+  readonly source: string
   readonly body: readonly Statement[]
 }
 
 export type Statement =
-  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'text'; readonly text: string; readonly offset: number }
   | { readonly kind: 'print'; readonly offset: number; readonly source: string; readonly value: Expression }
   | { readonly kind: 'if'; readonly branches: readonly Branch[]; readonly otherwise: readonly Statement[] }
   | {

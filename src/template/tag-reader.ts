@@ -2,7 +2,14 @@
 
 import { syntaxFault } from './template-error.ts'
 
-export type Segment = { readonly kind: 'text'; readonly text: string } | TagSegment
+export type Segment = TextSegment | TagSegment
+
+/** As it stands in the source: what is left out of a text, as a comment, ends one and begins another. */
+export interface TextSegment {
+  readonly kind: 'text'
+  readonly text: string
+  readonly offset: number
+}
 
 /** The text stands without braces and outer blanks; `tagOffset` is that of the brace. */
 export interface TagSegment {
@@ -21,25 +28,24 @@ export interface TagSegment {
 export function readSegments(source: string, start: number): readonly Segment[] {
   const segments: Segment[] = []
   const budget: ScanBudget = { edges: source.length * edgesPerCharacter }
-  let text = ''
+  const addText = (from: number, to: number): void => {
+    if (to > from) segments.push({ kind: 'text', text: source.slice(from, to), offset: from })
+  }
   let offset = start
   for (;;) {
     const open = findTag(source, offset)
-    text += source.slice(offset, open ?? source.length)
     if (open === null) break
     if (source.charAt(open + 2) === '!') {
-      text += source.slice(open, open + 2)
+      addText(offset, open + 2)
       offset = open + 3
       continue
     }
+    addText(offset, open)
     const tag = readTag(source, open, budget)
     offset = tag.end
-    if (tag.segment === null) continue
-    if (text !== '') segments.push({ kind: 'text', text })
-    text = ''
-    segments.push(tag.segment)
+    if (tag.segment !== null) segments.push(tag.segment)
   }
-  if (text !== '') segments.push({ kind: 'text', text })
+  addText(offset, source.length)
   return segments
 }
 

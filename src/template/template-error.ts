@@ -26,12 +26,15 @@ export class TemplateError extends Error {
   readonly documentation: string | null
   /** Status, and the body without the documentation. */
   readonly answer: TemplateAnswer
+  /** What to do, in a field beside the message; undefined for nothing. */
+  readonly hint: string | undefined
 
   constructor(fault: TemplateFault, { cause, place }: ErrorOrigin) {
     super(fault.message, { cause })
     this.line = place.line
     this.column = place.column
     this.answer = fault.answer ?? { status: 400, body: { error: fault.message } }
+    this.hint = fault.hint
     this.documentation = fault.answer === null ? `/cli/advanced-templates.html${fault.anchor}` : null
   }
 }
@@ -43,6 +46,7 @@ interface FaultOptions {
   readonly isFinal?: boolean
   /** The section of the documentation, with its `#`. */
   readonly anchor?: string
+  readonly hint?: string | undefined
 }
 
 /** The same inside this room, where only an offset is known, or none: then it is that of the running expression. */
@@ -54,6 +58,7 @@ export class TemplateFault extends Error {
   readonly isFinal: boolean
   /** Empty for the page as a whole. */
   readonly anchor: string
+  readonly hint: string | undefined
 
   constructor(message: string, options: FaultOptions = {}) {
     super(message)
@@ -61,6 +66,14 @@ export class TemplateFault extends Error {
     this.answer = options.answer ?? null
     this.isFinal = options.isFinal ?? false
     this.anchor = options.anchor ?? ''
+    this.hint = options.hint
+  }
+
+  /** The same fault with advice. */
+  withHint(hint: string | undefined): TemplateFault {
+    const { message, answer, isFinal, anchor } = this
+    const offset = this.offset === null ? {} : { offset: this.offset }
+    return new TemplateFault(message, { ...offset, ...(answer === null ? {} : { answer }), isFinal, anchor, hint })
   }
 }
 

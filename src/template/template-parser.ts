@@ -164,7 +164,7 @@ class TemplateParser {
     while (head !== null && head.operator !== 'end' && head.operator !== 'else') {
       const condition = parseExpression(head.suffix, this.#nestingMax)
       const { body, stop } = this.#readBody()
-      branches.push({ condition, body })
+      branches.push({ condition, source: head.suffix.text, body })
       head = stop
     }
     return { kind: 'if', branches, otherwise: this.#readElse(head) }

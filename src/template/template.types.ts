@@ -1,3 +1,5 @@
+import type { Statement } from './syntax.types.ts'
+
 /**
  * What a caller sends for one parameter: a string from a query string or form (a list when it came several times), or any
  * JSON value of a body. Integers may be bigint.
@@ -58,6 +60,11 @@ export interface RenderContext {
    * engine that binds nothing. Such a text must not be logged or shown.
    */
   readonly secretsAs: 'parameters' | 'literals'
+  /**
+   * Answers conditions of `{% if %}` by their texts in place of the values, so that any branch can be looked at; loops over
+   * nothing run once then. Undefined leaves a condition to the values.
+   */
+  readonly decide?: (condition: string) => boolean | undefined
   /** `job_timestamp` when the caller's values have none, as `YYYY-MM-DD HH:MM:SS`. */
   readonly jobTimestamp?: string
 }
@@ -92,6 +99,7 @@ export interface TextSpan {
 export interface Template {
   /** False for SQL without `%`, which is rendered as it is. */
   readonly isTemplated: boolean
+  readonly statements: readonly Statement[]
   readonly parameters: readonly TemplateParameter[]
   /** Literal arguments of `table()` in all branches, each once, in source order. */
   readonly tables: readonly string[]

@@ -225,3 +225,25 @@ export const typedFunctions: ReadonlyMap<string, TemplateFunction> = new Map([
   ['Symbol', readSymbol],
   ['Column', readSymbol],
 ])
+
+/** What a value for one of these functions has to be, behind the name of its parameter. */
+export function expectationOf(name: string): string {
+  const integer = /^(U?)Int(?:eger)?(\d*)$/.exec(name)
+  if (integer !== null) {
+    const bits = BigInt(integer[2] || 32)
+    const [min, max] = integer[1] === 'U' ? [0n, (1n << bits) - 1n] : [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n]
+    return `takes an integer from ${min} to ${max}`
+  }
+  return `takes ${expectations.get(name) ?? `a value for ${name}`}`
+}
+
+const expectations: ReadonlyMap<string, string> = new Map([
+  ['Float32', 'a number'],
+  ['Float64', 'a number'],
+  ['Date', 'a date such as 2024-01-31'],
+  ['DateTime', 'a time such as 2024-01-31 10:00:00'],
+  ['DateTime64', 'a time with milliseconds such as 2024-01-31 10:00:00.000'],
+  ['UUID', 'a UUID such as 00000000-0000-0000-0000-000000000000'],
+  ['Array', 'a list with commas between its values'],
+  ['JSON', 'JSON'],
+])

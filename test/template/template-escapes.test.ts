@@ -3,10 +3,12 @@
 
 import { query } from 'chdb'
 import t from 'tap'
+import { readTokens } from '../../src/schema/lexer.ts'
 import { compileTemplate } from '../../src/template/compile-template.ts'
 import type { ParameterValue, RenderContext } from '../../src/template/template.types.ts'
 import { TemplateError } from '../../src/template/template-error.ts'
-import { testSeed } from '../support/seeded-random.ts'
+import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { byTier } from '../support/tier.ts'
 
 const seed = testSeed()
 const run: RenderContext = { mode: 'run', secret: () => undefined, secretsAs: 'parameters' }
@@ -306,3 +308,54 @@ t.test('a template cut anywhere fails cleanly or renders', async (t) => {
   }
   t.equal(compileTemplate(source).render(new Map([['y', 'b']]), run).sql, '\nSELECT [1,2] 1')
 })
+
+t.test(`whatever stands around it, a value is what the lexer of queries takes for one (SEED=${seed})`, async (t) => {
+  const around = (
+    "a|x|$x$|$$|$|x$|$1$|1$|'|\"|`|''|\\\\| |\n|--|//|/*|*/|# |#|#!|1|0x|_|-|/|*|(|,|.|;|é|\u2018|\u2019|{{sql_and(a=n)}}|" +
+    "{{Integer(i, 5)}}|{{table('u')}}|{{column('c')}}|{{String(v)}}"
+  ).split('|')
+  const values = [
+    "') UNION SELECT 1 --",
+    '$x$ , b',
+    '$$ b',
+    '*/ b /*',
+    "a'b",
+    '`',
+    '"',
+    '\\',
+    '$x$',
+    '*/',
+    '-- b',
+    '\u2019 b',
+  ]
+  const random = new SeededRandom(seed)
+  const piece = (): string =>
+    Array.from({ length: random.below(8) }, () => around[random.below(around.length)]).join('')
+  const value = '{{String(v)}}'
+  const found = [`%a$x$ ' $x$ ${value}`, `%x$1$"0$1${value}''"b${value}$1$1`]
+  const count = byTier({ quick: 1_500, full: 60_000, soak: 2_000_000 })
+  let readCount = 0
+  for (const template of [...found, ...Array.from({ length: count }, () => `%${piece()}{{String(v)}}${piece()}`)]) {
+    const kinds = kindsByLexer(template, 'b')
+    for (const sent of values) {
+      const others = kindsByLexer(template, sent)
+      // A text that the lexer refuses goes no further.
+      if (others === null) continue
+      readCount += 1
+      if (others !== kinds) t.equal(others, kinds, JSON.stringify([template, sent]))
+    }
+  }
+  t.ok(readCount > count, `${readCount} texts`)
+})
+
+/** Null for what is refused by the template or by the lexer. */
+function kindsByLexer(template: string, value: string): string | null {
+  try {
+    const { sql } = compileTemplate(template).render(new Map([['v', value]]), run)
+    return readTokens(sql)
+      .map(({ kind, text }) => (kind === 'string' || kind === 'quotedName' ? kind : text))
+      .join(' ')
+  } catch {
+    return null
+  }
+}
