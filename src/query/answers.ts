@@ -6,8 +6,9 @@ import { StoreError } from '../store/store-error.ts'
 import { Agreement } from './agreement.ts'
 import { inOwnBlocks } from './answer-blocks.ts'
 import { withOwnStatistics } from './answer-statistics.ts'
+import { adviceFor } from './column-advice.ts'
 import { ColumnCheck } from './column-check.ts'
-import { inUsersWords, maskSecrets } from './engine-words.ts'
+import { inUsersWords, maskSecrets, readOf } from './engine-words.ts'
 import { withPlace } from './error-place.ts'
 import type { QueryAnswer } from './query.types.ts'
 import { type QueryLimits, toQueryError } from './query-error.ts'
@@ -78,11 +79,13 @@ export class Answers {
     if (thrown instanceof StoreError) {
       const { kind, message, clickhouseCode } = thrown
       const telling = { prefix, isOfAuthor }
-      const placed = plan === undefined ? message : withPlace(inUsersWords(message, workspace), plan, telling)
+      const placed =
+        plan === undefined ? message : withPlace(inUsersWords(message, readOf(plan, workspace)), plan, telling)
       const told = hasSecrets ? withoutSecrets({ message: placed, clickhouseCode, secretValues }) : placed
       // The cause has the engine's own words, and goes to the log.
       const cause = hasSecrets ? undefined : thrown
-      const failed = plan === undefined ? this.#options : { ...this.#options, sql: plan.sql }
+      const hint = plan !== undefined && isOfAuthor && !hasSecrets ? adviceFor(message, plan) : undefined
+      const failed = plan === undefined ? this.#options : { ...this.#options, sql: plan.sql, hint }
       return toQueryError(new StoreError({ kind, message: told, clickhouseCode, cause }), failed)
     }
     const mayShow = hasSecrets && thrown instanceof ApiError && thrown.code === 'SQL_INVALID'

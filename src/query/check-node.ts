@@ -14,6 +14,7 @@ import type { NameScope, Source } from '../sql/source.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
+import { adviceFor } from './column-advice.ts'
 import { checkColumns } from './column-check.ts'
 import { inUsersWords } from './engine-words.ts'
 import { withPlace } from './error-place.ts'
@@ -134,9 +135,14 @@ function withNode(pipe: ReadPipe, { name, sql }: Pick<ReadNode, 'name' | 'sql'>,
 function withPipe(workspace: WorkspaceReader, pipe: ReadPipe): WorkspaceReader {
   return {
     catalogVersion: workspace.catalogVersion,
+    list: () => workspace.list(),
+    listPipes: () => workspace.listPipes(),
     find: (nameOrId) => workspace.find(nameOrId),
-    findPipe: (nameOrId) =>
-      nameOrId === pipe.name || findResourceId(nameOrId) === pipe.id ? pipe : workspace.findPipe(nameOrId),
+    findPipe: (nameOrId) => {
+      if (nameOrId === pipe.name || findResourceId(nameOrId) === pipe.id) return pipe
+      const found = workspace.findPipe(nameOrId)
+      return found?.id === pipe.id ? pipe : found
+    },
   }
 }
 
@@ -171,6 +177,10 @@ class CheckScope implements NameScope {
     this.#check.hasPlaceholder = true
     return { kind: 'query', id: placeholder, name: placeholder, sql: () => 'SELECT 1', scope: this }
   }
+
+  advise(parts: readonly string[]): string | undefined {
+    return this.#scope.advise?.(parts)
+  }
 }
 
 function namesOf(source: Source | 'denied' | undefined): readonly string[] {
@@ -201,7 +211,8 @@ async function describe(plan: CompiledQuery, description: Description) {
     } catch (thrown) {
       if (mayDiffer && isAboutPlaceholder(thrown)) return null
       const told = inAuthorsWords(thrown, plan, { workspace: neighbours.workspace, describing })
-      refusal = toQueryError(told, { ...options, sql: plan.sql })
+      const hint = thrown instanceof StoreError ? adviceFor(thrown.message, plan) : undefined
+      refusal = toQueryError(told, { ...options, sql: plan.sql, hint })
       if (!(thrown instanceof StoreError) || thrown.kind !== 'engine') break
     }
   }

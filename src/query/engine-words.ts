@@ -20,6 +20,15 @@ export function withNames(text: string, workspace: Pick<WorkspaceReader, 'find'>
   })
 }
 
+/** The data sources that a query reads: what stands behind another id that its text has is told to nobody. */
+export function readOf(
+  { tableNames }: { readonly tableNames: ReadonlyMap<string, string> },
+  workspace: Pick<WorkspaceReader, 'find'>,
+): Pick<WorkspaceReader, 'find'> {
+  const read = new Set(Array.from(tableNames.keys(), (table) => table.slice(table.indexOf('.') + 1).slice(0, idLength)))
+  return { find: (nameOrId) => (read.has(nameOrId) ? workspace.find(nameOrId) : undefined) }
+}
+
 const idLength = 't_'.length + 32
 const mask = '***'
 /** So many characters in a row of a secret are not shown: the engine quotes parts of values too. */

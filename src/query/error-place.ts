@@ -3,6 +3,7 @@
 
 import type { CompiledQuery, SourcePlace } from '../sql/compile-query.ts'
 import { isOwnText } from '../store/engine-words.ts'
+import { placeOfCall } from './call-places.ts'
 
 type Placed = Pick<CompiledQuery, 'sql' | 'placeOf'>
 
@@ -23,7 +24,7 @@ export function withPlace(message: string, plan: Placed, { prefix = '', isOfAuth
   const position = syntaxPosition.exec(message)
   if (position !== null) return withSyntaxPlace(message, { plan, prefix, position })
   const name = firstGroup(nameInMessage.exec(message))
-  const place = name === undefined ? placeOfCall(message, plan) : placeOfColumn(name, plan)
+  const place = name === undefined ? placeOfFunction(message, plan) : placeOfColumn(name, plan)
   const [, said = message, suggestion = '', code = ''] = messageParts.exec(message) ?? []
   const isOwn = isOfAuthor && place?.source === null && suggestion !== `. Maybe you meant: ['${name}']`
   return `${said}${place === undefined ? '' : ` (${placeText(place)})`}${isOwn ? suggestion : ''}${code}`
@@ -40,12 +41,10 @@ const nameInMessage = /`([^`]+)`|\b(?:[Ii]dentifier|Column) '([^']+)'/
 
 const functionInMessage = /\b(?:function|call to function) '?(\w+)'?/
 
-/** Where the function of a message is called, if it is in one place alone. */
-function placeOfCall(message: string, { sql, placeOf }: Placed): SourcePlace | undefined {
+/** Where the function of a message is called, as far as that is one place, or in one node. */
+function placeOfFunction(message: string, plan: Placed): ReturnType<typeof placeOfCall> {
   const name = firstGroup(functionInMessage.exec(message))
-  if (name === undefined) return undefined
-  const [call, another] = sql.matchAll(new RegExp(`(?<![\\w.\`])${name}\\s*\\(`, 'gi'))
-  return call === undefined || another !== undefined ? undefined : placeOf(Buffer.byteLength(sql.slice(0, call.index)))
+  return name === undefined ? undefined : placeOfCall(name, plan)
 }
 
 /** The engine puts the name of a table before a column that was written without. */
@@ -86,6 +85,8 @@ function escaped(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }
 
-function placeText({ source, line, column }: SourcePlace): string {
+function placeText(place: SourcePlace | { readonly source: string }): string {
+  if (!('line' in place)) return `in node '${place.source}'`
+  const { source, line, column } = place
   return `line ${line}, column ${column}${source === null ? '' : ` of node '${source}'`}`
 }

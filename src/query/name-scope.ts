@@ -5,7 +5,9 @@
 // a pipe reads is not judged again, but row filters hold for every read of a table, wherever it stands.
 
 import { findResourceId } from '../catalog/resource-id.ts'
+import { versionAdvice } from '../catalog/versioned-name.ts'
 import { errors } from '../shared/errors.ts'
+import { didYouMean, nearestName } from '../shared/nearest-name.ts'
 import type { NameScope, QuerySource, Source, TableSource } from '../sql/source.types.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
 import type { ReadScope } from './read-scope.ts'
@@ -35,6 +37,7 @@ export function callerScope(reading: Reading, focus: ReadPipe | null): NameScope
       if (found === undefined) return undefined
       return mayRead(found.resourceId) ? found.source : 'denied'
     },
+    advise: (parts) => nearestSource(reading, parts, focus?.nodes ?? []),
   }
 }
 
@@ -44,7 +47,18 @@ export function nodeScope(reading: Reading, pipe: ReadPipe, position: number): N
     find(parts) {
       return findNode(reading, pipe, { parts, end: position }) ?? findInWorkspace(reading, parts)?.source
     },
+    advise: (parts) => adviceForNode(reading, pipe, { parts, end: position }),
   }
+}
+
+/** What a name in that node stands for, with the id of the resource or the node that it is; undefined for nothing. */
+export function findForNode(
+  reading: Reading,
+  pipe: ReadPipe,
+  { parts, end }: NodeSearch,
+): { readonly source: Source | 'denied'; readonly resourceId: string } | undefined {
+  const node = findNode(reading, pipe, { parts, end })
+  return node === undefined ? findInWorkspace(reading, parts) : { source: node, resourceId: node.id }
 }
 
 /** The node that answers for a pipe: the published one, else the last. Undefined when the pipe has none. */
@@ -101,6 +115,42 @@ function nodeSource(reading: Reading, { pipe, node, name }: NodeRead): QuerySour
   }
 }
 
+/** Nodes see those before them alone, so the commonest mistake is the order. */
+function adviceForNode(reading: Reading, pipe: ReadPipe, { parts, end }: NodeSearch): string | undefined {
+  const { mayRead } = reading.readScope
+  const name = parts.join('.')
+  const later = pipe.nodes.find((node, index) => index > end && node.name === name && mayRead(node.id))
+  if (later !== undefined)
+    return `Node '${name}' stands behind this one, and a node reads only those before it: move it up`
+  if (pipe.nodes[end]?.name === name) return 'A node cannot read itself'
+  return nearestSource(reading, parts, pipe.nodes.slice(0, end))
+}
+
+/** Names that the caller may read, and no others: a guess must tell nothing that a query would not. */
+function nearestSource(
+  { workspace, readScope: { mayRead, filterOf } }: Reading,
+  parts: readonly string[],
+  nodes: readonly ReadNode[],
+): string | undefined {
+  const seen = [...nodes, ...workspace.listPipes(), ...workspace.list()].filter(({ id }) => mayRead(id))
+  const names = seen.map(({ name }) => name)
+  const written = parts.join('.')
+  const version = versionAdvice(written, seen)
+  if (version !== undefined) return version
+  // A database in front of the name, as other servers have them.
+  const last = parts.at(-1) ?? ''
+  if (parts.length > 1 && names.includes(last)) return `Did you mean '${last}'?`
+  if (!written.endsWith(quarantineSuffix)) return didYouMean(written, names)
+  const base = written.slice(0, -quarantineSuffix.length)
+  if (names.includes(base)) return `'${base}' is no Data Source, and only Data Sources have a quarantine`
+  const owners = workspace.list().filter(({ id }) => mayRead(id) && filterOf(id) === null)
+  const owner = nearestName(
+    base,
+    owners.map(({ name }) => name),
+  )
+  return owner === undefined ? didYouMean(written, names) : `Did you mean '${owner}${quarantineSuffix}'?`
+}
+
 const serviceWorkspaces: ReadonlySet<string> = new Set(['tinybird', 'organization'])
 
 function findInWorkspace(reading: Reading, parts: readonly string[]): Found | undefined {
@@ -109,7 +159,7 @@ function findInWorkspace(reading: Reading, parts: readonly string[]): Found | un
   const nameOrId = parts.join('.')
   // Ids may carry a label, `t_.label.<hex>` or `t_label.<hex>`; no other name has a dot.
   if (parts.length > 1 && findResourceId(nameOrId) === undefined) return undefined
-  return findResource(reading, nameOrId) ?? findQuarantine(reading, nameOrId) ?? findUnversioned(reading, nameOrId)
+  return findResource(reading, nameOrId) ?? findQuarantine(reading, nameOrId)
 }
 
 function serviceFound({ findServiceSource }: Reading, parts: readonly string[]): Found {
@@ -145,12 +195,6 @@ function findQuarantine(reading: Reading, nameOrId: string): Found | undefined {
   if (reading.readScope.filterOf(owner.id) !== null) return { source: 'denied', resourceId }
   const name = `${owner.name}${quarantineSuffix}`
   return { source: tableSource(reading, owner, { table: quarantineTable(owner.id), name }), resourceId }
-}
-
-/** Older projects write `visits__v2` for the second version of `visits`. */
-function findUnversioned(reading: Reading, nameOrId: string): Found | undefined {
-  const name = /^(.+)__v\d+$/.exec(nameOrId)?.[1]
-  return name === undefined ? undefined : findResource(reading, name)
 }
 
 function tableSource(

@@ -13,6 +13,8 @@ export interface QueryLimits {
 /** The limits that a query had, and its text where it is known. */
 export interface FailedQuery extends QueryLimits {
   readonly sql?: string
+  /** What its author may have meant. */
+  readonly hint?: string | undefined
 }
 
 // What the engine calls its own fault, or one of its files, when the text that a query casts to an aggregate state is none.
@@ -55,7 +57,7 @@ export function toQueryError(thrown: unknown, limits: FailedQuery, reword: Rewor
 }
 
 function ofEngine(cause: StoreError, failed: FailedQuery, reword: Rewording): ApiError {
-  const { queryTimeMaxMs, resultBytesMax, sql = '' } = failed
+  const { queryTimeMaxMs, resultBytesMax, sql = '', hint } = failed
   const { clickhouseCode, message } = cause
   if (clickhouseCode === clickhouseCodes.timeoutExceeded) {
     return errors.QUERY_TIMEOUT({ timeMaxMs: queryTimeMaxMs, cause })
@@ -70,7 +72,7 @@ function ofEngine(cause: StoreError, failed: FailedQuery, reword: Rewording): Ap
     })
   }
   if (isFaultOfService(cause)) return engineFault(namingTables(cause, sql))
-  return errors.SQL_INVALID({ reason: reword(message), cause })
+  return errors.SQL_INVALID({ reason: reword(message), hint, cause })
 }
 
 /** Whoever reads of damage in the log looks for the table, which the engine does not always tell. */

@@ -8,6 +8,7 @@ import { type AnswerOptions, Answers } from './answers.ts'
 import { type CheckNode, createNodeCheck, createNodeFault, type NodeFault } from './check-node.ts'
 import { withNames } from './engine-words.ts'
 import { answeringNode, callerScope, nodeScope, type Reading } from './name-scope.ts'
+import { type CompareNode, createNodeComparison } from './node-ways.ts'
 import { PlanCache } from './plan-cache.ts'
 import type { ExplainRequest, Explanation, PipeRequest, Query, QueryAnswer, QueryRequest } from './query.types.ts'
 import type { ReadScope } from './read-scope.ts'
@@ -53,6 +54,7 @@ interface Question {
 class QueryRoom implements Query {
   readonly checkNode: CheckNode
   readonly nodeFault: NodeFault
+  readonly compareNode: CompareNode
   readonly #options: QueryOptions
   readonly #neighbours: QueryNeighbours
   readonly #templates = new TemplateCache()
@@ -66,6 +68,8 @@ class QueryRoom implements Query {
     this.#answers = new Answers(options, { ...neighbours, responses })
     this.checkNode = createNodeCheck(options, { ...neighbours, templates: this.#templates })
     this.nodeFault = createNodeFault(options, { ...neighbours, templates: this.#templates })
+    const { findServiceSource } = neighbours
+    this.compareNode = createNodeComparison({ ...options, findServiceSource, templates: this.#templates })
   }
 
   async run(request: QueryRequest): Promise<QueryAnswer> {
@@ -110,7 +114,9 @@ class QueryRoom implements Query {
       cacheTtlSeconds,
       signal,
     })
-    return { format, contentType, body, times: { resolveMs, engineMs } }
+    const unusedParameters = rendering.unusedParameters(() => pipe.nodes.map(({ sql }) => sql))
+    const told = unusedParameters.length === 0 ? {} : { unusedParameters, parameterNames: rendering.parameterNames }
+    return { format, contentType, body, ...told, times: { resolveMs, engineMs } }
   }
 
   async explain({

@@ -1,5 +1,6 @@
 import type { SelectStream } from '../store/store.types.ts'
 import type { CheckNode, NodeFault } from './check-node.ts'
+import type { CompareNode } from './node-ways.ts'
 import type { ReadScope } from './read-scope.ts'
 import type { ParameterValues } from './rendering.ts'
 
@@ -18,6 +19,8 @@ export interface Query {
   readonly checkNode: CheckNode
   /** Judges a node that is stored. */
   readonly nodeFault: NodeFault
+  /** Whether a change of names leaves a node what it was. */
+  readonly compareNode: CompareNode
 }
 
 interface Asking {
@@ -66,6 +69,10 @@ export interface QueryAnswer {
   readonly format: string
   readonly contentType: string
   readonly body: SelectStream
+  /** Names of parameters that were given, and that no template of the pipe has. */
+  readonly unusedParameters?: readonly string[]
+  /** Those that its templates have, where some are unused. */
+  readonly parameterNames?: readonly string[]
   readonly times: AnswerTimes
 }
 

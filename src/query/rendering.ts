@@ -1,4 +1,6 @@
-import type { ParameterValue, RenderContext, TemplateSettings, TextSpan } from '../template/template.types.ts'
+import { ApiError } from '../shared/errors.ts'
+import { nearestName } from '../shared/nearest-name.ts'
+import type { ParameterValue, RenderContext, Template, TemplateSettings, TextSpan } from '../template/template.types.ts'
 import { checkSecretPlaces } from './secret-places.ts'
 import type { TemplateCache } from './template-cache.ts'
 import { toTemplateFailure } from './template-failure.ts'
@@ -14,6 +16,8 @@ export interface RenderingOptions {
   readonly secretOf: (name: string) => string | undefined
   /** `job_timestamp` where the parameters have none, as `YYYY-MM-DD HH:MM:SS`; a check has a placeholder for it. */
   readonly jobTimestamp?: string
+  /** Which branches are taken, whatever the values are. */
+  readonly decide?: RenderContext['decide']
 }
 
 /** The texts of one query: each is rendered when it is first asked for, and once. */
@@ -21,6 +25,7 @@ export class Rendering {
   readonly #options: RenderingOptions
   readonly #texts = new Map<string, RenderedText>()
   readonly #secretValues = new Set<string>()
+  readonly #templates: Template[] = []
   #maxThreads: number | null = null
   #hasPlaceholders = false
 
@@ -43,6 +48,27 @@ export class Rendering {
     return this.#hasPlaceholders
   }
 
+  /** Names of values that were given, and that neither the texts until now nor `others` have a parameter for. */
+  unusedParameters(others: () => readonly string[]): readonly string[] {
+    const { parameters, templates } = this.#options
+    const names = [...parameters.keys()].filter((name) => !this.#templates.some((template) => isUsed(name, template)))
+    if (names.length === 0) return names
+    // Nodes that were not read this time may be read with other values.
+    try {
+      const known = others().map((sql) => templates.compile(sql))
+      return names.filter((name) => !known.some((template) => isUsed(name, template)))
+    } catch (thrown) {
+      // A node that is no template any more does not spoil the answer of one that is.
+      if (thrown instanceof ApiError) return []
+      throw thrown
+    }
+  }
+
+  /** Names of the parameters of the texts until now, for advice. */
+  get parameterNames(): readonly string[] {
+    return this.#templates.flatMap((template) => template.parameters.map(({ name }) => name))
+  }
+
   /** The SQL of a node. Raises TEMPLATE_INVALID (400). */
   nodeText(node: RenderedNode): string {
     return this.node(node).text
@@ -62,12 +88,18 @@ export class Rendering {
    * use none, and SQL_INVALID (400) for one that would show in the result.
    */
   render(source: string, { maySecrets }: { readonly maySecrets: boolean }): RenderedText {
-    const { templates, parameters, mode, jobTimestamp } = this.#options
+    const { templates, parameters, mode, jobTimestamp, decide } = this.#options
     const template = templates.compile(source)
     if (!template.isTemplated) return { text: source, cacheTtlSeconds: null }
+    this.#templates.push(template)
     const secret = (name: string): string | undefined => (maySecrets ? this.#secret(name) : undefined)
     try {
-      const context: RenderContext = { mode, secret, secretsAs: 'literals' }
+      const context: RenderContext = {
+        mode,
+        secret,
+        secretsAs: 'literals',
+        ...(decide === undefined ? {} : { decide }),
+      }
       const rendered = template.render(parameters, jobTimestamp === undefined ? context : { ...context, jobTimestamp })
       const { settings } = rendered
       const { text, secretSpans } = withoutSecretParameters(rendered.sql, rendered.secretSpans)
@@ -77,8 +109,19 @@ export class Rendering {
       this.#hasPlaceholders ||= mode === 'check' && hasUnknown
       return { text, cacheTtlSeconds: settings.cacheTtlSeconds }
     } catch (thrown) {
-      throw toTemplateFailure(thrown)
+      throw toTemplateFailure(thrown, () => this.#misspelt(template))
     }
+  }
+
+  /** The parameter that was given in the place of one that is missing. */
+  #misspelt({ parameters }: Template): string | undefined {
+    const given = this.#options.parameters
+    const missing = parameters.map(({ name }) => name).filter((name) => !given.has(name))
+    for (const name of this.unusedParameters(() => []).slice(0, misspeltMax)) {
+      const near = nearestName(name, missing)
+      if (near !== undefined) return `Did you mean '${near}' in place of '${name}'?`
+    }
+    return undefined
   }
 
   #secret(name: string): string | undefined {
@@ -90,6 +133,13 @@ export class Rendering {
   #note({ maxThreads }: TemplateSettings): void {
     if (maxThreads !== null) this.#maxThreads = Math.max(this.#maxThreads ?? 0, maxThreads)
   }
+}
+
+/** More names are no slips of the pen. */
+const misspeltMax = 20
+
+function isUsed(name: string, { parameters }: Template): boolean {
+  return parameters.some((parameter) => parameter.name === name)
 }
 
 interface RenderedNode {

@@ -2,9 +2,15 @@ import { errors } from '../shared/errors.ts'
 import { TemplateError } from '../template/template-error.ts'
 
 /** What the caller is told of a template that is wrong, or was given wrong values. All else passes unchanged. */
-export function toTemplateFailure(thrown: unknown): unknown {
+export function toTemplateFailure(thrown: unknown, misspelt: () => string | undefined = () => undefined): unknown {
   if (!(thrown instanceof TemplateError)) return thrown
-  const { message, answer, documentation, cause } = thrown
+  const { message, answer, documentation, hint, cause } = thrown
+  const advice = message.includes('Required parameter is not defined') ? misspelt() : undefined
   // `error()` and `custom_error()` answer in the words of the template's author, to the byte.
-  return errors.TEMPLATE_INVALID({ message, answer: documentation === null ? answer : null, cause })
+  return errors.TEMPLATE_INVALID({
+    message,
+    answer: documentation === null ? answer : null,
+    hint: hint ?? advice,
+    cause,
+  })
 }

@@ -6,13 +6,17 @@ import type { Source } from '../sql/source.types.ts'
 export interface WorkspaceReader {
   /** Another number after every change of data sources and pipes: plans hold for one. */
   readonly catalogVersion: number
-  /** A data source by name or id. */
+  /** A data source by name or id; a name may have a version behind it, as `catalog/versioned-name.ts` has it. */
   find(nameOrId: string): ReadDataSource | undefined
-  /** A pipe by name or id. */
+  /** The same for a pipe. */
   findPipe(nameOrId: string): ReadPipe | undefined
+  /** All data sources. */
+  list(): readonly ReadDataSource[]
+  /** All pipes. */
+  listPipes(): readonly ReadPipe[]
 }
 
-export type ReadDataSource = Pick<DataSource, 'id' | 'name' | 'columns' | 'engine'>
+export type ReadDataSource = Pick<DataSource, 'id' | 'name' | 'columns' | 'engine' | 'declaredVersion'>
 
 /** A node as far as a query is concerned. */
 export type ReadNode = Pick<PipeNode, 'id' | 'name' | 'sql'>

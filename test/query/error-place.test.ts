@@ -95,3 +95,40 @@ t.test('the engine repeats queries behind its messages; of what was put into the
   ] as const
   for (const [message, told] of cases) t.equal(inUsersWords(message, nothing), told ?? message)
 })
+
+t.test('an operator is told with its place, as the function that it is', async (t) => {
+  const wrong = (name: string) =>
+    `Illegal types String and UInt8 of arguments of function ${name}. (ILLEGAL_TYPE_OF_ARGUMENT)`
+  const cases: readonly (readonly [name: string, sql: string, place: string | null])[] = [
+    ['plus', 'SELECT id,\n tag + 1 FROM events', 'line 2, column 6'],
+    ['plus', "SELECT '+' AS plus, tag + 1 FROM events", 'line 1, column 25'],
+    ['plus', 'SELECT tag + 1, id + 1 FROM events', null],
+    ['minus', 'SELECT -id, tag - 1 FROM events', 'line 1, column 17'],
+    ['negate', 'SELECT id - 1, -tag FROM events', 'line 1, column 16'],
+    ['negate', 'SELECT id FROM events WHERE -tag', 'line 1, column 29'],
+    ['multiply', 'SELECT *, count(*), tag * 2 FROM events', 'line 1, column 25'],
+    ['modulo', 'SELECT tag % 2 FROM events', 'line 1, column 12'],
+    ['equals', 'SELECT id FROM events WHERE tag = 1', 'line 1, column 33'],
+    ['notEquals', 'SELECT id FROM events WHERE tag <> 1', 'line 1, column 33'],
+    ['greaterOrEquals', 'SELECT id FROM events WHERE tag BETWEEN 1 AND 2', 'line 1, column 33'],
+    ['like', "SELECT id FROM events WHERE tag NOT LIKE 'a' OR id LIKE 'b'", 'line 1, column 52'],
+    ['notLike', "SELECT id FROM events WHERE tag NOT LIKE 'a' OR id LIKE 'b'", 'line 1, column 37'],
+    ['and', 'SELECT tag AND 1 FROM events', 'line 1, column 12'],
+    ['arrayElement', 'SELECT [1], tag[1] FROM events', 'line 1, column 16'],
+    ['CAST', 'SELECT tag::UInt8 FROM events', 'line 1, column 11'],
+    ['plus', 'SELECT plus(tag, 1) FROM events', 'line 1, column 8'],
+    ['multiIf', 'SELECT CASE WHEN tag THEN 1 END FROM events', 'line 1, column 8'],
+  ]
+  for (const [name, sql, place] of cases) {
+    const told = place === null ? wrong(name) : wrong(name).replace('. (', ` (${place}). (`)
+    t.equal(withPlace(wrong(name), plan(sql)), told, sql)
+  }
+  workspace.addPipe(
+    'sums',
+    { one: 'SELECT id,\n tag + 1 AS n FROM events', two: 'SELECT tag + 1 AS a, tag + 2 AS b FROM events' },
+    'one',
+  )
+  t.match(withPlace(wrong('plus'), plan('SELECT * FROM sums')), /\(line 2, column 6 of node 'sums'\)/)
+  workspace.addPipe('pairs', { two: 'SELECT tag + 1 AS a, tag + 2 AS b FROM events' })
+  t.match(withPlace(wrong('plus'), plan('SELECT * FROM pairs')), /plus \(in node 'pairs'\)\. /)
+})

@@ -2,6 +2,7 @@ import t from 'tap'
 import type { Pipe } from '../../src/catalog/pipe.types.ts'
 import { callerScope, nodeScope, type Reading } from '../../src/query/name-scope.ts'
 import { adminScope, type ReadScope } from '../../src/query/read-scope.ts'
+import { ApiError } from '../../src/shared/errors.ts'
 import { compileQuery } from '../../src/sql/compile-query.ts'
 import { idOf, TestWorkspace } from './test-workspace.ts'
 
@@ -114,4 +115,57 @@ t.test("a caller's scope judges the names in its own query, and filters all rows
   const all: ReadScope = { ...readScope, mayRead: () => true }
   t.match(compile('SELECT * FROM events', { readScope: all }).sql, /WHERE \(org = 'a'\)/)
   t.throws(() => compile('SELECT * FROM events_quarantine', { readScope: all }), { message: /no access/ })
+})
+
+const quarantineHint = (name: string): string => `'${name}' is no Data Source, and only Data Sources have a quarantine`
+
+t.test('the columns of a query are those of what its names stand for', async (t) => {
+  const columnsOf = (sql: string, pipe: string | null = null): readonly string[] => {
+    return compile(sql, { focus: pipe === null ? null : (workspace.findPipe(pipe) ?? null) }).ownColumns()
+  }
+  t.same(columnsOf('SELECT * FROM events'), ['id', 'org'])
+  t.same(columnsOf(`SELECT * FROM ${events.id}`), ['id', 'org'])
+  t.same(columnsOf('SELECT * FROM events_quarantine'), ['id', 'org'])
+  t.same(columnsOf('SELECT * FROM events__v2 JOIN joined ON 1'), ['id', 'org', 'id'])
+  t.same(columnsOf('SELECT * FROM events', 'events_node'), [], 'a node hides the data source')
+  t.same(columnsOf(`SELECT * FROM ${events.id}`, 'events_node'), ['id', 'org'], 'an id does not')
+  t.same(columnsOf('SELECT * FROM _', 'events_node'), [])
+  t.same(columnsOf('SELECT * FROM daily'), [], 'a pipe has those of its own text')
+  t.same(columnsOf('WITH events AS (SELECT 1 AS x) SELECT * FROM events'), [])
+  t.same(columnsOf('SELECT (SELECT count() FROM joined) FROM unpublished AS events'), ['id'])
+})
+
+t.test('what is suggested for a name is what the caller may read, and nothing else', async (t) => {
+  const only = (...names: readonly string[]): ReadScope => {
+    const ids = new Set<string>(names.map((name) => idOf(name)))
+    return { ...adminScope, signature: names.join(), mayRead: (id) => ids.has(id) }
+  }
+  const hintOf = (sql: string, readScope: ReadScope, focus: Pipe | null = null): string | undefined => {
+    try {
+      compile(sql, { readScope, focus })
+    } catch (thrown) {
+      if (thrown instanceof ApiError) return thrown.hint
+    }
+    return undefined
+  }
+  const daily = workspace.findPipe('daily') ?? null
+  t.equal(hintOf('SELECT * FROM event', adminScope), "Did you mean 'events'?")
+  t.equal(hintOf('SELECT * FROM event', only('joined')), undefined)
+  t.equal(hintOf('SELECT * FROM ws.events', only('joined')), undefined)
+  t.equal(hintOf('SELECT * FROM event_quarantine', only('joined')), undefined)
+  t.equal(hintOf('SELECT * FROM joind', only('joined')), "Did you mean 'joined'?")
+  t.equal(hintOf('SELECT * FROM dayly', only('joined')), undefined)
+  t.equal(hintOf('SELECT * FROM total', adminScope, daily), "Did you mean 'totals'?")
+  t.equal(hintOf('SELECT * FROM total', only('daily'), daily), undefined)
+  // A quarantine belongs to a data source.
+  t.equal(hintOf('SELECT * FROM daily_quarantine', adminScope), quarantineHint('daily'))
+  t.equal(hintOf('SELECT * FROM dayly_quarantine', adminScope), undefined)
+  t.equal(hintOf('SELECT * FROM event_quarantine', adminScope), "Did you mean 'events_quarantine'?")
+  t.equal(hintOf('SELECT * FROM raw_quarantine', adminScope, daily), quarantineHint('raw'))
+  t.equal(hintOf('SELECT * FROM daily_quarantine', only('joined')), undefined)
+  t.equal(hintOf('SELECT * FROM event_quarantine', { ...adminScope, filterOf: () => 'id = 1' }), undefined, 'denied')
+  // In the text of a pipe that the caller may read.
+  const broken = workspace.addPipe('broken', { n: 'SELECT * FROM event' })
+  t.equal(hintOf('SELECT * FROM broken', only('broken'), broken), undefined)
+  t.equal(hintOf('SELECT * FROM broken', only('broken', 'events'), broken), "Did you mean 'events'?")
 })

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { DataSourceId } from '../../src/catalog/data-source.types.ts'
+import { inUsersWords, readOf } from '../../src/query/engine-words.ts'
 import { readOutputSettings } from '../../src/query/output-settings.ts'
 import { createQuery, type QueryOptions } from '../../src/query/query.ts'
 import { adminScope } from '../../src/query/read-scope.ts'
@@ -35,7 +36,7 @@ function open(body: () => AsyncIterable<Uint8Array> = () => chunks('x')) {
   }
   const dataSources = [dataSource('t_1', 'events'), dataSource('t_2', 'odd_quarantine')]
   const find = (nameOrId: string) => dataSources.find(({ name, id }) => name === nameOrId || id === nameOrId)
-  const workspace = { catalogVersion: 1, find, findPipe: () => undefined }
+  const workspace = { catalogVersion: 1, find, findPipe: () => undefined, list: () => dataSources, listPipes: () => [] }
   const query = createQuery(options, {
     store,
     workspace,
@@ -171,6 +172,14 @@ t.test('an error tells nothing that could be made of a secret', async (t) => {
     })
     await t.rejects(run('SELECT 1'), { code: 'SQL_INVALID', message })
   }
+})
+
+t.test('an error tells the name of what the query reads, and of nothing else whose id stands in it', async (t) => {
+  const [read, other] = ['a', 'b'].map((digit) => `t_${digit.repeat(32)}`)
+  const find = (id: string) => dataSource(id, id === read ? 'events' : 'hidden')
+  const known = readOf({ tableNames: new Map([[`ws_0001.${read}`, 'events']]) }, { find })
+  const message = `Unknown expression identifier ${other}.x beside ${read}. (UNKNOWN_IDENTIFIER)`
+  t.match(inUsersWords(message, known), new RegExp(`identifier ${other}.x beside events`))
 })
 
 t.test('an error in the middle of an answer is told in the same words', async (t) => {

@@ -1,6 +1,7 @@
 import type { DataSourceId } from '../../src/catalog/data-source.types.ts'
 import type { NodeId, Pipe, PipeId, PipeNode } from '../../src/catalog/pipe.types.ts'
 import { parseSchema } from '../../src/catalog/schema-parser.ts'
+import { splitVersion } from '../../src/catalog/versioned-name.ts'
 import type { ReadDataSource, WorkspaceReader } from '../../src/query/workspace.types.ts'
 
 /** A workspace in memory. Ids are made of names, so that a test can tell them. */
@@ -34,11 +35,25 @@ export class TestWorkspace implements WorkspaceReader {
   }
 
   find(nameOrId: string): ReadDataSource | undefined {
-    return this.#dataSources.find(({ name, id }) => name === nameOrId || id === nameOrId)
+    return this.#find(this.#dataSources, nameOrId)
+  }
+
+  list(): readonly ReadDataSource[] {
+    return this.#dataSources
+  }
+
+  listPipes(): readonly Pipe[] {
+    return this.#pipes
   }
 
   findPipe(nameOrId: string): Pipe | undefined {
-    return this.#pipes.find(({ name, id }) => name === nameOrId || id === nameOrId)
+    return this.#find(this.#pipes, nameOrId)
+  }
+
+  #find<Named extends { readonly name: string; readonly id: string }>(all: readonly Named[], nameOrId: string) {
+    const isTaken = [...this.#dataSources, ...this.#pipes].some(({ name, id }) => name === nameOrId || id === nameOrId)
+    const meant = isTaken ? nameOrId : (splitVersion(nameOrId)?.base ?? nameOrId)
+    return all.find(({ name, id }) => name === meant || id === meant)
   }
 }
 

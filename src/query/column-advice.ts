@@ -1,0 +1,46 @@
+// What the author of a query may have meant by a name that is no column. The engine suggests some, by a measure of its own and
+// among what its tables have; the names here are those of the tables that the author's own text was resolved to, and what the
+// engine suggests for it.
+
+import { didYouMean } from '../shared/nearest-name.ts'
+import type { CompiledQuery } from '../sql/compile-query.ts'
+import { isOwnText } from '../store/engine-words.ts'
+
+type Advised = Pick<CompiledQuery, 'sql' | 'ownColumns' | 'placeOf'>
+
+/** Columns that are looked at. */
+const columnsMax = 10_000
+
+/**
+ * Advice about the engine's message, as the engine wrote it, for the author of the text; undefined when there is none.
+ *
+ * A name in the text of a pipe is none of the reader's.
+ */
+export function adviceFor(message: string, plan: Advised): string | undefined {
+  if (isOwnText(message)) return undefined
+  const name = unknownName
+    .exec(message)
+    ?.slice(1)
+    .find((found) => found !== undefined)
+  if (name === undefined) return undefined
+  // What stood in double quotes may stand in backquotes by now.
+  const at = Math.max(plan.sql.indexOf(`"${name}"`), plan.sql.indexOf(`\`${name}\``))
+  const isQuoted = at >= 0
+  const nameAt = isQuoted ? at : Math.max(0, findName(plan.sql, name))
+  const place = plan.placeOf(Buffer.byteLength(plan.sql.slice(0, nameAt)))
+  if (place.source !== null) return undefined
+  const last = name.slice(name.lastIndexOf('.') + 1)
+  const suggested = (/Maybe you meant: \[([^\]]*)\]/.exec(message)?.[1] ?? '').match(/(?<=')[^',]+(?=')/g) ?? []
+  const known = [...suggested.map((one) => one.slice(one.lastIndexOf('.') + 1)), ...plan.ownColumns()]
+  const near = didYouMean(last, known.slice(0, columnsMax))
+  if (near !== undefined || !isQuoted) return near
+  return `Double quotes and backquotes stand around names; a text stands in single quotes: '${name}'`
+}
+
+const unknownName =
+  /(?:Unknown [\w ]*identifier|Identifier) [`']([^`']+)[`']|Missing columns: '([^']+)'|There is no column [`']([^`']+)[`']/
+
+function findName(sql: string, name: string): number {
+  const last = name.slice(name.lastIndexOf('.') + 1)
+  return sql.search(new RegExp(`(?<![\\w.])\`?${last.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}\`?(?!\\w)`))
+}
