@@ -7,8 +7,8 @@ const retryAfterSeconds = 1
 
 /** A change that was found possible. */
 export interface PlannedChange<Result> {
-  /** Null when there is nothing to change. */
-  readonly write: CatalogWrite | null
+  /** All of them or none; empty when there is nothing to change. */
+  readonly writes: readonly CatalogWrite[]
   /** Makes readers see it; called once it is on disk. */
   readonly show: () => void
   readonly result: Result
@@ -53,10 +53,10 @@ export class CatalogChanges {
     await this.#lastChange
   }
 
-  async #commit<Result>({ write, show, result }: PlannedChange<Result>): Promise<Result> {
-    if (write === null) return result
+  async #commit<Result>({ writes, show, result }: PlannedChange<Result>): Promise<Result> {
+    if (writes.length === 0) return result
     const catalogVersion = this.#catalogVersion + 1
-    await this.#storage.commit({ catalogVersion, ...write })
+    await this.#storage.commit({ catalogVersion, writes })
     this.#catalogVersion = catalogVersion
     show()
     return result

@@ -1,8 +1,16 @@
 import { errors } from '../shared/errors.ts'
+import { hasVersion, splitVersion } from './versioned-name.ts'
 
 export interface NameOwner {
   readonly kind: 'data source' | 'pipe'
   readonly id: string
+  /** The version that a data source was given; absent for none. */
+  readonly declaredVersion?: number
+}
+
+/** What a name with a version behind it speaks of, whatever its version is. */
+export interface Unversioned extends NameOwner {
+  readonly name: string
 }
 
 /** The names that are taken. Data sources and pipes share them, as a query reads both by their names. */
@@ -12,6 +20,21 @@ export class CatalogNames {
   /** The id of who has the name; undefined when nobody has. */
   idOf(name: string): string | undefined {
     return this.#owners.get(name)?.id
+  }
+
+  /** The id of what a name with a version stands for; undefined for a name that somebody has, and for another version. */
+  idOfVersion(name: string): string | undefined {
+    const parts = this.#owners.has(name) ? null : splitVersion(name)
+    if (parts === null) return undefined
+    const owner = this.#owners.get(parts.base)
+    return owner !== undefined && hasVersion(owner, parts.version) ? owner.id : undefined
+  }
+
+  /** What a name with a version speaks of; undefined for a name that somebody has, or without a version. */
+  unversioned(name: string): Unversioned | undefined {
+    const parts = this.#owners.has(name) ? null : splitVersion(name)
+    const owner = parts === null ? undefined : this.#owners.get(parts.base)
+    return parts === null || owner === undefined ? undefined : { ...owner, name: parts.base }
   }
 
   /** @throws DATASOURCE_EXISTS, PIPE_EXISTS (409) */

@@ -4,6 +4,7 @@
 import { parseColumnType } from '../shared/column-type.ts'
 import { parseJsonPath } from '../shared/json-path.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { toValueRules, type ValueRules } from '../shared/value-rules.ts'
 import type { DataSource } from './data-source.types.ts'
 import { parseDataSourceId } from './data-source-id.ts'
 import type { IndexDefinition } from './index-definition.ts'
@@ -43,6 +44,8 @@ export interface ReplayNote {
   readonly replayId: string
   readonly next: number
   readonly end: number
+  /** By which its texts are read, whatever version ends it. */
+  readonly rules: ValueRules
 }
 
 /** The entry as plain JSON. */
@@ -91,6 +94,8 @@ function readReplay(fields: Fields): ReplayNote {
     replayId: readString(fields, 'replayId'),
     next: readInteger(fields, 'next'),
     end: readInteger(fields, 'end'),
+    // In directories up to format 2 none has it.
+    rules: toValueRules(fields['rules'] === undefined ? 1 : readInteger(fields, 'rules')),
   }
 }
 
@@ -108,6 +113,7 @@ function readDataSource(id: string, fields: Fields): DataSource {
     createdAt: readInteger(fields, 'createdAt'),
     updatedAt: readInteger(fields, 'updatedAt'),
     version: readInteger(fields, 'version'),
+    ...(fields['declaredVersion'] === undefined ? {} : { declaredVersion: readInteger(fields, 'declaredVersion') }),
   }
   if (dataSource.columns.length === 0) throw new Error('it has no columns')
   return dataSource

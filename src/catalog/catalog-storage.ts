@@ -51,11 +51,13 @@ function fileOver(storage: RecordStorage, path: string): CatalogFile {
       const catalogVersion = Number(meta.get(catalogVersionKey) ?? 0)
       return { catalogVersion, records: storage.records('data_sources'), pipeRecords: storage.records('pipes') }
     },
-    async commit({ catalogVersion, kind, id, record }: CatalogChange): Promise<void> {
+    async commit({ catalogVersion, writes }: CatalogChange): Promise<void> {
       await storage.write([
         { map: 'meta', key: layoutKey, value: layoutVersion },
         { map: 'meta', key: catalogVersionKey, value: catalogVersion },
-        { map: kind === 'pipe' ? 'pipes' : 'data_sources', key: id, value: record },
+        ...writes.map(({ kind, id, record }) => {
+          return { map: kind === 'pipe' ? 'pipes' : 'data_sources', key: id, value: record } as const
+        }),
       ])
     },
     variables: {

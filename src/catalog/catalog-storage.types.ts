@@ -25,9 +25,10 @@ export interface StoredCatalog {
   readonly pipeRecords: ReadonlyMap<string, unknown>
 }
 
-export interface CatalogChange extends CatalogWrite {
+export interface CatalogChange {
   /** The version of the whole catalog after the change. */
   readonly catalogVersion: number
+  readonly writes: readonly CatalogWrite[]
 }
 
 /** One record of one map. */

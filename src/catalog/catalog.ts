@@ -6,7 +6,7 @@
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors.ts'
 import { CatalogChanges, type PlannedChange } from './catalog-changes.ts'
-import { CatalogNames } from './catalog-names.ts'
+import { CatalogNames, type Unversioned } from './catalog-names.ts'
 import { type CatalogEntry, type DataSourceState, decodeEntry, encodeEntry, type ReplayNote } from './catalog-record.ts'
 import type { CatalogStorage } from './catalog-storage.types.ts'
 import type { DataSource, DataSourceId } from './data-source.types.ts'
@@ -34,8 +34,13 @@ export interface CatalogOptions {
 export interface Catalog extends PipeReader {
   /** Another number after every change, also across restarts: whatever was derived from the catalog holds for one. */
   readonly catalogVersion: number
-  /** By name or id; an id may carry a label (`t_.label.<hex>`). Ready data sources only. */
+  /**
+   * By name or id; an id may carry a label (`t_.label.<hex>`), and a name a version (`views__v3`, as `versioned-name.ts` has
+   * it). Ready data sources only.
+   */
   find(nameOrId: string): DataSource | undefined
+  /** What a name that nobody has would stand for but for the version behind it, also what is half made; undefined for none. */
+  unversioned(name: string): Unversioned | undefined
   /** Ready data sources in order of creation. */
   list(): readonly DataSource[]
   /** Data sources that are half made or half gone, in order of creation. */
@@ -45,11 +50,11 @@ export interface Catalog extends PipeReader {
    *
    * @throws NAME_INVALID (400), DATASOURCE_EXISTS (409), DATASOURCES_TOO_MANY (400)
    */
-  begin(dataSource: DataSource): Promise<void>
+  begin(dataSource: DataSource, guard?: ChangeGuard): Promise<void>
   /** Shows a data source whose tables stand. @throws DATASOURCE_NOT_FOUND (404) */
   complete(id: DataSourceId): Promise<void>
-  /** Changes what no table knows of. @throws DATASOURCE_NOT_FOUND (404), NAME_INVALID (400), DATASOURCE_EXISTS (409) */
-  revise(id: DataSourceId, revision: Revision, guard?: ChangeGuard): Promise<DataSource>
+  /** Changes what no table knows of, and `along` with it pipes, in one commit. @throws DATASOURCE_NOT_FOUND (404), NAME_INVALID (400), DATASOURCE_EXISTS (409) */
+  revise(id: DataSourceId, revision: Revision, guard?: ChangeGuard, along?: readonly Pipe[]): Promise<DataSource>
   /** Notes what a data source is about to become; readers see it as it was. @throws DATASOURCE_NOT_FOUND (404) */
   beginAlter(changed: DataSource): Promise<void>
   /** Shows what was noted, under the name that the data source has now. @throws DATASOURCE_NOT_FOUND (404) */
@@ -74,8 +79,8 @@ export interface Catalog extends PipeReader {
   checkPipeName(name: string): void
   /** @throws NAME_INVALID, PIPES_TOO_MANY (400), DATASOURCE_EXISTS, PIPE_EXISTS (409) */
   createPipe(pipe: Pipe, guard?: ChangeGuard): Promise<void>
-  /** Puts a pipe in the place of the one with its id. @throws NAME_INVALID (400), PIPE_NOT_FOUND (404), DATASOURCE_EXISTS, PIPE_EXISTS (409) */
-  replacePipe(pipe: Pipe, guard?: ChangeGuard): Promise<void>
+  /** Puts a pipe in the place of the one with its id, and others in theirs in one commit. @throws NAME_INVALID (400), PIPE_NOT_FOUND (404), DATASOURCE_EXISTS, PIPE_EXISTS (409) */
+  replacePipe(pipe: Pipe, guard?: ChangeGuard, along?: readonly Pipe[]): Promise<void>
   /** @throws PIPE_NOT_FOUND (404) */
   removePipe(id: PipeId, guard?: ChangeGuard): Promise<void>
   /** Waits for the changes under way. The storage is closed by whoever opened it. */
@@ -87,6 +92,7 @@ export interface Revision {
   readonly name?: string | undefined
   readonly description?: string | undefined
   readonly kafkaStoreRawValue?: boolean | undefined
+  readonly declaredVersion?: number | undefined
 }
 
 /**
@@ -103,6 +109,8 @@ interface EntryChange<Result> {
   readonly id: DataSourceId
   readonly entry: CatalogEntry | null
   readonly result: Result
+  /** Pipes that change with it. */
+  readonly along?: readonly Pipe[]
 }
 
 class StoredCatalogSnapshot implements Catalog {
@@ -128,9 +136,13 @@ class StoredCatalogSnapshot implements Catalog {
   }
 
   find(nameOrId: string): DataSource | undefined {
-    const id = this.#names.idOf(nameOrId) ?? findDataSourceId(nameOrId)
+    const id = this.#names.idOf(nameOrId) ?? findDataSourceId(nameOrId) ?? this.#names.idOfVersion(nameOrId)
     const entry = id === undefined ? undefined : this.#entries.get(id)
     return entry?.state === 'ready' ? entry.dataSource : undefined
+  }
+
+  unversioned(name: string): Unversioned | undefined {
+    return this.#names.unversioned(name)
   }
 
   list(): readonly DataSource[] {
@@ -141,8 +153,9 @@ class StoredCatalogSnapshot implements Catalog {
     return [...this.#entries.values()].filter(({ state }) => state !== 'ready')
   }
 
-  async begin(dataSource: DataSource): Promise<void> {
+  async begin(dataSource: DataSource, guard: ChangeGuard = allow): Promise<void> {
     await this.#change(() => {
+      guard()
       this.#checkFree(dataSource.name)
       if (this.#entries.size >= this.#options.dataSourcesMax) {
         throw errors.DATASOURCES_TOO_MANY({ dataSourcesMax: this.#options.dataSourcesMax })
@@ -165,20 +178,27 @@ class StoredCatalogSnapshot implements Catalog {
     })
   }
 
-  revise(id: DataSourceId, revision: Revision, guard: ChangeGuard = allow): Promise<DataSource> {
+  revise(
+    id: DataSourceId,
+    revision: Revision,
+    guard: ChangeGuard = allow,
+    along: readonly Pipe[] = [],
+  ): Promise<DataSource> {
     return this.#change(() => {
       const entry = this.#expect(id, 'ready')
       guard()
       const { name, description, kafkaStoreRawValue } = entry.dataSource
+      const declaredVersion = revision.declaredVersion ?? entry.dataSource.declaredVersion
       if (revision.name !== undefined && revision.name !== name) this.#checkFree(revision.name)
       const revised: DataSource = {
         ...entry.dataSource,
         name: revision.name ?? name,
         description: revision.description ?? description,
         kafkaStoreRawValue: revision.kafkaStoreRawValue ?? kafkaStoreRawValue,
+        ...(declaredVersion === undefined ? {} : { declaredVersion }),
         updatedAt: this.#options.now(),
       }
-      return { id, entry: { ...entry, dataSource: revised }, result: revised }
+      return { id, entry: { ...entry, dataSource: revised }, result: revised, along }
     })
   }
 
@@ -193,8 +213,9 @@ class StoredCatalogSnapshot implements Catalog {
     return this.#change(() => {
       const entry = this.#expect(id, 'ready')
       assert(entry.pending !== null, 'a change was noted')
-      const { name, createdAt } = entry.dataSource
-      const altered: DataSource = { ...entry.pending, name, createdAt, updatedAt: this.#options.now() }
+      const { name, createdAt, declaredVersion } = entry.dataSource
+      const kept = { name, createdAt, ...(declaredVersion === undefined ? {} : { declaredVersion }) }
+      const altered: DataSource = { ...entry.pending, ...kept, updatedAt: this.#options.now() }
       return { id, entry: { ...entry, dataSource: altered, pending: null }, result: altered }
     })
   }
@@ -249,8 +270,8 @@ class StoredCatalogSnapshot implements Catalog {
     return this.#pipes.create(pipe, guard)
   }
 
-  replacePipe(pipe: Pipe, guard: ChangeGuard = allow): Promise<void> {
-    return this.#pipes.replace(pipe, guard)
+  replacePipe(pipe: Pipe, guard: ChangeGuard = allow, along: readonly Pipe[] = []): Promise<void> {
+    return this.#pipes.replace(pipe, guard, along)
   }
 
   removePipe(id: PipeId, guard: ChangeGuard = allow): Promise<void> {
@@ -263,10 +284,16 @@ class StoredCatalogSnapshot implements Catalog {
 
   #change<Result>(plan: () => EntryChange<Result>): Promise<Result> {
     return this.#changes.make((): PlannedChange<Result> => {
-      const { id, entry, result } = plan()
+      const { id, entry, result, along = [] } = plan()
       const isGone = entry === null && !this.#entries.has(id)
       const record = entry === null ? null : encodeEntry(entry)
-      return { write: isGone ? null : { kind: 'data source', id, record }, show: () => this.#show(id, entry), result }
+      const pipes = this.#pipes.along(along)
+      const show = (): void => {
+        this.#show(id, entry)
+        pipes.show()
+      }
+      const own = isGone ? [] : [{ kind: 'data source', id, record } as const]
+      return { writes: [...own, ...pipes.writes], show, result }
     })
   }
 
@@ -280,7 +307,9 @@ class StoredCatalogSnapshot implements Catalog {
     }
     this.#entries.set(id, entry)
     this.#sequence = Math.max(this.#sequence, entry.sequence)
-    if (entry.state !== 'dropping') this.#names.take(entry.dataSource.name, { kind: 'data source', id })
+    if (entry.state === 'dropping') return
+    const { name, declaredVersion } = entry.dataSource
+    this.#names.take(name, { kind: 'data source', id, ...(declaredVersion === undefined ? {} : { declaredVersion }) })
   }
 
   #checkFree(name: string): void {

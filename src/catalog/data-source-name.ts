@@ -10,6 +10,13 @@ const quarantineSuffix = '_quarantine'
  * @throws NAME_INVALID (400)
  */
 export function checkDataSourceName(name: string): void {
+  checkReadableName(name)
+  if (!name.endsWith(quarantineSuffix)) return
+  throw errors.NAME_INVALID({ name, reason: `names that end with ${quarantineSuffix} are those of quarantine tables` })
+}
+
+/** Refuses a name by which no query could read anything. @throws NAME_INVALID (400) */
+export function checkReadableName(name: string): void {
   const reason = nameFault(name)
   if (reason !== null) throw errors.NAME_INVALID({ name, reason })
 }
@@ -21,6 +28,5 @@ function nameFault(name: string): string | null {
   }
   if (name === '_') return 'it stands for a pipe in queries'
   if (findDataSourceId(name) !== undefined) return 'it looks like an id'
-  if (name.endsWith(quarantineSuffix)) return `names that end with ${quarantineSuffix} are those of quarantine tables`
   return null
 }

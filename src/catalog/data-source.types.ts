@@ -28,4 +28,6 @@ export interface DataSource {
   readonly updatedAt: number
   /** Counts the changes of the schema; a worker's compiled plan is valid for one version. */
   readonly version: number
+  /** The version under which it is read, `views__v3`; absent where none was given, and any does. */
+  readonly declaredVersion?: number
 }

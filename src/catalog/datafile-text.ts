@@ -1,5 +1,6 @@
 // A data source as the text of a `.datasource` file, from which the same data source can be made again.
 
+import { quoteName } from '../shared/text-escapes.ts'
 import { readTokens } from '../shared/text-tokens.ts'
 import type { DataSource } from './data-source.types.ts'
 import { formatIndex } from './index-definition.ts'
@@ -8,12 +9,20 @@ import { formatColumn } from './schema-parser.ts'
 const indent = '    '
 
 /** Ends with a line feed. */
-export function formatDatafile({ description, columns, engine, indexes }: DataSource): string {
+export function formatDatafile({ description, columns, engine, indexes, declaredVersion }: DataSource): string {
   const blocks = [
-    ...(description === '' ? [] : [block('DESCRIPTION', description.split('\n'))]),
-    block('SCHEMA', separated(columns.map(formatColumn))),
+    ...(declaredVersion === undefined ? [] : [`VERSION ${declaredVersion}`]),
+    ...(description.trim() === '' ? [] : [block('DESCRIPTION', description.trim().split('\n'))]),
+    block('SCHEMA', separated(columns.map((column) => oneLine(formatColumn(column))))),
     engineLines(engine.name, engine.options),
-    ...(indexes.length === 0 ? [] : [block('INDEXES', indexes.map(formatIndex))]),
+    ...(indexes.length === 0
+      ? []
+      : [
+          block(
+            'INDEXES',
+            indexes.map((index) => oneLine(formatIndex(index))),
+          ),
+        ]),
   ]
   return `${blocks.join('\n\n')}\n`
 }
@@ -37,13 +46,17 @@ function quoted(value: string): string {
   return text.includes('"') ? text : `"${text}"`
 }
 
-/** Line feeds between tokens become blanks, and those inside of quotes escapes. */
+/**
+ * Line feeds between tokens become blanks, and those inside of quotes escapes. A comment would hide what stands behind
+ * it, and goes. Names in double quotes stand in backticks, as the value itself is quoted.
+ */
 function oneLine(text: string): string {
   let line = ''
   let end = 0
   for (const token of readTokens(text)) {
     if (token.offset > end && line !== '') line += ' '
-    line += token.text.replaceAll('\n', '\\n')
+    const plain = token.text.startsWith('"') ? quoteName(token.value) : token.text
+    line += plain.replaceAll('\n', '\\n')
     end = token.endOffset
   }
   return line.trim()

@@ -7,6 +7,7 @@ import type { StoredKind } from '../schema/stored-expression.ts'
 import { isNullable, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import { errors } from '../shared/errors.ts'
+import { didYouMean } from '../shared/nearest-name.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { TextError } from '../shared/text-error.ts'
 import type { EngineDefinition } from './data-source.types.ts'
@@ -41,7 +42,8 @@ export function parseEngineDefinition(
   try {
     return readEngine(parameters, columns)
   } catch (error) {
-    if (error instanceof TextError) throw errors.ENGINE_INVALID({ reason: error.message, cause: error })
+    if (error instanceof TextError)
+      throw errors.ENGINE_INVALID({ reason: error.message, hint: error.advice, cause: error })
     throw error
   }
 }
@@ -55,7 +57,13 @@ function readEngine(
   const { required, optional } = engineSpecification(name)
   const known: readonly string[] = [...required, ...optional]
   for (const option of given.keys()) {
-    if (!known.includes(option)) throw invalid(`${name} takes no ${optionPrefix}${option}${takesInstead(known)}`)
+    if (!known.includes(option)) {
+      const advice = didYouMean(
+        optionPrefix + option,
+        known.map((one) => optionPrefix + one),
+      )
+      throw invalid(`${name} takes no ${optionPrefix}${option}${takesInstead(known)}`, advice)
+    }
   }
   for (const option of required) {
     if (!given.has(option)) throw invalid(`${name} needs ${optionPrefix}${option}`)
@@ -90,7 +98,7 @@ function readEngineName(text: string): EngineName {
   if (name !== undefined) return name
   const meant = engineNames.find((known) => known.toLowerCase() === text.toLowerCase())
   const hint = meant === undefined ? `use one of ${engineNames.join(', ')}` : `did you mean ${meant}?`
-  throw invalid(`'${text}' is not known; ${hint}`)
+  throw invalid(`'${text}' is not known; ${hint}`, didYouMean(text, engineNames))
 }
 
 function takesInstead(known: readonly string[]): string {
@@ -108,8 +116,8 @@ function givenOptions(parameters: Readonly<Record<string, string>>): ReadonlyMap
   return given
 }
 
-function invalid(reason: string): TextError {
-  return new TextError({ reason, offset: 0 })
+function invalid(reason: string, advice?: string): TextError {
+  return new TextError({ reason, offset: 0, advice })
 }
 
 interface NamedEngine {
@@ -148,8 +156,33 @@ function checkKeys(options: Options, columns: readonly ColumnDefinition[]): void
 
 function findColumn(name: string, option: EngineOption, columns: readonly ColumnDefinition[]): ColumnDefinition {
   const column = columns.find((candidate) => candidate.name === name)
-  if (column === undefined) throw invalid(`${optionPrefix}${option}: column '${name}' is not in the schema`)
+  if (column === undefined) {
+    const advice =
+      connectorAdvice(name) ??
+      didYouMean(
+        name,
+        columns.map((known) => known.name),
+      )
+    throw invalid(`${optionPrefix}${option}: column '${name}' is not in the schema`, advice)
+  }
   return column
+}
+
+/** Columns that a connector of the hosted service adds to what it lands, with their types. */
+const connectorColumns: ReadonlyMap<string, string> = new Map([
+  ['__topic', 'LowCardinality(String)'],
+  ['__partition', 'Int16'],
+  ['__offset', 'Int64'],
+  ['__timestamp', 'DateTime'],
+  ['__key', 'String'],
+  ['__value', 'String'],
+  ['__headers', 'Map(String, String)'],
+])
+
+function connectorAdvice(name: string): string | undefined {
+  const type = connectorColumns.get(name)
+  if (type === undefined) return undefined
+  return `Declare the column in the schema, ${name} ${type}: connectors are not run here, so nothing adds it.`
 }
 
 interface ColumnRole {

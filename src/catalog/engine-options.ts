@@ -62,3 +62,8 @@ export function engineSpecification(name: EngineName): EngineSpecification {
 export function isMergeTree(name: EngineName): boolean {
   return name.endsWith('MergeTree')
 }
+
+/** Every parameter of the API that is about an engine: `engine_sorting_key` and its like, each once. */
+export const engineParameters: readonly string[] = [
+  ...new Set(Object.values(engines).flatMap(({ required, optional }) => [...required, ...optional])),
+].map((option) => `engine_${option}`)

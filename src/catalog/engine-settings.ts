@@ -1,3 +1,4 @@
+import { didYouMean } from '../shared/nearest-name.ts'
 import { TextError } from '../shared/text-error.ts'
 import type { TextToken } from '../shared/text-tokens.ts'
 import { TokenCursor } from '../shared/token-cursor.ts'
@@ -53,7 +54,8 @@ function checkName({ text, offset }: TextToken): void {
   if (tableSettings.has(text) || joinSettings.has(text)) return
   const allowed =
     'a table sets how its rows are laid out, merged and dropped, as with index_granularity or ttl_only_drop_parts'
-  throw new TextError({ reason: `engine_settings cannot set '${text.slice(0, 100)}': ${allowed}`, offset })
+  const advice = didYouMean(text, [...tableSettings, ...joinSettings])
+  throw new TextError({ reason: `engine_settings cannot set '${text.slice(0, 100)}': ${allowed}`, offset, advice })
 }
 
 function readSettings(text: string, check: (name: TextToken) => void): readonly EngineSetting[] {

@@ -2,7 +2,7 @@
 // change comes after the other.
 
 import { errors } from '../shared/errors.ts'
-import type { CatalogChanges } from './catalog-changes.ts'
+import type { CatalogChanges, PlannedChange } from './catalog-changes.ts'
 import type { CatalogNames } from './catalog-names.ts'
 import type { Pipe, PipeId, PipeReader } from './pipe.types.ts'
 import { checkPipeName } from './pipe-name.ts'
@@ -35,7 +35,7 @@ export class PipeCatalog implements PipeReader {
   }
 
   findPipe(nameOrId: string): Pipe | undefined {
-    const id = this.#names.idOf(nameOrId) ?? findResourceId(nameOrId)
+    const id = this.#names.idOf(nameOrId) ?? findResourceId(nameOrId) ?? this.#names.idOfVersion(nameOrId)
     return id === undefined ? undefined : this.#entries.get(id)?.pipe
   }
 
@@ -59,13 +59,28 @@ export class PipeCatalog implements PipeReader {
     })
   }
 
-  async replace(pipe: Pipe, guard: ChangeGuard): Promise<void> {
+  async replace(pipe: Pipe, guard: ChangeGuard, along: readonly Pipe[]): Promise<void> {
     await this.#changes.make(() => {
       const before = this.#expect(pipe.id)
       guard()
       if (pipe.name !== before.pipe.name) this.checkFree(pipe.name)
-      return this.#written({ ...before, pipe })
+      const own = this.#written({ ...before, pipe })
+      const others = this.along(along)
+      const show = (): void => {
+        own.show()
+        others.show()
+      }
+      return { writes: [...own.writes, ...others.writes], show, result: undefined }
     })
+  }
+
+  /** Puts pipes in the places of those with their ids, in the turn of another change. */
+  along(pipes: readonly Pipe[]): Pick<PlannedChange<void>, 'writes' | 'show'> {
+    const changes = pipes.map((pipe) => this.#written({ ...this.#expect(pipe.id), pipe }))
+    const show = (): void => {
+      for (const change of changes) change.show()
+    }
+    return { writes: changes.flatMap(({ writes }) => writes), show }
   }
 
   async remove(id: PipeId, guard: ChangeGuard): Promise<void> {
@@ -76,13 +91,13 @@ export class PipeCatalog implements PipeReader {
         this.#names.free(pipe.name, id)
         this.#entries.delete(id)
       }
-      return { write: { kind: 'pipe', id, record: null }, show, result: undefined }
+      return { writes: [{ kind: 'pipe', id, record: null }], show, result: undefined }
     })
   }
 
   #written(entry: PipeEntry) {
     const write = { kind: 'pipe', id: entry.pipe.id, record: encodePipe(entry) } as const
-    return { write, show: () => this.#show(entry), result: undefined }
+    return { writes: [write], show: () => this.#show(entry), result: undefined }
   }
 
   /** Makes readers see the pipe as it is from now on. */

@@ -1,5 +1,5 @@
 import { errors } from '../shared/errors.ts'
-import { checkDataSourceName } from './data-source-name.ts'
+import { checkDataSourceName, checkReadableName } from './data-source-name.ts'
 
 /**
  * Refuses a name that no pipe can have. Queries read pipes as they read data sources, so what does for one does for the
@@ -14,7 +14,12 @@ export function checkPipeName(name: string): void {
   }
 }
 
-/** Refuses a name that no node can have: nodes are read like data sources. @throws NAME_INVALID (400) */
+/**
+ * Refuses a name that no node can have: nodes are read like data sources. A node may be called as a quarantine is: it reads
+ * that by the name, and those behind it the node.
+ *
+ * @throws NAME_INVALID (400)
+ */
 export function checkNodeName(name: string): void {
-  checkDataSourceName(name)
+  checkReadableName(name)
 }

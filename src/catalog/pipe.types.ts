@@ -40,7 +40,7 @@ export interface Pipe {
 
 /** The pipes of the catalog, as those see them who read. */
 export interface PipeReader {
-  /** By name or id. */
+  /** By name or id; a name may have a version behind it, `durations__v5`. */
   findPipe(nameOrId: string): Pipe | undefined
   /** In order of creation. */
   listPipes(): readonly Pipe[]

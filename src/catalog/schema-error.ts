@@ -12,6 +12,8 @@ export class SchemaError extends Error {
   /** What is wrong and what to write instead, without the position. */
   readonly reason: string
   readonly position: TextPosition
+  /** What goes into a field of its own; undefined for nothing. */
+  readonly advice: string | undefined
 
   /** @param text the whole schema, in which `fault` has its offset. */
   constructor(text: string, fault: TextError) {
@@ -20,8 +22,22 @@ export class SchemaError extends Error {
     super(`${fault.reason} at ${position.line}:${position.column}${hint}`, { cause: fault })
     this.reason = `${fault.reason}${hint}`
     this.position = position
+    this.advice = adviceOf(text, fault)
   }
 }
+
+/** Texts that are something else than a schema are told as that, wherever their first fault lies. */
+function adviceOf(text: string, { advice }: TextError): string | undefined {
+  if (isDatafile(text)) {
+    return 'This is the text of a datafile: send the columns behind "SCHEMA >" alone, and each of its ENGINE lines as a parameter, such as engine=MergeTree and engine_sorting_key=…'
+  }
+  if (/^\s*[[{]/.test(text)) return 'A schema is no JSON: write the columns as name Type, name Type, …'
+  if (/^\s*(?:CREATE|SELECT)\s/i.test(text))
+    return 'A schema is no SQL: write the columns alone, as name Type, name Type, …'
+  return advice
+}
+
+const isDatafile = (text: string): boolean => /^[ \t]*SCHEMA[ \t]*>/im.test(text)
 
 /** @param text the whole schema, in which `fault` has its offset. */
 export function schemaErrorOf(text: string, fault: TextError): SchemaError {

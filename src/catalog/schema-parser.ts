@@ -7,6 +7,7 @@ import { leafCount } from '../shared/column-leaves.ts'
 import { columnNameFault } from '../shared/column-name.ts'
 import { formatColumnType, readColumnType, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
+import { isTypeName } from '../shared/column-type-scalars.ts'
 import { parseJsonPath } from '../shared/json-path.ts'
 import type { JsonPath } from '../shared/json-path.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
@@ -107,10 +108,21 @@ function readColumn(cursor: TokenCursor, kept: ReadonlySet<string>): ColumnDefin
     const hint = 'write the type in front of DEFAULT'
     throw new TextError({ reason: `Column '${name}' has no type`, offset: typeToken.offset, hint })
   }
-  const type = readColumnType(cursor)
+  const type = readTypeOf(name, cursor)
   const typeText = formatColumnType(type)
   checkEngineType(typeText, typeToken)
   return { name, typeText, type, ...readAttributes(cursor, type) }
+}
+
+/** Other databases, and most languages, write the type first. */
+function readTypeOf(name: string, cursor: TokenCursor): ColumnType {
+  const { text } = cursor.peek()
+  try {
+    return readColumnType(cursor)
+  } catch (error) {
+    if (!(error instanceof TextError) || !isTypeName(name) || isTypeName(text)) throw error
+    throw error.advising(`The name stands before the type: ${text} ${name}`)
+  }
 }
 
 /** The parameters of some types are kept as texts, and nothing of them may be more than a literal. */
@@ -147,7 +159,8 @@ function invalidCharacter(token: TextToken): TextError {
   // A string token begins with its quote; of any other token the first character is the whole.
   const character = token.kind === 'string' ? "'" : token.text
   const reason = `Column name contains invalid character '${character}'`
-  return new TextError({ reason, offset: token.offset, hint: 'use backticks' })
+  const advice = character === ':' ? 'Columns are written name Type, without a colon' : undefined
+  return new TextError({ reason, offset: token.offset, hint: 'use backticks', advice })
 }
 
 type Attributes = Pick<ColumnDefinition, 'jsonPath' | 'jsonPathText' | 'defaultExpression' | 'codec'>

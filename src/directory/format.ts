@@ -8,13 +8,15 @@
  *
  * - 1: versions without the file; they know a newer directory only by the version of the log's checkpoint.
  * - 2: the file itself; the checkpoint has version 2; in the log, the note that a block is stored tells its last entry.
+ * - 3: in the log, each body tells by which rules its values are read, and so does the note of a replay; the time of a
+ *   quarantine may be called `c__insertion_date`.
  */
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startRefusals } from '../shared/start-refusals.ts'
 
 /** What this version writes. */
-export const currentFormat = 2
+export const currentFormat = 3
 export const formatName = 'format'
 
 const firstFormat = 1

@@ -75,6 +75,61 @@ function runTests(): void {
     )
   })
 
+  t.test(
+    'a name with a version is what has the name, unless that has the name itself or another version',
+    async (t) => {
+      const { catalog, path, close } = openTestCatalog(t)
+      const views = dataSource('views')
+      const clicks: DataSource = { ...dataSource('clicks'), declaredVersion: 3 }
+      await create(catalog, views)
+      await create(catalog, clicks)
+      const found = (from: Catalog, ...names: readonly string[]) => names.map((name) => from.find(name)?.name)
+      t.same(found(catalog, 'views__v0', 'views__v77', 'views__v03'), ['views', 'views', 'views'])
+      t.same(found(catalog, 'clicks', 'clicks__v3', 'clicks__v2', 'clicks__v33'), [
+        'clicks',
+        'clicks',
+        undefined,
+        undefined,
+      ])
+      const others = [
+        'views__v',
+        'views__vx',
+        'views__V3',
+        'views_v3',
+        '__v3',
+        'views__v3__v2',
+        'views__v1.5',
+        'views__v9999999999',
+      ]
+      t.same(found(catalog, ...others, `${views.id}__v3`), [...others.map(() => undefined), undefined])
+      t.match(catalog.unversioned('clicks__v2'), { kind: 'data source', id: clicks.id, name: 'clicks' })
+      const exact = dataSource('views__v3')
+      await catalog.begin(exact)
+      t.same(
+        found(catalog, 'views__v3', 'views__v2'),
+        [undefined, 'views'],
+        'one that is half made is nothing else meanwhile',
+      )
+      t.equal(catalog.unversioned('views__v3'), undefined)
+      await catalog.complete(exact.id)
+      t.same(found(catalog, 'views__v3', 'views__v3__v1'), ['views__v3', 'views__v3'])
+      await catalog.beginAlter({ ...clicks, description: 'altered' })
+      await catalog.revise(clicks.id, { declaredVersion: 4 })
+      await catalog.completeAlter(clicks.id)
+      t.match(catalog.find('clicks__v4'), { description: 'altered', declaredVersion: 4 })
+      await close()
+      const again = openTestCatalog(t, { path }).catalog
+      t.same(found(again, 'clicks__v4', 'clicks__v3', 'views__v3', 'views__v2'), [
+        'clicks',
+        undefined,
+        'views__v3',
+        'views',
+      ])
+      await again.retire(exact.id)
+      t.same(found(again, 'views__v3'), ['views'])
+    },
+  )
+
   t.test('a change replaces the definition, but neither id, name nor time of creation', async (t) => {
     const { catalog } = openTestCatalog(t)
     const orders = dataSource('orders')
@@ -261,7 +316,7 @@ function runTests(): void {
       t.throws(() => decodeEntry(id, record), { name: 'CatalogRecordError', message: reason }, String(reason))
     }
     const storage = new MemoryStorage()
-    await storage.commit({ catalogVersion: 1, kind: 'data source', id, record: { format: 9 } })
+    await storage.commit({ catalogVersion: 1, writes: [{ kind: 'data source', id, record: { format: 9 } }] })
     t.throws(() => openCatalog({ dataSourcesMax: 1, pipesMax: 100, now: () => 0 }, storage), {
       message: new RegExp(id),
     })

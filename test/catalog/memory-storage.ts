@@ -13,11 +13,13 @@ export class MemoryStorage implements CatalogStorage {
     return { catalogVersion: this.#catalogVersion, records: new Map(dataSource), pipeRecords: new Map(pipe) }
   }
 
-  async commit({ catalogVersion, kind, id, record }: CatalogChange): Promise<void> {
+  async commit({ catalogVersion, writes }: CatalogChange): Promise<void> {
     if (this.failure !== null) throw this.failure
     this.#catalogVersion = catalogVersion
-    if (record === null) this.#records[kind].delete(id)
-    else this.#records[kind].set(id, record)
+    for (const { kind, id, record } of writes) {
+      if (record === null) this.#records[kind].delete(id)
+      else this.#records[kind].set(id, record)
+    }
   }
 
   readSetting(name: string): string | undefined {

@@ -6,7 +6,6 @@ import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import type { Pipe, PipeNode } from '../../src/catalog/pipe.types.ts'
 import { createNodeId, createPipeId, parseNodeId, parsePipeId } from '../../src/catalog/pipe-id.ts'
 import { checkNodeName, checkPipeName } from '../../src/catalog/pipe-name.ts'
-import { outsideDependencies, PipeReaders } from '../../src/catalog/pipe-readers.ts'
 import { decodePipe, encodePipe } from '../../src/catalog/pipe-record.ts'
 import { formatPipe } from '../../src/catalog/pipe-text.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
@@ -124,15 +123,17 @@ function runTests(): void {
     t.equal(catalog.catalogVersion, 1)
   })
 
-  t.test('names of pipes and nodes are those of data sources', async (t) => {
+  t.test('names of pipes are those of data sources, and nodes may be called as a quarantine is', async (t) => {
     for (const name of ['a', 'A1', '_a', 'x'.repeat(256)]) {
       t.doesNotThrow(() => checkPipeName(name), name)
       t.doesNotThrow(() => checkNodeName(name), name)
     }
-    for (const name of ['', '1a', 'a-b', 'a.json', '_', 'año', 'a_quarantine', createPipeId(), 'x'.repeat(257)]) {
+    for (const name of ['', '1a', 'a-b', 'a.json', '_', 'año', createPipeId(), 'x'.repeat(257)]) {
       t.throws(() => checkPipeName(name), { code: 'NAME_INVALID', status: 400 }, name)
       t.throws(() => checkNodeName(name), { code: 'NAME_INVALID' }, name)
     }
+    t.throws(() => checkPipeName('a_quarantine'), { code: 'NAME_INVALID' })
+    t.doesNotThrow(() => checkNodeName('a_quarantine'))
     t.throws(() => checkPipeName('openapi'), { code: 'NAME_INVALID', message: /description of all endpoints/ })
     t.doesNotThrow(() => checkNodeName('openapi'))
     t.throws(() => parsePipeId('top'), /no id of a pipe/)
@@ -161,26 +162,6 @@ function runTests(): void {
     for (const [record, reason] of broken) {
       t.throws(() => decodePipe(top.id, record), { name: 'CatalogRecordError', message: reason }, String(reason))
     }
-  })
-
-  t.test('readers of a name are the pipes whose nodes mean a data source or a pipe by it', async (t) => {
-    const { catalog } = openTestCatalog(t)
-    const readers = new PipeReaders(catalog)
-    t.same(readers.of('orders'), [])
-    await catalog.createPipe(pipe('plain', [node('a', ['orders'])]))
-    await catalog.createPipe(pipe('shadowed', [node('orders', ['raw']), node('b', ['orders'])]))
-    await catalog.createPipe(pipe('both', [node('orders', ['orders']), node('b', ['orders', 'plain'])]))
-    await catalog.createPipe(pipe('set_aside', [node('a', ['orders_quarantine'])]))
-    const namesOf = (name: string) => readers.of(name).map((reader) => reader.name)
-    t.same(namesOf('orders'), ['plain', 'both', 'set_aside'])
-    t.same(namesOf('raw'), ['shadowed'])
-    t.same(namesOf('plain'), ['both'])
-    const both = catalog.findPipe('both')
-    t.ok(both)
-    if (both === undefined) return
-    t.same([...outsideDependencies(both)], ['orders', 'plain'])
-    await catalog.removePipe(both.id)
-    t.same(namesOf('plain'), [], 'what is asked next is answered by the catalog of then')
   })
 
   t.test('the text of a pipe gives names, descriptions, queries and the endpoint', async (t) => {

@@ -18,10 +18,10 @@ const directory = await createTestDirectory()
 t.teardown(() => directory.remove())
 
 /** A directory as a version wrote it that knew no format file, killed right after it had acknowledged events. */
-async function unpackOldDirectory(name: string): Promise<string> {
+async function unpackOldDirectory(name: string, format = 1): Promise<string> {
   const path = join(directory.path, name)
   await mkdir(path)
-  const archive = join(repositoryRoot, 'fixtures/directories/format-1.tar.gz')
+  const archive = join(repositoryRoot, `fixtures/directories/format-${format}.tar.gz`)
   await run('tar', ['-xzf', archive, '--no-same-owner', '-C', path])
   return path
 }
@@ -77,6 +77,62 @@ t.test('a directory of a version without the format file opens with all of its c
   t.equal(await readFormat(dataDir), currentFormat)
   t.equal(await checkpointVersionIn(dataDir), 2, 'which versions without the format file refuse')
 })
+
+// Written by the last version of format 2: blocks whose rows are stored and whose quarantine is not, events that wait behind
+// them, and two replays: one stored its rows and did not come to note it, one noted what does not fit and stored nothing.
+t.test(
+  'what an older version sealed and half stored is read by the rules of then, and later events by those of now',
+  async (t) => {
+    const dataDir = await unpackOldDirectory('half-stored', 2)
+    t.equal(await readFormat(dataDir), 2)
+    const service = await openTestService(t, { dataDir, adminToken: 'p.test.token' })
+    await service.untilStored('times')
+    const sent = '{"d":"2024","n":31}\n{"d":"2024-1-5","n":32}\n{"level":"2","n":33}\n{"t":"20240115","n":34}\n'
+    t.same((await service.events('times', sent, { wait: 'true' })).json, { successful_rows: 3, quarantined_rows: 1 })
+    t.same(await service.rows('SELECT n, d, t, level FROM times ORDER BY n'), [
+      ['1', '2024-01-15', '2024-01-15 10:00:00', 'low'],
+      ['11', '1975-07-18', '1970-08-23 06:15:15', '\\N'],
+      ['21', '1975-07-18', '\\N', '\\N'],
+      ['23', '\\N', '2024-01-16 10:00:00', '\\N'],
+      ['32', '2024-01-05', '\\N', '\\N'],
+      ['33', '\\N', '\\N', '1'],
+      ['34', '\\N', '2024-01-15 00:00:00', '\\N'],
+    ])
+    const aside = await service.rows('SELECT n, coalesce(d, t, level) FROM times_quarantine ORDER BY n')
+    t.same(aside, [
+      ['12', '2024-1-5'],
+      ['13', '2024-01-15 10:00:00 UTC'],
+      ['14', '2'],
+      ['15', 'noon'],
+      ['16', '2024/01/15'],
+      ['22', '2024-1-5'],
+      ['31', '2024'],
+    ])
+    for (const name of ['again', 'after']) {
+      await service.log.until('An interrupted replay is ended.', ({ dataSource }) => dataSource === name)
+    }
+    t.same(await service.rows('SELECT n, t FROM after ORDER BY n'), [
+      ['1', '1970-01-01 00:33:44'],
+      ['2', '1970-08-23 06:15:15'],
+    ])
+    t.equal(await service.count('after_quarantine'), 0)
+    t.same(await service.rows('SELECT n, t FROM again ORDER BY n'), [
+      ['1', '1970-01-01 00:33:44'],
+      ['2', '1970-08-23 06:15:15'],
+      ['4', '2024-01-15 10:00:00'],
+    ])
+    t.same(await service.rows('SELECT n, t FROM again_quarantine ORDER BY n'), [
+      ['x3', '2024-1-5'],
+      ['x5', 'noon'],
+    ])
+    const body = JSON.stringify({ fixes: { n: "replaceAll(n, 'x', '')" } })
+    const replayed = await service.call('POST', '/v0/datasources/again/quarantine/replay', { body })
+    t.match(replayed.json, { replayed_rows: 1, failed_rows: 1 })
+    t.same(await service.rows('SELECT t FROM again WHERE n = 3'), [['2024-01-05 00:00:00']])
+    await service.close()
+    t.equal(await readFormat(dataDir), currentFormat)
+  },
+)
 
 t.test('the checkpoint refuses old versions before anything else of the new format can be on disk', async (t) => {
   const dataDir = await unpackOldDirectory('raised')
