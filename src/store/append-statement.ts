@@ -116,7 +116,7 @@ function partitionedSource(request: AppendRequest, { key, columns }: PartitionBo
 function boundSource(request: AppendRequest, path: string): string {
   const { layout, parquet } = request
   if (parquet === undefined) return orderedSource(request, path)
-  const source = fileSource({ layout, parquet }, path)
+  const source = fileSource(request, path)
   const places = placesOf(layout)
   const values = expressionsOf(layout).map((expression, index) => `${expression} AS ${places[index]}`)
   return `(SELECT ${values.join(', ')} FROM ${source}${whereClause(parquet)})`
@@ -133,19 +133,20 @@ function orderedSource(request: AppendRequest, path: string): string {
 }
 
 function fileSource(
-  { layout, parquet, from }: Pick<AppendRequest, 'from' | 'layout' | 'parquet'>,
+  { layout, parquet, from, fromRows }: Pick<AppendRequest, 'from' | 'fromRows' | 'layout' | 'parquet'>,
   path: string,
 ): string {
-  if (from !== undefined) return `(${tableSource(from)})`
+  if (from !== undefined) return `(${tableSource(from, fromRows)})`
   const structure = layout.fields.map(({ name, engineType }) => `${quoteName(name)} ${engineType}`).join(', ')
   const format = parquet === undefined ? 'ArrowStream' : 'Parquet'
   return `file(${quoteString(path)}, '${format}', ${quoteString(structure)})`
 }
 
 /** All rows of a table in the order in which they were inserted, its parts merged or not: engines that keep the last of equal rows ask for it. */
-function tableSource(table: string): string {
+function tableSource(table: string, condition: string | undefined): string {
   const order = "toUInt64OrZero(splitByChar('_', _part)[2]), _part_offset"
-  return `SELECT * FROM ${quoteName(workspaceDatabase)}.${quoteName(table)} ORDER BY ${order}`
+  const where = condition === undefined ? '' : ` WHERE ${condition}`
+  return `SELECT * FROM ${quoteName(workspaceDatabase)}.${quoteName(table)}${where} ORDER BY ${order}`
 }
 
 function whereClause(parquet: ParquetSource | undefined): string {

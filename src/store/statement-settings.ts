@@ -139,6 +139,8 @@ export const selectSettings: Settings = {
   result_overflow_mode: 'throw',
   // Readers of Arrow may know no compression, as that in JavaScript does not.
   output_format_arrow_compression_method: 'none',
+  // A text that is cut in the middle of a letter must be JSON in lines too, as it is in the format JSON.
+  output_format_json_validate_utf8: 1,
   session_timezone: 'UTC',
 }
 

@@ -161,8 +161,17 @@ export interface AppendRequest {
   readonly isToldLate?: boolean
   /** True where the table computes next to nothing of a row, as its definition tells; see `InsertPlaces`. */
   readonly isPlain?: boolean
+  /** True where the table is dropped soon: what an INSERT that failed leaves in its records is not mended. */
+  readonly isTrial?: boolean
   /** A table, unquoted, whose rows are taken instead of parts, which there are none of; the layout speaks of its columns. */
   readonly from?: string
+  /** A condition over the columns of `from`; absent takes all of its rows. */
+  readonly fromRows?: string
+  /**
+   * Asked when the append failed: true leaves the files of its parts to the caller. They are never left where the INSERT is
+   * told as late, as it may still read them.
+   */
+  readonly keepsParts?: (failure: unknown) => boolean
   /** Partitions of one INSERT, here or in a view, beyond which the engine refuses it (TOO_MANY_PARTS); absent sets no bound. */
   readonly insertPartitionsMax?: number
   /** Set when the parts are Parquet files, which the engine reads; absent are Arrow IPC streams. */
@@ -188,6 +197,8 @@ export interface PartitionBound {
   readonly judge?: (names: readonly string[]) => void
   /** True looks at them also where the rows are too few to be cut. */
   readonly looksAlways?: boolean
+  /** Partitions, as texts, whose rows are left out; the others are one INSERT then. */
+  readonly leftOut?: ReadonlySet<string>
 }
 
 export interface RowPartition {

@@ -290,6 +290,19 @@ test('a store closes in time whatever runs', async (t) => {
   await untilGone(pid)
 })
 
+test('a close while the engine is started again leaves none behind', async (t) => {
+  const directory = await createTestDirectory()
+  t.teardown(() => directory.remove())
+  for (const isOpening of [false, true]) {
+    const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
+    const ended = await killEngine()
+    // Before the next one is there, and while it opens.
+    await (isOpening ? untilEngine(process.pid, ended) : untilGone(ended))
+    await store.close()
+    t.equal(findEnginePid(), null)
+  }
+})
+
 test('an engine that ends more often than it may is given up, and nothing waits for it', async (t) => {
   const { store } = await open(t, { engineRestartsMax: 1 })
   const first = await killEngine()

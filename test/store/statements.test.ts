@@ -74,11 +74,20 @@ t.test('a setting must have a name of the engine', async (t) => {
 t.test('the quarantine has every column by name, and its own behind them', async (t) => {
   t.equal(quarantineTable('t_1'), 't_1_quarantine')
   t.match(
-    quarantineDefinition(['a`b', 'A']),
+    quarantineDefinition([{ name: 'a`b' }, { name: 'A' }]),
     '(`a\\`b` Nullable(String), `A` Nullable(String), `c__error_column` Array(String), `c__error` Array(String), ' +
       '`c__import_id` Nullable(String), `insertion_date` DateTime)',
   )
-  t.throws(() => quarantineDefinition(['c__error']), { name: 'InvariantError' })
+  t.match(
+    quarantineDefinition([{ name: 'insertion_date' }]),
+    /\(`insertion_date` Nullable\(String\), .* `c__insertion_date` DateTime\)\nENGINE = MergeTree ORDER BY `c__insertion_date`/,
+  )
+  t.match(
+    quarantineDefinition([{ name: 'c__insertion_date' }, { name: 'insertion_date' }]),
+    /`c__c__insertion_date` DateTime/,
+    'names that were there before theirs was reserved',
+  )
+  t.throws(() => quarantineDefinition([{ name: 'c__error' }]), { name: 'InvariantError' })
 })
 
 t.test('the configuration has the limits that were asked for, and a path in XML', async (t) => {

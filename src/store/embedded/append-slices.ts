@@ -28,6 +28,8 @@ export async function appendSlices(
   if (rowCount <= partition.partitionsMax && partition.looksAlways !== true) return [whole]
   const names = await partitionNames(session, request, source)
   partition.judge?.(names)
+  const { leftOut } = partition
+  if (leftOut !== undefined) return [{ ...whole, partitions: names.filter((name) => !leftOut.has(name)) }]
   if (names.length <= partition.partitionsMax) return [whole]
   const slices: AppendSlice[] = []
   for (let start = 0; start < names.length; start += partition.partitionsMax) {

@@ -110,16 +110,18 @@ export class Appends {
 
   async #append(request: AppendRequest, running: Running): Promise<void> {
     const written = await this.#write(request)
+    let isKept = false
     try {
       await this.#appendFile(request, written.path, running)
     } catch (thrown) {
+      isKept = !running.isLate && pathsOf(request.parts).length > 0 && request.keepsParts?.(thrown) === true
       if (request.outlivesViews !== true || !(thrown instanceof StoreError) || !isOfView(thrown)) throw thrown
       // The engine may have the rows in the table by the time at which a view fails, or not: the tokens are the same, so
       // afterwards they are there once in any case, and in the other views too.
       await this.#appendFile({ ...request, passesViews: true }, written.path, running)
       throw storedError(thrown)
     } finally {
-      await written.remove()
+      if (!isKept) await written.remove()
     }
   }
 
@@ -141,7 +143,7 @@ export class Appends {
           if (repeats < repeatsMax) continue
         }
         // Before the error is told, as whoever hears of it may repeat the block at once.
-        if (repairs.mayBeNeeded(error)) await repairs.dropBehind(request.table)
+        if (request.isTrial !== true && repairs.mayBeNeeded(error)) await repairs.dropBehind(request.table)
         throw error
       }
     }

@@ -110,18 +110,24 @@ export class EngineProcess {
   }
 
   /**
-   * Starts the process and opens the engine in it; the sessions have the numbers of their places in `order.roles`.
+   * Starts the process and opens the engine in it; the sessions have the numbers of their places in `order.roles`. The signal
+   * ends it before it is open.
    *
    * @throws EngineRefused; StoreError `stopped` when the process ended meanwhile.
    */
-  static async start(order: OpenOrder, logger: Logger): Promise<EngineProcess> {
+  static async start(order: OpenOrder, logger: Logger, signal: AbortSignal): Promise<EngineProcess> {
+    signal.throwIfAborted()
     const engine = new EngineProcess(order, logger)
+    const end = (): void => void engine.kill('it was closed')
+    signal.addEventListener('abort', end)
     try {
       await engine.#opened
       return engine
     } catch (thrown) {
       await engine.kill('it did not open')
       throw thrown
+    } finally {
+      signal.removeEventListener('abort', end)
     }
   }
 

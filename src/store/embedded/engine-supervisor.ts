@@ -55,7 +55,8 @@ export class EngineSupervisor {
   #engine: EngineProcess | undefined
   #next: Deferred = createDeferred()
   #adding: Promise<unknown> = Promise.resolve()
-  #isRestarting = false
+  /** The restart that is under way. */
+  #restarting: Promise<void> | undefined
   /** The engine that is being made ready: nobody may wait for the next one meanwhile, which comes behind that. */
   #unready: EngineProcess | undefined
 
@@ -130,13 +131,15 @@ export class EngineSupervisor {
     void this.#engine?.kill(reason)
   }
 
-  /** Closes the engine in order; past the time limit, at once. */
+  /** Closes the engine in order; past the time limit, at once. One that is being started is ended. */
   async close(timeMaxMs: number): Promise<void> {
     this.#closing.abort()
     this.#next.reject(closedError())
     const engine = this.#engine
     this.#engine = undefined
     await engine?.close(timeMaxMs)
+    // Whoever opens the directory next finds nobody who still writes into it.
+    await this.#restarting
   }
 
   #engineOf(session: SupervisedSession): EngineProcess | Promise<EngineProcess> {
@@ -156,7 +159,12 @@ export class EngineSupervisor {
       } catch (thrown) {
         const waitedMs = performance.now() - startMs
         const isOrphaned = thrown instanceof EngineRefused && thrown.isInUse && waitedMs < orphanTimeMaxMs
-        if (!isOrphaned || (orphanOf(directory) === null && waitedMs > orphanIntervalMs)) throw thrown
+        if (
+          this.#closing.signal.aborted ||
+          !isOrphaned ||
+          (orphanOf(directory) === null && waitedMs > orphanIntervalMs)
+        )
+          throw thrown
         if (waitedMs > orphanGraceMs) endOrphan(directory)
         await delay(orphanIntervalMs)
       }
@@ -167,7 +175,7 @@ export class EngineSupervisor {
     const sessions = this.#sessions
     const order = { ...this.#order, roles: sessions.map(({ role }) => role) }
     await this.#deps.beforeStart()
-    const engine = await EngineProcess.start(order, this.#deps.logger)
+    const engine = await EngineProcess.start(order, this.#deps.logger, this.#closing.signal)
     for (const [number, session] of sessions.entries()) session.place = { engine, number }
     return engine
   }
@@ -190,13 +198,12 @@ export class EngineSupervisor {
     const fields = { reason, statementCount, ...(lastWords === '' ? {} : { lastWords }) }
     this.#deps.logger.error(fields, 'The engine ended unexpectedly; it is started again.')
     this.#deps.onStopped(end)
-    if (!this.#isRestarting) void this.#restart(reason)
+    this.#restarting ??= this.#restart(reason)
   }
 
   async #restart(firstReason: string): Promise<void> {
     const { logger, onGivenUp } = this.#deps
     const startMs = performance.now()
-    this.#isRestarting = true
     for (let reason = firstReason; !this.#closing.signal.aborted; ) {
       const waitMs = this.#backoffMs()
       if (waitMs === null) {
@@ -208,7 +215,7 @@ export class EngineSupervisor {
       }
       const failure = await this.#tryRestart(waitMs)
       if (failure === null) {
-        this.#isRestarting = false
+        this.#restarting = undefined
         logger.info({ durationMs: Math.round(performance.now() - startMs) }, 'The engine runs again.')
         return
       }
