@@ -7,7 +7,7 @@ import { PartitionsExceededError } from './partition-limits.ts'
 
 /**
  * What the sender of an import is told when a table did not take a block: IMPORT_VIEW_FAILED (422) and ROWS_REFUSED (400)
- * where the view or the rows can be mended, INSERT_TOO_COSTLY (422) where they take too much, else ENGINE_FAILED (500); other rows of the import may be stored already, and
+ * where the view or the rows can be mended (rows after a search for them was given up, see `RefusedBlocks`), INSERT_TOO_COSTLY (422) where they take too much, else ENGINE_FAILED (500); other rows of the import may be stored already, and
  * no answer may say that nothing was. Rows of too many partitions are PARTITIONS_TOO_MANY (400), whose bound for one INSERT is
  * `partitionsMax`. What is not the store's word passes unchanged.
  */

@@ -7,6 +7,7 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { PartLayout } from '../codec/part-layout.types.ts'
 import { assert } from '../shared/assert.ts'
+import { quarantineTimeColumn } from '../shared/column-name.ts'
 import type { AppendRequest, Store } from '../store/store.types.ts'
 import type { ParsedRows, SealedBlock } from './events.types.ts'
 import { ingestPlanOf } from './ingest-plan.ts'
@@ -41,7 +42,7 @@ export async function insertBlock(
     await store.append({ ...plan.landing, ...bounds, ...source, blockId, mayBeCutAnew: true })
   }
   if (rows.quarantinedRowCount > 0) {
-    const quarantine = { ...plan.quarantine, layout: at(plan.quarantine.layout, sealedAtMs) }
+    const quarantine = { ...plan.quarantine, layout: at(plan.quarantine.layout, dataSource, sealedAtMs) }
     const rowCount = rows.quarantinedRowCount
     await store.append({
       ...quarantine,
@@ -54,10 +55,11 @@ export async function insertBlock(
 }
 
 /** Rows are set aside when their block is sealed, however often it is inserted. */
-function at({ fields, targets }: PartLayout, epochMs: number): PartLayout {
+function at({ fields, targets }: PartLayout, { columns }: DataSource, epochMs: number): PartLayout {
+  const timeName = quarantineTimeColumn(columns)
   const expression = `toDateTime(${Math.floor(epochMs / 1000)})`
   return {
     fields,
-    targets: targets.map((target) => (target.column === 'insertion_date' ? { ...target, expression } : target)),
+    targets: targets.map((target) => (target.column === timeName ? { ...target, expression } : target)),
   }
 }

@@ -35,13 +35,13 @@ export class BlockWatch implements PartWatch {
   onParsed({ bodies, block }: ParseResult): void {
     const sum = (of: (counts: ParseResult['bodies'][number]) => number) =>
       bodies.reduce((total, counts) => total + of(counts), 0)
-    const quarantinedRows = sum(({ quarantined }) => quarantined)
+    const setAsideRows = sum(({ quarantined }) => quarantined)
     const invalidLines = sum(({ invalid }) => invalid)
     this.watcher.onParsed(this.index, {
       parser: this.format,
-      // A short line is among the quarantined and among the invalid.
-      lines: sum(({ rows }) => rows) + quarantinedRows + invalidLines - sum(({ short }) => short),
-      quarantinedRows,
+      lines: sum(({ rows }) => rows) + setAsideRows,
+      // A short line is among the quarantined and among the invalid, another invalid one among the invalid alone.
+      quarantinedRows: setAsideRows - invalidLines + sum(({ short }) => short),
       invalidLines,
       emptyLines: this.emptyLines,
       byteCount: this.byteCount,

@@ -9,12 +9,14 @@
 import type { Part } from '../codec/part.types.ts'
 import { partByteCount } from '../codec/part-chunks.ts'
 import { assert } from '../shared/assert.ts'
-import type { PartitionBound, Store } from '../store/store.types.ts'
+import type { AppendRequest, PartitionBound, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import { toFailure } from './append-error.ts'
 import { createBlockId } from './block-id.ts'
 import type { TablePlan } from './ingest-plan.ts'
+import { mayBeOfRows } from './insert-failure.ts'
 import type { BodyPartitions } from './partition-limits.ts'
+import type { RefusedBlocks } from './refused-block.ts'
 import { releaseMemory } from './release-memory.ts'
 
 export interface BlockWriterOptions {
@@ -28,6 +30,8 @@ export interface BlockWriterOptions {
 export interface WriterPartitions {
   readonly bound: PartitionBound | undefined
   readonly body: BodyPartitions
+  /** What becomes of blocks that are refused for some of their rows. */
+  readonly refused: RefusedBlocks
 }
 
 /** From here on the last parts of a body are shared out among the places that are free. */
@@ -42,15 +46,25 @@ export interface PartWatch {
   onInserted(): void
 }
 
-interface GatheredPart {
+/** What else is known of a part. */
+export interface AboutPart {
+  readonly watch?: PartWatch | undefined
+  /** Those of its rows that are told as invalid lines. */
+  readonly invalidRows?: number
+}
+
+interface GatheredPart extends AboutPart {
   readonly part: Part
   readonly rowCount: number
-  readonly watch: PartWatch | undefined
 }
 
 export class BlockWriter {
   /** Rows that the engine has. */
   storedRows = 0
+  /** Those of them that are told as invalid lines. */
+  storedInvalidRows = 0
+  /** Rows that the table refused, and that are in the quarantine. */
+  refusedRows = 0
   private readonly store: Store
   private readonly plan: TablePlan
   private readonly options: BlockWriterOptions
@@ -72,9 +86,9 @@ export class BlockWriter {
    * Takes a sealed part; resolves when there is room for the next one.
    * @throws what an insert of this writer failed with, now or earlier (`toFailure`); the part is then not stored.
    */
-  async add(part: Part, rowCount: number, watch?: PartWatch): Promise<void> {
+  async add(part: Part, rowCount: number, about: AboutPart = {}): Promise<void> {
     assert(rowCount > 0, 'a part has rows')
-    this.gathered.push({ part, rowCount, watch })
+    this.gathered.push({ ...about, part, rowCount })
     if (this.failure !== undefined) await this.discardGathered()
     this.throwIfFailed()
     this.startWhenWorthwhile()
@@ -140,19 +154,39 @@ export class BlockWriter {
     const parts = gathered.map(({ part }) => part)
     const rowCount = rowsOf(gathered)
     for (const { watch } of gathered) watch?.onInserting()
+    const { partitions } = this
     try {
-      const { partitions } = this
       const bounds = partitions === null ? {} : await partitions.body.boundInsert(partitions.bound, rowCount)
       const request = { ...this.plan, ...bounds, parts, rowCount, blockId: createBlockId(), ...toldSoon }
-      await this.store.append(request)
-      this.storedRows += rowCount
+      const isSearched = await this.appendOrSearch(request, partitions?.refused)
+      if (!isSearched) this.countStored(gathered)
       for (const { watch } of gathered) watch?.onInserted()
       for (const part of parts) if (part instanceof Uint8Array) releaseMemory(part)
-      await this.partitions?.body.checkAdded(rowCount)
+      if (!isSearched) await partitions?.body.checkAdded(rowCount)
     } catch (error) {
-      if (error instanceof StoreError && error.areRowsStored) this.storedRows += rowCount
+      if (error instanceof StoreError && error.areRowsStored) this.countStored(gathered)
       this.failure ??= toFailure(error, this.options.partitionsPerBodyMax)
     }
+  }
+
+  /** True when rows of the block are refused: what could be stored is, and counted. @throws why the others are not. */
+  private async appendOrSearch(request: AppendRequest, blocks: RefusedBlocks | undefined): Promise<boolean> {
+    try {
+      await this.store.append(blocks === undefined ? request : { ...request, keepsParts: mayBeOfRows })
+      return false
+    } catch (error) {
+      if (blocks === undefined || !mayBeOfRows(error)) throw error
+      const { storedRows, refusedRows, failure } = await blocks.store(request, error)
+      this.storedRows += storedRows
+      this.refusedRows += refusedRows
+      if (failure !== null) throw failure
+      return true
+    }
+  }
+
+  private countStored(gathered: readonly GatheredPart[]): void {
+    this.storedRows += rowsOf(gathered)
+    for (const { invalidRows = 0 } of gathered) this.storedInvalidRows += invalidRows
   }
 
   private throwIfFailed(): void {

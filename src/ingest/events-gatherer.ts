@@ -318,14 +318,14 @@ function takeGroup(waiting: PendingBody[], frameBytes: number): readonly Pending
   return waiting.splice(0, count)
 }
 
-function entryOf({ request }: PendingBody, counts: Counts, nowMs: number): NewEntry {
+function entryOf({ request, records }: PendingBody, counts: Counts, nowMs: number): NewEntry {
   const { dataSource, packed, framing } = request
   return {
     kind: 'rows',
     stream: dataSource.id,
     version: dataSource.version,
     encoding: packed.encoding,
-    flags: flagsOf(framing),
+    flags: flagsOf(framing, records.rules),
     acceptedAtMs: nowMs,
     ...counts,
     payload: packed.bytes,

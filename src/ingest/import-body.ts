@@ -4,23 +4,29 @@ import { CsvBoundary } from '../codec/csv-boundary.ts'
 import { type CsvDialect, csvDialect, defaultCsvDialect } from '../codec/csv-dialect.ts'
 import { type CsvStart, readCsvStart } from '../codec/csv-header.ts'
 import { type Frame, FrameAssembler, type FrameLimits, NdjsonBoundary } from '../codec/frame-assembler.ts'
-import type { BodyCounts, ParseResult, RecordFormat } from '../codec/parse-task.types.ts'
+import type { BodyCounts, ParseResult, ParseTask } from '../codec/parse-task.types.ts'
 import { guessDialect } from '../guess/csv-sample.ts'
+import { rowMistake } from '../guess/row-mistake.ts'
 import type { SampleBytes } from '../guess/sample.types.ts'
+import type { ApiError } from '../shared/errors.ts'
 import { rowBytesMin, rowsAtOnceMax } from '../shared/row-weight.ts'
 import type { Store } from '../store/store.types.ts'
 import { whenDropped } from './append-error.ts'
 import { type SpooledBody, spoolArchive } from './archive-spool.ts'
 import { BlockWatch } from './block-watch.ts'
 import { BlockWriter } from './block-writer.ts'
+import { partialHeaderWarning, unclearHeader } from './csv-header-words.ts'
+import { csvWarnings } from './csv-warnings.ts'
 import { toImportFailure } from './disk-failure.ts'
-import type { ImportOutcome, ImportRequest, OpenedBody } from './ingest.types.ts'
+import type { CsvRules, ImportOutcome, ImportRequest, OpenedBody } from './ingest.types.ts'
 import { type IngestPlan, ingestPlanOf, tablesOf } from './ingest-plan.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { type OpenLimits, openBody } from './opened-body.ts'
 import type { ParsePool } from './parse-pool.ts'
 import { partitionBoundOf } from './partition-bound.ts'
 import type { PartitionLimitOptions, PartitionLimits } from './partition-limits.ts'
+import { RefusedBlocks } from './refused-block.ts'
+import { refusedRowsLayout } from './refused-values.ts'
 import { releaseMemory } from './release-memory.ts'
 import type { SharedSync } from './shared-sync.ts'
 import type { SpoolRoom } from './spool-room.ts'
@@ -40,6 +46,14 @@ export interface ImportRooms {
   readonly sync: SharedSync
 }
 
+/** More than the first line of most bodies. */
+const headBytes = 4_096
+
+/** Cells of one INSERT into the quarantine: its columns hold texts, and each takes memory of the engine though it is NULL. */
+const setAsideCellsMax = 8_000_000
+
+type FrameFormat = Pick<ParseTask, 'record' | 'start'>
+
 export class BodyImport {
   private readonly request: ImportRequest
   private readonly plan: IngestPlan
@@ -49,6 +63,7 @@ export class BodyImport {
   private assembler: FrameAssembler | null = null
   private readonly rows: BlockWriter
   private readonly quarantine: BlockWriter
+  private readonly refused: RefusedBlocks
   private spooled: SpooledBody | null = null
   private dialect: CsvDialect = defaultCsvDialect
   private csvStart: CsvStart | undefined
@@ -58,6 +73,11 @@ export class BodyImport {
   private invalidLines = 0
   private shortLines = 0
   private failure: Error | null = null
+  /** Why nothing of the body is taken; known before any of it is stored. */
+  private refusal: ApiError | null = null
+  private readonly warnings: string[] = []
+  /** The first bytes, for what is told of a body of which nothing fits. */
+  private head: Buffer | null = null
 
   constructor(request: ImportRequest, rooms: ImportRooms, options: ImportOptions) {
     this.request = request
@@ -71,35 +91,62 @@ export class BodyImport {
       partitionsPerBodyMax: options.partitionsPerBodyMax,
     }
     const { table, layout } = this.plan.landing
-    const partitions = {
-      bound: partitionBoundOf(request.dataSource, layout),
-      body: rooms.partitionLimits.bodyOf(table),
-    }
+    const bound = partitionBoundOf(request.dataSource, layout)
+    const body = rooms.partitionLimits.bodyOf(table)
+    this.refused = new RefusedBlocks(
+      { store: rooms.store, body },
+      {
+        dataSource: request.dataSource,
+        tables: { landing: table, quarantine: this.plan.quarantine.table },
+        landing: layout,
+        partition: bound,
+        fields: layout.fields,
+        quarantine: refusedRowsLayout(this.plan.columns, request.importId),
+        isParquet: false,
+      },
+    )
+    const partitions = { bound, body, refused: this.refused }
     this.rows = new BlockWriter(rooms.store, this.plan.landing, limits, partitions)
-    this.quarantine = new BlockWriter(rooms.store, this.plan.quarantine, limits)
+    const setAsideRowsMax = Math.max(1, Math.floor(setAsideCellsMax / (this.plan.columns.length + 2)))
+    const rowsMax = Math.min(options.insertRowsMax, setAsideRowsMax)
+    this.quarantine = new BlockWriter(rooms.store, this.plan.quarantine, { ...limits, rowsMax })
   }
 
+  /** @throws CSV_HEADER_UNCLEAR (400) before anything is stored; later failures are the outcome's. */
   async run(): Promise<ImportOutcome> {
     await this.attempt(() => this.readBody())
     // When the body broke off: the whole records before are stored, and the answer says how many.
+    const openRecord = this.assembler?.takeOpenRecord() ?? null
     await this.attempt(() => this.submit(this.assembler?.flush() ?? null))
+    await this.attempt(() => this.submit(openRecord, { start: 0, record: { kind: 'brokenOff' } }))
     this.assembler?.close()
     this.spooled?.close()
     await Promise.all(this.framesUnderWay)
     // The small insert first: at the end of the others it would run alone.
     await Promise.all([this.attempt(() => this.quarantine.finish()), this.attempt(() => this.rows.finish())])
-    const { storedRows } = this.rows
-    const quarantinedRows = this.quarantine.storedRows
+    if (this.refusal !== null) throw this.refusal
+    const { storedRows, refusedRows } = this.rows
+    const { storedRows: ownRows, storedInvalidRows } = this.quarantine
+    const setAsideRows = ownRows + refusedRows
+    this.warnings.push(...this.refused.warnings)
+    if (storedRows === 0) this.warnOfMistake()
     // A replace syncs what it exchanges.
-    const isToSync = this.request.tables === undefined && storedRows + quarantinedRows > 0
+    const isToSync = this.request.tables === undefined && storedRows + setAsideRows > 0
     if (isToSync) await this.attempt(() => this.rooms.sync.run())
     return {
       storedRows,
-      quarantinedRows,
+      quarantinedRows: setAsideRows - storedInvalidRows,
       invalidLines: this.invalidLines,
       shortLines: this.shortLines,
-      failure: await this.told({ storedRows, quarantinedRows }),
+      failure: await this.told({ storedRows, quarantinedRows: setAsideRows }),
+      warnings: this.warnings,
     }
+  }
+
+  private warnOfMistake(): void {
+    const { format, dataSource } = this.request
+    const mistake = format === 'ndjson' && this.head !== null ? rowMistake(this.head, 'rows') : undefined
+    if (mistake !== undefined) this.warnings.push(`No row fits Data Source "${dataSource.name}": ${mistake}.`)
   }
 
   private async told(counts: { readonly storedRows: number; readonly quarantinedRows: number }): Promise<Error | null> {
@@ -119,6 +166,7 @@ export class BodyImport {
     const assembler = this.assemblerFor(opened.sample)
     this.assembler = assembler
     for await (const chunk of opened.chunks) {
+      this.head ??= Buffer.from(chunk.subarray(0, headBytes))
       const frames = assembler.push(chunk)
       releaseMemory(chunk)
       for (const frame of frames) await this.submit(frame)
@@ -142,19 +190,26 @@ export class BodyImport {
 
   private assemblerFor(sample: SampleBytes): FrameAssembler {
     const { format, csv } = this.request
-    if (format === 'csv') this.dialect = dialectFor(sample, csv, this.plan.columns.length)
+    if (format === 'csv') this.openCsv(sample, csv)
     const boundary = format === 'csv' ? new CsvBoundary(this.dialect) : new NdjsonBoundary()
     const frameRowsMax = rowsAtOnceMax(this.plan.columns)
-    // Only rows of next to no bytes in a wide table can be too many for a frame; others are not counted.
+    // Only rows of next to no bytes in a wide table can be too much for a frame; others are not counted exactly.
     const isCounted = 4 * frameRowsMax * rowBytesMin < this.options.frameBytes
     const limits = isCounted ? { ...this.options, frameRowsMax } : this.options
     return new FrameAssembler(limits, boundary, this.rooms.pool.buffers)
   }
 
+  private openCsv(sample: SampleBytes, given: CsvRules): void {
+    const { columns } = this.request.dataSource
+    const guessed = guessDialect(sample, given, this.plan.columns.length)
+    this.dialect = csvDialect(guessed.delimiter, guessed.escapeCharacter)
+    this.warnings.push(...csvWarnings({ sample, dialect: guessed, given, columns }))
+  }
+
   /** Waits for a place with the workers, not for the frame to be parsed. */
-  private async submit(frame: Frame | null): Promise<void> {
-    if (frame === null) return
-    const { start, record } = this.recordFormat(frame)
+  private async submit(frame: Frame | null, given?: FrameFormat): Promise<void> {
+    if (frame === null || this.refusal !== null) return
+    const { start, record } = given ?? this.recordFormat(frame)
     const task = {
       planKey: this.plan.planKey,
       columns: this.plan.columns,
@@ -163,12 +218,11 @@ export class BodyImport {
       start,
       bodyEnds: [frame.byteCount],
       record,
-      keepsInvalidLines: false,
       // Both are named; the worker writes those that have rows.
       partPaths: { block: this.rooms.store.newPartPath(), quarantine: this.rooms.store.newPartPath() },
     }
     const watch = this.watchOf(frame)
-    const { done } = await this.rooms.pool.submit(task, (result) => this.store(result, watch))
+    const { done } = await this.rooms.pool.submit(task, (result) => this.store(result, watch), this)
     const settled = this.attempt(() => done).finally(() => this.framesUnderWay.delete(settled))
     this.framesUnderWay.add(settled)
   }
@@ -180,20 +234,34 @@ export class BodyImport {
     return watcher === undefined ? undefined : new BlockWatch(watcher, { index, format, dialect: this.dialect, frame })
   }
 
-  private recordFormat(frame: Frame): { readonly start: number; readonly record: RecordFormat } {
+  private recordFormat(frame: Frame): FrameFormat {
     if (this.request.format === 'ndjson') return { start: 0, record: { kind: 'ndjson' } }
     const isFirst = this.csvStart === undefined
-    this.csvStart ??= readCsvStart(frame, this.plan.columns, this.dialect, this.request.csv.header)
+    this.csvStart ??= this.startOf(frame)
     const { fieldColumns, rowsOffset } = this.csvStart
     return { start: isFirst ? rowsOffset : 0, record: { kind: 'csv', dialect: this.dialect, fieldColumns } }
+  }
+
+  private startOf(frame: Frame): CsvStart {
+    const { name, columns } = this.request.dataSource
+    const start = readCsvStart(frame, this.plan.columns, this.dialect, this.request.csv.header)
+    const { partialHeader } = start
+    if (partialHeader === null) return start
+    if (!partialHeader.isByPosition) {
+      this.refusal = unclearHeader(partialHeader, { name, columns }, start.rowsOffset < frame.byteCount)
+      throw this.refusal
+    }
+    this.warnings.push(partialHeaderWarning(partialHeader, { name, columns }))
+    return start
   }
 
   private async store(result: ParseResult, watch: BlockWatch | undefined): Promise<void> {
     const { block, rowCount, quarantineBlock, quarantinedRowCount, bodies } = result
     this.count(bodies)
     watch?.onParsed(result)
-    if (block !== null) await this.rows.add(block, rowCount, watch)
-    if (quarantineBlock !== null) await this.quarantine.add(quarantineBlock, quarantinedRowCount)
+    if (block !== null) await this.rows.add(block, rowCount, { watch })
+    const invalidRows = bodies.reduce((total, { invalid, short }) => total + invalid - short, 0)
+    if (quarantineBlock !== null) await this.quarantine.add(quarantineBlock, quarantinedRowCount, { invalidRows })
   }
 
   private count(bodies: readonly BodyCounts[]): void {
@@ -211,9 +279,4 @@ export class BodyImport {
       this.failure ??= error instanceof Error ? error : new Error(String(error))
     }
   }
-}
-
-function dialectFor(sample: SampleBytes, given: ImportRequest['csv'], columnCount: number): CsvDialect {
-  const guessed = guessDialect(sample, given, columnCount)
-  return csvDialect(guessed.delimiter, guessed.escapeCharacter)
 }

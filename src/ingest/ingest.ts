@@ -7,6 +7,7 @@ import type { Store } from '../store/store.types.ts'
 import { spoolArchive } from './archive-spool.ts'
 import type { LineStatus } from './events.types.ts'
 import { type EventsOptions, type EventsRoom, type EventsRooms, openEvents } from './events-room.ts'
+import { warningOfExpired } from './expired-rows.ts'
 import { BodyImport, type ImportOptions } from './import-body.ts'
 import { ImportGate } from './import-gate.ts'
 import type {
@@ -199,9 +200,12 @@ class OpenIngest implements Ingest {
     { dataSource, tables }: Pick<ImportRequest, 'dataSource' | 'tables'>,
     run: () => Promise<ImportOutcome>,
   ): Promise<ImportOutcome> {
-    if (tables !== undefined) return this.track(run())
-    const { landing, quarantine } = tablesOf(dataSource)
-    return this.track(this.gate.pass(dataSource, run, () => this.store.untilAppended([landing, quarantine])))
+    const { landing, quarantine } = tables ?? tablesOf(dataSource)
+    const untilAppended = (): Promise<void> => this.store.untilAppended([landing, quarantine])
+    const pass = (): Promise<ImportOutcome> => {
+      return tables === undefined ? this.gate.pass(dataSource, run, untilAppended) : run()
+    }
+    return this.track(warningOfExpired(this.store, { dataSource, table: landing }, pass))
   }
 
   /** A close waits for what runs. */

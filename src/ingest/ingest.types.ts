@@ -4,6 +4,7 @@ import type { CsvHeader } from '../codec/csv-header.ts'
 import type { NewLine } from '../guess/csv-sample.ts'
 import type { SampleBytes } from '../guess/sample.types.ts'
 import type { TextEncoding } from '../guess/text-encoding.ts'
+import type { ValueRules } from '../shared/value-rules.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
 import type { LineStatus } from './events.types.ts'
 import type { ImportTables } from './ingest-plan.ts'
@@ -34,8 +35,8 @@ export interface BodySource {
 /** A body that is unpacked and in UTF-8, and whose beginning is known. */
 export interface OpenedBody {
   /**
-   * Up to `sampleBytesMax` bytes, or a chunk more; with `spread` up to twice as many, of several places. Gone as soon as
-   * `chunks` is read.
+   * The first `sampleBytesMax` bytes; with `spread` up to twice as many, of several places. Gone as soon as `chunks` is
+   * read.
    */
   readonly sample: SampleBytes
   /** What the body is written in, as far as its beginning tells. */
@@ -62,6 +63,8 @@ export interface Ingest {
    * Streams a body of any length into a data source; resolves when the engine has the last row.
    *
    * A body that fails in the middle resolves too, with `failure` set: whole parts stay, and the counts say how many rows.
+   *
+   * @throws CSV_HEADER_UNCLEAR (400) before anything is stored.
    */
   importBody(request: ImportRequest): Promise<ImportOutcome>
   /**
@@ -180,11 +183,14 @@ export interface CsvRules {
 export interface ImportOutcome extends RowCounts {
   /** The error that ended the body early (cut connection, record too long, decompressed limit, engine error), or null. */
   readonly failure: Error | null
+  /** Sentences about what was odd and taken all the same; absent where nothing was. */
+  readonly warnings?: readonly string[]
 }
 
 /**
- * Rows in = `storedRows` + `unmatchedRows` + `quarantinedRows` + `invalidLines` - `shortLines`: a CSV line with too few fields is kept in
- * quarantine and counts among the invalid lines too, as clients expect.
+ * Rows in = `storedRows` + `unmatchedRows` + `quarantinedRows` + `invalidLines` - `shortLines`, and all but the first two stand in
+ * the quarantine table. Clients expect a line of which nothing can be read among the invalid ones alone, and a CSV line with
+ * too few fields among both.
  */
 export interface RowCounts {
   readonly storedRows: number
@@ -216,6 +222,8 @@ export interface ReplayRowsRequest {
   readonly blockId: string
   /** Has the columns `row UUID, columns Array(String), reasons Array(String)`, and remembers blocks. */
   readonly misfitsTable: string
+  /** The same for every repeat of a block. */
+  readonly rules: ValueRules
 }
 
 export interface ReplayRowsOutcome {

@@ -25,12 +25,14 @@ export async function* elementLines(chunks: AsyncIterable<Uint8Array>): AsyncGen
     yield isArray ? elements.push(chunk) : chunk
   }
   if (isArray === true) elements.end()
-  if (isArray === null && head.length > 0) yield head
+  // An array of nothing has no elements.
+  if (isArray === null && head.length > 0 && !head.includes(bracket.close)) yield head
 }
 
-/** Null while there is nothing but blanks, or a bracket and blanks. */
+/** Null while there is nothing but blanks, or brackets without anything in them. */
 function beginsAsArray(bytes: Uint8Array): boolean | null {
   let hasBracket = false
+  let isClosed = false
   const mark = Buffer.from([0xef, 0xbb, 0xbf])
   const hasMark = mark.equals(bytes.subarray(0, mark.length))
   if (bytes.length < mark.length && mark.subarray(0, bytes.length).equals(bytes)) return null
@@ -38,7 +40,8 @@ function beginsAsArray(bytes: Uint8Array): boolean | null {
     const byte = bytes[at] ?? 0
     if (isBlank(byte)) continue
     if (byte === bracket.open && !hasBracket) hasBracket = true
-    else return hasBracket && byte === brace.open
+    else if (byte === bracket.close && hasBracket && !isClosed) isClosed = true
+    else return !isClosed && hasBracket && byte === brace.open
   }
   // Blanks without an end are no array that anybody sends.
   return bytes.length > blanksMax ? false : null

@@ -1,11 +1,13 @@
 /** The beginning of a body, unpacked and in UTF-8; the rest follows it, and nothing is read twice. */
-import { isAscii } from 'node:buffer'
+
+import { cutBytesOf } from '../codec/utf8-text.ts'
 import { guessNewLine, type NewLine } from '../guess/csv-sample.ts'
 import type { SampleBytes } from '../guess/sample.types.ts'
 import { guessSingleQuotes, SingleQuotes } from '../guess/single-quotes.ts'
 import {
   createTranscoder,
   encodingByMark,
+  type GuessedEncoding,
   guessEncoding,
   type TextEncoding,
   type Transcoder,
@@ -13,12 +15,13 @@ import {
 } from '../guess/text-encoding.ts'
 import type { BodySource, OpenedBody } from './ingest.types.ts'
 import { elementLines } from './json-elements.ts'
+import { decidedLate } from './late-encoding.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { spreadSample } from './spread-sample.ts'
 import { unpackedBody } from './unpacked-body.ts'
 
 export interface OpenLimits {
-  /** Bytes of the body that are looked at; a chunk more when the network gives it. */
+  /** Bytes of the body that are looked at. */
   readonly sampleBytesMax: number
   readonly decompressedBytesMax: number
 }
@@ -31,34 +34,54 @@ const spreadSamples = 32
 
 /** See `Ingest.openBody`. `held` counts what bodies hold beyond their samples; where it has no room, none is held. */
 export async function openBody(source: BodySource, limits: OpenLimits, held: MemoryBudget): Promise<OpenedBody> {
-  const { body, contentEncoding, format } = source
+  const { sampleBytesMax } = limits
+  const { spread, format } = source
+  const { sample: known, ...opened } = await openBeginning(source, limits)
+  const lookahead = new Lookahead(held, spread === undefined ? 0 : spreadSamples * sampleBytesMax)
+  const close = (): void => lookahead.close()
+  if (spread === undefined || lookahead.bytesMax === 0 || opened.failure !== null) {
+    lookahead.close()
+    const sample = spread === undefined ? known : spreadSample(known, { format, csv: spread, sampleBytesMax })
+    return { ...opened, sample, encoding: opened.encoding(), close }
+  }
+  const chunks = opened.chunks[Symbol.asyncIterator]()
+  const ahead = await readHead(chunks, lookahead.bytesMax)
+  const sample = spreadSample(ahead, { format, csv: spread, sampleBytesMax })
+  const text = lookahead.over(restOf(ahead, chunks))
+  return { ...opened, sample, encoding: opened.encoding(), failure: ahead.failure, chunks: text, close }
+}
+
+type Beginning = Omit<OpenedBody, 'close' | 'encoding'> & {
+  /** What is known of it so far. */
+  encoding(): TextEncoding
+}
+
+/** All that is judged of a body is judged by its first `sampleBytesMax` bytes, wherever the network cuts it. */
+async function openBeginning(source: BodySource, { sampleBytesMax, ...limits }: OpenLimits): Promise<Beginning> {
+  const { body, contentEncoding, format, isSampled } = source
   const unpacked = unpackedBody(body, contentEncoding, limits.decompressedBytesMax)
   const chunks = (format === 'csv' ? unpacked : elementLines(unpacked))[Symbol.asyncIterator]()
-  const { sampleBytesMax } = limits
-  const lookahead = new Lookahead(held, source.spread === undefined ? 0 : spreadSamples * sampleBytesMax)
-  const head = await readHead(chunks, source.isSampled ? Math.max(sampleBytesMax, lookahead.bytesMax) : markBytes)
-  const encoding = format === 'ndjson' ? encodingByMark(head.bytes) : encodingOf(head.bytes, sampleBytesMax)
+  const head = isSampled ? await readHead(chunks, sampleBytesMax) : withBehind(await readHead(chunks, markBytes))
+  const { encoding, openEvidence } = format === 'ndjson' ? markedEncoding(head) : guessEncoding(head.bytes, head)
   const transcoder = createTranscoder(encoding)
   const beginning = transcoder === null ? head.bytes : transcoder.push(head.bytes)
   const newLine = format === 'ndjson' ? '\n' : (source.newLine ?? guessNewLine(beginning))
   const sent: SampleBytes = { bytes: withNewLine(beginning, newLine), isWhole: head.isWhole }
   const delimiter = format === 'ndjson' ? null : guessSingleQuotes(sent)
-  const known = delimiter === null ? sent : requotedSample(sent, delimiter)
-  const sample =
-    source.spread === undefined ? known : spreadSample(known, { format, csv: source.spread, sampleBytesMax })
-  const rest = restOf(sent.bytes, head.failure, chunks)
+  const sample = delimiter === null ? sent : requotedSample(sent, delimiter)
+  const rest = restOf({ ...head, bytes: sent.bytes }, chunks)
   const isPlain = transcoder === null && newLine !== '\r'
-  const isOpen = format !== 'ndjson' && encoding === 'utf-8' && isAscii(head.bytes.subarray(0, -cutBytesMax))
-  const later = isOpen ? decidedLate(rest) : rest
+  const cutBytes = head.isWhole ? 0 : cutBytesOf(head.bytes)
+  const later =
+    openEvidence === null ? rest : decidedLate(rest, { evidence: openEvidence, cutBytes, windowBytes: sampleBytesMax })
   const decoded = isPlain ? later : transcoded(later, transcoder, newLine)
-  const text = lookahead.over(delimiter === null ? decoded : requoted(decoded, new SingleQuotes(delimiter)))
-  return { sample, encoding, newLine, failure: head.failure, chunks: text, close: () => lookahead.close() }
+  const text = delimiter === null ? decoded : requoted(decoded, new SingleQuotes(delimiter))
+  const told = (): TextEncoding => openEvidence?.verdict() ?? encoding
+  return { sample, encoding: told, newLine, failure: head.failure, chunks: text }
 }
 
-/** A body may begin in ASCII and have its first other letter far behind: then a part of what is held tells. */
-function encodingOf(bytes: Uint8Array, sampleBytesMax: number): TextEncoding {
-  const first = guessEncoding(bytes.subarray(0, sampleBytesMax))
-  return first === 'utf-8' && bytes.length > sampleBytesMax ? guessEncoding(bytes) : first
+function markedEncoding({ bytes }: Head): GuessedEncoding {
+  return { encoding: encodingByMark(bytes), openEvidence: null }
 }
 
 /** What a body holds of the memory for all of them, from its opening until it is read or left. */
@@ -95,23 +118,37 @@ interface Head {
   readonly bytes: Uint8Array
   readonly isWhole: boolean
   readonly failure: Error | null
+  /** What the last chunk has beyond it; empty for none. */
+  readonly behind: Uint8Array
 }
 
-async function readHead(chunks: AsyncIterator<Uint8Array>, byteCountMin: number): Promise<Head> {
+/** Exactly so many bytes, where there are so many: what is judged by them must not depend on how the chunks are cut. */
+async function readHead(chunks: AsyncIterator<Uint8Array>, byteCountMax: number): Promise<Head> {
   const pieces: Uint8Array[] = []
-  let byteCount = 0
+  let missing = byteCountMax
   try {
-    while (byteCount < byteCountMin) {
+    while (missing > 0) {
       const next = await chunks.next()
-      if (next.done === true) return { bytes: joinedBytes(pieces), isWhole: true, failure: null }
-      pieces.push(next.value)
-      byteCount += next.value.length
+      if (next.done === true) return { bytes: joinedBytes(pieces), isWhole: true, failure: null, behind: nothing }
+      const { value } = next
+      pieces.push(value.length > missing ? value.subarray(0, missing) : value)
+      if (value.length > missing) {
+        return { bytes: joinedBytes(pieces), isWhole: false, failure: null, behind: value.subarray(missing) }
+      }
+      missing -= value.length
     }
-    return { bytes: joinedBytes(pieces), isWhole: false, failure: null }
+    return { bytes: joinedBytes(pieces), isWhole: false, failure: null, behind: nothing }
   } catch (error) {
     const failure = error instanceof Error ? error : new Error(String(error))
-    return { bytes: joinedBytes(pieces), isWhole: false, failure }
+    return { bytes: joinedBytes(pieces), isWhole: false, failure, behind: nothing }
   }
+}
+
+const nothing = new Uint8Array(0)
+
+/** With all of its last chunk, where no more than the mark is judged. */
+function withBehind(head: Head): Head {
+  return { ...head, bytes: joinedBytes([head.bytes, head.behind]), behind: nothing }
 }
 
 function joinedBytes(pieces: readonly Uint8Array[]): Uint8Array {
@@ -119,46 +156,19 @@ function joinedBytes(pieces: readonly Uint8Array[]): Uint8Array {
   return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces)
 }
 
-/** The sample, then what follows it. */
+/** The head, then what follows it. */
 async function* restOf(
-  sample: Uint8Array,
-  failure: Error | null,
+  { bytes, behind, failure }: Omit<Head, 'isWhole'>,
   chunks: AsyncIterator<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   try {
-    yield sample
+    yield bytes
+    if (behind.length > 0) yield behind
     if (failure !== null) throw failure
     for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value
   } finally {
     await chunks.return?.()
   }
-}
-
-/** In UTF-8 a character has four bytes or fewer. */
-const cutBytesMax = 3
-
-/** A body of which nothing but ASCII is known: the first chunk with anything else tells what it is written in. */
-async function* decidedLate(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let transcoder: Transcoder | null = null
-  let isDecided = false
-  let cut: Uint8Array = new Uint8Array(0)
-  for await (const next of chunks) {
-    const chunk = cut.length === 0 ? next : Buffer.concat([cut, next])
-    cut = new Uint8Array(0)
-    if (!isDecided && !isAscii(chunk)) {
-      // Of a character that the chunk may have cut nothing can be told yet.
-      const whole = chunk.subarray(0, -cutBytesMax)
-      if (isAscii(whole)) {
-        cut = chunk.slice(whole.length)
-        if (whole.length > 0) yield whole.slice()
-        continue
-      }
-      transcoder = createTranscoder(guessEncoding(chunk))
-      isDecided = true
-    }
-    yield transcoder?.push(chunk) ?? chunk
-  }
-  if (cut.length > 0) yield createTranscoder(guessEncoding(cut))?.push(cut) ?? cut
 }
 
 /** The first chunk is the sample, which is in UTF-8 with its line ends already. */

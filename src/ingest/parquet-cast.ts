@@ -11,9 +11,9 @@ import type { ColumnType, TupleField } from '../shared/column-type.types.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import { jsonTextTo, jsonTextToDocument } from './parquet-json-texts.ts'
 import {
-  listOf,
   textToBool,
   textToDecimal,
+  textToEnum,
   textToFloat,
   textToInteger,
   toDecimal,
@@ -133,10 +133,8 @@ function castText(sql: string, to: ColumnType): Cast {
     case 'dateTime':
     case 'dateTime64':
       return textToTime(text, to)
-    case 'enum': {
-      const names = to.members.map(({ name }) => name)
-      return chosen(sql, `(${sql} IN ${listOf(names)})`, quoteString(names[0] ?? ''))
-    }
+    case 'enum':
+      return textToEnum(sql, text, to)
     case 'fixedString':
       return chosen(sql, `(length(${sql}) <= ${to.byteCount} AND isValidUTF8(${sql}))`, "''")
     case 'json':

@@ -1,6 +1,7 @@
 /** How the columns of a data source are read out of a Parquet file: by JSONPath to fields, lists and maps, in SQL. */
 import type { PartField, PartLayout } from '../codec/part-layout.types.ts'
 import { missingReason, reasonOf, unreadableReason } from '../codec/row-reason.ts'
+import { quarantineTimeColumn } from '../shared/column-name.ts'
 import { isNullable, parseColumnType, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
@@ -164,7 +165,7 @@ function landingTargets(plans: readonly ColumnPlan[]) {
 function quarantineTargets(plans: readonly ColumnPlan[], importId: string) {
   const texts = plans.map(({ definition, source }) => ({
     column: definition.name,
-    expression: source === null ? 'NULL' : `toValidUTF8(${textOf(source.sql, source.type)})`,
+    expression: source === null ? 'NULL' : readableText(textOf(source.sql, source.type)),
   }))
   const refusals = plans.flatMap((plan) => (plan.cast?.condition == null ? [] : [refusalOf(plan, plan.cast.condition)]))
   const listOf = (values: readonly string[]) =>
@@ -174,7 +175,7 @@ function quarantineTargets(plans: readonly ColumnPlan[], importId: string) {
     { column: 'c__error_column', expression: listOf(refusals.map(({ column }) => column)) },
     { column: 'c__error', expression: listOf(refusals.map(({ reason }) => reason)) },
     { column: 'c__import_id', expression: quoteString(importId) },
-    { column: 'insertion_date', expression: 'now()' },
+    { column: quarantineTimeColumn(plans.map(({ definition }) => definition)), expression: 'now()' },
   ]
 }
 
@@ -189,10 +190,17 @@ function refusalOf({ definition, source }: ColumnPlan, condition: string) {
   return { column, reason: of(reason) }
 }
 
+/** The text, or what stands for its bytes where they are no UTF-8: `readableText` of the scanners, in SQL. */
+function readableText(text: string): string {
+  const piece = `if(isValidUTF8(__piece) AND __piece != '%', __piece, replaceRegexpAll(hex(__piece), '(..)', '%\\\\1'))`
+  const pieces = `extractAll(assumeNotNull(${text}), '[\\\\x00-\\\\x24\\\\x26-\\\\x7F]+|[\\\\x{80}-\\\\x{10FFFF}]|\\\\C')`
+  return `if(isValidUTF8(ifNull(${text}, '')), ${text}, arrayStringConcat(arrayMap(__piece -> ${piece}, ${pieces})))`
+}
+
 /** The words are those of the scanners, with the value in their middle; so it is cut at the same length. */
 function reasonWith(words: typeof reasonOf, definition: ColumnDefinition, text: string): string {
   const [before = '', after = ''] = words(definition, mark).split(mark)
-  return `concat(${quoteString(before)}, substringUTF8(toValidUTF8(ifNull(${text}, 'null')), 1, 256), ${quoteString(after)})`
+  return `concat(${quoteString(before)}, substringUTF8(${readableText(`ifNull(${text}, 'null')`)}, 1, 256), ${quoteString(after)})`
 }
 
 /** No name of a column can have it. */

@@ -9,17 +9,20 @@ import { link } from 'node:fs/promises'
 import { errors } from '../shared/errors.ts'
 import { refusedRowsQuery } from '../store/append-statement.ts'
 import type { AppendRequest, PartitionBound, Store } from '../store/store.types.ts'
-import { clickhouseCodes, isOfView, StoreError } from '../store/store-error.ts'
+import { StoreError } from '../store/store-error.ts'
 import { whenDropped } from './append-error.ts'
 import { createBlockId } from './block-id.ts'
 import { toImportFailure } from './disk-failure.ts'
 import type { ImportOutcome, ImportWatcher, ParquetImportRequest } from './ingest.types.ts'
 import { type ImportTables, tablesOf } from './ingest-plan.ts'
+import { mayBeOfRows } from './insert-failure.ts'
 import { type ParquetPlan, planParquet } from './parquet-columns.ts'
 import { toParquetFailure } from './parquet-file.ts'
 import { type ParquetSlice, type SliceLimits, slicesOf, writeSlice } from './parquet-slices.ts'
 import { parquetBoundOf } from './partition-bound.ts'
 import type { BodyPartitions, PartitionLimits } from './partition-limits.ts'
+import { RefusedBlocks } from './refused-block.ts'
+import { withRefusal } from './refused-values.ts'
 import { Semaphore } from './semaphore.ts'
 import type { SharedSync } from './shared-sync.ts'
 
@@ -57,6 +60,7 @@ export class ParquetImport {
   private readonly tables: ImportTables
   private readonly limits: SliceLimits
   private readonly places: Semaphore
+  private readonly refused: RefusedBlocks
   private readonly watcher: ImportWatcher | undefined
   /** Slices are alike: behind one with rows that are refused, the next one is counted before it is inserted. */
   private expectsRefusedRows = false
@@ -75,6 +79,18 @@ export class ParquetImport {
     this.body = rooms.partitionLimits.bodyOf(this.tables.landing)
     this.plan = planParquet(request.dataSource.columns, request.file.columns, request.importId)
     this.partition = parquetBoundOf(request.dataSource, this.plan.landing)
+    this.refused = new RefusedBlocks(
+      { store: rooms.store, body: this.body },
+      {
+        dataSource: request.dataSource,
+        tables: this.tables,
+        landing: this.plan.landing,
+        partition: this.partition,
+        fields: this.plan.quarantine.fields,
+        quarantine: withRefusal(this.plan.quarantine, request.dataSource.columns, request.importId),
+        isParquet: true,
+      },
+    )
     const rowsMax = Math.max(1, Math.min(insertRowsMax, Math.floor(insertCellsMax / this.plan.landing.fields.length)))
     this.limits = { rowsMax, bytesMax: insertBytesMax * pageBytesPerInsertByte }
     this.places = new Semaphore(insertsInFlightMax)
@@ -109,7 +125,7 @@ export class ParquetImport {
     }
     const context = { store, tables, isStaged, startedAtMs, storedRows, quarantinedRows }
     const failure = await toImportFailure(whenDropped(this.failure, dataSource.name), context)
-    return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure }
+    return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure, warnings: this.refused.warnings }
   }
 
   /** The first thing that goes wrong is the import's failure; other slices that are under way are ended. */
@@ -153,39 +169,65 @@ export class ParquetImport {
     const { condition } = this.plan
     // Where no column can have a value there is nothing to insert, and a condition that no row meets.
     const isToCount = this.expectsRefusedRows || this.plan.landing.targets.length === 0
-    if (condition !== null && (isToCount || !(await this.insertUnlessRefused(task, condition)))) {
-      return await this.part(task, condition)
-    }
-    if (condition === null) await this.insertRows(task, null, task.slice.rowCount)
-    return 0
+    if (condition !== null && isToCount) return await this.part(task, condition, null)
+    if (condition === null) return await this.insertOrSearch(task, null, task.slice.rowCount)
+    const failure = await this.insertUnlessRefused(task, condition)
+    return failure === null ? 0 : await this.part(task, condition, failure)
   }
 
-  /** Inserts all rows at once, unless one of them is refused: then none, and false. */
-  private async insertUnlessRefused(task: SliceTask, condition: string): Promise<boolean> {
+  /**
+   * Inserts all rows at once, and gives null; what it failed with when one of them is refused. None is stored then if that was
+   * the condition, which is computed for all rows before the first is stored; an expression of the table may say the same.
+   */
+  private async insertUnlessRefused(task: SliceTask, condition: string): Promise<unknown> {
     try {
       await this.insertRows(task, `NOT throwIf(NOT ${condition})`, task.slice.rowCount)
-      return true
+      return null
     } catch (error) {
-      // What a view throws is no word on the rows, whatever its code is.
-      const isOfRows = error instanceof StoreError && !isOfView(error)
-      if (!isOfRows || error.clickhouseCode !== clickhouseCodes.thrownIf) throw error
-      return false
+      if (!mayBeOfRows(error)) throw error
+      return error
     }
   }
 
-  private async part(task: SliceTask, condition: string): Promise<number> {
+  /** `failure` is what the INSERT of all rows failed with; null when there was none. */
+  private async part(task: SliceTask, condition: string, failure: unknown): Promise<number> {
     const { slice, path } = task
     const query = refusedRowsQuery({ layout: this.plan.landing, condition, range: rangeOf(slice) }, path)
     const [counted] = await this.store.fileRows<{ readonly count: number }>(query)
     const refusedRows = counted?.count ?? 0
     const takenRows = slice.rowCount - refusedRows
     this.expectsRefusedRows = refusedRows > 0
-    if (takenRows > 0) await this.insertRows(task, condition, takenRows)
+    if (refusedRows === 0 && failure !== null) return await this.search(task, null, { rowCount: takenRows, failure })
+    const searchedRows = takenRows > 0 ? await this.insertOrSearch(task, condition, takenRows) : 0
     if (refusedRows > 0) {
       await this.insertRefused(task, `NOT ${condition}`, refusedRows)
       this.quarantinedRows += refusedRows
     }
-    return refusedRows
+    return refusedRows + searchedRows
+  }
+
+  /** Gives how many of these rows the table refuses by itself: they are in the quarantine. */
+  private async insertOrSearch(task: SliceTask, condition: string | null, rowCount: number): Promise<number> {
+    try {
+      await this.insertRows(task, condition, rowCount)
+      return 0
+    } catch (error) {
+      if (!mayBeOfRows(error)) throw error
+      return await this.search(task, condition, { rowCount, failure: error })
+    }
+  }
+
+  private async search(
+    task: SliceTask,
+    condition: string | null,
+    { rowCount, failure }: { readonly rowCount: number; readonly failure: unknown },
+  ): Promise<number> {
+    const source = { ...(await this.sourceOf(task, condition)), rowCount }
+    const found = await this.refused.store(source, failure)
+    this.storedRows += found.storedRows
+    this.quarantinedRows += found.refusedRows
+    if (found.failure !== null) throw found.failure
+    return found.refusedRows
   }
 
   private async insertRows(task: SliceTask, condition: string | null, rowCount: number): Promise<void> {
@@ -206,21 +248,23 @@ export class ParquetImport {
   }
 
   private async insert(
-    { slice, path }: SliceTask,
+    task: SliceTask,
     request: Pick<AppendRequest, 'layout' | 'outlivesViews' | 'partition' | 'rowCount' | 'table'>,
     condition: string | null,
   ): Promise<void> {
-    // The store removes the file of an append, and the slice may be needed again.
+    const source = await this.sourceOf(task, condition)
+    await this.store.append({ ...request, ...source, blockId: createBlockId(), isToldLate: true })
+  }
+
+  /** The store removes the file of an append, and the slice may be needed again. */
+  private async sourceOf({ slice, path }: SliceTask, condition: string | null) {
     const part = this.store.newPartPath()
     await link(path, part)
     const conditions = [rangeOf(slice), condition].filter((text) => text !== null)
-    await this.store.append({
-      ...request,
+    return {
       parts: [{ path: part, byteCount: slice.byteCount }],
-      blockId: createBlockId(),
-      isToldLate: true,
       parquet: { condition: conditions.length === 0 ? null : conditions.join(' AND ') },
-    })
+    }
   }
 }
 

@@ -7,6 +7,7 @@ import { typedPaths } from '../codec/coercion/json-typed-paths.ts'
 import { formatColumnType, valueTypeOf } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import { quoteString } from '../shared/text-escapes.ts'
+import { numberToTimeText } from './parquet-times.ts'
 import { allOf, argumentOver, type Cast, changed, refusedCast, tried, where } from './parquet-verdict.ts'
 
 type CastOf = (sql: string, from: ColumnType, to: ColumnType) => Cast
@@ -101,7 +102,14 @@ function valuesOf(values: string, type: ColumnType): string {
 
 /** A value of JSON as the text of a string that a column takes for the same; NULL where it is null or missing. */
 function textOfJson(raw: string, type: ColumnType): string {
-  const { kind } = valueTypeOf(type)
+  const value = valueTypeOf(type)
+  const { kind } = value
+  if (kind === 'date' || kind === 'date32' || kind === 'dateTime' || kind === 'dateTime64') {
+    // A text of the digits of a number is another time, or none.
+    const number = where(`match(${raw}, '^[-0-9]')`, raw, (argument) => numberToTimeText(argument, value))
+    const text = `multiIf(startsWith(${raw}, '"'), JSONExtractString(${raw}), ${number.condition}, ${number.value}, '')`
+    return `if(${raw} IN ('null', ''), NULL, ${text})`
+  }
   const ofBool =
     kind === 'integer' || kind === 'float' ? `, ${raw} IN ('true', 'false'), toString(${raw} = 'true')` : ''
   const text = `multiIf(startsWith(${raw}, '"'), JSONExtractString(${raw})${ofBool}, ${raw})`

@@ -2,9 +2,10 @@
 import { formatColumnType } from '../shared/column-type.ts'
 import type { ColumnType } from '../shared/column-type.types.ts'
 import { quoteString } from '../shared/text-escapes.ts'
-import { bound, type Cast, castOrNull, changed, tried, unlessNull, where } from './parquet-verdict.ts'
+import { allOf, bound, type Cast, castOrNull, changed, tried, unlessNull, where } from './parquet-verdict.ts'
 
 type IntegerType = Extract<ColumnType, { readonly kind: 'integer' }>
+type EnumType = Extract<ColumnType, { readonly kind: 'enum' }>
 type DecimalType = Extract<ColumnType, { readonly kind: 'decimal' }>
 
 const trueTexts = ['true', 't', 'yes', 'y', 'on', '1']
@@ -98,6 +99,22 @@ export function textToBool(text: string): Cast {
   )
 }
 
-export function listOf(texts: readonly string[]): string {
+const enumNumber: IntegerType = { kind: 'integer', name: 'Int16', bits: 16, isSigned: true }
+
+/** A name as it stands, else one of the numbers. `trimmed` is the same text without blanks around it. */
+export function textToEnum(text: string, trimmed: string, { members }: EnumType): Cast {
+  const names = members.map(({ name }) => name)
+  const numbers = members.map(({ value }) => value).join(', ')
+  const isName = `(${text} IN ${listOf(names)})`
+  const number = where(`NOT ${isName}`, trimmed, (argument) => {
+    const { value, condition } = textToInteger(argument, enumNumber)
+    const name = `transform(${value}, CAST([${numbers}], 'Array(Int16)'), [${names.map(quoteString).join(', ')}], '')`
+    return changed(name, allOf([condition, `(${value} IN (${numbers}))`]))
+  })
+  const name = `multiIf(${isName}, ${text}, ${number.condition}, ${number.value}, ${quoteString(names[0] ?? '')})`
+  return changed(name, `(${isName} OR ${number.condition})`)
+}
+
+function listOf(texts: readonly string[]): string {
   return `(${texts.map(quoteString).join(', ')})`
 }

@@ -5,7 +5,7 @@ import { quoteString } from '../shared/text-escapes.ts'
 import { withoutExponent } from './parquet-numbers.ts'
 import { allOf, bound, type Cast, changed, plain, refusedCast, where } from './parquet-verdict.ts'
 
-type TimeType = Extract<ColumnType, { readonly kind: 'date' | 'date32' | 'dateTime' | 'dateTime64' }>
+export type TimeType = Extract<ColumnType, { readonly kind: 'date' | 'date32' | 'dateTime' | 'dateTime64' }>
 
 const firstMoment = "toDateTime64('1900-01-01 00:00:00', 0, 'UTC')"
 const endOfMoments = "toDateTime64('2300-01-01 00:00:00', 0, 'UTC')"
@@ -63,7 +63,8 @@ function dayCondition(sql: string, from: TimeType): string {
   const day = from.kind === 'date32' ? sql : `toDate32(toDateTime64(${sql}, 0, 'UTC'))`
   const inRange = `(${day} BETWEEN toDate32('1970-01-01') AND toDate32('2149-06-06'))`
   if (from.kind !== 'dateTime64') return inRange
-  return allOf([momentCondition(sql, from, firstMoment, endOfMoments), inRange]) ?? inRange
+  // The day of the last moments before 1970 is that of the epoch to the engine.
+  return allOf([momentCondition(sql, from, epoch, endOfMoments), inRange]) ?? inRange
 }
 
 function momentCondition(sql: string, from: TimeType, first: string, end: string): string | null {
@@ -96,28 +97,53 @@ export function wholeToTime(sql: string, to: TimeType): Cast {
   return changed(`if(${isDays}, ${days}, ${cast.value})`, allOf([isNumber, `(${isDays} OR ${cast.condition ?? '1'})`]))
 }
 
-/** Epoch numbers with a fraction or an exponent, as texts; cut to the tick before them. Other texts are refused. */
+/** Numbers of JSON, as texts: instants with a fraction or an exponent, cut to the tick before them. Other texts are refused. */
 export function numberToTime(text: string, to: TimeType): Cast {
   return where('1', withoutExponent(text), (written) => {
-    const parsed = `accurateCastOrNull(${written}, 'Decimal(38, 9)')`
-    const isInstant = `(isNotNull(${parsed}) AND abs(assumeNotNull(${parsed})) < 100000000000000000000)`
-    // What is below a billionth is cut from the decimal, and still makes an instant before 1970 one that is earlier.
-    const hasRest = `match(${written}, '^-\\\\d*[.]\\\\d{9}\\\\d*[1-9]')`
-    const isWhole = `NOT match(${written}, '[.]\\\\d*[1-9]')`
-    const parts = `(assumeNotNull(${parsed}), ${hasRest}, ${isWhole})`
-    return where(isInstant, parts, (argument) => decimalToTime(argument, to))
+    return digitsToTime(written, to, 'magnitude')
   })
 }
 
-/** Of a tuple: a decimal with nine places below 10^20, whether digits were cut from it, whether it has no fraction. */
-function decimalToTime(argument: string, to: TimeType): Cast {
-  const [number, hasRest, isWhole] = [1, 2, 3].map((at) => `tupleElement(${argument}, ${at})`)
-  const divisor = [
+/** A number of JSON as the text that a column of the type takes for the same time; its condition is that of the number. */
+export function numberToTimeText(text: string, to: TimeType): Cast & { readonly condition: string } {
+  const { value, condition } = numberToTime(text, to)
+  const isDay = to.kind === 'date' || to.kind === 'date32'
+  const written = isDay ? value : `CAST(${value}, ${quoteString(formatColumnType({ ...to, zone: 'UTC' }))})`
+  return { value: `concat(toString(${written}), '${isDay ? '' : 'Z'}')`, condition: condition ?? '1', isPlain: false }
+}
+
+/** Whether the unit of an instant is told by the size of the number or by how many digits are written in front of its point. */
+type UnitSource = 'digits' | 'magnitude'
+
+/** Of a text without an exponent. Small numbers are days to a column of days, but where digits tell the unit. */
+function digitsToTime(written: string, to: TimeType, unitSource: UnitSource): Cast {
+  const parsed = `accurateCastOrNull(${written}, 'Decimal(38, 9)')`
+  const isInstant = `(isNotNull(${parsed}) AND abs(assumeNotNull(${parsed})) < 100000000000000000000)`
+  // What is below a billionth is cut from the decimal, and still makes an instant before 1970 one that is earlier.
+  const hasRest = `match(${written}, '^-\\\\d*[.]\\\\d{9}\\\\d*[1-9]')`
+  const isDays = unitSource === 'digits' ? '0' : `NOT match(${written}, '[.]\\\\d*[1-9]')`
+  const digits = `length(extract(${written}, '^[+-]?(\\\\d+)'))`
+  const unit =
+    unitSource === 'digits'
+      ? `multiIf(${digits} <= 10, 1, ${digits} = 13, 1000, ${digits} = 16, 1000000, 1000000000)`
+      : '0'
+  const parts = `(assumeNotNull(${parsed}), ${hasRest}, ${isDays}, toInt128(${unit}))`
+  return where(isInstant, parts, (argument) => decimalToTime(argument, to, unitSource))
+}
+
+/**
+ * Of a tuple: a decimal with nine places below 10^20, whether digits were cut from it, whether it may count days, and how many
+ * of its unit are a second.
+ */
+function decimalToTime(argument: string, to: TimeType, unitSource: UnitSource): Cast {
+  const [number, hasRest, mayBeDays, unit] = [1, 2, 3, 4].map((at) => `tupleElement(${argument}, ${at})`)
+  const ofMagnitude = [
     `multiIf(abs(${number}) < 100000000000, 1`,
     `abs(${number}) < 100000000000000, 1000`,
     `abs(${number}) < 100000000000000000, 1000000`,
     '1000000000)',
   ].join(', ')
+  const divisor = unitSource === 'digits' ? unit : ofMagnitude
   const nanoseconds = bound(`(toInt128(${number} * 1000000000) - ${hasRest}, toInt128(${divisor}))`, (pair) => {
     const [billionths, unit] = [`tupleElement(${pair}, 1)`, `tupleElement(${pair}, 2)`]
     return `intDiv(${billionths} - positiveModulo(${billionths}, ${unit}), ${unit})`
@@ -127,7 +153,7 @@ function decimalToTime(argument: string, to: TimeType): Cast {
     return nanosecondsToTime(`(${exact} - positiveModulo(${exact}, ${tick}))`, to)
   })
   if (to.kind !== 'date' && to.kind !== 'date32') return instant
-  const isDays = `(${isWhole} AND ${number} BETWEEN 0 AND 65535)`
+  const isDays = `(${mayBeDays} AND ${number} BETWEEN 0 AND 65535)`
   const days = to.kind === 'date' ? `toDate(toUInt16(${number}))` : `toDate32(toInt32(${number}))`
   return changed(`if(${isDays}, ${days}, ${instant.value})`, `(${isDays} OR ${instant.condition})`)
 }
@@ -141,30 +167,69 @@ function nanosecondsToTime(nanoseconds: string, to: TimeType): Cast {
   return timeToTime(moment, { kind: 'dateTime64', scale: 6, zone: 'UTC' }, to)
 }
 
-const dayForm = '\\\\d{4}-\\\\d\\\\d-\\\\d\\\\d'
-const clockForm = '(?:[01]\\\\d|2[0-3]):[0-5]\\\\d(?::[0-5]\\\\d(?:[.]\\\\d+)?)?'
-const offsetForm = '(?:[Zz]|[+-](?:[01]\\\\d|2[0-3])(?::?[0-5]\\\\d)?)?'
+const dayForm = '\\d{4}-\\d\\d-\\d\\d'
+const clockForm = '(?:[01]\\d|2[0-3]):[0-5]\\d(?::[0-5]\\d(?:[.]\\d+)?)?'
+const offsetForm = '(?:[Zz]|[+-](?:[01]\\d|2[0-3])(?::?[0-5]\\d)?)?'
 /** As literals of SQL. */
 const timeForm = `'^${dayForm}(?:[Tt ]${clockForm}${offsetForm})?$'`
-const numberForm = `'^[+-]?\\\\d+(?:[.]\\\\d+)?$'`
-const eightDigits = `'^\\\\d{8}$'`
+/** As `codec/date-time-text` has it: what it takes beside ISO 8601, and, by the steps, as what. */
+const commonDay = '(?:\\d{4}-\\d{1,2}-\\d{1,2}|\\d{4}/\\d{1,2}/\\d{1,2}|\\d{8})'
+const commonClock = '[Tt ]\\d{1,2}:\\d\\d(?::\\d\\d(?:[.]\\d+)?)?'
+const bareMoment = '\\d{8}[Tt ]?\\d{6}(?:[.]\\d+)?'
+const commonZone = '(?: ?(?:[Zz]|(?i:utc|gmt)|[+-]\\d\\d(?::?\\d\\d)?))?'
+const commonForm = `'^(?:${commonDay}|(?:${commonDay}${commonClock}|${bareMoment})${commonZone})$'`
+const spellingSteps: readonly (readonly [string, string])[] = [
+  ['^(\\d{4})(\\d\\d)(\\d\\d)', '\\1-\\2-\\3'],
+  ['^(\\d{4})/(\\d{1,2})/', '\\1-\\2-'],
+  ['^(\\d{4})-(\\d)-', '\\1-0\\2-'],
+  ['^(\\d{4}-\\d\\d)-(\\d)(\\D|$)', '\\1-0\\2\\3'],
+  ['^(.{10})[Tt ]?(\\d\\d)(\\d\\d)(\\d\\d)', '\\1 \\2:\\3:\\4'],
+  ['^(.{10})[Tt ](\\d):', '\\1 0\\2:'],
+  [' ?(?i:utc|gmt|z)$', 'Z'],
+  [' ([+-])', '\\1'],
+]
+/** Digits whose number tells their unit. */
+const epochForm = `'^[+-]?(?:0|\\\\d{9,10}|\\\\d{13}|\\\\d{16}|\\\\d{19})(?:[.]\\\\d+)?$'`
 
-/** Days and times in ISO 8601, or epoch numbers without an exponent. A day must be one of the calendar. */
+/** Days and times in ISO 8601 or another common spelling, or digits. A day must be one of the calendar. */
 export function textToTime(text: string, to: TimeType): Cast {
+  const isUsual = `match(${text}, ${timeForm})`
+  const other = where(`NOT ${isUsual}`, text, (argument) => otherTextToTime(argument, to))
+  return eitherTime(isUsual, [usualTextToTime(text, to), other], to)
+}
+
+function otherTextToTime(text: string, to: TimeType): Cast {
+  const isEpoch = `match(${text}, ${epochForm})`
+  const epoch = where(isEpoch, text, (argument) => digitsToTime(argument, to, 'digits'))
+  const respelled = spellingSteps.reduce((sql, [from, into]) => `replaceRegexpOne(${sql}, '${from}', '${into}')`, text)
+  const common = where(`match(${text}, ${commonForm})`, respelled, (argument) => {
+    const { value, condition } = usualTextToTime(argument, to)
+    return changed(value, allOf([`match(${argument}, ${timeForm})`, condition]))
+  })
+  return eitherTime(isEpoch, [epoch, common], to)
+}
+
+function eitherTime(isFirst: string, casts: readonly [Cast, Cast], to: TimeType): Cast {
+  const target = quoteString(formatColumnType(to))
+  const [first, second] = casts.map(({ value }) => `CAST(${value}, ${target})`)
+  return changed(
+    `if(${isFirst}, ${first}, ${second})`,
+    `if(${isFirst}, ${casts[0].condition ?? '1'}, ${casts[1].condition ?? '1'})`,
+  )
+}
+
+/** The engine reads no fraction of twenty digits. */
+function withShortFraction(text: string): string {
+  return `if(length(${text}) < 40, ${text}, replaceRegexpOne(${text}, '([.]\\\\d{9})\\\\d+', '\\\\1'))`
+}
+
+/** Of a text in ISO 8601; anything of others. */
+function usualTextToTime(text: string, to: TimeType): Cast {
   const zone = 'zone' in to && to.zone !== null ? to.zone : 'UTC'
   const scale = to.kind === 'dateTime64' ? Math.max(to.scale, 3) : 3
-  // Eight digits are a day to a column of days, and a number to others.
-  const isDay = to.kind === 'date' || to.kind === 'date32' ? `match(${text}, ${eightDigits})` : '0'
-  const dashed = `concat(left(${text}, 4), '-', substring(${text}, 5, 2), '-', substring(${text}, 7, 2))`
-  const written = isDay === '0' ? text : `if(${isDay}, ${dashed}, ${text})`
-  const parsed = `parseDateTime64BestEffortOrNull(upper(${written}), ${scale}, ${quoteString(zone)})`
-  const day = `left(${written}, 10)`
-  const cast = timeToTime(`assumeNotNull(${parsed})`, { kind: 'dateTime64', scale, zone }, to)
-  const isTime = `match(${written}, ${timeForm})`
-  const isNumber = `(NOT ${isDay} AND match(${text}, ${numberForm}))`
-  const number = where(isNumber, text, (argument) => numberToTime(argument, to))
-  const target = quoteString(formatColumnType(to))
-  const [ofTime, ofNumber] = [cast, number].map(({ value }) => `CAST(${value}, ${target})`)
-  const isCalendar = `(toString(toDate32OrZero(${day})) = ${day} AND isNotNull(${parsed}) AND ${cast.condition ?? '1'})`
-  return changed(`if(${isTime}, ${ofTime}, ${ofNumber})`, `if(${isTime}, ${isCalendar}, ${number.condition})`)
+  const parsed = `parseDateTime64BestEffortOrNull(upper(${withShortFraction(text)}), ${scale}, ${quoteString(zone)})`
+  const day = `left(${text}, 10)`
+  const { value, condition } = timeToTime(`assumeNotNull(${parsed})`, { kind: 'dateTime64', scale, zone }, to)
+  const isDay = `toString(toDate32OrZero(${day})) = ${day}`
+  return changed(value, allOf([isDay, `isNotNull(${parsed})`, condition]))
 }

@@ -37,7 +37,7 @@ export async function findBeyond(
   const lines = linesOf(block.bodies)
   const numbers = lines.map((_, number) => number).filter((number) => !known.has(number))
   // Each line is a body, so that the counts of the bodies tell which lines are rows.
-  const bodies = numbers.map((number) => ({ bytes: lines[number] ?? new Uint8Array(), framing: 'lines' }) as const)
+  const bodies = numbers.flatMap((number) => lines[number] ?? [])
   const found: number[] = []
   let position = 0
   for (const group of groupBodies(bodies, bytesAtOnceMax(plan.columns, frameBytes))) {

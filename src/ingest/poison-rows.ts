@@ -9,6 +9,7 @@ import { blankRowInsert } from '../catalog/blank-row.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { partLayoutOf } from '../codec/part-layout.ts'
 import type { PartTarget } from '../codec/part-layout.types.ts'
+import { quarantineTimeColumn } from '../shared/column-name.ts'
 import { parseColumnType } from '../shared/column-type.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
@@ -21,7 +22,7 @@ import type { SealedBlock } from './events.types.ts'
 import { ingestPlanOf } from './ingest-plan.ts'
 import type { ParsePool } from './parse-pool.ts'
 import { isPlainTable } from './plain-table.ts'
-import type { RecordBody } from './record-body.ts'
+import { groupBodies, joinedBodies, type RecordBody } from './record-body.ts'
 import { findRefusedRows } from './refused-rows.ts'
 
 export interface PoisonRooms {
@@ -31,14 +32,18 @@ export interface PoisonRooms {
 }
 
 /** Names of tables that are tried; what a kill leaves of them is dropped at the start. */
-const trialSuffix = '_trial'
+export const trialSuffix = '_trial'
 /** The same of those in which rows are staged. */
 export const piecesSuffix = '_pieces'
+/** The same of those that hold the rows of an import's block while it is searched. */
+export const searchedSuffix = '_searched'
 const lineFeed = 0x0a
 
-/** The lines of a block's bodies in order; a document that is no JSON is none, as the engine never sees it. */
-export function linesOf(bodies: readonly RecordBody[]): readonly Uint8Array[] {
-  return bodies.flatMap((body) => (body.framing === 'lines' ? splitLines(body.bytes) : []))
+/** The lines of a block's bodies in order, each as a body; a document that is no JSON is none, as the engine never sees it. */
+export function linesOf(bodies: readonly RecordBody[]): readonly RecordBody[] {
+  return bodies.flatMap((body) => {
+    return body.framing === 'lines' ? splitLines(body.bytes).map((bytes) => ({ ...body, bytes })) : []
+  })
 }
 
 /** The bodies without the lines that are set aside. */
@@ -46,7 +51,7 @@ export function withoutLines(bodies: readonly RecordBody[], setAside: readonly n
   const left = new Set(setAside)
   const kept = linesOf(bodies).filter((_, index) => !left.has(index))
   const documents = bodies.filter(({ framing }) => framing === 'document')
-  return [...(kept.length === 0 ? [] : [{ bytes: joinLines(kept), framing: 'lines' as const }]), ...documents]
+  return [...joinLines(kept), ...documents]
 }
 
 /**
@@ -89,7 +94,7 @@ export async function findPoison(
 export async function dropTrialTables(store: Pick<Store, 'command' | 'rows'>): Promise<void> {
   const rows = await store.rows<{ readonly name: string }>(
     `SELECT name FROM system.tables WHERE database = ${quoteString(workspaceDatabase)}
-     AND match(name, '^t_[0-9a-f]{32}(${trialSuffix}|${piecesSuffix})$')`,
+     AND match(name, '^t_[0-9a-f]{32}(_[0-9a-f]{32})?(${trialSuffix}|${piecesSuffix}|${searchedSuffix})$')`,
   )
   for (const { name } of rows) {
     await store.command(`DROP TABLE IF EXISTS ${quoteName(workspaceDatabase)}.${quoteName(name)}`)
@@ -101,11 +106,13 @@ export interface Search {
   readonly dataSource: DataSource
   /** Unquoted. */
   readonly table: string
-  readonly lines: readonly Uint8Array[]
+  readonly lines: readonly RecordBody[]
 }
 
 interface LikeTable {
   readonly dataSource: DataSource
+  /** The table that it is like, unquoted; that of the data source when absent. */
+  readonly like?: string
   /** Unquoted. */
   readonly table: string
   /** What stands behind the columns of the data source; empty for its own engine. */
@@ -115,12 +122,12 @@ interface LikeTable {
 /** Runs `use` while there is a table with the columns of the data source. */
 export async function withTableLike<Result>(
   store: Pick<Store, 'command'>,
-  { dataSource, table, engine }: LikeTable,
+  { dataSource, like = dataSource.id, table, engine }: LikeTable,
   use: () => Promise<Result>,
 ): Promise<Result> {
   await store.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
   const computes = !isPlainTable(dataSource)
-  await store.command(`CREATE TABLE ${qualified(table)} AS ${qualified(dataSource.id)}${engine}`, { computes })
+  await store.command(`CREATE TABLE ${qualified(table)} AS ${qualified(like)}${engine}`, { computes })
   try {
     return await use()
   } finally {
@@ -128,7 +135,7 @@ export async function withTableLike<Result>(
   }
 }
 
-function qualified(table: string): string {
+export function qualified(table: string): string {
   return `${quoteName(workspaceDatabase)}.${quoteName(table)}`
 }
 
@@ -139,8 +146,8 @@ export async function insertTried(
 ): Promise<number> {
   const { store, pool, frameBytes } = rooms
   const plan = ingestPlanOf(dataSource, null)
-  const body = { bytes: joinLines(numbers.flatMap((number) => lines[number] ?? [])), framing: 'lines' } as const
-  const { parts, rowCount } = await parseBodies(pool, plan, [body], frameBytes)
+  const bodies = joinLines(numbers.flatMap((number) => lines[number] ?? []))
+  const { parts, rowCount } = await parseBodies(pool, plan, bodies, frameBytes)
   if (rowCount === 0) return 0
   await store.append({ ...plan.landing, table, parts, rowCount, blockId: createBlockId() })
   return rowCount
@@ -167,12 +174,12 @@ export async function quarantinePoison(
   const lines = linesOf(bodies).filter((_, index) => left.has(index))
   const columns = dataSource.columns.map(asText)
   const plan = { planKey: `${dataSource.id}:${dataSource.version}:texts`, columns }
-  const rows = await parseBodies(pool, plan, [{ bytes: joinLines(lines), framing: 'lines' }], frameBytes)
+  const rows = await parseBodies(pool, plan, joinLines(lines), frameBytes)
   const { fields, targets } = partLayoutOf(columns)
   const reasons: readonly PartTarget[] = [
     { column: 'c__error_column', expression: "['']" },
     { column: 'c__error', expression: `[${quoteString(reason)}]` },
-    { column: 'insertion_date', expression: `toDateTime(${Math.floor(block.sealedAtMs / 1000)})` },
+    { column: quarantineTimeColumn(columns), expression: `toDateTime(${Math.floor(block.sealedAtMs / 1000)})` },
   ]
   const request: AppendRequest = {
     table: quarantineTable(dataSource.id),
@@ -210,13 +217,7 @@ function splitLines(bytes: Uint8Array): readonly Uint8Array[] {
   return lines
 }
 
-function joinLines(lines: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(lines.reduce((total, { length }) => total + length + 1, 0))
-  let offset = 0
-  for (const line of lines) {
-    joined.set(line, offset)
-    joined[offset + line.length] = lineFeed
-    offset += line.length + 1
-  }
-  return joined
+/** Neighbouring lines of the same rules as one body. */
+function joinLines(lines: readonly RecordBody[]): readonly RecordBody[] {
+  return groupBodies(lines, Number.POSITIVE_INFINITY).flatMap(joinedBodies)
 }

@@ -5,6 +5,7 @@ import type { ParseTask } from '../codec/parse-task.types.ts'
 import { errors } from '../shared/errors.ts'
 import { countLineFeeds, rowsAtOnceMax } from '../shared/row-weight.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
+import { currentValueRules, toValueRules, type ValueRules } from '../shared/value-rules.ts'
 import type { WalEntry } from '../wal/wal.types.ts'
 import type { IngestPlan } from './ingest-plan.ts'
 import { linesOfDocument } from './json-lines.ts'
@@ -14,6 +15,11 @@ import { unpackedBody } from './unpacked-body.ts'
 export interface RecordBody {
   readonly bytes: Uint8Array
   readonly framing: 'document' | 'lines'
+  /**
+   * The rules by which its values are read, whenever that is: those of the version that counted its rows. The log keeps them
+   * with each body, so that a block has the same rows under its token however often, and by whatever version, it is inserted.
+   */
+  readonly rules: ValueRules
 }
 
 export type BodyFraming = RecordBody['framing']
@@ -21,12 +27,15 @@ export type BodyFraming = RecordBody['framing']
 const lineFeed = 0x0a
 /** In an entry's flags: the body was sent as one document. */
 const documentFlag = 1
+/** The next seven bits are the number of the rules for values less one: without them an entry is of the first. */
+const rulesShift = 1
+const rulesMask = 0x7f
 
 /** The records of an unpacked body, as `framing` says it was sent. */
-export function recordsOf(body: Uint8Array, framing: BodyFraming): RecordBody {
-  if (framing === 'lines') return { bytes: body, framing }
+export function recordsOf(body: Uint8Array, framing: BodyFraming, rules = currentValueRules): RecordBody {
+  if (framing === 'lines') return { bytes: body, framing, rules }
   const lines = linesOfDocument(body)
-  return lines === null ? { bytes: body, framing } : { bytes: lines, framing: 'lines' }
+  return lines === null ? { bytes: body, framing, rules } : { bytes: lines, framing: 'lines', rules }
 }
 
 /** @throws RECORD_TOO_LARGE (413) when a record is longer than `bytesMax`. */
@@ -49,22 +58,24 @@ export function refuseManyRows({ bytes }: RecordBody, columns: readonly ColumnDe
   throw errors.ROWS_TOO_MANY({ rowsMax, columnCount: columns.length })
 }
 
-export function flagsOf(framing: BodyFraming): number {
-  return framing === 'document' ? documentFlag : 0
+/** Of an entry for a body as it was sent, whose rows were counted by these rules. */
+export function flagsOf(framing: BodyFraming, rules: ValueRules): number {
+  return (framing === 'document' ? documentFlag : 0) | ((rules - 1) << rulesShift)
 }
 
 /** The records of an entry of the log: its body was unpacked and parsed once, so no limit stops it now. */
 export async function recordsOfEntry({ payload, encoding, flags }: WalEntry): Promise<RecordBody> {
   const framing = (flags & documentFlag) === 0 ? 'lines' : 'document'
-  if (encoding === 'identity') return recordsOf(payload, framing)
+  const rules = toValueRules(((flags >> rulesShift) & rulesMask) + 1)
+  if (encoding === 'identity') return recordsOf(payload, framing, rules)
   const chunks: Uint8Array[] = []
   const body = unpackedBody(Readable.from([payload]), encoding, Number.POSITIVE_INFINITY)
   for await (const chunk of body) chunks.push(chunk)
-  return recordsOf(Buffer.concat(chunks), framing)
+  return recordsOf(Buffer.concat(chunks), framing, rules)
 }
 
 /**
- * A task over bodies of one framing: copied behind one another into a frame, each ended by a line feed. `frame` may be
+ * A task over bodies of one framing and the same rules: copied behind one another into a frame, each ended by a line feed. `frame` may be
  * handed in for reuse when it has room for them and for the padding.
  */
 export function taskOf(
@@ -73,6 +84,7 @@ export function taskOf(
   frame = new Uint8Array(frameBytesOf(bodies)),
 ): ParseTask {
   const bodyEnds: number[] = []
+  const [first] = bodies
   let offset = 0
   for (const { bytes } of bodies) {
     frame.set(bytes, offset)
@@ -84,18 +96,18 @@ export function taskOf(
   return {
     planKey: plan.planKey,
     columns: plan.columns,
+    rules: first?.rules ?? currentValueRules,
     frame,
     byteCount: offset,
     start: 0,
     bodyEnds,
-    record: { kind: bodies[0]?.framing === 'document' ? 'document' : 'ndjson' },
-    keepsInvalidLines: true,
+    record: { kind: first?.framing === 'document' ? 'document' : 'ndjson' },
     partPaths: null,
   }
 }
 
 /**
- * Bodies of one framing as what a frame makes of them, where that is one body: for keeping. Thousands of small buffers that
+ * Bodies of one framing and the same rules as what a frame makes of them, where that is one body: for keeping. Thousands of small buffers that
  * live for a second cost the collector more than one copy of their bytes.
  */
 export function joinedBodies(bodies: readonly RecordBody[]): readonly RecordBody[] {
@@ -108,7 +120,7 @@ export function joinedBodies(bodies: readonly RecordBody[]): readonly RecordBody
     bytes.set(body.bytes, offset)
     offset += body.bytes.length + 1
   }
-  return [{ bytes, framing: first.framing }]
+  return [{ ...first, bytes }]
 }
 
 /** Bytes of a frame for these bodies, line feeds and padding included. */
@@ -118,17 +130,21 @@ export function frameBytesOf(bodies: readonly RecordBody[]): number {
   return byteCount
 }
 
-/** Neighbouring bodies of one framing, up to `bytesMax` together, but at least one: each group fits a frame. */
+/** Neighbouring bodies of one framing and the same rules, up to `bytesMax` together, but at least one: each group fits a frame. */
 export function groupBodies(bodies: readonly RecordBody[], bytesMax: number): readonly (readonly RecordBody[])[] {
   const groups: RecordBody[][] = []
   let byteCount = 0
   for (const body of bodies) {
     const group = groups.at(-1)
     byteCount += body.bytes.length + 1
-    if (group === undefined || group[0]?.framing !== body.framing || byteCount > bytesMax) {
+    if (group?.[0] === undefined || !areAlike(group[0], body) || byteCount > bytesMax) {
       groups.push([body])
       byteCount = body.bytes.length + 1
     } else group.push(body)
   }
   return groups
+}
+
+function areAlike(a: RecordBody, b: RecordBody): boolean {
+  return a.framing === b.framing && a.rules === b.rules
 }

@@ -33,6 +33,24 @@ export async function findRefusedRows(
   candidates: readonly number[],
   counts: TrialCounts = { tried: 0, taken: 0 },
 ): Promise<readonly number[]> {
+  const { refused, undecided } = await searchRefusedRows(trials, candidates, { counts, trialsMax })
+  return [...refused, ...undecided]
+}
+
+export interface SearchedRows {
+  /** Those that are refused alone. */
+  readonly refused: readonly number[]
+  /** Those of pieces that were refused as a whole when the trials were used up. */
+  readonly undecided: readonly number[]
+}
+
+/** The same, which tells what was not tried to its end. `trialsMax` bounds all searches that share the counts. */
+export async function searchRefusedRows(
+  trials: RowTrials,
+  candidates: readonly number[],
+  { counts, trialsMax }: { readonly counts: TrialCounts; readonly trialsMax: number },
+): Promise<SearchedRows> {
+  const undecided: number[] = []
   const found: number[] = []
   const refused: (readonly number[])[] = []
   let unclear: unknown = null
@@ -48,18 +66,18 @@ export async function findRefusedRows(
   // A piece is behind all larger ones: a queue, read by its position, as shifting a long array would cost its length.
   for (let next = 0; next < refused.length; next += 1) {
     const rows = refused[next] ?? []
-    if (isSpent(counts)) found.push(...rows)
+    if (isSpent(counts, trialsMax)) for (const row of rows) undecided.push(row)
     else {
       const middle = rows.length >> 1
       await judge(rows.slice(0, middle))
       await judge(rows.slice(middle))
     }
   }
-  if (unclear !== null && found.length === candidates.length) await trials.insertBlank()
-  return found
+  if (unclear !== null && found.length + undecided.length === candidates.length) await trials.insertBlank()
+  return { refused: found, undecided }
 }
 
-function isSpent({ tried, taken }: TrialCounts): boolean {
+function isSpent({ tried, taken }: TrialCounts, trialsMax: number): boolean {
   return tried >= trialsMax || (taken === 0 && tried >= vainTrialsMax)
 }
 

@@ -18,6 +18,7 @@ import { assert } from '../shared/assert.ts'
 import { parseColumnType } from '../shared/column-type.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
+import type { ValueRules } from '../shared/value-rules.ts'
 import { withoutInternals } from '../store/engine-words.ts'
 import type { AppendRequest, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
@@ -46,7 +47,7 @@ interface ReplayRooms {
 export async function replayRows(rooms: ReplayRooms, request: ReplayRowsRequest): Promise<ReplayRowsOutcome> {
   const { records } = request
   if (records.length === 0) return { viewFailure: null }
-  const plan = replayPlanOf(request.dataSource)
+  const plan = replayPlanOf(request)
   const rows = await parse(rooms.pool, plan, records)
   await noteMisfits(rooms.store, plan, request, rows)
   try {
@@ -110,6 +111,7 @@ interface ReplayPlan {
   readonly dataSource: DataSource
   readonly columns: readonly ColumnDefinition[]
   readonly planKey: string
+  readonly rules: ValueRules
   /** Of the data source alone, over the fields of all. */
   readonly landing: PartLayout
   /** The row's id, the columns and the reasons, over the fields of a quarantine part. */
@@ -126,7 +128,7 @@ const rowColumn: ColumnDefinition = {
   codec: null,
 }
 
-function replayPlanOf(dataSource: DataSource): ReplayPlan {
+function replayPlanOf({ dataSource, rules }: ReplayRowsRequest): ReplayPlan {
   const { id, version } = dataSource
   // Paths are for records; here each column has a cell of its own.
   const own = dataSource.columns.map((column) => ({ ...column, jsonPath: null, jsonPathText: null }))
@@ -136,6 +138,7 @@ function replayPlanOf(dataSource: DataSource): ReplayPlan {
     dataSource,
     columns,
     planKey: `${id}:${version}:replay`,
+    rules,
     // The row's column is the last, so that the fields of the others have the names that they have without it.
     landing: { fields: partLayoutOf(columns).fields, targets: partLayoutOf(own).targets },
     misfits: {
@@ -151,7 +154,7 @@ function replayPlanOf(dataSource: DataSource): ReplayPlan {
 
 const dialect = csvDialect(',', null)
 
-function taskOf({ planKey, columns }: ReplayPlan, records: readonly Uint8Array[]): ParseTask {
+function taskOf({ planKey, columns, rules }: ReplayPlan, records: readonly Uint8Array[]): ParseTask {
   const byteCount = records.reduce((total, { length }) => total + length, 0)
   const frame = new Uint8Array(byteCount + framePaddingBytes)
   let offset = 0
@@ -162,12 +165,12 @@ function taskOf({ planKey, columns }: ReplayPlan, records: readonly Uint8Array[]
   return {
     planKey,
     columns,
+    rules,
     frame,
     byteCount,
     start: 0,
     bodyEnds: [byteCount],
     record: { kind: 'csv', dialect, fieldColumns: columns.map((_, index) => index) },
-    keepsInvalidLines: false,
     partPaths: null,
   }
 }

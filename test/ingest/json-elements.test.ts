@@ -51,9 +51,20 @@ t.test('the elements of an array become lines, wherever the body is cut', async 
 
 t.test('what is no array of objects stays as it is', async (t) => {
   const random = new SeededRandom(testSeed())
-  for (const text of ['', '  ', '[', '[ ', '[1,2]\n[3]\n', '{"a":[{"b":1}]}\n', '[]', '"[{"\n', 'a,b\n1,2\n']) {
-    t.equal(await linesOf(text, random), text, JSON.stringify(text))
-  }
+  const others = [
+    '',
+    '  ',
+    '[',
+    '[ ',
+    '[1,2]\n[3]\n',
+    '{"a":[{"b":1}]}\n',
+    '[]\n[]\n',
+    '[],x\n',
+    '"[{"\n',
+    'a,b\n1,2\n',
+  ]
+  for (const text of others) t.equal(await linesOf(text, random), text, JSON.stringify(text))
+  for (const text of ['[]', ' [ ]\n\n', '[\r\n]']) t.equal(await linesOf(text, random), '', JSON.stringify(text))
 })
 
 t.test('an array that does not end, and what stands behind one, is told behind its elements', async (t) => {

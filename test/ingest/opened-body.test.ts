@@ -60,6 +60,44 @@ t.test(
   },
 )
 
+t.test('what is judged by the beginning is judged alike, wherever the network cuts the body', async (t) => {
+  // The 24 bytes of the sample end before what says otherwise.
+  const bodies: readonly (readonly [body: Buffer, said: readonly string[], spread?: readonly string[]])[] = [
+    [Buffer.concat([Buffer.from('a,b\né,1\n3,2\n1,2\n1,2\n'), latinLines]), ['utf-8', '\n'], ['windows-1252', '\n']],
+    [Buffer.concat([latinLines.subarray(0, 20), Buffer.from('abc\né\n'.repeat(40))]), ['windows-1252', '\n']],
+    [Buffer.concat([Buffer.from('é,é,é,é,é\né,é\n'), latinLines]), ['utf-8', '\n']],
+    [Buffer.from(`a,b\r1,2\r3,4\r5,6\r7,8\r9,0\r${'1,2\n'.repeat(40)}`), ['utf-8', '\r']],
+    [Buffer.from(`a,"b\n"\r1,2\r3,4\r5,6\r7,8\r${'1,2\n'.repeat(40)}`), ['utf-8', '\r']],
+    [Buffer.from(`a,b\n'1','2'\n'3','4'\n'5',\n"6","7"\n${'8,9\n'.repeat(40)}`), ['utf-8', '\n']],
+    [Buffer.from(`\ufeffa,b\r1,2\r3,4\r${'1,2\n'.repeat(40)}`, 'utf16le'), ['utf-16le', '\r']],
+  ]
+  const spread = { delimiter: undefined, escapeCharacter: undefined }
+  for (const [body, said, later = said] of bodies) {
+    for (const more of [{}, { spread }, { format: undefined, spread }]) {
+      const verdicts = new Map<string, unknown>()
+      for (const [contentEncoding, sent] of [
+        [undefined, body],
+        ['gzip', gzipSync(body)],
+      ] as const) {
+        for (const cut of [1, 7, 29, 1000]) {
+          const opened = await open(piecesOf(sent, cut), { ...more, contentEncoding })
+          const sample = Buffer.from(opened.sample.bytes).toString()
+          const verdict = [opened.encoding, opened.newLine]
+          verdicts.set(JSON.stringify([verdict, sample, await textOf(opened)]), verdict)
+        }
+      }
+      t.same([...verdicts.values()], ['spread' in more ? later : said], body.toString('latin1', 0, 40))
+    }
+  }
+})
+
+const latinLines = Buffer.from('caf\u00e9\n'.repeat(40), 'latin1')
+
+function piecesOf(bytes: Buffer, byteCount: number): readonly Uint8Array[] {
+  const count = Math.ceil(bytes.length / byteCount)
+  return Array.from({ length: count }, (_, piece) => bytes.subarray(piece * byteCount, (piece + 1) * byteCount))
+}
+
 t.test('what is held for a sample is given back when it is read or left', async (t) => {
   const budget = new MemoryBudget(32 * 24)
   const body = () => Readable.from([Buffer.from('a,b\n1,2\n'.repeat(200))], { objectMode: false })
@@ -148,7 +186,7 @@ t.test('who stops reading closes the body', async (t) => {
   const source = { body, contentEncoding: undefined, format: 'csv', isSampled: true, newLine: undefined } as const
   const opened = await openBody(source, limits, new MemoryBudget(1000))
   for await (const chunk of opened.chunks) {
-    t.equal(chunk.length, 30)
+    t.equal(chunk.length, 24)
     break
   }
   t.equal(body.destroyed, true)

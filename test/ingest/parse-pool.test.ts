@@ -1,6 +1,7 @@
 import t from 'tap'
 import { framePaddingBytes } from '../../src/codec/frame-assembler.ts'
 import type { ParseResult, ParseTask } from '../../src/codec/parse-task.types.ts'
+import { FairPlaces } from '../../src/ingest/fair-places.ts'
 import { ParsePool } from '../../src/ingest/parse-pool.ts'
 import { Semaphore } from '../../src/ingest/semaphore.ts'
 import { testDataSource } from './fake-store.ts'
@@ -19,7 +20,6 @@ function taskOf(text: string): ParseTask {
     start: 0,
     bodyEnds: [body.length],
     record: { kind: 'ndjson' },
-    keepsInvalidLines: false,
     partPaths: null,
   }
 }
@@ -50,6 +50,42 @@ t.test('places are given out in the order of asking, and never more than there a
   await late
 })
 
+t.test('a body with many frames does not stand in front of the others', async (t) => {
+  const places = new FairPlaces(3, 2)
+  const got: string[] = []
+  const ask = async (owner: string): Promise<void> => {
+    await places.acquire(owner)
+    got.push(owner)
+  }
+  const many = [0, 1, 2, 3].map(() => ask('many'))
+  await Promise.all(many.slice(0, 2))
+  t.same(got, ['many', 'many'], 'one place is left for others')
+  await ask('other')
+  const asked = [ask('other'), ask('third')]
+  places.release('many')
+  await asked[1]
+  t.same(got.slice(2), ['other', 'third'], 'who holds none comes first')
+  places.release('third')
+  await many[2]
+  places.release('many')
+  places.release('many')
+  await Promise.all([...many, ...asked])
+  t.same([...got].sort(), ['many', 'many', 'many', 'many', 'other', 'other', 'third'])
+})
+
+t.test('a frame of another body finds a place while one body has all of its own', async (t) => {
+  const pool = new ParsePool({ workers: 1, framesInFlightMax: 2, frameBytes: 4096 })
+  t.teardown(() => pool.close())
+  const use = gate()
+  const hold = () => use.opened
+  const many = [1, 2].map(() => pool.submit(taskOf('x\n'), hold, 'many'))
+  await Promise.all(many)
+  const waiting = pool.submit(taskOf('x\n'), hold, 'many')
+  await (await pool.submit(taskOf('{"n":1}\n'), async ({ rowCount }) => void t.equal(rowCount, 1), 'other')).done
+  use.open()
+  for (const submitted of [...many, waiting]) await (await submitted).done
+})
+
 t.test('a frame waits for its place until an earlier result is used', async (t) => {
   const pool = new ParsePool({ workers: 2, framesInFlightMax: 2, frameBytes: 4096 })
   t.teardown(() => pool.close())
@@ -75,7 +111,7 @@ t.test('a frame waits for its place until an earlier result is used', async (t) 
     counts.find(({ rows }) => rows > 0),
     { rows: 2, quarantined: 0 },
   )
-  t.match(counts[2], { rows: 0, quarantined: 0, invalid: 1 })
+  t.match(counts[2], { rows: 0, quarantined: 1, invalid: 1 })
 })
 
 t.test('a result that cannot be used fails its frame alone, and gives its place back', async (t) => {

@@ -4,6 +4,7 @@ import { FrameParser } from '../../src/codec/parse-frame.ts'
 import { schemaPlanOf } from '../../src/ingest/ingest-plan.ts'
 import { type RecordBody, taskOf } from '../../src/ingest/record-body.ts'
 import { SmallGroups } from '../../src/ingest/small-groups.ts'
+import { currentValueRules } from '../../src/shared/value-rules.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { testDataSource } from './fake-store.ts'
 
@@ -18,7 +19,7 @@ const plan = schemaPlanOf(source)
 const one = [lines('{"n":1,"tags":[]}')]
 
 function lines(text: string): RecordBody {
-  return { bytes: Buffer.from(text), framing: 'lines' }
+  return { bytes: Buffer.from(text), framing: 'lines', rules: currentValueRules }
 }
 
 /** Has seen so many groups of the schema that it counts them itself. */
@@ -91,7 +92,7 @@ t.test('bodies are counted here as the workers count them, whatever came before'
     const framing = random.below(4) === 0 ? 'document' : 'lines'
     const bodies = Array.from({ length: 1 + random.below(8) }, (): RecordBody => {
       const some = Array.from({ length: framing === 'document' ? 1 : random.below(5) }, () => random.pick(records))
-      return { bytes: Buffer.from(some.join('\n')), framing }
+      return { bytes: Buffer.from(some.join('\n')), framing, rules: currentValueRules }
     })
     const expected = worker.parse(taskOf(plan, bodies)).bodies
     t.strictSame(groups.count(plan, bodies), expected, bodies.map(({ bytes }) => bytes.toString()).join(' | '))

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import zlib from 'node:zlib'
 import t from 'tap'
 import { besideBytesMax, zipMember } from '../../src/ingest/zip-member.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
 import { byTier } from '../support/tier.ts'
+import { zipEnd as end, packedMember as packed } from '../support/zip-archive.ts'
 
 const rows = `n,word\n${Array.from({ length: 300 }, (_, n) => `${n},"word ${n}, ${'é'.repeat(n % 5)}"\n`).join('')}`
 
@@ -20,25 +20,6 @@ async function unzip(chunks: readonly Uint8Array[], bytesMax = 1_000_000): Promi
   for await (const chunk of zipMember(body(), bytesMax)) pieces.push(Buffer.from(chunk))
   return Buffer.concat(pieces)
 }
-
-/** An archive of one file, as a program writes it that cannot go back in its output. */
-function packed(name: string, content: Buffer, more: { readonly sizeBytes?: 4 | 8; readonly isSigned?: boolean } = {}) {
-  const { sizeBytes = 4, isSigned = true } = more
-  const bytes = zlib.deflateRawSync(content)
-  const header = Buffer.alloc(30)
-  header.writeUInt32LE(0x04034b50, 0)
-  header.writeUInt16LE(8, 6)
-  header.writeUInt16LE(8, 8)
-  header.writeUInt16LE(Buffer.byteLength(name), 26)
-  const sizes = Buffer.alloc(4 + 2 * sizeBytes)
-  sizes.writeUInt32LE(zlib.crc32(content), 0)
-  sizes.writeUInt32LE(bytes.length, 4)
-  sizes.writeUInt32LE(content.length, 4 + sizeBytes)
-  const signature = isSigned ? Buffer.from('PK\u0007\b', 'latin1') : Buffer.alloc(0)
-  return Buffer.concat([header, Buffer.from(name), bytes, signature, sizes])
-}
-
-const end = Buffer.concat([Buffer.from('PK\u0005\u0006', 'latin1'), Buffer.alloc(18)])
 
 t.test('the one file of an archive is read, however it was packed', async (t) => {
   for (const name of ['deflated', 'stored', 'streamed', 'zip64', 'folder']) {
