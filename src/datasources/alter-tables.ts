@@ -11,14 +11,18 @@ import { quarantineTable } from '../store/quarantine-table.ts'
 import type { CommandNature, Store } from '../store/store.types.ts'
 import { clickhouseCodes, StoreError } from '../store/store-error.ts'
 import { indexDifference } from './alteration.ts'
+import { moveQuarantineTime, movesQuarantineTime } from './quarantine-time.ts'
 import { qualified } from './tables.ts'
+
+export type AlteredTables = Pick<Store, 'command' | 'copy' | 'exchange' | 'rows' | 'sync'>
 
 type Tables = Pick<Store, 'command'>
 
 /** Changes both tables from `before` to `after`, which has more columns. Raises `StoreError`. */
-export async function alterTables(tables: Tables, before: DataSource, after: DataSource): Promise<void> {
+export async function alterTables(tables: AlteredTables, before: DataSource, after: DataSource): Promise<void> {
   const added = addedColumns(before, after)
-  await alter(tables, quarantineTable(before.id), quarantineColumns(added, before))
+  if (movesQuarantineTime(before, after)) await moveQuarantineTime(tables, before, after)
+  else await alter(tables, quarantineTable(before.id), quarantineColumns(added, before))
   const { dropped, added: addedIndexes } = indexDifference(before.indexes, after.indexes)
   // One statement: the engine makes all of it or nothing.
   const commands = [
@@ -31,7 +35,7 @@ export async function alterTables(tables: Tables, before: DataSource, after: Dat
 }
 
 /** Brings tables that are as `pending` says, or on their way there, back to `before`. Raises `StoreError`. */
-export async function takeBackTables(tables: Tables, pending: DataSource, before: DataSource): Promise<void> {
+export async function takeBackTables(tables: AlteredTables, pending: DataSource, before: DataSource): Promise<void> {
   // The TTL first: it may speak of the columns that go.
   for (const command of ttlCommands(pending, before)) await takeBackTtl(tables, before, command)
   const { dropped, added } = indexDifference(pending.indexes, before.indexes)
@@ -41,7 +45,8 @@ export async function takeBackTables(tables: Tables, pending: DataSource, before
     ...added.map((index) => `ADD INDEX IF NOT EXISTS ${formatIndex(index)}`),
     ...columns,
   ])
-  await alter(tables, quarantineTable(before.id), columns)
+  if (movesQuarantineTime(before, pending)) await moveQuarantineTime(tables, pending, before)
+  else await alter(tables, quarantineTable(before.id), columns)
 }
 
 async function alter(tables: Tables, table: string, commands: readonly string[], nature?: CommandNature) {

@@ -147,7 +147,8 @@ function readTtlText(ttl: string): string {
   try {
     return readExpression(ttl, { kind: 'ttl', name: 'ttl' })
   } catch (error) {
-    if (error instanceof TextError) throw errors.ENGINE_INVALID({ reason: error.message, cause: error })
+    if (error instanceof TextError)
+      throw errors.ENGINE_INVALID({ reason: error.message, hint: error.advice, cause: error })
     throw error
   }
 }

@@ -8,16 +8,16 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { Logger } from '../observe/logger.ts'
-import type { Store } from '../store/store.types.ts'
-import { alterTables, takeBackTables } from './alter-tables.ts'
+import { type AlteredTables, alterTables, takeBackTables } from './alter-tables.ts'
 import type { Alteration } from './alteration.ts'
-import { changeBehindBarrier } from './barrier.ts'
+import { changeBehindBarrier, changeWhileHeld } from './barrier.ts'
 import { toChangeError } from './definition-fault.ts'
+import { movesQuarantineTime } from './quarantine-time.ts'
 
 export interface AlterationRooms {
   readonly catalog: Pick<Catalog, 'abandonAlter' | 'altering' | 'beginAlter' | 'completeAlter' | 'revise'>
-  readonly store: Pick<Store, 'command'>
-  readonly ingest: Pick<Ingest, 'withBarrier'>
+  readonly store: AlteredTables
+  readonly ingest: Pick<Ingest, 'withBarrier' | 'withHold'>
   readonly logger: Logger
 }
 
@@ -40,11 +40,13 @@ export class Alterations {
       return
     }
     await this.takeBackEarlier(current)
-    await changeBehindBarrier(ingest, current, async () => {
-      const change = this.change(current, changed)
-      this.underWay.set(id, change)
-      await change.finally(() => this.underWay.delete(id))
-    })
+    const change = async (): Promise<void> => {
+      const running = this.change(current, changed)
+      this.underWay.set(id, running)
+      await running.finally(() => this.underWay.delete(id))
+    }
+    if (movesQuarantineTime(current, changed)) await changeWhileHeld(ingest, current, change)
+    else await changeBehindBarrier(ingest, current, change)
   }
 
   private async change(current: DataSource, changed: DataSource): Promise<void> {

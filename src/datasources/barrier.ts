@@ -14,3 +14,16 @@ export async function changeBehindBarrier(
     throw toChangeError(error)
   }
 }
+
+/** The same for a change beside which no import may run. */
+export async function changeWhileHeld(
+  ingest: Pick<Ingest, 'withHold'>,
+  dataSource: DataSource,
+  change: () => Promise<void>,
+): Promise<void> {
+  try {
+    await ingest.withHold([dataSource], change)
+  } catch (error) {
+    throw toChangeError(error)
+  }
+}

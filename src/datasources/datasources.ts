@@ -9,6 +9,8 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { createDataSourceId, findDataSourceId } from '../catalog/data-source-id.ts'
+import { userNames } from '../catalog/user-names.ts'
+import { dropAdvice, splitVersion } from '../catalog/versioned-name.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import { isPlainTable } from '../ingest/plain-table.ts'
 import type { Logger } from '../observe/logger.ts'
@@ -17,6 +19,7 @@ import { errors } from '../shared/errors.ts'
 import { createResourceHex } from '../shared/ids.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
 import type { Store, TableStatistics } from '../store/store.types.ts'
+import type { AlteredTables } from './alter-tables.ts'
 import { planAlteration } from './alteration.ts'
 import { Alterations } from './alterations.ts'
 import { changeBehindBarrier } from './barrier.ts'
@@ -28,6 +31,7 @@ import type {
   DataSources,
   EventsSample,
   PipeReference,
+  PipeUsers,
   Revision,
 } from './datasources.types.ts'
 import { readEngine, readIndexes, readSchema } from './definition.ts'
@@ -54,12 +58,12 @@ export interface DataSourcesOptions extends EventsCreationOptions, ReaderLimits 
 
 interface Neighbours {
   readonly catalog: Catalog
-  readonly store: Pick<Store, 'command' | 'definitionVersion' | 'rows' | 'select' | 'sync' | 'tableStatistics'>
+  readonly store: AlteredTables & Pick<Store, 'definitionVersion' | 'select' | 'tableStatistics'>
   /** Holds events back while a data source changes, and takes rows once more. */
-  readonly ingest: Pick<Ingest, 'isHeld' | 'replayRows' | 'withBarrier'>
+  readonly ingest: Pick<Ingest, 'isHeld' | 'replayRows' | 'withBarrier' | 'withHold'>
   readonly logger: Logger
-  /** The pipes that use a data source; none while there are no pipes. */
-  readonly pipesUsing?: (id: DataSourceId) => readonly PipeReference[]
+  /** Absent while there are no pipes. */
+  readonly pipeUsers?: PipeUsers
 }
 
 /** Opens the room: what an earlier process left half done is taken back before this resolves. */
@@ -80,7 +84,7 @@ class DataSourcesRoom implements DataSources {
   readonly #joinTargets: JoinTargets
   readonly #logger: Logger
   readonly #eventsCreation: EventsCreation
-  readonly #pipesUsing: (id: DataSourceId) => readonly PipeReference[]
+  readonly #pipeUsers: PipeUsers | undefined
   readonly #changes = new ChangeQueue()
   /** Under way, by name. */
   readonly #creations = new Map<string, Promise<void>>()
@@ -89,13 +93,13 @@ class DataSourcesRoom implements DataSources {
   /** The engine looks at every table for it. */
   readonly #sizes = new SharedAnswer(() => this.#store.tableStatistics())
 
-  constructor(options: DataSourcesOptions, { catalog, store, ingest, logger, pipesUsing = () => [] }: Neighbours) {
+  constructor(options: DataSourcesOptions, { catalog, store, ingest, logger, pipeUsers }: Neighbours) {
     this.#options = options
     this.#catalog = catalog
     this.#store = store
     this.#ingest = ingest
     this.#logger = logger
-    this.#pipesUsing = pipesUsing
+    this.#pipeUsers = pipeUsers
     this.#alterations = new Alterations({ catalog, store, ingest, logger })
     this.#retries = new ReplayRetries((id) => this.endReplay(id), options.replayRetryTimes ?? defaultRetryTimes)
     const onInterrupted = (id: DataSourceId): void => this.#retries.later(id)
@@ -112,6 +116,14 @@ class DataSourcesRoom implements DataSources {
     const dataSource = this.#catalog.find(nameOrId)
     if (dataSource === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: nameOrId })
     return dataSource
+  }
+
+  getForDrop(nameOrId: string): DataSource {
+    const dataSource = this.get(nameOrId)
+    const { name, declaredVersion } = dataSource
+    const isSure = name === nameOrId || declaredVersion !== undefined || findDataSourceId(nameOrId) !== undefined
+    if (isSure) return dataSource
+    throw errors.DATASOURCE_NOT_FOUND({ name: nameOrId, hint: dropAdvice(nameOrId, name) })
   }
 
   list(): readonly DataSource[] {
@@ -144,7 +156,10 @@ class DataSourcesRoom implements DataSources {
     // What takes too long holds no name meanwhile.
     if (!isPlainTable(dataSource)) await tryDefinition(this.#store, dataSource, request.schema)
     await this.#endLeftovers()
-    await this.#catalog.begin(dataSource)
+    await this.#catalog.begin(dataSource, () => {
+      if (request.isImplicit === true) this.#refuseVersioned(dataSource.name)
+      this.#pipeUsers?.checkTaken(dataSource.name, null)
+    })
     try {
       await createTables(this.#store, dataSource)
       if (isPlainTable(dataSource)) await tryBlankRow(this.#store, dataSource, request.schema)
@@ -163,21 +178,51 @@ class DataSourcesRoom implements DataSources {
     return mayCreate ? this.find(nameOrId) : this.get(nameOrId)
   }
 
-  async createFromEvents(sample: EventsSample): Promise<DataSource> {
-    return this.find(sample.name) ?? (await this.#eventsCreation.create(sample))
+  async findForRows(name: string): Promise<DataSource | undefined> {
+    // What the name is a version of may be under way.
+    await this.#creating(splitVersion(name)?.base)
+    const known = this.find(name)
+    if (known === undefined) this.#refuseVersioned(name)
+    return known
   }
 
-  async revise(nameOrId: string, { name, description }: Revision): Promise<DataSource> {
+  async createFromEvents(sample: EventsSample): Promise<DataSource> {
+    return (await this.findForRows(sample.name)) ?? (await this.#eventsCreation.create(sample))
+  }
+
+  /** Rows that come for a version of something make nothing. @throws DATASOURCE_NOT_FOUND (404), DATASOURCE_EXISTS, PIPE_EXISTS (409) */
+  #refuseVersioned(name: string): void {
+    const owner = this.#catalog.unversioned(name)
+    if (owner === undefined) return
+    if (owner.kind === 'pipe') throw errors.PIPE_EXISTS({ name: owner.name })
+    throw this.find(name) === undefined ? errors.DATASOURCE_NOT_FOUND({ name }) : errors.DATASOURCE_EXISTS({ name })
+  }
+
+  async revise(nameOrId: string, { name, description, version, isForced = false }: Revision): Promise<DataSource> {
     const { id, name: oldName } = this.get(nameOrId)
     return await this.#changes.run(id, async () => {
       const current = this.#getStill(id, oldName)
       const isRenamed = name !== undefined && name !== current.name
       const isDescribed = description !== undefined && description !== current.description
       // Whoever sends the name that it has wants it to have that name.
-      if (name !== undefined && !isRenamed && !isDescribed) return current
-      if (!isRenamed && !isDescribed) throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
-      return await this.#catalog.revise(id, { name, description }, () => {
-        if (isRenamed) this.#refuseUsed(current, [], 'let them read something else first')
+      const users = this.#pipeUsers
+      const declaredVersion = version === current.declaredVersion ? undefined : version
+      const isChanged = isRenamed || isDescribed || declaredVersion !== undefined
+      if ((name !== undefined || version !== undefined) && !isChanged) return current
+      if (!isChanged) throw errors.CHANGE_EMPTY({ expected: '"name", "description" or "version"' })
+      const revision = { name, description, declaredVersion }
+      const checkVersion = (): void => {
+        if (declaredVersion !== undefined) users?.checkVersion(current, declaredVersion)
+      }
+      if (!isRenamed || users === undefined) return await this.#catalog.revise(id, revision, checkVersion)
+      const rename = { id, oldName: current.name, newName: name, isForced }
+      return await users.rename(rename, (pipes, guard) => {
+        const check = (): void => {
+          guard()
+          checkVersion()
+          users.checkTaken(name, id)
+        }
+        return this.#catalog.revise(id, revision, check, pipes)
       })
     })
   }
@@ -212,7 +257,7 @@ class DataSourcesRoom implements DataSources {
   }
 
   async drop(nameOrId: string, { isForced }: { readonly isForced: boolean } = { isForced: false }): Promise<void> {
-    const { id, name } = this.get(nameOrId)
+    const { id, name } = this.getForDrop(nameOrId)
     await this.#changes.run(id, async () => {
       const dataSource = this.#getStill(id, name)
       if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
@@ -222,6 +267,7 @@ class DataSourcesRoom implements DataSources {
       // finds the entry half gone, and ends what was begun.
       await this.#catalog.retire(id, () => {
         if (!isForced) this.#refuseUsed(dataSource, views, advice)
+        this.#pipeUsers?.checkFreed(dataSource)
       })
       await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#takeBack(id))
     })
@@ -280,7 +326,11 @@ class DataSourcesRoom implements DataSources {
   }
 
   usedBy(id: DataSourceId): readonly PipeReference[] {
-    return this.#pipesUsing(id)
+    return this.#pipeUsers?.using(id) ?? []
+  }
+
+  possiblyUsedBy(id: DataSourceId): readonly PipeReference[] {
+    return this.#pipeUsers?.possiblyUsing(id) ?? []
   }
 
   async statistics(): Promise<ReadonlyMap<string, DataSourceStatistics>> {
@@ -335,11 +385,11 @@ class DataSourcesRoom implements DataSources {
   }
 
   #refuseUsed({ id, name }: DataSource, views: readonly string[], advice: string): void {
-    const users = [...views, ...this.usedBy(id).map((pipe) => pipe.name)]
+    const users = [...views, ...userNames(this.usedBy(id), this.possiblyUsedBy(id))]
     if (users.length > 0) throw errors.DATASOURCE_USED({ name, users, advice })
   }
 
-  #define({ name, description, schema, engine, indexes, type }: CreateRequest): DataSource {
+  #define({ name, description, schema, engine, indexes, type, version: declaredVersion }: CreateRequest): DataSource {
     const columns = readSchema(schema, this.#options.columnsMax)
     const definition = readEngine(engine, columns)
     const now = this.#options.now()
@@ -355,6 +405,7 @@ class DataSourcesRoom implements DataSources {
       createdAt: now,
       updatedAt: now,
       version: 1,
+      ...(declaredVersion === undefined ? {} : { declaredVersion }),
     }
   }
 

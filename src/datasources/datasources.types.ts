@@ -1,4 +1,5 @@
 import type { DataSource, DataSourceId, EngineDefinition } from '../catalog/data-source.types.ts'
+import type { Pipe } from '../catalog/pipe.types.ts'
 import type { TableStatistics } from '../store/store.types.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine.types.ts'
 
@@ -12,6 +13,11 @@ export interface DataSources {
    */
   findForEvents(nameOrId: string): DataSource | undefined
   /**
+   * By name or id; undefined when rows may create it, which a version of something there is may not. Raises
+   * DATASOURCE_NOT_FOUND (404), PIPE_EXISTS (409).
+   */
+  findForRows(name: string): Promise<DataSource | undefined>
+  /**
    * Creates a data source whose columns are inferred from its first events; callers that come meanwhile get the same one.
    * Raises DATASOURCE_NOT_FOUND (404) when events may create none, SCHEMA_UNKNOWN (400), CREATES_TOO_MANY (429), and what
    * `create` does.
@@ -19,6 +25,8 @@ export interface DataSources {
   createFromEvents(sample: EventsSample): Promise<DataSource>
   /** By name or id; raises DATASOURCE_NOT_FOUND (404). */
   get(nameOrId: string): DataSource
+  /** The same for what is to go: a version that was never given to it is not enough. Raises DATASOURCE_NOT_FOUND (404). */
+  getForDrop(nameOrId: string): DataSource
   find(nameOrId: string): DataSource | undefined
   list(): readonly DataSource[]
   /** Raises SCHEMA_INVALID (400) where `create` would. */
@@ -76,6 +84,8 @@ export interface DataSources {
   dependents(nameOrId: string): Promise<readonly string[]>
   /** The pipes that use a data source. */
   usedBy(id: DataSourceId): readonly PipeReference[]
+  /** The others, which use it in some branch of a template. */
+  possiblyUsedBy(id: DataSourceId): readonly PipeReference[]
   /** Rows and bytes of the landing table and the quarantine, by data source id. */
   statistics(): Promise<ReadonlyMap<string, DataSourceStatistics>>
   /** The same for one data source, which costs the same however many there are. */
@@ -87,10 +97,46 @@ export interface PipeReference {
   readonly name: string
 }
 
+export interface DataSourceRename {
+  readonly id: DataSourceId
+  readonly oldName: string
+  readonly newName: string
+  /** Whether pipes whose SQL goes by the name get the new one; else they refuse the rename. */
+  readonly isForced: boolean
+}
+
+export type WriteRename<Result> = (pipes: readonly Pipe[], guard: () => void) => Promise<Result>
+
+/** The pipes that use data sources. */
+export interface PipeUsers {
+  using(id: DataSourceId): readonly PipeReference[]
+  /** The others, which use it in some branch of a template. */
+  possiblyUsing(id: DataSourceId): readonly PipeReference[]
+  /**
+   * Has a rename written with the pipes that read the data source as they are to be, and with a guard for that moment.
+   *
+   * @throws DATASOURCE_USED (409), and what `write` throws.
+   */
+  rename<Result>(rename: DataSourceRename, write: WriteRename<Result>): Promise<Result>
+  /**
+   * Refuses a name that pipes read something else under, as it has a version behind it. `id` is of who is to have it, null for
+   * something new. Raises DATASOURCE_USED, PIPE_USED (409).
+   */
+  checkTaken(name: string, id: DataSourceId | null): void
+  /** Refuses that a data source goes whose readers would read something else then. Raises DATASOURCE_USED (409). */
+  checkFreed(dataSource: Pick<DataSource, 'id' | 'name'>): void
+  /** Refuses a version under which pipes would not find what they read. Raises DATASOURCE_USED (409). */
+  checkVersion(dataSource: Pick<DataSource, 'id' | 'name'>, version: number): void
+}
+
 /** What is absent stays. */
 export interface Revision {
   readonly name: string | undefined
   readonly description: string | undefined
+  /** Whether pipes whose SQL goes by the name get the new one. */
+  readonly isForced?: boolean
+  /** The version under which it is read from now on. */
+  readonly version?: number | undefined
 }
 
 /** What is undefined stays. */
@@ -135,5 +181,9 @@ export interface CreateRequest {
   readonly engine: EngineDefinition | null
   /** Data skipping indexes as a datafile writes them; absent for none. */
   readonly indexes?: string | undefined
+  /** The version under which it is read; absent for any. */
+  readonly version?: number | undefined
+  /** True where nobody asked for it but rows came for it: then its name must not be a version of another one. */
+  readonly isImplicit?: boolean
   readonly type: 'csv' | 'ndjson'
 }

@@ -22,7 +22,7 @@ export function readSchema(
     return parseSchema(schema, { columnsMax, kept: new Set(current.map(({ name }) => name)) })
   } catch (thrown) {
     if (!(thrown instanceof SchemaError)) throw thrown
-    throw errors.SCHEMA_INVALID({ reason: thrown.reason, ...thrown.position, cause: thrown })
+    throw errors.SCHEMA_INVALID({ reason: thrown.reason, ...thrown.position, hint: thrown.advice, cause: thrown })
   }
 }
 

@@ -58,7 +58,7 @@ export class EventsCreation {
     const atMs = this.options.now()
     this.createdAtMs.push(atMs)
     try {
-      const request = { name, description: '', schema, engine: null, type: 'ndjson' } as const
+      const request = { name, description: '', schema, engine: null, type: 'ndjson', isImplicit: true } as const
       return await this.dataSources.create(request)
     } catch (error) {
       const position = this.createdAtMs.indexOf(atMs)

@@ -16,6 +16,7 @@ import type { Logger } from '../observe/logger.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import { createImportId } from '../shared/ids.ts'
 import { quoteString } from '../shared/text-escapes.ts'
+import { currentValueRules } from '../shared/value-rules.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
 import type { Store } from '../store/store.types.ts'
 import { clickhouseCodes, StoreError } from '../store/store-error.ts'
@@ -25,6 +26,7 @@ import type { ReplayFailure, ReplayReport, ReplayRequest } from './quarantine.ty
 import { plainReason } from './quarantine-summary.ts'
 import { type ReaderLimits, readRows, toReadError } from './reader-rows.ts'
 import { type ChosenRows, chosenRowsOf, toExpressionError } from './replay-choice.ts'
+import { digitsHint, digitsReason } from './replay-texts.ts'
 import { dropReplayTables, qualified, replayTables } from './tables.ts'
 
 export interface ReplayRooms {
@@ -105,12 +107,12 @@ export class QuarantineReplay {
     try {
       await ensureRowIds(store, id)
       for (const trial of chosen.trials) await this.tryExpression(trial.name, trial.select(source), signal)
-      const [count] = await readRows<Count>(store, `SELECT count() AS __count FROM ${source} ${chosen.where}`, signal)
-      const selectedRows = Number(count?.__count ?? 0)
+      const [count] = await readRows<Count>(store, `SELECT count() AS __0 FROM ${source} ${chosen.where}`, signal)
+      const selectedRows = Number(count?.__0 ?? 0)
       if (selectedRows === 0) return { selectedRows, chosenRows: 0 }
       const chosenRows = await this.copy(id, chosen)
       await store.sync()
-      const note = { replayId: createImportId(), next: 0, end: await this.pieceEnd(id, 0) }
+      const note = { replayId: createImportId(), next: 0, end: await this.pieceEnd(id, 0), rules: currentValueRules }
       if (chosenRows > 0) await catalog.noteReplay(id, note)
       return { selectedRows, chosenRows }
     } catch (error) {
@@ -169,7 +171,7 @@ export class QuarantineReplay {
       const note = catalog.replayOf(id)
       if (note === null) throw new Error('the replay is noted')
       const viewFailure = await this.storePieces(dataSource, note)
-      const report = await this.reportOn(id)
+      const report = await this.reportOn(dataSource)
       await ingest.withBarrier({ dataSource, isFinal: false }, () => deleteReplayed(store, id))
       // What the note says must be on the disk before the note goes.
       await store.sync()
@@ -198,7 +200,8 @@ export class QuarantineReplay {
     let viewFailure: string | null = null
     while (next < end) {
       const records = await recordsBetween(store, id, { next, end })
-      const piece = await ingest.replayRows({ dataSource, records, blockId: `${note.replayId}-${next}`, misfitsTable })
+      const blockId = `${note.replayId}-${next}`
+      const piece = await ingest.replayRows({ dataSource, records, blockId, misfitsTable, rules: note.rules })
       if (piece.viewFailure !== null) {
         logger.warn({ dataSource: name, reason: piece.viewFailure }, 'A view did not take rows of a replay.')
         viewFailure ??= piece.viewFailure
@@ -229,7 +232,7 @@ export class QuarantineReplay {
     return end
   }
 
-  private async reportOn(id: DataSourceId): Promise<Omit<ReplayReport, 'viewFailure'>> {
+  private async reportOn({ id, columns }: DataSource): Promise<Omit<ReplayReport, 'viewFailure'>> {
     const { store } = this.rooms
     const { chosen, misfits } = replayTables(id)
     const [counts] = await store.rows<{ readonly chosenRows: number; readonly failedRows: number }>(
@@ -237,21 +240,27 @@ export class QuarantineReplay {
          (SELECT uniqExact(row) FROM ${qualified(misfits)}) AS failedRows`,
       { isLong: true },
     )
-    const failures = await store.rows<ReplayFailure>(
-      `SELECT column, ${plainReason('text')} AS reason, count() AS rowCount, groupUniqArray(${samplesMax})(text) AS samples
+    const failures = await store.rows<ReplayFailure & { readonly digits: string }>(
+      `SELECT column, ${plainReason('text')} AS reason, count() AS rowCount, groupUniqArray(${samplesMax})(text) AS samples,
+         argMinIf(text, length(text), match(text, ${quoteString(digitsReason)})) AS digits
        FROM ${qualified(misfits)} ARRAY JOIN columns AS column, reasons AS text
        GROUP BY column, reason ORDER BY rowCount DESC, column, reason LIMIT ${failuresMax}`,
       { isLong: true },
     )
     const { chosenRows = 0, failedRows = 0 } = counts ?? {}
     const replayedRows = chosenRows - failedRows
-    return { selectedRows: chosenRows, replayedRows, failedRows, leftRows: 0, failures }
+    const told = failures.map(({ digits, ...failure }): ReplayFailure => {
+      const column = columns.find(({ name }) => name === failure.column)
+      const hint = column === undefined ? undefined : digitsHint(column, digits)
+      return hint === undefined ? failure : { ...failure, hint }
+    })
+    return { selectedRows: chosenRows, replayedRows, failedRows, leftRows: 0, failures: told }
   }
 }
 
-/** Its name is one that no column is likely to have: an alias would hide it from a condition. */
+/** Its name is one that no column can have: an alias would hide it from a condition. */
 interface Count {
-  readonly __count: number | string
+  readonly __0: number | string
 }
 
 type Tables = Pick<Store, 'command' | 'rows'>
@@ -267,11 +276,11 @@ async function ensureRowIds(tables: Tables, id: DataSourceId): Promise<void> {
   const active = `database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(name)} AND active`
   await tables.command(`ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS c__row UUID MATERIALIZED generateUUIDv7()`)
   const [parts] = await tables.rows<Count>(
-    `SELECT count() AS __count FROM system.parts WHERE ${active}
+    `SELECT count() AS __0 FROM system.parts WHERE ${active}
      AND name NOT IN (SELECT name FROM system.parts_columns WHERE ${active} AND column = 'c__row')`,
   )
   // Parts of before have none: each read would make up others.
-  if (Number(parts?.__count ?? 0) === 0) return
+  if (Number(parts?.__0 ?? 0) === 0) return
   await tables.command(`ALTER TABLE ${table} MATERIALIZE COLUMN c__row SETTINGS mutations_sync = 2`, { isLong: true })
 }
 

@@ -4,7 +4,9 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import { readKeyItems } from '../catalog/engine-expression.ts'
 import { formatSchema } from '../catalog/schema-parser.ts'
 import { widenType } from '../guess/type-widening.ts'
-import { parseColumnType } from '../shared/column-type.ts'
+import { quarantineTimeColumn } from '../shared/column-name.ts'
+import { isNullable, parseColumnType } from '../shared/column-type.ts'
+import { recordReasonEnd, recordReasons } from '../shared/record-reasons.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
@@ -55,20 +57,25 @@ interface GroupRow {
 
 /** A reason without its value, which may hold anything, also quotes. Must not cut the name of a column. */
 export const plainReason = (reason: string): string =>
-  `replaceRegexpOne(${reason}, ${quoteString("(?s)^value '.*' on column ")}, 'value on column ')`
+  `replaceRegexpOne(if(${isWhole(reason)}, splitByString(${quoteString(recordReasonEnd)}, ${reason}, 1)[1], ${reason}), ${quoteString("(?s)^value '.*' on column ")}, 'value on column ')`
 
-// Names that no schema is likely to have: an alias would hide a column of the same name.
-const [pair, column, fault, value] = ['__pair', '__column', '__fault', '__value'] as const
+/** Of a record as a whole, with its text behind. */
+const isWhole = (reason: string): string => `match(${reason}, ${quoteString(wholeRecord)})`
+
+const wholeRecord = `^(?:${[...Object.values(recordReasons), 'record has \\d+ (?:of|fields instead of) \\d+(?: fields)?'].join('|')})(?: \\(not valid UTF-8\\))?${recordReasonEnd}`
+
+// Names that no schema can have: an alias would hide a column of the same name, and Kafka's have such a `__value`.
+const [pair, column, fault, value, time] = ['__1', '__2', '__3', '__4', '__5'] as const
 
 function groupsStatement({ columns }: DataSource, table: string): string {
   const choices = columns.map(({ name }) => `${column} = ${quoteString(name)}, ${quoteName(name)}`).join(', ')
   const text = `substringUTF8(if(${column} = '', ${fault}, ${value}), 1, ${valueLengthMax})`
   return `SELECT ${column} AS column, ${plainReason(fault)} AS reason, count() AS rowCount,
-      toString(min(insertion_date)) AS first, toString(max(insertion_date)) AS last,
+      toString(min(${time})) AS first, toString(max(${time})) AS last,
       groupUniqArray(${valuesMax + 1})(${text}) AS texts, countIf(isNull(${value})) AS missingCount
     FROM (
       SELECT arrayJoin(arrayZip(c__error_column, c__error)) AS ${pair}, ${pair}.1 AS ${column}, ${pair}.2 AS ${fault},
-        insertion_date, CAST(multiIf(${choices}, NULL), 'Nullable(String)') AS ${value}
+        ${quoteName(quarantineTimeColumn(columns))} AS ${time}, CAST(multiIf(${choices}, NULL), 'Nullable(String)') AS ${value}
       FROM ${table}
     )
     GROUP BY column, reason ORDER BY rowCount DESC, column, reason LIMIT ${groupsMax + 1}`
@@ -96,8 +103,31 @@ function cut(text: string | null): string | null {
 }
 
 function suggestionOf(row: GroupRow, dataSource: DataSource): TypeSuggestion | null {
+  const nothing = withoutNullWords([row], dataSource)
+  if (nothing !== null) {
+    const words = [...new Set(row.texts.filter(isNullWord))].map(quoteString).join(', ')
+    const fix = `if(${quoteName(row.column)} IN (${words}), NULL, ${quoteName(row.column)})`
+    return { type: nothing, isForAll: hasAllValues(row), fix }
+  }
   const type = widenedType([row], dataSource)
-  return type === null ? null : { type, isForAll: hasAllValues(row) }
+  return type === null ? null : { type, isForAll: hasAllValues(row), fix: null }
+}
+
+/** What people and programs write where there is no value. */
+const isNullWord = (text: string | null): boolean =>
+  text !== null && /^\s*(?:null|\(null\)|na|n\/a|#n\/a|none|nil|nan|undefined|\\N|-)\s*$/i.test(text)
+
+/**
+ * The type that takes the values once their words for nothing are NULL; null where there are no such words, or texts beside
+ * them that no number or time takes.
+ */
+function withoutNullWords(rows: readonly GroupRow[], dataSource: DataSource): string | null {
+  const column = dataSource.columns.find(({ name }) => name === rows[0]?.column)
+  const values = rows.flatMap(valuesOf)
+  if (column === undefined || !values.some(isNullWord) || keyColumns(dataSource).has(column.name)) return null
+  const rest = values.map((value) => (isNullWord(value) ? null : value))
+  const type = widenType(column.type, rest, true) ?? (isNullable(column.type) ? column.typeText : null)
+  return type === null || /\bString\b/.test(type) ? null : type
 }
 
 function hasAllValues({ texts }: GroupRow): boolean {
@@ -120,11 +150,9 @@ function keyColumns({ engine: { options } }: DataSource): ReadonlySet<string> {
 function suggestedSchema(dataSource: DataSource, rows: readonly GroupRow[]): string | null {
   let isChanged = false
   const columns = dataSource.columns.map((column): ColumnDefinition => {
-    const typeText = widenedType(
-      rows.filter((row) => row.column === column.name),
-      dataSource,
-    )
-    if (typeText === null) return column
+    const own = rows.filter((row) => row.column === column.name)
+    const typeText = withoutNullWords(own, dataSource) ?? widenedType(own, dataSource)
+    if (typeText === null || typeText === column.typeText) return column
     isChanged = true
     return { ...column, typeText, type: parseColumnType(typeText) }
   })

@@ -27,6 +27,8 @@ export interface TypeSuggestion {
   readonly type: string
   /** False when there were too many different values to try all of them. */
   readonly isForAll: boolean
+  /** An expression for the `fixes` of a replay that makes NULL of words that stand for nothing; null without such words. */
+  readonly fix: string | null
 }
 
 export interface ReplayRequest {
@@ -57,4 +59,6 @@ export interface ReplayFailure {
   readonly rowCount: number
   /** Reasons with their values. */
   readonly samples: readonly string[]
+  /** The fix for values that may have been taken when their row was set aside. */
+  readonly hint?: string
 }

@@ -22,6 +22,20 @@ export interface ContentRooms {
   readonly nameOf: TableNames
 }
 
+export interface RowsToMatch {
+  /** A table that holds the rows as they came. */
+  readonly input: string
+  /** SQL over the columns, in brackets. */
+  readonly condition: string
+  /** Whether the landing table has a TTL: some of its rows may be gone when they are counted. */
+  readonly ages: boolean
+}
+
+export interface MatchingRows {
+  readonly rowCount: number
+  readonly table: string
+}
+
 /** Tables by name, and what is read instead of each that changes. */
 export class NewContent {
   readonly pairs: TablePair[] = []
@@ -39,12 +53,11 @@ export class NewContent {
   }
 
   /**
-   * The landing table with the rows of `input` that match in the place of its own that do. Gives their number.
+   * The landing table with the rows of `input` that match in the place of its own that do. Gives their number, and the table
+   * that has them alone.
    *
-   * @param input holds the rows as they came.
-   * @param condition SQL over the columns, in brackets.
    */
-  async stageMatching({ landing }: Cascade, input: string, condition: string): Promise<number> {
+  async stageMatching({ landing }: Cascade, { input, condition, ages }: RowsToMatch): Promise<MatchingRows> {
     const { store, staging } = this.rooms
     const { columns } = landing
     const names = columns.map((column) => `${rowsAlias}.${quoteName(column)} AS ${quoteName(column)}`).join(', ')
@@ -63,7 +76,8 @@ export class NewContent {
       await this.takeOver(added, table, addedIds)
       await this.takeOthers(landing.name, table, ids)
     }
-    return await countRows(store, added)
+    const counted = ages ? `${qualified(input)} AS ${rowsAlias} WHERE ${condition}` : qualified(added)
+    return { rowCount: await countRows(store, counted), table: added }
   }
 
   /** The tables behind the views, in order. */

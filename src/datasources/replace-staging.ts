@@ -75,11 +75,9 @@ export async function dropTable(store: Pick<Tables, 'command'>, table: string): 
   await store.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
 }
 
-export async function countRows(store: Pick<Tables, 'rows'>, table: string, where = '1'): Promise<number> {
-  const [row] = await store.rows<{ readonly count: number }>(
-    `SELECT count() AS count FROM ${qualified(table)} WHERE ${where}`,
-    { isLong: true },
-  )
+/** @param from what stands behind FROM. */
+export async function countRows(store: Pick<Tables, 'rows'>, from: string): Promise<number> {
+  const [row] = await store.rows<{ readonly count: number }>(`SELECT count() AS count FROM ${from}`, { isLong: true })
   return row?.count ?? 0
 }
 

@@ -112,8 +112,8 @@ export async function keepQuarantine(
   store: Pick<Store, 'command' | 'rows'>,
   { table, staging, importId }: QuarantineRows,
 ): Promise<void> {
-  if ((await countRows(store, staging)) === 0) return
-  if ((await countRows(store, table, `c__import_id = ${quoteString(importId)}`)) > 0) return
+  if ((await countRows(store, qualified(staging))) === 0) return
+  if ((await countRows(store, `${qualified(table)} WHERE c__import_id = ${quoteString(importId)}`)) > 0) return
   // One part comes as a whole or not at all, whatever happens to the process.
   await store.command(`OPTIMIZE TABLE ${qualified(staging)} FINAL`, { isLong: true })
   await store.command(`ALTER TABLE ${qualified(table)} ATTACH PARTITION ID 'all' FROM ${qualified(staging)}`, {

@@ -27,4 +27,6 @@ export interface ReplaceRequest {
   readonly importId: string
   /** Imports the new rows into these tables, once, when they stand. */
   readonly fill: (tables: ImportTables) => Promise<ImportOutcome>
+  /** Told when what was acknowledged is stored, and what comes is kept for the new content. */
+  readonly onBegun?: () => void
 }

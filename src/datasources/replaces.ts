@@ -10,6 +10,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { CatalogStorage } from '../catalog/catalog-storage.types.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
+import { expiredWarning } from '../ingest/expired-rows.ts'
 import type { ImportOutcome, Ingest } from '../ingest/ingest.types.ts'
 import type { ImportTables } from '../ingest/ingest-plan.ts'
 import { isPlainTable } from '../ingest/plain-table.ts'
@@ -21,7 +22,7 @@ import { readTableGraph, type TableGraph } from '../store/table-graph.ts'
 import type { ReplaceRequest, Replaces } from './replace.types.ts'
 import { type Cascade, cascadeOf } from './replace-cascade.ts'
 import { checkCondition, invalid } from './replace-condition.ts'
-import { NewContent } from './replace-content.ts'
+import { type MatchingRows, NewContent } from './replace-content.ts'
 import { checkKeys } from './replace-keys.ts'
 import { dropStagingTables, dropTable, Staging } from './replace-staging.ts'
 import { carryOut, keepQuarantine, prepareSwap, type Swap, SwapNotes, takeBack } from './replace-swap.ts'
@@ -116,6 +117,7 @@ class ReplacesRoom implements Replaces {
     if (condition !== null) checkKeys(graph, cascade, this.nameOf)
     const held = [...cascade.related].flatMap((related) => catalog.find(related) ?? [])
     return await ingest.withHold(held, async () => {
+      request.onBegun?.()
       await this.refuseChanged(dataSource, cascade)
       for (const swap of this.notes.list()) if (swap.dataSourceId === id) await this.finish(swap)
       const staging = new Staging(store, id, { computes: ![dataSource, ...held].every(isPlainTable) })
@@ -164,8 +166,13 @@ class ReplacesRoom implements Replaces {
     }
     let counts: ImportOutcome = outcome
     if (condition !== null) {
-      const storedRows = await matchingRows(() => content.stageMatching(cascade, tables.landing, condition))
-      counts = { ...outcome, storedRows, unmatchedRows: outcome.storedRows - storedRows }
+      const ages = request.dataSource.engine.options['ttl'] !== undefined
+      const stage = (): Promise<MatchingRows> =>
+        content.stageMatching(cascade, { input: tables.landing, condition, ages })
+      const { rowCount: storedRows, table } = await matchingRows(stage)
+      const expired = await expiredWarning(store, request.dataSource, { table, after: 0 })
+      const warnings = [...(outcome.warnings ?? []), ...(expired === null ? [] : [expired])]
+      counts = { ...outcome, storedRows, unmatchedRows: outcome.storedRows - storedRows, warnings }
     }
     await content.stageTargets(cascade)
     if (this.isClosing) throw errors.SHUTTING_DOWN()
@@ -220,7 +227,7 @@ async function stageTables(run: ReplaceRun, content: NewContent, id: DataSource[
 }
 
 /** A condition may fail at values that no check has seen. */
-async function matchingRows(stage: () => Promise<number>): Promise<number> {
+async function matchingRows(stage: () => Promise<MatchingRows>): Promise<MatchingRows> {
   try {
     return await stage()
   } catch (thrown) {

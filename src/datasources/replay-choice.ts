@@ -6,12 +6,14 @@ import { SqlFault } from '../schema/sql-fault.ts'
 import { checkBareNames } from '../schema/stored-expression.ts'
 import { isNullable, valueTypeOf } from '../shared/column-type.ts'
 import { type ApiError, errors } from '../shared/errors.ts'
+import { escapedMark, recordReasonEnd, recordReasons, unreadableEnd } from '../shared/record-reasons.ts'
 import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { TextError } from '../shared/text-error.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import { withoutInternals } from '../store/engine-words.ts'
 import type { StoreError } from '../store/store-error.ts'
 import type { ReplayRequest } from './quarantine.types.ts'
+import { replayedText } from './replay-texts.ts'
 
 export interface ChosenRows {
   /** Empty, or `WHERE …`. */
@@ -40,14 +42,35 @@ export function chosenRowsOf({ columns, engine }: DataSource, request: ReplayReq
   const select = (table: string) => `SELECT c__row FROM ${table} WHERE (${condition}) LIMIT 0`
   return {
     trials: condition === undefined ? fixTrials : [{ name: 'condition', select }, ...fixTrials],
-    where: condition === undefined ? '' : `WHERE (${condition})`,
+    where: whereOf(condition, [...fixes.values()]),
     record: `concat(${[...cells, id].join(", ',', ")}, '\\n')`,
   }
 }
 
+/**
+ * A record of which nothing could be read has no values: as a row of nothing but DEFAULTs it would be gone with its text. So
+ * it is left where it is, unless a fix takes a value out of the text.
+ */
+function whereOf(condition: string | undefined, fixes: readonly string[]): string {
+  const conditions = condition === undefined ? [] : [`(${condition})`]
+  if (!fixes.some((fix) => /\bc__error\b/.test(fix))) conditions.push(hasValues)
+  return conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+}
+
+const unreadReasons = Object.values(recordReasons)
+  .flatMap((reason) => [reason, `${reason}${escapedMark}`])
+  .map((reason) => quoteString(`${reason}${recordReasonEnd}`))
+const hasValues = `NOT (c__error_column = [''] AND arrayExists(__start -> startsWith(c__error[1], __start), [${unreadReasons.join(', ')}]))`
+
+/** The value as it was sent: of one that is no UTF-8 the bytes, which are refused once more. */
+function sentText({ name }: ColumnDefinition): string {
+  const text = quoteName(name)
+  const isEscaped = `arrayExists((__column, __error) -> __column = ${quoteString(name)} AND endsWith(__error, ${quoteString(unreadableEnd)}), c__error_column, c__error)`
+  return `if(${isEscaped} AND match(${text}, '%[89A-F][0-9A-F]'), decodeURLComponent(${text}), ${text})`
+}
+
 function cellOf(column: ColumnDefinition, fix: string | undefined): string {
-  const { name } = column
-  const text = fix === undefined ? quoteName(name) : fixedText(fix)
+  const text = fix === undefined ? replayedText(column, sentText(column)) : fixedText(fix)
   return `ifNull(concat('"', replaceAll(${text}, '"', '""'), '"'), ${quoteString(nothingCell(column))})`
 }
 

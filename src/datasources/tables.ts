@@ -16,7 +16,7 @@ export async function createTables(tables: Tables, dataSource: DataSource): Prom
   const { id, columns, engine, indexes } = dataSource
   const definition = `(${columnsClause(columns, indexes)}) ${engineClause(engine, columns)}`
   await createTable(tables, id, { definition, computes: !isPlainTable(dataSource) })
-  const quarantine = quarantineDefinition(columns.map(({ name }) => name))
+  const quarantine = quarantineDefinition(columns)
   await createTable(tables, quarantineTable(id), { definition: quarantine, computes: false })
 }
 

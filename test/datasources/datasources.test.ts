@@ -7,9 +7,10 @@ import type { DataSource, EngineDefinition } from '../../src/catalog/data-source
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { alterTables } from '../../src/datasources/alter-tables.ts'
 import { openDataSources } from '../../src/datasources/datasources.ts'
-import type { CreateRequest, DataSources } from '../../src/datasources/datasources.types.ts'
+import type { CreateRequest, DataSources, PipeUsers } from '../../src/datasources/datasources.types.ts'
 import { createTables } from '../../src/datasources/tables.ts'
 import type { BarrierRequest, ReplayRowsOutcome } from '../../src/ingest/ingest.types.ts'
+import { errors } from '../../src/shared/errors.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
@@ -39,7 +40,7 @@ function open(
   return openDataSources(options, {
     catalog: entries,
     store: over,
-    ingest: { withBarrier, replayRows, isHeld: () => false },
+    ingest: { withBarrier, replayRows, isHeld: () => false, withHold },
     logger: silentLogger,
   })
 }
@@ -52,6 +53,10 @@ function roomOptions(missingDataSource: 'create' | 'refuse') {
 /** Nobody sends events here: the change is made at once. */
 async function withBarrier<Result>({ dataSource }: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
   barriers.push(dataSource.name)
+  return await change()
+}
+
+async function withHold<Result>(_: readonly DataSource[], change: () => Promise<Result>): Promise<Result> {
   return await change()
 }
 
@@ -337,10 +342,19 @@ t.test('views over a data source refuse its drop with their names, and a forced 
 
 t.test('a pipe that uses a data source refuses its drop and its rename', async (t) => {
   const { id } = await dataSources.create(request('piped', 'a Int32'))
-  const pipesUsing = () => [{ id: 't_1', name: 'top' }]
+  const pipeUsers: PipeUsers = {
+    using: () => [{ id: 't_1', name: 'top' }],
+    possiblyUsing: () => [],
+    checkTaken: () => undefined,
+    checkFreed: () => undefined,
+    checkVersion: () => undefined,
+    rename: async ({ oldName }) => {
+      throw errors.DATASOURCE_USED({ name: oldName, users: ['top'], advice: 'let them read something else first' })
+    },
+  }
   const room = await openDataSources(roomOptions('create'), {
-    ...{ catalog, store, ingest: { withBarrier, replayRows, isHeld: () => false }, logger: silentLogger },
-    pipesUsing,
+    ...{ catalog, store, ingest: { withBarrier, replayRows, isHeld: () => false, withHold }, logger: silentLogger },
+    pipeUsers,
   })
   t.same(room.usedBy(id), [{ id: 't_1', name: 'top' }])
   await t.rejects(room.drop('piped'), { code: 'DATASOURCE_USED', message: /is used by top; drop those first/ })
@@ -394,7 +408,9 @@ t.test('a start takes back an alter that died halfway, at whichever step', async
     for (const steps of [0, 1, 2]) {
       await catalog.beginAlter(pending)
       let done = 0
-      const stopping = { command: async (sql: string) => void (done++ < steps && (await store.command(sql))) }
+      const command = async (sql: string) => void (done++ < steps && (await store.command(sql)))
+      const { rows, copy, exchange, sync } = store
+      const stopping = { command, rows, copy, exchange, sync }
       await alterTables(stopping, before, pending)
       // Indexes may stand in another order.
       const changed = (await definitions(id)).map((text, index) => !hasParts(text, defined[index] ?? ''))

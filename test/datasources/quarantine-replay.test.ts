@@ -28,6 +28,7 @@ const dataSource = await (
     ...{ catalog, store, logger: silentLogger },
     ingest: {
       withBarrier: (_, change) => change(),
+      withHold: (_, change) => change(),
       replayRows: async () => ({ viewFailure: null }),
       isHeld: () => false,
     },
@@ -195,6 +196,7 @@ t.test('an interrupted replay goes on by itself, as often as it takes', async (t
   let failCount = 3
   const failing = {
     withBarrier: ingest.withBarrier.bind(ingest),
+    withHold: ingest.withHold.bind(ingest),
     isHeld: () => false,
     replayRows: async (request: ReplayRowsRequest) => {
       failCount -= 1
