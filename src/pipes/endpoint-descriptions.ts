@@ -1,11 +1,11 @@
-import type { DataSource } from '../catalog/data-source.types.ts'
-import type { Pipe, PipeId, PipeNode, PipeReader } from '../catalog/pipe.types.ts'
+import type { Pipe, PipeId, PipeNode } from '../catalog/pipe.types.ts'
 import type { CheckedNode } from '../query/check-node.ts'
 import type { Query } from '../query/query.types.ts'
 import { ApiError } from '../shared/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { mergeParameters, nodesOfEndpoint } from './endpoint-parameters.ts'
+import type { ReadCatalog } from './read-catalog.types.ts'
 
 /** What a caller of an endpoint wants to know of it; the same object as long as nothing of it changes. */
 export interface EndpointDescription {
@@ -26,10 +26,7 @@ export interface EndpointList {
 }
 
 interface Neighbours {
-  readonly catalog: PipeReader & {
-    readonly catalogVersion: number
-    find(nameOrId: string): Pick<DataSource, 'id' | 'version'> | undefined
-  }
+  readonly catalog: ReadCatalog
   readonly query: Pick<Query, 'checkNode'>
   readonly parametersOf: (node: PipeNode) => readonly TemplateParameter[]
 }
@@ -122,7 +119,7 @@ export class EndpointDescriptions {
       this.#kept.delete(id)
       return null
     }
-    const nodes = nodesOfEndpoint(pipe, (name) => catalog.findPipe(name))
+    const nodes = nodesOfEndpoint(pipe, catalog)
     const definition = this.#definitionOf(pipe, nodes)
     if (kept?.definition === definition) {
       kept.catalogVersion = catalogVersion

@@ -1,65 +1,52 @@
 // The parameters of an endpoint: those of its node and of all nodes that this reads, also in other pipes, as they share
 // the values of a request.
 
-import type { Pipe, PipeNode, PipeReader } from '../catalog/pipe.types.ts'
+import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { answeringNode } from '../query/name-scope.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
-
-type FindPipe = PipeReader['findPipe']
+import { nodeReads } from './node-reads.ts'
+import type { ReadCatalog } from './read-catalog.types.ts'
 
 /** The nodes that an endpoint is computed of: those of its pipe in their order, then those of other pipes as they are met. */
-export function nodesOfEndpoint(pipe: Pipe, findPipe: FindPipe): readonly PipeNode[] {
+export function nodesOfEndpoint(pipe: Pipe, catalog: ReadCatalog): readonly PipeNode[] {
   const endpoint = endpointOf(pipe)
-  return endpoint === undefined ? [] : nodesBelow(pipe, endpoint, findPipe)
+  return endpoint === undefined ? [] : nodesBelow(pipe, [{ pipe, node: endpoint }], catalog)
 }
 
 /** A node, and those of other pipes that it reads: what is met in its own pipe tells its parameters itself. */
-export function nodeWithOtherPipes(pipe: Pipe, node: PipeNode, findPipe: FindPipe): readonly PipeNode[] {
-  const earlier = pipe.nodes.slice(0, pipe.nodes.indexOf(node))
-  const dependencies = node.dependencies.filter((read) => !earlier.some(({ name }) => name === read))
-  const alone = { ...node, dependencies }
-  const [, ...others] = nodesBelow({ ...pipe, nodes: [alone] }, alone, findPipe)
-  return [node, ...others]
+export function nodeWithOtherPipes(pipe: Pipe, node: PipeNode, catalog: ReadCatalog): readonly PipeNode[] {
+  const others = nodesRead({ pipe, node }, catalog).filter((read) => read.pipe !== pipe)
+  return [node, ...nodesBelow(pipe, others, catalog).filter(({ id }) => id !== node.id)]
 }
 
-function nodesBelow(pipe: Pipe, top: PipeNode, findPipe: FindPipe): readonly PipeNode[] {
-  const met = new Map<string, PipeNode>([[top.id, top]])
+interface PlacedNode {
+  readonly pipe: Pipe
+  readonly node: PipeNode
+}
+
+function nodesBelow(pipe: Pipe, top: readonly PlacedNode[], catalog: ReadCatalog): readonly PipeNode[] {
+  const met = new Map(top.map((one) => [one.node.id, one]))
   // A Map gives what is added while it is walked.
-  const pipesOfNodes = new Map<string, Pipe>([[top.id, pipe]])
-  for (const node of met.values()) {
-    const own = pipesOfNodes.get(node.id)
-    if (own === undefined) continue
-    for (const name of node.dependencies) {
-      const read = readNode(own, node, { name, findPipe })
-      if (read === undefined || met.has(read.node.id)) continue
-      met.set(read.node.id, read.node)
-      pipesOfNodes.set(read.node.id, read.pipe)
-    }
+  for (const one of met.values()) {
+    for (const read of nodesRead(one, catalog)) if (!met.has(read.node.id)) met.set(read.node.id, read)
   }
   const ownNodes = pipe.nodes.filter(({ id }) => met.has(id))
-  return [...ownNodes, ...[...met.values()].filter(({ id }) => pipesOfNodes.get(id) !== pipe)]
+  return [...ownNodes, ...[...met.values()].flatMap((one) => (one.pipe === pipe ? [] : [one.node]))]
 }
 
 function endpointOf({ nodes, endpointId }: Pipe): PipeNode | undefined {
   return endpointId === null ? undefined : nodes.find(({ id }) => id === endpointId)
 }
 
-interface Dependency {
-  readonly name: string
-  readonly findPipe: FindPipe
-}
-
-/** An earlier node of the same pipe wins over a pipe of its name, as in queries. */
-function readNode(
-  pipe: Pipe,
-  reader: PipeNode,
-  { name, findPipe }: Dependency,
-): { readonly pipe: Pipe; readonly node: PipeNode } | undefined {
-  const earlier = pipe.nodes.slice(0, pipe.nodes.indexOf(reader)).find((node) => node.name === name || node.id === name)
-  if (earlier !== undefined) return { pipe, node: earlier }
-  const other = findPipe(name)
-  const node = other === undefined ? undefined : answeringNode(other)
-  return other === undefined || node === undefined ? undefined : { pipe: other, node }
+/** Earlier nodes of the same pipe, and those that answer for the pipes that it reads. */
+function nodesRead({ pipe, node }: PlacedNode, catalog: ReadCatalog): readonly PlacedNode[] {
+  return nodeReads(pipe, pipe.nodes.indexOf(node), catalog).flatMap(({ id }) => {
+    const earlier = pipe.nodes.find((one) => one.id === id)
+    if (earlier !== undefined) return [{ pipe, node: earlier }]
+    const other = catalog.findPipe(id)
+    const answering = other === undefined ? undefined : answeringNode(other)
+    return other === undefined || answering === undefined ? [] : [{ pipe: other, node: answering }]
+  })
 }
 
 /**

@@ -9,7 +9,9 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { createPipeId } from '../catalog/pipe-id.ts'
-import { outsideDependencies, PipeReaders } from '../catalog/pipe-readers.ts'
+import { findResourceId } from '../catalog/resource-id.ts'
+import { userNames } from '../catalog/user-names.ts'
+import { dropAdvice } from '../catalog/versioned-name.ts'
 import type { Query } from '../query/query.types.ts'
 import { assert } from '../shared/assert.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
@@ -17,8 +19,11 @@ import { ApiError, errors } from '../shared/errors.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { mergeParameters, nodeWithOtherPipes } from './endpoint-parameters.ts'
 import { parametersOf } from './node-parameters.ts'
+import { mayReadHidden, namesOutside } from './node-reads.ts'
+import { withNodeRenamed } from './node-renames.ts'
 import { checkAcyclic } from './pipe-cycle.ts'
-import { checkFreeName, copiedNodes, findNode, movedTo, newNode } from './pipe-nodes.ts'
+import { copiedNodes, findNode, movedTo, newNode } from './pipe-nodes.ts'
+import { PipeReaders } from './pipe-readers.ts'
 import type {
   ChangedNode,
   CopyRequest,
@@ -28,6 +33,9 @@ import type {
   PipeRevision,
   Pipes,
 } from './pipes.types.ts'
+import { possibleDependencies, possibleReaders } from './possible-readers.ts'
+import { ReaderRenames } from './reader-renames.ts'
+import { checkFreed, checkTaken, mayReadVersion } from './version-reads.ts'
 
 export interface PipesOptions {
   /** Most nodes of a pipe. */
@@ -44,7 +52,7 @@ export interface PipesOptions {
 
 interface Neighbours {
   readonly catalog: Catalog
-  readonly query: Pick<Query, 'checkNode'>
+  readonly query: Pick<Query, 'checkNode' | 'compareNode'>
 }
 
 /** The room has nothing of its own to open or to close: the catalog keeps what there is. */
@@ -57,7 +65,10 @@ class PipesRoom implements Pipes {
   readonly #catalog: Catalog
   readonly #query: Neighbours['query']
   readonly #readers: PipeReaders
+  readonly #renames: ReaderRenames
   readonly #changes = new ChangeQueue()
+  /** The version of the catalog by which nodes were judged of which their names do not tell what they read. */
+  readonly #judgedAt = new WeakMap<Pipe, number>()
   readonly parametersOf = parametersOf
 
   constructor(options: PipesOptions, { catalog, query }: Neighbours) {
@@ -65,6 +76,7 @@ class PipesRoom implements Pipes {
     this.#catalog = catalog
     this.#query = query
     this.#readers = new PipeReaders(catalog)
+    this.#renames = new ReaderRenames(options, { catalog, query })
   }
 
   find(nameOrId: string): Pipe | undefined {
@@ -78,8 +90,12 @@ class PipesRoom implements Pipes {
   }
 
   parametersWithPipes(pipe: Pipe, node: PipeNode): readonly TemplateParameter[] {
-    const nodes = nodeWithOtherPipes(pipe, node, (name) => this.find(name))
+    const nodes = nodeWithOtherPipes(pipe, node, this.#catalog)
     return nodes.length === 1 ? parametersOf(node) : mergeParameters(nodes.flatMap((read) => parametersOf(read)))
+  }
+
+  possibleDependencies(pipe: Pipe, node: PipeNode): readonly string[] {
+    return possibleDependencies(pipe, node, this.#catalog)
   }
 
   list(): readonly Pipe[] {
@@ -93,41 +109,53 @@ class PipesRoom implements Pipes {
   }
 
   create({ name, description, nodes }: PipeRequest): Promise<Pipe> {
-    return this.#changes.run(name, async () => {
+    const createNow = async (): Promise<Pipe> => {
       this.#catalog.checkPipeName(name)
       this.#checkDescription(description)
       let pipe = this.#newPipe(name, description)
       for (const request of nodes) pipe = this.#withNode(pipe, request)
       return await this.#save(await this.#checked(pipe, 0))
-    })
+    }
+    return this.#changes.run(name, () => repeated(createNow))
   }
 
   copy(request: CopyRequest): Promise<Pipe> {
     const { name } = request
     return this.#changes.run(name, async () => {
       const into = this.#named(name)
-      if (into === undefined) return await this.#copy(request, undefined)
-      return await this.#changes.run(into.id, () => this.#copy(request, this.find(into.id)))
+      if (into === undefined) return await repeated(() => this.#copy(request, undefined))
+      return await this.#changes.run(into.id, () => repeated(() => this.#copy(request, this.find(into.id))))
     })
   }
 
-  revise(nameOrId: string, { name, description }: PipeRevision): Promise<Pipe> {
+  revise(nameOrId: string, { name, description, isForced = false }: PipeRevision): Promise<Pipe> {
     return this.#change(nameOrId, async (pipe) => {
       if (name === undefined && description === undefined) {
         throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
       }
       if (description !== undefined) this.#checkDescription(description)
       const revised = { ...pipe, name: name ?? pipe.name, description: description ?? pipe.description }
-      return await this.#save(revised, pipe)
+      if (revised.name === pipe.name) return await this.#save(revised, pipe)
+      this.#catalog.checkPipeName(revised.name)
+      const rename = { kind: 'pipe', id: pipe.id, oldName: pipe.name, newName: revised.name, isForced } as const
+      return await this.#renames.run(rename, (along, guard) => this.#save(revised, pipe, { along, guard }))
     })
   }
 
-  drop(nameOrId: string, { isForced }: { readonly isForced: boolean }): Promise<void> {
-    return this.#change(nameOrId, async (pipe) => {
+  async drop(nameOrId: string, { isForced }: { readonly isForced: boolean }): Promise<void> {
+    await this.#change(this.#sureId(nameOrId), async (pipe) => {
       await this.#catalog.removePipe(pipe.id, () => {
         if (!isForced) this.#refuseRead(pipe, 'drop those first, or use force=true: they stay, and their queries fail')
+        checkFreed({ ...pipe, kind: 'pipe' }, this.#catalog)
       })
     })
+  }
+
+  /** Of what may go by that name: any version may be meant, as pipes are given none. @throws PIPE_NOT_FOUND (404) */
+  #sureId(nameOrId: string): string {
+    const { id, name } = this.get(nameOrId)
+    if (name === nameOrId || findResourceId(nameOrId) !== undefined) return id
+    throw errors.PIPE_NOT_FOUND({ name: nameOrId, hint: dropAdvice(nameOrId, name) })
   }
 
   appendNode(pipeNameOrId: string, request: NodeRequest): Promise<ChangedNode> {
@@ -142,12 +170,22 @@ class PipesRoom implements Pipes {
       const node = this.getNode(before, nodeNameOrId)
       const from = before.nodes.indexOf(node)
       const to = Math.min(edit.position ?? from, before.nodes.length - 1)
-      const nodes = movedTo(before.nodes, this.#edited(before, node, edit), to)
+      const { name: newName = node.name, isForced } = edit
+      const deps = { catalog: this.#catalog, query: this.#query, now: this.#options.now }
+      const { catalogVersion } = this.#catalog
+      const isRenamed = newName !== node.name
+      const named = isRenamed ? await withNodeRenamed(before, node, { newName, isForced }, deps) : before
+      const nodes = movedTo(named.nodes, this.#edited(node, edit), to)
       const isChecked = edit.sql !== undefined || to !== from
       const pipe = { ...before, nodes }
       // Those in between stand behind others than before.
       const [start, end] = [Math.min(from, to), Math.max(from, to) + 1]
-      return changed(await this.#save(isChecked ? await this.#checked(pipe, start, end) : pipe, before), to)
+      const guard = (): void => {
+        // What names stood for when the rename was judged may be something else by now.
+        if (isRenamed && this.#catalog.catalogVersion !== catalogVersion) throw new StalePipeError()
+      }
+      const checked = isChecked ? await this.#checked(pipe, start, end) : pipe
+      return changed(await this.#save(checked, before, { guard }), to)
     })
   }
 
@@ -156,7 +194,7 @@ class PipesRoom implements Pipes {
       const node = this.getNode(pipe, nodeNameOrId)
       if (node.id === pipe.endpointId) throw errors.NODE_PUBLISHED({ pipe: pipe.name, node: node.name })
       const nodes = pipe.nodes.filter((one) => one !== node)
-      await this.#catalog.replacePipe({ ...pipe, nodes, updatedAt: this.#options.now() })
+      await this.#replace({ ...pipe, nodes, updatedAt: this.#options.now() }, pipe)
     })
   }
 
@@ -173,7 +211,7 @@ class PipesRoom implements Pipes {
       const isPublished = pipe.endpointId !== null && (node === null || node.id === pipe.endpointId)
       if (!isPublished) throw errors.ENDPOINT_MISSING({ pipe: pipe.name, node: node?.name ?? null })
       const unpublished = { ...pipe, endpointId: null, publishedAt: null, updatedAt: this.#options.now() }
-      await this.#catalog.replacePipe(unpublished)
+      await this.#replace(unpublished, pipe)
       return unpublished
     })
   }
@@ -181,7 +219,16 @@ class PipesRoom implements Pipes {
   /** Changes a pipe as it is when its turn has come. */
   async #change<Result>(nameOrId: string, change: (pipe: Pipe) => Promise<Result>): Promise<Result> {
     const { id } = this.get(nameOrId)
-    return await this.#changes.run(id, () => change(this.get(id)))
+    return await this.#changes.run(id, () => repeated(() => change(this.get(id))))
+  }
+
+  /** Puts a pipe in the place of what it was a moment ago. @throws StalePipeError when that was renamed along meanwhile. */
+  async #replace(pipe: Pipe, before: Pipe, { guard, along = [] }: SaveOptions = {}): Promise<void> {
+    const check = (): void => {
+      if (this.#catalog.findPipe(before.id) !== before) throw new StalePipeError()
+      guard?.()
+    }
+    await this.#catalog.replacePipe(pipe, check, along)
   }
 
   /** @param known what had the name a moment ago, as it is now; whoever has it by now stays as he is. */
@@ -235,15 +282,11 @@ class PipesRoom implements Pipes {
   }
 
   /** The node as it is to be; what it reads is not known yet. */
-  #edited(pipe: Pipe, node: PipeNode, { name, description, sql, position, isForced }: NodeEdit): PipeNode {
+  #edited(node: PipeNode, { name, description, sql, position }: NodeEdit): PipeNode {
     if ([name, description, sql, position].every((value) => value === undefined)) {
       throw errors.SQL_EMPTY()
     }
     if (description !== undefined) this.#checkDescription(description)
-    if (name !== undefined && name !== node.name) {
-      checkFreeName(pipe, name)
-      if (!isForced) refuseRenamed(pipe, node, name)
-    }
     return {
       ...node,
       name: name ?? node.name,
@@ -257,6 +300,7 @@ class PipesRoom implements Pipes {
   /** The pipe with what its nodes from `start` to before `end` read. Raises what `checkNode` does, PIPE_TOO_LONG and NODE_INVALID (400). */
   async #checked(pipe: Pipe, start: number, end: number = pipe.nodes.length): Promise<Pipe> {
     this.#checkLength(pipe)
+    const { catalogVersion } = this.#catalog
     const nodes = [...pipe.nodes]
     for (let position = start; position < end; position += 1) {
       const node = nodes[position]
@@ -268,23 +312,31 @@ class PipesRoom implements Pipes {
         throw end - start === 1 ? error : ofNode(node.name, error)
       }
     }
-    return { ...pipe, nodes }
+    const judged = { ...pipe, nodes }
+    const isUnsure = nodes.some((node, index) => {
+      return index >= start && index < end && (mayReadVersion(node) || mayReadHidden(judged, index))
+    })
+    if (isUnsure) this.#judgedAt.set(judged, catalogVersion)
+    return judged
   }
 
   /** Writes a pipe that is new, or takes the place of `before`. */
-  async #save(changed: Pipe, before?: Pipe): Promise<Pipe> {
+  async #save(changed: Pipe, before?: Pipe, options: SaveOptions = {}): Promise<Pipe> {
     const pipe = this.#published(changed, before)
     const saved = before === undefined ? pipe : { ...pipe, updatedAt: this.#options.now() }
+    const judgedAt = this.#judgedAt.get(changed)
     const guard = (): void => {
-      if (before !== undefined && before.name !== pipe.name) {
-        this.#refuseRead(before, 'let them read something else first')
-        // A pipe that takes the name of what it reads would read itself, but that the name is taken says more.
-        this.#catalog.checkPipeName(pipe.name)
-      }
+      options.guard?.()
+      // What such a name stands for may be something else by now, and nothing in the node would tell.
+      if (judgedAt !== undefined && judgedAt !== this.#catalog.catalogVersion) throw new StalePipeError()
+      // A pipe that takes the name of what it reads would read itself, but that the name is taken says more.
+      if (before !== undefined && before.name !== pipe.name) this.#catalog.checkPipeName(pipe.name)
+      checkTaken(pipe.name, pipe.id, this.#catalog)
       checkAcyclic(pipe, this.#catalog)
       this.#checkSources(pipe, before)
     }
-    await (before === undefined ? this.#catalog.createPipe(saved, guard) : this.#catalog.replacePipe(saved, guard))
+    if (before === undefined) await this.#catalog.createPipe(saved, guard)
+    else await this.#replace(saved, before, { ...options, guard })
     return saved
   }
 
@@ -301,15 +353,16 @@ class PipesRoom implements Pipes {
     // A node that was not checked has the very list that it had, and may have been broken all along.
     const unchecked = new Set(before?.nodes.map(({ dependencies }) => dependencies))
     const looked = nodes.map((node) => (unchecked.has(node.dependencies) ? { ...node, dependencies: [] } : node))
-    for (const name of outsideDependencies({ nodes: looked })) {
+    for (const name of namesOutside(looked)) {
       // Names with a dot are those of the service's own tables.
-      const isThere = name.includes('.') || this.#catalog.find(name) !== undefined || this.find(name) !== undefined
+      const isThere = name.includes('.') || this.#catalog.find(name)?.name === name || this.find(name)?.name === name
       if (!isThere) throw errors.SQL_INVALID({ reason: `Resource '${name}' not found` })
     }
   }
 
-  #refuseRead({ name }: Pipe, advice: string): void {
-    const users = this.#readers.of(name).map((pipe) => pipe.name)
+  #refuseRead(pipe: Pipe, advice: string): void {
+    const { name } = pipe
+    const users = userNames(this.#readers.of(pipe.id), possibleReaders(pipe, this.#catalog))
     if (users.length > 0) throw errors.PIPE_USED({ name, users, advice })
   }
 
@@ -332,19 +385,36 @@ function expectNode(pipe: Pipe, nameOrId: string): PipeNode {
   return node
 }
 
-/** Refuses a name after which a later node would read something else than now. */
-function refuseRenamed({ nodes }: Pipe, node: PipeNode, newName: string): void {
-  const later = nodes.slice(nodes.indexOf(node) + 1)
-  const users = later.filter(({ dependencies }) => [node.name, newName].some((name) => dependencies.includes(name)))
-  if (users.length === 0) return
-  const advice = 'change those first, or use force=true: they stay, and may fail'
-  throw errors.NODE_USED({ name: node.name, users: users.map(({ name }) => name), advice })
+interface SaveOptions {
+  /** Judged when the change's turn has come. */
+  readonly guard?: () => void
+  /** Pipes that change with it. */
+  readonly along?: readonly Pipe[]
+}
+
+/** A rename of something that the pipe reads has changed it while a change of its own was judged, or what a name stands for may have. */
+class StalePipeError extends Error {
+  override readonly name = 'StalePipeError'
+}
+
+const triesMax = 10
+
+/** Makes a change again when it was judged by a pipe that is another one by now. @throws CHANGES_TOO_MANY (503) */
+async function repeated<Result>(change: () => Promise<Result>): Promise<Result> {
+  for (let count = 0; count < triesMax; count += 1) {
+    try {
+      return await change()
+    } catch (thrown) {
+      if (!(thrown instanceof StalePipeError)) throw thrown
+    }
+  }
+  throw errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 })
 }
 
 /** What is wrong with one of several nodes, under its name. */
 function ofNode(node: string, thrown: unknown): unknown {
   if (!(thrown instanceof ApiError) || thrown.status !== 400) return thrown
-  return errors.NODE_INVALID({ node, reason: thrown.message, cause: thrown })
+  return errors.NODE_INVALID({ node, reason: thrown.message, hint: thrown.hint, cause: thrown })
 }
 
 function changed(pipe: Pipe, position: number): ChangedNode {

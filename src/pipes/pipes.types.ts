@@ -18,6 +18,8 @@ export interface Pipes {
   parametersOf(node: PipeNode): readonly TemplateParameter[]
   /** The same with those of other pipes that the node reads, as these take their values from the same request. */
   parametersWithPipes(pipe: Pipe, node: PipeNode): readonly TemplateParameter[]
+  /** What the node reads in some branch of its template, beside its dependencies; by the names of now. */
+  possibleDependencies(pipe: Pipe, node: PipeNode): readonly string[]
   /** @throws NAME_INVALID, SQL_EMPTY, SQL_INVALID, NODE_INVALID, …_TOO_MANY (400), …_EXISTS (409) */
   create(request: PipeRequest): Promise<Pipe>
   /**
@@ -71,6 +73,8 @@ export interface CopyRequest {
 export interface PipeRevision {
   readonly name: string | undefined
   readonly description: string | undefined
+  /** Whether other pipes whose SQL goes by the name get the new one. */
+  readonly isForced?: boolean
 }
 
 /** What is undefined stays. */
@@ -80,7 +84,7 @@ export interface NodeEdit {
   readonly sql: string | undefined
   /** Its place among the nodes, from 0; a place behind the last one is the last one. */
   readonly position: number | undefined
-  /** Whether it may be renamed although other nodes read it, which fail then. */
+  /** Whether other nodes whose SQL goes by its name get the new one. */
   readonly isForced: boolean
 }
 

@@ -14,7 +14,7 @@ function open() {
   const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 1_000, now: () => 0 }, new MemoryStorage())
   const sizes = { nodesMax: 10, pipeBytesMax: 10_000, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 }
   const saved = async () => ({ dependencies: [], columns: null, parameters: [] })
-  const pipes = createPipes(sizes, { catalog, query: { checkNode: saved } })
+  const pipes = createPipes(sizes, { catalog, query: { checkNode: saved, compareNode: async () => 'same' } })
   const asked: string[] = []
   const engine: { answer: (pipe: string) => Promise<void> } = { answer: async () => {} }
   const checkNode: CheckNode = async (pipe) => {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { NodeId, Pipe, PipeId, PipeNode } from '../../src/catalog/pipe.types.ts'
 import { mergeParameters, nodesOfEndpoint } from '../../src/pipes/endpoint-parameters.ts'
+import type { ReadCatalog } from '../../src/pipes/read-catalog.types.ts'
 
 function node(name: string, dependencies: readonly string[] = []): PipeNode {
   // Ids only have to differ here.
@@ -21,8 +22,14 @@ t.test('an endpoint is computed of the nodes that it reads, in its pipe and in o
   const near = pipe('near', [node('unread'), node('near_rows', ['far', 'missing'])])
   const open = pipe('open', [node('draft', ['far'])], undefined)
   const pipes = new Map([far, near, open, shadowed].map((one) => [one.name, one]))
-  const find = (name: string) => pipes.get(name)
-  const namesOf = (of: Pipe) => nodesOfEndpoint(of, find).map(({ name }) => name)
+  const catalog: ReadCatalog = {
+    catalogVersion: 1,
+    find: () => undefined,
+    findPipe: (nameOrId) => pipes.get(nameOrId.replace('p_', '')),
+    list: () => [],
+    listPipes: () => [...pipes.values()],
+  }
+  const namesOf = (of: Pipe) => nodesOfEndpoint(of, catalog).map(({ name }) => name)
   t.same(namesOf(pipe('top', [node('days', ['near']), node('alone'), node('result', ['days', 'far'])])), [
     'days',
     'result',

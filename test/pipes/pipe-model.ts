@@ -203,7 +203,7 @@ export class Model {
   }
 }
 
-/** The names that a node reads: its SQL is a list of them. */
+/** The names that a node reads: its SQL is a list of them, or reads one. */
 export function namesRead({ sql }: Pick<PlainNode, 'sql'>): readonly string[] {
-  return sql === '' ? [] : sql.split(', ')
+  return sql === '' ? [] : sql.replace('SELECT 1 FROM ', '').split(', ')
 }

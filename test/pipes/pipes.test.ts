@@ -5,12 +5,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
-import type { DataSource } from '../../src/catalog/data-source.types.ts'
+import type { DataSource, DataSourceId } from '../../src/catalog/data-source.types.ts'
 import { createNodeId } from '../../src/catalog/pipe-id.ts'
-import { PipeReaders } from '../../src/catalog/pipe-readers.ts'
+import { PipeReaders } from '../../src/pipes/pipe-readers.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
 import type { NodeRequest, Pipes } from '../../src/pipes/pipes.types.ts'
 import type { CheckNode } from '../../src/query/check-node.ts'
+import { createNodeComparison } from '../../src/query/node-ways.ts'
+import { TemplateCache } from '../../src/query/template-cache.ts'
 import { errors } from '../../src/shared/errors.ts'
 import { MemoryStorage } from '../catalog/memory-storage.ts'
 import { dataSource, temporaryDirectory } from '../catalog/test-catalog.ts'
@@ -92,6 +94,18 @@ t.test('what other pipes became while a node was checked is looked at when it is
       ['b', ''],
     ],
   )
+})
+
+t.test('a name with a version that something takes while a node by it is checked is looked up again', async (t) => {
+  const { catalog, pipes, beforeCheck } = openRoom(t)
+  const create = (name: string) => pipes.create({ name, description: '', nodes: [node('x', 'views__v3')] })
+  await addSource(catalog, 'views')
+  beforeCheck.push(() => addSource(catalog, 'views__v3'))
+  await create('a')
+  t.same(pipes.get('a').nodes[0]?.dependencies, ['views__v3'])
+  beforeCheck.push(() => catalog.retire(catalog.find('views__v3')?.id as DataSourceId))
+  await pipes.appendNode('a', node('y', 'views__v3'))
+  t.same(pipes.get('a').nodes[1]?.dependencies, ['views'])
 })
 
 t.test('a copy over a pipe waits for its changes, and they for it', async (t) => {
@@ -178,12 +192,12 @@ t.test('a pipe holds so many nodes, so much SQL and so long descriptions, and no
   })
   t.same(pipes.list(), [full])
 
-  const names = Array.from({ length: 34 }, () => 'x').join(', ')
-  t.equal(names.length, 100)
+  const names = Array.from({ length: 334 }, () => 'x').join(', ')
+  t.equal(names.length, 1_000)
   await pipes.create({ name: 'long', description: '', nodes: [node('x', ''), node('y', names)] })
   await t.rejects(pipes.appendNode('long', node('z', 'x')), {
     ...{ code: 'PIPE_TOO_LONG', status: 400 },
-    message: "The nodes of Pipe 'long' can have 100 bytes of SQL together at most",
+    message: "The nodes of Pipe 'long' can have 1000 bytes of SQL together at most",
   })
   await t.rejects(pipes.editNode('long', 'x', { ...noEdit, sql: 'y' }), { code: 'PIPE_TOO_LONG' })
   await pipes.editNode('long', 'y', { ...noEdit, sql: 'x' })
@@ -285,8 +299,8 @@ async function beginAnew({ catalog, pipes }: Room): Promise<void> {
     await catalog.remove(id)
   }
   await addSource(catalog, 'a')
-  await pipes.create({ name: 'b', description: '', nodes: [node('x', 'a'), node('y', 'x')] })
-  await pipes.create({ name: 'c', description: '', nodes: [node('x', ''), node('z', 'b')] })
+  await pipes.create({ name: 'b', description: '', nodes: [node('x', readsOf('a')), node('y', readsOf('x'))] })
+  await pipes.create({ name: 'c', description: '', nodes: [node('x', ''), node('z', readsOf('b'))] })
 }
 
 /** What takes nothing away from under those who read it. */
@@ -339,7 +353,11 @@ function randomChange(random: SeededRandom): Change {
 
 function randomSql(random: SeededRandom): string {
   const names = Array.from({ length: random.below(3) }, () => random.pick([...resourceNames, 'x', 'y', 'z']))
-  return [...new Set(names)].join(', ')
+  return names.length === 0 ? '' : readsOf(...new Set(names))
+}
+
+function readsOf(...names: readonly string[]): string {
+  return `SELECT 1 FROM ${names.join(', ')}`
 }
 
 /** `done`, or the code of the refusal. */
@@ -367,7 +385,7 @@ async function apply(change: Change, { catalog, pipes, readers }: Pick<Room, 'ca
       const source = catalog.find(change.name)
       if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: change.name })
       return await catalog.revise(source.id, { name: change.to }, () => {
-        if (readers.of(change.name).length === 0) return
+        if (readers.of(source.id).length === 0) return
         throw errors.DATASOURCE_USED({ name: change.name, users: [], advice: '' })
       })
     }
@@ -446,7 +464,7 @@ function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
   const delays: number[] = []
   const checkNode: CheckNode = async (pipe, { sql }, position) => {
     const earlier = pipe.nodes.slice(0, position).map(({ name }) => name)
-    const dependencies = namesRead({ sql })
+    const dependencies = namesRead({ sql }).map((name) => catalog.find(name)?.name ?? name)
     for (const name of dependencies) {
       const isKnown = earlier.includes(name) || catalog.find(name) !== undefined || catalog.findPipe(name) !== undefined
       if (!isKnown) throw errors.SQL_INVALID({ reason: `Unknown table ${name}` })
@@ -455,14 +473,19 @@ function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
     for (let turns = delays.shift() ?? 0; turns > 0; turns -= 1) await nextTurn()
     return { dependencies, columns: null, parameters: [] }
   }
+  const compareNode = createNodeComparison({
+    database: 'ws',
+    templates: new TemplateCache(),
+    findServiceSource: () => undefined,
+  })
   const options = {
     nodesMax: 10,
-    pipeBytesMax: 100,
+    pipeBytesMax: 1_000,
     descriptionLengthMax: 100,
     publishFirstNode: false,
     now: () => clock.nowMs,
   }
-  const pipes = createPipes(options, { catalog, query: { checkNode } })
+  const pipes = createPipes(options, { catalog, query: { checkNode, compareNode } })
   return { catalog, pipes, readers: new PipeReaders(catalog), clock, beforeCheck, delays, close }
 }
 

@@ -1,0 +1,45 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import type { Pipe } from '../catalog/pipe.types.ts'
+import type { Query } from '../query/query.types.ts'
+import { PipeReaders } from './pipe-readers.ts'
+import { possibleReaders } from './possible-readers.ts'
+import type { ReadCatalog } from './read-catalog.types.ts'
+import { ReaderRenames, type ReaderRenamesOptions, type WriteRename } from './reader-renames.ts'
+import type { Rename } from './rename-nodes.ts'
+import { checkFreed, checkTaken, checkVersion } from './version-reads.ts'
+
+/** The pipes that use data sources, in order of their creation. */
+export interface PipeUsers {
+  /** Those that read it themselves, or its quarantine. */
+  using(id: DataSourceId): readonly Pipe[]
+  /** The others, which read it in some branch of a template. */
+  possiblyUsing(id: DataSourceId): readonly Pipe[]
+  /** Has a rename written with the pipes that read it. @throws DATASOURCE_USED (409), and what `write` throws. */
+  rename<Result>(rename: Rename & { readonly isForced: boolean }, write: WriteRename<Result>): Promise<Result>
+  /** Refuses a name that pipes read something else under; `id` is of who is to have it, null for something new. @throws DATASOURCE_USED, PIPE_USED (409). */
+  checkTaken(name: string, id: DataSourceId | null): void
+  /** Refuses that a data source goes whose readers would read something else then. @throws DATASOURCE_USED (409). */
+  checkFreed(dataSource: Pick<DataSource, 'id' | 'name'>): void
+  /** Refuses a version under which pipes would not find what they read. @throws DATASOURCE_USED (409). */
+  checkVersion(dataSource: Pick<DataSource, 'id' | 'name'>, version: number): void
+}
+
+interface Neighbours {
+  readonly catalog: ReadCatalog & Pick<Catalog, 'unversioned'>
+  readonly query: Pick<Query, 'compareNode'>
+}
+
+export function createPipeUsers(options: ReaderRenamesOptions, { catalog, query }: Neighbours): PipeUsers {
+  const readers = new PipeReaders(catalog)
+  const renames = new ReaderRenames(options, { catalog, query })
+  const nameOf = (id: DataSourceId): string => catalog.find(id)?.name ?? ''
+  return {
+    using: (id) => readers.of(id),
+    possiblyUsing: (id) => (catalog.find(id) === undefined ? [] : possibleReaders({ id, name: nameOf(id) }, catalog)),
+    rename: (rename, write) => renames.run({ ...rename, kind: 'data source' }, write),
+    checkTaken: (name, id) => checkTaken(name, id, catalog),
+    checkFreed: (dataSource) => checkFreed({ ...dataSource, kind: 'data source' }, catalog),
+    checkVersion: (dataSource, version) => checkVersion(dataSource, version, catalog),
+  }
+}
