@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { createAdviser } from './http/advice.ts'
 import { addAnalyze } from './http/analyze.ts'
 import { addAuthorization } from './http/authorization.ts'
 import { BodyBudget } from './http/body-budget.ts'
@@ -15,10 +16,13 @@ import { addErrorAnswers, answerFrameworkErrors } from './http/error-answers.ts'
 import { addEvents } from './http/events.ts'
 import { addHealth } from './http/health.ts'
 import type { HttpOptions, HttpRooms } from './http/http.types.ts'
+import { NewColumns } from './http/new-columns.ts'
 import { addOpenApi } from './http/openapi.ts'
+import { PendingReplaces } from './http/pending-replaces.ts'
 import { addPipe } from './http/pipe.ts'
 import { boundPipelining } from './http/pipelining.ts'
 import { addPipes } from './http/pipes.ts'
+import { addProject } from './http/project.ts'
 import { addQuarantine } from './http/quarantine.ts'
 import { addRequestHead } from './http/request-head.ts'
 import { createRequestLog } from './http/request-log.ts'
@@ -54,7 +58,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
           // Refused in our words.
           requireHostHeader: false,
         },
-        boundPipelining(guardChunks(listener, chunks), logger),
+        boundPipelining(guardChunks(listener, chunks), { logger, now }),
       ),
     exposeHeadRoutes: false,
     return503OnClosing: false,
@@ -68,7 +72,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
   connections.addTo(app)
   addRequestHead(app)
   addReaderWatch(app, options.connectionIdleMsMax, logger)
-  addErrorAnswers(app, rooms.disk)
+  addErrorAnswers(app, rooms.disk, createAdviser(rooms))
   const { isClosing, onClosing, onCutting } = addClosing(app, options.closeTimeoutMs)
   addAuthorization(app, rooms.access)
   addUrlEscapes(app)
@@ -79,6 +83,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     const fault = rooms.engineFault()
     return fault === null ? null : errors.ENGINE_UNAVAILABLE({ reason: fault })
   })
+  const desk = { ...rooms, newColumns: new NewColumns(now), pendingReplaces: new PendingReplaces() }
   const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax) }
   app.register((api, _options, done) => {
     // A connection that is kept alive can bring requests after the close began; their work would find closed rooms.
@@ -88,20 +93,21 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
       if (reason !== null) throw errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: diskRetrySeconds })
       done()
     })
-    addEvents(api, rooms, limits)
-    addDataSources(api, rooms, { ...limits, onClosing })
+    addEvents(api, desk, limits)
+    addDataSources(api, desk, { ...limits, onClosing })
     // Behind the imports, which say what is stored of theirs.
     onClosing(connections.endBodies)
     onCutting(() => {
       const count = connections.cut()
       if (count > 0) logger.warn({ count }, 'Connections were cut, as the service closes.')
     })
-    addDataSource(api, rooms, limits)
+    addDataSource(api, desk, limits)
     addQuarantine(api, rooms, limits)
     addAnalyze(api, rooms, limits)
     addPipes(api, rooms, limits)
     addPipe(api, rooms, limits)
     addOpenApi(api, rooms)
+    addProject(api, rooms)
     addSql(api, rooms, limits)
     addEndpoints(api, rooms, limits)
     addVariables(api, rooms, limits)

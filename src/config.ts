@@ -87,7 +87,8 @@ export const optionTable = {
     min: 1,
     max: 1024,
     default: { text: '2 per worker', from: ({ workerCount }) => 2 * workerCount },
-    sentence: 'Frames that may be with the workers at once, of all bodies together; senders wait beyond it.',
+    sentence:
+      'Frames of one body that may be with the workers at once, and one more of all bodies together; senders wait beyond it.',
   },
   insertRowsMax: {
     kind: 'integer',

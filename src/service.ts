@@ -11,8 +11,6 @@ import { type AdminToken, adminTokenFileName, openAdminToken } from './admin-tok
 import { createApp } from './app.ts'
 import { openCatalog } from './catalog/catalog.ts'
 import { openCatalogStorage } from './catalog/catalog-storage.ts'
-import type { DataSourceId } from './catalog/data-source.types.ts'
-import { PipeReaders } from './catalog/pipe-readers.ts'
 import { openVariables } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
@@ -27,6 +25,7 @@ import { lockDirectory } from './directory/lock.ts'
 import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
+import { createPipeUsers } from './pipes/pipe-users.ts'
 import { createPipes } from './pipes/pipes.ts'
 import { reportNodes } from './pipes/report-nodes.ts'
 import { verifySafeguards } from './query/agreement.ts'
@@ -132,9 +131,12 @@ async function openRooms(options: Options, logger: Logger, { opened, closeTime, 
   const whileRemoving = partNote.whileRemoving.bind(partNote)
   const ingest = await openIngest(options, { store, catalog, logger, now, disk, whileRemoving })
   opened.push(() => ingest.close(closeTime.leftUntil(closeShares.ingest)))
-  const readers = new PipeReaders(catalog)
-  const pipesUsing = (id: DataSourceId) => readers.of(catalog.find(id)?.name ?? '')
-  const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger, pipesUsing })
+  const query = createQuery(
+    { ...options, database: workspaceDatabase, now },
+    { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name) },
+  )
+  const pipeUsers = createPipeUsers({ pipeBytesMax, now }, { catalog, query })
+  const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger, pipeUsers })
   opened.push(() => dataSources.close())
   const replaces = await openReplaces(options, { catalog, settings: storage, store, ingest, logger })
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
@@ -150,10 +152,6 @@ async function openRooms(options: Options, logger: Logger, { opened, closeTime, 
     await replaces.mendAfterRestart()
     await verifySafeguards(engine)
   })
-  const query = createQuery(
-    { ...options, database: workspaceDatabase, now },
-    { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name) },
-  )
   const pipes = createPipes(
     { nodesMax, pipeBytesMax, descriptionLengthMax, publishFirstNode: options.publishFirstNode, now },
     { catalog, query },

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
+import { rowMistake } from '../guess/row-mistake.ts'
 import { errors } from '../shared/errors.ts'
 import type { FormLimits } from './http.types.ts'
 import { openMultipart } from './multipart-form.ts'
@@ -42,6 +43,7 @@ export async function readChangeParameters(request: FastifyRequest, limits: Form
  */
 export async function readChangeInput(request: FastifyRequest, limits: FormLimits): Promise<ChangeInput> {
   const parameters = new Parameters(request.query)
+  request.sentParameters = () => parameters.names()
   const body = arrivingBodyOf(request)
   const mediaType = request.sentContentType?.trim() ?? ''
   if (body !== undefined && mediaType.toLowerCase().startsWith('multipart/form-data')) {
@@ -90,6 +92,8 @@ export function parseObject(text: string): ChangeInput['document'] {
     return JSON.parse(bounded) as ChangeInput['document']
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw errors.BODY_CORRUPT({ format: 'JSON', reason, cause })
+    const mistake = rowMistake(Buffer.from(text), 'document')
+    const hint = mistake === undefined ? undefined : `${mistake.charAt(0).toUpperCase()}${mistake.slice(1)}`
+    throw errors.BODY_CORRUPT({ format: 'JSON', reason, hint, cause })
   }
 }

@@ -4,7 +4,7 @@ import { isApiPath } from './answers.ts'
 const allowedHeaders =
   'authorization, content-type, content-encoding, idempotency-key, accept, x-requested-with, x-request-id'
 const exposedHeaders =
-  'x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, server-timing, x-datasource-created'
+  'x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, server-timing, x-datasource-created, x-warning'
 const preflightAgeSeconds = 86_400
 
 /** Lets browsers of any origin use the API (tokens, not cookies, tell who asks), and answers their preflights. */

@@ -7,7 +7,7 @@ import { type Circumstances, listShape, wantedNames } from './datasource-shape.t
 const keptBounds = { entriesMax: 10_000, weightMax: 32 * mebibyte }
 
 /** What is told of a data source that does not come from its definition. */
-const changingNames = ['statistics', 'used_by', 'quarantine_rows'] as const
+const changingNames = ['statistics', 'used_by', 'quarantine_rows', 'new_columns_detected'] as const
 const needStatistics: readonly string[] = ['statistics', 'quarantine_rows']
 
 interface KeptTexts {
@@ -65,14 +65,15 @@ export class DataSourceList {
 }
 
 function changingTexts(circumstances: Circumstances): ReadonlyMap<string, string> {
-  const { statistics, usedBy = [] } = circumstances
+  const { statistics, usedBy = [], newColumns = new Map() } = circumstances
   const { landing, quarantine } = statistics ?? {}
   const size = { bytes: landing?.byteCount ?? 0, row_count: landing?.rowCount ?? 0 }
   const users = usedBy.map(({ id, name }) => ({ id, name }))
-  const [statisticsName, usedByName, quarantineName] = changingNames
+  const [statisticsName, usedByName, quarantineName, newColumnsName] = changingNames
   return new Map([
     [statisticsName, JSON.stringify(size)],
     [usedByName, JSON.stringify(users)],
     [quarantineName, String(quarantine?.rowCount ?? 0)],
+    [newColumnsName, JSON.stringify(Object.fromEntries(newColumns))],
   ])
 }

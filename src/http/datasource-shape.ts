@@ -15,15 +15,20 @@ import { timeText } from './time-text.ts'
 export interface Circumstances {
   readonly statistics: DataSourceStatistics | undefined
   readonly usedBy?: readonly PipeReference[]
+  /** Told by the shape of one data source alone. */
+  readonly possiblyUsedBy?: readonly PipeReference[]
   readonly waiting?: LineStatus | null
+  /** Keys of events that no column takes, as columns. */
+  readonly newColumns?: ReadonlyMap<string, string>
 }
 
 /** The shape of `GET /v0/datasources/<name>` and of `datasource` in an import result. */
-export function singleShape(dataSource: DataSource, circumstances: Circumstances): object {
-  const { statistics, waiting = null } = circumstances
+export function singleShape(dataSource: DataSource, circumstances: Circumstances) {
+  const { statistics, possiblyUsedBy, waiting = null, newColumns = new Map() } = circumstances
   const { engine, columns } = dataSource
   return {
     ...commonFields(dataSource, circumstances),
+    ...(possiblyUsedBy === undefined ? {} : { possibly_used_by: possiblyUsedBy.map(reference) }),
     engine: {
       engine: engine.name,
       engine_full: givenEngineText(engine),
@@ -34,7 +39,7 @@ export function singleShape(dataSource: DataSource, circumstances: Circumstances
     indexes: dataSource.indexes.map(indexShape),
     kafka_store_raw_value: dataSource.kafkaStoreRawValue,
     last_commit: { content_sha: '', path: '', status: 'ok' },
-    new_columns_detected: false,
+    new_columns_detected: newColumns.size === 0 ? false : Object.fromEntries(newColumns),
     quarantine_rows: statistics?.quarantine.rowCount ?? 0,
     schema: {
       columns: columns.map((column) => ({ auto: false, ...columnShape(column) })),
@@ -67,7 +72,7 @@ function delayText({ sinceMs, reason }: LineDelay): string {
 
 /** The shape of an item of `GET /v0/datasources`. */
 export function listShape(dataSource: DataSource, circumstances: Circumstances): Record<string, unknown> {
-  const { statistics } = circumstances
+  const { statistics, newColumns = new Map() } = circumstances
   const { engine, columns } = dataSource
   return {
     ...commonFields(dataSource, circumstances),
@@ -79,7 +84,7 @@ export function listShape(dataSource: DataSource, circumstances: Circumstances):
     },
     columns: columns.map(columnShape),
     indexes: dataSource.indexes.map(indexShape),
-    new_columns_detected: {},
+    new_columns_detected: Object.fromEntries(newColumns),
     quarantine_rows: statistics?.quarantine.rowCount ?? 0,
   }
 }
@@ -102,8 +107,25 @@ export function wantedNames(attrs: string | undefined): ReadonlySet<string> | nu
   return new Set(names.includes('columns') ? [...names, ...besideColumns] : names)
 }
 
+/** What `attrs` may ask for. */
+export const listFields: readonly string[] = [
+  ...[
+    'id',
+    'name',
+    'cluster',
+    'created_at',
+    'updated_at',
+    'description',
+    'project',
+    'replicated',
+    'statistics',
+    'tags',
+  ],
+  ...['type', 'used_by', 'version', 'engine', 'columns', 'indexes', 'new_columns_detected', 'quarantine_rows'],
+]
+
 function commonFields(dataSource: DataSource, { statistics, usedBy = [] }: Circumstances) {
-  const { id, name, description, type, version, createdAt, updatedAt } = dataSource
+  const { id, name, description, type, version, declaredVersion, createdAt, updatedAt } = dataSource
   return {
     id,
     name,
@@ -116,9 +138,13 @@ function commonFields(dataSource: DataSource, { statistics, usedBy = [] }: Circu
     statistics: { bytes: statistics?.landing.byteCount ?? 0, row_count: statistics?.landing.rowCount ?? 0 },
     tags: {},
     type,
-    used_by: usedBy.map((pipe) => ({ id: pipe.id, name: pipe.name })),
-    version,
+    used_by: usedBy.map(reference),
+    version: declaredVersion ?? version,
   }
+}
+
+function reference({ id, name }: PipeReference) {
+  return { id, name }
 }
 
 function indexShape({ name, expression, typeText, granularity }: IndexDefinition) {

@@ -1,16 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { formatDatafile } from '../catalog/datafile-text.ts'
+import { userNames } from '../catalog/user-names.ts'
 import type { AlterRequest, Revision } from '../datasources/datasources.types.ts'
 import { errors } from '../shared/errors.ts'
 import { sendJson } from './answers.ts'
 import { readChangeParameters } from './change-parameters.ts'
-import { listItem, singleShape } from './datasource-shape.ts'
+import { listFields, listItem, singleShape, wantedNames } from './datasource-shape.ts'
 import type { FormLimits, HttpRooms } from './http.types.ts'
+import { readVersion } from './import-order.ts'
+import type { NewColumns } from './new-columns.ts'
 import { Parameters } from './parameters.ts'
 import { addPath } from './routes.ts'
+import { warnOfUnknown } from './warnings.ts'
 
-type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'>
+type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'> & { readonly newColumns: NewColumns }
 
 const tokenFromBody = { needs: 'admin', mayTakeTokenFromBody: true } as const
 const datafileSuffix = '.datasource'
@@ -64,18 +68,25 @@ async function show(request: FastifyRequest, reply: FastifyReply, rooms: Neighbo
     return reply.code(200).header('content-type', 'text/plain; charset=utf-8').send(text)
   }
   const attrs = new Parameters(request.query).text('attrs')
+  warnOfUnknown(reply, 'Attribute', wantedNames(attrs) ?? [], listFields)
   return await sendSingle(reply, dataSources.get(name), rooms, attrs)
 }
 
 async function sendSingle(
   reply: FastifyReply,
   dataSource: DataSource,
-  { dataSources, ingest }: Neighbours,
+  { dataSources, ingest, newColumns }: Neighbours,
   attrs?: string,
 ): Promise<FastifyReply> {
   const { id } = dataSource
   const statistics = await dataSources.statisticsOf(id)
-  const circumstances = { statistics, usedBy: dataSources.usedBy(id), waiting: ingest.eventsStatus(id) }
+  const circumstances = {
+    statistics,
+    usedBy: dataSources.usedBy(id),
+    possiblyUsedBy: dataSources.possiblyUsedBy(id),
+    waiting: ingest.eventsStatus(id),
+    newColumns: newColumns.of(dataSource),
+  }
   const shape =
     attrs === undefined ? singleShape(dataSource, circumstances) : listItem(dataSource, circumstances, attrs)
   return sendJson(reply, 200, shape)
@@ -89,9 +100,9 @@ interface DropContext {
 /** What a drop would take along, or the refusal that it would meet. */
 async function showDrop(request: FastifyRequest, reply: FastifyReply, { rooms, isForced }: DropContext) {
   const { dataSources } = rooms
-  const { id, name } = dataSources.get(nameOf(request))
+  const { id, name } = dataSources.getForDrop(nameOf(request))
   const views = await dataSources.dependents(id)
-  const users = [...views, ...dataSources.usedBy(id).map((pipe) => pipe.name)]
+  const users = [...views, ...userNames(dataSources.usedBy(id), dataSources.possiblyUsedBy(id))]
   if (users.length > 0 && !isForced) throw errors.DATASOURCE_USED({ name, users, advice: 'use force=true to drop it' })
   return sendJson(reply, 200, { id, name, dependencies: users })
 }
@@ -99,7 +110,8 @@ async function showDrop(request: FastifyRequest, reply: FastifyReply, { rooms, i
 function readRevision(parameters: Parameters): Revision {
   // A name that is sent empty is a mistake, not the wish to keep it.
   const name = parameters.get('name') === undefined ? undefined : parameters.requiredName()
-  return { name, description: parameters.get('description') }
+  const version = readVersion(parameters)
+  return { name, description: parameters.get('description'), version, isForced: parameters.flag('force') }
 }
 
 /** @throws ALTER_REFUSED, PARAMETER_INVALID (400) */

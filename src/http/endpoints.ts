@@ -8,6 +8,7 @@ import { inTurn } from './pipelining.ts'
 import { readQuestion } from './question.ts'
 import { addPath } from './routes.ts'
 import { sendAnswer } from './send-answer.ts'
+import { warnOfUnknown } from './warnings.ts'
 
 type Neighbours = Pick<HttpRooms, 'query' | 'logger'>
 
@@ -32,6 +33,9 @@ export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: Fo
         signal,
       }
       const answered = await inTurn(request.raw.socket, () => query.readPipe(asked))
+      const { unusedParameters: unused = [], parameterNames: known = [] } = answered
+      const unknown = unused.filter((name) => !ownParameters.test(name))
+      if (unknown.length > 0) warnOfUnknown(reply, 'Parameter', unknown, known)
       return sendAnswer({ request, reply, logger }, answered)
     }
   for (const format of endpointFormats) {
@@ -61,6 +65,10 @@ function addExplain(app: FastifyInstance, { query }: Neighbours, limits: FormLim
   addPath(app, '/v0/pipes/:pipe/explain', { GET: explain }, { needs: 'admin' })
   addPath(app, '/v0/pipes/:pipe/nodes/:node/explain', { GET: explain }, { needs: 'admin' })
 }
+
+/** What is no parameter of a template: those of the service, of older ones, and by which clients name themselves. */
+const ownParameters =
+  /^(?:from|cli_version|explain|debug|playground|pipeline|query_id|tag|format|finalize_aggregations|release_replacements|output_format_\w+|template_parameters|debug_source_tables)$/
 
 /** A part of the path; empty where the route has none of this name. */
 function parameterOf(request: FastifyRequest, name: string): string {

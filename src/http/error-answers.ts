@@ -1,25 +1,41 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DiskReports, diskFaultOf, noDiskReports } from '../shared/disk-fault.ts'
 import { errors } from '../shared/errors.ts'
+import type { Adviser } from './advice.ts'
 import { sendError, toApiError } from './answers.ts'
 import { pathOf, type RequestLog } from './request-log.ts'
 
 /** Makes every error of a route, and every path that has none, answer in the one shape that clients read. */
-export function addErrorAnswers(app: FastifyInstance, disk: DiskReports = noDiskReports): void {
-  app.setErrorHandler((thrown, _request, reply) => {
+export function addErrorAnswers(
+  app: FastifyInstance,
+  disk: DiskReports = noDiskReports,
+  adviser: Adviser = noAdvice,
+): void {
+  app.setErrorHandler((thrown, request, reply) => {
     const reason = diskFaultOf(thrown)
     if (reason !== null) disk.report(reason, thrown)
-    return answerError(thrown, reply)
+    const error = toApiError(thrown)
+    const hint = error.hint === undefined ? adviser(error, request) : undefined
+    return answerError(thrown, reply, hint)
   })
-  app.setNotFoundHandler((request, reply) => sendError(reply, errors.NOT_FOUND({ path: pathOf(request.url) })))
+  app.setNotFoundHandler((request, reply) => {
+    const error = errors.NOT_FOUND({ path: pathOf(request.url) })
+    return sendError(reply, error, hintField(adviser(error, request)))
+  })
 }
 
 /** Answers with what was thrown; the log of requests tells it. */
-export function answerError(thrown: unknown, reply: FastifyReply): FastifyReply {
+export function answerError(thrown: unknown, reply: FastifyReply, hint?: string): FastifyReply {
   // Nobody hears the answer, and the log of requests tells that the client went away.
   if (isStopped(thrown) && reply.raw.destroyed) return sendError(reply, errors.BODY_CUT())
-  return sendError(reply, toApiError(thrown))
+  return sendError(reply, toApiError(thrown), hintField(hint))
 }
+
+function hintField(hint: string | undefined): { readonly hint?: string } {
+  return hint === undefined ? {} : { hint }
+}
+
+const noAdvice: Adviser = () => undefined
 
 /** Whether the store stopped a statement, as `abortSignal` asked. */
 function isStopped(thrown: unknown): boolean {

@@ -1,17 +1,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { EventsSample } from '../datasources/datasources.types.ts'
-import type { EventsOutcome } from '../ingest/ingest.types.ts'
+import { rowMistake } from '../guess/row-mistake.ts'
+import type { EventsOutcome, EventsRequest } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors.ts'
 import { nearestName } from '../shared/nearest-name.ts'
 import { parseContentEncoding, unpackAtOnce, unpackBody } from './content-encoding.ts'
 import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import { refuseJoins } from './import-target.ts'
+import type { NewColumns } from './new-columns.ts'
 import { Parameters } from './parameters.ts'
+import type { PendingReplaces } from './pending-replaces.ts'
 import { announcesBody, arrivingBodyOf, readWhole } from './request-body.ts'
 import { addPath } from './routes.ts'
+import { quarantineText, warn, warnOfUnknown } from './warnings.ts'
 
-type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest' | 'logger'>
+type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest' | 'logger'> & {
+  readonly newColumns: NewColumns
+  readonly pendingReplaces: PendingReplaces
+}
 type Limits = Pick<HttpOptions, 'eventsBodyBytesMax'> & Pick<FormLimits, 'bodies'>
 
 const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored: true }
@@ -21,7 +28,8 @@ const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored
  *
  * 202 says that they are on disk, 200 that the database has them.
  */
-export function addEvents(app: FastifyInstance, { dataSources, ingest, logger }: Neighbours, limits: Limits): void {
+export function addEvents(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
+  const { dataSources, ingest, logger, newColumns, pendingReplaces } = rooms
   /** A misspelt name makes a new data source, as the specification has it; its sender is told. */
   const create = async (reply: FastifyReply, sample: EventsSample): Promise<DataSource> => {
     const { name } = sample
@@ -34,6 +42,7 @@ export function addEvents(app: FastifyInstance, { dataSources, ingest, logger }:
   }
   const append = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = new Parameters(request.query)
+    warnOfUnknown(reply, 'Parameter', parameters.names(), eventsParameters)
     const name = parameters.requiredName()
     const isWaiting = parameters.flag('wait')
     const framing = parameters.choice('format', ['json', 'ndjson']) === 'json' ? 'document' : 'lines'
@@ -49,11 +58,17 @@ export function addEvents(app: FastifyInstance, { dataSources, ingest, logger }:
     const dataSource = known ?? (await create(reply, { name, body, framing }))
     const events = { dataSource, body, packed, framing, isWaiting, idempotencyKey } as const
     const outcome = await ingest.appendEvents(events)
+    newColumns.look(events)
+    if (outcome.quarantinedRows > 0) warnOfQuarantine(reply, events, outcome)
+    warn(reply, pendingReplaces.note(dataSource, outcome.successfulRows))
     // Who did not ask to wait expects exactly 202. Who did gets it when the database takes too long: the events are safe.
     return answer(reply, isWaiting && outcome.isStored ? 200 : 202, outcome)
   }
   addPath(app, '/v0/events', { POST: append }, { needs: 'admin', isFrequent: true })
 }
+
+/** `mode` and the rest are what clients send for the like of other paths. */
+const eventsParameters = ['name', 'wait', 'format', 'token', 'mode', 'from', 'cli_version', 'tags']
 
 const idempotencyKeyCharsMax = 255
 
@@ -64,6 +79,16 @@ function readIdempotencyKey({ headers }: FastifyRequest): string | null {
   if (key.length <= idempotencyKeyCharsMax) return key
   const expected = `at most ${idempotencyKeyCharsMax} characters`
   throw errors.PARAMETER_INVALID({ parameter: 'Idempotency-Key', value: key.slice(0, 100), expected })
+}
+
+/** Answers count, and clients know their fields exactly: a header says where the reasons are, and what is plainly wrong. */
+function warnOfQuarantine(
+  reply: FastifyReply,
+  { dataSource, body, framing }: Pick<EventsRequest, 'dataSource' | 'body' | 'framing'>,
+  { successfulRows, quarantinedRows }: EventsOutcome,
+): void {
+  const mistake = successfulRows > 0 ? undefined : rowMistake(body, framing === 'document' ? framing : 'events')
+  warn(reply, [quarantineText(quarantinedRows, dataSource.name, mistake)])
 }
 
 async function readEvents(request: FastifyRequest, { eventsBodyBytesMax: bytesMax, bodies }: Limits) {

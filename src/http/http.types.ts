@@ -67,6 +67,8 @@ declare module 'fastify' {
     sentContentType: string | undefined
     /** What its connection is to know of it; null until its first hook has run. */
     exchange: OpenExchange | null
+    /** The names of the parameters, those of the body among them once it is read; null before. */
+    sentParameters: (() => Iterable<string>) | null
   }
   interface FastifyContextConfig {
     /** What the caller must have. A route without it is refused when it is registered. */

@@ -1,11 +1,14 @@
 import type { FastifyReply } from 'fastify'
 import type { ImportOutcome, RowCounts } from '../ingest/ingest.types.ts'
 import { sendError, sendJson, toApiError } from './answers.ts'
+import { quarantineText, warn } from './warnings.ts'
 
 export interface ImportAnswer {
   readonly importId: string
   /** The data source in the shape of a single resource. */
-  readonly dataSource: object
+  readonly dataSource: { readonly name: string }
+  /** Sentences about the request; those about its rows stand in the outcome. */
+  readonly warnings: readonly string[]
   /** Null when there were no rows to import. */
   readonly outcome: ImportOutcome | null
 }
@@ -23,7 +26,7 @@ interface AnswerBody {
  *
  * @param details what `debug` asked for.
  */
-export function importAnswerOf({ importId, dataSource, outcome }: ImportAnswer, details: object): AnswerBody {
+export function importAnswerOf({ importId, dataSource, warnings, outcome }: ImportAnswer, details: object): AnswerBody {
   const counts = outcome ?? noCounts
   const result = {
     id: importId,
@@ -33,6 +36,7 @@ export function importAnswerOf({ importId, dataSource, outcome }: ImportAnswer, 
     invalid_lines: counts.invalidLines,
     imported_rows: counts.storedRows,
     ...(counts.unmatchedRows === undefined ? {} : { unmatched_rows: counts.unmatchedRows }),
+    ...warningsOf([...warnings, ...(outcome?.warnings ?? [])]),
     ...details,
   }
   const failure = outcome?.failure ?? null
@@ -45,7 +49,14 @@ export function importAnswerOf({ importId, dataSource, outcome }: ImportAnswer, 
 export function sendImport(reply: FastifyReply, answer: ImportAnswer, details: object): FastifyReply {
   const failure = answer.outcome?.failure ?? null
   const { status, body } = importAnswerOf(answer, details)
+  const rows = answer.outcome?.quarantinedRows ?? 0
+  if (rows > 0) warn(reply, [quarantineText(rows, answer.dataSource.name)])
   return failure === null ? sendJson(reply, status, body) : sendError(reply, toApiError(failure), body)
+}
+
+/** Absent where there is nothing to be warned of: some clients know the fields of an answer exactly. */
+function warningsOf(warnings: readonly string[]): { readonly warnings?: readonly string[] } {
+  return warnings.length === 0 ? {} : { warnings }
 }
 
 /** `false`, or the sentence that clients compare word by word. */

@@ -17,7 +17,10 @@ export async function recogniseFormat(
   rows: InputRows,
   order: Pick<ImportOrder, 'csv' | 'format'>,
 ): Promise<KnownRows<ImportFormat | undefined>> {
-  const { body, contentEncoding, format: byBytes, json } = await recogniseRows(rows)
+  const { body, contentEncoding, format: byBytes, json, foreign } = await recogniseRows(rows)
+  // One who says that a text is CSV may have such texts in its cells.
+  const isSaid = order.format !== null || order.csv.delimiter !== undefined
+  if (foreign !== null && !(foreign.isText && isSaid)) throw errors.FILE_UNSUPPORTED(foreign)
   if (order.format !== null) return { body, contentEncoding, format: order.format }
   // One who names a delimiter has CSV, and a body of text is CSV by the format's default.
   const isCsv = order.csv.delimiter !== undefined || order.csv.escapeCharacter !== undefined

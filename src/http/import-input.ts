@@ -40,6 +40,7 @@ export interface InputRows {
  */
 export async function readImportInput(request: FastifyRequest, limits: FormLimits): Promise<ImportInput> {
   const parameters = new Parameters(request.query)
+  request.sentParameters = () => parameters.names()
   const context = { parameters, formBytesMax: limits.formBytesMax, hold: limits.bodies.holdFor(request) }
   const body = bodyOf(request)
   if (body === undefined || !announcesBody(request.headers)) return { parameters, rows: null, end: noRest }
@@ -80,17 +81,20 @@ async function readMultipart(body: RequestBody, mediaType: string, context: Read
   }
 }
 
-const fieldFormats = ['csv', 'ndjson', 'parquet']
+export const formatFields = ['csv', 'ndjson', 'parquet']
 
 function rowsOf({ body, fileName, field }: FormFile): InputRows {
-  const fieldFormat = fieldFormats.includes(field) ? field : null
+  const fieldFormat = formatFields.includes(field) ? field : null
   return { body, contentEncoding: undefined, format: formatOfName(fileName), isFile: true, fieldFormat }
 }
 
 // What a form can begin with. A client that sends rows with curl's `-d` or `--data-binary` sends them as a form too, by
 // its default Content-Type, so that type says nothing: only a body that begins with one of these names is a form.
-const parameterName =
-  /^(?:name|mode|schema|url|format|description|token|from|type_guessing|progress|dry|debug|replace_condition|indexes|tags|cli_version|engine|engine_\w+|dialect_\w+|__tb__\w+)$/
+export const importParameters: readonly string[] = [
+  ...['name', 'mode', 'schema', 'url', 'format', 'description', 'token', 'from', 'type_guessing', 'progress', 'dry'],
+  ...['debug', 'replace_condition', 'indexes', 'tags', 'cli_version', 'engine', 'version'],
+]
+const parameterName = new RegExp(`^(?:${importParameters.join('|')}|engine_\\w+|kafka_\\w+|dialect_\\w+|__tb__\\w+)$`)
 const formStartBytes = 64
 
 /** What `curl -d rows.csv` sends in the place of `-d @rows.csv`. */
@@ -102,7 +106,7 @@ function isParameter(name: string): boolean {
 
 function beginsAsForm(head: Buffer): boolean {
   const name = /^\s*(\w+)=/.exec(head.toString('latin1'))?.[1]
-  return name !== undefined && (isParameter(name) || fieldFormats.includes(name))
+  return name !== undefined && (isParameter(name) || formatFields.includes(name))
 }
 
 /** A JSON object whose keys are parameters is a form of them; every other one is rows, which clients send by this type too. */
@@ -145,13 +149,13 @@ async function readFormOrRows(request: FastifyRequest, body: RequestBody, contex
   const form = new ArrivingBody(peeked.body, { idleMsMax: 0, onFirstRead: () => {} })
   const text = await readWhole(form, { headers: request.headers, bytesMax, onBytes: hold.take })
   const fields = parseForm(text.toString().trim())
-  for (const [name, value] of fields) if (!fieldFormats.includes(name)) parameters.set(name, value)
+  for (const [name, value] of fields) if (!formatFields.includes(name)) parameters.set(name, value)
   return { parameters, rows: fieldRows(fields), end: noRest }
 }
 
 /** Rows that are a field of the form, as a small file is one of a multipart form. @throws REQUEST_INVALID (400). */
 function fieldRows(fields: readonly Field[]): InputRows | null {
-  const [field, another] = fields.filter(([name]) => fieldFormats.includes(name))
+  const [field, another] = fields.filter(([name]) => formatFields.includes(name))
   if (field === undefined) return null
   const [fieldFormat, text] = field
   if (another !== undefined)

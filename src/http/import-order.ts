@@ -16,6 +16,8 @@ export interface ImportOrder {
   /** Data skipping indexes as they were sent. */
   readonly indexes: string | undefined
   readonly description: string
+  /** The version under which a new data source is read; undefined for none. */
+  readonly version: number | undefined
   /** Null where no parameter says it: the rows may. */
   readonly format: ImportFormat | null
   readonly csv: CsvRules
@@ -25,6 +27,8 @@ export interface ImportOrder {
   readonly isDry: boolean
   /** True wants to hear of blocks while they are loaded. */
   readonly hasProgress: boolean
+  /** Parameters that say how a connector is to bring rows. */
+  readonly connectorSettings: readonly string[]
   /** What the import result tells beside its counts. */
   readonly debug: ReadonlySet<DebugDetail>
 }
@@ -50,14 +54,20 @@ export function readImportOrder(parameters: Parameters): ImportOrder {
     engine: readEngine(parameters, schema),
     indexes: readIndexes(parameters, schema),
     description: parameters.get('description') ?? '',
+    version: readVersion(parameters),
     format: format === undefined ? null : readFormat(format),
     csv: readCsvRules(parameters),
     hasTypes: parameters.text('type_guessing') === undefined || parameters.flag('type_guessing'),
     isDry: parameters.flag('dry'),
     hasProgress: parameters.flag('progress'),
+    connectorSettings: [...parameters.entries()].map(([name]) => name).filter((name) => connectorSetting.test(name)),
     debug: readDebug(parameters),
   }
 }
+
+/** As the datafiles of Kafka, S3, GCS and DynamoDB landing Data Sources write them, in small letters. */
+const connectorSetting =
+  /^(?:connector|service|kafka_\w+|import_(?:service|connection_name|bucket_uri|from_timestamp|schedule|strategy|query|external_datasource|table_arn|export_bucket))$/i
 
 /** @throws PARAMETER_INVALID (400). */
 export function readCsvRules(parameters: Parameters): CsvRules {
@@ -71,7 +81,13 @@ export function readCsvRules(parameters: Parameters): CsvRules {
 /** @throws FORMAT_UNSUPPORTED (400). */
 export function readFormat(text: string): ImportFormat {
   const format = formats.find((name) => name === text.toLowerCase())
-  if (format === undefined) throw errors.FORMAT_UNSUPPORTED({ format: text, supported: formats })
+  if (format === undefined) {
+    // JSON is NDJSON, an array of objects too.
+    const hint = /^(?:json|jsonl|jsonlines)$/i.test(text)
+      ? "JSON is 'ndjson': one object a line, or an array of them"
+      : undefined
+    throw errors.FORMAT_UNSUPPORTED({ format: text, supported: formats, hint })
+  }
   return format
 }
 
@@ -92,6 +108,14 @@ function readNewLine(parameters: Parameters): NewLine | undefined {
   throw errors.PARAMETER_INVALID({ parameter: 'dialect_new_line', value, expected: '\\n, \\r\\n or \\r' })
 }
 
+/** As `VERSION 3` in a datafile has it. @throws PARAMETER_INVALID (400). */
+export function readVersion(parameters: Parameters): number | undefined {
+  const value = parameters.text('version')
+  if (value === undefined) return undefined
+  if (/^\d{1,9}$/.test(value)) return Number(value)
+  throw errors.PARAMETER_INVALID({ parameter: 'version', value, expected: 'a whole number of nine digits at most' })
+}
+
 /** Silence would be worse than a refusal: rows would be added that were to replace others. */
 function readReplaceCondition(parameters: Parameters, mode: ImportOrder['mode']): string | null {
   const value = parameters.text('replace_condition')
@@ -105,11 +129,14 @@ function readReplaceCondition(parameters: Parameters, mode: ImportOrder['mode'])
   throw errors.PARAMETER_INVALID({ parameter: 'replace_condition', value, expected: 'absent without mode=replace' })
 }
 
+const urlAdvice = 'Pass the file on: curl <url> | curl --data-binary @- …'
+
 // Silence would be worse than a refusal: the caller believes that its rows replaced others.
 function refuseUnsupported(parameters: Parameters): void {
   for (const parameter of ['url']) {
     const value = parameters.text(parameter)
-    if (value !== undefined) throw errors.PARAMETER_INVALID({ parameter, value, expected: 'absent: not supported yet' })
+    if (value !== undefined)
+      throw errors.PARAMETER_INVALID({ parameter, value, expected: 'absent: not supported yet', hint: urlAdvice })
   }
 }
 

@@ -1,8 +1,10 @@
 /** What the first bytes of rows tell: how a file is packed, and which format it has, where nobody said it. */
 import { extname } from 'node:path'
 import type { Readable } from 'node:stream'
-import { constants, gunzipSync } from 'node:zlib'
+import { type ForeignFile, foreignFile, officeFile, officeMember } from '../guess/foreign-file.ts'
 import { type JsonBeginning, jsonBeginning } from '../guess/json-beginning.ts'
+import { encodingByMark } from '../guess/text-encoding.ts'
+import { packedHeadBytes, unpackedBeginning, unpackedBytes } from './packed-beginning.ts'
 import { peekBody } from './peek-body.ts'
 
 export interface RecognisedRows {
@@ -11,14 +13,14 @@ export interface RecognisedRows {
   readonly contentEncoding: string | undefined
   /** By the bytes, or by the name of what is packed; null when they do not say. */
   readonly format: string | null
-  /** What JSON they begin with; null for none, and for what is packed by its header. */
+  /** What JSON they begin with; null for none. */
   readonly json: JsonBeginning | null
+  /** What they are, where that is no table. */
+  readonly foreign: ForeignFile | null
 }
 
 /** More than the header of a zip member with its name; a shorter name is all that is looked at. */
 const headBytes = 512
-/** Deflate makes no more of a byte. */
-const inflationMax = 1_032
 /** Most records are shorter. */
 const recordBytes = 64 * 1024
 
@@ -26,30 +28,28 @@ const recordBytes = 64 * 1024
 export async function recogniseRows(rows: Pick<RecognisedRows, 'body' | 'contentEncoding'>): Promise<RecognisedRows> {
   const { contentEncoding: sent } = rows
   const { head, body } = await peekBody(rows.body, headBytes)
-  if (sent !== undefined) return { body, contentEncoding: sent, format: null, json: jsonOfPacked(head, sent) }
+  if (sent !== undefined)
+    return { ...(await lookInside(body, sent)), contentEncoding: sent, format: null, foreign: null }
   const contentEncoding = packingOf(head)
   if (contentEncoding !== undefined) {
-    const json = jsonOfPacked(head, contentEncoding)
-    return { body, contentEncoding, format: formatOfName(packedName(head)), json }
+    const name = packedName(head)
+    const foreign = name === officeMember ? officeFile : null
+    return { ...(await lookInside(body, contentEncoding)), contentEncoding, format: formatOfName(name), foreign }
   }
   const format = formatOfBytes(head)
-  if (format !== 'ndjson') return { body, contentEncoding, format, json: null }
+  if (format !== 'ndjson') return { body, contentEncoding, format, json: null, foreign: foreignFile(head) }
   const record = await peekBody(body, recordBytes)
-  return { body: record.body, contentEncoding, format, json: jsonBeginning(record.head, record.isWhole) }
+  return { body: record.body, contentEncoding, format, json: jsonBeginning(record.head, record.isWhole), foreign: null }
 }
 
-/** What gzip made of the beginning can be had back; of the others more is needed. */
-function jsonOfPacked(head: Buffer, contentEncoding: string): JsonBeginning | null {
-  if (contentEncoding !== 'gzip') return null
-  try {
-    // Cut off as it is: what is whole of it is given.
-    const packed = head.subarray(0, headBytes)
-    const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: headBytes * inflationMax }
-    return jsonBeginning(gunzipSync(packed, options).subarray(0, recordBytes), false)
-  } catch {
-    // Damaged: whoever reads it tells.
-    return null
-  }
+async function lookInside(packed: Readable, contentEncoding: string): Promise<Pick<RecognisedRows, 'body' | 'json'>> {
+  const byteCount = packedHeadBytes[contentEncoding]
+  if (byteCount === undefined) return { body: packed, json: null }
+  const { head, body, isWhole } = await peekBody(packed, byteCount)
+  const beginning = await unpackedBeginning(head, contentEncoding)
+  // Of a short body all was unpacked, unless it is more than is given.
+  const isAll = isWhole && head.length <= headBytes && beginning.length < unpackedBytes
+  return { body, json: jsonBeginning(beginning, isAll) }
 }
 
 /** Nothing that is CSV, NDJSON or Parquet begins so. */
@@ -72,7 +72,9 @@ function startsWith(head: Buffer, bytes: readonly number[]): boolean {
 /** Behind its mark a Parquet file has binary; a CSV header `PAR1` goes on with text. */
 function formatOfBytes(head: Buffer): string | null {
   if (head.toString('latin1', 0, 4) === 'PAR1' && head.length > 4 && !isText(head[4] ?? 0)) return 'parquet'
-  return /^(?:\u00ef\u00bb\u00bf)?\s*(?:\[\s*)?\{\s*["}]/.test(head.toString('latin1')) ? 'ndjson' : null
+  const marked = encodingByMark(head)
+  const text = marked === 'utf-8' ? head.toString() : new TextDecoder(marked).decode(head)
+  return /^\ufeff?\s*(?:(?:\[\s*)?\{\s*["'}]|\[\s*\]\s*$)/.test(text) ? 'ndjson' : null
 }
 
 function isText(byte: number): boolean {

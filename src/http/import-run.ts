@@ -1,28 +1,37 @@
 /** A `POST /v0/datasources` from its first byte to its answer. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { DataSource } from '../catalog/data-source.types.ts'
+import { engineParameters } from '../catalog/engine-options.ts'
 import type { CreateRequest } from '../datasources/datasources.types.ts'
 import type { ImportOutcome } from '../ingest/ingest.types.ts'
 import type { ImportTables } from '../ingest/ingest-plan.ts'
 import { diskFaultOf } from '../shared/disk-fault.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import { createImportId } from '../shared/ids.ts'
+import { listText } from '../shared/list-text.ts'
 import { sendJson, toApiError } from './answers.ts'
 import { singleShape } from './datasource-shape.ts'
 import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import { importAnswerOf, sendImport } from './import-answer.ts'
 import type { KnownRows } from './import-format.ts'
 import { analyzeDry } from './import-guess.ts'
-import { type ImportInput, readImportInput } from './import-input.ts'
+import { formatFields, type ImportInput, importParameters, readImportInput } from './import-input.ts'
 import { formatOfSchema, type ImportOrder, readImportOrder } from './import-order.ts'
 import type { ImportPlaces } from './import-places.ts'
 import { ImportProgress, type ProgressStream } from './import-progress.ts'
 import { type PreparedRows, prepareRows } from './import-rows.ts'
 import { findTarget, type ImportTarget } from './import-target.ts'
+import type { NewColumns } from './new-columns.ts'
+import type { PendingReplace, PendingReplaces } from './pending-replaces.ts'
 import { announcesBody, bodyOf } from './request-body.ts'
 import { errorFields } from './request-log.ts'
+import { warnOfUnknown, warnOfVersion } from './warnings.ts'
 
-type Neighbours = Pick<HttpRooms, 'dataSources' | 'disk' | 'ingest' | 'logger' | 'now' | 'replaces'>
+type Neighbours = Pick<HttpRooms, 'dataSources' | 'disk' | 'ingest' | 'logger' | 'now' | 'replaces'> & {
+  readonly pendingReplaces: PendingReplaces
+} & {
+  readonly newColumns: NewColumns
+}
 
 interface ImportContext {
   readonly rooms: Neighbours
@@ -40,6 +49,7 @@ export async function createOrImport(
   try {
     const input = await readImportInput(request, limits)
     const order = readImportOrder(input.parameters)
+    warnOfUnknown(reply, 'Parameter', input.parameters.names(), [...knownParameters, ...order.connectorSettings])
     if (order.isDry) {
       const signal = run.untilLeft()
       return sendJson(reply, 200, await analyzeDry(order, input.rows, { ...rooms, ...limits, signal }))
@@ -50,6 +60,12 @@ export async function createOrImport(
     await run.close()
   }
 }
+
+const knownParameters: readonly string[] = [
+  ...importParameters,
+  ...engineParameters,
+  ...['dialect_delimiter', 'dialect_escapechar', 'dialect_new_line', ...formatFields],
+]
 
 interface Import {
   readonly input: ImportInput
@@ -75,6 +91,7 @@ class ImportRun {
   private mayGrow = false
   private prepared: PreparedRows | null = null
   private isCreated = false
+  private pending: PendingReplace | null = null
   /** Ends what an answer that is on its way already still has to do. */
   private streamed: Promise<void> | null = null
 
@@ -112,21 +129,27 @@ class ImportRun {
   }
 
   async answer(reply: FastifyReply, import_: Import): Promise<FastifyReply> {
-    const { order } = import_
+    const { order, target } = import_
+    if (order.mode === 'replace' && target !== null) {
+      this.pending = this.rooms.pendingReplaces.add(target, { isConditional: order.replaceCondition !== null })
+    }
     const progress = new ImportProgress(order, this.rooms.now)
+    const before = order.name === undefined ? undefined : this.rooms.dataSources.find(order.name)
     const dataSource = await this.open(import_, progress)
+    if (this.isCreated) warnOfVersion(reply, dataSource.name, before)
     if (order.hasProgress) {
       const stream = progress.stream()
       this.streamed = this.streamResult(stream, { ...import_, dataSource, progress })
       return reply.code(200).header('content-type', 'application/x-ndjson; charset=UTF-8').send(stream.lines)
     }
     const outcome = await this.load(import_, dataSource, progress)
-    return sendImport(reply, await this.resultOf(dataSource, outcome), progress.details())
+    return sendImport(reply, await this.resultOf(import_, dataSource, outcome), progress.details())
   }
 
   /** Gives back what the import held, when it has ended. */
   async close(): Promise<void> {
     const close = async (): Promise<void> => {
+      this.pending?.end()
       await this.prepared?.close()
       // What nobody reads any more must not hold the connection; what was read to its end is not touched.
       bodyOf(this.request)?.destroy()
@@ -150,10 +173,11 @@ class ImportRun {
       this.prepared = await prepareRows(input.rows, preparation)
     }
     if (target !== null) return target
-    const { name, description, engine, indexes } = order
+    const { name, description, engine, indexes, version } = order
+    const isImplicit = order.mode !== 'create'
     const creation = this.prepared?.creation ?? creationOf(order)
     try {
-      const created = await dataSources.create({ name, description, engine, indexes, ...creation })
+      const created = await dataSources.create({ name, description, engine, indexes, version, isImplicit, ...creation })
       this.isCreated = true
       return created
     } catch (error) {
@@ -190,7 +214,9 @@ class ImportRun {
     try {
       if (order.mode !== 'replace') return await fill()
       await this.rooms.dataSources.endReplay(dataSource.id)
-      return await this.rooms.replaces.replace({ dataSource, importId, condition: order.replaceCondition, fill })
+      const onBegun = (): void => this.pending?.begin()
+      const condition = order.replaceCondition
+      return await this.rooms.replaces.replace({ dataSource, importId, condition, fill, onBegun })
     } catch (error) {
       if (this.isCreated) await this.rooms.dataSources.drop(dataSource.id)
       throw error
@@ -204,7 +230,7 @@ class ImportRun {
     const { dataSource, progress } = import_
     try {
       const outcome = await this.load(import_, dataSource, progress)
-      const answer = importAnswerOf(await this.resultOf(dataSource, outcome), progress.details())
+      const answer = importAnswerOf(await this.resultOf(import_, dataSource, outcome), progress.details())
       stream.end({ ...answer.body, status: answer.status })
     } catch (error) {
       const apiError = toApiError(error)
@@ -214,11 +240,20 @@ class ImportRun {
     }
   }
 
-  private async resultOf(dataSource: DataSource, outcome: ImportOutcome | null) {
-    const { dataSources } = this.rooms
+  private async resultOf({ order }: Import, dataSource: DataSource, outcome: ImportOutcome | null) {
+    const { dataSources, newColumns } = this.rooms
     const statistics = await dataSources.statisticsOf(dataSource.id)
-    const circumstances = { statistics, usedBy: dataSources.usedBy(dataSource.id) }
-    return { importId: this.importId, dataSource: singleShape(dataSource, circumstances), outcome }
+    const usedBy = dataSources.usedBy(dataSource.id)
+    const circumstances = { statistics, usedBy, newColumns: newColumns.of(dataSource) }
+    const warnings = [...warningsOf(order), ...this.lostRows(order, dataSource, outcome)]
+    return { importId: this.importId, dataSource: singleShape(dataSource, circumstances), warnings, outcome }
+  }
+
+  /** Rows that went, or are to go, with the old content of a replace: those of this import, or of others before it began. */
+  private lostRows({ mode }: ImportOrder, dataSource: DataSource, outcome: ImportOutcome | null): readonly string[] {
+    if (outcome === null) return []
+    if (mode !== 'replace') return this.rooms.pendingReplaces.note(dataSource, outcome.storedRows)
+    return outcome.failure === null ? (this.pending?.warnings() ?? []) : []
   }
 
   /** Nobody may be listening for the answer any more, so the log has the counts too. */
@@ -243,6 +278,13 @@ class ImportRun {
 function creationOf({ schema, format }: ImportOrder): Pick<CreateRequest, 'schema' | 'type'> {
   if (schema === undefined) throw errors.BODY_MISSING()
   return { schema, type: (format ?? formatOfSchema(schema)) === 'csv' ? 'csv' : 'ndjson' }
+}
+
+function warningsOf({ connectorSettings }: ImportOrder): readonly string[] {
+  if (connectorSettings.length === 0) return []
+  const names = listText(connectorSettings.map((name) => `"${name}"`))
+  const advice = 'send rows by POST /v0/events or /v0/datasources'
+  return [`The settings of a connector (${names}) are left aside: connectors are not run here, ${advice}.`]
 }
 
 /** The rows are stored already, so the answer counts them beside what is wrong behind them. */

@@ -29,8 +29,8 @@ export async function findTarget(
   // A request that forgot its rows must not empty the data source.
   if (mode === 'replace' && !hasRows) throw errors.BODY_MISSING()
   if (mode === 'replace' && name !== undefined) return dataSources.get(name)
-  const existing = name === undefined ? undefined : dataSources.find(name)
   if (mode === 'append' && name !== undefined) {
+    const existing = await dataSources.findForRows(name)
     if (existing !== undefined) {
       await refuseJoins(existing, dataSources)
       return existing
@@ -39,8 +39,13 @@ export async function findTarget(
     if (findDataSourceId(name) !== undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
     if (missingDataSource === 'refuse') throw errors.CREATION_REFUSED()
   }
+  const existing = name === undefined ? undefined : dataSources.find(name)
   // Before anything is read: a name that is taken is refused however the rows look.
-  if (name !== undefined && existing !== undefined) throw errors.DATASOURCE_EXISTS({ name })
+  const isTaken = existing?.name === name || (name !== undefined && findDataSourceId(name) !== undefined)
+  if (name !== undefined && existing !== undefined && isTaken) {
+    const hint = hasRows ? 'mode=append adds rows to it, mode=replace gives it others' : undefined
+    throw errors.DATASOURCE_EXISTS({ name, hint })
+  }
   // To create with rows is to create, and then to append.
   if (hasRows && engine !== null) refuseJoin(name ?? '', engine.name)
   return null

@@ -32,6 +32,11 @@ export class Parameters {
     return text === '' ? undefined : text
   }
 
+  /** The names of all of them. */
+  names(): Iterable<string> {
+    return this.#values.keys()
+  }
+
   /** All of them, each name once. */
   entries(): Iterable<readonly [string, string]> {
     return this.#values.entries()

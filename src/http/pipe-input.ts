@@ -88,6 +88,9 @@ function readNode(value: unknown): NodeRequest {
   const node = new Map<string, unknown>(Object.entries(value))
   const name = readText(node, 'name')?.trim()
   const type = readText(node, 'type') ?? readText(node, 'node_type')
+  const misnamed = ['query', 'q', 'SQL'].find((field) => !node.has('sql') && node.has(field))
+  if (misnamed !== undefined)
+    throw errors.SQL_EMPTY({ hint: `A node has its query in 'sql', and this one in '${misnamed}'` })
   return {
     name: name === '' ? undefined : name,
     description: readText(node, 'description') ?? '',

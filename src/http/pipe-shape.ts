@@ -8,7 +8,7 @@ import { timeText } from './time-text.ts'
 type Shape = Readonly<Record<string, unknown>>
 
 export interface ShapeContext {
-  readonly pipes: Pick<Pipes, 'parametersWithPipes'>
+  readonly pipes: Pick<Pipes, 'parametersWithPipes' | 'possibleDependencies'>
   /** The address that the client reaches the service under, without a path. */
   readonly baseUrl: string
 }
@@ -48,7 +48,12 @@ export function pipeItem(pipe: Pipe, choice: ShapeChoice, context: ShapeContext)
 
 /** A node with everything that is known of it. */
 export function nodeShape(pipe: Pipe, node: PipeNode, { pipes }: ShapeContext): Shape {
-  return { ...nodeFields(pipe, node), dependencies: node.dependencies, params: pipes.parametersWithPipes(pipe, node) }
+  return {
+    ...nodeFields(pipe, node),
+    dependencies: node.dependencies,
+    possible_dependencies: pipes.possibleDependencies(pipe, node),
+    params: pipes.parametersWithPipes(pipe, node),
+  }
 }
 
 /** The one workspace that there is. */
@@ -109,6 +114,18 @@ function baseShape({ id, name, description, endpointId, parentId, createdAt, upd
     url: `${context.baseUrl}/v0/pipes/${name}.json`,
   }
 }
+
+/** What `attrs` of a list may ask for. */
+export const pipeFields: readonly string[] = [
+  ...['id', 'name', 'description', 'endpoint', 'created_at', 'updated_at', 'parent', 'type', 'url', 'nodes', 'content'],
+  ...['edited_by', 'last_commit', 'path', 'published_date', 'published_version', 'pipeline', 'workspace_id'],
+]
+
+/** What `node_attrs` may ask for. */
+export const nodeFieldNames: readonly string[] = [
+  ...['id', 'name', 'sql', 'description', 'materialized', 'cluster', 'tags', 'created_at', 'updated_at', 'version'],
+  ...['project', 'result', 'ignore_sql_errors', 'node_type', 'deployment_suffix', 'dependencies', 'params'],
+]
 
 function chosen(shape: Shape, wanted: ReadonlySet<string>): Shape {
   return Object.fromEntries(Object.entries(shape).filter(([name]) => wanted.has(name)))

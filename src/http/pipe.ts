@@ -42,7 +42,8 @@ function addOwnPath({ app, pipes, readInput }: RouteContext): void {
       GET: async (request, reply) => show(request, reply, pipes),
       PUT: async (request, reply) => {
         const { parameters } = await readInput(request)
-        const revision = { name: readNewName(parameters), description: parameters.get('description') }
+        const isForced = parameters.flag('force')
+        const revision = { name: readNewName(parameters), description: parameters.get('description'), isForced }
         return sendPipe(request, reply, { pipes, pipe: await pipes.revise(pipeOf(request), revision) })
       },
       DELETE: async (request, reply) => {

@@ -6,8 +6,9 @@ import { baseUrlOf } from './base-url.ts'
 import type { FormLimits, HttpRooms } from './http.types.ts'
 import { Parameters } from './parameters.ts'
 import { readNodes, readPipeInput } from './pipe-input.ts'
-import { pipeItem, pipeShape, type ShapeChoice } from './pipe-shape.ts'
+import { nodeFieldNames, pipeFields, pipeItem, pipeShape, type ShapeChoice } from './pipe-shape.ts'
 import { addPath } from './routes.ts'
+import { warnOfUnknown, warnOfVersion } from './warnings.ts'
 
 type Neighbours = Pick<HttpRooms, 'pipes'>
 
@@ -15,6 +16,8 @@ type Neighbours = Pick<HttpRooms, 'pipes'>
 export function addPipes(app: FastifyInstance, { pipes }: Neighbours, limits: FormLimits): void {
   const list = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const choice = readChoice(new Parameters(request.query))
+    warnOfUnknown(reply, 'Attribute', choice.attributes, pipeFields)
+    warnOfUnknown(reply, 'Node attribute', choice.nodeAttributes, nodeFieldNames)
     const context = { pipes, baseUrl: baseUrlOf(request) }
     const texts: string[] = []
     for (const pipe of pipes.list()) {
@@ -35,10 +38,12 @@ export function addPipes(app: FastifyInstance, { pipes }: Neighbours, limits: Fo
     const from = parameters.text('from')
     const description = parameters.get('description')
     if (nodes === undefined && from === undefined) throw errors.NODES_MISSING()
+    const before = pipes.find(name)
     const pipe =
       nodes === undefined && from !== undefined
         ? await pipes.copy({ name, from, description })
         : await pipes.create({ name, description: description ?? '', nodes: nodes ?? [] })
+    warnOfVersion(reply, name, before)
     return sendJson(reply, 200, pipeShape(pipe, { pipes, baseUrl: baseUrlOf(request) }))
   }
   addPath(app, '/v0/pipes', { GET: list, POST: create }, { needs: 'admin', mayTakeTokenFromBody: true })

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ReplayRequest } from '../datasources/quarantine.types.ts'
+import type { ReplayRequest, TypeSuggestion } from '../datasources/quarantine.types.ts'
 import { errors } from '../shared/errors.ts'
 import { abortSignal } from './abort-signal.ts'
 import { sendJson } from './answers.ts'
@@ -24,7 +24,7 @@ export function addQuarantine(app: FastifyInstance, { dataSources }: Neighbours,
       groups: groups.map(({ rowCount: rows, suggestion, ...group }) => ({
         ...group,
         rows,
-        suggestion: suggestion && { type: suggestion.type, all_values: suggestion.isForAll },
+        suggestion: suggestion && suggestionShape(suggestion),
       })),
       more_groups: hasMoreGroups,
       suggested_schema: schema,
@@ -48,6 +48,10 @@ export function addQuarantine(app: FastifyInstance, { dataSources }: Neighbours,
   addPath(app, '/v0/datasources/:name/quarantine/summary', { GET: summarize }, { needs: 'admin' })
   const config = { needs: 'admin', mayTakeTokenFromBody: true } as const
   addPath(app, '/v0/datasources/:name/quarantine/replay', { POST: replay }, config)
+}
+
+function suggestionShape({ type, isForAll, fix }: TypeSuggestion) {
+  return { type, all_values: isForAll, ...(fix === null ? {} : { fix }) }
 }
 
 function leftMessage(leftRows: number): string {

@@ -60,6 +60,7 @@ const notForTemplates = ['q', 'token'] as const
  */
 export async function readQuestion(request: FastifyRequest, limits: FormLimits): Promise<Question> {
   const values = urlValues(request.query)
+  request.sentParameters = () => values.keys()
   const arriving = arrivingBodyOf(request)
   if (arriving === undefined) return new Question(values)
   const mediaType = request.sentContentType?.trim() ?? ''

@@ -11,6 +11,7 @@ const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.~%-]*)(?::\d{0,5})?$/i
  * @throws REQUEST_INVALID (400), as RFC 9112 §3.2 and §6.1 ask for.
  */
 export function addRequestHead(app: FastifyInstance): void {
+  app.decorateRequest('sentParameters', null)
   app.addHook('onRequest', ({ raw: { headers, httpVersion } }, _reply, done) => {
     const { host, 'transfer-encoding': transferEncoding } = headers
     if (host === undefined && httpVersion === '1.1') throw errors.REQUEST_INVALID({ reason: 'it has no header Host' })

@@ -278,13 +278,59 @@ t.test('a connection whose requests pile up is cut, and others go on', async (t)
   await client.end()
   t.ok(answersIn(client.text) <= openRequestsMax, 'few are answered')
   t.match(
-    rooms.entries.filter(({ message }) => message.startsWith('A connection was cut')),
+    rooms.entries.filter(({ message }) => message.startsWith('A connection is closed')),
     [{ level: 'warn', fields: { openRequestsMax } }],
     'and one line tells it',
   )
   const other = await open()
   other.send(head('GET', '/v0/datasources'))
   t.equal((await other.answer()).status, 200)
+})
+
+t.test(
+  'of requests that are sent ahead in one write those within the bound are answered, and the next one is told',
+  async (t) => {
+    const { rooms, open } = await openApp(t)
+    const chunked = `${head('POST', append, 'Transfer-Encoding: chunked')}${'1\r\n1\r\n'.repeat(500)}0\r\n\r\n`
+    const behind = [
+      head('GET', '/v0/datasources'),
+      head('GET', '/v0/datasources').repeat(300),
+      `${head('POST', append, 'Content-Length: 4')}1\n2\n`,
+      chunked,
+      chunked + head('GET', '/v0/datasources'),
+      head('POST', append, 'Content-Length: 1000000', 'Expect: 100-continue'),
+    ]
+    for (const rest of behind) {
+      const client = await open()
+      client.send(head('GET', '/v0/datasources').repeat(openRequestsMax) + rest)
+      await client.end()
+      t.equal(answersIn(client.text), openRequestsMax)
+      const last = client.text.slice(client.text.lastIndexOf('HTTP/1.1 '))
+      t.match(last, /^HTTP\/1\.1 429 /)
+      t.match(last, /connection: close/i)
+      t.match(last, /retry-after: 1/i)
+      t.match(last, /"error":"A connection may have 64 requests without an answer; nothing was done with this one/)
+      t.equal(client.text.split('HTTP/1.1 429').length - 1, 1, 'it is told once')
+    }
+    t.equal(rooms.imports.length, 0, 'and nothing behind it is done')
+  },
+)
+
+t.test('requests behind one that was refused are not done when answers go out meanwhile', async (t) => {
+  const { rooms, open } = await openApp(t)
+  const client = await open()
+  const waiting = head('POST', append, 'Content-Type: text/csv', 'Content-Length: 4')
+  client.send(`${head('GET', '/v0/datasources').repeat(openRequestsMax - 1)}${waiting}`)
+  await client.until((text) => answersIn(text) === openRequestsMax - 1)
+  client.send('1\n2\n')
+  await client.until((text) => answersIn(text) === openRequestsMax)
+  client.send(`${waiting}1\n2\n`)
+  t.equal(
+    answersIn(await client.until((text) => answersIn(text) === openRequestsMax + 1)),
+    openRequestsMax + 1,
+    'answered ones do not count',
+  )
+  t.equal(rooms.imports.length, 2)
 })
 
 t.test('requests that are sent ahead, as many as clients do, are all answered in their order', async (t) => {

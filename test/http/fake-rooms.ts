@@ -76,6 +76,7 @@ export function createFakeRooms(): FakeRooms {
     query: {
       checkNode: async () => ({ dependencies: [], columns: null, parameters: [] }),
       nodeFault: () => null,
+      compareNode: async () => 'same',
       async run(request) {
         rooms.queries.push(request)
         if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })
@@ -117,7 +118,7 @@ function fakePipes(): Pipes {
   const checkNode = async () => ({ dependencies: [], columns: null, parameters: [] })
   return createPipes(
     { nodesMax: 3, pipeBytesMax: 100, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 },
-    { catalog, query: { checkNode } },
+    { catalog, query: { checkNode, compareNode: async () => 'same' } },
   )
 }
 
@@ -133,6 +134,8 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
   return {
     find,
     get,
+    getForDrop: get,
+    findForRows: async (name) => find(name),
     mendAfterRestart: async () => undefined,
     findForEvents: (name) => (name === 'missing' ? get(name) : find(name)),
     async createFromEvents({ name }) {
@@ -184,6 +187,7 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
       return get(nameOrId).name === 'used' ? ['daily'] : []
     },
     usedBy: (id) => (find(id)?.name === 'used' ? [{ id: 't_1', name: 'top' }] : []),
+    possiblyUsedBy: () => [],
     async statisticsOf() {
       return { landing: { rowCount: 2, byteCount: 100 }, quarantine: { rowCount: 1, byteCount: 50 } }
     },
