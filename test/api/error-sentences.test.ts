@@ -43,11 +43,11 @@ const told: readonly (readonly [sql: string, error: string])[] = [
   // Types.
   [
     'SELECT id + name FROM ev',
-    'Illegal types UInt32 and String of arguments of function plus. (ILLEGAL_TYPE_OF_ARGUMENT)',
+    'Illegal types UInt32 and String of arguments of function plus (line 1, column 11). (ILLEGAL_TYPE_OF_ARGUMENT)',
   ],
   [
     'SELECT arrayMap(x -> x + 1, tags) FROM ev',
-    'Illegal types String and UInt8 of arguments of function plus. (ILLEGAL_TYPE_OF_ARGUMENT)',
+    'Illegal types String and UInt8 of arguments of function plus (line 1, column 24). (ILLEGAL_TYPE_OF_ARGUMENT)',
   ],
   [
     'SELECT length(id) FROM ev',
@@ -55,7 +55,7 @@ const told: readonly (readonly [sql: string, error: string])[] = [
   ],
   [
     "SELECT id\nFROM ev WHERE id = 'a'",
-    "Cannot convert string 'a' to type UInt32, in function 'equals'. (TYPE_MISMATCH)",
+    "Cannot convert string 'a' to type UInt32, in function 'equals' (line 2, column 18). (TYPE_MISMATCH)",
   ],
   // Tables that the engine tells with an id of its own, and columns that it makes.
   ['SELECT * FROM words PREWHERE k = 1', "The engine Join of 'words' does not support PREWHERE. (ILLEGAL_PREWHERE)"],
@@ -73,7 +73,7 @@ const told: readonly (readonly [sql: string, error: string])[] = [
   ],
   // Divisions.
   ['SELECT intDiv(id, 0) FROM ev', "Division by zero, in function 'intDiv' (line 1, column 8). (ILLEGAL_DIVISION)"],
-  ['SELECT id % 0 FROM ev', "Division by zero, in function 'modulo'. (ILLEGAL_DIVISION)"],
+  ['SELECT id % 0 FROM ev', "Division by zero, in function 'modulo' (line 1, column 11). (ILLEGAL_DIVISION)"],
   ['SELECT intDiv(id, 0), intDiv(2, id) FROM ev', "Division by zero, in function 'intDiv'. (ILLEGAL_DIVISION)"],
   // Casts.
   [
@@ -153,4 +153,22 @@ t.test('who calls an endpoint with a column that is not there is not told those 
   const { text } = await service.call('GET', '/v0/pipes/top.json?by=nme')
   t.match(text, /Unknown expression identifier `nme`/)
   t.notMatch(text, /Maybe you meant/)
+})
+
+t.test('lines of a template are counted from its first, though nothing stands in front of its mark', async (t) => {
+  const sql = (text: string) => service.call('POST', '/v0/sql', { body: text })
+  t.match(await sql('\n\n  %\nSELECT 1, nope'), { json: { error: /`nope` \(line 4, column 11\)/ } })
+  t.match(await sql('\n\n%\nSELECT (1'), { json: { error: /line 4/ } })
+  const form = new URLSearchParams({ name: 'low', sql: '\n\n%\nSELECT 1 AS a,\n nope' }).toString()
+  t.match(await service.call('POST', '/v0/pipes', { body: form }), { json: { error: /`nope` \(line 5, column 2/ } })
+})
+
+t.test('a text that is cut in the middle of a letter is JSON in every format of JSON', async (t) => {
+  for (const format of ['JSON', 'JSONCompact', 'JSONEachRow', 'JSONCompactEachRow', 'JSONStringsEachRow']) {
+    const sql = `SELECT substring('na\u00efve', 1, 3) AS x, unhex('ff41') AS y, map(unhex('80'), 1) AS z FORMAT ${format}`
+    const { status, text } = await service.call('POST', '/v0/sql', { body: sql })
+    t.equal(status, 200, format)
+    t.match(text, /"na\ufffd"/, format)
+    t.doesNotThrow(() => JSON.parse(text), format)
+  }
 })

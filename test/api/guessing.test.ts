@@ -423,3 +423,48 @@ t.test('blanks around quoted cells are passed over, by the guess and by the rows
     ['5', '2024-01-03'],
   ])
 })
+
+t.test('the cuts of the network do not decide in which encoding a CSV is read', async (t) => {
+  const ascii = '1,ascii ascii ascii ascii ascii ascii ascii ascii ascii ascii ascii ascii ascii ascii ascii\n'
+  const start = Buffer.from(`id,s\n${'0,é\n'.repeat(5)}${ascii.repeat(3_000)}`)
+  const body = Buffer.concat([start, Buffer.from('2,café\n'.repeat(500), 'latin1')])
+  const form = new FormData()
+  form.append('csv', new Blob([body]), 'rows.csv')
+  const packed = gzipSync(body)
+  const ways: Readonly<Record<string, () => FormData | ReadableStream | Uint8Array>> = {
+    'one piece': () => body,
+    'pieces of 7 bytes': () => piecesOf(body, 7, 262_144 - 700),
+    'pieces of 64 KiB': () => piecesOf(body, 65_536, 0),
+    'cut at the sample': () => piecesOf(body, 262_144, 0),
+    form: () => form,
+    gzip: () => packed,
+  }
+  const found = new Map<string, string[]>()
+  for (const [way, open] of Object.entries(ways)) {
+    for (const query of ['mode=append', '']) {
+      const sent = open()
+      await service.call('DELETE', '/v0/datasources/cut?force=true')
+      if (query === 'mode=append') await service.create('cut', 'id Int32, s String')
+      const path = `/v0/datasources?name=cut&${query}${sent instanceof FormData ? '' : '&format=csv'}`
+      const answer = await service.call('POST', path, { body: sent })
+      const { imported_rows, quarantine_rows } = answer.json as { imported_rows: number; quarantine_rows: number }
+      const [[letters = ''] = []] = await service.rows(`SELECT groupUniqArray(s) FROM cut WHERE id = 0`)
+      const told = JSON.stringify([imported_rows, quarantine_rows, letters])
+      found.set(told, [...(found.get(told) ?? []), `${way} ${query}`])
+    }
+  }
+  t.equal(found.size, 1, JSON.stringify([...found]))
+})
+
+/** The first bytes as one piece, then pieces of this length. */
+function piecesOf(bytes: Uint8Array, byteCount: number, firstBytes: number): ReadableStream {
+  let offset = 0
+  return new ReadableStream({
+    pull(controller) {
+      const end = offset === 0 && firstBytes > 0 ? firstBytes : offset + (offset > 264_000 ? 65_536 : byteCount)
+      controller.enqueue(bytes.subarray(offset, end))
+      offset = end
+      if (offset >= bytes.length) controller.close()
+    },
+  })
+}

@@ -78,14 +78,15 @@ t.test('an import that a view does not take counts what is stored, and other vie
   await service.close()
 })
 
-t.test('rows that the database refuses end the import with its reason', async (t) => {
+t.test('rows that the database refuses are set aside with its reason', async (t) => {
   const service = await live()
   await service.create('defaults', 's String, n UInt8 DEFAULT toUInt8(s)')
   t.match(await service.append('defaults', 'csv', 's\n1\nmany\n3\n'), {
-    status: 400,
+    status: 200,
     json: {
-      error: /^The database refuses rows of the import, .*: Cannot parse string 'many' as UInt8/,
-      imported_rows: 0,
+      warnings: [/header/, /^The database refused 1 row, which is in quarantine: Cannot parse string 'many' as UInt8/],
+      imported_rows: 2,
+      quarantine_rows: 1,
     },
   })
   await service.create('signed', 'id UInt8, sign Int8', {
@@ -94,9 +95,9 @@ t.test('rows that the database refuses end the import with its reason', async (t
     engine_sorting_key: 'id',
   })
   t.match(await service.append('signed', 'csv', '1,5\n'), {
-    status: 400,
-    json: { error: /^The database refuses rows of the import, .*: .*sign/i, imported_rows: 0 },
+    status: 200,
+    json: { warnings: [/^The database refused 1 row, .*sign/i], imported_rows: 0, quarantine_rows: 1 },
   })
-  for (const name of ['defaults', 'signed']) t.equal(await service.count(name), 0)
+  t.same([await service.count('defaults'), await service.count('signed')], [2, 0])
   t.match(await service.append('signed', 'csv', '1,1\n'), { status: 200, json: { imported_rows: 1 } })
 })

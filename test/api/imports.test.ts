@@ -121,7 +121,7 @@ t.test(
       imported_rows: 0,
     })
     const columns = 'n, x, word, c__error_column, c__error, c__import_id'
-    const quarantined = await service.rows(`SELECT ${columns} FROM strict_quarantine ORDER BY n`)
+    const quarantined = await service.rows(`SELECT ${columns} FROM strict_quarantine ORDER BY n NULLS LAST`)
     t.same(quarantined, [
       [
         '-2',
@@ -133,6 +133,7 @@ t.test(
       ],
       ['3', '', 'c', "['x']", "['value \\'\\' on column \\'x\\' is not Float32']", csvId],
       ['4', 'y', '{"a": [1]}', "['x']", "['value \\'y\\' on column \\'x\\' is not Float32']", ndjsonId],
+      ['\\N', '\\N', '\\N', "['']", "['record is not a JSON object: no object']", ndjsonId],
     ])
     const types = 'n, x, word, c__error_column, c__error, c__import_id, insertion_date'.replaceAll(
       /\w+/g,
@@ -145,7 +146,7 @@ t.test(
       ],
     ])
     const young = 'SELECT count() FROM strict_quarantine WHERE abs(dateDiff(second, insertion_date, now())) < 600'
-    t.same(await service.rows(young), [['3']])
+    t.same(await service.rows(young), [['4']])
   },
 )
 

@@ -1,5 +1,7 @@
 import { gzipSync } from 'node:zlib'
+import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
+import { packedMember, zipEnd } from '../support/zip-archive.ts'
 import { openTestService } from './test-service.ts'
 
 const service = await openTestService(t, {})
@@ -8,6 +10,9 @@ const lines = '{"a":1,"b":"x"}\n{"a":2,"b":"y"}\n'
 const array = '[{"a":1,"b":"x"},\n {"a":2,"b":"y"}]'
 const schema = 'a UInt8 `json:$.a`, b String `json:$.b`'
 const types = ['', 'application/json', 'text/plain', 'application/x-www-form-urlencoded', 'application/octet-stream']
+
+const packedName = (name: string, text: string): Buffer =>
+  Buffer.concat([packedMember(name, Buffer.from(text)), zipEnd])
 
 function headersOf(type: string): Record<string, string> {
   return type === '' ? {} : { 'content-type': type }
@@ -52,6 +57,99 @@ t.test('packed JSON of any size is known by its beginning', async (t) => {
       }
     }
   }
+})
+
+t.test('JSON inside of zstd and zip is known by what it unpacks to', async (t) => {
+  await service.call('POST', `/v0/datasources?name=inside&schema=${encodeURIComponent(schema)}`)
+  const different = Array.from({ length: 5_000 }, (_, n) => JSON.stringify({ a: n % 200, b: Math.sin(n).toString(36) }))
+  const wide = JSON.stringify({ a: 1, b: 'x'.repeat(200_000) })
+  let rowCount = 0
+  for (const records of [['{"a":1,"b":"x"}', '{"a":2,"b":"y"}'], different, [wide, wide]]) {
+    for (const text of [`${records.join('\n')}\n`, `\ufeff[${records.join(',\n')}]`]) {
+      const bytes = Buffer.from(text)
+      const zstd = await compress(bytes)
+      const skipped = Buffer.concat([Buffer.from('502a4d1804000000', 'hex'), Buffer.from('skip'), zstd])
+      const zip = Buffer.concat([packedMember('rows', bytes), zipEnd])
+      const beside = packedMember('__MACOSX/._a.txt', Buffer.from('[{"'))
+      const folder = Buffer.concat([
+        packedMember('rows/', Buffer.of()),
+        beside,
+        packedMember('rows/a.txt', bytes),
+        zipEnd,
+      ])
+      for (const [what, body, encoding] of [
+        ['zstd', zstd],
+        ['zstd by header', zstd, 'zstd'],
+        ['zstd behind a frame to be skipped', skipped],
+        ['zip', zip],
+        ['zip with a folder', folder],
+      ] as const) {
+        const headers = encoding === undefined ? {} : { 'content-encoding': encoding }
+        const answer = await service.call('POST', '/v0/datasources?name=inside&mode=append', { body, headers })
+        t.match(answer, { status: 200, json: { imported_rows: records.length, quarantine_rows: 0 } }, what)
+        rowCount += records.length
+      }
+    }
+  }
+  t.equal(await service.count('inside'), rowCount)
+  const csv = {
+    csv: await compress(Buffer.from('a,b\n1,x\n')),
+    'a name': packedName('rows.csv', '{"a":1},x\n{"a":2},y\n'),
+  }
+  for (const [what, body] of Object.entries(csv)) {
+    const answer = await service.call('POST', `/v0/datasources?name=${what.replace(' ', '_')}`, { body })
+    t.match(answer, { status: 200, json: { datasource: { type: 'csv' } } }, `${what} stays CSV`)
+  }
+  const damaged = await service.call('POST', '/v0/datasources?name=inside&mode=append', {
+    body: Buffer.concat([(await compress(Buffer.from(lines))).subarray(0, 12), Buffer.alloc(40, 7)]),
+  })
+  t.match(damaged, { status: 400, json: { error: /^The body is no valid zstd/ } })
+})
+
+t.test('NDJSON whose first line is broken is NDJSON, and so is one in UTF-16', async (t) => {
+  const path = '/v0/datasources?name=broken&mode=append'
+  const good = '{"a":2,"b":"x"}\n{"a":3,"b":"y"}\n'
+  const marked = Buffer.from(`\ufeff{"a":1,"b":"é"}\n${good}`, 'utf16le')
+  const bodies: readonly (readonly [what: string, body: Buffer, stored: number, invalid: number])[] = [
+    ['a raw tab', Buffer.from(`{"a":1,"b":"a\tb"}\n${good}`), 2, 1],
+    ['a line that is cut', Buffer.from(`{"a":1,\n${good}`), 2, 1],
+    ['single quotes', Buffer.from(`{'a':1}\n${good}`), 2, 1],
+    ['a bracket too much', Buffer.from(`{"a":1}}\n${good}`), 2, 1],
+    ['a mark', Buffer.from(`\ufeff{"a":1,"b":"x}\n${good}`), 2, 1],
+    ['UTF-16, little end first', marked, 3, 0],
+    ['UTF-16, big end first', Buffer.from(marked).swap16(), 3, 0],
+  ]
+  for (const [what, body, stored, invalid] of bodies) {
+    const zip = Buffer.concat([packedMember('rows', body), zipEnd])
+    for (const sent of [body, gzipSync(body), await compress(body), zip]) {
+      await service.create('broken', schema)
+      const answer = await service.call('POST', path, { body: sent })
+      t.match(
+        answer,
+        { status: 200, json: { imported_rows: stored, quarantine_rows: 0, invalid_lines: invalid } },
+        what,
+      )
+      await service.call('DELETE', '/v0/datasources/broken?force=true')
+    }
+  }
+})
+
+t.test('an empty array is no row', async (t) => {
+  await service.call('POST', `/v0/datasources?name=none&schema=${encodeURIComponent(schema)}`)
+  const counts = { error: false, imported_rows: 0, quarantine_rows: 0, invalid_lines: 0 }
+  for (const body of ['[]', ' [\n ]\r\n', '\ufeff[]\n', gzipSync('[]'), await compress(Buffer.from('[]'))]) {
+    for (const format of ['', '&format=ndjson']) {
+      const answer = await service.call('POST', `/v0/datasources?name=none&mode=append${format}`, { body })
+      t.match(answer, { status: 200, json: counts }, `${body.toString('base64')} ${format}`)
+    }
+  }
+  const more = await service.call('POST', '/v0/datasources?name=none&mode=append&format=ndjson', {
+    body: '[]\n{"a":1,"b":"x"}\n',
+  })
+  t.match(more, { status: 200, json: { imported_rows: 1, invalid_lines: 1 } }, 'a line like others')
+  const csv = await service.call('POST', '/v0/datasources?name=lists', { body: 'list\n[]\n[1]\n' })
+  t.match(csv, { status: 200, json: { datasource: { type: 'csv' }, imported_rows: 2 } })
+  t.match(await service.call('POST', '/v0/datasources?name=nothing', { body: '[]' }), { status: 400 })
 })
 
 t.test('a data source for JSON needs a schema, and the refusal proposes one', async (t) => {

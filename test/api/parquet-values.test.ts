@@ -1,5 +1,8 @@
+import { isUtf8 } from 'node:buffer'
 import t from 'tap'
+import { readableText } from '../../src/codec/utf8-text.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
+import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { openTestService } from './test-service.ts'
 
 /** Values of a file that no column of the type can hold, as SQL, under the type; most came in as another value. */
@@ -25,6 +28,13 @@ const refused: Readonly<Record<string, readonly string[]>> = {
   'LowCardinality(String)': ["unhex('EDA080')"],
   IPv6: ["'::ffff:01.2.3.4'"],
   DateTime: ["'2024-01-01 10:00:00+99:00'", "'2024-01-01 10:00:00-00:60'"],
+  Date: [
+    "toDateTime64('1969-12-31 23:59:59.999', 3, 'UTC')",
+    "toDateTime64('1969-12-31 23:59:59.5', 6, 'UTC')",
+    "toDateTime64('1969-12-31 23:59:59.000000001', 9, 'UTC')",
+    "'1969-12-31 23:59:59.5'",
+    "'1970-01-01 00:59:59.5+01:00'",
+  ],
   'JSON(t DateTime64(3))': ['\'{"t":1}\'', '\'{"t":"1899-12-28"}\''],
 }
 
@@ -51,9 +61,15 @@ const taken: Readonly<Record<string, readonly (readonly [sql: string, stored: st
   ],
   'DateTime64(3)': [
     ["toDateTime64('1969-12-31 23:59:58.1239', 6, 'UTC')", '1969-12-31 23:59:58.123'],
-    ["'-7130093.0000000001'", '1969-10-10 11:25:06.999'],
+    ["'-713009300.0000000001'", '1947-05-29 13:51:39.999'],
   ],
-  'DateTime64(9)': [["'-926812.0000000001'", '1969-12-21 06:33:07.999999999']],
+  DateTime: [["'2024-01-01 10:00:00.12345678901234567890123Z'", '2024-01-01 10:00:00']],
+  'DateTime64(6)': [["'2024-01-01 10:00:00.12345678901234567890'", '2024-01-01 10:00:00.123456']],
+  Date: [
+    ["toDateTime64('1970-01-01 00:00:00.5', 3, 'UTC')", '1970-01-01'],
+    ["'1970-01-01 00:00:00.5'", '1970-01-01'],
+  ],
+  'DateTime64(9)': [["'-926812000.0000000001'", '1940-08-19 00:13:19.999999999']],
   String: [["unhex('636166C3A9')", 'café']],
 }
 
@@ -68,9 +84,28 @@ const refusedColumns = columnsOf(refused)
 const takenColumns = Object.entries(taken).flatMap(([type, all]) => all.map(([sql, stored]) => ({ type, sql, stored })))
 const selectOf = (columns: readonly Column[]): string =>
   `SELECT ${columns.map(({ sql }, index) => `${sql} AS c${index}`).join(', ')}`
+const seed = testSeed()
+const random = new SeededRandom(seed)
+/** Texts in which hardly a byte is where it belongs. */
+const randomTexts = Array.from({ length: 200 }, () =>
+  Buffer.concat(
+    Array.from({ length: 1 + random.below(12) }, () =>
+      random.pick([
+        Buffer.from(random.pick(['a', '%', '%E9', 'é', '€', '😀', '\0', '\n', '\x7f', '\u0800'])),
+        Buffer.from([random.below(256)]),
+        Buffer.from([0xe0 + random.below(16), 0x80 + random.below(64), 0x80 + random.below(64)]),
+        Buffer.from([0xf0 + random.below(6), 0x80 + random.below(64), 0xbf, 0x80]),
+      ]),
+    ),
+  ),
+)
 const fileOf = await writeParquetFiles({
   refused: { sql: selectOf(refusedColumns), settings: { unsupported_types_as_binary: 1 } },
   taken: { sql: selectOf(takenColumns) },
+  bytes: {
+    sql: `SELECT arrayJoin([${randomTexts.map((bytes) => `unhex('${bytes.toString('hex')}')`).join(', ')}]) AS s, 1 AS n`,
+    settings: { unsupported_types_as_binary: 1 },
+  },
 })
 const service = await openTestService(t)
 
@@ -94,8 +129,25 @@ t.test('bytes that are no UTF-8 are told as such, and the quarantine can be read
     'GET',
     `/v0/sql?q=${encodeURIComponent(`SELECT c${index} AS v, c__error FROM refused_quarantine FORMAT JSON`)}`,
   )
-  t.match(json, { data: [{ v: 'caf\ufffd' }] })
-  t.match(JSON.stringify(json), `value 'caf\ufffd' on column 'c${index}' is not valid UTF-8`)
+  t.match(json, { data: [{ v: 'caf%E9' }] })
+  t.match(JSON.stringify(json), `value 'caf%E9' on column 'c${index}' is not valid UTF-8`)
+})
+
+t.test('bytes of Parquet that are no UTF-8 are escaped as those of other files, and can be had back', async (t) => {
+  const parameters = new URLSearchParams({ name: 'bytes', format: 'parquet', schema: 's String, n UInt8' })
+  const answer = await service.call('POST', `/v0/datasources?${parameters}`, { body: fileOf('bytes') })
+  const wrong = randomTexts.filter((bytes) => !isUtf8(bytes))
+  const counts = { imported_rows: randomTexts.length - wrong.length, quarantine_rows: wrong.length }
+  t.match(answer, { status: 200, json: counts }, answer.text)
+  const columns = ['base64Encode(s)', 'base64Encode(decodeURLComponent(s))', 'base64Encode(c__error[1])']
+  const rows = await service.rows(`SELECT ${columns.join(', ')} FROM bytes_quarantine`)
+  const found = rows.map((row) => row.map((cell) => Buffer.from(cell, 'base64').toString('latin1')))
+  const expected = wrong.map((bytes) => {
+    const text = readableText(bytes)
+    const reason = `value '${text}' on column 's' is not valid UTF-8`
+    return [Buffer.from(text).toString('latin1'), bytes.toString('latin1'), Buffer.from(reason).toString('latin1')]
+  })
+  t.same(found.sort(), expected.sort(), `seed ${seed}`)
 })
 
 t.test('what a column can hold is stored to its last digit', async (t) => {

@@ -120,18 +120,25 @@ t.test('a node is edited: its SQL, its name, its description, each alone or toge
   t.match([missing.status, errorOf(missing)], [404, "Pipe 'missing' not found"])
 })
 
-t.test('a node that others read is renamed only by force, and they fail then', async (t) => {
+t.test('a node that others read is renamed only by force, and then in their SQL too', async (t) => {
   await pipes.create('renamed_node', 'SELECT * FROM events', 'SELECT * FROM n0', 'SELECT * FROM events')
   const rename = (query: string) => call('PUT', `/v0/pipes/renamed_node/nodes/n0?${query}`)
   const refused = await rename('name=zero')
-  t.match([refused.status, errorOf(refused)], [409, /Node "n0" is used by n1; change those first/])
+  t.match([refused.status, errorOf(refused)], [409, /Node "n0" is used by n1; change those first, or use force=true/])
   const shadowing = await rename('name=events')
   t.match([shadowing.status, errorOf(shadowing)], [409, /used by n1, n2/], 'a name that stands for something else')
+  t.equal((await rename('name=events&force=true')).status, 409, 'which is not done by force')
   t.equal((await rename('name=zero&force=true')).status, 200)
-  t.equal((await call('PUT', '/v0/pipes/renamed_node/nodes/n1?description=broken')).status, 200, 'it can be edited')
+  t.match(await pipes.show('renamed_node'), { nodes: [{}, { sql: 'SELECT * FROM zero', dependencies: ['zero'] }] })
   const stale = await call('PUT', '/v0/pipes/renamed_node/nodes/n1', { body: 'SELECT * FROM n0' })
   t.equal(stale.status, 400)
-  t.equal((await call('PUT', '/v0/pipes/renamed_node/nodes/n1', { body: 'SELECT * FROM zero' })).status, 200)
+  const both = await rename('name=nought&sql=SELECT+1+AS+a')
+  t.match([both.status, errorOf(both)], [404, /Node 'n0'/])
+  const edited = await call('PUT', '/v0/pipes/renamed_node/nodes/zero?name=nought&force=true', {
+    body: 'SELECT 1 AS a',
+  })
+  t.equal(edited.status, 200, 'with new SQL at once')
+  t.match(await pipes.show('renamed_node'), { nodes: [{ sql: 'SELECT 1 AS a' }, { sql: 'SELECT * FROM nought' }] })
 })
 
 t.test('a node is moved to another place where it and those between still have what they read', async (t) => {

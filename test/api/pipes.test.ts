@@ -1,6 +1,7 @@
 // The Pipes section of the API, through a whole service: pipes, in every form and with every code.
 
 import t from 'tap'
+import { readPipeFile } from './datafiles.ts'
 import { errorOf, openPipeService, type PipeShape, pipeIn } from './pipe-service.ts'
 
 const pipes = await openPipeService(t)
@@ -227,7 +228,8 @@ t.test('the whole pipe has the shape that clients know', async (t) => {
   const [node] = (json as PipeShape).nodes
   t.same(Object.keys(node ?? {}).sort(), [
     ...['cluster', 'created_at', 'dependencies', 'deployment_suffix', 'description', 'id', 'ignore_sql_errors'],
-    ...['materialized', 'name', 'node_type', 'params', 'project', 'result', 'sql', 'tags', 'updated_at', 'version'],
+    ...['materialized', 'name', 'node_type', 'params', 'possible_dependencies', 'project', 'result', 'sql', 'tags'],
+    ...['updated_at', 'version'],
   ])
   for (const name of ['missing', 't_0123456789abcdef0123456789abcdef', 'missing.pipe']) {
     const missing = await call('GET', `/v0/pipes/${name}`)
@@ -251,7 +253,7 @@ t.test('the datafile of a pipe makes the same pipe again', async (t) => {
   t.match(headers.get('content-type'), /^text\/plain/)
   t.equal((await call('GET', `/v0/pipes/${pipe.id}.pipe`)).text, text)
   t.match(await call('GET', '/v0/pipes/filed'), { json: { content: text } })
-  const read = readDatafile(text)
+  const read = readPipeFile(text)
   t.same(read, {
     description: 'About\n\nall',
     nodes: nodes.map(({ description = '', type = 'standard', ...node }) => ({ ...node, description, type })),
@@ -286,36 +288,3 @@ t.test('a pipe gets another name and description, and keeps its id', async (t) =
   const source = await call('PUT', '/v0/datasources/events?name=new_name')
   t.equal(source.status, 409, 'a Data Source cannot be named like a Pipe')
 })
-
-interface Datafile {
-  readonly description: string
-  readonly nodes: readonly { name: string; description: string; sql: string; type: string }[]
-}
-
-/** Reads a datafile by its grammar: a keyword begins its line, and a block is what is indented below it. */
-function readDatafile(text: string): Datafile {
-  const entries: { keyword: string; value: string }[] = []
-  const lines = text.replace(/\n$/, '').split('\n')
-  for (let index = 0; index < lines.length; index += 1) {
-    const [, keyword = '', rest = ''] = /^(\w+) ?(.*)$/.exec(lines[index] ?? '') ?? []
-    if (keyword === '') continue
-    const block: string[] = []
-    while (rest === '>' && /^( {4}|$)/.test(lines[index + 1] ?? 'end')) {
-      index += 1
-      block.push((lines[index] ?? '').slice(4))
-    }
-    while (block.at(-1) === '') block.pop()
-    entries.push({ keyword: keyword.toUpperCase(), value: rest === '>' ? block.join('\n') : rest })
-  }
-  let description = ''
-  const nodes: { name: string; description: string; sql: string; type: string }[] = []
-  for (const { keyword, value } of entries) {
-    const node = nodes.at(-1)
-    if (keyword === 'NODE') nodes.push({ name: value, description: '', sql: '', type: 'standard' })
-    else if (node === undefined) description = value
-    else if (keyword === 'DESCRIPTION') node.description = value
-    else if (keyword === 'SQL') node.sql = value
-    else if (keyword === 'TYPE') node.type = value
-  }
-  return { description, nodes }
-}

@@ -185,7 +185,7 @@ const changes: readonly Refused[] = [
     method: 'PUT',
     path: '/kept',
     code: 'change_empty',
-    error: 'There were no operations to perform: send "name" or "description" with another value than now',
+    error: 'There were no operations to perform: send "name", "description" or "version" with another value than now',
   },
   {
     path: '/kept/alter',

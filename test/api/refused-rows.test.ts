@@ -49,12 +49,17 @@ t.test('one row that its DEFAULT refuses stops no data source, whatever the erro
   }
 })
 
-t.test('an import with such a row is told whose fault it is, and an import without is stored', async (t) => {
+t.test('an import with such a row sets it aside and says why, and an import without is stored', async (t) => {
   await service.create('imported', 'x String, d String DEFAULT toString(parseTimeDelta(x))')
   const csv = 'x\n1 s\nzz\n'
   const ndjson = '{"x":"1 s"}\n{"x":"zz"}\n'
-  const refused = { status: 400, json: { error: /parseTimeDelta|Expected|expression/ } }
-  t.match(await service.append('imported', 'csv', csv), refused)
+  const reason = /parseTimeDelta|Expected|expression/
+  const json = { imported_rows: 1, quarantine_rows: 1, warnings: [reason] }
+  const refused = { status: 200, json }
+  t.match(await service.append('imported', 'csv', csv), {
+    status: 200,
+    json: { ...json, warnings: [/header/, reason] },
+  })
   t.match(await service.create('imported_json', 'x String `json:$.x`, d String DEFAULT toString(parseTimeDelta(x))'), {
     status: 200,
   })
@@ -62,16 +67,16 @@ t.test('an import with such a row is told whose fault it is, and an import witho
   const send = (body: Uint8Array) =>
     service.call('POST', '/v0/datasources?mode=append&name=imported_json&format=parquet', { body })
   t.match(await send(fileOf('bad')), refused)
-  t.same(await stand(service, 'imported'), [0, 0])
-  t.same(await stand(service, 'imported_json'), [0, 0])
+  t.same(await stand(service, 'imported'), [1, 1])
+  t.same(await stand(service, 'imported_json'), [2, 2])
   t.match(await service.append('imported', 'csv', 'x\n1 s\n'), { status: 200 })
   t.match(await service.append('imported_json', 'ndjson', '{"x":"1 s"}\n'), { status: 200 })
   t.match(await send(fileOf('good')), { status: 200 })
   t.same(
     [await stand(service, 'imported'), await stand(service, 'imported_json')],
     [
-      [1, 0],
-      [2, 0],
+      [2, 1],
+      [4, 2],
     ],
   )
 })

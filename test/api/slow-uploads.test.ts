@@ -40,7 +40,7 @@ t.test('slow uploads of files keep nobody else from importing and analysing', as
   t.match(await service.create('rows', 'n Int64'), { status: 200 })
   const slow = [
     ...(await sendSlowly(t, service, Buffer.from('PAR1'.padEnd(600)), 'application/octet-stream')),
-    ...(await sendSlowly(t, service, Buffer.from('PK\u0003\u0004 and more'.padEnd(600)), 'text/csv')),
+    ...(await sendSlowly(t, service, Buffer.from('PK\u0003\u0004 and more'.padEnd(6_000)), 'text/csv')),
   ]
   t.match(await service.call('POST', append, { body: file }), { status: 200, json: { imported_rows: 1 } })
   t.match(await service.call('POST', '/v0/analyze?format=parquet', { body: file }), { status: 200 })

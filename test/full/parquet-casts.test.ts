@@ -166,6 +166,9 @@ interface SameValue {
   readonly sql: string
 }
 
+/** Its shortest text is a smaller number, which is a Float32 when it is rounded once. */
+const firstBeyondFloat32 = 2 ** 128 - 2 ** 103
+
 /** The inputs of the table that have a type in Parquet: texts, and numbers as integers and floats. */
 const compared = coercionTable
   .filter(({ typeText }) => !typeText.startsWith('AggregateFunction') && !typeText.startsWith('SimpleAggregate'))
@@ -183,6 +186,7 @@ function sameValueOf(type: string, input: string): readonly SameValue[] {
   if (isWhole) return [{ type, json: input, sql: `toInt64('${input}')` }]
   // Beyond, a float is another number than the digits that it is written with.
   if (/^U?Int/.test(type) && !Number.isSafeInteger(Math.trunc(value))) return []
+  if (type === 'Float32' && Math.abs(value) === firstBeyondFloat32) return []
   return type === 'String' || /^FixedString/.test(type)
     ? []
     : [{ type, json: String(value), sql: `toFloat64('${value}')` }]

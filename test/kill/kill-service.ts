@@ -7,7 +7,7 @@ import { findEnginePid, untilEngine } from '../store/engine-pid.ts'
 import { untilReady } from '../support/child-server.ts'
 
 const mainPath = fileURLToPath(new URL('../../src/main.js', import.meta.url))
-const readyTimeoutMs = 120_000
+const standstillMsMax = 120_000
 const engineEnded = 'The engine ended unexpectedly; it is started again.'
 
 export const killToken = 'p.kill.token'
@@ -70,7 +70,7 @@ export class KillService {
     child.stderr.setEncoding('utf8')
     child.stderr.on('data', (text: string) => this.read(text))
     const lastLog = (): string => this.words.errors.at(-1) ?? this.rest
-    await untilReady({ child, url: `${this.address}/health/ready`, timeoutMs: readyTimeoutMs, lastLog })
+    await untilReady({ child, url: `${this.address}/health/ready`, standstillMsMax, lastLog })
   }
 
   /** Gives the exit code; null of a process that was killed. */

@@ -24,6 +24,8 @@ export interface Acknowledged {
 }
 
 const pad = 'x'.repeat(700)
+/** A few such rows fill a frame, so that a block comes in several parts, and is cut otherwise when it is parsed anew out of the log. */
+const widePad = 'w'.repeat(40_000)
 const retryPauseMs = 50
 const answerTimeoutMs = 30_000
 
@@ -36,10 +38,12 @@ export async function produce(options: ProducerOptions): Promise<Acknowledged> {
   const acknowledged = { rows: 0, quarantined: 0, requests: 0, failedTries: 0 }
   let id = number * 1e9
   while (!isOver()) {
-    const count = 1 + random.below(random.below(4) === 0 ? 200 : 8)
+    const isWide = random.below(8) === 0
+    const count = 1 + random.below(isWide ? 40 : random.below(4) === 0 ? 200 : 8)
     const records = Array.from({ length: count }, () => {
       const isBad = random.below(20) === 0
-      const record = { id, producer: number, n: isBad ? 'bad' : random.below(1000), pad: pad.slice(random.below(700)) }
+      const text = isWide ? widePad : pad.slice(random.below(700))
+      const record = { id, producer: number, n: isBad ? 'bad' : random.below(1000), pad: text }
       id += 1
       return record
     })

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -11,23 +12,50 @@ export interface ReadinessOptions {
   readonly child: ChildProcess
   /** Asked until it answers 200. */
   readonly url: string
-  readonly timeoutMs: number
+  /** How long it may stand still: without a word, and without an answer, while it takes next to no time of a processor. */
+  readonly standstillMsMax: number
   /** The last words of the child, for the error. */
   readonly lastLog: () => string
 }
 
+/** Seconds of a processor that a start may take: a busy machine gives them later, and none of its own. */
+const startProcessorSecondsMax = 120
+/** A server that waits for nobody takes more of a processor in a second of its start. */
+const standstillShare = 0.001
+
 /**
- * Waits until a server that runs as a child process answers.
- * @throws Error with the child's last output when it ends first or the time is over.
+ * Waits until a server that runs as a child process answers, by what it does and not by the clock.
+ * @throws Error with the child's last output when it ends first, stands still, or takes far more time of processors than a start.
  */
-export async function untilReady(options: ReadinessOptions): Promise<void> {
-  const deadline = Date.now() + options.timeoutMs
-  while (Date.now() < deadline) {
-    if (hasEnded(options.child)) throw new Error(`the server ended at its start: ${options.lastLog()}`)
-    if (await answers(options.url)) return
+export async function untilReady({ child, url, standstillMsMax, lastLog }: ReadinessOptions): Promise<void> {
+  let since = { ms: Date.now(), seconds: 0, log: '' }
+  for (;;) {
+    if (hasEnded(child)) throw new Error(`the server ended at its start: ${lastLog()}`)
+    if (await answers(url)) return
+    const seconds = processorSeconds(child.pid)
+    if (seconds > startProcessorSecondsMax) {
+      throw new Error(`no answer from ${url} within ${startProcessorSecondsMax} s of a processor: ${lastLog()}`)
+    }
+    const waitedMs = Date.now() - since.ms
+    const hasGoneOn = lastLog() !== since.log || (seconds - since.seconds) * 1_000 > waitedMs * standstillShare
+    if (waitedMs > standstillMsMax && !hasGoneOn) {
+      throw new Error(`no answer from ${url}, which stood still for ${standstillMsMax} ms: ${lastLog()}`)
+    }
+    if (waitedMs > standstillMsMax) since = { ms: Date.now(), seconds, log: lastLog() }
     await delay(pollIntervalMs)
   }
-  throw new Error(`no answer from ${options.url} within ${options.timeoutMs} ms: ${options.lastLog()}`)
+}
+
+/** Time of processors that a process has taken, without its children's; 0 where the system does not say. */
+function processorSeconds(pid: number | undefined): number {
+  try {
+    // Behind the name, which may hold blanks, the fields are parted by them: user and system time in hundredths of a second.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? []
+    return (Number(fields[11]) + Number(fields[12])) / 100
+  } catch {
+    // It has just ended, or there is no such file here.
+    return 0
+  }
 }
 
 /** Gives the child `graceMs` to end after `ask` asked it to, then kills it. Resolves when it is gone. */

@@ -19,7 +19,7 @@ export interface ClickHouseServer {
   close(): Promise<void>
 }
 
-const startTimeoutMs = 30_000
+const standstillMsMax = 30_000
 /** A kept-alive connection holds the engine for seconds after its end was asked for; nobody needs the data of a comparison any more. */
 const closeGraceMs = 2_000
 
@@ -49,7 +49,7 @@ export async function startClickHouseServer(options: { readonly directory: strin
   child.stdin.on('error', () => undefined)
   const close = () => endChild(child, () => child.stdin.end(), closeGraceMs)
   try {
-    await untilReady({ child, url: `${url}/ping`, timeoutMs: startTimeoutMs, lastLog })
+    await untilReady({ child, url: `${url}/ping`, standstillMsMax, lastLog })
   } catch (error) {
     await close()
     throw error
