@@ -45,7 +45,7 @@ const owners = {
   chdb: '^src/store/embedded/(chdb-session|engine-child)[.]ts$',
   'csv-parse': '^src/guess/',
   fastify: '^src/(http/|app[.]ts$)',
-  fflate: '^src/(http|ingest)/',
+  fflate: '^src/http/',
   lmdb: '^src/(catalog|jobs|access)/[^/]*storage[.]ts$',
   ndjson: '^src/guess/',
   pino: '^src/observe/',

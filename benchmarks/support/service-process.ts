@@ -57,7 +57,7 @@ export async function startServiceProcess(options: {
     process.off('exit', killWithParent)
   }
   try {
-    await untilReady({ child, url: `${url}/health/ready`, timeoutMs: startTimeoutMs, lastLog })
+    await untilReady({ child, url: `${url}/health/ready`, standstillMsMax: startTimeoutMs, lastLog })
   } catch (error) {
     await close()
     throw error

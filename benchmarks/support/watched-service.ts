@@ -52,7 +52,7 @@ export async function startWatchedService(options: {
   }
   try {
     const lastLog = () => readFileSync(logPath, 'utf8').slice(-2_000)
-    await untilReady({ child, url: `${url}/health/ready`, timeoutMs: startTimeoutMs, lastLog })
+    await untilReady({ child, url: `${url}/health/ready`, standstillMsMax: startTimeoutMs, lastLog })
   } catch (error) {
     await close()
     throw error
