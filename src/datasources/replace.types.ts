@@ -27,6 +27,8 @@ export interface ReplaceRequest {
   readonly importId: string
   /** Imports the new rows into these tables, once, when they stand. */
   readonly fill: (tables: ImportTables) => Promise<ImportOutcome>
-  /** Told when what was acknowledged is stored, and what comes is kept for the new content. */
+  /** Told when the events that were acknowledged are stored, and those that come are kept for the new content. */
+  readonly onHeld?: () => void
+  /** Told when the last import that had begun has ended, and others are refused. */
   readonly onBegun?: () => void
 }

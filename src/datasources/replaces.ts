@@ -116,7 +116,7 @@ class ReplacesRoom implements Replaces {
       request.condition === null ? null : await checkCondition(store, request.condition, { name, table })
     if (condition !== null) checkKeys(graph, cascade, this.nameOf)
     const held = [...cascade.related].flatMap((related) => catalog.find(related) ?? [])
-    return await ingest.withHold(held, async () => {
+    const replaceHeld = async (): Promise<ImportOutcome> => {
       request.onBegun?.()
       await this.refuseChanged(dataSource, cascade)
       for (const swap of this.notes.list()) if (swap.dataSourceId === id) await this.finish(swap)
@@ -126,7 +126,8 @@ class ReplacesRoom implements Replaces {
       } finally {
         await this.dropStaging(staging)
       }
-    })
+    }
+    return await ingest.withHold(held, replaceHeld, request.onHeld)
   }
 
   /** A replace that failed at its end, and could not be undone either, is ended before anything else is begun. */

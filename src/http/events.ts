@@ -60,7 +60,7 @@ export function addEvents(app: FastifyInstance, rooms: Neighbours, limits: Limit
     const outcome = await ingest.appendEvents(events)
     newColumns.look(events)
     if (outcome.quarantinedRows > 0) warnOfQuarantine(reply, events, outcome)
-    warn(reply, pendingReplaces.note(dataSource, outcome.successfulRows))
+    warn(reply, pendingReplaces.note(dataSource, outcome.successfulRows, 'events'))
     // Who did not ask to wait expects exactly 202. Who did gets it when the database takes too long: the events are safe.
     return answer(reply, isWaiting && outcome.isStored ? 200 : 202, outcome)
   }

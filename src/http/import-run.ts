@@ -214,9 +214,10 @@ class ImportRun {
     try {
       if (order.mode !== 'replace') return await fill()
       await this.rooms.dataSources.endReplay(dataSource.id)
+      const onHeld = (): void => this.pending?.hold()
       const onBegun = (): void => this.pending?.begin()
       const condition = order.replaceCondition
-      return await this.rooms.replaces.replace({ dataSource, importId, condition, fill, onBegun })
+      return await this.rooms.replaces.replace({ dataSource, importId, condition, fill, onHeld, onBegun })
     } catch (error) {
       if (this.isCreated) await this.rooms.dataSources.drop(dataSource.id)
       throw error
@@ -242,17 +243,18 @@ class ImportRun {
 
   private async resultOf({ order }: Import, dataSource: DataSource, outcome: ImportOutcome | null) {
     const { dataSources, newColumns } = this.rooms
+    // Before anything is waited for: a replace may begin meanwhile.
+    const warnings = [...warningsOf(order), ...this.lostRows(order, dataSource, outcome)]
     const statistics = await dataSources.statisticsOf(dataSource.id)
     const usedBy = dataSources.usedBy(dataSource.id)
     const circumstances = { statistics, usedBy, newColumns: newColumns.of(dataSource) }
-    const warnings = [...warningsOf(order), ...this.lostRows(order, dataSource, outcome)]
     return { importId: this.importId, dataSource: singleShape(dataSource, circumstances), warnings, outcome }
   }
 
   /** Rows that went, or are to go, with the old content of a replace: those of this import, or of others before it began. */
   private lostRows({ mode }: ImportOrder, dataSource: DataSource, outcome: ImportOutcome | null): readonly string[] {
     if (outcome === null) return []
-    if (mode !== 'replace') return this.rooms.pendingReplaces.note(dataSource, outcome.storedRows)
+    if (mode !== 'replace') return this.rooms.pendingReplaces.note(dataSource, outcome.storedRows, 'import')
     return outcome.failure === null ? (this.pending?.warnings() ?? []) : []
   }
 

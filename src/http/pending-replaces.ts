@@ -6,7 +6,9 @@ import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 
 /** A replace from the arrival of its request until it begins, or ends without. */
 export interface PendingReplace {
-  /** From here on rows are kept. */
+  /** From here on the rows of events are kept. */
+  hold(): void
+  /** From here on no import runs, either. */
   begin(): void
   /** May be called more than once, and behind `begin`. */
   end(): void
@@ -16,6 +18,7 @@ export interface PendingReplace {
 
 interface Pending {
   readonly isConditional: boolean
+  isHeld: boolean
   rowCount: number
 }
 
@@ -26,7 +29,7 @@ export class PendingReplaces {
   readonly #pending = new Map<DataSourceId, Set<Pending>>()
 
   add({ id, name }: DataSource, { isConditional }: { readonly isConditional: boolean }): PendingReplace {
-    const replace: Pending = { isConditional, rowCount: 0 }
+    const replace: Pending = { isConditional, isHeld: false, rowCount: 0 }
     const others = this.#pending.get(id) ?? new Set()
     this.#pending.set(id, others.add(replace))
     const end = (): void => {
@@ -34,6 +37,9 @@ export class PendingReplaces {
       if (others.size === 0 && this.#pending.get(id) === others) this.#pending.delete(id)
     }
     return {
+      hold() {
+        replace.isHeld = true
+      },
       begin: end,
       end,
       warnings() {
@@ -49,11 +55,13 @@ export class PendingReplaces {
   }
 
   /** Rows that were just acknowledged; gives a sentence for their sender when a replace is to take them. */
-  note({ id, name }: DataSource, rowCount: number): readonly string[] {
-    const replaces = this.#pending.get(id)
-    if (replaces === undefined || rowCount === 0) return none
+  note({ id, name }: DataSource, rowCount: number, from: 'events' | 'import'): readonly string[] {
+    const pending = this.#pending.get(id)
+    if (pending === undefined || rowCount === 0) return none
+    const replaces = [...pending].filter(({ isHeld }) => from === 'import' || !isHeld)
+    if (replaces.length === 0) return none
     for (const replace of replaces) replace.rowCount += rowCount
-    const which = [...replaces].every(({ isConditional }) => isConditional) ? ' where they match its condition' : ''
+    const which = replaces.every(({ isConditional }) => isConditional) ? ' where they match its condition' : ''
     return [
       `A replace of Data Source "${name}" is on its way: when it begins, these rows go with the old content${which}.`,
     ]

@@ -177,12 +177,20 @@ class OpenIngest implements Ingest {
     return this.events.isHeld(dataSourceId)
   }
 
-  async withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result> {
+  async withHold<Result>(
+    dataSources: readonly DataSource[],
+    change: () => Promise<Result>,
+    onHeld?: () => void,
+  ): Promise<Result> {
     this.refuseWhenClosing()
     const ids = dataSources.map(({ id }) => id)
-    return await this.events.withHold(dataSources, () =>
-      this.gate.whileClosed(dataSources, this.options.eventsWaitMaxMs, () => this.whileRemoving(ids, change)),
-    )
+    const changeAlone = (): Promise<Result> => {
+      // Behind the answers to the events that waited for their rows to be stored, which the same turn brings.
+      if (onHeld !== undefined) setImmediate(onHeld)
+      const removing = (): Promise<Result> => this.whileRemoving(ids, change)
+      return this.gate.whileClosed(dataSources, this.options.eventsWaitMaxMs, removing)
+    }
+    return await this.events.withHold(dataSources, changeAlone)
   }
 
   async close(timeMaxMs: number = this.options.closeTimeoutMs * closeShare): Promise<void> {

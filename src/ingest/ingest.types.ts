@@ -109,12 +109,17 @@ export interface Ingest {
    * Runs a change of data sources that takes its time, and after which the engine knows their blocks no more: a replace.
    *
    * What waits is stored before, behind a barrier for each. While `change` runs, events are taken into the log and stored
-   * when it has ended, and imports are refused, but for those into tables of their own.
+   * when it has ended, and imports are refused, but for those into tables of their own. `onHeld` is told when all events
+   * that are acknowledged from then on are such ones.
    *
    * @throws DATASOURCE_BUSY (409) when one of them is held already, or imports into them do not end; CHANGE_BLOCKED (503)
    *   when what waits cannot be stored; what the log refuses with; what `change` throws.
    */
-  withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result>
+  withHold<Result>(
+    dataSources: readonly DataSource[],
+    change: () => Promise<Result>,
+    onHeld?: () => void,
+  ): Promise<Result>
   /** Whether a `withHold` of this data source runs: other changes of it are to be refused. */
   isHeld(dataSourceId: DataSourceId): boolean
   /** Begins to store what an earlier process left in the log. The tables must stand. */

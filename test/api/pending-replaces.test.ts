@@ -5,7 +5,8 @@ import { writeParquetFiles } from '../support/parquet-files.ts'
 import { type Answer, openTestService } from './test-service.ts'
 
 const parquet = await writeParquetFiles({ rows: { sql: 'SELECT toUInt32(number) AS n FROM numbers(3)' } })
-const service = await openTestService(t)
+// Small, so that blocks of an import are stored before its body has come.
+const service = await openTestService(t, { frameBytes: 4096, insertRowsMax: 100 })
 const warningOf = (answer: Answer): string | null => answer.headers.get('x-warning')
 
 /** A body that stands still in its middle until `goOn`, behind as much as tells a form from rows. */
@@ -106,4 +107,24 @@ t.test('a replace that fails takes nothing, and one that has begun keeps what co
   t.match(done, { status: 200, json: { imported_rows: 2 } })
   await service.untilStored('kept')
   t.same(await service.rows('SELECT n FROM kept ORDER BY n'), [['1'], ['2'], ['107']])
+})
+
+t.test('a replace that waits for an import keeps the events that come meanwhile', async (t) => {
+  await create('waiting')
+  const client = await service.openRaw()
+  t.teardown(() => client.socket.destroy())
+  const row = '{"n":2,"word":"a"}\n'
+  const path = '/v0/datasources?name=waiting&mode=append&format=ndjson&progress=true'
+  client.send(service.head('POST', path, `Content-Length: ${5001 * row.length}`), row.repeat(5000))
+  await client.until((text) => text.includes('"done"'))
+  const replaced = service.call('POST', '/v0/datasources?mode=replace&name=waiting&format=csv', { body: 'n\n1\n' })
+  // Others are refused once the events are held.
+  while ((await service.append('waiting', 'ndjson', '{"n":106}\n')).status !== 409) await service.count('waiting')
+  t.equal(warningOf(await service.events('waiting', '{"n":107}\n')), null)
+  client.send(row)
+  await client.end()
+  t.match(client.text, /"warnings":\["A replace of Data Source \\"waiting\\" is on its way/)
+  t.match(await replaced, { status: 200, json: { imported_rows: 1 } })
+  await service.untilStored('waiting')
+  t.same(await service.rows('SELECT n FROM waiting ORDER BY n'), [['1'], ['107']])
 })
