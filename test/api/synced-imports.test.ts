@@ -37,8 +37,8 @@ const bodies = {
 }
 
 t.test('what an import has stored is synced before it is acknowledged, whatever its format', async (t) => {
-  const service = await openTestService(t)
   const sync = replaceSync(t)
+  const service = await openTestService(t)
   const send = (format: string, body: Buffer | string) =>
     service.call('POST', `/v0/datasources?name=a&mode=append&format=${format}`, { body })
   await service.create('a', 'n UInt32 `json:$.n`')

@@ -38,7 +38,7 @@ import { abortedError, isStopped, silentError, timeoutError, toStoreError } from
 import { workspaceDatabase } from '../workspace-database.ts'
 import { Appends, pathsOf, slowInsertsMax } from './appends.ts'
 import { ComputingStatements } from './computing-statements.ts'
-import { syncFileSystemOf } from './data-sync.ts'
+import { FileSystemSync } from './data-sync.ts'
 import { DefinitionFiles } from './definition-files.ts'
 import type { EmbeddedStoreOptions } from './embedded-store.types.ts'
 import { writeEngineConfig } from './engine-config.ts'
@@ -126,6 +126,7 @@ async function repeated<Result>(run: () => Promise<Result>): Promise<Result> {
 class EmbeddedStore implements SupervisedStore {
   readonly #options: EmbeddedStoreOptions
   readonly #directories: StoreDirectories
+  readonly #fileSystem: FileSystemSync
   readonly #partFiles: PartFiles
   readonly #engine: EngineDoors
   readonly #repairs: OrphanRepairs
@@ -146,6 +147,8 @@ class EmbeddedStore implements SupervisedStore {
   constructor(options: EmbeddedStoreOptions, directories: EngineDirectories, logger: Logger) {
     this.#options = options
     this.#directories = directories
+    this.#fileSystem = new FileSystemSync(directories.engine)
+    this.#fileSystem.open()
     this.#partFiles = new PartFiles(directories.parts, logger)
     this.#results = new OpenResults(options, logger)
     const waitTimeMaxMs = waitingTimes * options.queryTimeMaxMs
@@ -340,7 +343,7 @@ class EmbeddedStore implements SupervisedStore {
   }
 
   async sync(): Promise<void> {
-    if ((await syncFileSystemOf(this.#directories.engine)) === 'synced') return
+    if ((await this.#fileSystem.run()) === 'synced') return
     // sync(2) of the whole machine; it tells no errors, so it is only the second choice.
     await this.command('SYSTEM SYNC FILE CACHE')
   }
@@ -453,5 +456,6 @@ class EmbeddedStore implements SupervisedStore {
     await this.#engine.drain(timeMaxMs, this.#options.closeTimeMaxMs)
     await this.#results.close()
     await this.#engine.close()
+    this.#fileSystem.close()
   }
 }
