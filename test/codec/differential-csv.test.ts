@@ -105,8 +105,12 @@ t.test('in any soup of bytes the scanner takes records as the exact reader does'
     t.end()
     return
   }
+  const total = counts.row + counts.quarantine + counts.invalid
   t.comment(JSON.stringify(counts))
-  t.ok(counts.row > 1_000 && counts.quarantine > 1_000 && counts.invalid > 200, 'all kinds are well represented')
+  // Shares, as how many records a soup makes is chance: of 3,000 rounds 950 to 1,150 were rows.
+  t.ok(counts.row > total * 0.15, 'rows are well represented')
+  t.ok(counts.quarantine > total * 0.4, 'so are records set aside')
+  t.ok(counts.invalid > total * 0.1, 'and records that can not be read')
   t.end()
 })
 
