@@ -14,6 +14,7 @@ import { addDataSources } from './http/datasources.ts'
 import { addEndpoints } from './http/endpoints.ts'
 import { addErrorAnswers, answerFrameworkErrors } from './http/error-answers.ts'
 import { addEvents } from './http/events.ts'
+import { serveHalfClosed } from './http/half-closed.ts'
 import { addHealth } from './http/health.ts'
 import type { HttpOptions, HttpRooms } from './http/http.types.ts'
 import { NewColumns } from './http/new-columns.ts'
@@ -49,17 +50,19 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
   const chunks = new SharedChunks(() => performance.now())
   const app = Fastify({
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: headerBytesMax },
-    serverFactory: (listener) =>
-      createServer(
-        {
-          maxHeaderSize: headerBytesMax,
-          requestTimeout: options.requestTimeoutMs,
-          keepAliveTimeout: keepAliveMs,
-          // Refused in our words.
-          requireHostHeader: false,
-        },
-        boundPipelining(guardChunks(listener, chunks), { logger, now }),
-      ),
+    serverFactory: (listener) => {
+      const { listener: bounded, answerOf } = boundPipelining(listener, { logger, now })
+      const rules = {
+        maxHeaderSize: headerBytesMax,
+        requestTimeout: options.requestTimeoutMs,
+        keepAliveTimeout: keepAliveMs,
+        // Refused in our words.
+        requireHostHeader: false,
+      }
+      const server = createServer(rules, guardChunks(bounded, chunks))
+      serveHalfClosed(server, answerOf)
+      return server
+    },
     exposeHeadRoutes: false,
     return503OnClosing: false,
     genReqId: () => createRequestId(now()),

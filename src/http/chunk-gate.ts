@@ -100,7 +100,7 @@ export class ChunkGate {
 
 /** Takes what comes of the body of a request that nobody looks at, at the cost of its bytes. */
 export function dropBody(request: IncomingMessage): void {
-  if (request.headers['transfer-encoding'] !== undefined && !request.complete) silenceParser(request)
+  gates.get(request)?.shut()
   request.resume()
 }
 

@@ -11,6 +11,7 @@ import { createImportId } from '../shared/ids.ts'
 import { listText } from '../shared/list-text.ts'
 import { sendJson, toApiError } from './answers.ts'
 import { singleShape } from './datasource-shape.ts'
+import { mayBeQuiet } from './half-closed.ts'
 import type { FormLimits, HttpOptions, HttpRooms } from './http.types.ts'
 import { importAnswerOf, sendImport } from './import-answer.ts'
 import type { KnownRows } from './import-format.ts'
@@ -139,6 +140,7 @@ class ImportRun {
     if (this.isCreated) warnOfVersion(reply, dataSource.name, before)
     if (order.hasProgress) {
       const stream = progress.stream()
+      mayBeQuiet(reply.raw)
       this.streamed = this.streamResult(stream, { ...import_, dataSource, progress })
       return reply.code(200).header('content-type', 'application/x-ndjson; charset=UTF-8').send(stream.lines)
     }

@@ -252,6 +252,55 @@ t.test('a query stops when its client goes away, and breaks the connection when 
   t.ok(rooms.entries.some(({ level, message }) => level === 'warn' && message === 'An answer broke off in its middle.'))
 })
 
+t.test(
+  'a client that closes its sending side and waits has its answer, and one that left has its query stopped',
+  async (t) => {
+    const { rooms, open } = await openApp(t)
+    for (const version of ['1.1', '1.0']) {
+      for (const beginning of ['', 'first']) {
+        for (const isAhead of [false, true]) {
+          let isAborted: () => void = () => {}
+          const aborted = new Promise<void>((resolve) => {
+            isAborted = resolve
+          })
+          let isBegun: () => void = () => {}
+          const begun = new Promise<void>((resolve) => {
+            isBegun = resolve
+          })
+          rooms.answer = async function* () {
+            const signal = rooms.queries.at(-1)?.signal
+            if (beginning !== '') yield Buffer.from(beginning)
+            isBegun()
+            await new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve()))
+            isAborted()
+          }
+          const leaving = await open()
+          const query = head('GET', '/v0/sql?q=SELECT+1').replace('1.1', version)
+          leaving.send(isAhead ? head('GET', '/health/live') + query : query)
+          await begun
+          leaving.socket.destroy()
+          await aborted
+          t.pass(`HTTP/${version}, ${beginning}, ${isAhead}`)
+        }
+      }
+    }
+    let goOn: () => void = () => {}
+    rooms.answer = async function* () {
+      await new Promise<void>((resolve) => {
+        goOn = resolve
+      })
+      yield Buffer.from('late')
+    }
+    const waiting = await open()
+    waiting.send(head('GET', '/v0/sql?q=SELECT+1'))
+    waiting.socket.end()
+    await waiting.until((text) => text.split('100 Continue').length > 3)
+    goOn()
+    await waiting.end()
+    t.match(waiting.text, /^(?:HTTP\/1.1 100 Continue\r\n\r\n){3,}HTTP\/1.1 200 OK\r\n.*late/s)
+  },
+)
+
 t.test('while it closes the service takes no new work, and finishes what it has', async (t) => {
   const { rooms, app, open } = await openApp(t)
   const working = await open()
@@ -271,12 +320,16 @@ t.test('while it closes the service takes no new work, and finishes what it has'
   t.match(rooms.imports, [{ text: '1\n2\n' }])
 })
 
-t.test('a connection whose requests pile up is cut, and others go on', async (t) => {
+t.test('a client whose requests pile up reads the first answers, then why there are no more', async (t) => {
   const { rooms, open } = await openApp(t)
   const client = await open()
   client.send(head('GET', '/v0/datasources').repeat(50_000))
   await client.end()
-  t.ok(answersIn(client.text) <= openRequestsMax, 'few are answered')
+  t.equal(answersIn(client.text), openRequestsMax)
+  t.match(
+    client.text.slice(client.text.lastIndexOf('HTTP/1.1 ')),
+    /^HTTP\/1\.1 429 .*"error":"A connection may have 64/s,
+  )
   t.match(
     rooms.entries.filter(({ message }) => message.startsWith('A connection is closed')),
     [{ level: 'warn', fields: { openRequestsMax } }],
