@@ -1,6 +1,6 @@
 # Two stages: the first has the compiler, the second only what runs. The engine needs glibc, so no Alpine.
 
-FROM node:20-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /app
 # The packages first: they change less often than the source, and the engine among them is half a gigabyte.
 COPY package.json ./
@@ -10,7 +10,7 @@ COPY src ./src
 COPY workers ./workers
 RUN npm run build && npm prune --omit=dev --no-package-lock --no-audit --no-fund
 
-FROM node:20-bookworm-slim
+FROM node:24-bookworm-slim
 # The thread pool has its size before Node starts; inside the program it would come too late.
 ENV NODE_ENV=production \
     UV_THREADPOOL_SIZE=16 \
