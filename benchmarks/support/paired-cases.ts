@@ -9,7 +9,8 @@ import { type EventsSendingProcess, startEventsSendingProcess } from './events-s
 import { type SendingProcess, startSendingProcess } from './sending-process.ts'
 import { createServiceClient, parseImportResult, type ServiceClient } from './service-client.ts'
 import { startServiceProcess } from './service-process.ts'
-import type { WorkloadFormat, WorkloadName } from './workload.types.ts'
+import type { WorkloadName } from './workload.types.ts'
+import { type BodyPlan, badRowCount } from './workload-bytes.ts'
 import { workloads } from './workloads.ts'
 
 /** One measurement that both builds take in turn; greater is better. */
@@ -37,7 +38,9 @@ export interface Senders {
 
 const seed = 20_260_101
 const endpointRows = 1_000_000
-const importRows = 500_000
+const importRows = 1_000_000
+/** One row of so many is bad in the cases with bad rows. */
+const badEvery = 100
 const eventsMs = 2_500
 const askingMs = 2_000
 const pairedTable = 'paired'
@@ -65,10 +68,12 @@ export function pairedCases(senders: Senders): readonly PairedCase[] {
   // The queries of the engine alone are not asked here, so its table needs no name.
   const [cheapest, some] = endpointCases('', seed)
   return [
-    importCase(senders, 'events', 'ndjson'),
-    importCase(senders, 'events', 'csv'),
-    importCase(senders, 'nested', 'ndjson'),
-    importCase(senders, 'nested', 'csv'),
+    ...[null, badEvery].flatMap((every) => [
+      importCase(senders, 'events', { format: 'ndjson', badEvery: every }),
+      importCase(senders, 'events', { format: 'csv', badEvery: every }),
+      importCase(senders, 'nested', { format: 'ndjson', badEvery: every }),
+      importCase(senders, 'nested', { format: 'csv', badEvery: every }),
+    ]),
     eventsCase(senders, { name: 'single events', rowsPerBody: 1, bodyCount: 4_096 }),
     eventsCase(senders, { name: 'single events, gzip', rowsPerBody: 1, bodyCount: 4_096, isPacked: true }),
     eventsCase(senders, { name: 'events, 500 a body', rowsPerBody: 500, bodyCount: 128 }),
@@ -78,21 +83,29 @@ export function pairedCases(senders: Senders): readonly PairedCase[] {
   ]
 }
 
-function importCase(senders: Senders, workload: WorkloadName, format: WorkloadFormat): PairedCase {
-  const path = join(senders.directory, `${workload}.${format}`)
+function importCase(
+  senders: Senders,
+  workload: WorkloadName,
+  { format, badEvery }: Pick<BodyPlan, 'format' | 'badEvery'>,
+): PairedCase {
+  const name = `import ${workload} ${format}${badEvery === null ? '' : ', bad rows'}`
+  const path = join(senders.directory, name)
+  const plan = { workload, format, rowCount: importRows, seed, badEvery }
+  const badCount = badRowCount(plan)
   let written: Promise<number> | null = null
   return {
-    name: `import ${workload} ${format}`,
+    name,
     unit: 'rows/s',
     measure: async ({ client }) => {
-      written ??= senders.bodies.write({ workload, format, rowCount: importRows, seed, badEvery: null }, path)
+      written ??= senders.bodies.write(plan, path)
       await written
       const { schema, sortingKey } = workloads[workload].formats[format]
       await client.createDataSource({ name: pairedTable, schema, format, sortingKey })
       const answer = await senders.bodies.sendFile(path, client.appendRequest(pairedTable, format))
       const { error, quarantine_rows } = parseImportResult(answer.text)
       const [stored] = await client.rows<{ readonly n: number }>(`SELECT toFloat64(count()) AS n FROM ${pairedTable}`)
-      if (error !== false || quarantine_rows !== 0 || stored?.n !== importRows) throw new Error(answer.text)
+      const isRight = (error === false) === (badCount === 0) && (quarantine_rows ?? 0) === badCount
+      if (!isRight || stored?.n !== importRows - badCount) throw new Error(answer.text)
       await client.dropDataSource(pairedTable)
       return (importRows / answer.elapsedMs) * 1_000
     },
