@@ -11,16 +11,14 @@ COPY workers ./workers
 RUN npm run build && npm prune --omit=dev --no-package-lock --no-audit --no-fund
 
 FROM node:24-bookworm-slim
-# The thread pool has its size before Node starts; inside the program it would come too late.
 ENV NODE_ENV=production \
-    UV_THREADPOOL_SIZE=16 \
-    JE_MALLOC_CONF=dirty_decay_ms:100 \
     MILLRACE_HOST=0.0.0.0 \
     MILLRACE_DATA_DIR=/data
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
+COPY bin/millrace ./bin/millrace
 COPY LICENSE README.md ./
 COPY docs ./docs
 # A volume takes its owner from the folder that it covers.
@@ -31,4 +29,4 @@ EXPOSE 7181
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.MILLRACE_PORT || 7181) + '/health/live').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Flags may follow the image's name. Node is the first process, so SIGTERM reaches it and closes the service in order.
-ENTRYPOINT ["node", "--single-threaded-gc", "--enable-source-maps", "dist/src/main.js"]
+ENTRYPOINT ["bin/millrace"]

@@ -3,8 +3,9 @@
 //
 // Exit codes: 0 closed in order, 1 failed, 2 wrong options.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { availableParallelism, totalmem } from 'node:os'
+import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { isatty } from 'node:tty'
 import { environmentName, type Options } from './config.ts'
@@ -154,10 +155,13 @@ function warnOfSmallPool(logger: Logger): void {
   )
 }
 
+/** That of the package whose folder the program lies in, at whatever depth. */
 function packageVersion(): string {
-  // The program runs as dist/src/main.js, two folders below package.json, which always has a version.
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { readonly version: string }).version
+  for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
+    const path = join(folder, 'package.json')
+    if (!existsSync(path)) continue
+    return (JSON.parse(readFileSync(path, 'utf8')) as { readonly version: string }).version
+  }
 }
 
 // A container's limit counts, not the machine it runs on; without one Node tells 0 or a number beyond the machine.
