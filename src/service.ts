@@ -148,7 +148,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeTime, 
   await verifySafeguards(store)
   store.onRestart(async (engine) => {
     await partNote.compareAfterRestart()
-    await dataSources.mendAfterRestart()
+    await dataSources.mendAfterRestart(engine)
     await replaces.mendAfterRestart()
     await verifySafeguards(engine)
   })

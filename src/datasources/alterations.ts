@@ -21,10 +21,16 @@ export interface AlterationRooms {
   readonly logger: Logger
 }
 
+interface RunningChange {
+  readonly ended: Promise<void>
+  /** Whether it copies rows. */
+  readonly copies: boolean
+}
+
 export class Alterations {
   private readonly rooms: AlterationRooms
   /** Changes of tables under way, by data source. */
-  private readonly underWay = new Map<string, Promise<void>>()
+  private readonly underWay = new Map<string, RunningChange>()
 
   constructor(rooms: AlterationRooms) {
     this.rooms = rooms
@@ -40,12 +46,13 @@ export class Alterations {
       return
     }
     await this.takeBackEarlier(current)
+    const copies = movesQuarantineTime(current, changed)
     const change = async (): Promise<void> => {
-      const running = this.change(current, changed)
-      this.underWay.set(id, running)
-      await running.finally(() => this.underWay.delete(id))
+      const ended = this.change(current, changed)
+      this.underWay.set(id, { ended, copies })
+      await ended.finally(() => this.underWay.delete(id))
     }
-    if (movesQuarantineTime(current, changed)) await changeWhileHeld(ingest, current, change)
+    if (copies) await changeWhileHeld(ingest, current, change)
     else await changeBehindBarrier(ingest, current, change)
   }
 
@@ -61,15 +68,21 @@ export class Alterations {
     }
   }
 
-  /** Takes back what an earlier process left half done, or an engine that ended. Raises `StoreError`. */
-  async mend(): Promise<void> {
-    // What runs now takes itself back, or goes on in the engine that was started again.
-    await Promise.allSettled(this.underWay.values())
+  /**
+   * Takes back what an earlier process left half done, or an engine that ended. Raises `StoreError`.
+   *
+   * @param engine takes statements, copies too, while others have to wait.
+   */
+  async mend(engine: AlteredTables): Promise<void> {
+    // What runs now takes itself back, or goes on in the engine that was started again. What copies rows does so behind this:
+    // until then the engine takes no copies but ours.
+    const awaited = [...this.underWay.values()].filter(({ copies }) => !copies)
+    await Promise.allSettled(awaited.map(({ ended }) => ended))
     for (const { dataSource, pending } of this.rooms.catalog.altering()) {
       const { id, name } = dataSource
       if (this.underWay.has(id)) continue
       this.rooms.logger.info({ id, name }, 'A half made change of a data source is taken back.')
-      await this.takeBack(dataSource, pending)
+      await this.takeBack(dataSource, pending, engine)
     }
   }
 
@@ -92,8 +105,8 @@ export class Alterations {
     }
   }
 
-  private async takeBack(current: DataSource, changed: DataSource): Promise<void> {
-    await takeBackTables(this.rooms.store, changed, current)
+  private async takeBack(current: DataSource, changed: DataSource, engine = this.rooms.store): Promise<void> {
+    await takeBackTables(engine, changed, current)
     await this.rooms.catalog.abandonAlter(current.id)
   }
 }

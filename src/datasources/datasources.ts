@@ -18,7 +18,7 @@ import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors.ts'
 import { createResourceHex } from '../shared/ids.ts'
 import { quarantineTable } from '../store/quarantine-table.ts'
-import type { Store, TableStatistics } from '../store/store.types.ts'
+import type { RestartedEngine, Store, TableStatistics } from '../store/store.types.ts'
 import type { AlteredTables } from './alter-tables.ts'
 import { planAlteration } from './alteration.ts'
 import { Alterations } from './alterations.ts'
@@ -350,8 +350,8 @@ class DataSourcesRoom implements DataSources {
     }
   }
 
-  async mendAfterRestart(): Promise<void> {
-    await this.#alterations.mend()
+  async mendAfterRestart(engine: RestartedEngine): Promise<void> {
+    await this.#alterations.mend(engine)
   }
 
   /** Makes catalog and tables agree again. */
@@ -363,7 +363,7 @@ class DataSourcesRoom implements DataSources {
       )
       await this.#dropAll(dataSource.id)
     }
-    await this.#alterations.mend()
+    await this.#alterations.mend(this.#store)
     await mendTables({ catalog: this.#catalog, store: this.#store, logger: this.#logger })
   }
 

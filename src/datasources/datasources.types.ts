@@ -1,6 +1,6 @@
 import type { DataSource, DataSourceId, EngineDefinition } from '../catalog/data-source.types.ts'
 import type { Pipe } from '../catalog/pipe.types.ts'
-import type { TableStatistics } from '../store/store.types.ts'
+import type { RestartedEngine, TableStatistics } from '../store/store.types.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine.types.ts'
 
 /** The life of a data source: catalog and tables change together, half-done work is mended at start. */
@@ -72,7 +72,7 @@ export interface DataSources {
   /** Goes on with replays that an earlier process left, in the background. Events must be on their way already. */
   resume(): void
   /** Takes back what an engine that ended by itself left half done. Precondition: nobody reads or inserts. Raises `StoreError`. */
-  mendAfterRestart(): Promise<void>
+  mendAfterRestart(engine: RestartedEngine): Promise<void>
   /** Interrupted replays go on at the next start. Precondition: nobody changes anything any more. */
   close(): Promise<void>
   /**

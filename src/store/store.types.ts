@@ -99,13 +99,14 @@ export interface SupervisedStore extends Store {
   readonly failed: Promise<Error>
   /**
    * Has `mend` called whenever the engine was started again after it had ended by itself, before readers and INSERTs run.
-   * It may use `command`, `rows`, `exchange` and `sync`, and what it is given. When it rejects, the engine is started once more.
+   * It may use `command`, `rows`, `exchange` and `sync`, and what it is given: all else waits for it, as does who waits for that.
+   * When it rejects, the engine is started once more.
    */
   onRestart(mend: (engine: RestartedEngine) => Promise<void>): void
 }
 
 /** An engine that was started again, and is not open to readers yet. */
-export type RestartedEngine = Pick<Store, 'queryTree' | 'select'>
+export type RestartedEngine = Pick<Store, 'command' | 'copy' | 'exchange' | 'queryTree' | 'rows' | 'select' | 'sync'>
 
 export interface SelectQuery {
   /** One SELECT without FORMAT and without SETTINGS; every table in it is qualified. */

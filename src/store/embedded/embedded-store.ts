@@ -189,7 +189,12 @@ class EmbeddedStore implements SupervisedStore {
   async #mend(): Promise<void> {
     this.#definitionVersion += 1
     await this.#repairs.dropAll()
-    const engine = {
+    const engine: RestartedEngine = {
+      command: (sql, nature) => this.command(sql, nature),
+      copy: (request) => this.#copy(request, { passesPause: true }),
+      exchange: (pairs) => this.exchange(pairs),
+      rows: (sql, nature) => this.rows(sql, nature),
+      sync: () => this.sync(),
       queryTree: (sql: string, signal: AbortSignal) => this.#queryTree(sql, { signal, passesPause: true }),
       select: (query: SelectQuery) =>
         this.#engine.admit(query.shape ?? query.sql, () => this.#selectAdmitted(query, true)),
@@ -293,8 +298,12 @@ class EmbeddedStore implements SupervisedStore {
     return this.#appends.partitionsByRow(request, tag)
   }
 
-  async copy(request: CopyRequest): Promise<void> {
-    await this.#engine.copiers.use((session) => session.run(copyStatement(request, this.#options)))
+  copy(request: CopyRequest): Promise<void> {
+    return this.#copy(request)
+  }
+
+  async #copy(request: CopyRequest, lending?: Lending): Promise<void> {
+    await this.#engine.copiers.use((session) => session.run(copyStatement(request, this.#options)), lending)
   }
 
   async exchange(pairs: readonly TablePair[]): Promise<void> {
