@@ -1,5 +1,5 @@
 import type { ClickHouseServer } from '../../test/support/clickhouse-server.ts'
-import { createClickHouseClient } from './clickhouse-client.ts'
+import { clickHouseAt, insertRequest, rowsOf, runCommand } from './clickhouse.ts'
 import type { Contender, StoredRows } from './import-case.types.ts'
 import { assertStored, selectStored } from './stored-rows.ts'
 import type { WorkloadFormat, WorkloadTables } from './workload.types.ts'
@@ -62,7 +62,7 @@ function insertContender(options: {
   readonly checksum: string
 }): Contender {
   const table = `bench_rows_${options.name}`
-  const client = createClickHouseClient(options.server.url)
+  const client = clickHouseAt(options.server.url)
   // A large body is never gathered with others; saying so keeps the comparison the same in every version.
   const settings = { async_insert: '0', ...options.settings }
   return {
@@ -70,12 +70,15 @@ function insertContender(options: {
     pid: options.server.pid,
     bodyPath: options.bodyPath,
     byteCount: options.byteCount,
-    request: client.insertRequest(`INSERT INTO ${table} FORMAT ${options.insertFormat}`, settings),
+    request: insertRequest(options.server.url, `INSERT INTO ${table} FORMAT ${options.insertFormat}`, settings),
     createTable: () =>
-      client.command(`CREATE TABLE ${table} (${options.columns}) ENGINE = MergeTree ORDER BY (${options.sortingKey})`),
-    dropTable: () => client.command(`DROP TABLE ${table} SYNC`),
+      runCommand(
+        client,
+        `CREATE TABLE ${table} (${options.columns}) ENGINE = MergeTree ORDER BY (${options.sortingKey})`,
+      ),
+    dropTable: () => runCommand(client, `DROP TABLE ${table} SYNC`),
     verify: async () => {
-      const [stored] = await client.rows<StoredRows>(selectStored(table, options.checksum))
+      const [stored] = await rowsOf<StoredRows>(client, selectStored(table, options.checksum))
       assertStored(options.name, stored, options.stored)
     },
   }

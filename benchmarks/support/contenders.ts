@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { assert } from '../../src/shared/assert.ts'
-import { createClickHouseClient } from './clickhouse-client.ts'
+import { clickHouseAt, rowsOf } from './clickhouse.ts'
 import { arrowContender, engineFormats, textContender } from './clickhouse-contender.ts'
 import type { Bench, CaseOptions, Contender, ImportCase, StoredRows } from './import-case.types.ts'
 import { serviceContender } from './service-contender.ts'
@@ -62,7 +62,7 @@ async function readByEngine(options: {
   readonly arrowPath: string
 }): Promise<StoredRows> {
   const { tables } = options
-  const client = createClickHouseClient(options.bench.clickHouse.url)
+  const client = clickHouseAt(options.bench.clickHouse.url)
   const settings = Object.entries({ max_threads: '1', ...tables.clickHouseSettings }).map(
     ([name, value]) => `${name} = '${value}'`,
   )
@@ -75,7 +75,7 @@ async function readByEngine(options: {
   if (!response.ok || response.body === null) throw new Error(`the Arrow body failed: ${await response.text()}`)
   await pipeline(Readable.fromWeb(response.body), createWriteStream(options.arrowPath))
   const select = selectStored(file, tables.clickHouseChecksum)
-  const [stored] = await client.rows<StoredRows>(`${select} SETTINGS ${settings.join(', ')}`)
+  const [stored] = await rowsOf<StoredRows>(client, `${select} SETTINGS ${settings.join(', ')}`)
   assert(stored !== undefined, 'an aggregate gives one row')
   return stored
 }

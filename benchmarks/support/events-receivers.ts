@@ -1,6 +1,6 @@
 import type { ClickHouseServer } from '../../test/support/clickhouse-server.ts'
 import type { BareFastify } from './bare-fastify.ts'
-import { createClickHouseClient } from './clickhouse-client.ts'
+import { clickHouseAt, insertRequest, rowsOf, runCommand } from './clickhouse.ts'
 import type { EventsReceiver, StoredEvents } from './events-case.types.ts'
 import { createServiceClient, type ServiceClient } from './service-client.ts'
 import type { ServiceProcess } from './service-process.ts'
@@ -43,19 +43,20 @@ export async function storedEvents(client: ServiceClient): Promise<StoredEvents>
  * sync: an answered row may be lost with the machine's power, and here not even that is asked of it.
  */
 export function clickHouseReceiver({ url, pid }: ClickHouseServer): EventsReceiver {
-  const client = createClickHouseClient(url)
+  const client = clickHouseAt(url)
   const settings = { async_insert: '1', wait_for_async_insert: '1' }
   const { clickHouseColumns, clickHouseSortingKey } = tables
   return {
     name: 'clickhouse',
     pid,
-    target: { ...client.insertRequest(`INSERT INTO ${eventsTable} FORMAT JSONEachRow`, settings), status: 200 },
+    target: { ...insertRequest(url, `INSERT INTO ${eventsTable} FORMAT JSONEachRow`, settings), status: 200 },
     createTable: () =>
-      client.command(
+      runCommand(
+        client,
         `CREATE TABLE ${eventsTable} (${clickHouseColumns}) ENGINE = MergeTree ORDER BY (${clickHouseSortingKey})`,
       ),
-    dropTable: () => client.command(`DROP TABLE ${eventsTable} SYNC`),
-    stored: async () => only(await client.rows<StoredEvents>(selectStored)),
+    dropTable: () => runCommand(client, `DROP TABLE ${eventsTable} SYNC`),
+    stored: async () => only(await rowsOf<StoredEvents>(client, selectStored)),
   }
 }
 
