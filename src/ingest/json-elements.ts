@@ -9,24 +9,79 @@ const comma = 0x2c
 const lineFeed = 0x0a
 const space = 0x20
 
-/** A body that begins with an array of objects, as the lines of its elements; every other body as it is. */
-export async function* elementLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const elements = new JsonElements()
+/**
+ * A body that begins with an array of objects, as the lines of its elements; every other body as it is.
+ *
+ * What stands behind the array is refused within the first `strictBytes`, which are held until then: nothing of such a body is
+ * taken, however it is packed. Further behind, it is lines like any others.
+ */
+export async function* elementLines(
+  chunks: AsyncIterable<Uint8Array>,
+  strictBytes: number,
+): AsyncGenerator<Uint8Array> {
+  const lines = new ArrayLines(strictBytes)
   let head: Uint8Array = new Uint8Array(0)
   let isArray: boolean | null = null
-  for await (const next of chunks) {
-    let chunk = next
-    if (isArray === null) {
-      chunk = head.length === 0 ? next : Buffer.concat([head, next])
-      isArray = beginsAsArray(chunk)
-      head = chunk
+  try {
+    for await (const next of chunks) {
+      let chunk = next
+      if (isArray === null) {
+        chunk = head.length === 0 ? next : Buffer.concat([head, next])
+        isArray = beginsAsArray(chunk)
+        head = chunk
+      }
+      if (isArray === null) continue
+      if (!isArray) yield chunk
+      else yield* lines.push(chunk)
     }
-    if (isArray === null) continue
-    yield isArray ? elements.push(chunk) : chunk
+  } catch (error) {
+    // What came before the body broke off is taken.
+    yield* lines.held()
+    throw error
   }
-  if (isArray === true) elements.end()
+  yield* lines.held()
+  if (isArray === true) lines.end()
   // An array of nothing has no elements.
   if (isArray === null && head.length > 0 && !head.includes(bracket.close)) yield head
+}
+
+/** The lines of an array, the first of them together. */
+class ArrayLines {
+  private readonly elements = new JsonElements()
+  private readonly first: Uint8Array[] = []
+  private strictLeft: number
+
+  constructor(strictBytes: number) {
+    this.strictLeft = strictBytes
+  }
+
+  *push(chunk: Uint8Array): Generator<Uint8Array> {
+    const { elements, first, strictLeft } = this
+    if (strictLeft === 0) {
+      yield elements.push(chunk)
+      return
+    }
+    const lines = elements.push(chunk.subarray(0, strictLeft))
+    if (elements.hasMoreBehind) {
+      first.length = 0
+      throw errors.BODY_CORRUPT({ format: 'JSON', reason: 'something stands behind its array' })
+    }
+    first.push(lines)
+    this.strictLeft = Math.max(0, strictLeft - chunk.length)
+    if (this.strictLeft > 0) return
+    yield* this.held()
+    yield elements.push(chunk.subarray(strictLeft))
+  }
+
+  /** What was held back, once. */
+  *held(): Generator<Uint8Array> {
+    const pieces = this.first.splice(0)
+    if (pieces.length > 0) yield Buffer.concat(pieces)
+  }
+
+  end(): void {
+    this.elements.end()
+  }
 }
 
 /** Null while there is nothing but blanks, or brackets without anything in them. */
@@ -56,12 +111,14 @@ function isBlank(byte: number): boolean {
 }
 
 /** Cuts an array into its elements, wherever the chunks are cut. It judges none of them: the scanner of records does. */
-export class JsonElements {
+class JsonElements {
   private depth = 0
   private isInString = false
   private isEscaped = false
   private isClosed = false
   private hasElement = false
+  /** Whether anything stands behind the array; it is given as it is. */
+  hasMoreBehind = false
 
   /** The elements in `chunk` with a line feed behind each; the array's own brackets and commas are left out. */
   push(chunk: Uint8Array): Uint8Array {
@@ -110,16 +167,16 @@ export class JsonElements {
     return byte === lineFeed ? 0x0d : byte
   }
 
-  /** Outside of the array: its beginning, and blanks. */
+  /** Outside of the array: its beginning, blanks, and what stands behind it. */
   private open(byte: number): number {
+    if (this.hasMoreBehind) return byte
     if (byte === bracket.open && !this.isClosed) {
       this.depth = 1
       return nothing
     }
-    if (this.isClosed && !isBlank(byte)) {
-      throw errors.BODY_CORRUPT({ format: 'JSON', reason: 'something stands behind its array' })
-    }
-    return nothing
+    if (!this.isClosed || isBlank(byte)) return nothing
+    this.hasMoreBehind = true
+    return byte
   }
 
   private endElement(): number {

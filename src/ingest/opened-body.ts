@@ -60,10 +60,11 @@ type Beginning = Omit<OpenedBody, 'close' | 'encoding'> & {
 async function openBeginning(source: BodySource, { sampleBytesMax, ...limits }: OpenLimits): Promise<Beginning> {
   const { body, contentEncoding, format, isSampled } = source
   const unpacked = unpackedBody(body, contentEncoding, limits.decompressedBytesMax)
-  const chunks = (format === 'csv' ? unpacked : elementLines(unpacked))[Symbol.asyncIterator]()
+  const json = format === 'csv' ? null : await openJson(unpacked, sampleBytesMax)
+  const chunks = (json?.lines ?? unpacked)[Symbol.asyncIterator]()
   const head = isSampled ? await readHead(chunks, sampleBytesMax) : withBehind(await readHead(chunks, markBytes))
-  const { encoding, openEvidence } = format === 'ndjson' ? markedEncoding(head) : guessEncoding(head.bytes, head)
-  const transcoder = createTranscoder(encoding)
+  const { encoding, openEvidence } = json ?? guessEncoding(head.bytes, head)
+  const transcoder = json === null ? createTranscoder(encoding) : null
   const beginning = transcoder === null ? head.bytes : transcoder.push(head.bytes)
   const newLine = format === 'ndjson' ? '\n' : (source.newLine ?? guessNewLine(beginning))
   const sent: SampleBytes = { bytes: withNewLine(beginning, newLine), isWhole: head.isWhole }
@@ -74,14 +75,29 @@ async function openBeginning(source: BodySource, { sampleBytesMax, ...limits }: 
   const cutBytes = head.isWhole ? 0 : cutBytesOf(head.bytes)
   const later =
     openEvidence === null ? rest : decidedLate(rest, { evidence: openEvidence, cutBytes, windowBytes: sampleBytesMax })
-  const decoded = isPlain ? later : transcoded(later, transcoder, newLine)
-  const text = delimiter === null ? decoded : requoted(decoded, new SingleQuotes(delimiter))
+  const utf8 = isPlain ? later : transcoded(later, transcoder, newLine)
+  const text = delimiter === null ? utf8 : requoted(utf8, new SingleQuotes(delimiter))
   const told = (): TextEncoding => openEvidence?.verdict() ?? encoding
   return { sample, encoding: told, newLine, failure: head.failure, chunks: text }
 }
 
-function markedEncoding({ bytes }: Head): GuessedEncoding {
-  return { encoding: encodingByMark(bytes), openEvidence: null }
+/** JSON in UTF-8 line by line, whatever it is written in: brackets and commas are looked for behind that. */
+async function openJson(
+  unpacked: AsyncIterable<Uint8Array>,
+  sampleBytesMax: number,
+): Promise<GuessedEncoding & { readonly lines: AsyncIterable<Uint8Array> }> {
+  const chunks = unpacked[Symbol.asyncIterator]()
+  const head = withBehind(await readHead(chunks, markBytes))
+  const encoding = encodingByMark(head.bytes)
+  const transcoder = createTranscoder(encoding)
+  const rest = restOf(head, chunks)
+  const text = transcoder === null ? rest : decoded(rest, transcoder)
+  return { encoding, openEvidence: null, lines: elementLines(text, sampleBytesMax) }
+}
+
+async function* decoded(chunks: AsyncIterable<Uint8Array>, transcoder: Transcoder): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) yield transcoder.push(chunk)
+  yield transcoder.end()
 }
 
 /** What a body holds of the memory for all of them, from its opening until it is read or left. */

@@ -3,7 +3,7 @@ import { elementLines } from '../../src/ingest/json-elements.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
 
-async function linesOf(text: string, random: SeededRandom): Promise<string> {
+async function linesOf(text: string, random: SeededRandom, strictBytes = random.below(2_000)): Promise<string> {
   const bytes = Buffer.from(text)
   async function* cut(): AsyncGenerator<Uint8Array> {
     for (let start = 0; start < bytes.length; ) {
@@ -13,7 +13,7 @@ async function linesOf(text: string, random: SeededRandom): Promise<string> {
     }
   }
   const pieces: Uint8Array[] = []
-  for await (const piece of elementLines(cut())) pieces.push(piece)
+  for await (const piece of elementLines(cut(), strictBytes)) pieces.push(piece)
   return Buffer.concat(pieces).toString()
 }
 
@@ -67,10 +67,16 @@ t.test('what is no array of objects stays as it is', async (t) => {
   for (const text of ['[]', ' [ ]\n\n', '[\r\n]']) t.equal(await linesOf(text, random), '', JSON.stringify(text))
 })
 
-t.test('an array that does not end, and what stands behind one, is told behind its elements', async (t) => {
+t.test('an array that does not end, and what stands behind one in its first bytes, is told', async (t) => {
   const random = new SeededRandom(testSeed())
   await t.rejects(linesOf('[{"a":1},{"a":2}', random), { code: 'BODY_CORRUPT', message: /array does not end/ })
-  await t.rejects(linesOf('[{"a":1}]\n[{"a":2}]', random), { code: 'BODY_CORRUPT', message: /behind its array/ })
+  const behind = '[{"a":1}]\n[{"a":2}]\n{"a":3}'
+  for (let strictBytes = 0; strictBytes <= behind.length; strictBytes += 1) {
+    // The bracket behind the array is the eleventh byte.
+    const refused = { code: 'BODY_CORRUPT', message: /behind its array/ }
+    if (strictBytes > 10) await t.rejects(linesOf(behind, random, strictBytes), refused, `${strictBytes}`)
+    else t.equal(await linesOf(behind, random, strictBytes), '{"a":1}\n[{"a":2}]\n{"a":3}', `${strictBytes}`)
+  }
   t.equal(
     await linesOf('[{"a":1},,{"a":2},]', random),
     '{"a":1}\n{"a":2}\n',
