@@ -55,7 +55,9 @@ export function textOf(sql: string, type: ColumnType | null): string {
 
 function castValue(sql: string, from: ColumnType, to: ColumnType): Cast {
   if (to.kind === 'string') return castToText(sql, from)
-  if (!holdsText(from) && formatColumnType(from) === formatColumnType(to)) return plain(sql)
+  // A moment of a file may lie outside of what a column of the same type has.
+  const isSame = from.kind !== 'dateTime64' && formatColumnType(from) === formatColumnType(to)
+  if (!holdsText(from) && isSame) return plain(sql)
   if (to.kind === 'fixedString' && isNumber(from)) return castText(textOf(sql, from), to)
   switch (from.kind) {
     case 'string':

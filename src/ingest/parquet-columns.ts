@@ -8,6 +8,7 @@ import type { ColumnDefinition } from '../shared/schema.types.ts'
 import { TextError } from '../shared/text-error.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import { castOf, textOf } from './parquet-cast.ts'
+import { type Days, daysOf } from './parquet-days.ts'
 import { allOf, argumentOver, type Cast, changed } from './parquet-verdict.ts'
 
 /** A column of the file, as the engine tells it. */
@@ -33,6 +34,8 @@ export interface ParquetPlan {
 interface Source {
   readonly sql: string
   readonly type: ColumnType | null
+  /** Of a column of days. */
+  readonly days?: Days | null
 }
 
 interface ColumnPlan {
@@ -48,15 +51,31 @@ export function planParquet(
   file: readonly ParquetColumn[],
   importId: string,
 ): ParquetPlan {
-  const sources = new Map(file.map(({ name, type }) => [name, { sql: quoteName(name), type }]))
+  const sources = new Map(file.map((column) => [column.name, columnSource(column)]))
   const plans = columns.map((definition) => planColumn(definition, sources))
-  const fields = file.map(({ name, typeText }): PartField => ({ name, engineType: typeText }))
+  const fields = file.map((column): PartField => ({ name: column.name, engineType: engineTypeOf(column) }))
   return {
     landing: { fields: usedFields(plans, fields), targets: landingTargets(plans) },
     quarantine: { fields, targets: quarantineTargets(plans, importId) },
     condition: allOf(plans.map(({ cast }) => cast?.condition ?? null)),
     hasColumns: plans.some(({ source }) => source !== null),
   }
+}
+
+/** The type by which a column is read. */
+export function engineTypeOf({ name, typeText, type }: ParquetColumn): string {
+  return daysOf(name, type)?.typeText ?? typeText
+}
+
+/** The value of a column for who looks at it. */
+export function shownValue({ name, type }: ParquetColumn): string {
+  return daysOf(quoteName(name), type)?.text ?? quoteName(name)
+}
+
+function columnSource({ name, type }: ParquetColumn): Source {
+  const quoted = quoteName(name)
+  const days = daysOf(quoted, type)
+  return { sql: days?.sql ?? quoted, type, days }
 }
 
 /** The type as the engine writes it; null where it knows one that no schema has. */
@@ -84,7 +103,21 @@ function castColumn({ type, defaultExpression }: ColumnDefinition, source: Sourc
     return changed(isText ? textOf(source.sql, null) : '', isText ? null : '0')
   }
   // The engine puts DEFAULT where the value is NULL and the column cannot hold it.
-  return castOf(source.sql, source.type, needsValue || isNullable(type) ? type : { kind: 'nullable', inner: type })
+  const target: ColumnType = needsValue || isNullable(type) ? type : { kind: 'nullable', inner: type }
+  const { days } = source
+  if (days == null) return castOf(source.sql, source.type, target)
+  if (valueTypeOf(type).kind === 'string') return castOf(days.text, textTypeOf(source.type), target)
+  const { value, condition } = castOf(source.sql, source.type, target)
+  return changed(value, allOf([days.condition, condition]))
+}
+
+/** A text that is NULL where a value of the type is. */
+function textTypeOf({ kind }: ColumnType): ColumnType {
+  return kind === 'nullable' ? { kind, inner: { kind: 'string' } } : { kind: 'string' }
+}
+
+function sourceText({ sql, type, days }: Source): string {
+  return days?.text ?? textOf(sql, type)
 }
 
 function sourceOf({ name, jsonPath }: ColumnDefinition, columns: ReadonlyMap<string, Source>): Source | null {
@@ -98,7 +131,7 @@ function sourceOf({ name, jsonPath }: ColumnDefinition, columns: ReadonlyMap<str
 
 /** `$` is the whole row as an object. */
 function wholeRow(columns: ReadonlyMap<string, Source>): Source {
-  const entries = [...columns].map(([name, { sql, type }]) => ({ name, value: jsonOf(sql, type) }))
+  const entries = [...columns].map(([name, { sql, type, days }]) => ({ name, value: jsonOf(days?.text ?? sql, type) }))
   const members = entries.map(({ name, value }) => `concat(${quoteString(`${JSON.stringify(name)}:`)}, ${value})`)
   return { sql: `concat('{', arrayStringConcat([${members.join(', ')}], ','), '}')`, type: { kind: 'string' } }
 }
@@ -165,7 +198,7 @@ function landingTargets(plans: readonly ColumnPlan[]) {
 function quarantineTargets(plans: readonly ColumnPlan[], importId: string) {
   const texts = plans.map(({ definition, source }) => ({
     column: definition.name,
-    expression: source === null ? 'NULL' : readableText(textOf(source.sql, source.type)),
+    expression: source === null ? 'NULL' : readableText(sourceText(source)),
   }))
   const refusals = plans.flatMap((plan) => (plan.cast?.condition == null ? [] : [refusalOf(plan, plan.cast.condition)]))
   const listOf = (values: readonly string[]) =>
@@ -184,7 +217,7 @@ function refusalOf({ definition, source }: ColumnPlan, condition: string) {
   const of = (text: string) => `if(${condition}, '', ${text})`
   const column = of(quoteString(definition.name))
   if (source === null) return { column, reason: of(quoteString(missingReason(definition))) }
-  const text = textOf(source.sql, source.type)
+  const text = sourceText(source)
   const isReadable = `isValidUTF8(ifNull(${text}, ''))`
   const reason = `if(${isReadable}, ${reasonWith(reasonOf, definition, text)}, ${reasonWith(unreadableReason, definition, text)})`
   return { column, reason: of(reason) }

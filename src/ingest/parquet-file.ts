@@ -12,7 +12,7 @@ import type { Store } from '../store/store.types.ts'
 import { isFaultOfEngine, isOfParquetFile, isOfView, isTooCostly, StoreError } from '../store/store-error.ts'
 import { toFailure } from './append-error.ts'
 import { readAt, writeAll } from './parquet-bytes.ts'
-import { type ParquetColumn, readType } from './parquet-columns.ts'
+import { engineTypeOf, type ParquetColumn, readType, shownValue } from './parquet-columns.ts'
 import {
   footerBytesMax,
   type ParquetFooter,
@@ -83,8 +83,13 @@ export async function openParquet(
     await checkPages(path, footer, signal)
     const described = await asked<{ readonly name: string; readonly type: string }>(store, parquetColumnsQuery(path))
     const columns = described.map(({ name, type }) => ({ name, typeText: type, type: readType(type) }))
+    const shown = columns.map((column) => ({
+      name: column.name,
+      typeText: engineTypeOf(column),
+      value: shownValue(column),
+    }))
     const preview = (rowCount: number) =>
-      asked<Readonly<Record<string, unknown>>>(store, parquetPreviewQuery(path, rowCount))
+      asked<Readonly<Record<string, unknown>>>(store, parquetPreviewQuery(path, shown, rowCount))
     return { path, byteCount, footer, columns, preview, close }
   } catch (error) {
     await close()
@@ -126,7 +131,7 @@ function refuseOther(chunk: Uint8Array, offset: number): void {
 async function readFooterOf(path: string, byteCount: number): Promise<ParquetFooter> {
   if (byteCount < parquetMagic.length + trailerBytes)
     throw parquetFault(`it has ${byteCount} bytes, and needs 12 or more`)
-  const file = await open(path)
+  const file = await open(path, 'r+')
   try {
     const trailer = await readAt(file, byteCount - trailerBytes, trailerBytes)
     const magic = trailer.toString('latin1', 4)
@@ -136,7 +141,9 @@ async function readFooterOf(path: string, byteCount: number): Promise<ParquetFoo
     const start = byteCount - trailerBytes - metadataBytes
     if (start < parquetMagic.length) throw parquetFault('its metadata is said to be longer than the file')
     if (metadataBytes > footerBytesMax) throw parquetFault(`its metadata is longer than ${footerBytesMax} bytes`)
-    return await readFooter(await readAt(file, start, metadataBytes), start)
+    const footer = await readFooter(await readAt(file, start, metadataBytes), start)
+    for (const { offset, byte } of footer.patches) await writeAll(file, Uint8Array.of(byte), start + offset)
+    return footer
   } finally {
     await file.close()
   }

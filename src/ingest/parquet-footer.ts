@@ -6,6 +6,7 @@
  */
 import { errors } from '../shared/errors.ts'
 import { inTimeSlices, type Pieces } from '../shared/time-slices.ts'
+import type { BytePatch } from './parquet-decimals.ts'
 import { type ParquetLeaf, readSchema } from './parquet-schema.ts'
 import { CompactReader, CompactType, StructWriter, varint } from './thrift-compact.ts'
 
@@ -48,7 +49,10 @@ export interface ByteRange {
 }
 
 export interface ParquetFooter {
+  /** With the patches. */
   readonly metadata: Uint8Array
+  /** What it does not say in the file yet. */
+  readonly patches: readonly BytePatch[]
   readonly rowCount: number
   readonly rowGroups: readonly RowGroup[]
   readonly leaves: readonly ParquetLeaf[]
@@ -62,6 +66,7 @@ export interface ParquetFooter {
  * Reads the metadata of a file, in time slices. What it says of rows and bytes is held against the bounds, its own parts,
  * and the length of the file: it comes from the sender, and loops go by it.
  *
+ * @param metadata is changed where the engine would misread it.
  * @param dataEnd where the metadata begins in the file; pages end before.
  * @throws BODY_CORRUPT (400).
  */
@@ -110,6 +115,7 @@ class FooterReader {
   private listEnd = 0
   private rowCount = 0
   private leaves: readonly ParquetLeaf[] | null = null
+  private patches: readonly BytePatch[] = []
   /** Of all row groups together. */
   private chunkCount = 0
   private chunkBytes = 0
@@ -135,11 +141,15 @@ class FooterReader {
     if (rowCount > fileRowsMax) throw parquetFault(`it says ${rowCount} rows, more than a file may have`)
     const groupRows = rowGroups.reduce((total, group) => total + group.rowCount, 0)
     if (groupRows !== rowCount) throw parquetFault(`it says ${rowCount} rows, and its row groups have ${groupRows}`)
-    return { metadata, rowCount, rowGroups, leaves, rowCountAt, listAt, listEnd }
+    const { patches } = this
+    for (const { offset, byte } of patches) metadata[offset] = byte
+    return { metadata, patches, rowCount, rowGroups, leaves, rowCountAt, listAt, listEnd }
   }
 
   private *readSchema(): Pieces {
-    this.leaves = yield* readSchema(this.reader)
+    const { leaves, patches } = yield* readSchema(this.reader)
+    this.leaves = leaves
+    this.patches = patches
   }
 
   private readRowCount(): boolean {

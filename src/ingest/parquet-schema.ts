@@ -1,5 +1,6 @@
 /** The schema in the metadata of a Parquet file: its leaves, each of which has a column chunk in every row group. */
 import type { Pieces } from '../shared/time-slices.ts'
+import { type BytePatch, DecimalElement } from './parquet-decimals.ts'
 import type { CompactReader } from './thrift-compact.ts'
 
 export interface ParquetLeaf {
@@ -14,10 +15,17 @@ const depthMax = 64
 const elementsMax = 100_000
 const repeated = 2
 
+export interface ParquetSchema {
+  readonly leaves: readonly ParquetLeaf[]
+  /** What is to be changed in the metadata before the engine reads it; offsets are those of the reader. */
+  readonly patches: readonly BytePatch[]
+}
+
 interface SchemaElement {
   readonly name: string
   readonly isRepeated: boolean
   readonly childCount: number
+  readonly patches: readonly BytePatch[]
 }
 
 /** A group whose children still come. */
@@ -33,13 +41,15 @@ interface OpenGroup {
  *
  * @throws RangeError where it is no tree.
  */
-export function* readSchema(reader: CompactReader): Pieces<readonly ParquetLeaf[]> {
+export function* readSchema(reader: CompactReader): Pieces<ParquetSchema> {
   const { count } = reader.readListHeader()
   if (count > elementsMax) throw new RangeError(`its schema has more than ${elementsMax} elements`)
   const leaves: ParquetLeaf[] = []
+  const patches: BytePatch[] = []
   const open: OpenGroup[] = []
   for (let index = 0; index < count; index += 1) {
-    const { name, isRepeated, childCount } = yield* readElement(reader)
+    const { name, isRepeated, childCount, ...element } = yield* readElement(reader)
+    patches.push(...element.patches)
     const parent = open.at(-1)
     if (index > 0 && parent === undefined) throw new RangeError('its schema has elements outside of its root')
     if (childCount < 0 || childCount > count)
@@ -53,19 +63,20 @@ export function* readSchema(reader: CompactReader): Pieces<readonly ParquetLeaf[
     while (open.at(-1)?.missingCount === 0) open.pop()
   }
   if (open.length > 0) throw new RangeError('its schema has a group of another size than it says')
-  return leaves
+  return { leaves, patches }
 }
 
 function* readElement(reader: CompactReader): Pieces<SchemaElement> {
   let name = ''
   let isRepeated = false
   let childCount = 0
-  yield* reader.readStruct((field) => {
+  const decimal = new DecimalElement(reader)
+  yield* reader.readStruct((field, type) => {
     if (field === 3) isRepeated = reader.readInteger() === repeated
     else if (field === 4) name = reader.readText()
     else if (field === 5) childCount = reader.readInteger()
-    else return false
+    else return decimal.read(field, type)
     return true
   })
-  return { name, isRepeated, childCount }
+  return { name, isRepeated, childCount, patches: decimal.patches() }
 }

@@ -177,9 +177,21 @@ export function parquetColumnsQuery(path: string): string {
   return `DESCRIBE TABLE file(${quoteString(path)}, 'Parquet') SETTINGS ${readingSettings}`
 }
 
+/** A column of a Parquet file, the type by which it is read, and the value that is shown of it. */
+export interface ShownColumn {
+  readonly name: string
+  readonly typeText: string
+  readonly value: string
+}
+
 /** The first rows of a Parquet file. */
-export function parquetPreviewQuery(path: string, rowCount: number): string {
-  return `SELECT * FROM file(${quoteString(path)}, 'Parquet') LIMIT ${rowCount} SETTINGS ${readingSettings}`
+export function parquetPreviewQuery(path: string, columns: readonly ShownColumn[], rowCount: number): string {
+  const fields = columns.map(({ name, typeText }) => `${quoteName(name)} ${typeText}`).join(', ')
+  // In a query of its own, as a value that has the name of its column is taken for it.
+  const places = columns.map(({ value }, index) => `${value} AS __${index}`).join(', ')
+  const names = columns.map(({ name }, index) => `__${index} AS ${quoteName(name)}`).join(', ')
+  const source = `file(${quoteString(path)}, 'Parquet', ${quoteString(fields)})`
+  return `SELECT ${names} FROM (SELECT ${places} FROM ${source} LIMIT ${rowCount}) SETTINGS ${readingSettings}`
 }
 
 const readingSettings = settingsText(parquetSettings)

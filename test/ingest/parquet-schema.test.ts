@@ -23,7 +23,8 @@ function listOf(elements: readonly Element[]): CompactReader {
 }
 
 async function leavesOf(elements: readonly Element[]): Promise<readonly ParquetLeaf[]> {
-  return await inTimeSlices(readSchema(listOf(elements)))
+  const { leaves } = await inTimeSlices(readSchema(listOf(elements)))
+  return leaves
 }
 
 function zigzag(value: number): Uint8Array {
