@@ -1,5 +1,6 @@
 import t from 'tap'
 import { didYouMean, nearestName } from '../../src/shared/nearest-name.ts'
+import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 
 t.test('a name is near by few letters, by swapped ones, or but for its case', async (t) => {
   const known = ['visits', 'page_views', 'ID', 'count', 'toStartOfMinute']
@@ -23,9 +24,10 @@ t.test('a name is near by few letters, by swapped ones, or but for its case', as
 })
 
 t.test('the nearest is that of the least edits, for random words', async (t) => {
-  const letters = 'abc'
-  const word = () =>
-    Array.from({ length: 3 + Math.floor(Math.random() * 6) }, () => letters[Math.floor(Math.random() * 3)]).join('')
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
+  const random = new SeededRandom(seed)
+  const word = () => Array.from({ length: 3 + random.below(5) }, () => random.pick(['a', 'b', 'c'])).join('')
   for (let round = 0; round < 500; round += 1) {
     const name = word()
     const known = Array.from({ length: 5 }, word)

@@ -1,7 +1,15 @@
-import { randomBytes } from 'node:crypto'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
 import { unzstd } from '../../src/shared/zstd-unpacker.ts'
+import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+
+const seed = testSeed()
+t.comment(`SEED=${seed}`)
+const random = new SeededRandom(seed)
+
+function randomBytes(byteCount: number): Buffer {
+  return Buffer.from(random.hex(2 * byteCount), 'hex')
+}
 
 async function unpacked(packed: Uint8Array, chunkBytes = 65_536): Promise<Buffer> {
   const chunks: Uint8Array[] = []
