@@ -308,6 +308,7 @@ class DataSourcesRoom implements DataSources {
   }
 
   close(): Promise<void> {
+    this.#replay.close()
     return this.#retries.close()
   }
 

@@ -62,6 +62,8 @@ export class QuarantineReplay {
   /** Replays that are tried again: why the last try failed, which is told once, and how many did. */
   private readonly interruptions = new Map<DataSourceId, { readonly reason: string; readonly failedTries: number }>()
 
+  private isClosing = false
+
   constructor(rooms: ReplayRooms, limits: ReaderLimits, sizes: Partial<ReplaySizes> = {}) {
     this.rooms = rooms
     this.limits = limits
@@ -97,6 +99,11 @@ export class QuarantineReplay {
       { dataSource: name, replayedRows, failedRows, failedTries },
       'An interrupted replay is ended.',
     )
+  }
+
+  /** Those that run end soon, and go on at the next start. */
+  close(): void {
+    this.isClosing = true
   }
 
   /** Copies the chosen rows, and notes the replay when the copy is safe. */
@@ -198,10 +205,19 @@ export class QuarantineReplay {
     const misfitsTable = replayTables(id).misfits
     let { next, end } = note
     let viewFailure: string | null = null
+    const isGivenUp = (): boolean => this.isClosing
     while (next < end) {
+      if (isGivenUp()) throw errors.SHUTTING_DOWN({})
       const records = await recordsBetween(store, id, { next, end })
       const blockId = `${note.replayId}-${next}`
-      const piece = await ingest.replayRows({ dataSource, records, blockId, misfitsTable, rules: note.rules })
+      const piece = await ingest.replayRows({
+        dataSource,
+        records,
+        blockId,
+        misfitsTable,
+        rules: note.rules,
+        isGivenUp,
+      })
       if (piece.viewFailure !== null) {
         logger.warn({ dataSource: name, reason: piece.viewFailure }, 'A view did not take rows of a replay.')
         viewFailure ??= piece.viewFailure

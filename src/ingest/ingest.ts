@@ -149,7 +149,8 @@ class OpenIngest implements Ingest {
 
   async replayRows(request: ReplayRowsRequest): Promise<ReplayRowsOutcome> {
     this.refuseWhenClosing()
-    const run = (): Promise<ReplayRowsOutcome> => replayRows(this, request)
+    const isGivenUp = (): boolean => this.isClosing || request.isGivenUp()
+    const run = (): Promise<ReplayRowsOutcome> => replayRows(this, { ...request, isGivenUp })
     return await this.track(this.gate.pass(request.dataSource, run))
   }
 

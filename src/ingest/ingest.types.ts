@@ -229,6 +229,8 @@ export interface ReplayRowsRequest {
   readonly misfitsTable: string
   /** The same for every repeat of a block. */
   readonly rules: ValueRules
+  /** Asked again and again while rows are looked for that are refused: true when the replay is to go on at the next start. */
+  readonly isGivenUp: () => boolean
 }
 
 export interface ReplayRowsOutcome {

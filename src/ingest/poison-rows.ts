@@ -149,7 +149,7 @@ export async function insertTried(
   const bodies = joinLines(numbers.flatMap((number) => lines[number] ?? []))
   const { parts, rowCount } = await parseBodies(pool, plan, bodies, frameBytes)
   if (rowCount === 0) return 0
-  await store.append({ ...plan.landing, table, parts, rowCount, blockId: createBlockId() })
+  await store.append({ ...plan.landing, table, parts, rowCount, blockId: createBlockId(), isTrial: true })
   return rowCount
 }
 

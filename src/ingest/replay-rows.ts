@@ -89,8 +89,9 @@ async function landInPieces(
   const { dataSource, records, misfitsTable } = request
   const table = `${dataSource.id}_replay_trial`
   const insert = async (numbers: readonly number[]): Promise<number> => {
+    throwIfGivenUp(request)
     const rows = await parse(rooms.pool, plan, records.filter(isAmong(numbers)))
-    await appendRows(rooms, plan, { table, blockId: createBlockId(), rows })
+    await appendRows(rooms, plan, { table, blockId: createBlockId(), rows, isTrial: true })
     return rows.rowCount
   }
   const staging = { dataSource, table, candidates: [...records.keys()], insert }
@@ -199,6 +200,8 @@ interface RowsToAppend {
   readonly table: string
   readonly blockId: string
   readonly rows: RowsToLand
+  /** Whether the table is dropped soon. */
+  readonly isTrial?: boolean
 }
 
 async function appendRows(
@@ -208,12 +211,12 @@ async function appendRows(
 ): Promise<void> {
   const { parts, rowCount, from, layout = plan.landing } = append.rows
   if (rowCount === 0) return
-  const { table, blockId } = append
+  const { table, blockId, isTrial = false } = append
   const bound = partitionBoundOf(plan.dataSource, plan.landing)
   const partition = bound === undefined || from === undefined ? bound : { ...bound, columns: [] }
   const bounds = await partitionLimits.bodyOf(table).boundCut(partition, rowCount)
   const source = { layout, parts, rowCount, ...(from === undefined ? {} : { from }) }
-  await store.append({ table, ...source, ...bounds, blockId, outlivesViews: true })
+  await store.append({ table, ...source, ...bounds, blockId, isTrial, outlivesViews: true })
 }
 
 /** The records whose partitions are allowed; the others are noted, with the reason that events of their kind get. */
@@ -273,8 +276,9 @@ async function noteRefused(
 async function withoutPoison(
   rooms: ReplayRooms,
   plan: ReplayPlan,
-  { dataSource, records, misfitsTable, blockId }: ReplayRowsRequest,
+  request: ReplayRowsRequest,
 ): Promise<readonly Uint8Array[]> {
+  const { dataSource, records, misfitsTable, blockId } = request
   const { store, pool } = rooms
   const trial = `${dataSource.id}_replay_trial`
   const name = (table: string): string => `${quoteName(workspaceDatabase)}.${quoteName(table)}`
@@ -284,8 +288,9 @@ async function withoutPoison(
   try {
     const trials = {
       insert: async (numbers: readonly number[]) => {
+        throwIfGivenUp(request)
         const rows = await parse(pool, plan, records.filter(isAmong(numbers)))
-        await appendRows(rooms, plan, { table: trial, blockId: createBlockId(), rows })
+        await appendRows(rooms, plan, { table: trial, blockId: createBlockId(), rows, isTrial: true })
       },
       insertBlank: () => store.command(blankRowInsert(name(trial), dataSource.columns), { computes }),
     }
@@ -297,6 +302,11 @@ async function withoutPoison(
   } finally {
     await store.command(`DROP TABLE IF EXISTS ${name(trial)}`)
   }
+}
+
+/** A search takes up to minutes: more than a close has. */
+function throwIfGivenUp({ isGivenUp }: ReplayRowsRequest): void {
+  if (isGivenUp()) throw new StoreError({ kind: 'closed', message: 'The replay goes on at the next start' })
 }
 
 function isAmong(numbers: readonly number[]): (record: Uint8Array, index: number) => boolean {

@@ -216,6 +216,32 @@ t.test('an interrupted replay goes on by itself, as often as it takes', async (t
   t.same(await stored(), done)
 })
 
+t.test(
+  'a replay ends at the close, also while it looks for rows that are refused, and goes on at the next start',
+  async (t) => {
+    for (const closedAt of [1, 2, 3]) {
+      await fill()
+      let pieces = 0
+      const closing = {
+        withBarrier: ingest.withBarrier.bind(ingest),
+        replayRows: async (request: ReplayRowsRequest) => {
+          pieces += 1
+          if (pieces === closedAt) replay.close()
+          return await ingest.replayRows(request)
+        },
+      }
+      const replays = { catalog, store, logger: silentLogger, ingest: closing }
+      const replay = new QuarantineReplay(replays, limits, sizes)
+      await t.rejects(replay.run(dataSource, order, signal), { code: 'REPLAY_INTERRUPTED', status: 503 })
+      t.equal(pieces, closedAt, 'no further piece is begun')
+      const trial = `name AS v FROM system.tables WHERE database = 'ws_0001' AND name LIKE '%_replay_trial'`
+      t.same(await texts(trial), [])
+      await new QuarantineReplay(rooms, limits, sizes).finish(dataSource)
+      t.same(await stored(), done)
+    }
+  },
+)
+
 t.test('a change waits for the replay that was left, and a drop takes it along', async (t) => {
   await fill()
   const interrupted = new QuarantineReplay(
