@@ -6,8 +6,11 @@ import { columnNamesOf, normalizeName } from './csv-names.ts'
 import { type PartialHeader, readPartialHeader } from './csv-partial-header.ts'
 import { readSeparatorLine } from './csv-separator-line.ts'
 
-/** Whether the first record is a header of all columns in their order; `unknown` when its names have to tell. */
-export type CsvHeader = 'absent' | 'present' | 'unknown'
+/**
+ * Whether the first record is a header of all columns in their order; `unknown` when its names have to tell. What the sender
+ * says of it (`said…`) leaves open which columns a header names.
+ */
+export type CsvHeader = 'absent' | 'present' | 'saidAbsent' | 'saidPresent' | 'unknown'
 
 export interface CsvStart {
   /** `fieldColumns[i]` is the index of the column that field `i` fills, or -1 when none does. */
@@ -38,13 +41,14 @@ export function readCsvStart(
 ): CsvStart {
   const start = startOfRecords(frame)
   const inOrder = columns.map((_, position) => position)
-  const rows = { fieldColumns: inOrder, rowsOffset: start, partialHeader: null }
-  if (header === 'absent') return rows
+  const allRows = { fieldColumns: inOrder, rowsOffset: start, partialHeader: null }
+  if (header === 'absent' || header === 'saidAbsent') return allRows
   const reach = { source: frame.bytes, at: start, limit: frame.byteCount }
   const { cells, next } = readCsvCells(reach, dialect, headerFieldsMax + 1)
   const isSound = cells.every(isSoundCell)
   const rowsOffset = isSound ? next : start
-  if (header === 'present') return { ...rows, rowsOffset }
+  if (header === 'present') return { ...allRows, rowsOffset }
+  const rows = header === 'saidPresent' ? { ...allRows, rowsOffset } : allRows
   if (cells.length > headerFieldsMax) return rows
   const names = cells.map((cell) => cell.text)
   if (names.every((name) => normalizeName(name) === '')) return rows

@@ -1,4 +1,5 @@
 /** What a CSV body is, guessed from its beginning: dialect, header, names and types of its columns. */
+import type { CsvHeader } from '../codec/csv-header.ts'
 import { columnNamesOf } from '../codec/csv-names.ts'
 import { errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
@@ -38,7 +39,14 @@ export interface CsvGuessRules extends GivenDialect {
   readonly hasTypes: boolean
   /** Most columns of a data source. */
   readonly columnsMax: number
+  /** What the sender says of it. */
+  readonly header?: CsvHeader | undefined
 }
+
+const saidHeaders: ReadonlyMap<CsvHeader | undefined, boolean> = new Map([
+  ['saidAbsent', false],
+  ['saidPresent', true],
+])
 
 const rowsMax = 100_000
 
@@ -56,7 +64,8 @@ export function guessCsv(sample: SampleBytes, rules: CsvGuessRules): CsvGuess | 
   if (usualFieldCount(records) > columnsMax) throw errors.COLUMNS_TOO_MANY({ columnsMax })
   // A first line may have any number of fields, and so many tell enough.
   const isTorn = first.some(mayHoldRows)
-  const hasHeader = !isTorn && isHeader(first.slice(0, columnsMax), records.slice(1))
+  const isNamed = (): boolean => isHeader(first.slice(0, columnsMax), records.slice(1))
+  const hasHeader = !isTorn && (saidHeaders.get(rules.header) ?? isNamed())
   const rows = hasHeader || isTorn ? records.slice(1) : records
   const header = hasHeader ? first.map(({ text }) => text.trim()) : []
   const fieldCount = Math.max(header.length, usualFieldCount(rows))

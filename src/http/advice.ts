@@ -7,6 +7,7 @@ import { adminScope, type ReadScope } from '../query/read-scope.ts'
 import type { ApiError } from '../shared/errors.ts'
 import { didYouMean } from '../shared/nearest-name.ts'
 import type { HttpRooms } from './http.types.ts'
+import { plannedAt } from './planned-paths.ts'
 
 type Neighbours = Pick<HttpRooms, 'dataSources' | 'pipes'>
 
@@ -53,24 +54,25 @@ function kindAdvice(name: string, others: readonly string[], kind: string): stri
   return others.includes(name) ? `'${name}' is ${kind}` : undefined
 }
 
-const collections = ['datasources', 'events', 'pipes', 'sql', 'analyze', 'variables', 'tokens', 'jobs'] as const
 const served: ReadonlySet<string> = new Set(['datasources', 'events', 'pipes', 'sql', 'analyze', 'variables'])
 
 function pathAdvice(path: string): string | undefined {
   const [, version = '', collection = '', ...rest] = path.split('/')
   if (/^v\d+$/.test(version) && version !== 'v0' && served.has(collection))
     return `The API begins with /v0: /v0/${collection}`
+  const isDelete = version === 'v0' && collection === 'datasources' && rest.at(-1) === 'delete'
+  // A name that is near to one that is served, and is a planned one.
+  if (plannedAt(path) !== undefined && !isDelete) return undefined
   const near = version === 'v0' ? didYouMean(collection, served) : didYouMean(version, served)
   if (near !== undefined) return near.replace(/'(\w+)'/, "'/v0/$1'")
   if (served.has(version)) return `The API begins with /v0: /v0/${version}`
-  if (version === 'v0' && collection === 'datasources' && rest.at(-1) === 'delete') {
+  if (isDelete) {
     return 'DELETE /v0/datasources/<name> drops a Data Source, and POST /v0/datasources/<name>/truncate empties it'
   }
   if (version === 'v0' && collection === 'pipes' && rest.at(-1) === 'data') {
     return "The data of a Pipe have their format behind its name: '/v0/pipes/<name>.json'"
   }
-  const isKnown = collections.some((known) => known === collection)
-  return isKnown && !served.has(collection) ? `/v0/${collection} is not supported yet` : undefined
+  return undefined
 }
 
 /** A request without a body is a GET for curl, and for most who type an address. */

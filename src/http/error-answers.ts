@@ -3,6 +3,7 @@ import { type DiskReports, diskFaultOf, noDiskReports } from '../shared/disk-fau
 import { errors } from '../shared/errors.ts'
 import type { Adviser } from './advice.ts'
 import { sendError, toApiError } from './answers.ts'
+import { plannedAt } from './planned-paths.ts'
 import { pathOf, type RequestLog } from './request-log.ts'
 
 /** Makes every error of a route, and every path that has none, answer in the one shape that clients read. */
@@ -19,7 +20,8 @@ export function addErrorAnswers(
     return answerError(thrown, reply, hint)
   })
   app.setNotFoundHandler((request, reply) => {
-    const error = errors.NOT_FOUND({ path: pathOf(request.url) })
+    const path = pathOf(request.url)
+    const error = errors.NOT_FOUND({ path, absent: plannedAt(path) })
     return sendError(reply, error, hintField(adviser(error, request)))
   })
 }

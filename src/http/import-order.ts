@@ -75,6 +75,7 @@ export function readCsvRules(parameters: Parameters): CsvRules {
     delimiter: oneCharacter(parameters, 'dialect_delimiter', isDelimiter, 'one character, or \\t for a tab'),
     escapeCharacter: oneCharacter(parameters, 'dialect_escapechar', isEscape, 'one ASCII character'),
     newLine: readNewLine(parameters),
+    header: readHeader(parameters),
   }
 }
 
@@ -99,6 +100,13 @@ const newLines: ReadonlyMap<string, NewLine> = new Map([
   ['\\r', '\r'],
   ['\\r\\n', '\r\n'],
 ])
+
+/** Absent and empty is guessed. */
+function readHeader(parameters: Parameters): NonNullable<CsvRules['header']> {
+  const name = 'dialect_has_header'
+  if (parameters.text(name) === undefined) return 'unknown'
+  return parameters.flag(name) ? 'saidPresent' : 'saidAbsent'
+}
 
 function readNewLine(parameters: Parameters): NewLine | undefined {
   const value = parameters.get('dialect_new_line')

@@ -88,7 +88,7 @@ async function prepareText(
   progress.onGuessing()
   const guessed = await guessRows({ body, contentEncoding, signal }, { format, csv, hasTypes, columnsMax }, ingest)
   const rows = { body: guessed.opened, contentEncoding: undefined, format }
-  const { header: _, ...csvOfOthers } = guessed.csv
+  const csvOfOthers = { ...guessed.csv, header: csv.header ?? 'unknown' }
   return {
     creation: { schema: guessed.guess.schema, type: format },
     load: (request) => {

@@ -26,7 +26,7 @@ import type { NewColumns } from './new-columns.ts'
 import type { PendingReplace, PendingReplaces } from './pending-replaces.ts'
 import { announcesBody, bodyOf } from './request-body.ts'
 import { errorFields } from './request-log.ts'
-import { warnOfUnknown, warnOfVersion } from './warnings.ts'
+import { warn, warnOfUnknown, warnOfVersion } from './warnings.ts'
 
 type Neighbours = Pick<HttpRooms, 'dataSources' | 'disk' | 'ingest' | 'logger' | 'now' | 'replaces'> & {
   readonly pendingReplaces: PendingReplaces
@@ -65,7 +65,7 @@ export async function createOrImport(
 const knownParameters: readonly string[] = [
   ...importParameters,
   ...engineParameters,
-  ...['dialect_delimiter', 'dialect_escapechar', 'dialect_new_line', ...formatFields],
+  ...['dialect_delimiter', 'dialect_escapechar', 'dialect_new_line', 'dialect_has_header', ...formatFields],
 ]
 
 interface Import {
@@ -137,7 +137,12 @@ class ImportRun {
     const progress = new ImportProgress(order, this.rooms.now)
     const before = order.name === undefined ? undefined : this.rooms.dataSources.find(order.name)
     const dataSource = await this.open(import_, progress)
-    if (this.isCreated) warnOfVersion(reply, dataSource.name, before)
+    if (this.isCreated) {
+      warnOfVersion(reply, dataSource.name, before)
+      if (order.mode === 'append') reply.header('x-datasource-created', dataSource.name)
+      if (import_.input.parameters.text('tags') !== undefined)
+        warn(reply, ["Parameter 'tags' is not kept: there are no tags yet"])
+    }
     if (order.hasProgress) {
       const stream = progress.stream()
       mayBeQuiet(reply.raw)

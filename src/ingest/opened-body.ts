@@ -63,8 +63,10 @@ async function openBeginning(source: BodySource, { sampleBytesMax, ...limits }: 
   const json = format === 'csv' ? null : await openJson(unpacked, sampleBytesMax)
   const chunks = (json?.lines ?? unpacked)[Symbol.asyncIterator]()
   const head = isSampled ? await readHead(chunks, sampleBytesMax) : withBehind(await readHead(chunks, markBytes))
-  const { encoding, openEvidence } = json ?? guessEncoding(head.bytes, head)
-  const transcoder = json === null ? createTranscoder(encoding) : null
+  // Of a body without a format it is known only where a mark says it.
+  const decoded = json !== null && (format === 'ndjson' || json.encoding !== 'utf-8') ? json : null
+  const { encoding, openEvidence } = decoded ?? guessEncoding(head.bytes, head)
+  const transcoder = decoded === null ? createTranscoder(encoding) : null
   const beginning = transcoder === null ? head.bytes : transcoder.push(head.bytes)
   const newLine = format === 'ndjson' ? '\n' : (source.newLine ?? guessNewLine(beginning))
   const sent: SampleBytes = { bytes: withNewLine(beginning, newLine), isWhole: head.isWhole }
@@ -91,11 +93,11 @@ async function openJson(
   const encoding = encodingByMark(head.bytes)
   const transcoder = createTranscoder(encoding)
   const rest = restOf(head, chunks)
-  const text = transcoder === null ? rest : decoded(rest, transcoder)
+  const text = transcoder === null ? rest : decodedChunks(rest, transcoder)
   return { encoding, openEvidence: null, lines: elementLines(text, sampleBytesMax) }
 }
 
-async function* decoded(chunks: AsyncIterable<Uint8Array>, transcoder: Transcoder): AsyncGenerator<Uint8Array> {
+async function* decodedChunks(chunks: AsyncIterable<Uint8Array>, transcoder: Transcoder): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) yield transcoder.push(chunk)
   yield transcoder.end()
 }

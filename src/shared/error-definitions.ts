@@ -282,7 +282,8 @@ export const definitions = {
   NOT_FOUND: define({
     status: 404,
     when: 'Nothing answers at this path.',
-    message: ({ path }: { readonly path: string }) => `There is nothing at "${path}"`,
+    message: ({ path, absent }: { readonly path: string; readonly absent?: string | undefined }) =>
+      `There is nothing at "${path}"${absent === undefined ? '' : `: this service does not have ${absent} yet`}`,
     subject: ({ path }) => [path],
   }),
   METHOD_NOT_ALLOWED: define({
