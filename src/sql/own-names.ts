@@ -145,7 +145,10 @@ function mayHaveElements(text: ReadText, name: string, search: Search): boolean 
     if (named !== undefined && !isElementless(text, named, search)) return true
   }
   const isInStructure = parsed.tableFunctions.some(({ arguments: given }) =>
-    given.some(({ start, end }) => parsed.tokens.slice(start, end).some((token) => token.text.includes(name))),
+    given.some(({ start, end }) =>
+      // A structure is a text, or a name that stands for one: what stands in a query there is none.
+      parsed.tokens.slice(start, end).some(({ kind, text }) => kind === 'string' && text.includes(name)),
+    ),
   )
   return isInStructure || [...sources.values()].some((source) => hasElements(source, name, search))
 }
