@@ -263,6 +263,7 @@ class DataSourcesRoom implements DataSources {
       if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
       const advice = 'drop those first, or use force=true: views go too, pipes stay and fail'
       const views = isForced ? [] : await this.dependents(id)
+      await this.#pipeUsers?.readNames()
       // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step
       // finds the entry half gone, and ends what was begun.
       await this.#catalog.retire(id, () => {

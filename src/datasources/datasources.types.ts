@@ -112,6 +112,8 @@ export interface PipeUsers {
   using(id: DataSourceId): readonly PipeReference[]
   /** The others, which use it in some branch of a template. */
   possiblyUsing(id: DataSourceId): readonly PipeReference[]
+  /** Makes ready what `possiblyUsing` looks at, and gives others their turn: it needs no more than a moment then. */
+  readNames(): Promise<void>
   /**
    * Has a rename written with the pipes that read the data source as they are to be, and with a guard for that moment.
    *

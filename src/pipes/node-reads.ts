@@ -4,8 +4,7 @@
 // id, a version or the quarantine. So where a name may be either, the SQL tells.
 
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
-import { branchReads } from '../query/branch-reads.ts'
-import { type NamedTables, namedTables } from '../query/named-tables.ts'
+import { branchReads, namedInNode } from '../query/branch-reads.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 import type { Rename } from './rename-nodes.ts'
 
@@ -100,14 +99,7 @@ function earlierNode({ nodes }: Pipe, position: number, name: string): PipeNode 
 function writtenIds(name: string, { pipe, position, catalog }: Search): readonly string[] {
   const node = pipe.nodes[position]
   if (node === undefined) return []
-  const reads = branchReads(catalog, pipe, position, tablesIn(node))
+  const { tables, possible } = namedInNode(node)
+  const reads = branchReads(catalog, pipe, position, [...tables, ...possible])
   return reads.flatMap((read) => (read.name === name ? [read.resourceId] : []))
-}
-
-const known = new WeakMap<PipeNode, NamedTables['tables']>()
-
-function tablesIn(node: PipeNode): NamedTables['tables'] {
-  const tables = known.get(node) ?? namedTables(node.sql).tables
-  known.set(node, tables)
-  return tables
 }

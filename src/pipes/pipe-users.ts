@@ -1,6 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import type { Pipe } from '../catalog/pipe.types.ts'
+import { readNames } from '../query/branch-reads.ts'
 import type { Query } from '../query/query.types.ts'
 import { PipeReaders } from './pipe-readers.ts'
 import { possibleReaders } from './possible-readers.ts'
@@ -15,6 +16,8 @@ export interface PipeUsers {
   using(id: DataSourceId): readonly Pipe[]
   /** The others, which read it in some branch of a template. */
   possiblyUsing(id: DataSourceId): readonly Pipe[]
+  /** Makes ready what `possiblyUsing` looks at, and gives others their turn: it needs no more than a moment then. */
+  readNames(): Promise<void>
   /** Has a rename written with the pipes that read it. @throws DATASOURCE_USED (409), and what `write` throws. */
   rename<Result>(rename: Rename & { readonly isForced: boolean }, write: WriteRename<Result>): Promise<Result>
   /** Refuses a name that pipes read something else under; `id` is of who is to have it, null for something new. @throws DATASOURCE_USED, PIPE_USED (409). */
@@ -37,6 +40,7 @@ export function createPipeUsers(options: ReaderRenamesOptions, { catalog, query 
   return {
     using: (id) => readers.of(id),
     possiblyUsing: (id) => (catalog.find(id) === undefined ? [] : possibleReaders({ id, name: nameOf(id) }, catalog)),
+    readNames: () => readNames(catalog.listPipes()),
     rename: (rename, write) => renames.run({ ...rename, kind: 'data source' }, write),
     checkTaken: (name, id) => checkTaken(name, id, catalog),
     checkFreed: (dataSource) => checkFreed({ ...dataSource, kind: 'data source' }, catalog),

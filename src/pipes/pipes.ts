@@ -12,6 +12,7 @@ import { createPipeId } from '../catalog/pipe-id.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice } from '../catalog/versioned-name.ts'
+import { readNames } from '../query/branch-reads.ts'
 import type { Query } from '../query/query.types.ts'
 import { assert } from '../shared/assert.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
@@ -69,6 +70,8 @@ class PipesRoom implements Pipes {
   readonly #changes = new ChangeQueue()
   /** The version of the catalog by which nodes were judged of which their names do not tell what they read. */
   readonly #judgedAt = new WeakMap<Pipe, number>()
+  /** The version of the catalog by which nodes of a pipe were checked. */
+  readonly #checkedAt = new WeakMap<Pipe, number>()
   readonly parametersOf = parametersOf
 
   constructor(options: PipesOptions, { catalog, query }: Neighbours) {
@@ -144,6 +147,7 @@ class PipesRoom implements Pipes {
 
   async drop(nameOrId: string, { isForced }: { readonly isForced: boolean }): Promise<void> {
     await this.#change(this.#sureId(nameOrId), async (pipe) => {
+      await readNames(this.list())
       await this.#catalog.removePipe(pipe.id, () => {
         if (!isForced) this.#refuseRead(pipe, 'drop those first, or use force=true: they stay, and their queries fail')
         checkFreed({ ...pipe, kind: 'pipe' }, this.#catalog)
@@ -317,6 +321,8 @@ class PipesRoom implements Pipes {
       return index >= start && index < end && (mayReadVersion(node) || mayReadHidden(judged, index))
     })
     if (isUnsure) this.#judgedAt.set(judged, catalogVersion)
+    this.#checkedAt.set(judged, catalogVersion)
+    await readNames([judged])
     return judged
   }
 
@@ -325,6 +331,7 @@ class PipesRoom implements Pipes {
     const pipe = this.#published(changed, before)
     const saved = before === undefined ? pipe : { ...pipe, updatedAt: this.#options.now() }
     const judgedAt = this.#judgedAt.get(changed)
+    const checkedAt = this.#checkedAt.get(changed)
     const guard = (): void => {
       options.guard?.()
       // What such a name stands for may be something else by now, and nothing in the node would tell.
@@ -333,7 +340,7 @@ class PipesRoom implements Pipes {
       if (before !== undefined && before.name !== pipe.name) this.#catalog.checkPipeName(pipe.name)
       checkTaken(pipe.name, pipe.id, this.#catalog)
       checkAcyclic(pipe, this.#catalog)
-      this.#checkSources(pipe, before)
+      this.#checkSources(pipe, before, checkedAt)
     }
     if (before === undefined) await this.#catalog.createPipe(saved, guard)
     else await this.#replace(saved, before, { ...options, guard })
@@ -349,13 +356,15 @@ class PipesRoom implements Pipes {
   }
 
   /** Whether what the nodes were found to read a moment ago is still there. */
-  #checkSources({ nodes }: Pipe, before: Pipe | undefined): void {
+  #checkSources({ nodes }: Pipe, before: Pipe | undefined, checkedAt: number | undefined): void {
     // A node that was not checked has the very list that it had, and may have been broken all along.
     const unchecked = new Set(before?.nodes.map(({ dependencies }) => dependencies))
     const looked = nodes.map((node) => (unchecked.has(node.dependencies) ? { ...node, dependencies: [] } : node))
     for (const name of namesOutside(looked)) {
       // Names with a dot are those of the service's own tables.
       const isThere = name.includes('.') || this.#catalog.find(name)?.name === name || this.find(name)?.name === name
+      // What has another name by now was read by its id, perhaps.
+      if (!isThere && checkedAt !== this.#catalog.catalogVersion) throw new StalePipeError()
       if (!isThere) throw errors.SQL_INVALID({ reason: `Resource '${name}' not found` })
     }
   }

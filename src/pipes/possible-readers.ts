@@ -3,14 +3,14 @@
 // Nothing of it is stored. It is found in the SQL when somebody asks, so that pipes of earlier releases have it too.
 
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
-import { branchReads, mayBeMade, mayName, type NamedResource, namedInBranches } from '../query/branch-reads.ts'
+import { branchReads, mayBeMade, type NamedResource, namedInBranches, namesLike } from '../query/branch-reads.ts'
 import { readsOfPipe } from './node-reads.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 
 /** What a node reads in some branch, and was not seen to read when it was checked; by the names of now. */
 export function possibleDependencies(pipe: Pipe, node: PipeNode, catalog: ReadCatalog): readonly string[] {
-  const { tables } = namedInBranches(node)
-  const reads = branchReads(catalog, pipe, pipe.nodes.indexOf(node), tables)
+  const { tables, possible } = namedInBranches(node)
+  const reads = branchReads(catalog, pipe, pipe.nodes.indexOf(node), [...tables, ...possible])
   const certain = new Set(node.dependencies)
   return [...new Set(reads.map(({ name }) => name))].filter((name) => !certain.has(name))
 }
@@ -31,8 +31,7 @@ interface Search {
 }
 
 function mayRead(pipe: Pipe, position: number, { node, resource, catalog }: Search): boolean {
-  if (!mayName(node, resource)) return false
   const named = namedInBranches(node)
-  const reads = branchReads(catalog, pipe, position, named.tables)
+  const reads = branchReads(catalog, pipe, position, namesLike(named, resource))
   return reads.some(({ resourceId }) => resourceId === resource.id) || mayBeMade(named, resource)
 }

@@ -4,6 +4,7 @@
 // the catalog has changed since; else it is planned again.
 
 import type { Pipe } from '../catalog/pipe.types.ts'
+import { readNames } from '../query/branch-reads.ts'
 import { newWayBudget, type WayBudget } from '../query/node-ways.ts'
 import type { Query } from '../query/query.types.ts'
 import { errors } from '../shared/errors.ts'
@@ -87,6 +88,7 @@ export class ReaderRenames {
 
   async #plan(rename: PlannedRename): Promise<RenamePlan> {
     const { catalogVersion } = this.#catalog
+    await readNames(this.#catalog.listPipes())
     const certain = this.#readers.of(rename.id)
     const possible = possibleReaders({ id: rename.id, name: rename.oldName }, this.#catalog)
     const readers: Reader[] = []

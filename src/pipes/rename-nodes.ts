@@ -4,11 +4,12 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
 import { hasVersion, splitVersion } from '../catalog/versioned-name.ts'
-import { branchReads, mayBeMade } from '../query/branch-reads.ts'
-import { namedTables } from '../query/named-tables.ts'
+import { branchReads, mayBeMade, namedInNode } from '../query/branch-reads.ts'
+import type { NamedTable, NamedTables } from '../query/named-tables.ts'
 import type { NodeChange, WayBudget } from '../query/node-ways.ts'
 import type { Query } from '../query/query.types.ts'
-import { renamedTexts } from '../query/renamed-text.ts'
+import { type RenamedText, renamedTexts } from '../query/renamed-text.ts'
+import { isTemplate } from '../template/compile-template.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 
 /** Another name for a data source, a pipe or a node. */
@@ -47,14 +48,12 @@ export async function renamedNode(position: number, renaming: Renaming): Promise
   const { rename, before, after, query, isForced, budget } = renaming
   const node = before.pipe.nodes[position]
   if (node === undefined) return { kind: 'same' }
-  const named = namedTables(node.sql)
-  const reads = branchReads(before.workspace, before.pipe, position, named.tables)
-  const tables = reads.flatMap(({ table, resourceId }) => {
-    return resourceId === rename.id && findResourceId(table.name.replace(/_quarantine$/, '')) === undefined
-      ? [table]
-      : []
-  })
+  const named = namedInNode(node)
+  const tables = renamedIn(named.tables, position, renaming)
+  const possible = isTemplate(node.sql) ? renamedIn(named.possible, position, renaming) : []
   if (mayBeMade(named, { id: rename.id, name: rename.oldName })) return fault('makes the name when it runs')
+  if (tables.length + possible.length > 0 && !isForced) return { kind: 'named' }
+  if (possible.some(({ span }) => span === null)) return fault(named.isCut ? tooLong : takenFromValue)
   const verdictOf = (sql: string, alias: NodeChange['alias']) =>
     query.compareNode({
       before: { workspace: before.workspace, pipe: before.pipe, position },
@@ -62,27 +61,49 @@ export async function renamedNode(position: number, renaming: Renaming): Promise
       alias,
       budget,
     })
-  if (tables.length > 0 && !isForced) return { kind: 'named' }
-  if (tables.length === 0) {
-    const verdict = await verdictOf(node.sql, null)
-    if (verdict === 'too long') return fault(tooLong)
-    // A node that is no query now may be one again, and then read what it was seen to read.
-    const isNamed = [rename.oldName, rename.newName].some((name) => node.dependencies.includes(name))
-    if (verdict === 'unknown' && isNamed) return fault('is no query that can be read now')
-    return verdict === 'other' ? fault('would read something else') : { kind: 'same' }
+  // What stands where a table may stand is one, or it is none: the texts of both are judged.
+  const ways = possible.length > 0 ? [[...tables, ...possible], tables] : [tables]
+  for (const one of ways) {
+    for (const text of textsWith(one, { sql: node.sql, named, rename })) {
+      const alias = text.isCalledNew ? { from: rename.oldName, to: rename.newName } : null
+      const verdict = await verdictOf(text.sql, alias)
+      if (verdict === 'same') return text.sql === node.sql ? { kind: 'same' } : { kind: 'changed', sql: text.sql }
+      if (verdict === 'too long') return fault(tooLong)
+      // A node that is no query now may be one again, and then read what it was seen to read.
+      const isNamed = [rename.oldName, rename.newName].some((name) => node.dependencies.includes(name))
+      if (verdict === 'unknown' && (one.length > 0 || isNamed)) return fault('is no query that can be read now')
+      if (verdict === 'unknown') return { kind: 'same' }
+    }
   }
-  for (const text of renamedTexts(node.sql, { tables, named, name: rename })) {
-    const alias = text.isCalledNew ? { from: rename.oldName, to: rename.newName } : null
-    const verdict = await verdictOf(text.sql, alias)
-    if (verdict === 'same') return { kind: 'changed', sql: text.sql }
-    if (verdict === 'too long') return fault(tooLong)
-    if (verdict === 'unknown') return fault('is no query that can be read now')
-  }
-  const isMade = tables.some(({ span }) => span === null)
-  if (isMade) return fault('takes the name from a value when it runs')
+  if (tables.length + possible.length === 0) return fault('would read something else')
+  if (tables.some(({ span }) => span === null)) return fault(takenFromValue)
   return fault('would read something else, or have columns of another name, with the new name in its SQL')
 }
 
+/** Those of the names that stand for what is renamed, and are no ids. */
+function renamedIn(
+  tables: readonly NamedTable[],
+  position: number,
+  { rename, before }: Pick<Renaming, 'rename' | 'before'>,
+): readonly NamedTable[] {
+  return branchReads(before.workspace, before.pipe, position, tables).flatMap(({ table, resourceId }) => {
+    const isId = findResourceId(table.name.replace(/_quarantine$/, '')) !== undefined
+    return resourceId === rename.id && !isId ? [table] : []
+  })
+}
+
+interface RenamedSql {
+  readonly sql: string
+  readonly named: NamedTables
+  readonly rename: Rename
+}
+
+/** The texts with the new name in the place of these; where there are none, the text as it is. */
+function textsWith(tables: readonly NamedTable[], { sql, named, rename }: RenamedSql): readonly RenamedText[] {
+  return tables.length === 0 ? [{ sql, isCalledNew: false }] : renamedTexts(sql, { tables, named, name: rename })
+}
+
+const takenFromValue = 'takes the name from a value when it runs'
 const tooLong = 'has too many branches, with too much SQL in them, to be looked at one by one'
 
 function fault(reason: string): RenamedNode {

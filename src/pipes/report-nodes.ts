@@ -1,5 +1,6 @@
 import type { PipeReader } from '../catalog/pipe.types.ts'
 import type { Logger } from '../observe/logger.ts'
+import { readNames } from '../query/branch-reads.ts'
 import type { Query } from '../query/query.types.ts'
 import { giveWay } from '../shared/time-slices.ts'
 
@@ -15,6 +16,8 @@ export interface ReportNeighbours {
  */
 export async function reportNodes({ catalog, query, logger }: ReportNeighbours): Promise<void> {
   for (const pipe of catalog.listPipes()) {
+    // Who asks first what a resource is read by shall not wait for all of them.
+    await readNames([pipe])
     for (const [position, node] of pipe.nodes.entries()) {
       await giveWay()
       const reason = query.nodeFault(pipe, node, position)

@@ -5,9 +5,9 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { PipeNode } from '../catalog/pipe.types.ts'
 import { hasVersion, splitVersion } from '../catalog/versioned-name.ts'
-import { branchReads, mayBeMade, mayName } from '../query/branch-reads.ts'
-import { namedTables } from '../query/named-tables.ts'
+import { branchReads, mayBeMade, namedInNode } from '../query/branch-reads.ts'
 import { errors } from '../shared/errors.ts'
+import { isTemplate } from '../template/compile-template.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 
 type VersionCatalog = ReadCatalog & Pick<Catalog, 'unversioned'>
@@ -64,9 +64,12 @@ export function checkVersion({ id, name }: Pick<Freed, 'id' | 'name'>, version: 
 }
 
 /** Whether the SQL of a node may name anything by a version at all; most does not, and needs no closer look. */
-export function mayReadVersion(node: Pick<PipeNode, 'id' | 'name' | 'sql'>): boolean {
-  return mayName(node, { id: node.id, name: '__v' })
+export function mayReadVersion({ sql }: Pick<PipeNode, 'sql'>): boolean {
+  return sql.includes('__v') || (isTemplate(sql) && mayMakeName.test(sql))
 }
+
+/** Where a value or a tag stands, of which the name of a table may be made. */
+const mayMakeName = /\{\{|\w\{[%#]|[%#]\}\w/
 
 interface Reads {
   /** Of what is read. */
@@ -84,8 +87,9 @@ function readersUnder({ id, names, made }: Reads, catalog: VersionCatalog): read
   return catalog.listPipes().flatMap((pipe) => {
     for (const [position, node] of pipe.nodes.entries()) {
       if (!mayReadVersion(node)) continue
-      const named = namedTables(node.sql)
-      const reads = branchReads(catalog, pipe, position, named.tables)
+      const named = namedInNode(node)
+      const { tables, possible } = named
+      const reads = branchReads(catalog, pipe, position, isTemplate(node.sql) ? [...tables, ...possible] : tables)
       const read = reads.find(({ table, resourceId }) => {
         return resourceId === id && names(table.name.replace(quarantineSuffix, ''))
       })

@@ -5,6 +5,7 @@ import type { NameScope } from '../sql/source.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { answerFormat } from './answer-formats.ts'
 import { type AnswerOptions, Answers } from './answers.ts'
+import { sqlBelow } from './branch-reads.ts'
 import { type CheckNode, createNodeCheck, createNodeFault, type NodeFault } from './check-node.ts'
 import { withNames } from './engine-words.ts'
 import { answeringNode, callerScope, nodeScope, type Reading } from './name-scope.ts'
@@ -114,7 +115,7 @@ class QueryRoom implements Query {
       cacheTtlSeconds,
       signal,
     })
-    const unusedParameters = rendering.unusedParameters(() => pipe.nodes.map(({ sql }) => sql))
+    const unusedParameters = rendering.unusedParameters(() => sqlBelow(this.#neighbours.workspace, pipe))
     const told = unusedParameters.length === 0 ? {} : { unusedParameters, parameterNames: rendering.parameterNames }
     return { format, contentType, body, ...told, times: { resolveMs, engineMs } }
   }

@@ -11,6 +11,8 @@ export interface SqlHole {
   readonly isOpen: boolean
   /** What is known of that: how it begins and ends. */
   readonly made: readonly MadeName[]
+  /** Parts of texts that it is made of in a way that nothing more is known of; in small letters. */
+  readonly pieces: readonly string[]
 }
 
 /** A name that a value is a part of: any that begins and ends so. */
@@ -67,8 +69,14 @@ const keywords: ReadonlySet<string> = new Set(
   `AND ARRAY AS BETWEEN BY CASE DISTINCT ELSE FROM HAVING ILIKE IN INTERVAL JOIN LIKE LIMIT NOT OFFSET ON OR ORDER
   PREWHERE SELECT THEN TOP USING WHEN WHERE WITH`.split(/\s+/),
 )
+/** Words that begin anew behind a value, as in `{{column(x)}}FROM`; any other one grows together with a name that is printed. */
+const keywordsBehind: ReadonlySet<string> = new Set([
+  ...keywords,
+  ...'ANY ASOF CROSS EXCEPT FINAL FORMAT FULL GLOBAL GROUP HAVING INNER INTERSECT LEFT RIGHT SETTINGS UNION'.split(' '),
+])
 const commentOpener = /--|\/\/|#[ !]/y
 const heredocOpener = /\$\w*\$/y
+const hexadecimal = /[0-9A-Fa-f]{2}/y
 const nameText = /[\w$]+/y
 const numberText = /[\w.]+/y
 const blankText = /[\s\ufeff]+/y
@@ -116,6 +124,11 @@ export class SqlPieces {
         break
       default:
     }
+  }
+
+  /** Takes a value that prints nothing but a blank or a comment. */
+  blank(): void {
+    if (this.#open.mode === 'name' || this.#open.mode === 'number') this.#finish()
   }
 
   end(): void {
@@ -184,8 +197,9 @@ export class SqlPieces {
     const { mark, isEscaped } = this.#open
     const character = text.charAt(at)
     if (isEscaped) {
-      this.#add(character)
-      return at + 1
+      const digits = mark === "'" && character === 'x' ? matchAt(hexadecimal, text, at + 1) : ''
+      this.#add(digits === '' ? character : String.fromCharCode(Number.parseInt(digits, 16)))
+      return at + 1 + digits.length
     }
     if (character === '\\') {
       this.#open = { ...this.#open, isEscaped: true }
@@ -209,10 +223,12 @@ export class SqlPieces {
   #readTo(text: string, at: number): number {
     const { mark, mode } = this.#open
     const found = text.indexOf(mark, at)
-    if (found < 0) return text.length
+    const end = found < 0 ? text.length : found
+    if (mode === 'heredoc') this.#add(text.slice(at, end))
+    if (found < 0) return end
+    if (mode === 'heredoc') this.#finish()
     this.#open = nothing
-    if (mode === 'heredoc') this.#report({ kind: 'string', text: '', key: '', fragments: [''], span: null })
-    return found + mark.length
+    return end + mark.length
   }
 
   #readComment(text: string, at: number): number {
@@ -233,11 +249,30 @@ export class SqlPieces {
   }
 
   #finish(): void {
-    const { mode, fragments, start, end, isWhole } = this.#open
+    const { mode, start, end } = this.#open
+    const [before, after] = mode === 'name' ? this.#apart() : [this.#open.fragments, null]
+    const isWhole = this.#open.isWhole && mode !== 'heredoc'
     this.#open = nothing
+    if (after !== null) {
+      this.#reportToken({ mode, fragments: before, span: null })
+      const span = { start: end - after.length, end }
+      this.#reportToken({ mode, fragments: [after], span })
+      return
+    }
+    const isText = before.every((fragment) => typeof fragment === 'string')
+    this.#reportToken({ mode, fragments: before, span: isWhole && isText ? { start, end } : null })
+  }
+
+  /** What stands before a keyword that follows a value without a blank, and that keyword; null for none. */
+  #apart(): readonly [Open['fragments'], string | null] {
+    const { fragments } = this.#open
+    const last = fragments.at(-1)
+    const isBehind = fragments.length > 1 && typeof last === 'string' && keywordsBehind.has(last.toUpperCase())
+    return isBehind ? [fragments.slice(0, -1), last] : [fragments, null]
+  }
+
+  #reportToken({ mode, fragments, span }: Pick<Open, 'mode' | 'fragments'> & Pick<PieceToken, 'span'>): void {
     const text = fragments.map((fragment) => (typeof fragment === 'string' ? fragment : '')).join('')
-    const isText = fragments.every((fragment) => typeof fragment === 'string')
-    const span = isWhole && isText ? { start, end } : null
     const kind = mode === 'quoted' ? 'name' : mode === 'name' || mode === 'number' ? mode : 'string'
     this.#report({ kind, text, key: mode === 'name' ? text.toUpperCase() : '', fragments, span })
   }

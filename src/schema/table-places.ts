@@ -27,6 +27,13 @@ export interface QualifierPlace {
   readonly token: PieceToken
 }
 
+/** A name that may be a table there, or a column: as in `x IN (name)`. */
+export interface MaybePlace {
+  readonly kind: 'maybe'
+  readonly parts: readonly PieceToken[]
+  readonly queries: ReadonlySet<string>
+}
+
 /** Several tables stand behind one FROM. */
 export interface JoinPlace {
   readonly kind: 'join'
@@ -38,14 +45,16 @@ export interface WordPlace {
   readonly token: PieceToken
 }
 
-export type SqlPlace = TablePlace | QualifierPlace | JoinPlace | WordPlace
+export type SqlPlace = TablePlace | MaybePlace | QualifierPlace | JoinPlace | WordPlace
 type Report = (place: SqlPlace) => void
 
 /** What a bracket holds. */
 interface Level {
   readonly bracket: Bracket
   clause: 'start' | 'with' | 'select' | 'from' | 'other'
-  expects: 'table' | 'in' | 'joinGet' | null
+  expects: TablePlace['kind'] | 'maybe' | null
+  /** Whether each name that begins an item of it may be a table: behind IN a bracket changes nothing. */
+  isMember: boolean
   /** Of a function: which of its arguments this is. */
   argument: number
   /** The first name of an item of WITH. */
@@ -58,10 +67,11 @@ interface Level {
   readonly body: string | null
 }
 
-type Bracket = 'none' | 'plain' | 'in' | 'joinGet' | 'worded' | 'index'
+/** `printed`: of a function that a value names. */
+type Bracket = 'none' | 'plain' | 'in' | 'joinGet' | 'printed' | 'worded' | 'index'
 
 interface OpenName {
-  readonly kind: TablePlace['kind']
+  readonly kind: TablePlace['kind'] | 'maybe'
   readonly parts: readonly PieceToken[]
   /** A dot was the last that came. */
   readonly isOpen: boolean
@@ -100,6 +110,11 @@ export class TablePlaces {
     return new TablePlaces(this.#report, this)
   }
 
+  /** How many brackets are open: as much is copied and compared. */
+  get depth(): number {
+    return this.#levels.length
+  }
+
   /** The same for two that go on alike. */
   get key(): string {
     const words = [this.#last, this.#beforeLast].map((token) => (token === null ? '' : wordOf(token)))
@@ -119,6 +134,11 @@ export class TablePlaces {
   /** Takes a value that is printed. */
   hole(hole: SqlHole): void {
     this.#pieces.hole(hole)
+  }
+
+  /** Takes a value that prints nothing but a blank or a comment. */
+  blank(): void {
+    this.#pieces.blank()
   }
 
   /** Takes the end of the text. */
@@ -167,8 +187,14 @@ export class TablePlaces {
     if (name === null) return
     this.#name = null
     if (next?.key === '(' || name.isOpen) return
+    const { kind, parts } = name
+    const queries = this.#queries()
+    if (kind === 'maybe') {
+      this.#report({ kind, parts, queries })
+      return
+    }
     const hasAlias = next?.kind === 'name' && (next.key === 'AS' || !notTableAliases.has(next.key))
-    this.#report({ kind: name.kind, parts: name.parts, hasAlias, queries: this.#queries() })
+    this.#report({ kind, parts, hasAlias, queries })
   }
 
   /** What WITH gives a name to and is seen here: not what stands in its own query. */
@@ -185,6 +211,10 @@ export class TablePlaces {
   #takeExpected(token: PieceToken, level: Level): void {
     const { expects } = level
     level.expects = null
+    if (expects === 'maybe' && level.bracket === 'printed' && token.kind !== 'name') {
+      this.#report({ kind: 'maybe', parts: [token], queries: new Set() })
+      return
+    }
     if (expects === 'joinGet') {
       this.#report({ kind: 'joinGet', parts: [token], hasAlias: true, queries: new Set() })
       return
@@ -192,6 +222,7 @@ export class TablePlaces {
     if (token.kind !== 'name' || expects === null) return
     if (queryWords.has(token.key)) {
       level.clause = 'start'
+      level.isMember = false
       this.#takeWord(token, level)
     } else if (token.key !== 'NULL') this.#name = { kind: expects, parts: [token], isOpen: false }
   }
@@ -214,7 +245,7 @@ export class TablePlaces {
       level.clause = last === 'ARRAY' ? 'other' : 'from'
       level.expects = last === 'ARRAY' ? null : 'table'
       this.#report({ kind: 'join' })
-    } else if (key === 'IN' && level.bracket !== 'worded') level.expects = 'in'
+    } else if (key === 'IN') level.expects = level.bracket === 'worded' ? 'maybe' : 'in'
     else if (otherClauses.has(key)) level.clause = 'other'
     if (level.clause === 'with' && key === 'WITH') level.item = ''
   }
@@ -222,7 +253,11 @@ export class TablePlaces {
   /** `IS DISTINCT FROM` reads no table. */
   #takeFrom(level: Level): void {
     const before = this.#beforeLast?.key ?? ''
-    if (this.#last?.key === 'DISTINCT' && (before === 'IS' || before === 'NOT')) return
+    if (this.#last?.key === 'DISTINCT' && (before === 'IS' || before === 'NOT')) {
+      // But for `SELECT NOT distinct FROM name`, where that is a column.
+      if (before === 'NOT') level.expects = 'maybe'
+      return
+    }
     level.clause = 'from'
     level.expects = 'table'
   }
@@ -239,6 +274,7 @@ export class TablePlaces {
         level.expects = 'table'
         this.#report({ kind: 'join' })
       }
+      if (level.isMember || level.bracket === 'printed') level.expects = 'maybe'
       if (level.bracket === 'in' && level.argument === 1) level.expects = 'in'
     }
   }
@@ -246,6 +282,8 @@ export class TablePlaces {
   #open(key: string, level: Level, expects: Level['expects']): void {
     // So deep no query is; it would be refused for it.
     if (this.#levels.length >= depthMax) return
+    // Behind the columns in brackets a comma is one between tables again.
+    if (this.#last?.key === 'USING') level.clause = 'from'
     const { clause, item } = level
     const isBody = clause === 'with' && ['AS', 'MATERIALIZED'].includes(this.#last?.key ?? '')
     const inner = newLevel(key === '[' ? 'index' : this.#bracket(), 'start', isBody ? item : null)
@@ -254,6 +292,9 @@ export class TablePlaces {
       inner.clause = 'from'
       inner.expects = 'table'
     }
+    const isGroup = key === '(' && this.#last?.kind !== 'name'
+    inner.isMember = key === '(' && (expects === 'in' || expects === 'maybe' || (level.isMember && isGroup))
+    if (inner.isMember || inner.bracket === 'printed') inner.expects = 'maybe'
     if (inner.bracket === 'joinGet') inner.expects = 'joinGet'
     const outer = isBody ? { ...level, queries: [...new Set([...level.queries, item])] } : level
     this.#levels = [...this.#levels.slice(0, -1), outer, inner]
@@ -268,8 +309,10 @@ export class TablePlaces {
 
   #bracket(): Bracket {
     const { kind = 'symbol', key = '' } = this.#last ?? {}
-    if (kind !== 'name') return 'plain'
-    const lower = key.toLowerCase()
+    if (this.#last === null || kind !== 'name') return 'plain'
+    if (isPrinted(this.#last)) return 'printed'
+    // Quotes around the name of a function change nothing.
+    const lower = this.#last.text.toLowerCase()
     if (key === 'IN' ? !this.#isBehindOperand() : inFunctions.has(lower)) return 'in'
     if (lower.startsWith('joinget')) return 'joinGet'
     return wordedFunctions.has(key) ? 'worded' : 'plain'
@@ -301,11 +344,19 @@ function mayBecomeKnown(word: string): boolean {
 }
 
 /** What a token says of those that follow it. */
-function wordOf({ kind, key }: PieceToken): string {
+function wordOf(token: PieceToken): string {
+  const { kind, key, text } = token
   if (kind !== 'name') return `${kind} ${key}`
-  return knownWords.has(key) || key.startsWith('JOINGET') ? key : 'name'
+  if (isPrinted(token)) return 'printed'
+  if (knownWords.has(key) || key.startsWith('JOINGET')) return key
+  const lower = text.toLowerCase()
+  return inFunctions.has(lower) || lower.startsWith('joinget') ? `function ${lower}` : 'name'
+}
+
+function isPrinted({ fragments }: PieceToken): boolean {
+  return fragments.some((fragment) => typeof fragment !== 'string')
 }
 
 function newLevel(bracket: Bracket, clause: Level['clause'], body: string | null): Level {
-  return { bracket, clause, expects: null, argument: 0, item: '', queries: [], shared: null, body }
+  return { bracket, clause, expects: null, isMember: false, argument: 0, item: '', queries: [], shared: null, body }
 }

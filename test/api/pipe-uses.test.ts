@@ -168,6 +168,44 @@ t.test('what only looks like a name in a branch keeps nothing', async (t) => {
   t.equal((await call('DELETE', '/v0/datasources/free_name')).status, 204)
 })
 
+t.test('a column of the name keeps nothing in a node that is no template', async (t) => {
+  await service.create('plain_name', 'a String')
+  const texts = [
+    'SELECT plain_name FROM (SELECT 1 AS plain_name)',
+    "SELECT position('a' IN plain_name) AS a FROM (SELECT 'a' AS plain_name)",
+    "SELECT 'plain_name' AS a",
+  ]
+  for (const [index, text] of texts.entries()) await pipes.create(`plain_${index}`, text)
+  t.match((await call('GET', '/v0/datasources/plain_name')).json, { used_by: [], possibly_used_by: [] })
+  t.equal((await call('DELETE', '/v0/datasources/plain_name')).status, 204)
+})
+
+t.test('a parameter of a pipe that a branch reads is known, though the branch was not taken', async (t) => {
+  await publish('below_branch', { name: 'n0', sql: '% SELECT {{Int32(size, 1)}} AS x' })
+  await publish('between_branch', { name: 'n0', sql: 'SELECT x FROM below_branch' })
+  await publish('above_branch', {
+    name: 'n0',
+    sql: "% {% if go == '1' %} SELECT x FROM {{table('BETWEEN_branch'.lower())}} {% else %} SELECT 0 AS x {% end %}",
+  })
+  const asked = await call('GET', '/v0/pipes/above_branch.json?size=3&sise=4')
+  t.match([asked.status, asked.headers.get('x-warning')], [200, /^Parameter 'sise' is not known[^;]*$/])
+  const taken = await call('GET', '/v0/pipes/above_branch.json?size=3&go=1')
+  t.match([taken.headers.get('x-warning'), taken.json], [null, { data: [{ x: 3 }] }])
+})
+
+t.test('a pipe that reads by an id is made while its data source gets another name', async (t) => {
+  await service.create('moved_0', 'a String')
+  const { id } = (await call('GET', '/v0/datasources/moved_0')).json as { readonly id: string }
+  for (let round = 0; round < 8; round += 1) {
+    const [renamed, made] = await Promise.all([
+      call('PUT', `/v0/datasources/moved_${round}?name=moved_${round + 1}`),
+      call('POST', `/v0/pipes?name=mover_${round}`, { body: `SELECT a FROM ${id}` }),
+    ])
+    t.match([renamed.status, made.status], [200, 200], made.text)
+    t.same((await pipes.show(`mover_${round}`)).nodes[0]?.dependencies, [`moved_${round + 1}`])
+  }
+})
+
 t.test('branches of pipes keep pipes, and close no ring', async (t) => {
   await pipes.create('lower', 'SELECT 1 AS x')
   await pipes.create('upper', '% SELECT 1 AS x {% if defined(a) %} FROM lower {% end %}')

@@ -77,6 +77,16 @@ t.test('readers by name are renamed along when it is asked for, and answer what 
       'SELECT a IN old AS i FROM (SELECT tuple(a, n) AS a FROM other)',
       'SELECT a IN fresh AS i FROM (SELECT tuple(a, n) AS a FROM other)',
     ],
+    [
+      'bracketed',
+      "% SELECT a {% if x == 'old' %}, tuple(a, n) IN (old) AS i, `in`(tuple(a, n), (old)) AS j {% end %} FROM other",
+      "% SELECT a {% if x == 'old' %}, tuple(a, n) IN (fresh) AS i, `in`(tuple(a, n), (fresh)) AS j {% end %} FROM other",
+    ],
+    [
+      'position',
+      "% SELECT position('x' IN old) AS p FROM (SELECT a AS old FROM other)",
+      "% SELECT position('x' IN old) AS p FROM (SELECT a AS old FROM other)",
+    ],
     ['set_aside', 'SELECT count() AS c FROM old_quarantine', 'SELECT count() AS c FROM fresh_quarantine'],
     ['version', 'SELECT a FROM old__v2', 'SELECT a FROM fresh__v2'],
     ['heredoc', 'SELECT $$ FROM old $$ AS h, a FROM old', 'SELECT $$ FROM old $$ AS h, a FROM fresh'],

@@ -345,6 +345,7 @@ t.test('a pipe that uses a data source refuses its drop and its rename', async (
   const pipeUsers: PipeUsers = {
     using: () => [{ id: 't_1', name: 'top' }],
     possiblyUsing: () => [],
+    readNames: async () => undefined,
     checkTaken: () => undefined,
     checkFreed: () => undefined,
     checkVersion: () => undefined,
