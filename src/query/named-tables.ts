@@ -67,8 +67,10 @@ export const noTables: NamedTables = {
 const splitOpener = /[-/*#$]\{[%#]/
 
 const textsMax = 4_000
-const charactersMax = 16 * mebibyte
-const known = new BoundedCache<NamedTables>({ entriesMax: textsMax, weightMax: charactersMax })
+const bytesMax = 32 * mebibyte
+/** About what one name takes. */
+const nameBytes = 200
+const known = new BoundedCache<NamedTables>({ entriesMax: textsMax, weightMax: bytesMax })
 
 /**
  * Finds the names in a text, once for each text; one that is no template that can be read has none. It takes some hundredths of a
@@ -78,7 +80,8 @@ export function namedTables(sql: string): NamedTables {
   const kept = known.get(sql)
   if (kept !== undefined) return kept
   const named = findTables(sql)
-  known.set(sql, named, sql.length)
+  const nameCount = named.tables.length + named.possible.length + named.wordCounts.size
+  known.set(sql, named, 2 * sql.length + nameCount * nameBytes)
   return named
 }
 
