@@ -3,6 +3,7 @@ import type { CsvHeader } from '../codec/csv-header.ts'
 import { columnNamesOf } from '../codec/csv-names.ts'
 import { errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
+import { looksLikeThoseBelow, serialNames } from './cell-likeness.ts'
 import {
   type GivenDialect,
   type GuessedDialect,
@@ -118,8 +119,9 @@ function usualFieldCount(rows: readonly SampleRecord[]): number {
 const headerRowsMax = 100
 
 /**
- * A first record is a header when its cells are of other types than those below them. Where all is text, it is one unless
- * a value of it stands below again; names come first in most files that people have.
+ * A first record is a header when its cells are of other types than those below them, or a row of years above other values.
+ * Where all is text, it is one unless a cell of it looks like those below it, or stands there again; names come first in most
+ * files that people have.
  */
 function isHeader(first: SampleRecord, rows: readonly SampleRecord[]): boolean {
   if (first.every(({ text }) => text.trim() === '')) return false
@@ -141,13 +143,14 @@ function cellsBelow(first: SampleRecord, rows: readonly SampleRecord[]): readonl
 }
 
 function headerVotes(first: SampleRecord, below: readonly Column[]): number {
-  return first.reduce((sum, cell, field) => sum + headerVote(cell, below[field] ?? []), 0)
+  const serial = serialNames(first, below)
+  return first.reduce((sum, cell, field) => sum + (serial.has(field) ? 1 : headerVote(cell, below[field] ?? [])), 0)
 }
 
 /** 1 when a cell cannot belong to the values below it, -1 when it looks like one of them. */
 function headerVote(cell: SampleCell, below: readonly (SampleCell | undefined)[]): number {
   if (cell.text === '') return 0
   const { type } = guessType(below)
-  if (type === 'String') return typeOfText(cell.text) === 'String' ? 0 : -1
+  if (type === 'String') return typeOfText(cell.text) !== 'String' || looksLikeThoseBelow(cell.text, below) ? -1 : 0
   return guessType([cell, ...below]).type === 'String' ? 1 : -1
 }

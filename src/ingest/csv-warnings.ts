@@ -29,8 +29,21 @@ export function csvWarnings(csv: AppendedCsv): readonly string[] {
   const records = readSample(start, csv.dialect, recordsMax)
   const delimiter = delimiterWarning({ ...csv, sample: start }, records)
   if (delimiter !== null) return [delimiter]
-  const header = headerWarning(csv, records)
+  const header = titleWarning(csv, records) ?? headerWarning(csv, records)
   return header === null ? [] : [header]
+}
+
+/** A title, or a comment, above the header of which a Data Source was made: it names few of the columns. */
+function titleWarning({ given, columns }: AppendedCsv, [first, ...rows]: readonly SampleRecord[]): string | null {
+  if (given.header !== 'present' || first === undefined || rows.length === 0) return null
+  const names = first.filter(({ text }) => text.trim() !== '').map(({ text }) => text.trim())
+  if (names.length * 2 > columns.length || columns.length < 2) return null
+  return `The first line was taken for the header, and names ${names.length} of ${columns.length} columns: ${shownNames(names)}. Where it is a title, drop the Data Source and send the file from its header on.`
+}
+
+function shownNames(names: readonly string[]): string {
+  const told = names.slice(0, namesMax).map((name) => `"${name.slice(0, nameCharsMax)}"`)
+  return `${listText(told)}${names.length > namesMax ? ' …' : ''}`
 }
 
 /** A file of which the line feeds are gone, for which a Data Source was made. */
@@ -86,9 +99,7 @@ function headerWarning({ given, columns }: AppendedCsv, records: readonly Sample
   const known = new Set(columns.flatMap(({ name, jsonPathText }) => [name, normalizeName(name), jsonPathText ?? name]))
   if (names.some((name) => known.has(name) || known.has(normalizeName(name)))) return null
   if (!names.every((name) => namePattern.test(name)) || !isHeaderOver(first, rows)) return null
-  const told = names.slice(0, namesMax).map((name) => `"${name.slice(0, nameCharsMax)}"`)
-  const more = names.length > namesMax ? ' …' : ''
-  return `The first line looks like a header, and names none of the columns: ${listText(told)}${more}. It was taken for a row, and the fields were read by position: name the columns as the Data Source does (${columnsText(columns)}), or leave the header out.`
+  return `The first line looks like a header, and names none of the columns: ${shownNames(names)}. It was taken for a row, and the fields were read by position: name the columns as the Data Source does (${columnsText(columns)}), or leave the header out.`
 }
 
 function columnsText(columns: readonly ColumnDefinition[]): string {
