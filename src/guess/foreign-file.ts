@@ -45,6 +45,8 @@ const binaryMarks: readonly Mark[] = [
   { what: 'an ORC file', advice: asParquet, isAt: startsWithText('ORC', isBinary) },
   { what: 'an Avro file', advice: asParquet, isAt: startsWithText('Obj\u0001') },
   { what: 'an SQLite database', advice: 'export its tables as CSV', isAt: startsWithText('SQLite format 3\u0000') },
+  { what: 'a picture', advice: 'send CSV, NDJSON or Parquet', isAt: startsWith(0x89, 0x50, 0x4e, 0x47) },
+  { what: 'a picture', advice: 'send CSV, NDJSON or Parquet', isAt: startsWith(0xff, 0xd8, 0xff) },
   { what: 'a PDF', advice: 'send CSV, NDJSON or Parquet', isAt: startsWithText('%PDF-') },
   {
     what: 'an Excel workbook',
@@ -114,5 +116,11 @@ export const officeMember = '[Content_Types].xml'
 export const officeFile: ForeignFile = {
   what: 'an Excel workbook, or another document of Office',
   advice: 'save each sheet as CSV',
+  isText: false,
+}
+
+export const packedTwice: ForeignFile = {
+  what: 'packed, and what is inside is packed once more',
+  advice: 'unpack it once, and leave out a Content-Encoding that the file has already',
   isText: false,
 }

@@ -24,7 +24,8 @@ export async function recogniseFormat(
   if (order.format !== null) return { body, contentEncoding, format: order.format }
   // One who names a delimiter has CSV, and a body of text is CSV by the format's default.
   const isCsv = order.csv.delimiter !== undefined || order.csv.escapeCharacter !== undefined
-  if (json === 'document' && (rows.format ?? 'ndjson') === 'ndjson' && !isCsv) throw errors.JSON_DOCUMENT()
+  const isTable = json === null || json === 'array' || json === 'lines'
+  if (!isTable && (rows.format ?? 'ndjson') === 'ndjson' && !isCsv) throw errors.JSON_DOCUMENT({ form: json })
   const isTold = byBytes === 'parquet' || contentEncoding !== undefined || (rows.isFile && !isCsv)
   const byRecord = json === null || isCsv ? null : 'ndjson'
   const text = rows.format ?? (isTold ? byBytes : null) ?? byRecord

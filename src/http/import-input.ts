@@ -95,10 +95,11 @@ export const importParameters: readonly string[] = [
   ...['debug', 'replace_condition', 'indexes', 'tags', 'cli_version', 'engine', 'version'],
 ]
 const parameterName = new RegExp(`^(?:${importParameters.join('|')}|engine_\\w+|kafka_\\w+|dialect_\\w+|__tb__\\w+)$`)
-const formStartBytes = 64
+const formStartBytes = 256
 
-/** What `curl -d rows.csv` sends in the place of `-d @rows.csv`. */
-const fileName = /^[\w./\\~-]+\.(?:csv|tsv|ndjson|jsonl|json|parquet)(?:\.(?:gz|zst|zip))?$/i
+/** What `curl -d rows.csv` sends in the place of `-d @rows.csv`, and what others than curl send of `@rows.csv`. */
+const fileName =
+  /^(?:[\w./\\~-]+\.(?:csv|tsv|ndjson|jsonl|json|parquet)|@[^\s@]+\.(?:csv|tsv|txt|log|xlsx?|ndjson|jsonl|json|parquet|zip))(?:\.(?:gz|zst|zip))?$/i
 
 function isParameter(name: string): boolean {
   return parameterName.test(name)
@@ -142,7 +143,7 @@ async function readFormOrRows(request: FastifyRequest, body: RequestBody, contex
   const isForm = beginsAsForm(peeked.head) && parameters.get('dialect_delimiter') !== '='
   if (!isForm) {
     const text = peeked.isWhole ? peeked.head.toString() : ''
-    if (fileName.test(text)) throw errors.FILE_NAME_SENT({ name: text })
+    if (fileName.test(text)) throw errors.FILE_NAME_SENT({ name: text.replace(/^@/, '') })
     const rows = { body: peeked.body, contentEncoding: undefined, format: null, isFile: false, fieldFormat: null }
     return { parameters, rows, end: noRest }
   }

@@ -1,7 +1,7 @@
 /** What the first bytes of rows tell: how a file is packed, and which format it has, where nobody said it. */
 import { extname } from 'node:path'
 import type { Readable } from 'node:stream'
-import { type ForeignFile, foreignFile, officeFile, officeMember } from '../guess/foreign-file.ts'
+import { type ForeignFile, foreignFile, officeFile, officeMember, packedTwice } from '../guess/foreign-file.ts'
 import { type JsonBeginning, jsonBeginning } from '../guess/json-beginning.ts'
 import { encodingByMark } from '../guess/text-encoding.ts'
 import { packedHeadBytes, unpackedBeginning, unpackedBytes } from './packed-beginning.ts'
@@ -28,28 +28,39 @@ const recordBytes = 64 * 1024
 export async function recogniseRows(rows: Pick<RecognisedRows, 'body' | 'contentEncoding'>): Promise<RecognisedRows> {
   const { contentEncoding: sent } = rows
   const { head, body } = await peekBody(rows.body, headBytes)
-  if (sent !== undefined)
-    return { ...(await lookInside(body, sent)), contentEncoding: sent, format: null, foreign: null }
+  if (sent !== undefined) return { ...(await lookInside(body, sent)), contentEncoding: sent }
   const contentEncoding = packingOf(head)
   if (contentEncoding !== undefined) {
     const name = packedName(head)
-    const foreign = name === officeMember ? officeFile : null
-    return { ...(await lookInside(body, contentEncoding)), contentEncoding, format: formatOfName(name), foreign }
+    const inside = await lookInside(body, contentEncoding)
+    const foreign = name === officeMember ? officeFile : inside.foreign
+    return { ...inside, contentEncoding, format: formatOfName(name) ?? inside.format, foreign }
   }
   const format = formatOfBytes(head)
-  if (format !== 'ndjson') return { body, contentEncoding, format, json: null, foreign: foreignFile(head) }
+  if (format === 'parquet' || !jsonStart.test(textOf(head)))
+    return { body, contentEncoding, format, json: null, foreign: foreignFile(head) }
   const record = await peekBody(body, recordBytes)
   return { body: record.body, contentEncoding, format, json: jsonBeginning(record.head, record.isWhole), foreign: null }
 }
 
-async function lookInside(packed: Readable, contentEncoding: string): Promise<Pick<RecognisedRows, 'body' | 'json'>> {
+type InsideRows = Omit<RecognisedRows, 'contentEncoding'>
+
+async function lookInside(packed: Readable, contentEncoding: string): Promise<InsideRows> {
   const byteCount = packedHeadBytes[contentEncoding]
-  if (byteCount === undefined) return { body: packed, json: null }
+  if (byteCount === undefined) return { body: packed, format: null, json: null, foreign: null }
   const { head, body, isWhole } = await peekBody(packed, byteCount)
   const beginning = await unpackedBeginning(head, contentEncoding)
   // Of a short body all was unpacked, unless it is more than is given.
   const isAll = isWhole && head.length <= headBytes && beginning.length < unpackedBytes
-  return { body, json: jsonBeginning(beginning, isAll) }
+  const start = Buffer.from(beginning)
+  // JSON and CSV are told apart by more than their first bytes.
+  const format = formatOfBytes(start) === 'parquet' ? 'parquet' : null
+  return { body, format, json: jsonBeginning(beginning, isAll), foreign: foreignInside(start) }
+}
+
+/** What is packed and is no table. */
+function foreignInside(beginning: Buffer): ForeignFile | null {
+  return packingOf(beginning) === undefined ? foreignFile(beginning) : packedTwice
 }
 
 /** Nothing that is CSV, NDJSON or Parquet begins so. */
@@ -72,9 +83,15 @@ function startsWith(head: Buffer, bytes: readonly number[]): boolean {
 /** Behind its mark a Parquet file has binary; a CSV header `PAR1` goes on with text. */
 function formatOfBytes(head: Buffer): string | null {
   if (head.toString('latin1', 0, 4) === 'PAR1' && head.length > 4 && !isText(head[4] ?? 0)) return 'parquet'
+  return /^\ufeff?\s*(?:(?:\[\s*)?\{\s*["'}]|\[\s*\]\s*$)/.test(textOf(head)) ? 'ndjson' : null
+}
+
+/** What JSON of rows begins with, and some CSV does. */
+const jsonStart = /^\ufeff?\s*[[{]/
+
+function textOf(head: Buffer): string {
   const marked = encodingByMark(head)
-  const text = marked === 'utf-8' ? head.toString() : new TextDecoder(marked).decode(head)
-  return /^\ufeff?\s*(?:(?:\[\s*)?\{\s*["'}]|\[\s*\]\s*$)/.test(text) ? 'ndjson' : null
+  return marked === 'utf-8' ? head.toString() : new TextDecoder(marked).decode(head)
 }
 
 function isText(byte: number): boolean {

@@ -93,9 +93,8 @@ export const bodyDefinitions = {
   },
   JSON_DOCUMENT: {
     status: 400,
-    when: 'Rows are one JSON object over several lines.',
-    message: () =>
-      'The body is one JSON object over several lines, and no table: send one object a line (NDJSON), or an array of objects; /v0/events takes it as it is with format=json',
+    when: 'Rows are JSON and no table: one object over several lines, objects with a comma behind each line, or arrays without names.',
+    message: ({ form }: JsonBody) => `The body is ${jsonForms[form]}`,
   },
   FILE_NAME_SENT: {
     status: 400,
@@ -122,6 +121,19 @@ export const bodyDefinitions = {
         : `POST /v0/analyze proposes a schema; of the beginning of these rows: ${guessed}`,
   },
 }
+
+interface JsonBody {
+  readonly form: keyof typeof jsonForms
+}
+
+const jsonForms = {
+  document:
+    'one JSON object over several lines, and no table: send one object a line (NDJSON), or an array of objects; /v0/events takes it as it is with format=json',
+  commas:
+    'JSON objects with a comma behind each line, and no table: send one object a line without the commas (NDJSON), or put [ and ] around them',
+  lists:
+    'JSON arrays, whose values have no names, and no table: send one object a line (NDJSON), an array of objects, or CSV',
+} as const
 
 interface ForeignBody {
   /** `an Arrow file` */

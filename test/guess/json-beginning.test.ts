@@ -32,6 +32,26 @@ t.test('JSON is told from CSV by the whole first record', async (t) => {
     ['{"a":1\n', null],
     ['{"city",n\nx,1\ny,2\n', null],
     ["{'a'},x\n1,2\n", null],
+    ['{"a":1},\n{"a":2},\n', 'commas'],
+    ['{"a":1},\r\n{"a":2},\r\n\r\n{"a":3}', 'commas'],
+    ['{"a":1},\n{"a":2}', 'commas'],
+    ['{"a":1},', 'commas'],
+    ['{"a":1} ,\n', 'commas'],
+    ['{"a":1},\n{"a":2},x\n', null],
+    ['{"a":1},\n{"a":2},\n2,y\n', null],
+    ['{"type":"F","list":[\n{"a":1},\n{"a":2}\n', 'document'],
+    ['{"type":"F","list":[{"a":"}"},\n{"a":"\\"["},\n', 'document'],
+    ['{"a":{"b":1},\n"c":2', 'document'],
+    ['{"a":"x,\ny",1\n', null],
+    ['{"a,b":1],\n2,3\n', null],
+    ['{"a",b,\n1,2,\n', null],
+    ['[[1,2],[3,4]]', 'lists'],
+    ['[\n  ["a", 1],', 'lists'],
+    ['[1,2]\n[3,4]\n', 'lists'],
+    ['["a","b"]\r\n["c","d"]', 'lists'],
+    ['[1],x\n[2],y\n', null],
+    ['[10/Oct/2000:13:55:36] a\n[10/Oct/2000:13:55:37] b\n', null],
+    ['[1,2\n[3,4\n', null],
     ['{', null],
     ['', null],
   ] as const
@@ -42,6 +62,9 @@ t.test('JSON is told from CSV by the whole first record', async (t) => {
     'lines',
     'a record that is longer than the head',
   )
+  const cut = '{"a":1},\n{"a":2},\n{"a":'
+  t.equal(jsonBeginning(Buffer.from(cut), false), 'commas', 'a head that is cut in a record')
+  t.equal(jsonBeginning(Buffer.from('[1,2]\n[3,4]\n[5'), false), 'lists', 'a head that is cut in an array')
 })
 
 t.test('UTF-16 is read by its mark', async (t) => {

@@ -18,7 +18,7 @@ export const madeImportErrors = {
     'A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the rows that are counted are stored. Make the expression cheaper, or send the other rows in smaller bodies: Timeout exceeded',
   ],
   JSON_DOCUMENT: [
-    errors.JSON_DOCUMENT(),
+    errors.JSON_DOCUMENT({ form: 'document' }),
     400,
     'The body is one JSON object over several lines, and no table: send one object a line (NDJSON), or an array of objects; /v0/events takes it as it is with format=json',
   ],
