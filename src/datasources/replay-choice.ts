@@ -48,8 +48,9 @@ export function chosenRowsOf({ columns, engine }: DataSource, request: ReplayReq
 }
 
 /**
- * A record of which nothing could be read has no values: as a row of nothing but DEFAULTs it would be gone with its text. So
- * it is left where it is, unless a fix takes a value out of the text.
+ * A record of which nothing could be read has no values: as a row of nothing but DEFAULTs it would be gone with its text, and
+ * one with more cells than columns would be gone with those that no column takes. So they are left where they are, unless a
+ * fix takes a value out of the text.
  */
 function whereOf(condition: string | undefined, fixes: readonly string[]): string {
   const conditions = condition === undefined ? [] : [`(${condition})`]
@@ -57,10 +58,14 @@ function whereOf(condition: string | undefined, fixes: readonly string[]): strin
   return conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
 }
 
+/** Of a record with more cells than there are columns, with its text behind. */
+const tooLongForm = `^record has [0-9]+ fields instead of [0-9]+(?: \\(not valid UTF-8\\))?${recordReasonEnd}`
 const unreadReasons = Object.values(recordReasons)
   .flatMap((reason) => [reason, `${reason}${escapedMark}`])
   .map((reason) => quoteString(`${reason}${recordReasonEnd}`))
-const hasValues = `NOT (c__error_column = [''] AND arrayExists(__start -> startsWith(c__error[1], __start), [${unreadReasons.join(', ')}]))`
+const isUnread = `c__error_column = [''] AND arrayExists(__start -> startsWith(c__error[1], __start), [${unreadReasons.join(', ')}])`
+const isTooLong = `arrayExists((__column, __error) -> __column = '' AND match(__error, ${quoteString(tooLongForm)}), c__error_column, c__error)`
+const hasValues = `NOT (${isUnread}) AND NOT ${isTooLong}`
 
 /** The value as it was sent: of one that is no UTF-8 the bytes, which are refused once more. */
 function sentText({ name }: ColumnDefinition): string {

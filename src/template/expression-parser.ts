@@ -128,7 +128,8 @@ class ExpressionParser {
     const token = this.#peek()
     const refused = token.kind === 'operator' ? refusedOperators.get(token.text) : undefined
     if (refused !== undefined && this.#index > 0) return templateFault(`Invalid BinOp: ${refused}()`, token.offset)
-    return syntaxFault('invalid syntax', token.offset)
+    const fault = syntaxFault('invalid syntax', token.offset)
+    return token.kind === 'keyword' ? fault.withHint(wordHint(token.text)) : fault
   }
 
   #readNested(read: () => Expression): Expression {
@@ -367,4 +368,9 @@ class ExpressionParser {
       key = this.#readExpression()
     }
   }
+}
+
+/** What is said of a word of the language that stands where a name can, as in `{{Date(from)}}`. */
+function wordHint(word: string): string {
+  return `'${word}' is a word of the template language, and no parameter can be called so: call it '${word}_', for example`
 }
