@@ -3,6 +3,7 @@
 import { quoteName } from '../shared/text-escapes.ts'
 import { readTokens } from '../shared/text-tokens.ts'
 import type { DataSource } from './data-source.types.ts'
+import { textBlock } from './datafile-block.ts'
 import { formatIndex } from './index-definition.ts'
 import { formatColumn } from './schema-parser.ts'
 
@@ -12,7 +13,7 @@ const indent = '    '
 export function formatDatafile({ description, columns, engine, indexes, declaredVersion }: DataSource): string {
   const blocks = [
     ...(declaredVersion === undefined ? [] : [`VERSION ${declaredVersion}`]),
-    ...(description.trim() === '' ? [] : [block('DESCRIPTION', description.trim().split('\n'))]),
+    ...(description.trim() === '' ? [] : [textBlock('DESCRIPTION', description)]),
     block('SCHEMA', separated(columns.map((column) => oneLine(formatColumn(column))))),
     engineLines(engine.name, engine.options),
     ...(indexes.length === 0
@@ -28,7 +29,7 @@ export function formatDatafile({ description, columns, engine, indexes, declared
 }
 
 function block(keyword: string, lines: readonly string[]): string {
-  return [`${keyword} >`, ...lines.map((line) => (line === '' ? '' : indent + line))].join('\n')
+  return [`${keyword} >`, ...lines.map((line) => indent + line)].join('\n')
 }
 
 function separated(lines: readonly string[]): readonly string[] {

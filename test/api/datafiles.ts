@@ -14,10 +14,10 @@ interface FileNode {
 }
 
 /** As the body of a request that creates the pipe has it. */
-export function readPipeFile(text: string): PipeFile {
+export function readPipeFile(text: string, blockText: BlockText = dedent): PipeFile {
   let description = ''
   const nodes: FileNode[] = []
-  for (const [keyword, value] of entriesOf(text)) {
+  for (const [keyword, value] of entriesOf(text, blockText)) {
     const node = nodes.at(-1)
     if (keyword === 'NODE') nodes.push({ name: value, description: '', sql: '', type: 'standard' })
     else if (keyword === 'DESCRIPTION' && node === undefined) description = value
@@ -30,16 +30,21 @@ export function readPipeFile(text: string): PipeFile {
 }
 
 /** The parameters of a request that creates the data source. */
-export function readDataSourceFile(text: string): Readonly<Record<string, string>> {
-  const parameters = entriesOf(text).map(([keyword, value]) => {
+export function readDataSourceFile(text: string, blockText: BlockText = dedent): Readonly<Record<string, string>> {
+  const parameters = entriesOf(text, blockText).map(([keyword, value]) => {
     const isKnown = /^(?:VERSION|DESCRIPTION|SCHEMA|INDEXES|ENGINE|ENGINE_\w+)$/.test(keyword)
     if (!isKnown) throw new Error(`${keyword} has no place in the file of a data source`)
-    return [keyword.toLowerCase(), value.replace(/^"(.*)"$/, '$1')] as const
+    // Blocks are texts of users, who put quotes around them or not.
+    const isBlock = /^(?:DESCRIPTION|SCHEMA|INDEXES)$/.test(keyword)
+    return [keyword.toLowerCase(), isBlock ? value : value.replace(/^"(.*)"$/, '$1')] as const
   })
   return Object.fromEntries(parameters)
 }
 
-function entriesOf(text: string): readonly (readonly [keyword: string, value: string])[] {
+/** What the lines of a block, as they stand in the file, are taken for. */
+type BlockText = (lines: readonly string[]) => string
+
+function entriesOf(text: string, blockText: BlockText): readonly (readonly [keyword: string, value: string])[] {
   const entries: [string, string][] = []
   const lines = text.replace(/\n$/, '').split('\n')
   for (let index = 0; index < lines.length; index += 1) {
@@ -52,7 +57,7 @@ function entriesOf(text: string): readonly (readonly [keyword: string, value: st
       index += 1
       block.push(lines[index] ?? '')
     }
-    entries.push([keyword, rest === '>' ? dedent(block) : rest])
+    entries.push([keyword, rest === '>' ? blockText(block) : rest])
   }
   return entries
 }
