@@ -14,7 +14,7 @@ import { open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
-import { StoreError } from '../store-error.ts'
+import { clickhouseCodes, StoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 
 /** What the repair needs of the store. */
@@ -40,7 +40,8 @@ const addOperation = '1'
 /**
  * Looks at every table of the workspace, or at those of these names. Gives the tables that had orphans.
  *
- * Precondition: nobody inserts into them; and a reader that finds one of them gone for a moment does no harm.
+ * Precondition: nobody inserts into them; and a reader that finds one of them gone for a moment does no harm. Tables may be
+ * dropped meanwhile.
  */
 export async function dropOrphanRecords(
   statements: RepairStatements,
@@ -48,7 +49,7 @@ export async function dropOrphanRecords(
 ): Promise<readonly RepairedTable[]> {
   const repaired: RepairedTable[] = []
   for (const { table, files } of await orphanedTables(statements, names)) {
-    await replaceRecords(table, files, statements)
+    if (!(await replaceRecords(table, files, statements))) continue
     repaired.push({ table: table.name, orphanCount: files.reduce((total, { orphanCount }) => total + orphanCount, 0) })
   }
   return repaired
@@ -102,7 +103,7 @@ async function orphanedFiles({ path }: LoggedTable, parts: PartNames): Promise<r
   const orphaned: OrphanedFile[] = []
   for (const name of await recordFiles(path)) {
     const file = join(path, logsDirectory, name)
-    const lines = (await readFile(file, 'utf8')).split('\n')
+    const lines = (await textOf(file)).split('\n')
     const kept = lines.filter((line) => !isOrphan(line, parts))
     const orphanCount = lines.length - kept.length
     if (orphanCount > 0) orphaned.push({ path: file, kept: kept.join('\n'), orphanCount })
@@ -116,9 +117,23 @@ async function recordFiles(path: string): Promise<readonly string[]> {
     return names.filter((name) => /^deduplication_log_\d+\.txt$/.test(name)).sort()
   } catch (error) {
     // A table without a window has no records.
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    if (isMissingFile(error)) return []
     throw error
   }
+}
+
+/** Empty when the table is gone by now. */
+async function textOf(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (isMissingFile(error)) return ''
+    throw error
+  }
+}
+
+function isMissingFile(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
 
 /** A line is `operation \t part \t block id`; a record that takes another back stays whatever its part is. */
@@ -127,18 +142,25 @@ function isOrphan(line: string, parts: PartNames): boolean {
   return operation === addOperation && part !== undefined && !parts.covers(part)
 }
 
+/** False when the table is gone by now. */
 async function replaceRecords(
   { name }: LoggedTable,
   files: readonly OrphanedFile[],
   statements: RepairStatements,
-): Promise<void> {
+): Promise<boolean> {
   const table = `${quoteName(workspaceDatabase)}.${quoteName(name)}`
-  await statements.command(`DETACH TABLE ${table} SETTINGS check_table_dependencies = 0`)
+  try {
+    await statements.command(`DETACH TABLE ${table} SETTINGS check_table_dependencies = 0`)
+  } catch (error) {
+    if (error instanceof StoreError && error.clickhouseCode === clickhouseCodes.unknownTable) return false
+    throw error
+  }
   try {
     for (const { path, kept } of files) await replaceFile(path, kept)
   } finally {
     await attach(table, statements)
   }
+  return true
 }
 
 const attachIntervalMs = 50
