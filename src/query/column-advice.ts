@@ -18,6 +18,8 @@ const columnsMax = 10_000
  */
 export function adviceFor(message: string, plan: Advised): string | undefined {
   if (isOwnText(message)) return undefined
+  const unwritten = unwrittenType.exec(message)
+  if (unwritten !== null) return typeAdvice(unwritten)
   const name = unknownName
     .exec(message)
     ?.slice(1)
@@ -35,6 +37,20 @@ export function adviceFor(message: string, plan: Advised): string | undefined {
   const near = didYouMean(last, known.slice(0, columnsMax))
   if (near !== undefined || !isQuoted) return near
   return `Double quotes and backquotes stand around names; a text stands in single quotes: '${name}'`
+}
+
+/** Of formats that have no such type. The engine calls the elements of an array `element`. */
+const unwrittenType = /^Internal type '(\w+)' of column '(.*)' is not supported for conversion into (\w+)/
+
+function typeAdvice([, type = '', column = '', format = '']: RegExpExecArray): string {
+  switch (type) {
+    case 'Nothing':
+      return 'NULL and [] have no type of their own: CAST(NULL AS Nullable(String)), CAST([] AS Array(String))'
+    case 'AggregateFunction':
+      return `A state has no value yet: finalizeAggregation(${column}), or the function with -Merge and GROUP BY`
+    default:
+      return `${format} has no such type: CAST(${column} AS String), or another type, or another format`
+  }
 }
 
 const unknownName =

@@ -23,6 +23,7 @@ export function checkSecretPlaces(text: string, secrets: readonly TextSpan[]): v
   for (const { start } of secrets) {
     const index = indexes.get(start)
     if (index === undefined || !(isCompared(tokens, index) || isInCondition(tokens, index))) {
+      if (index !== undefined) refuseInTableFunction(tokens, index)
       throw refusal(
         'compare it with something, or use it in WHERE, PREWHERE, HAVING, QUALIFY or ON, and give it no alias',
       )
@@ -33,6 +34,27 @@ export function checkSecretPlaces(text: string, secrets: readonly TextSpan[]): v
 
 function refusal(advice: string): Error {
   return errors.SQL_INVALID({ reason: `The value of a secret would show in the result: ${advice}` })
+}
+
+/** Where the advice to compare it would help nobody. */
+function refuseInTableFunction(tokens: readonly Token[], index: number): void {
+  let depth = 0
+  for (let at = index - 1; at > 1; at -= 1) {
+    const word = tokens[at]?.text ?? ''
+    if (word === ')') depth += 1
+    // A query inside of brackets has places of its own.
+    if (depth === 0 && /^SELECT$/i.test(word)) return
+    if (word !== '(') continue
+    depth -= 1
+    const name = tokens[at - 1]?.text ?? ''
+    if (depth >= 0) continue
+    depth = 0
+    if (!/^\w+$/.test(name) || !/^(?:FROM|JOIN)$/i.test(tokens[at - 2]?.text ?? '')) continue
+    throw errors.SQL_INVALID({
+      reason: `A secret cannot be an argument of the table function '${name}'`,
+      hint: "A secret chooses rows, as in WHERE column = {{tb_secret('name')}}; rows of other systems come in by POST /v0/datasources",
+    })
+  }
 }
 
 function tokensOf(text: string): readonly Token[] | null {
