@@ -20,10 +20,12 @@ const numberParts = `'^([+-]?)(\\\\d*)[.]?(\\\\d*)[eE]([+-]?)0*(\\\\d+)$'`
 const wholeParts = `'^[+]?(-?)0*(\\\\d*)[.]?0*$'`
 /** No number of a column has as many digits, before or behind its point. */
 const digitsMax = 160
+/** An empty text would be read as 0. */
+const tooLong = 'too long'
 
 /**
- * A number without its exponent, exactly: the point is moved in its digits. Other texts stay as they are; so does what
- * would become longer than any column takes.
+ * A number without its exponent, exactly: the point is moved in its digits. Other texts stay as they are; what would become
+ * longer than any column takes becomes a text that is no number.
  */
 export function withoutExponent(text: string): string {
   const isMeant = `(match(${text}, '[eE]') AND match(${text}, ${numberForm}))`
@@ -47,7 +49,7 @@ function withPoint(parts: string): string {
       const zeros = `repeat('0', least(greatest(-${place}, 0), ${digitsMax}))`
       const behind = `concat(${zeros}, substring(${digits}, greatest(${place}, 0) + 1))`
       const number = `concat(${sign}, ${before}, if(${place} > 0, '', '0'), '.', ${behind})`
-      return `multiIf(${digits} = '', '0', ${place} > ${digitsMax}, '', ${number})`
+      return `multiIf(${digits} = '', '0', ${place} > ${digitsMax}, ${quoteString(tooLong)}, ${number})`
     })
   })
 }
