@@ -213,6 +213,11 @@ The differences come from a few rules. No value is stored as another one than it
 others are stored. A value is read alike on each way, as far as that way can tell what it is. What common programs write is taken
 where it can mean one thing alone.
 
+Random rows of these types are compared with such a server too (\`test/full/differential-server.test.ts\`). Beyond what stands in the tables it
+finds: an escape in a text of JSON is what it stands for, in numbers and times too; a decimal is cut beyond its scale, however it is written;
+a local time within a day of what a column has may lie beyond it in its zone; a text of Parquet whose digits lie beyond what a column
+has (\`2300-01-01T00:00:00+23:59\`) is set aside, whatever its offset says; a text without digits behind its point (\`1705312800.\`) is no time.
+
 ## Times
 
 - ISO 8601, with a blank or \`T\`, seconds and fraction or none, \`Z\`, \`±hh\`, \`±hhmm\`, \`±hh:mm\` or no offset; without one, local to the
