@@ -57,6 +57,16 @@ const rowsMax = 100_000
  * @throws COLUMNS_TOO_MANY (400).
  */
 export function guessCsv(sample: SampleBytes, rules: CsvGuessRules): CsvGuess | null {
+  const guess = guessRecords(sample, rules)
+  if (guess === null || guess.columns.length > 0) return guess
+  // The first line opens a quote that is never closed: it is an invalid line of its own, and the rows stand behind it.
+  const end = sample.bytes.indexOf(0x0a, sample.bytes.indexOf(0x22))
+  if (end < 0) return guess
+  const behind = { ...sample, bytes: sample.bytes.subarray(end + 1) }
+  return guessRecords(behind, { ...rules, header: 'saidAbsent' }) ?? guess
+}
+
+function guessRecords(sample: SampleBytes, rules: CsvGuessRules): CsvGuess | null {
   const dialect = guessDialect(sample, rules, null)
   const records = readSample(sample, dialect, rowsMax)
   const [first] = records
