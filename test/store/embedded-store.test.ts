@@ -267,15 +267,15 @@ for (const format of [
 ]) {
   t.test(`a result of many blocks is one ${format} document, the engine's own`, async (t) => {
     const sql = "SELECT number, concat('row ', toString(number)) AS text FROM system.numbers LIMIT 200000"
-    const stream = await store.select({ sql, format, settings: {}, signal: never })
+    // The engine prints blocks together that follow each other soon enough: here all do, however slow the machine is.
+    const waits = ['consecutive', 'max_wait'].map((name) => [`output_format_pretty_squash_${name}_ms`, 3_600_000])
+    const stream = await store.select({ sql, format, settings: Object.fromEntries(waits), signal: never })
     const streamed = await readBytes(stream)
     const path = join(directory.path, 'parts', 'expected')
-    // Readers get strings as bytes in Parquet unless they ask for others, and Arrow that any reader can take; the engine's
-    // defaults are otherwise.
-    const settings =
-      "SETTINGS output_format_parquet_string_as_string = 0, output_format_arrow_compression_method = 'none'"
+    // Readers get strings as bytes in Parquet, and Arrow that any reader can take; the engine's defaults are otherwise.
+    const settings = `SETTINGS output_format_parquet_string_as_string = 0, output_format_arrow_compression_method = 'none',
+      ${waits.map((wait) => wait.join(' = '))}`
     await store.command(`${sql} INTO OUTFILE '${path}' TRUNCATE FORMAT ${format} ${settings}`)
-    const { readFile, rm } = await import('node:fs/promises')
     const expected = await readFile(path)
     await rm(path)
     const withoutTime = (bytes: Buffer): string =>
