@@ -125,7 +125,7 @@ const limits = {
 function written({ nanoseconds, isLocal }: Moment, type: TimeType, reason: string): Canonical {
   const seconds = floorDiv(nanoseconds, second)
   const [first, last] = limits[type.kind]
-  const end = type.kind === 'dateTime64' && type.scale > 6 ? 9_223_372_036n - 1n : last
+  const end = type.kind === 'dateTime64' && type.scale > 6 ? 9_223_372_036n : last
   const isDay = type.kind === 'date' || type.kind === 'date32'
   const hasZone = !isDay && isLocal && type.zone !== null && type.zone !== 'UTC'
   const slack = hasZone ? daySeconds : 0n

@@ -41,10 +41,10 @@ export function canonicalOf(type: ColumnType, value: RawValue): Canonical {
     return composedOf(type, value)
   }
   if (type.kind === 'string') return respelled(quoted(value.text), asText)
-  if (value.kind === 'array' || value.kind === 'object') return refusal(unlike)
   if (type.kind === 'fixedString') {
     return Buffer.byteLength(value.text) > type.byteCount ? refusal(odd) : respelled(quoted(value.text), asText)
   }
+  if (value.kind === 'array' || value.kind === 'object') return refusal(unlike)
   const text = value.kind === 'string' ? value.text.replaceAll(/^[ \t]+|[ \t]+$/g, '') : value.text
   const scalar = scalarOf(type, value.kind, text)
   return text === value.text ? scalar : withReason(scalar, blanks)
