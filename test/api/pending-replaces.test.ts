@@ -45,7 +45,7 @@ async function untilPending(name: string): Promise<string> {
 
 t.test('rows that come while the body of a replace is on its way are told in both answers', async (t) => {
   await create('files')
-  const { stream, goOn } = halting(parquet('rows'), 200)
+  const { stream, goOn } = halting(parquet('rows'), 320)
   const replaced = replace('files', 'format=parquet', stream)
   t.match(await untilPending('files'), /^A replace of Data Source "files" is on its way: when it begins, these rows go/)
   const waited = await service.events('files', '{"n":101}\n{"n":102}\n{"n":"x"}\n', { wait: 'true' })
@@ -71,7 +71,7 @@ t.test('rows that come while the body of a replace is on its way are told in bot
 
 t.test('of a conditional replace the rows that match go', async (t) => {
   await create('parted')
-  const { stream, goOn } = halting(parquet('rows'), 200)
+  const { stream, goOn } = halting(parquet('rows'), 320)
   const replaced = replace('parted', `format=parquet&replace_condition=${encodeURIComponent('n % 2 = 0')}`, stream)
   t.match(await untilPending('parted'), /go with the old content where they match its condition\.$/)
   const { json } = await service.events('parted', '{"n":101}\n', { wait: 'true' })
@@ -85,7 +85,7 @@ t.test('of a conditional replace the rows that match go', async (t) => {
 
 t.test('a replace that fails takes nothing, and one that has begun keeps what comes', async (t) => {
   await create('kept')
-  const broken = halting(parquet('rows'), 200)
+  const broken = halting(parquet('rows'), 320)
   const failed = replace('kept', 'format=parquet', broken.stream)
   await untilPending('kept')
   const before = await service.count('kept')
