@@ -69,7 +69,7 @@ t.test('what is judged by the beginning is judged alike, wherever the network cu
     [Buffer.from(`a,b\r1,2\r3,4\r5,6\r7,8\r9,0\r${'1,2\n'.repeat(40)}`), ['utf-8', '\r']],
     [Buffer.from(`a,"b\n"\r1,2\r3,4\r5,6\r7,8\r${'1,2\n'.repeat(40)}`), ['utf-8', '\r']],
     [Buffer.from(`a,b\n'1','2'\n'3','4'\n'5',\n"6","7"\n${'8,9\n'.repeat(40)}`), ['utf-8', '\n']],
-    [Buffer.from(`\ufeffa,b\r1,2\r3,4\r${'1,2\n'.repeat(40)}`, 'utf16le'), ['utf-16le', '\r']],
+    [Buffer.from(`\ufeffa,b\r1,2\r3,4\r5,6\r7,8\r9,0\r${'1,2\n'.repeat(40)}`, 'utf16le'), ['utf-16le', '\r']],
   ]
   const spread = { delimiter: undefined, escapeCharacter: undefined }
   for (const [body, said, later = said] of bodies) {

@@ -467,7 +467,7 @@ function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
     const dependencies = namesRead({ sql }).map((name) => catalog.find(name)?.name ?? name)
     for (const name of dependencies) {
       const isKnown = earlier.includes(name) || catalog.find(name) !== undefined || catalog.findPipe(name) !== undefined
-      if (!isKnown) throw errors.SQL_INVALID({ reason: `Unknown table ${name}` })
+      if (!isKnown) throw errors.SQL_INVALID({ reason: `Resource '${name}' not found` })
     }
     await beforeCheck.shift()?.()
     for (let turns = delays.shift() ?? 0; turns > 0; turns -= 1) await nextTurn()
