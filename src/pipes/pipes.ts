@@ -155,7 +155,10 @@ class PipesRoom implements Pipes {
     })
   }
 
-  /** Of what may go by that name: any version may be meant, as pipes are given none. @throws PIPE_NOT_FOUND (404) */
+  /**
+   * The pipe to drop. Where a name with a version only leads to the pipe without one, it may be meant for another: that is refused.
+   * @throws PIPE_NOT_FOUND (404)
+   */
   #sureId(nameOrId: string): string {
     const { id, name } = this.get(nameOrId)
     if (name === nameOrId || findResourceId(nameOrId) !== undefined) return id

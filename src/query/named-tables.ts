@@ -45,7 +45,7 @@ export interface NamedTables {
   readonly hasJoins: boolean
   /** How often each name and word stands in code. */
   readonly wordCounts: ReadonlyMap<string, number>
-  /** Whether values are printed as names elsewhere than for tables: any of them may speak of a table. */
+  /** Whether the template prints names in other places than those of tables: such a name may be that of a table too. */
   readonly printsNames: boolean
   /** Whether not all branches were gone through: then every word of the text is possible. */
   readonly isCut: boolean

@@ -15,7 +15,7 @@ export interface SqlHole {
   readonly pieces: readonly string[]
 }
 
-/** A name that a value is a part of: any that begins and ends so. */
+/** A name whose middle a value fills in. It stands for every name that begins with `prefix` and ends with `suffix`. */
 export interface MadeName {
   readonly prefix: string
   readonly suffix: string

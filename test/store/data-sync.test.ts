@@ -104,7 +104,7 @@ t.test('a service that has as many files open as it may is told so, and syncs ag
     import { FileSystemSync } from ${JSON.stringify(import.meta.resolve('../../src/store/embedded/data-sync.js'))}
     const fileSystem = new FileSystemSync('/tmp')
     const open = []
-    try { for (;;) open.push(openSync('/dev/null')) } catch {}
+    try { for (;;) open.push(openSync('/dev/null')) } catch (error) { if (error.code !== 'EMFILE') throw error }
     const failed = await fileSystem.run().catch((error) => error)
     for (const file of open) closeSync(file)
     console.log(failed.name, failed.diskFault, await fileSystem.run())
