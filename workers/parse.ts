@@ -3,9 +3,9 @@ import { closeSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { move, transferableSymbol, valueSymbol } from 'piscina'
+import type { PartFile } from '../src/codec/arrow/part.types.ts'
 import { FrameParser } from '../src/codec/parse-frame.ts'
 import type { ParseTask } from '../src/codec/parse-task.types.ts'
-import type { PartFile } from '../src/codec/part.types.ts'
 
 const parser = new FrameParser()
 

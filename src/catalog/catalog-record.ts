@@ -1,13 +1,13 @@
 // Data sources as they lie on disk. What comes back from there is checked like any other input: types and paths are
 // read anew from their texts, so that a record cannot hold a tree that no text gives.
 
-import { parseColumnType } from '../shared/column-type.ts'
-import { parseJsonPath } from '../shared/json-path.ts'
-import type { ColumnDefinition } from '../shared/schema.types.ts'
+import type { ColumnDefinition } from '../schema/columns/column-definition.types.ts'
+import { parseJsonPath } from '../schema/columns/json-path.ts'
+import type { IndexDefinition } from '../schema/definitions/index-definition.ts'
+import { parseColumnType } from '../schema/types/column-type.ts'
 import { toValueRules, type ValueRules } from '../shared/value-rules.ts'
 import type { DataSource } from './data-source.types.ts'
 import { parseDataSourceId } from './data-source-id.ts'
-import type { IndexDefinition } from './index-definition.ts'
 import {
   checkFormat,
   type Fields,

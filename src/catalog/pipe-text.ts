@@ -1,6 +1,6 @@
 // A pipe as the text of a `.pipe` file, from which the same pipe can be made again.
 
-import { queryBlock, textBlock } from './datafile-block.ts'
+import { queryBlock, textBlock } from '../schema/definitions/datafile-block.ts'
 import type { Pipe, PipeNode } from './pipe.types.ts'
 
 /** Ends with a line feed. */

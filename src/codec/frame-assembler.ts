@@ -6,8 +6,9 @@
  * Each frame has its own buffer for the way to a worker and back; buffers come from `FrameBuffers`, to which whoever is done
  * with a frame gives them back.
  */
+
+import { countLineFeeds, estimateLineFeeds, tinyLinesMax } from '../schema/columns/row-weight.ts'
 import { errors } from '../shared/errors.ts'
-import { countLineFeeds, estimateLineFeeds, tinyLinesMax } from '../shared/row-weight.ts'
 
 /** Unused bytes behind a frame's last line feed: the scanners compare ahead of where they stand. */
 export const framePaddingBytes = 64

@@ -1,7 +1,7 @@
-import type { ColumnDefinition } from '../shared/schema.types.ts'
+import type { ColumnDefinition } from '../schema/columns/column-definition.types.ts'
 import type { ValueRules } from '../shared/value-rules.ts'
-import type { CsvDialect } from './csv-dialect.ts'
-import type { Part } from './part.types.ts'
+import type { Part } from './arrow/part.types.ts'
+import type { CsvDialect } from './csv/csv-dialect.ts'
 
 /**
  * The thread border: everything that goes to a parse worker and comes back. Frames are shared or transferred, and parts

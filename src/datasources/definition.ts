@@ -1,13 +1,13 @@
 // A data source's definition out of the texts of a request.
 
-import type { EngineDefinition } from '../catalog/data-source.types.ts'
-import { defaultEngine, parseEngineDefinition } from '../catalog/engine-definition.ts'
-import { findEngineName, isMergeTree } from '../catalog/engine-options.ts'
-import { type IndexDefinition, parseIndexes } from '../catalog/index-definition.ts'
-import { SchemaError } from '../catalog/schema-error.ts'
-import { parseSchema } from '../catalog/schema-parser.ts'
+import type { ColumnDefinition } from '../schema/columns/column-definition.types.ts'
+import { SchemaError } from '../schema/columns/schema-error.ts'
+import { parseSchema } from '../schema/columns/schema-parser.ts'
+import { type IndexDefinition, parseIndexes } from '../schema/definitions/index-definition.ts'
+import { defaultEngine, parseEngineDefinition } from '../schema/engines/engine-definition.ts'
+import type { EngineDefinition } from '../schema/engines/engine-definition.types.ts'
+import { findEngineName, isMergeTree } from '../schema/engines/engine-options.ts'
 import { errors } from '../shared/errors.ts'
-import type { ColumnDefinition } from '../shared/schema.types.ts'
 
 /**
  * @param current columns that are there already, whose names stay whatever they are.

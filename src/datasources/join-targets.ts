@@ -5,8 +5,8 @@
 
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSourceId } from '../catalog/data-source.types.ts'
+import { readTableGraph } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'
-import { readTableGraph } from '../store/table-graph.ts'
 import { SharedAnswer } from './shared-answer.ts'
 
 interface Rooms {

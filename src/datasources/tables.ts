@@ -1,10 +1,10 @@
 // The two tables of a data source: its own, named by its id, and the quarantine beside it.
 
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
-import { columnsClause, engineClause } from '../catalog/table-definition.ts'
-import { isPlainTable } from '../ingest/plain-table.ts'
+import { isPlainTable } from '../ingest/insert/plain-table.ts'
+import { columnsClause, engineClause } from '../schema/definitions/table-definition.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
-import { quarantineDefinition, quarantineTable } from '../store/quarantine-table.ts'
+import { quarantineDefinition, quarantineTable } from '../store/sql/quarantine-table.ts'
 import type { Store, TableStatistics } from '../store/store.types.ts'
 import { clickhouseCodes, StoreError } from '../store/store-error.ts'
 import { workspaceDatabase } from '../store/workspace-database.ts'

@@ -5,9 +5,9 @@
  * then cut by the codec's reader, 25 times as fast and by the very grammar that the import keeps to.
  */
 import { parse } from 'csv-parse/sync'
-import { carriageReturn, lineFeed, quote, readCsvRecord } from '../codec/csv-cells.ts'
-import { csvDialect } from '../codec/csv-dialect.ts'
-import { readSeparatorLine } from '../codec/csv-separator-line.ts'
+import { carriageReturn, lineFeed, quote, readCsvRecord } from '../codec/csv/csv-cells.ts'
+import { csvDialect } from '../codec/csv/csv-dialect.ts'
+import { readSeparatorLine } from '../codec/csv/csv-separator-line.ts'
 import type { SampleBytes } from './sample.types.ts'
 
 /** A cell of the sample. An empty cell without quotes says nothing; with quotes it is an empty text. */

@@ -1,6 +1,6 @@
 /** Types of CSV columns, guessed from cells: the narrowest that takes every one of them, by the codec's own judgement. */
 import { createCoercion } from '../codec/coercion/coercion.ts'
-import { parseColumnType } from '../shared/column-type.ts'
+import { parseColumnType } from '../schema/types/column-type.ts'
 import type { SampleCell } from './csv-sample.ts'
 
 export interface GuessedType {

@@ -1,5 +1,5 @@
 /** Names of columns for paths, each only once. */
-import { soundColumnName } from '../shared/column-name.ts'
+import { soundColumnName } from '../schema/columns/column-name.ts'
 
 /** Leaves room for what makes a name one of a kind. */
 const nameLengthMax = 200

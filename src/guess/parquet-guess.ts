@@ -1,6 +1,6 @@
 /** The schema of a data source for a Parquet file: its own columns, groups of fields taken apart as NDJSON's objects are. */
-import { formatColumnType } from '../shared/column-type.ts'
-import type { ColumnType } from '../shared/column-type.types.ts'
+import { formatColumnType } from '../schema/types/column-type.ts'
+import type { ColumnType } from '../schema/types/column-type.types.ts'
 import { errors } from '../shared/errors.ts'
 import type { BodyGuess, GuessedColumn, PreviewRow } from './body-guess.ts'
 import { FreeNames } from './free-names.ts'

@@ -6,7 +6,7 @@
  * Nullable, or where it is an array, which cannot be Nullable, empty by DEFAULT. Values are looked at as JSON has them: only texts that are times become times.
  */
 
-import { parseDateTimeText } from '../codec/date-time-text.ts'
+import { parseDateTimeText } from '../codec/coercion/date-time-text.ts'
 import { errors } from '../shared/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import { FreeNames } from './free-names.ts'

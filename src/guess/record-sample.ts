@@ -1,4 +1,4 @@
-import { jsonDepthMax } from '../codec/raw-json.ts'
+import { jsonDepthMax } from '../codec/json/raw-json.ts'
 import { errors } from '../shared/errors.ts'
 import { jsonExcess } from '../shared/json-bounds.ts'
 import { parseKeepingIntegers } from './large-integer.ts'

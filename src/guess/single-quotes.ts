@@ -6,7 +6,7 @@
  * beginning has a double quote in front, all records have as many fields, and one column is quoted in all of its records.
  */
 import { parse } from 'csv-parse/sync'
-import { carriageReturn, lineFeed, quote } from '../codec/csv-cells.ts'
+import { carriageReturn, lineFeed, quote } from '../codec/csv/csv-cells.ts'
 import type { SampleBytes } from './sample.types.ts'
 
 const singleQuote = 0x27

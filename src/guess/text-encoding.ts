@@ -1,6 +1,6 @@
 /** What a body is written in, and how it becomes UTF-8: the scanners know no other encoding. */
 import { isAscii, isUtf8 } from 'node:buffer'
-import { characterBytesAt, cutBytesOf } from '../codec/utf8-text.ts'
+import { characterBytesAt, cutBytesOf } from '../codec/columns/utf8-text.ts'
 
 /** `windows-1252` is Latin-1 with letters and quotes where Latin-1 has control codes; browsers read both as this one. */
 export type TextEncoding = 'utf-8' | 'utf-16be' | 'utf-16le' | 'windows-1252'

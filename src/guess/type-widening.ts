@@ -1,8 +1,8 @@
 // What type would have taken values that a column's type refused: the nearest wider one, by the codec's own judgement.
 
 import { createCoercion } from '../codec/coercion/coercion.ts'
-import { formatColumnType, isNullable, parseColumnType, valueTypeOf } from '../shared/column-type.ts'
-import type { ColumnType } from '../shared/column-type.types.ts'
+import { formatColumnType, isNullable, parseColumnType, valueTypeOf } from '../schema/types/column-type.ts'
+import type { ColumnType } from '../schema/types/column-type.types.ts'
 
 /**
  * The type that takes all of `texts`, and what `type` takes too; null when there is none but the same.

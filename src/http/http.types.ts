@@ -1,16 +1,16 @@
 import type { Access, Caller } from '../access/access.ts'
 import type { Variables } from '../catalog/variable.types.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
-import type { Replaces } from '../datasources/replace.types.ts'
+import type { Replaces } from '../datasources/replace/replace.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
 import type { Pipes } from '../pipes/pipes.types.ts'
 import type { Query } from '../query/query.types.ts'
 import type { DiskReports } from '../shared/disk-fault.ts'
-import type { BodyBudget } from './body-budget.ts'
-import type { OpenExchange } from './connections.ts'
-import type { RouteNeed } from './routes.ts'
+import type { BodyBudget } from './request/body-budget.ts'
+import type { RouteNeed } from './server/add-path.ts'
+import type { OpenExchange } from './server/connections.ts'
 
 /** The rooms behind the front desk. */
 export interface HttpRooms {

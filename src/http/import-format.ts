@@ -1,9 +1,9 @@
 /** Which format rows have, and how they are packed. */
 import type { ImportFormat } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors.ts'
-import type { InputRows } from './import-input.ts'
-import { formatOfSchema, type ImportOrder, readFormat } from './import-order.ts'
 import { recogniseRows } from './import-packing.ts'
+import type { InputRows } from './request/import-input.ts'
+import { formatOfSchema, type ImportOrder, readFormat } from './request/import-order.ts'
 
 /** Rows as they came, with their packing known. */
 export interface KnownRows<Format extends ImportFormat | undefined = ImportFormat> {

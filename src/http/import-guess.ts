@@ -5,8 +5,8 @@ import { guessParquet } from '../guess/parquet-guess.ts'
 import type { BodyFormat, CsvRules, ImportFormat, Ingest, OpenedBody } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors.ts'
 import { type KnownRows, knowRows } from './import-format.ts'
-import type { InputRows } from './import-input.ts'
-import type { ImportOrder } from './import-order.ts'
+import type { InputRows } from './request/import-input.ts'
+import type { ImportOrder } from './request/import-order.ts'
 
 type Guesses = Pick<Ingest, 'openBody' | 'openParquet'>
 

@@ -4,8 +4,8 @@ import type { Readable } from 'node:stream'
 import { type ForeignFile, foreignFile, officeFile, officeMember, packedTwice } from '../guess/foreign-file.ts'
 import { type JsonBeginning, jsonBeginning } from '../guess/json-beginning.ts'
 import { encodingByMark } from '../guess/text-encoding.ts'
-import { packedHeadBytes, unpackedBeginning, unpackedBytes } from './packed-beginning.ts'
-import { peekBody } from './peek-body.ts'
+import { packedHeadBytes, unpackedBeginning, unpackedBytes } from './request/packed-beginning.ts'
+import { peekBody } from './request/peek-body.ts'
 
 export interface RecognisedRows {
   readonly body: Readable

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { BlockReport, BlockStatus, ImportWatcher } from '../ingest/ingest.types.ts'
-import type { DebugDetail, ImportOrder } from './import-order.ts'
+import type { DebugDetail, ImportOrder } from './request/import-order.ts'
 
 /** The lines of `progress=true`, which the import result ends. */
 export interface ProgressStream {

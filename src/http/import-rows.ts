@@ -5,8 +5,8 @@ import type { BodyFormat, ImportOutcome, ImportRequest, Ingest } from '../ingest
 import { ApiError, errors } from '../shared/errors.ts'
 import { type KnownRows, knowRows } from './import-format.ts'
 import { guessRows } from './import-guess.ts'
-import type { ImportInput, InputRows } from './import-input.ts'
-import type { ImportOrder } from './import-order.ts'
+import type { ImportInput, InputRows } from './request/import-input.ts'
+import type { ImportOrder } from './request/import-order.ts'
 
 /** What is given to the rows when their data source stands. */
 export type LoadRequest = Pick<ImportRequest, 'dataSource' | 'importId' | 'signal' | 'tables' | 'watcher'>

@@ -5,7 +5,7 @@ import { findDataSourceId } from '../catalog/data-source-id.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
 import { errors } from '../shared/errors.ts'
 import type { HttpOptions } from './http.types.ts'
-import type { ImportOrder } from './import-order.ts'
+import type { ImportOrder } from './request/import-order.ts'
 
 /** Null is one that is still to be created. */
 export type ImportTarget = DataSource | null

@@ -3,9 +3,9 @@
 import { diskFaultOf } from '../shared/disk-fault.ts'
 import { errors } from '../shared/errors.ts'
 import { quoteString } from '../shared/text-escapes.ts'
+import { readTableGraph, tablesBehind } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
-import { readTableGraph, tablesBehind } from '../store/table-graph.ts'
 import { workspaceDatabase } from '../store/workspace-database.ts'
 import type { ImportTables } from './ingest-plan.ts'
 

@@ -1,9 +1,9 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
-import { partLayoutOf, quarantineLayoutOf } from '../codec/part-layout.ts'
-import type { PartLayout } from '../codec/part-layout.types.ts'
-import type { ColumnDefinition } from '../shared/schema.types.ts'
-import { quarantineTable } from '../store/quarantine-table.ts'
-import { isPlainTable } from './plain-table.ts'
+import { partLayoutOf, quarantineLayoutOf } from '../codec/arrow/part-layout.ts'
+import type { PartLayout } from '../codec/arrow/part-layout.types.ts'
+import type { ColumnDefinition } from '../schema/columns/column-definition.types.ts'
+import { quarantineTable } from '../store/sql/quarantine-table.ts'
+import { isPlainTable } from './insert/plain-table.ts'
 
 /** All that the data plane needs to know of a data source: fixed for one version of its schema. */
 export interface IngestPlan {

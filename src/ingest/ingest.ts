@@ -4,12 +4,12 @@ import { CloseTime } from '../shared/close-time.ts'
 import { errors } from '../shared/errors.ts'
 import { within } from '../shared/within.ts'
 import type { Store } from '../store/store.types.ts'
-import { spoolArchive } from './archive-spool.ts'
-import type { LineStatus } from './events.types.ts'
-import { type EventsOptions, type EventsRoom, type EventsRooms, openEvents } from './events-room.ts'
-import { warningOfExpired } from './expired-rows.ts'
-import { BodyImport, type ImportOptions } from './import-body.ts'
-import { ImportGate } from './import-gate.ts'
+import { warningOfExpired } from './bodies/expired-rows.ts'
+import { BodyImport, type ImportOptions } from './bodies/import-body.ts'
+import { ImportGate } from './bodies/import-gate.ts'
+import { openBody } from './bodies/opened-body.ts'
+import type { LineStatus } from './events/events.types.ts'
+import { type EventsOptions, type EventsRoom, type EventsRooms, openEvents } from './events/events-room.ts'
 import type {
   BarrierRequest,
   BodySource,
@@ -24,15 +24,15 @@ import type {
   ReplayRowsRequest,
 } from './ingest.types.ts'
 import { tablesOf } from './ingest-plan.ts'
+import { PartitionLimits } from './insert/partition-limits.ts'
+import { SharedSync } from './insert/shared-sync.ts'
 import { MemoryBudget } from './memory-budget.ts'
-import { openBody } from './opened-body.ts'
-import { openParquet, type ParquetFile, type ParquetLimits, type ParquetSource } from './parquet-file.ts'
-import { ParquetImport } from './parquet-import.ts'
-import { ParsePool, type ParsePoolOptions } from './parse-pool.ts'
-import { PartitionLimits } from './partition-limits.ts'
+import { openParquet, type ParquetFile, type ParquetLimits, type ParquetSource } from './parquet/parquet-file.ts'
+import { ParquetImport } from './parquet/parquet-import.ts'
+import { ParsePool, type ParsePoolOptions } from './parse/parse-pool.ts'
 import { replayRows } from './replay-rows.ts'
-import { SharedSync } from './shared-sync.ts'
-import { SpoolRoom } from './spool-room.ts'
+import { SpoolRoom } from './unpack/spool-budget.ts'
+import { spoolArchive } from './unpack/spooled-zip.ts'
 
 export interface IngestOptions extends ImportOptions, ParsePoolOptions, EventsOptions, ParquetLimits {}
 

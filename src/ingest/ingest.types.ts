@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
-import type { CsvHeader } from '../codec/csv-header.ts'
+import type { CsvHeader } from '../codec/csv/csv-header.ts'
 import type { NewLine } from '../guess/csv-sample.ts'
 import type { SampleBytes } from '../guess/sample.types.ts'
 import type { TextEncoding } from '../guess/text-encoding.ts'
 import type { ValueRules } from '../shared/value-rules.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
-import type { LineStatus } from './events.types.ts'
+import type { LineStatus } from './events/events.types.ts'
 import type { ImportTables } from './ingest-plan.ts'
-import type { ParquetFile, ParquetSource } from './parquet-file.ts'
+import type { ParquetFile, ParquetSource } from './parquet/parquet-file.ts'
 
 /** What is read as text, record by record. */
 export type BodyFormat = 'csv' | 'ndjson'

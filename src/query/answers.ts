@@ -1,4 +1,4 @@
-import { growingBlockRows } from '../schema/bounded-calls.ts'
+import { growingBlockRows } from '../schema/functions/bounded-calls.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'

@@ -3,8 +3,8 @@
 // A table's name in a branch is a dependency that is possible, and so is any other name of something there is that stands where a
 // table could: with an unsure name the guard is kept, as a drop that was refused can be forced, and one that passed cannot be undone.
 
-import { SqlFault } from '../schema/sql-fault.ts'
-import type { MadeName } from '../schema/sql-pieces.ts'
+import { SqlFault } from '../schema/syntax/sql-fault.ts'
+import type { MadeName } from '../schema/syntax/sql-pieces.ts'
 import { ApiError } from '../shared/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
 import { isTemplate } from '../template/compile-template.ts'

@@ -1,8 +1,8 @@
 // Where a function is called that an error of the engine names. Operators are functions to it, and have other names in a text.
 
-import { readTokens } from '../schema/lexer.ts'
-import { SqlFault } from '../schema/sql-fault.ts'
-import type { Token } from '../schema/token.types.ts'
+import { readTokens } from '../schema/syntax/lexer.ts'
+import { SqlFault } from '../schema/syntax/sql-fault.ts'
+import type { Token } from '../schema/syntax/token.types.ts'
 import type { CompiledQuery, SourcePlace } from '../sql/compile-query.ts'
 
 type Placed = Pick<CompiledQuery, 'sql' | 'placeOf'>

@@ -9,7 +9,7 @@ import { versionAdvice } from '../catalog/versioned-name.ts'
 import { errors } from '../shared/errors.ts'
 import { didYouMean, nearestName } from '../shared/nearest-name.ts'
 import type { NameScope, QuerySource, Source, TableSource } from '../sql/source.types.ts'
-import { quarantineTable } from '../store/quarantine-table.ts'
+import { quarantineTable } from '../store/sql/quarantine-table.ts'
 import type { ReadScope } from './read-scope.ts'
 import type { FindServiceSource, ReadDataSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
 

@@ -5,8 +5,8 @@
 // ways, and a name is found whose parts stand in different branches. Where it would grow too much it ends: then each word of
 // the text may be a table.
 
-import type { MadeName, PieceToken, SourceSpan, SqlHole } from '../schema/sql-pieces.ts'
-import { type MaybePlace, type SqlPlace, type TablePlace, TablePlaces } from '../schema/table-places.ts'
+import type { MadeName, PieceToken, SourceSpan, SqlHole } from '../schema/syntax/sql-pieces.ts'
+import { type MaybePlace, type SqlPlace, type TablePlace, TablePlaces } from '../schema/syntax/table-places.ts'
 import { BoundedCache } from '../shared/bounded-cache.ts'
 import { mebibyte } from '../shared/bytes.ts'
 import { compileTemplate } from '../template/compile-template.ts'

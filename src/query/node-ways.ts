@@ -1,9 +1,9 @@
 // Whether a change of names leaves a node what it was: in every way through its template, the text that the engine would get
 // is compared with that of before. Where tables stand for their ids in it, the same text is the same answer.
 
-import { readTokens } from '../schema/lexer.ts'
-import { SqlFault } from '../schema/sql-fault.ts'
-import type { Token } from '../schema/token.types.ts'
+import { readTokens } from '../schema/syntax/lexer.ts'
+import { SqlFault } from '../schema/syntax/sql-fault.ts'
+import type { Token } from '../schema/syntax/token.types.ts'
 import { ApiError } from '../shared/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
 import { compileQuery } from '../sql/compile-query.ts'

@@ -1,6 +1,6 @@
 // What the expressions of a template may print, as far as the texts in it tell.
 
-import type { HoleValue, MadeName, SqlHole } from '../schema/sql-pieces.ts'
+import type { HoleValue, MadeName, SqlHole } from '../schema/syntax/sql-pieces.ts'
 import { PossibleValues } from '../template/possible-values.ts'
 import type { CallExpression, Expression, Statement } from '../template/syntax.types.ts'
 

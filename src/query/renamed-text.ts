@@ -4,7 +4,7 @@
 // speak of the table by its name, or columns would be called by it, the old name becomes an alias: then all of these mean what
 // they meant.
 
-import type { SourceSpan } from '../schema/sql-pieces.ts'
+import type { SourceSpan } from '../schema/syntax/sql-pieces.ts'
 import { tableIdentifier } from '../template/sql-escapes.ts'
 import type { NamedTable, NamedTables } from './named-tables.ts'
 

@@ -4,8 +4,8 @@
 // name that other parts of the query could read. And as the engine names a column by its whole expression, an item of a
 // SELECT that holds a secret needs a name by AS; subqueries have names of the engine's own.
 
-import { tokenize } from '../schema/lexer.ts'
-import type { Token } from '../schema/token.types.ts'
+import { tokenize } from '../schema/syntax/lexer.ts'
+import type { Token } from '../schema/syntax/token.types.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import type { TextSpan } from '../template/template.types.ts'
 

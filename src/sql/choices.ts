@@ -1,9 +1,9 @@
 // Expressions of a query of which the engine may compute one branch alone: `if`, `multiIf`, CASE and `? :`.
 
-import { isColumnOnly } from '../schema/bare-functions.ts'
-import { pairBrackets } from '../schema/bracket-pairs.ts'
-import { caseEnds } from '../schema/keyword-names.ts'
-import type { Token } from '../schema/token.types.ts'
+import { isColumnOnly } from '../schema/functions/bare-functions.ts'
+import { pairBrackets } from '../schema/syntax/bracket-pairs.ts'
+import { caseEnds } from '../schema/syntax/keyword-names.ts'
+import type { Token } from '../schema/syntax/token.types.ts'
 
 interface Choice {
   /** Of the name of the function, or of CASE; of the border in front of another. */

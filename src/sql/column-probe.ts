@@ -5,10 +5,10 @@
 // query before it looks among the functions, so the query is put into one that gives such a name to what cannot be
 // resolved: where the engine says so, it has found no column.
 
-import { columnsOnly, mentionsBareFunction } from '../schema/bare-functions.ts'
-import { caseEnds } from '../schema/keyword-names.ts'
-import { readTokens } from '../schema/lexer.ts'
-import type { Token } from '../schema/token.types.ts'
+import { columnsOnly, mentionsBareFunction } from '../schema/functions/bare-functions.ts'
+import { caseEnds } from '../schema/syntax/keyword-names.ts'
+import { readTokens } from '../schema/syntax/lexer.ts'
+import type { Token } from '../schema/syntax/token.types.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import { choicesOfColumns } from './choices.ts'
 

@@ -3,8 +3,8 @@
 // It answers only where it is sure: for a query over one table, or over subqueries of such. It is asked for the columns of
 // partition keys, which real views give under their own name or by one function.
 
-import type { ParsedQuery, QueryScope, SelectedColumn } from '../schema/parsed-query.types.ts'
-import { toSqlError } from '../schema/sql-fault.ts'
+import type { ParsedQuery, QueryScope, SelectedColumn } from '../schema/syntax/parsed-query.types.ts'
+import { toSqlError } from '../schema/syntax/sql-fault.ts'
 import { parseStatement } from './parse-statement.ts'
 
 /**

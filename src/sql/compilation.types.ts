@@ -1,5 +1,5 @@
-import type { ParsedQuery, TableRead } from '../schema/parsed-query.types.ts'
-import type { SplicedText } from '../schema/splice.ts'
+import type { ParsedQuery, TableRead } from '../schema/syntax/parsed-query.types.ts'
+import type { SplicedText } from '../schema/syntax/splice.ts'
 import type { Relation } from './plan-weight.ts'
 import type { NameScope, Source } from './source.types.ts'
 

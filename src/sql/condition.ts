@@ -1,11 +1,11 @@
 // A condition of a caller that becomes part of a statement of ours, such as `replace_condition`. What it means, and whether
 // its names are columns, is judged by the engine, as a reader, over a subquery that shows these columns and no others.
 
-import { isBareFunction } from '../schema/bare-functions.ts'
-import { readRowExpression } from '../schema/row-expression.ts'
-import { splice } from '../schema/splice.ts'
-import { toSqlError } from '../schema/sql-fault.ts'
-import { isStoredFunction } from '../schema/stored-expression.ts'
+import { readRowExpression } from '../schema/expressions/row-expression.ts'
+import { isStoredFunction } from '../schema/expressions/stored-expression.ts'
+import { isBareFunction } from '../schema/functions/bare-functions.ts'
+import { splice } from '../schema/syntax/splice.ts'
+import { toSqlError } from '../schema/syntax/sql-fault.ts'
 import { errors } from '../shared/errors.ts'
 import { type ConditionMoment, isFickleFunction, settleValues } from './fickle-functions.ts'
 

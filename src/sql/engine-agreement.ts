@@ -4,8 +4,8 @@
 // The text is a tree by its indentation. Each line says what it is, and what its node is called stands last in it: an alias
 // before it is text that somebody has chosen.
 
-import { isAllowedFunction } from '../schema/function-policy.ts'
-import { inFunctions } from '../schema/in-functions.ts'
+import { isAllowedFunction } from '../schema/functions/function-policy.ts'
+import { inFunctions } from '../schema/syntax/in-functions.ts'
 import { ApiError, errors } from '../shared/errors.ts'
 import type { EngineReading } from './compilation.types.ts'
 import { copiesBelow, readTree, type TreeNode } from './engine-tree.ts'

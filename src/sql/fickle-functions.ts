@@ -3,12 +3,12 @@
 //
 // `test/schema/row-functions` holds the lists to what the engine says of its functions.
 
-import { isBareFunction } from '../schema/bare-functions.ts'
-import { constantText } from '../schema/constant-text.ts'
-import { textArguments } from '../schema/function-arguments.ts'
-import type { FunctionUse, ParsedQuery } from '../schema/parsed-query.types.ts'
-import type { Edit } from '../schema/splice.ts'
-import { SqlFault } from '../schema/sql-fault.ts'
+import { isBareFunction } from '../schema/functions/bare-functions.ts'
+import { textArguments } from '../schema/functions/function-arguments.ts'
+import { constantText } from '../schema/syntax/constant-text.ts'
+import type { FunctionUse, ParsedQuery } from '../schema/syntax/parsed-query.types.ts'
+import type { Edit } from '../schema/syntax/splice.ts'
+import { SqlFault } from '../schema/syntax/sql-fault.ts'
 
 const fickle: ReadonlySet<string> = new Set(
   `arraypartialreversesort arraypartialshuffle arraypartialsort arrayrandomsample arrayshuffle blocknumber

@@ -1,9 +1,9 @@
 // Finds what each table of a query is, and what is written in its place.
 
-import type { CommonTable, ParsedQuery, SelectedColumn, TableRead } from '../schema/parsed-query.types.ts'
-import { findAlias } from '../schema/scope-aliases.ts'
-import type { Edit } from '../schema/splice.ts'
-import { SqlFault } from '../schema/sql-fault.ts'
+import type { CommonTable, ParsedQuery, SelectedColumn, TableRead } from '../schema/syntax/parsed-query.types.ts'
+import { findAlias } from '../schema/syntax/scope-aliases.ts'
+import type { Edit } from '../schema/syntax/splice.ts'
+import { SqlFault } from '../schema/syntax/sql-fault.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import type { Compilation, CompiledText } from './compilation.types.ts'
 import { replaceOwnNames } from './own-names.ts'

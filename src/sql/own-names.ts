@@ -5,10 +5,16 @@
 // there to an alias before a name, and to the first table of several. Where a column or an alias of that name may have
 // elements, `events.id` is such an element, and stays as it is.
 
-import type { ParsedQuery, QueryScope, SelectedColumn, TableRead, TokenRange } from '../schema/parsed-query.types.ts'
-import type { Edit } from '../schema/splice.ts'
-import type { Token } from '../schema/token.types.ts'
-import type { ColumnType } from '../shared/column-type.types.ts'
+import type {
+  ParsedQuery,
+  QueryScope,
+  SelectedColumn,
+  TableRead,
+  TokenRange,
+} from '../schema/syntax/parsed-query.types.ts'
+import type { Edit } from '../schema/syntax/splice.ts'
+import type { Token } from '../schema/syntax/token.types.ts'
+import type { ColumnType } from '../schema/types/column-type.types.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import type { QuerySource, Source } from './source.types.ts'
 

@@ -11,8 +11,8 @@
 // - A column that is a tuple of tuples weighs by its elements, also through the names that subqueries give it.
 // - Literals weigh next to nothing.
 
-import { isGrowing } from '../schema/bounded-calls.ts'
-import { inFunctions } from '../schema/in-functions.ts'
+import { isGrowing } from '../schema/functions/bounded-calls.ts'
+import { inFunctions } from '../schema/syntax/in-functions.ts'
 import type {
   CommonTable,
   FunctionUse,
@@ -24,8 +24,8 @@ import type {
   TableFunctionUse,
   TableRead,
   TokenRange,
-} from '../schema/parsed-query.types.ts'
-import type { Token } from '../schema/token.types.ts'
+} from '../schema/syntax/parsed-query.types.ts'
+import type { Token } from '../schema/syntax/token.types.ts'
 
 /** What a query or a table is to whoever reads it. */
 export interface Relation {

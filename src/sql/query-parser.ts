@@ -1,11 +1,11 @@
 // Queries of ClickHouse SQL: SELECT with all of its clauses, set operations, WITH, tables and joins.
 
-import { parseCall } from '../schema/call-parser.ts'
-import { parseExpression, parseList, startsQuery } from '../schema/expression-parser.ts'
-import type { CommonTable } from '../schema/parsed-query.types.ts'
-import type { SqlCursor } from '../schema/sql-cursor.ts'
-import { SqlFault } from '../schema/sql-fault.ts'
-import { parseOrder, parseWindow } from '../schema/window-parser.ts'
+import { parseCall } from '../schema/syntax/call-parser.ts'
+import { parseExpression, parseList, startsQuery } from '../schema/syntax/expression-parser.ts'
+import type { CommonTable } from '../schema/syntax/parsed-query.types.ts'
+import type { SqlCursor } from '../schema/syntax/sql-cursor.ts'
+import { SqlFault } from '../schema/syntax/sql-fault.ts'
+import { parseOrder, parseWindow } from '../schema/syntax/window-parser.ts'
 import { parseTables } from './table-parser.ts'
 
 /** The grammar that a cursor is made with. */

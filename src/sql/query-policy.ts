@@ -1,7 +1,7 @@
 // What a query may use besides functions, all of it by lists of what is allowed.
 
-import type { ParsedQuery, SettingUse } from '../schema/parsed-query.types.ts'
-import { SqlFault } from '../schema/sql-fault.ts'
+import type { ParsedQuery, SettingUse } from '../schema/syntax/parsed-query.types.ts'
+import { SqlFault } from '../schema/syntax/sql-fault.ts'
 
 /** Tables of the engine that say nothing about it. */
 export const systemTables: ReadonlySet<string> = new Set(['system.one', 'system.numbers'])

@@ -1,4 +1,4 @@
-import { readTokens } from '../schema/lexer.ts'
+import { readTokens } from '../schema/syntax/lexer.ts'
 
 /**
  * The text of a compiled query with its literals blanked: queries that differ in nothing else have the same shape.

@@ -7,8 +7,8 @@
 //
 // So each such column is built anew out of the rows that are left. Primary keys are still used: the engine looks through casts.
 
-import { formatColumnType } from '../shared/column-type.ts'
-import type { ColumnType } from '../shared/column-type.types.ts'
+import { formatColumnType } from '../schema/types/column-type.ts'
+import type { ColumnType } from '../schema/types/column-type.types.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import type { TypedColumn } from './source.types.ts'
 

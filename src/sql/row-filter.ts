@@ -1,7 +1,7 @@
-import { intervalUnits } from '../schema/keywords.ts'
-import type { ParsedQuery, TokenRange } from '../schema/parsed-query.types.ts'
-import { readRowExpression } from '../schema/row-expression.ts'
-import { SqlFault } from '../schema/sql-fault.ts'
+import { readRowExpression } from '../schema/expressions/row-expression.ts'
+import { intervalUnits } from '../schema/syntax/keywords.ts'
+import type { ParsedQuery, TokenRange } from '../schema/syntax/parsed-query.types.ts'
+import { SqlFault } from '../schema/syntax/sql-fault.ts'
 
 /** A row filter as it is put into a query. */
 export interface RowFilter {

@@ -1,7 +1,7 @@
 // What the names in a query stand for inside of it: common tables and aliases, by the engine's rules.
 
-import type { CommonTable, QueryScope } from '../schema/parsed-query.types.ts'
-import { SqlFault } from '../schema/sql-fault.ts'
+import type { CommonTable, QueryScope } from '../schema/syntax/parsed-query.types.ts'
+import { SqlFault } from '../schema/syntax/sql-fault.ts'
 
 /**
  * The common table that a name stands for in a scope. It is seen before it is defined, and not in its own body unless that

@@ -1,4 +1,4 @@
-import type { ColumnType } from '../shared/column-type.types.ts'
+import type { ColumnType } from '../schema/types/column-type.types.ts'
 
 /** What a name in a query stands for: a table of the engine, or a query that is put in its place. */
 export type Source = TableSource | QuerySource

@@ -1,12 +1,12 @@
 // The table functions that a query may call, and what bounds the arguments of each that the engine parses itself.
 
-import { columnsOnly } from '../schema/bare-functions.ts'
-import { constantText } from '../schema/constant-text.ts'
-import type { ParsedQuery, TableFunctionUse, TokenRange } from '../schema/parsed-query.types.ts'
-import type { Edit } from '../schema/splice.ts'
-import { SqlFault } from '../schema/sql-fault.ts'
-import { canonicalStructure } from '../schema/structure-text.ts'
-import type { Token } from '../schema/token.types.ts'
+import { columnsOnly } from '../schema/functions/bare-functions.ts'
+import { constantText } from '../schema/syntax/constant-text.ts'
+import type { ParsedQuery, TableFunctionUse, TokenRange } from '../schema/syntax/parsed-query.types.ts'
+import type { Edit } from '../schema/syntax/splice.ts'
+import { SqlFault } from '../schema/syntax/sql-fault.ts'
+import type { Token } from '../schema/syntax/token.types.ts'
+import { canonicalStructure } from '../schema/types/structure-text.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 
 /**

@@ -1,10 +1,10 @@
 // What stands behind FROM: tables, subqueries, table functions, and the joins between them.
 
-import { parseExpression, parseList, startsQuery } from '../schema/expression-parser.ts'
-import { notTableAliases } from '../schema/keywords.ts'
-import type { ScopeTable, TokenRange } from '../schema/parsed-query.types.ts'
-import type { SqlCursor } from '../schema/sql-cursor.ts'
-import { SqlFault } from '../schema/sql-fault.ts'
+import { parseExpression, parseList, startsQuery } from '../schema/syntax/expression-parser.ts'
+import { notTableAliases } from '../schema/syntax/keywords.ts'
+import type { ScopeTable, TokenRange } from '../schema/syntax/parsed-query.types.ts'
+import type { SqlCursor } from '../schema/syntax/sql-cursor.ts'
+import { SqlFault } from '../schema/syntax/sql-fault.ts'
 
 const joinWords: ReadonlySet<string> = new Set(
   'GLOBAL LOCAL NATURAL ANY ALL ASOF SEMI ANTI ONLY INNER LEFT RIGHT FULL OUTER CROSS PASTE'.split(' '),

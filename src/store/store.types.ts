@@ -1,5 +1,5 @@
-import type { Part } from '../codec/part.types.ts'
-import type { PartLayout, PartTarget } from '../codec/part-layout.types.ts'
+import type { Part } from '../codec/arrow/part.types.ts'
+import type { PartLayout, PartTarget } from '../codec/arrow/part-layout.types.ts'
 
 /**
  * The only door to ClickHouse: one interface over the embedded engine and, later, a server.

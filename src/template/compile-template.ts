@@ -4,7 +4,9 @@
 // template ever becomes JavaScript. Every value a caller sends leaves as one whole literal, identifier or number.
 
 import { didYouMean } from '../shared/nearest-name.ts'
-import type { CallContext, SettingsDraft } from './function-call.ts'
+import type { CallContext, SettingsDraft } from './functions/function-call.ts'
+import { templateFunctions } from './functions/function-table.ts'
+import { elementPlaceholder, readArray } from './functions/typed-functions.ts'
 import { Meter } from './meter.ts'
 import { surveyNames, type TemplateNames, type UnknownCall } from './parameters.ts'
 import { Renderer } from './renderer.ts'
@@ -20,9 +22,7 @@ import {
   type TemplateLimits,
 } from './template.types.ts'
 import { limitFault, placeOf, TemplateError, TemplateFault, templateFault } from './template-error.ts'
-import { templateFunctions } from './template-functions.ts'
 import { parseTemplate } from './template-parser.ts'
-import { elementPlaceholder, readArray } from './typed-functions.ts'
 import { fromParameter, Placeholder, SequenceValue, type Value } from './values.ts'
 
 /** Whether SQL is a template: its first character that is no blank is `%`. */

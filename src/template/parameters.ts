@@ -1,10 +1,10 @@
 // What a template says about its parameters, read from its tree without running it.
 
+import { templateFunctions } from './functions/function-table.ts'
+import { typedFunctions } from './functions/typed-functions.ts'
 import type { Argument, CallExpression, Expression, Statement } from './syntax.types.ts'
 import type { ParameterValue, TemplateParameter } from './template.types.ts'
 import { limitFault, TemplateFault, templateFault } from './template-error.ts'
-import { templateFunctions } from './template-functions.ts'
-import { typedFunctions } from './typed-functions.ts'
 
 export interface TemplateNames {
   readonly parameters: readonly TemplateParameter[]

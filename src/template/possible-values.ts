@@ -4,15 +4,15 @@
 // a caller decides makes the whole open: then there may be other values too. The number of combinations is bounded, and what
 // is left out makes the whole open as well.
 
-import { CallArguments, type CallContext } from './function-call.ts'
+import { CallArguments, type CallContext } from './functions/function-call.ts'
+import { templateFunctions } from './functions/function-table.ts'
+import { callMethod } from './functions/methods.ts'
+import { typedFunctions } from './functions/typed-functions.ts'
 import { Meter } from './meter.ts'
-import { callMethod } from './methods.ts'
 import { applyBinary, applySign, itemsOf, readSlice, readSubscript } from './operators.ts'
 import type { CallExpression, Expression, Statement } from './syntax.types.ts'
 import { defaultTemplateLimits } from './template.types.ts'
 import { TemplateFault } from './template-error.ts'
-import { templateFunctions } from './template-functions.ts'
-import { typedFunctions } from './typed-functions.ts'
 import { bareValue, DictValue, SequenceValue, SqlText, textOf, type Value } from './values.ts'
 
 /** What something may be. */

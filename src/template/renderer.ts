@@ -1,15 +1,15 @@
 // Walks the tree of a template and writes its SQL. One object per rendering; the tree itself is never changed.
 
-import { CallArguments, type CallContext } from './function-call.ts'
-import { callMethod, missingAttributeFault } from './methods.ts'
+import { CallArguments, type CallContext } from './functions/function-call.ts'
+import { templateFunctions } from './functions/function-table.ts'
+import { callMethod, missingAttributeFault } from './functions/methods.ts'
+import { expectationOf, typedFunctions } from './functions/typed-functions.ts'
 import { applyBinary, applySign, compareValues, itemsOf, readSlice, readSubscript } from './operators.ts'
 import { printedValue } from './sql-escapes.ts'
 import type { SqlWriter } from './sql-writer.ts'
 import type { CallExpression, Expression, Statement } from './syntax.types.ts'
 import type { RenderContext } from './template.types.ts'
 import { notCallableFault, TemplateFault, templateFault } from './template-error.ts'
-import { templateFunctions } from './template-functions.ts'
-import { expectationOf, typedFunctions } from './typed-functions.ts'
 import { bareValue, charactersOf, DictValue, isTruthy, Placeholder, SequenceValue, type Value } from './values.ts'
 
 /** How a body ended. */

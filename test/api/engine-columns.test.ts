@@ -3,9 +3,9 @@
 import t from 'tap'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
-import { parseSchema } from '../../src/catalog/schema-parser.ts'
-import { planAlteration } from '../../src/datasources/alteration.ts'
-import { partColumns } from '../../src/shared/engine-columns.ts'
+import { planAlteration } from '../../src/datasources/alter/alteration.ts'
+import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
+import { partColumns } from '../../src/schema/syntax/engine-columns.ts'
 import { type Answer, openTestService } from './test-service.ts'
 
 const service = await openTestService(t, { eventsFlushIdleMs: 5 })

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import t from 'tap'
-import { readableText } from '../../src/codec/utf8-text.ts'
+import { readableText } from '../../src/codec/columns/utf8-text.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { openTestService } from './test-service.ts'

@@ -8,7 +8,7 @@ import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId, findDataSourceId, parseDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { checkDataSourceName } from '../../src/catalog/data-source-name.ts'
-import { parseSchema } from '../../src/catalog/schema-parser.ts'
+import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
 import { MemoryStorage } from './memory-storage.ts'
 import { dataSource, killedWriter, openTestCatalog, temporaryDirectory } from './test-catalog.ts'
 

@@ -2,9 +2,9 @@
 // the reader takes off what the lines of a block are indented by.
 
 import t from 'tap'
-import { formatDatafile } from '../../src/catalog/datafile-text.ts'
 import { createNodeId, createPipeId } from '../../src/catalog/pipe-id.ts'
 import { formatPipe } from '../../src/catalog/pipe-text.ts'
+import { formatDatafile } from '../../src/schema/definitions/datafile-text.ts'
 import { readDataSourceFile, readPipeFile } from '../api/datafiles.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'

@@ -8,7 +8,7 @@ import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
 import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
-import { parseSchema } from '../../src/catalog/schema-parser.ts'
+import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
 
 /** A directory that goes with the test. */
 export function temporaryDirectory(t: Test): string {

@@ -1,6 +1,6 @@
 import type { Cell } from '../../src/codec/cell.types.ts'
-import { formatColumnType } from '../../src/shared/column-type.ts'
-import type { ColumnType } from '../../src/shared/column-type.types.ts'
+import { formatColumnType } from '../../src/schema/types/column-type.ts'
+import type { ColumnType } from '../../src/schema/types/column-type.types.ts'
 
 /** SQL that makes of a cell what a part holds, and casts it to the column's type as an insert does. */
 export function castOf(type: ColumnType, cell: Cell): string {

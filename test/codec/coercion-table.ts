@@ -1,5 +1,5 @@
 import type { Cell, RawValue } from '../../src/codec/cell.types.ts'
-import { readRawJson } from '../../src/codec/raw-json.ts'
+import { readRawJson } from '../../src/codec/json/raw-json.ts'
 
 export interface CoercionCase {
   /** A JSON text, or behind `csv ` a CSV cell as a JSON string. */

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Session } from 'chdb'
 import t from 'tap'
-import { parseCommonDateTimeText, parseDateTimeText } from '../../src/codec/date-time-text.ts'
-import { localToUtcSeconds } from '../../src/codec/zone-offset.ts'
+import { parseCommonDateTimeText, parseDateTimeText } from '../../src/codec/coercion/date-time-text.ts'
+import { localToUtcSeconds } from '../../src/codec/coercion/zone-offset.ts'
 
 const day = 86_400
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createCoercion } from '../../src/codec/coercion/coercion.ts'
-import { parseColumnType } from '../../src/shared/column-type.ts'
+import { parseColumnType } from '../../src/schema/types/column-type.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
 

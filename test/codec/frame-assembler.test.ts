@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer'
 import t from 'tap'
-import { CsvBoundary } from '../../src/codec/csv-boundary.ts'
-import { readCsvRecord } from '../../src/codec/csv-cells.ts'
-import { type CsvDialect, csvDialect, defaultCsvDialect } from '../../src/codec/csv-dialect.ts'
+import { CsvBoundary } from '../../src/codec/csv/csv-boundary.ts'
+import { readCsvRecord } from '../../src/codec/csv/csv-cells.ts'
+import { type CsvDialect, csvDialect, defaultCsvDialect } from '../../src/codec/csv/csv-dialect.ts'
 import {
   type Frame,
   FrameAssembler,

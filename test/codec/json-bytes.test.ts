@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import t from 'tap'
-import { ScanKernel } from '../../src/codec/scan-kernel.ts'
+import { ScanKernel } from '../../src/codec/scan-kernel/scan-kernel.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { quoteRandomly, randomText } from './reference/random-texts.ts'
 import { anyValue } from './reference/random-values.ts'

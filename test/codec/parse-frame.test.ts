@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import t from 'tap'
-import { defaultCsvDialect } from '../../src/codec/csv-dialect.ts'
+import { defaultCsvDialect } from '../../src/codec/csv/csv-dialect.ts'
 import { FrameParser } from '../../src/codec/parse-frame.ts'
 import { readBlock, readQuarantine } from './reference/arrow-cells.ts'
 import { frameTask } from './reference/frame-tasks.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isBareFunction } from '../../src/schema/bare-functions.ts'
+import { isBareFunction } from '../../src/schema/functions/bare-functions.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 

@@ -8,7 +8,7 @@ import process from 'node:process'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { openRequestsMax } from '../../src/http/pipelining.ts'
+import { openRequestsMax } from '../../src/http/server/pipelining.ts'
 import { createTestDirectory } from '../store/test-store.ts'
 import { openRawClient } from '../support/raw-client.ts'
 

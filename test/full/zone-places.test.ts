@@ -1,8 +1,8 @@
 // Calls every function that may take a time zone with one that is a file, in every place: about 15,000 calls.
 
 import t from 'tap'
-import { isAllowedFunction } from '../../src/schema/function-policy.ts'
-import { zonePlaces } from '../../src/schema/time-zones.ts'
+import { isAllowedFunction } from '../../src/schema/functions/function-policy.ts'
+import { zonePlaces } from '../../src/schema/time-zones/time-zones.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 

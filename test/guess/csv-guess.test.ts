@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import t from 'tap'
-import { parseSchema } from '../../src/catalog/schema-parser.ts'
 import { type CsvGuess, type CsvGuessRules, csvSchema, guessCsv } from '../../src/guess/csv-guess.ts'
 import { guessDialect, guessNewLine, readSample } from '../../src/guess/csv-sample.ts'
+import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
 
 const rules = { delimiter: undefined, escapeCharacter: undefined, hasTypes: true, columnsMax: 500 }

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { parseSchema } from '../../src/catalog/schema-parser.ts'
 import { LargeInteger } from '../../src/guess/large-integer.ts'
 import { inferColumns, inferSchema } from '../../src/guess/record-columns.ts'
+import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
 
 /** `name Type path` of each column that the records give. */
 function columnsOf(...records: readonly Readonly<Record<string, unknown>>[]): readonly string[] {

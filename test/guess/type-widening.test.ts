@@ -1,6 +1,6 @@
 import t from 'tap'
 import { widenType } from '../../src/guess/type-widening.ts'
-import { parseColumnType } from '../../src/shared/column-type.ts'
+import { parseColumnType } from '../../src/schema/types/column-type.ts'
 
 const cases: readonly (readonly [string, readonly (string | null)[], string | null])[] = [
   ['Int32', ['3000000000'], 'Int64'],

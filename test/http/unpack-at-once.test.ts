@@ -1,7 +1,7 @@
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
-import { unpackAtOnce, unpackBody } from '../../src/http/content-encoding.ts'
+import { unpackAtOnce, unpackBody } from '../../src/http/request/content-encoding.ts'
 
 const kibibyte = 1024
 const bytesMax = 1_000_000

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
-import { defaultEngine } from '../../src/catalog/engine-definition.ts'
-import { parseSchema } from '../../src/catalog/schema-parser.ts'
-import type { Part } from '../../src/codec/part.types.ts'
+import type { Part } from '../../src/codec/arrow/part.types.ts'
+import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
+import { defaultEngine } from '../../src/schema/engines/engine-definition.ts'
 import type { AppendRequest, RowPartition, Store, TableStatistics } from '../../src/store/store.types.ts'
 
 type Held = { readonly request: AppendRequest; readonly resolve: () => void; readonly reject: (error: Error) => void }

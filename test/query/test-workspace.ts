@@ -1,8 +1,8 @@
 import type { DataSourceId } from '../../src/catalog/data-source.types.ts'
 import type { NodeId, Pipe, PipeId, PipeNode } from '../../src/catalog/pipe.types.ts'
-import { parseSchema } from '../../src/catalog/schema-parser.ts'
 import { splitVersion } from '../../src/catalog/versioned-name.ts'
 import type { ReadDataSource, WorkspaceReader } from '../../src/query/workspace.types.ts'
+import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
 
 /** A workspace in memory. Ids are made of names, so that a test can tell them. */
 export class TestWorkspace implements WorkspaceReader {

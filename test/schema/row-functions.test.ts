@@ -1,9 +1,9 @@
 // What is said of functions over one row, and of the engine's own columns, is held to the engine's lists.
 
 import t from 'tap'
-import { rowChangingFunctions } from '../../src/schema/row-count.ts'
-import { isStoredFunction } from '../../src/schema/stored-expression.ts'
-import { partColumns } from '../../src/shared/engine-columns.ts'
+import { isStoredFunction } from '../../src/schema/expressions/stored-expression.ts'
+import { rowChangingFunctions } from '../../src/schema/functions/row-count.ts'
+import { partColumns } from '../../src/schema/syntax/engine-columns.ts'
 import { isFickleFunction, timeFunctions } from '../../src/sql/fickle-functions.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'

@@ -1,7 +1,7 @@
 // Texts as the tables of public projects have them: analytics, traces, logs, billing, product events.
 
 import t from 'tap'
-import { readStoredText, type StoredKind } from '../../src/schema/stored-expression.ts'
+import { readStoredText, type StoredKind } from '../../src/schema/expressions/stored-expression.ts'
 
 const corpus: Readonly<Record<StoredKind, readonly string[]>> = {
   expression: [

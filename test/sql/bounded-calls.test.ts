@@ -1,6 +1,6 @@
 import t from 'tap'
-import { readRowExpression } from '../../src/schema/row-expression.ts'
-import { readStoredText } from '../../src/schema/stored-expression.ts'
+import { readRowExpression } from '../../src/schema/expressions/row-expression.ts'
+import { readStoredText } from '../../src/schema/expressions/stored-expression.ts'
 import { compileQuery } from '../../src/sql/compile-query.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'

@@ -1,7 +1,7 @@
 // Whose fault a failure of the engine is: the caller's, or that of the service's files, descriptors and stored data.
 
 import t from 'tap'
-import { toParquetFailure } from '../../src/ingest/parquet-file.ts'
+import { toParquetFailure } from '../../src/ingest/parquet/parquet-file.ts'
 import { toQueryError } from '../../src/query/query-error.ts'
 import { ApiError } from '../../src/shared/errors.ts'
 import { toStoreError } from '../../src/store/store-error.ts'

@@ -1,5 +1,5 @@
 /** Times of docs/values.md read a second time, by patterns of their own, as spellings that a ClickHouse server reads in one way alone. */
-import type { ColumnType } from '../../src/shared/column-type.types.ts'
+import type { ColumnType } from '../../src/schema/types/column-type.types.ts'
 import { type Canonical, refusal, respelled } from './canonical.ts'
 
 type TimeType = Extract<ColumnType, { kind: 'date' | 'date32' | 'dateTime' | 'dateTime64' }>

@@ -3,7 +3,7 @@
  * ClickHouse server reads as just that, or that its row is set aside; each with the reasons for which a server may differ.
  */
 import type { RawValue } from '../../src/codec/cell.types.ts'
-import type { ColumnType } from '../../src/shared/column-type.types.ts'
+import type { ColumnType } from '../../src/schema/types/column-type.types.ts'
 import { referenceJson } from '../codec/reference/exact-json.ts'
 import { type Canonical, refusal, respelled, withReason } from './canonical.ts'
 import { canonicalTimeNumber, canonicalTimeText } from './canonical-times.ts'

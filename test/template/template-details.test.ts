@@ -1,7 +1,7 @@
 // What the language's description says in passing, and promises that hold for every template and every value.
 
 import t from 'tap'
-import { tokenize } from '../../src/schema/lexer.ts'
+import { tokenize } from '../../src/schema/syntax/lexer.ts'
 import { ApiError } from '../../src/shared/errors.ts'
 import { compileTemplate } from '../../src/template/compile-template.ts'
 import { fillSecrets } from '../../src/template/secret-text.ts'

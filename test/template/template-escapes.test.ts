@@ -3,7 +3,7 @@
 
 import { query } from 'chdb'
 import t from 'tap'
-import { readTokens } from '../../src/schema/lexer.ts'
+import { readTokens } from '../../src/schema/syntax/lexer.ts'
 import { compileTemplate } from '../../src/template/compile-template.ts'
 import type { ParameterValue, RenderContext } from '../../src/template/template.types.ts'
 import { TemplateError } from '../../src/template/template-error.ts'

@@ -38,7 +38,7 @@
  * - Ranges: Date 1970-01-01 to 2149-06-06, Date32 1900-01-01 to 2299-12-31, DateTime to 2106-02-07 06:28:15, DateTime64
  *   1900 to 2299 in UTC (with more than six decimals to 2262-04-11 23:47:16.854775807).
  */
-import type { ColumnType } from '../../shared/column-type.types.ts'
+import type { ColumnType } from '../../schema/types/column-type.types.ts'
 import { currentValueRules, type ValueRules } from '../../shared/value-rules.ts'
 import { ipv4Coercion, ipv6Coercion } from './addresses.ts'
 import { jsonCoercion } from './json-documents.ts'

@@ -11,7 +11,7 @@
  * What needs no change is stored as its source text.
  */
 import type { RawValue } from '../cell.types.ts'
-import { readRawJson } from '../raw-json.ts'
+import { readRawJson } from '../json/raw-json.ts'
 import { accepted, type Coercion, refused } from './verdict.ts'
 
 type JsonObject = Extract<RawValue, { kind: 'object' }>

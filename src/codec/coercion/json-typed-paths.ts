@@ -3,9 +3,10 @@
  * failing cast refuses a whole part: so such values are judged like a column's, and written in the one form that the
  * engine reads without doubt.
  */
-import { readColumnType } from '../../shared/column-type.ts'
-import type { ColumnType } from '../../shared/column-type.types.ts'
-import { TokenCursor } from '../../shared/token-cursor.ts'
+
+import { TokenCursor } from '../../schema/syntax/token-cursor.ts'
+import { readColumnType } from '../../schema/types/column-type.ts'
+import type { ColumnType } from '../../schema/types/column-type.types.ts'
 import type { Cell } from '../cell.types.ts'
 import { type PathWriter, quoteJson } from './json-documents.ts'
 import type { Coercion } from './verdict.ts'

@@ -5,7 +5,7 @@
 import { TextError } from '../../shared/text-error.ts'
 import { unescapeText } from '../../shared/text-escapes.ts'
 import type { RawValue } from '../cell.types.ts'
-import { jsonDepthMax, readRawJson } from '../raw-json.ts'
+import { jsonDepthMax, readRawJson } from '../json/raw-json.ts'
 import { trimBlanks } from './verdict.ts'
 
 /** A value that has elements: itself if it is an array or an object, or what its text spells; undefined for all else. */

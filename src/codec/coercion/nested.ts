@@ -1,6 +1,6 @@
 /** Array, Map and Tuple: their elements are judged one by one, and one that does not fit refuses the whole. */
-import { isNullable } from '../../shared/column-type.ts'
-import type { TupleField } from '../../shared/column-type.types.ts'
+import { isNullable } from '../../schema/types/column-type.ts'
+import type { TupleField } from '../../schema/types/column-type.types.ts'
 import type { Cell, RawValue, Verdict } from '../cell.types.ts'
 import { type NestedValue, nestedValue } from './nested-text.ts'
 import { accepted, type Coercion, refused } from './verdict.ts'

@@ -1,5 +1,5 @@
 /** String, FixedString, Enum and UUID. */
-import type { EnumMember } from '../../shared/column-type.types.ts'
+import type { EnumMember } from '../../schema/types/column-type.types.ts'
 import type { ValueRules } from '../../shared/value-rules.ts'
 import type { RawValue } from '../cell.types.ts'
 import { smallInteger } from './numbers.ts'

@@ -3,7 +3,7 @@
  * all four types; `times.ts` has their ranges.
  */
 import type { ValueRules } from '../../shared/value-rules.ts'
-import { bareDateText, type DateTimeText, parseCommonDateTimeText, parseDateTimeText } from '../date-time-text.ts'
+import { bareDateText, type DateTimeText, parseCommonDateTimeText, parseDateTimeText } from './date-time-text.ts'
 import { type ExactNumber, parseExactNumber } from './exact-number.ts'
 
 export type TimeText =

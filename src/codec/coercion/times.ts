@@ -2,11 +2,11 @@
 
 import type { ValueRules } from '../../shared/value-rules.ts'
 import type { RawValue, Verdict } from '../cell.types.ts'
-import { type DateTimeText, secondsPerDay } from '../date-time-text.ts'
-import { localToUtcSeconds } from '../zone-offset.ts'
+import { type DateTimeText, secondsPerDay } from './date-time-text.ts'
 import { type ExactNumber, integerDigitCount, integerText, parseExactNumber, scaledDigits } from './exact-number.ts'
 import { type TimeTextReader, timeTextReader } from './time-texts.ts'
 import { accepted, type Coercion, refused, trimBlanks } from './verdict.ts'
+import { localToUtcSeconds } from './zone-offset.ts'
 
 /** Days since 1970-01-01. */
 const dateRange = { first: 0, last: 65_535 }

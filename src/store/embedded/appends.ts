@@ -6,10 +6,10 @@
  * told that it is late. What such INSERTs leave free is enough for all others; when they hold all slow places, the engine is
  * started again.
  */
-import type { Part } from '../../codec/part.types.ts'
-import { appendStatement } from '../append-statement.ts'
+import type { Part } from '../../codec/arrow/part.types.ts'
 import { type InsertOrigin, InsertPlaces } from '../insert-places.ts'
-import type { InsertLimits } from '../statement-settings.ts'
+import { appendStatement } from '../sql/append-statement.ts'
+import type { InsertLimits } from '../sql/statement-settings.ts'
 import type { AppendRequest, RowPartition } from '../store.types.ts'
 import { isOfView, isStopped, lateInsertError, StoreError, storedError } from '../store-error.ts'
 import { appendSlices, rowPartitions } from './append-slices.ts'

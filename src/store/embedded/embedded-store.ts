@@ -15,12 +15,12 @@
 
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Part } from '../../codec/part.types.ts'
+import type { Part } from '../../codec/arrow/part.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { BoundedCache } from '../../shared/bounded-cache.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
-import { copyStatement, exchangeStatement } from '../copy-statement.ts'
+import { copyStatement, exchangeStatement } from '../sql/copy-statement.ts'
 import type {
   AppendRequest,
   CommandNature,

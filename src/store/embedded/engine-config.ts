@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { mebibyte } from '../../shared/bytes.ts'
-import { trustedSettings } from '../statement-settings.ts'
+import { trustedSettings } from '../sql/statement-settings.ts'
 
 /** What the engine may use of the machine, and what a reader's query may use of the engine. */
 export interface EngineOptions {

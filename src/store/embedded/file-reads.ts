@@ -1,5 +1,5 @@
 /** Queries over callers' Parquet files: in sessions of their own, as the engine may not be able to stop one; see `late-reads.ts`. */
-import { type InsertLimits, limitSettings, settingsText } from '../statement-settings.ts'
+import { type InsertLimits, limitSettings, settingsText } from '../sql/statement-settings.ts'
 import { isStopped, lateReadError } from '../store-error.ts'
 import type { EngineDoors } from './engine-doors.ts'
 

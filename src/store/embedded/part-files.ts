@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { Part } from '../../codec/part.types.ts'
+import type { Part } from '../../codec/arrow/part.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { assert } from '../../shared/assert.ts'
 import { makeAgain } from './make-again.ts'

@@ -1,7 +1,7 @@
 import { assert } from '../../shared/assert.ts'
 import { kibibyte } from '../../shared/bytes.ts'
 import { quoteString } from '../../shared/text-escapes.ts'
-import { type Settings, selectSettings, settingsText } from '../statement-settings.ts'
+import { type Settings, selectSettings, settingsText } from '../sql/statement-settings.ts'
 import type { SelectQuery } from '../store.types.ts'
 import { clickhouseCodes, StoreError } from '../store-error.ts'
 import type { EngineSession } from './engine-session.types.ts'

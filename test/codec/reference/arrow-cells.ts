@@ -2,8 +2,8 @@
 import { Buffer } from 'node:buffer'
 import { type Data, tableFromIPC } from 'apache-arrow'
 import type { Cell } from '../../../src/codec/cell.types.ts'
-import type { ColumnType } from '../../../src/shared/column-type.types.ts'
-import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
+import type { ColumnDefinition } from '../../../src/schema/columns/column-definition.types.ts'
+import type { ColumnType } from '../../../src/schema/types/column-type.types.ts'
 import { type ReferenceCell, takesDefault } from './reference-rows.ts'
 
 const nullText = 'NULL'

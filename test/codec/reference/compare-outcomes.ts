@@ -1,7 +1,7 @@
 /** Compares what a frame became with what the reference says of its records. */
 import { isDeepStrictEqual } from 'node:util'
 import type { ParseResult } from '../../../src/codec/parse-task.types.ts'
-import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
+import type { ColumnDefinition } from '../../../src/schema/columns/column-definition.types.ts'
 import { cellText, readBlock, readQuarantine, wellFormed } from './arrow-cells.ts'
 import type { ReferenceOutcome } from './reference-rows.ts'
 

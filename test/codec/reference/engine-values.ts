@@ -4,7 +4,7 @@
  * JSON columns are compared by paths, as the engine keeps them: without nulls, and without objects that hold nothing.
  */
 import type { Cell, RawValue } from '../../../src/codec/cell.types.ts'
-import type { ColumnType } from '../../../src/shared/column-type.types.ts'
+import type { ColumnType } from '../../../src/schema/types/column-type.types.ts'
 import { itemsOf, wellFormed } from './arrow-cells.ts'
 import { referenceJson } from './exact-json.ts'
 

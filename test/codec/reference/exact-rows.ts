@@ -1,5 +1,5 @@
-import { BlockBuilder } from '../../../src/codec/block-builder.ts'
-import { QuarantineBuilder } from '../../../src/codec/quarantine-builder.ts'
+import { BlockBuilder } from '../../../src/codec/columns/block-builder.ts'
+import { QuarantineBuilder } from '../../../src/codec/columns/quarantine-builder.ts'
 
 export interface ExactRows {
   /** Rows that the exact path has stored as whole records. */

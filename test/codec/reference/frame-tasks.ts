@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { framePaddingBytes } from '../../../src/codec/frame-assembler.ts'
 import type { ParseTask, RecordFormat } from '../../../src/codec/parse-task.types.ts'
-import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
+import type { ColumnDefinition } from '../../../src/schema/columns/column-definition.types.ts'
 
 export interface TaskOptions {
   readonly planKey?: string

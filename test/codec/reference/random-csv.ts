@@ -1,7 +1,7 @@
 /** Random CSV for a schema, in a random dialect. */
 import { Buffer } from 'node:buffer'
-import { type CsvDialect, csvDialect } from '../../../src/codec/csv-dialect.ts'
-import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
+import { type CsvDialect, csvDialect } from '../../../src/codec/csv/csv-dialect.ts'
+import type { ColumnDefinition } from '../../../src/schema/columns/column-definition.types.ts'
 import { canBeAbsent } from './random-schema.ts'
 import { randomText } from './random-texts.ts'
 import { anyValue, randomValue } from './random-values.ts'

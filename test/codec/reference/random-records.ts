@@ -1,7 +1,7 @@
 /** Random NDJSON for a schema: mostly records that it accepts, in the order of its columns. */
 import { Buffer } from 'node:buffer'
-import type { ColumnType } from '../../../src/shared/column-type.types.ts'
-import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
+import type { ColumnDefinition } from '../../../src/schema/columns/column-definition.types.ts'
+import type { ColumnType } from '../../../src/schema/types/column-type.types.ts'
 import { canBeAbsent, pathOf } from './random-schema.ts'
 import { quoteRandomly, randomBlanks, randomText } from './random-texts.ts'
 import { anyValue, randomValue } from './random-values.ts'

@@ -1,10 +1,11 @@
 /** Random schemas over all column types and paths. */
-import { parseSchema } from '../../../src/catalog/schema-parser.ts'
+
 import type { Cell } from '../../../src/codec/cell.types.ts'
-import { isNullable, valueTypeOf } from '../../../src/shared/column-type.ts'
-import type { ColumnType } from '../../../src/shared/column-type.types.ts'
-import type { JsonPath } from '../../../src/shared/json-path.types.ts'
-import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
+import type { ColumnDefinition } from '../../../src/schema/columns/column-definition.types.ts'
+import type { JsonPath } from '../../../src/schema/columns/json-path.types.ts'
+import { parseSchema } from '../../../src/schema/columns/schema-parser.ts'
+import { isNullable, valueTypeOf } from '../../../src/schema/types/column-type.ts'
+import type { ColumnType } from '../../../src/schema/types/column-type.types.ts'
 import type { TestRandom } from './test-random.ts'
 
 const plainTypes = [

@@ -1,5 +1,5 @@
 /** Random dates and times in the spellings that columns accept, often near the borders of their ranges. */
-import type { ColumnType } from '../../../src/shared/column-type.types.ts'
+import type { ColumnType } from '../../../src/schema/types/column-type.types.ts'
 import { asJson, asText, type Spelling } from './spelling.ts'
 import type { TestRandom } from './test-random.ts'
 

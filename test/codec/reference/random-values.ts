@@ -1,6 +1,6 @@
 /** Random values near what a column type accepts: mostly plain, at times odd, on a border or wrong. */
-import { valueTypeOf } from '../../../src/shared/column-type.ts'
-import type { ColumnType } from '../../../src/shared/column-type.types.ts'
+import { valueTypeOf } from '../../../src/schema/types/column-type.ts'
+import type { ColumnType } from '../../../src/schema/types/column-type.types.ts'
 import { quoteRandomly, randomBlanks, randomText } from './random-texts.ts'
 import { randomTime } from './random-times.ts'
 import { asJson, asText, jsonOf, type Spelling } from './spelling.ts'

@@ -9,7 +9,7 @@
 import { type Buffer, isUtf8 } from 'node:buffer'
 import type { Cell, RawValue, Verdict } from '../../../src/codec/cell.types.ts'
 import { createCoercion } from '../../../src/codec/coercion/coercion.ts'
-import type { ColumnDefinition } from '../../../src/shared/schema.types.ts'
+import type { ColumnDefinition } from '../../../src/schema/columns/column-definition.types.ts'
 import { referenceJson } from './exact-json.ts'
 import { pathOf } from './random-schema.ts'
 

@@ -1,0 +1,333 @@
+// Rows of a quarantine on their way into their data source, each exactly once, whatever the process dies at.
+//
+// 1. The chosen rows are copied into a table, as the CSV records that they are to be, fixes included. Until the catalog
+//    notes the replay, nothing has happened, and a start drops the copy.
+// 2. From then on what is to be done is fixed: the copy is stored piece by piece, each under a deduplication token made of
+//    the replay's id and the piece's place. How far it has come is noted when the engine's files are synced.
+// 3. Rows that still do not fit are noted by their ids in a table beside. At the end those that fit are deleted from the
+//    quarantine by their ids, behind a barrier, then the note goes, then the tables.
+// Every step may be repeated, so a start, and whoever changes the data source next, goes on where the note says.
+
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { ReplayNote } from '../../catalog/catalog-record.ts'
+import type { DataSource, DataSourceId } from '../../catalog/data-source.types.ts'
+import type { Ingest } from '../../ingest/ingest.types.ts'
+import type { Logger } from '../../observe/logger.ts'
+import { ApiError, errors } from '../../shared/errors.ts'
+import { createImportId } from '../../shared/ids.ts'
+import { quoteString } from '../../shared/text-escapes.ts'
+import { currentValueRules } from '../../shared/value-rules.ts'
+import { quarantineTable } from '../../store/sql/quarantine-table.ts'
+import type { Store } from '../../store/store.types.ts'
+import { clickhouseCodes, StoreError } from '../../store/store-error.ts'
+import { workspaceDatabase } from '../../store/workspace-database.ts'
+import { toChangeError } from '../definition-fault.ts'
+import { dropReplayTables, qualified, replayTables } from '../tables.ts'
+import type { ReplayFailure, ReplayReport, ReplayRequest } from './quarantine.types.ts'
+import { plainReason } from './quarantine-summary.ts'
+import { type ReaderLimits, readRows, toReadError } from './reader-rows.ts'
+import { type ChosenRows, chosenRowsOf, toExpressionError } from './replay-choice.ts'
+import { digitsHint, digitsReason } from './replay-texts.ts'
+
+export interface ReplayRooms {
+  readonly catalog: Pick<Catalog, 'noteReplay' | 'replayOf'>
+  readonly store: Pick<Store, 'command' | 'rows' | 'select' | 'sync'>
+  readonly ingest: Pick<Ingest, 'replayRows' | 'withBarrier'>
+  readonly logger: Logger
+  /** Told when a replay that is noted could not be ended. */
+  readonly onInterrupted?: (id: DataSourceId) => void
+}
+
+/** Sizes that tests make small. */
+export interface ReplaySizes {
+  /** More rows wait for another replay: a request should end while somebody waits for it. */
+  readonly rowsMax: number
+  /** Rows that are stored by one INSERT. */
+  readonly pieceRowsMax: number
+}
+
+const defaultSizes: ReplaySizes = { rowsMax: 1_000_000, pieceRowsMax: 50_000 }
+/** Bytes that are stored by one INSERT. */
+const pieceBytesMax = 8 * 1024 * 1024
+const choiceTimeMaxSeconds = 300
+const copiesMax = 3
+const retryAfterSeconds = 1
+const failuresMax = 100
+const samplesMax = 3
+
+export class QuarantineReplay {
+  private readonly rooms: ReplayRooms
+  private readonly limits: ReaderLimits
+  private readonly sizes: ReplaySizes
+  /** Replays that are tried again: why the last try failed, which is told once, and how many did. */
+  private readonly interruptions = new Map<DataSourceId, { readonly reason: string; readonly failedTries: number }>()
+
+  private isClosing = false
+
+  constructor(rooms: ReplayRooms, limits: ReaderLimits, sizes: Partial<ReplaySizes> = {}) {
+    this.rooms = rooms
+    this.limits = limits
+    this.sizes = { ...defaultSizes, ...sizes }
+  }
+
+  /**
+   * Replays rows, once what an earlier replay left is done. Precondition: nothing else changes the data source meanwhile.
+   *
+   * @throws REPLAY_INVALID, SQL_INVALID (400), QUERY_TIMEOUT (408), REPLAY_INTERRUPTED (503) and other errors of the engine.
+   */
+  async run(dataSource: DataSource, request: ReplayRequest, signal: AbortSignal): Promise<ReplayReport> {
+    const chosen = chosenRowsOf(dataSource, request)
+    await this.finish(dataSource)
+    const { selectedRows, chosenRows } = await this.choose(dataSource, chosen, signal)
+    if (chosenRows === 0) {
+      return { selectedRows, replayedRows: 0, failedRows: 0, leftRows: selectedRows, failures: [], viewFailure: null }
+    }
+    const report = await this.goOn(dataSource)
+    const { replayedRows, failedRows } = report
+    // Nobody may be listening for the answer any more, so the log has the counts too.
+    this.rooms.logger.info({ dataSource: dataSource.name, replayedRows, failedRows }, 'A replay ended.')
+    return { ...report, selectedRows, leftRows: Math.max(0, selectedRows - chosenRows) }
+  }
+
+  /** Ends a replay that was interrupted; does nothing when there is none. @throws REPLAY_INTERRUPTED (503). */
+  async finish(dataSource: DataSource): Promise<void> {
+    if (this.rooms.catalog.replayOf(dataSource.id) === null) return
+    const { id, name } = dataSource
+    const failedTries = this.interruptions.get(id)?.failedTries ?? 0
+    const { replayedRows, failedRows } = await this.goOn(dataSource)
+    this.rooms.logger.info(
+      { dataSource: name, replayedRows, failedRows, failedTries },
+      'An interrupted replay is ended.',
+    )
+  }
+
+  /** Those that run end soon, and go on at the next start. */
+  close(): void {
+    this.isClosing = true
+  }
+
+  /** Copies the chosen rows, and notes the replay when the copy is safe. */
+  private async choose(dataSource: DataSource, chosen: ChosenRows, signal: AbortSignal) {
+    const { id } = dataSource
+    const { store, catalog } = this.rooms
+    const source = qualified(quarantineTable(id))
+    try {
+      await ensureRowIds(store, id)
+      for (const trial of chosen.trials) await this.tryExpression(trial.name, trial.select(source), signal)
+      const [count] = await readRows<Count>(store, `SELECT count() AS __0 FROM ${source} ${chosen.where}`, signal)
+      const selectedRows = Number(count?.__0 ?? 0)
+      if (selectedRows === 0) return { selectedRows, chosenRows: 0 }
+      const chosenRows = await this.copy(id, chosen)
+      await store.sync()
+      const note = { replayId: createImportId(), next: 0, end: await this.pieceEnd(id, 0), rules: currentValueRules }
+      if (chosenRows > 0) await catalog.noteReplay(id, note)
+      return { selectedRows, chosenRows }
+    } catch (error) {
+      throw this.toChoiceError(error, '')
+    }
+  }
+
+  /** Copies the chosen rows with their ids; gives their number. */
+  private async copy(id: DataSourceId, chosen: ChosenRows): Promise<number> {
+    const { store } = this.rooms
+    const tables = replayTables(id)
+    const source = qualified(quarantineTable(id))
+    for (let attempt = 0; attempt < copiesMax; attempt += 1) {
+      await ensureRowIds(store, id)
+      await dropReplayTables(store, id)
+      await store.command(`CREATE TABLE ${qualified(tables.misfits)} ${misfitsDefinition}`)
+      await store.command(`CREATE TABLE ${qualified(tables.chosen)} ${chosenDefinition}`)
+      await store.command(
+        `INSERT INTO ${qualified(tables.chosen)} (n, row, record)
+         SELECT rowNumberInAllBlocks(), c__row, ${chosen.record} FROM ${source} ${chosen.where} LIMIT ${this.sizes.rowsMax}
+         SETTINGS async_insert = 0, max_threads = 1, max_execution_time = ${choiceTimeMaxSeconds}`,
+        { isLong: true },
+      )
+      const [counts] = await store.rows<{ readonly copied: number; readonly known: number }>(
+        `SELECT (SELECT count() FROM ${qualified(tables.chosen)}) AS copied,
+           (SELECT count() FROM ${source} WHERE c__row IN (SELECT row FROM ${qualified(tables.chosen)})) AS known`,
+        { isLong: true },
+      )
+      // A part that was being written when the ids came has none, and made some up for the copy alone.
+      if (counts !== undefined && counts.copied === counts.known) return counts.copied
+    }
+    throw errors.REPLAY_INTERRUPTED({ reason: 'rows were set aside meanwhile', retryAfterSeconds })
+  }
+
+  private async tryExpression(name: string, sql: string, signal: AbortSignal): Promise<void> {
+    try {
+      await readRows(this.rooms.store, sql, signal)
+    } catch (error) {
+      throw this.toChoiceError(error, name)
+    }
+  }
+
+  private toChoiceError(error: unknown, name: string): unknown {
+    // That a table of ours is missing is no fault of an expression.
+    const isOurs = error instanceof StoreError && error.clickhouseCode === clickhouseCodes.unknownTable
+    const told = isOurs ? toChangeError(error) : toReadError(error, this.limits)
+    const isOfCaller = told instanceof ApiError && told.code === 'SQL_INVALID' && error instanceof StoreError
+    return isOfCaller ? toExpressionError(error, name) : told
+  }
+
+  /** From where the note says to the end. */
+  private async goOn(dataSource: DataSource): Promise<ReplayReport> {
+    const { id, name } = dataSource
+    const { store, catalog, ingest, logger } = this.rooms
+    try {
+      const note = catalog.replayOf(id)
+      if (note === null) throw new Error('the replay is noted')
+      const viewFailure = await this.storePieces(dataSource, note)
+      const report = await this.reportOn(dataSource)
+      await ingest.withBarrier({ dataSource, isFinal: false }, () => deleteReplayed(store, id))
+      // What the note says must be on the disk before the note goes.
+      await store.sync()
+      await catalog.noteReplay(id, null)
+      await dropReplayTables(store, id)
+      this.interruptions.delete(id)
+      return { ...report, viewFailure }
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      const before = this.interruptions.get(id)
+      this.interruptions.set(id, { reason, failedTries: (before?.failedTries ?? 0) + 1 })
+      if (before?.reason !== reason) {
+        logger.error({ err: cause, dataSource: name }, 'A replay was interrupted; it goes on later.')
+      }
+      this.rooms.onInterrupted?.(id)
+      throw interrupted(cause)
+    }
+  }
+
+  /** Gives why a view did not take the rows; null when each did. */
+  private async storePieces(dataSource: DataSource, note: ReplayNote): Promise<string | null> {
+    const { id, name } = dataSource
+    const { store, catalog, ingest, logger } = this.rooms
+    const misfitsTable = replayTables(id).misfits
+    let { next, end } = note
+    let viewFailure: string | null = null
+    const isGivenUp = (): boolean => this.isClosing
+    while (next < end) {
+      if (isGivenUp()) throw errors.SHUTTING_DOWN({})
+      const records = await recordsBetween(store, id, { next, end })
+      const blockId = `${note.replayId}-${next}`
+      const piece = await ingest.replayRows({
+        dataSource,
+        records,
+        blockId,
+        misfitsTable,
+        rules: note.rules,
+        isGivenUp,
+      })
+      if (piece.viewFailure !== null) {
+        logger.warn({ dataSource: name, reason: piece.viewFailure }, 'A view did not take rows of a replay.')
+        viewFailure ??= piece.viewFailure
+      }
+      await store.sync()
+      // The next piece is noted before it is begun, so that a repeat has the same rows under the same token.
+      next = end
+      end = await this.pieceEnd(id, next)
+      await catalog.noteReplay(id, { ...note, next, end })
+    }
+    return viewFailure
+  }
+
+  /** Where the piece that begins at `next` ends; `next` itself when nothing is left. */
+  private async pieceEnd(id: DataSourceId, next: number): Promise<number> {
+    const rows = await this.rooms.store.rows<{ readonly n: number; readonly byteCount: number }>(
+      `SELECT n, length(record) AS byteCount FROM ${qualified(replayTables(id).chosen)} WHERE n >= ${next} ORDER BY n
+       LIMIT ${this.sizes.pieceRowsMax}`,
+      { isLong: true },
+    )
+    let end = next
+    let pieceBytes = 0
+    for (const { n, byteCount } of rows) {
+      pieceBytes += byteCount
+      if (end > next && pieceBytes > pieceBytesMax) break
+      end = n + 1
+    }
+    return end
+  }
+
+  private async reportOn({ id, columns }: DataSource): Promise<Omit<ReplayReport, 'viewFailure'>> {
+    const { store } = this.rooms
+    const { chosen, misfits } = replayTables(id)
+    const [counts] = await store.rows<{ readonly chosenRows: number; readonly failedRows: number }>(
+      `SELECT (SELECT count() FROM ${qualified(chosen)}) AS chosenRows,
+         (SELECT uniqExact(row) FROM ${qualified(misfits)}) AS failedRows`,
+      { isLong: true },
+    )
+    const failures = await store.rows<ReplayFailure & { readonly digits: string }>(
+      `SELECT column, ${plainReason('text')} AS reason, count() AS rowCount, groupUniqArray(${samplesMax})(text) AS samples,
+         argMinIf(text, length(text), match(text, ${quoteString(digitsReason)})) AS digits
+       FROM ${qualified(misfits)} ARRAY JOIN columns AS column, reasons AS text
+       GROUP BY column, reason ORDER BY rowCount DESC, column, reason LIMIT ${failuresMax}`,
+      { isLong: true },
+    )
+    const { chosenRows = 0, failedRows = 0 } = counts ?? {}
+    const replayedRows = chosenRows - failedRows
+    const told = failures.map(({ digits, ...failure }): ReplayFailure => {
+      const column = columns.find(({ name }) => name === failure.column)
+      const hint = column === undefined ? undefined : digitsHint(column, digits)
+      return hint === undefined ? failure : { ...failure, hint }
+    })
+    return { selectedRows: chosenRows, replayedRows, failedRows, leftRows: 0, failures: told }
+  }
+}
+
+/** Its name is one that no column can have: an alias would hide it from a condition. */
+interface Count {
+  readonly __0: number | string
+}
+
+type Tables = Pick<Store, 'command' | 'rows'>
+
+const chosenDefinition = '(n UInt64, row UUID, record String) ENGINE = MergeTree ORDER BY n'
+const misfitsDefinition = `(row UUID, columns Array(String), reasons Array(String)) ENGINE = MergeTree ORDER BY row
+  SETTINGS non_replicated_deduplication_window = 10000`
+
+/** Gives every row of a quarantine an id that stays; it is in no `SELECT *`. */
+async function ensureRowIds(tables: Tables, id: DataSourceId): Promise<void> {
+  const name = quarantineTable(id)
+  const table = qualified(name)
+  const active = `database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(name)} AND active`
+  await tables.command(`ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS c__row UUID MATERIALIZED generateUUIDv7()`)
+  const [parts] = await tables.rows<Count>(
+    `SELECT count() AS __0 FROM system.parts WHERE ${active}
+     AND name NOT IN (SELECT name FROM system.parts_columns WHERE ${active} AND column = 'c__row')`,
+  )
+  // Parts of before have none: each read would make up others.
+  if (Number(parts?.__0 ?? 0) === 0) return
+  await tables.command(`ALTER TABLE ${table} MATERIALIZE COLUMN c__row SETTINGS mutations_sync = 2`, { isLong: true })
+}
+
+/** Without those that are known for misfits. In base 64, as their bytes need not be UTF-8. */
+async function recordsBetween(
+  tables: Tables,
+  id: DataSourceId,
+  { next, end }: { readonly next: number; readonly end: number },
+): Promise<readonly Uint8Array[]> {
+  const { chosen, misfits } = replayTables(id)
+  const rows = await tables.rows<{ readonly record: string }>(
+    `SELECT base64Encode(record) AS record FROM ${qualified(chosen)}
+     WHERE n >= ${next} AND n < ${end} AND row NOT IN (SELECT row FROM ${qualified(misfits)}) ORDER BY n`,
+    { isLong: true },
+  )
+  return rows.map(({ record }) => Buffer.from(record, 'base64'))
+}
+
+async function deleteReplayed(tables: Tables, id: DataSourceId): Promise<void> {
+  const { chosen, misfits } = replayTables(id)
+  await tables.command(
+    `ALTER TABLE ${qualified(quarantineTable(id))} DELETE WHERE c__row IN (SELECT row FROM ${qualified(chosen)})
+     AND c__row NOT IN (SELECT row FROM ${qualified(misfits)}) SETTINGS mutations_sync = 2`,
+    { isLong: true },
+  )
+}
+
+function interrupted(cause: unknown): ApiError {
+  // A view that fails is the caller's to mend, so the engine's own words are told.
+  const told = cause instanceof StoreError && cause.kind === 'engine' ? cause : toChangeError(cause)
+  const isTold = told instanceof ApiError || told instanceof StoreError
+  const reason = isTold ? told.message : 'the log of the service has the reason'
+  return errors.REPLAY_INTERRUPTED({ reason, retryAfterSeconds, cause })
+}

@@ -1,0 +1,89 @@
+// The condition of a replace, judged before anything is read or touched.
+
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import { ApiError, errors } from '../../shared/errors.ts'
+import { quoteName } from '../../shared/text-escapes.ts'
+import { type Condition, readCondition } from '../../sql/condition.ts'
+import type { ConditionMoment } from '../../sql/fickle-functions.ts'
+import type { GraphTable } from '../../store/sql/table-graph.ts'
+import type { SelectQuery, Store } from '../../store/store.types.ts'
+import { isTooCostly, StoreError } from '../../store/store-error.ts'
+import { partitionColumns } from './replace-keys.ts'
+import { qualified } from './replace-staging.ts'
+import { toReplaceError } from './replace-views.ts'
+
+/**
+ * What statements call the rows that a condition is about. The engine lets an expression name parts of itself (`CASE WHEN n
+ * day THEN …`), and such a name would be taken for the column, were that not qualified.
+ */
+export const rowsAlias = '__rows'
+
+/**
+ * Gives the condition as SQL over the columns of the table, in brackets.
+ *
+ * The engine judges it as a reader does, over a subquery with the columns and no rows: there is nothing else that its names
+ * could be. Then it is tried on a row with nothing in it, within the limit of a query: a copy has none.
+ *
+ * @throws REPLACE_CONDITION_INVALID (400).
+ */
+export async function checkCondition(
+  store: Pick<Store, 'select'>,
+  text: string,
+  { name, table }: { readonly name: DataSource['name']; readonly table: GraphTable },
+): Promise<string> {
+  const keyColumns = partitionColumns(table)
+  if (keyColumns.length === 0) {
+    throw invalid(
+      `Data Source "${name}" has no partition key; replace all of it, or create it with engine_partition_key`,
+    )
+  }
+  const condition = read(text, { columns: table.columns, seconds: Math.floor(Date.now() / 1_000) })
+  if (condition.names.has(rowsAlias)) throw invalid(`it must not use the name ${rowsAlias}`)
+  if (!keyColumns.some((column) => condition.names.has(column))) {
+    throw invalid(`it must contain the partition field (${keyColumns.join(', ')}) of Data Source "${name}"`)
+  }
+  refuseBareNames(condition, table.columns)
+  const columns = table.columns.map(quoteName)
+  const none = `SELECT ${columns.join(', ')} FROM ${qualified(table.name)} WHERE 0`
+  const blank = `SELECT ${columns.map((column) => `any(${column}) AS ${column}`).join(', ')} FROM (${none})`
+  try {
+    await ask(store, `SELECT count() FROM (${none}) WHERE ${condition.sql}`)
+    await ask(store, `SELECT ${condition.sql} FROM (${blank})`, allOfIt).catch(throwIfCostly)
+  } catch (thrown) {
+    throw toReplaceError(thrown, invalid)
+  }
+  return condition.sql
+}
+
+/** A part behind AND would not be computed where the one before it is false. */
+const allOfIt = { short_circuit_function_evaluation: 'disable' }
+
+async function ask(store: Pick<Store, 'select'>, sql: string, settings: SelectQuery['settings'] = {}): Promise<void> {
+  const { signal } = new AbortController()
+  for await (const _ of await store.select({ sql, format: 'TSV', settings, signal }));
+}
+
+/** What the condition says of values that no row may have is no fault of it. */
+function throwIfCostly(thrown: unknown): void {
+  if (!(thrown instanceof StoreError) || thrown.kind !== 'engine' || isTooCostly(thrown)) throw thrown
+}
+
+/** The statements of a replace run as the service. */
+function refuseBareNames({ bareNames }: Condition, columns: readonly string[]): void {
+  const name = bareNames.find((one) => !columns.includes(one))
+  if (name !== undefined) throw invalid(`there is no column '${name}'`)
+}
+
+/** What a reader is told of a condition that the engine refuses. */
+export function invalid(reason: string): ApiError {
+  return errors.REPLACE_CONDITION_INVALID({ reason })
+}
+
+function read(text: string, moment: ConditionMoment): Condition {
+  try {
+    return readCondition(text, 'replace_condition', moment)
+  } catch (thrown) {
+    if (thrown instanceof ApiError && thrown.code === 'SQL_INVALID') throw invalid(thrown.message)
+    throw thrown
+  }
+}

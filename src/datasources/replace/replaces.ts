@@ -1,0 +1,246 @@
+// Replaces: another content for a data source, and for everything that views make of it.
+//
+// 1. Events of every table that could be touched are held in the log from the beginning to the end: what is acknowledged
+//    meanwhile is stored behind the exchange. Imports into them are refused meanwhile.
+// 2. The new content is made in staging tables, of which no reader and no view knows.
+// 3. Then all tables get their new content in one exchange (`replace-swap.ts`), and the old content is dropped.
+//
+// Until the exchange a failure costs nothing but the staging tables; what a kill leaves of them goes at the next start.
+
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { CatalogStorage } from '../../catalog/catalog-storage.types.ts'
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import { expiredWarning } from '../../ingest/bodies/expired-rows.ts'
+import type { ImportOutcome, Ingest } from '../../ingest/ingest.types.ts'
+import type { ImportTables } from '../../ingest/ingest-plan.ts'
+import { isPlainTable } from '../../ingest/insert/plain-table.ts'
+import type { Logger } from '../../observe/logger.ts'
+import { errors } from '../../shared/errors.ts'
+import { quarantineTable } from '../../store/sql/quarantine-table.ts'
+import { readTableGraph, type TableGraph } from '../../store/sql/table-graph.ts'
+import type { Store } from '../../store/store.types.ts'
+import type { ReplaceRequest, Replaces } from './replace.types.ts'
+import { type Cascade, cascadeOf } from './replace-cascade.ts'
+import { checkCondition, invalid } from './replace-condition.ts'
+import { type MatchingRows, NewContent } from './replace-content.ts'
+import { checkKeys } from './replace-keys.ts'
+import { dropStagingTables, dropTable, Staging } from './replace-staging.ts'
+import { carryOut, keepQuarantine, prepareSwap, type Swap, SwapNotes, takeBack } from './replace-swap.ts'
+import { toReplaceError } from './replace-views.ts'
+
+export interface ReplacesOptions {
+  /** How long a close waits for replaces that run; the next start undoes or ends them. */
+  readonly closeTimeoutMs: number
+}
+
+interface Neighbours {
+  readonly catalog: Pick<Catalog, 'find' | 'replayOf'>
+  readonly settings: Pick<CatalogStorage, 'readSetting' | 'writeSetting'>
+  readonly store: Pick<Store, 'command' | 'copy' | 'exchange' | 'rows' | 'select' | 'sync'>
+  readonly ingest: Pick<Ingest, 'withHold'>
+  readonly logger: Logger
+}
+
+/** Each holds the events of its tables and a place of the store for copies. */
+const replacesAtOnceMax = 4
+
+/** Opens the room: what an earlier process left of a replace is undone or carried out before this resolves. */
+export async function openReplaces(options: ReplacesOptions, neighbours: Neighbours): Promise<Replaces> {
+  const room = new ReplacesRoom(options, neighbours)
+  await room.mend()
+  return room
+}
+
+class ReplacesRoom implements Replaces {
+  private readonly options: ReplacesOptions
+  private readonly rooms: Neighbours
+  private readonly notes: SwapNotes
+  private readonly running = new Set<Promise<unknown>>()
+  /** Exchanges under way, by data source. */
+  private readonly swapping = new Map<string, Promise<void>>()
+  private isClosing = false
+  /** What people call a table: the name of its data source, if it has one. */
+  private readonly nameOf = (table: string): string => this.rooms.catalog.find(table)?.name ?? table
+
+  constructor(options: ReplacesOptions, neighbours: Neighbours) {
+    this.options = options
+    this.rooms = neighbours
+    this.notes = new SwapNotes(neighbours.settings)
+  }
+
+  async mend(): Promise<void> {
+    const { store, logger } = this.rooms
+    for (const swap of this.notes.list()) await this.finish(swap)
+    const dropped = await dropStagingTables(store)
+    if (dropped.length > 0) logger.info({ tables: dropped }, 'Tables that a replace left behind are dropped.')
+  }
+
+  async mendAfterRestart(): Promise<void> {
+    await Promise.allSettled(this.swapping.values())
+    for (const swap of this.notes.list()) if (!this.swapping.has(swap.dataSourceId)) await this.finish(swap)
+  }
+
+  async replace(request: ReplaceRequest): Promise<ImportOutcome> {
+    if (this.isClosing) throw errors.SHUTTING_DOWN()
+    if (this.running.size >= replacesAtOnceMax) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 })
+    const replace = this.replaceNow(request)
+    this.running.add(replace)
+    try {
+      return await replace
+    } catch (thrown) {
+      throw toReplaceError(thrown, () => errors.ENGINE_FAILED({ cause: thrown }))
+    } finally {
+      this.running.delete(replace)
+    }
+  }
+
+  async close(timeMaxMs: number = this.options.closeTimeoutMs): Promise<void> {
+    this.isClosing = true
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, timeMaxMs)
+    })
+    await Promise.race([Promise.allSettled(this.running), late])
+    clearTimeout(timer)
+  }
+
+  private async replaceNow(request: ReplaceRequest): Promise<ImportOutcome> {
+    const { store, catalog, ingest } = this.rooms
+    const { dataSource } = request
+    const { id, name } = dataSource
+    const graph = await readTableGraph(store)
+    if (catalog.find(id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
+    const cascade = cascadeOf(graph, id)
+    const table = cascade.landing
+    const condition =
+      request.condition === null ? null : await checkCondition(store, request.condition, { name, table })
+    if (condition !== null) checkKeys(graph, cascade, this.nameOf)
+    const held = [...cascade.related].flatMap((related) => catalog.find(related) ?? [])
+    const replaceHeld = async (): Promise<ImportOutcome> => {
+      request.onBegun?.()
+      await this.refuseChanged(dataSource, cascade)
+      for (const swap of this.notes.list()) if (swap.dataSourceId === id) await this.finish(swap)
+      const staging = new Staging(store, id, { computes: ![dataSource, ...held].every(isPlainTable) })
+      try {
+        return await this.replaceHeld(request, { graph, cascade, condition, staging })
+      } finally {
+        await this.dropStaging(staging)
+      }
+    }
+    return await ingest.withHold(held, replaceHeld, request.onHeld)
+  }
+
+  /** A replace that failed at its end, and could not be undone either, is ended before anything else is begun. */
+  private async finish(swap: Swap): Promise<void> {
+    const { store, logger } = this.rooms
+    logger.info({ id: swap.dataSourceId }, 'A replace that was cut off at its end is carried out.')
+    await carryOut(store, swap)
+    await this.notes.remove(swap)
+    for (const { staging } of [...swap.pairs, swap.quarantine]) await dropTable(store, staging)
+  }
+
+  /** What was read before the tables were held still has to be so. */
+  private async refuseChanged({ id, name }: DataSource, { related }: Cascade): Promise<void> {
+    const { store, catalog } = this.rooms
+    if (catalog.find(id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
+    const now = cascadeOf(await readTableGraph(store), id)
+    const isSame = now.related.size === related.size && [...now.related].every((table) => related.has(table))
+    // What a replay still has to store belongs to the old content.
+    const isReplayed = [...related]
+      .flatMap((table) => catalog.find(table) ?? [])
+      .some((it) => catalog.replayOf(it.id) !== null)
+    if (!isSame || isReplayed) throw errors.DATASOURCE_BUSY({ name, what: 'changed' })
+  }
+
+  private async replaceHeld(request: ReplaceRequest, run: ReplaceRun): Promise<ImportOutcome> {
+    const { store } = this.rooms
+    const { id } = request.dataSource
+    const { cascade, condition, staging } = run
+    const content = new NewContent({ store, staging, graph: run.graph, nameOf: this.nameOf })
+    const tables = await stageTables(run, content, id)
+    const outcome = await request.fill(tables)
+    if (outcome.failure !== null) return nothingOf(outcome)
+    const quarantine = { table: quarantineTable(id), staging: tables.quarantine, importId: request.importId }
+    if (hasOnlyBadRows(outcome)) {
+      await keepQuarantine(store, quarantine)
+      return { ...outcome, failure: errors.REPLACE_EMPTY({ name: request.dataSource.name }) }
+    }
+    let counts: ImportOutcome = outcome
+    if (condition !== null) {
+      const ages = request.dataSource.engine.options['ttl'] !== undefined
+      const stage = (): Promise<MatchingRows> =>
+        content.stageMatching(cascade, { input: tables.landing, condition, ages })
+      const { rowCount: storedRows, table } = await matchingRows(stage)
+      const expired = await expiredWarning(store, request.dataSource, { table, after: 0 })
+      const warnings = [...(outcome.warnings ?? []), ...(expired === null ? [] : [expired])]
+      counts = { ...outcome, storedRows, unmatchedRows: outcome.storedRows - storedRows, warnings }
+    }
+    await content.stageTargets(cascade)
+    if (this.isClosing) throw errors.SHUTTING_DOWN()
+    const swapping = this.swap(await prepareSwap(store, { dataSourceId: id, quarantine }, content.pairs))
+    this.swapping.set(id, swapping)
+    await swapping.finally(() => this.swapping.delete(id))
+    return counts
+  }
+
+  private async swap(swap: Swap): Promise<void> {
+    const { store, logger } = this.rooms
+    await this.notes.add(swap)
+    try {
+      await carryOut(store, swap)
+    } catch (thrown) {
+      logger.error({ err: thrown, id: swap.dataSourceId }, 'A replace failed at its end; it is undone.')
+      // The note goes only behind what it tells of: if this fails too, the next replace or start carries it out.
+      await takeBack(store, swap)
+      await this.notes.remove(swap)
+      throw thrown
+    }
+    await this.notes.remove(swap)
+  }
+
+  /** What fails here is done at the next start, and nobody reads it until then. */
+  private async dropStaging(staging: Staging): Promise<void> {
+    if (this.notes.list().some(({ dataSourceId }) => dataSourceId === staging.id)) return
+    try {
+      await staging.drop()
+    } catch (err) {
+      this.rooms.logger.error(
+        { err, tables: staging.tables },
+        'Tables of a replace could not be dropped; the next start drops them.',
+      )
+    }
+  }
+}
+
+interface ReplaceRun {
+  readonly graph: TableGraph
+  readonly cascade: Cascade
+  /** SQL over the columns of the landing table, or null. */
+  readonly condition: string | null
+  readonly staging: Staging
+}
+
+/** The tables that the body is imported into. */
+async function stageTables(run: ReplaceRun, content: NewContent, id: DataSource['id']): Promise<ImportTables> {
+  const { staging, cascade, condition } = run
+  const landing = condition === null ? await content.stageLanding(cascade) : await staging.createPlain(cascade.landing)
+  return { landing, quarantine: await staging.createLike(quarantineTable(id)) }
+}
+
+/** A condition may fail at values that no check has seen. */
+async function matchingRows(stage: () => Promise<MatchingRows>): Promise<MatchingRows> {
+  try {
+    return await stage()
+  } catch (thrown) {
+    throw toReplaceError(thrown, invalid)
+  }
+}
+
+/** Nothing of a body that failed is kept. */
+function nothingOf({ failure }: ImportOutcome): ImportOutcome {
+  return { storedRows: 0, quarantinedRows: 0, invalidLines: 0, shortLines: 0, failure }
+}
+
+function hasOnlyBadRows({ storedRows, quarantinedRows, invalidLines }: ImportOutcome): boolean {
+  return storedRows === 0 && quarantinedRows + invalidLines > 0
+}

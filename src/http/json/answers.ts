@@ -1,0 +1,68 @@
+import type { FastifyReply } from 'fastify'
+import { diskFaultOf } from '../../shared/disk-fault.ts'
+import { ApiError, errors } from '../../shared/errors.ts'
+
+// One client parses an answer as JSON only when the type is spelled exactly so.
+export const jsonContentType = 'application/json; charset=UTF-8'
+
+const retryAfterSeconds = 2
+
+/** Answers with a value as JSON. */
+export function sendJson(reply: FastifyReply, status: number, value: unknown): FastifyReply {
+  return reply.code(status).header('content-type', jsonContentType).send(JSON.stringify(value))
+}
+
+/** Answers with an error as every client reads it; `more` goes into the body beside it. */
+export function sendError(reply: FastifyReply, error: ApiError, more: Readonly<Record<string, unknown>> = {}) {
+  answered.set(reply, error)
+  if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds)
+  return sendJson(reply, error.status, { ...error.body(), ...more })
+}
+
+/** The error that was answered, for the log; undefined when it was none. */
+export function answeredError(reply: FastifyReply): ApiError | undefined {
+  return answered.get(reply)
+}
+
+const answered = new WeakMap<FastifyReply, ApiError>()
+
+/** True for the versioned API. Other paths are for operators: they carry no token and are not for browsers. */
+export function isApiPath(url: string): boolean {
+  return apiPath.test(url) || apiPath.test(plainPathOf(url))
+}
+
+const apiPath = /^\/v\d+(?:[/?]|$)/
+
+/** As the routes know it, of a URL with its host (RFC 9112 §3.2.2) or with escapes that need not be. */
+function plainPathOf(url: string): string {
+  const [path = ''] = url.replace(/^https?:\/\/[^/?#]*/i, '').split('?', 1)
+  try {
+    return decodeURI(path)
+  } catch {
+    // A URIError; nothing else is thrown.
+    return path
+  }
+}
+
+/** What a caller is told of anything that was thrown: itself when it is an error of the table, else 500. */
+export function toApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown
+  if (isFrameworkRefusal(thrown)) {
+    return errors.REQUEST_INVALID({ reason: frameworkReasons[thrown.code] ?? thrown.message, cause: thrown })
+  }
+  const reason = diskFaultOf(thrown)
+  if (reason !== null) return errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds, cause: thrown })
+  return errors.INTERNAL({ cause: thrown })
+}
+
+/** Where Fastify's own words quote what was sent, which may be a token. */
+const frameworkReasons: Readonly<Record<string, string>> = {
+  FST_ERR_BAD_URL: 'the path of its URL has a percent sign that begins no escape; write it as %25',
+}
+
+/** Fastify's own errors about a request carry a status below 500. */
+function isFrameworkRefusal(thrown: unknown): thrown is Error & { readonly code: string } {
+  if (!(thrown instanceof Error) || !('code' in thrown) || !('statusCode' in thrown)) return false
+  const isFrameworks = typeof thrown.code === 'string' && thrown.code.startsWith('FST_')
+  return isFrameworks && typeof thrown.statusCode === 'number' && thrown.statusCode < 500
+}

@@ -1,0 +1,136 @@
+// A pipe as clients read it. Some of them break on a key of a list's item that they have not asked for.
+
+import type { Pipe, PipeNode } from '../../catalog/pipe.types.ts'
+import { formatPipe } from '../../catalog/pipe-text.ts'
+import type { Pipes } from '../../pipes/pipes.types.ts'
+import { timeText } from './time-text.ts'
+
+type Shape = Readonly<Record<string, unknown>>
+
+export interface ShapeContext {
+  readonly pipes: Pick<Pipes, 'parametersWithPipes' | 'possibleDependencies'>
+  /** The address that the client reaches the service under, without a path. */
+  readonly baseUrl: string
+}
+
+/** Which fields a client asks for; an empty list asks for all of them. */
+export interface ShapeChoice {
+  readonly attributes: readonly string[]
+  readonly nodeAttributes: readonly string[]
+  /** Whether nodes tell what they read. */
+  readonly hasDependencies: boolean
+}
+
+/** The shape of one pipe, and of the answer to every change of it. */
+export function pipeShape(pipe: Pipe, context: ShapeContext): Shape {
+  const { name, nodes } = pipe
+  return {
+    ...baseShape(pipe, context),
+    content: formatPipe(pipe),
+    edited_by: null,
+    last_commit: { content_sha: '', path: '', status: 'ok' },
+    nodes: nodes.map((node) => nodeShape(pipe, node, context)),
+    path: `pipes/${name}.pipe`,
+    published_date: pipe.endpointId === null ? null : timeText(pipe.publishedAt ?? pipe.updatedAt),
+    published_version: pipe.endpointId,
+    pipeline: { name, nodes: nodes.map((node) => ({ name: node.name, sql: node.sql, materialized: null })) },
+    workspace_id: workspaceId,
+  }
+}
+
+/** An item of a list of pipes, with what was asked for alone. Clients read the address whether or not they ask for it. */
+export function pipeItem(pipe: Pipe, choice: ShapeChoice, context: ShapeContext): Shape {
+  const { attributes, nodeAttributes } = choice
+  const hasNodes = attributes.length === 0 || attributes.includes('nodes') || nodeAttributes.length > 0
+  const fields = attributes.length === 0 ? baseShape(pipe, context) : chosenFields(pipe, attributes, context)
+  return hasNodes ? { ...fields, nodes: pipe.nodes.map((node) => nodeItem(pipe, node, { choice, context })) } : fields
+}
+
+/** A node with everything that is known of it. */
+export function nodeShape(pipe: Pipe, node: PipeNode, { pipes }: ShapeContext): Shape {
+  return {
+    ...nodeFields(pipe, node),
+    dependencies: node.dependencies,
+    possible_dependencies: pipes.possibleDependencies(pipe, node),
+    params: pipes.parametersWithPipes(pipe, node),
+  }
+}
+
+/** The one workspace that there is. */
+const workspaceId = 'ws_0001'
+
+/** Lists are long, and most clients ask for little: the rest is not even made. */
+function chosenFields(pipe: Pipe, attributes: readonly string[], context: ShapeContext): Shape {
+  const wanted = new Set([...attributes.filter((name) => name !== 'nodes'), 'url'])
+  const base = baseShape(pipe, context)
+  const isBase = [...wanted].every((name) => Object.hasOwn(base, name))
+  return chosen(isBase ? base : pipeShape(pipe, context), wanted)
+}
+
+interface ItemContext {
+  readonly choice: ShapeChoice
+  readonly context: ShapeContext
+}
+
+function nodeItem(pipe: Pipe, node: PipeNode, { choice, context }: ItemContext): Shape {
+  const { nodeAttributes, hasDependencies } = choice
+  const fields = nodeFields(pipe, node)
+  const more = hasDependencies ? { dependencies: node.dependencies } : {}
+  if (nodeAttributes.length === 0) return { ...fields, params: context.pipes.parametersWithPipes(pipe, node), ...more }
+  const isField = nodeAttributes.every((name) => Object.hasOwn(fields, name))
+  return { ...chosen(isField ? fields : nodeShape(pipe, node, context), new Set(nodeAttributes)), ...more }
+}
+
+function nodeFields(pipe: Pipe, { id, name, sql, description, createdAt, updatedAt, version }: PipeNode) {
+  return {
+    id,
+    name,
+    sql,
+    description: textOrNull(description),
+    materialized: null,
+    cluster: null,
+    tags: {},
+    created_at: timeText(createdAt),
+    updated_at: timeText(updatedAt),
+    version,
+    project: null,
+    result: null,
+    ignore_sql_errors: false,
+    node_type: id === pipe.endpointId ? 'endpoint' : 'default',
+    deployment_suffix: '',
+  }
+}
+
+function baseShape({ id, name, description, endpointId, parentId, createdAt, updatedAt }: Pipe, context: ShapeContext) {
+  return {
+    id,
+    name,
+    description: textOrNull(description),
+    endpoint: endpointId,
+    created_at: timeText(createdAt),
+    updated_at: timeText(updatedAt),
+    parent: parentId,
+    type: endpointId === null ? 'default' : 'endpoint',
+    url: `${context.baseUrl}/v0/pipes/${name}.json`,
+  }
+}
+
+/** What `attrs` of a list may ask for. */
+export const pipeFields: readonly string[] = [
+  ...['id', 'name', 'description', 'endpoint', 'created_at', 'updated_at', 'parent', 'type', 'url', 'nodes', 'content'],
+  ...['edited_by', 'last_commit', 'path', 'published_date', 'published_version', 'pipeline', 'workspace_id'],
+]
+
+/** What `node_attrs` may ask for. */
+export const nodeFieldNames: readonly string[] = [
+  ...['id', 'name', 'sql', 'description', 'materialized', 'cluster', 'tags', 'created_at', 'updated_at', 'version'],
+  ...['project', 'result', 'ignore_sql_errors', 'node_type', 'deployment_suffix', 'dependencies', 'params'],
+]
+
+function chosen(shape: Shape, wanted: ReadonlySet<string>): Shape {
+  return Object.fromEntries(Object.entries(shape).filter(([name]) => wanted.has(name)))
+}
+
+function textOrNull(text: string): string | null {
+  return text === '' ? null : text
+}

@@ -1,0 +1,123 @@
+// What a request says of a pipe or a node: parameters may stand in the URL, a form or JSON, SQL beside them or in the body.
+
+import type { FastifyRequest } from 'fastify'
+import type { NodeEdit, NodeRequest } from '../../pipes/pipes.types.ts'
+import { errors } from '../../shared/errors.ts'
+import type { FormLimits } from '../http.types.ts'
+import { type ChangeInput, readChangeInput } from './change-parameters.ts'
+import type { Parameters } from './parameters.ts'
+
+export type PipeInput = ChangeInput
+
+/** The same as for any change, with the texts, numbers and booleans of a JSON object among the parameters. */
+export async function readPipeInput(request: FastifyRequest, limits: FormLimits): Promise<PipeInput> {
+  const input = await readChangeInput(request, limits)
+  for (const [name, value] of Object.entries(input.document)) {
+    const isScalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    if (isScalar) input.parameters.set(name, String(value))
+  }
+  return input
+}
+
+/**
+ * The nodes of a pipe that is to be made: those of the JSON, or one of the SQL; undefined when there is neither.
+ *
+ * @throws REQUEST_INVALID, NODE_TYPE_UNSUPPORTED, PARAMETER_INVALID (400)
+ */
+export function readNodes(input: PipeInput): readonly NodeRequest[] | undefined {
+  const nodes = input.document['nodes']
+  const sql = readSql(input)
+  if (nodes === undefined || nodes === null) {
+    if (sql === undefined) return undefined
+    return [{ name: undefined, description: '', sql, isEndpoint: isEndpoint(input.parameters.text('type')) }]
+  }
+  if (sql !== undefined)
+    throw errors.REQUEST_INVALID({ reason: 'there is a query in "sql" and another one in "nodes"' })
+  if (!Array.isArray(nodes)) throw errors.REQUEST_INVALID({ reason: '"nodes" must be a list of objects' })
+  const requests = nodes.map(readNode)
+  if (requests.filter((node) => node.isEndpoint).length > 1) {
+    throw errors.REQUEST_INVALID({ reason: 'only one node of a pipe can be published, and more are of type endpoint' })
+  }
+  return requests
+}
+
+/** @throws REQUEST_INVALID, NODE_TYPE_UNSUPPORTED, PARAMETER_INVALID (400) */
+export function readNodeRequest(input: PipeInput): NodeRequest {
+  const { parameters } = input
+  const isPublished = isEndpoint(parameters.text('type'))
+  for (const [parameter, value] of parameters.entries()) {
+    // They say where a materialized node writes to.
+    if (!/^engine(_\w+)?$/.test(parameter) || value.trim() === '') continue
+    throw errors.REQUEST_INVALID({ reason: `"${parameter}" goes with type=materialized alone` })
+  }
+  return {
+    name: parameters.text('name'),
+    description: parameters.get('description') ?? '',
+    sql: readSql(input) ?? '',
+    isEndpoint: isPublished,
+  }
+}
+
+/** @throws REQUEST_INVALID, PARAMETER_INVALID (400) */
+export function readNodeEdit(input: PipeInput): NodeEdit {
+  const { parameters } = input
+  return {
+    name: readNewName(parameters),
+    description: parameters.get('description'),
+    sql: readSql(input),
+    position: readPosition(parameters.text('position')),
+    isForced: parameters.flag('force'),
+  }
+}
+
+/** A name that is sent empty is a mistake, not the wish to keep it. @throws NAME_MISSING (400) */
+export function readNewName(parameters: Parameters): string | undefined {
+  return parameters.get('name') === undefined ? undefined : parameters.requiredName()
+}
+
+/** SQL as it was sent, in the body or in `sql`; undefined when there is none. @throws REQUEST_INVALID (400) when both are. */
+function readSql({ parameters, text }: PipeInput): string | undefined {
+  const sql = parameters.get('sql')
+  if (text.trim() === '') return sql
+  if (sql === undefined) return text
+  throw errors.REQUEST_INVALID({ reason: 'there is a query in the parameter "sql" and another one in the body' })
+}
+
+function readNode(value: unknown): NodeRequest {
+  if (typeof value !== 'object' || value === null) throw errors.REQUEST_INVALID({ reason: 'a node must be an object' })
+  const node = new Map<string, unknown>(Object.entries(value))
+  const name = readText(node, 'name')?.trim()
+  const type = readText(node, 'type') ?? readText(node, 'node_type')
+  const misnamed = ['query', 'q', 'SQL'].find((field) => !node.has('sql') && node.has(field))
+  if (misnamed !== undefined)
+    throw errors.SQL_EMPTY({ hint: `A node has its query in 'sql', and this one in '${misnamed}'` })
+  return {
+    name: name === '' ? undefined : name,
+    description: readText(node, 'description') ?? '',
+    sql: readText(node, 'sql') ?? '',
+    isEndpoint: isEndpoint(type),
+  }
+}
+
+function readText(node: ReadonlyMap<string, unknown>, field: string): string | undefined {
+  const value = node.get(field) ?? undefined
+  if (value === undefined || typeof value === 'string') return value
+  throw errors.REQUEST_INVALID({ reason: `"${field}" of a node must be a text` })
+}
+
+const laterTypes: readonly string[] = ['materialized', 'copy', 'sink', 'stream']
+
+/** @throws NODE_TYPE_UNSUPPORTED, PARAMETER_INVALID (400) */
+function isEndpoint(type: string | undefined): boolean {
+  const word = type?.trim().toLowerCase() ?? ''
+  if (laterTypes.includes(word)) throw errors.NODE_TYPE_UNSUPPORTED({ type: word })
+  if (word === 'endpoint') return true
+  if (word === '' || word === 'standard' || word === 'default') return false
+  throw errors.PARAMETER_INVALID({ parameter: 'type', value: word, expected: 'standard or endpoint' })
+}
+
+function readPosition(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw errors.PARAMETER_INVALID({ parameter: 'position', value: text, expected: 'a whole number from 0' })
+}

@@ -1,0 +1,276 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import { ApiError, errors } from '../../shared/errors.ts'
+import { ChunkBudget } from './chunk-budget.ts'
+import { JoinedChunks } from './joined-chunks.ts'
+
+export interface ArrivingBodyOptions {
+  /** Silence of the sender, while we are ready to read, after which the body fails; 0 waits for ever. */
+  readonly idleMsMax: number
+  /** Bytes that the headers announce, if they do. */
+  readonly announcedBytes?: number | undefined
+  /** Called once, when the first byte is asked for: sends `100 Continue` to a client that waits for it. */
+  readonly onFirstRead: () => void
+  /** Called once when nothing more is read, though more may come. */
+  readonly onStop?: () => void
+}
+
+export interface PeekedHead {
+  readonly head: Buffer
+  /** True when the body ended within the head. */
+  readonly isWhole: boolean
+}
+
+/** Who reads an arriving body. */
+interface BodyReader {
+  onChunk(chunk: Buffer): void
+  onEnd(): void
+  onFailure(error: Error): void
+}
+
+/**
+ * The bytes of a request, apart from its connection: when the body fails, the connection stays open for the answer.
+ *
+ * Fails with BODY_CUT when the connection ends too early, and with BODY_STALLED when the sender falls silent. A reader
+ * that is slower than the sender is no silence: the clock runs only while we wait for bytes. Read it once, by `stream`
+ * or `readWhole`.
+ */
+export class ArrivingBody {
+  readonly #source: Readable
+  readonly #options: ArrivingBodyOptions
+  #reader: BodyReader | null = null
+  #stream: RequestBody | undefined
+  #silence: NodeJS.Timeout | undefined
+  #failure: Error | null = null
+  /** What was looked at already, and comes first. */
+  #head: PeekedHead | null = null
+  #isStarted = false
+  #arrivedBytes = 0
+  #isReading = false
+  #isOver = false
+
+  constructor(source: Readable, options: ArrivingBodyOptions) {
+    this.#source = source
+    this.#options = options
+  }
+
+  /** The body as a stream; always the same one. */
+  stream(): RequestBody {
+    this.#stream ??= new RequestBody(this)
+    return this.#stream
+  }
+
+  /**
+   * Looks at the first bytes, which stay part of the body: `byteCount` of them or more, fewer when it ends before. Once,
+   * before it is read.
+   */
+  peek(byteCount: number): Promise<PeekedHead> {
+    return new Promise((resolve, reject) => {
+      const joined = new JoinedChunks()
+      const settle = (isWhole: boolean): void => {
+        this.#reader = null
+        this.pause()
+        this.#head = { head: joined.bytes(), isWhole }
+        resolve(this.#head)
+      }
+      this.start({
+        onChunk: (chunk) => {
+          joined.push(chunk)
+          if (joined.byteCount >= byteCount) settle(false)
+        },
+        onEnd: () => settle(true),
+        onFailure: reject,
+      })
+      this.resume()
+    })
+  }
+
+  /** Ends the body early with the error that the connection's parser met. */
+  fail(error: Error): void {
+    if (this.#isOver) return
+    this.stop()
+    this.#failure = error
+    this.#reader?.onFailure(error)
+  }
+
+  /** Begins to read; `resume` asks for bytes. */
+  start(reader: BodyReader): void {
+    this.#reader = reader
+    if (this.#failure !== null) {
+      reader.onFailure(this.#failure)
+      return
+    }
+    if (this.#isStarted) return
+    this.#isStarted = true
+    this.#options.onFirstRead()
+    // None is taken off again: what comes when the body is over is passed by, and an error without a listener would end
+    // the process.
+    this.#source.on('data', this.#onChunk)
+    this.#source.on('end', this.#onEnd)
+    this.#source.on('error', this.#onCut)
+    this.#source.on('close', this.#onCut)
+    if (this.#source.destroyed) this.#onCut()
+  }
+
+  resume(): void {
+    if (this.#head !== null && !this.#giveHead(this.#head)) return
+    if (this.#isOver) return
+    this.#isReading = true
+    this.#source.resume()
+    if (this.#silence === undefined && this.#options.idleMsMax > 0) process.nextTick(this.#awaitBytes)
+  }
+
+  /** Gives what was looked at once more; false when the body ends with it, or its reader wants no more for now. */
+  #giveHead({ head, isWhole }: PeekedHead): boolean {
+    this.#head = null
+    this.#isReading = true
+    if (head.length > 0) this.#reader?.onChunk(head)
+    if (isWhole) this.#reader?.onEnd()
+    return !isWhole && this.#isReading
+  }
+
+  pause(): void {
+    this.#endWaiting()
+    this.#source.pause()
+  }
+
+  /** Nothing more is read. */
+  stop(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.pause()
+    this.#options.onStop?.()
+  }
+
+  #endWaiting(): void {
+    this.#isReading = false
+    clearTimeout(this.#silence)
+    this.#silence = undefined
+  }
+
+  readonly #onChunk = (chunk: Buffer): void => {
+    if (this.#isOver) return
+    this.#arrivedBytes += chunk.length
+    this.#silence?.refresh()
+    this.#reader?.onChunk(chunk)
+  }
+
+  readonly #onEnd = (): void => {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#endWaiting()
+    this.#reader?.onEnd()
+  }
+
+  readonly #onCut = (cause?: unknown): void => {
+    if (this.#isOver) return
+    this.fail(cause instanceof ApiError ? cause : errors.BODY_CUT({ cause }))
+  }
+
+  /** Runs when the bytes that came with the headers are in: most bodies are whole by then, and need no timer. */
+  readonly #awaitBytes = (): void => {
+    const { idleMsMax, announcedBytes = Number.POSITIVE_INFINITY } = this.#options
+    if (!this.#isReading || this.#silence !== undefined || this.#source.readableEnded) return
+    if (this.#arrivedBytes >= announcedBytes) return
+    this.#silence = setTimeout(() => this.fail(errors.BODY_STALLED({ idleMsMax })), idleMsMax)
+  }
+}
+
+/** An arriving body as a stream. */
+export class RequestBody extends Readable {
+  readonly #arriving: ArrivingBody
+  #isStarted = false
+
+  constructor(arriving: ArrivingBody) {
+    super({ highWaterMark: 256 * 1024 })
+    this.#arriving = arriving
+    // A body may fail while nobody reads it; its reader is told when it comes.
+    this.on('error', () => {})
+  }
+
+  override _read(): void {
+    if (!this.#isStarted) this.#start()
+    this.#arriving.resume()
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#arriving.stop()
+    callback(error)
+  }
+
+  #start(): void {
+    this.#isStarted = true
+    const chunks = new ChunkBudget(() => performance.now())
+    this.#arriving.start({
+      onChunk: (chunk) => {
+        const refusal = chunks.take(chunk.length)
+        if (refusal !== null) this.#arriving.fail(refusal)
+        else if (!this.push(chunk)) this.#arriving.pause()
+      },
+      onEnd: () => this.push(null),
+      onFailure: (error) => this.destroy(error),
+    })
+  }
+}
+
+/** What the catch-all content type parser made of a request's body; undefined when it has none. */
+export function arrivingBodyOf(request: { readonly body: unknown }): ArrivingBody | undefined {
+  return request.body instanceof ArrivingBody ? request.body : undefined
+}
+
+/** The same as a stream. */
+export function bodyOf(request: { readonly body: unknown }): RequestBody | undefined {
+  return arrivingBodyOf(request)?.stream()
+}
+
+/** True when the headers announce a body, also an empty chunked one. */
+export function announcesBody(headers: IncomingHttpHeaders): boolean {
+  return headers['transfer-encoding'] !== undefined || (announcedBytes(headers) ?? 0) > 0
+}
+
+/** Bytes by the header Content-Length; undefined for a chunked body, and for none. */
+export function announcedBytes(headers: IncomingHttpHeaders): number | undefined {
+  const text = headers['content-length']
+  return text === undefined ? undefined : Number(text)
+}
+
+export interface WholeBodyLimits {
+  readonly headers: IncomingHttpHeaders
+  /** Most bytes as sent. */
+  readonly bytesMax: number
+  /** Told of bytes as they come; what it throws ends the reading. */
+  readonly onBytes: (byteCount: number) => void
+}
+
+/**
+ * The whole body in one piece; no body at all is an empty one.
+ *
+ * @throws PAYLOAD_TOO_LARGE (413), before reading anything when the headers already say so; CHUNKS_TOO_SMALL (400); and
+ *   what the body fails with.
+ */
+export function readWhole(body: ArrivingBody | undefined, limits: WholeBodyLimits): Promise<Buffer> {
+  const { headers, bytesMax, onBytes } = limits
+  if (body === undefined) return Promise.resolve(Buffer.alloc(0))
+  if ((announcedBytes(headers) ?? 0) > bytesMax) return Promise.reject(errors.PAYLOAD_TOO_LARGE({ bytesMax }))
+  return new Promise((resolve, reject) => {
+    const joined = new JoinedChunks()
+    const chunks = new ChunkBudget()
+    body.start({
+      onChunk: (chunk) => {
+        joined.push(chunk)
+        try {
+          if (joined.byteCount > bytesMax) throw errors.PAYLOAD_TOO_LARGE({ bytesMax })
+          const refusal = chunks.take(chunk.length)
+          if (refusal !== null) throw refusal
+          onBytes(chunk.length)
+        } catch (error) {
+          body.stop()
+          reject(error)
+        }
+      },
+      onEnd: () => resolve(joined.bytes()),
+      onFailure: reject,
+    })
+    body.resume()
+  })
+}

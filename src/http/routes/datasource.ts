@@ -1,0 +1,136 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import { userNames } from '../../catalog/user-names.ts'
+import type { AlterRequest, Revision } from '../../datasources/datasources.types.ts'
+import { formatDatafile } from '../../schema/definitions/datafile-text.ts'
+import { errors } from '../../shared/errors.ts'
+import type { FormLimits, HttpRooms } from '../http.types.ts'
+import { sendJson } from '../json/answers.ts'
+import { listFields, listItem, singleShape, wantedNames } from '../json/datasource-shape.ts'
+import { warnOfUnknown } from '../json/warnings.ts'
+import { readChangeParameters } from '../request/change-parameters.ts'
+import { readVersion } from '../request/import-order.ts'
+import { Parameters } from '../request/parameters.ts'
+import { addPath } from '../server/add-path.ts'
+import type { NewColumns } from './new-columns.ts'
+
+type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'> & { readonly newColumns: NewColumns }
+
+const tokenFromBody = { needs: 'admin', mayTakeTokenFromBody: true } as const
+const datafileSuffix = '.datasource'
+
+/** `/v0/datasources/<name>` and what changes one data source: show, rename, alter, truncate and drop. */
+export function addDataSource(app: FastifyInstance, rooms: Neighbours, limits: FormLimits): void {
+  const { dataSources } = rooms
+  const readParameters = (request: FastifyRequest): Promise<Parameters> => readChangeParameters(request, limits)
+  addPath(
+    app,
+    '/v0/datasources/:name',
+    {
+      GET: async (request, reply) => await show(request, reply, rooms),
+      PUT: async (request, reply) => {
+        const revised = await dataSources.revise(nameOf(request), readRevision(await readParameters(request)))
+        return await sendSingle(reply, revised, rooms)
+      },
+      DELETE: async (request, reply) => {
+        const parameters = await readParameters(request)
+        const isForced = parameters.flag('force')
+        if (parameters.flag('dry_run')) return await showDrop(request, reply, { rooms, isForced })
+        await dataSources.drop(nameOf(request), { isForced })
+        return reply.code(204).send()
+      },
+    },
+    tokenFromBody,
+  )
+  const alter = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const order = readAlterRequest(await readParameters(request), nameOf(request))
+    return sendJson(reply, 200, await dataSources.alter(nameOf(request), order))
+  }
+  addPath(app, '/v0/datasources/:name/alter', { POST: alter }, tokenFromBody)
+  const truncate = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    await readParameters(request)
+    await dataSources.truncate(nameOf(request))
+    return reply.code(205).send()
+  }
+  addPath(app, '/v0/datasources/:name/truncate', { POST: truncate }, tokenFromBody)
+}
+
+function nameOf(request: FastifyRequest): string {
+  // The routes have this parameter, and Fastify gives texts.
+  return (request.params as { readonly name: string }).name
+}
+
+async function show(request: FastifyRequest, reply: FastifyReply, rooms: Neighbours): Promise<FastifyReply> {
+  const { dataSources } = rooms
+  const name = nameOf(request)
+  if (name.endsWith(datafileSuffix)) {
+    const text = formatDatafile(dataSources.get(name.slice(0, -datafileSuffix.length)))
+    return reply.code(200).header('content-type', 'text/plain; charset=utf-8').send(text)
+  }
+  const attrs = new Parameters(request.query).text('attrs')
+  warnOfUnknown(reply, 'Attribute', wantedNames(attrs) ?? [], listFields)
+  return await sendSingle(reply, dataSources.get(name), rooms, attrs)
+}
+
+async function sendSingle(
+  reply: FastifyReply,
+  dataSource: DataSource,
+  { dataSources, ingest, newColumns }: Neighbours,
+  attrs?: string,
+): Promise<FastifyReply> {
+  const { id } = dataSource
+  const statistics = await dataSources.statisticsOf(id)
+  const circumstances = {
+    statistics,
+    usedBy: dataSources.usedBy(id),
+    possiblyUsedBy: dataSources.possiblyUsedBy(id),
+    waiting: ingest.eventsStatus(id),
+    newColumns: newColumns.of(dataSource),
+  }
+  const shape =
+    attrs === undefined ? singleShape(dataSource, circumstances) : listItem(dataSource, circumstances, attrs)
+  return sendJson(reply, 200, shape)
+}
+
+interface DropContext {
+  readonly rooms: Neighbours
+  readonly isForced: boolean
+}
+
+/** What a drop would take along, or the refusal that it would meet. */
+async function showDrop(request: FastifyRequest, reply: FastifyReply, { rooms, isForced }: DropContext) {
+  const { dataSources } = rooms
+  const { id, name } = dataSources.getForDrop(nameOf(request))
+  const views = await dataSources.dependents(id)
+  const users = [...views, ...userNames(dataSources.usedBy(id), dataSources.possiblyUsedBy(id))]
+  if (users.length > 0 && !isForced) throw errors.DATASOURCE_USED({ name, users, advice: 'use force=true to drop it' })
+  return sendJson(reply, 200, { id, name, dependencies: users })
+}
+
+function readRevision(parameters: Parameters): Revision {
+  // A name that is sent empty is a mistake, not the wish to keep it.
+  const name = parameters.get('name') === undefined ? undefined : parameters.requiredName()
+  const version = readVersion(parameters)
+  return { name, description: parameters.get('description'), version, isForced: parameters.flag('force') }
+}
+
+/** @throws ALTER_REFUSED, PARAMETER_INVALID (400) */
+function readAlterRequest(parameters: Parameters, nameOrId: string): AlterRequest {
+  for (const [parameter, value] of parameters.entries()) {
+    if (value.trim() === '' || !/^(engine|engine_\w+|name)$/.test(parameter) || value === nameOrId) continue
+    const reason = parameter === 'name' ? 'use PUT to rename it' : `${parameter} stays as it was created`
+    throw errors.ALTER_REFUSED({ name: nameOrId, reason })
+  }
+  const ttl = parameters.text('ttl')
+  const indexes = parameters.text('indexes')
+  return {
+    schema: parameters.text('schema'),
+    description: parameters.get('description'),
+    kafkaStoreRawValue:
+      parameters.text('kafka_store_raw_value') === undefined ? undefined : parameters.flag('kafka_store_raw_value'),
+    ttl: ttl?.toLowerCase() === 'false' ? null : ttl,
+    // One client asks for no indexes by a 0.
+    indexes: indexes === '0' || indexes?.toLowerCase() === 'false' ? null : indexes,
+    isDry: parameters.flag('dry'),
+  }
+}

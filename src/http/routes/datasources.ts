@@ -1,0 +1,51 @@
+import type { FastifyInstance } from 'fastify'
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { FormLimits, HttpOptions, HttpRooms } from '../http.types.ts'
+import { createOrImport } from '../import-run.ts'
+import { jsonContentType } from '../json/answers.ts'
+import { DataSourceList } from '../json/datasource-list.ts'
+import { type Circumstances, listFields, wantedNames } from '../json/datasource-shape.ts'
+import { warnOfUnknown } from '../json/warnings.ts'
+import { Parameters } from '../request/parameters.ts'
+import { addPath } from '../server/add-path.ts'
+import type { Closing } from '../server/closing.ts'
+import { ImportPlaces } from './import-places.ts'
+import type { NewColumns } from './new-columns.ts'
+import type { PendingReplaces } from './pending-replaces.ts'
+
+type Neighbours = Pick<HttpRooms, 'dataSources' | 'disk' | 'ingest' | 'logger' | 'now' | 'replaces'> & {
+  readonly newColumns: NewColumns
+  readonly pendingReplaces: PendingReplaces
+}
+type Limits = FormLimits & Pick<HttpOptions, 'columnsMax' | 'missingDataSource'>
+
+/** `/v0/datasources`: create, import and list. */
+export function addDataSources(
+  app: FastifyInstance,
+  rooms: Neighbours,
+  { onClosing, ...limits }: Limits & Pick<Closing, 'onClosing'>,
+): void {
+  const { dataSources } = rooms
+  const list = new DataSourceList()
+  const places = new ImportPlaces()
+  onClosing(() => places.endAll())
+  addPath(
+    app,
+    '/v0/datasources',
+    {
+      GET: async (request, reply) => {
+        const attrs = new Parameters(request.query).text('attrs')
+        warnOfUnknown(reply, 'Attribute', wantedNames(attrs) ?? [], listFields)
+        const statistics = list.needsStatistics(attrs) ? await dataSources.statistics() : null
+        const circumstancesOf = ({ id, columns }: DataSource): Circumstances => {
+          const newColumns = rooms.newColumns.of({ id, columns })
+          return { statistics: statistics?.get(id), usedBy: dataSources.usedBy(id), newColumns }
+        }
+        const items = await list.text(dataSources.list(), circumstancesOf, attrs)
+        return reply.code(200).header('content-type', jsonContentType).send(`{"datasources":${items}}`)
+      },
+      POST: async (request, reply) => await createOrImport(request, reply, { rooms, limits, places }),
+    },
+    { needs: 'admin', mayTakeTokenFromBody: true },
+  )
+}

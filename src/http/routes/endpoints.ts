@@ -1,0 +1,77 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type EndpointFormat, endpointFormats, formatOfName } from '../../query/answer-formats.ts'
+import { adminScope } from '../../query/read-scope.ts'
+import type { FormLimits, HttpRooms } from '../http.types.ts'
+import { sendJson } from '../json/answers.ts'
+import { warnOfUnknown } from '../json/warnings.ts'
+import { readQuestion } from '../request/question.ts'
+import { abortSignal } from '../server/abort-signal.ts'
+import { addPath } from '../server/add-path.ts'
+import { inTurn } from '../server/pipelining.ts'
+import { sendAnswer } from '../server/send-answer.ts'
+
+type Neighbours = Pick<HttpRooms, 'query' | 'logger'>
+
+/**
+ * The data of pipes, `/v0/pipes/<name>.<format>` and the older `/v0/pipe/<name>/data.<format>`, and what the engine does
+ * for it, `/v0/pipes/<name>/explain` and `/v0/pipes/<name>/nodes/<node>/explain`.
+ */
+export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: FormLimits): void {
+  const { query, logger } = rooms
+  const answerAs =
+    (format: EndpointFormat) =>
+    async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      const signal = abortSignal(reply)
+      const question = await readQuestion(request, limits)
+      const asked = {
+        pipe: parameterOf(request, 'pipe'),
+        sql: question.sql ?? null,
+        format: formatOfName(format),
+        parameters: question.parameters,
+        settings: question.settings,
+        readScope: adminScope,
+        signal,
+      }
+      const answered = await inTurn(request.raw.socket, () => query.readPipe(asked))
+      const { unusedParameters: unused = [], parameterNames: known = [] } = answered
+      const unknown = unused.filter((name) => !ownParameters.test(name))
+      if (unknown.length > 0) warnOfUnknown(reply, 'Parameter', unknown, known)
+      return sendAnswer({ request, reply, logger }, answered)
+    }
+  for (const format of endpointFormats) {
+    const answer = answerAs(format)
+    const config = { needs: 'admin', mayTakeTokenFromBody: true, isFrequent: true } as const
+    // Ids may carry a label, so a dot may stand in them; the last one is that of the format.
+    addPath(app, `/v0/pipes/:pipe(^.+(?=[.]${format}$)).${format}`, { GET: answer, POST: answer }, config)
+    addPath(app, `/v0/pipe/:pipe/data.${format}`, { GET: answer, POST: answer }, config)
+  }
+  addExplain(app, rooms, limits)
+}
+
+function addExplain(app: FastifyInstance, { query }: Neighbours, limits: FormLimits): void {
+  const explain = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const signal = abortSignal(reply)
+    const question = await readQuestion(request, { ...limits, formBytesMax: 0 })
+    const asked = {
+      pipe: parameterOf(request, 'pipe'),
+      node: parameterOf(request, 'node') || (question.text('node_name') ?? null),
+      parameters: question.parameters,
+      readScope: adminScope,
+      signal,
+    }
+    const { debugQuery, queryExplain } = await inTurn(request.raw.socket, () => query.explain(asked))
+    return sendJson(reply, 200, { debug_query: debugQuery, query_explain: queryExplain })
+  }
+  addPath(app, '/v0/pipes/:pipe/explain', { GET: explain }, { needs: 'admin' })
+  addPath(app, '/v0/pipes/:pipe/nodes/:node/explain', { GET: explain }, { needs: 'admin' })
+}
+
+/** What is no parameter of a template: those of the service, of older ones, and by which clients name themselves. */
+const ownParameters =
+  /^(?:from|cli_version|explain|debug|playground|pipeline|query_id|tag|format|finalize_aggregations|release_replacements|output_format_\w+|template_parameters|debug_source_tables)$/
+
+/** A part of the path; empty where the route has none of this name. */
+function parameterOf(request: FastifyRequest, name: string): string {
+  // Fastify's router gives a text for each parameter of the route.
+  return (request.params as Readonly<Record<string, string>>)[name] ?? ''
+}

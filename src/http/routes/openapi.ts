@@ -1,0 +1,41 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../../shared/errors.ts'
+import type { HttpRooms } from '../http.types.ts'
+import { jsonContentType, sendJson } from '../json/answers.ts'
+import { openApiDocument } from '../json/openapi-document.ts'
+import { OpenApiTexts } from '../json/openapi-texts.ts'
+import { abortSignal } from '../server/abort-signal.ts'
+import { addPath } from '../server/add-path.ts'
+import { baseUrlOf } from '../server/base-url.ts'
+
+type Neighbours = Pick<HttpRooms, 'endpointDescriptions' | 'pipes'>
+
+/** Time in which the engine tells columns for the document of all endpoints; it goes on behind the answer. */
+const timeMaxMs = 5_000
+
+/** The description of endpoints as OpenAPI: of all at `/v0/pipes/openapi.json`, of one at `/v0/pipes/<name>/openapi.json`. */
+export function addOpenApi(app: FastifyInstance, { endpointDescriptions, pipes }: Neighbours): void {
+  const texts = new OpenApiTexts()
+  const describeAll = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const signal = abortSignal(reply)
+    const { endpoints, pendingCount } = await endpointDescriptions.describeAll({ timeMaxMs, signal })
+    const pending = pendingCount === 0 ? '' : ` The columns of ${pendingCount} are not known yet: ask again.`
+    const text = await texts.documentText(endpoints, {
+      title: 'Endpoints',
+      description: `All published endpoints of the workspace.${pending}`,
+      baseUrl: baseUrlOf(request),
+    })
+    return reply.code(200).header('content-type', jsonContentType).send(text)
+  }
+  const describeOne = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    // The route has this parameter, and Fastify gives texts.
+    const pipe = pipes.get((request.params as { readonly pipe: string }).pipe)
+    const endpoint = await endpointDescriptions.describe(pipe)
+    if (endpoint === null) throw errors.PIPE_UNPUBLISHED({ name: pipe.name })
+    const { name, description } = endpoint
+    const document = openApiDocument([endpoint], { title: name, description, baseUrl: baseUrlOf(request) })
+    return sendJson(reply, 200, document)
+  }
+  addPath(app, '/v0/pipes/openapi.json', { GET: describeAll }, { needs: 'admin' })
+  addPath(app, '/v0/pipes/:pipe/openapi.json', { GET: describeOne }, { needs: 'admin' })
+}

@@ -1,0 +1,172 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Pipe } from '../../catalog/pipe.types.ts'
+import { formatPipe } from '../../catalog/pipe-text.ts'
+import { endpointFormats } from '../../query/answer-formats.ts'
+import { errors } from '../../shared/errors.ts'
+import type { FormLimits, HttpRooms } from '../http.types.ts'
+import { sendJson } from '../json/answers.ts'
+import { nodeShape, pipeItem, pipeShape } from '../json/pipe-shape.ts'
+import { Parameters } from '../request/parameters.ts'
+import { type PipeInput, readNewName, readNodeEdit, readNodeRequest, readPipeInput } from '../request/pipe-input.ts'
+import { addPath } from '../server/add-path.ts'
+import { baseUrlOf } from '../server/base-url.ts'
+import { readChoice } from './pipes.ts'
+
+type Neighbours = Pick<HttpRooms, 'pipes'>
+
+const tokenFromBody = { needs: 'admin', mayTakeTokenFromBody: true } as const
+const datafileSuffix = '.pipe'
+
+/** `/v0/pipes/<name>` and what changes one pipe: show, rename, drop, publish; and its nodes. */
+export function addPipe(app: FastifyInstance, rooms: Neighbours, limits: FormLimits): void {
+  const readInput = (request: FastifyRequest): Promise<PipeInput> => readPipeInput(request, limits)
+  const context: RouteContext = { app, pipes: rooms.pipes, readInput }
+  addOwnPath(context)
+  addUnknownFormats(context)
+  addEndpointPaths(context)
+  addNodePaths(context)
+}
+
+interface RouteContext {
+  readonly app: FastifyInstance
+  readonly pipes: HttpRooms['pipes']
+  /** What the request brings. */
+  readonly readInput: (request: FastifyRequest) => Promise<PipeInput>
+}
+
+function addOwnPath({ app, pipes, readInput }: RouteContext): void {
+  addPath(
+    app,
+    '/v0/pipes/:pipe',
+    {
+      GET: async (request, reply) => show(request, reply, pipes),
+      PUT: async (request, reply) => {
+        const { parameters } = await readInput(request)
+        const isForced = parameters.flag('force')
+        const revision = { name: readNewName(parameters), description: parameters.get('description'), isForced }
+        return sendPipe(request, reply, { pipes, pipe: await pipes.revise(pipeOf(request), revision) })
+      },
+      DELETE: async (request, reply) => {
+        const { parameters } = await readInput(request)
+        await pipes.drop(pipeOf(request), { isForced: parameters.flag('force') })
+        return reply.code(204).send()
+      },
+    },
+    tokenFromBody,
+  )
+}
+
+/** What asks for data in a format that is not there, in the ways in which data are asked for. */
+function addUnknownFormats({ app, pipes }: RouteContext): void {
+  const refuse = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+    checkFormat(pipeOf(request), pipes)
+    reply.header('allow', 'GET, PUT, DELETE, OPTIONS')
+    throw errors.METHOD_NOT_ALLOWED({ method: request.method, allowed: ['GET', 'PUT', 'DELETE'] })
+  }
+  app.route({ method: 'POST', url: '/v0/pipes/:pipe(^.+[.][^.]+$)', handler: refuse, config: { needs: 'admin' } })
+  const refuseOlder = (request: FastifyRequest): never => {
+    // The route has this parameter, and Fastify gives texts.
+    const format = (request.params as { readonly format: string }).format
+    checkFormat(`${pipeOf(request)}.${format}`, pipes)
+    throw errors.PIPE_NOT_FOUND({ name: pipeOf(request) })
+  }
+  addPath(app, '/v0/pipe/:pipe/data.:format', { GET: refuseOlder, POST: refuseOlder }, tokenFromBody)
+}
+
+function addEndpointPaths({ app, pipes, readInput }: RouteContext): void {
+  const publish = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const input = await readInput(request)
+    const node = nodeOf(request) ?? readNodeName(input)
+    return sendPipe(request, reply, { pipes, pipe: await pipes.publish(pipeOf(request), node) })
+  }
+  const unpublish = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    await readInput(request)
+    const pipe = await pipes.unpublish(pipeOf(request), nodeOf(request) ?? null)
+    return sendPipe(request, reply, { pipes, pipe })
+  }
+  const forms = { POST: publish, PUT: publish, DELETE: unpublish }
+  addPath(app, '/v0/pipes/:pipe/nodes/:node/endpoint', { POST: publish, DELETE: unpublish }, tokenFromBody)
+  addPath(app, '/v0/pipes/:pipe/endpoint', forms, tokenFromBody)
+  addPath(app, '/v0/pipes/:pipe/published', { POST: publish, PUT: publish }, tokenFromBody)
+}
+
+function addNodePaths({ app, pipes, readInput }: RouteContext): void {
+  const sendNode = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    changed: Awaited<ReturnType<typeof pipes.appendNode>>,
+  ) => sendJson(reply, 200, nodeShape(changed.pipe, changed.node, { pipes, baseUrl: baseUrlOf(request) }))
+  const append = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const node = readNodeRequest(await readInput(request))
+    return sendNode(request, reply, await pipes.appendNode(pipeOf(request), node))
+  }
+  addPath(app, '/v0/pipes/:pipe/append', { POST: append }, tokenFromBody)
+  addPath(app, '/v0/pipes/:pipe/nodes', { POST: append }, tokenFromBody)
+  addPath(
+    app,
+    '/v0/pipes/:pipe/nodes/:node',
+    {
+      GET: async (request, reply) => {
+        const pipe = pipes.get(pipeOf(request))
+        return sendNode(request, reply, { pipe, node: pipes.getNode(pipe, nodeOf(request) ?? '') })
+      },
+      PUT: async (request, reply) => {
+        const edit = readNodeEdit(await readInput(request))
+        return sendNode(request, reply, await pipes.editNode(pipeOf(request), nodeOf(request) ?? '', edit))
+      },
+      DELETE: async (request, reply) => {
+        await readInput(request)
+        await pipes.removeNode(pipeOf(request), nodeOf(request) ?? '')
+        return reply.code(204).send()
+      },
+    },
+    tokenFromBody,
+  )
+}
+
+function show(request: FastifyRequest, reply: FastifyReply, pipes: HttpRooms['pipes']): FastifyReply {
+  const name = pipeOf(request)
+  if (name.endsWith(datafileSuffix)) {
+    const text = formatPipe(pipes.get(name.slice(0, -datafileSuffix.length)))
+    return reply.code(200).header('content-type', 'text/plain; charset=utf-8').send(text)
+  }
+  checkFormat(name, pipes)
+  const pipe = pipes.get(name)
+  const choice = readChoice(new Parameters(request.query))
+  if (choice.attributes.length === 0) return sendPipe(request, reply, { pipes, pipe })
+  return sendJson(reply, 200, pipeItem(pipe, choice, { pipes, baseUrl: baseUrlOf(request) }))
+}
+
+/** `p1.xml` is no pipe but the data of one, in a format that is not there. @throws FORMAT_UNSUPPORTED (400) */
+function checkFormat(name: string, pipes: HttpRooms['pipes']): void {
+  const dot = name.lastIndexOf('.')
+  if (dot < 0 || pipes.find(name) !== undefined || pipes.find(name.slice(0, dot)) === undefined) return
+  throw errors.FORMAT_UNSUPPORTED({ format: name.slice(dot + 1), supported: endpointFormats })
+}
+
+interface ShownPipe {
+  readonly pipes: HttpRooms['pipes']
+  readonly pipe: Pipe
+}
+
+function sendPipe(request: FastifyRequest, reply: FastifyReply, { pipes, pipe }: ShownPipe): FastifyReply {
+  return sendJson(reply, 200, pipeShape(pipe, { pipes, baseUrl: baseUrlOf(request) }))
+}
+
+function pipeOf(request: FastifyRequest): string {
+  // The routes have this parameter, and Fastify gives texts.
+  return (request.params as { readonly pipe: string }).pipe
+}
+
+/** The node in the path; undefined where the path has none. */
+function nodeOf(request: FastifyRequest): string | undefined {
+  // The same; Fastify gives texts.
+  return (request.params as { readonly node?: string }).node
+}
+
+/** The node whose id or name is the body, or stands in it. @throws REQUEST_INVALID (400) when there is none. */
+function readNodeName({ parameters, text }: PipeInput): string {
+  const node = text.trim() || (parameters.text('node_id') ?? parameters.text('node') ?? parameters.text('id'))
+  if (node === undefined) throw errors.REQUEST_INVALID({ reason: 'the id of the node to publish must be the body' })
+  return node
+}

@@ -1,0 +1,63 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../../shared/errors.ts'
+import { giveWay } from '../../shared/time-slices.ts'
+import type { FormLimits, HttpRooms } from '../http.types.ts'
+import { jsonContentType, sendJson } from '../json/answers.ts'
+import { nodeFieldNames, pipeFields, pipeItem, pipeShape, type ShapeChoice } from '../json/pipe-shape.ts'
+import { warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
+import { Parameters } from '../request/parameters.ts'
+import { readNodes, readPipeInput } from '../request/pipe-input.ts'
+import { addPath } from '../server/add-path.ts'
+import { baseUrlOf } from '../server/base-url.ts'
+
+type Neighbours = Pick<HttpRooms, 'pipes'>
+
+/** `/v0/pipes`: list and create. */
+export function addPipes(app: FastifyInstance, { pipes }: Neighbours, limits: FormLimits): void {
+  const list = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const choice = readChoice(new Parameters(request.query))
+    warnOfUnknown(reply, 'Attribute', choice.attributes, pipeFields)
+    warnOfUnknown(reply, 'Node attribute', choice.nodeAttributes, nodeFieldNames)
+    const context = { pipes, baseUrl: baseUrlOf(request) }
+    const texts: string[] = []
+    for (const pipe of pipes.list()) {
+      texts.push(JSON.stringify(pipeItem(pipe, choice, context)))
+      await giveWay()
+    }
+    return reply
+      .code(200)
+      .header('content-type', jsonContentType)
+      .send(`{"pipes":[${texts.join(',')}]}`)
+  }
+  const create = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const input = await readPipeInput(request, limits)
+    const { parameters } = input
+    const name = parameters.requiredName()
+    const nodes = readNodes(input)
+    // Clients name themselves by `from` in every request, so it speaks of a pipe only where there is nothing else.
+    const from = parameters.text('from')
+    const description = parameters.get('description')
+    if (nodes === undefined && from === undefined) throw errors.NODES_MISSING()
+    const before = pipes.find(name)
+    const pipe =
+      nodes === undefined && from !== undefined
+        ? await pipes.copy({ name, from, description })
+        : await pipes.create({ name, description: description ?? '', nodes: nodes ?? [] })
+    warnOfVersion(reply, name, before)
+    return sendJson(reply, 200, pipeShape(pipe, { pipes, baseUrl: baseUrlOf(request) }))
+  }
+  addPath(app, '/v0/pipes', { GET: list, POST: create }, { needs: 'admin', mayTakeTokenFromBody: true })
+}
+
+/** @throws PARAMETER_INVALID (400) */
+export function readChoice(parameters: Parameters): ShapeChoice {
+  return {
+    attributes: namesIn(parameters.text('attrs')),
+    nodeAttributes: namesIn(parameters.text('node_attrs')),
+    hasDependencies: parameters.flag('dependencies'),
+  }
+}
+
+function namesIn(list: string | undefined): readonly string[] {
+  return (list ?? '').split(',').flatMap((name) => name.trim() || [])
+}

@@ -1,0 +1,88 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ReplayRequest, TypeSuggestion } from '../../datasources/quarantine/quarantine.types.ts'
+import { errors } from '../../shared/errors.ts'
+import type { FormLimits, HttpRooms } from '../http.types.ts'
+import { sendJson } from '../json/answers.ts'
+import { parseObject, readChangeParameters, scalarsOf } from '../request/change-parameters.ts'
+import type { Parameters } from '../request/parameters.ts'
+import { abortSignal } from '../server/abort-signal.ts'
+import { addPath } from '../server/add-path.ts'
+import { inTurn } from '../server/pipelining.ts'
+
+type Neighbours = Pick<HttpRooms, 'dataSources'>
+
+/** `/v0/datasources/<name>/quarantine`: what stands in it, and its rows on their way in once more. */
+export function addQuarantine(app: FastifyInstance, { dataSources }: Neighbours, limits: FormLimits): void {
+  const summarize = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { id, name } = dataSources.get(nameOf(request))
+    const signal = abortSignal(reply)
+    const summary = await inTurn(request.raw.socket, () => dataSources.summarizeQuarantine(id, signal))
+    const { rowCount, groups, hasMoreGroups, schema } = summary
+    return sendJson(reply, 200, {
+      datasource: { id, name },
+      quarantine_rows: rowCount,
+      groups: groups.map(({ rowCount: rows, suggestion, ...group }) => ({
+        ...group,
+        rows,
+        suggestion: suggestion && suggestionShape(suggestion),
+      })),
+      more_groups: hasMoreGroups,
+      suggested_schema: schema,
+    })
+  }
+  const replay = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const parameters = await readChangeParameters(request, limits)
+    const { id, name } = dataSources.get(nameOf(request))
+    const report = await dataSources.replayQuarantine(id, readReplayRequest(parameters), abortSignal(reply))
+    return sendJson(reply, 200, {
+      datasource: { id, name },
+      selected_rows: report.selectedRows,
+      replayed_rows: report.replayedRows,
+      failed_rows: report.failedRows,
+      left_rows: report.leftRows,
+      ...(report.leftRows > 0 ? { message: leftMessage(report.leftRows) } : {}),
+      ...(report.viewFailure === null ? {} : { view_failure: report.viewFailure }),
+      failures: report.failures.map(({ rowCount: rows, ...failure }) => ({ ...failure, rows })),
+    })
+  }
+  addPath(app, '/v0/datasources/:name/quarantine/summary', { GET: summarize }, { needs: 'admin' })
+  const config = { needs: 'admin', mayTakeTokenFromBody: true } as const
+  addPath(app, '/v0/datasources/:name/quarantine/replay', { POST: replay }, config)
+}
+
+function suggestionShape({ type, isForAll, fix }: TypeSuggestion) {
+  return { type, all_values: isForAll, ...(fix === null ? {} : { fix }) }
+}
+
+function leftMessage(leftRows: number): string {
+  return `${leftRows} rows that were chosen are still in the quarantine, as one replay takes 1000000; replay again for the next of them`
+}
+
+function nameOf(request: FastifyRequest): string {
+  // The routes have this parameter, and Fastify gives texts.
+  return (request.params as { readonly name: string }).name
+}
+
+const fixPrefix = 'fixes.'
+
+/** @throws PARAMETER_INVALID, REQUEST_INVALID (400). */
+function readReplayRequest(parameters: Parameters): ReplayRequest {
+  // Who asks for it must not find the rows moved.
+  if (parameters.flag('dry')) {
+    const expected = 'absent: a replay has no dry run, and "quarantine/summary" shows the rows'
+    throw errors.PARAMETER_INVALID({ parameter: 'dry', value: 'true', expected })
+  }
+  const fixes = new Map(readFixes(parameters.text('fixes')))
+  for (const [name, value] of parameters.entries()) {
+    if (name.startsWith(fixPrefix)) fixes.set(name.slice(fixPrefix.length), value)
+  }
+  return { condition: parameters.text('condition'), fixes }
+}
+
+/** Fixes in one parameter, as the JSON object that they are in a JSON body. */
+function readFixes(text: string | undefined): readonly (readonly [column: string, expression: string])[] {
+  if (text === undefined) return []
+  if (text.startsWith('{')) return scalarsOf(parseObject(text))
+  const expected = 'a JSON object of columns and expressions'
+  throw errors.PARAMETER_INVALID({ parameter: 'fixes', value: text, expected })
+}

@@ -1,0 +1,40 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { formatOfName } from '../../query/answer-formats.ts'
+import { adminScope } from '../../query/read-scope.ts'
+import { errors } from '../../shared/errors.ts'
+import type { FormLimits, HttpRooms } from '../http.types.ts'
+import { readQuestion } from '../request/question.ts'
+import { abortSignal } from '../server/abort-signal.ts'
+import { addPath } from '../server/add-path.ts'
+import { inTurn } from '../server/pipelining.ts'
+import { sendAnswer } from '../server/send-answer.ts'
+
+type Neighbours = Pick<HttpRooms, 'query' | 'logger'>
+
+/** `GET` and `POST /v0/sql`: runs one query and streams its answer. */
+export function addSql(app: FastifyInstance, { query, logger }: Neighbours, limits: FormLimits): void {
+  const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const signal = abortSignal(reply)
+    const question = await readQuestion(request, limits)
+    const { sql } = question
+    if (sql === undefined) throw errors.SQL_EMPTY()
+    const format = question.text('format')
+    const asked = {
+      sql,
+      pipeline: question.text('pipeline') ?? null,
+      format: format === undefined ? null : formatOfName(format),
+      parameters: question.parameters,
+      settings: question.settings,
+      readScope: adminScope,
+      signal,
+    }
+    const answered = await inTurn(request.raw.socket, () => query.run(asked))
+    return sendAnswer({ request, reply, logger }, answered)
+  }
+  addPath(
+    app,
+    '/v0/sql',
+    { GET: answer, POST: answer },
+    { needs: 'admin', mayTakeTokenFromBody: true, isFrequent: true },
+  )
+}

@@ -1,0 +1,268 @@
+// What happens on a connection beside the routes: a client that cuts its body, sends what is no HTTP, or gets its answer
+// before it has sent everything.
+
+import { IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type ApiError, errors } from '../../shared/errors.ts'
+import { createRequestId } from '../../shared/ids.ts'
+import { jsonContentType } from '../json/answers.ts'
+import { chunkBytesMin } from '../request/chunk-budget.ts'
+import { ArrivingBody, announcedBytes, announcesBody } from '../request/request-body.ts'
+import { gateOf } from './chunk-gate.ts'
+
+export interface ConnectionOptions {
+  readonly connectionIdleMsMax: number
+  readonly now: () => number
+}
+
+export interface Connections {
+  /** Fastify's `clientErrorHandler`. */
+  readonly onClientError: (error: NodeJS.ErrnoException, socket: Socket) => void
+  /** Registers the hooks and the catch-all content type parser. */
+  readonly addTo: (app: FastifyInstance) => void
+  /** Fails the bodies that are still on their way, for a service that closes. */
+  readonly endBodies: () => void
+  /** Cuts all connections, whatever is under way on them, and gives how many they were. */
+  readonly cut: () => number
+}
+
+/** A request and its answer, as far as their connection matters. */
+export interface OpenExchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  body: ArrivingBody | undefined
+  /** The connection brings no more bytes, though it may still take an answer. */
+  isBroken: boolean
+  /** Ends the wait for the rest of a body after its answer. */
+  stopLingering: () => void
+}
+
+// How long and how much a client may go on sending after its answer. Longer than this it is cut off, and may then see
+// a reset connection instead of the answer.
+const lingerMsMax = 5_000
+const lingerBytesMax = 16 * 1024 * 1024
+/** Where chunks are too small to be read: whoever sends them has time to read why. */
+const shutLingerMsMax = 1_000
+
+export function createConnections({ connectionIdleMsMax, now }: ConnectionOptions): Connections {
+  // Connections that are kept alive stay in it; what they hold is let go with each answer.
+  const bySocket = new WeakMap<Socket, { exchange: OpenExchange | null }>()
+  const sockets = new Set<Socket>()
+  return {
+    endBodies() {
+      for (const socket of sockets) bySocket.get(socket)?.exchange?.body?.fail(errors.SHUTTING_DOWN())
+    },
+    cut() {
+      const open = [...sockets]
+      for (const socket of open) socket.destroy()
+      return open.length
+    },
+    onClientError(error, socket) {
+      const exchange = bySocket.get(socket)?.exchange ?? null
+      if (exchange === null) {
+        refuse(socket, toRefusal(error), now())
+        return
+      }
+      // The request's own route answers: it knows how many rows came in before the end.
+      exchange.isBroken = true
+      exchange.stopLingering()
+      // What is wrong behind a whole body is another request's fault.
+      if (!exchange.request.complete) exchange.body?.fail(toRefusal(error))
+    },
+    addTo(app) {
+      app.decorateRequest('exchange', null)
+      app.server.on('connection', (socket: Socket) => {
+        sockets.add(socket)
+        socket.once('close', () => sockets.delete(socket))
+      })
+      app.addHook('onRequest', (request, reply, done) => {
+        const { raw } = request
+        const exchange: OpenExchange = {
+          request: raw,
+          response: reply.raw,
+          body: undefined,
+          isBroken: false,
+          stopLingering: noLingering,
+        }
+        request.exchange = exchange
+        const connection = bySocket.get(raw.socket)
+        if (connection === undefined) bySocket.set(raw.socket, { exchange })
+        else connection.exchange = exchange
+        done()
+      })
+      refuseRepeatedHeaders(app)
+      addBodies(app, connectionIdleMsMax)
+      app.addHook('onSend', (request, reply, payload, done) => {
+        done(null, answerOf(payload, { request, reply }))
+      })
+      app.addHook('onResponse', ({ exchange, raw }, _reply, done) => {
+        const connection = bySocket.get(raw.socket)
+        // A pipelined request may have taken the socket's place already.
+        if (connection?.exchange === exchange) connection.exchange = null
+        done()
+      })
+    },
+  }
+}
+
+/** What decides who asks, and how a body is read, each with a bit. Node refuses a second Content-Length itself. */
+const singleHeaders: ReadonlyMap<string, number> = new Map([
+  ['host', 1],
+  ['authorization', 2],
+  ['content-type', 4],
+  ['content-encoding', 8],
+])
+const singleLengths: ReadonlySet<number> = new Set([...singleHeaders.keys()].map((name) => name.length))
+
+/** Of two such headers a proxy before us may have read the other one. */
+function refuseRepeatedHeaders(app: FastifyInstance): void {
+  app.addHook('onRequest', ({ raw: { rawHeaders } }, _reply, done) => {
+    let seen = 0
+    // Names and values in turns.
+    for (let at = 0; at < rawHeaders.length; at += 2) {
+      const name = rawHeaders[at] ?? ''
+      const bit = singleLengths.has(name.length) ? (singleHeaders.get(name.toLowerCase()) ?? 0) : 0
+      if ((seen & bit) !== 0) throw errors.REQUEST_INVALID({ reason: `it has the header ${name} more than once` })
+      seen |= bit
+    }
+    done()
+  })
+}
+
+const noLingering = (): void => {}
+
+/** What goes out of an answer: itself, or itself and the patience to take the rest of the client's body. */
+function answerOf(
+  payload: unknown,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+) {
+  const { exchange } = request
+  if (exchange === null || !(exchange.isBroken || isBodyUnfinished(request))) return payload
+  reply.header('connection', 'close')
+  // Without `100 Continue` the client keeps its body; there is nothing to wait for.
+  if (exchange.isBroken || heldBodies.has(request.raw) || typeof payload !== 'string') return payload
+  reply.header('content-length', Buffer.byteLength(payload))
+  const { answer, stop } = linger(payload, request.raw)
+  exchange.stopLingering = stop
+  return answer
+}
+
+function addBodies(app: FastifyInstance, idleMsMax: number): void {
+  app.decorateRequest('sentContentType', undefined)
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { headers } = request.raw
+    request.sentContentType = headers['content-type']
+    // Fastify refuses types that it cannot parse, with 415; no route of ours needs one, and some clients send oddities.
+    headers['content-type'] = undefined
+    done()
+  })
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (request, source, done) => {
+    const gate = gateOf(request.raw)
+    const body = new ArrivingBody(source, {
+      idleMsMax,
+      announcedBytes: announcedBytes(request.headers),
+      onFirstRead: () => askForBody(request.raw),
+      onStop: () => gate?.stopReading(),
+    })
+    gate?.whenShut(() => body.fail(errors.CHUNKS_TOO_SMALL({ chunkBytesMin })))
+    if (request.exchange !== null) request.exchange.body = body
+    done(null, body)
+  })
+}
+
+// Requests whose client holds its body back until it gets `100 Continue`, with what sends that.
+const heldBodies = new WeakMap<IncomingMessage, () => void>()
+
+/** Lets the routes decide when a client that sent `Expect: 100-continue` may begin to send its body. */
+export function deferContinue(app: FastifyInstance): void {
+  app.server.on('checkContinue', (request, response) => {
+    heldBodies.set(request, () => response.writeContinue())
+    // The way of all requests, with what stands in front of the routes.
+    app.server.emit('request', request, response)
+  })
+}
+
+function askForBody(request: IncomingMessage): void {
+  heldBodies.get(request)?.()
+  heldBodies.delete(request)
+}
+
+function isBodyUnfinished(request: FastifyRequest): boolean {
+  // An injected request of a test has no connection whose bytes could be left over.
+  if (!(request.raw instanceof IncomingMessage) || !announcesBody(request.headers)) return false
+  return !request.raw.complete && !request.raw.destroyed
+}
+
+interface LingeringAnswer {
+  readonly answer: Readable
+  readonly stop: () => void
+}
+
+/**
+ * The answer as a stream that ends only when the client has stopped sending, within bounds.
+ *
+ * A connection that is closed over unread bytes is reset, and a reset can overtake the answer: the client would see a
+ * broken pipe instead of our reason.
+ */
+function linger(payload: string, source: IncomingMessage): LingeringAnswer {
+  const answer = new Readable({ read() {} })
+  answer.push(payload)
+  let restBytes = lingerBytesMax
+  let isEnded = false
+  const stop = (): void => {
+    if (isEnded) return
+    isEnded = true
+    clearTimeout(timeout)
+    source.off('data', count)
+    answer.push(null)
+  }
+  const count = (chunk: Buffer): void => {
+    restBytes -= chunk.length
+    if (restBytes < 0) stop()
+  }
+  let timeout = setTimeout(stop, lingerMsMax)
+  const gate = gateOf(source)
+  gate?.stopReading()
+  gate?.whenShut(() => {
+    clearTimeout(timeout)
+    if (!isEnded) timeout = setTimeout(stop, shutLingerMsMax)
+  })
+  source.on('data', count)
+  source.once('end', stop)
+  source.once('close', stop)
+  source.resume()
+  return { answer, stop }
+}
+
+const cutCodes = ['HPE_INVALID_EOF_STATE', 'ECONNRESET', 'EPIPE']
+
+function toRefusal(error: NodeJS.ErrnoException): ApiError {
+  if (cutCodes.includes(error.code ?? '')) return errors.BODY_CUT({ cause: error })
+  return errors.REQUEST_INVALID({ reason: reasons[error.code ?? ''] ?? 'it is no HTTP/1.1', cause: error })
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: 'its URL and headers are too long',
+  ERR_HTTP_REQUEST_TIMEOUT: 'it did not arrive in time',
+}
+
+/** Answers on a connection that has no request yet. */
+function refuse(socket: Socket, error: ApiError, nowMs: number): void {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const body = JSON.stringify(error.body())
+  const head = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}`,
+    `Content-Type: ${jsonContentType}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `X-Request-Id: ${createRequestId(nowMs)}`,
+    'Access-Control-Allow-Origin: *',
+    'Connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}

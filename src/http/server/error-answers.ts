@@ -1,0 +1,54 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type DiskReports, diskFaultOf, noDiskReports } from '../../shared/disk-fault.ts'
+import { errors } from '../../shared/errors.ts'
+import { sendError, toApiError } from '../json/answers.ts'
+import type { Adviser } from './advice.ts'
+import { plannedAt } from './planned-paths.ts'
+import { pathOf, type RequestLog } from './request-log.ts'
+
+/** Makes every error of a route, and every path that has none, answer in the one shape that clients read. */
+export function addErrorAnswers(
+  app: FastifyInstance,
+  disk: DiskReports = noDiskReports,
+  adviser: Adviser = noAdvice,
+): void {
+  app.setErrorHandler((thrown, request, reply) => {
+    const reason = diskFaultOf(thrown)
+    if (reason !== null) disk.report(reason, thrown)
+    const error = toApiError(thrown)
+    const hint = error.hint === undefined ? adviser(error, request) : undefined
+    return answerError(thrown, reply, hint)
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const path = pathOf(request.url)
+    const error = errors.NOT_FOUND({ path, absent: plannedAt(path) })
+    return sendError(reply, error, hintField(adviser(error, request)))
+  })
+}
+
+/** Answers with what was thrown; the log of requests tells it. */
+export function answerError(thrown: unknown, reply: FastifyReply, hint?: string): FastifyReply {
+  // Nobody hears the answer, and the log of requests tells that the client went away.
+  if (isStopped(thrown) && reply.raw.destroyed) return sendError(reply, errors.BODY_CUT())
+  return sendError(reply, toApiError(thrown), hintField(hint))
+}
+
+function hintField(hint: string | undefined): { readonly hint?: string } {
+  return hint === undefined ? {} : { hint }
+}
+
+const noAdvice: Adviser = () => undefined
+
+/** Whether the store stopped a statement, as `abortSignal` asked. */
+function isStopped(thrown: unknown): boolean {
+  return thrown instanceof Error && 'kind' in thrown && thrown.kind === 'aborted'
+}
+
+/** Fastify's `frameworkErrors`: requests that fail before any hook has run, as for a malformed URL. */
+export function answerFrameworkErrors(requestLog: RequestLog) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    reply.header('x-request-id', request.id).header('access-control-allow-origin', '*')
+    sendError(reply, toApiError(error))
+    requestLog.tell(request, reply)
+  }
+}

@@ -1,0 +1,194 @@
+// Requests that a client sends ahead, without waiting for the answers before them. Node starts all that one read brings, two
+// thousand of them in 64 KiB, before anybody else has a turn.
+
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Logger } from '../../observe/logger.ts'
+import { mebibyte } from '../../shared/bytes.ts'
+import { errors } from '../../shared/errors.ts'
+import { createRequestId } from '../../shared/ids.ts'
+import { jsonContentType } from '../json/answers.ts'
+import { dropBody } from './chunk-gate.ts'
+
+/** Clients that send ahead at all do so with ten or twenty. */
+export const openRequestsMax = 64
+
+/** The end of the query that came last on each connection. */
+const queryEnds = new WeakMap<Socket, Promise<void>>()
+
+/**
+ * Runs a query when those before it on its connection have ended. Their answers go out in this order anyway; together they
+ * would hold the engine's sessions, and the line for these, for one caller.
+ */
+export function inTurn<Result>(socket: Socket, run: () => Promise<Result>): Promise<Result> {
+  const before = queryEnds.get(socket)
+  const result = before === undefined ? run() : before.then(run)
+  // Its own caller is told of a failure.
+  const end = result.then(noFurther, noFurther)
+  queryEnds.set(socket, end)
+  return result
+}
+
+const noFurther = (): void => {}
+
+interface Connection {
+  /** Answers that are not out, in their order. */
+  readonly open: Set<ServerResponse>
+  /** Whether requests came when there were too many. */
+  isRefused: boolean
+}
+
+/** A request that waits for its turn to be begun. */
+type Start = () => void
+
+/** Requests sent ahead that are begun before connections, and what is under way, have their turn. */
+const startsAtOnce = 4
+
+/** Bounds what clients do that send requests ahead. */
+export interface Pipelining {
+  readonly listener: RequestListener
+  /** The answer of a connection that has its turn; undefined when all are out. */
+  readonly answerOf: (socket: Socket) => ServerResponse | undefined
+}
+
+/**
+ * Puts a bound on the requests of one connection that wait for their answers. The first one above it is told so when its turn
+ * has come, with all before it answered, and its answer closes the connection: those behind it are not looked at.
+ *
+ * A request that comes while one before it has no answer is begun by and by, whatever connection it is of: a read brings
+ * hundreds of them, from each of hundreds of connections, and Node would begin all of them before anybody else has a turn.
+ *
+ * When a connection ends, Node closes the one answer that has its turn. Those behind it are closed here: what waits for their
+ * end (queries, results, files) would wait for ever.
+ */
+export function boundPipelining(listener: RequestListener, { logger, now }: Surroundings): Pipelining {
+  const connections = new WeakMap<Socket, Connection>()
+  const waiting = new StartQueue()
+  function onAnswered(this: ServerResponse): void {
+    connections.get(this.req.socket)?.open.delete(this)
+  }
+  const connectionOf = (socket: Socket): Connection => {
+    const known = connections.get(socket)
+    if (known !== undefined) return known
+    const connection: Connection = { open: new Set(), isRefused: false }
+    connections.set(socket, connection)
+    socket.once('close', () => closeQueued(connection.open))
+    return connection
+  }
+  const refuse = (connection: Connection, request: IncomingMessage, response: ServerResponse): void => {
+    dropBody(request)
+    if (connection.isRefused) return
+    connection.isRefused = true
+    logger.warn({ openRequestsMax }, 'A connection is closed: too many of its requests waited for their answers.')
+    dropRest(request.socket)
+    answerRefused(response, now())
+  }
+  const onRequest: RequestListener = (request, response) => {
+    const { socket } = request
+    // What came in one read with a request too many.
+    if (socket.destroyed) return
+    const connection = connectionOf(socket)
+    const { open } = connection
+    // What comes behind a request that was refused could be done before it is known to be.
+    if (open.size >= openRequestsMax || connection.isRefused) {
+      refuse(connection, request, response)
+      return
+    }
+    const isAhead = open.size > 0
+    open.add(response)
+    response.once('close', onAnswered)
+    if (!isAhead) listener(request, response)
+    // Its connection may be gone by then.
+    else waiting.add(() => (open.has(response) ? listener(request, response) : undefined))
+  }
+  return { listener: onRequest, answerOf: (socket) => connections.get(socket)?.open.values().next().value }
+}
+
+/** Begins a few at a time, in the order in which they came. */
+class StartQueue {
+  #starts: Start[] = []
+  #next = 0
+  #scheduledCount = 0
+
+  add(start: Start): void {
+    this.#starts.push(start)
+    this.#schedule()
+  }
+
+  /** Each of the calls has a turn of its own, so that what a request goes on with is done before the next one begins. */
+  #schedule(): void {
+    const count = Math.min(startsAtOnce, this.#starts.length - this.#next)
+    for (; this.#scheduledCount < count; this.#scheduledCount += 1) setImmediate(this.#startNext)
+  }
+
+  readonly #startNext = (): void => {
+    this.#scheduledCount -= 1
+    const start = this.#starts[this.#next]
+    this.#next += 1
+    if (this.#next >= this.#starts.length) {
+      this.#starts = []
+      this.#next = 0
+    }
+    this.#schedule()
+    start?.()
+  }
+}
+
+/** How long, and for how many bytes, a client may send on behind a request that was refused, and still read its answers. */
+const restMsMax = 5_000
+const restBytesMax = 16 * mebibyte
+
+/**
+ * Takes what a connection brings from now on at the cost of its bytes. A connection that is closed over unread bytes is reset,
+ * and a reset overtakes answers: so its sending side is closed behind the last answer, and the rest of it when the client has
+ * ended, within bounds.
+ */
+function dropRest(socket: Socket): void {
+  let restBytes = restBytesMax
+  let isAnswered = false
+  // Node's parser lets go of a connection that somebody else reads; what it has in hand it goes through to its end.
+  socket.removeAllListeners('data')
+  socket.on('data', (chunk: Buffer) => {
+    restBytes -= chunk.length
+    if (restBytes >= 0) return
+    if (isAnswered) socket.destroy()
+    else socket.pause()
+  })
+  // What Node calls behind an answer that closes its connection.
+  socket.destroySoon = () => {
+    isAnswered = true
+    const timer = setTimeout(() => socket.destroy(), restMsMax).unref()
+    socket.once('close', () => clearTimeout(timer))
+    socket.end()
+    socket.resume()
+  }
+}
+
+interface Surroundings {
+  readonly logger: Logger
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** Node sends it behind the answers before it, and closes the connection then. */
+function answerRefused(response: ServerResponse, nowMs: number): void {
+  const error = errors.REQUESTS_AHEAD_TOO_MANY({ openRequestsMax, retryAfterSeconds: 1 })
+  response.shouldKeepAlive = false
+  response.writeHead(error.status, {
+    'content-type': jsonContentType,
+    'retry-after': '1',
+    'x-request-id': createRequestId(nowMs),
+    'access-control-allow-origin': '*',
+    connection: 'close',
+  })
+  response.end(JSON.stringify(error.body()))
+}
+
+/** Does to answers that have no connection yet what Node does to the one that has. */
+function closeQueued(open: Connection['open']): void {
+  for (const response of [...open]) {
+    if (response.socket !== null) continue
+    Object.assign(response, { destroyed: true, _closed: true })
+    response.emit('close')
+  }
+}

@@ -1,0 +1,26 @@
+import type { FastifyInstance } from 'fastify'
+import { errors } from '../../shared/errors.ts'
+
+/** RFC 9110 §7.2, without what no client writes in a name: a name or an address, and a port. It may be empty. */
+const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.~%-]*)(?::\d{0,5})?$/i
+
+/**
+ * Refuses what the head of a request may not have, before anything is made of it: a Host that is missing or is none (it goes
+ * into addresses that we tell), and a Transfer-Encoding that we would not undo.
+ *
+ * @throws REQUEST_INVALID (400), as RFC 9112 §3.2 and §6.1 ask for.
+ */
+export function addRequestHead(app: FastifyInstance): void {
+  app.decorateRequest('sentParameters', null)
+  app.addHook('onRequest', ({ raw: { headers, httpVersion } }, _reply, done) => {
+    const { host, 'transfer-encoding': transferEncoding } = headers
+    if (host === undefined && httpVersion === '1.1') throw errors.REQUEST_INVALID({ reason: 'it has no header Host' })
+    if (host !== undefined && !hostPattern.test(host))
+      throw errors.REQUEST_INVALID({ reason: 'its header Host is no name or address with a port' })
+    if (transferEncoding !== undefined && transferEncoding.trim().toLowerCase() !== 'chunked') {
+      const reason = 'its Transfer-Encoding is other than "chunked"; say with Content-Encoding how the body is packed'
+      throw errors.REQUEST_INVALID({ reason })
+    }
+    done()
+  })
+}

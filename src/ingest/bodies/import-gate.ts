@@ -1,0 +1,67 @@
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import { errors } from '../../shared/errors.ts'
+
+/**
+ * Knows which data sources imports append to, and keeps them out of those that are being replaced: what they appended
+ * would go with the old content, or would come into the new one in halves.
+ */
+export class ImportGate {
+  private readonly running = new Map<string, Set<Promise<unknown>>>()
+  private readonly closed = new Set<string>()
+
+  /**
+   * Runs an import, which counts as running until `settle` resolves, too: its sender may be told before.
+   * @throws DATASOURCE_BUSY (409) when the data source is being replaced; nothing is begun then.
+   */
+  async pass<Result>(
+    { id, name }: DataSource,
+    run: () => Promise<Result>,
+    settle: () => Promise<void> = async () => undefined,
+  ): Promise<Result> {
+    if (this.closed.has(id)) throw errors.DATASOURCE_BUSY({ name, what: 'replaced' })
+    const work = run()
+    const others = this.running.get(id) ?? new Set()
+    this.running.set(id, others)
+    const settled = Promise.allSettled([work]).then(settle)
+    others.add(settled)
+    const forget = (): void => {
+      others.delete(settled)
+      if (others.size === 0 && this.running.get(id) === others) this.running.delete(id)
+    }
+    settled.then(forget, forget)
+    return await work
+  }
+
+  /**
+   * Runs `work` when no import of these data sources runs any more, and lets none begin until it has ended.
+   * @throws DATASOURCE_BUSY (409) when they still run after `timeMaxMs`.
+   */
+  async whileClosed<Result>(
+    dataSources: readonly DataSource[],
+    timeMaxMs: number,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    for (const { id } of dataSources) this.closed.add(id)
+    try {
+      for (const dataSource of dataSources) await this.untilIdle(dataSource, timeMaxMs)
+      return await work()
+    } finally {
+      for (const { id } of dataSources) this.closed.delete(id)
+    }
+  }
+
+  private async untilIdle({ id, name }: DataSource, timeMaxMs: number): Promise<void> {
+    const running = this.running.get(id)
+    if (running === undefined) return
+    let timer: NodeJS.Timeout | undefined
+    const isLate = new Promise<true>((resolve) => {
+      timer = setTimeout(() => resolve(true), timeMaxMs)
+    })
+    const ended = Promise.allSettled(running).then(() => false as const)
+    try {
+      if (await Promise.race([ended, isLate])) throw errors.DATASOURCE_BUSY({ name, what: 'appended to' })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * What the log says at the start, in two passes: first which blocks were named and stored, then which events are left.
+ *
+ * Of the events only counts are kept: they are read back from the log as there is room for them. A block is what of its
+ * entries is there: damage takes its own entries from it, and never holds up the others.
+ */
+
+import { entryBytesOf } from '../../wal/entry-format.ts'
+import {
+  decodeLost,
+  decodeNotes,
+  decodeSeal,
+  decodeSettled,
+  decodeStored,
+  type Settled,
+  type Stored,
+} from '../../wal/entry-payloads.ts'
+import { firstSequence, type Sequence } from '../../wal/sequence.ts'
+import type { LostRange, WalEntry } from '../../wal/wal.types.ts'
+import type { SealedBlock } from '../insert/block.types.ts'
+import type { Behind, RecoveredLine } from './events-line.ts'
+import type { IdempotencyIndex } from './idempotency-index.ts'
+
+export interface RecoveredEvents {
+  readonly lines: ReadonlyMap<string, RecoveredLine>
+  /** Entries that damage took, of whatever kind they were. */
+  readonly lost: readonly LostRange[]
+  /** By data source, what damage took of events that were not stored, as far as the log tells whose they were. */
+  readonly losses: ReadonlyMap<string, Loss>
+}
+
+export interface Loss {
+  readonly entryCount: number
+  /** Rows of those entries that still say how many they had. */
+  readonly rowCount: number
+}
+
+interface StreamState {
+  /** By id: a block that is named again takes the place of its first name. */
+  readonly sealed: Map<string, RecoveredBlock>
+  /** Everything up to here is named by a seal, or lies before a barrier. */
+  settledUpTo: number
+  behind: Behind | null
+  waitingRows: number
+  waitingBytes: number
+  /** Rows by entry, of those that damage took and that still tell whose they were. */
+  readonly lostRows: Map<Sequence, number>
+}
+
+interface RecoveredBlock extends Omit<SealedBlock, 'isCutShort' | 'loggedBytes'> {
+  readonly present: Set<Sequence>
+  loggedBytes: number
+}
+
+/** `released` is where the log begins for events: a block that begins before it was stored, whatever the log has of it. */
+export async function recoverEvents(
+  replay: () => AsyncIterable<WalEntry>,
+  keys: IdempotencyIndex,
+  { released, nowMs }: { readonly released: Sequence; readonly nowMs: number },
+): Promise<RecoveredEvents> {
+  const streams = new Map<string, StreamState>()
+  const lost: LostRange[] = []
+  const settled: Settled[] = []
+  for await (const entry of replay()) {
+    switch (entry.kind) {
+      case 'seal':
+        noteSeal(stateOf(streams, entry.stream), entry, released)
+        break
+      case 'stored':
+        noteStored(stateOf(streams, entry.stream), decodeStored(entry.payload))
+        break
+      case 'barrier':
+        noteBarrier(stateOf(streams, entry.stream), entry.sequence)
+        break
+      case 'note': {
+        // Notes that were carried on belong to no stream.
+        const place = { sequence: entry.sequence, stream: entry.stream }
+        for (const note of decodeNotes(entry.payload)) keys.restore(note, place, nowMs)
+        break
+      }
+      case 'lost':
+        lost.push(decodeLost(entry))
+        if (entry.stream !== '') {
+          stateOf(streams, entry.stream).lostRows.set(entry.sequence, entry.rowCount + entry.quarantinedRowCount)
+        }
+        break
+      case 'settled':
+        settled.push(decodeSettled(entry.payload))
+        break
+      case 'gone':
+        break
+      case 'rows':
+        stateOf(streams, entry.stream)
+    }
+  }
+  for (const [stream, state] of streams) for (const one of settled) passOver(state, stream, one)
+  for await (const entry of replay()) {
+    if (entry.kind === 'rows' && entry.sequence >= released) count(stateOf(streams, entry.stream), entry)
+  }
+  const losses = [...streams].map(([stream, state]) => [stream, lossOf(state)] as const)
+  const lines = [...streams].map(([stream, state]) => [stream, lineOf(state)] as const)
+  return {
+    lines: new Map(lines.filter(([, line]) => line.sealed.length > 0 || line.behind !== null)),
+    lost,
+    losses: new Map(losses.filter(([, { entryCount }]) => entryCount > 0)),
+  }
+}
+
+function stateOf(streams: Map<string, StreamState>, stream: string): StreamState {
+  const known = streams.get(stream)
+  if (known !== undefined) return known
+  const state: StreamState = {
+    sealed: new Map(),
+    settledUpTo: firstSequence - 1,
+    behind: null,
+    waitingRows: 0,
+    waitingBytes: 0,
+    lostRows: new Map(),
+  }
+  streams.set(stream, state)
+  return state
+}
+
+function noteSeal(state: StreamState, entry: WalEntry, released: Sequence): void {
+  const { blockId, sequences, setAside, beyond, costly, untried } = decodeSeal(entry.payload)
+  const [first] = sequences
+  const last = sequences.at(-1)
+  if (first === undefined || last === undefined) return
+  state.settledUpTo = Math.max(state.settledUpTo, last)
+  if (first < released) return
+  const block = { blockId, sequences, setAside, beyond, costly, untried, sealedAtMs: entry.acceptedAtMs }
+  state.sealed.set(blockId, { ...block, present: new Set(), loggedBytes: 0 })
+}
+
+/** It tells as well what its block was, should damage have taken the seal. */
+function noteStored(state: StreamState, { blockId, last }: Stored): void {
+  state.sealed.delete(blockId)
+  state.settledUpTo = Math.max(state.settledUpTo, last ?? 0)
+}
+
+function noteBarrier(state: StreamState, sequence: Sequence): void {
+  state.sealed.clear()
+  state.settledUpTo = sequence
+}
+
+/** What a compaction called settled is stored or gone, though the seals that named it may be cut out, and its rows not. */
+function passOver(state: StreamState, stream: string, { below, firstNeeded }: Settled): void {
+  const last = (firstNeeded.get(stream) ?? below) - 1
+  state.settledUpTo = Math.max(state.settledUpTo, last)
+  for (const [id, { sequences }] of state.sealed) if ((sequences.at(-1) ?? 0) <= last) state.sealed.delete(id)
+}
+
+function count(state: StreamState, entry: WalEntry): void {
+  const { sequence } = entry
+  const block = sequence > state.settledUpTo ? undefined : sealedBlockOf(state, sequence)
+  if (sequence <= state.settledUpTo && block === undefined) return
+  state.waitingRows += entry.rowCount + entry.quarantinedRowCount
+  const byteCount = entryBytesOf(entry)
+  state.waitingBytes += byteCount
+  if (block !== undefined) {
+    block.loggedBytes += byteCount
+    block.present.add(sequence)
+  } else state.behind = { first: state.behind?.first ?? sequence, last: sequence }
+}
+
+/** Few blocks of a stream are sealed and not stored at a time. */
+function sealedBlockOf({ sealed }: StreamState, sequence: Sequence): RecoveredBlock | undefined {
+  for (const block of sealed.values()) {
+    const [first] = block.sequences
+    const last = block.sequences.at(-1)
+    if (first !== undefined && last !== undefined && sequence >= first && sequence <= last) return block
+  }
+  return undefined
+}
+
+/** What damage took of blocks that are not stored, and of events behind them. */
+function lossOf({ sealed, settledUpTo, lostRows }: StreamState): Loss {
+  const lost = new Set([...lostRows.keys()].filter((sequence) => sequence > settledUpTo))
+  for (const { sequences, present } of sealed.values()) {
+    for (const sequence of sequences) if (!present.has(sequence)) lost.add(sequence)
+  }
+  const rowCount = [...lost].reduce((total, sequence) => total + (lostRows.get(sequence) ?? 0), 0)
+  return { entryCount: lost.size, rowCount }
+}
+
+function lineOf({ sealed, behind, waitingRows, waitingBytes }: StreamState): RecoveredLine {
+  const blocks = [...sealed.values()].filter(({ present }) => present.size > 0)
+  return { sealed: blocks.map(sealedBlockFrom), behind, waitingRows, waitingBytes }
+}
+
+function sealedBlockFrom({ present, ...block }: RecoveredBlock): SealedBlock {
+  if (present.size === block.sequences.length) return block
+  const sequences = block.sequences.filter((sequence) => present.has(sequence))
+  return { ...block, sequences, isCutShort: block.setAside.length + block.beyond.length > 0 }
+}

@@ -1,0 +1,61 @@
+import type { Sequence } from '../../wal/sequence.ts'
+import type { ParsedRows } from '../insert/block.types.ts'
+import type { RecordBody } from '../parse/record-body.ts'
+
+/** When the gathered events of a data source become a block; whichever comes first. */
+export interface FlushRule {
+  readonly eventsFlushRowsMax: number
+  readonly eventsFlushBytesMax: number
+  /** Silence after the last body. */
+  readonly eventsFlushIdleMs: number
+  /** Age of the first body. */
+  readonly eventsFlushAgeMs: number
+}
+
+/** Bodies that were taken together and are in the log: neighbours of one data source and one schema version. */
+export interface LoggedBatch {
+  readonly sequences: readonly Sequence[]
+  /** Bytes that the bodies take in the log, what surrounds them included. */
+  readonly loggedBytes: number
+  /** Bytes that the budget holds for the batch. */
+  readonly heldBytes: number
+  readonly rowCount: number
+  readonly quarantinedRowCount: number
+  /** Small batches are parsed again when they become a block together: one part costs the engine less than many. */
+  readonly content:
+    | { readonly kind: 'bodies'; readonly bodies: readonly RecordBody[] }
+    | { readonly kind: 'parsed'; readonly rows: ParsedRows }
+}
+
+export type FailureKind =
+  /** A materialized view does not take the rows. */
+  | 'view'
+  /** The engine, the disk or the log does not take them. */
+  | 'engine'
+
+/** Why the events of a data source wait. */
+export interface LineFailure {
+  readonly kind: FailureKind
+  /** For people: what the engine says. */
+  readonly message: string
+  readonly sinceMs: number
+  readonly retryAtMs: number
+  readonly attemptCount: number
+}
+
+/** A block that takes the engine long, and has not failed. */
+export interface LineDelay {
+  /** When its INSERT began. */
+  readonly sinceMs: number
+  /** Why it is inserted in pieces; null while it is inserted as a whole. */
+  readonly reason: string | null
+}
+
+/** What waits for a data source, as `GET /v0/datasources/<name>` shows it. */
+export interface LineStatus {
+  readonly waitingRows: number
+  /** Bytes in the log. */
+  readonly waitingBytes: number
+  readonly failure: LineFailure | null
+  readonly delay: LineDelay | null
+}

@@ -1,0 +1,203 @@
+/**
+ * Gathers sealed parts and appends them to a table.
+ *
+ * Parts gather until they make an INSERT of a good size: small ones cost more than the time they save by starting early,
+ * and the merges of what they leave cost once more. From half of the limit on an INSERT starts as soon as the engine has
+ * room; what gathers is bounded by rows and bytes, and whoever adds beyond that waits. Every part is in exactly one INSERT.
+ */
+
+import type { Part } from '../../codec/arrow/part.types.ts'
+import { partByteCount } from '../../codec/arrow/part-chunks.ts'
+import { assert } from '../../shared/assert.ts'
+import type { AppendRequest, PartitionBound, Store } from '../../store/store.types.ts'
+import { StoreError } from '../../store/store-error.ts'
+import type { TablePlan } from '../ingest-plan.ts'
+import { releaseMemory } from '../parse/release-memory.ts'
+import { toFailure } from './append-error.ts'
+import { createBlockId } from './block-id.ts'
+import { mayBeOfRows } from './insert-failure.ts'
+import type { BodyPartitions } from './partition-limits.ts'
+import type { RefusedBlocks } from './refused-block.ts'
+
+export interface BlockWriterOptions {
+  readonly rowsMax: number
+  readonly bytesMax: number
+  readonly insertsInFlightMax: number
+  readonly partitionsPerBodyMax: number
+}
+
+/** How the rows of a body are kept to so many partitions; where the table has some. */
+export interface WriterPartitions {
+  readonly bound: PartitionBound | undefined
+  readonly body: BodyPartitions
+  /** What becomes of blocks that are refused for some of their rows. */
+  readonly refused: RefusedBlocks
+}
+
+/** From here on the last parts of a body are shared out among the places that are free. */
+const sharedBytesMin = 4 * 1024 * 1024
+
+/** An import has somebody who waits for its answer. */
+const toldSoon = { outlivesViews: true, isToldLate: true } as const
+
+/** Told of a part while it is inserted. */
+export interface PartWatch {
+  onInserting(): void
+  onInserted(): void
+}
+
+/** What else is known of a part. */
+export interface AboutPart {
+  readonly watch?: PartWatch | undefined
+  /** Those of its rows that are told as invalid lines. */
+  readonly invalidRows?: number
+}
+
+interface GatheredPart extends AboutPart {
+  readonly part: Part
+  readonly rowCount: number
+}
+
+export class BlockWriter {
+  /** Rows that the engine has. */
+  storedRows = 0
+  /** Those of them that are told as invalid lines. */
+  storedInvalidRows = 0
+  /** Rows that the table refused, and that are in the quarantine. */
+  refusedRows = 0
+  private readonly store: Store
+  private readonly plan: TablePlan
+  private readonly options: BlockWriterOptions
+  private readonly partitions: WriterPartitions | null
+  private readonly gathered: GatheredPart[] = []
+  /** No more parts come: what is left is shared out among the places that are free. */
+  private isFinishing = false
+  private readonly inFlight = new Set<Promise<void>>()
+  private failure: unknown
+
+  constructor(store: Store, plan: TablePlan, options: BlockWriterOptions, partitions: WriterPartitions | null = null) {
+    this.partitions = partitions
+    this.store = store
+    this.plan = plan
+    this.options = options
+  }
+
+  /**
+   * Takes a sealed part; resolves when there is room for the next one.
+   * @throws what an insert of this writer failed with, now or earlier (`toFailure`); the part is then not stored.
+   */
+  async add(part: Part, rowCount: number, about: AboutPart = {}): Promise<void> {
+    assert(rowCount > 0, 'a part has rows')
+    this.gathered.push({ ...about, part, rowCount })
+    if (this.failure !== undefined) await this.discardGathered()
+    this.throwIfFailed()
+    this.startWhenWorthwhile()
+    while (this.holds(1) && this.failure === undefined) {
+      if (this.inFlight.size < this.options.insertsInFlightMax) this.start()
+      else await Promise.race(this.inFlight)
+    }
+    this.throwIfFailed()
+  }
+
+  /** Appends what is gathered; resolves when the engine has every row. Throws what an insert failed with. */
+  async finish(): Promise<void> {
+    this.isFinishing = true
+    while (this.inFlight.size > 0 || this.hasWork()) {
+      if (this.hasWork() && this.inFlight.size < this.options.insertsInFlightMax) this.start()
+      else await Promise.race(this.inFlight)
+    }
+    await this.discardGathered()
+    this.throwIfFailed()
+  }
+
+  /** Behind a failure parts may be left that nobody appends. */
+  private async discardGathered(): Promise<void> {
+    await this.store.discard(this.gathered.splice(0).map(({ part }) => part))
+  }
+
+  /** Whether something is to be appended; behind a failure nothing is. */
+  private hasWork(): boolean {
+    return this.gathered.length > 0 && this.failure === undefined
+  }
+
+  /** Whether this share of what may gather has gathered, of rows or of bytes. */
+  private holds(share: number): boolean {
+    const { rowsMax, bytesMax } = this.options
+    return rowsOf(this.gathered) >= rowsMax * share || bytesOf(this.gathered) >= bytesMax * share
+  }
+
+  /** Half of what may gather is worth an INSERT while the engine has room; at the end of a body all is. */
+  private startWhenWorthwhile(): void {
+    if (this.failure !== undefined || this.inFlight.size >= this.options.insertsInFlightMax) return
+    if (this.isFinishing || this.holds(0.5)) this.start()
+  }
+
+  private start(): void {
+    if (this.gathered.length === 0) return
+    const parts = this.gathered.splice(0, this.partsAtOnce())
+    const insert = this.insert(parts).finally(() => {
+      this.inFlight.delete(insert)
+      this.startWhenWorthwhile()
+    })
+    this.inFlight.add(insert)
+  }
+
+  /** All that is gathered, but at the end of a body an even share: so that the last rows do not wait for one insert. */
+  private partsAtOnce(): number {
+    const placesFree = this.options.insertsInFlightMax - this.inFlight.size
+    const isShared = this.isFinishing && placesFree > 1 && bytesOf(this.gathered) > sharedBytesMin
+    return isShared ? Math.ceil(this.gathered.length / placesFree) : this.gathered.length
+  }
+
+  /** Never rejects: a failure is kept for whoever adds or finishes next. */
+  private async insert(gathered: readonly GatheredPart[]): Promise<void> {
+    const parts = gathered.map(({ part }) => part)
+    const rowCount = rowsOf(gathered)
+    for (const { watch } of gathered) watch?.onInserting()
+    const { partitions } = this
+    try {
+      const bounds = partitions === null ? {} : await partitions.body.boundInsert(partitions.bound, rowCount)
+      const request = { ...this.plan, ...bounds, parts, rowCount, blockId: createBlockId(), ...toldSoon }
+      const isSearched = await this.appendOrSearch(request, partitions?.refused)
+      if (!isSearched) this.countStored(gathered)
+      for (const { watch } of gathered) watch?.onInserted()
+      for (const part of parts) if (part instanceof Uint8Array) releaseMemory(part)
+      if (!isSearched) await partitions?.body.checkAdded(rowCount)
+    } catch (error) {
+      if (error instanceof StoreError && error.areRowsStored) this.countStored(gathered)
+      this.failure ??= toFailure(error, this.options.partitionsPerBodyMax)
+    }
+  }
+
+  /** True when rows of the block are refused: what could be stored is, and counted. @throws why the others are not. */
+  private async appendOrSearch(request: AppendRequest, blocks: RefusedBlocks | undefined): Promise<boolean> {
+    try {
+      await this.store.append(blocks === undefined ? request : { ...request, keepsParts: mayBeOfRows })
+      return false
+    } catch (error) {
+      if (blocks === undefined || !mayBeOfRows(error)) throw error
+      const { storedRows, refusedRows, failure } = await blocks.store(request, error)
+      this.storedRows += storedRows
+      this.refusedRows += refusedRows
+      if (failure !== null) throw failure
+      return true
+    }
+  }
+
+  private countStored(gathered: readonly GatheredPart[]): void {
+    this.storedRows += rowsOf(gathered)
+    for (const { invalidRows = 0 } of gathered) this.storedInvalidRows += invalidRows
+  }
+
+  private throwIfFailed(): void {
+    if (this.failure !== undefined) throw this.failure
+  }
+}
+
+function rowsOf(parts: readonly GatheredPart[]): number {
+  return parts.reduce((total, { rowCount }) => total + rowCount, 0)
+}
+
+function bytesOf(parts: readonly GatheredPart[]): number {
+  return parts.reduce((total, { part }) => total + partByteCount(part), 0)
+}

@@ -1,0 +1,274 @@
+// One import of a Parquet file: slices of it, each one INSERT of one block.
+//
+// A slice is first inserted as if every row of it were right: what a row would be refused for is checked in the same
+// statement, which fails at the first such row and leaves nothing behind. Only then are its rows counted and parted, the
+// right ones into the table and the others, as text and with their reasons, into the quarantine. So a good file is read
+// once.
+
+import { link } from 'node:fs/promises'
+import { errors } from '../../shared/errors.ts'
+import { refusedRowsQuery } from '../../store/sql/append-statement.ts'
+import type { AppendRequest, PartitionBound, Store } from '../../store/store.types.ts'
+import { StoreError } from '../../store/store-error.ts'
+import { toImportFailure } from '../disk-failure.ts'
+import type { ImportOutcome, ImportWatcher, ParquetImportRequest } from '../ingest.types.ts'
+import { type ImportTables, tablesOf } from '../ingest-plan.ts'
+import { whenDropped } from '../insert/append-error.ts'
+import { createBlockId } from '../insert/block-id.ts'
+import { mayBeOfRows } from '../insert/insert-failure.ts'
+import { parquetBoundOf } from '../insert/partition-bound.ts'
+import type { BodyPartitions, PartitionLimits } from '../insert/partition-limits.ts'
+import { RefusedBlocks } from '../insert/refused-block.ts'
+import { withRefusal } from '../insert/refused-values.ts'
+import type { SharedSync } from '../insert/shared-sync.ts'
+import { Semaphore } from '../semaphore.ts'
+import { type ParquetPlan, planParquet } from './parquet-columns.ts'
+import { toParquetFailure } from './parquet-file.ts'
+import { type ParquetSlice, type SliceLimits, slicesOf, writeSlice } from './parquet-slices.ts'
+
+export interface ParquetImportOptions {
+  readonly insertRowsMax: number
+  readonly insertBytesMax: number
+  readonly insertsInFlightMax: number
+}
+
+interface ParquetRooms {
+  readonly store: Store
+  readonly partitionLimits: PartitionLimits
+  readonly sync: SharedSync
+}
+
+/** Pages are smaller than the columns that come out of them, and larger blocks make fewer parts to merge. */
+const pageBytesPerInsertByte = 4
+
+/** Pages with a dictionary are small whatever their values are, so values are counted too: a million rows of 16 columns. */
+const insertCellsMax = 16_000_000
+
+interface SliceTask {
+  readonly slice: ParquetSlice
+  readonly index: number
+  readonly path: string
+}
+
+export class ParquetImport {
+  private readonly request: ParquetImportRequest
+  private readonly store: Store
+  private readonly sync: SharedSync
+  private readonly plan: ParquetPlan
+  private readonly partition: PartitionBound | undefined
+  private readonly body: BodyPartitions
+  private readonly tables: ImportTables
+  private readonly limits: SliceLimits
+  private readonly places: Semaphore
+  private readonly refused: RefusedBlocks
+  private readonly watcher: ImportWatcher | undefined
+  /** Slices are alike: behind one with rows that are refused, the next one is counted before it is inserted. */
+  private expectsRefusedRows = false
+  private storedRows = 0
+  private quarantinedRows = 0
+  private failure: Error | null = null
+  private readonly startedAtMs = Date.now()
+
+  constructor(request: ParquetImportRequest, rooms: ParquetRooms, options: ParquetImportOptions) {
+    const { insertRowsMax, insertBytesMax, insertsInFlightMax } = options
+    this.request = request
+    this.store = rooms.store
+    this.sync = rooms.sync
+    this.watcher = request.watcher
+    this.tables = request.tables ?? tablesOf(request.dataSource)
+    this.body = rooms.partitionLimits.bodyOf(this.tables.landing)
+    this.plan = planParquet(request.dataSource.columns, request.file.columns, request.importId)
+    this.partition = parquetBoundOf(request.dataSource, this.plan.landing)
+    this.refused = new RefusedBlocks(
+      { store: rooms.store, body: this.body },
+      {
+        dataSource: request.dataSource,
+        tables: this.tables,
+        landing: this.plan.landing,
+        partition: this.partition,
+        fields: this.plan.quarantine.fields,
+        quarantine: withRefusal(this.plan.quarantine, request.dataSource.columns, request.importId),
+        isParquet: true,
+      },
+    )
+    const rowsMax = Math.max(1, Math.min(insertRowsMax, Math.floor(insertCellsMax / this.plan.landing.fields.length)))
+    this.limits = { rowsMax, bytesMax: insertBytesMax * pageBytesPerInsertByte }
+    this.places = new Semaphore(insertsInFlightMax)
+  }
+
+  /** @throws COLUMNS_MISSING (400) before anything is inserted; later failures are the outcome's. */
+  async run(): Promise<ImportOutcome> {
+    const { file, dataSource } = this.request
+    if (!this.plan.hasColumns) {
+      const names = file.columns.map(({ name }) => name)
+      throw errors.COLUMNS_MISSING({ name: dataSource.name, columns: names })
+    }
+    const running = new Set<Promise<void>>()
+    let index = 0
+    for (const slice of slicesOf(file.footer, this.limits)) {
+      await this.places.acquire()
+      if (this.request.signal?.aborted === true) this.failure ??= this.request.signal.reason
+      if (this.failure !== null) break
+      const attempt = this.attempt({ slice, index, path: this.store.newPartPath() })
+      running.add(attempt)
+      const forget = (): boolean => running.delete(attempt)
+      void attempt.then(forget, () => undefined)
+      index += 1
+    }
+    await Promise.all(running)
+    const { storedRows, quarantinedRows } = this
+    const { tables, store, startedAtMs } = this
+    const isStaged = this.request.tables !== undefined
+    // A replace syncs what it exchanges.
+    if (!isStaged && storedRows + quarantinedRows > 0) {
+      await this.sync.run().catch((error: unknown) => this.fail(error))
+    }
+    const context = { store, tables, isStaged, startedAtMs, storedRows, quarantinedRows }
+    const failure = await toImportFailure(whenDropped(this.failure, dataSource.name), context)
+    return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure, warnings: this.refused.warnings }
+  }
+
+  /** The first thing that goes wrong is the import's failure; other slices that are under way are ended. */
+  private async attempt(task: SliceTask): Promise<void> {
+    try {
+      await this.load(task)
+    } catch (error) {
+      this.fail(toParquetFailure(error))
+    } finally {
+      await this.store.discard([{ path: task.path, byteCount: 0 }])
+      this.places.release()
+    }
+  }
+
+  private fail(error: unknown): void {
+    this.failure ??= error instanceof Error ? error : new Error(String(error))
+  }
+
+  private async load(task: SliceTask): Promise<void> {
+    const { slice, index, path } = task
+    const startMs = performance.now()
+    this.watcher?.onStatus(index, 'processing')
+    await writeSlice({ source: this.request.file.path, target: path }, this.request.file.footer, slice)
+    this.watcher?.onStatus(index, 'inserting_chunk:0')
+    const refusedRows = await this.storeRows(task)
+    this.watcher?.onStatus(index, 'done_inserting_chunk:0')
+    this.watcher?.onParsed(index, {
+      parser: 'parquet',
+      lines: slice.rowCount,
+      quarantinedRows: refusedRows,
+      invalidLines: 0,
+      emptyLines: 0,
+      byteCount: slice.byteCount,
+      timeMs: performance.now() - startMs,
+    })
+    this.watcher?.onStatus(index, 'done')
+  }
+
+  /** Stores the rows of a slice, and gives how many of them went to the quarantine. */
+  private async storeRows(task: SliceTask): Promise<number> {
+    const { condition } = this.plan
+    // Where no column can have a value there is nothing to insert, and a condition that no row meets.
+    const isToCount = this.expectsRefusedRows || this.plan.landing.targets.length === 0
+    if (condition !== null && isToCount) return await this.part(task, condition, null)
+    if (condition === null) return await this.insertOrSearch(task, null, task.slice.rowCount)
+    const failure = await this.insertUnlessRefused(task, condition)
+    return failure === null ? 0 : await this.part(task, condition, failure)
+  }
+
+  /**
+   * Inserts all rows at once, and gives null; what it failed with when one of them is refused. None is stored then if that was
+   * the condition, which is computed for all rows before the first is stored; an expression of the table may say the same.
+   */
+  private async insertUnlessRefused(task: SliceTask, condition: string): Promise<unknown> {
+    try {
+      await this.insertRows(task, `NOT throwIf(NOT ${condition})`, task.slice.rowCount)
+      return null
+    } catch (error) {
+      if (!mayBeOfRows(error)) throw error
+      return error
+    }
+  }
+
+  /** `failure` is what the INSERT of all rows failed with; null when there was none. */
+  private async part(task: SliceTask, condition: string, failure: unknown): Promise<number> {
+    const { slice, path } = task
+    const query = refusedRowsQuery({ layout: this.plan.landing, condition, range: rangeOf(slice) }, path)
+    const [counted] = await this.store.fileRows<{ readonly count: number }>(query)
+    const refusedRows = counted?.count ?? 0
+    const takenRows = slice.rowCount - refusedRows
+    this.expectsRefusedRows = refusedRows > 0
+    if (refusedRows === 0 && failure !== null) return await this.search(task, null, { rowCount: takenRows, failure })
+    const searchedRows = takenRows > 0 ? await this.insertOrSearch(task, condition, takenRows) : 0
+    if (refusedRows > 0) {
+      await this.insertRefused(task, `NOT ${condition}`, refusedRows)
+      this.quarantinedRows += refusedRows
+    }
+    return refusedRows + searchedRows
+  }
+
+  /** Gives how many of these rows the table refuses by itself: they are in the quarantine. */
+  private async insertOrSearch(task: SliceTask, condition: string | null, rowCount: number): Promise<number> {
+    try {
+      await this.insertRows(task, condition, rowCount)
+      return 0
+    } catch (error) {
+      if (!mayBeOfRows(error)) throw error
+      return await this.search(task, condition, { rowCount, failure: error })
+    }
+  }
+
+  private async search(
+    task: SliceTask,
+    condition: string | null,
+    { rowCount, failure }: { readonly rowCount: number; readonly failure: unknown },
+  ): Promise<number> {
+    const source = { ...(await this.sourceOf(task, condition)), rowCount }
+    const found = await this.refused.store(source, failure)
+    this.storedRows += found.storedRows
+    this.quarantinedRows += found.refusedRows
+    if (found.failure !== null) throw found.failure
+    return found.refusedRows
+  }
+
+  private async insertRows(task: SliceTask, condition: string | null, rowCount: number): Promise<void> {
+    const bounds = await this.body.boundCut(this.partition, rowCount)
+    const request = { table: this.tables.landing, layout: this.plan.landing, rowCount, outlivesViews: true, ...bounds }
+    try {
+      await this.insert(task, request, condition)
+      this.storedRows += rowCount
+    } catch (error) {
+      if (error instanceof StoreError && error.areRowsStored) this.storedRows += rowCount
+      throw error
+    }
+  }
+
+  private async insertRefused(task: SliceTask, condition: string, rowCount: number): Promise<void> {
+    const request = { table: this.tables.quarantine, layout: this.plan.quarantine, rowCount }
+    await this.insert(task, request, condition)
+  }
+
+  private async insert(
+    task: SliceTask,
+    request: Pick<AppendRequest, 'layout' | 'outlivesViews' | 'partition' | 'rowCount' | 'table'>,
+    condition: string | null,
+  ): Promise<void> {
+    const source = await this.sourceOf(task, condition)
+    await this.store.append({ ...request, ...source, blockId: createBlockId(), isToldLate: true })
+  }
+
+  /** The store removes the file of an append, and the slice may be needed again. */
+  private async sourceOf({ slice, path }: SliceTask, condition: string | null) {
+    const part = this.store.newPartPath()
+    await link(path, part)
+    const conditions = [rangeOf(slice), condition].filter((text) => text !== null)
+    return {
+      parts: [{ path: part, byteCount: slice.byteCount }],
+      parquet: { condition: conditions.length === 0 ? null : conditions.join(' AND ') },
+    }
+  }
+}
+
+/** The engine counts the rows of a file from 0. */
+function rangeOf({ range }: ParquetSlice): string | null {
+  return range === null ? null : `_row_number >= ${range.start} AND _row_number < ${range.end}`
+}

@@ -1,0 +1,197 @@
+import type { PartLayout } from '../../codec/arrow/part-layout.types.ts'
+import { assert } from '../../shared/assert.ts'
+import { quoteName, quoteString } from '../../shared/text-escapes.ts'
+import type { AppendRequest, ParquetSource, PartitionBound } from '../store.types.ts'
+import { workspaceDatabase } from '../workspace-database.ts'
+import {
+  appendRowsMax,
+  appendSettings,
+  type InsertLimits,
+  limitSettings,
+  parquetSettings,
+  type Settings,
+  settingsText,
+} from './statement-settings.ts'
+
+/** Rows of an append that one INSERT takes. */
+export interface AppendSlice {
+  /** `insert_deduplication_token`. */
+  readonly token: string
+  /** Texts of the partitions whose rows are taken; null takes all rows. */
+  readonly partitions: readonly string[] | null
+  /** True passes over views that fail. */
+  readonly passesViews?: boolean
+  readonly limits?: InsertLimits
+}
+
+/**
+ * The INSERT of an append, or of a slice of it, reading all parts that `path` names as one block.
+ *
+ * @param path absolute path of the part's file, or a pattern `…-{0,1,2}.arrow` over the files of several parts.
+ */
+export function appendStatement(request: AppendRequest, path: string, slice?: AppendSlice): string {
+  const { table, layout, rowCount, blockId, partition, parquet } = request
+  assert(layout.targets.length > 0, 'a layout fills at least one column')
+  assert(rowCount < appendRowsMax, 'an append has fewer rows than the engine would cut a block at')
+  const columns = layout.targets.map(({ column }) => quoteName(column)).join(', ')
+  const partitions = slice?.partitions ?? null
+  const isCut = partitions !== null && partition !== undefined
+  const expressions = isCut && parquet !== undefined ? placesOf(layout) : expressionsOf(layout)
+  const source = isCut
+    ? `(${partitionedSource(request, partition, path)}) WHERE ${partitionField} IN (${partitions.map(quoteString).join(', ')})`
+    : `${orderedSource(request, path)}${whereClause(parquet)}`
+  return [
+    `INSERT INTO ${quoteName(workspaceDatabase)}.${quoteName(table)} (${columns})`,
+    `SELECT ${expressions.join(', ')}`,
+    `FROM ${source}`,
+    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), ...boundSettings(request), ...limitSettings(slice?.limits), insert_deduplication_token: slice?.token ?? blockId })}`,
+  ].join('\n')
+}
+
+function boundSettings({ insertPartitionsMax }: AppendRequest): Settings {
+  if (insertPartitionsMax === undefined) return {}
+  return { max_partitions_per_insert_block: insertPartitionsMax, throw_on_max_partitions_per_insert_block: 1 }
+}
+
+function viewSettings(slice: AppendSlice | undefined): Settings {
+  return slice?.passesViews === true ? { materialized_views_ignore_errors: 1 } : {}
+}
+
+/** Gives the partitions of the rows, each as a text, in order. */
+export function partitionsStatement(
+  request: AppendRequest,
+  { partition, limits }: { readonly partition: PartitionBound; readonly limits?: InsertLimits },
+  path: string,
+): string {
+  const { insert_deduplicate: _, ...settings } = settingsOf(request.parquet)
+  return [
+    `SELECT DISTINCT ${partitionField} AS name`,
+    `FROM (${partitionedSource(request, partition, path)}) ORDER BY name`,
+    `SETTINGS ${settingsText({ ...settings, ...cutSettings, ...limitSettings(limits) })}`,
+    'FORMAT JSONEachRow',
+  ].join('\n')
+}
+
+/** Gives the partition of each row, as a text, and its tag, in the order of the rows. */
+export function rowPartitionsStatement(
+  request: AppendRequest,
+  {
+    partition,
+    tag = "''",
+    limits,
+  }: { readonly partition: PartitionBound; readonly tag?: string | undefined; readonly limits?: InsertLimits },
+  path: string,
+): string {
+  const { insert_deduplicate: _, ...settings } = settingsOf(request.parquet)
+  return [
+    `SELECT ${partitionField} AS name, toString(${tag}) AS tag`,
+    `FROM (${partitionedSource(request, partition, path)})`,
+    `SETTINGS ${settingsText({ ...settings, ...cutSettings, ...limitSettings(limits) })}`,
+    'FORMAT JSONEachRow',
+  ].join('\n')
+}
+
+/** Of a condition over values that are made of a Parquet file's, the reader takes a part, and then misses its columns. */
+const cutSettings: Settings = { optimize_move_to_prewhere: 0 }
+
+const partitionField = '__partition'
+
+function expressionsOf({ targets }: PartLayout): readonly string[] {
+  return targets.map(({ expression }) => expression)
+}
+
+/** Names for the values of a layout, which its own fields do not have. */
+function placesOf({ targets }: PartLayout): readonly string[] {
+  return targets.map((_, index) => `__${index}`)
+}
+
+/** The parts' fields, or the values made of a Parquet file's, and beside them the text of each row's partition. */
+function partitionedSource(request: AppendRequest, { key, columns }: PartitionBound, path: string): string {
+  const named = columns.map(({ column, expression }) => `, ${expression} AS ${quoteName(column)}`).join('')
+  const withColumns = `SELECT *${named} FROM ${boundSource(request, path)}`
+  return `SELECT *, toString(tuple(${key})) AS ${partitionField} FROM (${withColumns})`
+}
+
+/** A Parquet file's own names could be those of columns. */
+function boundSource(request: AppendRequest, path: string): string {
+  const { layout, parquet } = request
+  if (parquet === undefined) return orderedSource(request, path)
+  const source = fileSource(request, path)
+  const places = placesOf(layout)
+  const values = expressionsOf(layout).map((expression, index) => `${expression} AS ${places[index]}`)
+  return `(SELECT ${values.join(', ')} FROM ${source}${whereClause(parquet)})`
+}
+
+/**
+ * The engine makes the token of a block of all that its rows came in. Those of a block that is inserted again may come in
+ * other parts, so where there are several they are made one before.
+ */
+function orderedSource(request: AppendRequest, path: string): string {
+  const source = fileSource(request, path)
+  const isJoined = request.mayBeCutAnew === true && request.from === undefined && request.parts.length > 1
+  return isJoined ? `(SELECT * FROM ${source} ORDER BY rowNumberInAllBlocks())` : source
+}
+
+function fileSource(
+  { layout, parquet, from, fromRows }: Pick<AppendRequest, 'from' | 'fromRows' | 'layout' | 'parquet'>,
+  path: string,
+): string {
+  if (from !== undefined) return `(${tableSource(from, fromRows)})`
+  const structure = layout.fields.map(({ name, engineType }) => `${quoteName(name)} ${engineType}`).join(', ')
+  const format = parquet === undefined ? 'ArrowStream' : 'Parquet'
+  return `file(${quoteString(path)}, '${format}', ${quoteString(structure)})`
+}
+
+/** All rows of a table in the order in which they were inserted, its parts merged or not: engines that keep the last of equal rows ask for it. */
+function tableSource(table: string, condition: string | undefined): string {
+  const order = "toUInt64OrZero(splitByChar('_', _part)[2]), _part_offset"
+  const where = condition === undefined ? '' : ` WHERE ${condition}`
+  return `SELECT * FROM ${quoteName(workspaceDatabase)}.${quoteName(table)}${where} ORDER BY ${order}`
+}
+
+function whereClause(parquet: ParquetSource | undefined): string {
+  const { condition = null } = parquet ?? {}
+  return condition === null ? '' : `\nWHERE ${condition}`
+}
+
+function settingsOf(parquet: ParquetSource | undefined): Settings {
+  return parquet === undefined ? appendSettings : { ...appendSettings, ...parquetSettings }
+}
+
+/** Counts the rows of a Parquet file for which `condition` is not true, in a column `count`. */
+export function refusedRowsQuery(
+  {
+    layout,
+    condition,
+    range,
+  }: { readonly layout: PartLayout; readonly condition: string; readonly range: string | null },
+  path: string,
+): string {
+  const where = range === null ? '' : ` WHERE ${range}`
+  const source = fileSource({ layout, parquet: { condition: null } }, path)
+  return `SELECT countIf(NOT ${condition}) AS count FROM ${source}${where} SETTINGS ${readingSettings}`
+}
+
+/** The columns of a Parquet file as the engine reads them, each with `name` and `type`. */
+export function parquetColumnsQuery(path: string): string {
+  return `DESCRIBE TABLE file(${quoteString(path)}, 'Parquet') SETTINGS ${readingSettings}`
+}
+
+/** A column of a Parquet file, the type by which it is read, and the value that is shown of it. */
+export interface ShownColumn {
+  readonly name: string
+  readonly typeText: string
+  readonly value: string
+}
+
+/** The first rows of a Parquet file. */
+export function parquetPreviewQuery(path: string, columns: readonly ShownColumn[], rowCount: number): string {
+  const fields = columns.map(({ name, typeText }) => `${quoteName(name)} ${typeText}`).join(', ')
+  // In a query of its own, as a value that has the name of its column is taken for it.
+  const places = columns.map(({ value }, index) => `${value} AS __${index}`).join(', ')
+  const names = columns.map(({ name }, index) => `__${index} AS ${quoteName(name)}`).join(', ')
+  const source = `file(${quoteString(path)}, 'Parquet', ${quoteString(fields)})`
+  return `SELECT ${names} FROM (SELECT ${places} FROM ${source} LIMIT ${rowCount}) SETTINGS ${readingSettings}`
+}
+
+const readingSettings = settingsText(parquetSettings)

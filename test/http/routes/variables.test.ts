@@ -1,0 +1,138 @@
+import type { InjectOptions } from 'fastify'
+import t, { type Test } from 'tap'
+import { RateWindow } from '../../../src/access/rate-window.ts'
+import { createApp } from '../../../src/app.ts'
+import { ask, createFakeRooms, limits, token } from '../fake-rooms.ts'
+import { multipart } from '../test-form.ts'
+
+const authorization = `Bearer ${token}`
+const shown = {
+  name: 'key',
+  type: 'secret',
+  created_at: '2026-01-02T03:04:05',
+  updated_at: '2026-01-02T03:04:05',
+  edited_by: "token: 'admin'",
+}
+
+function open(t: Test, perSecondMax = 0) {
+  const clock = { nowMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678) }
+  const rooms = { ...createFakeRooms(), now: () => clock.nowMs }
+  const app = createApp(rooms, { ...limits, formBytesMax: 20_000, variablesRequestsPerSecondMax: perSecondMax })
+  t.teardown(() => app.close())
+  const call = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path = '', more: InjectOptions = {}) => {
+    const url = `/v0/variables${path}`
+    return await ask(app, { method, url, ...more, headers: { authorization, ...more.headers } })
+  }
+  return { rooms, clock, call }
+}
+
+t.test('a variable is made, listed, shown, changed and deleted, and its value is never answered', async (t) => {
+  const { call, rooms } = open(t)
+  const made = await call('POST', '?name=key&value=first&type=secret')
+  t.equal(made.statusCode, 200, made.body)
+  t.same(made.json(), shown)
+  t.same((await call('GET')).json(), { variables: [shown] })
+  t.same((await call('GET', '/key')).json(), shown)
+  const changed = await call('PUT', '/key', { payload: 'value=second' })
+  t.same([changed.statusCode, changed.json()], [200, shown])
+  t.equal(rooms.variables.secretOf('key'), 'second')
+  await call('GET', '/key?value=third')
+  t.notMatch(JSON.stringify(rooms.entries), /first|second|third/, 'and never logged')
+  t.match(rooms.entries[0], { fields: { url: '/v0/variables', status: 200 } })
+  const deleted = await call('DELETE', '/key')
+  t.same([deleted.statusCode, deleted.json()], [200, { ok: true }])
+  t.same((await call('GET')).json(), { variables: [] })
+})
+
+t.test('name and value come from the query, a form, JSON or all of them', async (t) => {
+  const { payload: form, type } = multipart([
+    { name: 'name', content: 'key' },
+    { name: 'value', content: ' a b ' },
+  ])
+  for (const [path, payload, contentType] of [
+    ['?name=key&value=+a+b+', undefined, undefined],
+    ['', 'name=key&value=%20a+b%20&type=secret', 'application/x-www-form-urlencoded'],
+    ['', '{"name": "key", "value": " a b "}', 'application/json'],
+    ['?name=other', '{"name": "key", "value": " a b ", "type": "secret"}', undefined],
+    ['?name=key', 'value= a b ', 'text/plain'],
+    ['', form, type],
+  ] as const) {
+    const { call, rooms } = open(t)
+    const headers = contentType === undefined ? {} : { 'content-type': contentType }
+    const answer = await call('POST', path, payload === undefined ? {} : { payload, headers })
+    t.equal(answer.statusCode, 200, answer.body)
+    // A form drops the blank at the end of its last line, as all forms do here.
+    const expected = path === '?name=key' ? ' a b' : ' a b '
+    t.equal(rooms.variables.secretOf('key'), expected, `${path} ${String(payload)}`)
+  }
+  const { call, rooms } = open(t)
+  t.equal((await call('POST', '', { payload: '{"name": "number", "value": 0}' })).statusCode, 200)
+  t.equal((await call('POST', '?name=empty&value=')).statusCode, 200)
+  t.same([rooms.variables.secretOf('number'), rooms.variables.secretOf('empty')], ['0', ''])
+})
+
+t.test('what cannot be is refused in the words that clients know', async (t) => {
+  const { call } = open(t)
+  await call('POST', '?name=key&value=x')
+  for (const [method, path, status, error] of [
+    ['GET', '/none', 404, 'Not found'],
+    ['PUT', '/none?value=x', 404, 'Variable not found'],
+    ['PUT', '/none', 404, 'Variable not found'],
+    ['DELETE', '/none', 404, 'Variable not found'],
+    ['POST', '?name=key&value=y', 409, 'There is already a variable with name "key"'],
+    ['POST', '?value=y', 400, 'Parameter "name" is required'],
+    ['POST', '?name=new', 400, 'Parameter "value" is required'],
+    ['PUT', '/key', 400, 'Parameter "value" is required'],
+    [
+      'POST',
+      '?name=a-b&value=x',
+      400,
+      '"a-b" is no valid name: use letters, digits and _, and do not begin with a digit',
+    ],
+    ['POST', '?name=new&value=x&type=plain', 400, 'Parameter "type" is "plain", but must be secret'],
+    ['POST', `?name=new&value=${'x'.repeat(8193)}`, 400, 'The value of variable "new" is larger than 8192 bytes'],
+  ] as const) {
+    const answer = await call(method, path)
+    t.equal(answer.statusCode, status, `${method} ${path.slice(0, 40)}: ${answer.body}`)
+    t.equal(answer.json().error, error)
+    t.type(answer.json().documentation, 'string')
+  }
+  t.equal((await call('POST', '', { payload: `name=fits&value=${'x'.repeat(8192)}` })).statusCode, 200)
+})
+
+t.test('beyond the rate it is 429, with the headers that tell when to come again', async (t) => {
+  const { call, clock } = open(t, 3)
+  for (const path of ['?name=key&value=x', '/key', '']) {
+    const answer = await call(path.startsWith('?') ? 'POST' : 'GET', path)
+    t.equal(answer.statusCode, 200)
+    t.equal(answer.headers['x-ratelimit-remaining'], undefined, 'a client would pause for a 0 on success')
+  }
+  for (const method of ['GET', 'PUT', 'DELETE'] as const) {
+    const answer = await call(method, '/key?value=y')
+    t.equal(answer.statusCode, 429, answer.body)
+    t.match(answer.headers, {
+      'x-ratelimit-limit': '3',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': '1',
+      'retry-after': '1',
+    })
+    t.equal(answer.json().error, 'There may be 3 requests a second; repeat this one later')
+  }
+  clock.nowMs += 1_000
+  t.equal((await call('GET', '/key')).statusCode, 200)
+})
+
+t.test('a window begins with its first request, and ends when the clock is set back', async (t) => {
+  const clock = { nowMs: 0 }
+  const rate = new RateWindow({ perSecondMax: 2, now: () => clock.nowMs })
+  const takes = (count: number) => Array.from({ length: count }, () => rate.take() === null)
+  t.same(takes(3), [true, true, false])
+  clock.nowMs = 999
+  t.same(takes(1), [false])
+  clock.nowMs = 1_000
+  t.same(takes(3), [true, true, false])
+  clock.nowMs = 500
+  t.same(takes(3), [true, true, false])
+  const free = new RateWindow({ perSecondMax: 0, now: () => 0 })
+  t.ok(Array.from({ length: 100 }, () => free.take()).every((refusal) => refusal === null))
+})
