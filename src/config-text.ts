@@ -2,7 +2,7 @@ import { environmentName, flagName, type OptionKey, optionKeys, optionTable } fr
 import type { OptionDefinition } from './config.types.ts'
 import { formatBytes } from './shared/bytes.ts'
 
-const usage = `Millrace: an analytics data service over a real ClickHouse, in one process.
+const usage = `Millrace: an analytics data service over a real ClickHouse.
 
 Usage: millrace [options]
 
@@ -19,11 +19,11 @@ export function helpText(): string {
   return [usage, ...blocks, '  --help      Prints this.\n', '  --version   Prints the version.\n'].join('\n')
 }
 
-/** The table of options as Markdown, for the README. */
+/** The table of options as Markdown, for docs/options.md. */
 export function optionsMarkdown(): string {
   const rows = optionKeys.map(
     (key) =>
-      `| \`--${flagName(key)}\` | \`${environmentName(key)}\` | ${valueText(key)} | ${defaultText(key)} | ${definitionOf(key).sentence} |`,
+      `| <a id="${flagName(key)}"></a>\`--${flagName(key)}\` | \`${environmentName(key)}\` | ${valueText(key)} | ${defaultText(key)} | ${definitionOf(key).sentence} |`,
   )
   return ['| Flag | Environment | Value | Default | What it is |', '|---|---|---|---|---|', ...rows].join('\n')
 }

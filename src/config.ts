@@ -1,4 +1,4 @@
-// The one table of options. The type `Options`, the environment's names, the flags, `--help` and the README's table are all
+// The one table of options. The type `Options`, the environment's names, the flags, `--help` and docs/options.md are all
 // made from it. A room never reads it: `main.ts` reads the options once and hands each room its own.
 
 import type { OptionDefinition, OptionValue } from './config.types.ts'
@@ -50,7 +50,7 @@ export const optionTable = {
     pattern: /^(?:https?:\/\/\S+)?$/,
     expected: 'an http or https address, or empty',
     sentence:
-      'Address under which README.md is served: `documentation` in errors then is a link; empty leaves it relative.',
+      'Address under which the folder `docs` is served: it makes `documentation` in errors a link, `<address>/docs/errors.md#<code>`. Empty: a path.',
   },
   logLevel: {
     kind: 'choice',

@@ -11,7 +11,7 @@ export interface DefaultBasis {
 export type Unit = 'bytes' | 'ms' | 'rows' | 'threads' | 'frames' | 'statements' | 'sessions' | 'columns' | 'partitions'
 
 interface OptionBase {
-  /** One sentence for `--help` and the README. */
+  /** One sentence for `--help` and docs/options.md. */
   readonly sentence: string
 }
 

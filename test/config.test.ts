@@ -1,9 +1,7 @@
 import t from 'tap'
 import { environmentName, flagName, type Options, optionKeys, optionTable } from '../src/config.ts'
 import { type OptionReading, readOptions } from '../src/config-reader.ts'
-import { helpText, optionsMarkdown } from '../src/config-text.ts'
-import { errorTable } from '../src/shared/errors.ts'
-import { readmeSection } from './support/readme-section.ts'
+import { helpText } from '../src/config-text.ts'
 
 const machine = { coreCount: 6, memoryBytes: 16 * 1024 ** 3 }
 
@@ -253,18 +251,4 @@ t.test('help tells flag, environment name, sentence and default of every option'
   }
   t.ok(help.includes('Default: 8 MiB'))
   t.ok(help.includes('Default: 2 per worker'))
-})
-
-// Both tables of the README are checked by this file alone: UPDATE_README=1 rewrites it, and test files run side by side.
-t.test('the README has the table of options as it is (UPDATE_README=1 writes it)', async (t) => {
-  const made = optionsMarkdown()
-  t.equal(readmeSection('options', made), made)
-})
-
-t.test('the README documents every error code and no other (UPDATE_README=1 writes it)', async (t) => {
-  const rows = errorTable.map(
-    ({ code, status, when }) => `| <a id="${code.toLowerCase()}"></a>\`${code}\` | ${status} | ${when} |`,
-  )
-  const made = ['| Code | Status | When |', '|---|---|---|', ...rows].join('\n')
-  t.equal(readmeSection('errors', made), made)
 })

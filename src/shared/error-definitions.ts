@@ -1,7 +1,7 @@
 // The one table of what callers can do wrong, or can be told: code, status and message live together. Row errors are no
 // errors in this sense (they travel with the block), and breaches of our own invariants use `assert`.
 //
-// The README's table of errors is made from this one, and a test holds them together. Decisions:
+// The page docs/errors.md is made from this table, and a test holds them together. Decisions:
 // - A query or record over a limit of the SQL interface is 400, as the specification has it for wrong SQL; 413 is kept
 //   for request bodies, whose sender can split them.
 // - A missing token is 403, not 401: the specification knows 403 alone, and clients tell "retry" from "give up" by it.
@@ -19,7 +19,7 @@ import { variableDefinitions } from './variable-error-definitions.ts'
 
 export interface ErrorDefinition<Params> {
   readonly status: number
-  /** One sentence for the README: when a caller meets it. */
+  /** For docs/errors.md: when a caller meets it. */
   readonly when: string
   readonly message: (params: Params) => string
   /** Seconds for the header Retry-After. */

@@ -1,4 +1,4 @@
-// What the table of errors is made into: one class, one factory a code, and the rows of the README.
+// What the table of errors is made into: one class, one factory a code, and the rows of docs/errors.md.
 
 import { definitions, type ErrorDefinition, type OwnAnswer } from './error-definitions.ts'
 
@@ -79,9 +79,11 @@ type ErrorFactories = { readonly [Code in ErrorCode]: ErrorFactory<(typeof defin
  */
 export const errors: ErrorFactories = createFactories()
 
-/** The table as rows for the README, by status. */
+/** The table as rows for docs/errors.md: by status, then by code. */
 export const errorTable: readonly { readonly code: ErrorCode; readonly status: number; readonly when: string }[] =
-  codes().map((code) => ({ code, status: definitions[code].status, when: definitions[code].when }))
+  codes()
+    .map((code) => ({ code, status: definitions[code].status, when: definitions[code].when }))
+    .sort((one, other) => one.status - other.status || (one.code < other.code ? -1 : 1))
 
 function createFactories(): ErrorFactories {
   const factories = codes().map((code) => {
@@ -111,7 +113,7 @@ function codes(): readonly ErrorCode[] {
   return Object.keys(definitions) as ErrorCode[]
 }
 
-/** What stands in front of `README.md` in links; errors are made everywhere, and a process has one address of them. */
+/** What stands in front of `docs/errors.md` in links; errors are made everywhere, and a process has one address of them. */
 let documentationBase = ''
 
 /** Makes the links of all errors absolute, from now on; an empty text leaves them relative. */
@@ -120,5 +122,5 @@ export function linkErrorsTo(base: string): void {
 }
 
 function documentationOf(code: ErrorCode): string {
-  return `${documentationBase}README.md#${code.toLowerCase()}`
+  return `${documentationBase}docs/errors.md#${code.toLowerCase()}`
 }

@@ -120,7 +120,7 @@ t.test('a line of 50 MB is refused in clear words, and the rows before it stay',
       const body = format === 'ndjson' ? long : Buffer.from(long.toString().replaceAll(row, '1,a'))
       const { status, json } = await service.append('rows', format, body)
       t.equal(status, 413)
-      t.match(json, { error: 'A record is longer than 16 MiB', documentation: 'README.md#record_too_large' })
+      t.match(json, { error: 'A record is longer than 16 MiB', documentation: 'docs/errors.md#record_too_large' })
       t.match(json, { import_id: String, datasource: { name: 'rows' } })
       t.equal(await checkCounts(t, json, { stored: 1 }), 1)
     })

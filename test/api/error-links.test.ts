@@ -17,13 +17,13 @@ t.test('documentation in errors is a link where its address is known', async (t)
   ]
   for (const [method, path, code, body] of cases) {
     const { json } = await service.call(method, path, body === undefined ? {} : { body })
-    t.match(json, { documentation: `https://docs.example/millrace/README.md#${code}` }, `${method} ${path}`)
+    t.match(json, { documentation: `https://docs.example/millrace/docs/errors.md#${code}` }, `${method} ${path}`)
   }
   const anonymous = await service.call('GET', '/v0/sql?q=SELECT+1', { token: null })
-  t.match(anonymous.json, { documentation: /^https:\/\/docs\.example\/millrace\/README\.md#/ })
+  t.match(anonymous.json, { documentation: /^https:\/\/docs\.example\/millrace\/docs\/errors\.md#/ })
 })
 
 t.test('it is relative where the address is not known', async (t) => {
   const service = await openTestService(t)
-  t.match((await service.call('GET', '/v0/pipes/missing')).json, { documentation: 'README.md#pipe_not_found' })
+  t.match((await service.call('GET', '/v0/pipes/missing')).json, { documentation: 'docs/errors.md#pipe_not_found' })
 })

@@ -131,7 +131,7 @@ t.test('a body that is too large is refused before it is read', async (t) => {
   t.equal(announced.status, 413)
   t.match(announced.body, {
     error: 'The body is larger than 100000 bytes',
-    documentation: 'README.md#payload_too_large',
+    documentation: 'docs/errors.md#payload_too_large',
   })
   t.match(await service.events('large', new Blob([Buffer.alloc(100_001, '\n')]).stream()), { status: 413 }, 'chunked')
   const bomb = Buffer.alloc(5_000_000, body)

@@ -21,7 +21,7 @@ t.test('a constant that takes more memory than a query may is the fault of the d
       }),
     ]
     for (const answer of answers) {
-      const documentation = 'README.md#definition_too_costly'
+      const documentation = 'docs/errors.md#definition_too_costly'
       t.match(
         answer,
         { status: 400, json: { documentation, error: /costs too much .*: it takes more than 512.00 MiB of memory\./ } },

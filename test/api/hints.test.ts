@@ -78,7 +78,7 @@ t.test('a node that reads a later one, or a misspelt one, is told so', async (t)
   ]
   t.same((await createPipe('p', order)).json, {
     error: "Node 'one': Resource 'two' not found",
-    documentation: 'README.md#node_invalid',
+    documentation: 'docs/errors.md#node_invalid',
     hint: "Node 'two' stands behind this one, and a node reads only those before it: move it up",
   })
   const misspelt = [
@@ -125,7 +125,7 @@ t.test('a value of the wrong type names its parameter, a misspelt one is told', 
   const wrong = await service.call('GET', '/v0/pipes/top.json?min_ms=strong')
   t.same(wrong.json, {
     error: "Template Syntax Error: Error validating 'strong' to type Float64",
-    documentation: 'README.md#template_invalid',
+    documentation: 'docs/errors.md#template_invalid',
     hint: "Parameter 'min_ms' takes a number",
   })
   const missing = await service.call('GET', '/v0/pipes/top.json?minms=1')

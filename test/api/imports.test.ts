@@ -210,7 +210,7 @@ t.test('a wrong schema is told with line and column, a wrong engine with its rea
     t.equal(answer.status, 400, wrong)
     const { error, documentation } = answer.json as { readonly error: string; readonly documentation: string }
     t.ok(error.startsWith(beginning) && error.length > beginning.length, error)
-    t.equal(documentation, 'README.md#schema_invalid')
+    t.equal(documentation, 'docs/errors.md#schema_invalid')
   }
   const engines = [
     { engine: 'Memory' },
@@ -221,7 +221,10 @@ t.test('a wrong schema is told with line and column, a wrong engine with its rea
   ]
   for (const engine of engines) {
     const answer = await service.create('refused', schema, engine)
-    t.match(answer, { status: 400, json: { error: /^Wrong engine: ./, documentation: 'README.md#engine_invalid' } })
+    t.match(answer, {
+      status: 400,
+      json: { error: /^Wrong engine: ./, documentation: 'docs/errors.md#engine_invalid' },
+    })
     t.notMatch(answer.text, /DB::|ws_0001|\/tmp/, answer.text)
   }
   t.equal((await service.call('GET', '/v0/datasources/refused')).status, 404)

@@ -235,7 +235,11 @@ const changes: readonly Refused[] = [
 t.test('each refusal of an import has its words, and nothing comes of it', async (t) => {
   for (const { path, code, error, ...call } of imports) {
     const answer = await service.call('POST', `/v0/datasources${path}`, call)
-    t.match(answer, { status: 400, json: { error, documentation: `README.md#${code}` } }, `${path}: ${answer.text}`)
+    t.match(
+      answer,
+      { status: 400, json: { error, documentation: `docs/errors.md#${code}` } },
+      `${path}: ${answer.text}`,
+    )
   }
   t.match((await service.call('GET', '/v0/datasources?attrs=name')).json, {
     datasources: [{ name: 'kept' }, { name: 'joined' }],
@@ -245,7 +249,11 @@ t.test('each refusal of an import has its words, and nothing comes of it', async
 t.test('each refusal of a change has its words', async (t) => {
   for (const { method = 'POST', path, code, error, ...call } of changes) {
     const answer = await service.call(method, `/v0/datasources${path}`, call)
-    t.match(answer, { status: 400, json: { error, documentation: `README.md#${code}` } }, `${path}: ${answer.text}`)
+    t.match(
+      answer,
+      { status: 400, json: { error, documentation: `docs/errors.md#${code}` } },
+      `${path}: ${answer.text}`,
+    )
   }
 })
 

@@ -9,7 +9,7 @@ import { refuseFileWrites } from '../support/refused-disk.ts'
 import { type Answer, openTestService, type TestService } from './test-service.ts'
 
 const fileOf = await writeParquetFiles({ numbers: { sql: 'SELECT toUInt32(number) AS n FROM numbers(1000)' } })
-const refusal = 'README.md#disk_unavailable'
+const refusal = 'docs/errors.md#disk_unavailable'
 
 /** Every kind of request that writes into the catalog, and what shows whether it was done. */
 const catalogWrites: readonly (readonly [name: string, run: (service: TestService) => Promise<Answer>])[] = [

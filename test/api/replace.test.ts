@@ -384,7 +384,7 @@ t.test('what views bring to a Join data source is not appended, in any format, a
     const error =
       `Rows cannot be appended to Data Source "${name}": a Materialized View brings them to Data Source "looked_up", ` +
       'which has the engine Join; use mode=replace'
-    const refusal = { status: 400, json: { error, documentation: 'README.md#append_unsupported' } }
+    const refusal = { status: 400, json: { error, documentation: 'docs/errors.md#append_unsupported' } }
     t.match(await service.append(name, 'csv', '1,one\n'), refusal)
     t.match(await service.append(name, 'ndjson', '{"k":1,"name":"one"}\n'), refusal)
     const parquet = `/v0/datasources?mode=append&format=parquet&name=${name}`

@@ -53,7 +53,7 @@ t.test('what an import has stored is synced before it is acknowledged, whatever 
       status: 500,
       json: {
         error: /the disk does not read or write\. Rows known to be stored: 3, in quarantine: 0\./,
-        documentation: 'README.md#disk_failed',
+        documentation: 'docs/errors.md#disk_failed',
         imported_rows: 3,
       },
     })

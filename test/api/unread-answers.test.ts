@@ -36,7 +36,7 @@ t.test('answers that nobody reads take a bounded part of the disk, and the next 
     json: {
       error:
         /^There is no room for the answer: answers that .* take \d+ of 52428800 bytes on disk; repeat the query later$/,
-      documentation: 'README.md#results_unread',
+      documentation: 'docs/errors.md#results_unread',
     },
   })
   t.equal(refused.headers.get('retry-after'), '5')

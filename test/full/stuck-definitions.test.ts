@@ -36,7 +36,7 @@ test('definitions that compute for minutes are refused in seconds, hold up nobod
   const ended = costly.map((values, index) => define(service, `costly_${index}`, values))
   await serves(t, service, 'beside')
   for (const answer of await Promise.all(ended)) {
-    t.match(answer, { status: 400, json: { documentation: 'README.md#definition_too_costly' } })
+    t.match(answer, { status: 400, json: { documentation: 'docs/errors.md#definition_too_costly' } })
   }
   await service.log.until(restarted)
   await untilEngine(process.pid, engine)

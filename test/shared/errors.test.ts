@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { optionKeys } from '../../src/config.ts'
 import { ApiError, type ErrorCode, errors, errorTable } from '../../src/shared/errors.ts'
+import { repositoryRoot } from '../support/repository-root.ts'
 import { madeImportErrors } from './made-import-errors.ts'
 
 // One row a code, so that a code without a literal message here does not compile, and neither does one without a code.
@@ -455,7 +458,10 @@ for (const [code, [error, status, message]] of Object.entries(made)) {
     t.ok(error instanceof ApiError)
     t.ok(error instanceof Error)
     t.match(error, { name: 'ApiError', code, status, message })
-    t.match(error.body(), { error: message, documentation: `README.md#${code.toLowerCase()}` })
+    t.match(error.body(), { error: message, documentation: `docs/errors.md#${code.toLowerCase()}` })
+    const [page = '', anchor = ''] = error.documentation.split('#')
+    const places = readFileSync(join(repositoryRoot, page), 'utf8').split(`<a id="${anchor}"></a>\`${code}\``)
+    t.equal(places.length, 2, 'the page has the code once, where the link leads')
   })
 }
 

@@ -129,7 +129,7 @@ t.test('the data of a pipe', async (t) => {
     t.match(missing.json(), {
       error:
         'Template Syntax Error: Required parameter is not defined. Check the parameters n and day. Please provide a value or set a default value in the pipe code.',
-      documentation: /^README/,
+      documentation: /^docs\/errors\.md#/,
     })
     t.match((await get('/v0/pipes/strict.json?n=x&day=2024-01-01')).json(), {
       error: "Template Syntax Error: Error validating 'x' to type Int32",
