@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createCoercion } from '../../src/codec/coercion/coercion.ts'
-import { planRefusal } from '../../src/codec/columns/refusal-reasons.ts'
+import { planRefusal } from '../../src/codec/columns/kernel-refusals.ts'
 import { missingReason, rawTextOf, reasonOf } from '../../src/codec/columns/row-reason.ts'
 import { parseColumnType } from '../../src/schema/types/column-type.ts'
 import { testSeed } from '../support/seeded-random.ts'

@@ -1,4 +1,4 @@
-/** Integers, floats, decimals and Bool. */
+/** Integers, floats and decimals. */
 import type { ValueRules } from '../../shared/value-rules.ts'
 import type { Verdict } from '../cell.types.ts'
 import { type ExactNumber, integerText, parseExactNumber, scaledDigits } from './exact-number.ts'
@@ -137,34 +137,4 @@ function decimalText(number: ExactNumber, precision: number, scale: number): str
   const point = padded.length - scale
   const magnitude = scale === 0 ? padded : `${padded.slice(0, point)}.${padded.slice(point)}`
   return number.isNegative && digits !== '' ? `-${magnitude}` : magnitude
-}
-
-const boolTexts: ReadonlyMap<string, Verdict> = new Map([
-  ...['true', 't', 'yes', 'y', 'on', '1'].map((text) => [text, one] as const),
-  ...['false', 'f', 'no', 'n', 'off', '0'].map((text) => [text, zero] as const),
-])
-
-export const boolCoercion: Coercion = (value) => {
-  switch (value.kind) {
-    case 'boolean':
-      return value.text === 'true' ? one : zero
-    case 'number':
-      return boolNumber(smallInteger(value.text))
-    case 'string':
-    case 'cell':
-      return boolText(trimBlanks(value.text))
-    case 'null':
-    case 'array':
-    case 'object':
-      return refused
-  }
-}
-
-function boolNumber(value: number | undefined): Verdict {
-  if (value === 1) return one
-  return value === 0 ? zero : refused
-}
-
-function boolText(text: string): Verdict {
-  return (text.length <= 5 ? boolTexts.get(text.toLowerCase()) : undefined) ?? refused
 }

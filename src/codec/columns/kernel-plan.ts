@@ -17,8 +17,8 @@ import {
 } from '../scan-kernel/kernel-layout.ts'
 import type { ScanKernel } from '../scan-kernel/scan-kernel.ts'
 import type { Column } from './column.ts'
+import { planRefusal } from './kernel-refusals.ts'
 import type { QuarantineBuilder } from './quarantine-builder.ts'
-import { planRefusal } from './refusal-reasons.ts'
 
 /** A column and where in a record its value stands. */
 interface KeyedColumn {

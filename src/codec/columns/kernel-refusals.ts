@@ -5,7 +5,7 @@
 
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
 import { valueTypeOf } from '../../schema/types/column-type.ts'
-import type { ColumnType } from '../../schema/types/column-type.types.ts'
+import { possibleCharactersOf } from '../coercion/possible-characters.ts'
 import { missingReason, reasonOf } from './row-reason.ts'
 
 export interface RefusalPlan {
@@ -20,36 +20,11 @@ export interface RefusalPlan {
 const reasonHead = "value '"
 
 export function planRefusal(definition: ColumnDefinition): RefusalPlan {
-  const characters = charactersOf(valueTypeOf(definition.type))
+  const characters = possibleCharactersOf(valueTypeOf(definition.type))
   return {
     possible: characters === null ? null : new Set(Array.from(characters, (character) => character.charCodeAt(0))),
     tail: reasonOf(definition, '').slice(reasonHead.length),
     missing: missingReason(definition),
     name: definition.name,
-  }
-}
-
-const blanks = ' \t'
-const exactNumber = '0123456789+-.eE'
-
-/** Every character that is in some text which the type takes; more of them cost time, and one too few loses rows. */
-function charactersOf(type: ColumnType): string | null {
-  switch (type.kind) {
-    case 'integer':
-    case 'decimal':
-      return blanks + exactNumber
-    case 'float':
-      return `${blanks + exactNumber}nNaAiIfFtTyY`
-    case 'bool':
-      return `${blanks}01trueTRUEfalseFALSEyesYESnoNOonONoffOFF`
-    case 'date':
-    case 'date32':
-    case 'dateTime':
-    case 'dateTime64':
-      return `${blanks}0123456789+-/.:TtZzUuCcGgMm`
-    case 'uuid':
-      return `${blanks}0123456789abcdefABCDEF-`
-    default:
-      return null
   }
 }
