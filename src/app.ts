@@ -31,7 +31,7 @@ import { addRequestHead } from './http/server/request-head.ts'
 import { createRequestLog } from './http/server/request-log.ts'
 import { addReaderWatch } from './http/server/slow-readers.ts'
 import { addUrlEscapes } from './http/server/url-escapes.ts'
-import { errors } from './shared/errors.ts'
+import { errors } from './shared/errors/errors.ts'
 import { createRequestId } from './shared/ids.ts'
 
 // Clients put whole queries into the URL.

@@ -16,7 +16,7 @@ import { LogSecrets } from './observe/log-secrets.ts'
 import { createLogger, type Logger } from './observe/logger.ts'
 import { checkOpenFiles } from './open-files.ts'
 import type { Service } from './service.ts'
-import { StartRefusal } from './shared/start-refusals.ts'
+import { StartRefusal } from './shared/errors/start-refusals.ts'
 import { startText } from './start-text.ts'
 
 // Each statement in the engine holds a thread of libuv's pool; with Node's own 4, files and compression would starve.

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Logger } from './observe/logger.ts'
-import { startRefusals } from './shared/start-refusals.ts'
+import { startRefusals } from './shared/errors/start-refusals.ts'
 
 /** What an empty service has open, its threads, and some connections. */
 const openFilesMin = 512

@@ -6,7 +6,7 @@ import { CatalogStorageError } from './catalog/catalog-storage.ts'
 import { CatalogRecordError } from './catalog/record-fields.ts'
 import type { Options } from './config.ts'
 import { diskFaultOf } from './shared/disk-fault.ts'
-import { StartRefusal, startRefusals } from './shared/start-refusals.ts'
+import { StartRefusal, startRefusals } from './shared/errors/start-refusals.ts'
 import { WalCorruptError, WalFormatError } from './wal/wal-errors.ts'
 
 type Places = Pick<Options, 'dataDir' | 'host' | 'port'>

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createLogger } from '../src/observe/logger.ts'
 import { checkOpenFiles } from '../src/open-files.ts'
-import { StartRefusal } from '../src/shared/start-refusals.ts'
+import { StartRefusal } from '../src/shared/errors/start-refusals.ts'
 
 /** The limits that the log names when so many files may be open. */
 function warnedOf(limit?: number): readonly unknown[] {

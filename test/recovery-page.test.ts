@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { flagName, optionKeys } from '../src/config.ts'
-import { errorTable } from '../src/shared/errors.ts'
-import { startRefusalCodes, startRefusals } from '../src/shared/start-refusals.ts'
+import { errorTable } from '../src/shared/errors/errors.ts'
+import { startRefusalCodes, startRefusals } from '../src/shared/errors/start-refusals.ts'
 import { toStartRefusal } from '../src/start-refusal.ts'
 import { WalCorruptError } from '../src/wal/wal-errors.ts'
 import { repositoryRoot } from './support/repository-root.ts'
@@ -27,7 +27,7 @@ t.test('each answer 5xx has its section, and each section its answer', async (t)
 t.test('each option that the page or a refusal names is one', async (t) => {
   const flags = new Set(optionKeys.map((key) => `--${flagName(key)}`))
   const others = ['--help']
-  const table = readFileSync(join(repositoryRoot, 'src', 'shared', 'start-refusals.ts'), 'utf8')
+  const table = readFileSync(join(repositoryRoot, 'src', 'shared', 'errors', 'start-refusals.ts'), 'utf8')
   for (const [flag] of `${page}\n${table}`.matchAll(/(?<![\w-])--[a-z][a-z-]+/g)) {
     t.ok(flags.has(flag) || others.includes(flag), flag)
   }

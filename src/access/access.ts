@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { type ApiError, errors } from '../shared/errors.ts'
+import { type ApiError, errors } from '../shared/errors/errors.ts'
 
 /** Who asks. There is one token so far, and it may do everything. */
 export interface Caller {

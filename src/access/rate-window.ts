@@ -1,4 +1,4 @@
-import { type ApiError, errors } from '../shared/errors.ts'
+import { type ApiError, errors } from '../shared/errors/errors.ts'
 
 export interface RateWindowOptions {
   /** 0 sets no limit. */

@@ -1,4 +1,4 @@
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import type { CatalogStorage, CatalogWrite } from './catalog-storage.types.ts'
 
 // A change takes a few milliseconds, and each is held by a request that waits for it.

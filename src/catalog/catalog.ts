@@ -4,7 +4,7 @@
 // the state that the one before left; `catalogVersion` grows with every change that was made.
 
 import { assert } from '../shared/assert.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { CatalogChanges, type PlannedChange } from './catalog-changes.ts'
 import { CatalogNames, type Unversioned } from './catalog-names.ts'
 import { type CatalogEntry, type DataSourceState, decodeEntry, encodeEntry, type ReplayNote } from './catalog-record.ts'

@@ -1,4 +1,4 @@
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { findDataSourceId } from './data-source-id.ts'
 
 const nameLengthMax = 256

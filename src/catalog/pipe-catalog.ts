@@ -1,7 +1,7 @@
 // The pipes of the catalog. Names and changes are shared with the data sources, so that a name is given once, and one
 // change comes after the other.
 
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import type { CatalogChanges, PlannedChange } from './catalog-changes.ts'
 import type { CatalogNames } from './catalog-names.ts'
 import type { Pipe, PipeId, PipeReader } from './pipe.types.ts'

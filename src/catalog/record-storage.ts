@@ -16,7 +16,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { type DiskReports, diskFaultOf, reasonOf } from '../shared/disk-fault.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { CatalogDamagedError } from './catalog-file.ts'
 
 const mapNames = ['meta', 'data_sources', 'pipes', 'settings', 'variables'] as const

@@ -3,7 +3,7 @@
 // Invariants: readers see a change only when it is on disk; changes are made one after the other, each checked against
 // the state that the one before left.
 
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { checkFormat, readInteger, readOneOf, readRecord, readString } from './record-fields.ts'
 import type { Variable, VariableStorage, Variables, VariableValue } from './variable.types.ts'
 

@@ -8,7 +8,7 @@
  */
 
 import { countLineFeeds, estimateLineFeeds, tinyLinesMax } from '../schema/columns/row-weight.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 
 /** Unused bytes behind a frame's last line feed: the scanners compare ahead of where they stand. */
 export const framePaddingBytes = 64

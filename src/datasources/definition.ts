@@ -7,7 +7,7 @@ import { type IndexDefinition, parseIndexes } from '../schema/definitions/index-
 import { defaultEngine, parseEngineDefinition } from '../schema/engines/engine-definition.ts'
 import type { EngineDefinition } from '../schema/engines/engine-definition.types.ts'
 import { findEngineName, isMergeTree } from '../schema/engines/engine-options.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 
 /**
  * @param current columns that are there already, whose names stay whatever they are.

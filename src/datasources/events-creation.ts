@@ -3,7 +3,7 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import { inferSchema } from '../guess/record-columns.ts'
 import { sampleRecords } from '../guess/record-sample.ts'
 import { linesOfDocument } from '../ingest/parse/json-lines.ts'
-import { ApiError, errors } from '../shared/errors.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
 import type { CreateRequest, EventsSample } from './datasources.types.ts'
 
 export interface EventsCreationOptions {

@@ -13,7 +13,7 @@
  */
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { startRefusals } from '../shared/start-refusals.ts'
+import { startRefusals } from '../shared/errors/start-refusals.ts'
 
 /** What this version writes. */
 export const currentFormat = 3

@@ -11,7 +11,7 @@ import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:f
 import { join } from 'node:path'
 import process from 'node:process'
 import type { Logger } from '../observe/logger.ts'
-import { startRefusals } from '../shared/start-refusals.ts'
+import { startRefusals } from '../shared/errors/start-refusals.ts'
 
 export interface DirectoryLock {
   release(): void

@@ -1,7 +1,7 @@
 /** What a CSV body is, guessed from its beginning: dialect, header, names and types of its columns. */
 import type { CsvHeader } from '../codec/csv/csv-header.ts'
 import { columnNamesOf } from '../codec/csv/csv-names.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import { looksLikeThoseBelow, serialNames } from './cell-likeness.ts'
 import {

@@ -1,7 +1,7 @@
 /** The schema of a data source for a Parquet file: its own columns, groups of fields taken apart as NDJSON's objects are. */
 import { formatColumnType } from '../schema/types/column-type.ts'
 import type { ColumnType } from '../schema/types/column-type.types.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import type { BodyGuess, GuessedColumn, PreviewRow } from './body-guess.ts'
 import { FreeNames } from './free-names.ts'
 import { type ColumnLimits, recordSchema } from './record-columns.ts'

@@ -7,7 +7,7 @@
  */
 
 import { parseDateTimeText } from '../codec/coercion/date-time-text.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import { FreeNames } from './free-names.ts'
 import { LargeInteger } from './large-integer.ts'

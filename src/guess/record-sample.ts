@@ -1,5 +1,5 @@
 import { jsonDepthMax } from '../codec/json/raw-json.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { jsonExcess } from '../shared/json-bounds.ts'
 import { parseKeepingIntegers } from './large-integer.ts'
 import type { SampleObject } from './record-columns.ts'

@@ -1,6 +1,6 @@
 /** Which format rows have, and how they are packed. */
 import type { ImportFormat } from '../ingest/ingest.types.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { recogniseRows } from './import-packing.ts'
 import type { InputRows } from './request/import-input.ts'
 import { formatOfSchema, type ImportOrder, readFormat } from './request/import-order.ts'

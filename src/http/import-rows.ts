@@ -2,7 +2,7 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { CreateRequest } from '../datasources/datasources.types.ts'
 import type { BodyFormat, ImportOutcome, ImportRequest, Ingest } from '../ingest/ingest.types.ts'
-import { ApiError, errors } from '../shared/errors.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
 import { type KnownRows, knowRows } from './import-format.ts'
 import { guessRows } from './import-guess.ts'
 import type { ImportInput, InputRows } from './request/import-input.ts'

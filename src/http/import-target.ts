@@ -3,7 +3,7 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { findDataSourceId } from '../catalog/data-source-id.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import type { HttpOptions } from './http.types.ts'
 import type { ImportOrder } from './request/import-order.ts'
 

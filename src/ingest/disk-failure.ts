@@ -1,7 +1,7 @@
 // What the sender of an import is told when the disk failed in its middle: whether a repeat would store rows twice.
 
 import { diskFaultOf } from '../shared/disk-fault.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { quoteString } from '../shared/text-escapes.ts'
 import { readTableGraph, tablesBehind } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'

@@ -1,7 +1,7 @@
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { mebibyte } from '../shared/bytes.ts'
 import { CloseTime } from '../shared/close-time.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { within } from '../shared/within.ts'
 import type { Store } from '../store/store.types.ts'
 import { warningOfExpired } from './bodies/expired-rows.ts'

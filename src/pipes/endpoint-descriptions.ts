@@ -1,7 +1,7 @@
 import type { Pipe, PipeId, PipeNode } from '../catalog/pipe.types.ts'
 import type { CheckedNode } from '../query/check-node.ts'
 import type { Query } from '../query/query.types.ts'
-import { ApiError } from '../shared/errors.ts'
+import { ApiError } from '../shared/errors/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { mergeParameters, nodesOfEndpoint } from './endpoint-parameters.ts'

@@ -1,7 +1,7 @@
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { newWayBudget } from '../query/node-ways.ts'
 import type { Query } from '../query/query.types.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
 import { dependenciesAfter, nodeReads } from './node-reads.ts'
 import { checkFreeName } from './pipe-nodes.ts'

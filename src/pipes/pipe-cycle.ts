@@ -5,7 +5,7 @@ import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
 import { splitVersion } from '../catalog/versioned-name.ts'
 import { answeringNode } from '../query/name-scope.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { nodeReads } from './node-reads.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 

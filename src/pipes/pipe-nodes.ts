@@ -4,7 +4,7 @@ import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { createNodeId } from '../catalog/pipe-id.ts'
 import { checkNodeName } from '../catalog/pipe-name.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import type { NodeRequest } from './pipes.types.ts'
 
 /** By name or id; an id may carry a label. */

@@ -6,7 +6,7 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { PipeNode } from '../catalog/pipe.types.ts'
 import { hasVersion, splitVersion } from '../catalog/versioned-name.ts'
 import { branchReads, mayBeMade, namedInNode } from '../query/branch-reads.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { isTemplate } from '../template/compile-template.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 

@@ -1,4 +1,4 @@
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 
 // The settings of an answer's shape that a client may choose; all of them are 0 unless it says 1.
 const allowed = [

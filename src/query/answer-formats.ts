@@ -1,4 +1,4 @@
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 
 const json = 'application/json; charset=UTF-8'
 const ndjson = 'application/x-ndjson; charset=UTF-8'

@@ -1,5 +1,5 @@
 import { growingBlockRows } from '../schema/functions/bounded-calls.ts'
-import { ApiError, errors } from '../shared/errors.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'

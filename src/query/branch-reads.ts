@@ -5,7 +5,7 @@
 
 import { SqlFault } from '../schema/syntax/sql-fault.ts'
 import type { MadeName } from '../schema/syntax/sql-pieces.ts'
-import { ApiError } from '../shared/errors.ts'
+import { ApiError } from '../shared/errors/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
 import { isTemplate } from '../template/compile-template.ts'
 import { findForNode, type Reading } from './name-scope.ts'

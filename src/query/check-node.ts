@@ -6,7 +6,7 @@
 
 import type { NodeId } from '../catalog/pipe.types.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
-import { ApiError, errors } from '../shared/errors.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
 import { shapeOf } from '../sql/query-shape.ts'

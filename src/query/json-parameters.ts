@@ -1,4 +1,4 @@
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { JsonTextError, readJson } from '../template/json-text.ts'
 import type { ParameterValue } from '../template/template.types.ts'
 import { TemplateFault } from '../template/template-error.ts'

@@ -6,7 +6,7 @@
 
 import { findResourceId } from '../catalog/resource-id.ts'
 import { versionAdvice } from '../catalog/versioned-name.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { didYouMean, nearestName } from '../shared/nearest-name.ts'
 import type { NameScope, QuerySource, Source, TableSource } from '../sql/source.types.ts'
 import { quarantineTable } from '../store/sql/quarantine-table.ts'

@@ -4,7 +4,7 @@
 import { readTokens } from '../schema/syntax/lexer.ts'
 import { SqlFault } from '../schema/syntax/sql-fault.ts'
 import type { Token } from '../schema/syntax/token.types.ts'
-import { ApiError } from '../shared/errors.ts'
+import { ApiError } from '../shared/errors/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
 import { compileQuery } from '../sql/compile-query.ts'
 import type { NameScope, Source } from '../sql/source.types.ts'

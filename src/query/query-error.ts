@@ -1,4 +1,4 @@
-import { type ApiError, errors } from '../shared/errors.ts'
+import { type ApiError, errors } from '../shared/errors/errors.ts'
 import { engineFault } from '../store/engine-fault.ts'
 import { isOfStoredData } from '../store/service-faults.ts'
 import { clickhouseCodes, isFaultOfService, StoreError } from '../store/store-error.ts'

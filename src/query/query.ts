@@ -1,5 +1,5 @@
 import { findResourceId } from '../catalog/resource-id.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { compileQuery } from '../sql/compile-query.ts'
 import type { NameScope } from '../sql/source.types.ts'
 import type { Store } from '../store/store.types.ts'

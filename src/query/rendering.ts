@@ -1,4 +1,4 @@
-import { ApiError } from '../shared/errors.ts'
+import { ApiError } from '../shared/errors/errors.ts'
 import { nearestName } from '../shared/nearest-name.ts'
 import type { ParameterValue, RenderContext, Template, TemplateSettings, TextSpan } from '../template/template.types.ts'
 import { checkSecretPlaces } from './secret-places.ts'

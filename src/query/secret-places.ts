@@ -6,7 +6,7 @@
 
 import { tokenize } from '../schema/syntax/lexer.ts'
 import type { Token } from '../schema/syntax/token.types.ts'
-import { ApiError, errors } from '../shared/errors.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
 import type { TextSpan } from '../template/template.types.ts'
 
 /**

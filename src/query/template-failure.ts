@@ -1,4 +1,4 @@
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { TemplateError } from '../template/template-error.ts'
 
 /** What the caller is told of a template that is wrong, or was given wrong values. All else passes unchanged. */

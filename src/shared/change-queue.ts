@@ -1,5 +1,5 @@
 /** Changes of one resource, one after the other; those of different resources run beside each other. */
-import { errors } from './errors.ts'
+import { errors } from './errors/errors.ts'
 
 // Each is held by a request that waits for it.
 const changesWaitingMax = 1_000

@@ -14,7 +14,7 @@ import { type Edit, originOf, type SplicedText, splice } from '../schema/syntax/
 import { placeInText, SqlFault, toSqlError } from '../schema/syntax/sql-fault.ts'
 import { wrapArguments } from '../schema/syntax/wrapped-arguments.ts'
 import { zoneArguments } from '../schema/time-zones/time-zones.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import type { Compilation, CompiledText, EngineReading, QueryText } from './compilation.types.ts'
 import { resolveReads } from './name-resolver.ts'
 import { parseStatement } from './parse-statement.ts'

@@ -6,7 +6,7 @@ import { isStoredFunction } from '../schema/expressions/stored-expression.ts'
 import { isBareFunction } from '../schema/functions/bare-functions.ts'
 import { splice } from '../schema/syntax/splice.ts'
 import { toSqlError } from '../schema/syntax/sql-fault.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { type ConditionMoment, isFickleFunction, settleValues } from './fickle-functions.ts'
 
 export interface Condition {

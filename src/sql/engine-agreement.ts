@@ -6,7 +6,7 @@
 
 import { isAllowedFunction } from '../schema/functions/function-policy.ts'
 import { inFunctions } from '../schema/syntax/in-functions.ts'
-import { ApiError, errors } from '../shared/errors.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
 import type { EngineReading } from './compilation.types.ts'
 import { copiesBelow, readTree, type TreeNode } from './engine-tree.ts'
 import { systemTables } from './query-policy.ts'

@@ -2,7 +2,7 @@ import type { ParsedQuery, TableRead } from '../schema/syntax/parsed-query.types
 import { findAlias } from '../schema/syntax/scope-aliases.ts'
 import { type Edit, splice } from '../schema/syntax/splice.ts'
 import { SqlFault, toSqlError } from '../schema/syntax/sql-fault.ts'
-import { errors } from '../shared/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { quoteName } from '../shared/text-escapes.ts'
 import { parseStatement } from './parse-statement.ts'
 import { systemTables } from './query-policy.ts'

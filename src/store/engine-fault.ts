@@ -1,5 +1,5 @@
 import { diskFaultOf } from '../shared/disk-fault.ts'
-import { type ApiError, errors } from '../shared/errors.ts'
+import { type ApiError, errors } from '../shared/errors/errors.ts'
 import type { StoreError } from './store-error.ts'
 
 const retryAfterSeconds = 2

@@ -11,7 +11,7 @@ import type { CreateRequest, DataSources, PipeUsers } from '../../src/datasource
 import { createTables } from '../../src/datasources/tables.ts'
 import type { BarrierRequest, ReplayRowsOutcome } from '../../src/ingest/ingest.types.ts'
 import type { EngineDefinition } from '../../src/schema/engines/engine-definition.types.ts'
-import { errors } from '../../src/shared/errors.ts'
+import { errors } from '../../src/shared/errors/errors.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'

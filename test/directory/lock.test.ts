@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { lockDirectory } from '../../src/directory/lock.ts'
-import { StartRefusal } from '../../src/shared/start-refusals.ts'
+import { StartRefusal } from '../../src/shared/errors/start-refusals.ts'
 import { createTestDirectory, silentLogger } from '../store/test-store.ts'
 
 /** Holds the lock until it is killed. */

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { optionsMarkdown } from '../../src/config-text.ts'
-import { errorTable } from '../../src/shared/errors.ts'
+import { errorTable } from '../../src/shared/errors/errors.ts'
 import { pageSection } from '../support/page-section.ts'
 
 t.test('docs/options.md has the table of options as the code has it (UPDATE_DOCS=1 writes it)', async (t) => {

@@ -13,7 +13,7 @@ import { createPipes } from '../../src/pipes/pipes.ts'
 import type { Pipes } from '../../src/pipes/pipes.types.ts'
 import type { QueryRequest } from '../../src/query/query.types.ts'
 import { mebibyte } from '../../src/shared/bytes.ts'
-import { errors } from '../../src/shared/errors.ts'
+import { errors } from '../../src/shared/errors/errors.ts'
 import { MemoryStorage } from '../catalog/memory-storage.ts'
 
 export const token = 'p.test.token'

@@ -4,7 +4,7 @@ import type { Pipe } from '../../src/catalog/pipe.types.ts'
 import { EndpointDescriptions } from '../../src/pipes/endpoint-descriptions.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
 import type { CheckNode } from '../../src/query/check-node.ts'
-import { errors } from '../../src/shared/errors.ts'
+import { errors } from '../../src/shared/errors/errors.ts'
 import { MemoryStorage } from '../catalog/memory-storage.ts'
 
 const unending = new AbortController().signal

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { adminScope, type ReadScope } from '../../src/query/read-scope.ts'
-import { ApiError } from '../../src/shared/errors.ts'
+import { ApiError } from '../../src/shared/errors/errors.ts'
 import { openFilteredQuery } from './filtered-query.ts'
 
 const { store, workspace, query } = await openFilteredQuery(t)

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Pipe } from '../../src/catalog/pipe.types.ts'
 import { callerScope, nodeScope, type Reading } from '../../src/query/name-scope.ts'
 import { adminScope, type ReadScope } from '../../src/query/read-scope.ts'
-import { ApiError } from '../../src/shared/errors.ts'
+import { ApiError } from '../../src/shared/errors/errors.ts'
 import { compileQuery } from '../../src/sql/compile-query.ts'
 import { idOf, TestWorkspace } from './test-workspace.ts'
 

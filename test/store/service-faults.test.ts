@@ -3,7 +3,7 @@
 import t from 'tap'
 import { toParquetFailure } from '../../src/ingest/parquet/parquet-file.ts'
 import { toQueryError } from '../../src/query/query-error.ts'
-import { ApiError } from '../../src/shared/errors.ts'
+import { ApiError } from '../../src/shared/errors/errors.ts'
 import { toStoreError } from '../../src/store/store-error.ts'
 
 const table = `t_${'0'.repeat(32)}`

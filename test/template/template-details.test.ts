@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { tokenize } from '../../src/schema/syntax/lexer.ts'
-import { ApiError } from '../../src/shared/errors.ts'
+import { ApiError } from '../../src/shared/errors/errors.ts'
 import { compileTemplate } from '../../src/template/compile-template.ts'
 import { fillSecrets } from '../../src/template/secret-text.ts'
 import { defaultTemplateLimits, type ParameterValue, type RenderContext } from '../../src/template/template.types.ts'

@@ -8,7 +8,7 @@ import { columnClause, hasDottedArray } from '../../schema/definitions/table-def
 import { readExpression } from '../../schema/engines/engine-expression.ts'
 import { findEngineName, isMergeTree } from '../../schema/engines/engine-options.ts'
 import { readTokens } from '../../schema/syntax/text-tokens.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { TextError } from '../../shared/text-error.ts'
 import { quoteName } from '../../shared/text-escapes.ts'
 import type { AlterRequest } from '../datasources.types.ts'

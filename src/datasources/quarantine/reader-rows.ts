@@ -1,6 +1,6 @@
 // Queries that a caller has a part in: run as the restricted reader, under the limits of queries.
 
-import { ApiError, errors } from '../../shared/errors.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { engineFault } from '../../store/engine-fault.ts'
 import type { Store } from '../../store/store.types.ts'
 import { clickhouseCodes, isFaultOfEngine, StoreError } from '../../store/store-error.ts'

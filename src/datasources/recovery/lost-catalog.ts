@@ -3,7 +3,7 @@
 
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { startRefusals } from '../../shared/start-refusals.ts'
+import { startRefusals } from '../../shared/errors/start-refusals.ts'
 import type { Store } from '../../store/store.types.ts'
 import { listTables, ownerOf } from '../tables.ts'
 

@@ -1,7 +1,7 @@
 // The condition of a replace, judged before anything is read or touched.
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
-import { ApiError, errors } from '../../shared/errors.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { quoteName } from '../../shared/text-escapes.ts'
 import { type Condition, readCondition } from '../../sql/condition.ts'
 import type { ConditionMoment } from '../../sql/fickle-functions.ts'

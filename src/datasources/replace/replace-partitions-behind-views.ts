@@ -5,7 +5,7 @@
 // the keys are the same, or the target's is the coarser one. Else a few rows of the source could change all of the target,
 // and nobody who replaces a day expects that.
 
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { quoteString } from '../../shared/text-escapes.ts'
 import type { GraphTable, GraphView, TableGraph } from '../../store/sql/table-graph.ts'
 import type { Store } from '../../store/store.types.ts'

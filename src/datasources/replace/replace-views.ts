@@ -1,6 +1,6 @@
 // What a view gives when it reads other tables than its own: the staged ones, or parts of them.
 
-import { ApiError, errors } from '../../shared/errors.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { retargetTables } from '../../sql/retarget-tables.ts'
 import { engineFault } from '../../store/engine-fault.ts'
 import { withoutInternals } from '../../store/engine-words.ts'

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { diskFaultOf } from '../../shared/disk-fault.ts'
-import { ApiError, errors } from '../../shared/errors.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
 
 // One client parses an answer as JSON only when the type is spelled exactly so.
 export const jsonContentType = 'application/json; charset=UTF-8'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Semaphore } from '../../ingest/semaphore.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 
 /** Small packed bodies may unpack to large ones, which nobody has counted yet. */
 const unpackedAtOnceMax = 8

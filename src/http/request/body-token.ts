@@ -2,7 +2,7 @@
 
 import type { FastifyRequest } from 'fastify'
 import { kibibyte } from '../../shared/bytes.ts'
-import { ApiError } from '../../shared/errors.ts'
+import { ApiError } from '../../shared/errors/errors.ts'
 import { parseContentEncoding } from './content-encoding.ts'
 import { parseMultipartHead } from './multipart-form.ts'
 import { arrivingBodyOf } from './request-body.ts'

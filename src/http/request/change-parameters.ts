@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FastifyRequest } from 'fastify'
 import { rowMistake } from '../../guess/row-mistake.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits } from '../http.types.ts'
 import { openMultipart } from './multipart-form.ts'
 import { Parameters } from './parameters.ts'

@@ -1,4 +1,4 @@
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 
 // A body of very many chunks costs by their number, not by its bytes.
 const chunksFree = 4_096

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip, gunzipSync } from 'node:zlib'
 import { decompress as decompressZstd } from '@mongodb-js/zstd'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { scanZstd } from '../../shared/zstd/zstd-frames.ts'
 import { unzstd } from '../../shared/zstd/zstd-unpacker.ts'
 

@@ -3,7 +3,7 @@
 
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits } from '../http.types.ts'
 import { formatOfName } from '../import-packing.ts'
 import { parseContentEncoding } from './content-encoding.ts'

@@ -1,7 +1,7 @@
 import type { NewLine } from '../../guess/csv-sample.ts'
 import type { CsvRules, ImportFormat } from '../../ingest/ingest.types.ts'
 import type { EngineDefinition } from '../../schema/engines/engine-definition.types.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { Parameters } from './parameters.ts'
 
 /** What a `POST /v0/datasources` asks for, checked. */

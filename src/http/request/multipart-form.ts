@@ -1,7 +1,7 @@
 import { pipeline, type Readable } from 'node:stream'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import { mebibyte } from '../../shared/bytes.ts'
-import { ApiError, errors } from '../../shared/errors.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { BodyHold } from './body-budget.ts'
 import { peekBody } from './peek-body.ts'
 import { ArrivingBody } from './request-body.ts'

@@ -1,4 +1,4 @@
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 
 /**
  * The parameters of a request, from its query, form and multipart fields together.

@@ -2,7 +2,7 @@
 
 import type { FastifyRequest } from 'fastify'
 import type { NodeEdit, NodeRequest } from '../../pipes/pipes.types.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits } from '../http.types.ts'
 import { type ChangeInput, readChangeInput } from './change-parameters.ts'
 import type { Parameters } from './parameters.ts'

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
-import { ApiError, errors } from '../../shared/errors.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { ChunkBudget } from './chunk-budget.ts'
 import { JoinedChunks } from './joined-chunks.ts'
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { jsonExcess } from '../../shared/json-bounds.ts'
 import type { FormLimits } from '../http.types.ts'
 import { asBuffer, parseContentEncoding, unpackAtOnce, unpackBody } from './content-encoding.ts'

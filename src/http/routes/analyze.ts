@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpOptions, HttpRooms } from '../http.types.ts'
 import { recogniseFormat } from '../import-format.ts'
 import { analyzeRows } from '../import-guess.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { ApiError } from '../../shared/errors.ts'
+import type { ApiError } from '../../shared/errors/errors.ts'
 import { sendJson } from '../json/answers.ts'
 import { addPath, type PathHandlers } from '../server/add-path.ts'
 

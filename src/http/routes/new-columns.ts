@@ -8,7 +8,7 @@ import { sampleRecords } from '../../guess/record-sample.ts'
 import type { EventsRequest } from '../../ingest/ingest.types.ts'
 import { linesOfDocument } from '../../ingest/parse/json-lines.ts'
 import { BoundedCache } from '../../shared/bounded-cache.ts'
-import { ApiError } from '../../shared/errors.ts'
+import { ApiError } from '../../shared/errors/errors.ts'
 
 /** Looks that may come at once, and a second after these. */
 const looksAtOnce = 20

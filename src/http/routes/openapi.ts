@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { HttpRooms } from '../http.types.ts'
 import { jsonContentType, sendJson } from '../json/answers.ts'
 import { openApiDocument } from '../json/openapi-document.ts'

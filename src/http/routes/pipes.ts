@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { giveWay } from '../../shared/time-slices.ts'
 import type { FormLimits, HttpRooms } from '../http.types.ts'
 import { jsonContentType, sendJson } from '../json/answers.ts'

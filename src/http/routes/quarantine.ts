@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ReplayRequest, TypeSuggestion } from '../../datasources/quarantine/quarantine.types.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpRooms } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { parseObject, readChangeParameters, scalarsOf } from '../request/change-parameters.ts'

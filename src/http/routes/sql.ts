@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatOfName } from '../../query/answer-formats.ts'
 import { adminScope } from '../../query/read-scope.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpRooms } from '../http.types.ts'
 import { readQuestion } from '../request/question.ts'
 import { abortSignal } from '../server/abort-signal.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RateWindow } from '../../access/rate-window.ts'
 import type { Variable, VariableValue } from '../../catalog/variable.types.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpOptions, HttpRooms } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'

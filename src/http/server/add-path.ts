@@ -1,5 +1,5 @@
 import type { FastifyContextConfig, FastifyInstance, RouteHandlerMethod } from 'fastify'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'] as const
 type Method = (typeof methods)[number]

@@ -4,7 +4,7 @@
 import type { FastifyRequest } from 'fastify'
 import { versionAdvice } from '../../catalog/versioned-name.ts'
 import { adminScope, type ReadScope } from '../../query/read-scope.ts'
-import type { ApiError } from '../../shared/errors.ts'
+import type { ApiError } from '../../shared/errors/errors.ts'
 import { didYouMean } from '../../shared/nearest-name.ts'
 import type { HttpRooms } from '../http.types.ts'
 import { plannedAt } from './planned-paths.ts'

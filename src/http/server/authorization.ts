@@ -4,7 +4,7 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Access } from '../../access/access.ts'
 import { assert } from '../../shared/assert.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { readBodyToken } from '../request/body-token.ts'
 import { announcesBody } from '../request/request-body.ts'
 

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DiskReports, diskFaultOf, noDiskReports } from '../../shared/disk-fault.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { sendError, toApiError } from '../json/answers.ts'
 import type { Adviser } from './advice.ts'
 import { plannedAt } from './planned-paths.ts'

@@ -5,7 +5,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net'
 import type { Logger } from '../../observe/logger.ts'
 import { mebibyte } from '../../shared/bytes.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { createRequestId } from '../../shared/ids.ts'
 import { jsonContentType } from '../json/answers.ts'
 import { dropBody } from './chunk-gate.ts'

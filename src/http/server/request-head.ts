@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 
 /** RFC 9110 §7.2, without what no client writes in a name: a name or an address, and a port. It may be empty. */
 const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.~%-]*)(?::\d{0,5})?$/i

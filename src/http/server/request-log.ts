@@ -10,7 +10,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { cutText } from '../../observe/log-secrets.ts'
 import { loggedUrl } from '../../observe/logged-url.ts'
 import type { LogFields, Logger } from '../../observe/logger.ts'
-import type { ApiError, ErrorCode } from '../../shared/errors.ts'
+import type { ApiError, ErrorCode } from '../../shared/errors/errors.ts'
 import { answeredError } from '../json/answers.ts'
 
 export interface RequestLog {

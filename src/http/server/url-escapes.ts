@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 
 /**
  * Refuses URLs whose parameters have escapes that stand for nothing. The framework would leave the whole value as it came, so

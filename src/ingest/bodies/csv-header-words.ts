@@ -1,7 +1,7 @@
 /** What callers are told of a CSV header that has some of the column names. */
 import type { PartialHeader } from '../../codec/csv/csv-partial-header.ts'
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
-import { type ApiError, errors } from '../../shared/errors.ts'
+import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import { listText } from '../../shared/list-text.ts'
 
 interface HeaderOf {

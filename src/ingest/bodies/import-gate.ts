@@ -1,5 +1,5 @@
 import type { DataSource } from '../../catalog/data-source.types.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 
 /**
  * Knows which data sources imports append to, and keeps them out of those that are being replaced: what they appended

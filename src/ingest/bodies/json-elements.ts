@@ -1,5 +1,5 @@
 /** An array of JSON objects as NDJSON: each element becomes a line while the body streams in. */
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 
 const bracket = { open: 0x5b, close: 0x5d }
 const brace = { open: 0x7b, close: 0x7d }

@@ -12,7 +12,7 @@
  */
 import type { Logger } from '../../observe/logger.ts'
 import { type DiskReports, diskFaultOf, fullDiskReason } from '../../shared/disk-fault.ts'
-import { ApiError, errors } from '../../shared/errors.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { Store } from '../../store/store.types.ts'
 import { bookkeepingEntry, encodeBarrier, encodeNotes, encodeSeal, encodeStored } from '../../wal/entry-payloads.ts'
 import type { Sequence } from '../../wal/sequence.ts'

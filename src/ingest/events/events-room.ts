@@ -10,7 +10,7 @@ import type { DataSource, DataSourceId } from '../../catalog/data-source.types.t
 import type { Logger } from '../../observe/logger.ts'
 import { CloseTime } from '../../shared/close-time.ts'
 import { type DiskReports, noDiskReports } from '../../shared/disk-fault.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { InsertPlaces } from '../../store/insert-places.ts'
 import type { Store } from '../../store/store.types.ts'
 import { diskFileLayer, type FileLayer } from '../../wal/file-layer.ts'

@@ -1,5 +1,5 @@
 import { diskFaultOf } from '../../shared/disk-fault.ts'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { WalClosedError, WalFailedError, WalRefusedError } from '../../wal/wal-errors.ts'
 
 const unknownFault = 'it failed, and is tried again'

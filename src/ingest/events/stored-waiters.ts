@@ -1,4 +1,4 @@
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { Sequence } from '../../wal/sequence.ts'
 
 interface Waiter {

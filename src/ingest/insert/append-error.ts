@@ -1,4 +1,4 @@
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { engineFault } from '../../store/engine-fault.ts'
 import { withoutInternals } from '../../store/engine-words.ts'
 import { clickhouseCodes, isOfPartitions, isOfView, StoreError } from '../../store/store-error.ts'

@@ -5,7 +5,7 @@
 
 import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { withoutInternals } from '../../store/engine-words.ts'
 import { parquetColumnsQuery, parquetPreviewQuery } from '../../store/sql/append-statement.ts'
 import type { Store } from '../../store/store.types.ts'

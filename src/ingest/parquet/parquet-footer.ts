@@ -4,7 +4,7 @@
  * Read by hand, because the engine tells neither where a group lies nor reads a part of a file: a file of any size would be
  * one INSERT. The layout is `parquet.thrift` in Thrift's compact protocol; what is not needed is passed over.
  */
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { inTimeSlices, type Pieces } from '../../shared/time-slices.ts'
 import type { BytePatch } from './parquet-decimals.ts'
 import { type ParquetLeaf, readSchema } from './parquet-schema.ts'

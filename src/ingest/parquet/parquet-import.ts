@@ -6,7 +6,7 @@
 // once.
 
 import { link } from 'node:fs/promises'
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { refusedRowsQuery } from '../../store/sql/append-statement.ts'
 import type { AppendRequest, PartitionBound, Store } from '../../store/store.types.ts'
 import { StoreError } from '../../store/store-error.ts'

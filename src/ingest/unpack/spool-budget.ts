@@ -3,7 +3,7 @@
 // Two things have a maximum: the bytes of all that are here, and how many are loaded at once. A place is for the loading and
 // not for the receiving, so that a sender who sends a byte now and then keeps nobody else from being loaded.
 
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { Store } from '../../store/store.types.ts'
 import { MemoryBudget } from '../memory-budget.ts'
 import { Semaphore } from '../semaphore.ts'

@@ -2,7 +2,7 @@
 import type { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream'
 import zlib from 'node:zlib'
-import { ApiError, errors } from '../../shared/errors.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { unzstd } from '../../shared/zstd/zstd-unpacker.ts'
 import { MemoryBudget } from '../memory-budget.ts'
 import { zipMember } from './zip-entry.ts'

@@ -1,5 +1,5 @@
 /** The directory at the end of a zip archive. See APPNOTE.TXT 4.3.12 and 4.3.16. */
-import { type ApiError, errors } from '../../shared/errors.ts'
+import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import { signatures } from './zip-headers.ts'
 
 /** The directory of a thousand members, with long names and comments. */

@@ -9,7 +9,7 @@
 
 import zlib from 'node:zlib'
 import { mebibyte } from '../../shared/bytes.ts'
-import { ApiError, errors } from '../../shared/errors.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { ByteReader } from './byte-reader.ts'
 import { inflateMember } from './inflate-entry.ts'
 import { directoryBytesMax, endOfDirectory, isBesideFile, severalFiles } from './zip-central-directory.ts'

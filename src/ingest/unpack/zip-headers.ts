@@ -1,5 +1,5 @@
 /** The headers of members in a zip archive. See APPNOTE.TXT 4.3.7 and 4.5.3. */
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { ByteReader } from './byte-reader.ts'
 
 export const signatures = {

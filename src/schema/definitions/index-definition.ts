@@ -2,7 +2,7 @@
 // [INDEX] name expression TYPE type [GRANULARITY n], …
 // Lines may stand without commas between them, because a datafile has one index a line.
 
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { TextError } from '../../shared/text-error.ts'
 import { quoteName } from '../../shared/text-escapes.ts'
 import { depthChange, readStored } from '../expressions/definition-expression.ts'

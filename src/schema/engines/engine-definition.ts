@@ -3,7 +3,7 @@
 // What is checked here is what callers get wrong; what it takes the engine to know (whether an expression has a type
 // that can be sorted) is left to CREATE TABLE, whose error is theirs too.
 
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { didYouMean } from '../../shared/nearest-name.ts'
 import { TextError } from '../../shared/text-error.ts'
 import type { ColumnDefinition } from '../columns/column-definition.types.ts'

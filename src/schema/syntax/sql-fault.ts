@@ -1,4 +1,4 @@
-import { errors } from '../../shared/errors.ts'
+import { errors } from '../../shared/errors/errors.ts'
 
 interface FaultFields {
   readonly offset?: number | null

@@ -7,7 +7,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../observe/logger.ts'
-import { startRefusals } from '../../shared/start-refusals.ts'
+import { startRefusals } from '../../shared/errors/start-refusals.ts'
 import { StoreError, stoppedError } from '../store-error.ts'
 import { endOrphan, orphanOf } from './engine-orphan.ts'
 import { type EngineEnd, EngineProcess, EngineRefused } from './engine-process.ts'

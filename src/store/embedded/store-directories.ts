@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { startRefusals } from '../../shared/start-refusals.ts'
+import { startRefusals } from '../../shared/errors/start-refusals.ts'
 
 /** What of the data directory is the store's. */
 export interface StoreDirectories {

@@ -1,7 +1,7 @@
 import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { errors } from '../../../src/shared/errors.ts'
+import { errors } from '../../../src/shared/errors/errors.ts'
 import { ask, createFakeRooms, limits, token } from '../fake-rooms.ts'
 import { multipart } from '../test-form.ts'
 

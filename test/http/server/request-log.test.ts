@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { errors } from '../../../src/shared/errors.ts'
+import { errors } from '../../../src/shared/errors/errors.ts'
 import { ask, createFakeRooms, limits, token } from '../fake-rooms.ts'
 
 t.test('events that are refused while their data source changes are no error of the log', async (t) => {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { parseSchema } from '../../../src/schema/columns/schema-parser.ts'
 import { columnsClause, engineClause, givenEngineText } from '../../../src/schema/definitions/table-definition.ts'
 import { defaultEngine, parseEngineDefinition } from '../../../src/schema/engines/engine-definition.ts'
-import { ApiError } from '../../../src/shared/errors.ts'
+import { ApiError } from '../../../src/shared/errors/errors.ts'
 import { EngineSession } from '../../catalog/engine-session.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
 

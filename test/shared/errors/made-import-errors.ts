@@ -1,4 +1,4 @@
-import { errors } from '../../src/shared/errors.ts'
+import { errors } from '../../../src/shared/errors/errors.ts'
 
 /** Errors of imports whose rows are refused, cost too much or are none, each with its status and message. */
 export const madeImportErrors = {

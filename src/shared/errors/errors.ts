@@ -1,6 +1,7 @@
 // What the table of errors is made into: one class, one factory a code, and the rows of docs/errors.md.
 
-import { definitions, type ErrorDefinition, type OwnAnswer } from './error-definitions.ts'
+import type { ErrorDefinition, OwnAnswer } from './definition.ts'
+import { definitions } from './definitions.ts'
 
 export type ErrorCode = keyof typeof definitions
 

@@ -1,93 +1,111 @@
-// The part of the table of errors that speaks of pipes and their nodes.
+// What a pipe, one of its nodes or a change of them is refused for. Sorted by status.
 
-import { formatBytes } from './bytes.ts'
-import { listText } from './list-text.ts'
+import { formatBytes } from '../bytes.ts'
+import { listText } from '../list-text.ts'
+import { define } from './definition.ts'
 
-export const pipeDefinitions = {
-  PIPES_TOO_MANY: {
+export const pipeErrors = {
+  PIPES_TOO_MANY: define({
     status: 400,
     when: 'The workspace has as many Pipes as it can have.',
     message: ({ pipesMax }: { readonly pipesMax: number }) =>
       `There are already ${pipesMax} Pipes, and a workspace has no room for more; drop one first`,
-  },
-  NODES_MISSING: {
+  }),
+  NODES_MISSING: define({
     status: 400,
     when: 'A Pipe is to be created out of nothing.',
     message: () =>
       'A Pipe needs a query: send "sql", a JSON body with "nodes", or "from" with the name of another Pipe',
-  },
-  NODES_TOO_MANY: {
+  }),
+  NODES_TOO_MANY: define({
     status: 400,
     when: 'A Pipe has as many nodes as it can have.',
     message: ({ pipe, nodesMax }: { readonly pipe: string; readonly nodesMax: number }) =>
       `Pipe '${pipe}' can have ${nodesMax} nodes at most`,
-  },
-  PIPE_TOO_LONG: {
+  }),
+  PIPE_TOO_LONG: define({
     status: 400,
     when: 'The nodes of a Pipe have more SQL together than a Pipe can have.',
     message: ({ pipe, bytesMax }: { readonly pipe: string; readonly bytesMax: number }) =>
       `The nodes of Pipe '${pipe}' can have ${formatBytes(bytesMax)} of SQL together at most`,
-  },
-  NODE_INVALID: {
+  }),
+  NODE_INVALID: define({
     status: 400,
     when: 'One of the nodes of a Pipe is wrong. Nothing of the request was done.',
     message: ({ node, reason }: { readonly node: string; readonly reason: string }) => `Node '${node}': ${reason}`,
-  },
-  NODE_TYPE_UNSUPPORTED: {
+  }),
+  NODE_TYPE_UNSUPPORTED: define({
     status: 400,
     when: 'A node is to be of a type that is not supported yet, such as `materialized`.',
     message: ({ type }: { readonly type: string }) =>
       `Nodes of type "${type}" are not supported yet; use standard or endpoint`,
-  },
-  NODE_UNKNOWN: {
+  }),
+  NODE_UNKNOWN: define({
     status: 400,
     when: 'The node to publish or to unpublish is none of its Pipe.',
     message: ({ pipe, node }: NodeOfPipe) => `Pipe '${pipe}' has no node '${node}'`,
     subject: ({ pipe, node }: NodeOfPipe) => [pipe, node],
-  },
-  NODE_PUBLISHED: {
+  }),
+  NODE_PUBLISHED: define({
     status: 400,
     when: 'A node is to be deleted that is published as an endpoint.',
     message: ({ node }: NodeOfPipe) => `Node '${node}' is published as an endpoint; unpublish it before you delete it`,
-  },
-  ENDPOINT_MISSING: {
+  }),
+  ENDPOINT_MISSING: define({
     status: 400,
     when: 'A node, or a Pipe, is to be unpublished that is not published.',
     message: ({ pipe, node }: { readonly pipe: string; readonly node: string | null }) =>
       node === null ? `Pipe '${pipe}' has no published node` : `Node '${node}' of Pipe '${pipe}' is not published`,
-  },
-  PIPE_NOT_FOUND: {
+  }),
+  EXPLAIN_EMPTY: define({
+    status: 400,
+    when: 'A Pipe without nodes is to be explained.',
+    message: ({ name }: { readonly name: string }) => `No node could be found to explain in the pipe '${name}'`,
+  }),
+  PIPE_NOT_FOUND: define({
     status: 404,
     when: 'No Pipe has this name or id.',
     message: ({ name }: { readonly name: string }) => `Pipe '${name}' not found`,
     subject: ({ name }: { readonly name: string }) => [name],
-  },
-  NODE_NOT_FOUND: {
+  }),
+  PIPE_UNKNOWN: define({
+    status: 404,
+    when: 'There is no Pipe of this name or id to read or to explain.',
+    message: ({ name }: { readonly name: string }) => `The pipe '${name}' does not exist`,
+    subject: ({ name }) => [name],
+  }),
+  PIPE_UNPUBLISHED: define({
+    status: 404,
+    when: 'The Pipe has no published node, and so no data to give.',
+    message: ({ name }: { readonly name: string }) =>
+      `The pipe '${name}' does not have an endpoint yet: publish one of its nodes`,
+  }),
+  NODE_NOT_FOUND: define({
     status: 404,
     when: 'No node of the Pipe has this name or id.',
     message: ({ pipe, node }: NodeOfPipe) => `Node '${node}' of Pipe '${pipe}' not found`,
     subject: ({ pipe, node }: NodeOfPipe) => [pipe, node],
-  },
-  PIPE_EXISTS: {
+  }),
+  PIPE_EXISTS: define({
     status: 409,
     when: 'A Pipe or a Data Source is to be named like a Pipe that there is.',
     message: ({ name }: { readonly name: string }) => `There is already a Pipe with name "${name}"`,
-  },
-  PIPE_USED: {
+  }),
+  PIPE_USED: define({
     status: 409,
     when: 'A Pipe is to be dropped or renamed while other Pipes read it, or something new would take a name with a version by which they do.',
     message: ({ name, users, advice }: Users) => `Pipe "${name}" is used by ${listText(users)}; ${advice}`,
-  },
-  NODE_EXISTS: {
+  }),
+  NODE_EXISTS: define({
     status: 409,
     when: 'Two nodes of a Pipe are to have one name.',
     message: ({ pipe, node }: NodeOfPipe) => `There is already a node with name "${node}" in Pipe "${pipe}"`,
-  },
-  NODE_USED: {
+  }),
+  NODE_USED: define({
     status: 409,
     when: 'A node is to be renamed while other nodes of its Pipe read it.',
     message: ({ name, users, advice }: Users) => `Node "${name}" is used by ${listText(users)}; ${advice}`,
-  },
+  }),
 }
 
 interface NodeOfPipe {

@@ -1,0 +1,82 @@
+// What a body is refused for before its rows are read: its size, its packing, its pace. Sorted by status.
+
+import { formatBytes } from '../bytes.ts'
+import { define } from './definition.ts'
+
+export const bodyErrors = {
+  BODY_MISSING: define({
+    status: 400,
+    when: 'The request needs a body, a form field or a schema, and has none.',
+    message: () => 'The request has no body: send rows, or a "schema" to create an empty Data Source',
+  }),
+  BODY_CORRUPT: define({
+    status: 400,
+    when: 'The body does not unpack as its Content-Encoding says, or its multipart form is broken.',
+    message: ({ format, reason }: { readonly format: string; readonly reason: string }) =>
+      `The body is no valid ${format}: ${reason}`,
+  }),
+  ARCHIVE_UNSUPPORTED: define({
+    status: 400,
+    when: 'A zip archive that is no archive of one file: it has none or several, or one that cannot be read, or more than 16 MiB in what lies beside it.',
+    message: ({ reason }: { readonly reason: string }) => `The zip archive cannot be imported: ${reason}`,
+  }),
+  BODY_CUT: define({
+    status: 400,
+    when: 'The connection ended before the body did.',
+    message: () => 'The connection ended before the body did',
+  }),
+  FIELDS_TOO_MANY: define({
+    status: 400,
+    when: 'A form has more than 10000 fields, or a JSON body more than 10000 keys at all depths together.',
+    message: ({ fieldsMax }: { readonly fieldsMax: number }) =>
+      `The body has more than ${fieldsMax} fields; send long lists as one value with commas, or as one JSON array`,
+  }),
+  CHUNKS_TOO_SMALL: define({
+    status: 400,
+    when: 'A body comes in more than 4096 chunks of less than 32 bytes on average, with one more for each millisecond where it is an import; or in more than 256, with one more for each 20 milliseconds, while all bodies together bring more than 5000 such chunks a second.',
+    message: ({ chunkBytesMin }: { readonly chunkBytesMin: number }) =>
+      `The body comes in thousands of chunks of less than ${chunkBytesMin} bytes; send it in larger chunks`,
+  }),
+  NESTING_TOO_DEEP: define({
+    status: 400,
+    when: 'JSON is nested deeper than 500 levels.',
+    message: ({ depthMax }: { readonly depthMax: number }) =>
+      `The JSON is nested deeper than ${depthMax} levels; send flatter objects`,
+  }),
+  BODY_STALLED: define({
+    status: 408,
+    when: 'No byte of the body came for `connectionIdleMsMax`.',
+    message: ({ idleMsMax }: { readonly idleMsMax: number }) =>
+      `No byte of the body came for ${idleMsMax / 1000} seconds`,
+  }),
+  PAYLOAD_TOO_LARGE: define({
+    status: 413,
+    when: 'The body is larger than `eventsBodyBytesMax` (events) or `formBytesMax` (forms and SQL).',
+    message: ({ bytesMax }: BytesLimit) => `The body is larger than ${formatBytes(bytesMax)}`,
+  }),
+  RECORD_TOO_LARGE: define({
+    status: 413,
+    when: 'One record is longer than `recordBytesMax`.',
+    message: ({ bytesMax }: BytesLimit) => `A record is longer than ${formatBytes(bytesMax)}`,
+  }),
+  DECOMPRESSED_TOO_LARGE: define({
+    status: 413,
+    when: 'The body unpacks to more than `eventsBodyBytesMax` (events) or `decompressedBytesMax` (imports).',
+    message: ({ bytesMax }: BytesLimit) => `The body is larger than ${formatBytes(bytesMax)} when unpacked`,
+  }),
+  PARQUET_TOO_LARGE: define({
+    status: 413,
+    when: 'A Parquet file is larger than `parquetBytesMax`.',
+    message: ({ bytesMax }: BytesLimit) => `The Parquet file is larger than ${formatBytes(bytesMax)}`,
+  }),
+  ENCODING_UNSUPPORTED: define({
+    status: 415,
+    when: 'The Content-Encoding of the body is not known here.',
+    message: ({ encoding, supported }: { readonly encoding: string; readonly supported: readonly string[] }) =>
+      `Content-Encoding "${encoding}" is not supported; use one of ${supported.join(', ')}`,
+  }),
+}
+
+interface BytesLimit {
+  readonly bytesMax: number
+}

@@ -1,0 +1,114 @@
+// What a data source, its definition or a change of it is refused for. Sorted by status.
+
+import { listText } from '../list-text.ts'
+import { define, type RetryLater } from './definition.ts'
+
+export const dataSourceErrors = {
+  SCHEMA_INVALID: define({
+    status: 400,
+    when: 'The schema string cannot be read, or asks for what a table cannot have.',
+    message: ({ reason, line, column }: SchemaFault) => `Wrong schema at line ${line}, column ${column}: ${reason}`,
+  }),
+  ENGINE_INVALID: define({
+    status: 400,
+    when: 'The engine, or one of its `engine_…` options, is unknown or does not fit the schema.',
+    message: ({ reason }: { readonly reason: string }) => `Wrong engine: ${reason}`,
+  }),
+  INDEX_INVALID: define({
+    status: 400,
+    when: 'One of the `indexes` cannot be read, or does not fit the schema or the engine.',
+    message: ({ reason }: { readonly reason: string }) => `Wrong index: ${reason}`,
+  }),
+  DEFINITION_TOO_COSTLY: define({
+    status: 400,
+    when: 'A DEFAULT, a key, a TTL or an index has something to compute for which the database needs more than ten seconds, or more memory than a query may take, before any row comes: a constant out of `repeat` or `range`, for example. Nothing was created or changed.',
+    message: ({ reason }: { readonly reason: string }) =>
+      `A DEFAULT, a key, a TTL or an index costs too much to compute before any row comes: ${reason}. Write what is constant in it as a value`,
+  }),
+  ALTER_REFUSED: define({
+    status: 400,
+    when: 'An alter asks for something else than new columns at the end, a description, a TTL or indexes.',
+    message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
+      `Data Source "${name}" cannot be altered so: ${reason}`,
+  }),
+  CHANGE_EMPTY: define({
+    status: 400,
+    when: 'A change of a Data Source or a Pipe asks for nothing, or for nothing that is not so already.',
+    message: ({ expected }: { readonly expected: string }) =>
+      `There were no operations to perform: send ${expected} with another value than now`,
+  }),
+  REPLAY_INVALID: define({
+    status: 400,
+    when: 'A replay of a quarantine has a condition or a fix that cannot be, or an engine that takes no single rows.',
+    message: ({ reason }: { readonly reason: string }) => `The replay cannot run: ${reason}`,
+  }),
+  DATASOURCES_TOO_MANY: define({
+    status: 400,
+    when: 'The workspace has as many Data Sources as it can have.',
+    message: ({ dataSourcesMax }: { readonly dataSourcesMax: number }) =>
+      `There are already ${dataSourcesMax} Data Sources, and a workspace has no room for more; drop one first`,
+  }),
+  CREATION_REFUSED: define({
+    status: 403,
+    when: 'Rows are to be appended to a Data Source that does not exist, and `missingDataSource` is `refuse`.',
+    message: () => 'Adding or modifying data sources to this workspace can only be done via deployments',
+  }),
+  DATASOURCE_NOT_FOUND: define({
+    status: 404,
+    when: 'No Data Source has this name or id.',
+    message: ({ name }: { readonly name: string }) => `Data Source "${name}" does not exist`,
+    subject: ({ name }) => [name],
+  }),
+  DATASOURCE_EXISTS: define({
+    status: 409,
+    when: 'A Data Source or a Pipe is to be named like a Data Source that there is.',
+    message: ({ name }: { readonly name: string }) => `There is already a Data Source with name "${name}"`,
+  }),
+  DATASOURCE_USED: define({
+    status: 409,
+    when: 'A Data Source is to be dropped or renamed while Materialized Views or Pipes depend on it, or something new would take a name with a version by which Pipes read it.',
+    message: ({ name, users, advice }: DataSourceUsers) =>
+      `Data Source "${name}" is used by ${listText(users)}; ${advice}`,
+  }),
+  DATASOURCE_BUSY: define({
+    status: 409,
+    when: 'A Data Source is to be changed or appended to while it, or one that is computed together with it, is being replaced; or to be replaced while it is appended to. Nothing was changed; repeat it later.',
+    message: ({ name, what }: { readonly name: string; readonly what: 'appended to' | 'changed' | 'replaced' }) =>
+      `Data Source "${name}" is being ${what} at the moment; nothing was changed, repeat it later`,
+  }),
+  CHANGES_TOO_MANY: define({
+    status: 503,
+    when: 'Too many changes of Data Sources or Pipes wait already. Nothing was changed; repeat it later.',
+    message: () => 'Too many changes are waiting; nothing was changed, repeat it later',
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
+  CHANGE_BLOCKED: define({
+    status: 503,
+    when: 'Events of the Data Source wait and cannot be stored, so it cannot be changed. Nothing was changed; repeat it later.',
+    message: ({ name }: RetryLater & { readonly name: string }) =>
+      `Events of Data Source "${name}" wait and cannot be stored yet; nothing was changed, repeat it later`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
+  }),
+  REPLAY_INTERRUPTED: define({
+    status: 503,
+    when: 'A replay of a quarantine stopped in its middle. It goes on by itself within a minute, with the next change of the Data Source, and at the next start; no row is lost or stored twice.',
+    message: ({ reason }: RetryLater & { readonly reason: string }) =>
+      `The replay was interrupted, and goes on by itself; no row is lost or stored twice: ${reason}`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
+  }),
+}
+
+interface SchemaFault {
+  readonly reason: string
+  /** Counts from 1. */
+  readonly line: number
+  /** Counts from 1, in characters. */
+  readonly column: number
+}
+
+interface DataSourceUsers {
+  readonly name: string
+  readonly users: readonly string[]
+  /** What to do about it, without a full stop. */
+  readonly advice: string
+}

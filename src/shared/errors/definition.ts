@@ -1,0 +1,31 @@
+/** What one code of the table of errors is made of. */
+export interface ErrorDefinition<Params> {
+  readonly status: number
+  /** For docs/errors.md: when a caller meets it. */
+  readonly when: string
+  readonly message: (params: Params) => string
+  /** Seconds for the header Retry-After. */
+  readonly retryAfterSeconds?: (params: Params) => number
+  /** What to do next, in a field of its own: clients and tests of projects compare the message. Undefined has none. */
+  readonly hint?: (params: Params) => string | undefined
+  /** The names that stand for nothing, outermost first: what was meant is looked for among those that there are. */
+  readonly subject?: (params: Params) => readonly string[]
+  /** Status and body that take the place of those of the code; null leaves them. */
+  readonly answer?: (params: Params) => OwnAnswer | null
+}
+
+/** An answer in the words of a template's author. */
+export interface OwnAnswer {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** Gives the definition back, with the type of its parameters told by its message. */
+export function define<Params>(definition: ErrorDefinition<Params>): ErrorDefinition<Params> {
+  return definition
+}
+
+/** What an error has that is worth a second try. */
+export interface RetryLater {
+  readonly retryAfterSeconds: number
+}

@@ -1,0 +1,56 @@
+// What events are refused for. Sorted by status.
+
+import { define, type RetryLater } from './definition.ts'
+
+export const eventErrors = {
+  ROWS_TOO_MANY: define({
+    status: 413,
+    when: 'A body of events has so many rows, with so little in each, that they would take more than 512 MiB in the columns of their Data Source.',
+    message: ({ rowsMax, columnCount }: { readonly rowsMax: number; readonly columnCount: number }) =>
+      `The body has more than ${rowsMax} rows, which is the most at once for a Data Source of ${columnCount} columns; send fewer at a time, or import them`,
+  }),
+  VIEW_FAILED: define({
+    status: 422,
+    when: 'Events with `wait=true` that a Materialized View does not take. They are kept, and stored as soon as the view does: do not repeat them.',
+    message: ({ reason }: { readonly reason: string }) =>
+      `A Materialized View failed; the events are kept and stored as soon as it works, so do not send them again: ${reason}`,
+  }),
+  IDEMPOTENCY_KEY_REUSED: define({
+    status: 422,
+    when: 'The Idempotency-Key was used for another body.',
+    message: () => 'This Idempotency-Key was used with another body within the last 5 hours; nothing was stored',
+  }),
+  CREATES_TOO_MANY: define({
+    status: 429,
+    when: 'Events have created more Data Sources in the last minute than `eventsCreatesPerMinuteMax` allows.',
+    message: ({ perMinuteMax }: RetryLater & { readonly perMinuteMax: number }) =>
+      `Events may create ${perMinuteMax} Data Sources a minute; create it beforehand, or repeat it later`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
+  }),
+  LOG_FAILED: define({
+    status: 500,
+    when: 'The disk failed while events were being written; whether they are stored is not known. A repeat with the same Idempotency-Key is safe.',
+    message: () =>
+      'The disk failed while the events were being written: repeat them with the same Idempotency-Key, or they may be stored twice',
+  }),
+  BACKLOG_FULL: define({
+    status: 503,
+    when: 'More is waiting to be stored than `eventsPendingBytesMax`, `eventsBacklogBytesMax` or `eventsLogBytesMax` allows. Nothing was stored; repeat it later.',
+    message: () => 'Too much is waiting to be stored; nothing of this request was stored, repeat it later',
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
+  VIEW_BLOCKS: define({
+    status: 503,
+    when: 'Events with `wait=true`, while a Materialized View refuses those before them. Nothing was stored; repeat it later.',
+    message: ({ reason }: RetryLater & { readonly reason: string }) =>
+      `A Materialized View does not take what comes before; nothing of this request was stored, repeat it later: ${reason}`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
+  }),
+  DATASOURCE_CHANGING: define({
+    status: 503,
+    when: 'Events for a Data Source that is being changed at the moment. None of them was stored; repeat them.',
+    message: ({ name }: RetryLater & { readonly name: string }) =>
+      `Data Source "${name}" is being changed at the moment; nothing of this request was stored, repeat it`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
+  }),
+}

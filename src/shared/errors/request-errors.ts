@@ -1,0 +1,95 @@
+// What a request is refused for whatever it asks: its form, its parameters, its token, its path. Sorted by status.
+
+import { didYouMean } from '../nearest-name.ts'
+import { define, type RetryLater } from './definition.ts'
+
+export const requestErrors = {
+  REQUEST_INVALID: define({
+    status: 400,
+    when: 'The request is no valid HTTP request for its path.',
+    message: ({ reason }: { readonly reason: string }) => `The request is not valid: ${reason}`,
+  }),
+  PARAMETER_INVALID: define({
+    status: 400,
+    when: 'A parameter has a value that it cannot have.',
+    message: ({ parameter, value, expected }: ParameterFault) =>
+      `Parameter "${parameter}" is "${value}", but must be ${expected}`,
+    hint: ({ value, expected }) => didYouMean(value, expected.split(/, | or /)),
+  }),
+  PARAMETER_LATE: define({
+    status: 400,
+    when: 'A parameter stands behind the file of a multipart form, and came too late to be followed.',
+    message: ({ parameter }: { readonly parameter: string }) =>
+      `Parameter "${parameter}" stands behind the file, and came too late to be followed: send it before the file or in the URL`,
+  }),
+  NAME_MISSING: define({
+    status: 400,
+    when: 'The parameter `name` is required here.',
+    message: () => 'Parameter "name" is required',
+  }),
+  NAME_INVALID: define({
+    status: 400,
+    when: 'A name that no resource can have.',
+    message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
+      `"${name}" is no valid name: ${reason}`,
+  }),
+  TOKEN_MISSING: define({
+    status: 403,
+    when: 'The request carries no token.',
+    message: () => 'No token: send the header "Authorization: Bearer <token>" or the parameter "token"',
+  }),
+  TOKEN_INVALID: define({
+    status: 403,
+    when: 'The token is unknown.',
+    message: () => 'Invalid token',
+  }),
+  TOKEN_LATE: define({
+    status: 403,
+    when: 'There is no token in the header, in the URL or in the first 8 KiB of the body as it was sent. What follows in the body is not read.',
+    message: () =>
+      'No token: send the header "Authorization: Bearer <token>", or the parameter "token" in the URL or, not packed, in the first 8 KiB of the body; what follows was not read',
+  }),
+  NOT_FOUND: define({
+    status: 404,
+    when: 'Nothing answers at this path.',
+    message: ({ path, absent }: { readonly path: string; readonly absent?: string | undefined }) =>
+      `There is nothing at "${path}"${absent === undefined ? '' : `: this service does not have ${absent} yet`}`,
+    subject: ({ path }) => [path],
+  }),
+  METHOD_NOT_ALLOWED: define({
+    status: 405,
+    when: 'The path exists, but not with this method.',
+    message: ({ method, allowed }: { readonly method: string; readonly allowed: readonly string[] }) =>
+      `Method ${method} is not allowed here; use ${allowed.join(' or ')}`,
+  }),
+  REQUESTS_AHEAD_TOO_MANY: define({
+    status: 429,
+    when: 'A client sends more than 64 requests ahead on one connection, without an answer to the first of them. Those before are answered, and the connection closes behind this answer; this request and all behind it were not looked at.',
+    message: ({ openRequestsMax }: RetryLater & { readonly openRequestsMax: number }) =>
+      `A connection may have ${openRequestsMax} requests without an answer; nothing was done with this one and those behind it, send them again on another connection`,
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
+  RATE_EXCEEDED: define({
+    status: 429,
+    when: 'More requests came in a second than an option such as `variablesRequestsPerSecondMax` allows. Repeat it later.',
+    message: ({ perSecondMax }: RateLimit) => `There may be ${perSecondMax} requests a second; repeat this one later`,
+    retryAfterSeconds: ({ retryAfterSeconds }: RateLimit) => retryAfterSeconds,
+  }),
+  BODIES_TOO_MANY: define({
+    status: 503,
+    when: 'The bodies of events, forms and queries that are on their way in or wait take more than `bodiesBytesMax`, or 128 imports are open, or the Parquet files or zip archives that are here take more on the disk than four of the largest. Nothing was done; repeat it later.',
+    message: () => 'Too many bodies are on their way in; nothing was done with this one, repeat it later',
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
+}
+
+interface ParameterFault {
+  readonly parameter: string
+  readonly value: string
+  /** Ends the sentence "must be …". */
+  readonly expected: string
+}
+
+interface RateLimit extends RetryLater {
+  readonly perSecondMax: number
+}
