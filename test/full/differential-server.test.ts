@@ -325,11 +325,9 @@ async function compareParquet(table: string, schema: string, columns: readonly C
     .join('')
   const path = await reads.fileOf(body)
   const source = `file(${quoteString(path)}, JSONEachRow, ${quoteString(structure)})`
-  const response = await reads.query(
+  const file = await reads.bytes(
     `SELECT * FROM ${source} SETTINGS date_time_input_format = 'best_effort', ${documentsAsTheyAre}, session_timezone = 'UTC', max_threads = 1 FORMAT Parquet`,
   )
-  const file = new Uint8Array(await response.arrayBuffer())
-  if (response.status !== 200) throw new Error(Buffer.from(file).toString())
   await load(table, schema, { format: 'parquet', bytes: file, rowCount: sound.length })
   const outcome = await outcomeOf(table, columns)
   const filePath = await reads.fileOf(file)
@@ -366,11 +364,9 @@ async function compareTexts(table: string, columns: readonly Column[]): Promise<
   })
   const structure = ['id UInt32', ...texts.map(({ name }) => `${name} Nullable(String)`)].join(', ')
   const path = await reads.fileOf((rows ?? []).join(''))
-  const response = await reads.query(
+  const file = await reads.bytes(
     `SELECT * FROM file(${quoteString(path)}, JSONEachRow, ${quoteString(structure)}) SETTINGS max_threads = 1 FORMAT Parquet`,
   )
-  const file = new Uint8Array(await response.arrayBuffer())
-  if (response.status !== 200) throw new Error(Buffer.from(file).toString())
   const schema = schemaOf(texts)
   await load(table, schema, { format: 'parquet', bytes: file, rowCount: rowsPerTable })
   const outcome = await outcomeOf(table, texts)

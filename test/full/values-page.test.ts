@@ -8,6 +8,7 @@ import { createTestDirectory } from '../store/test-store.ts'
 import { startClickHouseServer } from '../support/clickhouse-server.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
+import { ServerReads } from '../support/server-reads.ts'
 import { type Reason, reasons, type SampledType, sampledTypes } from '../support/value-samples.ts'
 
 // Makes docs/values.md: what becomes of values on each way, as the service stores them, and of the same values in ClickHouse.
@@ -52,6 +53,7 @@ const directory = await createTestDirectory()
 t.teardown(() => directory.remove())
 const server = await startClickHouseServer({ directory: join(directory.path, 'server') })
 t.teardown(() => server.close())
+const reads = new ServerReads(server, directory.path)
 const service = await openTestService(t)
 
 function cellOf(json: string): string {
@@ -88,9 +90,8 @@ async function readByServer(
 ): Promise<string> {
   const settings = `date_time_input_format = '${reading}', session_timezone = 'UTC'`
   const sql = `SELECT v FROM format(${format}, ${quoteString(`v ${type}`)}, ${quoteString(text)}) SETTINGS ${settings} FORMAT TSV`
-  const response = await fetch(server.url, { method: 'POST', body: sql })
-  const answer = await response.text()
-  return response.status === 200 ? answer.replace(/\n$/, '') : refused
+  const answer = await reads.textOrNull(sql)
+  return answer?.replace(/\n$/, '') ?? refused
 }
 
 /** What the server makes of a value, where that is not `ours` in each of its readings and formats. */

@@ -5,6 +5,7 @@ import { mkdir, readdir, readFile, rename } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { endChild, keepLastLog, untilReady } from './child-server.ts'
 import { freePort } from './free-port.ts'
 import { repositoryRoot } from './repository-root.ts'
@@ -16,9 +17,12 @@ import { repositoryRoot } from './repository-root.ts'
 export interface ClickHouseServer {
   readonly url: string
   readonly pid: number
+  readonly client: ClickHouseClient
   close(): Promise<void>
 }
 
+/** A statement over a large file says nothing for long. */
+const requestMsMax = 600_000
 const standstillMsMax = 30_000
 /** A kept-alive connection holds the engine for seconds after its end was asked for; nobody needs the data of a comparison any more. */
 const closeGraceMs = 2_000
@@ -47,14 +51,33 @@ export async function startClickHouseServer(options: { readonly directory: strin
   const lastLog = keepLastLog(child.stderr)
   // The pipe breaks when the server dies first; its exit is what tells.
   child.stdin.on('error', () => undefined)
-  const close = () => endChild(child, () => child.stdin.end(), closeGraceMs)
+  const client = createClient({
+    url,
+    request_timeout: requestMsMax,
+    keep_alive: { enabled: false },
+    // Refusals are what some callers ask for; all of them get the error.
+    log: { level: ClickHouseLogLevel.OFF },
+  })
+  const close = async () => {
+    await client.close()
+    await endChild(child, () => child.stdin.end(), closeGraceMs)
+  }
   try {
     await untilReady({ child, url: `${url}/ping`, standstillMsMax, lastLog })
   } catch (error) {
     await close()
     throw error
   }
-  return { url, pid, close }
+  return { url, pid, client, close }
+}
+
+/**
+ * What a statement that names its format answers.
+ * @throws ClickHouseError when the server refuses it.
+ */
+export async function answerOf({ client }: ClickHouseServer, statement: string): Promise<Buffer> {
+  const { stream } = await client.exec({ query: statement })
+  return Buffer.concat(await stream.toArray())
 }
 
 /** Compiles the launcher once per version of its source, into a folder of this user's own. */

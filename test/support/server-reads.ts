@@ -1,8 +1,9 @@
 /** What a ClickHouse server makes of rows in a format, row by row: what it cannot read is left out, and the others are read. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ClickHouseError } from '@clickhouse/client'
 import { quoteString } from '../../src/shared/text-escapes.ts'
-import type { ClickHouseServer } from './clickhouse-server.ts'
+import { answerOf, type ClickHouseServer } from './clickhouse-server.ts'
 
 export interface ReadRow {
   readonly id: number
@@ -41,15 +42,22 @@ export class ServerReads {
     this.#directory = directory
   }
 
-  async query(sql: string): Promise<Response> {
-    return await fetch(this.#server.url, { method: 'POST', body: sql })
+  async bytes(sql: string): Promise<Buffer> {
+    return await answerOf(this.#server, sql)
   }
 
   async text(sql: string): Promise<string> {
-    const response = await this.query(sql)
-    const text = await response.text()
-    if (response.status !== 200) throw new Error(`${sql.slice(0, 300)}: ${text.slice(0, 300)}`)
-    return text
+    return (await this.bytes(sql)).toString()
+  }
+
+  /** Null for what the server refuses. */
+  async textOrNull(sql: string): Promise<string | null> {
+    try {
+      return await this.text(sql)
+    } catch (error) {
+      if (error instanceof ClickHouseError) return null
+      throw error
+    }
   }
 
   /** A new file with these bytes, which the server can read. */
@@ -69,9 +77,8 @@ export class ServerReads {
     const structure = `id UInt32, v ${options.type}`
     const source = `file(${quoteString(path)}, ${options.format}, ${quoteString(structure)})`
     const sql = `SELECT id, v FROM ${source} WHERE id != ${lineBehind} SETTINGS ${settings}, date_time_input_format = '${options.reading}' FORMAT TSV`
-    const response = await this.query(sql)
-    const text = await response.text()
-    if (response.status === 200) return valuesOf(text)
+    const text = await this.textOrNull(sql)
+    if (text !== null) return valuesOf(text)
     // Some errors end the whole reading: halves tell which row it is.
     if (rows.length === 1) return new Map()
     const middle = Math.floor(rows.length / 2)
