@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
 import { parse as csvParse } from 'csv-parse/sync'
 import ndjson from 'ndjson'
-import { sealBlock, sealQuarantine } from '../src/codec/arrow/part-encoder.ts'
-import { BlockBuilder } from '../src/codec/columns/block-builder.ts'
+import { encodePart, encodeQuarantine } from '../src/codec/arrow/part-encoder.ts'
 import { compilePlan, type ParsePlan } from '../src/codec/columns/parse-plan.ts'
+import { PartBuilder } from '../src/codec/columns/part-builder.ts'
 import { CsvBoundary } from '../src/codec/csv/csv-boundary.ts'
 import { defaultCsvDialect } from '../src/codec/csv/csv-dialect.ts'
 import { readCsvStart } from '../src/codec/csv/csv-header.ts'
@@ -165,7 +165,7 @@ function timeStages(body: Body, kernel: ScanKernel, plan: ParsePlan): Omit<Round
   const counts = { rows: 0, quarantined: 0 }
   for (const { bytes, byteCount } of frames) {
     const scanAt = performance.now()
-    const builder = new BlockBuilder(plan)
+    const builder = new PartBuilder(plan)
     const scanner =
       csv === null
         ? new NdjsonScanner(kernel, plan, builder)
@@ -177,8 +177,8 @@ function timeStages(body: Body, kernel: ScanKernel, plan: ParsePlan): Omit<Round
     kernel.loadFrame(bytes.subarray(0, byteCount))
     scanner.scan(bytes, csv !== null && bytes === first.bytes ? csv.rowsOffset : 0, byteCount)
     const sealAt = performance.now()
-    if (builder.rowCount > 0) sealBlock(plan, builder.rowCount)
-    if (builder.quarantine.rowCount > 0) sealQuarantine(plan, builder.quarantine)
+    if (builder.rowCount > 0) encodePart(plan, builder.rowCount)
+    if (builder.quarantine.rowCount > 0) encodeQuarantine(plan, builder.quarantine)
     ms.scanning += sealAt - scanAt
     ms.sealing += performance.now() - sealAt
     counts.rows += builder.rowCount

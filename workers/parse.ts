@@ -29,10 +29,10 @@ function parseTask(task: ParseTask): unknown {
     partPaths === null
       ? parser.parse(task)
       : parser.parseInto(task, {
-          block: (chunks) => writePart(partPaths.block, chunks),
+          rows: (chunks) => writePart(partPaths.rows, chunks),
           quarantine: (chunks) => writePart(partPaths.quarantine, chunks),
         })
-  const views = [result.frame, result.block, result.quarantineBlock].filter((view) => view instanceof Uint8Array)
+  const views = [result.frame, result.part, result.quarantinePart].filter((view) => view instanceof Uint8Array)
   const buffers = views.flatMap(({ buffer }) => (buffer instanceof ArrayBuffer ? [buffer] : []))
   return move({ [transferableSymbol]: buffers, [valueSymbol]: result })
 }

@@ -1,12 +1,12 @@
-/** What a parse worker does: a frame of whole records in, a sealed block and a sealed quarantine block out. */
+/** What a parse worker does: a frame of whole records in, a part with its rows and one with those set aside out. */
 import { assert } from '../shared/assert.ts'
 import { recordReasons } from '../shared/record-reasons.ts'
 import { currentValueRules } from '../shared/value-rules.ts'
 import type { Part } from './arrow/part.types.ts'
 import { joined } from './arrow/part-chunks.ts'
-import { sealBlock, sealQuarantine } from './arrow/part-encoder.ts'
-import { BlockBuilder } from './columns/block-builder.ts'
+import { encodePart, encodeQuarantine } from './arrow/part-encoder.ts'
 import { compilePlan, freePlan, type ParsePlan, planBytes } from './columns/parse-plan.ts'
+import { PartBuilder } from './columns/part-builder.ts'
 import { CsvScanner } from './csv/csv-scanner.ts'
 import { framePaddingBytes } from './frame-assembler.ts'
 import { NdjsonScanner } from './json/ndjson-scanner.ts'
@@ -31,7 +31,7 @@ const workerLimits: FrameParserLimits = {
 type KeepPart<Kept> = (chunks: readonly Uint8Array[]) => Kept
 
 interface KeepParts<Kept> {
-  readonly block: KeepPart<Kept>
+  readonly rows: KeepPart<Kept>
   readonly quarantine: KeepPart<Kept>
 }
 
@@ -65,23 +65,23 @@ export class FrameParser {
 
   /** Parses a frame; its parts come back in memory. */
   parse(task: ParseTask): ParseResult<Uint8Array> {
-    return this.parseInto(task, { block: joined, quarantine: joined })
+    return this.parseInto(task, { rows: joined, quarantine: joined })
   }
 
   /** Parses a frame; `keep` says what becomes of its parts. */
   parseInto<Kept extends Part>(task: ParseTask, keep: KeepParts<Kept>): ParseResult<Kept> {
     return this.parseFrame(task, ({ plan, builder, bodies }) => ({
       frame: task.frame,
-      block: builder.rowCount === 0 ? null : keep.block(sealBlock(plan, builder.rowCount)),
+      part: builder.rowCount === 0 ? null : keep.rows(encodePart(plan, builder.rowCount)),
       rowCount: builder.rowCount,
-      quarantineBlock:
-        builder.quarantine.rowCount === 0 ? null : keep.quarantine(sealQuarantine(plan, builder.quarantine)),
+      quarantinePart:
+        builder.quarantine.rowCount === 0 ? null : keep.quarantine(encodeQuarantine(plan, builder.quarantine)),
       quarantinedRowCount: builder.quarantine.rowCount,
       bodies,
     }))
   }
 
-  /** Parses a frame for the counts of its bodies alone; no part is sealed. */
+  /** Parses a frame for the counts of its bodies alone; no part is encoded. */
   count(task: ParseTask): readonly BodyCounts[] {
     return this.parseFrame(task, ({ bodies }) => bodies)
   }
@@ -90,7 +90,7 @@ export class FrameParser {
     assert(task.frame.length >= task.byteCount + framePaddingBytes, 'a frame ends in padding')
     try {
       const plan = this.planOf(task)
-      const builder = new BlockBuilder(plan)
+      const builder = new PartBuilder(plan)
       if (isForKernel(task.record)) this.kernel.loadFrame(task.frame.subarray(0, task.byteCount))
       const bodies = scanBodies(task, scannerOf(this.kernel, task.record, { plan, builder }), builder)
       assert(builder.rowCount === sum(bodies, 'rows'), 'every row belongs to one body')
@@ -161,7 +161,7 @@ function isOlderVersion(key: string, other: string): boolean {
 
 interface ScannedFrame {
   readonly plan: ParsePlan
-  readonly builder: BlockBuilder
+  readonly builder: PartBuilder
   readonly bodies: readonly BodyCounts[]
 }
 
@@ -172,7 +172,7 @@ interface Scanner {
 function scannerOf(
   kernel: ScanKernel,
   record: RecordFormat,
-  { plan, builder }: { readonly plan: ParsePlan; readonly builder: BlockBuilder },
+  { plan, builder }: { readonly plan: ParsePlan; readonly builder: PartBuilder },
 ): Scanner {
   switch (record.kind) {
     case 'ndjson':
@@ -196,11 +196,11 @@ function isForKernel({ kind }: RecordFormat): boolean {
 const blanks: readonly number[] = [0x20, 0x09, 0x0a, 0x0d]
 
 /** A body that is one JSON message; blank bodies hold no record. */
-function scanDocument(builder: BlockBuilder, body: Uint8Array): void {
+function scanDocument(builder: PartBuilder, body: Uint8Array): void {
   if (body.some((byte) => !blanks.includes(byte))) builder.addJsonRecord(body)
 }
 
-function scanBodies(task: ParseTask, scanner: Scanner, builder: BlockBuilder): readonly BodyCounts[] {
+function scanBodies(task: ParseTask, scanner: Scanner, builder: PartBuilder): readonly BodyCounts[] {
   const bodies: BodyCounts[] = []
   let start = task.start
   for (const end of task.bodyEnds) {

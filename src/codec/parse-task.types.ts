@@ -25,7 +25,7 @@ export interface ParseTask {
   readonly bodyEnds: readonly number[]
   readonly record: RecordFormat
   /** Files that the worker writes the parts to, which must not exist; null for parts that come back in memory. */
-  readonly partPaths: { readonly block: string; readonly quarantine: string } | null
+  readonly partPaths: { readonly rows: string; readonly quarantine: string } | null
 }
 
 export type RecordFormat =
@@ -41,10 +41,10 @@ export interface ParseResult<Kept extends Part = Part> {
   /** The task's frame, given back for reuse. */
   readonly frame: Uint8Array
   /** An Arrow part in the landing table's layout; null when no row was accepted. */
-  readonly block: Kept | null
+  readonly part: Kept | null
   readonly rowCount: number
   /** An Arrow part in the quarantine table's layout; null when no row was set aside. */
-  readonly quarantineBlock: Kept | null
+  readonly quarantinePart: Kept | null
   readonly quarantinedRowCount: number
   /** One entry for each of the task's `bodyEnds`. */
   readonly bodies: readonly BodyCounts[]

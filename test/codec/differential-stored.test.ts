@@ -44,9 +44,9 @@ async function append(
   columns: readonly ColumnDefinition[],
   result: ParseResult<Uint8Array>,
 ): Promise<void> {
-  if (result.block === null) return
-  const parts = [result.block]
-  const blockId = createHash('sha1').update(result.block).digest('hex')
+  if (result.part === null) return
+  const parts = [result.part]
+  const blockId = createHash('sha1').update(result.part).digest('hex')
   await store.append({ table, layout: partLayoutOf(columns), parts, rowCount: result.rowCount, blockId })
 }
 
@@ -188,9 +188,9 @@ t.test('rows set aside can be read from the quarantine table', async (t) => {
   const body = '{"a":"x","b c":"it\'s"}\n{"a":1}\nno record\n{"a":[1],"b c":null}\n'
   const result = new FrameParser().parse(frameTask(columns, [body]))
   t.equal(result.quarantinedRowCount, 4)
-  if (result.quarantineBlock === null) throw new Error('rows were set aside')
+  if (result.quarantinePart === null) throw new Error('rows were set aside')
   const layout = quarantineLayoutOf(columns, 'import')
-  await store.append({ table: 'q', layout, parts: [result.quarantineBlock], rowCount: 4, blockId: 'q' })
+  await store.append({ table: 'q', layout, parts: [result.quarantinePart], rowCount: 4, blockId: 'q' })
   const rows = await store.rows(
     `SELECT a, \`b c\`, c__error_column, c__error, c__import_id, insertion_date > '2020-01-01' AS dated FROM ${workspaceDatabase}.q`,
   )

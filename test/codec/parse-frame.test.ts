@@ -20,12 +20,12 @@ t.test('each body of a frame gets its own counts', async (t) => {
   ])
   t.equal(result.rowCount, 3)
   t.equal(result.quarantinedRowCount, 3)
-  t.same(result.block === null ? [] : readBlock(result.block, columns), [
+  t.same(result.part === null ? [] : readBlock(result.part, columns), [
     ['1', 'NULL'],
     ['2', 'NULL'],
     ['3', 'NULL'],
   ])
-  const quarantined = result.quarantineBlock === null ? [] : readQuarantine(result.quarantineBlock, 2)
+  const quarantined = result.quarantinePart === null ? [] : readQuarantine(result.quarantinePart, 2)
   t.same(quarantined, [
     { texts: ['x', null], errorColumns: ['a'], errors: ["value 'x' on column 'a' is not Int32"] },
     { texts: [null, null], errorColumns: [''], errors: ['record is not a JSON object: no'] },
@@ -37,7 +37,7 @@ t.test('lines of which nothing can be read are kept, and as bytes where they are
   const body = Buffer.from('{"a":1,"é":"100%"}\n{"a":1,"é":"100%\xff"}\n{"a":"%FF"}\n\x80\n', 'latin1')
   const result = new FrameParser().parse(frameTask(columns, [body]))
   t.same(result.bodies, [{ rows: 0, quarantined: 4, invalid: 3, short: 0 }])
-  const { errors } = { errors: result.quarantineBlock === null ? [] : readQuarantine(result.quarantineBlock, 2) }
+  const { errors } = { errors: result.quarantinePart === null ? [] : readQuarantine(result.quarantinePart, 2) }
   t.same(
     errors.map((row) => row.errors),
     [
@@ -84,7 +84,7 @@ t.test(
         { rows, quarantined: 5000, invalid: 5000 - rows, short: 0 },
         { rows: 0, quarantined: 1, invalid: 1, short: 0 },
       ])
-      const kept = result.quarantineBlock === null ? [] : readQuarantine(result.quarantineBlock, 2)
+      const kept = result.quarantinePart === null ? [] : readQuarantine(result.quarantinePart, 2)
       const same = wanted.findIndex(
         (kind, at) => kept[at]?.errors[0] !== kind?.error || !isSame(kept[at]?.texts, kind?.texts),
       )
@@ -105,7 +105,7 @@ t.test('short CSV lines count as quarantined and as invalid', async (t) => {
 
 t.test('frames without any row give no part', async (t) => {
   const result = new FrameParser().parse(frameTask(columns, ['\n\n']))
-  t.match(result, { block: null, rowCount: 0, quarantineBlock: null, quarantinedRowCount: 0 })
+  t.match(result, { part: null, rowCount: 0, quarantinePart: null, quarantinedRowCount: 0 })
 })
 
 t.test('a body that is one JSON message may hold any white space', async (t) => {

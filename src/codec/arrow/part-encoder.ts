@@ -1,4 +1,4 @@
-/** Seals columns into an Arrow IPC stream: chunks that are the columns' own buffers, or copies of their own width. */
+/** Encodes columns as an Arrow IPC stream: chunks that are the columns' own buffers, or copies of their own width. */
 import {
   AsyncByteQueue,
   type Data,
@@ -42,12 +42,12 @@ interface NamedData {
 }
 
 /**
- * Seals the first `rowCount` rows of the plan's columns into a part of `partLayoutOf`'s layout, given as the chunks that
+ * Encodes the first `rowCount` rows of the plan's columns as a part of `partLayoutOf`'s layout, given as the chunks that
  * make it up. They are views of the columns: what is kept is to be copied before the columns change.
  * Precondition: `rowCount > 0`.
  */
-export function sealBlock(plan: ParsePlan, rowCount: number): readonly Uint8Array[] {
-  assert(rowCount > 0, 'a block that is sealed has rows')
+export function encodePart(plan: ParsePlan, rowCount: number): readonly Uint8Array[] {
+  assert(rowCount > 0, 'a part that is encoded has rows')
   const columns: NamedData[] = []
   for (const { position, field, mask } of partColumnsOf(plan.columns.map(({ definition }) => definition))) {
     const columnPlan = plan.columns[position]
@@ -58,10 +58,10 @@ export function sealBlock(plan: ParsePlan, rowCount: number): readonly Uint8Arra
   return streamOf(columns, rowCount)
 }
 
-/** Seals the rows set aside into a part of `quarantineLayoutOf`'s layout, as `sealBlock` does. Precondition: there are rows. */
-export function sealQuarantine(plan: ParsePlan, quarantine: QuarantineBuilder): readonly Uint8Array[] {
+/** Encodes the rows set aside as a part of `quarantineLayoutOf`'s layout, as `encodePart` does. Precondition: there are rows. */
+export function encodeQuarantine(plan: ParsePlan, quarantine: QuarantineBuilder): readonly Uint8Array[] {
   const { rowCount } = quarantine
-  assert(rowCount > 0, 'a quarantine block that is sealed has rows')
+  assert(rowCount > 0, 'a quarantine part that is encoded has rows')
   quarantine.finish()
   const text = encodingOf({ kind: 'string' })
   const list = encodingOf({ kind: 'array', element: { kind: 'string' } })

@@ -1,4 +1,4 @@
-/** A sealed part: an Arrow IPC stream in memory, or in a file of the store's directory of parts. */
+/** A part: an Arrow IPC stream in memory, or in a file of the store's directory of parts. */
 export type Part = PartFile | Uint8Array
 
 export interface PartFile {

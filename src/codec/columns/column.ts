@@ -15,7 +15,7 @@ import { columnRecordBytes, columnWords } from '../scan-kernel/kernel-layout.ts'
 import type { ViewKeeper } from '../scan-kernel/kernel-memory.ts'
 import type { ScanKernel } from '../scan-kernel/scan-kernel.ts'
 
-/** How a column keeps its values while it grows; `seal` narrows them to the part's own widths. */
+/** How a column keeps its values while it grows; the encoder narrows them to the part's own widths. */
 export type Storage = 'int32' | 'uint32' | 'float64' | 'words' | 'utf8' | 'fixed16' | 'list' | 'map' | 'struct'
 
 /** Bytes of one value; 0 where rows are told apart by offsets or by the children. */
@@ -207,7 +207,7 @@ export class Column implements ViewKeeper {
     return this.buffers().reduce((total, { byteCount }) => total + byteCount, inChildren)
   }
 
-  /** Empties the column for the next block; buffers stay for reuse. */
+  /** Empties the column for the next part; buffers stay for reuse. */
   reset(): void {
     this.clearMarksFrom(0)
   }

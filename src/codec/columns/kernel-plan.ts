@@ -37,7 +37,7 @@ export interface Cell {
   readonly isNull: boolean
 }
 
-/** The kernel's record of a plan; it holds the state of the block under construction. */
+/** The kernel's record of a plan; it holds the state of the part under construction. */
 export class KernelPlan {
   readonly pointer: number
   private readonly kernel: ScanKernel
@@ -67,7 +67,7 @@ export class KernelPlan {
     this.write('refusals', this.writeRefusals())
   }
 
-  /** Rows of the block. */
+  /** Rows of the part. */
   get rowCount(): number {
     return this.read('rowCount')
   }

@@ -32,7 +32,7 @@ export interface ColumnPlan {
 
 export interface ParsePlan {
   readonly columns: readonly ColumnPlan[]
-  /** The same for the kernel, with the rows of the block under construction. */
+  /** The same for the kernel, with the rows of the part under construction. */
   readonly kernelPlan: KernelPlan
   readonly quarantine: QuarantineBuilder
 }

@@ -52,7 +52,7 @@ export class QuarantineBuilder {
     this.kernel.exports.fillTexts(this.pointer)
   }
 
-  /** Empties the builder for the next block; buffers stay for reuse. */
+  /** Empties the builder for the next part; buffers stay for reuse. */
   reset(): void {
     this.write('rowCount', 0)
     this.write('textsEnd', 0)

@@ -1,5 +1,5 @@
 /**
- * One table: how the values of each ClickHouse type are kept while a block grows, how they travel in an Arrow part,
+ * One table: how the values of each ClickHouse type are kept while a part grows, how they travel in an Arrow part,
  * and as which type the engine reads them. Where the two types differ the engine casts on insert, and the codec has
  * judged each value before, because one failing cast refuses a whole part.
  */
@@ -7,7 +7,7 @@ import type { ColumnType, TupleField } from '../../schema/types/column-type.type
 import type { ScanKernel } from '../scan-kernel/scan-kernel.ts'
 import { Column, type Storage } from './column.ts'
 
-/** Arrow's own types, as far as parts use them; `seal` makes them real. */
+/** Arrow's own types, as far as parts use them; the encoder makes them real. */
 export type ArrowKind =
   | 'int8'
   | 'int16'

@@ -7,9 +7,9 @@ import { valueTypeOf } from '../../schema/types/column-type.ts'
 import { assert } from '../../shared/assert.ts'
 import { recordReasons } from '../../shared/record-reasons.ts'
 import type { RawValue } from '../cell.types.ts'
-import { type BlockBuilder, unreadableError } from '../columns/block-builder.ts'
 import type { Cell } from '../columns/kernel-plan.ts'
 import type { ColumnPlan, ParsePlan } from '../columns/parse-plan.ts'
+import { type PartBuilder, unreadableError } from '../columns/part-builder.ts'
 import type { RowError } from '../columns/quarantine-builder.ts'
 import { readableText, reasonBeforeText } from '../columns/utf8-text.ts'
 import type { RecordFormat } from '../parse-task.types.ts'
@@ -32,7 +32,7 @@ const valueCharacterCodes = new Set(Buffer.from('0123456789abcdefABCDEF+-.: TZlr
 export class CsvScanner implements ScanHost {
   private readonly kernel: ScanKernel
   private readonly plan: ParsePlan
-  private readonly builder: BlockBuilder
+  private readonly builder: PartBuilder
   private readonly dialect: CsvDialect
   /** The index of the column that each field fills, or -1. */
   private readonly fieldColumns: readonly number[]
@@ -44,7 +44,7 @@ export class CsvScanner implements ScanHost {
   constructor(
     kernel: ScanKernel,
     plan: ParsePlan,
-    builder: BlockBuilder,
+    builder: PartBuilder,
     format: Extract<RecordFormat, { kind: 'csv' }>,
   ) {
     assert(format.fieldColumns.length > 0, 'a CSV record has fields')
@@ -59,7 +59,7 @@ export class CsvScanner implements ScanHost {
   }
 
   /**
-   * Reads the records of `source`, which is the frame that the kernel has loaded, from `start` to `end` into the block.
+   * Reads the records of `source`, which is the frame that the kernel has loaded, from `start` to `end` into the part.
    * Precondition: `source[end - 1]` is a line feed.
    */
   scan(source: Uint8Array, start: number, end: number): void {

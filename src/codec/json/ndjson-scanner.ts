@@ -1,12 +1,12 @@
 /**
  * NDJSON: the kernel takes records in the usual spellings; what it leaves is read again by the exact path
- * (`BlockBuilder.addJsonRecord`), which alone decides between row, quarantine and invalid line.
+ * (`PartBuilder.addJsonRecord`), which alone decides between row, quarantine and invalid line.
  */
 import { Buffer, isUtf8 } from 'node:buffer'
 import type { RawValue } from '../cell.types.ts'
-import type { BlockBuilder } from '../columns/block-builder.ts'
 import type { Cell } from '../columns/kernel-plan.ts'
 import type { ParsePlan } from '../columns/parse-plan.ts'
+import type { PartBuilder } from '../columns/part-builder.ts'
 import type { ScanHost, ScanKernel } from '../scan-kernel/scan-kernel.ts'
 import { readRawJson } from './raw-json.ts'
 
@@ -15,19 +15,19 @@ const lineFeed = 0x0a
 export class NdjsonScanner implements ScanHost {
   private readonly kernel: ScanKernel
   private readonly plan: ParsePlan
-  private readonly builder: BlockBuilder
+  private readonly builder: PartBuilder
   private source: Uint8Array = new Uint8Array(0)
   /** The same bytes: a Buffer decodes short texts in half the time that a TextDecoder takes. */
   private buffer: Buffer = Buffer.alloc(0)
 
-  constructor(kernel: ScanKernel, plan: ParsePlan, builder: BlockBuilder) {
+  constructor(kernel: ScanKernel, plan: ParsePlan, builder: PartBuilder) {
     this.kernel = kernel
     this.plan = plan
     this.builder = builder
   }
 
   /**
-   * Reads the records of `source`, which is the frame that the kernel has loaded, from `start` to `end` into the block.
+   * Reads the records of `source`, which is the frame that the kernel has loaded, from `start` to `end` into the part.
    * Precondition: `source[end - 1]` is a line feed.
    */
   scan(source: Uint8Array, start: number, end: number): void {

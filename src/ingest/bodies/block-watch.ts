@@ -32,7 +32,7 @@ export class BlockWatch implements PartWatch {
     watcher.onStatus(index, 'processing')
   }
 
-  onParsed({ bodies, block }: ParseResult): void {
+  onParsed({ bodies, part }: ParseResult): void {
     const sum = (of: (counts: ParseResult['bodies'][number]) => number) =>
       bodies.reduce((total, counts) => total + of(counts), 0)
     const setAsideRows = sum(({ quarantined }) => quarantined)
@@ -47,7 +47,7 @@ export class BlockWatch implements PartWatch {
       byteCount: this.byteCount,
       timeMs: performance.now() - this.startMs,
     })
-    if (block === null) this.watcher.onStatus(this.index, 'done')
+    if (part === null) this.watcher.onStatus(this.index, 'done')
   }
 
   onInserting(): void {

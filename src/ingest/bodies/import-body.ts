@@ -219,7 +219,7 @@ export class BodyImport {
       bodyEnds: [frame.byteCount],
       record,
       // Both are named; the worker writes those that have rows.
-      partPaths: { block: this.rooms.store.newPartPath(), quarantine: this.rooms.store.newPartPath() },
+      partPaths: { rows: this.rooms.store.newPartPath(), quarantine: this.rooms.store.newPartPath() },
     }
     const watch = this.watchOf(frame)
     const { done } = await this.rooms.pool.submit(task, (result) => this.store(result, watch), this)
@@ -256,12 +256,12 @@ export class BodyImport {
   }
 
   private async store(result: ParseResult, watch: BlockWatch | undefined): Promise<void> {
-    const { block, rowCount, quarantineBlock, quarantinedRowCount, bodies } = result
+    const { part, rowCount, quarantinePart, quarantinedRowCount, bodies } = result
     this.count(bodies)
     watch?.onParsed(result)
-    if (block !== null) await this.rows.add(block, rowCount, { watch })
+    if (part !== null) await this.rows.add(part, rowCount, { watch })
     const invalidRows = bodies.reduce((total, { invalid, short }) => total + invalid - short, 0)
-    if (quarantineBlock !== null) await this.quarantine.add(quarantineBlock, quarantinedRowCount, { invalidRows })
+    if (quarantinePart !== null) await this.quarantine.add(quarantinePart, quarantinedRowCount, { invalidRows })
   }
 
   private count(bodies: readonly BodyCounts[]): void {

@@ -62,11 +62,11 @@ export function bytesOf({ parts, quarantineParts }: ParsedRows): number {
   return [...parts, ...quarantineParts].reduce((total, { length }) => total + length, 0)
 }
 
-function rowsOf({ block, rowCount, quarantineBlock, quarantinedRowCount }: ParseResult): ParsedRows {
+function rowsOf({ part, rowCount, quarantinePart, quarantinedRowCount }: ParseResult): ParsedRows {
   return {
-    parts: inMemory(block),
+    parts: inMemory(part),
     rowCount,
-    quarantineParts: inMemory(quarantineBlock),
+    quarantineParts: inMemory(quarantinePart),
     quarantinedRowCount,
   }
 }

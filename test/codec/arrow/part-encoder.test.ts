@@ -1,17 +1,17 @@
 import { tableFromIPC } from 'apache-arrow'
 import t from 'tap'
 import { joined } from '../../../src/codec/arrow/part-chunks.ts'
-import { sealBlock, sealQuarantine } from '../../../src/codec/arrow/part-encoder.ts'
+import { encodePart, encodeQuarantine } from '../../../src/codec/arrow/part-encoder.ts'
 import { partLayoutOf, quarantineLayoutOf } from '../../../src/codec/arrow/part-layout.ts'
-import { BlockBuilder } from '../../../src/codec/columns/block-builder.ts'
 import { compilePlan } from '../../../src/codec/columns/parse-plan.ts'
+import { PartBuilder } from '../../../src/codec/columns/part-builder.ts'
 import { ScanKernel } from '../../../src/codec/scan-kernel/scan-kernel.ts'
 import { readBlock } from '../reference/arrow-cells.ts'
 import { columnsOf } from '../reference/random-schema.ts'
 
-function builderOf(schema: string): { readonly plan: ReturnType<typeof compilePlan>; readonly builder: BlockBuilder } {
+function builderOf(schema: string): { readonly plan: ReturnType<typeof compilePlan>; readonly builder: PartBuilder } {
   const plan = compilePlan(new ScanKernel(), columnsOf(schema))
-  return { plan, builder: new BlockBuilder(plan) }
+  return { plan, builder: new PartBuilder(plan) }
 }
 
 t.test('a part has the fields of the layout, in its order', async (t) => {
@@ -19,7 +19,7 @@ t.test('a part has the fields of the layout, in its order', async (t) => {
     'a Int8, b Nullable(String) DEFAULT upper(c), s AggregateFunction(uniq, String), c String, d Array(Int8) DEFAULT []'
   const { plan, builder } = builderOf(schema)
   builder.addJsonRecord(Buffer.from('{"a":1,"c":"x"}'))
-  const names = tableFromIPC(joined(sealBlock(plan, builder.rowCount))).schema.fields.map(({ name }) => name)
+  const names = tableFromIPC(joined(encodePart(plan, builder.rowCount))).schema.fields.map(({ name }) => name)
   t.same(names, ['__0', '__1', '__missing_1', '__3', '__4', '__missing_4'])
   const layout = partLayoutOf(columnsOf(schema))
   t.same(
@@ -87,7 +87,7 @@ t.test('every kind of Arrow column is as wide as the layout says', async (t) => 
     const nullable = /^(Array|Map|Tuple)/.test(typeText) ? typeText : `Nullable(${typeText})`
     const { plan, builder } = builderOf(`a ${nullable} DEFAULT NULL`)
     builder.addJsonRecord(Buffer.from('{}'))
-    t.equal(String(tableFromIPC(joined(sealBlock(plan, 1))).schema.fields[0]?.type), arrowType, typeText)
+    t.equal(String(tableFromIPC(joined(encodePart(plan, 1))).schema.fields[0]?.type), arrowType, typeText)
   }
 })
 
@@ -96,13 +96,13 @@ t.test('a part is exactly sized and its own: the next block does not change it',
   const columns = columnsOf(schema)
   const plan = compilePlan(new ScanKernel(), columns)
   const parts = [0, 1].map((block) => {
-    const builder = new BlockBuilder(plan)
+    const builder = new PartBuilder(plan)
     for (let row = 0; row < 70; row += 1) {
       builder.addJsonRecord(
         Buffer.from(JSON.stringify({ a: `${block}/${row}`, b: row % 3 === 0 ? null : row, c: [null, `${row}`] })),
       )
     }
-    const part = joined(sealBlock(plan, builder.rowCount))
+    const part = joined(encodePart(plan, builder.rowCount))
     t.equal(part.byteLength, part.buffer.byteLength, 'it can be transferred whole')
     return part
   })
@@ -121,12 +121,12 @@ t.test('nulls are told apart at every place of a bitmap', async (t) => {
   const columns = columnsOf('a Nullable(UInt32)')
   for (const rowCount of [1, 7, 8, 9, 63, 64, 65, 200]) {
     const plan = compilePlan(new ScanKernel(), columns)
-    const builder = new BlockBuilder(plan)
+    const builder = new PartBuilder(plan)
     const isNull = (row: number) => (row * 7) % 5 < 2
     for (let row = 0; row < rowCount; row += 1)
       builder.addJsonRecord(Buffer.from(isNull(row) ? '{"a":null}' : `{"a":${row}}`))
     const wanted = Array.from({ length: rowCount }, (_, row) => [isNull(row) ? 'NULL' : String(row)])
-    t.same(readBlock(joined(sealBlock(plan, rowCount)), columns), wanted, `${rowCount} rows`)
+    t.same(readBlock(joined(encodePart(plan, rowCount)), columns), wanted, `${rowCount} rows`)
   }
 })
 
@@ -134,7 +134,7 @@ t.test('a quarantine part has the fields of its layout', async (t) => {
   const { plan, builder } = builderOf('a Int8, `b c` String')
   builder.addJsonRecord(Buffer.from('{"a":"x"}'))
   builder.addJsonRecord(Buffer.from('nothing'))
-  const table = tableFromIPC(joined(sealQuarantine(plan, builder.quarantine)))
+  const table = tableFromIPC(joined(encodeQuarantine(plan, builder.quarantine)))
   const layout = quarantineLayoutOf(columnsOf('a Int8, `b c` String'), "it's")
   t.same(
     table.schema.fields.map(({ name }) => name),
@@ -151,6 +151,6 @@ t.test('a quarantine part has the fields of its layout', async (t) => {
 
 t.test('nothing is not sealed', async (t) => {
   const { plan, builder } = builderOf('a Int8')
-  t.throws(() => sealBlock(plan, 0), 'a block that is sealed has rows')
-  t.throws(() => sealQuarantine(plan, builder.quarantine), 'a quarantine block that is sealed has rows')
+  t.throws(() => encodePart(plan, 0), 'a part that is encoded has rows')
+  t.throws(() => encodeQuarantine(plan, builder.quarantine), 'a quarantine part that is encoded has rows')
 })

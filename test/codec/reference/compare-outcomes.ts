@@ -34,8 +34,8 @@ function countsDifference(result: ParseResult<Uint8Array>, { bodies }: Expectati
   return null
 }
 
-function blockDifference({ block }: ParseResult<Uint8Array>, { columns, bodies }: Expectation): string | null {
-  const rows = block === null ? [] : readBlock(block, columns)
+function blockDifference({ part }: ParseResult<Uint8Array>, { columns, bodies }: Expectation): string | null {
+  const rows = part === null ? [] : readBlock(part, columns)
   const expected = bodies.flat().flatMap((outcome) => (outcome.kind === 'row' ? [outcome.cells] : []))
   for (const [row, cells] of expected.entries()) {
     for (const [position, { name, type, typeText }] of columns.entries()) {
@@ -47,9 +47,9 @@ function blockDifference({ block }: ParseResult<Uint8Array>, { columns, bodies }
   return rows.length === expected.length ? null : `${rows.length} rows instead of ${expected.length}`
 }
 
-function quarantineDifference({ quarantineBlock }: ParseResult<Uint8Array>, expectation: Expectation): string | null {
+function quarantineDifference({ quarantinePart }: ParseResult<Uint8Array>, expectation: Expectation): string | null {
   const { columns, bodies } = expectation
-  const found = quarantineBlock === null ? [] : readQuarantine(quarantineBlock, columns.length)
+  const found = quarantinePart === null ? [] : readQuarantine(quarantinePart, columns.length)
   const expected = bodies.flat().flatMap((outcome) => setAside(outcome, expectation))
   for (const [row, wanted] of expected.entries()) {
     const difference = differenceOf(`quarantined row ${row}`, found[row], wanted)

@@ -1,4 +1,4 @@
-import { BlockBuilder } from '../../../src/codec/columns/block-builder.ts'
+import { PartBuilder } from '../../../src/codec/columns/part-builder.ts'
 import { QuarantineBuilder } from '../../../src/codec/columns/quarantine-builder.ts'
 
 export interface ExactRows {
@@ -11,8 +11,8 @@ export interface ExactRows {
 /** Counts what no scanner could take in by itself: a differential test must not compare the exact path with itself. */
 export function countExactRows(): ExactRows {
   const counted = { count: 0, setAsideCount: 0 }
-  const { addRecord } = BlockBuilder.prototype
-  BlockBuilder.prototype.addRecord = function addCounted(this: BlockBuilder, ...parameters): void {
+  const { addRecord } = PartBuilder.prototype
+  PartBuilder.prototype.addRecord = function addCounted(this: PartBuilder, ...parameters): void {
     const before = this.rowCount
     addRecord.apply(this, parameters)
     counted.count += this.rowCount - before

@@ -11,10 +11,10 @@ export interface ParsedRows {
 
 /** What a frame becomes, for tests that look at a few rows. */
 export function parsedRows(task: ParseTask, parser = new FrameParser()): ParsedRows {
-  const { block, quarantineBlock, bodies } = parser.parse(task)
-  const setAside = quarantineBlock === null ? [] : readQuarantine(quarantineBlock, task.columns.length)
+  const { part, quarantinePart, bodies } = parser.parse(task)
+  const setAside = quarantinePart === null ? [] : readQuarantine(quarantinePart, task.columns.length)
   return {
-    rows: block === null ? [] : readBlock(block, task.columns),
+    rows: part === null ? [] : readBlock(part, task.columns),
     reasons: setAside.map(({ errors }) => errors),
     invalidCount: bodies.reduce((total, { invalid }) => total + invalid, 0),
   }

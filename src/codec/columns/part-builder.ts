@@ -1,5 +1,5 @@
 /**
- * A block under construction: the rows that fit in typed columns, the rows that do not in quarantine.
+ * A part under construction: the rows that fit in typed columns, the rows that do not in quarantine.
  *
  * The exact path lives here: `addJsonRecord` and `addRecord` decide alone what a record is. The kernel writes past it the
  * rows in the usual spellings, straight into the columns at index `rowCount`, and those that are plainly wrong.
@@ -19,7 +19,7 @@ const nullValue: RawValue = { kind: 'null' }
 const noColumns: ReadonlySet<number> = new Set()
 const jsonDecoder = new TextDecoder()
 
-export class BlockBuilder {
+export class PartBuilder {
   readonly quarantine: QuarantineBuilder
   private readonly plan: ParsePlan
   private readonly counts = { invalid: 0, short: 0 }
@@ -40,7 +40,7 @@ export class BlockBuilder {
     plan.kernelPlan.capacity = Math.min(...plan.columns.map(({ column }) => column.capacity))
   }
 
-  /** Rows of the block; the kernel counts in the same place. */
+  /** Rows of the part; the kernel counts in the same place. */
   get rowCount(): number {
     return this.plan.kernelPlan.rowCount
   }
