@@ -1,6 +1,6 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
-import { toChangeError } from './definition-fault.ts'
+import { toChangeError } from '../store/caller-errors.ts'
 
 /** Makes a change while events wait; what the engine fails with is told as a fault of its own. */
 export async function changeBehindBarrier(

@@ -17,6 +17,7 @@ import type { Logger } from '../observe/logger.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { createResourceHex } from '../shared/ids.ts'
+import { type QueryLimits, toChangeError } from '../store/caller-errors.ts'
 import { quarantineTable } from '../store/sql/quarantine-table.ts'
 import type { RestartedEngine, Store, TableStatistics } from '../store/store.types.ts'
 import type { AlteredTables } from './alter/alter-tables.ts'
@@ -36,20 +37,20 @@ import type {
   Revision,
 } from './datasources.types.ts'
 import { readEngine, readIndexes, readSchema } from './definition.ts'
-import { checkDefinedNames, toChangeError, toDefinitionError } from './definition-fault.ts'
+import { checkDefinedNames, toDefinitionError } from './definition-fault.ts'
 import { dependentViews, dropViews } from './dependents.ts'
 import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
 import { JoinTargets } from './join-targets.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine/quarantine.types.ts'
 import { QuarantineReplay } from './quarantine/quarantine-replay.ts'
 import { summarizeQuarantine } from './quarantine/quarantine-summary.ts'
-import { type ReaderLimits, toReadError } from './quarantine/reader-rows.ts'
+import { toReadError } from './quarantine/reader-rows.ts'
 import { defaultRetryTimes, ReplayRetries, type RetryTimes } from './quarantine/replay-retries.ts'
 import { mendTables } from './recovery/mend-tables.ts'
 import { SharedAnswer } from './shared-answer.ts'
 import { createTables, dropReplayTables, dropTables, sizesOf, truncateTable } from './tables.ts'
 
-export interface DataSourcesOptions extends EventsCreationOptions, ReaderLimits {
+export interface DataSourcesOptions extends EventsCreationOptions, QueryLimits {
   /** Most columns of a schema. */
   readonly columnsMax: number
   /** When an interrupted replay is tried again; seconds at first. */

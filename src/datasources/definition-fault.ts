@@ -9,13 +9,12 @@ import type { IndexDefinition } from '../schema/definitions/index-definition.ts'
 import { columnsClause, engineClause } from '../schema/definitions/table-definition.ts'
 import { readTokens } from '../schema/syntax/text-tokens.ts'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
-import { engineFault } from '../store/engine-fault.ts'
-import { withoutInternals } from '../store/engine-words.ts'
+import { toChangeError } from '../store/caller-errors.ts'
+import { clickhouseCodes } from '../store/engine-codes.ts'
+import { withoutInternals } from '../store/engine-message.ts'
 import type { Store } from '../store/store.types.ts'
-import { clickhouseCodes, isFaultOfEngine, isTooCostly, StoreError } from '../store/store-error.ts'
+import { isFaultOfEngine, isTooCostly, StoreError } from '../store/store-error.ts'
 import { createTable, dropTables } from './tables.ts'
-
-const retryAfterSeconds = 1
 
 interface RefusedDefinition {
   readonly dataSource: DataSource
@@ -60,17 +59,6 @@ export function checkDefinedNames(dataSource: DataSource, schema = formatSchema(
 function costOf({ message }: StoreError): string {
   const memory = /\bmaximum: ([\d.]+ \w+)/.exec(message)?.[1]
   return memory === undefined ? withoutInternals(message) : `it takes more than ${memory} of memory`
-}
-
-/** What the caller is told when the engine failed at a change that it should have taken. Other errors pass unchanged. */
-export function toChangeError(thrown: unknown): unknown {
-  if (!(thrown instanceof StoreError)) return thrown
-  if (thrown.kind === 'closed') return errors.SHUTTING_DOWN({ cause: thrown })
-  if (thrown.kind === 'busy') return errors.CHANGES_TOO_MANY({ retryAfterSeconds, cause: thrown })
-  if (thrown.kind === 'late') return errors.DEFINITION_TOO_COSTLY({ reason: thrown.message, cause: thrown })
-  if (thrown.kind === 'stopped') return errors.ENGINE_RESTARTED({ cause: thrown })
-  if (thrown.kind === 'silent') return errors.ENGINE_UNAVAILABLE({ reason: thrown.message, cause: thrown })
-  return engineFault(thrown)
 }
 
 /** The fault of an index, if the tables are refused with it and taken without. */

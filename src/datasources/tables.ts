@@ -4,9 +4,10 @@ import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { isPlainTable } from '../ingest/insert/plain-table.ts'
 import { columnsClause, engineClause } from '../schema/definitions/table-definition.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
+import { clickhouseCodes } from '../store/engine-codes.ts'
 import { quarantineDefinition, quarantineTable } from '../store/sql/quarantine-table.ts'
 import type { Store, TableStatistics } from '../store/store.types.ts'
-import { clickhouseCodes, StoreError } from '../store/store-error.ts'
+import { StoreError } from '../store/store-error.ts'
 import { workspaceDatabase } from '../store/workspace-database.ts'
 
 type Tables = Pick<Store, 'command' | 'rows'>

@@ -5,8 +5,9 @@ import { mebibyte } from '../shared/bytes.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import { checkAgreement, verifyQueryTree } from '../sql/engine-agreement.ts'
 import { shapeOf } from '../sql/query-shape.ts'
+import { clickhouseCodes } from '../store/engine-codes.ts'
 import type { Store } from '../store/store.types.ts'
-import { clickhouseCodes, StoreError } from '../store/store-error.ts'
+import { StoreError } from '../store/store-error.ts'
 import { checkColumns } from './column-check.ts'
 
 const shapesMax = 20_000

@@ -1,6 +1,8 @@
 import { growingBlockRows } from '../schema/functions/bounded-calls.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
+import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
+import { valuelessCodes } from '../store/engine-codes.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import { Agreement } from './agreement.ts'
@@ -8,10 +10,9 @@ import { inOwnBlocks } from './answer-blocks.ts'
 import { withOwnStatistics } from './answer-statistics.ts'
 import { adviceFor } from './column-advice.ts'
 import { ColumnCheck } from './column-check.ts'
-import { inUsersWords, maskSecrets, readOf } from './engine-words.ts'
 import { withPlace } from './error-place.ts'
+import { inUsersWords, maskSecrets, readOf } from './message-names.ts'
 import type { QueryAnswer } from './query.types.ts'
-import { type QueryLimits, toQueryError } from './query-error.ts'
 import type { Rendering } from './rendering.ts'
 import type { ResponseCache } from './response-cache.ts'
 import type { Run } from './run.types.ts'
@@ -141,23 +142,12 @@ function ownStatistics(body: SelectStream, { plan, format }: Run, engineMs: numb
   return withOwnStatistics(body, { format, elapsedSeconds: engineMs / 1000, hasStatistics })
 }
 
-// The engine's errors whose messages have names of the query and no values, which may be made of a secret: `hex(…)`.
-const valuelessErrors: ReadonlySet<number> = new Set([
-  42, // NUMBER_OF_ARGUMENTS_DOESNT_MATCH
-  46, // UNKNOWN_FUNCTION
-  47, // UNKNOWN_IDENTIFIER
-  60, // UNKNOWN_TABLE
-  62, // SYNTAX_ERROR
-  184, // ILLEGAL_AGGREGATION
-  215, // NOT_AN_AGGREGATE
-])
-
 interface SecretFailure extends Pick<StoreError, 'message' | 'clickhouseCode'> {
   readonly secretValues: ReadonlySet<string>
 }
 
 function withoutSecrets({ message, clickhouseCode, secretValues }: SecretFailure): string {
-  if (clickhouseCode !== undefined && valuelessErrors.has(clickhouseCode)) return maskSecrets(message, secretValues)
+  if (clickhouseCode !== undefined && valuelessCodes.has(clickhouseCode)) return maskSecrets(message, secretValues)
   const code = /\([A-Z][A-Z0-9_]+\)$/.exec(message)?.[0] ?? ''
   return `The query failed; it uses secrets, so no more is told of the error ${code}`.trimEnd()
 }

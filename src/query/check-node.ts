@@ -11,15 +11,16 @@ import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
 import { shapeOf } from '../sql/query-shape.ts'
 import type { NameScope, Source } from '../sql/source.types.ts'
+import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
+import { valueCodes } from '../store/engine-codes.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { adviceFor } from './column-advice.ts'
 import { checkColumns } from './column-check.ts'
-import { inUsersWords } from './engine-words.ts'
 import { withPlace } from './error-place.ts'
+import { inUsersWords } from './message-names.ts'
 import { nodeScope } from './name-scope.ts'
-import { type QueryLimits, toQueryError } from './query-error.ts'
 import { adminScope } from './read-scope.ts'
 import { Rendering } from './rendering.ts'
 import type { TemplateCache } from './template-cache.ts'
@@ -252,9 +253,6 @@ function inAuthorsWords(thrown: unknown, plan: CompiledQuery, { workspace, descr
   const message = withPlace(inUsersWords(thrown.message, workspace), plan, { prefix: describing, isOfAuthor: true })
   return new StoreError({ kind, message, clickhouseCode, cause: thrown })
 }
-
-// A value that is no number, time, address or element of an enum; real values may be.
-const valueCodes: ReadonlySet<number> = new Set([6, 26, 27, 32, 36, 38, 41, 69, 70, 72, 153, 376, 441, 675, 676, 691])
 
 function isAboutPlaceholder(thrown: unknown): boolean {
   if (!(thrown instanceof StoreError) || thrown.clickhouseCode === undefined) return false

@@ -4,7 +4,7 @@
 
 import { didYouMean } from '../shared/nearest-name.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
-import { isOwnText } from '../store/engine-words.ts'
+import { isOwnText } from '../store/engine-message.ts'
 
 type Advised = Pick<CompiledQuery, 'sql' | 'ownColumns' | 'placeOf'>
 

@@ -5,8 +5,9 @@ import { mebibyte } from '../shared/bytes.ts'
 import { bareFunctionIn, type ColumnProbe, columnProbe, narrowColumnProbe } from '../sql/column-probe.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import { shapeOf } from '../sql/query-shape.ts'
+import { clickhouseCodes } from '../store/engine-codes.ts'
 import type { Store } from '../store/store.types.ts'
-import { clickhouseCodes, StoreError } from '../store/store-error.ts'
+import { StoreError } from '../store/store-error.ts'
 import type { WorkspaceReader } from './workspace.types.ts'
 
 type Plan = Pick<CompiledQuery, 'sql' | 'settings' | 'reading'>

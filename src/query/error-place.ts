@@ -2,7 +2,7 @@
 // none at all.
 
 import type { CompiledQuery, SourcePlace } from '../sql/compile-query.ts'
-import { isOwnText } from '../store/engine-words.ts'
+import { isOwnText } from '../store/engine-message.ts'
 import { placeOfCall } from './call-places.ts'
 
 type Placed = Pick<CompiledQuery, 'sql' | 'placeOf'>

@@ -1,5 +1,7 @@
 import { diskFaultIn, diskFaultOf } from '../shared/disk-fault.ts'
-import { type Failed, isOfParquetPages, isOfStoredData, isOfSystem, serviceFaultCodes } from './service-faults.ts'
+import { clickhouseCodes, serviceFaultCodes } from './engine-codes.ts'
+import { cleanMessage } from './engine-message.ts'
+import { type Failed, isOfParquetPages, isOfStoredData, isOfSystem } from './service-faults.ts'
 
 /**
  * What became of a statement that gave no answer.
@@ -54,30 +56,6 @@ export class StoreError extends Error {
     this.diskFault = diskFault
   }
 }
-
-/** The numbers of ClickHouse errors that the rooms above tell apart. */
-export const clickhouseCodes = {
-  notFoundColumnInBlock: 10,
-  badArguments: 36,
-  /** ILLEGAL_COLUMN: an argument of a function is no constant, among others. */
-  illegalColumn: 44,
-  unknownIdentifier: 47,
-  notImplemented: 48,
-  unknownTable: 60,
-  syntaxError: 62,
-  timeoutExceeded: 159,
-  /** TOO_SLOW. */
-  tooSlow: 160,
-  /** TOO_MANY_PARTS: a block of too many partitions, or a table of too many parts. */
-  tooManyParts: 252,
-  memoryLimitExceeded: 241,
-  queryWasCancelled: 394,
-  accessDenied: 497,
-  /** FUNCTION_THROW_IF_VALUE_IS_NON_ZERO: a row is there that should not be. */
-  thrownIf: 395,
-  /** TOO_MANY_ROWS_OR_BYTES: the result is larger than its limit. */
-  resultTooLarge: 396,
-} as const
 
 /** Whether it is the service's own files, or the engine itself, that failed: whatever the statement was. */
 export function isFaultOfService({ clickhouseCode, message = '' }: Failed): boolean {
@@ -180,48 +158,4 @@ function codeOf(text: string): number | undefined {
   // Nested errors begin with the code of the outermost one, which is the one that counts.
   const digits = /\bCode: (\d+)\. DB::/.exec(text)?.[1]
   return digits === undefined ? undefined : Number(digits)
-}
-
-/**
- * The engine's message as callers may read it: without `Code: 60. DB::Exception:`, versions, our files and databases, and
- * with the error's name, `(UNKNOWN_TABLE)`, once at its end.
- */
-export function cleanMessage(text: string): string {
-  return thrownText(text) ?? cleanText(text)
-}
-
-/**
- * The text of a `throwIf`, which is its author's own. Behind it stands the step of the plan, where the text comes again, with
- * its quotes escaped; so the last such step is the engine's.
- */
-function thrownText(text: string): string | null {
-  const [, code, said = ''] = /^(?:Query failed: )?((?:Code: 395\. DB::\w+: )+)([\s\S]*)$/.exec(text) ?? []
-  if (code === undefined) return null
-  const end = Math.max(
-    ...[": while executing 'FUNCTION throwIf(", ': while executing function throwIf on '].map((step) =>
-      said.lastIndexOf(step),
-    ),
-  )
-  const isInView = said.lastIndexOf(': while pushing to view ') > end
-  return end === -1 || isInView ? null : `${said.slice(0, end)}. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)`
-}
-
-function cleanText(text: string): string {
-  return (
-    text
-      .replace(/^(?:Query failed: )?(?:Code: \d+\. DB::\w+: )+/, '')
-      .replaceAll(/ ?\(version [^()]*\)/g, '')
-      .replaceAll(/:? ?\(in file\/uri [^()]*\)/g, '')
-      .replaceAll(/\s*INTO OUTFILE '[^']*'/g, '')
-      .replaceAll(/(?:file:\/\/)?\/[^\s'"`()]*\/(?:clickhouse|parts|results)\/[^\s'"`():,]*/g, 'a file of the service')
-      .replaceAll(/`?\bws_0001`?\./g, '')
-      // The engine's own id of a table, behind ours.
-      .replaceAll(/(\bt_[0-9a-f]{32}\w*`?) \([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)/g, '$1')
-      // The query by which the engine tries a DEFAULT is none that the caller knows.
-      .replaceAll(/ in scope SELECT .* FROM dummy\.dummy\b/gs, '')
-      .replaceAll(/\b(\w+)_tmp_alter\d+/g, '$1')
-      .replace(/(?:\.? ?(\([A-Z][A-Z0-9_]+\))\.?)(?:\s*\1\.?)*\s*$/, '. $1')
-      .replace(/\.\. \(/, '. (')
-      .trim()
-  )
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { inUsersWords, maskSecrets, withNames } from '../../src/query/engine-words.ts'
+import { inUsersWords, maskSecrets, withNames } from '../../src/query/message-names.ts'
 import { PlanCache } from '../../src/query/plan-cache.ts'
 import { Rendering } from '../../src/query/rendering.ts'
 import { ResponseCache } from '../../src/query/response-cache.ts'

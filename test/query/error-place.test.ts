@@ -1,6 +1,6 @@
 import t from 'tap'
-import { inUsersWords } from '../../src/query/engine-words.ts'
 import { withPlace } from '../../src/query/error-place.ts'
+import { inUsersWords } from '../../src/query/message-names.ts'
 import { callerScope, type Reading } from '../../src/query/name-scope.ts'
 import { adminScope } from '../../src/query/read-scope.ts'
 import { compileQuery } from '../../src/sql/compile-query.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { DataSourceId } from '../../src/catalog/data-source.types.ts'
 import { readOutputSettings } from '../../src/query/allowed-output-settings.ts'
-import { inUsersWords, readOf } from '../../src/query/engine-words.ts'
+import { inUsersWords, readOf } from '../../src/query/message-names.ts'
 import { createQuery, type QueryOptions } from '../../src/query/query.ts'
 import { adminScope } from '../../src/query/read-scope.ts'
 import type { SelectQuery } from '../../src/store/store.types.ts'

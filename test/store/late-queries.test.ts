@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { SessionPool } from '../../src/store/embedded/session-pool.ts'
-import { clickhouseCodes, StoreError } from '../../src/store/store-error.ts'
+import { clickhouseCodes } from '../../src/store/engine-codes.ts'
+import { StoreError } from '../../src/store/store-error.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
 
 t.test(

@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { toParquetFailure } from '../../src/ingest/parquet/parquet-file.ts'
-import { toQueryError } from '../../src/query/query-error.ts'
 import { ApiError } from '../../src/shared/errors/errors.ts'
+import { toQueryError } from '../../src/store/caller-errors.ts'
 import { toStoreError } from '../../src/store/store-error.ts'
 
 const table = `t_${'0'.repeat(32)}`

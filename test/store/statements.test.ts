@@ -5,10 +5,11 @@ import { mebibyte } from '../../src/shared/bytes.ts'
 import { writeEngineConfig } from '../../src/store/embedded/engine-config.ts'
 import { PartFiles } from '../../src/store/embedded/part-files.ts'
 import { SessionPool } from '../../src/store/embedded/session-pool.ts'
+import { cleanMessage } from '../../src/store/engine-message.ts'
 import { appendStatement } from '../../src/store/sql/append-statement.ts'
 import { quarantineDefinition, quarantineTable } from '../../src/store/sql/quarantine-table.ts'
 import { settingsText } from '../../src/store/sql/statement-settings.ts'
-import { cleanMessage, StoreError, toStoreError } from '../../src/store/store-error.ts'
+import { StoreError, toStoreError } from '../../src/store/store-error.ts'
 import { createTestDirectory, silentLogger } from './test-store.ts'
 
 t.test('a message of the engine loses its wrapping, our paths and our database, and keeps its name once', async (t) => {

@@ -14,10 +14,12 @@ import type { ColumnDefinition } from '../../schema/columns/column-definition.ty
 import { formatSchema } from '../../schema/columns/schema-parser.ts'
 import { columnsClause, engineClause } from '../../schema/definitions/table-definition.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
-import { withoutInternals } from '../../store/engine-words.ts'
+import { toChangeError } from '../../store/caller-errors.ts'
+import { clickhouseCodes } from '../../store/engine-codes.ts'
+import { withoutInternals } from '../../store/engine-message.ts'
 import type { Store } from '../../store/store.types.ts'
-import { clickhouseCodes, StoreError } from '../../store/store-error.ts'
-import { checkDefinedNames, columnFault, toChangeError, toDefinitionError } from '../definition-fault.ts'
+import { StoreError } from '../../store/store-error.ts'
+import { checkDefinedNames, columnFault, toDefinitionError } from '../definition-fault.ts'
 import { createTable, createTables, dropTables, qualified } from '../tables.ts'
 
 type Tables = Pick<Store, 'command' | 'rows'>

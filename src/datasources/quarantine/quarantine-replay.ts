@@ -17,15 +17,16 @@ import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { createImportId } from '../../shared/ids.ts'
 import { quoteString } from '../../shared/text-escapes.ts'
 import { currentValueRules } from '../../shared/value-rules.ts'
+import { type QueryLimits, toChangeError } from '../../store/caller-errors.ts'
+import { clickhouseCodes } from '../../store/engine-codes.ts'
 import { quarantineTable } from '../../store/sql/quarantine-table.ts'
 import type { Store } from '../../store/store.types.ts'
-import { clickhouseCodes, StoreError } from '../../store/store-error.ts'
+import { StoreError } from '../../store/store-error.ts'
 import { workspaceDatabase } from '../../store/workspace-database.ts'
-import { toChangeError } from '../definition-fault.ts'
 import { dropReplayTables, qualified, replayTables } from '../tables.ts'
 import type { ReplayFailure, ReplayReport, ReplayRequest } from './quarantine.types.ts'
 import { plainReason } from './quarantine-summary.ts'
-import { type ReaderLimits, readRows, toReadError } from './reader-rows.ts'
+import { readRows, toReadError } from './reader-rows.ts'
 import { type ChosenRows, chosenRowsOf, toExpressionError } from './replay-choice.ts'
 import { digitsHint, digitsReason } from './replay-texts.ts'
 
@@ -57,14 +58,14 @@ const samplesMax = 3
 
 export class QuarantineReplay {
   private readonly rooms: ReplayRooms
-  private readonly limits: ReaderLimits
+  private readonly limits: QueryLimits
   private readonly sizes: ReplaySizes
   /** Replays that are tried again: why the last try failed, which is told once, and how many did. */
   private readonly interruptions = new Map<DataSourceId, { readonly reason: string; readonly failedTries: number }>()
 
   private isClosing = false
 
-  constructor(rooms: ReplayRooms, limits: ReaderLimits, sizes: Partial<ReplaySizes> = {}) {
+  constructor(rooms: ReplayRooms, limits: QueryLimits, sizes: Partial<ReplaySizes> = {}) {
     this.rooms = rooms
     this.limits = limits
     this.sizes = { ...defaultSizes, ...sizes }

@@ -1,14 +1,8 @@
 // Queries that a caller has a part in: run as the restricted reader, under the limits of queries.
 
-import { ApiError, errors } from '../../shared/errors/errors.ts'
-import { engineFault } from '../../store/engine-fault.ts'
+import { engineFault, type QueryLimits, toQueryError } from '../../store/caller-errors.ts'
 import type { Store } from '../../store/store.types.ts'
-import { clickhouseCodes, isFaultOfEngine, StoreError } from '../../store/store-error.ts'
-
-export interface ReaderLimits {
-  readonly queryTimeMaxMs: number
-  readonly resultBytesMax: number
-}
+import { isOfMemory, StoreError } from '../../store/store-error.ts'
 
 /** The bytes of an answer, which the limits of queries bound. Raises `StoreError`. */
 async function readBytes(
@@ -36,27 +30,7 @@ export async function readRows<Row>(
   return lines.map((line) => JSON.parse(line) as Row)
 }
 
-const retryAfterSeconds = 1
-
-/**
- * What the caller is told when such a query gave no answer: SQL_INVALID (400) when it was its own part that was wrong,
- * QUERY_TIMEOUT (408), RESULT_TOO_LARGE (400), ENGINE_FAILED (500), QUERIES_TOO_MANY, RESULTS_UNREAD, SHUTTING_DOWN (503).
- */
-export function toReadError(thrown: unknown, { queryTimeMaxMs, resultBytesMax }: ReaderLimits): unknown {
-  if (thrown instanceof ApiError || !(thrown instanceof StoreError)) return thrown
-  const { kind, clickhouseCode, message } = thrown
-  if (kind === 'closed') return errors.SHUTTING_DOWN({ cause: thrown })
-  if (kind === 'busy') return errors.QUERIES_TOO_MANY({ retryAfterSeconds, cause: thrown })
-  if (kind === 'unread') return errors.RESULTS_UNREAD({ reason: message, retryAfterSeconds, cause: thrown })
-  if (kind === 'aborted') return thrown
-  if (kind === 'stopped') return errors.ENGINE_RESTARTED({ cause: thrown })
-  if (kind === 'silent') return errors.ENGINE_UNAVAILABLE({ reason: message, cause: thrown })
-  if (kind === 'refused') return errors.QUERY_REFUSED({ reason: message, cause: thrown })
-  if (clickhouseCode === clickhouseCodes.timeoutExceeded) {
-    return errors.QUERY_TIMEOUT({ timeMaxMs: queryTimeMaxMs, cause: thrown })
-  }
-  if (clickhouseCode === clickhouseCodes.resultTooLarge) {
-    return errors.RESULT_TOO_LARGE({ bytesMax: resultBytesMax, cause: thrown })
-  }
-  return isFaultOfEngine(thrown) ? engineFault(thrown) : errors.SQL_INVALID({ reason: message, cause: thrown })
+/** What the caller is told when such a query gave no answer: as for other queries, but a lack of memory is the service's. */
+export function toReadError(thrown: unknown, limits: QueryLimits): unknown {
+  return thrown instanceof StoreError && isOfMemory(thrown) ? engineFault(thrown) : toQueryError(thrown, limits)
 }

@@ -5,12 +5,12 @@ import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { quoteName } from '../../shared/text-escapes.ts'
 import { type Condition, readCondition } from '../../sql/condition.ts'
 import type { ConditionMoment } from '../../sql/fickle-functions.ts'
+import { toCopyError } from '../../store/caller-errors.ts'
 import type { GraphTable } from '../../store/sql/table-graph.ts'
 import type { SelectQuery, Store } from '../../store/store.types.ts'
 import { isTooCostly, StoreError } from '../../store/store-error.ts'
 import { partitionColumns } from './replace-keys.ts'
 import { qualified } from './replace-staging.ts'
-import { toReplaceError } from './replace-views.ts'
 
 /**
  * What statements call the rows that a condition is about. The engine lets an expression name parts of itself (`CASE WHEN n
@@ -50,7 +50,7 @@ export async function checkCondition(
     await ask(store, `SELECT count() FROM (${none}) WHERE ${condition.sql}`)
     await ask(store, `SELECT ${condition.sql} FROM (${blank})`, allOfIt).catch(throwIfCostly)
   } catch (thrown) {
-    throw toReplaceError(thrown, invalid)
+    throw toCopyError(thrown, invalid)
   }
   return condition.sql
 }

@@ -2,11 +2,9 @@
 
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { retargetTables } from '../../sql/retarget-tables.ts'
-import { engineFault } from '../../store/engine-fault.ts'
-import { withoutInternals } from '../../store/engine-words.ts'
+import { toCopyError } from '../../store/caller-errors.ts'
 import type { GraphTable, GraphView, TableGraph } from '../../store/sql/table-graph.ts'
 import type { CopyRequest, Store } from '../../store/store.types.ts'
-import { clickhouseCodes, isFaultOfEngine, StoreError } from '../../store/store-error.ts'
 import { workspaceDatabase } from '../../store/workspace-database.ts'
 
 export interface ViewCopy {
@@ -56,28 +54,5 @@ function viewFailure(thrown: unknown, { name }: GraphView): unknown {
   if (thrown instanceof ApiError && thrown.code === 'SQL_INVALID') {
     return errors.REPLACE_VIEW_FAILED({ view: name, reason: thrown.message, cause: thrown })
   }
-  return toReplaceError(thrown, (reason) => errors.REPLACE_VIEW_FAILED({ view: name, reason, cause: thrown }))
-}
-
-/** What the caller is told when a statement of a replace failed; `blame` says whose fault the engine's refusal is. */
-export function toReplaceError(thrown: unknown, blame: (reason: string) => ApiError): unknown {
-  if (!(thrown instanceof StoreError)) return thrown
-  switch (thrown.kind) {
-    case 'closed':
-    case 'aborted':
-      return errors.SHUTTING_DOWN({ cause: thrown })
-    case 'busy':
-    case 'unread':
-      return errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1, cause: thrown })
-    case 'stopped':
-      return errors.ENGINE_RESTARTED({ cause: thrown })
-    case 'silent':
-      return errors.ENGINE_UNAVAILABLE({ reason: thrown.message, cause: thrown })
-    case 'late':
-    case 'refused':
-      return errors.ENGINE_FAILED({ cause: thrown })
-    case 'engine':
-      if (thrown.clickhouseCode === clickhouseCodes.queryWasCancelled) return errors.SHUTTING_DOWN({ cause: thrown })
-      return isFaultOfEngine(thrown) ? engineFault(thrown) : blame(withoutInternals(thrown.message))
-  }
+  return toCopyError(thrown, (reason) => errors.REPLACE_VIEW_FAILED({ view: name, reason, cause: thrown }))
 }

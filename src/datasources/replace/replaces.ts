@@ -16,6 +16,7 @@ import type { ImportTables } from '../../ingest/ingest-plan.ts'
 import { isPlainTable } from '../../ingest/insert/plain-table.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { errors } from '../../shared/errors/errors.ts'
+import { toCopyError } from '../../store/caller-errors.ts'
 import { quarantineTable } from '../../store/sql/quarantine-table.ts'
 import { readTableGraph, type TableGraph } from '../../store/sql/table-graph.ts'
 import type { Store } from '../../store/store.types.ts'
@@ -26,7 +27,6 @@ import { type MatchingRows, NewContent } from './replace-content.ts'
 import { checkKeys } from './replace-keys.ts'
 import { dropStagingTables, dropTable, Staging } from './replace-staging.ts'
 import { carryOut, keepQuarantine, prepareSwap, type Swap, SwapNotes, takeBack } from './replace-swap.ts'
-import { toReplaceError } from './replace-views.ts'
 
 export interface ReplacesOptions {
   /** How long a close waits for replaces that run; the next start undoes or ends them. */
@@ -88,7 +88,7 @@ class ReplacesRoom implements Replaces {
     try {
       return await replace
     } catch (thrown) {
-      throw toReplaceError(thrown, () => errors.ENGINE_FAILED({ cause: thrown }))
+      throw toCopyError(thrown, () => errors.ENGINE_FAILED({ cause: thrown }))
     } finally {
       this.running.delete(replace)
     }
@@ -232,7 +232,7 @@ async function matchingRows(stage: () => Promise<MatchingRows>): Promise<Matchin
   try {
     return await stage()
   } catch (thrown) {
-    throw toReplaceError(thrown, invalid)
+    throw toCopyError(thrown, invalid)
   }
 }
 

@@ -1,7 +1,8 @@
 import { errors } from '../../shared/errors/errors.ts'
-import { engineFault } from '../../store/engine-fault.ts'
-import { withoutInternals } from '../../store/engine-words.ts'
-import { clickhouseCodes, isOfPartitions, isOfView, StoreError } from '../../store/store-error.ts'
+import { engineFault } from '../../store/caller-errors.ts'
+import { clickhouseCodes } from '../../store/engine-codes.ts'
+import { withoutInternals } from '../../store/engine-message.ts'
+import { isOfPartitions, isOfView, StoreError } from '../../store/store-error.ts'
 import { insertFailureKind } from './insert-failure.ts'
 import { PartitionsExceededError } from './partition-limits.ts'
 

@@ -6,7 +6,8 @@
 import { open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { errors } from '../../shared/errors/errors.ts'
-import { withoutInternals } from '../../store/engine-words.ts'
+import { parquetFileCodes } from '../../store/engine-codes.ts'
+import { withoutInternals } from '../../store/engine-message.ts'
 import { parquetColumnsQuery, parquetPreviewQuery } from '../../store/sql/append-statement.ts'
 import type { Store } from '../../store/store.types.ts'
 import { isFaultOfEngine, isOfParquetFile, isOfView, isTooCostly, StoreError } from '../../store/store-error.ts'
@@ -167,19 +168,6 @@ export function toParquetFailure(thrown: unknown): unknown {
   }
   if (isOfParquetFile(thrown)) return parquetFault(thrown.message, thrown)
   const { clickhouseCode } = thrown
-  const isOfFile = clickhouseCode !== undefined && fileCodes.has(clickhouseCode) && !isFaultOfEngine(thrown)
+  const isOfFile = clickhouseCode !== undefined && parquetFileCodes.has(clickhouseCode) && !isFaultOfEngine(thrown)
   return isOfFile ? parquetFault(thrown.message, thrown) : toFailure(thrown)
 }
-
-/** What only the bytes of a file bring about. */
-const fileCodes: ReadonlySet<number> = new Set([
-  32, // ATTEMPT_TO_READ_AFTER_EOF
-  33, // CANNOT_READ_ALL_DATA
-  40, // CHECKSUM_DOESNT_MATCH
-  48, // NOT_IMPLEMENTED
-  50, // UNKNOWN_TYPE
-  117, // INCORRECT_DATA
-  354, // ZLIB_INFLATE_FAILED
-  432, // UNKNOWN_CODEC
-  636, // CANNOT_EXTRACT_TABLE_STRUCTURE
-])

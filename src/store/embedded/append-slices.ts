@@ -1,7 +1,8 @@
+import { clickhouseCodes } from '../engine-codes.ts'
 import { type AppendSlice, partitionsStatement, rowPartitionsStatement } from '../sql/append-statement.ts'
 import type { InsertLimits } from '../sql/statement-settings.ts'
 import type { AppendRequest, RowPartition } from '../store.types.ts'
-import { clickhouseCodes, isFaultOfEngine, StoreError } from '../store-error.ts'
+import { isFaultOfEngine, StoreError } from '../store-error.ts'
 import type { EngineSession } from './engine-session.types.ts'
 
 interface PartsSource {

@@ -14,7 +14,8 @@ import { open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
-import { clickhouseCodes, StoreError } from '../store-error.ts'
+import { clickhouseCodes } from '../engine-codes.ts'
+import { StoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 
 /** What the repair needs of the store. */

@@ -2,7 +2,8 @@
 // of a dictionary, is there once; as text it may be thousands of times larger, and fill the disk before the time is over.
 
 import { stat } from 'node:fs/promises'
-import { clickhouseCodes, StoreError } from '../store-error.ts'
+import { clickhouseCodes } from '../engine-codes.ts'
+import { StoreError } from '../store-error.ts'
 import type { ResultShare } from './result-budget.ts'
 
 /** A result may grow past its limit by what is written in so many milliseconds. */

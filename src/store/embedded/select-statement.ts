@@ -1,9 +1,10 @@
 import { assert } from '../../shared/assert.ts'
 import { kibibyte } from '../../shared/bytes.ts'
 import { quoteString } from '../../shared/text-escapes.ts'
+import { clickhouseCodes } from '../engine-codes.ts'
 import { type Settings, selectSettings, settingsText } from '../sql/statement-settings.ts'
 import type { SelectQuery } from '../store.types.ts'
-import { clickhouseCodes, StoreError } from '../store-error.ts'
+import { StoreError } from '../store-error.ts'
 import type { EngineSession } from './engine-session.types.ts'
 
 /** What one reader's query may use. */

@@ -1,6 +1,7 @@
 import t from 'tap'
-import { engineCodes, insertFailureKind, unclearCodes } from '../../../src/ingest/insert/insert-failure.ts'
+import { insertFailureKind } from '../../../src/ingest/insert/insert-failure.ts'
 import { findRefusedRows, type RowTrials } from '../../../src/ingest/insert/refused-rows.ts'
+import { circumstanceCodes, serviceFaultCodes, unclearCodes } from '../../../src/store/engine-codes.ts'
 import { StoreError } from '../../../src/store/store-error.ts'
 
 function failure(clickhouseCode: number, message = 'no'): StoreError {
@@ -22,7 +23,9 @@ const rowsOf = (count: number): readonly number[] => Array.from({ length: count 
 t.test('each code is either of the engine, or a row can bring it about', async (t) => {
   const kinds = [36, 44, 48, 62, 6, 27, 42, 43, 128, 131, 153, 407, 427].map((code) => insertFailureKind(failure(code)))
   t.same([...new Set(kinds)], ['rows'])
-  for (const code of engineCodes) t.equal(insertFailureKind(failure(code)), 'engine', `${code}`)
+  for (const code of [...serviceFaultCodes, ...circumstanceCodes]) {
+    if (!unclearCodes.has(code)) t.equal(insertFailureKind(failure(code)), 'engine', `${code}`)
+  }
   for (const code of unclearCodes) t.equal(insertFailureKind(failure(code)), 'unclear', `${code}`)
   for (const code of [60, 241, 243, 252, 394]) t.equal(insertFailureKind(failure(code)), 'engine', `${code}`)
   for (const code of [159, 160]) t.equal(insertFailureKind(failure(code)), 'costly', `${code}`)

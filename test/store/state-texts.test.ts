@@ -1,5 +1,5 @@
 import t from 'tap'
-import { toQueryError } from '../../src/query/query-error.ts'
+import { toQueryError } from '../../src/store/caller-errors.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 
 const limits = { queryTimeMaxMs: 1_000, resultBytesMax: 1_024 }

@@ -1,7 +1,7 @@
 // What the engine says of a query, told in the words of the one who wrote it: names instead of ids, nothing of the text
 // that the service made out of theirs, and no value of a secret.
 
-import { isOwnText, withoutInternals } from '../store/engine-words.ts'
+import { isOwnText, withoutInternals } from '../store/engine-message.ts'
 import type { WorkspaceReader } from './workspace.types.ts'
 
 const id = /`?\bt_[0-9a-f]{32}(_quarantine)?\b`?/g

@@ -1,5 +1,5 @@
-// What the engine says of a text, without what the service has made out of it: for every caller who wrote a text that the
-// engine refused.
+// The engine's messages as callers may read them, in two steps. `cleanMessage` takes away what is the service's own: paths,
+// databases, versions. `withoutInternals` takes away what the service or the engine has made out of the caller's text.
 
 /**
  * The engine repeats the query, or a part of it, behind its message, as it was rewritten: with the queries of pipes and the
@@ -106,4 +106,48 @@ function withoutOwn(text: string, listed: string | undefined, plain: string | un
   return own.length === 0
     ? ''
     : `${text.slice(0, text.indexOf(list))}${own.join(', ')}${listed === undefined ? '' : ']'}`
+}
+
+/**
+ * The engine's message as callers may read it: without `Code: 60. DB::Exception:`, versions, our files and databases, and
+ * with the error's name, `(UNKNOWN_TABLE)`, once at its end.
+ */
+export function cleanMessage(text: string): string {
+  return thrownText(text) ?? cleanText(text)
+}
+
+/**
+ * The text of a `throwIf`, which is its author's own. Behind it stands the step of the plan, where the text comes again, with
+ * its quotes escaped; so the last such step is the engine's.
+ */
+function thrownText(text: string): string | null {
+  const [, code, said = ''] = /^(?:Query failed: )?((?:Code: 395\. DB::\w+: )+)([\s\S]*)$/.exec(text) ?? []
+  if (code === undefined) return null
+  const end = Math.max(
+    ...[": while executing 'FUNCTION throwIf(", ': while executing function throwIf on '].map((step) =>
+      said.lastIndexOf(step),
+    ),
+  )
+  const isInView = said.lastIndexOf(': while pushing to view ') > end
+  return end === -1 || isInView ? null : `${said.slice(0, end)}. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO)`
+}
+
+function cleanText(text: string): string {
+  return (
+    text
+      .replace(/^(?:Query failed: )?(?:Code: \d+\. DB::\w+: )+/, '')
+      .replaceAll(/ ?\(version [^()]*\)/g, '')
+      .replaceAll(/:? ?\(in file\/uri [^()]*\)/g, '')
+      .replaceAll(/\s*INTO OUTFILE '[^']*'/g, '')
+      .replaceAll(/(?:file:\/\/)?\/[^\s'"`()]*\/(?:clickhouse|parts|results)\/[^\s'"`():,]*/g, 'a file of the service')
+      .replaceAll(/`?\bws_0001`?\./g, '')
+      // The engine's own id of a table, behind ours.
+      .replaceAll(/(\bt_[0-9a-f]{32}\w*`?) \([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)/g, '$1')
+      // The query by which the engine tries a DEFAULT is none that the caller knows.
+      .replaceAll(/ in scope SELECT .* FROM dummy\.dummy\b/gs, '')
+      .replaceAll(/\b(\w+)_tmp_alter\d+/g, '$1')
+      .replace(/(?:\.? ?(\([A-Z][A-Z0-9_]+\))\.?)(?:\s*\1\.?)*\s*$/, '. $1')
+      .replace(/\.\. \(/, '. (')
+      .trim()
+  )
 }
