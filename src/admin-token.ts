@@ -8,9 +8,9 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { CatalogStorage } from './catalog/catalog-storage.types.ts'
 import type { Options } from './config.ts'
 import type { Logger } from './observe/logger.ts'
+import type { Settings } from './storage/settings.ts'
 
 export interface AdminToken {
   readonly text: string
@@ -20,10 +20,8 @@ export interface AdminToken {
   readonly path: string | null
 }
 
-type TokenStorage = Pick<CatalogStorage, 'readSetting' | 'writeSetting'>
-
 interface TokenDeps {
-  readonly storage: TokenStorage
+  readonly settings: Settings
   readonly logger: Logger
 }
 
@@ -33,12 +31,12 @@ export const adminTokenFileName = 'admin-token'
 /** The token of the options, or the one that was made at the first start, in its file again if that is missing or differs. */
 export async function openAdminToken(
   { adminToken, dataDir }: Pick<Options, 'adminToken' | 'dataDir'>,
-  { storage, logger }: TokenDeps,
+  { settings, logger }: TokenDeps,
 ): Promise<AdminToken> {
   if (adminToken !== undefined) return { text: adminToken, origin: 'given', path: null }
-  const kept = storage.readSetting(settingName)
+  const kept = settings.read(settingName)
   const text = kept ?? createAdminToken()
-  if (kept === undefined) await storage.writeSetting(settingName, text)
+  if (kept === undefined) await settings.write(settingName, text)
   const path = resolve(join(dataDir, adminTokenFileName))
   return { text, origin: kept === undefined ? 'made' : 'kept', path: await keepFile(path, text, logger) }
 }

@@ -9,9 +9,8 @@ import { join } from 'node:path'
 import { createAccess } from './access/access.ts'
 import { type AdminToken, adminTokenFileName, openAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
-import { openCatalog } from './catalog/catalog.ts'
-import { openCatalogStorage } from './catalog/catalog-storage.ts'
-import { openVariables } from './catalog/variables.ts'
+import { catalogKinds, openCatalog } from './catalog/catalog.ts'
+import { openVariables, variableKinds } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
 import { refuseLostCatalog } from './datasources/recovery/lost-catalog.ts'
@@ -35,6 +34,9 @@ import { mebibyte } from './shared/bytes.ts'
 import { CloseTime } from './shared/close-time.ts'
 import { linkErrorsTo } from './shared/errors/errors.ts'
 import { toStartRefusal } from './start-refusal.ts'
+import { openLmdbStorage } from './storage/lmdb-storage.ts'
+import { loadRecords } from './storage/loaded-records.ts'
+import { openSettings } from './storage/settings.ts'
 import { openEmbeddedStore } from './store/embedded/embedded-store.ts'
 import type { SupervisedStore } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
@@ -117,13 +119,14 @@ async function openRooms(options: Options, logger: Logger, { opened, closeTime, 
   opened.push(() => disk.close())
   const catalogPath = join(options.dataDir, catalogName)
   await refuseLostCatalog(catalogPath, { store, laterNames: [adminTokenFileName, logDirectoryName, markName] })
-  const storage = openCatalogStorage(catalogPath, disk)
+  const storage = await openLmdbStorage(catalogPath, disk)
   opened.push(() => storage.close())
-  const adminToken = await openAdminToken(options, { storage, logger })
-  const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, storage)
+  const settings = await openSettings(storage)
+  const adminToken = await openAdminToken(options, { settings, logger })
+  const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, await loadRecords(storage, catalogKinds))
   opened.push(() => catalog.close())
   reportDefinitions(catalog, logger, options.columnsMax)
-  const variables = openVariables({ now }, storage.variables)
+  const variables = openVariables({ now }, await loadRecords(storage, variableKinds))
   opened.push(() => variables.close())
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
   await partNote.compareAtStart()
@@ -138,7 +141,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeTime, 
   const pipeUsers = createPipeUsers({ pipeBytesMax, now }, { catalog, query })
   const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger, pipeUsers })
   opened.push(() => dataSources.close())
-  const replaces = await openReplaces(options, { catalog, settings: storage, store, ingest, logger })
+  const replaces = await openReplaces(options, { catalog, settings, store, ingest, logger })
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
   // Only now do all tables stand, with the content that they are to have.
   await disk.watchPlaces([logDirectoryName, catalogName])

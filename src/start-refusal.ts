@@ -1,12 +1,11 @@
 // What a start failed with, as a refusal of the table: the modules throw their own errors, or those of the system.
 
 import { join } from 'node:path'
-import { CatalogDamagedError } from './catalog/catalog-file.ts'
-import { CatalogStorageError } from './catalog/catalog-storage.ts'
 import { CatalogRecordError } from './catalog/record-fields.ts'
 import type { Options } from './config.ts'
 import { diskFaultOf } from './shared/disk-fault.ts'
 import { StartRefusal, startRefusals } from './shared/errors/start-refusals.ts'
+import { StorageDamagedError, StorageLayoutError } from './storage/storage-errors.ts'
 import { WalCorruptError, WalFormatError } from './wal/wal-errors.ts'
 
 type Places = Pick<Options, 'dataDir' | 'host' | 'port'>
@@ -22,11 +21,11 @@ export function toStartRefusal(thrown: unknown, { dataDir, host, port }: Places)
       : startRefusals.LOG_DAMAGED({ reason, cause })
   }
   if (thrown instanceof WalFormatError) return startRefusals.LOG_FORMAT_UNKNOWN({ reason, cause })
-  if (thrown instanceof CatalogStorageError) return startRefusals.CATALOG_FORMAT_UNKNOWN({ reason, cause })
+  if (thrown instanceof StorageLayoutError) return startRefusals.CATALOG_FORMAT_UNKNOWN({ reason, cause })
   if (thrown instanceof CatalogRecordError) {
     return startRefusals.CATALOG_RECORD_UNREADABLE({ path: join(dataDir, 'catalog.lmdb'), reason, cause })
   }
-  if (thrown instanceof CatalogDamagedError) {
+  if (thrown instanceof StorageDamagedError) {
     return startRefusals.CATALOG_DAMAGED({ path: join(dataDir, 'catalog.lmdb'), reason, cause })
   }
   if (isSystemError(thrown, listenCalls)) return startRefusals.ADDRESS_UNAVAILABLE({ host, port, reason, cause })

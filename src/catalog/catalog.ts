@@ -5,10 +5,11 @@
 
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
+import type { LoadedRecords } from '../storage/loaded-records.ts'
+import type { RecordKind } from '../storage/storage.types.ts'
 import { CatalogChanges, type PlannedChange } from './catalog-changes.ts'
 import { CatalogNames, type Unversioned } from './catalog-names.ts'
 import { type CatalogEntry, type DataSourceState, decodeEntry, encodeEntry, type ReplayNote } from './catalog-record.ts'
-import type { CatalogStorage } from './catalog-storage.types.ts'
 import type { DataSource, DataSourceId } from './data-source.types.ts'
 import { findDataSourceId } from './data-source-id.ts'
 import { checkDataSourceName } from './data-source-name.ts'
@@ -95,13 +96,16 @@ export interface Revision {
   readonly declaredVersion?: number | undefined
 }
 
+/** What the catalog is kept in. */
+export const catalogKinds: readonly RecordKind[] = ['meta', 'data_sources', 'pipes']
+
 /**
- * Opens the catalog over what the storage holds.
+ * Opens the catalog over what was loaded of `catalogKinds`.
  *
- * @throws CatalogRecordError when a record on disk cannot be read.
+ * @throws CatalogRecordError when a record cannot be read.
  */
-export function openCatalog(options: CatalogOptions, storage: CatalogStorage): Catalog {
-  return new StoredCatalogSnapshot(options, storage)
+export function openCatalog(options: CatalogOptions, records: LoadedRecords): Catalog {
+  return new LoadedCatalog(options, records)
 }
 
 /** What becomes of an entry: another one, or null when it goes. */
@@ -113,7 +117,7 @@ interface EntryChange<Result> {
   readonly along?: readonly Pipe[]
 }
 
-class StoredCatalogSnapshot implements Catalog {
+class LoadedCatalog implements Catalog {
   readonly #options: CatalogOptions
   readonly #changes: CatalogChanges
   readonly #names = new CatalogNames()
@@ -122,13 +126,16 @@ class StoredCatalogSnapshot implements Catalog {
   readonly #entries = new Map<string, CatalogEntry>()
   #sequence = 0
 
-  constructor(options: CatalogOptions, storage: CatalogStorage) {
+  constructor(options: CatalogOptions, records: LoadedRecords) {
     this.#options = options
-    const { catalogVersion, records, pipeRecords } = storage.load()
-    this.#changes = new CatalogChanges(storage, catalogVersion)
-    const entries = [...records].map(([id, record]) => decodeEntry(id, record))
+    this.#changes = new CatalogChanges(records)
+    const entries = [...records.take('data_sources')].map(([id, record]) => decodeEntry(id, record))
     for (const entry of entries.sort((a, b) => a.sequence - b.sequence)) this.#show(entry.dataSource.id, entry)
-    this.#pipes = new PipeCatalog(options.pipesMax, { changes: this.#changes, names: this.#names }, pipeRecords)
+    this.#pipes = new PipeCatalog(
+      options.pipesMax,
+      { changes: this.#changes, names: this.#names },
+      records.take('pipes'),
+    )
   }
 
   get catalogVersion(): number {
@@ -292,7 +299,7 @@ class StoredCatalogSnapshot implements Catalog {
         this.#show(id, entry)
         pipes.show()
       }
-      const own = isGone ? [] : [{ kind: 'data source', id, record } as const]
+      const own = isGone ? [] : [{ kind: 'data_sources', key: id, value: record } as const]
       return { writes: [...own, ...pipes.writes], show, result }
     })
   }

@@ -91,12 +91,12 @@ export class PipeCatalog implements PipeReader {
         this.#names.free(pipe.name, id)
         this.#entries.delete(id)
       }
-      return { writes: [{ kind: 'pipe', id, record: null }], show, result: undefined }
+      return { writes: [{ kind: 'pipes', key: id, value: null }], show, result: undefined }
     })
   }
 
   #written(entry: PipeEntry) {
-    const write = { kind: 'pipe', id: entry.pipe.id, record: encodePipe(entry) } as const
+    const write = { kind: 'pipes', key: entry.pipe.id, value: encodePipe(entry) } as const
     return { writes: [write], show: () => this.#show(entry), result: undefined }
   }
 

@@ -34,11 +34,3 @@ export interface Variables {
   /** Waits for the changes under way. The storage is closed by whoever opened it. */
   close(): Promise<void>
 }
-
-/** Where variables are kept: a small map of records, read once at the start. */
-export interface VariableStorage {
-  /** Records as they were written, by name: from disk, so not yet to be trusted. */
-  load(): ReadonlyMap<string, unknown>
-  /** On disk when the promise resolves. Null removes the record. */
-  write(name: string, record: Readonly<Record<string, unknown>> | null): Promise<void>
-}

@@ -3,9 +3,12 @@
 // Invariants: readers see a change only when it is on disk; changes are made one after the other, each checked against
 // the state that the one before left.
 
+import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors/errors.ts'
+import type { LoadedRecords } from '../storage/loaded-records.ts'
+import type { RecordKind } from '../storage/storage.types.ts'
 import { checkFormat, readInteger, readOneOf, readRecord, readString } from './record-fields.ts'
-import type { Variable, VariableStorage, Variables, VariableValue } from './variable.types.ts'
+import type { Variable, Variables, VariableValue } from './variable.types.ts'
 
 /** A workspace has room for this many variables, each with so many bytes of UTF-8. */
 export const variablesMax = 100
@@ -14,7 +17,6 @@ export const variableBytesMax = 8 * 1024
 const nameCharactersMax = 255
 // A change takes a few milliseconds, and each is held by a request that waits for it.
 const changesWaitingMax = 100
-const retryAfterSeconds = 1
 const recordFormat = 1
 
 interface VariablesOptions {
@@ -22,13 +24,16 @@ interface VariablesOptions {
   readonly now: () => number
 }
 
+/** What variables are kept in. */
+export const variableKinds: readonly RecordKind[] = ['variables']
+
 /**
- * Opens the variables over what the storage holds.
+ * Opens the variables over what was loaded of `variableKinds`.
  *
- * @throws CatalogRecordError when a record on disk cannot be read.
+ * @throws CatalogRecordError when a record cannot be read.
  */
-export function openVariables(options: VariablesOptions, storage: VariableStorage): Variables {
-  return new StoredVariables(options, storage)
+export function openVariables(options: VariablesOptions, records: LoadedRecords): Variables {
+  return new LoadedVariables(options, records)
 }
 
 interface Entry {
@@ -36,18 +41,17 @@ interface Entry {
   readonly value: string
 }
 
-class StoredVariables implements Variables {
+class LoadedVariables implements Variables {
   readonly #now: () => number
-  readonly #storage: VariableStorage
+  readonly #records: LoadedRecords
+  readonly #changes = new ChangeQueue(changesWaitingMax)
   readonly #entries = new Map<string, Entry>()
   #version = 0
-  #waitingCount = 0
-  #lastChange: Promise<unknown> = Promise.resolve()
 
-  constructor({ now }: VariablesOptions, storage: VariableStorage) {
+  constructor({ now }: VariablesOptions, records: LoadedRecords) {
     this.#now = now
-    this.#storage = storage
-    for (const [name, record] of storage.load()) this.#entries.set(name, decodeEntry(name, record))
+    this.#records = records
+    for (const [name, record] of records.take('variables')) this.#entries.set(name, decodeEntry(name, record))
   }
 
   get version(): number {
@@ -89,19 +93,20 @@ class StoredVariables implements Variables {
   remove(name: string): Promise<void> {
     return this.#change(async () => {
       this.#expect(name)
-      await this.#storage.write(name, null)
+      await this.#records.write([{ kind: 'variables', key: name, value: null }])
       this.#entries.delete(name)
       this.#version += 1
     })
   }
 
-  async close(): Promise<void> {
-    await this.#lastChange
+  close(): Promise<void> {
+    return this.#changes.close()
   }
 
   async #write(entry: Entry): Promise<Variable> {
     const { variable } = entry
-    await this.#storage.write(variable.name, { format: recordFormat, ...variable, value: entry.value })
+    const record = { format: recordFormat, ...variable, value: entry.value }
+    await this.#records.write([{ kind: 'variables', key: variable.name, value: record }])
     this.#entries.set(variable.name, entry)
     this.#version += 1
     return variable
@@ -113,22 +118,11 @@ class StoredVariables implements Variables {
     return entry
   }
 
-  /** Makes one change after all that were asked for before it. */
-  async #change<Result>(make: () => Promise<Result>): Promise<Result> {
-    if (this.#waitingCount >= changesWaitingMax) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds })
-    this.#waitingCount += 1
-    const change = this.#lastChange.then(make)
-    // The next change comes after this one, however it ends; its caller alone is told how.
-    this.#lastChange = change.then(nothing, nothing)
-    try {
-      return await change
-    } finally {
-      this.#waitingCount -= 1
-    }
+  /** Makes one change after all that were asked for before it. @throws CHANGES_TOO_MANY (503) */
+  #change<Result>(make: () => Promise<Result>): Promise<Result> {
+    return this.#changes.run('variables', make)
   }
 }
-
-function nothing(): void {}
 
 /** Names are what `tb_secret()` takes: they stand in SQL as the names of query parameters. */
 function checkName(name: string): void {

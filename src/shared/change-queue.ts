@@ -7,7 +7,12 @@ const retryAfterSeconds = 1
 
 export class ChangeQueue {
   private readonly lastById = new Map<string, Promise<void>>()
+  private readonly waitingMax: number
   private changeCount = 0
+
+  constructor(waitingMax = changesWaitingMax) {
+    this.waitingMax = waitingMax
+  }
 
   /**
    * Runs a change after all that were asked for before it. What it needs to know it must look up when it runs.
@@ -15,7 +20,7 @@ export class ChangeQueue {
    * @throws CHANGES_TOO_MANY (503) when as many wait as may; what `change` throws.
    */
   async run<Result>(id: string, change: () => Promise<Result>): Promise<Result> {
-    if (this.changeCount >= changesWaitingMax) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds })
+    if (this.changeCount >= this.waitingMax) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds })
     this.changeCount += 1
     const running = (this.lastById.get(id) ?? Promise.resolve()).then(change)
     const settled = running.then(nothing, nothing)
@@ -26,6 +31,11 @@ export class ChangeQueue {
       this.changeCount -= 1
       if (this.lastById.get(id) === settled) this.lastById.delete(id)
     }
+  }
+
+  /** Waits for the changes that were asked for so far. */
+  async close(): Promise<void> {
+    await Promise.all(this.lastById.values())
   }
 }
 

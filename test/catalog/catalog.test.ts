@@ -2,15 +2,16 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { open } from 'lmdb'
 import t from 'tap'
-import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
 import { decodeEntry, encodeEntry } from '../../src/catalog/catalog-record.ts'
-import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId, findDataSourceId, parseDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { checkDataSourceName } from '../../src/catalog/data-source-name.ts'
 import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
-import { MemoryStorage } from './memory-storage.ts'
-import { dataSource, killedWriter, openTestCatalog, temporaryDirectory } from './test-catalog.ts'
+import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
+import { openSettings } from '../../src/storage/settings.ts'
+import { MemoryStorage } from '../storage/memory-storage.ts'
+import { catalogOver, dataSource, killedWriter, openTestCatalog, temporaryDirectory } from './test-catalog.ts'
 
 // Run as a program of its own, this file creates data sources until it is killed.
 const writerPath = process.argv[2] === 'write' ? process.argv[3] : undefined
@@ -19,7 +20,7 @@ else await writeUntilKilled(writerPath)
 
 function runTests(): void {
   t.test('a data source shows when it is complete, and goes by steps', async (t) => {
-    const { catalog } = openTestCatalog(t)
+    const { catalog } = await openTestCatalog(t)
     const orders = dataSource('orders')
     await catalog.begin(orders)
     t.equal(catalog.find('orders'), undefined, 'its tables may be missing')
@@ -51,7 +52,7 @@ function runTests(): void {
   })
 
   t.test('ids survive a rename, and names go to who has them now', async (t) => {
-    const { catalog } = openTestCatalog(t)
+    const { catalog } = await openTestCatalog(t)
     const [first, second] = [dataSource('first'), dataSource('second')]
     await create(catalog, first)
     await create(catalog, second)
@@ -78,7 +79,7 @@ function runTests(): void {
   t.test(
     'a name with a version is what has the name, unless that has the name itself or another version',
     async (t) => {
-      const { catalog, path, close } = openTestCatalog(t)
+      const { catalog, path, close } = await openTestCatalog(t)
       const views = dataSource('views')
       const clicks: DataSource = { ...dataSource('clicks'), declaredVersion: 3 }
       await create(catalog, views)
@@ -118,7 +119,7 @@ function runTests(): void {
       await catalog.completeAlter(clicks.id)
       t.match(catalog.find('clicks__v4'), { description: 'altered', declaredVersion: 4 })
       await close()
-      const again = openTestCatalog(t, { path }).catalog
+      const again = (await openTestCatalog(t, { path })).catalog
       t.same(found(again, 'clicks__v4', 'clicks__v3', 'views__v3', 'views__v2'), [
         'clicks',
         undefined,
@@ -131,7 +132,7 @@ function runTests(): void {
   )
 
   t.test('a change replaces the definition, but neither id, name nor time of creation', async (t) => {
-    const { catalog } = openTestCatalog(t)
+    const { catalog } = await openTestCatalog(t)
     const orders = dataSource('orders')
     await create(catalog, orders)
     const columns = parseSchema('a UInt8, b String', { columnsMax: 2 })
@@ -146,13 +147,13 @@ function runTests(): void {
   })
 
   t.test('a change that was noted outlives a restart, until it is shown or forgotten', async (t) => {
-    const { catalog, path, close } = openTestCatalog(t)
+    const { catalog, path, close } = await openTestCatalog(t)
     const orders = dataSource('orders')
     await create(catalog, orders)
     const indexes = [{ name: 'i', expression: 'id', typeText: 'minmax', granularity: 2 }]
     await catalog.beginAlter({ ...orders, indexes, kafkaStoreRawValue: true, version: 2 })
     await close()
-    const again = openTestCatalog(t, { path }).catalog
+    const again = (await openTestCatalog(t, { path })).catalog
     t.match(again.altering(), [{ dataSource: { version: 1, indexes: [] }, pending: { version: 2, indexes } }])
     await again.abandonAlter(orders.id)
     t.same(again.altering(), [])
@@ -160,7 +161,7 @@ function runTests(): void {
   })
 
   t.test('every change gives the catalog another version, also across a restart', async (t) => {
-    const { catalog, path, close } = openTestCatalog(t)
+    const { catalog, path, close } = await openTestCatalog(t)
     const versions = [catalog.catalogVersion]
     const orders = dataSource('orders')
     await catalog.begin(orders)
@@ -177,11 +178,11 @@ function runTests(): void {
     versions.push(catalog.catalogVersion)
     t.same(versions, [0, 1, 2, 3, 3, 5], 'a change that was not made changes no version')
     await close()
-    t.equal(openTestCatalog(t, { path }).catalog.catalogVersion, 5)
+    t.equal((await openTestCatalog(t, { path })).catalog.catalogVersion, 5)
   })
 
   t.test('everything is there after a restart', async (t) => {
-    const { catalog, path, close } = openTestCatalog(t)
+    const { catalog, path, close } = await openTestCatalog(t)
     const columns = parseSchema(
       "`a b` Array(Tuple(x Nullable(Int64), y LowCardinality(String))) `json:$.[\"a b\"][:]`, c Enum('é', 'y') DEFAULT 'y' CODEC(ZSTD(1))",
       { columnsMax: 3 },
@@ -193,7 +194,7 @@ function runTests(): void {
     const [zebra] = catalog.list()
     t.ok(zebra)
     await close()
-    const again = openTestCatalog(t, { path }).catalog
+    const again = (await openTestCatalog(t, { path })).catalog
     t.same(
       again.list().map(({ name }) => name),
       names,
@@ -205,7 +206,7 @@ function runTests(): void {
   })
 
   t.test('changes that are asked for at once are made one after the other', async (t) => {
-    const { catalog } = openTestCatalog(t)
+    const { catalog } = await openTestCatalog(t)
     const results = await Promise.allSettled(Array.from({ length: 20 }, () => catalog.begin(dataSource('orders'))))
     t.equal(results.filter(({ status }) => status === 'fulfilled').length, 1, 'one of twenty gets the name')
     const [entry] = catalog.unfinished()
@@ -225,7 +226,7 @@ function runTests(): void {
 
   t.test('a change that the storage fails at was not made, and the next one is', async (t) => {
     const storage = new MemoryStorage()
-    const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 100, now: () => 0 }, storage)
+    const catalog = await catalogOver(storage)
     storage.failure = new Error('no space left on device')
     await t.rejects(catalog.begin(dataSource('orders')), { message: 'no space left on device' })
     t.same(catalog.unfinished(), [])
@@ -237,7 +238,7 @@ function runTests(): void {
   })
 
   t.test('the number of data sources and of waiting changes has a maximum', async (t) => {
-    const { catalog } = openTestCatalog(t, { dataSourcesMax: 2 })
+    const { catalog } = await openTestCatalog(t, { dataSourcesMax: 2 })
     const first = dataSource('a')
     await create(catalog, first)
     await create(catalog, dataSource('b'))
@@ -316,23 +317,24 @@ function runTests(): void {
       t.throws(() => decodeEntry(id, record), { name: 'CatalogRecordError', message: reason }, String(reason))
     }
     const storage = new MemoryStorage()
-    await storage.commit({ catalogVersion: 1, writes: [{ kind: 'data source', id, record: { format: 9 } }] })
-    t.throws(() => openCatalog({ dataSourcesMax: 1, pipesMax: 100, now: () => 0 }, storage), {
+    await storage.commit([{ kind: 'data_sources', key: id, value: { format: 9 }, version: null }])
+    await t.rejects(catalogOver(storage), {
       message: new RegExp(id),
     })
   })
 
   t.test('settings outlive a restart', async (t) => {
     const path = join(temporaryDirectory(t), 'catalog.lmdb')
-    const storage = openCatalogStorage(path)
-    t.equal(storage.readSetting('admin_token'), undefined)
+    const storage = await openLmdbStorage(path)
+    const settings = await openSettings(storage)
+    t.equal(settings.read('admin_token'), undefined)
     t.equal(statSync(path).mode & 0o777, 0o600, 'for no other user to read')
-    await storage.writeSetting('admin_token', 'p.secret')
-    t.equal(storage.readSetting('admin_token'), 'p.secret')
+    await settings.write('admin_token', 'p.secret')
+    t.equal(settings.read('admin_token'), 'p.secret')
     await storage.close()
-    const again = openCatalogStorage(path)
+    const again = await openLmdbStorage(path)
     t.teardown(() => again.close())
-    t.equal(again.readSetting('admin_token'), 'p.secret')
+    t.equal((await openSettings(again)).read('admin_token'), 'p.secret')
   })
 
   t.test('a file of a later release is refused', async (t) => {
@@ -340,8 +342,8 @@ function runTests(): void {
     const root = open<number>({ path, noSubdir: true, encoding: 'json', maxDbs: 4 })
     await root.openDB<number>({ name: 'meta', encoding: 'json' }).put('layout', 2)
     await root.close()
-    t.throws(() => openCatalogStorage(path), {
-      name: 'CatalogStorageError',
+    await t.rejects(openLmdbStorage(path), {
+      name: 'StorageLayoutError',
       message: /layout 2, but this release knows only 1/,
     })
   })
@@ -350,7 +352,7 @@ function runTests(): void {
     const path = join(temporaryDirectory(t), 'catalog.lmdb')
     for (let round = 0; round < 3; round += 1) {
       const confirmed = await killedWriter(import.meta.url, path)
-      const { catalog, close } = openTestCatalog(t, { path })
+      const { catalog, close } = await openTestCatalog(t, { path })
       const found = new Set(catalog.list().map(({ name }) => name))
       t.same(
         confirmed.filter((name) => !found.has(name)),
@@ -364,7 +366,7 @@ function runTests(): void {
 }
 
 async function writeUntilKilled(path: string): Promise<void> {
-  const catalog = openCatalog({ dataSourcesMax: 100_000, pipesMax: 100, now: () => 0 }, openCatalogStorage(path))
+  const catalog = await catalogOver(await openLmdbStorage(path), { dataSourcesMax: 100_000 })
   for (let count = 0; ; count += 1) {
     const source = dataSource(`d_${process.pid}_${count}`)
     await create(catalog, source)

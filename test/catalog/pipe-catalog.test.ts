@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
-import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import type { Pipe, PipeNode } from '../../src/catalog/pipe.types.ts'
 import { createNodeId, createPipeId, parseNodeId, parsePipeId } from '../../src/catalog/pipe-id.ts'
 import { checkNodeName, checkPipeName } from '../../src/catalog/pipe-name.ts'
 import { decodePipe, encodePipe } from '../../src/catalog/pipe-record.ts'
 import { formatPipe } from '../../src/catalog/pipe-text.ts'
+import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
+import { MemoryStorage } from '../storage/memory-storage.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
-import { MemoryStorage } from './memory-storage.ts'
-import { dataSource, killedWriter, openTestCatalog, temporaryDirectory } from './test-catalog.ts'
+import { catalogOver, dataSource, killedWriter, openTestCatalog, temporaryDirectory } from './test-catalog.ts'
 
 // Run as a program of its own, this file creates and changes pipes until it is killed.
 const writerPath = process.argv[2] === 'write' ? process.argv[3] : undefined
@@ -19,7 +19,7 @@ else await writeUntilKilled(writerPath)
 
 function runTests(): void {
   t.test('a pipe is found by name, id and an id with a label, also after a restart', async (t) => {
-    const { catalog, path, close } = openTestCatalog(t)
+    const { catalog, path, close } = await openTestCatalog(t)
     const top = pipe('top', [node('a'), node('b', ['a', 'orders'])])
     await catalog.createPipe(top)
     await catalog.createPipe(pipe('empty'))
@@ -28,7 +28,7 @@ function runTests(): void {
     t.equal(catalog.find('top'), undefined, 'it is no data source')
     t.equal(catalog.find(top.id), undefined)
     await close()
-    const again = openTestCatalog(t, { path }).catalog
+    const again = (await openTestCatalog(t, { path })).catalog
     t.same(again.findPipe('top'), top)
     t.same(
       again.listPipes().map(({ name }) => name),
@@ -38,7 +38,7 @@ function runTests(): void {
   })
 
   t.test('a name belongs to one data source or one pipe', async (t) => {
-    const { catalog } = openTestCatalog(t)
+    const { catalog } = await openTestCatalog(t)
     const orders = dataSource('orders')
     await catalog.begin(orders)
     await t.rejects(catalog.createPipe(pipe('orders')), { code: 'DATASOURCE_EXISTS', status: 409 }, 'while it is made')
@@ -66,7 +66,7 @@ function runTests(): void {
   })
 
   t.test('every change of a pipe gives the catalog another version, and none that was refused', async (t) => {
-    const { catalog, path, close } = openTestCatalog(t, { pipesMax: 2 })
+    const { catalog, path, close } = await openTestCatalog(t, { pipesMax: 2 })
     const top = pipe('top')
     await catalog.createPipe(top)
     await catalog.replacePipe({ ...top, description: 'x' })
@@ -85,7 +85,7 @@ function runTests(): void {
     t.equal(catalog.findPipe('top')?.description, 'x')
     await catalog.removePipe(top.id)
     await close()
-    const again = openTestCatalog(t, { path }).catalog
+    const again = (await openTestCatalog(t, { path })).catalog
     t.equal(again.catalogVersion, 4)
     t.same(
       again.listPipes().map(({ name }) => name),
@@ -94,7 +94,7 @@ function runTests(): void {
   })
 
   t.test('a guard sees what the changes before it left', async (t) => {
-    const { catalog } = openTestCatalog(t)
+    const { catalog } = await openTestCatalog(t)
     const orders = dataSource('orders')
     await catalog.begin(orders)
     await catalog.complete(orders.id)
@@ -114,7 +114,7 @@ function runTests(): void {
   t.test('a change that the storage fails at was not made', async (t) => {
     const storage = new MemoryStorage()
     storage.failure = new Error('no space left on device')
-    const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 10, now: () => 0 }, storage)
+    const catalog = await catalogOver(storage)
     await t.rejects(catalog.createPipe(pipe('top')), { message: 'no space left on device' })
     t.equal(catalog.findPipe('top'), undefined)
     t.equal(catalog.catalogVersion, 0)
@@ -198,7 +198,7 @@ TYPE endpoint
     const random = new SeededRandom(seed)
     const path = join(temporaryDirectory(t), 'catalog.lmdb')
     const model: Model = new Map()
-    let { catalog, close } = openTestCatalog(t, { path })
+    let { catalog, close } = await openTestCatalog(t, { path })
     let lastVersion = 0
     for (let step = 0; step < 300; step += 1) {
       await randomChange(catalog, random, model)
@@ -206,7 +206,7 @@ TYPE endpoint
       lastVersion = catalog.catalogVersion
       if (random.below(40) > 0) continue
       await close()
-      const reopened = openTestCatalog(t, { path })
+      const reopened = await openTestCatalog(t, { path })
       catalog = reopened.catalog
       close = reopened.close
       t.equal(catalog.catalogVersion, lastVersion)
@@ -222,7 +222,7 @@ TYPE endpoint
     const path = join(temporaryDirectory(t), 'catalog.lmdb')
     for (let round = 0; round < 3; round += 1) {
       const confirmed = await killedWriter(import.meta.url, path)
-      const { catalog, close } = openTestCatalog(t, { path })
+      const { catalog, close } = await openTestCatalog(t, { path })
       const found = new Set(catalog.listPipes().map((one) => `${one.name} ${one.description}`))
       t.same(
         confirmed.filter((line) => !found.has(line)),
@@ -292,8 +292,7 @@ async function isDone(change: Promise<unknown>): Promise<boolean> {
 }
 
 async function writeUntilKilled(path: string): Promise<void> {
-  const storage = openCatalogStorage(path)
-  const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 100_000, now: () => 0 }, storage)
+  const catalog = await catalogOver(await openLmdbStorage(path), { pipesMax: 100_000 })
   for (let count = 0; ; count += 1) {
     const made = pipe(`p_${process.pid}_${count}`, [node('a'), node('b', ['a'])])
     await catalog.createPipe(made)

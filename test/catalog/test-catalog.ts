@@ -4,11 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
-import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
-import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
+import { type Catalog, type CatalogOptions, catalogKinds, openCatalog } from '../../src/catalog/catalog.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
+import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
+import { loadRecords } from '../../src/storage/loaded-records.ts'
+import type { RecordStorage } from '../../src/storage/storage.types.ts'
 
 /** A directory that goes with the test. */
 export function temporaryDirectory(t: Test): string {
@@ -24,18 +26,24 @@ export interface TestCatalog {
 }
 
 /** A catalog on disk, which closes with the test. */
-export function openTestCatalog(
+export async function openTestCatalog(
   t: Test,
   { path = join(temporaryDirectory(t), 'catalog.lmdb'), dataSourcesMax = 1_000, pipesMax = 1_000 } = {},
-): TestCatalog {
-  const storage = openCatalogStorage(path)
+): Promise<TestCatalog> {
+  const storage = await openLmdbStorage(path)
   let isOpen = true
   const close = async (): Promise<void> => {
     if (isOpen) await storage.close()
     isOpen = false
   }
   t.teardown(close)
-  return { catalog: openCatalog({ dataSourcesMax, pipesMax, now: () => 2_000 }, storage), path, close }
+  return { catalog: await catalogOver(storage, { dataSourcesMax, pipesMax, now: () => 2_000 }), path, close }
+}
+
+/** The catalog of what is in a storage. */
+export async function catalogOver(storage: RecordStorage, options: Partial<CatalogOptions> = {}): Promise<Catalog> {
+  const limits = { dataSourcesMax: 100, pipesMax: 100, now: () => 0, ...options }
+  return openCatalog(limits, await loadRecords(storage, catalogKinds))
 }
 
 /** Runs a test file as a program that writes until it is killed, and gives the lines that it wrote by then. */

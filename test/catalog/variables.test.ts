@@ -2,17 +2,19 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
 import type { Variables } from '../../src/catalog/variable.types.ts'
-import { openVariables, variableBytesMax, variablesMax } from '../../src/catalog/variables.ts'
+import { openVariables, variableBytesMax, variableKinds, variablesMax } from '../../src/catalog/variables.ts'
+import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
+import { loadRecords } from '../../src/storage/loaded-records.ts'
+import { emptyRecords, MemoryStorage } from '../storage/memory-storage.ts'
 
 const editedBy = "token: 'admin'"
 
 t.test('variables are kept, and their values come back after a restart', async (t) => {
   const path = join(temporaryDirectory(t), 'catalog.lmdb')
   let nowMs = 1_000
-  const storage = openCatalogStorage(path)
-  const variables = openVariables({ now: () => nowMs }, storage.variables)
+  const storage = await openLmdbStorage(path)
+  const variables = openVariables({ now: () => nowMs }, await loadRecords(storage, variableKinds))
   t.equal(variables.version, 0)
   await variables.create('second', { value: "it's\n☕", editedBy })
   await variables.create('first', { value: '', editedBy })
@@ -34,10 +36,10 @@ t.test('variables are kept, and their values come back after a restart', async (
   await variables.close()
   await storage.close()
 
-  const again = openCatalogStorage(path)
+  const again = await openLmdbStorage(path)
   t.teardown(() => again.close())
-  check(openVariables({ now: () => 0 }, again.variables))
-  t.equal(again.load().records.size, 0, 'they are no data sources')
+  check(openVariables({ now: () => 0 }, await loadRecords(again, variableKinds)))
+  t.same(await again.list('data_sources'), [], 'they are no data sources')
   t.equal(statSync(path).mode & 0o777, 0o600)
   t.ok(readFileSync(path).includes('secret'), 'the file holds them')
 })
@@ -96,15 +98,9 @@ t.test('changes come one after the other, and show when they are on disk', async
 })
 
 t.test('a change that the disk refuses changes nothing', async (t) => {
-  const variables = openVariables(
-    { now: () => 0 },
-    {
-      load: () => new Map(),
-      async write() {
-        throw new Error('disk full')
-      },
-    },
-  )
+  const storage = new MemoryStorage()
+  storage.failure = new Error('disk full')
+  const variables = openVariables({ now: () => 0 }, emptyRecords(storage))
   await t.rejects(variables.create('a', { value: '1', editedBy }), { message: 'disk full' })
   t.same([variables.find('a'), variables.version], [undefined, 0])
   await variables.close()
@@ -112,27 +108,23 @@ t.test('a change that the disk refuses changes nothing', async (t) => {
 
 t.test('a record that is none of this release is not read', async (t) => {
   for (const record of [null, {}, { format: 2 }, { format: 1, type: 'secret', createdAt: 0, updatedAt: 0, editedBy }]) {
-    const storage = { load: () => new Map([['a', record]]), async write() {} }
-    t.throws(() => openVariables({ now: () => 0 }, storage), { name: 'CatalogRecordError', message: /variable a/ })
+    const storage = new MemoryStorage()
+    await storage.commit([{ kind: 'variables', key: 'a', value: record ?? 'none', version: null }])
+    const records = await loadRecords(storage, variableKinds)
+    t.throws(() => openVariables({ now: () => 0 }, records), { name: 'CatalogRecordError', message: /variable a/ })
   }
 })
 
 function openInMemory({ isHeld = false } = {}) {
-  const writes: string[] = []
+  const storage = new MemoryStorage()
   let release = () => {}
-  const held = isHeld
-    ? new Promise<void>((resolve) => {
-        release = resolve
-      })
-    : Promise.resolve()
-  const storage = {
-    load: () => new Map(),
-    async write(name: string) {
-      writes.push(name)
-      await held
-    },
+  if (isHeld) {
+    storage.held = new Promise<void>((resolve) => {
+      release = resolve
+    })
   }
-  return { variables: openVariables({ now: () => 0 }, storage), writes, release: () => release() }
+  const variables = openVariables({ now: () => 0 }, emptyRecords(storage))
+  return { variables, writes: storage.writtenKeys, release: () => release() }
 }
 
 function temporaryDirectory(t: Test): string {

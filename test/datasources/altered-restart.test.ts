@@ -5,24 +5,24 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { openCatalog } from '../../src/catalog/catalog.ts'
-import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import type { AlteredTables } from '../../src/datasources/alter/alter-tables.ts'
 import { Alterations } from '../../src/datasources/alter/alterations.ts'
 import { createTables } from '../../src/datasources/tables.ts'
 import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
+import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { catalogOver } from '../catalog/test-catalog.ts'
 import { untilEngine } from '../store/engine-pid.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
-const storage = openCatalogStorage(join(directory.path, 'catalog.mdb'))
-const catalog = openCatalog({ dataSourcesMax: 100, pipesMax: 100, now: () => 1_000 }, storage)
+const storage = await openLmdbStorage(join(directory.path, 'catalog.mdb'))
+const catalog = await catalogOver(storage, { now: () => 1_000 })
 let room: Alterations | undefined
 store.onRestart(async (engine) => await room?.mend(engine))
 t.teardown(async () => {

@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { Int32 } from 'apache-arrow'
 import t from 'tap'
-import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
-import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { alterTables } from '../../src/datasources/alter/alter-tables.ts'
@@ -12,16 +11,18 @@ import { createTables } from '../../src/datasources/tables.ts'
 import type { BarrierRequest, ReplayRowsOutcome } from '../../src/ingest/ingest.types.ts'
 import type { EngineDefinition } from '../../src/schema/engines/engine-definition.types.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
+import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { catalogOver } from '../catalog/test-catalog.ts'
 import { arrowPart, numbers } from '../store/arrow-part.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
-const storage = openCatalogStorage(join(directory.path, 'catalog.mdb'))
-const catalog = openCatalog({ dataSourcesMax: 100, pipesMax: 100, now: () => 1_000 }, storage)
+const storage = await openLmdbStorage(join(directory.path, 'catalog.mdb'))
+const catalog = await catalogOver(storage, { now: () => 1_000 })
 const barriers: string[] = []
 let nowMs = 1_000
 const replayRows = async (): Promise<ReplayRowsOutcome> => ({ viewFailure: null })

@@ -14,7 +14,7 @@ import type { Pipes } from '../../src/pipes/pipes.types.ts'
 import type { QueryRequest } from '../../src/query/query.types.ts'
 import { mebibyte } from '../../src/shared/bytes.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
-import { MemoryStorage } from '../catalog/memory-storage.ts'
+import { emptyRecords } from '../storage/memory-storage.ts'
 
 export const token = 'p.test.token'
 
@@ -91,7 +91,7 @@ export function createFakeRooms(): FakeRooms {
       },
     },
     logger: fakeLogger(() => rooms.entries),
-    variables: openVariables({ now: () => rooms.now() }, { load: () => new Map(), async write() {} }),
+    variables: openVariables({ now: () => rooms.now() }, emptyRecords()),
     disk: { reason: null, lostReason: null, report: () => undefined, alsoAsk: () => undefined },
     engineFault: () => (rooms.isOpen ? null : 'it has ended, and is started again'),
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
@@ -114,7 +114,7 @@ export function createFakeRooms(): FakeRooms {
 
 /** Pipes in memory; every query is right, and reads nothing. */
 function fakePipes(): Pipes {
-  const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 10, now: () => 0 }, new MemoryStorage())
+  const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 10, now: () => 0 }, emptyRecords())
   const checkNode = async () => ({ dependencies: [], columns: null, parameters: [] })
   return createPipes(
     { nodesMax: 3, pipeBytesMax: 100, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 },

@@ -5,13 +5,13 @@ import { EndpointDescriptions } from '../../src/pipes/endpoint-descriptions.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
 import type { CheckNode } from '../../src/query/check-node.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
-import { MemoryStorage } from '../catalog/memory-storage.ts'
+import { emptyRecords } from '../storage/memory-storage.ts'
 
 const unending = new AbortController().signal
 
 /** Pipes in memory, and an engine that tells columns when it is let. */
 function open() {
-  const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 1_000, now: () => 0 }, new MemoryStorage())
+  const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 1_000, now: () => 0 }, emptyRecords())
   const sizes = { nodesMax: 10, pipeBytesMax: 10_000, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 }
   const saved = async () => ({ dependencies: [], columns: null, parameters: [] })
   const pipes = createPipes(sizes, { catalog, query: { checkNode: saved, compareNode: async () => 'same' } })

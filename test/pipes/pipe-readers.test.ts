@@ -19,7 +19,7 @@ function node(
 }
 
 t.test('readers are the pipes whose nodes mean a data source or a pipe by a name', async (t) => {
-  const { catalog } = openTestCatalog(t)
+  const { catalog } = await openTestCatalog(t)
   const readers = new PipeReaders(catalog)
   const [orders, raw] = [dataSource('orders'), dataSource('raw')]
   for (const source of [orders, raw]) {

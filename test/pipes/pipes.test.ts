@@ -3,8 +3,7 @@
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { type Catalog, openCatalog } from '../../src/catalog/catalog.ts'
-import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
+import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../../src/catalog/data-source.types.ts'
 import { createNodeId } from '../../src/catalog/pipe-id.ts'
 import { PipeReaders } from '../../src/pipes/pipe-readers.ts'
@@ -14,13 +13,14 @@ import type { CheckNode } from '../../src/query/check-node.ts'
 import { createNodeComparison } from '../../src/query/node-ways.ts'
 import { TemplateCache } from '../../src/query/template-cache.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
-import { MemoryStorage } from '../catalog/memory-storage.ts'
-import { dataSource, temporaryDirectory } from '../catalog/test-catalog.ts'
+import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
+import { catalogOver, dataSource, temporaryDirectory } from '../catalog/test-catalog.ts'
+import { MemoryStorage } from '../storage/memory-storage.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { type Change, Model, namesRead } from './pipe-model.ts'
 
 t.test('a data source that goes while a node over it is checked takes the node along', async (t) => {
-  const { catalog, pipes, beforeCheck } = openRoom(t)
+  const { catalog, pipes, beforeCheck } = await openRoom(t)
   const source = await addSource(catalog, 'events')
   beforeCheck.push(() => catalog.retire(source.id))
   await t.rejects(pipes.create({ name: 'top', description: '', nodes: [node('a', 'events')] }), {
@@ -38,7 +38,7 @@ t.test('a data source that goes while a node over it is checked takes the node a
 })
 
 t.test('changes of one pipe are made one after the other, each on what the one before left', async (t) => {
-  const { pipes } = openRoom(t)
+  const { pipes } = await openRoom(t)
   await pipes.create({ name: 'a', description: '', nodes: [node('x', '')] })
   const results = await Promise.allSettled([
     pipes.appendNode('a', node('y', 'x')),
@@ -58,7 +58,7 @@ t.test('changes of one pipe are made one after the other, each on what the one b
 })
 
 t.test('a node that is long in being checked holds up its own pipe alone', async (t) => {
-  const { pipes, beforeCheck } = openRoom(t)
+  const { pipes, beforeCheck } = await openRoom(t)
   await pipes.create({ name: 'slow', description: '', nodes: [node('x', '')] })
   const ends: (() => void)[] = []
   beforeCheck.push(() => new Promise<void>((resolve) => ends.push(resolve)))
@@ -72,7 +72,7 @@ t.test('a node that is long in being checked holds up its own pipe alone', async
 })
 
 t.test('what other pipes became while a node was checked is looked at when it is saved', async (t) => {
-  const { pipes, beforeCheck } = openRoom(t)
+  const { pipes, beforeCheck } = await openRoom(t)
   const create = (name: string, ...nodes: readonly NodeRequest[]) => pipes.create({ name, description: '', nodes })
   await create('a', node('x', ''))
   beforeCheck.push(() => pipes.drop('a', { isForced: false }))
@@ -97,7 +97,7 @@ t.test('what other pipes became while a node was checked is looked at when it is
 })
 
 t.test('a name with a version that something takes while a node by it is checked is looked up again', async (t) => {
-  const { catalog, pipes, beforeCheck } = openRoom(t)
+  const { catalog, pipes, beforeCheck } = await openRoom(t)
   const create = (name: string) => pipes.create({ name, description: '', nodes: [node('x', 'views__v3')] })
   await addSource(catalog, 'views')
   beforeCheck.push(() => addSource(catalog, 'views__v3'))
@@ -109,7 +109,7 @@ t.test('a name with a version that something takes while a node by it is checked
 })
 
 t.test('a copy over a pipe waits for its changes, and they for it', async (t) => {
-  const { pipes } = openRoom(t)
+  const { pipes } = await openRoom(t)
   await pipes.create({ name: 'from', description: '', nodes: [node('x', ''), node('y', 'x')] })
   const copies = await Promise.all(
     Array.from({ length: 4 }, () => pipes.copy({ name: 'to', from: 'from', description: undefined })),
@@ -128,7 +128,7 @@ t.test('a copy over a pipe waits for its changes, and they for it', async (t) =>
 })
 
 t.test('times tell when a pipe and its nodes were made and changed', async (t) => {
-  const { pipes, clock } = openRoom(t)
+  const { pipes, clock } = await openRoom(t)
   clock.nowMs = 1_000
   await pipes.create({ name: 'a', description: '', nodes: [node('x', ''), node('y', 'x')] })
   clock.nowMs = 2_000
@@ -157,7 +157,7 @@ t.test('times tell when a pipe and its nodes were made and changed', async (t) =
 })
 
 t.test('a node without a name gets the next one of its pipe that is free', async (t) => {
-  const { pipes } = openRoom(t)
+  const { pipes } = await openRoom(t)
   const unnamed = { ...node('', ''), name: undefined }
   await pipes.create({ name: 'a', description: '', nodes: [unnamed, node('a_2', ''), unnamed] })
   await pipes.removeNode('a', 'a_0')
@@ -169,7 +169,7 @@ t.test('a node without a name gets the next one of its pipe that is free', async
 })
 
 t.test('parameters are those of the template, and none where a template cannot be read any more', async (t) => {
-  const { catalog, pipes } = openRoom(t)
+  const { catalog, pipes } = await openRoom(t)
   const top = await pipes.create({ name: 'top', description: '', nodes: [node('x', '')] })
   const queries = ['% {{Int32(a, 1)}}', '% {{Int32(a', 'SELECT {{Int32(a)}}']
   const nodes = top.nodes.flatMap((first) =>
@@ -183,7 +183,7 @@ t.test('parameters are those of the template, and none where a template cannot b
 })
 
 t.test('a pipe holds so many nodes, so much SQL and so long descriptions, and no more', async (t) => {
-  const { pipes } = openRoom(t)
+  const { pipes } = await openRoom(t)
   const nodes = Array.from({ length: 10 }, (_, index) => node(`n${index}`, ''))
   const full = await pipes.create({ name: 'full', description: '', nodes })
   await t.rejects(pipes.appendNode('full', node('more', '')), { code: 'NODES_TOO_MANY', status: 400 })
@@ -221,7 +221,7 @@ t.test('a pipe holds so many nodes, so much SQL and so long descriptions, and no
 
 t.test('a change that cannot be written was not made', async (t) => {
   const storage = new MemoryStorage()
-  const { pipes } = openRoom(t, openCatalog({ dataSourcesMax: 10, pipesMax: 10, now: () => 0 }, storage))
+  const { pipes } = await openRoom(t, await catalogOver(storage))
   const top = await pipes.create({ name: 'top', description: '', nodes: [node('a', ''), node('b', 'a')] })
   storage.failure = new Error('no space left on device')
   for (const change of [
@@ -245,7 +245,7 @@ t.test('random changes do what a plain model of pipes says, also after restarts'
   const random = new SeededRandom(seed)
   const path = join(temporaryDirectory(t), 'catalog.lmdb')
   const model = new Model()
-  let room = openRoomAt(t, path)
+  let room = await openRoomAt(t, path)
   const outcomes = new Map<string, number>()
   for (let step = 0; step < 1_500; step += 1) {
     const change = randomChange(random)
@@ -256,7 +256,7 @@ t.test('random changes do what a plain model of pipes says, also after restarts'
     outcomes.set(`${change.kind} ${got}`, (outcomes.get(`${change.kind} ${got}`) ?? 0) + 1)
     if (random.below(100) === 0) {
       await room.close()
-      room = openRoomAt(t, path)
+      room = await openRoomAt(t, path)
     }
     if (step % 10 === 0) t.same(plain(room.catalog), model.plain(), `after step ${step}`)
   }
@@ -267,8 +267,8 @@ t.test('random changes do what a plain model of pipes says, also after restarts'
 t.test('whatever is changed side by side, every node can read its names, and none reads itself', async (t) => {
   t.comment(`SEED=${seed}`)
   const random = new SeededRandom(seed)
-  const memory = openCatalog({ dataSourcesMax: 100, pipesMax: 100, now: () => 0 }, new MemoryStorage())
-  const room = openRoom(t, memory)
+  const memory = await catalogOver(new MemoryStorage())
+  const room = await openRoom(t, memory)
   const { catalog, delays } = room
   let doneCount = 0
   for (let round = 0; round < 200; round += 1) {
@@ -442,20 +442,20 @@ interface Room {
   readonly close: () => Promise<void>
 }
 
-function openRoom(t: Test, catalog?: Catalog): Room {
-  if (catalog === undefined) return openRoomAt(t, join(temporaryDirectory(t), 'catalog.lmdb'))
+async function openRoom(t: Test, catalog?: Catalog): Promise<Room> {
+  if (catalog === undefined) return await openRoomAt(t, join(temporaryDirectory(t), 'catalog.lmdb'))
   return roomOver(catalog, async () => {})
 }
 
-function openRoomAt(t: Test, path: string): Room {
-  const storage = openCatalogStorage(path)
+async function openRoomAt(t: Test, path: string): Promise<Room> {
+  const storage = await openLmdbStorage(path)
   let isOpen = true
   const close = async (): Promise<void> => {
     if (isOpen) await storage.close()
     isOpen = false
   }
   t.teardown(close)
-  return roomOver(openCatalog({ dataSourcesMax: 100, pipesMax: 100, now: () => 0 }, storage), close)
+  return roomOver(await catalogOver(storage), close)
 }
 
 function roomOver(catalog: Catalog, close: () => Promise<void>): Room {

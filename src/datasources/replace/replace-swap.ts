@@ -4,9 +4,9 @@
 // the new content is on disk. A start that finds such a note carries it out, however much of it was done; without one, all
 // staging tables go. So whatever moment a process dies at, every table of a replace is old or every one is new.
 
-import type { CatalogStorage } from '../../catalog/catalog-storage.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { quoteString } from '../../shared/text-escapes.ts'
+import type { Settings } from '../../storage/settings.ts'
 import type { Store, TablePair } from '../../store/store.types.ts'
 import { workspaceDatabase } from '../../store/workspace-database.ts'
 import { countRows, qualified } from './replace-staging.ts'
@@ -32,7 +32,6 @@ export interface QuarantineRows {
   readonly importId: string
 }
 
-type Settings = Pick<CatalogStorage, 'readSetting' | 'writeSetting'>
 type SwapStore = Pick<Store, 'command' | 'exchange' | 'rows' | 'sync'>
 
 const settingName = 'replace_swaps'
@@ -45,7 +44,7 @@ export class SwapNotes {
 
   constructor(settings: Settings) {
     this.settings = settings
-    const text = settings.readSetting(settingName)
+    const text = settings.read(settingName)
     // Nobody but this class writes the setting, and lmdb gives back what was written or nothing.
     this.swaps = text === undefined ? [] : (JSON.parse(text) as readonly Swap[])
   }
@@ -66,7 +65,7 @@ export class SwapNotes {
   private async write(change: (swaps: readonly Swap[]) => readonly Swap[]): Promise<void> {
     const write = this.lastWrite.then(async () => {
       const swaps = change(this.swaps)
-      await this.settings.writeSetting(settingName, JSON.stringify(swaps))
+      await this.settings.write(settingName, JSON.stringify(swaps))
       this.swaps = swaps
     })
     this.lastWrite = write.catch(() => undefined)

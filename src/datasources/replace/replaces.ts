@@ -8,7 +8,6 @@
 // Until the exchange a failure costs nothing but the staging tables; what a kill leaves of them goes at the next start.
 
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { CatalogStorage } from '../../catalog/catalog-storage.types.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { expiredWarning } from '../../ingest/bodies/expired-rows.ts'
 import type { ImportOutcome, Ingest } from '../../ingest/ingest.types.ts'
@@ -16,6 +15,7 @@ import type { ImportTables } from '../../ingest/ingest-plan.ts'
 import { isPlainTable } from '../../ingest/insert/plain-table.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { errors } from '../../shared/errors/errors.ts'
+import type { Settings } from '../../storage/settings.ts'
 import { toCopyError } from '../../store/caller-errors.ts'
 import { quarantineTable } from '../../store/sql/quarantine-table.ts'
 import { readTableGraph, type TableGraph } from '../../store/sql/table-graph.ts'
@@ -35,7 +35,7 @@ export interface ReplacesOptions {
 
 interface Neighbours {
   readonly catalog: Pick<Catalog, 'find' | 'replayOf'>
-  readonly settings: Pick<CatalogStorage, 'readSetting' | 'writeSetting'>
+  readonly settings: Settings
   readonly store: Pick<Store, 'command' | 'copy' | 'exchange' | 'rows' | 'select' | 'sync'>
   readonly ingest: Pick<Ingest, 'withHold'>
   readonly logger: Logger

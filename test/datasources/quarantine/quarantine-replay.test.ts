@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import t from 'tap'
-import { openCatalog } from '../../../src/catalog/catalog.ts'
-import { openCatalogStorage } from '../../../src/catalog/catalog-storage.ts'
 import { openDataSources } from '../../../src/datasources/datasources.ts'
 import { QuarantineReplay, type ReplayRooms } from '../../../src/datasources/quarantine/quarantine-replay.ts'
 import type { ReplayRowsRequest } from '../../../src/ingest/ingest.types.ts'
+import { openLmdbStorage } from '../../../src/storage/lmdb-storage.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
+import { catalogOver } from '../../catalog/test-catalog.ts'
 import { openTestIngest } from '../../ingest/test-ingest.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
@@ -13,8 +13,8 @@ import { byTier } from '../../support/tier.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
-const storage = openCatalogStorage(join(directory.path, 'catalog.mdb'))
-const catalog = openCatalog({ dataSourcesMax: 100, pipesMax: 100, now: Date.now }, storage)
+const storage = await openLmdbStorage(join(directory.path, 'catalog.mdb'))
+const catalog = await catalogOver(storage, { now: Date.now })
 const limits = { queryTimeMaxMs: 20_000, resultBytesMax: 1_000_000 }
 const options = {
   columnsMax: 5,

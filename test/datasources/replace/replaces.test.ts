@@ -43,8 +43,8 @@ function open(
     {
       catalog: { find, replayOf: () => null },
       settings: {
-        readSetting: (name) => settings.get(name),
-        writeSetting: async (name, value) => {
+        read: (name) => settings.get(name),
+        write: async (name, value) => {
           settings.set(name, value)
         },
       },

@@ -7,11 +7,7 @@
  * header of 24 bytes. All numbers are little-endian, as on every machine that the engine runs on.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-
-/** The catalog's file is not as it was written. The message is a clause: "it is cut at …". */
-export class CatalogDamagedError extends Error {
-  override readonly name = 'CatalogDamagedError'
-}
+import { StorageDamagedError } from './storage-errors.ts'
 
 const magic = 0xbeefc0de
 const dataVersion = 2
@@ -30,8 +26,8 @@ const depthMax = 32
 /** No catalog comes near: the whole of it is held in memory. */
 const mapBytesMax = 2 ** 44
 
-/** @throws CatalogDamagedError, or the system's error when the file cannot be read. A file that is missing or empty passes. */
-export function checkCatalogFile(path: string): void {
+/** @throws StorageDamagedError, or the system's error when the file cannot be read. A file that is missing or empty passes. */
+export function checkLmdbFile(path: string): void {
   const file = openExisting(path)
   if (file === null) return
   try {
@@ -265,10 +261,10 @@ function childOf(page: Buffer, offset: number): number {
   return page.readUInt32LE(offset) + page.readUInt16LE(offset + 4) * 2 ** 32
 }
 
-function badPage(number: number, name: string): CatalogDamagedError {
+function badPage(number: number, name: string): StorageDamagedError {
   return damaged(`page ${number} of ${name} is not as it was written`)
 }
 
-function damaged(reason: string): CatalogDamagedError {
-  return new CatalogDamagedError(reason)
+function damaged(reason: string): StorageDamagedError {
+  return new StorageDamagedError(reason)
 }

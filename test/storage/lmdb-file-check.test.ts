@@ -1,12 +1,14 @@
 import { copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { openCatalog } from '../../src/catalog/catalog.ts'
-import { CatalogDamagedError, checkCatalogFile } from '../../src/catalog/catalog-file.ts'
-import { openCatalogStorage } from '../../src/catalog/catalog-storage.ts'
+import { checkLmdbFile } from '../../src/storage/lmdb-file-check.ts'
+import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
+import { openSettings } from '../../src/storage/settings.ts'
+import { recordKinds } from '../../src/storage/storage.types.ts'
+import { StorageDamagedError } from '../../src/storage/storage-errors.ts'
+import { catalogOver, dataSource, temporaryDirectory } from '../catalog/test-catalog.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
-import { dataSource, temporaryDirectory } from './test-catalog.ts'
 
 const pageBytes = 4096
 const treeBytes = 48
@@ -15,26 +17,26 @@ const nodeBytes = 8
 /** A catalog with trees of two levels, records that need pages of their own, and a list of free pages. */
 async function writtenCatalog(t: Test): Promise<string> {
   const path = join(temporaryDirectory(t), 'catalog.lmdb')
-  const storage = openCatalogStorage(path)
-  const catalog = openCatalog({ dataSourcesMax: 1_000, pipesMax: 1_000, now: () => 0 }, storage)
+  const storage = await openLmdbStorage(path)
+  const catalog = await catalogOver(storage)
   for (let count = 0; count < 40; count += 1) {
     const source = { ...dataSource(`d_${count}`), description: 'x'.repeat(count % 10 === 0 ? 9_000 : 500) }
     await catalog.begin(source)
     await catalog.complete(source.id)
   }
   for (const { id } of catalog.list().slice(0, 5)) await catalog.remove(id)
-  await storage.writeSetting('admin_token', 'p.secret')
+  await (await openSettings(storage)).write('admin_token', 'p.secret')
   await storage.close()
   return path
 }
 
 t.test('a whole catalog passes, and one that is missing', async (t) => {
   const path = await writtenCatalog(t)
-  checkCatalogFile(path)
-  checkCatalogFile(`${path}-of-nobody`)
-  const storage = openCatalogStorage(path)
+  checkLmdbFile(path)
+  checkLmdbFile(`${path}-of-nobody`)
+  const storage = await openLmdbStorage(path)
   t.teardown(() => storage.close())
-  t.equal(storage.load().records.size, 35)
+  t.equal((await storage.list('data_sources')).length, 35)
 })
 
 t.test('a catalog that is cut anywhere in what is used is refused before lmdb maps it', async (t) => {
@@ -50,7 +52,7 @@ t.test('a catalog that is cut anywhere in what is used is refused before lmdb ma
     refusedCount += 1
     t.match(
       fault,
-      { name: 'CatalogDamagedError', message: /cut at byte|none of a catalog|not as it was written/ },
+      { name: 'StorageDamagedError', message: /cut at byte|none of a catalog|not as it was written/ },
       `${size} bytes`,
     )
   }
@@ -79,7 +81,7 @@ t.test('other contents are refused with what is wrong', async (t) => {
   const copy = join(temporaryDirectory(t), 'catalog.lmdb')
   for (const [name, change, message] of cases) {
     writeFileSync(copy, change(Buffer.from(whole)))
-    t.match(faultOf(copy), { name: 'CatalogDamagedError', message }, name)
+    t.match(faultOf(copy), { name: 'StorageDamagedError', message }, name)
   }
 })
 
@@ -99,11 +101,11 @@ t.test('a flipped bit is refused, or changes nothing that is read', async (t) =>
     const fault = faultOf(copy)
     if (fault !== null) {
       refusedCount += 1
-      if (!(fault instanceof CatalogDamagedError)) t.fail(`byte ${offset}: ${String(fault)}`)
+      if (!(fault instanceof StorageDamagedError)) t.fail(`byte ${offset}: ${String(fault)}`)
       continue
     }
     const found = await readThenClose(copy).catch((error: unknown) => error)
-    if (found instanceof CatalogDamagedError) refusedCount += 1
+    if (found instanceof StorageDamagedError) refusedCount += 1
     else t.same(found, expected, `byte ${offset}`)
   }
   t.comment(`${refusedCount} of ${tried} are refused, seed ${testSeed()}`)
@@ -125,7 +127,7 @@ t.test('a flipped bit in what lmdb keeps of a map is refused, or changes nothing
         const copy = join(directory, `${offset}-${bit}.lmdb`)
         writeFileSync(copy, set(Buffer.from(whole), offset, whole.readUInt8(offset) ^ (1 << bit)))
         const found = faultOf(copy) ?? (await readThenClose(copy).catch((error: unknown) => error))
-        if (!(found instanceof CatalogDamagedError)) t.same(found, expected, `byte ${offset}, bit ${bit}`)
+        if (!(found instanceof StorageDamagedError)) t.same(found, expected, `byte ${offset}, bit ${bit}`)
       }
     }
   }
@@ -133,7 +135,7 @@ t.test('a flipped bit in what lmdb keeps of a map is refused, or changes nothing
 
 function faultOf(path: string): unknown {
   try {
-    checkCatalogFile(path)
+    checkLmdbFile(path)
     return null
   } catch (error) {
     return error
@@ -141,16 +143,9 @@ function faultOf(path: string): unknown {
 }
 
 async function readThenClose(path: string): Promise<unknown> {
-  const storage = openCatalogStorage(path)
+  const storage = await openLmdbStorage(path)
   try {
-    const { catalogVersion, records, pipeRecords } = storage.load()
-    return [
-      catalogVersion,
-      [...records],
-      [...pipeRecords],
-      [...storage.variables.load()],
-      storage.readSetting('admin_token'),
-    ]
+    return await Promise.all(recordKinds.map((kind) => storage.list(kind)))
   } finally {
     await storage.close()
   }
