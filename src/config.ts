@@ -13,7 +13,7 @@ export const optionTable = {
     default: '127.0.0.1',
     pattern: /^\S+$/,
     expected: 'an address or host name without spaces',
-    sentence: 'Address to listen on; 0.0.0.0 listens on all of them.',
+    sentence: 'Address to listen on. 0.0.0.0 listens on all addresses.',
   },
   port: {
     kind: 'integer',
@@ -21,14 +21,14 @@ export const optionTable = {
     min: 0,
     max: 65_535,
     default: 7181,
-    sentence: 'Port to listen on; 0 takes a free one.',
+    sentence: 'Port to listen on. 0 takes a free one.',
   },
   dataDir: {
     kind: 'text',
     default: './millrace-data',
     pattern: /\S/,
     expected: 'a path',
-    sentence: 'Directory of everything that is kept; one process at a time.',
+    sentence: 'Directory that holds everything. One process at a time can use it.',
   },
   adminToken: {
     kind: 'secret',
@@ -37,12 +37,12 @@ export const optionTable = {
     pattern: /^[A-Za-z0-9._~+/=-]{8,512}$/,
     expected: '8 to 512 letters, digits and characters of -._~+/=',
     sentence:
-      'Token that may do everything; better given by the environment than by the flag, which other users can see.',
+      'Token that may do everything. Set it in the environment rather than by the flag, which other users can see.',
   },
   showToken: {
     kind: 'switch',
     sentence:
-      'Prints the admin token at each start, unless it was given; without it, only the start that makes the token does.',
+      'Prints the admin token at each start, unless it was given. Without this option, only the start that creates the token prints it.',
   },
   documentationUrl: {
     kind: 'text',
@@ -50,20 +50,21 @@ export const optionTable = {
     pattern: /^(?:https?:\/\/\S+)?$/,
     expected: 'an http or https address, or empty',
     sentence:
-      'Address under which the folder `docs` is served: it makes `documentation` in errors a link, `<address>/docs/errors.md#<code>`. Empty: a path.',
+      'Address under which the folder `docs` is served. It makes `documentation` in errors a link: `<address>/docs/errors.md#<code>`. Empty: only the path.',
   },
   logLevel: {
     kind: 'choice',
     choices: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
     default: 'info',
     sentence:
-      'Least severe entry that is logged, on stderr; answered events, queries and health probes are logged at `debug`.',
+      'Least severe level that is logged, on stderr. Answered events, queries and health checks are logged at `debug`.',
   },
   logFormat: {
     kind: 'choice',
     choices: ['auto', 'json', 'text'],
     default: 'auto',
-    sentence: 'How an entry is written: a line of JSON, or a line to be read; `auto` is text on a terminal, else JSON.',
+    sentence:
+      'Format of log entries: a line of JSON, or readable text. `auto` is text on a terminal and JSON otherwise.',
   },
   workers: {
     kind: 'integer',
@@ -79,7 +80,7 @@ export const optionTable = {
     min: 4 * kibibyte,
     max: 256 * mebibyte,
     default: 8 * mebibyte,
-    sentence: 'Bytes of a body that a worker is given at a time.',
+    sentence: 'Bytes of a body that a worker gets at a time.',
   },
   framesInFlightMax: {
     kind: 'integer',
@@ -88,7 +89,7 @@ export const optionTable = {
     max: 1024,
     default: { text: '2 per worker', from: ({ workerCount }) => 2 * workerCount },
     sentence:
-      'Frames of one body that may be with the workers at once, and one more of all bodies together; senders wait beyond it.',
+      'Frames of one body that may be with the workers at once, plus one of all bodies together. Beyond it, senders wait.',
   },
   insertRowsMax: {
     kind: 'integer',
@@ -113,7 +114,7 @@ export const optionTable = {
     min: 1,
     max: 64,
     default: 2,
-    sentence: 'INSERTs that may run at once; those that take longer than 5 s have up to four places of their own.',
+    sentence: 'INSERTs that may run at once. Those that take longer than 5 s have up to four places of their own.',
   },
   insertTimeMaxMs: {
     kind: 'integer',
@@ -122,7 +123,7 @@ export const optionTable = {
     max: 86_400_000,
     default: 60_000,
     sentence:
-      'Longest run of an INSERT. An import ends at it with INSERT_TOO_COSTLY; events are inserted in smaller pieces, and one that takes longer alone goes to quarantine.',
+      'Longest run of an INSERT. Beyond it an import ends with `INSERT_TOO_COSTLY`, and events are inserted in smaller pieces; a row that takes longer alone goes to quarantine.',
   },
   partitionsPerBodyMax: {
     kind: 'integer',
@@ -132,7 +133,7 @@ export const optionTable = {
     // Each is a part: 1,000 of them take an INSERT one to four seconds, 100,000 several minutes.
     default: 1_000,
     sentence:
-      'Partitions that the rows of one import may be of, or of events that are inserted together; an import ends at the next one, such events go to quarantine.',
+      'Partitions that the rows of one import may have, or events that are inserted together. At the next one an import ends, and events go to quarantine.',
   },
   partitionsMax: {
     kind: 'integer',
@@ -141,7 +142,7 @@ export const optionTable = {
     max: 1_000_000,
     // The engine's own advice is below 1,000 to 10,000: each costs at every start, merge and query of the table.
     default: 10_000,
-    sentence: 'Partitions of one Data Source; rows of further ones are refused as above.',
+    sentence: 'Partitions of one data source. Rows of further partitions are refused in the same way.',
   },
   recordBytesMax: {
     kind: 'integer',
@@ -149,7 +150,7 @@ export const optionTable = {
     min: kibibyte,
     max: 256 * mebibyte,
     default: 16 * mebibyte,
-    sentence: 'Longest record; a body with a longer one is refused from there on.',
+    sentence: 'Longest record. A body with a longer one is refused from there on.',
   },
   sampleBytesMax: {
     kind: 'integer',
@@ -158,7 +159,7 @@ export const optionTable = {
     max: 16 * mebibyte,
     default: 256 * kibibyte,
     sentence:
-      'Beginning of a body by which its encoding, dialect, names and types are guessed; types also by as much again, spread over its first 32 times as many bytes.',
+      'Bytes at the beginning of a body from which encoding, dialect, names and types are guessed. Types are guessed from as much again, spread over the first 32 times as many bytes.',
   },
   eventsBodyBytesMax: {
     kind: 'integer',
@@ -183,7 +184,7 @@ export const optionTable = {
     max: 1024 * gibibyte,
     default: 5 * gibibyte,
     sentence:
-      'Largest Parquet file; those that are received and loaded take no more of the data directory than four of them.',
+      'Largest Parquet file. The files that are received and loaded at one time take no more disk than four of the largest.',
   },
   formBytesMax: {
     kind: 'integer',
@@ -191,7 +192,7 @@ export const optionTable = {
     min: kibibyte,
     max: gibibyte,
     default: 8 * mebibyte,
-    sentence: 'Largest form, and largest SQL body; rows in a body are not bound by it.',
+    sentence: 'Largest form, and largest SQL body. Does not limit rows in a body.',
   },
   bodiesBytesMax: {
     kind: 'integer',
@@ -200,7 +201,7 @@ export const optionTable = {
     max: 64 * gibibyte,
     default: 64 * mebibyte,
     sentence:
-      'Bytes of bodies of events, forms and queries that may be on their way in, or wait, at once; beyond it senders get 503.',
+      'Bytes of bodies of events, forms and queries that may be arriving or waiting at once. Beyond it, senders get 503.',
   },
   columnsMax: {
     kind: 'integer',
@@ -234,7 +235,7 @@ export const optionTable = {
     // All sessions may write the largest answer at once (8 of 100 MiB), and more than as much may wait to be read.
     default: 2 * gibibyte,
     sentence:
-      'Bytes on disk of answers that are being made or not read yet, together; beyond it queries get 503, but for a single one.',
+      'Bytes on disk of answers that are being made or are not read yet, together. Beyond it, queries get 503; a single one always runs.',
   },
   queryTimeMaxMs: {
     kind: 'integer',
@@ -242,7 +243,7 @@ export const optionTable = {
     min: 1,
     max: 86_400_000,
     default: 10_000,
-    sentence: 'Longest run of a query; it is stopped then.',
+    sentence: 'Longest run of a query. It is stopped then.',
   },
   queryThreads: {
     kind: 'integer',
@@ -251,7 +252,7 @@ export const optionTable = {
     max: 64,
     default: 1,
     sentence:
-      'Threads that compute one query; with one, its answer is the same bytes whatever the load. A template asks for others by `max_threads()`.',
+      'Threads that compute one query. With one, its answer is the same bytes whatever the load. A template can ask for others by `max_threads()`.',
   },
   queryThreadsMax: {
     kind: 'integer',
@@ -267,7 +268,7 @@ export const optionTable = {
     min: 0,
     max: 64 * gibibyte,
     default: 64 * mebibyte,
-    sentence: 'Memory for answers that are kept because their template asks for it by `cache_ttl()`; 0 keeps none.',
+    sentence: 'Memory for answers that are kept because their template calls `cache_ttl()`. 0 keeps none.',
   },
   eventsPendingBytesMax: {
     kind: 'integer',
@@ -276,7 +277,7 @@ export const optionTable = {
     max: 64 * gibibyte,
     default: 64 * mebibyte,
     sentence:
-      'Bytes of events that may be in memory, on their way to the log or to the engine; beyond it senders get 503.',
+      'Bytes of events that may be in memory, on their way to the log or to the engine. Beyond it, senders get 503.',
   },
   eventsBacklogBytesMax: {
     kind: 'integer',
@@ -284,7 +285,8 @@ export const optionTable = {
     min: mebibyte,
     max: 1024 * gibibyte,
     default: 256 * mebibyte,
-    sentence: 'Bytes of events of one Data Source that may wait in the log; beyond it its senders alone get 503.',
+    sentence:
+      'Bytes of events of one data source that may wait in the log. Beyond it, its senders get 503, and no others.',
   },
   eventsLogBytesMax: {
     kind: 'integer',
@@ -292,14 +294,14 @@ export const optionTable = {
     min: 64 * mebibyte,
     max: 1024 * gibibyte,
     default: gibibyte,
-    sentence: 'Bytes of the whole write-ahead log; beyond it all senders of events get 503.',
+    sentence: 'Bytes of the whole write-ahead log. Beyond it, all senders of events get 503.',
   },
   eventsLogOnDamage: {
     kind: 'choice',
     choices: ['refuse', 'keep-aside'],
     default: 'refuse',
     sentence:
-      'What to do with a damaged log: refuse to start, or keep the files aside and go on with what is readable.',
+      'What a start does with a damaged log: refuse, or keep the files aside and continue with what is readable.',
   },
   eventsFlushRowsMax: {
     kind: 'integer',
@@ -323,7 +325,7 @@ export const optionTable = {
     min: 1,
     max: 60_000,
     default: 20,
-    sentence: 'Silence of a Data Source after which its events become one INSERT.',
+    sentence: 'Time without new events of a data source after which its events become one INSERT.',
   },
   eventsFlushAgeMs: {
     kind: 'integer',
@@ -339,14 +341,14 @@ export const optionTable = {
     min: 1,
     max: 600_000,
     default: 10_000,
-    sentence: 'Longest wait of a request with `wait=true`; then it gets 202, and its events are stored later.',
+    sentence: 'Longest wait of a request with `wait=true`. Then it gets 202, and its events are stored later.',
   },
   eventsIdempotency: {
     kind: 'choice',
     choices: ['key', 'body'],
     default: 'key',
     sentence:
-      'Which repeats of events within 5 hours are not stored again: those with the same Idempotency-Key, or also those with the same body.',
+      'Which repeats of events within 5 hours are not stored again: those with the same `Idempotency-Key`, or also those with the same body.',
   },
   idempotencyKeysMax: {
     kind: 'integer',
@@ -355,19 +357,19 @@ export const optionTable = {
     max: 10_000_000,
     default: 100_000,
     sentence:
-      'Idempotency keys that are remembered, at most one for each 2 KiB of `eventsLogBytesMax`; beyond it the oldest are forgotten before their 5 hours are over, which the log of the service tells.',
+      'Idempotency keys that are remembered, at most one for each 2 KiB of `eventsLogBytesMax`. Beyond it, the oldest are forgotten before their 5 hours are over, and the log of the service says so.',
   },
   missingDataSource: {
     kind: 'choice',
     choices: ['create', 'refuse'],
     default: 'create',
     sentence:
-      'What events and appends for a Data Source that does not exist do: create it from their keys and values, or fail.',
+      'What events and appends do for a data source that does not exist: create it from their keys and values, or fail.',
   },
   publishFirstNode: {
     kind: 'switch',
     sentence:
-      'Publishes the first node of a new Pipe, as older services did, unless another one is of type `endpoint`.',
+      'Publishes the first node of a new pipe, as older services did, unless another one has the type `endpoint`.',
   },
   eventsCreatesPerMinuteMax: {
     kind: 'integer',
@@ -375,7 +377,7 @@ export const optionTable = {
     min: 0,
     max: 1_000_000,
     default: 5,
-    sentence: 'Data Sources that events may create in a minute; 0 sets no limit.',
+    sentence: 'Data sources that events may create in a minute. 0 sets no limit.',
   },
   engineMemoryBytesMax: {
     kind: 'integer',
@@ -389,7 +391,7 @@ export const optionTable = {
       from: ({ memoryBytes }) => Math.max(engineMemoryBytesMin, Math.floor(memoryBytes / 2)),
     },
     sentence:
-      "Memory of the engine's process at which it refuses further work to a query; the service beside it takes a few hundred MB.",
+      "Memory of the engine's process beyond which it refuses queries further work. The API process takes a few hundred MB beside it.",
   },
   readSessions: {
     kind: 'integer',
@@ -397,7 +399,7 @@ export const optionTable = {
     min: 1,
     max: 64,
     default: 8,
-    sentence: 'Queries that may run at once; others wait.',
+    sentence: 'Queries that may run at once. Others wait.',
   },
   variablesRequestsPerSecondMax: {
     kind: 'integer',
@@ -405,7 +407,7 @@ export const optionTable = {
     min: 0,
     max: 1_000_000,
     default: 0,
-    sentence: 'Requests to `/v0/variables` in a second, 429 beyond; 0 sets no limit.',
+    sentence: 'Requests to `/v0/variables` in a second. Beyond it, 429. 0 sets no limit.',
   },
   connectionIdleMsMax: {
     kind: 'integer',
@@ -413,7 +415,8 @@ export const optionTable = {
     min: 0,
     max: 86_400_000,
     default: 120_000,
-    sentence: 'Silence after which a connection is closed, also in the middle of a body; 0 never closes it.',
+    sentence:
+      'Time without a byte after which a connection is closed, also in the middle of a body. 0 never closes it.',
   },
   requestTimeoutMs: {
     kind: 'integer',
@@ -421,7 +424,7 @@ export const optionTable = {
     min: 0,
     max: 86_400_000,
     default: 0,
-    sentence: 'Time in which a whole request must have arrived; 0 sets no limit, as a body may be of any length.',
+    sentence: 'Time in which a whole request must have arrived. 0 sets no limit, because a body may have any length.',
   },
   closeTimeoutMs: {
     kind: 'integer',
@@ -429,7 +432,7 @@ export const optionTable = {
     min: 100,
     max: 3_600_000,
     default: 30_000,
-    sentence: 'Time that an orderly close may take after SIGTERM or SIGINT.',
+    sentence: 'Time that an orderly shutdown may take after SIGTERM or SIGINT.',
   },
 } as const satisfies Readonly<Record<string, OptionDefinition>>
 
