@@ -186,6 +186,14 @@ module.exports = {
       to: { path: '^(src|workers)/', pathNot: '^src/(codec|observe|schema|shared)/' },
     },
     {
+      name: 'scopes-are-made-by-access',
+      comment:
+        'Who reads is handed a scope; service.ts hands the scope of the service itself to those that read for nobody.',
+      severity: 'error',
+      from: { path: '^(src|workers)/', pathNot: '^src/(access/|service[.]ts$)' },
+      to: { path: '^src/access/(admin|read)-scope[.]ts$' },
+    },
+    {
       name: 'codec-is-pure',
       comment: 'Bytes in, bytes out: no clock, file, socket or thread; one file reads the compiled kernel beside it.',
       severity: 'error',

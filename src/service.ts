@@ -7,6 +7,7 @@
  */
 import { join } from 'node:path'
 import { createAccess } from './access/access.ts'
+import { adminScope as serviceScope } from './access/admin-scope.ts'
 import { type AdminToken, adminTokenFileName, openAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
 import { catalogKinds, openCatalog } from './catalog/catalog.ts'
@@ -136,7 +137,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeTime, 
   opened.push(() => ingest.close(closeTime.leftUntil(closeShares.ingest)))
   const query = createQuery(
     { ...options, database: workspaceDatabase, now },
-    { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name) },
+    { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name), serviceScope },
   )
   const pipeUsers = createPipeUsers({ pipeBytesMax, now }, { catalog, query })
   const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger, pipeUsers })
@@ -160,7 +161,8 @@ async function openRooms(options: Options, logger: Logger, { opened, closeTime, 
     { catalog, query },
   )
   await reportNodes({ catalog, query, logger })
-  const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf: pipes.parametersOf })
+  const { parametersOf } = pipes
+  const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf, serviceScope })
   const app = createApp(
     {
       access: createAccess({ adminToken: adminToken.text }),

@@ -1,5 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
+import { adminScope } from './admin-scope.ts'
 
 /** Who asks. There is one token so far, and it may do everything. */
 export interface Caller {
@@ -16,6 +18,8 @@ export type Verdict =
 export interface Access {
   /** Judges the token of a request; undefined when it carries none. Takes the same time for every wrong token. */
   verify(tokenText: string | undefined): Verdict
+  /** What the queries of a caller may read. */
+  readScopeOf(caller: Caller): ReadScope
 }
 
 export interface AccessOptions {
@@ -31,6 +35,12 @@ export function createAccess({ adminToken }: AccessOptions): Access {
       if (tokenText === undefined || tokenText === '') return { isAllowed: false, error: errors.TOKEN_MISSING() }
       if (isAdminToken(tokenText)) return admin
       return { isAllowed: false, error: errors.TOKEN_INVALID() }
+    },
+    readScopeOf({ kind }) {
+      switch (kind) {
+        case 'admin':
+          return adminScope
+      }
     },
   }
 }

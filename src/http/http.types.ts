@@ -60,6 +60,10 @@ export interface FormLimits extends Pick<HttpOptions, 'formBytesMax'> {
 }
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Who may do what; there from `addAuthorization` on. */
+    readonly access: Access
+  }
   interface FastifyRequest {
     /** Who asks; null until the token is judged. */
     caller: Caller | null

@@ -3,6 +3,7 @@ import type { CheckedNode } from '../query/check-node.ts'
 import type { Query } from '../query/query.types.ts'
 import { ApiError } from '../shared/errors/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { mergeParameters, nodesOfEndpoint } from './endpoint-parameters.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
@@ -29,6 +30,8 @@ interface Neighbours {
   readonly catalog: ReadCatalog
   readonly query: Pick<Query, 'checkNode'>
   readonly parametersOf: (node: PipeNode) => readonly TemplateParameter[]
+  /** What is described once is told to all callers, so the engine is asked as the service. */
+  readonly serviceScope: ReadScope
 }
 
 export interface DescribeAllOptions {
@@ -155,7 +158,8 @@ export class EndpointDescriptions {
 
   async #ask({ pipe, node }: KeptEndpoint): Promise<CheckedNode['columns']> {
     try {
-      const { columns } = await this.#neighbours.query.checkNode(pipe, node, pipe.nodes.indexOf(node))
+      const { query, serviceScope } = this.#neighbours
+      const { columns } = await query.checkNode(pipe, node, pipe.nodes.indexOf(node), serviceScope)
       return columns
     } catch (error) {
       // What it reads may be gone since it was saved: the others must be described all the same.

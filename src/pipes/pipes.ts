@@ -17,6 +17,7 @@ import type { Query } from '../query/query.types.ts'
 import { assert } from '../shared/assert.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { mergeParameters, nodeWithOtherPipes } from './endpoint-parameters.ts'
 import { parametersOf } from './node-parameters.ts'
@@ -111,23 +112,23 @@ class PipesRoom implements Pipes {
     return node
   }
 
-  create({ name, description, nodes }: PipeRequest): Promise<Pipe> {
+  create({ name, description, nodes }: PipeRequest, author: ReadScope): Promise<Pipe> {
     const createNow = async (): Promise<Pipe> => {
       this.#catalog.checkPipeName(name)
       this.#checkDescription(description)
       let pipe = this.#newPipe(name, description)
       for (const request of nodes) pipe = this.#withNode(pipe, request)
-      return await this.#save(await this.#checked(pipe, 0))
+      return await this.#save(await this.#checked(pipe, { author, start: 0 }))
     }
     return this.#changes.run(name, () => repeated(createNow))
   }
 
-  copy(request: CopyRequest): Promise<Pipe> {
+  copy(request: CopyRequest, author: ReadScope): Promise<Pipe> {
     const { name } = request
     return this.#changes.run(name, async () => {
       const into = this.#named(name)
-      if (into === undefined) return await repeated(() => this.#copy(request, undefined))
-      return await this.#changes.run(into.id, () => repeated(() => this.#copy(request, this.find(into.id))))
+      if (into === undefined) return await repeated(() => this.#copy(request, undefined, author))
+      return await this.#changes.run(into.id, () => repeated(() => this.#copy(request, this.find(into.id), author)))
     })
   }
 
@@ -165,14 +166,14 @@ class PipesRoom implements Pipes {
     throw errors.PIPE_NOT_FOUND({ name: nameOrId, hint: dropAdvice(nameOrId, name) })
   }
 
-  appendNode(pipeNameOrId: string, request: NodeRequest): Promise<ChangedNode> {
+  appendNode(pipeNameOrId: string, request: NodeRequest, author: ReadScope): Promise<ChangedNode> {
     return this.#change(pipeNameOrId, async (before) => {
-      const pipe = await this.#checked(this.#withNode(before, request), before.nodes.length)
+      const pipe = await this.#checked(this.#withNode(before, request), { author, start: before.nodes.length })
       return changed(await this.#save(pipe, before), before.nodes.length)
     })
   }
 
-  editNode(pipeNameOrId: string, nodeNameOrId: string, edit: NodeEdit): Promise<ChangedNode> {
+  editNode(pipeNameOrId: string, nodeNameOrId: string, edit: NodeEdit, author: ReadScope): Promise<ChangedNode> {
     return this.#change(pipeNameOrId, async (before) => {
       const node = this.getNode(before, nodeNameOrId)
       const from = before.nodes.indexOf(node)
@@ -191,7 +192,7 @@ class PipesRoom implements Pipes {
         // What names stood for when the rename was judged may be something else by now.
         if (isRenamed && this.#catalog.catalogVersion !== catalogVersion) throw new StalePipeError()
       }
-      const checked = isChecked ? await this.#checked(pipe, start, end) : pipe
+      const checked = isChecked ? await this.#checked(pipe, { author, start, end }) : pipe
       return changed(await this.#save(checked, before, { guard }), to)
     })
   }
@@ -239,7 +240,7 @@ class PipesRoom implements Pipes {
   }
 
   /** @param known what had the name a moment ago, as it is now; whoever has it by now stays as he is. */
-  async #copy({ name, from, description }: CopyRequest, known: Pipe | undefined): Promise<Pipe> {
+  async #copy({ name, from, description }: CopyRequest, known: Pipe | undefined, author: ReadScope): Promise<Pipe> {
     const source = this.get(from)
     const into = known?.name === name ? known : undefined
     if (into === source) {
@@ -257,7 +258,7 @@ class PipesRoom implements Pipes {
       endpointId: nodes.find((node) => node.name === endpointName)?.id ?? null,
       parentId: source.id,
     }
-    return await this.#save(await this.#checked(copied, 0), into)
+    return await this.#save(await this.#checked(copied, { author, start: 0 }), into)
   }
 
   #named(name: string): Pipe | undefined {
@@ -305,7 +306,7 @@ class PipesRoom implements Pipes {
   }
 
   /** The pipe with what its nodes from `start` to before `end` read. Raises what `checkNode` does, PIPE_TOO_LONG and NODE_INVALID (400). */
-  async #checked(pipe: Pipe, start: number, end: number = pipe.nodes.length): Promise<Pipe> {
+  async #checked(pipe: Pipe, { author, start, end = pipe.nodes.length }: NodesToCheck): Promise<Pipe> {
     this.#checkLength(pipe)
     const { catalogVersion } = this.#catalog
     const nodes = [...pipe.nodes]
@@ -313,7 +314,7 @@ class PipesRoom implements Pipes {
       const node = nodes[position]
       if (node === undefined) break
       try {
-        const { dependencies } = await this.#query.checkNode({ ...pipe, nodes }, node, position)
+        const { dependencies } = await this.#query.checkNode({ ...pipe, nodes }, node, position, author)
         nodes[position] = { ...node, dependencies }
       } catch (error) {
         throw end - start === 1 ? error : ofNode(node.name, error)
@@ -395,6 +396,13 @@ function expectNode(pipe: Pipe, nameOrId: string): PipeNode {
   const node = findNode(pipe, nameOrId)
   if (node === undefined) throw errors.NODE_UNKNOWN({ pipe: pipe.name, node: nameOrId })
   return node
+}
+
+interface NodesToCheck {
+  readonly author: ReadScope
+  readonly start: number
+  /** Nodes from this position on are not checked; those to the last one where it is left out. */
+  readonly end?: number
 }
 
 interface SaveOptions {

@@ -1,10 +1,12 @@
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 
 /**
  * The life of pipes and nodes. A change is made as a whole or not at all, and after those that were asked for before it.
  *
- * Pipes and nodes are named by name or id. What `Query.checkNode` and the catalog raise passes through.
+ * Pipes and nodes are named by name or id. What `Query.checkNode` and the catalog raise passes through. Where a change brings SQL,
+ * `author` is what whoever asks for it may read: the engine is asked about the SQL within that.
  */
 export interface Pipes {
   find(nameOrId: string): Pipe | undefined
@@ -21,22 +23,22 @@ export interface Pipes {
   /** What the node reads in some branch of its template, beside its dependencies; by the names of now. */
   possibleDependencies(pipe: Pipe, node: PipeNode): readonly string[]
   /** @throws NAME_INVALID, SQL_EMPTY, SQL_INVALID, NODE_INVALID, …_TOO_MANY (400), …_EXISTS (409) */
-  create(request: PipeRequest): Promise<Pipe>
+  create(request: PipeRequest, author: ReadScope): Promise<Pipe>
   /**
    * Makes a pipe with the nodes of another one, or puts these into a pipe that there is: that one stays published where
    * one of the new nodes has the name of its endpoint.
    *
    * @throws what `create` does; PIPE_NOT_FOUND (404).
    */
-  copy(request: CopyRequest): Promise<Pipe>
+  copy(request: CopyRequest, author: ReadScope): Promise<Pipe>
   /** @throws NAME_INVALID, CHANGE_EMPTY (400), PIPE_NOT_FOUND (404), …_EXISTS, PIPE_USED (409) */
   revise(nameOrId: string, revision: PipeRevision): Promise<Pipe>
   /** Refused with PIPE_USED (409) while other pipes read it, unless it is forced: those stay, and fail. */
   drop(nameOrId: string, options: { readonly isForced: boolean }): Promise<void>
   /** Puts a node behind the others. @throws what `create` does; PIPE_NOT_FOUND (404). */
-  appendNode(pipeNameOrId: string, request: NodeRequest): Promise<ChangedNode>
+  appendNode(pipeNameOrId: string, request: NodeRequest, author: ReadScope): Promise<ChangedNode>
   /** @throws SQL_EMPTY, SQL_INVALID, CHANGE_EMPTY, … (400), …_NOT_FOUND (404), NODE_EXISTS, NODE_USED (409) */
-  editNode(pipeNameOrId: string, nodeNameOrId: string, edit: NodeEdit): Promise<ChangedNode>
+  editNode(pipeNameOrId: string, nodeNameOrId: string, edit: NodeEdit, author: ReadScope): Promise<ChangedNode>
   /** Nodes that read it stay, and fail. @throws NODE_PUBLISHED (400), …_NOT_FOUND (404) */
   removeNode(pipeNameOrId: string, nodeNameOrId: string): Promise<void>
   /** Makes the node the one that answers for the pipe. @throws NODE_UNKNOWN, SQL_INVALID (400), PIPE_NOT_FOUND (404) */

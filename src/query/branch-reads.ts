@@ -3,14 +3,12 @@
 // A table's name in a branch is a dependency that is possible, and so is any other name of something there is that stands where a
 // table could: with an unsure name the guard is kept, as a drop that was refused can be forced, and one that passed cannot be undone.
 
-import { SqlFault } from '../schema/syntax/sql-fault.ts'
 import type { MadeName } from '../schema/syntax/sql-pieces.ts'
-import { ApiError } from '../shared/errors/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
 import { isTemplate } from '../template/compile-template.ts'
-import { findForNode, type Reading } from './name-scope.ts'
+import { answeringNode } from './name-scope.ts'
 import { type NamedTable, type NamedTables, namedTables, noTables } from './named-tables.ts'
-import { adminScope } from './read-scope.ts'
+import { resolveForNode } from './resolve-name.ts'
 import type { ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
 
 /** A name that stands for something. */
@@ -54,29 +52,13 @@ export function branchReads(
   position: number,
   tables: readonly NamedTable[],
 ): readonly BranchRead[] {
-  const reading: Reading = {
-    workspace,
-    database: '',
-    readScope: adminScope,
-    findServiceSource: () => undefined,
-    nodeText: ({ sql }) => sql,
-  }
   return tables.flatMap((table) => {
-    const found = find(reading, pipe, { parts: table.name.split('.'), end: position })
-    return found === undefined || found.source === 'denied'
-      ? []
-      : [{ table, name: found.source.name, resourceId: found.resourceId }]
+    const named = resolveForNode(workspace, pipe, { parts: table.name.split('.'), end: position })
+    if (named === undefined || named.kind === 'service') return []
+    // It reads nothing that could go.
+    if (named.kind === 'pipe' && answeringNode(named.pipe) === undefined) return []
+    return [{ table, name: named.name, resourceId: named.id }]
   })
-}
-
-function find(reading: Reading, pipe: ReadPipe, search: { readonly parts: readonly string[]; readonly end: number }) {
-  try {
-    return findForNode(reading, pipe, search)
-  } catch (thrown) {
-    // A pipe without nodes, or a table of the service: it reads nothing that could go.
-    if (thrown instanceof ApiError || thrown instanceof SqlFault) return undefined
-    throw thrown
-  }
 }
 
 /** The SQL of all nodes of a pipe, and of the pipes that it reads in any branch: their parameters are its own. */

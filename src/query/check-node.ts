@@ -10,6 +10,7 @@ import { ApiError, errors } from '../shared/errors/errors.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
 import { shapeOf } from '../sql/query-shape.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope, Source } from '../sql/source.types.ts'
 import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
 import { valueCodes } from '../store/engine-codes.ts'
@@ -21,7 +22,6 @@ import { checkColumns } from './column-check.ts'
 import { withPlace } from './error-place.ts'
 import { inUsersWords } from './message-names.ts'
 import { nodeScope } from './name-scope.ts'
-import { adminScope } from './read-scope.ts'
 import { Rendering } from './rendering.ts'
 import type { TemplateCache } from './template-cache.ts'
 import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
@@ -43,12 +43,18 @@ export interface CheckedNode {
 /**
  * Checks a node that is about to stand at `position` of the pipe, counted from 0; it sees the nodes before it.
  *
- * `pipe` is as it was, or as it will be: a node that has this position is taken for the one that is checked.
+ * `pipe` is as it was, or as it will be: a node that has this position is taken for the one that is checked. `readScope` is that
+ * of whoever wants it saved or described: the engine may compute constants of the query, and its errors tell of them.
  *
  * @throws SQL_EMPTY, SQL_TOO_LONG, SQL_INVALID, TEMPLATE_INVALID (400), QUERY_TIMEOUT (408), ENGINE_FAILED (500),
  *   QUERIES_TOO_MANY, SHUTTING_DOWN (503).
  */
-export type CheckNode = (pipe: ReadPipe, node: Pick<ReadNode, 'name' | 'sql'>, position: number) => Promise<CheckedNode>
+export type CheckNode = (
+  pipe: ReadPipe,
+  node: Pick<ReadNode, 'name' | 'sql'>,
+  position: number,
+  readScope: ReadScope,
+) => Promise<CheckedNode>
 
 export interface CheckOptions extends QueryLimits {
   readonly database: string
@@ -65,8 +71,8 @@ interface Neighbours {
 
 /** Makes the check over open rooms. */
 export function createNodeCheck(options: CheckOptions, neighbours: Neighbours): CheckNode {
-  return async (pipe, node, position) => {
-    const { compiled, scope, check } = compileNode({ pipe, node, position }, { options, neighbours })
+  return async (pipe, node, position, readScope) => {
+    const { compiled, scope, check } = compileNode({ pipe, node, position }, { options, neighbours, readScope })
     const template = neighbours.templates.compile(node.sql)
     const inBranches = template.tables.flatMap((name) => namesOf(scope.find(name.split('.'))))
     const dependencies = [...new Set([...compiled.dependencies, ...inBranches])].filter((name) => name !== placeholder)
@@ -83,11 +89,14 @@ export function createNodeCheck(options: CheckOptions, neighbours: Neighbours): 
  */
 export type NodeFault = (pipe: ReadPipe, node: Pick<ReadNode, 'name' | 'sql'>, position: number) => string | null
 
-/** Makes it over open rooms. */
-export function createNodeFault(options: CheckOptions, neighbours: Neighbours): NodeFault {
+/** Makes it over open modules. `serviceScope` is what the service reads for itself: stored nodes are judged for nobody. */
+export function createNodeFault(
+  options: CheckOptions,
+  { serviceScope, ...neighbours }: Neighbours & { readonly serviceScope: ReadScope },
+): NodeFault {
   return (pipe, node, position) => {
     try {
-      compileNode({ pipe, node, position }, { options, neighbours })
+      compileNode({ pipe, node, position }, { options, neighbours, readScope: serviceScope })
       return null
     } catch (thrown) {
       if (thrown instanceof ApiError) return thrown.message
@@ -105,9 +114,10 @@ interface PlacedNode {
 interface Compiling {
   readonly options: CheckOptions
   readonly neighbours: Neighbours
+  readonly readScope: ReadScope
 }
 
-function compileNode({ pipe, node, position }: PlacedNode, { options, neighbours }: Compiling) {
+function compileNode({ pipe, node, position }: PlacedNode, { options, neighbours, readScope }: Compiling) {
   const { templates, workspace, findServiceSource } = neighbours
   if (node.sql.trim() === '') throw errors.SQL_EMPTY()
   if (Buffer.byteLength(node.sql) > options.sqlBytesMax) throw errors.SQL_TOO_LONG({ bytesMax: options.sqlBytesMax })
@@ -117,7 +127,7 @@ function compileNode({ pipe, node, position }: PlacedNode, { options, neighbours
   const reading = {
     workspace: withPipe(workspace, changed),
     database: options.database,
-    readScope: adminScope,
+    readScope,
     findServiceSource,
     nodeText: (read: ReadNode) => rendering.nodeText(read),
   }

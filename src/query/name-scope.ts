@@ -1,16 +1,23 @@
-// What names stand for in a query of a caller, and in a node of a pipe.
+// What a caller reads under a name, in a query that it sends and in a node of a pipe.
 //
-// The order is: common table name (the SQL room's matter), earlier node of the same pipe, pipe, data source. Nodes belong
-// to their pipe, so two pipes may have nodes of one name. A caller's scope judges the names in the caller's own text; what
-// a pipe reads is not judged again, but row filters hold for every read of a table, wherever it stands.
+// What names stand for is told by `resolve-name.ts`. A caller's scope judges the names in the caller's own text; what a pipe
+// reads is not judged again, but row filters hold for every read of a table, wherever it stands.
 
-import { findResourceId } from '../catalog/resource-id.ts'
 import { versionAdvice } from '../catalog/versioned-name.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { didYouMean, nearestName } from '../shared/nearest-name.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope, QuerySource, Source, TableSource } from '../sql/source.types.ts'
 import { quarantineTable } from '../store/sql/quarantine-table.ts'
-import type { ReadScope } from './read-scope.ts'
+import {
+  type NodeSearch,
+  quarantineSuffix,
+  type ResolvedName,
+  resolvedPipe,
+  resolveForNode,
+  resolveInWorkspace,
+  resolveNode,
+} from './resolve-name.ts'
 import type { FindServiceSource, ReadDataSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
 
 /** Everything that the names of one query are looked up in. */
@@ -33,9 +40,9 @@ export function callerScope(reading: Reading, focus: ReadPipe | null): NameScope
   const { mayRead } = reading.readScope
   return {
     find(parts) {
-      const found = findFocus(reading, focus, parts) ?? findInWorkspace(reading, parts)
-      if (found === undefined) return undefined
-      return mayRead(found.resourceId) ? found.source : 'denied'
+      const named = resolveInFocus(focus, parts) ?? resolveInWorkspace(reading.workspace, parts)
+      if (named === undefined) return undefined
+      return mayRead(named.id) ? sourceOf(reading, named) : 'denied'
     },
     advise: (parts) => nearestSource(reading, parts, focus?.nodes ?? []),
   }
@@ -45,20 +52,11 @@ export function callerScope(reading: Reading, focus: ReadPipe | null): NameScope
 export function nodeScope(reading: Reading, pipe: ReadPipe, position: number): NameScope {
   return {
     find(parts) {
-      return findNode(reading, pipe, { parts, end: position }) ?? findInWorkspace(reading, parts)?.source
+      const named = resolveForNode(reading.workspace, pipe, { parts, end: position })
+      return named === undefined ? undefined : sourceOf(reading, named)
     },
     advise: (parts) => adviceForNode(reading, pipe, { parts, end: position }),
   }
-}
-
-/** What a name in that node stands for, with the id of the resource or the node that it is; undefined for nothing. */
-export function findForNode(
-  reading: Reading,
-  pipe: ReadPipe,
-  { parts, end }: NodeSearch,
-): { readonly source: Source | 'denied'; readonly resourceId: string } | undefined {
-  const node = findNode(reading, pipe, { parts, end })
-  return node === undefined ? findInWorkspace(reading, parts) : { source: node, resourceId: node.id }
 }
 
 /** The node that answers for a pipe: the published one, else the last. Undefined when the pipe has none. */
@@ -69,32 +67,34 @@ export function answeringNode<Node extends ReadNode>({
   return nodes.find(({ id }) => id === endpointId) ?? nodes.at(-1)
 }
 
-interface Found {
-  readonly source: Source | 'denied'
-  /** The id that a caller's scope judges. */
-  readonly resourceId: string
-}
-
-function findFocus(reading: Reading, focus: ReadPipe | null, parts: readonly string[]): Found | undefined {
+function resolveInFocus(focus: ReadPipe | null, parts: readonly string[]): ResolvedName | undefined {
   if (focus === null) return undefined
-  if (parts.length === 1 && parts[0] === '_') return pipeFound(reading, focus)
-  const source = findNode(reading, focus, { parts, end: focus.nodes.length })
-  return source === undefined ? undefined : { source, resourceId: source.id }
+  if (parts.length === 1 && parts[0] === '_') return resolvedPipe(focus)
+  return resolveNode(focus, { parts, end: focus.nodes.length })
 }
 
-interface NodeSearch {
-  readonly parts: readonly string[]
-  /** Nodes from this position on are not seen. */
-  readonly end: number
-}
-
-function findNode(reading: Reading, pipe: ReadPipe, { parts, end }: NodeSearch): QuerySource | undefined {
-  const nameOrId = parts.join('.')
-  const namedId = findResourceId(nameOrId)
-  if (parts.length !== 1 && namedId === undefined) return undefined
-  const position = pipe.nodes.findIndex(({ name, id }, index) => index < end && (name === nameOrId || id === namedId))
-  const node = pipe.nodes[position]
-  return node === undefined ? undefined : nodeSource(reading, { pipe, node, name: node.name })
+/** What is read under a name, with the filter of the scope. @throws SQL_INVALID (400) for what cannot be read by anybody. */
+export function sourceOf(reading: Reading, named: ResolvedName): Source | 'denied' {
+  const { name } = named
+  switch (named.kind) {
+    case 'node':
+      return nodeSource(reading, { pipe: named.pipe, node: named.node, name })
+    case 'pipe':
+      return pipeSource(reading, named.pipe)
+    case 'data source':
+      return tableSource(reading, named.dataSource, { table: named.dataSource.id, name })
+    case 'quarantine': {
+      const { id } = named.dataSource
+      // A filter speaks of typed columns, and the quarantine holds what did not fit them: nothing of it can be let through.
+      if (reading.readScope.filterOf(id) !== null) return 'denied'
+      return tableSource(reading, named.dataSource, { table: quarantineTable(id), name })
+    }
+    case 'service': {
+      const source = reading.findServiceSource(named.parts)
+      if (source === undefined) throw errors.SQL_INVALID({ reason: `There is no service Data Source '${name}' here` })
+      return source
+    }
+  }
 }
 
 interface NodeRead {
@@ -113,6 +113,12 @@ function nodeSource(reading: Reading, { pipe, node, name }: NodeRead): QuerySour
     sql: () => reading.nodeText(node),
     scope: nodeScope(reading, pipe, position),
   }
+}
+
+function pipeSource(reading: Reading, pipe: ReadPipe): QuerySource {
+  const node = answeringNode(pipe)
+  if (node === undefined) throw errors.SQL_INVALID({ reason: `Pipe '${pipe.name}' has no nodes that could be read` })
+  return nodeSource(reading, { pipe, node, name: pipe.name })
 }
 
 /** Nodes see those before them alone, so the commonest mistake is the order. */
@@ -149,52 +155,6 @@ function nearestSource(
     owners.map(({ name }) => name),
   )
   return owner === undefined ? didYouMean(written, names) : `Did you mean '${owner}${quarantineSuffix}'?`
-}
-
-const serviceWorkspaces: ReadonlySet<string> = new Set(['tinybird', 'organization'])
-
-function findInWorkspace(reading: Reading, parts: readonly string[]): Found | undefined {
-  const [first = ''] = parts
-  if (parts.length === 2 && serviceWorkspaces.has(first)) return serviceFound(reading, parts)
-  const nameOrId = parts.join('.')
-  // Ids may carry a label, `t_.label.<hex>` or `t_label.<hex>`; no other name has a dot.
-  if (parts.length > 1 && findResourceId(nameOrId) === undefined) return undefined
-  return findResource(reading, nameOrId) ?? findQuarantine(reading, nameOrId)
-}
-
-function serviceFound({ findServiceSource }: Reading, parts: readonly string[]): Found {
-  const source = findServiceSource(parts)
-  const name = parts.join('.')
-  if (source === undefined) throw errors.SQL_INVALID({ reason: `There is no service Data Source '${name}' here` })
-  return { source, resourceId: name }
-}
-
-function findResource(reading: Reading, nameOrId: string): Found | undefined {
-  const pipe = reading.workspace.findPipe(nameOrId)
-  if (pipe !== undefined) return pipeFound(reading, pipe)
-  const dataSource = reading.workspace.find(nameOrId)
-  if (dataSource === undefined) return undefined
-  const { id, name } = dataSource
-  return { source: tableSource(reading, dataSource, { table: id, name }), resourceId: id }
-}
-
-function pipeFound(reading: Reading, pipe: ReadPipe): Found {
-  const node = answeringNode(pipe)
-  if (node === undefined) throw errors.SQL_INVALID({ reason: `Pipe '${pipe.name}' has no nodes that could be read` })
-  return { source: nodeSource(reading, { pipe, node, name: pipe.name }), resourceId: pipe.id }
-}
-
-const quarantineSuffix = '_quarantine'
-
-function findQuarantine(reading: Reading, nameOrId: string): Found | undefined {
-  if (!nameOrId.endsWith(quarantineSuffix)) return undefined
-  const owner = reading.workspace.find(nameOrId.slice(0, -quarantineSuffix.length))
-  if (owner === undefined) return undefined
-  const resourceId = owner.id
-  // A filter speaks of typed columns, and the quarantine holds what did not fit them: nothing of it can be let through.
-  if (reading.readScope.filterOf(owner.id) !== null) return { source: 'denied', resourceId }
-  const name = `${owner.name}${quarantineSuffix}`
-  return { source: tableSource(reading, owner, { table: quarantineTable(owner.id), name }), resourceId }
 }
 
 function tableSource(

@@ -7,11 +7,12 @@ import type { Token } from '../schema/syntax/token.types.ts'
 import { ApiError } from '../shared/errors/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
 import { compileQuery } from '../sql/compile-query.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope, Source } from '../sql/source.types.ts'
 import type { Statement } from '../template/syntax.types.ts'
-import { findForNode, type Reading } from './name-scope.ts'
-import { adminScope } from './read-scope.ts'
+import { type Reading, sourceOf } from './name-scope.ts'
 import { Rendering } from './rendering.ts'
+import { resolveForNode } from './resolve-name.ts'
 import type { TemplateCache } from './template-cache.ts'
 import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
 
@@ -58,6 +59,8 @@ interface Neighbours {
   readonly database: string
   readonly templates: TemplateCache
   readonly findServiceSource: FindServiceSource
+  /** What the service reads for itself: whether names change a node is not a matter of who asks. */
+  readonly serviceScope: ReadScope
 }
 
 /** Makes the comparison over open rooms. */
@@ -104,7 +107,7 @@ interface Compiled {
 
 /** What the engine would get; null for no query. */
 function compiled(placed: PlacedNode, { before, decide, neighbours, budget }: Way): Compiled | null {
-  const { database, templates, findServiceSource } = neighbours
+  const { database, templates, findServiceSource, serviceScope: readScope } = neighbours
   const rendering = new Rendering({
     templates,
     parameters: new Map(),
@@ -114,7 +117,7 @@ function compiled(placed: PlacedNode, { before, decide, neighbours, budget }: Wa
   })
   const readings = [placed, before].map(({ workspace }) => {
     const nodeText = (node: ReadNode): string => rendering.nodeText(node)
-    return { workspace, database, readScope: adminScope, findServiceSource, nodeText }
+    return { workspace, database, readScope, findServiceSource, nodeText }
   })
   const [reading, readingBefore] = readings as [Reading, Reading]
   try {
@@ -156,7 +159,8 @@ function scopeOf(own: Names, before: Names): NameScope {
 }
 
 function findIn({ reading, placed }: Names, parts: readonly string[]) {
-  return findForNode(reading, placed.pipe, { parts, end: placed.position })
+  const named = resolveForNode(reading.workspace, placed.pipe, { parts, end: placed.position })
+  return named === undefined ? undefined : { source: sourceOf(reading, named), resourceId: named.id }
 }
 
 /** What a way costs beside its text, in characters. */

@@ -1,6 +1,7 @@
 import { findResourceId } from '../catalog/resource-id.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { compileQuery } from '../sql/compile-query.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope } from '../sql/source.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { answerFormat } from './answer-formats.ts'
@@ -12,7 +13,6 @@ import { answeringNode, callerScope, nodeScope, type Reading } from './name-scop
 import { type CompareNode, createNodeComparison } from './node-ways.ts'
 import { PlanCache } from './plan-cache.ts'
 import type { ExplainRequest, Explanation, PipeRequest, Query, QueryAnswer, QueryRequest } from './query.types.ts'
-import type { ReadScope } from './read-scope.ts'
 import { type ParameterValues, Rendering } from './rendering.ts'
 import { ResponseCache } from './response-cache.ts'
 import { TemplateCache } from './template-cache.ts'
@@ -35,6 +35,8 @@ export interface QueryNeighbours {
   readonly findServiceSource: FindServiceSource
   /** The value of a secret; undefined when there is none. */
   readonly secretOf: (name: string) => string | undefined
+  /** For what is read for no caller: whether stored nodes still hold, and whether a rename changes one. */
+  readonly serviceScope: ReadScope
 }
 
 /** The reading side of the service: one place through which every query of a user passes. */
@@ -69,8 +71,7 @@ class QueryRoom implements Query {
     this.#answers = new Answers(options, { ...neighbours, responses })
     this.checkNode = createNodeCheck(options, { ...neighbours, templates: this.#templates })
     this.nodeFault = createNodeFault(options, { ...neighbours, templates: this.#templates })
-    const { findServiceSource } = neighbours
-    this.compareNode = createNodeComparison({ ...options, findServiceSource, templates: this.#templates })
+    this.compareNode = createNodeComparison({ ...options, ...neighbours, templates: this.#templates })
   }
 
   async run(request: QueryRequest): Promise<QueryAnswer> {

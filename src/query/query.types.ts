@@ -1,7 +1,7 @@
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { SelectStream } from '../store/store.types.ts'
 import type { CheckNode, NodeFault } from './check-node.ts'
 import type { CompareNode } from './node-ways.ts'
-import type { ReadScope } from './read-scope.ts'
 import type { ParameterValues } from './rendering.ts'
 
 /** Answers questions over data sources and pipes; every read of a user passes here. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { Test } from 'tap'
+import { adminScope } from '../../src/access/admin-scope.ts'
 import { createApp } from '../../src/app.ts'
 import { createQuery, type QueryOptions } from '../../src/query/query.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
@@ -46,7 +47,13 @@ export async function openEndpoints(t: Test, given: Partial<QueryOptions> = {}):
   const rooms = createFakeRooms()
   const query = createQuery(
     { ...options, ...given, now: () => opened.now },
-    { store, workspace, findServiceSource: () => undefined, secretOf: (name) => secrets.get(name) },
+    {
+      store,
+      workspace,
+      findServiceSource: () => undefined,
+      secretOf: (name) => secrets.get(name),
+      serviceScope: adminScope,
+    },
   )
   const app = createApp({ ...rooms, query }, limits)
   t.teardown(async () => {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { adminScope } from '../../src/access/admin-scope.ts'
 import { openCatalog } from '../../src/catalog/catalog.ts'
 import type { Pipe } from '../../src/catalog/pipe.types.ts'
 import { EndpointDescriptions } from '../../src/pipes/endpoint-descriptions.ts'
@@ -6,6 +7,7 @@ import { createPipes } from '../../src/pipes/pipes.ts'
 import type { CheckNode } from '../../src/query/check-node.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
 import { emptyRecords } from '../storage/memory-storage.ts'
+import { asAdmin } from './admin-pipes.ts'
 
 const unending = new AbortController().signal
 
@@ -14,7 +16,8 @@ function open() {
   const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 1_000, now: () => 0 }, emptyRecords())
   const sizes = { nodesMax: 10, pipeBytesMax: 10_000, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 }
   const saved = async () => ({ dependencies: [], columns: null, parameters: [] })
-  const pipes = createPipes(sizes, { catalog, query: { checkNode: saved, compareNode: async () => 'same' } })
+  const query = { checkNode: saved, compareNode: async () => 'same' as const }
+  const pipes = asAdmin(createPipes(sizes, { catalog, query }))
   const asked: string[] = []
   const engine: { answer: (pipe: string) => Promise<void> } = { answer: async () => {} }
   const checkNode: CheckNode = async (pipe) => {
@@ -22,7 +25,13 @@ function open() {
     await engine.answer(pipe.name)
     return { dependencies: [], columns: [{ name: 'a', type: 'UInt8' }], parameters: [] }
   }
-  const descriptions = new EndpointDescriptions({ catalog, query: { checkNode }, parametersOf: pipes.parametersOf })
+  const { parametersOf } = pipes
+  const descriptions = new EndpointDescriptions({
+    catalog,
+    query: { checkNode },
+    parametersOf,
+    serviceScope: adminScope,
+  })
   const create = (name: string): Promise<Pipe> => {
     const node = { name: `${name}_node`, description: '', sql: 'SELECT 1 AS a', isEndpoint: true }
     return pipes.create({ name, description: '', nodes: [node] })

@@ -3,12 +3,13 @@
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { adminScope } from '../../src/access/admin-scope.ts'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../../src/catalog/data-source.types.ts'
 import { createNodeId } from '../../src/catalog/pipe-id.ts'
 import { PipeReaders } from '../../src/pipes/pipe-readers.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
-import type { NodeRequest, Pipes } from '../../src/pipes/pipes.types.ts'
+import type { NodeRequest } from '../../src/pipes/pipes.types.ts'
 import type { CheckNode } from '../../src/query/check-node.ts'
 import { createNodeComparison } from '../../src/query/node-ways.ts'
 import { TemplateCache } from '../../src/query/template-cache.ts'
@@ -17,6 +18,7 @@ import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { catalogOver, dataSource, temporaryDirectory } from '../catalog/test-catalog.ts'
 import { MemoryStorage } from '../storage/memory-storage.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { type AdminPipes, asAdmin } from './admin-pipes.ts'
 import { type Change, Model, namesRead } from './pipe-model.ts'
 
 t.test('a data source that goes while a node over it is checked takes the node along', async (t) => {
@@ -432,7 +434,7 @@ function node(name: string, sql: string): NodeRequest {
 
 interface Room {
   readonly catalog: Catalog
-  readonly pipes: Pipes
+  readonly pipes: AdminPipes
   readonly readers: PipeReaders
   readonly clock: { nowMs: number }
   /** What is done, once each, after a node was found right and before it is saved. */
@@ -477,6 +479,7 @@ function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
     database: 'ws',
     templates: new TemplateCache(),
     findServiceSource: () => undefined,
+    serviceScope: adminScope,
   })
   const options = {
     nodesMax: 10,
@@ -485,7 +488,7 @@ function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
     publishFirstNode: false,
     now: () => clock.nowMs,
   }
-  const pipes = createPipes(options, { catalog, query: { checkNode, compareNode } })
+  const pipes = asAdmin(createPipes(options, { catalog, query: { checkNode, compareNode } }))
   return { catalog, pipes, readers: new PipeReaders(catalog), clock, beforeCheck, delays, close }
 }
 

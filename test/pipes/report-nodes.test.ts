@@ -1,4 +1,5 @@
 import t from 'tap'
+import { adminScope } from '../../src/access/admin-scope.ts'
 import { reportNodes } from '../../src/pipes/report-nodes.ts'
 import { createNodeFault } from '../../src/query/check-node.ts'
 import { TemplateCache } from '../../src/query/template-cache.ts'
@@ -15,7 +16,7 @@ function open() {
   const options = { database: 'ws_0001', sqlBytesMax: 1000, queryTimeMaxMs: 10_000, resultBytesMax: 1_000_000 }
   const store = { select: asked, queryTree: asked }
   const neighbours = { store, workspace, findServiceSource: () => undefined, templates: new TemplateCache() }
-  return { workspace, nodeFault: createNodeFault(options, neighbours) }
+  return { workspace, nodeFault: createNodeFault(options, { ...neighbours, serviceScope: adminScope }) }
 }
 
 t.test('the start tells of nodes that would be refused now, with their pipes, and of no others', async (t) => {

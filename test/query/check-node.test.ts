@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { adminScope } from '../../src/access/admin-scope.ts'
 import { type CheckNode, createNodeCheck } from '../../src/query/check-node.ts'
 import { TemplateCache } from '../../src/query/template-cache.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
@@ -27,7 +28,7 @@ async function openRoom(t: Test): Promise<Room> {
   const options = { database: 'ws_0001', sqlBytesMax: 1000, queryTimeMaxMs: 10_000, resultBytesMax: 1_000_000 }
   const templates = new TemplateCache()
   const checkNode = createNodeCheck(options, { store, workspace, findServiceSource: () => undefined, templates })
-  return { workspace, check: (sql) => checkNode(pipe, { name: 'third', sql }, 2) }
+  return { workspace, check: (sql) => checkNode(pipe, { name: 'third', sql }, 2, adminScope) }
 }
 
 t.test('a node that is about to be saved is checked', async (t) => {

@@ -1,8 +1,9 @@
 // What a hint tells of columns, to a reader who may not read everything.
 
 import t from 'tap'
-import { adminScope, type ReadScope } from '../../src/query/read-scope.ts'
+import { adminScope } from '../../src/access/admin-scope.ts'
 import { ApiError } from '../../src/shared/errors/errors.ts'
+import type { ReadScope } from '../../src/sql/read-scope.types.ts'
 import { openFilteredQuery } from './filtered-query.ts'
 
 const { store, workspace, query } = await openFilteredQuery(t)

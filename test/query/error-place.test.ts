@@ -1,8 +1,8 @@
 import t from 'tap'
+import { adminScope } from '../../src/access/admin-scope.ts'
 import { withPlace } from '../../src/query/error-place.ts'
 import { inUsersWords } from '../../src/query/message-names.ts'
 import { callerScope, type Reading } from '../../src/query/name-scope.ts'
-import { adminScope } from '../../src/query/read-scope.ts'
 import { compileQuery } from '../../src/sql/compile-query.ts'
 import { TestWorkspace } from './test-workspace.ts'
 

@@ -2,9 +2,10 @@
 // must give the same answers to the byte.
 
 import t from 'tap'
+import { adminScope } from '../../src/access/admin-scope.ts'
 import { answerFormats } from '../../src/query/answer-formats.ts'
 import { withOwnStatistics } from '../../src/query/answer-statistics.ts'
-import { adminScope, type ReadScope } from '../../src/query/read-scope.ts'
+import type { ReadScope } from '../../src/sql/read-scope.types.ts'
 import { openFilteredQuery } from './filtered-query.ts'
 
 const {

@@ -2,7 +2,7 @@
 
 import { tableFromIPC } from 'apache-arrow'
 import t from 'tap'
-import { adminScope } from '../../src/query/read-scope.ts'
+import { adminScope } from '../../src/access/admin-scope.ts'
 import { openFilteredQuery } from './filtered-query.ts'
 
 const { store, workspace, ask } = await openFilteredQuery(t)

@@ -2,7 +2,7 @@
 // hidden ones, must give the same answers to the byte, whatever is asked of such a column, and the same errors.
 
 import t, { type Test } from 'tap'
-import type { ReadScope } from '../../src/query/read-scope.ts'
+import type { ReadScope } from '../../src/sql/read-scope.types.ts'
 import { byTier } from '../support/tier.ts'
 import { openFilteredQuery } from './filtered-query.ts'
 

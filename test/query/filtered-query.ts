@@ -1,7 +1,8 @@
 import type { Test } from 'tap'
+import { adminScope } from '../../src/access/admin-scope.ts'
 import { createQuery, type QueryOptions } from '../../src/query/query.ts'
 import type { Query } from '../../src/query/query.types.ts'
-import { adminScope, type ReadScope } from '../../src/query/read-scope.ts'
+import type { ReadScope } from '../../src/sql/read-scope.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
@@ -41,7 +42,7 @@ export async function openFilteredQuery(
       now: () => 0,
       ...options,
     },
-    { store, workspace, findServiceSource: () => undefined, secretOf: () => undefined },
+    { store, workspace, findServiceSource: () => undefined, secretOf: () => undefined, serviceScope: adminScope },
   )
   const unfilteredIds = new Set<string>(unfiltered.map((name) => idOf(name)))
   const filtering: ReadScope = {

@@ -1,9 +1,11 @@
 import t from 'tap'
+import { adminScope } from '../../src/access/admin-scope.ts'
+import { createReadScope } from '../../src/access/read-scope.ts'
 import type { Pipe } from '../../src/catalog/pipe.types.ts'
 import { callerScope, nodeScope, type Reading } from '../../src/query/name-scope.ts'
-import { adminScope, type ReadScope } from '../../src/query/read-scope.ts'
 import { ApiError } from '../../src/shared/errors/errors.ts'
 import { compileQuery } from '../../src/sql/compile-query.ts'
+import type { ReadScope } from '../../src/sql/read-scope.types.ts'
 import { idOf, TestWorkspace } from './test-workspace.ts'
 
 const workspace = new TestWorkspace()
@@ -102,14 +104,19 @@ t.test('pipes that read each other are refused with the path', async (t) => {
 })
 
 t.test("a caller's scope judges the names in its own query, and filters all rows", async (t) => {
-  const readScope: ReadScope = {
+  const readScope = createReadScope({
     signature: 'x',
     mayRead: (id) => id === idOf('daily') || id === idOf('joined'),
     filterOf: (id) => (id === events.id ? "org = 'a'" : null),
     mayUseSecrets: false,
-  }
+  })
   t.throws(() => compile('SELECT * FROM events', { readScope }), { message: /no access to 'events'/ })
   t.throws(() => compile('SELECT * FROM unpublished', { readScope }), { message: /no access to 'unpublished'/ })
+  t.throws(
+    () => compile('SELECT * FROM empty', { readScope }),
+    { message: /no access to 'empty'/ },
+    'also what is broken',
+  )
   t.match(compile('SELECT * FROM daily', { readScope }).sql, /WHERE \(org = 'a'\)/)
   t.match(compile('SELECT * FROM joined', { readScope }), { dependencies: ['joined'] })
   const all: ReadScope = { ...readScope, mayRead: () => true }

@@ -1,9 +1,9 @@
 import t from 'tap'
+import { adminScope } from '../../src/access/admin-scope.ts'
 import type { DataSourceId } from '../../src/catalog/data-source.types.ts'
 import { readOutputSettings } from '../../src/query/allowed-output-settings.ts'
 import { inUsersWords, readOf } from '../../src/query/message-names.ts'
 import { createQuery, type QueryOptions } from '../../src/query/query.ts'
-import { adminScope } from '../../src/query/read-scope.ts'
 import type { SelectQuery } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 
@@ -42,6 +42,7 @@ function open(body: () => AsyncIterable<Uint8Array> = () => chunks('x')) {
     workspace,
     findServiceSource: () => undefined,
     secretOf: (name) => (name === 'pw' ? 'hunter2' : undefined),
+    serviceScope: adminScope,
   })
   const run = (sql: string) =>
     query.run({

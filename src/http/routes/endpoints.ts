@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type EndpointFormat, endpointFormats, formatOfName } from '../../query/answer-formats.ts'
-import { adminScope } from '../../query/read-scope.ts'
 import type { FormLimits, HttpRooms } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { readQuestion } from '../request/question.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
+import { readScopeOf } from '../server/authorization.ts'
 import { inTurn } from '../server/pipelining.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
@@ -29,7 +29,7 @@ export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: Fo
         format: formatOfName(format),
         parameters: question.parameters,
         settings: question.settings,
-        readScope: adminScope,
+        readScope: readScopeOf(request),
         signal,
       }
       const answered = await inTurn(request.raw.socket, () => query.readPipe(asked))
@@ -56,7 +56,7 @@ function addExplain(app: FastifyInstance, { query }: Neighbours, limits: FormLim
       pipe: parameterOf(request, 'pipe'),
       node: parameterOf(request, 'node') || (question.text('node_name') ?? null),
       parameters: question.parameters,
-      readScope: adminScope,
+      readScope: readScopeOf(request),
       signal,
     }
     const { debugQuery, queryExplain } = await inTurn(request.raw.socket, () => query.explain(asked))

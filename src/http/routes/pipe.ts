@@ -9,6 +9,7 @@ import { nodeShape, pipeItem, pipeShape } from '../json/pipe-shape.ts'
 import { Parameters } from '../request/parameters.ts'
 import { type PipeInput, readNewName, readNodeEdit, readNodeRequest, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
+import { readScopeOf } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/base-url.ts'
 import { readChoice } from './pipes.ts'
 
@@ -98,7 +99,7 @@ function addNodePaths({ app, pipes, readInput }: RouteContext): void {
   ) => sendJson(reply, 200, nodeShape(changed.pipe, changed.node, { pipes, baseUrl: baseUrlOf(request) }))
   const append = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const node = readNodeRequest(await readInput(request))
-    return sendNode(request, reply, await pipes.appendNode(pipeOf(request), node))
+    return sendNode(request, reply, await pipes.appendNode(pipeOf(request), node, readScopeOf(request)))
   }
   addPath(app, '/v0/pipes/:pipe/append', { POST: append }, tokenFromBody)
   addPath(app, '/v0/pipes/:pipe/nodes', { POST: append }, tokenFromBody)
@@ -112,7 +113,8 @@ function addNodePaths({ app, pipes, readInput }: RouteContext): void {
       },
       PUT: async (request, reply) => {
         const edit = readNodeEdit(await readInput(request))
-        return sendNode(request, reply, await pipes.editNode(pipeOf(request), nodeOf(request) ?? '', edit))
+        const author = readScopeOf(request)
+        return sendNode(request, reply, await pipes.editNode(pipeOf(request), nodeOf(request) ?? '', edit, author))
       },
       DELETE: async (request, reply) => {
         await readInput(request)

@@ -8,6 +8,7 @@ import { warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
 import { Parameters } from '../request/parameters.ts'
 import { readNodes, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
+import { readScopeOf } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/base-url.ts'
 
 type Neighbours = Pick<HttpRooms, 'pipes'>
@@ -39,10 +40,11 @@ export function addPipes(app: FastifyInstance, { pipes }: Neighbours, limits: Fo
     const description = parameters.get('description')
     if (nodes === undefined && from === undefined) throw errors.NODES_MISSING()
     const before = pipes.find(name)
+    const author = readScopeOf(request)
     const pipe =
       nodes === undefined && from !== undefined
-        ? await pipes.copy({ name, from, description })
-        : await pipes.create({ name, description: description ?? '', nodes: nodes ?? [] })
+        ? await pipes.copy({ name, from, description }, author)
+        : await pipes.create({ name, description: description ?? '', nodes: nodes ?? [] }, author)
     warnOfVersion(reply, name, before)
     return sendJson(reply, 200, pipeShape(pipe, { pipes, baseUrl: baseUrlOf(request) }))
   }

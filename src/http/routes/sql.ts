@@ -1,11 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatOfName } from '../../query/answer-formats.ts'
-import { adminScope } from '../../query/read-scope.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpRooms } from '../http.types.ts'
 import { readQuestion } from '../request/question.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
+import { readScopeOf } from '../server/authorization.ts'
 import { inTurn } from '../server/pipelining.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
@@ -25,7 +25,7 @@ export function addSql(app: FastifyInstance, { query, logger }: Neighbours, limi
       format: format === undefined ? null : formatOfName(format),
       parameters: question.parameters,
       settings: question.settings,
-      readScope: adminScope,
+      readScope: readScopeOf(request),
       signal,
     }
     const answered = await inTurn(request.raw.socket, () => query.run(asked))

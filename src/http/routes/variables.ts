@@ -7,6 +7,7 @@ import { sendJson } from '../json/answers.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
 import type { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
+import { callerOf } from '../server/authorization.ts'
 
 type Neighbours = Pick<HttpRooms, 'now' | 'variables'>
 type Limits = FormLimits & Pick<HttpOptions, 'variablesRequestsPerSecondMax'>
@@ -75,7 +76,7 @@ function nameOf(request: FastifyRequest): string {
 function newValue(request: FastifyRequest, parameters: Parameters): VariableValue {
   const value = parameters.get('value')
   if (value === undefined) throw errors.VALUE_MISSING()
-  return { value, editedBy: `token: '${request.caller?.tokenName ?? ''}'` }
+  return { value, editedBy: `token: '${callerOf(request).tokenName}'` }
 }
 
 function shape({ name, type, createdAt, updatedAt, editedBy }: Variable): object {

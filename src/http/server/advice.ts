@@ -3,23 +3,27 @@
 
 import type { FastifyRequest } from 'fastify'
 import { versionAdvice } from '../../catalog/versioned-name.ts'
-import { adminScope, type ReadScope } from '../../query/read-scope.ts'
 import type { ApiError } from '../../shared/errors/errors.ts'
 import { didYouMean } from '../../shared/nearest-name.ts'
 import type { HttpRooms } from '../http.types.ts'
 import { plannedAt } from './planned-paths.ts'
 
-type Neighbours = Pick<HttpRooms, 'dataSources' | 'pipes'>
+type Neighbours = Pick<HttpRooms, 'access' | 'dataSources' | 'pipes'>
 
 export type Adviser = (error: ApiError, request: FastifyRequest) => string | undefined
 
-/** Precondition of the advice about names: the token of the request has been judged, as such errors come behind that. */
-export function createAdviser({ dataSources, pipes }: Neighbours, readScope: ReadScope = adminScope): Adviser {
-  const seen = <Named extends { readonly id: string; readonly name: string }>(named: readonly Named[]) =>
-    named.filter(({ id }) => readScope.mayRead(id))
-  const names = (named: readonly { readonly id: string; readonly name: string }[]): readonly string[] =>
-    seen(named).map(({ name }) => name)
+interface Named {
+  readonly id: string
+  readonly name: string
+}
+
+/** Names are advised to callers whose token has been judged, and of these those that they may read. */
+export function createAdviser({ access, dataSources, pipes }: Neighbours): Adviser {
   return (error, request) => {
+    const { caller } = request
+    const mayRead = caller === null ? () => false : access.readScopeOf(caller).mayRead
+    const seen = <One extends Named>(named: readonly One[]) => named.filter(({ id }) => mayRead(id))
+    const names = (named: readonly Named[]): readonly string[] => seen(named).map(({ name }) => name)
     const [subject = '', inner = ''] = error.subject
     switch (error.code) {
       case 'DATASOURCE_NOT_FOUND':

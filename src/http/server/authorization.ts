@@ -2,7 +2,7 @@
 // says what it needs when it is registered; one that says nothing is a mistake of ours, and ends the start.
 
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import type { Access } from '../../access/access.ts'
+import type { Access, Caller } from '../../access/access.ts'
 import { assert } from '../../shared/assert.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { readBodyToken } from '../request/body-token.ts'
@@ -10,12 +10,24 @@ import { announcesBody } from '../request/request-body.ts'
 
 /** Puts the decision in front of every route of `app` that is registered after it, and refuses routes without a need. */
 export function addAuthorization(app: FastifyInstance, access: Access): void {
+  app.decorate('access', access)
   app.decorateRequest('caller', null)
   app.addHook('onRoute', (route) => {
     const needs = route.config?.needs
     assert(needs !== undefined, `the route ${String(route.method)} ${route.url} does not say what it needs`)
     if (needs === 'admin') guard(route, access)
   })
+}
+
+/** Who asks. Precondition: the route needs a token, and it has been judged. */
+export function callerOf({ caller }: FastifyRequest): Caller {
+  assert(caller !== null, 'nobody has decided who asks')
+  return caller
+}
+
+/** What the queries of whoever asks may read. The same precondition. */
+export function readScopeOf(request: FastifyRequest): ReturnType<Access['readScopeOf']> {
+  return request.server.access.readScopeOf(callerOf(request))
 }
 
 /** The hooks of a route that needs a token: the first judges what the head of the request has, the second the rest. */

@@ -1,5 +1,7 @@
+import type { Brand } from '../shared/brand.ts'
+
 /** What a caller may read. Resources are told by their ids, which stay when they are renamed. */
-export interface ReadScope {
+export interface ReadRules {
   /** The same for two scopes that let through the same: plans and answers are kept by it. */
   readonly signature: string
   /** Whether a query of the caller may name this data source, pipe or node. What a pipe reads is the pipe's own matter. */
@@ -10,10 +12,5 @@ export interface ReadScope {
   readonly mayUseSecrets: boolean
 }
 
-/** Everything. */
-export const adminScope: ReadScope = {
-  signature: '',
-  mayRead: () => true,
-  filterOf: () => null,
-  mayUseSecrets: true,
-}
+/** Rules that `access` made, and nobody else: whoever reads gets a scope, and cannot write one. */
+export type ReadScope = Brand<ReadRules, 'ReadScope'>
