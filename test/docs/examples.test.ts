@@ -119,9 +119,15 @@ async function startService(t: Test) {
   t.teardown(() => directory.remove())
   const dataDir = join(directory.path, 'millrace-data')
   const mainPath = fileURLToPath(new URL('../../src/main.js', import.meta.url))
-  const flags = ['--log-level', 'warn', '--events-creates-per-minute-max', '0', '--events-wait-max-ms', '240000']
+  // Waits are long, so that a busy machine answers as any other.
+  const waits = ['--events-wait-max-ms', '240000', '--query-time-max-ms', '240000']
+  const flags = ['--log-level', 'warn', '--events-creates-per-minute-max', '0', ...waits]
   const command = ['env', 'UV_THREADPOOL_SIZE=16', process.execPath, mainPath, ...flags] as const
   const program = new StartedProgram(t, command, { cwd: directory.path, dataDir })
+  t.teardown(async () => {
+    program.child.kill('SIGTERM')
+    await program.exited
+  })
   const address = await program.address()
   const token = readFileSync(join(dataDir, 'admin-token'), 'utf8').trim()
   const binPath = join(directory.path, 'bin')
