@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { repositoryRoot } from '../test/support/repository-root.ts'
+import { withBench } from './support/bench.ts'
+import { startService } from './support/processes.ts'
 import { createServiceClient, type ServiceClient } from './support/service-client.ts'
-import { startServiceProcess } from './support/service-process.ts'
 
 /**
  * What the service does, to be looked at: real weather (CSV) and real flights (NDJSON) go in with some broken rows among
@@ -68,34 +68,23 @@ const demoSets: readonly DemoSet[] = [
   },
 ]
 
-await main()
-
-async function main(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'millrace-demo-'))
-  try {
-    const service = await startServiceProcess({ directory })
-    try {
-      print(`Millrace listens on ${service.url}, with its data in ${directory}.`)
-      const client = createServiceClient(service.url, service.adminToken)
-      for (const set of demoSets) await show(client, set)
-    } finally {
-      await service.close()
-    }
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
-  print('\nThe service is closed and its data removed.')
-}
+await withBench(async ({ directory, opened }) => {
+  const service = opened(await startService({ directory }))
+  print(`Millrace listens on ${service.url}, with its data in ${directory}.`)
+  const client = createServiceClient(service)
+  for (const set of demoSets) await show(client, set)
+})
+print('\nThe service is closed and its data removed.')
 
 async function show(client: ServiceClient, set: DemoSet): Promise<void> {
   print(`\n\n${set.title}\n${'─'.repeat(set.title.length)}`)
   await client.createDataSource(set)
   const real = await readFile(join(repositoryRoot, set.path), 'utf8')
-  const body = Buffer.from(`${real.trimEnd()}\n${set.brokenLines.join('\n')}\n`)
+  const body = `${real.trimEnd()}\n${set.brokenLines.join('\n')}\n`
   const result = await client.append(set.name, set.format, body)
   const [stored] = await client.rows<{ rowCount: string }>(`SELECT toString(count()) AS rowCount FROM ${set.name}`)
 
-  print(`POST /v0/datasources?mode=append&name=${set.name}&format=${set.format}, ${body.length} bytes`)
+  print(`POST /v0/datasources?mode=append&name=${set.name}&format=${set.format}, ${Buffer.byteLength(body)} bytes`)
   print(`  stored             ${stored?.rowCount ?? '0'} rows`)
   print(`  set aside          ${result.quarantine_rows ?? 0} rows, kept in ${set.name}_quarantine`)
   print(`  invalid            ${result.invalid_lines ?? 0} lines`)

@@ -1,120 +1,150 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { startClickHouseServer } from '../test/support/clickhouse-server.ts'
-import { startBareFastify } from './support/bare-fastify.ts'
-import { benchEnvironment, describeEnvironment, writeResult } from './support/bench-environment.ts'
-import { type EventsBench, type EventsCaseOptions, measureEvents } from './support/events-case.ts'
-import type { EventsCase, EventsCaseResult } from './support/events-case.types.ts'
-import { clickHouseReceiver, fastifyReceiver, serviceReceiver } from './support/events-receivers.ts'
-import { startEventsSendingProcess } from './support/events-sending-process.ts'
-import { eventsTable } from './support/events-table.ts'
-import { startServiceProcess } from './support/service-process.ts'
+import { isChosen, readOptions, withBench } from './support/bench.ts'
+import {
+  clickHouseReceiver,
+  type EventReceiver,
+  fastifyReceiver,
+  serviceReceiver,
+  untilStored,
+} from './support/event-receivers.ts'
+import type { EventBodies } from './support/event-requests.ts'
+import { cpuSeconds, mainThreadSeconds } from './support/process-usage.ts'
+import { startBareFastify, startGenerator, startService } from './support/processes.ts'
+import { report } from './support/report.ts'
+import type { SendingTask } from './support/send-events.ts'
+import { medianOf, spreadCells } from './support/statistics.ts'
+import { hasWrk, runWrk, type WrkRun } from './support/wrk.ts'
 
 /**
  * How many events a second does `POST /v0/events` take, beside ClickHouse gathering INSERTs, and beside a route that does
  * nothing?
  *
  * Five processes on one machine: the service, a ClickHouse server made of the same engine, a bare Fastify route that reads
- * the body and answers 202, the sender, and this one. In each round the sender sends the same bytes over 32 kept-alive
- * connections, one request at a time on each, for a fixed time to one receiver after the other. The service answers 202
- * when the events are on disk. ClickHouse has `async_insert=1, wait_for_async_insert=1` and its defaults besides: it
- * answers when the rows are in the table, without a sync. The first two rounds warm up and do not count.
+ * the body and answers 202, what sends, and this one. In each round the same bytes go over kept-alive connections, one
+ * request at a time on each, for a fixed time to one receiver after the other, every second round the other way round. `wrk`
+ * sends where it is installed, else the own generator (`--generator=own`). The service answers 202 when the events are on
+ * disk. ClickHouse has `async_insert=1, wait_for_async_insert=1` and its defaults besides: it answers when the rows are in
+ * the table, without a sync. The first two rounds warm up and do not count.
  *
- * Every run fills a new table. The status of every answer is checked, and after the run the count and the sum of a column
- * must be those of what was acknowledged. An answer 503 is back-pressure: it is counted, and the connection pauses 100 ms.
- * Processor seconds of the receivers include storing what was acknowledged.
- *
- * The cases named gzip send the same bodies packed; the bare route reads them and unpacks nothing.
- *
- * Options: --seconds (4), --rounds (9, and two to warm up), --connections (32), --only=single,bodies-500 (parts of case
- * names), --seed, --target-single (aim 8), --target-bodies (aim 1.5), --target-share (aim 0.5, of single events): exit code
- * 1 when a median is below; --out.
+ * Every run fills a new table, in which all that was acknowledged must be found, by its sum too if the own generator sends.
+ * 503 is back-pressure: it is counted, and the own generator pauses 100 ms. Processor seconds include storing.
  */
-const cases: readonly EventsCase[] = [
+const options = readOptions({
+  generator: hasWrk() ? 'wrk' : 'own',
+  seconds: 4,
+  rounds: 9,
+  connections: '32',
+  // Parts of names; a bare Fastify route unpacks no gzip.
+  only: '',
+  seed: 20_260_101,
+})
+const cases: readonly (Omit<EventBodies, 'seed'> & { readonly name: string })[] = [
   { name: 'single', rowsPerBody: 1, bodyCount: 4_096 },
-  { name: 'single-gzip', rowsPerBody: 1, bodyCount: 4_096, isPacked: true },
+  { name: 'single-gzip', rowsPerBody: 1, bodyCount: 4_096, isGzip: true },
   { name: 'bodies-500', rowsPerBody: 500, bodyCount: 128 },
 ]
+const warmUpRounds = 2
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '4' },
-    rounds: { type: 'string', default: '9' },
-    connections: { type: 'string', default: '32' },
-    only: { type: 'string', default: '' },
-    seed: { type: 'string', default: '20260101' },
-    'target-single': { type: 'string' },
-    'target-bodies': { type: 'string' },
-    'target-share': { type: 'string' },
-    out: { type: 'string', default: 'benchmarks/results/events-throughput.json' },
-  },
+interface Run extends WrkRun {
+  readonly storedMs: number
+  readonly cpuSeconds: number
+  readonly mainThreadSeconds: number
+}
+
+const results = await withBench(async ({ directory, opened }) => {
+  const generator = opened(startGenerator())
+  const clickHouse = opened(await startClickHouseServer({ directory: join(directory, 'clickhouse') }))
+  const bare = opened(await startBareFastify())
+  const service = opened(await startService({ directory: join(directory, 'service') }))
+  const receivers = [serviceReceiver(service), clickHouseReceiver(clickHouse), fastifyReceiver(bare)]
+  const send = (task: SendingTask) =>
+    options.generator === 'wrk' ? runWrk(task, directory) : generator.call('sendClosed', task)
+
+  const found: { name: string; rowsPerBody: number; connectionCount: number; runs: Run[][] }[] = []
+  for (const { name, ...bodies } of cases.filter((one) => isChosen(options.only, one.name))) {
+    for (const connectionCount of options.connections.split(',').map(Number)) {
+      console.log(`${name}: ${options.seconds} s each by ${options.generator}, ${connectionCount} connections`)
+      const task = { bodies: { ...bodies, seed: options.seed }, connectionCount, durationMs: options.seconds * 1_000 }
+      found.push({ name, rowsPerBody: bodies.rowsPerBody, connectionCount, runs: await rounds(receivers, task, send) })
+    }
+  }
+  return { found, titles: receivers.map(({ title }) => title) }
 })
 
-await main()
+const header = [
+  ...['body', 'connections', 'receiver', 'requests/s', 'thousand rows/s', 'until stored', 'CPU s per million rows'],
+  ...['main thread µs a request', 'p50 ms', 'p99 ms', 'refused', 'ratio min', 'median', 'max'],
+]
+const rows = results.found.flatMap(({ name, rowsPerBody, connectionCount, runs }) =>
+  results.titles.map((title, at) => {
+    const median = (value: (run: Run) => number) => medianOf((runs[at] ?? []).map(value))
+    // On the service's line its requests by ClickHouse's, on Fastify's line the service's by Fastify's.
+    const base = [1, null, 2][at] ?? null
+    const ratios = base === null ? [] : pairs(runs[0] ?? [], runs[base] ?? [])
+    return [
+      name,
+      String(connectionCount),
+      title,
+      median(perSecond).toFixed(0),
+      median((run) => (perSecond(run) * rowsPerBody) / 1_000).toFixed(1),
+      at === 2 ? '' : median((run) => run.rowCount / (run.elapsedMs + run.storedMs)).toFixed(1),
+      median((run) => (run.cpuSeconds / run.rowCount) * 1e6).toFixed(2),
+      at === 1 ? '' : median((run) => (run.mainThreadSeconds / run.bodyCount) * 1e6).toFixed(1),
+      median((run) => run.answerMs.p50).toFixed(2),
+      median((run) => run.answerMs.p99).toFixed(2),
+      String(runs[at]?.reduce((total, run) => total + run.refusedCount, 0)),
+      ...spreadCells(ratios),
+    ]
+  }),
+)
+const notes = `Sent by ${options.generator === 'wrk' ? 'wrk' : 'the own generator'}. Ratios are pairs of one round: on Millrace's line its requests by ClickHouse's, on Fastify's line
+Millrace's requests by Fastify's. Until stored: thousand rows a second, by the time until a query finds the last row.`
+report({ header, rows, notes }, options.out, results)
 
-async function main(): Promise<void> {
-  const environment = benchEnvironment()
-  const options: EventsCaseOptions = {
-    connectionCount: Number(values.connections),
-    durationMs: Number(values.seconds) * 1_000,
-    roundCount: Number(values.rounds),
-    seed: Number(values.seed),
-  }
-  const results = await withBench((bench) => measureChosen(bench, options))
-  console.log(`\n${describeEnvironment(environment)}\n\n${eventsTable(results)}\n`)
-  const result = { question: 'events-throughput', ...environment, options, cases: results }
-  console.log(`written to ${writeResult(values.out, result)}`)
-  for (const caseResult of results) reportTargets(caseResult)
-}
-
-async function withBench<Result>(measure: (bench: EventsBench) => Promise<Result>): Promise<Result> {
-  const directory = await mkdtemp(join(tmpdir(), 'millrace-bench-'))
-  const open: { close(): Promise<void> }[] = []
-  const opened = <Closable extends { close(): Promise<void> }>(resource: Closable): Closable => {
-    open.unshift(resource)
-    return resource
-  }
-  try {
-    const sender = opened(startEventsSendingProcess())
-    const clickHouse = opened(await startClickHouseServer({ directory: join(directory, 'clickhouse') }))
-    const bare = opened(await startBareFastify())
-    const service = opened(await startServiceProcess({ directory: join(directory, 'service') }))
-    const receivers = {
-      millrace: serviceReceiver(service),
-      clickhouse: clickHouseReceiver(clickHouse),
-      fastify: fastifyReceiver(bare),
+/** The runs of each receiver that count. */
+async function rounds(
+  receivers: readonly EventReceiver[],
+  task: Omit<SendingTask, 'status' | 'target'>,
+  send: (task: SendingTask) => Promise<WrkRun>,
+): Promise<Run[][]> {
+  const runs = receivers.map((): Run[] => [])
+  for (let round = -warmUpRounds; round < options.rounds; round += 1) {
+    const inTurn = round % 2 === 0 ? receivers : receivers.toReversed()
+    for (const receiver of inTurn) {
+      const run = await measure(receiver, { ...task, ...receiver }, send)
+      if (round >= 0) runs[receivers.indexOf(receiver)]?.push(run)
     }
-    return await measure({ sender, receivers })
-  } finally {
-    for (const resource of open) await resource.close()
-    await rm(directory, { recursive: true, force: true })
   }
+  return runs
 }
 
-async function measureChosen(bench: EventsBench, options: EventsCaseOptions): Promise<readonly EventsCaseResult[]> {
-  const wanted = values.only.split(',')
-  const results: EventsCaseResult[] = []
-  for (const eventsCase of cases) {
-    if (!wanted.some((part) => eventsCase.name.includes(part))) continue
-    console.log(
-      `${eventsCase.name}: ${values.seconds} s each, ${options.connectionCount} connections, ${options.roundCount} rounds and two to warm up`,
-    )
-    results.push(await measureEvents(bench, eventsCase, options))
-  }
-  return results
+async function measure(
+  receiver: EventReceiver,
+  { target, status, bodies, connectionCount, durationMs }: SendingTask,
+  send: (task: SendingTask) => Promise<WrkRun>,
+): Promise<Run> {
+  const { pid } = receiver
+  await receiver.createTable()
+  const before = { cpu: await cpuSeconds(pid), mainThread: await mainThreadSeconds(pid) }
+  const sent = await send({ target, status, bodies, connectionCount, durationMs })
+  const mainThread = await mainThreadSeconds(pid)
+  // wrk leaves requests without an answer behind.
+  const surplusMax = 'total' in sent ? 0 : connectionCount * bodies.rowsPerBody
+  const storedMs = await untilStored(() => receiver.stored(), { ...sent, surplusMax })
+  const cpu = await cpuSeconds(pid)
+  // Merges that are still going on end with the table, so the next receiver does not run beside them.
+  await receiver.dropTable()
+  return { ...sent, storedMs, cpuSeconds: cpu - before.cpu, mainThreadSeconds: mainThread - before.mainThread }
 }
 
-function reportTargets({ name, ratio, share }: EventsCaseResult): void {
-  const isSingle = name === 'single'
-  report(`${name}, × ClickHouse`, ratio.median, isSingle ? values['target-single'] : values['target-bodies'])
-  if (isSingle) report(`${name}, share of bare Fastify`, share.median, values['target-share'])
+function perSecond({ bodyCount, elapsedMs }: Run): number {
+  return (bodyCount / elapsedMs) * 1_000
 }
 
-function report(title: string, median: number, target: string | undefined): void {
-  if (target === undefined) return
-  const isMet = median >= Number(target)
-  console.log(`${title}: ${median.toFixed(2)}, target ${target}: ${isMet ? 'met' : 'MISSED'}`)
-  if (!isMet) process.exitCode = 1
+function pairs(runs: readonly Run[], others: readonly Run[]): readonly number[] {
+  return runs.flatMap((run, round) => {
+    const other = others[round]
+    return other === undefined ? [] : [perSecond(run) / perSecond(other)]
+  })
 }

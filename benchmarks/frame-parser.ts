@@ -1,130 +1,115 @@
-import { parseArgs } from 'node:util'
+import { parse as csvParse } from 'csv-parse/sync'
+import ndjson from 'ndjson'
+import { CsvBoundary } from '../src/codec/csv/csv-boundary.ts'
 import { defaultCsvDialect } from '../src/codec/csv/csv-dialect.ts'
 import { readCsvStart } from '../src/codec/csv/csv-header.ts'
-import { framePaddingBytes } from '../src/codec/frame-assembler.ts'
+import { type Frame, FrameAssembler, FrameBuffers, NdjsonBoundary } from '../src/codec/frame-assembler.ts'
 import { FrameParser } from '../src/codec/parse-frame.ts'
 import type { ParseTask } from '../src/codec/parse-task.types.ts'
 import { parseSchema } from '../src/schema/columns/schema-parser.ts'
 import { assert } from '../src/shared/assert.ts'
-import { benchEnvironment, describeEnvironment, writeResult } from './support/bench-environment.ts'
-import { type Spread, spreadOf } from './support/statistics.ts'
-import { textTable } from './support/text-table.ts'
-import type { WorkloadFormat, WorkloadName } from './support/workload.types.ts'
-import { badRowCount, bodyPieces } from './support/workload-bytes.ts'
-import { workloads } from './support/workloads.ts'
+import { isChosen, readOptions } from './support/bench.ts'
+import { report } from './support/report.ts'
+import { medianOf } from './support/statistics.ts'
+import { type BodyPlan, badRowCount, bodyKinds, bodyPieces, workloads } from './support/workloads.ts'
 
 /**
- * How fast does one core turn frames of text into sealed Arrow parts, without socket, thread border and engine?
+ * How fast does one core turn a body into Arrow parts, without socket, thread border and engine, and how do the parsers of the
+ * libraries compare?
  *
- * Frames of 8 MiB go through `FrameParser` one after the other on this thread; rows and rows set aside are counted. Beside
- * it stands `JSON.parse` of every line of the same NDJSON, which finds no column and writes nothing. Two rounds warm up.
- *
- * Options: --rows (500000), --rounds (7), --only=nested (parts of names), --out.
+ * Each round frames a body that arrives in chunks of 64 KiB and parses the frames into sealed parts; then, in the same round,
+ * `JSON.parse` reads every line, and the packages `ndjson` and `csv-parse` the first part of the body, which for them is
+ * enough. These make objects and arrays of texts, and no part. Two rounds warm up and do not count.
  */
+const options = readOptions({ rows: 300_000, rounds: 5, only: '' })
+const chunkBytes = 64 * 1024
 const frameBytes = 8 * 1024 * 1024
+const recordBytesMax = 16 * 1024 * 1024
+const libraryBytesMax = 4 * 1024 * 1024
 const warmUpRounds = 2
-const badEvery = 100
 
-const { values } = parseArgs({
-  options: {
-    rows: { type: 'string', default: '500000' },
-    rounds: { type: 'string', default: '7' },
-    only: { type: 'string', default: '' },
-    out: { type: 'string', default: 'benchmarks/results/frame-parser.json' },
-  },
-})
-
-interface Timing {
-  readonly name: string
-  readonly megabytesPerSecond: Spread
-  readonly thousandRowsPerSecond: Spread
+/** Milliseconds of one round; the libraries' are those that the whole body would take at their speed. */
+interface Round {
+  readonly framing: number
+  readonly parsing: number
+  readonly json: number | null
+  readonly library: number
 }
 
-main()
-
-function main(): void {
-  const environment = benchEnvironment()
-  const results = timings()
-  const rows = results.map(({ name, megabytesPerSecond, thousandRowsPerSecond }) => [
-    name,
-    ...[megabytesPerSecond.min, megabytesPerSecond.median, megabytesPerSecond.max].map((value) => value.toFixed(0)),
-    thousandRowsPerSecond.median.toFixed(0),
-  ])
-  const header = ['frames of', 'MB/s min', 'median', 'max', 'thousand rows/s']
-  console.log(`\n${describeEnvironment(environment)}\n\n${textTable(header, rows)}\n`)
-  console.log(`written to ${writeResult(values.out, { question: 'frame-parser', ...environment, timings: results })}`)
-}
-
-function timings(): readonly Timing[] {
-  const wanted = values.only.split(',')
-  const names: readonly WorkloadName[] = ['events', 'nested']
-  const formats: readonly WorkloadFormat[] = ['ndjson', 'csv']
-  const chosen = names.flatMap((workload) => formats.map((format) => ({ workload, format })))
-  return chosen
-    .filter(({ workload, format }) => wanted.some((part) => `${workload}-${format}`.includes(part)))
-    .flatMap(({ workload, format }) => [
-      timeFrames(workload, format, null),
-      timeFrames(workload, format, badEvery),
-      ...(format === 'ndjson' ? [timeJsonParse(workload)] : []),
-    ])
-}
-
-function timeFrames(workload: WorkloadName, format: WorkloadFormat, everyBad: number | null): Timing {
-  const plan = { workload, format, rowCount: Number(values.rows), seed: 1, badEvery: everyBad }
-  const tasks = makeTasks(workload, format, [...bodyPieces(plan)])
-  const parser = new FrameParser()
-  const badRows = badRowCount(plan)
-  return time(`${workload}-${format}${everyBad === null ? '' : ', 1 % bad rows'}`, byteCountOf(tasks), () => {
-    const counts = { rows: 0, quarantined: 0 }
-    for (const task of tasks) {
-      const result = parser.parse(task)
-      counts.rows += result.rowCount
-      counts.quarantined += result.quarantinedRowCount
-    }
-    assert(counts.quarantined === badRows, `${badRows} rows are set aside, not ${counts.quarantined}`)
-    assert(counts.rows === plan.rowCount - badRows, 'every other row is in a block')
-  })
-}
-
-function timeJsonParse(workload: WorkloadName): Timing {
-  const plan = { workload, format: 'ndjson', rowCount: Number(values.rows), seed: 1, badEvery: null } as const
+const results: { readonly name: string; readonly byteCount: number; readonly rounds: readonly Round[] }[] = []
+for (const kind of bodyKinds.flatMap((one) => [null, 100].map((badEvery) => ({ ...one, badEvery })))) {
+  const name = `${kind.workload}-${kind.format}${kind.badEvery === null ? '' : ', 1 % bad rows'}`
+  if (!isChosen(options.only, name)) continue
+  const plan = { ...kind, rowCount: options.rows, seed: 1 }
   const body = Buffer.concat([...bodyPieces(plan)])
-  return time(`${workload}-ndjson, JSON.parse alone`, body.length, () => {
-    let start = 0
-    for (let end = body.indexOf(10); end !== -1; end = body.indexOf(10, start)) {
-      JSON.parse(body.toString('utf8', start, end))
-      start = end + 1
-    }
-  })
-}
-
-function time(name: string, byteCount: number, run: () => void): Timing {
-  const elapsed: number[] = []
-  for (let round = 0; round < warmUpRounds + Number(values.rounds); round += 1) {
-    const startedAt = performance.now()
-    run()
-    if (round >= warmUpRounds) elapsed.push(performance.now() - startedAt)
+  const parser = new FrameParser()
+  const rounds: Round[] = []
+  for (let round = -warmUpRounds; round < options.rounds; round += 1) {
+    const measured = { ...timeStages(plan, body, parser), ...(await timeLibraries(plan, body)) }
+    if (round >= 0) rounds.push(measured)
   }
-  return {
+  results.push({ name, byteCount: body.length, rounds })
+}
+const header = ['body', 'framing MB/s', 'parsing', 'both', 'thousand rows/s', 'JSON.parse', 'ndjson or csv-parse']
+const rows = results.map(({ name, byteCount, rounds }) => {
+  const median = (value: (round: Round) => number) => medianOf(rounds.map(value))
+  const bothMs = ({ framing, parsing }: Round) => framing + parsing
+  const isJson = rounds.every(({ json }) => json !== null)
+  return [
     name,
-    megabytesPerSecond: spreadOf(elapsed.map((ms) => byteCount / ms / 1_000)),
-    thousandRowsPerSecond: spreadOf(elapsed.map((ms) => Number(values.rows) / ms)),
+    ...[median(({ framing }) => framing), median(({ parsing }) => parsing), median(bothMs)].map((ms) =>
+      (byteCount / ms / 1_000).toFixed(0),
+    ),
+    (options.rows / median(bothMs)).toFixed(0),
+    isJson ? `${median((round) => (round.json ?? 0) / bothMs(round)).toFixed(1)}×` : '–',
+    `${median((round) => round.library / bothMs(round)).toFixed(1)}×`,
+  ]
+})
+const notes = 'Ratios say how many times as long the library takes as framing and parsing, as medians of one run.'
+report({ header, rows, notes }, options.out, results)
+
+function timeStages(plan: BodyPlan, body: Buffer, parser: FrameParser): Pick<Round, 'framing' | 'parsing'> {
+  const startedAt = performance.now()
+  const frames = framesOf(plan, body)
+  const framing = performance.now() - startedAt
+  const tasks = tasksOf(plan, frames)
+  const counts = { rows: 0, quarantined: 0 }
+  const parsedAt = performance.now()
+  for (const task of tasks) {
+    const result = parser.parse(task)
+    counts.rows += result.rowCount
+    counts.quarantined += result.quarantinedRowCount
   }
+  const parsing = performance.now() - parsedAt
+  const badRows = badRowCount(plan)
+  assert(counts.quarantined === badRows, `${badRows} rows are set aside, not ${counts.quarantined}`)
+  assert(counts.rows === plan.rowCount - badRows, 'every other row is in a part')
+  return { framing, parsing }
 }
 
-/** Frames as the service cuts them, made before the clock starts. The parser leaves a frame as it is, so rounds share them. */
-function makeTasks(workload: WorkloadName, format: WorkloadFormat, pieces: readonly Buffer[]): readonly ParseTask[] {
+function framesOf({ format }: BodyPlan, body: Buffer): readonly Frame[] {
+  const boundary = format === 'csv' ? new CsvBoundary(defaultCsvDialect) : new NdjsonBoundary()
+  const buffers = new FrameBuffers({ frameBytes, keptMax: 0 })
+  const assembler = new FrameAssembler({ frameBytes, recordBytesMax }, boundary, buffers)
+  const frames: Frame[] = []
+  for (let offset = 0; offset < body.length; offset += chunkBytes) {
+    frames.push(...assembler.push(body.subarray(offset, offset + chunkBytes)))
+  }
+  const last = assembler.end()
+  return last === null ? frames : [...frames, last]
+}
+
+function tasksOf({ workload, format }: BodyPlan, frames: readonly Frame[]): readonly ParseTask[] {
   const columns = parseSchema(workloads[workload].formats[format].schema, { columnsMax: 500 })
-  const frames = gatherFrames(pieces)
-  const first = frames[0]
+  const [first] = frames
   assert(first !== undefined, 'a body has a frame')
   const csv = format === 'csv' ? readCsvStart(first, columns, defaultCsvDialect) : null
-  return frames.map(({ bytes, byteCount }, index) => ({
+  return frames.map(({ bytes, byteCount }) => ({
     planKey: `${workload}-${format}`,
     columns,
     frame: bytes,
     byteCount,
-    start: index === 0 && csv !== null ? csv.rowsOffset : 0,
+    start: csv !== null && bytes === first.bytes ? csv.rowsOffset : 0,
     bodyEnds: [byteCount],
     record:
       csv === null ? { kind: 'ndjson' } : { kind: 'csv', dialect: defaultCsvDialect, fieldColumns: csv.fieldColumns },
@@ -132,26 +117,32 @@ function makeTasks(workload: WorkloadName, format: WorkloadFormat, pieces: reado
   }))
 }
 
-function gatherFrames(
-  pieces: readonly Buffer[],
-): readonly { readonly bytes: Uint8Array; readonly byteCount: number }[] {
-  const groups: Buffer[][] = []
-  let size = frameBytes
-  for (const piece of pieces) {
-    // A piece holds whole records, and a frame as many pieces as fit.
-    if (size + piece.length > frameBytes) {
-      groups.push([])
-      size = 0
-    }
-    groups.at(-1)?.push(piece)
-    size += piece.length
-  }
-  return groups.map((group) => {
-    const byteCount = group.reduce((total, piece) => total + piece.length, 0)
-    return { bytes: new Uint8Array(Buffer.concat(group, byteCount + framePaddingBytes)), byteCount }
-  })
+async function timeLibraries({ format }: BodyPlan, body: Buffer): Promise<Pick<Round, 'json' | 'library'>> {
+  const part = body.subarray(0, body.lastIndexOf(10, libraryBytesMax) + 1)
+  const share = part.length / body.length
+  if (format === 'csv') return { json: null, library: (await msOf(() => csvParse(part))) / share }
+  return { json: await msOf(() => parseLines(body)), library: (await msOf(() => streamLines(part))) / share }
 }
 
-function byteCountOf(tasks: readonly ParseTask[]): number {
-  return tasks.reduce((total, task) => total + task.byteCount, 0)
+async function msOf(run: () => unknown): Promise<number> {
+  const startedAt = performance.now()
+  await run()
+  return performance.now() - startedAt
+}
+
+function parseLines(body: Buffer): void {
+  let start = 0
+  for (let end = body.indexOf(10); end !== -1; end = body.indexOf(10, start)) {
+    JSON.parse(body.toString('utf8', start, end))
+    start = end + 1
+  }
+}
+
+async function streamLines(body: Buffer): Promise<void> {
+  const parser = ndjson.parse()
+  const ended = new Promise((resolve, reject) => parser.on('end', resolve).on('error', reject))
+  parser.on('data', () => undefined)
+  for (let at = 0; at < body.length; at += chunkBytes) parser.write(body.subarray(at, at + chunkBytes))
+  parser.end()
+  await ended
 }

@@ -1,14 +1,11 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { benchEnvironment, describeEnvironment } from './support/bench-environment.ts'
-import { type ServiceProcess, startServiceProcess } from './support/service-process.ts'
-import { medianInterval } from './support/statistics.ts'
-import { textTable } from './support/text-table.ts'
+import { readOptions, withBench } from './support/bench.ts'
+import { startService } from './support/processes.ts'
+import { report } from './support/report.ts'
+import { createServiceClient, type ServiceClient } from './support/service-client.ts'
+import { medianOf } from './support/statistics.ts'
 
 /**
  * How long do the lists of a large workspace take, and how long do they keep others waiting?
@@ -16,17 +13,9 @@ import { textTable } from './support/text-table.ts'
  * The service runs as a user starts it. While a list is asked for, a thread of this process asks for `/health/live`, one
  * request behind the other; its longest answer is how long the event loop was held at most. The first answer, which finds
  * nothing prepared, stands by itself. "Nothing" is what the probe finds while nobody asks for a list.
- *
- * Options: --sources (1000, of ten columns), --pipes (427, each with an endpoint of two parameters), --rounds (9).
+ * A data source has ten columns, a pipe an endpoint of two parameters.
  */
-const { values } = parseArgs({
-  options: {
-    sources: { type: 'string', default: '1000' },
-    pipes: { type: 'string', default: '427' },
-    rounds: { type: 'string', default: '9' },
-  },
-})
-
+const options = readOptions({ sources: 1_000, pipes: 427, rounds: 9 })
 const lists = ['/v0/datasources', '/v0/datasources?attrs=id,name', '/v0/pipes', '/v0/pipes/openapi.json']
 
 /** In a thread of its own, so that what this one does with an answer is no wait. */
@@ -56,51 +45,34 @@ interface Sample {
   readonly longestProbeMs: number
 }
 
-await main()
+const rows = await withBench(async ({ directory, opened }) => {
+  const service = opened(await startService({ directory }))
+  const client = createServiceClient(service)
+  await fill(client)
+  const found = [await rowOf(service.url, 'nothing, for a second', () => delay(1_000))]
+  for (const path of lists) found.push(await rowOf(service.url, path, () => client.call('GET', path)))
+  return found
+})
+report({ header: ['list', 'first, ms', 'longest probe', 'later, ms', 'longest probe'], rows }, options.out, rows)
 
-async function main(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'millrace-bench-'))
-  const service = await startServiceProcess({ directory })
-  try {
-    await fill(service)
-    const rows = [await rowOf(service, 'nothing, for a second', () => delay(1_000))]
-    for (const path of lists) rows.push(await rowOf(service, path, () => call(service, 'GET', path)))
-    const headings = ['list', 'first, ms', 'longest probe', 'later, ms', 'longest probe']
-    console.log(`\n${describeEnvironment(benchEnvironment())}\n\n${textTable(headings, rows)}\n`)
-  } finally {
-    await service.close()
-    await rm(directory, { recursive: true, force: true })
-  }
-}
-
-async function fill(service: ServiceProcess): Promise<void> {
-  const sourceCount = Number(values.sources)
+async function fill(client: ServiceClient): Promise<void> {
   const schema = Array.from({ length: 10 }, (_, index) => `c${index} String`).join(', ')
-  for (let index = 0; index < sourceCount; index += 1) {
-    await call(service, 'POST', `/v0/datasources?${new URLSearchParams({ name: `source_${index}`, schema })}`)
+  for (let index = 0; index < options.sources; index += 1) {
+    await client.createDataSource({ name: `source_${index}`, schema, sortingKey: 'c0' })
   }
-  for (let index = 0; index < Number(values.pipes); index += 1) {
+  for (let index = 0; index < options.pipes; index += 1) {
     const where = "WHERE c2 = {{String(tag, 'a')}}"
-    const sql = `% SELECT c0, c1, count() AS n FROM source_${index % sourceCount} ${where} GROUP BY c0, c1 LIMIT {{Int32(n, 10)}}`
-    const text = await call(service, 'POST', `/v0/pipes?${new URLSearchParams({ name: `pipe_${index}`, sql })}`)
-    // The answer of our own service has this shape.
-    const { nodes } = JSON.parse(text) as { readonly nodes: readonly { readonly id: string }[] }
-    await call(service, 'POST', `/v0/pipes/pipe_${index}/nodes/${nodes[0]?.id}/endpoint`)
+    const sql = `% SELECT c0, c1, count() AS n FROM source_${index % options.sources} ${where} GROUP BY c0, c1 LIMIT {{Int32(n, 10)}}`
+    const nodes = [{ name: 'only', type: 'endpoint', sql }]
+    await client.call('POST', '/v0/pipes', JSON.stringify({ name: `pipe_${index}`, nodes }))
   }
 }
 
-async function call({ url, adminToken }: ServiceProcess, method: string, path: string): Promise<string> {
-  const answer = await fetch(`${url}${path}`, { method, headers: { authorization: `Bearer ${adminToken}` } })
-  const text = await answer.text()
-  if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`)
-  return text
-}
-
-async function rowOf(service: ServiceProcess, name: string, work: () => Promise<unknown>): Promise<readonly string[]> {
+async function rowOf(url: string, name: string, work: () => Promise<unknown>): Promise<readonly string[]> {
   const samples: Sample[] = []
-  for (let round = 0; round < Number(values.rounds); round += 1) samples.push(await measure(service, work))
+  for (let round = 0; round < options.rounds; round += 1) samples.push(await measure(url, work))
   const [first, ...later] = samples
-  const { median } = medianInterval(later.map(({ elapsedMs }) => elapsedMs))
+  const median = medianOf(later.map(({ elapsedMs }) => elapsedMs))
   const longest = Math.max(...later.map(({ longestProbeMs }) => longestProbeMs))
   return [name, first?.elapsedMs ?? 0, first?.longestProbeMs ?? 0, median, longest].map((cell) =>
     typeof cell === 'string' ? cell : cell.toFixed(0),
@@ -108,7 +80,7 @@ async function rowOf(service: ServiceProcess, name: string, work: () => Promise<
 }
 
 /** The time of `work`, and the longest answer to a health probe meanwhile. */
-async function measure({ url }: ServiceProcess, work: () => Promise<unknown>): Promise<Sample> {
+async function measure(url: string, work: () => Promise<unknown>): Promise<Sample> {
   const thread = new Worker(probe, { eval: true, workerData: `${url}/health/live` })
   await once(thread, 'message')
   const startMs = performance.now()

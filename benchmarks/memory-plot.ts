@@ -1,14 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import {
-  figureCells,
-  figuresOf,
-  figureTitles,
-  type MemoryFigures,
-  type MemorySample,
-} from './support/memory-samples.ts'
-import { textTable } from './support/text-table.ts'
+import { type MemorySample, memoryColumns } from './support/memory-sample.ts'
+import { textTable } from './support/report.ts'
 
 /**
  * Makes a plot and tables of runs of `memory-over-time.js`: `memory-plot.js --svg plot.svg run.jsonl other.jsonl`.
@@ -28,36 +22,36 @@ const colours = ['#c0392b', '#2471a3', '#e59866', '#7fb3d5', '#555555', '#999999
 
 interface Run {
   readonly name: string
-  readonly figures: readonly MemoryFigures[]
+  readonly samples: readonly MemorySample[]
 }
 
 const runs = positionals.map(readRun)
 writeFileSync(values.svg, svg())
-for (const { name, figures } of runs) {
-  console.log(`\n${name}\n\n${textTable(figureTitles, chosen(figures).map(figureCells))}`)
+for (const { name, samples } of runs) {
+  const cells = chosen(samples).map((sample) => memoryColumns.map((column) => sample[column].toFixed(0)))
+  console.log(`\n${name}\n\n${textTable(memoryColumns, cells)}`)
 }
 
 function readRun(path: string): Run {
   const lines = readFileSync(path, 'utf8').trim().split('\n').slice(1)
   // `memory-over-time.js` writes samples, and at the end one line of another kind.
-  const samples = lines.map((line) => JSON.parse(line) as Partial<MemorySample>)
-  const figures = samples.flatMap((sample) => ('processes' in sample ? [figuresOf(sample as MemorySample)] : []))
-  return { name: basename(path, '.jsonl'), figures }
+  const samples = lines.map((line) => JSON.parse(line) as MemorySample).filter((sample) => 'minute' in sample)
+  return { name: basename(path, '.jsonl'), samples }
 }
 
 /** The first line, one each so many minutes, and the last. */
-function chosen(figures: readonly MemoryFigures[]): readonly MemoryFigures[] {
+function chosen(samples: readonly MemorySample[]): readonly MemorySample[] {
   const every = Number(values.every)
-  return figures.filter(({ minute }, index) => {
-    const before = figures[index - 1]
-    if (before === undefined || index === figures.length - 1) return true
+  return samples.filter(({ minute }, index) => {
+    const before = samples[index - 1]
+    if (before === undefined || index === samples.length - 1) return true
     return Math.floor(minute / every) > Math.floor(before.minute / every)
   })
 }
 
 function svg(): string {
   const panels = [
-    panel('resident memory, MB', ({ resident }) => resident, 0),
+    panel('resident memory, MB', ({ RSS }) => RSS, 0),
     panel('descriptors', ({ descriptors }) => descriptors, height + margin),
   ]
   const legend = runs.map(({ name }, index) => {
@@ -72,8 +66,8 @@ ${[...legend, ...panels].join('\n')}
 `
 }
 
-function panel(title: string, value: (figures: MemoryFigures) => number, top: number): string {
-  const all = runs.flatMap(({ figures }) => figures)
+function panel(title: string, value: (sample: MemorySample) => number, top: number): string {
+  const all = runs.flatMap(({ samples }) => samples)
   const step = niceStep(Math.max(...all.map(value)) / 5)
   const valueMax = step * Math.ceil(Math.max(...all.map(value)) / step)
   const minuteMax = Math.max(10, ...all.map(({ minute }) => minute))
@@ -86,8 +80,8 @@ function panel(title: string, value: (figures: MemoryFigures) => number, top: nu
   const ticks = Array.from({ length: Math.floor(minuteMax / 10) + 1 }, (_, index) => index * 10).map(
     (minute) => `<text x="${x(minute)}" y="${top + margin + height + 16}" text-anchor="middle">${minute}</text>`,
   )
-  const lines = runs.map(({ figures }, index) => {
-    const points = figures.map((one) => `${x(one.minute)},${y(value(one))}`).join(' ')
+  const lines = runs.map(({ samples }, index) => {
+    const points = samples.map((one) => `${x(one.minute)},${y(value(one))}`).join(' ')
     return `<polyline fill="none" stroke="${colour(index)}" stroke-width="1.5" points="${points}"/>`
   })
   return [`<text x="${margin}" y="${top + margin - 8}">${title} over minutes</text>`, ...rows, ...ticks, ...lines].join(

@@ -1,11 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
-import { benchEnvironment, describeEnvironment, writeResult } from './support/bench-environment.ts'
-import { type Build, openBuild, openSenders, type PairedCase, pairedCases } from './support/paired-cases.ts'
-import { medianInterval } from './support/statistics.ts'
-import { textTable } from './support/text-table.ts'
+import { isChosen, readOptions, withBench } from './support/bench.ts'
+import { endpointCases, fillEndpointData } from './support/endpoint-cases.ts'
+import type { EventBodies } from './support/event-requests.ts'
+import type { LoadGenerator } from './support/load-generator.ts'
+import { type ServiceProcess, startGenerator, startService } from './support/processes.ts'
+import type { Remote } from './support/remote-functions.ts'
+import { report } from './support/report.ts'
+import { createServiceClient, importResult } from './support/service-client.ts'
+import { medianInterval, medianOf } from './support/statistics.ts'
+import { type BodyPlan, badRowCount, bodyKinds, workloads } from './support/workloads.ts'
 
 /**
  * Is this build slower than another one?
@@ -17,80 +20,126 @@ import { textTable } from './support/text-table.ts'
  *
  * Usage: node dist/benchmarks/paired-builds.js --before FOLDER [--rounds 9] [--only import,single] [--out FILE]
  */
-const { values } = parseArgs({
-  options: {
-    before: { type: 'string' },
-    rounds: { type: 'string', default: '9' },
-    only: { type: 'string', default: '' },
-    out: { type: 'string', default: 'benchmarks/results/paired-builds.json' },
-  },
-})
-
-interface PairedResult {
-  readonly name: string
-  readonly unit: string
-  readonly before: readonly number[]
-  readonly after: readonly number[]
-  /** After by before, of each round; greater is better. */
-  readonly ratios: readonly number[]
-}
-
+const options = readOptions({ before: '', rounds: 9, only: '', rows: 1_000_000, seed: 20_260_101 })
 const warmUpRounds = 2
 const slowerBelow = 0.97
+const table = 'paired'
 
-await main()
-
-async function main(): Promise<void> {
-  if (values.before === undefined) throw new Error('--before is the folder of the other checkout, which must be built')
-  const environment = benchEnvironment()
-  const directory = await mkdtemp(join(tmpdir(), 'millrace-bench-'))
-  const results: PairedResult[] = []
-  const builds: Build[] = []
-  const senders = openSenders(directory)
-  try {
-    const before = await openBuild({ directory: join(directory, 'before'), root: resolve(values.before) })
-    builds.push(before)
-    const after = await openBuild({ directory: join(directory, 'after') })
-    builds.push(after)
-    const wanted = values.only.split(',')
-    for (const one of pairedCases(senders)) {
-      if (wanted.some((part) => one.name.includes(part))) results.push(await measurePairs(one, before, after))
-    }
-  } finally {
-    await Promise.all([senders.close(), ...builds.map((build) => build.close())])
-    await rm(directory, { recursive: true, force: true })
-  }
-  console.log(`\n${describeEnvironment(environment)}\n\n${resultTable(results)}\n`)
-  console.log(`written to ${writeResult(values.out, { question: 'paired-builds', ...environment, results })}`)
+/** One measurement that both builds take in turn; greater is better. */
+interface PairedCase {
+  readonly name: string
+  readonly unit: string
+  measure(service: ServiceProcess): Promise<number>
 }
 
-async function measurePairs(one: PairedCase, before: Build, after: Build): Promise<PairedResult> {
-  const rates = { before: [] as number[], after: [] as number[] }
-  for (let round = -warmUpRounds; round < Number(values.rounds); round += 1) {
+if (options.before === '') throw new Error('--before is the folder of the other checkout, which must be built')
+const results = await withBench(async ({ directory, opened }) => {
+  const generator = opened(startGenerator())
+  const before = opened(await startService({ directory: join(directory, 'before'), root: resolve(options.before) }))
+  const after = opened(await startService({ directory: join(directory, 'after') }))
+  const data = { rowCount: options.rows, seed: options.seed }
+  for (const service of [before, after]) await fillEndpointData(service, data)
+  const found: (PairedCase & { readonly before: number[]; readonly after: number[]; readonly ratios: number[] })[] = []
+  for (const one of casesOf(generator, directory)) {
+    if (isChosen(options.only, one.name)) found.push({ ...one, ...(await measurePairs(one, before, after)) })
+  }
+  return found
+})
+const header = ['case', 'unit', 'before', 'after', 'after / before', '95 % interval of the median', '']
+const rows = results.map(({ name, unit, before, after, ratios }) => {
+  const { low, high } = medianInterval(ratios)
+  return [
+    name,
+    unit,
+    medianOf(before).toFixed(0),
+    medianOf(after).toFixed(0),
+    medianOf(ratios).toFixed(3),
+    `${low.toFixed(3)} – ${high.toFixed(3)}`,
+    high < slowerBelow ? 'slower' : low > 1 ? 'faster' : 'the same',
+  ]
+})
+report({ header, rows }, options.out, results)
+
+async function measurePairs(one: PairedCase, before: ServiceProcess, after: ServiceProcess) {
+  const rates = { before: [] as number[], after: [] as number[], ratios: [] as number[] }
+  for (let round = -warmUpRounds; round < options.rounds; round += 1) {
     const isBeforeFirst = round % 2 === 0
     const first = await one.measure(isBeforeFirst ? before : after)
     const second = await one.measure(isBeforeFirst ? after : before)
     if (round < 0) continue
-    rates.before.push(isBeforeFirst ? first : second)
-    rates.after.push(isBeforeFirst ? second : first)
+    const [was, is] = isBeforeFirst ? [first, second] : [second, first]
+    rates.before.push(was)
+    rates.after.push(is)
+    rates.ratios.push(is / was)
   }
-  const ratios = rates.after.map((rate, round) => rate / (rates.before[round] ?? Number.NaN))
-  console.log(`${one.name}: ${ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`)
-  return { name: one.name, unit: one.unit, ...rates, ratios }
+  console.log(`${one.name}: ${rates.ratios.map((ratio) => ratio.toFixed(2)).join(' ')}`)
+  return rates
 }
 
-function resultTable(results: readonly PairedResult[]): string {
-  const rows = results.map(({ name, unit, before, after, ratios }) => {
-    const { low, median, high } = medianInterval(ratios)
-    return [
-      name,
-      unit,
-      Math.round(medianInterval(before).median).toString(),
-      Math.round(medianInterval(after).median).toString(),
-      median.toFixed(3),
-      `${low.toFixed(3)} – ${high.toFixed(3)}`,
-      high < slowerBelow ? 'slower' : low > 1 ? 'faster' : 'the same',
-    ]
-  })
-  return textTable(['case', 'unit', 'before', 'after', 'after / before', '95 % interval of the median', ''], rows)
+function casesOf(generator: Remote<LoadGenerator>, directory: string): readonly PairedCase[] {
+  // The queries of the engine alone are not asked here, so its table needs no name.
+  const [cheapest, some] = endpointCases('', options.seed)
+  const { seed, rows: rowCount } = options
+  return [
+    ...[null, 100].flatMap((badEvery) =>
+      bodyKinds.map((kind) => importCase(generator, directory, { ...kind, rowCount, seed, badEvery })),
+    ),
+    eventsCase(generator, 'single events', { rowsPerBody: 1, bodyCount: 4_096, seed }),
+    eventsCase(generator, 'single events, gzip', { rowsPerBody: 1, bodyCount: 4_096, seed, isGzip: true }),
+    eventsCase(generator, 'events, 500 a body', { rowsPerBody: 500, bodyCount: 128, seed }),
+    endpointCase(generator, 'cheapest endpoint', cheapest?.paths ?? [], 1),
+    endpointCase(generator, 'cheapest endpoint', cheapest?.paths ?? [], 8),
+    endpointCase(generator, 'endpoint over 50,000 rows', some?.paths ?? [], 8),
+  ]
+}
+
+function importCase(generator: Remote<LoadGenerator>, directory: string, plan: BodyPlan): PairedCase {
+  const { workload, format, rowCount, badEvery } = plan
+  const name = `import ${workload} ${format}${badEvery === null ? '' : ', bad rows'}`
+  const path = join(directory, name)
+  const badCount = badRowCount(plan)
+  let written: Promise<number> | null = null
+  const measure = async (service: ServiceProcess) => {
+    const client = createServiceClient(service)
+    written ??= generator.call('writeBody', { plan, path })
+    await written
+    const { schema, sortingKey } = workloads[workload].formats[format]
+    await client.createDataSource({ name: table, schema, format, sortingKey })
+    const { text, elapsedMs } = await generator.call('sendFile', { path, target: client.appendTarget(table, format) })
+    const { error, quarantine_rows: aside = 0 } = importResult(text)
+    const [stored] = await client.rows<{ readonly n: number }>(`SELECT toFloat64(count()) AS n FROM ${table}`)
+    const isRight = (error === false) === (badCount === 0) && aside === badCount && stored?.n === rowCount - badCount
+    if (!isRight) throw new Error(text)
+    await client.dropDataSource(table)
+    return (rowCount / elapsedMs) * 1_000
+  }
+  return { name, unit: 'rows/s', measure }
+}
+
+function eventsCase(generator: Remote<LoadGenerator>, name: string, bodies: EventBodies): PairedCase {
+  const measure = async (service: ServiceProcess) => {
+    const client = createServiceClient(service)
+    const { schema, sortingKey } = workloads.events.formats.ndjson
+    await client.createDataSource({ name: table, schema, format: 'ndjson', sortingKey })
+    const target = client.eventsTarget(table, false)
+    const task = { target, status: 202, bodies, connectionCount: 32, durationMs: 2_500 }
+    const { bodyCount, elapsedMs } = await generator.call('sendClosed', task)
+    await client.dropDataSource(table)
+    return (bodyCount / elapsedMs) * 1_000
+  }
+  return { name, unit: 'requests/s', measure }
+}
+
+function endpointCase(
+  generator: Remote<LoadGenerator>,
+  name: string,
+  paths: readonly string[],
+  clientCount: number,
+): PairedCase {
+  const durationMs = 2_000
+  const measure = async ({ url, headers }: ServiceProcess) => {
+    const { answerMs } = await generator.call('askEndpoints', { url, headers, paths, clientCount, durationMs })
+    return (answerMs.length / durationMs) * 1_000
+  }
+  return { name: `${name}, ${clientCount} ${clientCount === 1 ? 'client' : 'clients'}`, unit: 'answers/s', measure }
 }

@@ -1,180 +1,116 @@
-// How fast a Parquet file is taken, beside the engine's own `INSERT … SELECT FROM file()` of the same file into a table of
-// the same definition, in the same process of its own. Rows of both are counted and summed, and must agree.
-//
-//   npm run build && UV_THREADPOOL_SIZE=16 node --single-threaded-gc dist/benchmarks/parquet.js [--rows 4000000] [--rounds 5]
-
-import { execFile, spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import process from 'node:process'
-import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
-import { Session } from 'chdb'
-import { readOptions } from '../src/config-reader.ts'
-import { createLogger } from '../src/observe/logger.ts'
-import { openService } from '../src/service.ts'
+import { readOptions, withBench } from './support/bench.ts'
+import { cpuSeconds } from './support/process-usage.ts'
+import { startEngine, startGenerator, startService } from './support/processes.ts'
+import { report } from './support/report.ts'
+import { createServiceClient } from './support/service-client.ts'
+import { spreadCells } from './support/statistics.ts'
 
-const { values } = parseArgs({
-  options: {
-    rows: { type: 'string', default: '4000000' },
-    rounds: { type: 'string', default: '5' },
-    // What a process of its own does; without it all of them are started.
-    task: { type: 'string' },
-    directory: { type: 'string', default: '' },
-    url: { type: 'string', default: '' },
-    token: { type: 'string', default: '' },
-  },
-})
-const rowCount = Number(values.rows)
+/**
+ * How fast is a Parquet file taken, beside the engine's own `INSERT … SELECT FROM file()` of the same file into a table of the
+ * same definition?
+ *
+ * Each run has a fresh process with the engine. Rows of both are counted and summed, and must agree. Of each side the table has
+ * the least time, and the ratios of the pairs: more than 1 where the service is faster.
+ */
+const options = readOptions({ rows: 4_000_000, rounds: 5 })
 const schema = 'ts DateTime64(3), user String, path String, n UInt32, v Float64'
-const sums = 'count() AS count, sum(n) AS total, toString(sum(cityHash64(ts, user, path, n, v))) AS hash'
+const sums =
+  'toString(count()) AS count, toString(sum(n)) AS total, toString(sum(cityHash64(ts, user, path, n, v))) AS hash'
 /** As other writers make them: groups of 122,880 rows, packed by snappy, times in microseconds, wider integers. */
 const files = {
-  same: 'ts, user, path, n, v',
+  'types as in the data source': 'ts, user, path, n, v',
   // Each number and each time is checked, as a column of the file may hold what the data source's may not.
-  cast: "toDateTime64(ts, 6, 'UTC') AS ts, user, path, toInt64(n) AS n, v",
+  'wider types, each value checked': "toDateTime64(ts, 6, 'UTC') AS ts, user, path, toInt64(n) AS n, v",
 } as const
 
-interface Outcome {
+interface Run {
   readonly ms: number
-  /** Of processor time, of all threads: what a machine in use shows better than the clock. */
-  readonly cpuMs: number
-  readonly count: number
-  readonly total: number
-  readonly hash: string
+  /** What a machine in use shows better than the clock. */
+  readonly cpuSeconds: number
+  /** Count, sum and hash of the rows. */
+  readonly stored: string
 }
 
-const tasks = { write, engine, service, client } as const
-
-if (values.task === undefined) await compare()
-else await tasks[values.task as keyof typeof tasks]() // Given by `run` below.
-
-async function compare(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'millrace-parquet-'))
-  try {
-    run('write', directory)
-    for (const file of Object.keys(files)) {
-      const runs: Record<'engine' | 'service', Outcome[]> = { engine: [], service: [] }
-      const sumsSeen = new Set<string>()
-      for (let round = 0; round < Number(values.rounds); round += 1) {
-        for (const task of ['engine', 'service'] as const) {
-          const outcome = JSON.parse(run(task, join(directory, file))) as Outcome // As the tasks write it.
-          runs[task].push(outcome)
-          sumsSeen.add(JSON.stringify([outcome.count, outcome.total, outcome.hash]))
-        }
-      }
-      if (sumsSeen.size !== 1) throw new Error(`the rows differ: ${[...sumsSeen].join(' ')}`)
-      console.log(`${file}: ${report(runs, 'ms')}; processor ${report(runs, 'cpuMs')}; rows ${[...sumsSeen]}`)
-    }
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
-}
-
-/** The least of each, and the service's speed as a share of the engine's, by pairs of one round: least, median, most. */
-function report(runs: Readonly<Record<'engine' | 'service', readonly Outcome[]>>, field: 'cpuMs' | 'ms'): string {
-  const least = (task: 'engine' | 'service') => Math.min(...runs[task].map((outcome) => outcome[field]))
-  const shares = runs.engine.map((outcome, round) => outcome[field] / (runs.service[round]?.[field] ?? 1))
-  const sorted = shares.sort((a, b) => a - b).map((share) => share.toFixed(2))
-  const median = sorted[Math.floor(sorted.length / 2)]
-  return `engine ${least('engine')} ms, service ${least('service')} ms, ${sorted[0]} ${median} ${sorted.at(-1)}`
-}
-
-/** Runs a task in a process of its own, as each has an engine; gives the last line that it wrote. */
-function run(task: string, directory: string): string {
-  const script = fileURLToPath(import.meta.url)
-  const flags = ['--single-threaded-gc', script, '--task', task, '--directory', directory, '--rows', String(rowCount)]
-  const { stdout, stderr, status } = spawnSync(process.execPath, flags, { encoding: 'utf8' })
-  if (status !== 0) throw new Error(`${task} failed: ${stderr}`)
-  return stdout.trim().split('\n').at(-1) ?? ''
-}
-
-function write(): void {
-  const session = new Session(join(values.directory, 'write'))
-  const rows = `SELECT toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number / 1000 AS ts,
-    concat('u', toString(rand(1) % 100000)) AS user, concat('/p/', toString(rand(2) % 1000)) AS path,
-    toUInt32(number) AS n, rand(3) / 1e6 AS v FROM numbers(${rowCount})`
+const results = await withBench(async ({ directory }) => {
+  const found: { readonly name: string; readonly engine: Run[]; readonly service: Run[] }[] = []
   for (const [name, columns] of Object.entries(files)) {
-    session.query(`SELECT ${columns} FROM (${rows}) INTO OUTFILE '${join(values.directory, name)}' FORMAT Parquet
-      SETTINGS output_format_parquet_row_group_size = 122880, output_format_parquet_compression_method = 'snappy', max_threads = 1`)
+    const path = join(directory, 'rows.parquet')
+    await writeFile(directory, path, columns)
+    const runs = { name, engine: [] as Run[], service: [] as Run[] }
+    for (let round = 0; round < options.rounds; round += 1) {
+      runs.engine.push(await insertedByEngine(path))
+      runs.service.push(await sentToService(path))
+    }
+    const stored = new Set([...runs.engine, ...runs.service].map((run) => run.stored))
+    if (stored.size !== 1) throw new Error(`the rows differ: ${[...stored].join(' ')}`)
+    await rm(path)
+    found.push(runs)
   }
-  session.close()
-}
+  return found
+})
+const header = [
+  ...['file', "engine's INSERT … SELECT FROM file(), ms", 'Millrace over HTTP, ms', 'ratio min', 'median', 'max'],
+  ...['of processor time: ratio min', 'median', 'max'],
+]
+const rows = results.map(({ name, engine, service }) => {
+  const ratios = (field: 'cpuSeconds' | 'ms') =>
+    engine.flatMap((run, round) => run[field] / (service[round]?.[field] ?? Number.NaN))
+  const least = (runs: readonly Run[]) => Math.min(...runs.map(({ ms }) => ms)).toFixed(0)
+  return [name, least(engine), least(service), ...spreadCells(ratios('ms')), ...spreadCells(ratios('cpuSeconds'))]
+})
+report({ header, rows }, options.out, results)
 
-async function engine(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'millrace-parquet-engine-'))
-  const session = new Session(directory)
-  session.query(`CREATE TABLE t (${schema}) ENGINE = MergeTree ORDER BY (user, ts)
-    SETTINGS min_bytes_for_wide_part = 67108864`)
-  const startCpu = process.cpuUsage()
-  const startMs = performance.now()
-  await session.queryAsync(`INSERT INTO t SELECT ts, user, path, n, v FROM file('${values.directory}', 'Parquet')`)
-  const ms = Math.round(performance.now() - startMs)
-  const cpuMs = cpuMsSince(startCpu)
-  const found = JSON.parse(String(session.query(`SELECT ${sums} FROM t FORMAT JSONEachRow`))) as Omit<
-    Outcome,
-    'cpuMs' | 'ms'
-  >
-  session.close()
-  await rm(directory, { recursive: true, force: true })
-  console.log(JSON.stringify({ ms, cpuMs, ...found }))
-}
-
-async function service(): Promise<void> {
-  const directory = await mkdtemp(join(tmpdir(), 'millrace-parquet-service-'))
-  const flags = ['--port=0', `--data-dir=${directory}`, '--log-level=error']
-  const reading = readOptions({ flags, environment: {}, machine: { coreCount: 2, memoryBytes: 8 * 1024 ** 3 } })
-  if (reading.kind !== 'options') throw new Error('the options of this benchmark are right')
-  const open = await openService(reading.options, createLogger({ level: 'error' }))
-  const call = async (path: string, body: string): Promise<string> => {
-    const headers = { authorization: `Bearer ${open.adminToken.text}` }
-    const response = await fetch(`${open.address}${path}`, { method: 'POST', headers, body })
-    const text = await response.text()
-    if (response.status !== 200) throw new Error(text)
-    return text
+async function writeFile(directory: string, path: string, columns: string): Promise<void> {
+  const engine = startEngine()
+  try {
+    await engine.call('open', { directory: join(directory, 'writer'), settings: '' })
+    const made = `SELECT toDateTime64('2026-01-01 00:00:00', 3, 'UTC') + number / 1000 AS ts,
+      concat('u', toString(rand(1) % 100000)) AS user, concat('/p/', toString(rand(2) % 1000)) AS path,
+      toUInt32(number) AS n, rand(3) / 1e6 AS v FROM numbers(${options.rows})`
+    await engine.call(
+      'run',
+      `SELECT ${columns} FROM (${made}) INTO OUTFILE '${path}' FORMAT Parquet
+      SETTINGS output_format_parquet_row_group_size = 122880, output_format_parquet_compression_method = 'snappy', max_threads = 1`,
+    )
+  } finally {
+    await engine.close()
   }
-  const parameters = new URLSearchParams({ name: 't', schema, engine: 'MergeTree', engine_sorting_key: 'user, ts' })
-  await call(`/v0/datasources?${parameters}`, '')
-  const startCpu = process.cpuUsage()
-  // The sender has a process of its own, as its work is not the service's.
-  const sent = await send(`${open.address}/v0/datasources?name=t&mode=append&format=parquet`, open.adminToken.text)
-  const cpuMs = cpuMsSince(startCpu)
-  const { ms, answer } = JSON.parse(sent) as { readonly ms: number; readonly answer: string } // As `client` writes it.
-  if (!answer.includes(`"imported_rows":${rowCount}`)) throw new Error(answer)
-  const found = JSON.parse(await call('/v0/sql', `SELECT ${sums} FROM t FORMAT JSONEachRow`)) as Omit<
-    Outcome,
-    'cpuMs' | 'ms'
-  >
-  await open.close()
-  await rm(directory, { recursive: true, force: true })
-  console.log(JSON.stringify({ ms, cpuMs, ...found }))
 }
 
-function send(url: string, token: string): Promise<string> {
-  const flags = [fileURLToPath(import.meta.url), '--task', 'client', '--directory', values.directory, '--url', url]
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, [...flags, '--token', token], (error, stdout) => {
-      if (error === null) resolve(stdout)
-      else reject(error)
+async function insertedByEngine(path: string): Promise<Run> {
+  return await withBench(async ({ directory, opened }) => {
+    const engine = opened(startEngine())
+    await engine.call('open', { directory, settings: '' })
+    await engine.call(
+      'run',
+      `CREATE TABLE t (${schema}) ENGINE = MergeTree ORDER BY (user, ts) SETTINGS min_bytes_for_wide_part = 67108864`,
+    )
+    const before = await cpuSeconds(engine.pid)
+    const startMs = performance.now()
+    await engine.call('run', `INSERT INTO t SELECT ts, user, path, n, v FROM file('${path}', 'Parquet')`)
+    const ms = performance.now() - startMs
+    const cpu = (await cpuSeconds(engine.pid)) - before
+    const stored = await engine.call('run', `SELECT ${sums} FROM t FORMAT JSONEachRow`)
+    return { ms, cpuSeconds: cpu, stored: stored.trim() }
+  })
+}
+
+async function sentToService(path: string): Promise<Run> {
+  return await withBench(async ({ directory, opened }) => {
+    const generator = opened(startGenerator())
+    const service = opened(await startService({ directory }))
+    const client = createServiceClient(service)
+    await client.createDataSource({ name: 't', schema, sortingKey: 'user, ts' })
+    const before = await cpuSeconds(service.pid)
+    const { status, text, elapsedMs } = await generator.call('sendFile', {
+      path,
+      target: client.appendTarget('t', 'parquet'),
     })
+    const cpu = (await cpuSeconds(service.pid)) - before
+    if (status !== 200) throw new Error(text)
+    const stored = await client.sql(`SELECT ${sums} FROM t FORMAT JSONEachRow`)
+    return { ms: elapsedMs, cpuSeconds: cpu, stored: stored.trim() }
   })
-}
-
-async function client(): Promise<void> {
-  const body = readFileSync(values.directory)
-  const startMs = performance.now()
-  const response = await fetch(values.url, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${values.token}` },
-    body,
-  })
-  const answer = await response.text()
-  console.log(JSON.stringify({ ms: Math.round(performance.now() - startMs), answer }))
-}
-
-function cpuMsSince(start: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(start)
-  return Math.round((user + system) / 1000)
 }

@@ -6,6 +6,9 @@
 import { compileQuery } from '../src/sql/compile-query.ts'
 import { shapeOf } from '../src/sql/query-shape.ts'
 import type { NameScope, Source } from '../src/sql/source.types.ts'
+import { readOptions } from './support/bench.ts'
+import { report } from './support/report.ts'
+import { percentilesOf } from './support/statistics.ts'
 
 const nodes: Readonly<Record<string, string>> = {
   hits: `SELECT toDate(timestamp) AS date, session_id, action, JSONExtractString(payload, 'pathname') AS path,
@@ -42,33 +45,28 @@ function withMark(sql: string): string {
   return `${sql}${mark}`
 }
 
-const rounds = 4_000
+const options = readOptions({ rounds: 4_000 })
 
-function measure(name: string, once: (round: number) => void): void {
-  const times: number[] = []
-  for (let round = 0; round < rounds; round += 1) {
-    const start = process.hrtime.bigint()
-    once(round)
-    times.push(Number(process.hrtime.bigint() - start) / 1_000)
-  }
-  // The first rounds are those of the compiler of JavaScript.
-  const sorted = times.slice(rounds / 4).sort((one, other) => one - other)
-  const at = (share: number): string => (sorted[Math.floor(sorted.length * share)] ?? 0).toFixed(1).padStart(7)
-  console.log(`${name.padEnd(18)} p50 ${at(0.5)} µs   p90 ${at(0.9)} µs   p99 ${at(0.99)} µs`)
-}
-
-for (const [name, sql] of Object.entries(queries)) {
-  measure(`${name}, cold`, (round) => {
+const rows = Object.entries(queries).flatMap(([name, sql]) => {
+  const cold = measure(`${name}, cold`, (round) => {
     mark = ` -- ${round}`
     compileQuery(`${sql.replace(' FORMAT JSON', '')}${mark}`, { scope })
   })
   mark = ''
-  measure(`${name}, warm`, () => {
-    compileQuery(sql, { scope })
-  })
+  const warm = measure(`${name}, warm`, () => compileQuery(sql, { scope }))
   const compiled = compileQuery(sql, { scope })
-  measure(`${name}, shape`, () => {
-    shapeOf(compiled.sql)
-  })
-  console.log(`${name}: ${sql.length} characters become ${compiled.sql.length}\n`)
+  return [cold, warm, measure(`${name}, shape`, () => shapeOf(compiled.sql))]
+})
+report({ header: ['query', 'p50 µs', 'p99 µs'], rows }, options.out, rows)
+
+function measure(name: string, once: (round: number) => void): readonly string[] {
+  const times: number[] = []
+  for (let round = 0; round < options.rounds; round += 1) {
+    const start = performance.now()
+    once(round)
+    times.push((performance.now() - start) * 1_000)
+  }
+  // The first rounds are those of the compiler of JavaScript.
+  const { p50, p99 } = percentilesOf(times.slice(options.rounds / 4))
+  return [name, p50.toFixed(1), p99.toFixed(1)]
 }

@@ -1,35 +1,26 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { parseArgs } from 'node:util'
 import { gibibyte, mebibyte } from '../src/shared/bytes.ts'
 import { diskFileLayer, type FileLayer, type LogFile } from '../src/wal/file-layer.ts'
 import { openWal } from '../src/wal/wal.ts'
 import type { NewEntry } from '../src/wal/wal.types.ts'
-import { benchEnvironment, describeEnvironment, writeResult } from './support/bench-environment.ts'
-import { textTable } from './support/text-table.ts'
+import { readOptions, withBench } from './support/bench.ts'
+import { report } from './support/report.ts'
 
 /**
  * How many appends a second are on disk, by size and by how many wait at once, and how much of the time is the disk's?
  *
  * Each sender waits for its append before it sends the next. Beside each size stands a bare loop that writes as many bytes
  * at the end of a file and syncs them, one after the other: what the disk does without a log. The log's directory is new
- * for each case. A case ends after --ms (1000) or 512 MiB.
- *
- * Options: --ms, --directory (the system's for temporary files; must be on the disk in question, not in memory), --out.
+ * for each case. A case ends after --ms or 512 MiB.
+ * --directory, the system's for temporary files, must be on the disk in question, not in memory.
  */
 const caseBytesMax = 512 * mebibyte
 const sizes = [100, 10_000, 1_000_000]
 const senderCounts = [1, 32, 256]
 
-const { values } = parseArgs({
-  options: {
-    ms: { type: 'string', default: '1000' },
-    directory: { type: 'string', default: tmpdir() },
-    out: { type: 'string', default: 'benchmarks/results/wal.json' },
-  },
-})
+const options = readOptions({ ms: 1_000, directory: tmpdir() })
 
 interface CaseResult {
   readonly payloadBytes: number
@@ -42,22 +33,18 @@ interface CaseResult {
   readonly bareSyncsPerSecond: number
 }
 
-await main()
-
-async function main(): Promise<void> {
-  const environment = benchEnvironment()
-  const results: CaseResult[] = []
-  for (const payloadBytes of sizes) {
-    for (const senderCount of senderCounts) {
-      const bareSyncsPerSecond = await inNewDirectory((directory) => timeBareLoop(directory, payloadBytes))
-      const timing = await inNewDirectory((directory) => timeLog(directory, payloadBytes, senderCount))
-      results.push({ payloadBytes, senderCount, ...timing, bareSyncsPerSecond })
-    }
+const results: CaseResult[] = []
+for (const payloadBytes of sizes) {
+  for (const senderCount of senderCounts) {
+    const timing = await withBench(async ({ directory }) => {
+      const bareSyncsPerSecond = await timeBareLoop(directory, payloadBytes)
+      return { ...(await timeLog(directory, payloadBytes, senderCount)), bareSyncsPerSecond }
+    }, options.directory)
+    results.push({ payloadBytes, senderCount, ...timing })
   }
-  const header = ['payload bytes', 'senders', 'appends/s', 'MB/s', 'appends a sync', 'disk %', 'bare loop/s', 'ratio']
-  console.log(`\n${describeEnvironment(environment)}\n\n${textTable(header, results.map(cellsOf))}\n`)
-  console.log(`written to ${writeResult(values.out, { question: 'wal', ...environment, results })}`)
 }
+const header = ['payload bytes', 'senders', 'appends/s', 'MB/s', 'appends a sync', 'disk %', 'bare loop/s', 'ratio']
+report({ header, rows: results.map(cellsOf) }, options.out, results)
 
 function cellsOf(result: CaseResult): readonly string[] {
   const { payloadBytes, senderCount, appendsPerSecond, appendsPerSync, diskShare, bareSyncsPerSecond } = result
@@ -75,7 +62,7 @@ function cellsOf(result: CaseResult): readonly string[] {
 
 async function timeLog(directory: string, payloadBytes: number, senderCount: number) {
   const clock = { diskMs: 0 }
-  const options = {
+  const walOptions = {
     directory: join(directory, 'log'),
     markPath: join(directory, 'log-mark'),
     waitingRows: () => 0,
@@ -88,14 +75,14 @@ async function timeLog(directory: string, payloadBytes: number, senderCount: num
     onDamage: 'refuse',
     onEvent: (event: unknown) => console.log(event),
   } as const
-  const wal = await openWal(options, timedLayer(clock))
+  const wal = await openWal(walOptions, timedLayer(clock))
   const entry = entryOf(payloadBytes)
   await wal.append(entry)
   clock.diskMs = 0
   const appendsMax = caseBytesMax / payloadBytes
   let appendCount = 0
   const start = performance.now()
-  const end = start + Number(values.ms)
+  const end = start + options.ms
   const send = async () => {
     while (performance.now() < end && appendCount < appendsMax) {
       appendCount += 1
@@ -117,7 +104,7 @@ async function timeBareLoop(directory: string, payloadBytes: number): Promise<nu
   const countMax = caseBytesMax / payloadBytes
   const start = performance.now()
   let count = 0
-  while (performance.now() - start < Number(values.ms) && count < countMax) {
+  while (performance.now() - start < options.ms && count < countMax) {
     await file.write([payload], count * payloadBytes)
     count += 1
   }
@@ -161,14 +148,5 @@ function timedLayer(clock: { diskMs: number }): FileLayer {
       }
       return timed
     },
-  }
-}
-
-async function inNewDirectory<Result>(work: (directory: string) => Promise<Result>): Promise<Result> {
-  const directory = await mkdtemp(join(values.directory, 'millrace-wal-'))
-  try {
-    return await work(directory)
-  } finally {
-    await rm(directory, { recursive: true })
   }
 }

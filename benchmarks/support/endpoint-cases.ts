@@ -1,5 +1,8 @@
 import { SeededRandom } from '../../test/support/seeded-random.ts'
-import { eventsTable } from './events-receivers.ts'
+import { createEventsTable, eventsTable } from './event-receivers.ts'
+import type { ServiceProcess } from './processes.ts'
+import { createServiceClient } from './service-client.ts'
+import { type BodyPlan, bodyPieces } from './workloads.ts'
 
 /** One endpoint, asked with values that change. */
 export interface EndpointCase {
@@ -22,7 +25,7 @@ const byRange = `%
 SELECT * FROM ${eventsTable} WHERE user >= {{String(first)}} AND user < {{String(last)}}`
 
 /** Pipes of two or three nodes; the last of each is its endpoint. */
-export const pipeBodies: readonly PipeBody[] = [
+const pipeBodies: readonly PipeBody[] = [
   {
     name: 'one_user',
     nodes: [
@@ -93,4 +96,35 @@ export function endpointCases(tableId: string, seed: number): readonly EndpointC
       ),
     },
   ]
+}
+
+/** Makes the table of events and the published pipes over it that `endpointCases` asks; gives the table's id. */
+export async function fillEndpointData(
+  service: ServiceProcess,
+  plan: Pick<BodyPlan, 'rowCount' | 'seed'>,
+): Promise<string> {
+  const client = createServiceClient(service)
+  await createEventsTable(client)
+  const pieces = bodyPieces({ ...plan, workload: 'events', format: 'ndjson', badEvery: null })
+  for (let bytes = takeBytes(pieces); bytes.length > 0; bytes = takeBytes(pieces)) {
+    const { error } = await client.append(eventsTable, 'ndjson', bytes)
+    if (error !== false) throw new Error(`the table could not be filled: ${error}`)
+  }
+  for (const body of pipeBodies) {
+    await client.call('POST', '/v0/pipes', JSON.stringify(body))
+    await client.call('POST', `/v0/pipes/${body.name}/nodes/${body.nodes.at(-1)?.name}/endpoint`)
+  }
+  const answer = await client.call('GET', `/v0/datasources/${eventsTable}`)
+  return (JSON.parse(answer) as { readonly id: string }).id // The tests of the API check its shape.
+}
+
+/** About as much as one import is to take. */
+function takeBytes(pieces: Iterator<Buffer>): string {
+  const taken: Buffer[] = []
+  while (taken.length < 32) {
+    const { value, done } = pieces.next()
+    if (done === true) break
+    taken.push(value)
+  }
+  return Buffer.concat(taken).toString()
 }

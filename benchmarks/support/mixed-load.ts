@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { SeededRandom } from '../../test/support/seeded-random.ts'
-import { createEventsTable, eventsTable } from './events-receivers.ts'
-import { createServiceClient } from './service-client.ts'
-import type { ServiceProcess } from './service-process.ts'
+import { createEventsTable, eventsTable } from './event-receivers.ts'
+import type { ServiceClient } from './service-client.ts'
 import { workloads } from './workloads.ts'
 
 /** How often each thing is done, in seconds; 0 never. */
@@ -45,15 +44,15 @@ const queries: readonly string[] = [
  */
 export class MixedLoad {
   readonly counts: MixedLoadCounts = { queries: 0, importedRows: 0, replaces: 0, columnsAdded: 0, failures: 0 }
-  readonly #service: ServiceProcess
+  readonly #client: ServiceClient
   readonly #plan: MixedLoadPlan
   readonly #onFailure: (text: string) => void
   readonly #stop = new AbortController()
   readonly #loops: Promise<void>[] = []
   readonly #bodies: { readonly csv: string; readonly ndjson: string }
 
-  constructor(service: ServiceProcess, plan: MixedLoadPlan, onFailure: (text: string) => void) {
-    this.#service = service
+  constructor(client: ServiceClient, plan: MixedLoadPlan, onFailure: (text: string) => void) {
+    this.#client = client
     this.#plan = plan
     this.#onFailure = onFailure
     const random = new SeededRandom(plan.seed)
@@ -66,16 +65,14 @@ export class MixedLoad {
 
   /** Makes what the load works on, the data source of the events too. */
   async prepare(): Promise<void> {
-    const client = createServiceClient(this.#service.url, this.#service.adminToken)
-    await createEventsTable(client, '')
     const { schema, sortingKey } = tables
-    await client.createDataSource({ name: importsTable, schema, format: 'ndjson', sortingKey })
-    const replaced = { name: replacedTable, schema, engine: 'MergeTree', engine_sorting_key: sortingKey }
-    const partitions = { engine_partition_key: 'intDiv(n, 12500)' }
-    await this.#call('POST', `/v0/datasources?${new URLSearchParams({ ...replaced, ...partitions })}`)
+    await createEventsTable(this.#client)
+    await this.#client.createDataSource({ name: importsTable, schema, format: 'ndjson', sortingKey })
+    const partitionKey = 'intDiv(n, 12500)'
+    await this.#client.createDataSource({ name: replacedTable, schema, sortingKey, partitionKey })
     const sql = `%\nSELECT user, count() AS events, avg(v) AS mean FROM ${eventsTable} WHERE path = {{String(path, '/p/1')}} GROUP BY user ORDER BY events DESC LIMIT 50`
     const pipe = { name: pipeName, nodes: [{ name: 'by_user', type: 'endpoint', sql }] }
-    await this.#call('POST', '/v0/pipes', JSON.stringify(pipe))
+    await this.#client.call('POST', '/v0/pipes', JSON.stringify(pipe))
   }
 
   start(): void {
@@ -94,8 +91,7 @@ export class MixedLoad {
 
   /** Rows of the imports that the service has. */
   async importedRows(): Promise<number> {
-    const client = createServiceClient(this.#service.url, this.#service.adminToken)
-    const [found] = await client.rows<{ n: number }>(`SELECT toFloat64(count()) AS n FROM ${importsTable}`)
+    const [found] = await this.#client.rows<{ n: number }>(`SELECT toFloat64(count()) AS n FROM ${importsTable}`)
     return found?.n ?? 0
   }
 
@@ -121,22 +117,21 @@ export class MixedLoad {
   async #query(turn: number): Promise<void> {
     const kind = turn % (queries.length + 1)
     const sql = queries[kind]
-    if (sql === undefined) await this.#call('GET', `/v0/pipes/${pipeName}.json?path=/p/${turn % 100}`)
-    else await this.#call('POST', '/v0/sql', sql)
+    if (sql === undefined) await this.#client.call('GET', `/v0/pipes/${pipeName}.json?path=/p/${turn % 100}`)
+    else await this.#client.sql(sql)
     this.counts.queries += 1
   }
 
   async #import(turn: number): Promise<void> {
     const format = turn % 2 === 0 ? 'csv' : 'ndjson'
-    const query = new URLSearchParams({ mode: 'append', name: importsTable, format })
-    await this.#call('POST', `/v0/datasources?${query}`, this.#bodies[format])
+    await this.#client.append(importsTable, format, this.#bodies[format])
     this.counts.importedRows += importRowCount
   }
 
   async #replace(turn: number): Promise<void> {
     const query = new URLSearchParams({ mode: 'replace', name: replacedTable, format: 'csv' })
     if (turn % 2 === 1) query.set('replace_condition', 'intDiv(n, 12500) = 3')
-    await this.#call('POST', `/v0/datasources?${query}`, this.#bodies.csv)
+    await this.#client.call('POST', `/v0/datasources?${query}`, this.#bodies.csv)
     this.counts.replaces += 1
   }
 
@@ -144,18 +139,7 @@ export class MixedLoad {
     if (turn >= this.#plan.alterMax) return
     const added = Array.from({ length: turn + 1 }, (_, index) => `, added_${index} Nullable(Int32)`).join('')
     const query = new URLSearchParams({ schema: `${tables.schema}${added}` })
-    await this.#call('POST', `/v0/datasources/${eventsTable}/alter?${query}`)
+    await this.#client.call('POST', `/v0/datasources/${eventsTable}/alter?${query}`)
     this.counts.columnsAdded += 1
-  }
-
-  async #call(method: string, path: string, body?: string): Promise<string> {
-    const response = await fetch(`${this.#service.url}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${this.#service.adminToken}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body }),
-    })
-    const text = await response.text()
-    if (!response.ok) throw new Error(`${method} ${path.slice(0, 120)}: ${response.status} ${text.slice(0, 300)}`)
-    return text
   }
 }

@@ -16,14 +16,20 @@ export function spreadOf(values: readonly number[]): Spread {
   return { min: at(0), median, max: at(sorted.length - 1) }
 }
 
-export interface MedianInterval {
-  readonly low: number
-  readonly median: number
-  readonly high: number
+/** The middle value. */
+export function medianOf(values: readonly number[]): number {
+  return spreadOf(values).median
 }
 
-/** The median and an interval that holds the true one with at least 95 % (by ranks, so of at least six values). */
-export function medianInterval(values: readonly number[]): MedianInterval {
+/** Cells of a table: least, middle and greatest with two decimals; empty ones for nothing. */
+export function spreadCells(values: readonly number[]): readonly string[] {
+  if (values.length === 0) return ['', '', '']
+  const { min, median, max } = spreadOf(values)
+  return [min, median, max].map((value) => value.toFixed(2))
+}
+
+/** An interval that holds the true median with at least 95 % (by ranks, so of at least six values). */
+export function medianInterval(values: readonly number[]): { readonly low: number; readonly high: number } {
   const sorted = values.toSorted((a, b) => a - b)
   // How often at most `rank` of n fair coins show heads: both tails together stay within 5 %.
   let rank = 0
@@ -34,7 +40,7 @@ export function medianInterval(values: readonly number[]): MedianInterval {
   }
   const low = sorted[Math.max(0, rank - 1)] ?? Number.NaN
   const high = sorted[sorted.length - Math.max(1, rank)] ?? Number.NaN
-  return { low, median: spreadOf(values).median, high }
+  return { low, high }
 }
 
 export interface Percentiles {
@@ -43,19 +49,10 @@ export interface Percentiles {
   readonly max: number
 }
 
-/** By nearest rank: each is a value that occurred. Sorts `values` in place, of which there is at least one. */
-export function percentilesOf(values: Float64Array): Percentiles {
+/** By nearest rank, of at least one value: each is a value that occurred. */
+export function percentilesOf(values: readonly number[]): Percentiles {
   assert(values.length > 0, 'percentiles are of at least one value')
-  const sorted = values.sort()
+  const sorted = Float64Array.from(values).sort()
   const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN
   return { p50: at(0.5), p99: at(0.99), max: at(1) }
-}
-
-/** Slope of the straight line through the points with the least squares, in units of y by one of x; 0 without two different x. */
-export function slopeOf(points: readonly { readonly x: number; readonly y: number }[]): number {
-  const mean = (of: (point: { x: number; y: number }) => number) =>
-    points.reduce((total, point) => total + of(point), 0) / points.length
-  const [meanX, meanY] = [mean(({ x }) => x), mean(({ y }) => y)]
-  const variance = mean(({ x }) => (x - meanX) ** 2)
-  return variance > 0 ? mean(({ x, y }) => (x - meanX) * (y - meanY)) / variance : 0
 }

@@ -1,5 +1,37 @@
-import type { SeededRandom } from '../../test/support/seeded-random.ts'
-import type { Workload, WorkloadName, WorkloadRow, WorkloadTables } from './workload.types.ts'
+import { SeededRandom } from '../../test/support/seeded-random.ts'
+
+export type WorkloadName = 'events' | 'nested'
+export type WorkloadFormat = 'ndjson' | 'csv'
+
+/** One kind of row, in both text formats, and the tables on both sides that store the same values of it. */
+export interface Workload {
+  readonly csvHeader: string
+  /** One record without its line end; a bad one has a word where `badColumn` wants a number. */
+  row(random: SeededRandom, rowIndex: number, isBad: boolean): WorkloadRow
+  readonly badColumn: string
+  readonly formats: Readonly<Record<WorkloadFormat, WorkloadTables>>
+}
+
+export interface WorkloadRow {
+  readonly ndjson: string
+  readonly csv: string
+}
+
+export interface WorkloadTables {
+  /** Schema string of the data source. */
+  readonly schema: string
+  readonly sortingKey: string
+  /** Columns and sorting key of the ClickHouse table that takes the same bytes. */
+  readonly clickHouseColumns: string
+  readonly clickHouseSortingKey: string
+  /** Settings that ClickHouse needs to read these bytes at all, beside its defaults. */
+  readonly clickHouseSettings: Readonly<Record<string, string>>
+  /** Two expressions over all columns that are equal when the same rows are stored. */
+  readonly checksum: string
+  readonly clickHouseChecksum: string
+  /** Columns of the Arrow floor: the flat ones, read out of the ClickHouse table. */
+  readonly floorSelect: string
+}
 
 /**
  * The rows that the benchmarks send.
@@ -13,6 +45,14 @@ export const workloads: Readonly<Record<WorkloadName, Workload>> = {
   events: eventsWorkload(),
   nested: nestedWorkload(),
 }
+
+/** Each workload in each format. */
+export const bodyKinds: readonly Pick<BodyPlan, 'format' | 'workload'>[] = [
+  { workload: 'events', format: 'ndjson' },
+  { workload: 'events', format: 'csv' },
+  { workload: 'nested', format: 'ndjson' },
+  { workload: 'nested', format: 'csv' },
+]
 
 const startMs = Date.UTC(2026, 0, 1)
 
@@ -29,7 +69,6 @@ function eventsWorkload(): Workload {
     floorSelect: 'ts, user, path, n, v',
   }
   return {
-    name: 'events',
     csvHeader: 'ts,user,path,n,v',
     row: eventsRow,
     badColumn: 'n',
@@ -61,7 +100,6 @@ function nestedWorkload(): Workload {
     'score Float64 `json:$.timing.score`, tags Array(String) `json:$.tags[:]`',
   ].join(', ')
   return {
-    name: 'nested',
     csvHeader: 'id,at,user_id,plan,url,referrer,load_ms,score,tags',
     row: nestedRow,
     badColumn: 'load_ms',
@@ -110,4 +148,37 @@ function nestedRow(random: SeededRandom, rowIndex: number, isBad: boolean): Work
     ndjson: `{"id":"${id}","at":"${at}","user":{"id":${userId},"plan":"${plan}"},"page":{"url":"${url}","referrer":${JSON.stringify(referrer)}},"timing":{"load_ms":${isBad ? '"slow"' : load},"score":${score}},"tags":${JSON.stringify(tags)}}`,
     csv: `${id},${at},${userId},${plan},"${url}",${referrer ?? ''},${load},${score},"[${tags.map((tag) => `'${tag}'`).join(',')}]"`,
   }
+}
+
+/** Rows to make, as plain data that crosses to the sending process. */
+export interface BodyPlan {
+  readonly workload: WorkloadName
+  readonly format: WorkloadFormat
+  readonly rowCount: number
+  readonly seed: number
+  /** Each row whose index divides by it is bad; null makes none bad. */
+  readonly badEvery: number | null
+}
+
+/** Rows gathered into one piece; a piece is about 700 KiB to 2 MiB. */
+const rowsPerPiece = 8_192
+
+/** The bytes of a body piece by piece; the same plan gives the same bytes. A CSV body starts with its header. */
+export function* bodyPieces(plan: BodyPlan): Generator<Buffer> {
+  const workload = workloads[plan.workload]
+  const random = new SeededRandom(plan.seed)
+  let lines = plan.format === 'csv' ? [workload.csvHeader] : []
+  for (let rowIndex = 0; rowIndex < plan.rowCount; rowIndex += 1) {
+    const isBad = plan.badEvery !== null && rowIndex % plan.badEvery === 0
+    lines.push(workload.row(random, rowIndex, isBad)[plan.format])
+    if (lines.length < rowsPerPiece) continue
+    yield Buffer.from(`${lines.join('\n')}\n`)
+    lines = []
+  }
+  if (lines.length > 0) yield Buffer.from(`${lines.join('\n')}\n`)
+}
+
+/** How many rows of the plan are bad. */
+export function badRowCount(plan: BodyPlan): number {
+  return plan.badEvery === null ? 0 : Math.ceil(plan.rowCount / plan.badEvery)
 }

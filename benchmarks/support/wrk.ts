@@ -1,51 +1,62 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { eventRequests } from './event-requests.ts'
+import type { SendingTask, SentEvents } from './send-events.ts'
 
-const run = promisify(execFile)
+/** What wrk tells of a run; it does not wait for the last answers, and knows no sums. */
+export type WrkRun = Omit<SentEvents, 'total'>
 
-export interface WrkOrder {
-  readonly url: string
-  readonly connections: number
-  readonly seconds: number
-  /** A file in Lua that makes the requests. */
-  readonly scriptPath: string
-}
-
-export interface WrkRun {
-  readonly requestsPerSecond: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  /** Answers that were no 2xx or 3xx, and connections that failed. */
-  readonly faultCount: number
+/** Whether wrk is installed (Debian: the package `wrk`). */
+export function hasWrk(): boolean {
+  return spawnSync('wrk', ['--version']).error === undefined
 }
 
 /**
- * One run of wrk with one thread: a generator in C leaves the cores to what is measured, where one in JavaScript pulls
- * ratios toward 1.
- * @throws Error when wrk is missing (Debian: the package `wrk`), or says nothing that can be read.
+ * Sends the same bytes as the own generator by wrk, with one thread in C, which leaves the cores to what is measured. A refused
+ * request (503) is followed by the next one at once.
+ * @throws Error when a connection fails.
  */
-export async function runWrk({ url, connections, seconds, scriptPath }: WrkOrder): Promise<WrkRun> {
-  const words = ['--threads=1', `--connections=${connections}`, `--duration=${seconds}s`, '--latency', '--timeout=30s']
-  const { stdout } = await run('wrk', [...words, `--script=${scriptPath}`, url]).catch((cause: unknown) => {
-    throw new Error('wrk did not run; Debian has it as the package wrk', { cause })
-  })
-  const textOf = (pattern: RegExp): string => {
-    const text = pattern.exec(stdout)?.[1]
-    if (text === undefined) throw new Error(`wrk says nothing of ${pattern}: ${stdout}`)
-    return text
-  }
-  const refused = Number(/Non-2xx or 3xx responses: (\d+)/.exec(stdout)?.[1] ?? 0)
-  const broken = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(stdout)?.slice(1) ?? []
+export async function runWrk(task: SendingTask, directory: string): Promise<WrkRun> {
+  const requests = eventRequests(task.bodies, task.target)
+  const [script, bytes, sizes] = ['wrk.lua', 'wrk.bytes', 'wrk.sizes'].map((name) => join(directory, name))
+  if (script === undefined || bytes === undefined || sizes === undefined) throw new Error('three files')
+  await writeFile(bytes, Buffer.concat(requests.map((request) => request.bytes)))
+  await writeFile(sizes, requests.map((request) => `${request.bytes.length}\n`).join(''))
+  await writeFile(script, luaScript(bytes, sizes))
+  const connections = `--connections=${task.connectionCount}`
+  const words = ['--threads=1', connections, `--duration=${task.durationMs / 1_000}s`, '--timeout=30s']
+  const { stdout } = await promisify(execFile)('wrk', [...words, `--script=${script}`, task.target.url])
+  const told = /told (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+)/.exec(stdout)
+  if (told === null) throw new Error(`wrk said ${stdout}`)
+  const [count = 0, micros = 0, refusedCount = 0, brokenCount = 0, p50 = 0, p99 = 0, max = 0] = told
+    .slice(1)
+    .map(Number)
+  if (brokenCount > 0) throw new Error(`${brokenCount} connections of wrk failed`)
+  const bodyCount = count - refusedCount
   return {
-    requestsPerSecond: Number(textOf(/Requests\/sec:\s+([\d.]+)/)),
-    p50Ms: milliseconds(textOf(/^\s+50%\s+(\S+)/m)),
-    p99Ms: milliseconds(textOf(/^\s+99%\s+(\S+)/m)),
-    faultCount: broken.reduce((sum, count) => sum + Number(count), refused),
+    bodyCount,
+    refusedCount,
+    rowCount: bodyCount * task.bodies.rowsPerBody,
+    elapsedMs: micros / 1_000,
+    answerMs: { p50: p50 / 1_000, p99: p99 / 1_000, max: max / 1_000 },
   }
 }
 
-function milliseconds(text: string): number {
-  const [, number = 'NaN', unit = ''] = /^([\d.]+)(us|ms|s|m)$/.exec(text) ?? []
-  const factors: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1_000, m: 60_000 }
-  return Number(number) * (factors[unit] ?? Number.NaN)
+function luaScript(bytes: string, sizes: string): string {
+  return `local file = io.open("${bytes}", "rb")
+local requests = {}
+for size in io.lines("${sizes}") do requests[#requests + 1] = file:read(tonumber(size)) end
+local n = 0
+request = function()
+  n = n % #requests + 1
+  return requests[n]
+end
+done = function(summary, latency)
+  local e = summary.errors
+  io.write(("told %d %d %d %d %d %d %d"):format(summary.requests, summary.duration, e.status,
+    e.connect + e.read + e.write + e.timeout, latency:percentile(50), latency:percentile(99), latency.max))
+end
+`
 }

@@ -1,29 +1,37 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { endChild, keepLastLog, untilReady } from '../../test/support/child-server.ts'
 import { freePort } from '../../test/support/free-port.ts'
 import { repositoryRoot } from '../../test/support/repository-root.ts'
+import type { BareFastify } from './bare-fastify.ts'
+import type { EngineAlone } from './engine-alone.ts'
+import type { LoadGenerator } from './load-generator.ts'
+import { type Remote, startRemote } from './remote-functions.ts'
 
 /** The service as a user starts it, in a process of its own. */
 export interface ServiceProcess {
   readonly url: string
-  readonly adminToken: string
+  /** Headers that let a request in. */
+  readonly headers: Readonly<Record<string, string>>
   readonly pid: number
+  /** The last 16 KiB of its log. */
+  readonly lastLog: () => string
   /** Asks for a clean end by SIGTERM. */
   close(): Promise<void>
 }
 
-const startTimeoutMs = 30_000
-const closeGraceMs = 15_000
+const standstillMsMax = 60_000
+const closeGraceMs = 60_000
 
 /**
- * Starts the built service (`dist/src/main.js`) on a free port of 127.0.0.1 with its data in `directory`.
+ * Starts the built service (`dist/src/main.js`) with what `npm start` sets, on a free port, with its data in `directory`.
  *
  * `MILLRACE_…` variables of the caller's environment hold, except host, port, directory and token.
- * @throws Error when the service is not built or not ready within 30 s.
+ * @throws Error when the service is not built, or does not become ready.
  */
-export async function startServiceProcess(options: {
+export async function startService(options: {
   readonly directory: string
   /** The built checkout to run; this one by default. */
   readonly root?: string
@@ -35,9 +43,7 @@ export async function startServiceProcess(options: {
   const child = spawn(process.execPath, ['--single-threaded-gc', '--enable-source-maps', main], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
-      // The engine holds a thread of this pool for each statement, and its size is fixed before Node starts.
       UV_THREADPOOL_SIZE: '16',
-      // As `npm start` has it.
       JE_MALLOC_CONF: 'dirty_decay_ms:100',
       ...process.env,
       MILLRACE_HOST: '127.0.0.1',
@@ -57,10 +63,31 @@ export async function startServiceProcess(options: {
     process.off('exit', killWithParent)
   }
   try {
-    await untilReady({ child, url: `${url}/health/ready`, standstillMsMax: startTimeoutMs, lastLog })
+    await untilReady({ child, url: `${url}/health/ready`, standstillMsMax, lastLog })
   } catch (error) {
     await close()
     throw error
   }
-  return { url, adminToken, pid, close }
+  return { url, headers: { authorization: `Bearer ${adminToken}` }, pid, lastLog, close }
+}
+
+/** Starts the process that sends and asks. It ends with this one. */
+export function startGenerator(): Remote<LoadGenerator> {
+  return startRemote(fileURLToPath(import.meta.resolve('./load-generator.js')))
+}
+
+/** Starts the process of the engine alone. It ends with this one. */
+export function startEngine(): Remote<EngineAlone> {
+  return startRemote(fileURLToPath(import.meta.resolve('./engine-alone.js')))
+}
+
+/** A Fastify server with one route that reads the body and answers 202, with the flags of Node that the service has. */
+export async function startBareFastify(): Promise<{
+  readonly url: string
+  readonly pid: number
+  close(): Promise<void>
+}> {
+  const modulePath = fileURLToPath(import.meta.resolve('./bare-fastify.js'))
+  const remote = startRemote<BareFastify>(modulePath, ['--single-threaded-gc', '--enable-source-maps'])
+  return { url: await remote.call('listen', null), pid: remote.pid, close: () => remote.close() }
 }
