@@ -8,8 +8,8 @@ import { warningOfExpired } from './bodies/expired-rows.ts'
 import { BodyImport, type ImportOptions } from './bodies/import-body.ts'
 import { ImportGate } from './bodies/import-gate.ts'
 import { openBody } from './bodies/opened-body.ts'
-import type { LineStatus } from './events/events.types.ts'
-import { type EventsOptions, type EventsRoom, type EventsRooms, openEvents } from './events/events-room.ts'
+import type { EventsStatus } from './events/events.types.ts'
+import { type EventsDeps, type EventsIngest, type EventsOptions, openEvents } from './events/events-ingest.ts'
 import type {
   BarrierRequest,
   BodySource,
@@ -46,20 +46,20 @@ const heldBytesMax = 64 * mebibyte
 /** What a close takes of the time for closing where nobody says so; what waits is safe in the log as well. */
 const closeShare = 0.5
 
-type Neighbours = Omit<EventsRooms, 'partitionLimits' | 'pool'>
-type WhileRemoving = NonNullable<EventsRooms['whileRemoving']>
+type IngestDeps = Omit<EventsDeps, 'partitionLimits' | 'pool'>
+type WhileRemoving = NonNullable<EventsDeps['whileRemoving']>
 
 /**
  * Opens the way in: the worker pool, what gathers for the store, and the log of events that are not stored yet.
  *
  * @throws Error in words for the operator when the log is damaged; nothing of it is changed then.
  */
-export async function openIngest(options: IngestOptions, neighbours: Neighbours): Promise<Ingest> {
+export async function openIngest(options: IngestOptions, deps: IngestDeps): Promise<Ingest> {
   const pool = new ParsePool(options)
   try {
-    const partitionLimits = new PartitionLimits(neighbours.store, options)
-    const events = await openEvents(options, { ...neighbours, pool, partitionLimits })
-    const { store, whileRemoving = (_ids, change) => change() } = neighbours
+    const partitionLimits = new PartitionLimits(deps.store, options)
+    const events = await openEvents(options, { ...deps, pool, partitionLimits })
+    const { store, whileRemoving = (_ids, change) => change() } = deps
     return new OpenIngest(options, { store, pool, events, partitionLimits, whileRemoving })
   } catch (error) {
     await pool.close()
@@ -68,52 +68,52 @@ export async function openIngest(options: IngestOptions, neighbours: Neighbours)
 }
 
 class OpenIngest implements Ingest {
-  private readonly options: IngestOptions
+  readonly #options: IngestOptions
   readonly store: Store
   readonly partitionLimits: PartitionLimits
   readonly pool: ParsePool
   readonly sync: SharedSync
-  private readonly events: EventsRoom
-  private readonly whileRemoving: WhileRemoving
+  readonly #events: EventsIngest
+  readonly #whileRemoving: WhileRemoving
   /** Imports and replays under way. */
-  private readonly imports = new Set<Promise<unknown>>()
-  private readonly gate = new ImportGate()
-  private readonly heldBytes = new MemoryBudget(heldBytesMax)
-  private readonly archives: SpoolRoom
-  private readonly parquetFiles: SpoolRoom
-  private isClosing = false
+  readonly #imports = new Set<Promise<unknown>>()
+  readonly #gate = new ImportGate()
+  readonly #heldBytes = new MemoryBudget(heldBytesMax)
+  readonly #archives: SpoolRoom
+  readonly #parquetFiles: SpoolRoom
+  #isClosing = false
 
   constructor(
     options: IngestOptions,
-    rooms: {
+    deps: {
       readonly store: Store
       readonly pool: ParsePool
-      readonly events: EventsRoom
+      readonly events: EventsIngest
       readonly partitionLimits: PartitionLimits
       readonly whileRemoving: WhileRemoving
     },
   ) {
-    this.options = options
-    this.store = rooms.store
-    this.sync = new SharedSync(() => rooms.store.sync())
-    this.partitionLimits = rooms.partitionLimits
-    this.pool = rooms.pool
-    this.events = rooms.events
-    this.whileRemoving = rooms.whileRemoving
+    this.#options = options
+    this.store = deps.store
+    this.sync = new SharedSync(() => deps.store.sync())
+    this.partitionLimits = deps.partitionLimits
+    this.pool = deps.pool
+    this.#events = deps.events
+    this.#whileRemoving = deps.whileRemoving
     const { decompressedBytesMax, parquetBytesMax } = options
-    this.archives = roomFor(rooms.store, archivesMax, decompressedBytesMax)
-    this.parquetFiles = roomFor(rooms.store, parquetFilesMax, parquetBytesMax)
+    this.#archives = spoolFor(deps.store, archivesMax, decompressedBytesMax)
+    this.#parquetFiles = spoolFor(deps.store, parquetFilesMax, parquetBytesMax)
   }
 
   start(): void {
-    this.events.start()
+    this.#events.start()
   }
 
   async openBody(source: BodySource): Promise<OpenedBody> {
-    this.refuseWhenClosing()
-    const spooled = await spoolArchive(source, this.archives, this.options.decompressedBytesMax)
+    this.#refuseWhenClosing()
+    const spooled = await spoolArchive(source, this.#archives, this.#options.decompressedBytesMax)
     try {
-      const opened = await openBody({ ...source, body: spooled.body }, this.options, this.heldBytes)
+      const opened = await openBody({ ...source, body: spooled.body }, this.#options, this.#heldBytes)
       const close = (): void => {
         opened.close()
         spooled.close()
@@ -126,56 +126,56 @@ class OpenIngest implements Ingest {
   }
 
   async importBody(request: ImportRequest): Promise<ImportOutcome> {
-    this.refuseWhenClosing()
-    const { pool, store, heldBytes, archives, partitionLimits, sync } = this
-    const rooms = { pool, store, heldBytes, archives, partitionLimits, sync }
-    return await this.runImport(request, () => new BodyImport(request, rooms, this.options).run())
+    this.#refuseWhenClosing()
+    const { pool, store, partitionLimits, sync } = this
+    const deps = { pool, store, heldBytes: this.#heldBytes, archives: this.#archives, partitionLimits, sync }
+    return await this.#runImport(request, () => new BodyImport(request, deps, this.#options).run())
   }
 
   async openParquet(source: ParquetSource): Promise<ParquetFile> {
-    this.refuseWhenClosing()
-    return await openParquet(source, { store: this.store, files: this.parquetFiles }, this.options)
+    this.#refuseWhenClosing()
+    return await openParquet(source, { store: this.store, files: this.#parquetFiles }, this.#options)
   }
 
   async importParquet(request: ParquetImportRequest): Promise<ImportOutcome> {
-    this.refuseWhenClosing()
-    return await this.runImport(request, () => new ParquetImport(request, this, this.options).run())
+    this.#refuseWhenClosing()
+    return await this.#runImport(request, () => new ParquetImport(request, this, this.#options).run())
   }
 
   appendEvents(request: EventsRequest): Promise<EventsOutcome> {
-    if (this.isClosing) return Promise.reject(errors.SHUTTING_DOWN({}))
-    return this.events.append(request)
+    if (this.#isClosing) return Promise.reject(errors.SHUTTING_DOWN({}))
+    return this.#events.append(request)
   }
 
   async replayRows(request: ReplayRowsRequest): Promise<ReplayRowsOutcome> {
-    this.refuseWhenClosing()
-    const isGivenUp = (): boolean => this.isClosing || request.isGivenUp()
+    this.#refuseWhenClosing()
+    const isGivenUp = (): boolean => this.#isClosing || request.isGivenUp()
     const run = (): Promise<ReplayRowsOutcome> => replayRows(this, { ...request, isGivenUp })
-    return await this.track(this.gate.pass(request.dataSource, run))
+    return await this.#track(this.#gate.pass(request.dataSource, run))
   }
 
-  eventsStatus(dataSourceId: DataSourceId): LineStatus | null {
-    return this.events.status(dataSourceId)
+  eventsStatus(dataSourceId: DataSourceId): EventsStatus | null {
+    return this.#events.status(dataSourceId)
   }
 
   withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
     const { dataSource, isFinal } = barrier
     const changeAlone = async (): Promise<Result> => {
-      if (!isFinal) await this.untilAppended(dataSource)
+      if (!isFinal) await this.#untilAppended(dataSource)
       return await change()
     }
-    return this.whileRemoving([dataSource.id], () => this.events.withBarrier(barrier, changeAlone))
+    return this.#whileRemoving([dataSource.id], () => this.#events.withBarrier(barrier, changeAlone))
   }
 
   /** Rows of an import that was told to have failed must not come behind a change that follows. */
-  private async untilAppended(dataSource: DataSource): Promise<void> {
+  async #untilAppended(dataSource: DataSource): Promise<void> {
     const { landing, quarantine } = tablesOf(dataSource)
-    if (await within(this.options.eventsWaitMaxMs, this.store.untilAppended([landing, quarantine]))) return
+    if (await within(this.#options.eventsWaitMaxMs, this.store.untilAppended([landing, quarantine]))) return
     throw errors.CHANGE_BLOCKED({ name: dataSource.name, retryAfterSeconds: 1 })
   }
 
   isHeld(dataSourceId: DataSourceId): boolean {
-    return this.events.isHeld(dataSourceId)
+    return this.#events.isHeld(dataSourceId)
   }
 
   async withHold<Result>(
@@ -183,55 +183,55 @@ class OpenIngest implements Ingest {
     change: () => Promise<Result>,
     onHeld?: () => void,
   ): Promise<Result> {
-    this.refuseWhenClosing()
+    this.#refuseWhenClosing()
     const ids = dataSources.map(({ id }) => id)
     const changeAlone = (): Promise<Result> => {
       // Behind the answers to the events that waited for their rows to be stored, which the same turn brings.
       if (onHeld !== undefined) setImmediate(onHeld)
-      const removing = (): Promise<Result> => this.whileRemoving(ids, change)
-      return this.gate.whileClosed(dataSources, this.options.eventsWaitMaxMs, removing)
+      const removing = (): Promise<Result> => this.#whileRemoving(ids, change)
+      return this.#gate.whileClosed(dataSources, this.#options.eventsWaitMaxMs, removing)
     }
-    return await this.events.withHold(dataSources, changeAlone)
+    return await this.#events.withHold(dataSources, changeAlone)
   }
 
-  async close(timeMaxMs: number = this.options.closeTimeoutMs * closeShare): Promise<void> {
-    this.isClosing = true
+  async close(timeMaxMs: number = this.#options.closeTimeoutMs * closeShare): Promise<void> {
+    this.#isClosing = true
     const closeTime = new CloseTime(timeMaxMs, () => performance.now())
     closeTime.begin()
     // An INSERT that cannot be stopped is ended with the engine, which closes later.
-    await within(timeMaxMs, Promise.allSettled(this.imports))
-    await this.events.close(closeTime.leftUntil(1))
+    await within(timeMaxMs, Promise.allSettled(this.#imports))
+    await this.#events.close(closeTime.leftUntil(1))
     await this.pool.close()
   }
 
   /** What goes into tables of its own is no append to the data source. */
-  private runImport(
+  #runImport(
     { dataSource, tables }: Pick<ImportRequest, 'dataSource' | 'tables'>,
     run: () => Promise<ImportOutcome>,
   ): Promise<ImportOutcome> {
     const { landing, quarantine } = tables ?? tablesOf(dataSource)
     const untilAppended = (): Promise<void> => this.store.untilAppended([landing, quarantine])
     const pass = (): Promise<ImportOutcome> => {
-      return tables === undefined ? this.gate.pass(dataSource, run, untilAppended) : run()
+      return tables === undefined ? this.#gate.pass(dataSource, run, untilAppended) : run()
     }
-    return this.track(warningOfExpired(this.store, { dataSource, table: landing }, pass))
+    return this.#track(warningOfExpired(this.store, { dataSource, table: landing }, pass))
   }
 
   /** A close waits for what runs. */
-  private async track<Result>(running: Promise<Result>): Promise<Result> {
-    this.imports.add(running)
+  async #track<Result>(running: Promise<Result>): Promise<Result> {
+    this.#imports.add(running)
     try {
       return await running
     } finally {
-      this.imports.delete(running)
+      this.#imports.delete(running)
     }
   }
 
-  private refuseWhenClosing(): void {
-    if (this.isClosing) throw errors.SHUTTING_DOWN({})
+  #refuseWhenClosing(): void {
+    if (this.#isClosing) throw errors.SHUTTING_DOWN({})
   }
 }
 
-function roomFor(store: Store, loadsMax: number, fileBytesMax: number): SpoolRoom {
+function spoolFor(store: Store, loadsMax: number, fileBytesMax: number): SpoolRoom {
   return new SpoolRoom(store, { loadsMax, bytesMax: loadsMax * fileBytesMax })
 }

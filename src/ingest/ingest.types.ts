@@ -6,7 +6,7 @@ import type { SampleBytes } from '../guess/sample.types.ts'
 import type { TextEncoding } from '../guess/text-encoding.ts'
 import type { ValueRules } from '../shared/value-rules.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
-import type { LineStatus } from './events/events.types.ts'
+import type { EventsStatus } from './events/events.types.ts'
 import type { ImportTables } from './ingest-plan.ts'
 import type { ParquetFile, ParquetSource } from './parquet/parquet-file.ts'
 
@@ -94,7 +94,7 @@ export interface Ingest {
    */
   replayRows(request: ReplayRowsRequest): Promise<ReplayRowsOutcome>
   /** What waits for a data source, and why; null when nothing ever did. */
-  eventsStatus(dataSourceId: DataSourceId): LineStatus | null
+  eventsStatus(dataSourceId: DataSourceId): EventsStatus | null
   /**
    * Runs a change of a data source after which the engine knows its blocks no more: truncate, drop.
    *

@@ -3,7 +3,7 @@
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { DataSourceStatistics, PipeReference } from '../../datasources/datasources.types.ts'
-import type { LineDelay, LineStatus } from '../../ingest/events/events.types.ts'
+import type { EventsDelay, EventsStatus } from '../../ingest/events/events.types.ts'
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
 import { formatSchema } from '../../schema/columns/schema-parser.ts'
 import type { IndexDefinition } from '../../schema/definitions/index-definition.ts'
@@ -18,7 +18,7 @@ export interface Circumstances {
   readonly usedBy?: readonly PipeReference[]
   /** Told by the shape of one data source alone. */
   readonly possiblyUsedBy?: readonly PipeReference[]
-  readonly waiting?: LineStatus | null
+  readonly waiting?: EventsStatus | null
   /** Keys of events that no column takes, as columns. */
   readonly newColumns?: ReadonlyMap<string, string>
 }
@@ -52,7 +52,7 @@ export function singleShape(dataSource: DataSource, circumstances: Circumstances
 }
 
 /** Events that are on disk and not in the database yet, and what keeps them from it. */
-function eventsShape(waiting: LineStatus | null): object {
+function eventsShape(waiting: EventsStatus | null): object {
   const failure = waiting?.failure ?? null
   const delay = waiting?.delay ?? null
   const sinceMs = failure?.sinceMs ?? delay?.sinceMs
@@ -65,7 +65,7 @@ function eventsShape(waiting: LineStatus | null): object {
   }
 }
 
-function delayText({ sinceMs, reason }: LineDelay): string {
+function delayText({ sinceMs, reason }: EventsDelay): string {
   const since = `The database has been storing a block of events since ${timeText(sinceMs)}`
   if (reason === null) return `${since}; the events behind it wait`
   return `${since}. One INSERT of it cost too much, so its rows are tried in smaller pieces: ${reason}`

@@ -27,7 +27,7 @@ import type { RecordBody } from '../parse/record-body.ts'
 import type { LoggedBatch } from './events.types.ts'
 import type { EventsLog } from './events-log.ts'
 
-interface BlockStoreRooms {
+interface BlockStoreDeps {
   readonly store: Store
   readonly pool: ParsePool
   readonly partitionLimits: PartitionLimits
@@ -54,29 +54,29 @@ export interface BlockCounts {
 
 /** Seals blocks of events, makes them into parts, and inserts them. */
 export class BlockStore {
-  private readonly rooms: BlockStoreRooms
+  readonly #deps: BlockStoreDeps
 
-  constructor(rooms: BlockStoreRooms) {
-    this.rooms = rooms
+  constructor(deps: BlockStoreDeps) {
+    this.#deps = deps
   }
 
   /** Names a block in the log. */
   async seal(stream: string, batches: readonly LoggedBatch[]): Promise<SealedBlock> {
     const sequences = batches.flatMap((batch) => batch.sequences)
     const loggedBytes = batches.reduce((total, batch) => total + batch.loggedBytes, 0)
-    const sealedAtMs = this.rooms.now()
+    const sealedAtMs = this.#deps.now()
     const block = { blockId: createBlockId(), sequences, setAside: [], beyond: [], loggedBytes, sealedAtMs }
-    await this.rooms.log.seal(stream, block)
+    await this.#deps.log.seal(stream, block)
     return block
   }
 
   /** Stores the block, once however often it is called. Raises `StoreError`, or why its content could not be read. */
   async insert(source: BlockSource): Promise<BlockCounts> {
     const { dataSource, block } = source
-    if (block.isCutShort === true) return await this.insertCutShort(source)
-    if (block.setAside.length + block.beyond.length > 0) return await this.insertWithout(source)
-    const rows = await this.rowsOf(source)
-    await insertBlock(this.rooms, dataSource, block, rows)
+    if (block.isCutShort === true) return await this.#insertCutShort(source)
+    if (block.setAside.length + block.beyond.length > 0) return await this.#insertWithout(source)
+    const rows = await this.#rowsOf(source)
+    await insertBlock(this.#deps, dataSource, block, rows)
     return countsOf(rows, 0)
   }
 
@@ -89,13 +89,13 @@ export class BlockStore {
    * @throws `failure` when none is found.
    */
   async isolate({ dataSource, stream, block }: BlockSource, failure: unknown): Promise<SealedBlock> {
-    const { logger, log, load } = this.rooms
+    const { logger, log, load } = this.#deps
     const bodies = await load(block.sequences)
     const known = [...block.setAside, ...block.beyond]
     const isOfPartitions = failure instanceof PartitionsExceededError
     const found = isOfPartitions
-      ? await findBeyond(this.rooms, dataSource, { bodies, known, allowed: failure.allowed })
-      : await findPoison(this.rooms, dataSource, { bodies, known })
+      ? await findBeyond(this.#deps, dataSource, { bodies, known, allowed: failure.allowed })
+      : await findPoison(this.#deps, dataSource, { bodies, known })
     if (found.length === 0) throw failure
     const fields = { err: failure, dataSource: dataSource.name, rowCount: found.length }
     const message = isOfPartitions
@@ -118,7 +118,7 @@ export class BlockStore {
     { dataSource, stream, block }: BlockSource,
     { failure, isGivenUp }: { readonly failure: unknown; readonly isGivenUp: () => boolean },
   ): Promise<{ readonly block: SealedBlock; readonly counts: BlockCounts }> {
-    const { store, load } = this.rooms
+    const { store, load } = this.#deps
     const bodies = await load(block.sequences)
     const lines = linesOf(bodies)
     const left = new Set([...block.setAside, ...block.beyond])
@@ -126,22 +126,22 @@ export class BlockStore {
     const table = dataSource.id + piecesSuffix
     const insert = async (numbers: readonly number[]): Promise<number> => {
       if (isGivenUp()) throw new StoreError({ kind: 'closed', message: 'The data source is closed' })
-      return await insertTried({ rooms: this.rooms, dataSource, table, lines }, numbers)
+      return await insertTried({ rooms: this.#deps, dataSource, table, lines }, numbers)
     }
     return await withStagedRows(store, { dataSource, table, candidates, insert }, async ({ source, ...found }) => {
-      const named = await this.nameFound({ dataSource, stream, block }, found, failure)
-      return { block: named, counts: await this.insertNamed(dataSource, named, { bodies, source }) }
+      const named = await this.#nameFound({ dataSource, stream, block }, found, failure)
+      return { block: named, counts: await this.#insertNamed(dataSource, named, { bodies, source }) }
     })
   }
 
   /** The block without the rows that were found when it was inserted in pieces, named once more. */
-  private async nameFound(
+  async #nameFound(
     { dataSource, stream, block }: Omit<BlockSource, 'content'>,
     { refused, costly, untried }: FoundRows,
     failure: unknown,
   ): Promise<SealedBlock> {
     if (refused.length + untried.length === 0) return block
-    const { logger, log } = this.rooms
+    const { logger, log } = this.#deps
     const fields = {
       err: failure,
       dataSource: dataSource.name,
@@ -163,45 +163,45 @@ export class BlockStore {
    * A block of which rows were set aside before damage took some of its lines. Its tokens may be known already: inserted
    * under them as it is, its refused rows would be dropped as stored.
    */
-  private async insertCutShort(source: BlockSource): Promise<BlockCounts> {
+  async #insertCutShort(source: BlockSource): Promise<BlockCounts> {
     const { dataSource, block } = source
-    const bodies = await this.rooms.load(block.sequences)
-    const setAside = await findPoison(this.rooms, dataSource, { bodies, known: [] })
-    return await this.insertWithout({
+    const bodies = await this.#deps.load(block.sequences)
+    const setAside = await findPoison(this.#deps, dataSource, { bodies, known: [] })
+    return await this.#insertWithout({
       ...source,
       block: { ...block, setAside, beyond: [], costly: [], untried: [], isCutShort: false },
     })
   }
 
-  private async insertWithout({ dataSource, block }: BlockSource): Promise<BlockCounts> {
-    return await this.insertNamed(dataSource, block, { bodies: await this.rooms.load(block.sequences) })
+  async #insertWithout({ dataSource, block }: BlockSource): Promise<BlockCounts> {
+    return await this.#insertNamed(dataSource, block, { bodies: await this.#deps.load(block.sequences) })
   }
 
   /** The block without its rows that are set aside, and these. `source` has the rows where they are in no parts. */
-  private async insertNamed(
+  async #insertNamed(
     dataSource: DataSource,
     block: SealedBlock,
     { bodies, source }: { readonly bodies: readonly RecordBody[]; readonly source?: StagedRows['source'] },
   ): Promise<BlockCounts> {
-    const { pool, frameBytes } = this.rooms
+    const { pool, frameBytes } = this.#deps
     const { setAside, beyond, costly = [], untried = [] } = block
     const others = new Set([...costly, ...untried])
     const refused = setAside.filter((line) => !others.has(line))
     const kept = withoutLines(bodies, [...setAside, ...beyond])
     const rows = await parseBodies(pool, ingestPlanOf(dataSource, null), kept, frameBytes)
-    await insertBlock(this.rooms, dataSource, block, source === undefined ? rows : { ...rows, source })
+    await insertBlock(this.#deps, dataSource, block, source === undefined ? rows : { ...rows, source })
     const quarantined = [
       { block, bodies, lines: refused, reason: poisonReason, tokenSuffix: 'p' },
       { block, bodies, lines: costly, reason: costlyReason, tokenSuffix: 'c' },
       { block, bodies, lines: untried, reason: untriedReason, tokenSuffix: 'u' },
       { block, bodies, lines: beyond, reason: beyondReason, tokenSuffix: 'o' },
     ] as const
-    for (const lines of quarantined) await quarantinePoison(this.rooms, dataSource, lines)
+    for (const lines of quarantined) await quarantinePoison(this.#deps, dataSource, lines)
     return countsOf(rows, setAside.length + beyond.length)
   }
 
-  private async rowsOf({ dataSource, block, content }: BlockSource): Promise<ParsedRows> {
-    const { pool, frameBytes, load } = this.rooms
+  async #rowsOf({ dataSource, block, content }: BlockSource): Promise<ParsedRows> {
+    const { pool, frameBytes, load } = this.#deps
     const plan = ingestPlanOf(dataSource, null)
     if (content === null) return await parseBodies(pool, plan, await load(block.sequences), frameBytes)
     // Runs of small bodies are parsed again, together; what is parsed already stays in its place.

@@ -38,7 +38,7 @@ export interface EventsLogOptions {
   readonly outstandingBefore: (below: Sequence) => ReadonlyMap<string, Sequence>
 }
 
-interface LogRooms {
+interface LogDeps {
   readonly wal: Wal
   readonly store: Pick<Store, 'sync'>
   readonly keys: IdempotencyIndex
@@ -59,21 +59,21 @@ const notesPerEntry = 10_000
 const newestShare = 1 / 4
 
 export class EventsLog {
-  private readonly rooms: LogRooms
-  private readonly options: EventsLogOptions
+  readonly #deps: LogDeps
+  readonly #options: EventsLogOptions
   /** Notes of blocks that the engine has, and the disk perhaps not. */
-  private unsynced: NewEntry[] = []
+  #unsynced: NewEntry[] = []
   /** A release or a sync, one at a time. */
-  private working: Promise<void> | null = null
-  private nextWork: NodeJS.Timeout | undefined
-  private hasFailed = false
-  private releasedAt = Number.NEGATIVE_INFINITY
-  private reopening: NodeJS.Timeout | undefined
-  private isClosed = false
+  #working: Promise<void> | null = null
+  #nextWork: NodeJS.Timeout | undefined
+  #hasFailed = false
+  #releasedAt = Number.NEGATIVE_INFINITY
+  #reopening: NodeJS.Timeout | undefined
+  #isClosed = false
 
-  constructor(rooms: LogRooms, options: EventsLogOptions) {
-    this.rooms = rooms
-    this.options = options
+  constructor(deps: LogDeps, options: EventsLogOptions) {
+    this.#deps = deps
+    this.#options = options
   }
 
   /**
@@ -81,13 +81,13 @@ export class EventsLog {
    * @throws errors of the error table (413, 500, 503) when they are not.
    */
   async append(entries: readonly NewEntry[]): Promise<readonly Sequence[]> {
-    const hadFailed = this.rooms.wal.stats().state === 'failed'
+    const hadFailed = this.#deps.wal.stats().state === 'failed'
     try {
-      return await this.rooms.wal.appendBatch(entries)
+      return await this.#deps.wal.appendBatch(entries)
     } catch (thrown) {
       // When nothing is stored any more, nothing else would make room.
       if (thrown instanceof WalRefusedError && thrown.reason === 'log-full') this.releaseSoon()
-      const { entryBytesMax, retryAfterSeconds } = this.options
+      const { entryBytesMax, retryAfterSeconds } = this.#options
       throw toLogRefusal(thrown, { hadFailed, entryBytesMax, retryAfterSeconds: retryAfterSeconds() })
     }
   }
@@ -103,36 +103,36 @@ export class EventsLog {
   /** A block is in the engine; the log hears of it after the next sync. */
   noteStored(stream: string, block: SealedBlock, counts: { rowCount: number; quarantinedRowCount: number }): void {
     const payload = encodeStored({ blockId: block.blockId, last: block.sequences.at(-1) ?? null, ...counts })
-    this.unsynced.push(bookkeepingEntry({ kind: 'stored', stream, atMs: this.options.now(), payload }))
+    this.#unsynced.push(bookkeepingEntry({ kind: 'stored', stream, atMs: this.#options.now(), payload }))
     this.releaseSoon()
-    if (this.unsynced.length % unsyncedBlocksMax === 0) this.work(() => this.syncStored())
-    else this.workLater()
+    if (this.#unsynced.length % unsyncedBlocksMax === 0) this.#work(() => this.#syncStored())
+    else this.#workLater()
   }
 
   /** Nothing that is in the log of this stream by now is inserted any more. Throws as `append` and `Store.sync` do. */
   async barrier(stream: string, isFinal: boolean): Promise<void> {
     // What is stored is not repeated behind the barrier, so it has to outlive a power cut before; and the log calls it
     // stored, so that nothing comes back should the barrier's own entry be damaged.
-    if (!isFinal) await this.syncAll()
-    const generation = this.rooms.wal.generationOf(stream) + 1
+    if (!isFinal) await this.#syncAll()
+    const generation = this.#deps.wal.generationOf(stream) + 1
     const payload = encodeBarrier({ generation, isFinal })
     try {
-      await this.append([bookkeepingEntry({ kind: 'barrier', stream, atMs: this.options.now(), payload })])
+      await this.append([bookkeepingEntry({ kind: 'barrier', stream, atMs: this.#options.now(), payload })])
     } catch (thrown) {
       if (!(thrown instanceof ApiError) || thrown.code !== 'LOG_FAILED') throw thrown
       // No event is lost or doubled by a barrier too many, so whoever wants the change may simply repeat it.
       const reason = diskFaultOf(thrown) ?? 'it failed, and is tried again'
-      throw errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: this.options.retryAfterSeconds(), cause: thrown })
+      throw errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: this.#options.retryAfterSeconds(), cause: thrown })
     }
   }
 
   replay(from?: Sequence): AsyncIterable<WalEntry> {
-    return this.rooms.wal.replay(from)
+    return this.#deps.wal.replay(from)
   }
 
   /** The log's own words, for the log of the service. */
   onEvent(event: WalEvent): void {
-    const { logger, disk } = this.rooms
+    const { logger, disk } = this.#deps
     switch (event.kind) {
       case 'disk-full':
         // The disk's own state has its one line, however often it refuses.
@@ -144,7 +144,7 @@ export class EventsLog {
           { err: event.error },
           'The disk failed under the log: events are refused until it is opened again.',
         )
-        this.reopenLater(reopenPauseMs.first)
+        this.#reopenLater(reopenPauseMs.first)
         return
       case 'reopened':
         logger.info({}, 'The log was opened again.')
@@ -165,36 +165,36 @@ export class EventsLog {
 
   /** Lets the log forget what is stored, if that frees a file. Never rejects. */
   releaseSoon(): void {
-    const { clock, firstOutstanding } = this.options
-    const { firstSegmentNext, totalBytes } = this.rooms.wal.stats()
+    const { clock, firstOutstanding } = this.#options
+    const { firstSegmentNext, totalBytes } = this.#deps.wal.stats()
     if (firstSegmentNext === null) return
-    const isPressing = totalBytes > this.options.logBytesMax / 2
-    if (!isPressing && clock() - this.releasedAt < releaseIntervalMs) return
+    const isPressing = totalBytes > this.#options.logBytesMax / 2
+    if (!isPressing && clock() - this.#releasedAt < releaseIntervalMs) return
     const first = firstOutstanding()
     if (first !== null && first < firstSegmentNext) {
-      if (isPressing) this.compactSoon()
+      if (isPressing) this.#compactSoon()
       return
     }
-    this.work(async () => {
+    this.#work(async () => {
       try {
-        await this.release()
+        await this.#release()
       } finally {
-        this.releasedAt = clock()
+        this.#releasedAt = clock()
       }
     })
   }
 
   /** Closes the log; what is not stored stays in it. */
   async close(): Promise<void> {
-    this.isClosed = true
-    clearTimeout(this.reopening)
-    clearTimeout(this.nextWork)
-    await this.working
-    const { wal, logger } = this.rooms
+    this.#isClosed = true
+    clearTimeout(this.#reopening)
+    clearTimeout(this.#nextWork)
+    await this.#working
+    const { wal, logger } = this.#deps
     try {
       if (wal.stats().state === 'open') {
-        await this.release()
-        await this.syncStored()
+        await this.#release()
+        await this.#syncStored()
       }
     } catch (err) {
       logger.error(
@@ -214,84 +214,84 @@ export class EventsLog {
   }
 
   /** Never rejects; what fails is tried again, also when nothing more is stored: senders may wait for room. */
-  private work(task: () => Promise<void>): void {
-    if (this.working !== null || this.isClosed) return
-    const isRetry = this.hasFailed
-    this.hasFailed = false
-    this.working = task()
+  #work(task: () => Promise<void>): void {
+    if (this.#working !== null || this.#isClosed) return
+    const isRetry = this.#hasFailed
+    this.#hasFailed = false
+    this.#working = task()
       .catch((err: unknown) => {
-        this.hasFailed = true
+        this.#hasFailed = true
         // A state has one line, however often it is tried again.
-        if (!isRetry) this.rooms.logger.error({ err }, 'The log could not forget what is stored; it is tried again.')
+        if (!isRetry) this.#deps.logger.error({ err }, 'The log could not forget what is stored; it is tried again.')
       })
       .finally(() => {
-        this.working = null
-        this.workLater()
+        this.#working = null
+        this.#workLater()
       })
   }
 
-  private workLater(): void {
-    const isNeeded = this.hasFailed || this.unsynced.length > 0
-    if (this.nextWork !== undefined || this.isClosed || !isNeeded) return
-    this.nextWork = setTimeout(() => {
-      this.nextWork = undefined
+  #workLater(): void {
+    const isNeeded = this.#hasFailed || this.#unsynced.length > 0
+    if (this.#nextWork !== undefined || this.#isClosed || !isNeeded) return
+    this.#nextWork = setTimeout(() => {
+      this.#nextWork = undefined
       this.releaseSoon()
-      this.work(() => this.syncStored())
+      this.#work(() => this.#syncStored())
     }, syncIntervalMs)
-    this.nextWork.unref()
+    this.#nextWork.unref()
   }
 
   /** Syncs the engine, then writes down what it had by then. */
-  private async syncStored(): Promise<void> {
-    if (this.unsynced.length === 0) return
-    const settled = await this.firstNeeded()
-    const notes = this.unsynced
-    this.unsynced = []
+  async #syncStored(): Promise<void> {
+    if (this.#unsynced.length === 0) return
+    const settled = await this.#firstNeeded()
+    const notes = this.#unsynced
+    this.#unsynced = []
     try {
-      await this.rooms.store.sync()
+      await this.#deps.store.sync()
       if (notes.length > 0) await this.append(notes)
-      this.rooms.wal.settle(settled)
+      this.#deps.wal.settle(settled)
     } catch (error) {
-      this.unsynced = [...notes, ...this.unsynced]
+      this.#unsynced = [...notes, ...this.#unsynced]
       throw error
     }
   }
 
-  private async release(): Promise<void> {
-    const { wal } = this.rooms
-    const bound = await this.firstNeeded()
+  async #release(): Promise<void> {
+    const { wal } = this.#deps
+    const bound = await this.#firstNeeded()
     if (bound <= wal.stats().releasedSequence) return
-    await this.syncAll()
+    await this.#syncAll()
     wal.settle(bound)
-    await this.carryNotes(bound, new Map())
+    await this.#carryNotes(bound, new Map())
     await wal.release(bound)
   }
 
   /** Everything below is stored. */
-  private async firstNeeded(): Promise<Sequence> {
-    const next = this.rooms.wal.stats().nextSequence
-    await this.untilCounted()
-    const below = this.options.firstOutstanding() ?? next
+  async #firstNeeded(): Promise<Sequence> {
+    const next = this.#deps.wal.stats().nextSequence
+    await this.#untilCounted()
+    const below = this.#options.firstOutstanding() ?? next
     return below < next ? below : next
   }
 
   /** Cuts what is stored out from between what is not, where that makes the log smaller. */
-  private compactSoon(): void {
-    const { wal } = this.rooms
-    const below = wal.boundaryBefore(this.options.logBytesMax * newestShare)
+  #compactSoon(): void {
+    const { wal } = this.#deps
+    const below = wal.boundaryBefore(this.#options.logBytesMax * newestShare)
     if (below === null) return
-    if (!wal.isWorthCompacting({ below, firstNeeded: this.options.outstandingBefore(below) })) return
-    this.work(() => this.compact(below))
+    if (!wal.isWorthCompacting({ below, firstNeeded: this.#options.outstandingBefore(below) })) return
+    this.#work(() => this.#compact(below))
   }
 
-  private async compact(below: Sequence): Promise<void> {
-    const { wal, logger } = this.rooms
-    const { now, outstandingBefore } = this.options
-    await this.untilCounted()
+  async #compact(below: Sequence): Promise<void> {
+    const { wal, logger } = this.#deps
+    const { now, outstandingBefore } = this.#options
+    await this.#untilCounted()
     const firstNeeded = outstandingBefore(below)
     // What is not outstanding by now was stored before this sync.
-    await this.syncAll()
-    await this.carryNotes(below, firstNeeded)
+    await this.#syncAll()
+    await this.#carryNotes(below, firstNeeded)
     const freedBytes = await wal.compact({ below, firstNeeded, atMs: now() })
     if (freedBytes === null) return
     const fields = { freedBytes, dataSourceCount: firstNeeded.size }
@@ -299,18 +299,18 @@ export class EventsLog {
   }
 
   /** Whoever appended what is on disk hears of it before this resolves, and counts it as outstanding. */
-  private async untilCounted(): Promise<void> {
+  async #untilCounted(): Promise<void> {
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
 
-  private async syncAll(): Promise<void> {
-    if (this.unsynced.length > 0) await this.syncStored()
-    else await this.rooms.store.sync()
+  async #syncAll(): Promise<void> {
+    if (this.#unsynced.length > 0) await this.#syncStored()
+    else await this.#deps.store.sync()
   }
 
-  private async carryNotes(below: Sequence, firstNeeded: ReadonlyMap<string, Sequence>): Promise<void> {
-    const { keys } = this.rooms
-    const { now } = this.options
+  async #carryNotes(below: Sequence, firstNeeded: ReadonlyMap<string, Sequence>): Promise<void> {
+    const { keys } = this.#deps
+    const { now } = this.#options
     const notes = keys.notesBelow(below, now(), ({ stream, sequence }) => {
       const first = firstNeeded.get(stream)
       return first !== undefined && sequence >= first
@@ -323,16 +323,16 @@ export class EventsLog {
     }
   }
 
-  private reopenLater(pauseMs: number): void {
-    if (this.isClosed) return
-    clearTimeout(this.reopening)
-    this.reopening = setTimeout(() => {
-      this.rooms.wal.reopen().catch((err: unknown) => {
+  #reopenLater(pauseMs: number): void {
+    if (this.#isClosed) return
+    clearTimeout(this.#reopening)
+    this.#reopening = setTimeout(() => {
+      this.#deps.wal.reopen().catch((err: unknown) => {
         // A state has one line, however often it is tried again.
-        if (pauseMs === reopenPauseMs.first) this.rooms.logger.warn({ err }, 'The log could not be opened again yet.')
-        this.reopenLater(Math.min(pauseMs * 2, reopenPauseMs.longest))
+        if (pauseMs === reopenPauseMs.first) this.#deps.logger.warn({ err }, 'The log could not be opened again yet.')
+        this.#reopenLater(Math.min(pauseMs * 2, reopenPauseMs.longest))
       })
     }, pauseMs)
-    this.reopening.unref()
+    this.#reopening.unref()
   }
 }

@@ -18,11 +18,11 @@ import {
 import { firstSequence, type Sequence } from '../../wal/sequence.ts'
 import type { LostRange, WalEntry } from '../../wal/wal.types.ts'
 import type { SealedBlock } from '../insert/block.types.ts'
-import type { Behind, RecoveredLine } from './events-line.ts'
+import type { RecoveredSource, SequenceRange } from './events.types.ts'
 import type { IdempotencyIndex } from './idempotency-index.ts'
 
 export interface RecoveredEvents {
-  readonly lines: ReadonlyMap<string, RecoveredLine>
+  readonly sources: ReadonlyMap<string, RecoveredSource>
   /** Entries that damage took, of whatever kind they were. */
   readonly lost: readonly LostRange[]
   /** By data source, what damage took of events that were not stored, as far as the log tells whose they were. */
@@ -40,7 +40,7 @@ interface StreamState {
   readonly sealed: Map<string, RecoveredBlock>
   /** Everything up to here is named by a seal, or lies before a barrier. */
   settledUpTo: number
-  behind: Behind | null
+  behind: SequenceRange | null
   waitingRows: number
   waitingBytes: number
   /** Rows by entry, of those that damage took and that still tell whose they were. */
@@ -98,9 +98,9 @@ export async function recoverEvents(
     if (entry.kind === 'rows' && entry.sequence >= released) count(stateOf(streams, entry.stream), entry)
   }
   const losses = [...streams].map(([stream, state]) => [stream, lossOf(state)] as const)
-  const lines = [...streams].map(([stream, state]) => [stream, lineOf(state)] as const)
+  const sources = [...streams].map(([stream, state]) => [stream, sourceOf(state)] as const)
   return {
-    lines: new Map(lines.filter(([, line]) => line.sealed.length > 0 || line.behind !== null)),
+    sources: new Map(sources.filter(([, { sealed, behind }]) => sealed.length > 0 || behind !== null)),
     lost,
     losses: new Map(losses.filter(([, { entryCount }]) => entryCount > 0)),
   }
@@ -183,7 +183,7 @@ function lossOf({ sealed, settledUpTo, lostRows }: StreamState): Loss {
   return { entryCount: lost.size, rowCount }
 }
 
-function lineOf({ sealed, behind, waitingRows, waitingBytes }: StreamState): RecoveredLine {
+function sourceOf({ sealed, behind, waitingRows, waitingBytes }: StreamState): RecoveredSource {
   const blocks = [...sealed.values()].filter(({ present }) => present.size > 0)
   return { sealed: blocks.map(sealedBlockFrom), behind, waitingRows, waitingBytes }
 }

@@ -1,5 +1,5 @@
 import type { Sequence } from '../../wal/sequence.ts'
-import type { ParsedRows } from '../insert/block.types.ts'
+import type { ParsedRows, SealedBlock } from '../insert/block.types.ts'
 import type { RecordBody } from '../parse/record-body.ts'
 
 /** When the gathered events of a data source become a block; whichever comes first. */
@@ -12,7 +12,7 @@ export interface FlushRule {
   readonly eventsFlushAgeMs: number
 }
 
-/** Bodies that were taken together and are in the log: neighbours of one data source and one schema version. */
+/** Bodies that were taken together and are in the log: next to each other, of one data source and one schema version. */
 export interface LoggedBatch {
   readonly sequences: readonly Sequence[]
   /** Bytes that the bodies take in the log, what surrounds them included. */
@@ -27,6 +27,22 @@ export interface LoggedBatch {
     | { readonly kind: 'parsed'; readonly rows: ParsedRows }
 }
 
+/** Entries of the log, both ends included. */
+export interface SequenceRange {
+  readonly first: Sequence
+  readonly last: Sequence
+}
+
+/** What the log has of a data source's events when it is opened. */
+export interface RecoveredSource {
+  /** Blocks that are named and not stored, oldest first. */
+  readonly sealed: readonly SealedBlock[]
+  /** Where the events lie that no block has. */
+  readonly behind: SequenceRange | null
+  readonly waitingRows: number
+  readonly waitingBytes: number
+}
+
 export type FailureKind =
   /** A materialized view does not take the rows. */
   | 'view'
@@ -34,7 +50,7 @@ export type FailureKind =
   | 'engine'
 
 /** Why the events of a data source wait. */
-export interface LineFailure {
+export interface EventsFailure {
   readonly kind: FailureKind
   /** For people: what the engine says. */
   readonly message: string
@@ -44,7 +60,7 @@ export interface LineFailure {
 }
 
 /** A block that takes the engine long, and has not failed. */
-export interface LineDelay {
+export interface EventsDelay {
   /** When its INSERT began. */
   readonly sinceMs: number
   /** Why it is inserted in pieces; null while it is inserted as a whole. */
@@ -52,10 +68,10 @@ export interface LineDelay {
 }
 
 /** What waits for a data source, as `GET /v0/datasources/<name>` shows it. */
-export interface LineStatus {
+export interface EventsStatus {
   readonly waitingRows: number
   /** Bytes in the log. */
   readonly waitingBytes: number
-  readonly failure: LineFailure | null
-  readonly delay: LineDelay | null
+  readonly failure: EventsFailure | null
+  readonly delay: EventsDelay | null
 }

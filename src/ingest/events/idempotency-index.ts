@@ -15,6 +15,21 @@ const keptMs = 5 * 60 * 60 * 1000
 const keyBytes = 16
 const bodyBytes = 8
 
+/** What the note of a key takes of the log, at most, counts and times included. */
+const noteBytesMax = 64
+/** A release writes the notes again, into the sixteenth of the log that is for bookkeeping alone. */
+const notesShare = 1 / 32
+
+/** How many keys are remembered: those of the option, as far as their notes have room in a log of this size. */
+export function keysMaxOf({ idempotencyKeysMax, eventsLogBytesMax }: KeysOptions): number {
+  return Math.max(1, Math.min(idempotencyKeysMax, Math.floor((eventsLogBytesMax * notesShare) / noteBytesMax)))
+}
+
+interface KeysOptions {
+  readonly idempotencyKeysMax: number
+  readonly eventsLogBytesMax: number
+}
+
 export interface RequestKey {
   /** As it stands in the log. */
   readonly bytes: Uint8Array
@@ -56,23 +71,23 @@ interface UnderWay {
 }
 
 export class IdempotencyIndex {
-  private readonly keysMax: number
-  private readonly onForgotten: (keyCount: number) => void
+  readonly #keysMax: number
+  readonly #onForgotten: (keyCount: number) => void
   /** Oldest first: a Map keeps the order in which keys came. */
-  private readonly byKey = new Map<string, Answered | UnderWay>()
+  readonly #byKey = new Map<string, Answered | UnderWay>()
 
   /** `onForgotten` is told of keys that went, oldest first, before their time, because there is room for `keysMax`. */
   constructor(keysMax: number, onForgotten: (keyCount: number) => void = () => undefined) {
-    this.keysMax = keysMax
-    this.onForgotten = onForgotten
+    this.#keysMax = keysMax
+    this.#onForgotten = onForgotten
   }
 
   get size(): number {
-    return this.byKey.size
+    return this.#byKey.size
   }
 
   find({ text }: RequestKey, nowMs: number): KnownKey | undefined {
-    const known = this.byKey.get(text)
+    const known = this.#byKey.get(text)
     if (known === undefined || known.kind === 'under-way') return known
     const { bodyText, note, place } = known
     const { rowCount, quarantinedRowCount, expiresAtMs } = note
@@ -87,22 +102,22 @@ export class IdempotencyIndex {
     const settled = new Promise<void>((resolve) => {
       settle = resolve
     })
-    this.byKey.delete(text)
-    this.byKey.set(text, { kind: 'under-way', settled, settle })
+    this.#byKey.delete(text)
+    this.#byKey.set(text, { kind: 'under-way', settled, settle })
   }
 
   /** The request's rows are in the log, and the note right behind them. */
   remember({ text, bodyText }: RequestKey, { note, ...place }: NotePlace & { readonly note: Note }): void {
-    const known = this.byKey.get(text)
-    this.byKey.set(text, { kind: 'answered', bodyText, note, place })
+    const known = this.#byKey.get(text)
+    this.#byKey.set(text, { kind: 'answered', bodyText, note, place })
     if (known?.kind === 'under-way') known.settle()
-    this.forgetOldest()
+    this.#forgetOldest()
   }
 
   /** The request came to nothing: the next one with its key is the first. */
   forget({ text }: RequestKey): void {
-    const known = this.byKey.get(text)
-    this.byKey.delete(text)
+    const known = this.#byKey.get(text)
+    this.#byKey.delete(text)
     if (known?.kind === 'under-way') known.settle()
   }
 
@@ -110,9 +125,9 @@ export class IdempotencyIndex {
   restore(note: Note, place: NotePlace, nowMs: number): void {
     if (note.expiresAtMs <= nowMs) return
     const { text, bodyText } = readKey(note.key)
-    this.byKey.delete(text)
-    this.byKey.set(text, { kind: 'answered', bodyText, note, place })
-    this.forgetOldest()
+    this.#byKey.delete(text)
+    this.#byKey.set(text, { kind: 'answered', bodyText, note, place })
+    this.#forgetOldest()
   }
 
   /**
@@ -121,9 +136,9 @@ export class IdempotencyIndex {
    */
   notesBelow(sequence: Sequence, nowMs: number, isStaying: (place: NotePlace) => boolean): readonly Note[] {
     const notes: Note[] = []
-    for (const [text, known] of this.byKey) {
+    for (const [text, known] of this.#byKey) {
       if (known.kind !== 'answered') continue
-      if (known.note.expiresAtMs <= nowMs) this.byKey.delete(text)
+      if (known.note.expiresAtMs <= nowMs) this.#byKey.delete(text)
       else if (known.place.sequence < sequence && !isStaying(known.place)) notes.push(known.note)
     }
     return notes
@@ -132,22 +147,22 @@ export class IdempotencyIndex {
   /** The notes are in the log once more. */
   moveTo(notes: readonly Note[], sequence: Sequence): void {
     for (const note of notes) {
-      const known = this.byKey.get(readKey(note.key).text)
+      const known = this.#byKey.get(readKey(note.key).text)
       // The key may have been used anew meanwhile, and has a later note then.
       if (known?.kind !== 'answered' || known.note !== note) continue
       known.place = { sequence, stream: '' }
     }
   }
 
-  private forgetOldest(): void {
+  #forgetOldest(): void {
     let forgottenCount = 0
-    for (const [text, known] of this.byKey) {
-      if (this.byKey.size <= this.keysMax) break
+    for (const [text, known] of this.#byKey) {
+      if (this.#byKey.size <= this.#keysMax) break
       if (known.kind !== 'answered') continue
-      this.byKey.delete(text)
+      this.#byKey.delete(text)
       forgottenCount += 1
     }
-    if (forgottenCount > 0) this.onForgotten(forgottenCount)
+    if (forgottenCount > 0) this.#onForgotten(forgottenCount)
   }
 }
 

@@ -14,9 +14,9 @@ import type { LoggedBatch } from './events.types.ts'
 import type { EventsLog } from './events-log.ts'
 
 /** A data source whose events, or some of them, are in the log alone. */
-export interface BehindLine {
+export interface BehindSource {
   readonly stream: string
-  /** Grows whenever what the line was given is in the log alone again: what a reader read before then is stale. */
+  /** Grows whenever what it was given is in the log alone again: what a reader read before then is stale. */
   readonly epoch: number
   /** True when it is behind, and nothing keeps it from going on. */
   readonly mayRead: boolean
@@ -29,37 +29,37 @@ export interface BehindLine {
   endReading(epoch: number, last: Sequence): void
 }
 
-interface ReaderRooms {
+interface ReaderDeps {
   readonly log: Pick<EventsLog, 'replay'>
   readonly budget: MemoryBudget
-  readonly lines: () => Iterable<BehindLine>
+  readonly sources: () => Iterable<BehindSource>
   readonly logger: Logger
 }
 
-/** A line that takes part in a pass, until it fails. */
+/** A data source that takes part in a pass, until it fails. */
 interface Reading {
-  readonly line: BehindLine
+  readonly source: BehindSource
   readonly epoch: number
 }
 
 const retryMs = 1_000
 
 export class LogReader {
-  private readonly rooms: ReaderRooms
-  private running: Promise<void> | null = null
-  private retry: NodeJS.Timeout | undefined
-  private isClosed = false
+  readonly #deps: ReaderDeps
+  #running: Promise<void> | null = null
+  #retry: NodeJS.Timeout | undefined
+  #isClosed = false
 
-  constructor(rooms: ReaderRooms) {
-    this.rooms = rooms
+  constructor(deps: ReaderDeps) {
+    this.#deps = deps
   }
 
-  /** Some line is behind and may go on. */
+  /** Some data source is behind and may go on. */
   wake(): void {
-    if (this.isClosed) return
-    this.running ??= this.run().finally(() => {
-      this.running = null
-      if (this.due().length > 0 && this.retry === undefined) this.wakeLater()
+    if (this.#isClosed) return
+    this.#running ??= this.#run().finally(() => {
+      this.#running = null
+      if (this.#due().length > 0 && this.#retry === undefined) this.#wakeLater()
     })
   }
 
@@ -67,7 +67,7 @@ export class LogReader {
   async load(sequences: readonly Sequence[]): Promise<readonly RecordBody[]> {
     const wanted = new Set<number>(sequences)
     const bodies: RecordBody[] = []
-    for await (const entry of this.rooms.log.replay(sequences[0])) {
+    for await (const entry of this.#deps.log.replay(sequences[0])) {
       if (!wanted.has(entry.sequence) || entry.kind !== 'rows') continue
       bodies.push(await recordsOfEntry(entry))
       if (bodies.length === wanted.size) return bodies
@@ -76,54 +76,54 @@ export class LogReader {
   }
 
   async close(): Promise<void> {
-    this.isClosed = true
-    clearTimeout(this.retry)
-    await this.running
+    this.#isClosed = true
+    clearTimeout(this.#retry)
+    await this.#running
   }
 
-  private wakeLater(): void {
-    this.retry = setTimeout(() => {
-      this.retry = undefined
+  #wakeLater(): void {
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined
       this.wake()
     }, retryMs)
-    this.retry.unref()
+    this.#retry.unref()
   }
 
-  private due(): readonly BehindLine[] {
-    return this.isClosed ? [] : [...this.rooms.lines()].filter((line) => line.mayRead)
+  #due(): readonly BehindSource[] {
+    return this.#isClosed ? [] : [...this.#deps.sources()].filter((source) => source.mayRead)
   }
 
-  private async run(): Promise<void> {
-    for (let due = this.due(); due.length > 0; due = this.due()) {
+  async #run(): Promise<void> {
+    for (let due = this.#due(); due.length > 0; due = this.#due()) {
       try {
-        await this.pass(due)
+        await this.#pass(due)
       } catch (err) {
-        this.rooms.logger.error({ err }, 'The log could not be read; it is tried again.')
+        this.#deps.logger.error({ err }, 'The log could not be read; it is tried again.')
         return
       }
     }
   }
 
-  private async pass(due: readonly BehindLine[]): Promise<void> {
-    const readings = new Map(due.map((line) => [line.stream, { line, epoch: line.epoch }]))
-    const firsts = due.flatMap((line) => line.behindFrom ?? [])
+  async #pass(due: readonly BehindSource[]): Promise<void> {
+    const readings = new Map(due.map((source) => [source.stream, { source, epoch: source.epoch }]))
+    const firsts = due.flatMap((source) => source.behindFrom ?? [])
     const from = firsts.reduce((least, first) => (first < least ? first : least))
     let last = from
-    for await (const entry of this.rooms.log.replay(from)) {
-      if (this.isClosed) return
-      if (entry.kind === 'rows') await this.give(entry, readings)
+    for await (const entry of this.#deps.log.replay(from)) {
+      if (this.#isClosed) return
+      if (entry.kind === 'rows') await this.#give(entry, readings)
       last = entry.sequence
     }
-    for (const { line, epoch } of readings.values()) line.endReading(epoch, last)
+    for (const { source, epoch } of readings.values()) source.endReading(epoch, last)
   }
 
   /** Waits until there is room in memory. */
-  private async give(entry: WalEntry, readings: Map<string, Reading>): Promise<void> {
+  async #give(entry: WalEntry, readings: Map<string, Reading>): Promise<void> {
     const reading = readings.get(entry.stream)
-    if (reading === undefined || !reading.line.wants(entry.sequence, reading.epoch)) return
+    if (reading === undefined || !reading.source.wants(entry.sequence, reading.epoch)) return
     const records = await recordsOfEntry(entry)
     const heldBytes = records.bytes.length
-    await this.rooms.budget.take(heldBytes)
+    await this.#deps.budget.take(heldBytes)
     const { rowCount, quarantinedRowCount, sequence } = entry
     const content = { kind: 'bodies', bodies: [records] } as const
     const batch = {
@@ -134,6 +134,6 @@ export class LogReader {
       quarantinedRowCount,
       content,
     }
-    if (!reading.line.feed(batch, reading.epoch)) this.rooms.budget.give(heldBytes)
+    if (!reading.source.feed(batch, reading.epoch)) this.#deps.budget.give(heldBytes)
   }
 }

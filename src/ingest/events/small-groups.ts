@@ -23,25 +23,25 @@ const newSchemasMax = 64
 const parserLimits = { plansMax: 32, planBytesMax: 16 * 1024 * 1024, kernelBytesMax: 48 * 1024 * 1024 }
 
 export class SmallGroups {
-  private readonly parser = new FrameParser(parserLimits)
-  private readonly frame = new Uint8Array(groupBytesMax)
+  readonly #parser = new FrameParser(parserLimits)
+  readonly #frame = new Uint8Array(groupBytesMax)
   /** Groups by the key of a schema that is not compiled, the youngest schema last. */
-  private readonly groupCounts = new Map<string, number>()
+  readonly #groupCounts = new Map<string, number>()
 
   /** The counts of each body, or null when the group is for a worker. The bodies are of one framing. */
   count(plan: Pick<IngestPlan, 'columns' | 'planKey'>, bodies: readonly RecordBody[]): readonly BodyCounts[] | null {
     if (plan.columns.length > columnsMax || !isSmall(bodies)) return null
-    if (!this.parser.knows(plan.planKey) && !this.isWorthCompiling(plan.planKey)) return null
-    return this.parser.count(taskOf(plan, bodies, this.frame))
+    if (!this.#parser.knows(plan.planKey) && !this.#isWorthCompiling(plan.planKey)) return null
+    return this.#parser.count(taskOf(plan, bodies, this.#frame))
   }
 
-  private isWorthCompiling(planKey: string): boolean {
-    const groupCount = (this.groupCounts.get(planKey) ?? 0) + 1
-    this.groupCounts.delete(planKey)
+  #isWorthCompiling(planKey: string): boolean {
+    const groupCount = (this.#groupCounts.get(planKey) ?? 0) + 1
+    this.#groupCounts.delete(planKey)
     if (groupCount > groupsBeforeCompiling) return true
-    this.groupCounts.set(planKey, groupCount)
-    const [oldest] = this.groupCounts.keys()
-    if (this.groupCounts.size > newSchemasMax && oldest !== undefined) this.groupCounts.delete(oldest)
+    this.#groupCounts.set(planKey, groupCount)
+    const [oldest] = this.#groupCounts.keys()
+    if (this.#groupCounts.size > newSchemasMax && oldest !== undefined) this.#groupCounts.delete(oldest)
     return false
   }
 }

@@ -7,12 +7,12 @@ interface Waiter {
   readonly fail: (error: Error) => void
 }
 
-/** Senders who wait until their events are stored. As many as requests are open, which the front desk bounds. */
+/** Senders who wait until their events are stored. As many as requests are open, which the server bounds. */
 export class StoredWaiters {
-  private readonly waiting = new Set<Waiter>()
+  readonly #waiting = new Set<Waiter>()
 
   get size(): number {
-    return this.waiting.size
+    return this.#waiting.size
   }
 
   /** Resolves with true when the entry is stored, with false when the time is over first. */
@@ -21,7 +21,7 @@ export class StoredWaiters {
       const timer = setTimeout(() => waiter.end(false), timeMaxMs)
       const leave = (): void => {
         clearTimeout(timer)
-        this.waiting.delete(waiter)
+        this.#waiting.delete(waiter)
       }
       const waiter: Waiter = {
         sequence,
@@ -34,22 +34,22 @@ export class StoredWaiters {
           reject(error)
         },
       }
-      this.waiting.add(waiter)
+      this.#waiting.add(waiter)
     })
   }
 
   /** Everything up to `last` is stored. */
   stored(last: Sequence): void {
-    for (const waiter of this.waiting) if (waiter.sequence <= last) waiter.end(true)
+    for (const waiter of this.#waiting) if (waiter.sequence <= last) waiter.end(true)
   }
 
   /** A view does not take the events. */
   fail(reason: string): void {
-    for (const waiter of this.waiting) waiter.fail(errors.VIEW_FAILED({ reason }))
+    for (const waiter of this.#waiting) waiter.fail(errors.VIEW_FAILED({ reason }))
   }
 
   /** Nobody will store anything any more. */
   giveUp(): void {
-    for (const waiter of this.waiting) waiter.end(false)
+    for (const waiter of this.#waiting) waiter.end(false)
   }
 }

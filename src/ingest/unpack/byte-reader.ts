@@ -1,10 +1,10 @@
 /** Reads exact counts of bytes out of chunks of any size; what is left over goes back. */
 export class ByteReader {
-  private readonly chunks: AsyncIterator<Uint8Array>
-  private rest: Uint8Array = new Uint8Array(0)
+  readonly #chunks: AsyncIterator<Uint8Array>
+  #rest: Uint8Array = new Uint8Array(0)
 
   constructor(source: AsyncIterable<Uint8Array>) {
-    this.chunks = source[Symbol.asyncIterator]()
+    this.#chunks = source[Symbol.asyncIterator]()
   }
 
   /** `byteCount` bytes, fewer only where the source ends before. */
@@ -23,23 +23,23 @@ export class ByteReader {
 
   /** The next bytes as they come, up to `byteCountMax` of them; null at the end of the source. */
   async takeSome(byteCountMax: number): Promise<Uint8Array | null> {
-    while (this.rest.length === 0) {
-      const next = await this.chunks.next()
+    while (this.#rest.length === 0) {
+      const next = await this.#chunks.next()
       if (next.done === true) return null
-      this.rest = next.value
+      this.#rest = next.value
     }
-    const piece = this.rest.subarray(0, byteCountMax)
-    this.rest = this.rest.subarray(piece.length)
+    const piece = this.#rest.subarray(0, byteCountMax)
+    this.#rest = this.#rest.subarray(piece.length)
     return piece
   }
 
   /** Puts bytes back in front of what follows. */
   giveBack(bytes: Uint8Array): void {
-    this.rest = this.rest.length === 0 ? bytes : Buffer.concat([bytes, this.rest])
+    this.#rest = this.#rest.length === 0 ? bytes : Buffer.concat([bytes, this.#rest])
   }
 
   /** Ends the reading early. */
   async close(): Promise<void> {
-    await this.chunks.return?.()
+    await this.#chunks.return?.()
   }
 }

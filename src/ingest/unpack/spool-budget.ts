@@ -17,60 +17,60 @@ interface SpoolLimits {
 const retryAfterSeconds = 5
 
 export class SpoolRoom {
-  private readonly store: Pick<Store, 'discard' | 'newPartPath'>
-  private readonly places: Semaphore
-  private readonly bytes: MemoryBudget
+  readonly #store: Pick<Store, 'discard' | 'newPartPath'>
+  readonly #places: Semaphore
+  readonly #bytes: MemoryBudget
 
   constructor(store: Pick<Store, 'discard' | 'newPartPath'>, { loadsMax, bytesMax }: SpoolLimits) {
-    this.store = store
-    this.places = new Semaphore(loadsMax)
-    this.bytes = new MemoryBudget(bytesMax)
+    this.#store = store
+    this.#places = new Semaphore(loadsMax)
+    this.#bytes = new MemoryBudget(bytesMax)
   }
 
   /** A file that is to be received; whoever asks for it closes it. */
   newFile(): SpoolFile {
-    return new SpoolFile(this.store, this.bytes, this.places)
+    return new SpoolFile(this.#store, this.#bytes, this.#places)
   }
 }
 
 /** One file, from its first byte until it is loaded. */
 export class SpoolFile {
   readonly path: string
-  private readonly store: Pick<Store, 'discard'>
-  private readonly bytes: MemoryBudget
-  private readonly places: Semaphore
-  private byteCount = 0
-  private hasPlace = false
-  private isClosed = false
+  readonly #store: Pick<Store, 'discard'>
+  readonly #bytes: MemoryBudget
+  readonly #places: Semaphore
+  #byteCount = 0
+  #hasPlace = false
+  #isClosed = false
 
   constructor(store: Pick<Store, 'discard' | 'newPartPath'>, bytes: MemoryBudget, places: Semaphore) {
     this.path = store.newPartPath()
-    this.store = store
-    this.bytes = bytes
-    this.places = places
+    this.#store = store
+    this.#bytes = bytes
+    this.#places = places
   }
 
   /** Counts bytes before they are written. @throws BODIES_TOO_MANY (503) where all files together have no room for them. */
   grow(byteCount: number): void {
-    if (!this.bytes.tryTake(byteCount)) throw errors.BODIES_TOO_MANY({ retryAfterSeconds })
-    this.byteCount += byteCount
+    if (!this.#bytes.tryTake(byteCount)) throw errors.BODIES_TOO_MANY({ retryAfterSeconds })
+    this.#byteCount += byteCount
   }
 
   /** Waits for a place, when all of the file is here; rejects with the reason of `signal` when nobody waits any more. */
   async enter(signal: AbortSignal | undefined): Promise<void> {
-    await this.places.acquire(signal)
-    this.hasPlace = true
+    await this.#places.acquire(signal)
+    this.#hasPlace = true
   }
 
   /** Removes the file; may be called again. */
   async close(): Promise<void> {
-    if (this.isClosed) return
-    this.isClosed = true
+    if (this.#isClosed) return
+    this.#isClosed = true
     try {
-      await this.store.discard([{ path: this.path, byteCount: 0 }])
+      await this.#store.discard([{ path: this.path, byteCount: 0 }])
     } finally {
-      this.bytes.give(this.byteCount)
-      if (this.hasPlace) this.places.release()
+      this.#bytes.give(this.#byteCount)
+      if (this.#hasPlace) this.#places.release()
     }
   }
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { BacklogLimit } from '../../../src/ingest/events/backlog-limit.ts'
 import { DrainRate } from '../../../src/ingest/events/drain-rate.ts'
-import type { LineStatus } from '../../../src/ingest/events/events.types.ts'
+import type { EventsStatus } from '../../../src/ingest/events/events.types.ts'
 
 t.test('the time for a backlog is that of the bytes at the rate of the time in which something was stored', (t) => {
   let nowMs = 0
@@ -25,7 +25,7 @@ t.test('the time for a backlog is that of the bytes at the rate of the time in w
 
 t.test('a data source that fails may fill a quarter of the log, and all that fail three eighths', (t) => {
   let nowMs = 0
-  const statuses: LineStatus[] = []
+  const statuses: EventsStatus[] = []
   const options = { eventsBacklogBytesMax: 600, eventsLogBytesMax: 1600 }
   const limit = new BacklogLimit(
     options,
@@ -33,7 +33,7 @@ t.test('a data source that fails may fill a quarter of the log, and all that fai
     () => nowMs,
   )
   const failure = { kind: 'view', message: '', sinceMs: 0, retryAtMs: 0, attemptCount: 1 } as const
-  const status = (waitingBytes: number, isFailing: boolean): LineStatus => ({
+  const status = (waitingBytes: number, isFailing: boolean): EventsStatus => ({
     waitingRows: 1,
     waitingBytes,
     delay: null,
