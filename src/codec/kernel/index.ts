@@ -1,6 +1,6 @@
 /**
  * The scan kernel: AssemblyScript, compiled to WebAssembly. It reads a frame of records in linear memory and writes typed
- * columns beside it; `scan-kernel.ts` is its host. Why it is not plain JavaScript: ARCHITECTURE.md, "Why it is built so".
+ * columns beside it; `scan-kernel.ts` is its host. Why it is not plain JavaScript: docs/design.md, "Why it is built so".
  */
 import { scanCsvRecords } from './csv'
 import { openFrame, plan as openPlan } from './frame'
