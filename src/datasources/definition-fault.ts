@@ -7,7 +7,7 @@ import { formatSchema } from '../schema/columns/schema-parser.ts'
 import { bareNameFault } from '../schema/definitions/definition-faults.ts'
 import type { IndexDefinition } from '../schema/definitions/index-definition.ts'
 import { columnsClause, engineClause } from '../schema/definitions/table-definition.ts'
-import { readTokens } from '../schema/syntax/text-tokens.ts'
+import { readTextTokens } from '../schema/syntax/text-tokens.ts'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
 import { toChangeError } from '../store/caller-errors.ts'
 import { clickhouseCodes } from '../store/engine-codes.ts'
@@ -161,7 +161,7 @@ function positionOf(schema: string, column: ColumnDefinition | undefined): { lin
 function offsetOf(schema: string, name: string): number {
   let depth = 0
   let isFirst = true
-  for (const { text, value, offset } of readTokens(schema)) {
+  for (const { text, value, offset } of readTextTokens(schema)) {
     if (isFirst && value === name) return offset
     if (text === '(' || text === '[') depth += 1
     if (text === ')' || text === ']') depth -= 1

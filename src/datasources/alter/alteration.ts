@@ -7,7 +7,7 @@ import { formatIndex, type IndexDefinition, parseIndexes } from '../../schema/de
 import { columnClause, hasDottedArray } from '../../schema/definitions/table-definition.ts'
 import { readExpression } from '../../schema/engines/engine-expression.ts'
 import { findEngineName, isMergeTree } from '../../schema/engines/engine-options.ts'
-import { readTokens } from '../../schema/syntax/text-tokens.ts'
+import { readTextTokens } from '../../schema/syntax/text-tokens.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { TextError } from '../../shared/text-error.ts'
 import { quoteName } from '../../shared/text-escapes.ts'
@@ -127,7 +127,7 @@ function pathText({ name, jsonPath, jsonPathText }: ColumnDefinition): string | 
 /** Two texts that differ in white space alone, or in the quotes around names, are the same. */
 function canonical(text: string | null): string | null {
   if (text === null || text.startsWith('$')) return text
-  return readTokens(text)
+  return readTextTokens(text)
     .map(({ kind, text: written, value }) => (kind === 'quotedName' ? quoteName(value) : written))
     .join(' ')
 }

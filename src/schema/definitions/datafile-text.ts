@@ -2,7 +2,7 @@
 
 import { quoteName } from '../../shared/text-escapes.ts'
 import { formatColumn } from '../columns/schema-parser.ts'
-import { readTokens } from '../syntax/text-tokens.ts'
+import { readTextTokens } from '../syntax/text-tokens.ts'
 import type { DataSourceDefinition } from './data-source-definition.types.ts'
 import { textBlock } from './datafile-block.ts'
 import { formatIndex } from './index-definition.ts'
@@ -60,7 +60,7 @@ function quoted(value: string): string {
 function oneLine(text: string): string {
   let line = ''
   let end = 0
-  for (const token of readTokens(text)) {
+  for (const token of readTextTokens(text)) {
     if (token.offset > end && line !== '') line += ' '
     const plain = token.text.startsWith('"') ? quoteName(token.value) : token.text
     line += plain.replaceAll('\n', '\\n')

@@ -8,7 +8,7 @@ import { readExpression } from '../engines/engine-expression.ts'
 import { readStored } from '../expressions/definition-expression.ts'
 import { checkBareNames, type StoredText } from '../expressions/stored-expression.ts'
 import { SqlFault } from '../syntax/sql-fault.ts'
-import { readTokens } from '../syntax/text-tokens.ts'
+import { readTextTokens } from '../syntax/text-tokens.ts'
 import { TokenCursor } from '../syntax/token-cursor.ts'
 import { checkTypeText } from '../syntax/type-parser.ts'
 import type { DataSourceDefinition } from './data-source-definition.types.ts'
@@ -83,7 +83,7 @@ export function definitionFaults(defined: Defined): readonly DefinitionFault[] {
 }
 
 function readDefault(text: string): void {
-  const tokens = readTokens(text).slice(0, -1)
+  const tokens = readTextTokens(text).slice(0, -1)
   readStored({ text, tokens, offset: 0 }, 'expression', 'DEFAULT')
 }
 

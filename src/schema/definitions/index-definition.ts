@@ -6,7 +6,7 @@ import { errors } from '../../shared/errors/errors.ts'
 import { TextError } from '../../shared/text-error.ts'
 import { quoteName } from '../../shared/text-escapes.ts'
 import { depthChange, readStored } from '../expressions/definition-expression.ts'
-import { readTokens, type TextToken } from '../syntax/text-tokens.ts'
+import { readTextTokens, type TextToken } from '../syntax/text-tokens.ts'
 import { compactText, TokenCursor } from '../syntax/token-cursor.ts'
 
 export interface IndexDefinition {
@@ -90,7 +90,7 @@ function takeExpression(cursor: TokenCursor, name: TextToken): string {
 
 /** With a blank after each comma: alters compare indexes by their texts. */
 function compact(text: string): string {
-  return compactText(readTokens(text).slice(0, -1))
+  return compactText(readTextTokens(text).slice(0, -1))
 }
 
 function takeType(cursor: TokenCursor, name: TextToken): string {

@@ -3,7 +3,7 @@
 import { TextError } from '../../shared/text-error.ts'
 import { depthChange, readStored, splitAtCommas } from '../expressions/definition-expression.ts'
 import type { StoredKind } from '../expressions/stored-expression.ts'
-import { readTokens, type TextToken } from '../syntax/text-tokens.ts'
+import { readTextTokens, type TextToken } from '../syntax/text-tokens.ts'
 
 /** Words that would begin the next clause of CREATE TABLE: none of them can follow an operand inside an expression. */
 const clauseWords: ReadonlySet<string> = new Set([
@@ -61,7 +61,7 @@ export function readKeyItems(text: string, name: string): readonly string[] {
 
 /** A key as it stands in CREATE TABLE: several items need parentheses there, and callers leave them out. */
 export function keyClause(text: string): string {
-  return splitAtCommas(readTokens(text).slice(0, -1)).length > 1 ? `(${text})` : text
+  return splitAtCommas(readTextTokens(text).slice(0, -1)).length > 1 ? `(${text})` : text
 }
 
 /** Reads names of columns with commas between, with or without parentheses around. @throws TextError */
@@ -74,7 +74,7 @@ export function readNames(text: string, name: string): readonly string[] {
 }
 
 function tokensOf(text: string, name: string): readonly TextToken[] {
-  const tokens = readTokens(text)
+  const tokens = readTextTokens(text)
   // A comment behind the last token would swallow what follows the expression in CREATE TABLE.
   if (tokens.at(-1)?.isAfterComment) throw new TextError({ reason: `${name} has a comment inside`, offset: 0 })
   if (tokens[0]?.isAfterComment) throw new TextError({ reason: `${name} has a comment inside`, offset: 0 })

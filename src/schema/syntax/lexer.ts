@@ -7,6 +7,7 @@
 // nor any character outside of strings and quoted names that this file has not understood.
 
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
+import { characterClass, classOf, endOfQuoted, endOfWord, type ScanRules, skipBlanks } from './scanner.ts'
 import { SqlFault, toSqlError } from './sql-fault.ts'
 import type { Token } from './token.types.ts'
 
@@ -30,12 +31,12 @@ export function tokenize(sql: string): readonly Token[] {
  */
 export function readTokens(sql: string): readonly Token[] {
   const nulOffset = sql.indexOf('\0')
-  if (nulOffset >= 0) throw new SqlFault('a NUL character is not allowed', { offset: nulOffset })
+  if (nulOffset >= 0) refuseNul(nulOffset)
   const tokens: Token[] = []
   let offset = 0
   let previous: Token | undefined
   while (offset < sql.length) {
-    const start = skipBlanks(sql, offset)
+    const start = skipBlanks(sql, offset, rules)
     if (start >= sql.length) break
     const end = endOfToken(sql, start, previous)
     previous = makeToken(sql, { start, end, isSpaced: start > offset })
@@ -45,78 +46,31 @@ export function readTokens(sql: string): readonly Token[] {
   return tokens
 }
 
-const other = 0
-const blank = 1
-const letter = 2
-const digit = 3
-const slash = 4
-const quote = 5
+const { letter, digit, quote } = characterClass
 
-/** What an ASCII character can begin. */
-const classes = new Uint8Array(128)
-for (const code of [9, 10, 11, 12, 13, 32]) classes[code] = blank
-for (let code = 0; code < 128; code += 1) {
-  const character = String.fromCharCode(code)
-  if (/[A-Za-z_]/.test(character)) classes[code] = letter
-  if (/[0-9]/.test(character)) classes[code] = digit
-}
-// What may begin a comment.
-for (const character of '/-#') classes[character.charCodeAt(0)] = slash
-for (const character of '\'`"') classes[character.charCodeAt(0)] = quote
-
-// A no-break space and a byte order mark come with pasted text; the engine takes them as blanks too.
-const unusualBlank = /[\s\u00a0\ufeff]/
-
-function skipBlanks(sql: string, start: number): number {
-  let offset = start
-  while (offset < sql.length) {
-    const code = sql.charCodeAt(offset)
-    if (code < 128) {
-      const kind = classes[code]
-      if (kind === blank) offset += 1
-      else if (kind === slash) {
-        const after = skipComment(sql, offset)
-        if (after === offset) return offset
-        offset = after
-      } else return offset
-    } else if (unusualBlank.test(sql.charAt(offset))) offset += 1
-    else return offset
-  }
-  return offset
+const rules: ScanRules = {
+  lineComment: /--|\/\/|# |#!/y,
+  hasNestedComments: true,
+  hasUnusualBlanks: true,
+  hasDollarWords: true,
+  refuseUnclosed(sql, offset) {
+    const reason =
+      sql.charAt(offset) === '/' ? 'the comment is not closed' : `the quote ${sql.charAt(offset)} is not closed`
+    throw new SqlFault(reason, { offset })
+  },
+  refuseNul,
 }
 
-function skipComment(sql: string, offset: number): number {
-  const two = sql.slice(offset, offset + 2)
-  if (two === '/*') return skipBlockComment(sql, offset)
-  const isLineComment = two === '--' || two === '//' || two === '# ' || two === '#!'
-  if (!isLineComment) return offset
-  const end = sql.indexOf('\n', offset)
-  return end < 0 ? sql.length : end + 1
-}
-
-function skipBlockComment(sql: string, start: number): number {
-  const edge = /\/\*|\*\//g
-  edge.lastIndex = start
-  let depth = 0
-  for (let match = edge.exec(sql); match !== null; match = edge.exec(sql)) {
-    depth += match[0] === '/*' ? 1 : -1
-    if (depth === 0) return edge.lastIndex
-  }
-  throw new SqlFault('the comment is not closed', { offset: start })
-}
-
-function classOf(sql: string, offset: number): number {
-  const code = sql.charCodeAt(offset)
-  // Beyond the end the code is NaN, which is smaller than nothing.
-  return code < 128 ? (classes[code] ?? other) : other
+function refuseNul(offset: number): never {
+  throw new SqlFault('a NUL character is not allowed', { offset })
 }
 
 function endOfToken(sql: string, start: number, previous: Token | undefined): number {
   const kind = classOf(sql, start)
-  if (kind === quote) return endOfQuoted(sql, start)
+  if (kind === quote) return endOfQuoted(sql, start, rules)
   if (kind === letter) {
     const isPrefixed = sql.charAt(start + 1) === "'" && 'xXbB'.includes(sql.charAt(start))
-    return isPrefixed ? endOfQuoted(sql, start + 1) : endOfWord(sql, start)
+    return isPrefixed ? endOfQuoted(sql, start + 1, rules) : endOfWord(sql, start, rules)
   }
   if (kind === digit || startsWithFraction(sql, start, previous)) return endOfNumber(sql, start, previous)
   return sql.charAt(start) === '$' ? endOfHeredoc(sql, start) : endOfSymbol(sql, start)
@@ -146,29 +100,6 @@ function makeToken(sql: string, { start, end, isSpaced }: TokenSpan): Token {
     return { kind: isWord ? 'word' : 'number', text, name: text, key: isWord ? text.toUpperCase() : '', ...place }
   }
   return { kind: 'symbol', text, name: text, key: text, ...place }
-}
-
-function endOfWord(sql: string, start: number): number {
-  let offset = start + 1
-  for (;;) {
-    const kind = classOf(sql, offset)
-    if (kind !== letter && kind !== digit && sql.charAt(offset) !== '$') return offset
-    offset += 1
-  }
-}
-
-/** The offset after the closing quote; a quote is kept by doubling it or by a backslash. */
-function endOfQuoted(sql: string, start: number): number {
-  const mark = sql.charCodeAt(start)
-  let offset = start + 1
-  while (offset < sql.length) {
-    const code = sql.charCodeAt(offset)
-    if (code === 92) offset += 2
-    else if (code !== mark) offset += 1
-    else if (sql.charCodeAt(offset + 1) === mark) offset += 2
-    else return offset + 1
-  }
-  throw new SqlFault(`the quote ${sql.charAt(start)} is not closed`, { offset: start })
 }
 
 /** The offset behind the second tag; what is between them is taken as it stands. */
@@ -224,7 +155,7 @@ function endOfNumber(sql: string, start: number, previous: Token | undefined): n
   const end = pattern.test(sql) ? pattern.lastIndex : start + 1
   if (classOf(sql, end) !== letter && sql.charAt(end) !== '$') return end
   // `1st` is a name for the engine, `1.5st` is an error.
-  const wordEnd = endOfWord(sql, start)
+  const wordEnd = endOfWord(sql, start, rules)
   if (wordEnd <= end) throw new SqlFault('a number ends in letters', { offset: start })
   return wordEnd
 }

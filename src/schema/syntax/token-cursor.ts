@@ -1,6 +1,6 @@
 import { assert } from '../../shared/assert.ts'
 import { TextError } from '../../shared/text-error.ts'
-import { readTokens, type TextToken } from './text-tokens.ts'
+import { readTextTokens, type TextToken } from './text-tokens.ts'
 
 const closerByOpener: ReadonlyMap<string, string> = new Map([
   ['(', ')'],
@@ -16,7 +16,7 @@ export class TokenCursor {
   /** @throws TextError when the text cannot be split into tokens. */
   constructor(text: string) {
     this.#text = text
-    this.#tokens = readTokens(text)
+    this.#tokens = readTextTokens(text)
   }
 
   /** The token that comes `ahead` tokens after the next one, or the end. */
