@@ -1,5 +1,5 @@
 import { createServer } from 'node:http'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import type { HttpOptions, HttpRooms } from './http/http.types.ts'
 import { BodyBudget } from './http/request/body-budget.ts'
 import { SharedChunks } from './http/request/chunk-budget.ts'
@@ -42,8 +42,11 @@ const keepAliveMs = 72_000
 
 const diskRetrySeconds = 2
 
-/** The HTTP service over open rooms. It does not listen, so that tests can inject requests. */
-export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstance {
+/** Told of each route as it is registered, those of all modules among them. */
+export type WatchRoute = (route: RouteOptions) => void
+
+/** The HTTP service over open modules. It does not listen, so that tests can inject requests. */
+export function createApp(rooms: HttpRooms, options: HttpOptions, onRoute?: WatchRoute): FastifyInstance {
   const { logger, now } = rooms
   const requestLog = createRequestLog(logger)
   const connections = createConnections({ connectionIdleMsMax: options.connectionIdleMsMax, now })
@@ -69,6 +72,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions): FastifyInstan
     clientErrorHandler: connections.onClientError,
     frameworkErrors: answerFrameworkErrors(requestLog),
   })
+  if (onRoute !== undefined) app.addHook('onRoute', onRoute)
   deferContinue(app)
   requestLog.addTo(app)
   addCrossOrigin(app)

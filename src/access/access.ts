@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { adminScope } from './admin-scope.ts'
+import type { Operation } from './operations.ts'
 
 /** Who asks. There is one token so far, and it may do everything. */
 export interface Caller {
@@ -18,6 +19,13 @@ export type Verdict =
 export interface Access {
   /** Judges the token of a request; undefined when it carries none. Takes the same time for every wrong token. */
   verify(tokenText: string | undefined): Verdict
+  /**
+   * The error (403) for a caller who may not do this; null where he may.
+   *
+   * @param resource name or id; null for what is about no single one, and where the request names none: only who may do it to
+   *   all of that kind may do it then.
+   */
+  refusalOf(caller: Caller, operation: Operation, resource: string | null): ApiError | null
   /** What the queries of a caller may read. */
   readScopeOf(caller: Caller): ReadScope
 }
@@ -35,6 +43,12 @@ export function createAccess({ adminToken }: AccessOptions): Access {
       if (tokenText === undefined || tokenText === '') return { isAllowed: false, error: errors.TOKEN_MISSING() }
       if (isAdminToken(tokenText)) return admin
       return { isAllowed: false, error: errors.TOKEN_INVALID() }
+    },
+    refusalOf({ kind }) {
+      switch (kind) {
+        case 'admin':
+          return null
+      }
     },
     readScopeOf({ kind }) {
       switch (kind) {

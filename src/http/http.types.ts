@@ -9,8 +9,8 @@ import type { Pipes } from '../pipes/pipes.types.ts'
 import type { Query } from '../query/query.types.ts'
 import type { DiskReports } from '../shared/disk-fault.ts'
 import type { BodyBudget } from './request/body-budget.ts'
-import type { RouteNeed } from './server/add-path.ts'
 import type { OpenExchange } from './server/connections.ts'
+import type { RouteNeed } from './server/route-need.ts'
 
 /** The rooms behind the front desk. */
 export interface HttpRooms {
@@ -67,6 +67,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who asks; null until the token is judged. */
     caller: Caller | null
+    /** Whether the right of the caller to what the request names in its body or SQL has been judged. */
+    isJudged: boolean
     /** The header Content-Type as the client sent it. */
     sentContentType: string | undefined
     /** What its connection is to know of it; null until its first hook has run. */
@@ -75,7 +77,7 @@ declare module 'fastify' {
     sentParameters: (() => Iterable<string>) | null
   }
   interface FastifyContextConfig {
-    /** What the caller must have. A route without it is refused when it is registered. */
+    /** What the route needs of its caller. A route that does not say so is refused when it is registered. */
     readonly needs?: RouteNeed
     /** The token may also be a field in the first bytes of the body. */
     readonly mayTakeTokenFromBody?: boolean

@@ -25,6 +25,7 @@ import { announcesBody, bodyOf } from './request/request-body.ts'
 import type { ImportPlaces } from './routes/import-places.ts'
 import type { NewColumns } from './routes/new-columns.ts'
 import type { PendingReplace, PendingReplaces } from './routes/pending-replaces.ts'
+import { requireAccess } from './server/authorization.ts'
 import { mayBeQuiet } from './server/half-closed.ts'
 import { errorFields } from './server/request-log.ts'
 
@@ -51,12 +52,16 @@ export async function createOrImport(
     const input = await readImportInput(request, limits)
     const order = readImportOrder(input.parameters)
     warnOfUnknown(reply, 'Parameter', input.parameters.names(), [...knownParameters, ...order.connectorSettings])
+    const name = order.name ?? null
+    requireAccess(request, order.isDry ? 'datasource:analyze' : `datasource:${order.mode}`, name)
     if (order.isDry) {
       const signal = run.untilLeft()
       return sendJson(reply, 200, await analyzeDry(order, input.rows, { ...rooms, ...limits, signal }))
     }
     const surroundings = { ...rooms, ...limits, hasRows: input.rows !== null }
-    return await run.answer(reply, { input, order, target: await findTarget(order, surroundings) })
+    const target = await findTarget(order, surroundings)
+    if (order.mode === 'append' && target === null) requireAccess(request, 'datasource:create', name)
+    return await run.answer(reply, { input, order, target })
   } finally {
     await run.close()
   }

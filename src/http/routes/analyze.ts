@@ -8,6 +8,7 @@ import { readImportInput } from '../request/import-input.ts'
 import { readCsvRules, readFormat } from '../request/import-order.ts'
 import { bodyOf } from '../request/request-body.ts'
 import { addPath } from '../server/add-path.ts'
+import { onWorkspace } from '../server/route-need.ts'
 
 type Limits = FormLimits & Pick<HttpOptions, 'columnsMax'>
 type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest' | 'now'>
@@ -27,7 +28,7 @@ export function addAnalyze(app: FastifyInstance, rooms: Neighbours, limits: Limi
         }
       },
     },
-    { needs: 'admin', mayTakeTokenFromBody: true },
+    { needs: { POST: onWorkspace('datasource:analyze') }, mayTakeTokenFromBody: true },
   )
 }
 

@@ -12,11 +12,11 @@ import { readChangeParameters } from '../request/change-parameters.ts'
 import { readVersion } from '../request/import-order.ts'
 import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
+import { onPath } from '../server/route-need.ts'
 import type { NewColumns } from './new-columns.ts'
 
 type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'> & { readonly newColumns: NewColumns }
 
-const tokenFromBody = { needs: 'admin', mayTakeTokenFromBody: true } as const
 const datafileSuffix = '.datasource'
 
 /** `/v0/datasources/<name>` and what changes one data source: show, rename, alter, truncate and drop. */
@@ -40,19 +40,42 @@ export function addDataSource(app: FastifyInstance, rooms: Neighbours, limits: F
         return reply.code(204).send()
       },
     },
-    tokenFromBody,
+    {
+      needs: {
+        GET: onPath('datasource:describe', 'name', { suffix: datafileSuffix }),
+        PUT: onPath('datasource:change', 'name'),
+        DELETE: onPath('datasource:drop', 'name'),
+      },
+      mayTakeTokenFromBody: true,
+    },
   )
   const alter = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const order = readAlterRequest(await readParameters(request), nameOf(request))
     return sendJson(reply, 200, await dataSources.alter(nameOf(request), order))
   }
-  addPath(app, '/v0/datasources/:name/alter', { POST: alter }, tokenFromBody)
+  addPath(
+    app,
+    '/v0/datasources/:name/alter',
+    { POST: alter },
+    {
+      needs: { POST: onPath('datasource:change', 'name') },
+      mayTakeTokenFromBody: true,
+    },
+  )
   const truncate = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readParameters(request)
     await dataSources.truncate(nameOf(request))
     return reply.code(205).send()
   }
-  addPath(app, '/v0/datasources/:name/truncate', { POST: truncate }, tokenFromBody)
+  addPath(
+    app,
+    '/v0/datasources/:name/truncate',
+    { POST: truncate },
+    {
+      needs: { POST: onPath('datasource:truncate', 'name') },
+      mayTakeTokenFromBody: true,
+    },
+  )
 }
 
 function nameOf(request: FastifyRequest): string {

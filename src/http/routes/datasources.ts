@@ -9,6 +9,7 @@ import { warnOfUnknown } from '../json/warnings.ts'
 import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
 import type { Closing } from '../server/closing.ts'
+import { inBody, onWorkspace } from '../server/route-need.ts'
 import { ImportPlaces } from './import-places.ts'
 import type { NewColumns } from './new-columns.ts'
 import type { PendingReplaces } from './pending-replaces.ts'
@@ -46,6 +47,12 @@ export function addDataSources(
       },
       POST: async (request, reply) => await createOrImport(request, reply, { rooms, limits, places }),
     },
-    { needs: 'admin', mayTakeTokenFromBody: true },
+    {
+      needs: {
+        GET: onWorkspace('datasource:list'),
+        POST: inBody('datasource:create', 'datasource:append', 'datasource:replace', 'datasource:analyze'),
+      },
+      mayTakeTokenFromBody: true,
+    },
   )
 }

@@ -8,6 +8,7 @@ import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { readScopeOf } from '../server/authorization.ts'
 import { inTurn } from '../server/pipelining.ts'
+import { onPath } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
 type Neighbours = Pick<HttpRooms, 'query' | 'logger'>
@@ -40,7 +41,8 @@ export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: Fo
     }
   for (const format of endpointFormats) {
     const answer = answerAs(format)
-    const config = { needs: 'admin', mayTakeTokenFromBody: true, isFrequent: true } as const
+    const need = onPath('pipe:read', 'pipe')
+    const config = { needs: { GET: need, POST: need }, mayTakeTokenFromBody: true, isFrequent: true }
     // Ids may carry a label, so a dot may stand in them; the last one is that of the format.
     addPath(app, `/v0/pipes/:pipe(^.+(?=[.]${format}$)).${format}`, { GET: answer, POST: answer }, config)
     addPath(app, `/v0/pipe/:pipe/data.${format}`, { GET: answer, POST: answer }, config)
@@ -62,8 +64,9 @@ function addExplain(app: FastifyInstance, { query }: Neighbours, limits: FormLim
     const { debugQuery, queryExplain } = await inTurn(request.raw.socket, () => query.explain(asked))
     return sendJson(reply, 200, { debug_query: debugQuery, query_explain: queryExplain })
   }
-  addPath(app, '/v0/pipes/:pipe/explain', { GET: explain }, { needs: 'admin' })
-  addPath(app, '/v0/pipes/:pipe/nodes/:node/explain', { GET: explain }, { needs: 'admin' })
+  const config = { needs: { GET: onPath('pipe:explain', 'pipe') } }
+  addPath(app, '/v0/pipes/:pipe/explain', { GET: explain }, config)
+  addPath(app, '/v0/pipes/:pipe/nodes/:node/explain', { GET: explain }, config)
 }
 
 /** What is no parameter of a template: those of the service, of older ones, and by which clients name themselves. */

@@ -12,6 +12,8 @@ import { parseContentEncoding, unpackAtOnce, unpackBody } from '../request/conte
 import { Parameters } from '../request/parameters.ts'
 import { announcesBody, arrivingBodyOf, readWhole } from '../request/request-body.ts'
 import { addPath } from '../server/add-path.ts'
+import { requireAccess } from '../server/authorization.ts'
+import { onQuery } from '../server/route-need.ts'
 import type { NewColumns } from './new-columns.ts'
 import type { PendingReplaces } from './pending-replaces.ts'
 
@@ -33,6 +35,7 @@ export function addEvents(app: FastifyInstance, rooms: Neighbours, limits: Limit
   /** A misspelt name makes a new data source, as the specification has it; its sender is told. */
   const create = async (reply: FastifyReply, sample: EventsSample): Promise<DataSource> => {
     const { name } = sample
+    requireAccess(reply.request, 'datasource:create', name)
     const others = dataSources.list().map((other) => other.name)
     const created = await dataSources.createFromEvents(sample)
     reply.header('x-datasource-created', created.name)
@@ -64,7 +67,15 @@ export function addEvents(app: FastifyInstance, rooms: Neighbours, limits: Limit
     // Who did not ask to wait expects exactly 202. Who did gets it when the database takes too long: the events are safe.
     return answer(reply, isWaiting && outcome.isStored ? 200 : 202, outcome)
   }
-  addPath(app, '/v0/events', { POST: append }, { needs: 'admin', isFrequent: true })
+  addPath(
+    app,
+    '/v0/events',
+    { POST: append },
+    {
+      needs: { POST: onQuery('datasource:append', 'name', ['datasource:create']) },
+      isFrequent: true,
+    },
+  )
 }
 
 /** `mode` and the rest are what clients send for the like of other paths. */

@@ -7,6 +7,7 @@ import { OpenApiTexts } from '../json/openapi-texts.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { baseUrlOf } from '../server/base-url.ts'
+import { onPath, onWorkspace } from '../server/route-need.ts'
 
 type Neighbours = Pick<HttpRooms, 'endpointDescriptions' | 'pipes'>
 
@@ -36,6 +37,7 @@ export function addOpenApi(app: FastifyInstance, { endpointDescriptions, pipes }
     const document = openApiDocument([endpoint], { title: name, description, baseUrl: baseUrlOf(request) })
     return sendJson(reply, 200, document)
   }
-  addPath(app, '/v0/pipes/openapi.json', { GET: describeAll }, { needs: 'admin' })
-  addPath(app, '/v0/pipes/:pipe/openapi.json', { GET: describeOne }, { needs: 'admin' })
+  addPath(app, '/v0/pipes/openapi.json', { GET: describeAll }, { needs: { GET: onWorkspace('pipe:list') } })
+  const ofPipe = { needs: { GET: onPath('pipe:describe', 'pipe') } }
+  addPath(app, '/v0/pipes/:pipe/openapi.json', { GET: describeOne }, ofPipe)
 }

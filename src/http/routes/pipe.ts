@@ -11,11 +11,14 @@ import { type PipeInput, readNewName, readNodeEdit, readNodeRequest, readPipeInp
 import { addPath } from '../server/add-path.ts'
 import { readScopeOf } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/base-url.ts'
+import { onPath } from '../server/route-need.ts'
 import { readChoice } from './pipes.ts'
 
 type Neighbours = Pick<HttpRooms, 'pipes'>
 
-const tokenFromBody = { needs: 'admin', mayTakeTokenFromBody: true } as const
+const change = onPath('pipe:change', 'pipe')
+const publication = onPath('pipe:publish', 'pipe')
+const read = onPath('pipe:read', 'pipe')
 const datafileSuffix = '.pipe'
 
 /** `/v0/pipes/<name>` and what changes one pipe: show, rename, drop, publish; and its nodes. */
@@ -53,7 +56,14 @@ function addOwnPath({ app, pipes, readInput }: RouteContext): void {
         return reply.code(204).send()
       },
     },
-    tokenFromBody,
+    {
+      needs: {
+        GET: onPath('pipe:describe', 'pipe', { suffix: datafileSuffix }),
+        PUT: change,
+        DELETE: onPath('pipe:drop', 'pipe'),
+      },
+      mayTakeTokenFromBody: true,
+    },
   )
 }
 
@@ -64,14 +74,22 @@ function addUnknownFormats({ app, pipes }: RouteContext): void {
     reply.header('allow', 'GET, PUT, DELETE, OPTIONS')
     throw errors.METHOD_NOT_ALLOWED({ method: request.method, allowed: ['GET', 'PUT', 'DELETE'] })
   }
-  app.route({ method: 'POST', url: '/v0/pipes/:pipe(^.+[.][^.]+$)', handler: refuse, config: { needs: 'admin' } })
+  app.route({ method: 'POST', url: '/v0/pipes/:pipe(^.+[.][^.]+$)', handler: refuse, config: { needs: read } })
   const refuseOlder = (request: FastifyRequest): never => {
     // The route has this parameter, and Fastify gives texts.
     const format = (request.params as { readonly format: string }).format
     checkFormat(`${pipeOf(request)}.${format}`, pipes)
     throw errors.PIPE_NOT_FOUND({ name: pipeOf(request) })
   }
-  addPath(app, '/v0/pipe/:pipe/data.:format', { GET: refuseOlder, POST: refuseOlder }, tokenFromBody)
+  addPath(
+    app,
+    '/v0/pipe/:pipe/data.:format',
+    { GET: refuseOlder, POST: refuseOlder },
+    {
+      needs: { GET: read, POST: read },
+      mayTakeTokenFromBody: true,
+    },
+  )
 }
 
 function addEndpointPaths({ app, pipes, readInput }: RouteContext): void {
@@ -86,9 +104,13 @@ function addEndpointPaths({ app, pipes, readInput }: RouteContext): void {
     return sendPipe(request, reply, { pipes, pipe })
   }
   const forms = { POST: publish, PUT: publish, DELETE: unpublish }
-  addPath(app, '/v0/pipes/:pipe/nodes/:node/endpoint', { POST: publish, DELETE: unpublish }, tokenFromBody)
-  addPath(app, '/v0/pipes/:pipe/endpoint', forms, tokenFromBody)
-  addPath(app, '/v0/pipes/:pipe/published', { POST: publish, PUT: publish }, tokenFromBody)
+  const config = {
+    needs: { POST: publication, PUT: publication, DELETE: publication },
+    mayTakeTokenFromBody: true,
+  }
+  addPath(app, '/v0/pipes/:pipe/nodes/:node/endpoint', { POST: publish, DELETE: unpublish }, config)
+  addPath(app, '/v0/pipes/:pipe/endpoint', forms, config)
+  addPath(app, '/v0/pipes/:pipe/published', { POST: publish, PUT: publish }, config)
 }
 
 function addNodePaths({ app, pipes, readInput }: RouteContext): void {
@@ -101,8 +123,9 @@ function addNodePaths({ app, pipes, readInput }: RouteContext): void {
     const node = readNodeRequest(await readInput(request))
     return sendNode(request, reply, await pipes.appendNode(pipeOf(request), node, readScopeOf(request)))
   }
-  addPath(app, '/v0/pipes/:pipe/append', { POST: append }, tokenFromBody)
-  addPath(app, '/v0/pipes/:pipe/nodes', { POST: append }, tokenFromBody)
+  const toAppend = { needs: { POST: change }, mayTakeTokenFromBody: true }
+  addPath(app, '/v0/pipes/:pipe/append', { POST: append }, toAppend)
+  addPath(app, '/v0/pipes/:pipe/nodes', { POST: append }, toAppend)
   addPath(
     app,
     '/v0/pipes/:pipe/nodes/:node',
@@ -122,7 +145,10 @@ function addNodePaths({ app, pipes, readInput }: RouteContext): void {
         return reply.code(204).send()
       },
     },
-    tokenFromBody,
+    {
+      needs: { GET: onPath('pipe:describe', 'pipe'), PUT: change, DELETE: onPath('node:drop', 'pipe') },
+      mayTakeTokenFromBody: true,
+    },
   )
 }
 

@@ -8,8 +8,9 @@ import { warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
 import { Parameters } from '../request/parameters.ts'
 import { readNodes, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { readScopeOf } from '../server/authorization.ts'
+import { readScopeOf, requireAccess } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/base-url.ts'
+import { inBody, onWorkspace } from '../server/route-need.ts'
 
 type Neighbours = Pick<HttpRooms, 'pipes'>
 
@@ -39,8 +40,14 @@ export function addPipes(app: FastifyInstance, { pipes }: Neighbours, limits: Fo
     const from = parameters.text('from')
     const description = parameters.get('description')
     if (nodes === undefined && from === undefined) throw errors.NODES_MISSING()
-    const before = pipes.find(name)
+    requireAccess(request, 'pipe:create', name)
+    if (nodes === undefined && from !== undefined) {
+      requireAccess(request, 'pipe:describe', from)
+      // A copy puts its nodes into a pipe that there is.
+      requireAccess(request, 'pipe:change', name)
+    }
     const author = readScopeOf(request)
+    const before = pipes.find(name)
     const pipe =
       nodes === undefined && from !== undefined
         ? await pipes.copy({ name, from, description }, author)
@@ -48,7 +55,15 @@ export function addPipes(app: FastifyInstance, { pipes }: Neighbours, limits: Fo
     warnOfVersion(reply, name, before)
     return sendJson(reply, 200, pipeShape(pipe, { pipes, baseUrl: baseUrlOf(request) }))
   }
-  addPath(app, '/v0/pipes', { GET: list, POST: create }, { needs: 'admin', mayTakeTokenFromBody: true })
+  addPath(
+    app,
+    '/v0/pipes',
+    { GET: list, POST: create },
+    {
+      needs: { GET: onWorkspace('pipe:list'), POST: inBody('pipe:create', 'pipe:change', 'pipe:describe') },
+      mayTakeTokenFromBody: true,
+    },
+  )
 }
 
 /** @throws PARAMETER_INVALID (400) */

@@ -6,6 +6,7 @@ import { formatPipe } from '../../catalog/pipe-text.ts'
 import { formatDatafile } from '../../schema/definitions/datafile-text.ts'
 import type { HttpRooms } from '../http.types.ts'
 import { addPath } from '../server/add-path.ts'
+import { onWorkspace } from '../server/route-need.ts'
 import { type ArchivedText, zipStream } from './zip-stream.ts'
 
 type Neighbours = Pick<HttpRooms, 'dataSources' | 'logger' | 'pipes'>
@@ -28,7 +29,7 @@ export function addProject(app: FastifyInstance, { dataSources, pipes, logger }:
           .send(stream)
       },
     },
-    { needs: 'admin' },
+    { needs: { GET: onWorkspace('project:read') } },
   )
 }
 

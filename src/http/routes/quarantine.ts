@@ -8,6 +8,7 @@ import type { Parameters } from '../request/parameters.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { inTurn } from '../server/pipelining.ts'
+import { onPath } from '../server/route-need.ts'
 
 type Neighbours = Pick<HttpRooms, 'dataSources'>
 
@@ -45,9 +46,23 @@ export function addQuarantine(app: FastifyInstance, { dataSources }: Neighbours,
       failures: report.failures.map(({ rowCount: rows, ...failure }) => ({ ...failure, rows })),
     })
   }
-  addPath(app, '/v0/datasources/:name/quarantine/summary', { GET: summarize }, { needs: 'admin' })
-  const config = { needs: 'admin', mayTakeTokenFromBody: true } as const
-  addPath(app, '/v0/datasources/:name/quarantine/replay', { POST: replay }, config)
+  addPath(
+    app,
+    '/v0/datasources/:name/quarantine/summary',
+    { GET: summarize },
+    {
+      needs: { GET: onPath('quarantine:read', 'name') },
+    },
+  )
+  addPath(
+    app,
+    '/v0/datasources/:name/quarantine/replay',
+    { POST: replay },
+    {
+      needs: { POST: onPath('quarantine:replay', 'name') },
+      mayTakeTokenFromBody: true,
+    },
+  )
 }
 
 function suggestionShape({ type, isForAll, fix }: TypeSuggestion) {

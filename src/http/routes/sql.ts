@@ -7,6 +7,7 @@ import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { readScopeOf } from '../server/authorization.ts'
 import { inTurn } from '../server/pipelining.ts'
+import { inSql } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
 type Neighbours = Pick<HttpRooms, 'query' | 'logger'>
@@ -31,10 +32,11 @@ export function addSql(app: FastifyInstance, { query, logger }: Neighbours, limi
     const answered = await inTurn(request.raw.socket, () => query.run(asked))
     return sendAnswer({ request, reply, logger }, answered)
   }
+  const need = inSql('sql:read')
   addPath(
     app,
     '/v0/sql',
     { GET: answer, POST: answer },
-    { needs: 'admin', mayTakeTokenFromBody: true, isFrequent: true },
+    { needs: { GET: need, POST: need }, mayTakeTokenFromBody: true, isFrequent: true },
   )
 }

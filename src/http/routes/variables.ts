@@ -8,11 +8,10 @@ import { readChangeParameters } from '../request/change-parameters.ts'
 import type { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf } from '../server/authorization.ts'
+import { onPath, onWorkspace } from '../server/route-need.ts'
 
 type Neighbours = Pick<HttpRooms, 'now' | 'variables'>
 type Limits = FormLimits & Pick<HttpOptions, 'variablesRequestsPerSecondMax'>
-
-const config = { needs: 'admin', mayTakeTokenFromBody: true } as const
 
 /** `/v0/variables`: the secrets that templates read. No answer ever has a value. */
 export function addVariables(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
@@ -63,8 +62,18 @@ export function addVariables(app: FastifyInstance, rooms: Neighbours, limits: Li
       return sendJson(reply, 200, { ok: true })
     },
   }
-  addPath(app, '/v0/variables', list, config)
-  addPath(app, '/v0/variables/:name', single, config)
+  addPath(app, '/v0/variables', list, {
+    needs: { GET: onWorkspace('variable:read'), POST: onWorkspace('variable:change') },
+    mayTakeTokenFromBody: true,
+  })
+  addPath(app, '/v0/variables/:name', single, {
+    needs: {
+      GET: onPath('variable:read', 'name'),
+      PUT: onPath('variable:change', 'name'),
+      DELETE: onPath('variable:change', 'name'),
+    },
+    mayTakeTokenFromBody: true,
+  })
 }
 
 function nameOf(request: FastifyRequest): string {

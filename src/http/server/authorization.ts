@@ -1,21 +1,27 @@
 // Who may do what is decided here, before a handler runs and before more of a body is read than its first bytes. A route
 // says what it needs when it is registered; one that says nothing is a mistake of ours, and ends the start.
+//
+// What the head of a request names is judged before the handler. What stands in a body or in SQL is known to the handler alone:
+// it judges that itself before its first effect, and an answer of a handler that has not is never sent.
 
-import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Access, Caller } from '../../access/access.ts'
+import type { Operation } from '../../access/operations.ts'
 import { assert } from '../../shared/assert.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { readBodyToken } from '../request/body-token.ts'
 import { announcesBody } from '../request/request-body.ts'
+import type { OperationNeed, ResourcePlace, RouteNeed } from './route-need.ts'
 
 /** Puts the decision in front of every route of `app` that is registered after it, and refuses routes without a need. */
 export function addAuthorization(app: FastifyInstance, access: Access): void {
   app.decorate('access', access)
   app.decorateRequest('caller', null)
+  app.decorateRequest('isJudged', false)
   app.addHook('onRoute', (route) => {
     const needs = route.config?.needs
     assert(needs !== undefined, `the route ${String(route.method)} ${route.url} does not say what it needs`)
-    if (needs === 'admin') guard(route, access)
+    if (needs !== 'nothing') guard(route, needs, access)
   })
 }
 
@@ -25,43 +31,116 @@ export function callerOf({ caller }: FastifyRequest): Caller {
   return caller
 }
 
-/** What the queries of whoever asks may read. The same precondition. */
+/** What the queries of whoever asks may read. For a route whose resources stand in SQL this judges them. */
 export function readScopeOf(request: FastifyRequest): ReturnType<Access['readScopeOf']> {
-  return request.server.access.readScopeOf(callerOf(request))
+  const scope = request.server.access.readScopeOf(callerOf(request))
+  if (declaredNeed(request).resource.in === 'sql') request.isJudged = true
+  return scope
+}
+
+/**
+ * Judges what only the handler knows: what a body names, or what more a request turns out to do. To be called before the first
+ * effect; `resource` is a name or an id, null for none.
+ *
+ * @throws what `Access.refusalOf` gives (403).
+ */
+export function requireAccess(request: FastifyRequest, operation: Operation, resource: string | null): void {
+  const { operations } = declaredNeed(request)
+  assert(operations.includes(operation), `the route ${request.routeOptions.url} does not declare ${operation}`)
+  const refusal = request.server.access.refusalOf(callerOf(request), operation, resource)
+  if (refusal !== null) throw refusal
+  request.isJudged = true
+}
+
+function declaredNeed({ routeOptions: { config, url } }: FastifyRequest): OperationNeed {
+  const { needs } = config
+  assert(typeof needs === 'object', `the route ${url} does not declare what it does`)
+  return needs
 }
 
 /** The hooks of a route that needs a token: the first judges what the head of the request has, the second the rest. */
-function guard(route: RouteOptions, access: Access): void {
+function guard(route: RouteOptions, need: Exclude<RouteNeed, 'nothing'>, access: Access): void {
   const mayHaveBodyToken = route.config?.mayTakeTokenFromBody === true
+  const judge = headJudge(need, access)
+  const admit = (request: FastifyRequest, token: string | undefined): void => {
+    const verdict = access.verify(token)
+    if (!verdict.isAllowed) throw verdict.error
+    judge(request, verdict.caller)
+    request.caller = verdict.caller
+  }
   const onRequest: RouteOptions['onRequest'] = (request, _reply, done) => {
     const token = headToken(request)
-    if (token !== undefined || !(mayHaveBodyToken && mayCarryToken(request))) admit(request, access, token)
+    if (token !== undefined || !(mayHaveBodyToken && mayCarryToken(request))) admit(request, token)
     done()
   }
   route.onRequest = [...listOf(route.onRequest), onRequest]
+  if (isJudgedByHandler(need)) route.onSend = [...listOf(route.onSend), refuseUnjudged]
   if (!mayHaveBodyToken) return
   const preHandler: RouteOptions['preHandler'] = (request, _reply, done) => {
     if (request.caller !== null) return done()
     readBodyToken(request)
       .then((found) => {
         if (found.token === undefined && found.isLater) throw errors.TOKEN_LATE()
-        admit(request, access, found.token)
+        admit(request, found.token)
       })
       .then(() => done(), done)
   }
   route.preHandler = [preHandler, ...listOf(route.preHandler)]
 }
 
+function isJudgedByHandler(need: RouteNeed): boolean {
+  return typeof need === 'object' && (need.resource.in === 'body' || need.resource.in === 'sql')
+}
+
+/** Judges what the head of the request names. @throws what `Access.refusalOf` gives (403). */
+function headJudge(
+  need: Exclude<RouteNeed, 'nothing'>,
+  access: Access,
+): (request: FastifyRequest, caller: Caller) => void {
+  if (need === 'token' || isJudgedByHandler(need)) return () => undefined
+  const { resource } = need
+  const [operation] = need.operations
+  return (request, caller) => {
+    const refusal = access.refusalOf(caller, operation, resourceOf(request, resource))
+    if (refusal !== null) throw refusal
+  }
+}
+
+/** As the handler reads it; null where the head names none. */
+function resourceOf(request: FastifyRequest, place: ResourcePlace): string | null {
+  switch (place.in) {
+    case 'path': {
+      // Fastify's router gives a text for each parameter of the route.
+      const name = (request.params as Readonly<Record<string, string>>)[place.parameter] ?? ''
+      const { suffix } = place
+      return suffix !== '' && name.endsWith(suffix) ? name.slice(0, -suffix.length) : name
+    }
+    case 'query':
+      return queryText(request, place.parameter)?.trim() || null
+    case 'body':
+    case 'sql':
+    case 'workspace':
+      return null
+  }
+}
+
+/** Nothing is told of what nobody has judged: the error is a fault of ours (500). */
+function refuseUnjudged(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  _payload: unknown,
+  done: (error?: Error) => void,
+): void {
+  assert(
+    request.isJudged || reply.statusCode >= 400,
+    `the route ${request.routeOptions.url} has answered without a judgement of what it names`,
+  )
+  done()
+}
+
 function listOf<Hook>(hooks: Hook | readonly Hook[] | undefined): readonly Hook[] {
   if (hooks === undefined) return []
   return Array.isArray(hooks) ? hooks : [hooks as Hook]
-}
-
-/** @throws TOKEN_MISSING, TOKEN_INVALID (403). */
-function admit(request: FastifyRequest, access: Access, token: string | undefined): void {
-  const verdict = access.verify(token)
-  if (!verdict.isAllowed) throw verdict.error
-  request.caller = verdict.caller
 }
 
 /** What only reads looks at no body, whatever comes with it. */
@@ -73,8 +152,12 @@ function mayCarryToken({ method, headers }: FastifyRequest): boolean {
 function headToken(request: FastifyRequest): string | undefined {
   const bearer = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1]
   if (bearer !== undefined) return bearer
-  // Fastify's parser gives a text, or a list when the parameter is repeated.
-  const { token } = request.query as { readonly token?: string | readonly string[] }
-  const text = typeof token === 'string' ? token : token?.at(-1)
+  const text = queryText(request, 'token')
   return text === '' ? undefined : text
+}
+
+/** Fastify's parser gives a text, or a list when the parameter is repeated: the last one counts. */
+function queryText(request: FastifyRequest, parameter: string): string | undefined {
+  const value = (request.query as Readonly<Record<string, string | readonly string[]>>)[parameter]
+  return typeof value === 'string' ? value : value?.at(-1)
 }

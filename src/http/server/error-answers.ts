@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DiskReports, diskFaultOf, noDiskReports } from '../../shared/disk-fault.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { sendError, toApiError } from '../json/answers.ts'
@@ -19,7 +19,9 @@ export function addErrorAnswers(
     const hint = error.hint === undefined ? adviser(error, request) : undefined
     return answerError(thrown, reply, hint)
   })
-  app.setNotFoundHandler((request, reply) => {
+  // What has no route asks nothing of its caller, a preflight included, and does nothing. Fastify hands `config` on to its requests.
+  const declared: { preHandler: []; config: FastifyContextConfig } = { preHandler: [], config: { needs: 'nothing' } }
+  app.setNotFoundHandler(declared, (request, reply) => {
     const path = pathOf(request.url)
     const error = errors.NOT_FOUND({ path, absent: plannedAt(path) })
     return sendError(reply, error, hintField(adviser(error, request)))

@@ -1,24 +1,43 @@
-import Fastify from 'fastify'
-import t from 'tap'
-import { createAccess } from '../../../src/access/access.ts'
+import Fastify, { type FastifyInstance } from 'fastify'
+import t, { type Test } from 'tap'
+import { type Access, createAccess } from '../../../src/access/access.ts'
 import { addPath } from '../../../src/http/server/add-path.ts'
-import { addAuthorization } from '../../../src/http/server/authorization.ts'
+import { addAuthorization, callerOf, readScopeOf, requireAccess } from '../../../src/http/server/authorization.ts'
 import { createConnections } from '../../../src/http/server/connections.ts'
 import { addErrorAnswers } from '../../../src/http/server/error-answers.ts'
+import { inBody, inSql, onPath, onQuery, onWorkspace } from '../../../src/http/server/route-need.ts'
+import { errors } from '../../../src/shared/errors/errors.ts'
 import { ask, createFakeRooms, token } from '../fake-rooms.ts'
 
-function openBare() {
+const admin = createAccess({ adminToken: token })
+
+function openBare(t: Test, access: Access = admin): FastifyInstance {
   const rooms = createFakeRooms()
   const app = Fastify({ exposeHeadRoutes: false })
+  t.teardown(() => app.close())
   createConnections({ connectionIdleMsMax: 0, now: rooms.now }).addTo(app)
   addErrorAnswers(app)
-  addAuthorization(app, createAccess({ adminToken: token }))
+  addAuthorization(app, access)
   return app
 }
 
+/** Lets through what is in the list, as `operation resource`, and notes what it was asked. */
+function listedAccess(allowed: readonly string[]): Access & { readonly asked: string[] } {
+  const asked: string[] = []
+  return {
+    ...admin,
+    asked,
+    refusalOf(_caller, operation, resource) {
+      asked.push(`${operation} ${resource}`)
+      return allowed.includes(`${operation} ${resource}`) ? null : errors.TOKEN_INVALID()
+    },
+  }
+}
+
+const headers = { authorization: `Bearer ${token}` }
+
 t.test('a route that does not say what it needs is refused when it is registered', async (t) => {
-  const app = openBare()
-  t.teardown(() => app.close())
+  const app = openBare(t)
   const handler = async () => 'x'
   t.throws(() => app.get('/a', handler), /the route GET \/a does not say what it needs/)
   t.throws(() => app.route({ method: 'POST', url: '/b', handler, config: {} }), /the route POST \/b/)
@@ -31,16 +50,15 @@ t.test('a route that does not say what it needs is refused when it is registered
 })
 
 t.test('a route is judged by what it needs, before its handler and before its own hooks', async (t) => {
-  const app = openBare()
-  t.teardown(() => app.close())
+  const app = openBare(t)
   const calls: string[] = []
-  addPath(app, '/open', { GET: async () => 'open' }, { needs: 'nothing' })
+  addPath(app, '/open', { GET: async () => 'open' }, { needs: { GET: 'nothing' } })
   app.register((inner, _options, done) => {
-    addPath(inner, '/closed', { GET: async () => 'closed' }, { needs: 'admin' })
+    addPath(inner, '/closed', { GET: async () => 'closed' }, { needs: { GET: onWorkspace('project:read') } })
     inner.route({
       method: 'GET',
       url: '/hooked',
-      config: { needs: 'admin' },
+      config: { needs: 'token' },
       preValidation: async () => void calls.push('hook'),
       handler: async () => void calls.push('handler'),
     })
@@ -54,4 +72,108 @@ t.test('a route is judged by what it needs, before its handler and before its ow
   t.equal((await ask(app, { method: 'PUT', url: '/open' })).statusCode, 405, 'other methods need no more')
   t.equal((await ask(app, { method: 'PUT', url: '/closed' })).statusCode, 403)
   t.equal((await ask(app, { method: 'PUT', url: `/closed?token=${token}` })).statusCode, 405)
+})
+
+t.test('what the path or the query names is judged before the handler, as the handler reads it', async (t) => {
+  const access = listedAccess(['datasource:describe mine', 'datasource:append mine', 'project:read null'])
+  const app = openBare(t, access)
+  const calls: string[] = []
+  const answer = async () => void calls.push('handler')
+  const path = onPath('datasource:describe', 'name', { suffix: '.datasource' })
+  addPath(app, '/of/:name', { GET: answer }, { needs: { GET: path } })
+  addPath(app, '/append', { POST: answer }, { needs: { POST: onQuery('datasource:append', 'name') } })
+  addPath(app, '/all', { GET: answer }, { needs: { GET: onWorkspace('project:read') } })
+  const cases = [
+    { url: '/of/mine', asked: 'datasource:describe mine', status: 200 },
+    { url: '/of/mine.datasource', asked: 'datasource:describe mine', status: 200 },
+    { url: '/of/m%69ne', asked: 'datasource:describe mine', status: 200 },
+    { url: '/of/other', asked: 'datasource:describe other', status: 403 },
+    { url: '/of/.datasource', asked: 'datasource:describe ', status: 403 },
+    { url: '/append?name=mine', method: 'POST' as const, asked: 'datasource:append mine', status: 200 },
+    { url: '/append?name=%20mine%20', method: 'POST' as const, asked: 'datasource:append mine', status: 200 },
+    { url: '/append?name=mine&name=other', method: 'POST' as const, asked: 'datasource:append other', status: 403 },
+    { url: '/append?name=%20', method: 'POST' as const, asked: 'datasource:append null', status: 403 },
+    { url: '/append', method: 'POST' as const, asked: 'datasource:append null', status: 403 },
+    { url: '/all', asked: 'project:read null', status: 200 },
+  ]
+  for (const { asked, status, ...request } of cases) {
+    access.asked.length = 0
+    calls.length = 0
+    t.equal((await ask(app, { ...request, headers })).statusCode, status, request.url)
+    t.strictSame(access.asked, [asked], request.url)
+    t.strictSame(calls, status === 200 ? ['handler'] : [], request.url)
+  }
+})
+
+t.test('a token in the body is judged for what the path names, too', async (t) => {
+  const access = listedAccess(['pipe:change mine'])
+  const app = openBare(t, access)
+  const calls: string[] = []
+  const change = async () => void calls.push('handler')
+  const config = { needs: { POST: onPath('pipe:change', 'pipe') }, mayTakeTokenFromBody: true }
+  addPath(app, '/of/:pipe', { POST: change }, config)
+  const send = (url: string, payload: string) => ask(app, { method: 'POST', url, payload })
+  t.equal((await send('/of/other', `token=${token}`)).statusCode, 403)
+  t.equal((await send('/of/mine', 'token=wrong')).statusCode, 403)
+  t.strictSame(calls, [])
+  t.equal((await send('/of/mine', `token=${token}`)).statusCode, 200)
+})
+
+t.test('an answer that nobody has judged is never sent', async (t) => {
+  const app = openBare(t)
+  const addHandler = (url: string, need: ReturnType<typeof inBody>, judge: (request: never) => void): void => {
+    // `never` fits every request: the cases below say what they do with theirs.
+    const handler = async (request: unknown) => {
+      judge(request as never)
+      return 'the secret answer'
+    }
+    addPath(app, url, { POST: handler }, { needs: { POST: need } })
+  }
+  const body = inBody('pipe:create', 'pipe:change')
+  addHandler('/body/forgotten', body, () => undefined)
+  addHandler('/body/scope', body, (request) => void readScopeOf(request))
+  addHandler('/body/judged', body, (request) => requireAccess(request, 'pipe:change', 'mine'))
+  addHandler('/body/undeclared', body, (request) => requireAccess(request, 'pipe:drop', 'mine'))
+  addHandler('/sql/forgotten', inSql('sql:read'), () => undefined)
+  addHandler('/sql/judged', inSql('sql:read'), (request) => void readScopeOf(request))
+  addHandler('/body/refused', body, () => {
+    throw errors.NAME_MISSING()
+  })
+  const expected = {
+    '/body/forgotten': 500,
+    '/body/scope': 500,
+    '/body/judged': 200,
+    '/body/undeclared': 500,
+    '/sql/forgotten': 500,
+    '/sql/judged': 200,
+    '/body/refused': 400,
+  }
+  for (const [url, status] of Object.entries(expected)) {
+    const answer = await ask(app, { method: 'POST', url, headers })
+    t.equal(answer.statusCode, status, url)
+    t.equal(answer.body.includes('the secret answer'), status === 200, url)
+  }
+})
+
+t.test('a resource that the handler judges is refused there', async (t) => {
+  const app = openBare(t, listedAccess(['pipe:create mine']))
+  const effects: string[] = []
+  const create = async (request: Parameters<typeof requireAccess>[0]) => {
+    const { name } = request.query as { readonly name: string }
+    requireAccess(request, 'pipe:create', name)
+    effects.push(name)
+    return 'made'
+  }
+  addPath(app, '/make', { POST: create }, { needs: { POST: inBody('pipe:create') } })
+  t.equal((await ask(app, { method: 'POST', url: '/make?name=other', headers })).statusCode, 403)
+  t.equal((await ask(app, { method: 'POST', url: '/make?name=mine', headers })).statusCode, 200)
+  t.strictSame(effects, ['mine'])
+})
+
+t.test('nobody asks where no token is needed', async (t) => {
+  const app = openBare(t)
+  addPath(app, '/open', { GET: async (request) => callerOf(request).tokenName }, { needs: { GET: 'nothing' } })
+  addPath(app, '/closed', { GET: async (request) => callerOf(request).tokenName }, { needs: { GET: 'token' } })
+  t.equal((await ask(app, { url: '/open', headers })).statusCode, 500)
+  t.equal((await ask(app, { url: '/closed', headers })).body, 'admin')
 })
