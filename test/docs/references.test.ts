@@ -70,6 +70,18 @@ for (const page of pages) {
   })
 }
 
+t.test('each file and program that a page names is there', async (t) => {
+  for (const page of pages) {
+    const programs = [...read(page).matchAll(/dist\/((?:src|benchmarks|test)\/[\w/.-]+)\.js/g)].map(
+      ([, name]) => `${name}.ts`,
+    )
+    const files = inlineCodes(page).filter((code) =>
+      /^(?:src|test|docs|benchmarks|workers|fixtures)\/[\w/.-]+\.(?:ts|md)$/.test(code),
+    )
+    for (const path of [...programs, ...files]) t.ok(existsSync(join(repositoryRoot, path)), `${page}: ${path}`)
+  }
+})
+
 t.test('each error code that a page names is one', async (t) => {
   const known = new Set<string>([...errorTable.map(({ code }) => code), ...startRefusalCodes, 'OPTIONS_WRONG'])
   const others = new Set(['JE_MALLOC_CONF', 'UV_THREADPOOL_SIZE'])
