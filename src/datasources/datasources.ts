@@ -19,7 +19,8 @@ import { errors } from '../shared/errors/errors.ts'
 import { createResourceHex } from '../shared/ids.ts'
 import { type QueryLimits, toChangeError } from '../store/caller-errors.ts'
 import { quarantineTable } from '../store/sql/quarantine-table.ts'
-import type { RestartedEngine, Store, TableStatistics } from '../store/store.types.ts'
+import type { RestartedEngine, Store } from '../store/store.types.ts'
+import type { TableStatistics } from '../store/tables.types.ts'
 import type { AlteredTables } from './alter/alter-tables.ts'
 import { planAlteration } from './alter/alteration.ts'
 import { Alterations } from './alter/alterations.ts'
@@ -38,7 +39,6 @@ import type {
 } from './datasources.types.ts'
 import { readEngine, readIndexes, readSchema } from './definition.ts'
 import { checkDefinedNames, toDefinitionError } from './definition-fault.ts'
-import { dependentViews, dropViews } from './dependents.ts'
 import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
 import { JoinTargets } from './join-targets.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine/quarantine.types.ts'
@@ -48,7 +48,7 @@ import { toReadError } from './quarantine/reader-rows.ts'
 import { defaultRetryTimes, ReplayRetries, type RetryTimes } from './quarantine/replay-retries.ts'
 import { mendTables } from './recovery/mend-tables.ts'
 import { SharedAnswer } from './shared-answer.ts'
-import { createTables, dropReplayTables, dropTables, sizesOf, truncateTable } from './tables.ts'
+import { createTables, dropTables } from './tables.ts'
 
 export interface DataSourcesOptions extends EventsCreationOptions, QueryLimits {
   /** Most columns of a schema. */
@@ -59,7 +59,7 @@ export interface DataSourcesOptions extends EventsCreationOptions, QueryLimits {
 
 interface Neighbours {
   readonly catalog: Catalog
-  readonly store: AlteredTables & Pick<Store, 'definitionVersion' | 'select' | 'tableStatistics'>
+  readonly store: AlteredTables & Pick<Store, 'definitionVersion' | 'quarantines' | 'replays' | 'trials' | 'views'>
   /** Holds events back while a data source changes, and takes rows once more. */
   readonly ingest: Pick<Ingest, 'isHeld' | 'replayRows' | 'withBarrier' | 'withHold'>
   readonly logger: Logger
@@ -92,7 +92,7 @@ class DataSourcesRoom implements DataSources {
   /** Hidden data sources that are to go, and could not yet. */
   readonly #leftovers = new Set<DataSourceId>()
   /** The engine looks at every table for it. */
-  readonly #sizes = new SharedAnswer(() => this.#store.tableStatistics())
+  readonly #sizes = new SharedAnswer(() => this.#store.tables.list())
 
   constructor(options: DataSourcesOptions, { catalog, store, ingest, logger, pipeUsers }: Neighbours) {
     this.#options = options
@@ -162,11 +162,11 @@ class DataSourcesRoom implements DataSources {
       this.#pipeUsers?.checkTaken(dataSource.name, null)
     })
     try {
-      await createTables(this.#store, dataSource)
+      await createTables(this.#store.tables, dataSource)
       if (isPlainTable(dataSource)) await tryBlankRow(this.#store, dataSource, request.schema)
       await this.#catalog.complete(dataSource.id)
     } catch (thrown) {
-      const error = await toDefinitionError(thrown, { dataSource, schema: request.schema }, this.#store)
+      const error = await toDefinitionError(thrown, { dataSource, schema: request.schema }, this.#store.tables)
       await this.#takeBack(dataSource.id)
       throw error
     }
@@ -253,7 +253,7 @@ class DataSourcesRoom implements DataSources {
       const table = isQuarantine ? quarantineTable(id) : id
       const dataSource = this.#getStill(id, name)
       await this.#replay.finish(dataSource)
-      await changeBehindBarrier(this.#ingest, dataSource, () => truncateTable(this.#store, table))
+      await changeBehindBarrier(this.#ingest, dataSource, () => this.#store.tables.truncate(table))
     })
   }
 
@@ -277,7 +277,7 @@ class DataSourcesRoom implements DataSources {
 
   async summarizeQuarantine(nameOrId: string, signal: AbortSignal): Promise<QuarantineSummary> {
     try {
-      return await summarizeQuarantine(this.#store, this.get(nameOrId), signal)
+      return await summarizeQuarantine(this.#store.quarantines, this.get(nameOrId), signal)
     } catch (error) {
       throw toReadError(error, this.#options)
     }
@@ -322,7 +322,8 @@ class DataSourcesRoom implements DataSources {
   async dependents(nameOrId: string): Promise<readonly string[]> {
     const { id } = this.get(nameOrId)
     try {
-      return await dependentViews(this.#store, id)
+      // An id is 128 random bits, so wherever it stands in a view's text, the data source is meant.
+      return await this.#store.views.naming(id)
     } catch (error) {
       throw toChangeError(error)
     }
@@ -347,7 +348,7 @@ class DataSourcesRoom implements DataSources {
 
   async statisticsOf(id: DataSourceId): Promise<DataSourceStatistics> {
     try {
-      return statisticsIn(await sizesOf(this.#store, [id, quarantineTable(id)]), id)
+      return statisticsIn(await this.#store.tables.list([id, quarantineTable(id)]), id)
     } catch (error) {
       throw toReadError(error, this.#options)
     }
@@ -414,9 +415,10 @@ class DataSourcesRoom implements DataSources {
 
   /** Drops the tables, and the views over them before, then the hidden entry. */
   async #dropAll(id: DataSourceId): Promise<void> {
-    await dropViews(this.#store, await dependentViews(this.#store, id))
-    await dropReplayTables(this.#store, id)
-    await dropTables(this.#store, id)
+    const { replays, tables, views } = this.#store
+    for (const name of await views.naming(id)) await views.drop(name)
+    await replays.drop(id)
+    await dropTables(tables, id)
     await this.#catalog.remove(id)
   }
 

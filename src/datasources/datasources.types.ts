@@ -1,7 +1,8 @@
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import type { Pipe } from '../catalog/pipe.types.ts'
 import type { EngineDefinition } from '../schema/engines/engine-definition.types.ts'
-import type { RestartedEngine, TableStatistics } from '../store/store.types.ts'
+import type { RestartedEngine } from '../store/store.types.ts'
+import type { TableStatistics } from '../store/tables.types.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine/quarantine.types.ts'
 
 /** The life of a data source: catalog and tables change together, half-done work is mended at start. */

@@ -6,15 +6,15 @@ import type { ColumnDefinition } from '../schema/columns/column-definition.types
 import { formatSchema } from '../schema/columns/schema-parser.ts'
 import { bareNameFault } from '../schema/definitions/definition-faults.ts'
 import type { IndexDefinition } from '../schema/definitions/index-definition.ts'
-import { columnsClause, engineClause } from '../schema/definitions/table-definition.ts'
+import { rowlessTableDefinition, tableDefinition } from '../schema/definitions/table-definition.ts'
 import { readTextTokens } from '../schema/syntax/text-tokens.ts'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
 import { toChangeError } from '../store/caller-errors.ts'
 import { clickhouseCodes } from '../store/engine-codes.ts'
 import { withoutInternals } from '../store/engine-message.ts'
-import type { Store } from '../store/store.types.ts'
 import { isFaultOfEngine, isTooCostly, StoreError } from '../store/store-error.ts'
-import { createTable, dropTables } from './tables.ts'
+import type { Tables } from '../store/tables.types.ts'
+import { dropTables } from './tables.ts'
 
 interface RefusedDefinition {
   readonly dataSource: DataSource
@@ -31,12 +31,12 @@ interface RefusedDefinition {
 export async function toDefinitionError(
   thrown: unknown,
   refused: RefusedDefinition,
-  store: Pick<Store, 'command' | 'rows'>,
+  tables: Pick<Tables, 'create' | 'drop'>,
 ): Promise<unknown> {
   if (!(thrown instanceof StoreError)) return thrown
   if (isTooCostly(thrown)) return errors.DEFINITION_TOO_COSTLY({ reason: costOf(thrown), cause: thrown })
   if (thrown.kind !== 'engine' || isFaultOfEngine(thrown)) return toChangeError(thrown)
-  const fault = (await schemaFault(refused, store)) ?? (await indexFault(refused, store))
+  const fault = (await schemaFault(refused, tables)) ?? (await indexFault(refused, tables))
   return fault ?? errors.ENGINE_INVALID({ reason: withoutInternals(thrown.message), cause: thrown })
 }
 
@@ -62,14 +62,13 @@ function costOf({ message }: StoreError): string {
 }
 
 /** The fault of an index, if the tables are refused with it and taken without. */
-async function indexFault({ dataSource }: RefusedDefinition, store: Pick<Store, 'command' | 'rows'>) {
+async function indexFault({ dataSource }: RefusedDefinition, tables: Pick<Tables, 'create' | 'drop'>) {
   const { id, columns, engine, indexes } = dataSource
   const computes = !isPlainTable(dataSource)
   const tryIndexes = async (tried: readonly IndexDefinition[]): Promise<StoreError | null> => {
     try {
-      const definition = `(${columnsClause(columns, tried)}) ${engineClause(engine, columns)}`
-      await createTable(store, id, { definition, computes })
-      await dropTables(store, id)
+      await tables.create(id, tableDefinition({ columns, engine, indexes: tried }), { computes })
+      await dropTables(tables, id)
       return null
     } catch (thrown) {
       if (thrown instanceof StoreError && thrown.kind === 'engine') return thrown
@@ -90,15 +89,14 @@ type TryColumns = (columns: readonly ColumnDefinition[]) => Promise<StoreError |
 /** The fault of the schema, if the columns alone are refused too. */
 async function schemaFault(
   { dataSource, schema }: RefusedDefinition,
-  store: Pick<Store, 'command' | 'rows'>,
+  tables: Pick<Tables, 'create' | 'drop'>,
 ): Promise<ApiError | null> {
   const { id, columns } = dataSource
   const computes = !isPlainTable(dataSource)
   const tryColumns: TryColumns = async (tried) => {
     try {
-      const definition = `(${columnsClause(tried)}) ENGINE = Null SETTINGS allow_suspicious_low_cardinality_types = 1`
-      await createTable(store, id, { definition, computes })
-      await dropTables(store, id)
+      await tables.create(id, rowlessTableDefinition(tried), { computes })
+      await dropTables(tables, id)
       return null
     } catch (thrown) {
       if (thrown instanceof StoreError && thrown.kind === 'engine') return thrown

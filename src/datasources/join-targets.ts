@@ -5,13 +5,12 @@
 
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSourceId } from '../catalog/data-source.types.ts'
-import { readTableGraph } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'
 import { SharedAnswer } from './shared-answer.ts'
 
 interface Rooms {
   readonly catalog: Pick<Catalog, 'list'>
-  readonly store: Pick<Store, 'definitionVersion' | 'rows'>
+  readonly store: Pick<Store, 'definitionVersion' | 'views'>
 }
 
 interface FedJoins {
@@ -44,7 +43,7 @@ export class JoinTargets {
     const version = store.definitionVersion
     const joins = new Map<string, string>()
     const targets = catalog.list().filter(({ engine }) => engine.name.toLowerCase() === 'join')
-    const views = targets.length === 0 ? [] : (await readTableGraph(store)).views
+    const views = targets.length === 0 ? [] : (await store.views.graph()).views
     for (const { id, name } of targets) {
       const feeding = new Set<string>([id])
       // A Set gives what is added while it is walked.

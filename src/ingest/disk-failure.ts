@@ -2,15 +2,13 @@
 
 import { diskFaultOf } from '../shared/disk-fault.ts'
 import { errors } from '../shared/errors/errors.ts'
-import { quoteString } from '../shared/text-escapes.ts'
-import { readTableGraph, tablesBehind } from '../store/sql/table-graph.ts'
+import { tablesBehind } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
-import { workspaceDatabase } from '../store/workspace-database.ts'
 import type { ImportTables } from './ingest-plan.ts'
 
 export interface DiskFailureContext {
-  readonly store: Pick<Store, 'rows'>
+  readonly store: Pick<Store, 'parts' | 'views'>
   readonly tables: ImportTables
   /** Whether the tables are the import's own, and are dropped when it fails. */
   readonly isStaged: boolean
@@ -53,14 +51,9 @@ function isOfEngine(failure: Error): boolean {
  */
 async function mayHaveStored({ store, tables, startedAtMs }: DiskFailureContext): Promise<boolean> {
   try {
-    const behind = tablesBehind(await readTableGraph(store), tables.landing)
-    const names = [...behind, tables.quarantine].map(quoteString).join(', ')
+    const behind = tablesBehind(await store.views.graph(), tables.landing)
     const since = Math.floor(startedAtMs / 1000)
-    const [found] = await store.rows<{ readonly partCount: number }>(
-      `SELECT count() AS partCount FROM system.parts WHERE database = ${quoteString(workspaceDatabase)} AND active
-       AND rows > 0 AND table IN (${names}) AND modification_time >= toDateTime(${since})`,
-    )
-    return Number(found?.partCount ?? 1) > 0
+    return (await store.parts.countSince([...behind, tables.quarantine], since)) > 0
   } catch {
     // An engine that cannot be asked either may have anything.
     return true

@@ -57,7 +57,7 @@ type WhileRemoving = NonNullable<EventsDeps['whileRemoving']>
 export async function openIngest(options: IngestOptions, deps: IngestDeps): Promise<Ingest> {
   const pool = new ParsePool(options)
   try {
-    const partitionLimits = new PartitionLimits(deps.store, options)
+    const partitionLimits = new PartitionLimits(deps.store.partitions, options)
     const events = await openEvents(options, { ...deps, pool, partitionLimits })
     const { store, whileRemoving = (_ids, change) => change() } = deps
     return new OpenIngest(options, { store, pool, events, partitionLimits, whileRemoving })
@@ -214,7 +214,7 @@ class OpenIngest implements Ingest {
     const pass = (): Promise<ImportOutcome> => {
       return tables === undefined ? this.#gate.pass(dataSource, run, untilAppended) : run()
     }
-    return this.#track(warningOfExpired(this.store, { dataSource, table: landing }, pass))
+    return this.#track(warningOfExpired(this.store.parts, { dataSource, table: landing }, pass))
   }
 
   /** A close waits for what runs. */

@@ -13,16 +13,15 @@ import type { PartLayout } from '../codec/arrow/part-layout.types.ts'
 import { csvDialect } from '../codec/csv/csv-dialect.ts'
 import { framePaddingBytes } from '../codec/frame-assembler.ts'
 import type { ParseTask } from '../codec/parse-task.types.ts'
-import { blankRowInsert } from '../schema/columns/blank-row.ts'
 import type { ColumnDefinition } from '../schema/columns/column-definition.types.ts'
 import { parseColumnType } from '../schema/types/column-type.ts'
 import { assert } from '../shared/assert.ts'
-import { quoteName, quoteString } from '../shared/text-escapes.ts'
+import { quoteString } from '../shared/text-escapes.ts'
 import type { ValueRules } from '../shared/value-rules.ts'
 import { withoutInternals } from '../store/engine-message.ts'
+import { replayTables } from '../store/sql/replay-tables.ts'
 import type { AppendRequest, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
-import { workspaceDatabase } from '../store/workspace-database.ts'
 import type { ReplayRowsOutcome, ReplayRowsRequest } from './ingest.types.ts'
 import type { ParsedRows } from './insert/block.types.ts'
 import { createBlockId } from './insert/block-id.ts'
@@ -32,13 +31,13 @@ import { partitionBoundOf } from './insert/partition-bound.ts'
 import { type PartitionLimits, PartitionsExceededError } from './insert/partition-limits.ts'
 import { beyondReason } from './insert/partition-rows.ts'
 import { isPlainTable } from './insert/plain-table.ts'
-import { costlyReason, poisonReason, untriedReason } from './insert/poison-rows.ts'
+import { costlyReason, poisonReason, untriedReason, withTableLike } from './insert/poison-rows.ts'
 import { findRefusedRows } from './insert/refused-rows.ts'
 import { isCostly, withStagedRows } from './insert/staged-rows.ts'
 import type { ParsePool } from './parse/parse-pool.ts'
 
 interface ReplayRooms {
-  readonly store: Pick<Store, 'append' | 'command' | 'partitionsByRow' | 'rows'>
+  readonly store: Pick<Store, 'append' | 'partitionsByRow' | 'tables' | 'trials'>
   readonly partitionLimits: PartitionLimits
   readonly pool: ParsePool
 }
@@ -87,7 +86,7 @@ async function landInPieces(
   request: ReplayRowsRequest,
 ): Promise<ReplayRowsOutcome> {
   const { dataSource, records, misfitsTable } = request
-  const table = `${dataSource.id}_replay_trial`
+  const table = replayTables(dataSource.id).trial
   const insert = async (numbers: readonly number[]): Promise<number> => {
     throwIfGivenUp(request)
     const rows = await parse(rooms.pool, plan, records.filter(isAmong(numbers)))
@@ -95,7 +94,7 @@ async function landInPieces(
     return rows.rowCount
   }
   const staging = { dataSource, table, candidates: [...records.keys()], insert }
-  return await withStagedRows(rooms.store, staging, async ({ refused, costly, untried, source }) => {
+  return await withStagedRows(rooms.store.tables, staging, async ({ refused, costly, untried, source }) => {
     const poison = refused.filter((row) => !costly.includes(row))
     // Another try may find others; what is noted twice counts once.
     const notes = [
@@ -280,28 +279,23 @@ async function withoutPoison(
 ): Promise<readonly Uint8Array[]> {
   const { dataSource, records, misfitsTable, blockId } = request
   const { store, pool } = rooms
-  const trial = `${dataSource.id}_replay_trial`
-  const name = (table: string): string => `${quoteName(workspaceDatabase)}.${quoteName(table)}`
-  await store.command(`DROP TABLE IF EXISTS ${name(trial)}`)
-  const computes = !isPlainTable(dataSource)
-  await store.command(`CREATE TABLE ${name(trial)} AS ${name(dataSource.id)}`, { computes })
-  try {
+  const table = replayTables(dataSource.id).trial
+  return await withTableLike(store.tables, { dataSource, table, keeps: 'same' }, async () => {
     const trials = {
       insert: async (numbers: readonly number[]) => {
         throwIfGivenUp(request)
         const rows = await parse(pool, plan, records.filter(isAmong(numbers)))
-        await appendRows(rooms, plan, { table: trial, blockId: createBlockId(), rows, isTrial: true })
+        await appendRows(rooms, plan, { table, blockId: createBlockId(), rows, isTrial: true })
       },
-      insertBlank: () => store.command(blankRowInsert(name(trial), dataSource.columns), { computes }),
+      insertBlank: () =>
+        store.trials.insertBlankRow(table, dataSource.columns, { computes: !isPlainTable(dataSource) }),
     }
     const poison = new Set(await findRefusedRows(trials, [...records.keys()]))
     const refused = records.filter((_, index) => poison.has(index))
     const noted = { records: refused, reason: poisonReason, blockId: `${blockId}-p` }
     await noteRefused({ store, pool }, plan, { misfitsTable, ...noted })
     return records.filter((_, index) => !poison.has(index))
-  } finally {
-    await store.command(`DROP TABLE IF EXISTS ${name(trial)}`)
-  }
+  })
 }
 
 /** A search takes up to minutes: more than a close has. */

@@ -1,6 +1,7 @@
 // A condition of a caller that becomes part of a statement of ours, such as `replace_condition`. What it means, and whether
 // its names are columns, is judged by the engine, as a reader, over a subquery that shows these columns and no others.
 
+import type { CheckedExpression } from '../schema/expressions/checked-text.types.ts'
 import { readRowExpression } from '../schema/expressions/row-expression.ts'
 import { isStoredFunction } from '../schema/expressions/stored-expression.ts'
 import { isBareFunction } from '../schema/functions/bare-functions.ts'
@@ -11,7 +12,7 @@ import { type ConditionMoment, isFickleFunction, settleValues } from './fickle-f
 
 export interface Condition {
   /** The expression in brackets, of canonical tokens: no comment, nothing that was not understood. */
-  readonly sql: string
+  readonly sql: CheckedExpression
   /** Every word and quoted name in it: columns, functions and keywords. */
   readonly names: ReadonlySet<string>
   /** Those of them that call a function of the session unless they are columns. */
@@ -43,7 +44,8 @@ export function readCondition(text: string, name: string, moment: ConditionMomen
     const bareNames = alone.filter((one) => isBareFunction(one) && (!isStoredFunction(one) || isFickleFunction(one)))
     const { tokens, bodyEnd: end } = parsed
     const sql = splice({ source: text, node: null, tokens, end, edits }).text
-    return { sql: `(${sql})`, names: new Set(names), bareNames }
+    // It is parsed, and its calls are allowed.
+    return { sql: `(${sql})` as CheckedExpression, names: new Set(names), bareNames }
   } catch (thrown) {
     throw toSqlError(thrown, text)
   }

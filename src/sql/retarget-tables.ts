@@ -1,3 +1,4 @@
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import type { ParsedQuery, TableRead } from '../schema/syntax/parsed-query.types.ts'
 import { findAlias } from '../schema/syntax/scope-aliases.ts'
 import { type Edit, splice } from '../schema/syntax/splice.ts'
@@ -17,7 +18,7 @@ export interface RetargetOptions {
 }
 
 export interface RetargetedQuery {
-  readonly sql: string
+  readonly sql: CheckedQuery
   /** How often each table of the database is read. */
   readonly readCounts: ReadonlyMap<string, number>
 }
@@ -51,7 +52,9 @@ function retarget(sql: string, options: RetargetOptions): RetargetedQuery {
     edits.push({ start: read.start, end: read.end, before: replacement, inner: null, after })
   }
   const { tokens, queryEnd } = parsed
-  return { sql: splice({ source: sql, node: null, tokens, end: queryEnd, edits }).text, readCounts }
+  const { text } = splice({ source: sql, node: null, tokens, end: queryEnd, edits })
+  // It is parsed, and each of its tables is known.
+  return { sql: text as CheckedQuery, readCounts }
 }
 
 /** Undefined for what is no table of the database, and may stand there. */

@@ -1,28 +1,29 @@
 import type { Part } from '../codec/arrow/part.types.ts'
 import type { PartLayout, PartTarget } from '../codec/arrow/part-layout.types.ts'
+import type { CheckedExpression, CheckedQuery } from '../schema/expressions/checked-text.types.ts'
+import type { Quarantines, Replays } from './quarantines.types.ts'
+import type { Partitions, Parts, Tables, Trials, Views } from './tables.types.ts'
 
 /**
- * The only door to ClickHouse: one interface over the embedded engine and, later, a server.
- * Names of tables are given unquoted; `store` quotes them.
+ * The only module that speaks to ClickHouse, as one interface over the embedded engine and, later, a server: verbs with typed
+ * results. Names of tables are given unquoted; `store` quotes them. Texts that callers wrote come as checked texts, which
+ * `schema` and `sql` make; whole statements come from `query` alone (`Reads`).
  */
-export interface Store {
+export interface Store extends Reads, Appends, Copies, LocalFiles {
   /** Another number after every statement that may have made, changed or dropped a table or a view; from 0 at the start. */
   readonly definitionVersion: number
-  /**
-   * Runs one statement that returns no rows (DDL, truncate, …) on the control sessions, or on those for what computes. Raises
-   * `StoreError`, of kind `late` behind a limit of time: a table that is made after all is dropped then.
-   */
-  command(sql: string, nature?: CommandNature): Promise<void>
-  /**
-   * Runs one query of our own and returns its rows as objects, which are few. Raises `StoreError`, of kind `silent` behind a
-   * limit of time that is far more than a look at the engine's own tables takes.
-   */
-  rows<Row>(sql: string, nature?: RowsNature): Promise<readonly Row[]>
-  /**
-   * The same for a query that reads a caller's file, within the limits of an INSERT; it ends with its SETTINGS. Who cannot wait
-   * is told in time when reading cannot be stopped.
-   */
-  fileRows<Row>(sql: string): Promise<readonly Row[]>
+  readonly tables: Tables
+  readonly partitions: Partitions
+  readonly parts: Parts
+  readonly views: Views
+  readonly trials: Trials
+  readonly quarantines: Quarantines
+  readonly replays: Replays
+  close(timeMaxMs?: number): Promise<void>
+}
+
+/** Queries of users. */
+export interface Reads {
   /**
    * Streams the answer of a user's query in `format`, read by a restricted reader. The whole result is never held.
    *
@@ -37,6 +38,10 @@ export interface Store {
    * @param sql as for `select`.
    */
   queryTree(sql: string, signal: AbortSignal): Promise<string>
+}
+
+/** Rows that come in. */
+export interface Appends {
   /**
    * Appends sealed parts by one INSERT of one block, all of it or nothing; more only where `partition` asks for it. Resolves when the engine has the rows; a block
    * id that it has had before resolves without a change. Raises `StoreError`.
@@ -52,11 +57,16 @@ export interface Store {
    * expression over the fields of the part, gives as a text. Nothing is inserted. Raises `StoreError`.
    */
   partitionsByRow(request: AppendRequest, tag?: string): Promise<readonly RowPartition[]>
+}
+
+/** Rows that go from table to table. */
+export interface Copies {
   /**
-   * Fills a table out of others by one INSERT … SELECT of our own, without deduplication, a few at a time beside
-   * everything else. Raises `StoreError`; what was inserted before stays in the table.
+   * Fills a table out of another by one INSERT … SELECT, without deduplication, a few at a time beside everything else. Raises `StoreError`; what was inserted before stays in the table.
    */
   copy(request: CopyRequest): Promise<void>
+  /** The same with what a query gives, such as that of a view. */
+  copyQuery(request: QueryCopyRequest): Promise<void>
   /**
    * Gives each pair of tables each other's content. A reader's query that begins after this has resolved sees it in all of
    * them, one that ended before in none, and those in between are few: new ones wait meanwhile, and those that run get a
@@ -65,6 +75,13 @@ export interface Store {
    * Raises `StoreError`; some of the pairs may be exchanged then.
    */
   exchange(pairs: readonly TablePair[]): Promise<void>
+}
+
+/**
+ * What depends on the engine and the service having one file system: files of parts, Parquet files, the sync of the disk. An
+ * adapter for a server on another machine has other ways for these.
+ */
+export interface LocalFiles {
   /** An absolute path for a part that someone else writes; no file has it, or will get it from another call. */
   newPartPath(): string
   /** Removes the files of parts that are not to be appended. */
@@ -74,19 +91,43 @@ export interface Store {
    * of its views included. Tens of milliseconds. Raises an error when the disk refused; it may be tried again.
    */
   sync(): Promise<void>
-  /** Rows and bytes on disk by table of the workspace database, from the engine's own bookkeeping. */
-  tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>>
-  close(timeMaxMs?: number): Promise<void>
+  /** Reads callers' Parquet files. */
+  readonly parquet: ParquetFiles
 }
 
-export interface CommandNature {
-  /** Whether the engine computes what a caller wrote, which may take any time; absent is not. */
-  readonly computes?: boolean
-  /** Whether it goes through rows of tables, and takes as long as that does; absent is not. */
-  readonly isLong?: boolean
+/**
+ * Reads of a caller's Parquet file by its path, each within the limits of an INSERT; who cannot wait is told in time when
+ * reading cannot be stopped. Raise `StoreError`.
+ */
+export interface ParquetFiles {
+  /** The columns as the engine reads them, in order. */
+  columns(path: string): Promise<readonly ParquetFileColumn[]>
+  /** The first rows as JSON has them. */
+  firstRows(path: string, columns: readonly ShownColumn[], rowCount: number): Promise<readonly ParquetRow[]>
+  /** How many rows there are for which a condition is not true. */
+  countRefused(path: string, refused: RefusedRows): Promise<number>
 }
 
-export type RowsNature = Pick<CommandNature, 'isLong'>
+export interface ParquetFileColumn {
+  readonly name: string
+  readonly type: string
+}
+
+/** A column of a Parquet file, the type by which it is read, and the value that is shown of it. */
+export interface ShownColumn {
+  readonly name: string
+  readonly typeText: string
+  readonly value: string
+}
+
+export type ParquetRow = Readonly<Record<string, unknown>>
+
+export interface RefusedRows {
+  readonly layout: PartLayout
+  readonly condition: string
+  /** A condition on the numbers of the rows; null looks at all. */
+  readonly range: string | null
+}
 
 /** A store whose engine is a process of its own, which may end by itself and is started again then. */
 export interface SupervisedStore extends Store {
@@ -99,14 +140,15 @@ export interface SupervisedStore extends Store {
   readonly failed: Promise<Error>
   /**
    * Has `mend` called whenever the engine was started again after it had ended by itself, before readers and INSERTs run.
-   * It may use `command`, `rows`, `exchange` and `sync`, and what it is given: all else waits for it, as does who waits for that.
+   * It may use what it is given, and what takes only short statements of the service (`Tables`, `Parts`, `exchange`, `sync`):
+   * all else waits for it, as does who waits for that.
    * When it rejects, the engine is started once more.
    */
   onRestart(mend: (engine: RestartedEngine) => Promise<void>): void
 }
 
 /** An engine that was started again, and is not open to readers yet. */
-export type RestartedEngine = Pick<Store, 'command' | 'copy' | 'exchange' | 'queryTree' | 'rows' | 'select' | 'sync'>
+export type RestartedEngine = Pick<Store, 'copy' | 'exchange' | 'queryTree' | 'select' | 'sync' | 'tables'>
 
 export interface SelectQuery {
   /** One SELECT without FORMAT and without SETTINGS; every table in it is qualified. */
@@ -190,7 +232,7 @@ export interface ParquetSource {
  */
 export interface PartitionBound {
   /** The table's partition key. */
-  readonly key: string
+  readonly key: CheckedExpression
   /** The columns that it may speak of, each as an expression over the fields of the part. */
   readonly columns: readonly PartTarget[]
   readonly partitionsMax: number
@@ -210,15 +252,31 @@ export interface RowPartition {
 
 export interface CopyRequest {
   readonly table: string
-  /** The columns that are filled, unquoted; the others take their defaults. */
+  readonly from: string
+  /** The columns that are filled; the others take their defaults. */
+  readonly columns: readonly CopiedColumn[]
+  /** Absent takes all rows. */
+  readonly rows?: RowChoice
+}
+
+export interface CopiedColumn {
+  readonly name: string
+  /** What it is called in the table that is copied from; absent is the same. */
+  readonly from?: string
+}
+
+export type RowChoice =
+  /** Those for which the condition is true. */
+  | { readonly kind: 'matching'; readonly condition: CheckedExpression }
+  /** All others of these partitions. */
+  | { readonly kind: 'others'; readonly condition: CheckedExpression; readonly partitions: readonly string[] }
+
+export interface QueryCopyRequest {
+  readonly table: string
+  /** The columns that are filled. */
   readonly columns: readonly string[]
-  /** A SELECT that gives these columns by name, or more. Its tables are qualified. */
-  readonly select: string
+  /** Gives these columns by name, or more. */
+  readonly query: CheckedQuery
 }
 
 export type TablePair = readonly [table: string, other: string]
-
-export interface TableStatistics {
-  readonly rowCount: number
-  readonly byteCount: number
-}

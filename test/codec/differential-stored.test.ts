@@ -4,8 +4,7 @@ import { partLayoutOf, quarantineLayoutOf } from '../../src/codec/arrow/part-lay
 import { FrameParser } from '../../src/codec/parse-frame.ts'
 import type { ParseResult } from '../../src/codec/parse-task.types.ts'
 import type { ColumnDefinition } from '../../src/schema/columns/column-definition.types.ts'
-import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import type { Store } from '../../src/store/store.types.ts'
+import { type OpenedStore, openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { workspaceDatabase } from '../../src/store/workspace-database.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { testSeed } from '../support/seeded-random.ts'
@@ -20,7 +19,7 @@ const schemaCount = 24
 const recordsPerSchema = 130
 const rowIndexColumn = columnOf('row_index UInt32')
 
-async function openStore(t: Test): Promise<Store> {
+async function openStore(t: Test): Promise<OpenedStore> {
   const directory = await createTestDirectory()
   t.teardown(() => directory.remove())
   const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
@@ -28,7 +27,7 @@ async function openStore(t: Test): Promise<Store> {
   return store
 }
 
-async function createTable(store: Store, name: string, columns: readonly ColumnDefinition[]): Promise<void> {
+async function createTable(store: OpenedStore, name: string, columns: readonly ColumnDefinition[]): Promise<void> {
   const lines = columns.map(({ name, typeText, defaultExpression }) =>
     defaultExpression === null ? `${name} ${typeText}` : `${name} ${typeText} DEFAULT ${defaultExpression}`,
   )
@@ -39,7 +38,7 @@ async function createTable(store: Store, name: string, columns: readonly ColumnD
 }
 
 async function append(
-  store: Store,
+  store: OpenedStore,
   table: string,
   columns: readonly ColumnDefinition[],
   result: ParseResult<Uint8Array>,
@@ -52,7 +51,7 @@ async function append(
 
 /** The answers for these columns, one row after the other in the order of `row_index`. */
 async function answers(
-  store: Store,
+  store: OpenedStore,
   table: string,
   columns: readonly ColumnDefinition[],
 ): Promise<readonly string[][]> {

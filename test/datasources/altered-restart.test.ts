@@ -13,6 +13,8 @@ import { createTables } from '../../src/datasources/tables.ts'
 import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { TableStatements } from '../../src/store/sql/table-statements.ts'
+import type { Statements } from '../../src/store/statements.types.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { catalogOver } from '../catalog/test-catalog.ts'
@@ -52,7 +54,7 @@ async function fiveRows() {
   const before: DataSource = { ...base, ...times, id, name: `dated_${catalog.list().length}`, columns }
   const changed: DataSource = { ...before, columns: parseSchema('a Int32, insertion_date Date', { columnsMax: 10 }) }
   await catalog.begin(before)
-  await createTables(store, before)
+  await createTables(store.tables, before)
   await catalog.complete(id)
   const table = `ws_0001.${id}_quarantine`
   await store.command(`INSERT INTO ${table} (a, c__error) SELECT toString(number), ['x'] FROM numbers(5)`)
@@ -67,13 +69,12 @@ async function fiveRows() {
   return { before, changed, content }
 }
 
-/** The store with other ways to copy, exchange and command. */
+/** The store with other ways to copy, exchange and change tables. */
 function storeWith(over: Partial<AlteredTables>): AlteredTables {
   return {
-    command: (sql, nature) => store.command(sql, nature),
+    tables: store.tables,
     copy: (request) => store.copy(request),
     exchange: (pairs) => store.exchange(pairs),
-    rows: store.rows.bind(store),
     sync: () => store.sync(),
     ...over,
   }
@@ -128,11 +129,12 @@ t.test('what could not be taken back when the engine ended is, before the next o
     await store.exchange(pairs)
     if (isCut) throw ended
   }
-  const command: Store['command'] = async (sql, nature) => {
+  const command: Statements['command'] = async (sql, nature) => {
     if (isCut && sql.includes('DROP COLUMN')) throw ended
     await store.command(sql, nature)
   }
-  await t.rejects(open(t, { exchange, command }).make(before, { changed, hasTableChanges: true, operations: [] }))
+  const tables = new TableStatements({ command, rows: store.rows.bind(store) })
+  await t.rejects(open(t, { exchange, tables }).make(before, { changed, hasTableChanges: true, operations: [] }))
   t.equal(catalog.altering().length, 1)
   isCut = false
   await endEngine()

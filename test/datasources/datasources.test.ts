@@ -13,10 +13,12 @@ import type { EngineDefinition } from '../../src/schema/engines/engine-definitio
 import { errors } from '../../src/shared/errors/errors.ts'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { TableStatements } from '../../src/store/sql/table-statements.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { catalogOver } from '../catalog/test-catalog.ts'
 import { arrowPart, numbers } from '../store/arrow-part.ts'
+import { faultyStore } from '../store/faulty-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 
 const directory = await createTestDirectory()
@@ -75,29 +77,7 @@ async function tables(): Promise<readonly string[]> {
 
 /** The store, with a fault where the statement matches. */
 function faulty(pattern: RegExp, fault: Error): Store {
-  return {
-    get definitionVersion() {
-      return store.definitionVersion
-    },
-    rows: (sql) => store.rows(sql),
-    fileRows: (sql) => store.fileRows(sql),
-    tableStatistics: () => store.tableStatistics(),
-    select: (query) => store.select(query),
-    queryTree: (sql, signal) => store.queryTree(sql, signal),
-    append: (append) => store.append(append),
-    untilAppended: (names) => store.untilAppended(names),
-    partitionsByRow: (append, tag) => store.partitionsByRow(append, tag),
-    copy: (copy) => store.copy(copy),
-    exchange: (pairs) => store.exchange(pairs),
-    newPartPath: () => store.newPartPath(),
-    discard: (parts) => store.discard(parts),
-    sync: () => store.sync(),
-    close: () => store.close(),
-    command: async (sql) => {
-      if (pattern.test(sql)) throw fault
-      await store.command(sql)
-    },
-  }
+  return faultyStore(store, pattern, fault)
 }
 
 t.test('a data source is created with its quarantine and dropped with it', async (t) => {
@@ -242,7 +222,7 @@ t.test('a start takes back a creation and a removal that died halfway, at whiche
   await store.command(`CREATE TABLE ws_0001.${halfMade.id} (a Int32) ENGINE = Null`)
   const made = undefinedYet('made')
   await catalog.begin(made)
-  await createTables(store, made)
+  await createTables(store.tables, made)
   const whole = await dataSources.create(request('whole', 'a Int32'))
   await catalog.retire(whole.id)
   const halfGone = await dataSources.create(request('half_gone', 'a Int32'))
@@ -412,8 +392,9 @@ t.test('a start takes back an alter that died halfway, at whichever step', async
       await catalog.beginAlter(pending)
       let done = 0
       const command = async (sql: string) => void (done++ < steps && (await store.command(sql)))
-      const { rows, copy, exchange, sync } = store
-      const stopping = { command, rows, copy, exchange, sync }
+      const { copy, exchange, sync } = store
+      const tables = new TableStatements({ command, rows: store.rows.bind(store) })
+      const stopping = { tables, copy, exchange, sync }
       await alterTables(stopping, before, pending)
       // Indexes may stand in another order.
       const changed = (await definitions(id)).map((text, index) => !hasParts(text, defined[index] ?? ''))
@@ -473,14 +454,15 @@ t.test(
   async (t) => {
     const { id } = await dataSources.create(request('sized', 'a Int32'))
     let asked = 0
-    const counting: Store = {
-      ...faulty(/^never$/, new Error()),
-      tableStatistics: () => {
-        asked += 1
-        return store.tableStatistics()
-      },
+    class CountingTables extends TableStatements {
+      override list(names?: readonly string[]) {
+        if (names === undefined) asked += 1
+        return super.list(names)
+      }
     }
+    const counting: Store = { ...faulty(/^never$/, new Error()), tables: new CountingTables(store) }
     const room = await open(counting)
+    asked = 0
     const first = Array.from({ length: 20 }, () => room.statistics())
     await store.command(`INSERT INTO ws_0001.${id} VALUES (1), (2)`)
     const later = room.statistics()
@@ -488,10 +470,16 @@ t.test(
     t.match((await later).get(id), { landing: { rowCount: 2 }, quarantine: { rowCount: 0 } })
     t.ok(asked <= 3, `asked ${asked} times`)
     t.match(await room.statisticsOf(id), { landing: { rowCount: 2 } })
-    const failing = await open({
-      ...counting,
-      tableStatistics: () => Promise.reject(new StoreError({ kind: 'busy', message: '' })),
-    })
+    class BusyTables extends TableStatements {
+      isBusy = false
+      override async list(names?: readonly string[]) {
+        if (this.isBusy) throw new StoreError({ kind: 'busy', message: '' })
+        return await super.list(names)
+      }
+    }
+    const tables = new BusyTables(store)
+    const failing = await open({ ...counting, tables })
+    tables.isBusy = true
     await t.rejects(failing.statistics(), { code: 'QUERIES_TOO_MANY' })
     await room.drop('sized')
   },

@@ -5,9 +5,9 @@ import { Int32 } from 'apache-arrow'
 import { type Test, test } from 'tap'
 import type { Logger } from '../../src/observe/logger.ts'
 import { verifySafeguards } from '../../src/query/agreement.ts'
-import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { type OpenedStore, openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { clickhouseCodes } from '../../src/store/engine-codes.ts'
-import type { AppendRequest, SelectQuery, Store, SupervisedStore } from '../../src/store/store.types.ts'
+import type { AppendRequest, SelectQuery, Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { arrowPart, numbers } from '../store/arrow-part.ts'
 import { findEnginePid, untilEngine, untilGone } from '../store/engine-pid.ts'
@@ -17,7 +17,7 @@ import { byTier } from '../support/tier.ts'
 const never = new AbortController().signal
 
 interface Opened {
-  readonly store: SupervisedStore
+  readonly store: OpenedStore
   readonly lines: string[]
 }
 
@@ -55,7 +55,7 @@ async function readInTime(store: Store, sql: string): Promise<string> {
   }
 }
 
-async function untilRunning(store: Store, text: string): Promise<void> {
+async function untilRunning(store: OpenedStore, text: string): Promise<void> {
   const sql = `SELECT count() AS n FROM system.processes WHERE query LIKE '%${text}%' AND query NOT LIKE '%system.processes%'`
   for (;;) {
     const [row] = await store.rows<{ n: number }>(sql)
@@ -64,7 +64,7 @@ async function untilRunning(store: Store, text: string): Promise<void> {
   }
 }
 
-async function untilReady(store: SupervisedStore): Promise<void> {
+async function untilReady(store: OpenedStore): Promise<void> {
   while (store.unreadyReason !== null) await delay(10)
 }
 

@@ -3,8 +3,7 @@ import type { Test } from 'tap'
 import { adminScope } from '../../src/access/admin-scope.ts'
 import { createApp } from '../../src/app.ts'
 import { createQuery, type QueryOptions } from '../../src/query/query.ts'
-import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import type { Store } from '../../src/store/store.types.ts'
+import { type OpenedStore, openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { TestWorkspace } from '../query/test-workspace.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { createFakeRooms, type FakeRooms, limits, token } from './fake-rooms.ts'
@@ -23,7 +22,7 @@ const options: QueryOptions = {
 /** The front desk over the query room and a real engine; the workspace is in memory. */
 export interface Endpoints {
   readonly app: FastifyInstance
-  readonly store: Store
+  readonly store: OpenedStore
   readonly rooms: FakeRooms
   readonly workspace: TestWorkspace
   readonly secrets: Map<string, string>

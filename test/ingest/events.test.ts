@@ -160,7 +160,7 @@ t.test('a view that fails is told to who waits, blocks its own data source alone
 /** Refuses some values in a block; a search finds fewer at first than the table refuses. */
 class PoisonStore extends FakeStore {
   searches = 0
-  trials = 0
+  trialCount = 0
   isRefused = (value: number, isTrial: boolean): boolean =>
     value === 3 || (value === 5 && !(isTrial && this.searches === 1))
 
@@ -173,7 +173,7 @@ class PoisonStore extends FakeStore {
     const values = parts.flatMap((part) => [...(tableFromIPC(part).getChild('__0') ?? [])].map(Number))
     const isTrial = request.table.endsWith('_trial')
     const isLanding = isTrial || request.table === source.id
-    if (isTrial) this.trials += 1
+    if (isTrial) this.trialCount += 1
     if (isLanding && values.some((value) => this.isRefused(value, isTrial))) throw rowsError
     if (!isTrial) await super.append(request)
   }
@@ -212,7 +212,7 @@ t.test('ten thousand rows of which most are refused take a bounded number of tri
   const aside = store.rowsOf(`${source.id}_quarantine`)
   t.equal(kept + aside, 10_000)
   t.ok(kept >= 970, `${kept} of the thousand good rows are stored, the others stood beside refused ones`)
-  t.ok(store.trials < 1_100, `${store.trials} trials`)
+  t.ok(store.trialCount < 1_100, `${store.trialCount} trials`)
 })
 
 t.test('who waits for too long hears that the events are taken', async (t) => {

@@ -7,13 +7,24 @@ import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import type { Part } from '../../src/codec/arrow/part.types.ts'
 import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
 import { defaultEngine } from '../../src/schema/engines/engine-definition.ts'
-import type { AppendRequest, RowPartition, Store, TableStatistics } from '../../src/store/store.types.ts'
+import type { Statements } from '../../src/store/statements.types.ts'
+import type { AppendRequest, RowPartition, Store } from '../../src/store/store.types.ts'
+import { storeVerbs } from '../store/store-verbs.ts'
 
 type Held = { readonly request: AppendRequest; readonly resolve: () => void; readonly reject: (error: Error) => void }
 
 /** A store that keeps what is appended, and whose inserts end when the test says so. */
-export class FakeStore implements Store {
+export class FakeStore implements Store, Statements {
   readonly definitionVersion = 0
+  readonly #verbs = storeVerbs(this, this)
+  readonly tables = this.#verbs.tables
+  readonly partitions = this.#verbs.partitions
+  readonly parts = this.#verbs.parts
+  readonly views = this.#verbs.views
+  readonly trials = this.#verbs.trials
+  readonly quarantines = this.#verbs.quarantines
+  readonly replays = this.#verbs.replays
+  readonly parquet = { columns: async () => [], firstRows: async () => [], countRefused: async () => 0 }
   /** What the engine has, in the order in which inserts ended. */
   readonly stored: AppendRequest[] = []
   /** Inserts under way. */
@@ -100,9 +111,7 @@ export class FakeStore implements Store {
 
   async exchange(): Promise<void> {}
 
-  async fileRows<Row>(): Promise<readonly Row[]> {
-    return []
-  }
+  async copyQuery(): Promise<void> {}
 
   async rows<Row>(): Promise<readonly Row[]> {
     return []
@@ -120,10 +129,6 @@ export class FakeStore implements Store {
 
   async sync(): Promise<void> {
     this.syncCount += 1
-  }
-
-  async tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>> {
-    return new Map()
   }
 
   async close(): Promise<void> {}

@@ -187,7 +187,7 @@ function sum(all: readonly Acknowledged[]): Acknowledged {
 async function countTables(path: string): Promise<number> {
   const store = await openEmbeddedStore(testStoreOptions(path), silentLogger)
   try {
-    return (await store.tableStatistics()).size
+    return (await store.tables.list()).size
   } finally {
     await store.close()
   }

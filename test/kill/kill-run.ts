@@ -6,8 +6,7 @@
  * quarantine, and every view must have seen each stored row once.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import type { Store } from '../../src/store/store.types.ts'
+import { type OpenedStore, openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { freePort } from '../support/free-port.ts'
 import { SeededRandom } from '../support/seeded-random.ts'
@@ -98,7 +97,7 @@ function sum(all: readonly Acknowledged[], key: keyof Acknowledged): number {
   return all.reduce((total, one) => total + one[key], 0)
 }
 
-async function withStore<Result>(path: string, work: (store: Store) => Promise<Result>): Promise<Result> {
+async function withStore<Result>(path: string, work: (store: OpenedStore) => Promise<Result>): Promise<Result> {
   const store = await openEmbeddedStore(testStoreOptions(path), silentLogger)
   try {
     return await work(store)
@@ -107,7 +106,7 @@ async function withStore<Result>(path: string, work: (store: Store) => Promise<R
   }
 }
 
-async function createViews(store: Store, id: string): Promise<void> {
+async function createViews(store: OpenedStore, id: string): Promise<void> {
   const window = 'SETTINGS non_replicated_deduplication_window = 10000'
   const statements = [
     `CREATE TABLE ws_0001.kill_rows (id UInt64, producer UInt16, n UInt32) ENGINE = MergeTree ORDER BY id ${window}`,
@@ -123,7 +122,7 @@ async function createViews(store: Store, id: string): Promise<void> {
 }
 
 async function countStored(
-  store: Store,
+  store: OpenedStore,
   id: string,
   { rows, quarantined }: Acknowledged,
 ): Promise<KillReport['stored']> {

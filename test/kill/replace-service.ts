@@ -4,8 +4,7 @@
  * Generation `g` is `rowsMin + g` rows, each of which counts 1 in every table behind it. An event counts a million, so both
  * can be told from what a table says, whatever else is in it.
  */
-import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import type { Store } from '../../src/store/store.types.ts'
+import { type OpenedStore, openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { type KillService, killToken } from './kill-service.ts'
 
@@ -118,7 +117,7 @@ export async function stagingTables(path: string): Promise<readonly string[]> {
   })
 }
 
-async function withStore<Result>(path: string, work: (store: Store) => Promise<Result>): Promise<Result> {
+async function withStore<Result>(path: string, work: (store: OpenedStore) => Promise<Result>): Promise<Result> {
   const store = await openEmbeddedStore(testStoreOptions(path), silentLogger)
   try {
     return await work(store)

@@ -3,13 +3,12 @@ import { adminScope } from '../../src/access/admin-scope.ts'
 import { createQuery, type QueryOptions } from '../../src/query/query.ts'
 import type { Query } from '../../src/query/query.types.ts'
 import type { ReadScope } from '../../src/sql/read-scope.types.ts'
-import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import type { Store } from '../../src/store/store.types.ts'
+import { type OpenedStore, openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { idOf, TestWorkspace } from './test-workspace.ts'
 
 interface FilteredQuery {
-  readonly store: Store
+  readonly store: OpenedStore
   readonly workspace: TestWorkspace
   readonly query: Query
   /** Of a reader who is shown the rows whose tenant is a. */

@@ -1,5 +1,6 @@
 import { Int32 } from 'apache-arrow'
 import t from 'tap'
+import type { CheckedExpression } from '../../src/schema/expressions/checked-text.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { AppendRequest } from '../../src/store/store.types.ts'
 import { arrowPart, numbers } from './arrow-part.ts'
@@ -64,7 +65,8 @@ t.test('so it is where one INSERT takes some of its partitions', async (t) => {
   await store.command(
     `CREATE TABLE ws_0001.t_parted (c Int32) ENGINE = MergeTree PARTITION BY c % 40 ORDER BY c ${window}`,
   )
-  const partition = { key: 'c % 40', columns: [column], partitionsMax: 12 }
+  // As `schema` gives it.
+  const partition = { key: 'c % 40' as CheckedExpression, columns: [column], partitionsMax: 12 }
   for (const partCount of cuts) {
     await store.append(requestOf('t_parted', partCount, { partition }))
     t.match(await rowsOf('t_parted'), once, `in ${partCount} parts`)

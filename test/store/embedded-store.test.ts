@@ -209,7 +209,7 @@ t.test('the parts of one append are one part of the table, stored once however o
     "SELECT count() AS parts, sum(rows) AS rows FROM system.parts WHERE table = 't_once' AND active AND level = 0",
   )
   t.same(row, { parts: 1, rows: 300_000 })
-  t.same((await store.tableStatistics()).get('t_once')?.rowCount, 300_000)
+  t.same((await store.tables.list()).get('t_once')?.rowCount, 300_000)
   t.same(await readdir(join(directory.path, 'parts')), [], 'the files of the parts are gone')
 })
 

@@ -1,6 +1,7 @@
 // What the engine keeps of one statement must never change the answer of another.
 
 import t from 'tap'
+import type { CheckedExpression } from '../../src/schema/expressions/checked-text.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
 
@@ -53,8 +54,10 @@ t.test('it changes none of our own statements, copies, views and mutations, nor 
   await store.command('CREATE TABLE ws_0001.t_copy (id UInt64, tenant String) ENGINE = MergeTree ORDER BY id')
   await store.copy({
     table: 't_copy',
-    columns: ['id', 'tenant'],
-    select: `SELECT id, tenant FROM ${table} WHERE tenant = 'a'`,
+    from: 't_own',
+    columns: [{ name: 'id' }, { name: 'tenant' }],
+    // As `sql` gives it.
+    rows: { kind: 'matching', condition: "(tenant = 'a')" as CheckedExpression },
   })
   t.equal(await read('SELECT count() FROM ws_0001.t_copy'), '60000')
   await store.command(`CREATE VIEW ws_0001.v_own AS SELECT id FROM ${table} WHERE tenant = 'a'`)

@@ -160,7 +160,7 @@ test('statements of the service go on beside definitions that take seconds, and 
     await store.close()
     await directory.remove()
   })
-  const names = async () => (await store.tableStatistics()).size
+  const names = async () => (await store.tables.list()).size
   // The engine computes it when the table is made, and cannot be stopped; some seconds for each.
   const costly = (letter: string) => `length(toString(editDistance(repeat('${letter}', 30000), repeat('z', 30000))))`
   const ended = ['a', 'b'].map((letter) =>
@@ -176,7 +176,7 @@ test('statements of the service go on beside definitions that take seconds, and 
   await store.command('CREATE TABLE `ws_0001`.`t_plain` (n Int64) ENGINE = MergeTree ORDER BY n')
   await store.command('DROP TABLE IF EXISTS `ws_0001`.`t_a`')
   await t.rejects(store.command('TRUNCATE TABLE `ws_0001`.`t_b`'), StoreError)
-  t.ok((await store.tableStatistics()).has('t_plain'))
+  t.ok((await store.tables.list()).has('t_plain'))
   // They end by themselves, and their tables go.
   while (
     await store.command('TRUNCATE TABLE IF EXISTS `ws_0001`.`t_b`').then(
@@ -186,7 +186,7 @@ test('statements of the service go on beside definitions that take seconds, and 
   )
     await setImmediate()
   while ((await names()) > 1) await setImmediate()
-  t.same([...(await store.tableStatistics()).keys()], ['t_plain'])
+  t.same([...(await store.tables.list()).keys()], ['t_plain'])
 })
 
 test('short statements of the service go on beside long ones, however many wait', async (t) => {
@@ -201,7 +201,7 @@ test('short statements of the service go on beside long ones, however many wait'
     await store.rows('SELECT sleep(2) AS a', { isLong: true })
     endedCount += 1
   })
-  await store.tableStatistics()
+  await store.tables.list()
   await store.command('CREATE TABLE `ws_0001`.`t_short` (n Int64) ENGINE = MergeTree ORDER BY n')
   await store.command('TRUNCATE TABLE `ws_0001`.`t_short`')
   // The third of them begins when one of the others has ended.

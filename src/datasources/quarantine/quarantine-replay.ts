@@ -15,24 +15,20 @@ import type { Ingest } from '../../ingest/ingest.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { createImportId } from '../../shared/ids.ts'
-import { quoteString } from '../../shared/text-escapes.ts'
 import { currentValueRules } from '../../shared/value-rules.ts'
 import { type QueryLimits, toChangeError } from '../../store/caller-errors.ts'
 import { clickhouseCodes } from '../../store/engine-codes.ts'
-import { quarantineTable } from '../../store/sql/quarantine-table.ts'
+import { replayTables } from '../../store/sql/replay-tables.ts'
 import type { Store } from '../../store/store.types.ts'
 import { StoreError } from '../../store/store-error.ts'
-import { workspaceDatabase } from '../../store/workspace-database.ts'
-import { dropReplayTables, qualified, replayTables } from '../tables.ts'
 import type { ReplayFailure, ReplayReport, ReplayRequest } from './quarantine.types.ts'
-import { plainReason } from './quarantine-summary.ts'
-import { readRows, toReadError } from './reader-rows.ts'
+import { toReadError } from './reader-rows.ts'
 import { type ChosenRows, chosenRowsOf, toExpressionError } from './replay-choice.ts'
 import { digitsHint, digitsReason } from './replay-texts.ts'
 
 export interface ReplayRooms {
   readonly catalog: Pick<Catalog, 'noteReplay' | 'replayOf'>
-  readonly store: Pick<Store, 'command' | 'rows' | 'select' | 'sync'>
+  readonly store: Pick<Store, 'quarantines' | 'replays' | 'sync'>
   readonly ingest: Pick<Ingest, 'replayRows' | 'withBarrier'>
   readonly logger: Logger
   /** Told when a replay that is noted could not be ended. */
@@ -50,7 +46,6 @@ export interface ReplaySizes {
 const defaultSizes: ReplaySizes = { rowsMax: 1_000_000, pieceRowsMax: 50_000 }
 /** Bytes that are stored by one INSERT. */
 const pieceBytesMax = 8 * 1024 * 1024
-const choiceTimeMaxSeconds = 300
 const copiesMax = 3
 const retryAfterSeconds = 1
 const failuresMax = 100
@@ -111,12 +106,10 @@ export class QuarantineReplay {
   private async choose(dataSource: DataSource, chosen: ChosenRows, signal: AbortSignal) {
     const { id } = dataSource
     const { store, catalog } = this.rooms
-    const source = qualified(quarantineTable(id))
     try {
-      await ensureRowIds(store, id)
-      for (const trial of chosen.trials) await this.tryExpression(trial.name, trial.select(source), signal)
-      const [count] = await readRows<Count>(store, `SELECT count() AS __0 FROM ${source} ${chosen.where}`, signal)
-      const selectedRows = Number(count?.__0 ?? 0)
+      await store.quarantines.ensureRowIds(id)
+      for (const trial of chosen.trials) await this.tryExpression(id, trial, signal)
+      const selectedRows = await store.replays.countChosen(id, chosen, signal)
       if (selectedRows === 0) return { selectedRows, chosenRows: 0 }
       const chosenRows = await this.copy(id, chosen)
       await store.sync()
@@ -130,36 +123,21 @@ export class QuarantineReplay {
 
   /** Copies the chosen rows with their ids; gives their number. */
   private async copy(id: DataSourceId, chosen: ChosenRows): Promise<number> {
-    const { store } = this.rooms
-    const tables = replayTables(id)
-    const source = qualified(quarantineTable(id))
+    const { quarantines, replays } = this.rooms.store
     for (let attempt = 0; attempt < copiesMax; attempt += 1) {
-      await ensureRowIds(store, id)
-      await dropReplayTables(store, id)
-      await store.command(`CREATE TABLE ${qualified(tables.misfits)} ${misfitsDefinition}`)
-      await store.command(`CREATE TABLE ${qualified(tables.chosen)} ${chosenDefinition}`)
-      await store.command(
-        `INSERT INTO ${qualified(tables.chosen)} (n, row, record)
-         SELECT rowNumberInAllBlocks(), c__row, ${chosen.record} FROM ${source} ${chosen.where} LIMIT ${this.sizes.rowsMax}
-         SETTINGS async_insert = 0, max_threads = 1, max_execution_time = ${choiceTimeMaxSeconds}`,
-        { isLong: true },
-      )
-      const [counts] = await store.rows<{ readonly copied: number; readonly known: number }>(
-        `SELECT (SELECT count() FROM ${qualified(tables.chosen)}) AS copied,
-           (SELECT count() FROM ${source} WHERE c__row IN (SELECT row FROM ${qualified(tables.chosen)})) AS known`,
-        { isLong: true },
-      )
+      await quarantines.ensureRowIds(id)
+      const { copied, known } = await replays.copyChosen(id, chosen, this.sizes.rowsMax)
       // A part that was being written when the ids came has none, and made some up for the copy alone.
-      if (counts !== undefined && counts.copied === counts.known) return counts.copied
+      if (copied === known) return copied
     }
     throw errors.REPLAY_INTERRUPTED({ reason: 'rows were set aside meanwhile', retryAfterSeconds })
   }
 
-  private async tryExpression(name: string, sql: string, signal: AbortSignal): Promise<void> {
+  private async tryExpression(id: DataSourceId, trial: ChosenRows['trials'][number], signal: AbortSignal) {
     try {
-      await readRows(this.rooms.store, sql, signal)
+      await this.rooms.store.replays.tryExpression(id, trial, signal)
     } catch (error) {
-      throw this.toChoiceError(error, name)
+      throw this.toChoiceError(error, trial.name)
     }
   }
 
@@ -180,11 +158,11 @@ export class QuarantineReplay {
       if (note === null) throw new Error('the replay is noted')
       const viewFailure = await this.storePieces(dataSource, note)
       const report = await this.reportOn(dataSource)
-      await ingest.withBarrier({ dataSource, isFinal: false }, () => deleteReplayed(store, id))
+      await ingest.withBarrier({ dataSource, isFinal: false }, () => store.replays.deleteReplayed(id))
       // What the note says must be on the disk before the note goes.
       await store.sync()
       await catalog.noteReplay(id, null)
-      await dropReplayTables(store, id)
+      await store.replays.drop(id)
       this.interruptions.delete(id)
       return { ...report, viewFailure }
     } catch (cause) {
@@ -209,7 +187,7 @@ export class QuarantineReplay {
     const isGivenUp = (): boolean => this.isClosing
     while (next < end) {
       if (isGivenUp()) throw errors.SHUTTING_DOWN({})
-      const records = await recordsBetween(store, id, { next, end })
+      const records = await store.replays.records(id, { next, end })
       const blockId = `${note.replayId}-${next}`
       const piece = await ingest.replayRows({
         dataSource,
@@ -234,37 +212,22 @@ export class QuarantineReplay {
 
   /** Where the piece that begins at `next` ends; `next` itself when nothing is left. */
   private async pieceEnd(id: DataSourceId, next: number): Promise<number> {
-    const rows = await this.rooms.store.rows<{ readonly n: number; readonly byteCount: number }>(
-      `SELECT n, length(record) AS byteCount FROM ${qualified(replayTables(id).chosen)} WHERE n >= ${next} ORDER BY n
-       LIMIT ${this.sizes.pieceRowsMax}`,
-      { isLong: true },
-    )
+    const { replays } = this.rooms.store
+    const sizes = await replays.recordSizes(id, { from: next, rowsMax: this.sizes.pieceRowsMax })
     let end = next
     let pieceBytes = 0
-    for (const { n, byteCount } of rows) {
+    for (const { number, byteCount } of sizes) {
       pieceBytes += byteCount
       if (end > next && pieceBytes > pieceBytesMax) break
-      end = n + 1
+      end = number + 1
     }
     return end
   }
 
   private async reportOn({ id, columns }: DataSource): Promise<Omit<ReplayReport, 'viewFailure'>> {
-    const { store } = this.rooms
-    const { chosen, misfits } = replayTables(id)
-    const [counts] = await store.rows<{ readonly chosenRows: number; readonly failedRows: number }>(
-      `SELECT (SELECT count() FROM ${qualified(chosen)}) AS chosenRows,
-         (SELECT uniqExact(row) FROM ${qualified(misfits)}) AS failedRows`,
-      { isLong: true },
-    )
-    const failures = await store.rows<ReplayFailure & { readonly digits: string }>(
-      `SELECT column, ${plainReason('text')} AS reason, count() AS rowCount, groupUniqArray(${samplesMax})(text) AS samples,
-         argMinIf(text, length(text), match(text, ${quoteString(digitsReason)})) AS digits
-       FROM ${qualified(misfits)} ARRAY JOIN columns AS column, reasons AS text
-       GROUP BY column, reason ORDER BY rowCount DESC, column, reason LIMIT ${failuresMax}`,
-      { isLong: true },
-    )
-    const { chosenRows = 0, failedRows = 0 } = counts ?? {}
+    const { replays } = this.rooms.store
+    const { chosenRows, failedRows } = await replays.counts(id)
+    const failures = await replays.failures(id, { failuresMax, samplesMax, digitsPattern: digitsReason })
     const replayedRows = chosenRows - failedRows
     const told = failures.map(({ digits, ...failure }): ReplayFailure => {
       const column = columns.find(({ name }) => name === failure.column)
@@ -273,56 +236,6 @@ export class QuarantineReplay {
     })
     return { selectedRows: chosenRows, replayedRows, failedRows, leftRows: 0, failures: told }
   }
-}
-
-/** Its name is one that no column can have: an alias would hide it from a condition. */
-interface Count {
-  readonly __0: number | string
-}
-
-type Tables = Pick<Store, 'command' | 'rows'>
-
-const chosenDefinition = '(n UInt64, row UUID, record String) ENGINE = MergeTree ORDER BY n'
-const misfitsDefinition = `(row UUID, columns Array(String), reasons Array(String)) ENGINE = MergeTree ORDER BY row
-  SETTINGS non_replicated_deduplication_window = 10000`
-
-/** Gives every row of a quarantine an id that stays; it is in no `SELECT *`. */
-async function ensureRowIds(tables: Tables, id: DataSourceId): Promise<void> {
-  const name = quarantineTable(id)
-  const table = qualified(name)
-  const active = `database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(name)} AND active`
-  await tables.command(`ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS c__row UUID MATERIALIZED generateUUIDv7()`)
-  const [parts] = await tables.rows<Count>(
-    `SELECT count() AS __0 FROM system.parts WHERE ${active}
-     AND name NOT IN (SELECT name FROM system.parts_columns WHERE ${active} AND column = 'c__row')`,
-  )
-  // Parts of before have none: each read would make up others.
-  if (Number(parts?.__0 ?? 0) === 0) return
-  await tables.command(`ALTER TABLE ${table} MATERIALIZE COLUMN c__row SETTINGS mutations_sync = 2`, { isLong: true })
-}
-
-/** Without those that are known for misfits. In base 64, as their bytes need not be UTF-8. */
-async function recordsBetween(
-  tables: Tables,
-  id: DataSourceId,
-  { next, end }: { readonly next: number; readonly end: number },
-): Promise<readonly Uint8Array[]> {
-  const { chosen, misfits } = replayTables(id)
-  const rows = await tables.rows<{ readonly record: string }>(
-    `SELECT base64Encode(record) AS record FROM ${qualified(chosen)}
-     WHERE n >= ${next} AND n < ${end} AND row NOT IN (SELECT row FROM ${qualified(misfits)}) ORDER BY n`,
-    { isLong: true },
-  )
-  return rows.map(({ record }) => Buffer.from(record, 'base64'))
-}
-
-async function deleteReplayed(tables: Tables, id: DataSourceId): Promise<void> {
-  const { chosen, misfits } = replayTables(id)
-  await tables.command(
-    `ALTER TABLE ${qualified(quarantineTable(id))} DELETE WHERE c__row IN (SELECT row FROM ${qualified(chosen)})
-     AND c__row NOT IN (SELECT row FROM ${qualified(misfits)}) SETTINGS mutations_sync = 2`,
-    { isLong: true },
-  )
 }
 
 function interrupted(cause: unknown): ApiError {

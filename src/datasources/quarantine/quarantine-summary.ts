@@ -3,17 +3,12 @@
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { widenType } from '../../guess/type-widening.ts'
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
-import { quarantineTimeColumn } from '../../schema/columns/column-name.ts'
 import { formatSchema } from '../../schema/columns/schema-parser.ts'
 import { readKeyItems } from '../../schema/engines/engine-expression.ts'
 import { isNullable, parseColumnType } from '../../schema/types/column-type.ts'
-import { recordReasonEnd, recordReasons } from '../../shared/record-reasons.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
-import { quarantineTable } from '../../store/sql/quarantine-table.ts'
-import type { Store } from '../../store/store.types.ts'
-import { qualified } from '../tables.ts'
+import type { QuarantineGroupRow, Quarantines } from '../../store/quarantines.types.ts'
 import type { QuarantineGroup, QuarantineSummary, TypeSuggestion } from './quarantine.types.ts'
-import { readRows } from './reader-rows.ts'
 
 const groupsMax = 100
 /** Different values of a group that a type is tried on, each no longer than a value can be and still be a number or time. */
@@ -24,69 +19,35 @@ const sampleLengthMax = 200
 
 /** The groups of a quarantine, read as a query is. Raises `StoreError`. */
 export async function summarizeQuarantine(
-  store: Pick<Store, 'select'>,
+  quarantines: Pick<Quarantines, 'summarize'>,
   dataSource: DataSource,
   signal: AbortSignal,
 ): Promise<QuarantineSummary> {
-  const table = qualified(quarantineTable(dataSource.id))
-  const [total] = await readRows<{ readonly rowCount: number }>(
-    store,
-    `SELECT count() AS rowCount FROM ${table}`,
+  const { id: table, columns } = dataSource
+  // One more of each, to know that there are more.
+  const found = await quarantines.summarize({
+    table,
+    columns,
+    groupsMax: groupsMax + 1,
+    valuesMax: valuesMax + 1,
+    valueLengthMax,
     signal,
-  )
-  const rows = await readRows<GroupRow>(store, groupsStatement(dataSource, table), signal)
-  const groups = rows.slice(0, groupsMax).map((row) => groupOf(row, dataSource))
+  })
+  const rows = found.groups.slice(0, groupsMax)
   return {
-    rowCount: Number(total?.rowCount ?? 0),
-    groups,
-    hasMoreGroups: rows.length > groupsMax,
-    schema: suggestedSchema(dataSource, rows.slice(0, groupsMax)),
+    rowCount: found.rowCount,
+    groups: rows.map((row) => groupOf(row, dataSource)),
+    hasMoreGroups: found.groups.length > groupsMax,
+    schema: suggestedSchema(dataSource, rows),
   }
 }
 
-/** Counts come as texts where the reader quotes 64-bit integers. */
-interface GroupRow {
-  readonly column: string
-  readonly reason: string
-  readonly rowCount: number | string
-  readonly first: string
-  readonly last: string
-  readonly texts: readonly string[]
-  readonly missingCount: number | string
-}
-
-/** A reason without its value, which may hold anything, also quotes. Must not cut the name of a column. */
-export const plainReason = (reason: string): string =>
-  `replaceRegexpOne(if(${isWhole(reason)}, splitByString(${quoteString(recordReasonEnd)}, ${reason}, 1)[1], ${reason}), ${quoteString("(?s)^value '.*' on column ")}, 'value on column ')`
-
-/** Of a record as a whole, with its text behind. */
-const isWhole = (reason: string): string => `match(${reason}, ${quoteString(wholeRecord)})`
-
-const wholeRecord = `^(?:${[...Object.values(recordReasons), 'record has \\d+ (?:of|fields instead of) \\d+(?: fields)?'].join('|')})(?: \\(not valid UTF-8\\))?${recordReasonEnd}`
-
-// Names that no schema can have: an alias would hide a column of the same name, and Kafka's have such a `__value`.
-const [pair, column, fault, value, time] = ['__1', '__2', '__3', '__4', '__5'] as const
-
-function groupsStatement({ columns }: DataSource, table: string): string {
-  const choices = columns.map(({ name }) => `${column} = ${quoteString(name)}, ${quoteName(name)}`).join(', ')
-  const text = `substringUTF8(if(${column} = '', ${fault}, ${value}), 1, ${valueLengthMax})`
-  return `SELECT ${column} AS column, ${plainReason(fault)} AS reason, count() AS rowCount,
-      toString(min(${time})) AS first, toString(max(${time})) AS last,
-      groupUniqArray(${valuesMax + 1})(${text}) AS texts, countIf(isNull(${value})) AS missingCount
-    FROM (
-      SELECT arrayJoin(arrayZip(c__error_column, c__error)) AS ${pair}, ${pair}.1 AS ${column}, ${pair}.2 AS ${fault},
-        ${quoteName(quarantineTimeColumn(columns))} AS ${time}, CAST(multiIf(${choices}, NULL), 'Nullable(String)') AS ${value}
-      FROM ${table}
-    )
-    GROUP BY column, reason ORDER BY rowCount DESC, column, reason LIMIT ${groupsMax + 1}`
-}
-
-function groupOf(row: GroupRow, dataSource: DataSource): QuarantineGroup {
-  const { column, reason, first, last } = row
+function groupOf(row: QuarantineGroupRow, dataSource: DataSource): QuarantineGroup {
+  const { column, reason, rowCount, first, last } = row
   return {
     column,
     reason,
-    rowCount: Number(row.rowCount),
+    rowCount,
     first,
     last,
     samples: valuesOf(row).slice(0, samplesMax).map(cut),
@@ -94,15 +55,15 @@ function groupOf(row: GroupRow, dataSource: DataSource): QuarantineGroup {
   }
 }
 
-function valuesOf({ column, texts, missingCount }: GroupRow): readonly (string | null)[] {
-  return column !== '' && Number(missingCount) > 0 ? [null, ...texts] : texts
+function valuesOf({ column, texts, missingCount }: QuarantineGroupRow): readonly (string | null)[] {
+  return column !== '' && missingCount > 0 ? [null, ...texts] : texts
 }
 
 function cut(text: string | null): string | null {
   return text === null ? null : text.slice(0, sampleLengthMax)
 }
 
-function suggestionOf(row: GroupRow, dataSource: DataSource): TypeSuggestion | null {
+function suggestionOf(row: QuarantineGroupRow, dataSource: DataSource): TypeSuggestion | null {
   const nothing = withoutNullWords([row], dataSource)
   if (nothing !== null) {
     const words = [...new Set(row.texts.filter(isNullWord))].map(quoteString).join(', ')
@@ -121,7 +82,7 @@ const isNullWord = (text: string | null): boolean =>
  * The type that takes the values once their words for nothing are NULL; null where there are no such words, or texts beside
  * them that no number or time takes.
  */
-function withoutNullWords(rows: readonly GroupRow[], dataSource: DataSource): string | null {
+function withoutNullWords(rows: readonly QuarantineGroupRow[], dataSource: DataSource): string | null {
   const column = dataSource.columns.find(({ name }) => name === rows[0]?.column)
   const values = rows.flatMap(valuesOf)
   if (column === undefined || !values.some(isNullWord) || keyColumns(dataSource).has(column.name)) return null
@@ -130,12 +91,12 @@ function withoutNullWords(rows: readonly GroupRow[], dataSource: DataSource): st
   return type === null || /\bString\b/.test(type) ? null : type
 }
 
-function hasAllValues({ texts }: GroupRow): boolean {
+function hasAllValues({ texts }: QuarantineGroupRow): boolean {
   return texts.length <= valuesMax && texts.every((text) => text.length < valueLengthMax)
 }
 
 /** The type that takes the values of all these groups, which are of one column. */
-function widenedType(rows: readonly GroupRow[], dataSource: DataSource): string | null {
+function widenedType(rows: readonly QuarantineGroupRow[], dataSource: DataSource): string | null {
   const column = dataSource.columns.find(({ name }) => name === rows[0]?.column)
   if (column === undefined) return null
   return widenType(column.type, rows.flatMap(valuesOf), !keyColumns(dataSource).has(column.name))
@@ -147,7 +108,7 @@ function keyColumns({ engine: { options } }: DataSource): ReadonlySet<string> {
   return new Set([...names, 'key_columns'].flatMap((name) => readKeyItems(options[name] ?? '1', `engine_${name}`)))
 }
 
-function suggestedSchema(dataSource: DataSource, rows: readonly GroupRow[]): string | null {
+function suggestedSchema(dataSource: DataSource, rows: readonly QuarantineGroupRow[]): string | null {
   let isChanged = false
   const columns = dataSource.columns.map((column): ColumnDefinition => {
     const own = rows.filter((row) => row.column === column.name)

@@ -7,13 +7,10 @@
  */
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { quarantineTimeColumn } from '../../schema/columns/column-name.ts'
-import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import { quarantineDefinition, quarantineOwnNames, quarantineTable } from '../../store/sql/quarantine-table.ts'
 import type { Store } from '../../store/store.types.ts'
-import { workspaceDatabase } from '../../store/workspace-database.ts'
-import { qualified } from '../tables.ts'
 
-type Tables = Pick<Store, 'command' | 'copy' | 'exchange' | 'rows' | 'sync'>
+type MovingStore = Pick<Store, 'copy' | 'exchange' | 'sync' | 'tables'>
 
 /** Whether the quarantine calls its time otherwise behind the change. */
 export function movesQuarantineTime(before: DataSource, after: DataSource): boolean {
@@ -24,31 +21,23 @@ export function movesQuarantineTime(before: DataSource, after: DataSource): bool
  * Makes the quarantine that of `to`, with all rows and their times. Precondition: nothing is inserted into it meanwhile.
  * Raises `StoreError`.
  */
-export async function moveQuarantineTime(tables: Tables, from: DataSource, to: DataSource): Promise<void> {
+export async function moveQuarantineTime(store: MovingStore, from: DataSource, to: DataSource): Promise<void> {
+  const { tables } = store
   const table = quarantineTable(to.id)
   const copy = `${table}_copy`
-  if (!(await hasTime(tables, table, to))) {
-    await tables.command(`DROP TABLE IF EXISTS ${qualified(copy)}`)
-    await tables.command(`CREATE TABLE ${qualified(copy)} ${quarantineDefinition(to.columns)}`)
-    const time = quarantineTimeColumn(to.columns)
+  const time = quarantineTimeColumn(to.columns)
+  // By its columns a table tells which of both it is.
+  if ((await tables.columnType(table, time)) !== 'DateTime') {
+    await tables.recreate(copy, quarantineDefinition(to.columns))
     const kept = from.columns
       .map(({ name }) => name)
       .filter((name) => to.columns.some((column) => column.name === name))
-    const same = [...kept, ...quarantineOwnNames]
-    const names = same.map(quoteName).join(', ')
-    const select = `SELECT ${names}, ${quoteName(quarantineTimeColumn(from.columns))} AS ${quoteName(time)} FROM ${qualified(table)}`
-    await tables.copy({ table: copy, columns: [...same, time], select })
-    await tables.sync()
-    await tables.exchange([[table, copy]])
-    await tables.sync()
+    const same = [...kept, ...quarantineOwnNames].map((name) => ({ name }))
+    const columns = [...same, { name: time, from: quarantineTimeColumn(from.columns) }]
+    await store.copy({ table: copy, from: table, columns })
+    await store.sync()
+    await store.exchange([[table, copy]])
+    await store.sync()
   }
-  await tables.command(`DROP TABLE IF EXISTS ${qualified(copy)}`)
-}
-
-async function hasTime(tables: Tables, table: string, { columns }: DataSource): Promise<boolean> {
-  const found = await tables.rows<{ readonly name: string }>(
-    `SELECT name FROM system.columns WHERE database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(table)}
-     AND name = ${quoteString(quarantineTimeColumn(columns))} AND type = 'DateTime'`,
-  )
-  return found.length > 0
+  await tables.drop(copy)
 }

@@ -3,6 +3,7 @@
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
 import { readExpression } from '../../schema/engines/engine-expression.ts'
+import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
 import { checkBareNames } from '../../schema/expressions/stored-expression.ts'
 import { SqlFault } from '../../schema/syntax/sql-fault.ts'
 import { isNullable, valueTypeOf } from '../../schema/types/column-type.ts'
@@ -11,17 +12,19 @@ import { escapedMark, recordReasonEnd, recordReasons, unreadableEnd } from '../.
 import { TextError } from '../../shared/text-error.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
+import type { ReplayCell, ReplayChoice, ReplayExpression } from '../../store/quarantines.types.ts'
 import type { StoreError } from '../../store/store-error.ts'
 import type { ReplayRequest } from './quarantine.types.ts'
 import { replayedText } from './replay-texts.ts'
 
-export interface ChosenRows {
-  /** Empty, or `WHERE …`. */
-  readonly where: string
-  /** SELECTs that fail when the text of a caller is no expression over a quarantine; each gives no row. */
-  readonly trials: readonly { readonly name: string; readonly select: (table: string) => string }[]
-  /** An expression that makes of a row the CSV record of its columns and its id, with a line feed. */
-  readonly record: string
+export interface ChosenRows extends ReplayChoice {
+  /** What a caller wrote; each is tried before anything is done. */
+  readonly trials: readonly NamedExpression[]
+}
+
+interface NamedExpression extends ReplayExpression {
+  /** What it is, for messages. */
+  readonly name: string
 }
 
 /** @throws REPLAY_INVALID (400) for a condition or fix that is no expression, and for engines that take no single rows. */
@@ -32,18 +35,16 @@ export function chosenRowsOf({ columns, engine }: DataSource, request: ReplayReq
     throw errors.REPLAY_INVALID({ reason: `there is a fix for '${name}', which is no column of the Data Source` })
   }
   const names = columns.map(({ name }) => name)
-  const condition = request.condition === undefined ? undefined : readText(request.condition, 'condition', names)
+  const condition = request.condition === undefined ? null : readText(request.condition, 'condition', names)
   const fixes = new Map([...request.fixes].map(([name, fix]) => [name, readText(fix, fixName(name), names)] as const))
-  const cells = columns.map((column) => cellOf(column, fixes.get(column.name)))
-  const id = `concat('"', toString(c__row), '"')`
-  const fixTrials = [...fixes].map(([name, fix]) => {
-    return { name: fixName(name), select: (table: string) => `SELECT c__row, ${fixedText(fix)} FROM ${table} LIMIT 0` }
-  })
-  const select = (table: string) => `SELECT c__row FROM ${table} WHERE (${condition}) LIMIT 0`
+  const fixTrials = [...fixes].map(([name, text]) => ({ kind: 'fix', name: fixName(name), text }) as const)
+  const trials =
+    condition === null ? fixTrials : [{ kind: 'condition', name: 'condition', text: condition } as const, ...fixTrials]
   return {
-    trials: condition === undefined ? fixTrials : [{ name: 'condition', select }, ...fixTrials],
-    where: whereOf(condition, [...fixes.values()]),
-    record: `concat(${[...cells, id].join(", ',', ")}, '\\n')`,
+    trials,
+    condition,
+    ownCondition: ownConditionOf([...fixes.values()]),
+    cells: columns.map((column) => cellOf(column, fixes.get(column.name))),
   }
 }
 
@@ -52,10 +53,8 @@ export function chosenRowsOf({ columns, engine }: DataSource, request: ReplayReq
  * one with more cells than columns would be gone with those that no column takes. So they are left where they are, unless a
  * fix takes a value out of the text.
  */
-function whereOf(condition: string | undefined, fixes: readonly string[]): string {
-  const conditions = condition === undefined ? [] : [`(${condition})`]
-  if (!fixes.some((fix) => /\bc__error\b/.test(fix))) conditions.push(hasValues)
-  return conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+function ownConditionOf(fixes: readonly string[]): string | null {
+  return fixes.some((fix) => /\bc__error\b/.test(fix)) ? null : hasValues
 }
 
 /** Of a record with more cells than there are columns, with its text behind. */
@@ -74,17 +73,13 @@ function sentText({ name }: ColumnDefinition): string {
   return `if(${isEscaped} AND match(${text}, '%[89A-F][0-9A-F]'), decodeURLComponent(${text}), ${text})`
 }
 
-function cellOf(column: ColumnDefinition, fix: string | undefined): string {
-  const text = fix === undefined ? replayedText(column, sentText(column)) : fixedText(fix)
-  return `ifNull(concat('"', replaceAll(${text}, '"', '""'), '"'), ${quoteString(nothingCell(column))})`
+function cellOf(column: ColumnDefinition, fix: CheckedExpression | undefined): ReplayCell {
+  const nothing = nothingCell(column)
+  return { nothing, value: fix === undefined ? { text: replayedText(column, sentText(column)) } : { fix } }
 }
 
 function fixName(column: string): string {
   return `the fix for '${column}'`
-}
-
-function fixedText(fix: string): string {
-  return `CAST((${fix}), 'Nullable(String)')`
 }
 
 /**
@@ -106,7 +101,7 @@ function nothingCell({ type, defaultExpression }: ColumnDefinition): string {
 }
 
 /** Expressions run as part of an INSERT of our own, so they may hold no more than those of a table. */
-function readText(text: string, name: string, columns: readonly string[]): string {
+function readText(text: string, name: string, columns: readonly string[]): CheckedExpression {
   try {
     const read = readExpression(text, { kind: 'expression', name })
     checkBareNames({ text: read, kind: 'expression', what: name }, columns)

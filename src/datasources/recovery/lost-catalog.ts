@@ -8,7 +8,7 @@ import type { Store } from '../../store/store.types.ts'
 import { listTables, ownerOf } from '../tables.ts'
 
 interface LostCatalogDeps {
-  readonly store: Pick<Store, 'command' | 'rows'>
+  readonly store: Pick<Store, 'tables'>
   /** What the first start makes beside the catalog, and behind it. */
   readonly laterNames: readonly string[]
 }
@@ -22,9 +22,9 @@ interface LostCatalogDeps {
 export async function refuseLostCatalog(path: string, { store, laterNames }: LostCatalogDeps): Promise<void> {
   const file = statSync(path, { throwIfNoEntry: false })
   if (file !== undefined && file.size > 0) return
-  const tables = await listTables(store)
+  const tables = await listTables(store.tables)
   const owners = new Set([...tables.keys()].map(ownerOf))
-  const rowCount = [...tables.values()].reduce((sum, rows) => sum + Number(rows), 0)
+  const rowCount = [...tables.values()].reduce((sum, table) => sum + table.rowCount, 0)
   const found = `the tables of ${owners.size} data sources are there, with ${rowCount} rows`
   const later = laterNames.map((name) => join(dirname(path), name)).find(isInUse)
   if (file !== undefined) {

@@ -2,9 +2,7 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { Logger } from '../../observe/logger.ts'
-import { quoteString } from '../../shared/text-escapes.ts'
 import type { Store } from '../../store/store.types.ts'
-import { workspaceDatabase } from '../../store/workspace-database.ts'
 import { ownerOf } from '../tables.ts'
 import {
   isBack,
@@ -26,7 +24,7 @@ const page = 'docs/recovery.md#lost-parts'
 
 interface ComparisonDeps {
   readonly catalog: Pick<Catalog, 'find'>
-  readonly store: Pick<Store, 'rows'>
+  readonly store: Pick<Store, 'parts'>
   readonly logger: Logger
 }
 
@@ -107,7 +105,7 @@ export class PartComparison {
     const lettingGo = table === dataSource.id ? lettingGoOf(dataSource) : 'nothing'
     const { gone, short, miscounted } = judgeTable(before, now, lettingGo)
     const mayGo = lettingGo === 'parts' && gone.length > 0
-    const broken = mayGo ? await this.#brokenParts(table) : null
+    const broken = mayGo ? await this.#deps.store.parts.broken(table) : null
     const lost = [...gone.filter(({ name }) => broken?.has(name) ?? true), ...short].map(toLost)
     const letGo = mayGo ? gone.filter(({ name }) => broken?.has(name) === false) : []
     const untold = miscounted.filter(({ name }) => !this.#miscounted.has(`${now.uuid} ${name}`))
@@ -116,15 +114,6 @@ export class PartComparison {
     if (letGo.length > 0 && occasion !== 'run') news.push(() => this.#tellLetGo(place, letGo))
     if (untold.length > 0) news.push(() => this.#tellMiscounted(place, untold, now))
     return { lost, miscounted, news }
-  }
-
-  /** Names of parts that the engine has set aside as broken. */
-  async #brokenParts(table: string): Promise<ReadonlySet<string>> {
-    const rows = await this.#deps.store.rows<{ readonly name: string }>(
-      `SELECT substring(name, position(name, reason) + length(reason) + 1) AS name FROM system.detached_parts
-       WHERE database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(table)} AND reason LIKE 'broken%'`,
-    )
-    return new Set(rows.map(({ name }) => name))
   }
 
   #tellTable(place: Place, noted: NotedTable): void {

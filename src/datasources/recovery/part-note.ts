@@ -12,12 +12,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Logger } from '../../observe/logger.ts'
-import { quoteString } from '../../shared/text-escapes.ts'
 import { quarantineTable } from '../../store/sql/quarantine-table.ts'
 import type { Store } from '../../store/store.types.ts'
-import { workspaceDatabase } from '../../store/workspace-database.ts'
+import { listTables } from '../tables.ts'
 import { type Occasion, PartComparison } from './part-comparison.ts'
-import type { NotedPart, NotedTables } from './part-losses.ts'
+import type { NotedTables } from './part-losses.ts'
 import { type Note, PartNoteFile, withoutTables } from './part-note-file.ts'
 
 const noteIntervalMs = 60_000
@@ -30,7 +29,7 @@ const notedPartsMax = 200_000
 
 interface PartNoteDeps {
   readonly catalog: Pick<Catalog, 'find'>
-  readonly store: Pick<Store, 'rows' | 'sync'>
+  readonly store: Pick<Store, 'parts' | 'sync' | 'tables'>
   readonly logger: Logger
 }
 
@@ -181,18 +180,10 @@ export class PartNote {
 
   async #tables(): Promise<NotedTables> {
     const { store } = this.#deps
-    const isOurs = `database = ${quoteString(workspaceDatabase)} AND match(name, '^t_[0-9a-f]{32}(_quarantine)?$')`
-    const tables = await store.rows<{ readonly name: string; readonly uuid: string }>(
-      `SELECT name, toString(uuid) AS uuid FROM system.tables WHERE ${isOurs} ORDER BY name`,
-    )
-    const partsOf = new Map<string, NotedPart[]>(tables.map(({ name }) => [name, []]))
-    const parts = await store.rows<NotedPart & { readonly owner: string }>(
-      `SELECT table AS owner, name, partition_id AS partition, toInt32(min_block_number) AS minBlock,
-         toInt32(max_block_number) AS maxBlock, toFloat64(rows) AS rowCount, hash_of_all_files AS content
-       FROM system.parts WHERE database = ${quoteString(workspaceDatabase)} AND active AND rows > 0 ORDER BY table, name`,
-    )
-    for (const { owner, ...part } of parts) partsOf.get(owner)?.push(part)
-    return Object.fromEntries(tables.map(({ name, uuid }) => [name, { uuid, parts: partsOf.get(name) ?? [] }]))
+    const tables = await listTables(store.tables)
+    const parts = await store.parts.list()
+    const noted = [...tables].map(([name, { uuid }]) => [name, { uuid, parts: parts.get(name) ?? [] }] as const)
+    return Object.fromEntries(noted.sort(([a], [b]) => (a < b ? -1 : 1)))
   }
 }
 

@@ -1,7 +1,7 @@
 // What a replace of one table brings with it: the tables behind its views, and those whose rows come to any of them.
 
 import { assert } from '../../shared/assert.ts'
-import type { GraphTable, GraphView, TableGraph } from '../../store/sql/table-graph.ts'
+import type { GraphTable, GraphView, TableGraph } from '../../store/tables.types.ts'
 
 export interface Cascade {
   readonly landing: GraphTable

@@ -1,22 +1,15 @@
 // The condition of a replace, judged before anything is read or touched.
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
-import { quoteName } from '../../shared/text-escapes.ts'
 import { type Condition, readCondition } from '../../sql/condition.ts'
 import type { ConditionMoment } from '../../sql/fickle-functions.ts'
 import { toCopyError } from '../../store/caller-errors.ts'
-import type { GraphTable } from '../../store/sql/table-graph.ts'
-import type { SelectQuery, Store } from '../../store/store.types.ts'
+import { rowsAlias } from '../../store/sql/rows-alias.ts'
 import { isTooCostly, StoreError } from '../../store/store-error.ts'
+import type { GraphTable, Trials } from '../../store/tables.types.ts'
 import { partitionColumns } from './replace-keys.ts'
-import { qualified } from './replace-staging.ts'
-
-/**
- * What statements call the rows that a condition is about. The engine lets an expression name parts of itself (`CASE WHEN n
- * day THEN …`), and such a name would be taken for the column, were that not qualified.
- */
-export const rowsAlias = '__rows'
 
 /**
  * Gives the condition as SQL over the columns of the table, in brackets.
@@ -27,10 +20,10 @@ export const rowsAlias = '__rows'
  * @throws REPLACE_CONDITION_INVALID (400).
  */
 export async function checkCondition(
-  store: Pick<Store, 'select'>,
+  trials: Trials,
   text: string,
   { name, table }: { readonly name: DataSource['name']; readonly table: GraphTable },
-): Promise<string> {
+): Promise<CheckedExpression> {
   const keyColumns = partitionColumns(table)
   if (keyColumns.length === 0) {
     throw invalid(
@@ -43,24 +36,14 @@ export async function checkCondition(
     throw invalid(`it must contain the partition field (${keyColumns.join(', ')}) of Data Source "${name}"`)
   }
   refuseBareNames(condition, table.columns)
-  const columns = table.columns.map(quoteName)
-  const none = `SELECT ${columns.join(', ')} FROM ${qualified(table.name)} WHERE 0`
-  const blank = `SELECT ${columns.map((column) => `any(${column}) AS ${column}`).join(', ')} FROM (${none})`
+  const tried = { table: table.name, columns: table.columns, condition: condition.sql }
   try {
-    await ask(store, `SELECT count() FROM (${none}) WHERE ${condition.sql}`)
-    await ask(store, `SELECT ${condition.sql} FROM (${blank})`, allOfIt).catch(throwIfCostly)
+    await trials.judgeCondition(tried)
+    await trials.computeCondition(tried).catch(throwIfCostly)
   } catch (thrown) {
     throw toCopyError(thrown, invalid)
   }
   return condition.sql
-}
-
-/** A part behind AND would not be computed where the one before it is false. */
-const allOfIt = { short_circuit_function_evaluation: 'disable' }
-
-async function ask(store: Pick<Store, 'select'>, sql: string, settings: SelectQuery['settings'] = {}): Promise<void> {
-  const { signal } = new AbortController()
-  for await (const _ of await store.select({ sql, format: 'TSV', settings, signal }));
 }
 
 /** What the condition says of values that no row may have is no fault of it. */

@@ -4,19 +4,17 @@
 // from the old table, which shares their files with it, and what comes out is a whole table again. So there is one way in
 // which new content takes the place of the old one, whatever is replaced.
 
-import { assert } from '../../shared/assert.ts'
-import { quoteName, quoteString } from '../../shared/text-escapes.ts'
-import type { GraphTable, TableGraph } from '../../store/sql/table-graph.ts'
+import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
+import type { TableSource } from '../../store/sql/table-source.ts'
 import type { Store, TablePair } from '../../store/store.types.ts'
-import { workspaceDatabase } from '../../store/workspace-database.ts'
+import type { GraphTable, TableGraph } from '../../store/tables.types.ts'
 import type { Cascade, CascadeTarget } from './replace-cascade.ts'
-import { rowsAlias } from './replace-condition.ts'
 import { type ChangedPartitions, changedPartitions, type TableNames } from './replace-partitions-behind-views.ts'
-import { countRows, qualified, type Staging } from './replace-staging.ts'
+import type { Staging } from './replace-staging.ts'
 import { copyView } from './replace-views.ts'
 
 export interface ContentRooms {
-  readonly store: Pick<Store, 'command' | 'copy' | 'rows'>
+  readonly store: Pick<Store, 'copy' | 'copyQuery' | 'partitions' | 'tables'>
   readonly staging: Staging
   readonly graph: TableGraph
   readonly nameOf: TableNames
@@ -25,8 +23,8 @@ export interface ContentRooms {
 export interface RowsToMatch {
   /** A table that holds the rows as they came. */
   readonly input: string
-  /** SQL over the columns, in brackets. */
-  readonly condition: string
+  /** Over the columns, in brackets. */
+  readonly condition: CheckedExpression
   /** Whether the landing table has a TTL: some of its rows may be gone when they are counted. */
   readonly ages: boolean
 }
@@ -40,7 +38,7 @@ export interface MatchingRows {
 export class NewContent {
   readonly pairs: TablePair[] = []
   private readonly rooms: ContentRooms
-  private readonly replacements = new Map<string, string>()
+  private readonly replacements = new Map<string, TableSource>()
   private readonly changed = new Map<string, ChangedPartitions>()
 
   constructor(rooms: ContentRooms) {
@@ -59,25 +57,22 @@ export class NewContent {
    */
   async stageMatching({ landing }: Cascade, { input, condition, ages }: RowsToMatch): Promise<MatchingRows> {
     const { store, staging } = this.rooms
-    const { columns } = landing
-    const names = columns.map((column) => `${rowsAlias}.${quoteName(column)} AS ${quoteName(column)}`).join(', ')
-    const rowsOf = (table: string): string => `SELECT ${names} FROM ${qualified(table)} AS ${rowsAlias}`
+    const columns = landing.columns.map((name) => ({ name }))
     const added = await staging.createLike(landing.name)
-    await store.copy({ table: added, columns, select: `${rowsOf(input)} WHERE ${condition}` })
-    const addedIds = await partitionIds(store, added)
-    const oldIds = await matchingPartitionIds(store, landing, condition)
+    await store.copy({ table: added, from: input, columns, rows: { kind: 'matching', condition } })
+    const addedIds = await this.partitionIds(added)
+    const oldIds = await store.partitions.matching(landing.name, condition)
     const ids = [...new Set([...addedIds, ...oldIds])]
     if (ids.length > 0) {
       const table = await this.stage(landing, ids)
-      const kept = `${rowsOf(landing.name)}
-        WHERE ${rowsAlias}._partition_id IN (${ids.map(quoteString).join(', ')}) AND NOT ifNull(${condition}, 0)`
-      await store.copy({ table, columns, select: kept })
+      const kept = { kind: 'others', condition, partitions: ids } as const
+      await store.copy({ table, from: landing.name, columns, rows: kept })
       // Behind the rows that are kept: where an engine lets the last row win, it is a new one.
       await this.takeOver(added, table, addedIds)
       await this.takeOthers(landing.name, table, ids)
     }
-    const counted = ages ? `${qualified(input)} AS ${rowsAlias} WHERE ${condition}` : qualified(added)
-    return { rowCount: await countRows(store, counted), table: added }
+    const rowCount = await (ages ? store.tables.countRows(input, condition) : store.tables.countRows(added))
+    return { rowCount, table: added }
   }
 
   /** The tables behind the views, in order. */
@@ -97,8 +92,8 @@ export class NewContent {
     }
     if (partitions === 'all') return
     const isChanged = new Set(partitions)
-    for (const id of await partitionIds(store, into)) {
-      if (!isChanged.has(id)) await store.command(`ALTER TABLE ${qualified(into)} DROP PARTITION ID ${quoteString(id)}`)
+    for (const id of await this.partitionIds(into)) {
+      if (!isChanged.has(id)) await store.partitions.drop(into, id)
     }
     await this.takeOthers(target.table.name, into, partitions)
   }
@@ -110,14 +105,14 @@ export class NewContent {
     // Rows of a Null table are kept only for what is computed from them.
     const table = isKept ? await staging.createLike(name) : await staging.createPlain({ name })
     if (isKept) this.pairs.push([name, table])
-    this.replacements.set(name, qualified(table))
+    this.replacements.set(name, { table })
     this.changed.set(name, isKept ? changed : 'all')
     return table
   }
 
   /** Takes over all partitions of the old table but these. */
   private async takeOthers(from: string, into: string, ids: readonly string[]): Promise<void> {
-    const others = await partitionIds(this.rooms.store, from)
+    const others = await this.partitionIds(from)
     const changed = new Set(ids)
     await this.takeOver(
       from,
@@ -127,32 +122,10 @@ export class NewContent {
   }
 
   private async takeOver(from: string, into: string, ids: readonly string[]): Promise<void> {
-    assert(from !== into, 'partitions go from one table to another')
-    for (const id of ids) {
-      await this.rooms.store.command(
-        `ALTER TABLE ${qualified(into)} ATTACH PARTITION ID ${quoteString(id)} FROM ${qualified(from)}`,
-        { isLong: true },
-      )
-    }
+    for (const id of ids) await this.rooms.store.partitions.attach(id, { from, into })
   }
-}
 
-async function partitionIds(store: Pick<Store, 'rows'>, table: string): Promise<readonly string[]> {
-  const rows = await store.rows<{ readonly id: string }>(
-    `SELECT DISTINCT partition_id AS id FROM system.parts
-     WHERE active AND database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(table)} ORDER BY id`,
-  )
-  return rows.map(({ id }) => id)
-}
-
-async function matchingPartitionIds(
-  store: Pick<Store, 'rows'>,
-  { name }: GraphTable,
-  condition: string,
-): Promise<readonly string[]> {
-  const rows = await store.rows<{ readonly partition: string }>(
-    `SELECT DISTINCT ${rowsAlias}._partition_id AS partition FROM ${qualified(name)} AS ${rowsAlias} WHERE ${condition}`,
-    { isLong: true },
-  )
-  return rows.map(({ partition }) => partition)
+  private async partitionIds(table: string): Promise<readonly string[]> {
+    return (await this.rooms.store.partitions.list(table)).map(({ id }) => id)
+  }
 }

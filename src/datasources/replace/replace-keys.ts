@@ -7,7 +7,7 @@
 import { tokenize } from '../../schema/syntax/lexer.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { columnSources } from '../../sql/column-sources.ts'
-import type { GraphTable, GraphView, TableGraph } from '../../store/sql/table-graph.ts'
+import type { GraphTable, GraphView, TableGraph } from '../../store/tables.types.ts'
 import type { Cascade } from './replace-cascade.ts'
 
 /**

@@ -6,12 +6,11 @@
 // and nobody who replaces a day expects that.
 
 import { errors } from '../../shared/errors/errors.ts'
-import { quoteString } from '../../shared/text-escapes.ts'
-import type { GraphTable, GraphView, TableGraph } from '../../store/sql/table-graph.ts'
+import type { TableSource } from '../../store/sql/table-source.ts'
 import type { Store } from '../../store/store.types.ts'
-import { workspaceDatabase } from '../../store/workspace-database.ts'
+import type { GraphTable, GraphView, TableGraph } from '../../store/tables.types.ts'
 import type { CascadeTarget } from './replace-cascade.ts'
-import { qualified, type Staging } from './replace-staging.ts'
+import type { Staging } from './replace-staging.ts'
 import { copyView, sourceReadCount } from './replace-views.ts'
 
 /** Ids of partitions; or `all`, which says that nothing of the old content stays. */
@@ -21,12 +20,12 @@ export type ChangedPartitions = readonly string[] | 'all'
 export type TableNames = (table: string) => string
 
 export interface PartitionRooms {
-  readonly store: Pick<Store, 'command' | 'copy' | 'rows'>
+  readonly store: Pick<Store, 'copyQuery' | 'partitions' | 'tables'>
   readonly staging: Staging
   readonly graph: TableGraph
   readonly nameOf: TableNames
-  /** SQL to read instead of each table that changes. */
-  readonly replacements: ReadonlyMap<string, string>
+  /** What is read instead of each table that changes. */
+  readonly replacements: ReadonlyMap<string, TableSource>
   /** What changes of each of them. */
   readonly changed: ReadonlyMap<string, ChangedPartitions>
 }
@@ -69,30 +68,21 @@ async function partitionsBehind(
   { store, graph, replacements, nameOf }: PartitionRooms,
 ): Promise<readonly string[]> {
   const { source } = view
-  const partitionOf = (from: string): string => `(SELECT * FROM ${from} WHERE _partition_id = ${quoteString(id)})`
-  const before = new Map([[source, partitionOf(qualified(source))]])
-  const after = new Map([...replacements, [source, partitionOf(replacements.get(source) ?? qualified(source))]])
+  const before = new Map([[source, { table: source, partitionId: id }]])
+  const changed = replacements.get(source)?.table ?? source
+  const after = new Map([...replacements, [source, { table: changed, partitionId: id }]])
   for (const read of [before, after]) {
     await copyView(store, graph, { view, into: trial, target: table, replacements: read })
   }
-  const partitions = await readPartitions(store, trial)
-  if (partitions.size > 1) {
-    const text = (await readPartitions(store, source)).get(id) ?? id
+  const partitions = await store.partitions.list(trial)
+  if (partitions.length > 1) {
+    const text = (await store.partitions.list(source)).find((partition) => partition.id === id)?.text ?? id
     throw errors.REPLACE_PARTITIONS_DIFFER({
       source: nameOf(source),
       target: nameOf(table.name),
-      reason: `rows of partition ${text} come to the partitions ${[...partitions.values()].join(', ')}`,
+      reason: `rows of partition ${text} come to the partitions ${partitions.map((one) => one.text).join(', ')}`,
     })
   }
-  if (partitions.size > 0) await store.command(`TRUNCATE TABLE ${qualified(trial)}`)
-  return [...partitions.keys()]
-}
-
-/** Partitions of a table: how the engine writes them, by id. */
-async function readPartitions(store: Pick<Store, 'rows'>, table: string): Promise<ReadonlyMap<string, string>> {
-  const rows = await store.rows<{ readonly id: string; readonly text: string }>(
-    `SELECT DISTINCT partition_id AS id, partition AS text FROM system.parts
-     WHERE active AND database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(table)} ORDER BY id`,
-  )
-  return new Map(rows.map(({ id, text }) => [id, text]))
+  if (partitions.length > 0) await store.tables.truncate(trial)
+  return partitions.map((partition) => partition.id)
 }

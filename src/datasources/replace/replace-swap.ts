@@ -5,11 +5,8 @@
 // staging tables go. So whatever moment a process dies at, every table of a replace is old or every one is new.
 
 import { assert } from '../../shared/assert.ts'
-import { quoteString } from '../../shared/text-escapes.ts'
 import type { Settings } from '../../storage/settings.ts'
 import type { Store, TablePair } from '../../store/store.types.ts'
-import { workspaceDatabase } from '../../store/workspace-database.ts'
-import { countRows, qualified } from './replace-staging.ts'
 
 /** All that is needed to carry out an exchange, or what is left of it. */
 export interface Swap {
@@ -32,7 +29,7 @@ export interface QuarantineRows {
   readonly importId: string
 }
 
-type SwapStore = Pick<Store, 'command' | 'exchange' | 'rows' | 'sync'>
+type SwapStore = Pick<Store, 'exchange' | 'partitions' | 'quarantines' | 'sync' | 'tables'>
 
 const settingName = 'replace_swaps'
 
@@ -80,9 +77,9 @@ export async function prepareSwap(
   pairs: readonly TablePair[],
 ): Promise<Swap> {
   await store.sync()
-  const uuids = await readUuids(store)
+  const tables = await store.tables.list()
   const named = pairs.map(([table, staging]) => {
-    const uuid = uuids.get(staging)
+    const uuid = tables.get(staging)?.uuid
     assert(uuid !== undefined, 'a staging table stands')
     return { table, staging, uuid }
   })
@@ -91,38 +88,27 @@ export async function prepareSwap(
 
 /** Carries out a swap, or what is left of it. Raises `StoreError`, and may be called again then. */
 export async function carryOut(store: SwapStore, { pairs, quarantine }: Swap): Promise<void> {
-  const uuids = await readUuids(store)
-  const left = pairs.filter(({ table, uuid }) => uuids.get(table) !== uuid)
+  const tables = await store.tables.list()
+  const left = pairs.filter(({ table, uuid }) => tables.get(table)?.uuid !== uuid)
   if (left.length > 0) await store.exchange(left.map(({ table, staging }) => [table, staging]))
-  if (uuids.has(quarantine.staging)) await keepQuarantine(store, quarantine)
+  if (tables.has(quarantine.staging)) await keepQuarantine(store, quarantine)
   await store.sync()
 }
 
 /** Undoes what was carried out of a swap that failed in its middle. Raises `StoreError`. */
 export async function takeBack(store: SwapStore, { pairs }: Swap): Promise<void> {
-  const uuids = await readUuids(store)
-  const done = pairs.filter(({ table, uuid }) => uuids.get(table) === uuid)
+  const tables = await store.tables.list()
+  const done = pairs.filter(({ table, uuid }) => tables.get(table)?.uuid === uuid)
   if (done.length > 0) await store.exchange(done.map(({ table, staging }) => [table, staging]))
   await store.sync()
 }
 
 /** Adds the rows to their quarantine, once however often it is called. */
 export async function keepQuarantine(
-  store: Pick<Store, 'command' | 'rows'>,
+  store: Pick<Store, 'partitions' | 'quarantines' | 'tables'>,
   { table, staging, importId }: QuarantineRows,
 ): Promise<void> {
-  if ((await countRows(store, qualified(staging))) === 0) return
-  if ((await countRows(store, `${qualified(table)} WHERE c__import_id = ${quoteString(importId)}`)) > 0) return
-  // One part comes as a whole or not at all, whatever happens to the process.
-  await store.command(`OPTIMIZE TABLE ${qualified(staging)} FINAL`, { isLong: true })
-  await store.command(`ALTER TABLE ${qualified(table)} ATTACH PARTITION ID 'all' FROM ${qualified(staging)}`, {
-    isLong: true,
-  })
-}
-
-async function readUuids(store: Pick<Store, 'rows'>): Promise<ReadonlyMap<string, string>> {
-  const rows = await store.rows<{ readonly name: string; readonly uuid: string }>(
-    `SELECT name, toString(uuid) AS uuid FROM system.tables WHERE database = ${quoteString(workspaceDatabase)}`,
-  )
-  return new Map(rows.map(({ name, uuid }) => [name, uuid]))
+  if ((await store.tables.countRows(staging)) === 0) return
+  if ((await store.quarantines.countOfImport(table, importId)) > 0) return
+  await store.partitions.attachWhole({ from: staging, into: table })
 }

@@ -3,8 +3,9 @@
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { retargetTables } from '../../sql/retarget-tables.ts'
 import { toCopyError } from '../../store/caller-errors.ts'
-import type { GraphTable, GraphView, TableGraph } from '../../store/sql/table-graph.ts'
-import type { CopyRequest, Store } from '../../store/store.types.ts'
+import { sourceText, type TableSource } from '../../store/sql/table-source.ts'
+import type { Store } from '../../store/store.types.ts'
+import type { GraphTable, GraphView, TableGraph } from '../../store/tables.types.ts'
 import { workspaceDatabase } from '../../store/workspace-database.ts'
 
 export interface ViewCopy {
@@ -12,8 +13,8 @@ export interface ViewCopy {
   /** The table that the view fills, or one of its definition. */
   readonly into: string
   readonly target: GraphTable
-  /** SQL to read instead of tables. */
-  readonly replacements: ReadonlyMap<string, string>
+  /** What is read instead of tables. */
+  readonly replacements: ReadonlyMap<string, TableSource>
 }
 
 /**
@@ -21,11 +22,13 @@ export interface ViewCopy {
  *
  * @throws REPLACE_VIEW_FAILED (422), ENGINE_FAILED (500).
  */
-export async function copyView(store: Pick<Store, 'copy'>, graph: TableGraph, copy: ViewCopy): Promise<void> {
+export async function copyView(store: Pick<Store, 'copyQuery'>, graph: TableGraph, copy: ViewCopy): Promise<void> {
   const { view, into, target, replacements } = copy
   try {
-    const { sql } = retargeted(graph, view, replacements)
-    await store.copy({ table: into, ...columnsOf(view, target), select: sql })
+    const { sql: query } = retargeted(graph, view, replacements)
+    // A view fills the columns that the target has by the same names.
+    const columns = view.columns.filter((column) => target.columns.includes(column))
+    await store.copyQuery({ table: into, columns, query })
   } catch (thrown) {
     throw viewFailure(thrown, view)
   }
@@ -40,14 +43,9 @@ export function sourceReadCount(graph: TableGraph, view: GraphView): number {
   }
 }
 
-function retargeted({ tables }: TableGraph, { select }: GraphView, replacements: ReadonlyMap<string, string>) {
+function retargeted({ tables }: TableGraph, { select }: GraphView, sources: ReadonlyMap<string, TableSource>) {
+  const replacements = new Map([...sources].map(([table, source]) => [table, sourceText(source)]))
   return retargetTables(select, { database: workspaceDatabase, tables: new Set(tables.keys()), replacements })
-}
-
-/** A view fills the columns that the target has by the same names. */
-function columnsOf(view: GraphView, target: GraphTable): Pick<CopyRequest, 'columns'> {
-  const columns = view.columns.filter((column) => target.columns.includes(column))
-  return { columns }
 }
 
 function viewFailure(thrown: unknown, { name }: GraphView): unknown {

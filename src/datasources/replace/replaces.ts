@@ -14,18 +14,19 @@ import type { ImportOutcome, Ingest } from '../../ingest/ingest.types.ts'
 import type { ImportTables } from '../../ingest/ingest-plan.ts'
 import { isPlainTable } from '../../ingest/insert/plain-table.ts'
 import type { Logger } from '../../observe/logger.ts'
+import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { Settings } from '../../storage/settings.ts'
 import { toCopyError } from '../../store/caller-errors.ts'
 import { quarantineTable } from '../../store/sql/quarantine-table.ts'
-import { readTableGraph, type TableGraph } from '../../store/sql/table-graph.ts'
 import type { Store } from '../../store/store.types.ts'
+import type { TableGraph } from '../../store/tables.types.ts'
 import type { ReplaceRequest, Replaces } from './replace.types.ts'
 import { type Cascade, cascadeOf } from './replace-cascade.ts'
 import { checkCondition, invalid } from './replace-condition.ts'
 import { type MatchingRows, NewContent } from './replace-content.ts'
 import { checkKeys } from './replace-keys.ts'
-import { dropStagingTables, dropTable, Staging } from './replace-staging.ts'
+import { dropStagingTables, Staging } from './replace-staging.ts'
 import { carryOut, keepQuarantine, prepareSwap, type Swap, SwapNotes, takeBack } from './replace-swap.ts'
 
 export interface ReplacesOptions {
@@ -33,10 +34,15 @@ export interface ReplacesOptions {
   readonly closeTimeoutMs: number
 }
 
+type ReplacesStore = Pick<
+  Store,
+  'copy' | 'copyQuery' | 'exchange' | 'partitions' | 'parts' | 'quarantines' | 'sync' | 'tables' | 'trials' | 'views'
+>
+
 interface Neighbours {
   readonly catalog: Pick<Catalog, 'find' | 'replayOf'>
   readonly settings: Settings
-  readonly store: Pick<Store, 'command' | 'copy' | 'exchange' | 'rows' | 'select' | 'sync'>
+  readonly store: ReplacesStore
   readonly ingest: Pick<Ingest, 'withHold'>
   readonly logger: Logger
 }
@@ -71,7 +77,7 @@ class ReplacesRoom implements Replaces {
   async mend(): Promise<void> {
     const { store, logger } = this.rooms
     for (const swap of this.notes.list()) await this.finish(swap)
-    const dropped = await dropStagingTables(store)
+    const dropped = await dropStagingTables(store.tables)
     if (dropped.length > 0) logger.info({ tables: dropped }, 'Tables that a replace left behind are dropped.')
   }
 
@@ -108,19 +114,19 @@ class ReplacesRoom implements Replaces {
     const { store, catalog, ingest } = this.rooms
     const { dataSource } = request
     const { id, name } = dataSource
-    const graph = await readTableGraph(store)
+    const graph = await store.views.graph()
     if (catalog.find(id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
     const cascade = cascadeOf(graph, id)
     const table = cascade.landing
     const condition =
-      request.condition === null ? null : await checkCondition(store, request.condition, { name, table })
+      request.condition === null ? null : await checkCondition(store.trials, request.condition, { name, table })
     if (condition !== null) checkKeys(graph, cascade, this.nameOf)
     const held = [...cascade.related].flatMap((related) => catalog.find(related) ?? [])
     const replaceHeld = async (): Promise<ImportOutcome> => {
       request.onBegun?.()
       await this.refuseChanged(dataSource, cascade)
       for (const swap of this.notes.list()) if (swap.dataSourceId === id) await this.finish(swap)
-      const staging = new Staging(store, id, { computes: ![dataSource, ...held].every(isPlainTable) })
+      const staging = new Staging(store.tables, id, { computes: ![dataSource, ...held].every(isPlainTable) })
       try {
         return await this.replaceHeld(request, { graph, cascade, condition, staging })
       } finally {
@@ -136,14 +142,14 @@ class ReplacesRoom implements Replaces {
     logger.info({ id: swap.dataSourceId }, 'A replace that was cut off at its end is carried out.')
     await carryOut(store, swap)
     await this.notes.remove(swap)
-    for (const { staging } of [...swap.pairs, swap.quarantine]) await dropTable(store, staging)
+    for (const { staging } of [...swap.pairs, swap.quarantine]) await store.tables.drop(staging)
   }
 
   /** What was read before the tables were held still has to be so. */
   private async refuseChanged({ id, name }: DataSource, { related }: Cascade): Promise<void> {
     const { store, catalog } = this.rooms
     if (catalog.find(id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
-    const now = cascadeOf(await readTableGraph(store), id)
+    const now = cascadeOf(await store.views.graph(), id)
     const isSame = now.related.size === related.size && [...now.related].every((table) => related.has(table))
     // What a replay still has to store belongs to the old content.
     const isReplayed = [...related]
@@ -171,7 +177,7 @@ class ReplacesRoom implements Replaces {
       const stage = (): Promise<MatchingRows> =>
         content.stageMatching(cascade, { input: tables.landing, condition, ages })
       const { rowCount: storedRows, table } = await matchingRows(stage)
-      const expired = await expiredWarning(store, request.dataSource, { table, after: 0 })
+      const expired = await expiredWarning(store.parts, request.dataSource, { table, after: 0 })
       const warnings = [...(outcome.warnings ?? []), ...(expired === null ? [] : [expired])]
       counts = { ...outcome, storedRows, unmatchedRows: outcome.storedRows - storedRows, warnings }
     }
@@ -215,8 +221,8 @@ class ReplacesRoom implements Replaces {
 interface ReplaceRun {
   readonly graph: TableGraph
   readonly cascade: Cascade
-  /** SQL over the columns of the landing table, or null. */
-  readonly condition: string | null
+  /** Over the columns of the landing table, or null. */
+  readonly condition: CheckedExpression | null
   readonly staging: Staging
 }
 

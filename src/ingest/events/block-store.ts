@@ -128,10 +128,14 @@ export class BlockStore {
       if (isGivenUp()) throw new StoreError({ kind: 'closed', message: 'The data source is closed' })
       return await insertTried({ rooms: this.#deps, dataSource, table, lines }, numbers)
     }
-    return await withStagedRows(store, { dataSource, table, candidates, insert }, async ({ source, ...found }) => {
-      const named = await this.#nameFound({ dataSource, stream, block }, found, failure)
-      return { block: named, counts: await this.#insertNamed(dataSource, named, { bodies, source }) }
-    })
+    return await withStagedRows(
+      store.tables,
+      { dataSource, table, candidates, insert },
+      async ({ source, ...found }) => {
+        const named = await this.#nameFound({ dataSource, stream, block }, found, failure)
+        return { block: named, counts: await this.#insertNamed(dataSource, named, { bodies, source }) }
+      },
+    )
   }
 
   /** The block without the rows that were found when it was inserted in pieces, named once more. */

@@ -72,7 +72,7 @@ const endShare = 0.05
 
 /** Opens the log and reads what is in it. @throws Error in words for the operator when the log is damaged. */
 export async function openEvents(options: EventsOptions, deps: EventsDeps): Promise<EventsIngest> {
-  await dropTrialTables(deps.store)
+  await dropTrialTables(deps.store.tables)
   const told: { ingest: EventsIngest | null } = { ingest: null }
   const onEvent = (event: WalEvent): void => told.ingest?.onWalEvent(event)
   const waitingRows = (): number => told.ingest?.waitingRows() ?? 0

@@ -2,6 +2,7 @@ import type { DataSource } from '../../catalog/data-source.types.ts'
 import { partColumnsOf } from '../../codec/arrow/part-layout.ts'
 import type { PartLayout, PartTarget } from '../../codec/arrow/part-layout.types.ts'
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
+import { partitionKeyOf } from '../../schema/definitions/table-definition.ts'
 import { quoteString } from '../../shared/text-escapes.ts'
 import type { PartitionBound } from '../../store/store.types.ts'
 
@@ -34,8 +35,8 @@ interface BoundColumn {
 }
 
 function boundOf({ engine }: DataSource, columns: readonly BoundColumn[]): PartitionBound | undefined {
-  const key = engine.options['partition_key']?.trim()
-  if (key === undefined || key === '' || /^tuple\(\s*\)$/.test(key)) return undefined
+  const key = partitionKeyOf(engine)
+  if (key === undefined) return undefined
   const named = columns.filter(({ definition }) => key.includes(definition.name))
   return { key, columns: named.map(targetOf), partitionsMax }
 }

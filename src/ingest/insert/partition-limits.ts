@@ -7,9 +7,8 @@
  * than a body may.
  */
 
-import { quoteString } from '../../shared/text-escapes.ts'
-import type { AppendRequest, PartitionBound, Store } from '../../store/store.types.ts'
-import { workspaceDatabase } from '../../store/workspace-database.ts'
+import type { AppendRequest, PartitionBound } from '../../store/store.types.ts'
+import type { Partitions } from '../../store/tables.types.ts'
 
 export interface PartitionLimitOptions {
   readonly partitionsPerBodyMax: number
@@ -35,13 +34,13 @@ export class PartitionsExceededError extends Error {
 }
 
 export class PartitionLimits {
-  private readonly store: Pick<Store, 'rows'>
+  private readonly partitions: Pick<Partitions, 'list'>
   private readonly options: PartitionLimitOptions
   /** Partitions, by table, that may come to be before the table is looked at again. */
   private readonly rooms = new Map<string, number>()
 
-  constructor(store: Pick<Store, 'rows'>, options: PartitionLimitOptions) {
-    this.store = store
+  constructor(partitions: Pick<Partitions, 'list'>, options: PartitionLimitOptions) {
+    this.partitions = partitions
     this.options = options
   }
 
@@ -67,11 +66,7 @@ export class PartitionLimits {
   }
 
   private async partitionsOf(table: string): Promise<ReadonlySet<string>> {
-    const rows = await this.store.rows<{ readonly name: string }>(
-      `SELECT DISTINCT partition AS name FROM system.parts
-       WHERE database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(table)} AND active`,
-    )
-    return new Set(rows.map(({ name }) => name))
+    return new Set((await this.partitions.list(table)).map(({ text }) => text))
   }
 }
 

@@ -9,14 +9,13 @@
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { partLayoutOf } from '../../codec/arrow/part-layout.ts'
 import type { PartTarget } from '../../codec/arrow/part-layout.types.ts'
-import { blankRowInsert } from '../../schema/columns/blank-row.ts'
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
 import { quarantineTimeColumn } from '../../schema/columns/column-name.ts'
 import { parseColumnType } from '../../schema/types/column-type.ts'
-import { quoteName, quoteString } from '../../shared/text-escapes.ts'
+import { quoteString } from '../../shared/text-escapes.ts'
 import { quarantineTable } from '../../store/sql/quarantine-table.ts'
 import type { AppendRequest, Store } from '../../store/store.types.ts'
-import { workspaceDatabase } from '../../store/workspace-database.ts'
+import type { LikeTable, Tables } from '../../store/tables.types.ts'
 import { ingestPlanOf } from '../ingest-plan.ts'
 import type { ParsePool } from '../parse/parse-pool.ts'
 import { groupBodies, joinedBodies, type RecordBody } from '../parse/record-body.ts'
@@ -27,7 +26,7 @@ import { isPlainTable } from './plain-table.ts'
 import { findRefusedRows } from './refused-rows.ts'
 
 export interface PoisonRooms {
-  readonly store: Pick<Store, 'append' | 'command' | 'rows'>
+  readonly store: Pick<Store, 'append' | 'tables' | 'trials'>
   readonly pool: ParsePool
   readonly frameBytes: number
 }
@@ -75,15 +74,15 @@ export async function findPoison(
     insert: async (numbers: readonly number[]) => {
       await insertTried(search, numbers)
     },
-    insertBlank: () => rooms.store.command(blankRowInsert(qualified(table), dataSource.columns), { computes }),
+    insertBlank: () => rooms.store.trials.insertBlankRow(table, dataSource.columns, { computes }),
   }
   const found = new Set<number>()
   const candidates = (): readonly number[] => {
     const left = new Set([...known, ...found])
     return search.lines.map((_, index) => index).filter((index) => !left.has(index))
   }
-  for (const engine of [' ENGINE = Null', '']) {
-    const some = await withTableLike(rooms.store, { dataSource, table, engine }, () =>
+  for (const keeps of ['nothing', 'same'] as const) {
+    const some = await withTableLike(rooms.store.tables, { dataSource, table, keeps }, () =>
       findRefusedRows(trials, candidates(), counts),
     )
     for (const line of some) found.add(line)
@@ -92,15 +91,11 @@ export async function findPoison(
 }
 
 /** Drops what a kill in the middle of a search left. */
-export async function dropTrialTables(store: Pick<Store, 'command' | 'rows'>): Promise<void> {
-  const rows = await store.rows<{ readonly name: string }>(
-    `SELECT name FROM system.tables WHERE database = ${quoteString(workspaceDatabase)}
-     AND match(name, '^t_[0-9a-f]{32}(_[0-9a-f]{32})?(${trialSuffix}|${piecesSuffix}|${searchedSuffix})$')`,
-  )
-  for (const { name } of rows) {
-    await store.command(`DROP TABLE IF EXISTS ${quoteName(workspaceDatabase)}.${quoteName(name)}`)
-  }
+export async function dropTrialTables(tables: Pick<Tables, 'drop' | 'list'>): Promise<void> {
+  for (const name of (await tables.list()).keys()) if (trialName.test(name)) await tables.drop(name)
 }
+
+const trialName = new RegExp(`^t_[0-9a-f]{32}(_[0-9a-f]{32})?(${trialSuffix}|${piecesSuffix}|${searchedSuffix})$`)
 
 export interface Search {
   readonly rooms: PoisonRooms
@@ -110,34 +105,27 @@ export interface Search {
   readonly lines: readonly RecordBody[]
 }
 
-interface LikeTable {
+interface TrialTable {
   readonly dataSource: DataSource
   /** The table that it is like, unquoted; that of the data source when absent. */
   readonly like?: string
   /** Unquoted. */
   readonly table: string
-  /** What stands behind the columns of the data source; empty for its own engine. */
-  readonly engine: string
+  readonly keeps: LikeTable['keeps']
 }
 
 /** Runs `use` while there is a table with the columns of the data source. */
 export async function withTableLike<Result>(
-  store: Pick<Store, 'command'>,
-  { dataSource, like = dataSource.id, table, engine }: LikeTable,
+  tables: Pick<Tables, 'drop' | 'recreateLike'>,
+  { dataSource, like = dataSource.id, table, keeps }: TrialTable,
   use: () => Promise<Result>,
 ): Promise<Result> {
-  await store.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
-  const computes = !isPlainTable(dataSource)
-  await store.command(`CREATE TABLE ${qualified(table)} AS ${qualified(like)}${engine}`, { computes })
+  await tables.recreateLike(table, { like, keeps }, { computes: !isPlainTable(dataSource) })
   try {
     return await use()
   } finally {
-    await store.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
+    await tables.drop(table)
   }
-}
-
-export function qualified(table: string): string {
-  return `${quoteName(workspaceDatabase)}.${quoteName(table)}`
 }
 
 /** Appends these lines to the search's table, and gives how many rows they were. */

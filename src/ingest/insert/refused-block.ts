@@ -12,17 +12,15 @@
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { PartField, PartLayout } from '../../codec/arrow/part-layout.types.ts'
-import { blankRowInsert } from '../../schema/columns/blank-row.ts'
 import { quoteName } from '../../shared/text-escapes.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
-import { readTableGraph } from '../../store/sql/table-graph.ts'
 import type { AppendRequest, PartitionBound, Store } from '../../store/store.types.ts'
 import type { ImportTables } from '../ingest-plan.ts'
 import { createBlockId } from './block-id.ts'
 import { mayBeOfRows } from './insert-failure.ts'
 import type { BodyPartitions } from './partition-limits.ts'
 import { isPlainTable } from './plain-table.ts'
-import { qualified, searchedSuffix, trialSuffix, withTableLike } from './poison-rows.ts'
+import { searchedSuffix, trialSuffix, withTableLike } from './poison-rows.ts'
 import { type SearchedRows, searchRefusedRows } from './refused-rows.ts'
 import { conditionOfRanges, type RowRange, rangesOf } from './row-ranges.ts'
 
@@ -33,8 +31,13 @@ const searchTimeMaxMs = 60_000
 /** Rows whose partitions are read at once. */
 const rowsAtOnce = 50_000
 
+type RefusedBlocksStore = Pick<
+  Store,
+  'append' | 'discard' | 'partitions' | 'partitionsByRow' | 'tables' | 'trials' | 'views'
+>
+
 export interface RefusedBlocksRooms {
-  readonly store: Pick<Store, 'append' | 'command' | 'discard' | 'partitionsByRow' | 'rows'>
+  readonly store: RefusedBlocksStore
   readonly body: BodyPartitions
 }
 
@@ -92,12 +95,12 @@ export class RefusedBlocks {
     const { store } = this.#rooms
     const { dataSource, tables, landing } = this.#target
     // What views have by then nobody can tell.
-    const { views } = await readTableGraph(store)
+    const { views } = await store.views.graph()
     if (views.some((view) => view.source === tables.landing)) throw failure
     const prefix = `${dataSource.id}_${createBlockId().replaceAll('-', '')}`
     const trial = `${prefix}${trialSuffix}`
     const like = { dataSource, like: tables.landing, table: trial }
-    const stored = await withTableLike(store, { ...like, engine: '' }, async () => {
+    const stored = await withTableLike(store.tables, { ...like, keeps: 'same' }, async () => {
       await this.#appendRefused({ ...source, table: trial, layout: landing }, failure)
       return await this.#partitionsOf(trial)
     })
@@ -128,10 +131,7 @@ export class RefusedBlocks {
   async #partitionsOf(table: string): Promise<ReadonlySet<string>> {
     const { partition } = this.#target
     if (partition === undefined) return new Set()
-    const rows = await this.#rooms.store.rows<{ readonly name: string }>(
-      `SELECT DISTINCT toString(tuple(${partition.key})) AS name FROM ${qualified(table)}`,
-    )
-    return new Set(rows.map(({ name }) => name))
+    return await this.#rooms.store.partitions.keyTexts(table, partition.key)
   }
 
   /** Runs `use` while a table has the fields of the rows, by their numbers. */
@@ -139,10 +139,7 @@ export class RefusedBlocks {
     const { store } = this.#rooms
     const { fields } = this.#target
     const number = rowNumberOf(fields)
-    const columns = [{ name: number, engineType: 'UInt64' }, ...fields]
-    const definition = columns.map(({ name, engineType }) => `${quoteName(name)} ${engineType}`).join(', ')
-    const engine = `ENGINE = MergeTree ORDER BY ${quoteName(number)}`
-    await store.command(`CREATE TABLE ${qualified(table)} (${definition}) ${engine}`)
+    await store.tables.createForFields(table, { number, fields })
     try {
       const targets = [
         { column: number, expression: 'rowNumberInAllBlocks()' },
@@ -151,7 +148,7 @@ export class RefusedBlocks {
       await this.#append({ ...source, table, layout: { fields, targets }, keepsParts: () => true })
       return await use()
     } finally {
-      await store.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
+      await store.tables.drop(table)
     }
   }
 
@@ -162,7 +159,7 @@ export class RefusedBlocks {
     const computes = !isPlainTable(dataSource)
     const refused: number[] = []
     const undecided: number[] = []
-    for (const engine of [' ENGINE = Null', '']) {
+    for (const keeps of ['nothing', 'same'] as const) {
       const known = new Set([...refused, ...undecided])
       const left = rangesOf(known)
       const trials = {
@@ -171,10 +168,10 @@ export class RefusedBlocks {
           const request = { ...source, table: like.table, layout: landing, rowCount: numbers.length, isTrial: true }
           await this.#timed(() => this.#append(request))
         },
-        insertBlank: () => store.command(blankRowInsert(qualified(like.table), dataSource.columns), { computes }),
+        insertBlank: () => store.trials.insertBlankRow(like.table, dataSource.columns, { computes }),
       }
       const candidates = Array.from({ length: rowCount }, (_, number) => number).filter((number) => !known.has(number))
-      const found = await withTableLike(store, { ...like, engine }, () =>
+      const found = await withTableLike(store.tables, { ...like, keeps }, () =>
         searchRefusedRows(trials, candidates, { counts: this.#counts, trialsMax }),
       )
       for (const row of found.refused) refused.push(row)

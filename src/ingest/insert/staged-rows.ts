@@ -8,9 +8,9 @@
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
-import type { AppendRequest, Store } from '../../store/store.types.ts'
+import type { AppendRequest } from '../../store/store.types.ts'
 import { isOfMemory, StoreError } from '../../store/store-error.ts'
-import { workspaceDatabase } from '../../store/workspace-database.ts'
+import type { Tables } from '../../store/tables.types.ts'
 import { insertFailureKind, mayBeOfRows } from './insert-failure.ts'
 import { withTableLike } from './poison-rows.ts'
 
@@ -26,10 +26,6 @@ const lastPieces = 32
 const vainRowsMax = 8
 /** Pieces of the same size that are taken before a larger one is tried again, at most. */
 const patienceMax = 32
-
-/** Merges keep the order of the rows; tokens let a piece be repeated when the engine ends; small pieces wait for no merge. */
-const stagingEngine =
-  ' ENGINE = MergeTree ORDER BY tuple() SETTINGS non_replicated_deduplication_window = 10000, parts_to_delay_insert = 100000, parts_to_throw_insert = 100000'
 
 export interface FoundRows {
   /** By number. */
@@ -65,16 +61,18 @@ export function isCostly(thrown: unknown): boolean {
  * @throws StoreError when the engine fails for another reason than the rows.
  */
 export async function withStagedRows<Result>(
-  store: Pick<Store, 'command' | 'rows'>,
+  tables: Pick<Tables, 'countRows' | 'drop' | 'recreateLike'>,
   { dataSource, table, candidates, insert }: RowsToStage,
   use: (staged: StagedRows) => Promise<Result>,
 ): Promise<Result> {
-  return await withTableLike(store, { dataSource, table, engine: stagingEngine }, async () => {
+  return await withTableLike(tables, { dataSource, table, keeps: 'pieces' }, async () => {
     let rowCount = 0
     const found = await stageInPieces(async (numbers) => {
       rowCount += await insert(numbers)
     }, candidates)
-    await checkStaged(store, table, rowCount)
+    // An empty table in the place of the one that was filled would be taken for a block that is stored.
+    const staged = await tables.countRows(table)
+    assert(staged === rowCount, `the rows of a block are staged in ${quoteString(table)}`)
     const targets = dataSource.columns.map(({ name }) => ({ column: name, expression: quoteName(name) }))
     return await use({ ...found, source: { from: table, layout: { fields: [], targets }, parts: [], rowCount } })
   })
@@ -175,12 +173,4 @@ async function tryPiece(
     if (mayBeOfRows(error)) return 'refused'
     throw error
   }
-}
-
-/** An empty table in the place of the one that was filled would be taken for a block that is stored. */
-async function checkStaged(store: Pick<Store, 'rows'>, table: string, rowCount: number): Promise<void> {
-  const [counted] = await store.rows<{ readonly count: number }>(
-    `SELECT count() AS count FROM ${quoteName(workspaceDatabase)}.${quoteName(table)}`,
-  )
-  assert(Number(counted?.count) === rowCount, `the rows of a block are staged in ${quoteString(table)}`)
 }

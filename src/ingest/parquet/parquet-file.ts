@@ -8,7 +8,6 @@ import type { Readable } from 'node:stream'
 import { errors } from '../../shared/errors/errors.ts'
 import { parquetFileCodes } from '../../store/engine-codes.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
-import { parquetColumnsQuery, parquetPreviewQuery } from '../../store/sql/append-statement.ts'
 import type { Store } from '../../store/store.types.ts'
 import { isFaultOfEngine, isOfParquetFile, isOfView, isTooCostly, StoreError } from '../../store/store-error.ts'
 import { toFailure } from '../insert/append-error.ts'
@@ -44,7 +43,7 @@ export interface ParquetSource {
 }
 
 export interface ParquetRooms {
-  readonly store: Pick<Store, 'fileRows'>
+  readonly store: Pick<Store, 'parquet'>
   readonly files: SpoolRoom
 }
 
@@ -83,15 +82,14 @@ export async function openParquet(
     const bytesMax = limits.decompressedBytesMax
     if (unpackedBytes > bytesMax) throw errors.DECOMPRESSED_TOO_LARGE({ bytesMax })
     await checkPages(path, footer, signal)
-    const described = await asked<{ readonly name: string; readonly type: string }>(store, parquetColumnsQuery(path))
+    const described = await asked(store.parquet.columns(path))
     const columns = described.map(({ name, type }) => ({ name, typeText: type, type: readType(type) }))
     const shown = columns.map((column) => ({
       name: column.name,
       typeText: engineTypeOf(column),
       value: shownValue(column),
     }))
-    const preview = (rowCount: number) =>
-      asked<Readonly<Record<string, unknown>>>(store, parquetPreviewQuery(path, shown, rowCount))
+    const preview = (rowCount: number) => asked(store.parquet.firstRows(path, shown, rowCount))
     return { path, byteCount, footer, columns, preview, close }
   } catch (error) {
     await close()
@@ -152,9 +150,9 @@ async function readFooterOf(path: string, byteCount: number): Promise<ParquetFoo
 }
 
 /** The engine's word on a file that it cannot read is the sender's to hear; its own faults are not. */
-async function asked<Row>(store: Pick<Store, 'fileRows'>, query: string): Promise<readonly Row[]> {
+async function asked<Row>(rows: Promise<readonly Row[]>): Promise<readonly Row[]> {
   try {
-    return await store.fileRows<Row>(query)
+    return await rows
   } catch (error) {
     throw toParquetFailure(error)
   }

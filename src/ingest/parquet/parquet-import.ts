@@ -7,7 +7,6 @@
 
 import { link } from 'node:fs/promises'
 import { errors } from '../../shared/errors/errors.ts'
-import { refusedRowsQuery } from '../../store/sql/append-statement.ts'
 import type { AppendRequest, PartitionBound, Store } from '../../store/store.types.ts'
 import { StoreError } from '../../store/store-error.ts'
 import { toImportFailure } from '../disk-failure.ts'
@@ -192,9 +191,8 @@ export class ParquetImport {
   /** `failure` is what the INSERT of all rows failed with; null when there was none. */
   private async part(task: SliceTask, condition: string, failure: unknown): Promise<number> {
     const { slice, path } = task
-    const query = refusedRowsQuery({ layout: this.plan.landing, condition, range: rangeOf(slice) }, path)
-    const [counted] = await this.store.fileRows<{ readonly count: number }>(query)
-    const refusedRows = counted?.count ?? 0
+    const asked = { layout: this.plan.landing, condition, range: rangeOf(slice) }
+    const refusedRows = await this.store.parquet.countRefused(path, asked)
     const takenRows = slice.rowCount - refusedRows
     this.expectsRefusedRows = refusedRows > 0
     if (refusedRows === 0 && failure !== null) return await this.search(task, null, { rowCount: takenRows, failure })

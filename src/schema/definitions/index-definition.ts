@@ -5,6 +5,7 @@
 import { errors } from '../../shared/errors/errors.ts'
 import { TextError } from '../../shared/text-error.ts'
 import { quoteName } from '../../shared/text-escapes.ts'
+import type { IndexClause } from '../expressions/checked-text.types.ts'
 import { depthChange, readStored } from '../expressions/definition-expression.ts'
 import { readTextTokens, type TextToken } from '../syntax/text-tokens.ts'
 import { compactText, TokenCursor } from '../syntax/token-cursor.ts'
@@ -36,8 +37,9 @@ export function parseIndexes(text: string): readonly IndexDefinition[] {
 }
 
 /** `name expression TYPE type GRANULARITY n`, as it follows INDEX in a statement. */
-export function formatIndex({ name, expression, typeText, granularity }: IndexDefinition): string {
-  return `${quoteName(name)} ${expression} TYPE ${typeText} GRANULARITY ${granularity}`
+export function formatIndex({ name, expression, typeText, granularity }: IndexDefinition): IndexClause {
+  // `readIndexes` has read them.
+  return `${quoteName(name)} ${expression} TYPE ${typeText} GRANULARITY ${granularity}` as IndexClause
 }
 
 /** The same with the place of what is wrong. @throws TextError */

@@ -7,6 +7,7 @@ import { type EngineSetting, storedEngineSettings } from '../engines/allowed-tab
 import type { EngineDefinition } from '../engines/engine-definition.types.ts'
 import { keyClause, readNames } from '../engines/engine-expression.ts'
 import { type EngineName, findEngineName, isMergeTree } from '../engines/engine-options.ts'
+import type { CheckedExpression, ColumnClause, TableDefinition } from '../expressions/checked-text.types.ts'
 import { isNullable, valueTypeOf } from '../types/column-type.ts'
 import type { ColumnType } from '../types/column-type.types.ts'
 import { formatIndex, type IndexDefinition } from './index-definition.ts'
@@ -14,15 +15,50 @@ import { formatIndex, type IndexDefinition } from './index-definition.ts'
 // Tokens of as many blocks are remembered, so that a block that is sent again after a crash is stored once.
 const deduplicationWindow = 10_000
 
+/**
+ * A table as it follows its name in CREATE TABLE. Precondition: the parts were read by `parseSchema`, `parseEngineDefinition`
+ * and `parseIndexes`.
+ */
+export function tableDefinition({ columns, engine, indexes }: DefinedTable): TableDefinition {
+  // Our own words around texts that were read.
+  return `(${columnsClause(columns, indexes)}) ${engineClause(engine, columns)}` as TableDefinition
+}
+
+/** The same of columns alone, in a table that keeps no rows. */
+export function rowlessTableDefinition(columns: readonly ColumnDefinition[]): TableDefinition {
+  // As above.
+  return `(${columnsClause(columns)}) ENGINE = Null SETTINGS allow_suspicious_low_cardinality_types = 1` as TableDefinition
+}
+
+interface DefinedTable {
+  readonly columns: readonly ColumnDefinition[]
+  readonly engine: EngineDefinition
+  readonly indexes: readonly IndexDefinition[]
+}
+
+/** What stands behind TTL; undefined for a table without one. */
+export function ttlOf({ options }: EngineDefinition): CheckedExpression | undefined {
+  // `parseEngineDefinition` has read it.
+  return options['ttl'] as CheckedExpression | undefined
+}
+
+/** What stands behind PARTITION BY; undefined for a table that has no partitions. */
+export function partitionKeyOf({ options }: EngineDefinition): CheckedExpression | undefined {
+  const key = options['partition_key']?.trim() ?? ''
+  // As above.
+  return key === '' || /^tuple\(\s*\)$/.test(key) ? undefined : (key as CheckedExpression)
+}
+
 /** What stands between the parentheses of CREATE TABLE: `` `id` UUID, `n` UInt8 DEFAULT 1 CODEC(ZSTD(1)) ``. */
 export function columnsClause(columns: readonly ColumnDefinition[], indexes: readonly IndexDefinition[] = []): string {
   return [...columns.map(columnClause), ...indexes.map((index) => `INDEX ${formatIndex(index)}`)].join(', ')
 }
 
 /** One column as CREATE TABLE and ALTER TABLE take it. */
-export function columnClause({ name, typeText, defaultExpression, codec }: ColumnDefinition): string {
+export function columnClause({ name, typeText, defaultExpression, codec }: ColumnDefinition): ColumnClause {
   const fallback = defaultExpression === null ? '' : ` DEFAULT ${defaultExpression}`
-  return `${quoteName(name)} ${typeText}${fallback}${codec === null ? '' : ` CODEC(${codec})`}`
+  // `parseSchema` has read them.
+  return `${quoteName(name)} ${typeText}${fallback}${codec === null ? '' : ` CODEC(${codec})`}` as ColumnClause
 }
 
 /**

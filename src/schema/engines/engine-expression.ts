@@ -1,6 +1,7 @@
 // Expressions and lists of columns in the options of an engine, checked as text.
 
 import { TextError } from '../../shared/text-error.ts'
+import type { CheckedExpression } from '../expressions/checked-text.types.ts'
 import { depthChange, readStored, splitAtCommas } from '../expressions/definition-expression.ts'
 import type { StoredKind } from '../expressions/stored-expression.ts'
 import { readTextTokens, type TextToken } from '../syntax/text-tokens.ts'
@@ -36,7 +37,7 @@ export interface ExpressionUse {
  *
  * @throws TextError
  */
-export function readExpression(text: string, { kind, name }: ExpressionUse): string {
+export function readExpression(text: string, { kind, name }: ExpressionUse): CheckedExpression {
   const tokens = tokensOf(text, name)
   let depth = 0
   for (const token of tokens) {
@@ -45,7 +46,8 @@ export function readExpression(text: string, { kind, name }: ExpressionUse): str
     const hint = token.text.toUpperCase() === 'SETTINGS' ? ', use engine_settings' : ''
     throw new TextError({ reason: `${name} cannot hold ${token.text.toUpperCase()}${hint}`, offset: token.offset })
   }
-  return readStored({ text, tokens, offset: 0 }, kind, name)
+  // The parser of stored expressions has read it.
+  return readStored({ text, tokens, offset: 0 }, kind, name) as CheckedExpression
 }
 
 /** The items of a key that are plain columns: `(a, toDate(b))` gives `['a']`. @throws TextError */

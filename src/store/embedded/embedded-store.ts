@@ -19,23 +19,28 @@ import type { Part } from '../../codec/arrow/part.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { BoundedCache } from '../../shared/bounded-cache.ts'
 import { mebibyte } from '../../shared/bytes.ts'
-import { quoteName, quoteString } from '../../shared/text-escapes.ts'
-import { copyStatement, exchangeStatement } from '../sql/copy-statement.ts'
+import { copyStatement, exchangeStatement, queryCopyStatement } from '../sql/copy-statement.ts'
+import { PartStatements } from '../sql/part-statements.ts'
+import { PartitionStatements } from '../sql/partition-statements.ts'
+import { qualified } from '../sql/qualified.ts'
+import { QuarantineStatements } from '../sql/quarantine-statements.ts'
+import { ReplayStatements } from '../sql/replay-statements.ts'
+import { TableStatements } from '../sql/table-statements.ts'
+import { TrialStatements } from '../sql/trial-statements.ts'
+import { ViewStatements } from '../sql/view-statements.ts'
+import type { CommandNature, RowsNature, Statements } from '../statements.types.ts'
 import type {
   AppendRequest,
-  CommandNature,
   CopyRequest,
+  QueryCopyRequest,
   RestartedEngine,
   RowPartition,
-  RowsNature,
   SelectQuery,
   SelectStream,
   SupervisedStore,
   TablePair,
-  TableStatistics,
 } from '../store.types.ts'
 import { abortedError, isStopped, silentError, timeoutError, toStoreError } from '../store-error.ts'
-import { workspaceDatabase } from '../workspace-database.ts'
 import { Appends, pathsOf, slowInsertsMax } from './appends.ts'
 import { ComputingStatements } from './computing-statements.ts'
 import { FileSystemSync } from './data-sync.ts'
@@ -48,6 +53,7 @@ import { FileReads } from './file-reads.ts'
 import { makeAgain } from './make-again.ts'
 import { OpenResults } from './open-results.ts'
 import { OrphanRepairs } from './orphan-repairs.ts'
+import { ParquetReads } from './parquet-reads.ts'
 import { PartFiles } from './part-files.ts'
 import { checkComplete } from './result-complete.ts'
 import { memoryResult, openResult } from './result-file.ts'
@@ -70,7 +76,7 @@ import { type StoreDirectories, storeDirectories } from './store-directories.ts'
  * @throws StartRefusal when another process has the directory open, or its path has a character that the engine takes for a
  *   pattern.
  */
-export async function openEmbeddedStore(options: EmbeddedStoreOptions, logger: Logger): Promise<SupervisedStore> {
+export async function openEmbeddedStore(options: EmbeddedStoreOptions, logger: Logger): Promise<OpenedStore> {
   const directories = storeDirectories(options.dataDirectory)
   await mkdir(directories.root, { recursive: true, mode: 0o700 })
   const configPath = await writeEngineConfig(directories.config, options)
@@ -83,6 +89,9 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions, logger: L
     throw error
   }
 }
+
+/** Beside the verbs, the statements that they are made of: for the adapter and its tests. */
+export type OpenedStore = SupervisedStore & Statements
 
 /** What a statement gets beyond its time limit until whoever waits for it is told. */
 const stopGraceMs = 1_000
@@ -123,7 +132,15 @@ async function repeated<Result>(run: () => Promise<Result>): Promise<Result> {
   }
 }
 
-class EmbeddedStore implements SupervisedStore {
+class EmbeddedStore implements SupervisedStore, Statements {
+  readonly tables = new TableStatements(this)
+  readonly partitions = new PartitionStatements(this)
+  readonly parts = new PartStatements(this)
+  readonly views = new ViewStatements(this)
+  readonly trials = new TrialStatements(this, this)
+  readonly quarantines = new QuarantineStatements(this, this)
+  readonly replays = new ReplayStatements({ statements: this, reads: this, tables: this.tables })
+  readonly parquet: ParquetReads
   readonly #options: EmbeddedStoreOptions
   readonly #directories: StoreDirectories
   readonly #fileSystem: FileSystemSync
@@ -133,7 +150,6 @@ class EmbeddedStore implements SupervisedStore {
   readonly #definitions: DefinitionFiles
   readonly #computing: ComputingStatements
   readonly #appends: Appends
-  readonly #fileReads: FileReads
   readonly #readers: SessionPool<EngineSession>
   readonly #control: SessionPool<EngineSession>
   readonly #results: OpenResults
@@ -170,7 +186,7 @@ class EmbeddedStore implements SupervisedStore {
     this.#repairs = new OrphanRepairs(this, { writers, readers, logger, insertTimeMaxMs: options.insertTimeMaxMs })
     this.#appends = new Appends(options, { engine: this.#engine, partFiles: this.#partFiles, repairs: this.#repairs })
     const { insertTimeMaxMs: timeMaxMs, insertMemoryBytesMax: memoryBytesMax } = options
-    this.#fileReads = new FileReads({ timeMaxMs, memoryBytesMax }, this.#engine)
+    this.parquet = new ParquetReads(new FileReads({ timeMaxMs, memoryBytesMax }, this.#engine))
   }
 
   /** @throws StartRefusal */
@@ -190,10 +206,9 @@ class EmbeddedStore implements SupervisedStore {
     this.#definitionVersion += 1
     await this.#repairs.dropAll()
     const engine: RestartedEngine = {
-      command: (sql, nature) => this.command(sql, nature),
-      copy: (request) => this.#copy(request, { passesPause: true }),
+      copy: (request) => this.#copy(copyStatement(request, this.#options), { passesPause: true }),
       exchange: (pairs) => this.exchange(pairs),
-      rows: (sql, nature) => this.rows(sql, nature),
+      tables: this.tables,
       sync: () => this.sync(),
       queryTree: (sql: string, signal: AbortSignal) => this.#queryTree(sql, { signal, passesPause: true }),
       select: (query: SelectQuery) =>
@@ -256,7 +271,7 @@ class EmbeddedStore implements SupervisedStore {
   }
 
   async #drop(table: string): Promise<void> {
-    const sql = `DROP TABLE IF EXISTS ${quoteName(workspaceDatabase)}.${quoteName(table)}`
+    const sql = `DROP TABLE IF EXISTS ${qualified(table)}`
     await repeated(() => this.#control.use((session) => session.run(sql)))
   }
 
@@ -267,10 +282,6 @@ class EmbeddedStore implements SupervisedStore {
     const lines = text.split('\n').filter((line) => line.length > 0)
     // The caller wrote the SELECT and names the shape of its rows.
     return lines.map((line) => JSON.parse(line) as Row)
-  }
-
-  fileRows<Row>(sql: string): Promise<readonly Row[]> {
-    return this.#fileReads.rows<Row>(sql)
   }
 
   get #lookTime(): TimeLimit {
@@ -299,11 +310,15 @@ class EmbeddedStore implements SupervisedStore {
   }
 
   copy(request: CopyRequest): Promise<void> {
-    return this.#copy(request)
+    return this.#copy(copyStatement(request, this.#options))
   }
 
-  async #copy(request: CopyRequest, lending?: Lending): Promise<void> {
-    await this.#engine.copiers.use((session) => session.run(copyStatement(request, this.#options)), lending)
+  copyQuery(request: QueryCopyRequest): Promise<void> {
+    return this.#copy(queryCopyStatement(request, this.#options))
+  }
+
+  async #copy(statement: string, lending?: Lending): Promise<void> {
+    await this.#engine.copiers.use((session) => session.run(statement), lending)
   }
 
   async exchange(pairs: readonly TablePair[]): Promise<void> {
@@ -355,14 +370,6 @@ class EmbeddedStore implements SupervisedStore {
     if ((await this.#fileSystem.run()) === 'synced') return
     // sync(2) of the whole machine; it tells no errors, so it is only the second choice.
     await this.command('SYSTEM SYNC FILE CACHE')
-  }
-
-  async tableStatistics(): Promise<ReadonlyMap<string, TableStatistics>> {
-    const rows = await this.rows<{ name: string; rowCount: number; byteCount: number }>(
-      `SELECT name, ifNull(total_rows, 0) AS rowCount, ifNull(total_bytes, 0) AS byteCount
-       FROM system.tables WHERE database = ${quoteString(workspaceDatabase)}`,
-    )
-    return new Map(rows.map(({ name, rowCount, byteCount }) => [name, { rowCount, byteCount }]))
   }
 
   close(timeMaxMs: number = this.#options.closeTimeMaxMs): Promise<void> {

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from '../../observe/logger.ts'
 import { clickhouseCodes } from '../engine-codes.ts'
-import { readTableGraph, tablesBehind } from '../sql/table-graph.ts'
-import type { Store } from '../store.types.ts'
+import { tablesBehind } from '../sql/table-graph.ts'
+import { ViewStatements } from '../sql/view-statements.ts'
+import type { Statements } from '../statements.types.ts'
 import { isOfView, StoreError } from '../store-error.ts'
 import { dropOrphanRecords, mayHaveOrphanRecords, type RepairedTable } from './deduplication-repair.ts'
 import type { EngineSession } from './engine-session.types.ts'
@@ -25,11 +26,11 @@ const quietTimeMaxMs = 250
 
 /** When deduplication records of parts that never came to be are dropped: see `deduplication-repair.ts`. */
 export class OrphanRepairs {
-  readonly #statements: Pick<Store, 'command' | 'rows'>
+  readonly #statements: Statements
   readonly #pools: Pools
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(statements: Pick<Store, 'command' | 'rows'>, pools: Pools) {
+  constructor(statements: Statements, pools: Pools) {
     this.#statements = statements
     this.#pools = pools
   }
@@ -48,7 +49,7 @@ export class OrphanRepairs {
   /** Looks at what rows of this table come to. What fails here is done after the next failure, or at the next start. Never throws. */
   async dropBehind(table: string): Promise<void> {
     try {
-      const tables = tablesBehind(await readTableGraph(this.#statements), table)
+      const tables = tablesBehind(await new ViewStatements(this.#statements).graph(), table)
       if (!(await mayHaveOrphanRecords(this.#statements, tables))) return
       // A block that another INSERT is about to store looks like one, and a pause of all INSERTs may last.
       await delay(lookAgainMs)

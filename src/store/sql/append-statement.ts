@@ -1,7 +1,7 @@
 import type { PartLayout } from '../../codec/arrow/part-layout.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
-import type { AppendRequest, ParquetSource, PartitionBound } from '../store.types.ts'
+import type { AppendRequest, ParquetSource, PartitionBound, RefusedRows } from '../store.types.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 import {
   appendRowsMax,
@@ -159,39 +159,8 @@ function settingsOf(parquet: ParquetSource | undefined): Settings {
 }
 
 /** Counts the rows of a Parquet file for which `condition` is not true, in a column `count`. */
-export function refusedRowsQuery(
-  {
-    layout,
-    condition,
-    range,
-  }: { readonly layout: PartLayout; readonly condition: string; readonly range: string | null },
-  path: string,
-): string {
+export function refusedRowsQuery({ layout, condition, range }: RefusedRows, path: string): string {
   const where = range === null ? '' : ` WHERE ${range}`
   const source = fileSource({ layout, parquet: { condition: null } }, path)
-  return `SELECT countIf(NOT ${condition}) AS count FROM ${source}${where} SETTINGS ${readingSettings}`
+  return `SELECT countIf(NOT ${condition}) AS count FROM ${source}${where} SETTINGS ${settingsText(parquetSettings)}`
 }
-
-/** The columns of a Parquet file as the engine reads them, each with `name` and `type`. */
-export function parquetColumnsQuery(path: string): string {
-  return `DESCRIBE TABLE file(${quoteString(path)}, 'Parquet') SETTINGS ${readingSettings}`
-}
-
-/** A column of a Parquet file, the type by which it is read, and the value that is shown of it. */
-export interface ShownColumn {
-  readonly name: string
-  readonly typeText: string
-  readonly value: string
-}
-
-/** The first rows of a Parquet file. */
-export function parquetPreviewQuery(path: string, columns: readonly ShownColumn[], rowCount: number): string {
-  const fields = columns.map(({ name, typeText }) => `${quoteName(name)} ${typeText}`).join(', ')
-  // In a query of its own, as a value that has the name of its column is taken for it.
-  const places = columns.map(({ value }, index) => `${value} AS __${index}`).join(', ')
-  const names = columns.map(({ name }, index) => `__${index} AS ${quoteName(name)}`).join(', ')
-  const source = `file(${quoteString(path)}, 'Parquet', ${quoteString(fields)})`
-  return `SELECT ${names} FROM (SELECT ${places} FROM ${source} LIMIT ${rowCount}) SETTINGS ${readingSettings}`
-}
-
-const readingSettings = settingsText(parquetSettings)

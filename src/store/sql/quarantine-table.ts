@@ -1,4 +1,5 @@
 import { quarantineTimeColumn } from '../../schema/columns/column-name.ts'
+import type { TableDefinition } from '../../schema/expressions/checked-text.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { quoteName } from '../../shared/text-escapes.ts'
 
@@ -21,7 +22,7 @@ export function quarantineTable(table: string): string {
  * What follows `CREATE TABLE name` for a quarantine: the data source's columns as Nullable(String), name for name in the
  * same order, then the four columns of the quarantine itself.
  */
-export function quarantineDefinition(columns: readonly { readonly name: string }[]): string {
+export function quarantineDefinition(columns: readonly { readonly name: string }[]): TableDefinition {
   assert(
     !ownColumns.some((own) => columns.some(({ name }) => name === own.name)),
     'no schema has a column of the quarantine',
@@ -31,11 +32,13 @@ export function quarantineDefinition(columns: readonly { readonly name: string }
   const own = [...ownColumns, { name: timeName, type: 'DateTime' }].map(
     ({ name, type }) => `${quoteName(name)} ${type}`,
   )
-  return [
+  const clauses = [
     `(${[...originals, ...own].join(', ')})`,
     `ENGINE = MergeTree ORDER BY ${quoteName(timeName)}`,
     `SETTINGS non_replicated_deduplication_window = ${deduplicationWindow}`,
-  ].join('\n')
+  ]
+  // Our own words, and names in quotes.
+  return clauses.join('\n') as TableDefinition
 }
 
 /** Columns that a quarantine has whatever its data source's are called, but for the time. */

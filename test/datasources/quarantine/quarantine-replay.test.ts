@@ -7,6 +7,7 @@ import { openLmdbStorage } from '../../../src/storage/lmdb-storage.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
 import { catalogOver } from '../../catalog/test-catalog.ts'
 import { openTestIngest } from '../../ingest/test-ingest.ts'
+import { storeVerbs } from '../../store/store-verbs.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
 import { byTier } from '../../support/tier.ts'
@@ -119,9 +120,11 @@ function dyingRooms(count: number, isMade: boolean): { readonly rooms: ReplayRoo
         }
       },
     })
+  const over = dying(store)
+  const dyingStore = { ...storeVerbs(over, over), sync: () => over.sync() }
   return {
     callCount: () => calls,
-    rooms: { catalog: dying(catalog), store: dying(store), ingest: dying(ingest), logger: silentLogger },
+    rooms: { catalog: dying(catalog), store: dyingStore, ingest: dying(ingest), logger: silentLogger },
   }
 }
 

@@ -5,6 +5,7 @@ import { type AlteredTables, alterTables, takeBackTables } from '../../../src/da
 import { createTables } from '../../../src/datasources/tables.ts'
 import { parseSchema } from '../../../src/schema/columns/schema-parser.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
+import { TableStatements } from '../../../src/store/sql/table-statements.ts'
 import type { Store } from '../../../src/store/store.types.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
 
@@ -41,11 +42,11 @@ function dyingStore(steps: number): AlteredTables {
     done += 1
     await work()
   }
+  const statements = { command: (sql: string) => step(() => store.command(sql)), rows: store.rows.bind(store) }
   return {
-    command: (sql: string) => step(() => store.command(sql)),
+    tables: new TableStatements(statements),
     copy: (request: Parameters<Store['copy']>[0]) => step(() => store.copy(request)),
     exchange: (pairs: Parameters<Store['exchange']>[0]) => step(() => store.exchange(pairs)),
-    rows: store.rows.bind(store),
     sync: store.sync.bind(store),
   }
 }
@@ -71,7 +72,7 @@ t.test('a quarantine whose time gives way has all its rows, at whichever step th
     const id = createDataSourceId()
     const before = dataSourceOf(id, schema)
     const after = dataSourceOf(id, wider)
-    await createTables(store, before)
+    await createTables(store.tables, before)
     const table = `ws_0001.${id}_quarantine`
     const rows = `SELECT toString(number % 3), '2026-01-02 03:04:05', ['a'], ['x'] FROM numbers(5)`
     await store.command(`INSERT INTO ${table} (a, ${timeBefore}, c__error_column, c__error) ${rows}`)

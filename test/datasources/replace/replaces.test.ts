@@ -15,7 +15,7 @@ const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
 const source = testDataSource('n UInt64')
 const [target, far] = ['behind', 'far_behind']
-await createTables(store, source)
+await createTables(store.tables, source)
 for (const table of [target, far]) {
   await store.command(`CREATE TABLE ws_0001.${table} (n UInt64) ENGINE = SummingMergeTree ORDER BY tuple()`)
 }
@@ -195,7 +195,7 @@ t.test('a Join data source behind views, at any depth, is found as soon as there
   const [first, middle] = [testDataSource('a Int32'), testDataSource('a Int32')]
   const engine = { name: 'Join', options: { join_strictness: 'ANY', join_type: 'LEFT', key_columns: 'a' } }
   const last = { ...testDataSource('a Int32'), name: 'last', engine }
-  for (const dataSource of [first, middle, last]) await createTables(store, dataSource)
+  for (const dataSource of [first, middle, last]) await createTables(store.tables, dataSource)
   const targets = new JoinTargets({ catalog: { list: () => [first, middle, last] }, store })
   const view = (name: string, from: DataSource, to: DataSource): Promise<void> =>
     store.command(`CREATE MATERIALIZED VIEW ws_0001.${name} TO ws_0001.${to.id} AS SELECT a FROM ws_0001.${from.id}`)

@@ -1,0 +1,17 @@
+import type { Reads } from '../store.types.ts'
+
+/** The rows of a query that a caller has a part in, run as the restricted reader within the limits of queries. Raises `StoreError`. */
+export async function readRows<Row>(
+  reads: Pick<Reads, 'select'>,
+  sql: string,
+  signal: AbortSignal,
+): Promise<readonly Row[]> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of await reads.select({ sql, format: 'JSONEachRow', settings: {}, signal })) chunks.push(chunk)
+  const lines = Buffer.concat(chunks)
+    .toString()
+    .split('\n')
+    .filter((line) => line.length > 0)
+  // The caller wrote the SELECT and names the shape of its rows.
+  return lines.map((line) => JSON.parse(line) as Row)
+}

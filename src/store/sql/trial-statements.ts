@@ -1,0 +1,59 @@
+import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
+import { valueTypeOf } from '../../schema/types/column-type.ts'
+import { quoteName, quoteString } from '../../shared/text-escapes.ts'
+import type { Statements } from '../statements.types.ts'
+import type { Reads, SelectQuery } from '../store.types.ts'
+import type { DefinitionNature, Trials, TriedCondition } from '../tables.types.ts'
+import { qualified } from './qualified.ts'
+
+/** `Trials` by statements that every adapter of the store can run. */
+export class TrialStatements implements Trials {
+  readonly #statements: Pick<Statements, 'command'>
+  readonly #reads: Pick<Reads, 'select'>
+
+  constructor(statements: Pick<Statements, 'command'>, reads: Pick<Reads, 'select'>) {
+    this.#statements = statements
+    this.#reads = reads
+  }
+
+  async insertBlankRow(
+    table: string,
+    columns: readonly ColumnDefinition[],
+    nature: DefinitionNature = {},
+  ): Promise<void> {
+    await this.#statements.command(blankRowInsert(qualified(table), columns), nature)
+  }
+
+  async judgeCondition(tried: TriedCondition): Promise<void> {
+    await this.#read(`SELECT count() FROM (${noRows(tried)}) WHERE ${tried.condition}`)
+  }
+
+  async computeCondition(tried: TriedCondition): Promise<void> {
+    const values = tried.columns.map(quoteName).map((column) => `any(${column}) AS ${column}`)
+    const blank = `SELECT ${values.join(', ')} FROM (${noRows(tried)})`
+    await this.#read(`SELECT ${tried.condition} FROM (${blank})`, allOfIt)
+  }
+
+  async #read(sql: string, settings: SelectQuery['settings'] = {}): Promise<void> {
+    const { signal } = new AbortController()
+    for await (const _ of await this.#reads.select({ sql, format: 'TSV', settings, signal }));
+  }
+}
+
+/** A part behind AND would not be computed where the one before it is false. */
+const allOfIt = { short_circuit_function_evaluation: 'disable' }
+
+/** There is nothing else that the names of the condition could be. */
+function noRows({ table, columns }: TriedCondition): string {
+  return `SELECT ${columns.map(quoteName).join(', ')} FROM ${qualified(table)} WHERE 0`
+}
+
+/** An INSERT of one row: every column without a DEFAULT has the first value of its type; the others are left to it. */
+export function blankRowInsert(qualifiedTable: string, columns: readonly ColumnDefinition[]): string {
+  const sent = columns.filter(({ type }) => valueTypeOf(type).kind !== 'aggregateFunction')
+  const bare = sent.filter(({ defaultExpression }) => defaultExpression === null)
+  const given = bare.length > 0 ? bare : sent
+  const names = given.map(({ name }) => quoteName(name)).join(', ')
+  const values = given.map(({ typeText }) => `materialize(defaultValueOfTypeName(${quoteString(typeText)}))`)
+  return `INSERT INTO ${qualifiedTable} (${names}) SELECT ${values.join(', ')} SETTINGS async_insert = 0`
+}

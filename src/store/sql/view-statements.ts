@@ -1,0 +1,73 @@
+import { quoteName, quoteString } from '../../shared/text-escapes.ts'
+import type { Statements } from '../statements.types.ts'
+import type { GraphTable, GraphView, TableGraph, Views } from '../tables.types.ts'
+import { workspaceDatabase } from '../workspace-database.ts'
+
+interface TableRow {
+  readonly name: string
+  readonly uuid: string
+  readonly engine: string
+  readonly partitionKey: string
+  readonly select: string
+  readonly target: string
+  readonly targetDatabase: string
+  readonly dependents: readonly string[]
+}
+
+/** `Views` by statements that every adapter of the store can run. */
+export class ViewStatements implements Views {
+  readonly #statements: Statements
+
+  constructor(statements: Statements) {
+    this.#statements = statements
+  }
+
+  async graph(): Promise<TableGraph> {
+    const rows = await this.#statements.rows<TableRow>(
+      `SELECT name, toString(uuid) AS uuid, engine, partition_key AS partitionKey, as_select AS select,
+         target_table AS target, target_database AS targetDatabase,
+         arrayMap(pair -> pair.2, arrayFilter(pair -> pair.1 = ${database},
+           arrayZip(dependencies_database, dependencies_table))) AS dependents
+       FROM system.tables WHERE database = ${database}`,
+    )
+    const columns = await this.#columns()
+    const columnsOf = (name: string): readonly string[] => columns.get(name) ?? []
+    const sourceOf = new Map(rows.flatMap(({ name, dependents }) => dependents.map((view) => [view, name] as const)))
+    const tables = new Map<string, GraphTable>()
+    const views: GraphView[] = []
+    for (const { name, uuid, engine, partitionKey, select, target, targetDatabase } of rows) {
+      if (engine !== viewEngine) {
+        tables.set(name, { name, uuid, engine, partitionKey, columns: columnsOf(name) })
+        continue
+      }
+      const source = sourceOf.get(name)
+      const isWithin = source !== undefined && targetDatabase === workspaceDatabase
+      if (isWithin) views.push({ name, source, target, select, columns: columnsOf(name) })
+    }
+    return { tables, views }
+  }
+
+  async naming(name: string): Promise<readonly string[]> {
+    const rows = await this.#statements.rows<{ readonly name: string }>(
+      `SELECT name FROM system.tables WHERE database = ${database}
+       AND engine IN ('MaterializedView', 'View') AND position(create_table_query, ${quoteString(name)}) > 0 ORDER BY name`,
+    )
+    return rows.map((row) => row.name)
+  }
+
+  async drop(name: string): Promise<void> {
+    await this.#statements.command(`DROP VIEW IF EXISTS ${quoteName(workspaceDatabase)}.${quoteName(name)}`)
+  }
+
+  async #columns(): Promise<ReadonlyMap<string, readonly string[]>> {
+    const rows = await this.#statements.rows<{ readonly table: string; readonly names: readonly string[] }>(
+      `SELECT table, groupArray(name) AS names FROM
+         (SELECT table, name FROM system.columns WHERE database = ${database} ORDER BY table, position)
+       GROUP BY table`,
+    )
+    return new Map(rows.map(({ table, names }) => [table, names]))
+  }
+}
+
+const database = quoteString(workspaceDatabase)
+const viewEngine = 'MaterializedView'
