@@ -3,9 +3,9 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createTestDirectory } from './store/test-store.ts'
 import { packPackage, run, StartedProgram } from './support/packed-package.ts'
 import { repositoryRoot } from './support/repository-root.ts'
+import { createTestDirectory } from './support/store/test-store.ts'
 
 t.test('the package has what runs, and nothing of the tests, and its program is the service', async (t) => {
   const directory = await createTestDirectory()

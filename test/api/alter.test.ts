@@ -1,7 +1,7 @@
 // The life of a data source after its creation: renamed, altered, truncated, dropped.
 
 import t, { type Test } from 'tap'
-import { type Answer, openTestService, type TestService } from './test-service.ts'
+import { type Answer, openTestService, type TestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t)
 

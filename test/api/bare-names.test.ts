@@ -2,8 +2,8 @@
 // query may not call is answered, wherever it stands; columns and aliases of that name are.
 
 import t from 'tap'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 import { byTier, everyNth } from '../support/tier.ts'
-import { type Answer, openTestService } from './test-service.ts'
 
 const service = await openTestService(t, { queryTimeMaxMs: 5_000 })
 const ask = (sql: string) => service.call('POST', '/v0/sql', { body: sql })

@@ -2,10 +2,10 @@
 // of which is run with its branch taken, so that the engine has read the table, and then is to keep it.
 
 import t from 'tap'
+import { errorOf, openPipeService } from '../support/api/pipe-service.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { branchCase } from '../support/spelled-names.ts'
 import { byTier } from '../support/tier.ts'
-import { errorOf, openPipeService } from './pipe-service.ts'
 
 const pipes = await openPipeService(t)
 const { call, service } = pipes

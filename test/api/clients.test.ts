@@ -18,8 +18,8 @@ import {
 } from '@tinybirdco/sdk'
 import t, { type Test } from 'tap'
 import { z } from 'zod'
-import { createTestDirectory } from '../store/test-store.ts'
-import { openTestService, type TestService } from './test-service.ts'
+import { openTestService, type TestService } from '../support/api/test-service.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 const token = 'p.test.token'
 const visitsSchema = [

@@ -1,8 +1,8 @@
 // Every type of column end to end: from the bytes of a request to the engine's answer.
 
 import t from 'tap'
-import { openTestService } from './test-service.ts'
-import { typeCases as types } from './type-cases.ts'
+import { openTestService } from '../support/api/test-service.ts'
+import { typeCases as types } from '../support/api/type-cases.ts'
 
 const service = await openTestService(t)
 

@@ -12,8 +12,8 @@ import {
   slowSchema,
   stand,
   tooMuch,
-} from './costly-service.ts'
-import { openTestService } from './test-service.ts'
+} from '../support/api/costly-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t, { engineMemoryBytesMax, eventsFlushIdleMs: 5 })
 

@@ -3,8 +3,8 @@
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 import { packedMember, zipEnd } from '../support/zip-archive.ts'
-import { type Answer, openTestService } from './test-service.ts'
 
 const service = await openTestService(t)
 const schema = "id UInt32, user_name String, score Nullable(Float64), note String DEFAULT 'none'"

@@ -1,7 +1,7 @@
 // Definitions that the engine takes and under which it would then take no row.
 
 import t from 'tap'
-import { type Answer, openTestService } from './test-service.ts'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t, { eventsFlushIdleMs: 5 })
 

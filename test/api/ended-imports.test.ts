@@ -1,8 +1,8 @@
 import { constants, deflateRawSync, gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t, { type Test } from 'tap'
+import { openTestService, type TestService } from '../support/api/test-service.ts'
 import { byTier } from '../support/tier.ts'
-import { openTestService, type TestService } from './test-service.ts'
 
 const rowsPerPiece = 4_000_000
 /** The first rows are soon stored, and that is what tells that an import is under way. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openPipeService } from './pipe-service.ts'
+import { openPipeService } from '../support/api/pipe-service.ts'
 
 interface Result {
   readonly data: readonly unknown[]

@@ -6,7 +6,7 @@ import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
 import { planAlteration } from '../../src/datasources/alter/alteration.ts'
 import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
 import { partColumns } from '../../src/schema/syntax/engine-columns.ts'
-import { type Answer, openTestService } from './test-service.ts'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t, { eventsFlushIdleMs: 5 })
 

@@ -1,8 +1,8 @@
 // Each row of the specification's tables of engines and their options, created through the API and looked at through SQL.
 
 import t from 'tap'
-import { engineCases } from './engine-cases.ts'
-import { openTestService } from './test-service.ts'
+import { engineCases } from '../support/api/engine-cases.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t)
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 t.test('documentation in errors is a link where its address is known', async (t) => {
   const service = await openTestService(t, { documentationUrl: 'https://docs.example/millrace' })

@@ -2,7 +2,7 @@
 // caller did not write.
 
 import t from 'tap'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t, { queryTimeMaxMs: 5_000 })
 const columns = 'id UInt32, name String, at DateTime, tags Array(String), price Decimal(10, 2), uid UUID, user String'

@@ -2,8 +2,8 @@
 // users, or what the engine has beside the caller's own columns.
 
 import t from 'tap'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 import { byTier, everyNth } from '../support/tier.ts'
-import { type Answer, openTestService } from './test-service.ts'
 
 const service = await openTestService(t, { queryTimeMaxMs: 5_000 })
 const columns = 'id UInt32, name String, at DateTime, tags Array(String), n Nullable(Int32)'

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t, { eventsBodyBytesMax: 100_000 })
 const schema = 'n UInt32 `json:$.n`, word String `json:$.word`'

@@ -1,8 +1,8 @@
 // Rows that are older than the TTL of their data source when they come.
 
 import t from 'tap'
+import { openTestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
-import { openTestService } from './test-service.ts'
 
 const parquet = await writeParquetFiles({
   rows: { sql: "SELECT toUInt32(number) AS n, '2020-01-01' AS day, 'x' AS kind FROM numbers(3)" },

@@ -2,8 +2,8 @@
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
+import { openTestService } from '../support/api/test-service.ts'
 import { parquetSaying } from '../support/parquet-footers.ts'
-import { openTestService } from './test-service.ts'
 
 const service = await openTestService(t)
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { mebibyte } from '../../src/shared/bytes.ts'
+import { openTestService } from '../support/api/test-service.ts'
 import { byTier } from '../support/tier.ts'
-import { openTestService } from './test-service.ts'
 
 const service = await openTestService(t)
 const form = 'Content-Type: application/x-www-form-urlencoded'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mebibyte } from '../../src/shared/bytes.ts'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const plain = 'n Int64 `json:$.n`'
 const sorted = { engine: 'MergeTree', engine_sorting_key: 'n' }

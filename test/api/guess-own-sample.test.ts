@@ -1,9 +1,9 @@
 import t from 'tap'
 import { quoteString } from '../../src/shared/text-escapes.ts'
+import { openTestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
-import { openTestService } from './test-service.ts'
 
 // Whatever is missing, null or empty in a file: a data source with the guessed schema takes each of its rows.
 

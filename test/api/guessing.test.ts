@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
-import { type Answer, openTestService } from './test-service.ts'
 
 // A sample of its default size: several of the real files go on behind it.
 const service = await openTestService(t, { sampleBytesMax: 262_144 })

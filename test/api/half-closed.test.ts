@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t)
 await service.create('a', 'n UInt32')

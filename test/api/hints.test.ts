@@ -2,7 +2,7 @@
 // the tests of projects, and stay as they are.
 
 import t from 'tap'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t)
 const schema = 'ts DateTime64(3) `json:$.ts`, page String `json:$.page`, ms UInt32 `json:$.ms`'

@@ -5,9 +5,9 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { createTestDirectory } from '../store/test-store.ts'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
-import { type Answer, openTestService } from './test-service.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 t.teardown(() => directory.remove())

@@ -4,9 +4,9 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
-import { hostileQueries } from '../sql/hostile-queries.ts'
-import { createTestDirectory } from '../store/test-store.ts'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
+import { hostileQueries } from '../support/sql/hostile-queries.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 t.teardown(() => directory.remove())

@@ -5,8 +5,8 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { createTestDirectory } from '../store/test-store.ts'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 t.teardown(() => directory.remove())

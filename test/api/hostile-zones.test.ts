@@ -4,8 +4,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { createTestDirectory } from '../store/test-store.ts'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 t.teardown(() => directory.remove())

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { openService } from '../../src/service.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { TestLog, TestService, testOptions } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
-import { TestLog, TestService, testOptions } from './test-service.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const fileOf = await writeParquetFiles({
   unlucky: { sql: 'SELECT toUInt32(number + 13) AS n FROM numbers(2)' },

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
-import { type Answer, openTestService } from './test-service.ts'
 
 const service = await openTestService(t, { frameBytes: 4096, insertRowsMax: 100 })
 

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
+import { openTestService } from '../support/api/test-service.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
-import { openTestService } from './test-service.ts'
 
 // Frames of the smallest size, so that bodies of some hundred rows are cut many times.
 const service = await openTestService(t, { frameBytes: 4096 })

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import { zipSync } from 'fflate'
 import t from 'tap'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t)
 

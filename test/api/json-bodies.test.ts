@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
+import { openTestService } from '../support/api/test-service.ts'
 import { packedMember, zipEnd } from '../support/zip-archive.ts'
-import { openTestService } from './test-service.ts'
 
 const service = await openTestService(t, {})
 

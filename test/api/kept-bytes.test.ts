@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import t from 'tap'
 import { createTranscoder } from '../../src/guess/text-encoding.ts'
+import { openTestService } from '../support/api/test-service.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
-import { openTestService } from './test-service.ts'
 
 // Random bodies in UTF-8, Latin-1 and what lies between: each byte is stored, or can be had back from the quarantine.
 

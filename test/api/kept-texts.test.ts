@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 // Nothing of a body is dropped without its text: what is no row stands in the quarantine, its bytes included.
 

@@ -1,8 +1,8 @@
 // Forms of requests and answers that older clients know: ids with a label, `node_name`, what is published.
 
 import t from 'tap'
-import { errorOf, openPipeService, pipeIn } from './pipe-service.ts'
-import { openTestService } from './test-service.ts'
+import { errorOf, openPipeService, pipeIn } from '../support/api/pipe-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 t.test('an id with a label stands for its resource in SQL, paths and parameters', async (t) => {
   const pipes = await openPipeService(t)

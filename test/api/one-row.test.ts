@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { readRowFilter } from '../../src/sql/row-filter.ts'
-import { type Answer, openTestService } from './test-service.ts'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t)
 

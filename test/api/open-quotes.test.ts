@@ -1,7 +1,7 @@
 import t from 'tap'
+import { openTestService } from '../support/api/test-service.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier, everyNth } from '../support/tier.ts'
-import { openTestService } from './test-service.ts'
 
 // A quote that is never closed costs its own line: the lines behind it are rows, wherever the network cuts the body.
 

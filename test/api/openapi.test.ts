@@ -1,6 +1,6 @@
 import t from 'tap'
-import { openApiFaults } from '../http/openapi-rules.ts'
-import { openTestService, type TestService } from './test-service.ts'
+import { openTestService, type TestService } from '../support/api/test-service.ts'
+import { openApiFaults } from '../support/http/openapi-rules.ts'
 
 /** An OpenAPI document as far as this file reads it. */
 interface Document {

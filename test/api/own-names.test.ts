@@ -1,7 +1,7 @@
 // What a query reads is known by its own name beside its alias.
 
 import t from 'tap'
-import { errorOf, openPipeService } from './pipe-service.ts'
+import { errorOf, openPipeService } from '../support/api/pipe-service.ts'
 
 const pipes = await openPipeService(t)
 const { call, service } = pipes

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
+import { openTestService } from '../support/api/test-service.ts'
 import { byTier, everyNth } from '../support/tier.ts'
-import { openTestService } from './test-service.ts'
 
 // Some versions of Node take the first frame of a zstd body for all of it. So each way of bringing rows is given bodies of
 // several frames, on every version that the service runs on, and has to find all rows.

@@ -1,6 +1,6 @@
 import t from 'tap'
+import { openTestService } from '../support/api/test-service.ts'
 import { parquetSaying, type SaidGroup } from '../support/parquet-footers.ts'
-import { openTestService } from './test-service.ts'
 
 const service = await openTestService(t)
 

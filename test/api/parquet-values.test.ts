@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import t from 'tap'
 import { readableText } from '../../src/codec/columns/utf8-text.ts'
+import { openTestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
-import { openTestService } from './test-service.ts'
 
 /** Values of a file that no column of the type can hold, as SQL, under the type; most came in as another value. */
 const refused: Readonly<Record<string, readonly string[]>> = {

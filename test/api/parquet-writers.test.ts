@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import t from 'tap'
+import { openTestService } from '../support/api/test-service.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
-import { openTestService } from './test-service.ts'
 
 // Files of other writers than the engine: fixtures/parquet/README.md says which.
 

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { compress } from '@mongodb-js/zstd'
 import t from 'tap'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 import { entriesBelow, pathOf } from '../support/living-folder.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier, everyNth } from '../support/tier.ts'
-import { type Answer, openTestService } from './test-service.ts'
 
 const rowCount = 3000
 const wide = `SELECT

@@ -1,8 +1,8 @@
 // Rows that are acknowledged while a replace has been asked for and has not begun.
 
 import t from 'tap'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
-import { type Answer, openTestService } from './test-service.ts'
 
 const parquet = await writeParquetFiles({ rows: { sql: 'SELECT toUInt32(number) AS n FROM numbers(3)' } })
 // Small, so that blocks of an import are stored before its body has come.

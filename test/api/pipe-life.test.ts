@@ -1,7 +1,7 @@
 // Pipes and their answers together: each change shows in the next answer, whatever is kept from the one before.
 
 import t from 'tap'
-import { errorOf, openPipeService } from './pipe-service.ts'
+import { errorOf, openPipeService } from '../support/api/pipe-service.ts'
 
 const pipes = await openPipeService(t)
 const { call, service } = pipes

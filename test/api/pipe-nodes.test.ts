@@ -1,8 +1,8 @@
 // The Pipes section of the API, through a whole service: nodes and endpoints, in every form and with every code.
 
 import t from 'tap'
-import { errorOf, nodeIn, openPipeService, pipeIn } from './pipe-service.ts'
-import type { Answer } from './test-service.ts'
+import { errorOf, nodeIn, openPipeService, pipeIn } from '../support/api/pipe-service.ts'
+import type { Answer } from '../support/api/test-service.ts'
 
 const pipes = await openPipeService(t)
 const { call } = pipes

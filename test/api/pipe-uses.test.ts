@@ -1,8 +1,8 @@
 // Who reads whom, through a whole service: what is used is kept, and nothing reads itself.
 
 import t from 'tap'
-import { errorOf, openPipeService } from './pipe-service.ts'
-import { openTestService } from './test-service.ts'
+import { errorOf, openPipeService } from '../support/api/pipe-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const pipes = await openPipeService(t)
 const { call, service } = pipes

@@ -1,8 +1,8 @@
 // The Pipes section of the API, through a whole service: pipes, in every form and with every code.
 
 import t from 'tap'
-import { readPipeFile } from './datafiles.ts'
-import { errorOf, openPipeService, type PipeShape, pipeIn } from './pipe-service.ts'
+import { readPipeFile } from '../support/api/datafiles.ts'
+import { errorOf, openPipeService, type PipeShape, pipeIn } from '../support/api/pipe-service.ts'
 
 const pipes = await openPipeService(t)
 const { call, service } = pipes

@@ -1,8 +1,8 @@
 // Queries that are short and cost the engine much before they run: it cannot be stopped while it plans.
 
 import t from 'tap'
+import { openTestService } from '../support/api/test-service.ts'
 import { byTier, everyNth } from '../support/tier.ts'
-import { openTestService } from './test-service.ts'
 
 const service = await openTestService(t)
 const columns = Array.from({ length: 400 }, (_, index) => `c${index} Int64`).join(', ')

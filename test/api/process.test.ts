@@ -16,9 +16,9 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { createTestDirectory } from '../store/test-store.ts'
 import { entriesBelow, pathOf } from '../support/living-folder.ts'
 import { openRawClient } from '../support/raw-client.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 const run = promisify(execFile)
 const mainPath = fileURLToPath(new URL('../../src/main.js', import.meta.url))

@@ -2,10 +2,10 @@
 
 import { strFromU8, unzipSync } from 'fflate'
 import t from 'tap'
-import { readDataSourceFile, readPipeFile } from './datafiles.ts'
-import { engineCases } from './engine-cases.ts'
-import { openTestService } from './test-service.ts'
-import { typeCases } from './type-cases.ts'
+import { readDataSourceFile, readPipeFile } from '../support/api/datafiles.ts'
+import { engineCases } from '../support/api/engine-cases.ts'
+import { openTestService } from '../support/api/test-service.ts'
+import { typeCases } from '../support/api/type-cases.ts'
 
 const service = await openTestService(t)
 

@@ -1,7 +1,7 @@
 // Rows that were set aside: read in SQL, told in groups, and let in once more.
 
 import t, { type Test } from 'tap'
-import { type Answer, openTestService } from './test-service.ts'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t)
 

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { openPipeService } from './pipe-service.ts'
-import { openTestService } from './test-service.ts'
+import { openPipeService } from '../support/api/pipe-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const heavy = 'SELECT sum(sipHash64(number)) FROM numbers(1000000) FORMAT TSV'
 const clientCount = 6

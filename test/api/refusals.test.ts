@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { type Call, openTestService } from './test-service.ts'
+import { type Call, openTestService } from '../support/api/test-service.ts'
 
 // Every 400 of data sources that no other test of the API brings about, each with the words that a person gets.
 

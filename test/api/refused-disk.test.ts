@@ -4,9 +4,9 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { type Answer, openTestService, type TestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { refuseFileWrites } from '../support/refused-disk.ts'
-import { type Answer, openTestService, type TestService } from './test-service.ts'
 
 const fileOf = await writeParquetFiles({ numbers: { sql: 'SELECT toUInt32(number) AS n FROM numbers(1000)' } })
 const refusal = 'docs/errors.md#disk_unavailable'

@@ -2,9 +2,9 @@
 // counts what the tables have.
 
 import t, { type Test } from 'tap'
+import { openTestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { byTier } from '../support/tier.ts'
-import { openTestService } from './test-service.ts'
 
 const rowCount = byTier({ quick: 300, full: 100_000, soak: 100_000 })
 const rowsSql = (count: number, bad: string) =>

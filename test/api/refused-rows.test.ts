@@ -2,9 +2,9 @@
 // and what is set aside, and nothing waits.
 
 import t, { type Test } from 'tap'
+import { openTestService, type TestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { byTier, everyNth } from '../support/tier.ts'
-import { openTestService, type TestService } from './test-service.ts'
 
 const fileOf = await writeParquetFiles({
   good: { sql: "SELECT '1 s' AS x" },

@@ -1,9 +1,9 @@
 // Renames of data sources, pipes and nodes that others read, through a whole service.
 
 import t from 'tap'
+import { errorOf, openPipeService } from '../support/api/pipe-service.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
-import { errorOf, openPipeService } from './pipe-service.ts'
 
 const pipes = await openPipeService(t)
 const { call, service } = pipes

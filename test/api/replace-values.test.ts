@@ -1,7 +1,7 @@
 // A replace_condition is asked of each row in several statements: it must say the same in all of them.
 
 import t from 'tap'
-import { type Answer, openTestService } from './test-service.ts'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t)
 await service.create('kept', 'a UInt8, at DateTime, b String', {

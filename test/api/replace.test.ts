@@ -2,8 +2,8 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { openService } from '../../src/service.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
-import { type Answer, type Call, TestLog, TestService, testOptions } from './test-service.ts'
+import { type Answer, type Call, TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 t.teardown(() => directory.remove())

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Answer, openTestService } from './test-service.ts'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t)
 let count = 0

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { findServiceSource } from '../../src/query/service-sources.ts'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const names = `pipe_stats_rt pipe_stats endpoint_errors datasources_ops_log block_log jobs_log kafka_ops_log
   datasources_storage sinks_ops_log bi_stats_rt`.split(/\s+/)

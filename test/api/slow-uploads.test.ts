@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { openTestService, type TestService } from '../support/api/test-service.ts'
 import { parquetSaying } from '../support/parquet-footers.ts'
 import type { RawClient } from '../support/raw-client.ts'
-import { openTestService, type TestService } from './test-service.ts'
 
 const file = parquetSaying([{ rowCount: 1 }])
 

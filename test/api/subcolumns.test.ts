@@ -1,7 +1,7 @@
 // Functions that the engine computes from parts of a column: what stands beside them in a SELECT must not change by that.
 
 import t from 'tap'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const paths = "['p0','p1','p2','p3','p4','q.r']"
 const answers: readonly (readonly [sql: string, row: readonly string[]])[] = [

@@ -2,9 +2,9 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import t, { type Test } from 'tap'
-import { createTestDirectory } from '../store/test-store.ts'
+import { openTestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
-import { openTestService } from './test-service.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 t.teardown(() => directory.remove())

@@ -1,7 +1,7 @@
 // What the engine takes and harms nobody: functions, table functions and texts that are on no list of the engine's own.
 
 import t from 'tap'
-import { errorOf, openPipeService } from './pipe-service.ts'
+import { errorOf, openPipeService } from '../support/api/pipe-service.ts'
 
 const pipes = await openPipeService(t)
 const { call, service } = pipes

@@ -1,8 +1,8 @@
 // Names of columns and nodes that projects have, and that the quarantine or our own statements have too.
 
 import t from 'tap'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
-import { type Answer, openTestService } from './test-service.ts'
 
 const parquet = await writeParquetFiles({
   dated: {

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { mebibyte } from '../../src/shared/bytes.ts'
+import { openTestService, type TestService } from '../support/api/test-service.ts'
 import { byTier } from '../support/tier.ts'
-import { openTestService, type TestService } from './test-service.ts'
 
 const limits = { resultFilesBytesMax: 50 * mebibyte, connectionIdleMsMax: 0, queryTimeMaxMs: 250_000 }
 const service = await openTestService(t, limits)

@@ -2,7 +2,7 @@
 // answered, and no function of such a name is called.
 
 import t from 'tap'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t, { queryTimeMaxMs: 5_000 })
 const ask = (sql: string) => service.call('POST', '/v0/sql', { body: `${sql} FORMAT TSV` })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openTestService } from './test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const service = await openTestService(t)
 await service.call('POST', '/v0/variables?name=pw&value=geheim&type=secret')

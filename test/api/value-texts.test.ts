@@ -1,7 +1,7 @@
 import t from 'tap'
 import { quoteString } from '../../src/shared/text-escapes.ts'
+import { openTestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
-import { openTestService } from './test-service.ts'
 
 // What a text becomes does not depend on the way on which it comes.
 

@@ -1,7 +1,7 @@
 // Names with a version behind them, `views__v3`: what they stand for is the same in whatever way they are sent.
 
 import t from 'tap'
-import { openPipeService } from './pipe-service.ts'
+import { openPipeService } from '../support/api/pipe-service.ts'
 
 const { service, call, ...pipes } = await openPipeService(t).then((opened) => ({
   service: opened.service,

@@ -10,8 +10,14 @@ import { checkDataSourceName } from '../../src/catalog/data-source-name.ts'
 import { parseSchema } from '../../src/schema/columns/schema-parser.ts'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { openSettings } from '../../src/storage/settings.ts'
-import { MemoryStorage } from '../storage/memory-storage.ts'
-import { catalogOver, dataSource, killedWriter, openTestCatalog, temporaryDirectory } from './test-catalog.ts'
+import {
+  catalogOver,
+  dataSource,
+  killedWriter,
+  openTestCatalog,
+  temporaryDirectory,
+} from '../support/catalog/test-catalog.ts'
+import { MemoryStorage } from '../support/storage/memory-storage.ts'
 
 // Run as a program of its own, this file creates data sources until it is killed.
 const writerPath = process.argv[2] === 'write' ? process.argv[3] : undefined

@@ -5,10 +5,10 @@ import t from 'tap'
 import { createNodeId, createPipeId } from '../../src/catalog/pipe-id.ts'
 import { formatPipe } from '../../src/catalog/pipe-text.ts'
 import { formatDatafile } from '../../src/schema/definitions/datafile-text.ts'
-import { readDataSourceFile, readPipeFile } from '../api/datafiles.ts'
+import { readDataSourceFile, readPipeFile } from '../support/api/datafiles.ts'
+import { dataSource } from '../support/catalog/test-catalog.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
-import { dataSource } from './test-catalog.ts'
 
 const cycles = 10
 const seed = testSeed()

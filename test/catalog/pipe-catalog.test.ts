@@ -8,9 +8,15 @@ import { checkNodeName, checkPipeName } from '../../src/catalog/pipe-name.ts'
 import { decodePipe, encodePipe } from '../../src/catalog/pipe-record.ts'
 import { formatPipe } from '../../src/catalog/pipe-text.ts'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
-import { MemoryStorage } from '../storage/memory-storage.ts'
+import {
+  catalogOver,
+  dataSource,
+  killedWriter,
+  openTestCatalog,
+  temporaryDirectory,
+} from '../support/catalog/test-catalog.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
-import { catalogOver, dataSource, killedWriter, openTestCatalog, temporaryDirectory } from './test-catalog.ts'
+import { MemoryStorage } from '../support/storage/memory-storage.ts'
 
 // Run as a program of its own, this file creates and changes pipes until it is killed.
 const writerPath = process.argv[2] === 'write' ? process.argv[3] : undefined

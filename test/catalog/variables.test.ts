@@ -6,7 +6,7 @@ import type { Variables } from '../../src/catalog/variable.types.ts'
 import { openVariables, variableBytesMax, variableKinds, variablesMax } from '../../src/catalog/variables.ts'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { loadRecords } from '../../src/storage/loaded-records.ts'
-import { emptyRecords, MemoryStorage } from '../storage/memory-storage.ts'
+import { emptyRecords, MemoryStorage } from '../support/storage/memory-storage.ts'
 
 const editedBy = "token: 'admin'"
 

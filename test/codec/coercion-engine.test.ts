@@ -6,9 +6,9 @@ import t, { type Test } from 'tap'
 import type { Cell } from '../../src/codec/cell.types.ts'
 import { createCoercion } from '../../src/codec/coercion/coercion.ts'
 import { parseColumnType } from '../../src/schema/types/column-type.ts'
+import { castOf, quote } from '../support/codec/cell-sql.ts'
+import { coercionTable, rawOf } from '../support/codec/coercion-table.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
-import { castOf, quote } from './cell-sql.ts'
-import { coercionTable, rawOf } from './coercion-table.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'millrace-coercion-'))
 const session = new Session(directory)

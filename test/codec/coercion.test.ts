@@ -3,10 +3,10 @@ import { createCoercion } from '../../src/codec/coercion/coercion.ts'
 import { planRefusal } from '../../src/codec/columns/kernel-refusals.ts'
 import { missingReason, rawTextOf, reasonOf } from '../../src/codec/columns/row-reason.ts'
 import { parseColumnType } from '../../src/schema/types/column-type.ts'
+import { coercionTable, rawOf, showCell } from '../support/codec/coercion-table.ts'
+import { columnOf } from '../support/codec/reference/random-schema.ts'
+import { TestRandom } from '../support/codec/reference/test-random.ts'
 import { testSeed } from '../support/seeded-random.ts'
-import { coercionTable, rawOf, showCell } from './coercion-table.ts'
-import { columnOf } from './reference/random-schema.ts'
-import { TestRandom } from './reference/test-random.ts'
 
 for (const { typeText, cases } of coercionTable) {
   t.test(`${typeText} accepts and refuses what the table says`, async (t) => {

@@ -3,21 +3,27 @@ import t from 'tap'
 import { readCsvRecord } from '../../src/codec/csv/csv-cells.ts'
 import { csvDialect } from '../../src/codec/csv/csv-dialect.ts'
 import { FrameParser } from '../../src/codec/parse-frame.ts'
-import { testSeed } from '../support/seeded-random.ts'
-import { byTier } from '../support/tier.ts'
-import { firstDifference } from './reference/compare-outcomes.ts'
-import { cellsOutcome, csvOutcomes, textReason, unsoundOutcome, withoutLineEnd } from './reference/csv-reference.ts'
-import { countExactRows } from './reference/exact-rows.ts'
-import { frameTask } from './reference/frame-tasks.ts'
-import { type CsvShape, randomCsvLines, randomCsvShape } from './reference/random-csv.ts'
-import { columnsOf, randomSchema } from './reference/random-schema.ts'
+import { firstDifference } from '../support/codec/reference/compare-outcomes.ts'
+import {
+  cellsOutcome,
+  csvOutcomes,
+  textReason,
+  unsoundOutcome,
+  withoutLineEnd,
+} from '../support/codec/reference/csv-reference.ts'
+import { countExactRows } from '../support/codec/reference/exact-rows.ts'
+import { frameTask } from '../support/codec/reference/frame-tasks.ts'
+import { type CsvShape, randomCsvLines, randomCsvShape } from '../support/codec/reference/random-csv.ts'
+import { columnsOf, randomSchema } from '../support/codec/reference/random-schema.ts'
 import {
   escapedText,
   type ReferenceColumn,
   type ReferenceOutcome,
   referenceColumns,
-} from './reference/reference-rows.ts'
-import { TestRandom } from './reference/test-random.ts'
+} from '../support/codec/reference/reference-rows.ts'
+import { TestRandom } from '../support/codec/reference/test-random.ts'
+import { testSeed } from '../support/seeded-random.ts'
+import { byTier } from '../support/tier.ts'
 
 const recordsMin = byTier({ quick: 10_000, full: 40_000, soak: 1_000_000 })
 const framesPerSchema = 3

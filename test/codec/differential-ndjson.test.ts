@@ -1,14 +1,14 @@
 import t from 'tap'
 import { FrameParser } from '../../src/codec/parse-frame.ts'
+import { firstDifference } from '../support/codec/reference/compare-outcomes.ts'
+import { countExactRows } from '../support/codec/reference/exact-rows.ts'
+import { frameTask } from '../support/codec/reference/frame-tasks.ts'
+import { joinLines, randomLines } from '../support/codec/reference/random-records.ts'
+import { randomSchema } from '../support/codec/reference/random-schema.ts'
+import { ndjsonOutcomes, referenceColumns } from '../support/codec/reference/reference-rows.ts'
+import { TestRandom } from '../support/codec/reference/test-random.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
-import { firstDifference } from './reference/compare-outcomes.ts'
-import { countExactRows } from './reference/exact-rows.ts'
-import { frameTask } from './reference/frame-tasks.ts'
-import { joinLines, randomLines } from './reference/random-records.ts'
-import { randomSchema } from './reference/random-schema.ts'
-import { ndjsonOutcomes, referenceColumns } from './reference/reference-rows.ts'
-import { TestRandom } from './reference/test-random.ts'
 
 const recordsMin = byTier({ quick: 10_000, full: 60_000, soak: 2_000_000 })
 /** Plans are compiled anew for each schema and used for several frames. */

@@ -6,14 +6,19 @@ import type { ParseResult } from '../../src/codec/parse-task.types.ts'
 import type { ColumnDefinition } from '../../src/schema/columns/column-definition.types.ts'
 import { type OpenedStore, openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { workspaceDatabase } from '../../src/store/workspace-database.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { answeredText, answerSettings, expectedText } from '../support/codec/reference/engine-values.ts'
+import { frameTask } from '../support/codec/reference/frame-tasks.ts'
+import { joinLines, randomLines } from '../support/codec/reference/random-records.ts'
+import { columnOf, columnsOf, defaultCell, randomSchema } from '../support/codec/reference/random-schema.ts'
+import {
+  ndjsonOutcomes,
+  type ReferenceOutcome,
+  referenceColumns,
+  takesDefault,
+} from '../support/codec/reference/reference-rows.ts'
+import { TestRandom } from '../support/codec/reference/test-random.ts'
 import { testSeed } from '../support/seeded-random.ts'
-import { answeredText, answerSettings, expectedText } from './reference/engine-values.ts'
-import { frameTask } from './reference/frame-tasks.ts'
-import { joinLines, randomLines } from './reference/random-records.ts'
-import { columnOf, columnsOf, defaultCell, randomSchema } from './reference/random-schema.ts'
-import { ndjsonOutcomes, type ReferenceOutcome, referenceColumns, takesDefault } from './reference/reference-rows.ts'
-import { TestRandom } from './reference/test-random.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const schemaCount = 24
 const recordsPerSchema = 130

@@ -11,8 +11,8 @@ import {
   NdjsonBoundary,
   type RecordBoundary,
 } from '../../src/codec/frame-assembler.ts'
+import { TestRandom } from '../support/codec/reference/test-random.ts'
 import { testSeed } from '../support/seeded-random.ts'
-import { TestRandom } from './reference/test-random.ts'
 
 interface Assembly {
   readonly boundary: () => RecordBoundary

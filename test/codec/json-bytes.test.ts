@@ -1,11 +1,11 @@
 import { Buffer } from 'node:buffer'
 import t from 'tap'
 import { ScanKernel } from '../../src/codec/scan-kernel/scan-kernel.ts'
+import { quoteRandomly, randomText } from '../support/codec/reference/random-texts.ts'
+import { anyValue } from '../support/codec/reference/random-values.ts'
+import { jsonOf } from '../support/codec/reference/spelling.ts'
+import { TestRandom } from '../support/codec/reference/test-random.ts'
 import { testSeed } from '../support/seeded-random.ts'
-import { quoteRandomly, randomText } from './reference/random-texts.ts'
-import { anyValue } from './reference/random-values.ts'
-import { jsonOf } from './reference/spelling.ts'
-import { TestRandom } from './reference/test-random.ts'
 
 const { exports, memory } = new ScanKernel()
 const roomBytes = 2_000_000

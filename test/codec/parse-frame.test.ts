@@ -2,10 +2,10 @@ import { Buffer } from 'node:buffer'
 import t from 'tap'
 import { defaultCsvDialect } from '../../src/codec/csv/csv-dialect.ts'
 import { FrameParser } from '../../src/codec/parse-frame.ts'
-import { readBlock, readQuarantine } from './reference/arrow-cells.ts'
-import { frameTask } from './reference/frame-tasks.ts'
-import { parsedRows } from './reference/parsed-rows.ts'
-import { columnsOf } from './reference/random-schema.ts'
+import { readBlock, readQuarantine } from '../support/codec/reference/arrow-cells.ts'
+import { frameTask } from '../support/codec/reference/frame-tasks.ts'
+import { parsedRows } from '../support/codec/reference/parsed-rows.ts'
+import { columnsOf } from '../support/codec/reference/random-schema.ts'
 
 const columns = columnsOf('a Int32, b Nullable(String)')
 

@@ -17,9 +17,9 @@ import { TableStatements } from '../../src/store/sql/table-statements.ts'
 import type { Statements } from '../../src/store/statements.types.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
-import { catalogOver } from '../catalog/test-catalog.ts'
-import { untilEngine } from '../store/engine-pid.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { catalogOver } from '../support/catalog/test-catalog.ts'
+import { untilEngine } from '../support/store/engine-pid.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

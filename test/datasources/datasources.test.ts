@@ -16,10 +16,10 @@ import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { TableStatements } from '../../src/store/sql/table-statements.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
-import { catalogOver } from '../catalog/test-catalog.ts'
-import { arrowPart, numbers } from '../store/arrow-part.ts'
-import { faultyStore } from '../store/faulty-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { catalogOver } from '../support/catalog/test-catalog.ts'
+import { arrowPart, numbers } from '../support/store/arrow-part.ts'
+import { faultyStore } from '../support/store/faulty-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

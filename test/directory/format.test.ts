@@ -8,9 +8,9 @@ import { currentFormat, raiseFormat, readFormat } from '../../src/directory/form
 import { openService } from '../../src/service.ts'
 import { raiseCheckpoint } from '../../src/wal/checkpoint.ts'
 import { diskFileLayer } from '../../src/wal/file-layer.ts'
-import { openTestService, testOptions } from '../api/test-service.ts'
-import { createTestDirectory, silentLogger } from '../store/test-store.ts'
+import { openTestService, testOptions } from '../support/api/test-service.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
+import { createTestDirectory, silentLogger } from '../support/store/test-store.ts'
 
 const run = promisify(execFile)
 

@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { lockDirectory } from '../../src/directory/lock.ts'
 import { StartRefusal } from '../../src/shared/errors/start-refusals.ts'
-import { createTestDirectory, silentLogger } from '../store/test-store.ts'
+import { createTestDirectory, silentLogger } from '../support/store/test-store.ts'
 
 /** Holds the lock until it is killed. */
 async function holdElsewhere(path: string): Promise<{ readonly child: ChildProcess; readonly word: string }> {
-  const module = fileURLToPath(import.meta.resolve('./lock-process.js'))
+  const module = fileURLToPath(import.meta.resolve('../support/directory/lock-process.js'))
   const child = spawn(process.execPath, [module, path], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [word] = await once(child.stdout, 'data')
   return { child, word: String(word).trim() }

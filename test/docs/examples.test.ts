@@ -9,7 +9,6 @@ import process from 'node:process'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
-import { createTestDirectory } from '../store/test-store.ts'
 import { StartedProgram } from '../support/packed-package.ts'
 import {
   blocksOf,
@@ -21,6 +20,7 @@ import {
   writtenByBlock,
 } from '../support/page-blocks.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 /** What no test can run, with the reason; each stands on its page as it stands here. */
 const notRun: readonly { readonly page: string; readonly begins: string; readonly reason: string }[] = [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { runChanges } from '../kill/change-run.ts'
+import { runChanges } from '../support/kill/change-run.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
 

@@ -2,8 +2,8 @@
 // again for them or they end before, every row is stored or set aside once.
 
 import t from 'tap'
-import { insertTimeMaxMs, linesOf, slowCount, slowSchema, stand } from '../api/costly-service.ts'
-import { openTestService } from '../api/test-service.ts'
+import { insertTimeMaxMs, linesOf, slowCount, slowSchema, stand } from '../support/api/costly-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 
 const slow = ['a', 'b', 'c', 'd']
 

@@ -15,9 +15,9 @@ import {
   stand,
   tooMuch,
   untilInTime,
-} from '../api/costly-service.ts'
-import { openTestService } from '../api/test-service.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+} from '../support/api/costly-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 t.test('of equal keys the last row is kept when a block is inserted in pieces', async (t) => {
   const service = await openTestService(t, { engineMemoryBytesMax, eventsFlushIdleMs: 5 })

@@ -4,10 +4,10 @@ import { request } from 'node:http'
 import process from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Test, test } from 'tap'
-import { KillService, killToken } from '../kill/kill-service.ts'
-import { findEnginePid, untilEngine, untilGone } from '../store/engine-pid.ts'
-import { createTestDirectory } from '../store/test-store.ts'
 import { freePort } from '../support/free-port.ts'
+import { KillService, killToken } from '../support/kill/kill-service.ts'
+import { findEnginePid, untilEngine, untilGone } from '../support/store/engine-pid.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 import { byTier } from '../support/tier.ts'
 
 const headers = { authorization: `Bearer ${killToken}` }

@@ -9,9 +9,9 @@ import { type OpenedStore, openEmbeddedStore } from '../../src/store/embedded/em
 import { clickhouseCodes } from '../../src/store/engine-codes.ts'
 import type { AppendRequest, SelectQuery, Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
-import { arrowPart, numbers } from '../store/arrow-part.ts'
-import { findEnginePid, untilEngine, untilGone } from '../store/engine-pid.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { arrowPart, numbers } from '../support/store/arrow-part.ts'
+import { findEnginePid, untilEngine, untilGone } from '../support/store/engine-pid.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 import { byTier } from '../support/tier.ts'
 
 const never = new AbortController().signal

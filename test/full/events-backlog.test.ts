@@ -4,8 +4,8 @@ import t, { type Test } from 'tap'
 import type { Options } from '../../src/config.ts'
 import { openService } from '../../src/service.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { TestLog, TestService, testOptions } from '../api/test-service.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 t.teardown(() => directory.remove())

@@ -5,8 +5,8 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync,
 import { join } from 'node:path'
 import t from 'tap'
 import { openService } from '../../src/service.ts'
-import { TestLog, TestService, testOptions } from '../api/test-service.ts'
-import { createTestDirectory } from '../store/test-store.ts'
+import { TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 async function start(dataDir: string): Promise<TestService> {
   const log = new TestLog()

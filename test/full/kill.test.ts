@@ -1,6 +1,6 @@
 import t from 'tap'
-import { runBarriers } from '../kill/barrier-run.ts'
-import { runKills } from '../kill/kill-run.ts'
+import { runBarriers } from '../support/kill/barrier-run.ts'
+import { runKills } from '../support/kill/kill-run.ts'
 import { testSeed } from '../support/seeded-random.ts'
 
 // `npm run test:full` does the same with fifty kills, `npm run test:kill` as often as it is told.

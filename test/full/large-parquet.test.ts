@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openTestService } from '../api/test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
 
 const service = await openTestService(t, { sampleBytesMax: 262_144 })

@@ -6,9 +6,9 @@ import { openService } from '../../src/service.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { diskFileLayer } from '../../src/wal/file-layer.ts'
 import { readMark } from '../../src/wal/log-mark.ts'
-import { TestLog, TestService, testOptions } from '../api/test-service.ts'
-import { createTestDirectory, silentLogger, type TestDirectory, testStoreOptions } from '../store/test-store.ts'
-import { failureOf } from '../wal/test-wal.ts'
+import { TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { createTestDirectory, silentLogger, type TestDirectory, testStoreOptions } from '../support/store/test-store.ts'
+import { failureOf } from '../support/wal/test-wal.ts'
 
 async function live(t: Test, dataDir: string, given: Partial<Options> = {}): Promise<TestService> {
   const log = new TestLog()

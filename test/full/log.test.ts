@@ -9,8 +9,8 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { openRequestsMax } from '../../src/http/server/pipelining.ts'
-import { createTestDirectory } from '../store/test-store.ts'
 import { openRawClient } from '../support/raw-client.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 const mainPath = fileURLToPath(new URL('../../src/main.js', import.meta.url))
 const adminToken = 'an-admin-token-of-the-test'

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import process from 'node:process'
 import t from 'tap'
 import { openService } from '../../src/service.ts'
-import { type LogEntry, TestLog, TestService, testOptions } from '../api/test-service.ts'
-import { findEnginePid } from '../store/engine-pid.ts'
-import { createTestDirectory } from '../store/test-store.ts'
+import { type LogEntry, TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { findEnginePid } from '../support/store/engine-pid.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 t.teardown(() => directory.remove())

@@ -4,9 +4,9 @@ import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync
 import { basename, join } from 'node:path'
 import process from 'node:process'
 import t, { type Test } from 'tap'
-import { createTestDirectory } from '../store/test-store.ts'
 import { packPackage, run, StartedProgram } from '../support/packed-package.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 async function folderOf(t: Test): Promise<string> {
   const directory = await createTestDirectory()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { quoteString } from '../../src/shared/text-escapes.ts'
-import { type Answer, openTestService } from '../api/test-service.ts'
-import { coercionTable } from '../codec/coercion-table.ts'
+import { type Answer, openTestService } from '../support/api/test-service.ts'
+import { coercionTable } from '../support/codec/coercion-table.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 
 // What becomes of a value of the file in a column of the data source: the value as SQL, the type of the column, and the

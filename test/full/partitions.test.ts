@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
 import type { Options } from '../../src/config.ts'
 import { openService } from '../../src/service.ts'
-import { type Answer, TestLog, TestService, testOptions } from '../api/test-service.ts'
-import { createTestDirectory } from '../store/test-store.ts'
+import { type Answer, TestLog, TestService, testOptions } from '../support/api/test-service.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 const limits = { partitionsPerBodyMax: 20, partitionsMax: 40 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import t, { type Test } from 'tap'
-import { openTestService } from '../api/test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
 import { repositoryRoot } from '../support/repository-root.ts'
 
 // A sample of its default size: several of the real files go on behind it.

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { runReplaces } from '../kill/replace-run.ts'
+import { runReplaces } from '../support/kill/replace-run.ts'
 import { testSeed } from '../support/seeded-random.ts'
 
 // `npm run test:full` does the same with fifteen replaces and five kills, `npm run test:kill` as often as it is told.

@@ -89,7 +89,7 @@ async function runTests(node: string, files: readonly string[], tier?: string): 
 async function runKills(): Promise<Totals> {
   const full = ['--kills', '50', '--life-ms', '500']
   const soak = ['--kills', '1000', '--barriers', '50', '--replaces', '50', '--readers', '8', '--replace-kills', '20']
-  const program = join(testFolder, 'kill/kill-main.js')
+  const program = join(testFolder, 'support/kill/kill-main.js')
   const child = spawn(process.execPath, ['--enable-source-maps', program, ...(isSoak ? soak : full)])
   const { code, text } = await ended(child)
   process.stdout.write(text)

@@ -3,8 +3,8 @@
 
 import process from 'node:process'
 import { type Test, test } from 'tap'
-import { openTestService, type TestService } from '../api/test-service.ts'
-import { findEnginePid, untilEngine } from '../store/engine-pid.ts'
+import { openTestService, type TestService } from '../support/api/test-service.ts'
+import { findEnginePid, untilEngine } from '../support/store/engine-pid.ts'
 
 /** Minutes, on any machine, and a hundred megabytes. */
 const endless = (seed: number): string =>

@@ -3,8 +3,8 @@
 
 import process from 'node:process'
 import t from 'tap'
-import { openTestService, type TestService } from '../api/test-service.ts'
-import { findEnginePid, untilEngine } from '../store/engine-pid.ts'
+import { openTestService, type TestService } from '../support/api/test-service.ts'
+import { findEnginePid, untilEngine } from '../support/store/engine-pid.ts'
 
 /** Minutes within one row whose `n` is 1,500, on any machine, and a hundred megabytes. */
 const endless =

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import process from 'node:process'
 import t from 'tap'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { findEnginePid, untilEngine } from '../store/engine-pid.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
+import { findEnginePid, untilEngine } from '../support/store/engine-pid.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const settings = { compression_method: 'gzip', max_dictionary_size: 0 }
 const fileOf = await writeParquetFiles({ rows: { sql: 'SELECT toString(number) AS n FROM numbers(1000)', settings } })

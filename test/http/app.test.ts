@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { createApp } from '../../src/app.ts'
-import { ask, createFakeRooms, limits, token } from './fake-rooms.ts'
+import { ask, createFakeRooms, limits, token } from '../support/http/fake-rooms.ts'
 
 function open(t: Test) {
   const rooms = createFakeRooms()

@@ -6,8 +6,8 @@ import { BodyBudget } from '../../src/http/request/body-budget.ts'
 import { ChunkBudget } from '../../src/http/request/chunk-budget.ts'
 import { JoinedChunks } from '../../src/http/request/joined-chunks.ts'
 import { ArrivingBody, readWhole } from '../../src/http/request/request-body.ts'
-import { ask, createFakeRooms, limits, token } from './fake-rooms.ts'
-import { multipart } from './test-form.ts'
+import { ask, createFakeRooms, limits, token } from '../support/http/fake-rooms.ts'
+import { multipart } from '../support/http/test-form.ts'
 
 const headers = { authorization: `Bearer ${token}` }
 

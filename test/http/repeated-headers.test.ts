@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createApp } from '../../src/app.ts'
-import { createFakeRooms, limits, token } from './fake-rooms.ts'
-import { listen } from './listening-app.ts'
+import { createFakeRooms, limits, token } from '../support/http/fake-rooms.ts'
+import { listen } from '../support/http/listening-app.ts'
 
 t.test('a header that decides who asks, and how, may stand once', async (t) => {
   const app = createApp(createFakeRooms(), limits)

@@ -1,7 +1,7 @@
 import { request as openRequest } from 'node:http'
 import t from 'tap'
-import { token } from './fake-rooms.ts'
-import { openEndpoints } from './test-endpoints.ts'
+import { token } from '../support/http/fake-rooms.ts'
+import { openEndpoints } from '../support/http/test-endpoints.ts'
 
 const encode = encodeURIComponent
 

@@ -4,11 +4,11 @@ import type { Ingest } from '../../src/ingest/ingest.types.ts'
 import { readMark } from '../../src/wal/log-mark.ts'
 import { encodeSegmentHeader, parseSegmentName, readLogId, saltOf } from '../../src/wal/segment-format.ts'
 import { SegmentReader } from '../../src/wal/segment-reader.ts'
+import { testDataSource } from '../support/ingest/fake-store.ts'
+import { eventsOf, openTestIngest } from '../support/ingest/test-ingest.ts'
+import { TokenStore } from '../support/ingest/token-store.ts'
 import { byTier } from '../support/tier.ts'
-import { MemoryFileLayer } from '../wal/memory-file-layer.ts'
-import { testDataSource } from './fake-store.ts'
-import { eventsOf, openTestIngest } from './test-ingest.ts'
-import { TokenStore } from './token-store.ts'
+import { MemoryFileLayer } from '../support/wal/memory-file-layer.ts'
 
 /** Each of its events is a block that the log calls stored, or that the engine has and the log does not know of yet. */
 const stored = testDataSource('n UInt32')

@@ -3,12 +3,12 @@ import t from 'tap'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import type { AppendRequest } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { FakeStore, testDataSource } from '../support/ingest/fake-store.ts'
+import { eventsOf, openTestIngest } from '../support/ingest/test-ingest.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
-import { MemoryFileLayer, type TraceEvent } from '../wal/memory-file-layer.ts'
-import { cutModes, filesAfterCut } from '../wal/power-cut.ts'
-import { FakeStore, testDataSource } from './fake-store.ts'
-import { eventsOf, openTestIngest } from './test-ingest.ts'
+import { MemoryFileLayer, type TraceEvent } from '../support/wal/memory-file-layer.ts'
+import { cutModes, filesAfterCut } from '../support/wal/power-cut.ts'
 
 /** Beside the files: the engine took a block, or had its files synced, or a sender was told that its event is on disk. */
 type Mark =

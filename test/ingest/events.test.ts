@@ -7,11 +7,11 @@ import type { EventsRequest } from '../../src/ingest/ingest.types.ts'
 import type { Logger } from '../../src/observe/logger.ts'
 import type { AppendRequest } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
-import { TestLog } from '../api/test-service.ts'
-import { silentLogger } from '../store/test-store.ts'
-import { type Fault, type FileCall, MemoryFileLayer } from '../wal/memory-file-layer.ts'
-import { FakeStore, testDataSource } from './fake-store.ts'
-import { eventsOf, openTestIngest } from './test-ingest.ts'
+import { TestLog } from '../support/api/test-service.ts'
+import { FakeStore, testDataSource } from '../support/ingest/fake-store.ts'
+import { eventsOf, openTestIngest } from '../support/ingest/test-ingest.ts'
+import { silentLogger } from '../support/store/test-store.ts'
+import { type Fault, type FileCall, MemoryFileLayer } from '../support/wal/memory-file-layer.ts'
 
 const source = testDataSource('n UInt32')
 const other = testDataSource('n UInt32')

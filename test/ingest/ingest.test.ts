@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import t from 'tap'
 import type { ImportRequest } from '../../src/ingest/ingest.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
-import { FakeStore, testDataSource } from './fake-store.ts'
-import { eventsOf, openTestIngest } from './test-ingest.ts'
+import { FakeStore, testDataSource } from '../support/ingest/fake-store.ts'
+import { eventsOf, openTestIngest } from '../support/ingest/test-ingest.ts'
 
 const options = { framesInFlightMax: 2, insertsInFlightMax: 1 }
 const dataSource = testDataSource('n UInt32, word String')

@@ -6,8 +6,8 @@ import { EndpointDescriptions } from '../../src/pipes/endpoint-descriptions.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
 import type { CheckNode } from '../../src/query/check-node.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
-import { emptyRecords } from '../storage/memory-storage.ts'
-import { asAdmin } from './admin-pipes.ts'
+import { asAdmin } from '../support/pipes/admin-pipes.ts'
+import { emptyRecords } from '../support/storage/memory-storage.ts'
 
 const unending = new AbortController().signal
 

@@ -5,7 +5,7 @@ import { openCatalog } from '../../src/catalog/catalog.ts'
 import { createPipes } from '../../src/pipes/pipes.ts'
 import type { NodeRequest } from '../../src/pipes/pipes.types.ts'
 import type { CheckNode } from '../../src/query/check-node.ts'
-import { emptyRecords } from '../storage/memory-storage.ts'
+import { emptyRecords } from '../support/storage/memory-storage.ts'
 
 t.test('the SQL of a change is judged within what its author may read', async (t) => {
   const authors: string[] = []

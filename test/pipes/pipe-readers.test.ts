@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Pipe, PipeNode } from '../../src/catalog/pipe.types.ts'
 import { createNodeId, createPipeId } from '../../src/catalog/pipe-id.ts'
 import { PipeReaders } from '../../src/pipes/pipe-readers.ts'
-import { dataSource, openTestCatalog } from '../catalog/test-catalog.ts'
+import { dataSource, openTestCatalog } from '../support/catalog/test-catalog.ts'
 
 function pipe(name: string, nodes: readonly PipeNode[]): Pipe {
   const times = { createdAt: 1_000, updatedAt: 1_000 }

@@ -15,11 +15,11 @@ import { createNodeComparison } from '../../src/query/node-ways.ts'
 import { TemplateCache } from '../../src/query/template-cache.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
-import { catalogOver, dataSource, temporaryDirectory } from '../catalog/test-catalog.ts'
-import { MemoryStorage } from '../storage/memory-storage.ts'
+import { catalogOver, dataSource, temporaryDirectory } from '../support/catalog/test-catalog.ts'
+import { type AdminPipes, asAdmin } from '../support/pipes/admin-pipes.ts'
+import { type Change, Model, namesRead } from '../support/pipes/pipe-model.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
-import { type AdminPipes, asAdmin } from './admin-pipes.ts'
-import { type Change, Model, namesRead } from './pipe-model.ts'
+import { MemoryStorage } from '../support/storage/memory-storage.ts'
 
 t.test('a data source that goes while a node over it is checked takes the node along', async (t) => {
   const { catalog, pipes, beforeCheck } = await openRoom(t)

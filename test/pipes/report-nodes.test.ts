@@ -3,8 +3,8 @@ import { adminScope } from '../../src/access/admin-scope.ts'
 import { reportNodes } from '../../src/pipes/report-nodes.ts'
 import { createNodeFault } from '../../src/query/check-node.ts'
 import { TemplateCache } from '../../src/query/template-cache.ts'
-import { TestLog } from '../api/test-service.ts'
-import { TestWorkspace } from '../query/test-workspace.ts'
+import { TestLog } from '../support/api/test-service.ts'
+import { TestWorkspace } from '../support/query/test-workspace.ts'
 
 const asked = async (): Promise<never> => {
   throw new Error('the engine is not asked')

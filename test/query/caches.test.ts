@@ -7,7 +7,7 @@ import { TemplateCache } from '../../src/query/template-cache.ts'
 import { compileQuery } from '../../src/sql/compile-query.ts'
 import { wholeResult } from '../../src/store/embedded/result-file.ts'
 import type { SelectStream } from '../../src/store/store.types.ts'
-import { TestWorkspace } from './test-workspace.ts'
+import { TestWorkspace } from '../support/query/test-workspace.ts'
 
 const templates = new TemplateCache()
 

@@ -3,8 +3,8 @@ import { adminScope } from '../../src/access/admin-scope.ts'
 import { type CheckNode, createNodeCheck } from '../../src/query/check-node.ts'
 import { TemplateCache } from '../../src/query/template-cache.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
-import { TestWorkspace } from './test-workspace.ts'
+import { TestWorkspace } from '../support/query/test-workspace.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 interface Room {
   readonly workspace: TestWorkspace

@@ -4,7 +4,7 @@ import t from 'tap'
 import { adminScope } from '../../src/access/admin-scope.ts'
 import { ApiError } from '../../src/shared/errors/errors.ts'
 import type { ReadScope } from '../../src/sql/read-scope.types.ts'
-import { openFilteredQuery } from './filtered-query.ts'
+import { openFilteredQuery } from '../support/query/filtered-query.ts'
 
 const { store, workspace, query } = await openFilteredQuery(t)
 const hiddenSchema = 'id UInt64, secret_salary String'

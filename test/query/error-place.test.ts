@@ -4,7 +4,7 @@ import { withPlace } from '../../src/query/error-place.ts'
 import { inUsersWords } from '../../src/query/message-names.ts'
 import { callerScope, type Reading } from '../../src/query/name-scope.ts'
 import { compileQuery } from '../../src/sql/compile-query.ts'
-import { TestWorkspace } from './test-workspace.ts'
+import { TestWorkspace } from '../support/query/test-workspace.ts'
 
 const workspace = new TestWorkspace()
 workspace.addDataSource('events', 'id UInt32, tag String')

@@ -6,7 +6,7 @@ import { adminScope } from '../../src/access/admin-scope.ts'
 import { answerFormats } from '../../src/query/answer-formats.ts'
 import { withOwnStatistics } from '../../src/query/answer-statistics.ts'
 import type { ReadScope } from '../../src/sql/read-scope.types.ts'
-import { openFilteredQuery } from './filtered-query.ts'
+import { openFilteredQuery } from '../support/query/filtered-query.ts'
 
 const {
   store,

@@ -3,7 +3,7 @@
 import { tableFromIPC } from 'apache-arrow'
 import t from 'tap'
 import { adminScope } from '../../src/access/admin-scope.ts'
-import { openFilteredQuery } from './filtered-query.ts'
+import { openFilteredQuery } from '../support/query/filtered-query.ts'
 
 const { store, workspace, ask } = await openFilteredQuery(t)
 const sources = ['alone', 'between'].map((name) => workspace.addDataSource(name, 'id UInt64, tenant String'))

@@ -3,8 +3,8 @@
 
 import t, { type Test } from 'tap'
 import type { ReadScope } from '../../src/sql/read-scope.types.ts'
+import { openFilteredQuery } from '../support/query/filtered-query.ts'
 import { byTier } from '../support/tier.ts'
-import { openFilteredQuery } from './filtered-query.ts'
 
 t.setTimeout(240_000)
 

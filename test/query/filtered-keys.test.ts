@@ -2,8 +2,8 @@
 // not be tried on what these hold of hidden rows.
 
 import t from 'tap'
+import { openFilteredQuery } from '../support/query/filtered-query.ts'
 import { byTier } from '../support/tier.ts'
-import { openFilteredQuery } from './filtered-query.ts'
 
 const { store, workspace, ask: answerOf } = await openFilteredQuery(t)
 const columns = 'tenant String, k Int64, s String, t DateTime64(3), d Date, n UInt64'

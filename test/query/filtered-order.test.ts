@@ -2,8 +2,8 @@
 // sizes of tables, and none of this may tell how many rows are hidden.
 
 import t, { type Test } from 'tap'
+import { openFilteredQuery } from '../support/query/filtered-query.ts'
 import { byTier, everyNth } from '../support/tier.ts'
-import { openFilteredQuery } from './filtered-query.ts'
 
 const { store, workspace, ask: answerOf } = await openFilteredQuery(t, { unfiltered: ['small', 'large'] })
 const columns = 'id UInt32, tenant String, k UInt32'

@@ -1,8 +1,8 @@
 // Queries that the engine writes anew for itself, repeating what they say, by readers whose rows are filtered.
 
 import t from 'tap'
+import { openFilteredQuery } from '../support/query/filtered-query.ts'
 import { byTier, everyNth } from '../support/tier.ts'
-import { openFilteredQuery } from './filtered-query.ts'
 
 const { store, workspace, ask: answerOf } = await openFilteredQuery(t, { unfiltered: ['shown'] })
 const columns = 'id Int32, tenant LowCardinality(String), body JSON, tags Array(LowCardinality(String))'

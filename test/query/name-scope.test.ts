@@ -6,7 +6,7 @@ import { callerScope, nodeScope, type Reading } from '../../src/query/name-scope
 import { ApiError } from '../../src/shared/errors/errors.ts'
 import { compileQuery } from '../../src/sql/compile-query.ts'
 import type { ReadScope } from '../../src/sql/read-scope.types.ts'
-import { idOf, TestWorkspace } from './test-workspace.ts'
+import { idOf, TestWorkspace } from '../support/query/test-workspace.ts'
 
 const workspace = new TestWorkspace()
 const events = workspace.addDataSource('events', 'id UInt32, org String')

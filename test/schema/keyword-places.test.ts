@@ -4,9 +4,9 @@
 import t from 'tap'
 import { parseStatement } from '../../src/sql/parse-statement.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { keywordPlaces } from '../support/schema/keyword-places.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 import { byTier, everyNth } from '../support/tier.ts'
-import { keywordPlaces } from './keyword-places.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

@@ -6,7 +6,7 @@ import { rowChangingFunctions } from '../../src/schema/functions/row-count.ts'
 import { partColumns } from '../../src/schema/syntax/engine-columns.ts'
 import { isFickleFunction, timeFunctions } from '../../src/sql/fickle-functions.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

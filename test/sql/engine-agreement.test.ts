@@ -10,8 +10,8 @@ import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { wholeResult } from '../../src/store/embedded/result-file.ts'
 import type { SelectQuery } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
-import { queries } from './query-corpus.ts'
+import { queries } from '../support/sql/query-corpus.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

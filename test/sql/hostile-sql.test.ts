@@ -11,10 +11,10 @@ import { compileQuery } from '../../src/sql/compile-query.ts'
 import { checkAgreement } from '../../src/sql/engine-agreement.ts'
 import type { NameScope, Source } from '../../src/sql/source.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { testSeed } from '../support/seeded-random.ts'
+import { hostileQueries } from '../support/sql/hostile-queries.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 import { byTier } from '../support/tier.ts'
-import { hostileQueries } from './hostile-queries.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore({ ...testStoreOptions(directory.path), queryTimeMaxMs: 3_000 }, silentLogger)

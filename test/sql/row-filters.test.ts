@@ -5,8 +5,8 @@ import t from 'tap'
 import { compileQuery } from '../../src/sql/compile-query.ts'
 import type { NameScope, QuerySource, Source, TableSource } from '../../src/sql/source.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
 import { testSeed } from '../support/seeded-random.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 import { byTier } from '../support/tier.ts'
 
 const directory = await createTestDirectory()

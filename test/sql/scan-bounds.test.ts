@@ -1,7 +1,7 @@
 import t from 'tap'
 import { compileQuery } from '../../src/sql/compile-query.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore({ ...testStoreOptions(directory.path), selectsInFlightMax: 2 }, silentLogger)

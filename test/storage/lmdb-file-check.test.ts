@@ -6,7 +6,7 @@ import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { openSettings } from '../../src/storage/settings.ts'
 import { recordKinds } from '../../src/storage/storage.types.ts'
 import { StorageDamagedError } from '../../src/storage/storage-errors.ts'
-import { catalogOver, dataSource, temporaryDirectory } from '../catalog/test-catalog.ts'
+import { catalogOver, dataSource, temporaryDirectory } from '../support/catalog/test-catalog.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
 

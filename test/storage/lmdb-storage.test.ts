@@ -5,7 +5,7 @@ import { open } from 'lmdb'
 import t, { type Test } from 'tap'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import type { RecordStorage, RecordWrite } from '../../src/storage/storage.types.ts'
-import { temporaryDirectory } from '../catalog/test-catalog.ts'
+import { temporaryDirectory } from '../support/catalog/test-catalog.ts'
 import { refuseFileWrites } from '../support/refused-disk.ts'
 
 function created(key: string, value: unknown): RecordWrite {

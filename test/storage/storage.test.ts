@@ -6,9 +6,9 @@ import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { loadRecords } from '../../src/storage/loaded-records.ts'
 import { openSettings } from '../../src/storage/settings.ts'
 import type { RecordChange, RecordStorage, RecordWrite } from '../../src/storage/storage.types.ts'
-import { temporaryDirectory } from '../catalog/test-catalog.ts'
+import { temporaryDirectory } from '../support/catalog/test-catalog.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
-import { MemoryStorage } from './memory-storage.ts'
+import { MemoryStorage } from '../support/storage/memory-storage.ts'
 
 const storages: Readonly<Record<string, (t: Test) => Promise<RecordStorage>>> = {
   lmdb: (t) => openLmdbStorage(join(temporaryDirectory(t), 'catalog.lmdb')),

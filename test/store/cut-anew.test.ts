@@ -3,8 +3,8 @@ import t from 'tap'
 import type { CheckedExpression } from '../../src/schema/expressions/checked-text.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { AppendRequest } from '../../src/store/store.types.ts'
-import { arrowPart, numbers } from './arrow-part.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
+import { arrowPart, numbers } from '../support/store/arrow-part.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 // A block of events that is inserted again after a crash is parsed anew out of the log, and its rows then come in other parts
 // than before. Its token has to be the same.

@@ -8,8 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { FileSystemSync } from '../../src/store/embedded/data-sync.ts'
-import { untilGone } from './engine-pid.ts'
-import { createTestDirectory } from './test-store.ts'
+import { untilGone } from '../support/store/engine-pid.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
 /** A `sync` that runs these lines in a folder of its own, for shells that are started from now on. */
 async function withSync(t: Test, lines: string): Promise<string> {

@@ -6,7 +6,7 @@ import t from 'tap'
 import { DefinitionFiles } from '../../src/store/embedded/definition-files.ts'
 import { isWholeDefinition } from '../../src/store/embedded/definition-text.ts'
 import { StoreError } from '../../src/store/store-error.ts'
-import { createTestDirectory, silentLogger } from './test-store.ts'
+import { createTestDirectory, silentLogger } from '../support/store/test-store.ts'
 
 const databaseUuid = '11111111-1111-4111-8111-111111111111'
 const uuidOf = (digit: number): string => `${digit}0000000-0000-4000-8000-000000000000`

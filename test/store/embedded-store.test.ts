@@ -23,8 +23,8 @@ import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { AppendRequest, SelectStream } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { entriesBelow, pathOf } from '../support/living-folder.ts'
-import { arrowPart, binary, list, map, numbers, struct, utf8 } from './arrow-part.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
+import { arrowPart, binary, list, map, numbers, struct, utf8 } from '../support/store/arrow-part.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 await mkdir(join(directory.path, 'parts'))
@@ -469,7 +469,7 @@ async function deduplicationRecords(path: string): Promise<ReadonlyMap<string, s
 }
 
 function start(path: string, task: string, environment: Readonly<Record<string, string>>) {
-  const script = fileURLToPath(new URL('./store-process.js', import.meta.url))
+  const script = fileURLToPath(new URL('../support/store/store-process.js', import.meta.url))
   const env = { ...process.env, ...environment }
   return spawn(process.execPath, [script, path, task], { env, stdio: ['ignore', 'pipe', 'inherit'] })
 }

@@ -5,9 +5,9 @@
 import t from 'tap'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { columns, overCopies, overTables, randomSequence, rowsQuery, tables } from '../support/store/random-queries.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 import { byTier } from '../support/tier.ts'
-import { columns, overCopies, overTables, randomSequence, rowsQuery, tables } from './random-queries.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
 
 const sequenceCount = byTier({ quick: 12, full: 600, soak: 20_000 })
 const tested = 'ws_0001'

@@ -8,7 +8,7 @@ import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { EngineSession } from '../../src/store/embedded/engine-session.types.ts'
 import { SessionPool } from '../../src/store/embedded/session-pool.ts'
 import { StoreError, stoppedError } from '../../src/store/store-error.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const timeMaxMs = 10_000
 const table = `t_${'0'.repeat(32)}`

@@ -5,7 +5,7 @@ import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { SessionPool } from '../../src/store/embedded/session-pool.ts'
 import { clickhouseCodes } from '../../src/store/engine-codes.ts'
 import { StoreError } from '../../src/store/store-error.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 t.test(
   'a query that the engine cannot stop is told to be late, and its session comes back when it has ended',

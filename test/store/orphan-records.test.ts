@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { Int32, makeData } from 'apache-arrow'
 import t from 'tap'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { TestLog } from '../api/test-service.ts'
-import { arrowPart } from './arrow-part.ts'
-import { createTestDirectory, testStoreOptions } from './test-store.ts'
+import { TestLog } from '../support/api/test-service.ts'
+import { arrowPart } from '../support/store/arrow-part.ts'
+import { createTestDirectory, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const log = new TestLog()

@@ -4,7 +4,7 @@ import t from 'tap'
 import { mebibyte } from '../../src/shared/bytes.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { ResultBudget } from '../../src/store/embedded/result-budget.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 t.test('results have room up to the limit, and a single one has room in any case', async (t) => {
   const budget = new ResultBudget(100)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from './test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

@@ -4,7 +4,7 @@ import t from 'tap'
 import type { EngineSession } from '../../src/store/embedded/engine-session.types.ts'
 import { SessionPool } from '../../src/store/embedded/session-pool.ts'
 import { StatementStops } from '../../src/store/embedded/statement-stops.ts'
-import { silentLogger } from './test-store.ts'
+import { silentLogger } from '../support/store/test-store.ts'
 
 interface Kill {
   readonly sql: string

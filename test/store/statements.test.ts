@@ -10,7 +10,7 @@ import { appendStatement } from '../../src/store/sql/append-statement.ts'
 import { quarantineDefinition, quarantineTable } from '../../src/store/sql/quarantine-table.ts'
 import { settingsText } from '../../src/store/sql/statement-settings.ts'
 import { StoreError, toStoreError } from '../../src/store/store-error.ts'
-import { createTestDirectory, silentLogger } from './test-store.ts'
+import { createTestDirectory, silentLogger } from '../support/store/test-store.ts'
 
 t.test('a message of the engine loses its wrapping, our paths and our database, and keeps its name once', async (t) => {
   const cases = [

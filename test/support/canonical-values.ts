@@ -4,10 +4,10 @@
  */
 import type { RawValue } from '../../src/codec/cell.types.ts'
 import type { ColumnType } from '../../src/schema/types/column-type.types.ts'
-import { referenceJson } from '../codec/reference/exact-json.ts'
 import { type Canonical, refusal, respelled, withReason } from './canonical.ts'
 import { canonicalTimeNumber, canonicalTimeText } from './canonical-times.ts'
 import { clickHouseLiteral } from './clickhouse-literals.ts'
+import { referenceJson } from './codec/reference/exact-json.ts'
 
 const nothing = 'An empty field of CSV is the DEFAULT, else NULL, else an empty text.'
 const blanks = 'Blanks around a value are no part of it.'

@@ -1,7 +1,7 @@
 /** Lists, maps and tuples as ClickHouse writes them within texts, as far as the random values of the tests go. */
 import type { RawValue } from '../../src/codec/cell.types.ts'
 import type { ColumnType } from '../../src/schema/types/column-type.types.ts'
-import { referenceJson } from '../codec/reference/exact-json.ts'
+import { referenceJson } from './codec/reference/exact-json.ts'
 
 /** Undefined where the text is none. Its texts stand in single quotes, NULL is a word. */
 export function clickHouseLiteral(text: string, type: ColumnType): RawValue | undefined {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from './store/test-store.ts'
 
 export interface ParquetQuery {
   /** The SELECT whose rows become the file. */

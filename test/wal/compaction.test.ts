@@ -5,9 +5,9 @@ import type { Wal } from '../../src/wal/wal.ts'
 import type { WalEntry } from '../../src/wal/wal.types.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
-import { type FileCall, MemoryFileLayer, type TraceEvent } from './memory-file-layer.ts'
-import { cutModes, filesAfterCut } from './power-cut.ts'
-import { openTestWal, readAll, rowsEntry } from './test-wal.ts'
+import { type FileCall, MemoryFileLayer, type TraceEvent } from '../support/wal/memory-file-layer.ts'
+import { cutModes, filesAfterCut } from '../support/wal/power-cut.ts'
+import { openTestWal, readAll, rowsEntry } from '../support/wal/test-wal.ts'
 
 const atMs = 1_700_000_000_000
 const seal = (stream: string, blockId: string, sequences: readonly Sequence[]) =>

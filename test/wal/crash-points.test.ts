@@ -6,9 +6,9 @@ import type { NewEntry, WalEntry, WalOptions } from '../../src/wal/wal.types.ts'
 import { WalFailedError, WalRefusedError } from '../../src/wal/wal-errors.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
-import { type Fault, type FileCall, MemoryFileLayer, type TraceEvent } from './memory-file-layer.ts'
-import { cutModes, filesAfterCut } from './power-cut.ts'
-import { openTestWal, readAll, rowsEntry } from './test-wal.ts'
+import { type Fault, type FileCall, MemoryFileLayer, type TraceEvent } from '../support/wal/memory-file-layer.ts'
+import { cutModes, filesAfterCut } from '../support/wal/power-cut.ts'
+import { openTestWal, readAll, rowsEntry } from '../support/wal/test-wal.ts'
 
 /** What the world outside saw of the log, in the order of seeing. */
 type Mark =

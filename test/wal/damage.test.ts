@@ -6,8 +6,8 @@ import { encodeSegmentHeader, saltOf } from '../../src/wal/segment-format.ts'
 import { toSequence } from '../../src/wal/sequence.ts'
 import type { WalEvent } from '../../src/wal/wal.types.ts'
 import { WalCorruptError, WalFormatError } from '../../src/wal/wal-errors.ts'
-import { MemoryFileLayer } from './memory-file-layer.ts'
-import { failureOf, openTestWal, readAll, readTexts, rowsEntry } from './test-wal.ts'
+import { MemoryFileLayer } from '../support/wal/memory-file-layer.ts'
+import { failureOf, openTestWal, readAll, readTexts, rowsEntry } from '../support/wal/test-wal.ts'
 
 const firstSegment = '00000000000000000001.wal'
 

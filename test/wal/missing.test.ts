@@ -3,8 +3,8 @@ import { readMark } from '../../src/wal/log-mark.ts'
 import { toSequence } from '../../src/wal/sequence.ts'
 import type { Wal } from '../../src/wal/wal.ts'
 import { WalCorruptError } from '../../src/wal/wal-errors.ts'
-import { MemoryFileLayer } from './memory-file-layer.ts'
-import { failureOf, openTestWal, readTexts, rowsEntry } from './test-wal.ts'
+import { MemoryFileLayer } from '../support/wal/memory-file-layer.ts'
+import { failureOf, openTestWal, readTexts, rowsEntry } from '../support/wal/test-wal.ts'
 
 type Files = Map<string, Buffer>
 

@@ -8,8 +8,8 @@ import { toSequence } from '../../src/wal/sequence.ts'
 import { openWal } from '../../src/wal/wal.ts'
 import type { NewEntry, WalEvent } from '../../src/wal/wal.types.ts'
 import { WalCheckpointError, WalClosedError, WalFailedError, WalRefusedError } from '../../src/wal/wal-errors.ts'
-import { type FileCall, MemoryFileLayer } from './memory-file-layer.ts'
-import { failureOf, openTestWal, readAll, readTexts, rowsEntry, walOptions } from './test-wal.ts'
+import { type FileCall, MemoryFileLayer } from '../support/wal/memory-file-layer.ts'
+import { failureOf, openTestWal, readAll, readTexts, rowsEntry, walOptions } from '../support/wal/test-wal.ts'
 
 const kilobyte = Buffer.alloc(1000, 'k')
 

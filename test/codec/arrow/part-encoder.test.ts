@@ -6,8 +6,8 @@ import { partLayoutOf, quarantineLayoutOf } from '../../../src/codec/arrow/part-
 import { compilePlan } from '../../../src/codec/columns/parse-plan.ts'
 import { PartBuilder } from '../../../src/codec/columns/part-builder.ts'
 import { ScanKernel } from '../../../src/codec/scan-kernel/scan-kernel.ts'
-import { readBlock } from '../reference/arrow-cells.ts'
-import { columnsOf } from '../reference/random-schema.ts'
+import { readBlock } from '../../support/codec/reference/arrow-cells.ts'
+import { columnsOf } from '../../support/codec/reference/random-schema.ts'
 
 function builderOf(schema: string): { readonly plan: ReturnType<typeof compilePlan>; readonly builder: PartBuilder } {
   const plan = compilePlan(new ScanKernel(), columnsOf(schema))

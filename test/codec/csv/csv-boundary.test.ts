@@ -3,8 +3,8 @@ import t from 'tap'
 import { CsvBoundary } from '../../../src/codec/csv/csv-boundary.ts'
 import { readCsvRecord } from '../../../src/codec/csv/csv-cells.ts'
 import { type CsvDialect, csvDialect, defaultCsvDialect } from '../../../src/codec/csv/csv-dialect.ts'
+import { TestRandom } from '../../support/codec/reference/test-random.ts'
 import { testSeed } from '../../support/seeded-random.ts'
-import { TestRandom } from '../reference/test-random.ts'
 
 /** Where the exact reader ends its records. */
 function recordEnds(bytes: Uint8Array, dialect: CsvDialect): readonly number[] {

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer'
 import t from 'tap'
 import { csvDialect } from '../../../src/codec/csv/csv-dialect.ts'
 import { type CsvStart, readCsvStart } from '../../../src/codec/csv/csv-header.ts'
-import { columnsOf } from '../reference/random-schema.ts'
+import { columnsOf } from '../../support/codec/reference/random-schema.ts'
 
 const columns = columnsOf('id UInt32, user_name String, `größe` Float64, _2nd String')
 

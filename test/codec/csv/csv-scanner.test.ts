@@ -2,10 +2,10 @@ import { Buffer } from 'node:buffer'
 import t from 'tap'
 import { csvDialect, defaultCsvDialect } from '../../../src/codec/csv/csv-dialect.ts'
 import type { ColumnDefinition } from '../../../src/schema/columns/column-definition.types.ts'
-import { countExactRows } from '../reference/exact-rows.ts'
-import { frameTask } from '../reference/frame-tasks.ts'
-import { type ParsedRows, parsedRows } from '../reference/parsed-rows.ts'
-import { columnOf, columnsOf } from '../reference/random-schema.ts'
+import { countExactRows } from '../../support/codec/reference/exact-rows.ts'
+import { frameTask } from '../../support/codec/reference/frame-tasks.ts'
+import { type ParsedRows, parsedRows } from '../../support/codec/reference/parsed-rows.ts'
+import { columnOf, columnsOf } from '../../support/codec/reference/random-schema.ts'
 
 interface CsvOptions {
   readonly delimiter?: string

@@ -2,10 +2,10 @@ import { Buffer } from 'node:buffer'
 import t from 'tap'
 import { FrameParser } from '../../../src/codec/parse-frame.ts'
 import type { ColumnDefinition } from '../../../src/schema/columns/column-definition.types.ts'
-import { countExactRows } from '../reference/exact-rows.ts'
-import { frameTask } from '../reference/frame-tasks.ts'
-import { type ParsedRows, parsedRows } from '../reference/parsed-rows.ts'
-import { columnOf, columnsOf } from '../reference/random-schema.ts'
+import { countExactRows } from '../../support/codec/reference/exact-rows.ts'
+import { frameTask } from '../../support/codec/reference/frame-tasks.ts'
+import { type ParsedRows, parsedRows } from '../../support/codec/reference/parsed-rows.ts'
+import { columnOf, columnsOf } from '../../support/codec/reference/random-schema.ts'
 
 function scan(columns: readonly ColumnDefinition[], body: string | Buffer): ParsedRows {
   return parsedRows(frameTask(columns, [body]))

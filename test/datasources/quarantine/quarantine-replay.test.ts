@@ -5,11 +5,11 @@ import { QuarantineReplay, type ReplayRooms } from '../../../src/datasources/qua
 import type { ReplayRowsRequest } from '../../../src/ingest/ingest.types.ts'
 import { openLmdbStorage } from '../../../src/storage/lmdb-storage.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
-import { catalogOver } from '../../catalog/test-catalog.ts'
-import { openTestIngest } from '../../ingest/test-ingest.ts'
-import { storeVerbs } from '../../store/store-verbs.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
+import { catalogOver } from '../../support/catalog/test-catalog.ts'
+import { openTestIngest } from '../../support/ingest/test-ingest.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
+import { storeVerbs } from '../../support/store/store-verbs.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../../support/store/test-store.ts'
 import { byTier } from '../../support/tier.ts'
 
 const directory = await createTestDirectory()

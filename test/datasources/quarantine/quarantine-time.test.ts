@@ -7,7 +7,7 @@ import { parseSchema } from '../../../src/schema/columns/schema-parser.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
 import { TableStatements } from '../../../src/store/sql/table-statements.ts'
 import type { Store } from '../../../src/store/store.types.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

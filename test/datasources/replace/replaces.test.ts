@@ -8,8 +8,8 @@ import type { ImportOutcome } from '../../../src/ingest/ingest.types.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
 import type { Store } from '../../../src/store/store.types.ts'
 import { StoreError } from '../../../src/store/store-error.ts'
-import { testDataSource } from '../../ingest/fake-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
+import { testDataSource } from '../../support/ingest/fake-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

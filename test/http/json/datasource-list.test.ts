@@ -1,7 +1,7 @@
 import t from 'tap'
 import { DataSourceList } from '../../../src/http/json/datasource-list.ts'
 import { listItem } from '../../../src/http/json/datasource-shape.ts'
-import { createFakeRooms } from '../fake-rooms.ts'
+import { createFakeRooms } from '../../support/http/fake-rooms.ts'
 
 t.test('an item of the list is what its definition, its pipes and its tables say', async (t) => {
   const { dataSources } = createFakeRooms()

@@ -2,7 +2,7 @@ import t from 'tap'
 import { openApiDocument } from '../../../src/http/json/openapi-document.ts'
 import { columnSchema } from '../../../src/http/json/openapi-schema.ts'
 import type { EndpointDescription } from '../../../src/pipes/endpoint-descriptions.ts'
-import { openApiFaults } from '../openapi-rules.ts'
+import { openApiFaults } from '../../support/http/openapi-rules.ts'
 
 type Parameter = EndpointDescription['parameters'][number]
 

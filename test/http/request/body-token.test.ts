@@ -3,8 +3,8 @@ import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { ask, createFakeRooms, limits, token } from '../fake-rooms.ts'
-import { multipart } from '../test-form.ts'
+import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { multipart } from '../../support/http/test-form.ts'
 
 const formBytesMax = 100_000
 

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream'
 import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { ask, createFakeRooms, limits, token } from '../fake-rooms.ts'
-import { multipart } from '../test-form.ts'
+import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { multipart } from '../../support/http/test-form.ts'
 
 const headers = { authorization: `Bearer ${token}` }
 const schema = 'id UInt32 `json:$.id`, tag Nullable(String)'

@@ -1,7 +1,7 @@
 import { type Float, type Int, tableFromIPC } from 'apache-arrow'
 import t from 'tap'
-import { ask } from '../fake-rooms.ts'
-import { openEndpoints } from '../test-endpoints.ts'
+import { ask } from '../../support/http/fake-rooms.ts'
+import { openEndpoints } from '../../support/http/test-endpoints.ts'
 
 interface Result {
   readonly meta: readonly { readonly name: string; readonly type: string }[]

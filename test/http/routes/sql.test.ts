@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { ask, createFakeRooms, limits, token } from '../fake-rooms.ts'
+import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
 
 const headers = { authorization: `Bearer ${token}` }
 

@@ -7,7 +7,7 @@ import { createConnections } from '../../../src/http/server/connections.ts'
 import { addErrorAnswers } from '../../../src/http/server/error-answers.ts'
 import { inBody, inSql, onPath, onQuery, onWorkspace } from '../../../src/http/server/route-need.ts'
 import { errors } from '../../../src/shared/errors/errors.ts'
-import { ask, createFakeRooms, token } from '../fake-rooms.ts'
+import { ask, createFakeRooms, token } from '../../support/http/fake-rooms.ts'
 
 const admin = createAccess({ adminToken: token })
 

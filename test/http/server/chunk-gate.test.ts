@@ -7,9 +7,9 @@ import { createApp } from '../../../src/app.ts'
 import { SharedChunks } from '../../../src/http/request/chunk-budget.ts'
 import { type ChunkGate, gateOf, guardChunks } from '../../../src/http/server/chunk-gate.ts'
 import { mebibyte } from '../../../src/shared/bytes.ts'
+import { createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { listen } from '../../support/http/listening-app.ts'
 import { openRawClient } from '../../support/raw-client.ts'
-import { createFakeRooms, limits, token } from '../fake-rooms.ts'
-import { listen } from '../listening-app.ts'
 
 async function openApp(t: Test) {
   // Tiny chunks that come back with time are more of them on a machine that stops for a moment.

@@ -3,8 +3,8 @@ import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
 import type { HttpOptions } from '../../../src/http/http.types.ts'
 import { openRequestsMax } from '../../../src/http/server/pipelining.ts'
-import { createFakeRooms, limits, token } from '../fake-rooms.ts'
-import { listen } from '../listening-app.ts'
+import { createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { listen } from '../../support/http/listening-app.ts'
 
 async function openApp(t: Test, options: Partial<HttpOptions> = {}) {
   const rooms = createFakeRooms()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { createFakeRooms, limits, token } from '../fake-rooms.ts'
-import { listen } from '../listening-app.ts'
+import { createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { listen } from '../../support/http/listening-app.ts'
 
 const app = createApp(createFakeRooms(), limits)
 const open = await listen(t, app)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createApp } from '../../../src/app.ts'
 import { errors } from '../../../src/shared/errors/errors.ts'
-import { ask, createFakeRooms, limits, token } from '../fake-rooms.ts'
+import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
 
 t.test('events that are refused while their data source changes are no error of the log', async (t) => {
   const rooms = createFakeRooms()

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ImportGate } from '../../../src/ingest/bodies/import-gate.ts'
-import { testDataSource } from '../fake-store.ts'
+import { testDataSource } from '../../support/ingest/fake-store.ts'
 
 const [one, other] = [testDataSource('n UInt8'), testDataSource('n UInt8')]
 

@@ -5,8 +5,8 @@ import { SmallGroups } from '../../../src/ingest/events/small-groups.ts'
 import { schemaPlanOf } from '../../../src/ingest/ingest-plan.ts'
 import { type RecordBody, taskOf } from '../../../src/ingest/parse/record-body.ts'
 import { currentValueRules } from '../../../src/shared/value-rules.ts'
+import { testDataSource } from '../../support/ingest/fake-store.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
-import { testDataSource } from '../fake-store.ts'
 
 const groupBytesMax = 16 * 1024
 const linesMax = 128

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { BlockWriter, type BlockWriterOptions } from '../../../src/ingest/insert/block-writer.ts'
 import { StoreError } from '../../../src/store/store-error.ts'
-import { FakeStore } from '../fake-store.ts'
+import { FakeStore } from '../../support/ingest/fake-store.ts'
 
 const plan = { table: 't', layout: { fields: [], targets: [] }, isPlain: true }
 const limits = { rowsMax: 100, bytesMax: 1000, insertsInFlightMax: 2, partitionsPerBodyMax: 1000 }

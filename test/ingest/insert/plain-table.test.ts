@@ -1,6 +1,6 @@
 import t from 'tap'
 import { isPlainTable } from '../../../src/ingest/insert/plain-table.ts'
-import { testDataSource } from '../fake-store.ts'
+import { testDataSource } from '../../support/ingest/fake-store.ts'
 
 /** A data source with one DEFAULT. */
 const withDefault = (expression: string) => testDataSource(`a String, b UInt64 DEFAULT ${expression}`)

@@ -5,8 +5,8 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { readFooter } from '../../../src/ingest/parquet/parquet-footer.ts'
 import { checkPages } from '../../../src/ingest/parquet/parquet-pages.ts'
-import { createTestDirectory } from '../../store/test-store.ts'
 import { writeParquetFiles } from '../../support/parquet-files.ts'
+import { createTestDirectory } from '../../support/store/test-store.ts'
 
 const sql = `SELECT number AS n, toString(number % 100) AS word, arrayMap(x -> toString(x), range(number % 5)) AS texts
   FROM numbers(3000)`

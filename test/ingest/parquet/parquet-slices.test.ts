@@ -4,8 +4,8 @@ import t from 'tap'
 import { footerOf, readFooter } from '../../../src/ingest/parquet/parquet-footer.ts'
 import { slicesOf, writeSlice } from '../../../src/ingest/parquet/parquet-slices.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
 import { writeParquetFiles } from '../../support/parquet-files.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../../support/store/test-store.ts'
 import { byTier } from '../../support/tier.ts'
 
 // 50 row groups, so that the list of them has a header of the long form, of two columns of which one is a list.

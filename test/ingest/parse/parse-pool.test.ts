@@ -4,7 +4,7 @@ import type { ParseResult, ParseTask } from '../../../src/codec/parse-task.types
 import { FairPlaces } from '../../../src/ingest/parse/fair-places.ts'
 import { ParsePool } from '../../../src/ingest/parse/parse-pool.ts'
 import { Semaphore } from '../../../src/ingest/semaphore.ts'
-import { testDataSource } from '../fake-store.ts'
+import { testDataSource } from '../../support/ingest/fake-store.ts'
 
 const { columns } = testDataSource('n UInt32')
 

@@ -6,7 +6,7 @@ import { flagsOf, groupBodies, type RecordBody, recordsOfEntry, taskOf } from '.
 import type { ValueRules } from '../../../src/shared/value-rules.ts'
 import { toSequence } from '../../../src/wal/sequence.ts'
 import type { WalEntry } from '../../../src/wal/wal.types.ts'
-import { testDataSource } from '../fake-store.ts'
+import { testDataSource } from '../../support/ingest/fake-store.ts'
 
 function entryOf(text: string, flags: number): WalEntry {
   const counts = { rowCount: 1, quarantinedRowCount: 0 }

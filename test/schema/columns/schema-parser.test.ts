@@ -3,7 +3,7 @@ import type { ColumnDefinition } from '../../../src/schema/columns/column-defini
 import { SchemaError } from '../../../src/schema/columns/schema-error.ts'
 import { formatSchema, parseSchema } from '../../../src/schema/columns/schema-parser.ts'
 import { columnsClause, engineClause } from '../../../src/schema/definitions/table-definition.ts'
-import { EngineSession } from '../../catalog/engine-session.ts'
+import { EngineSession } from '../../support/catalog/engine-session.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
 import { byTier } from '../../support/tier.ts'
 

@@ -3,8 +3,8 @@ import type { DataSource } from '../../../src/catalog/data-source.types.ts'
 import { reportDefinitions } from '../../../src/datasources/recovery/report-definitions.ts'
 import { parseSchema } from '../../../src/schema/columns/schema-parser.ts'
 import { definitionFaults } from '../../../src/schema/definitions/definition-faults.ts'
-import { TestLog } from '../../api/test-service.ts'
-import { idOf } from '../../query/test-workspace.ts'
+import { TestLog } from '../../support/api/test-service.ts'
+import { idOf } from '../../support/query/test-workspace.ts'
 
 function dataSource(name: string, more: Partial<DataSource> = {}): DataSource {
   return {

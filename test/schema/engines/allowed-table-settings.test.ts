@@ -6,7 +6,7 @@ import {
   tableSettings,
 } from '../../../src/schema/engines/allowed-table-settings.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

@@ -3,7 +3,7 @@ import { parseSchema } from '../../../src/schema/columns/schema-parser.ts'
 import { columnsClause, engineClause, givenEngineText } from '../../../src/schema/definitions/table-definition.ts'
 import { defaultEngine, parseEngineDefinition } from '../../../src/schema/engines/engine-definition.ts'
 import { ApiError } from '../../../src/shared/errors/errors.ts'
-import { EngineSession } from '../../catalog/engine-session.ts'
+import { EngineSession } from '../../support/catalog/engine-session.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
 
 const settingsHint =

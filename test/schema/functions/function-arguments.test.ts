@@ -3,7 +3,7 @@ import { textArguments } from '../../../src/schema/functions/function-arguments.
 import { isAllowedFunction } from '../../../src/schema/functions/function-policy.ts'
 import { compileQuery } from '../../../src/sql/compile-query.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

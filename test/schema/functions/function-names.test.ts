@@ -4,7 +4,7 @@ import t from 'tap'
 import { aggregateFunctionNames, scalarFunctionNames } from '../../../src/schema/functions/function-names.ts'
 import { checkFunction } from '../../../src/schema/functions/function-policy.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

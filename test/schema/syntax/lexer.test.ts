@@ -4,7 +4,7 @@ import t from 'tap'
 import { readTokens, tokenize } from '../../../src/schema/syntax/lexer.ts'
 import { stringValue } from '../../../src/schema/syntax/string-value.ts'
 import { readTextTokens } from '../../../src/schema/syntax/text-tokens.ts'
-import { EngineSession } from '../../catalog/engine-session.ts'
+import { EngineSession } from '../../support/catalog/engine-session.ts'
 import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
 import { byTier } from '../../support/tier.ts'
 

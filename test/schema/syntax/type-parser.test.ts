@@ -2,7 +2,7 @@ import t from 'tap'
 import { isTypeName, typeNames } from '../../../src/schema/syntax/type-names.ts'
 import { checkTypeText } from '../../../src/schema/syntax/type-parser.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { timeZoneNames } from '../../../src/schema/time-zones/time-zone-names.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../../store/test-store.ts'
+import { createTestDirectory, silentLogger, testStoreOptions } from '../../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
 const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)

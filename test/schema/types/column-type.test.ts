@@ -1,7 +1,7 @@
 import t from 'tap'
 import { formatColumnType, isNullable, parseColumnType, valueTypeOf } from '../../../src/schema/types/column-type.ts'
 import { TextError } from '../../../src/shared/text-error.ts'
-import { EngineSession } from '../../catalog/engine-session.ts'
+import { EngineSession } from '../../support/catalog/engine-session.ts'
 
 /** Types that we take, with the text that we make of them. */
 const accepted: readonly (readonly [string, string])[] = [

@@ -4,7 +4,7 @@ import t from 'tap'
 import { optionKeys } from '../../../src/config.ts'
 import { ApiError, type ErrorCode, errors, errorTable } from '../../../src/shared/errors/errors.ts'
 import { repositoryRoot } from '../../support/repository-root.ts'
-import { madeImportErrors } from './made-import-errors.ts'
+import { madeImportErrors } from '../../support/shared/errors/made-import-errors.ts'
 
 // One row a code, so that a code without a literal message here does not compile, and neither does one without a code.
 const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {

@@ -1,0 +1,285 @@
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+import { createAccess } from '../../../src/access/access.ts'
+import { openCatalog } from '../../../src/catalog/catalog.ts'
+import type { DataSource, DataSourceId } from '../../../src/catalog/data-source.types.ts'
+import { openVariables } from '../../../src/catalog/variables.ts'
+import type { AlterRequest, CreateRequest, DataSources } from '../../../src/datasources/datasources.types.ts'
+import type { HttpOptions, HttpRooms } from '../../../src/http/http.types.ts'
+import { openBody } from '../../../src/ingest/bodies/opened-body.ts'
+import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../../src/ingest/ingest.types.ts'
+import { MemoryBudget } from '../../../src/ingest/memory-budget.ts'
+import type { LogFields } from '../../../src/observe/logger.ts'
+import { createPipes } from '../../../src/pipes/pipes.ts'
+import type { Pipes } from '../../../src/pipes/pipes.types.ts'
+import type { QueryRequest } from '../../../src/query/query.types.ts'
+import { mebibyte } from '../../../src/shared/bytes.ts'
+import { errors } from '../../../src/shared/errors/errors.ts'
+import { emptyRecords } from '../storage/memory-storage.ts'
+
+export const token = 'p.test.token'
+
+export const limits: HttpOptions = {
+  eventsBodyBytesMax: 1000,
+  bodiesBytesMax: 4 * mebibyte,
+  formBytesMax: 2000,
+  columnsMax: 50,
+  missingDataSource: 'create',
+  variablesRequestsPerSecondMax: 3,
+  connectionIdleMsMax: 0,
+  requestTimeoutMs: 0,
+  closeTimeoutMs: 300_000,
+}
+
+/** One request without a network. */
+export function ask(app: FastifyInstance, request: InjectOptions | string): Promise<LightMyRequestResponse> {
+  return app.inject(request)
+}
+
+export interface Import {
+  readonly request: ImportRequest
+  readonly text: string
+}
+
+/** Rooms in memory that keep what the front desk asked of them. */
+export interface FakeRooms extends HttpRooms {
+  readonly created: CreateRequest[]
+  readonly alters: AlterRequest[]
+  readonly imports: Import[]
+  readonly events: (EventsRequest & { readonly text: string })[]
+  readonly queries: QueryRequest[]
+  readonly entries: { readonly level: string; readonly fields: LogFields; readonly message: string }[]
+  /** Whether events are stored by the time that they are answered, when they wait for it. */
+  isStored: boolean
+  /** What every import answers with beside its rows. */
+  outcome: Partial<ImportOutcome>
+  /** What the next query answers with. */
+  answer: () => AsyncIterable<Uint8Array>
+  isOpen: boolean
+}
+
+export function createFakeRooms(): FakeRooms {
+  const sources = new Map<string, DataSource>()
+  const rooms: FakeRooms = {
+    access: createAccess({ adminToken: token }),
+    dataSources: fakeDataSources(sources, () => rooms),
+    ingest: fakeIngest(() => rooms),
+    pipes: fakePipes(),
+    endpointDescriptions: {
+      describe: async () => null,
+      describeAll: async () => ({ endpoints: [], pendingCount: 0 }),
+    },
+    replaces: {
+      replace: ({ fill }) => fill({ landing: 'staging', quarantine: 'staging_quarantine' }),
+      mendAfterRestart: async () => undefined,
+      async close() {},
+    },
+    query: {
+      checkNode: async () => ({ dependencies: [], columns: null, parameters: [] }),
+      nodeFault: () => null,
+      compareNode: async () => 'same',
+      async run(request) {
+        rooms.queries.push(request)
+        if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })
+        const times = { resolveMs: 0.1234, engineMs: 2 }
+        return { format: 'JSON', contentType: 'application/json; charset=UTF-8', body: rooms.answer(), times }
+      },
+      async readPipe({ pipe }) {
+        throw errors.PIPE_UNKNOWN({ name: pipe })
+      },
+      async explain({ pipe }) {
+        throw errors.PIPE_UNKNOWN({ name: pipe })
+      },
+    },
+    logger: fakeLogger(() => rooms.entries),
+    variables: openVariables({ now: () => rooms.now() }, emptyRecords()),
+    disk: { reason: null, lostReason: null, report: () => undefined, alsoAsk: () => undefined },
+    engineFault: () => (rooms.isOpen ? null : 'it has ended, and is started again'),
+    now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
+    created: [],
+    alters: [],
+    imports: [],
+    events: [],
+    queries: [],
+    entries: [],
+    isStored: true,
+    outcome: {},
+    answer: async function* () {
+      yield Buffer.from('{"data":')
+      yield Buffer.from('[]}\n')
+    },
+    isOpen: true,
+  }
+  return rooms
+}
+
+/** Pipes in memory; every query is right, and reads nothing. */
+function fakePipes(): Pipes {
+  const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 10, now: () => 0 }, emptyRecords())
+  const checkNode = async () => ({ dependencies: [], columns: null, parameters: [] })
+  return createPipes(
+    { nodesMax: 3, pipeBytesMax: 100, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 },
+    { catalog, query: { checkNode, compareNode: async () => 'same' } },
+  )
+}
+
+function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRooms): DataSources {
+  const alters = () => rooms().alters
+  const find = (nameOrId: string): DataSource | undefined =>
+    sources.get(nameOrId) ?? [...sources.values()].find(({ id }) => id === nameOrId)
+  const get = (nameOrId: string): DataSource => {
+    const source = find(nameOrId)
+    if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: nameOrId })
+    return source
+  }
+  return {
+    find,
+    get,
+    getForDrop: get,
+    findForRows: async (name) => find(name),
+    mendAfterRestart: async () => undefined,
+    findForEvents: (name) => (name === 'missing' ? get(name) : find(name)),
+    async createFromEvents({ name }) {
+      return await this.create({ name, description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
+    },
+    list: () => [...sources.values()],
+    checkSchema() {},
+    async create(request) {
+      const name = request.name ?? 'made_by_service'
+      if (sources.has(name)) throw errors.DATASOURCE_EXISTS({ name })
+      rooms().created.push(request)
+      const source = createSource(name, request)
+      sources.set(name, source)
+      return source
+    },
+    async revise(nameOrId, { name, description }) {
+      const { name: before, ...rest } = get(nameOrId)
+      const revised = { ...rest, name: name ?? before, description: description ?? rest.description }
+      sources.delete(before)
+      sources.set(revised.name, revised)
+      return revised
+    },
+    async alter(nameOrId, request) {
+      get(nameOrId)
+      alters().push(request)
+      return { operations: ['ADD COLUMN `x` Int32'], dependencies: ['daily'] }
+    },
+    async truncate(nameOrId) {
+      get(nameOrId.replace(/_quarantine$/, ''))
+    },
+    async drop(nameOrId, options) {
+      const { name } = get(nameOrId)
+      if (name === 'used' && options?.isForced !== true) {
+        throw errors.DATASOURCE_USED({ name, users: ['daily'], advice: 'drop those first' })
+      }
+      sources.delete(name)
+    },
+    async summarizeQuarantine() {
+      return { rowCount: 0, groups: [], hasMoreGroups: false, schema: null }
+    },
+    async endReplay() {},
+    async replayQuarantine() {
+      return { selectedRows: 0, replayedRows: 0, failedRows: 0, leftRows: 0, failures: [], viewFailure: null }
+    },
+    resume() {},
+    joinBehind: () => null,
+    async close() {},
+    async dependents(nameOrId) {
+      return get(nameOrId).name === 'used' ? ['daily'] : []
+    },
+    usedBy: (id) => (find(id)?.name === 'used' ? [{ id: 't_1', name: 'top' }] : []),
+    possiblyUsedBy: () => [],
+    async statisticsOf() {
+      return { landing: { rowCount: 2, byteCount: 100 }, quarantine: { rowCount: 1, byteCount: 50 } }
+    },
+    async statistics() {
+      const landing = { rowCount: 2, byteCount: 100 }
+      const quarantine = { rowCount: 1, byteCount: 50 }
+      return new Map([...sources.values()].map(({ id }) => [id, { landing, quarantine }]))
+    },
+  }
+}
+
+function createSource(name: string, { description, engine, type }: CreateRequest): DataSource {
+  return {
+    // Only the catalog makes ids; this one has their form.
+    id: `t_${Buffer.from(name).toString('hex').padEnd(32, '0').slice(0, 32)}` as DataSourceId,
+    name,
+    description,
+    columns: [
+      {
+        name: 'id',
+        typeText: 'UInt32',
+        type: { kind: 'integer', name: 'UInt32', bits: 32, isSigned: false },
+        jsonPath: { keys: ['id'], element: null },
+        jsonPathText: '$.id',
+        defaultExpression: null,
+        codec: null,
+      },
+      {
+        name: 'tag',
+        typeText: 'Nullable(String)',
+        type: { kind: 'nullable', inner: { kind: 'string' } },
+        jsonPath: null,
+        jsonPathText: null,
+        defaultExpression: "'x'",
+        codec: 'ZSTD(1)',
+      },
+    ],
+    engine: engine ?? { name: 'MergeTree', options: { sorting_key: 'id' } },
+    indexes: [],
+    kafkaStoreRawValue: false,
+    type,
+    createdAt: Date.UTC(2026, 0, 1),
+    updatedAt: Date.UTC(2026, 0, 1, 10, 20, 30, 123),
+    version: 1,
+  }
+}
+
+function fakeIngest(rooms: () => FakeRooms): Ingest {
+  return {
+    openBody: (source) =>
+      openBody(source, { sampleBytesMax: 1024, decompressedBytesMax: 1_000_000 }, new MemoryBudget(1_000_000)),
+    async importBody(request) {
+      const chunks: Buffer[] = []
+      let failure: Error | null = null
+      try {
+        for await (const chunk of 'chunks' in request.body ? request.body.chunks : request.body)
+          chunks.push(Buffer.from(chunk))
+      } catch (error) {
+        failure = error instanceof Error ? error : new Error(String(error))
+      }
+      const text = Buffer.concat(chunks).toString()
+      rooms().imports.push({ request, text })
+      const storedRows = text.split('\n').filter((line) => line !== '').length
+      return { storedRows, quarantinedRows: 0, invalidLines: 0, shortLines: 0, failure, ...rooms().outcome }
+    },
+    async openParquet() {
+      throw errors.BODY_CORRUPT({ format: 'Parquet file', reason: 'there is no engine here' })
+    },
+    async importParquet() {
+      throw new Error('no Parquet file was opened')
+    },
+    async appendEvents(request) {
+      const text = Buffer.from(request.body).toString()
+      rooms().events.push({ ...request, text })
+      const isStored = request.isWaiting && rooms().isStored
+      return { successfulRows: text.trim().split('\n').length, quarantinedRows: 0, isStored }
+    },
+    eventsStatus: () => null,
+    withHold: async (_dataSources, change) => await change(),
+    isHeld: () => false,
+    withBarrier: (_barrier, change) => change(),
+    async replayRows() {
+      return { viewFailure: null }
+    },
+    start() {},
+    async close() {},
+  }
+}
+
+function fakeLogger(entries: () => FakeRooms['entries']): HttpRooms['logger'] {
+  const at = (level: string) => (fields: LogFields, message: string) => {
+    entries().push({ level, fields, message })
+  }
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+}

@@ -1,0 +1,39 @@
+import { adminScope } from '../../../src/access/admin-scope.ts'
+import type { Pipe } from '../../../src/catalog/pipe.types.ts'
+import type {
+  ChangedNode,
+  CopyRequest,
+  NodeEdit,
+  NodeRequest,
+  PipeRequest,
+  Pipes,
+} from '../../../src/pipes/pipes.types.ts'
+
+/** Pipes whose authors may all read everything. */
+export interface AdminPipes extends Omit<Pipes, 'create' | 'copy' | 'appendNode' | 'editNode'> {
+  create(request: PipeRequest): Promise<Pipe>
+  copy(request: CopyRequest): Promise<Pipe>
+  appendNode(pipe: string, request: NodeRequest): Promise<ChangedNode>
+  editNode(pipe: string, node: string, edit: NodeEdit): Promise<ChangedNode>
+}
+
+export function asAdmin(pipes: Pipes): AdminPipes {
+  return {
+    find: (pipe) => pipes.find(pipe),
+    get: (pipe) => pipes.get(pipe),
+    list: () => pipes.list(),
+    getNode: (pipe, node) => pipes.getNode(pipe, node),
+    parametersOf: (node) => pipes.parametersOf(node),
+    parametersWithPipes: (pipe, node) => pipes.parametersWithPipes(pipe, node),
+    possibleDependencies: (pipe, node) => pipes.possibleDependencies(pipe, node),
+    create: (request) => pipes.create(request, adminScope),
+    copy: (request) => pipes.copy(request, adminScope),
+    revise: (pipe, revision) => pipes.revise(pipe, revision),
+    drop: (pipe, options) => pipes.drop(pipe, options),
+    appendNode: (pipe, request) => pipes.appendNode(pipe, request, adminScope),
+    editNode: (pipe, node, edit) => pipes.editNode(pipe, node, edit, adminScope),
+    removeNode: (pipe, node) => pipes.removeNode(pipe, node),
+    publish: (pipe, node) => pipes.publish(pipe, node),
+    unpublish: (pipe, node) => pipes.unpublish(pipe, node),
+  }
+}
