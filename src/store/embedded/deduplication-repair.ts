@@ -13,8 +13,9 @@
 import { open, readdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { quoteName, quoteString } from '../../shared/text-escapes.ts'
+import { quoteString } from '../../shared/text-escapes.ts'
 import { clickhouseCodes } from '../engine-codes.ts'
+import { qualified } from '../sql/qualified.ts'
 import { StoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 
@@ -149,7 +150,7 @@ async function replaceRecords(
   files: readonly OrphanedFile[],
   statements: RepairStatements,
 ): Promise<boolean> {
-  const table = `${quoteName(workspaceDatabase)}.${quoteName(name)}`
+  const table = qualified(name)
   try {
     await statements.command(`DETACH TABLE ${table} SETTINGS check_table_dependencies = 0`)
   } catch (error) {

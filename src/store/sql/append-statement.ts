@@ -2,7 +2,7 @@ import type { PartLayout } from '../../codec/arrow/part-layout.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import type { AppendRequest, ParquetSource, PartitionBound, RefusedRows } from '../store.types.ts'
-import { workspaceDatabase } from '../workspace-database.ts'
+import { qualified } from './qualified.ts'
 import {
   appendRowsMax,
   appendSettings,
@@ -41,7 +41,7 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
     ? `(${partitionedSource(request, partition, path)}) WHERE ${partitionField} IN (${partitions.map(quoteString).join(', ')})`
     : `${orderedSource(request, path)}${whereClause(parquet)}`
   return [
-    `INSERT INTO ${quoteName(workspaceDatabase)}.${quoteName(table)} (${columns})`,
+    `INSERT INTO ${qualified(table)} (${columns})`,
     `SELECT ${expressions.join(', ')}`,
     `FROM ${source}`,
     `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), ...boundSettings(request), ...limitSettings(slice?.limits), insert_deduplication_token: slice?.token ?? blockId })}`,
@@ -146,7 +146,7 @@ function fileSource(
 function tableSource(table: string, condition: string | undefined): string {
   const order = "toUInt64OrZero(splitByChar('_', _part)[2]), _part_offset"
   const where = condition === undefined ? '' : ` WHERE ${condition}`
-  return `SELECT * FROM ${quoteName(workspaceDatabase)}.${quoteName(table)}${where} ORDER BY ${order}`
+  return `SELECT * FROM ${qualified(table)}${where} ORDER BY ${order}`
 }
 
 function whereClause(parquet: ParquetSource | undefined): string {
