@@ -105,7 +105,7 @@ const composers = '^src/(ingest/ingest|datasources/datasources|store/open-store|
 /** Which files may know a package. Others ask the module that owns it. */
 const owners = {
   '@clickhouse/client': '^src/store/',
-  '@fastify/busboy': '^src/(http|ingest)/',
+  '@fastify/busboy': '^src/http/',
   '@mongodb-js/zstd': '^src/(http|ingest)/',
   'apache-arrow': '^src/codec/',
   // The engine's own process loads it, the service never does.

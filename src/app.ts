@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
+import { NewColumns } from './datasources/new-columns.ts'
 import type { HttpOptions, HttpRooms } from './http/http.types.ts'
 import { BodyBudget } from './http/request/body-budget.ts'
 import { SharedChunks } from './http/request/chunk-budget.ts'
@@ -9,9 +10,7 @@ import { addDataSources } from './http/routes/datasources.ts'
 import { addEndpoints } from './http/routes/endpoints.ts'
 import { addEvents } from './http/routes/events.ts'
 import { addHealth } from './http/routes/health.ts'
-import { NewColumns } from './http/routes/new-columns.ts'
 import { addOpenApi } from './http/routes/openapi.ts'
-import { PendingReplaces } from './http/routes/pending-replaces.ts'
 import { addPipe } from './http/routes/pipe.ts'
 import { addPipes } from './http/routes/pipes.ts'
 import { addProject } from './http/routes/project.ts'
@@ -90,7 +89,7 @@ export function createApp(rooms: HttpRooms, options: HttpOptions, onRoute?: Watc
     const fault = rooms.engineFault()
     return fault === null ? null : errors.ENGINE_UNAVAILABLE({ reason: fault })
   })
-  const desk = { ...rooms, newColumns: new NewColumns(now), pendingReplaces: new PendingReplaces() }
+  const desk = { ...rooms, newColumns: new NewColumns(now) }
   const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax) }
   app.register((api, _options, done) => {
     // A connection that is kept alive can bring requests after the close began; their work would find closed rooms.
@@ -101,7 +100,8 @@ export function createApp(rooms: HttpRooms, options: HttpOptions, onRoute?: Watc
       done()
     })
     addEvents(api, desk, limits)
-    addDataSources(api, desk, { ...limits, onClosing })
+    addDataSources(api, desk, limits)
+    onClosing(() => rooms.imports.close())
     // Behind the imports, which say what is stored of theirs.
     onClosing(connections.endBodies)
     onCutting(() => {

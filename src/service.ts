@@ -14,14 +14,18 @@ import { catalogKinds, openCatalog } from './catalog/catalog.ts'
 import { openVariables, variableKinds } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
+import type { DataSources } from './datasources/datasources.types.ts'
 import { refuseLostCatalog } from './datasources/recovery/lost-catalog.ts'
 import { PartNote } from './datasources/recovery/part-note.ts'
 import { reportDefinitions } from './datasources/recovery/report-definitions.ts'
+import { PendingReplaces } from './datasources/replace/pending-replaces.ts'
+import type { Replaces } from './datasources/replace/replace.types.ts'
 import { openReplaces } from './datasources/replace/replaces.ts'
 import { closeToOthers } from './directory/close-to-others.ts'
 import { DiskWatch } from './directory/disk-watch.ts'
 import { type FormatStep, raiseFormat, readFormat } from './directory/format.ts'
 import { lockDirectory } from './directory/lock.ts'
+import { openImports } from './imports/imports.ts'
 import { openIngest } from './ingest/ingest.ts'
 import type { Logger } from './observe/logger.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
@@ -39,7 +43,7 @@ import { openLmdbStorage } from './storage/lmdb-storage.ts'
 import { loadRecords } from './storage/loaded-records.ts'
 import { openSettings } from './storage/settings.ts'
 import { openEmbeddedStore } from './store/embedded/embedded-store.ts'
-import type { SupervisedStore } from './store/store.types.ts'
+import type { RestartedEngine, SupervisedStore } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
 import { raiseCheckpoint } from './wal/checkpoint.ts'
 import { diskFileLayer } from './wal/file-layer.ts'
@@ -150,12 +154,7 @@ async function openRooms(options: Options, logger: Logger, { opened, closeTime, 
   partNote.start()
   dataSources.resume()
   await verifySafeguards(store)
-  store.onRestart(async (engine) => {
-    await partNote.compareAfterRestart()
-    await dataSources.mendAfterRestart(engine)
-    await replaces.mendAfterRestart()
-    await verifySafeguards(engine)
-  })
+  store.onRestart((engine) => mendAfterRestart(engine, { partNote, dataSources, replaces }))
   const pipes = createPipes(
     { nodesMax, pipeBytesMax, descriptionLengthMax, publishFirstNode: options.publishFirstNode, now },
     { catalog, query },
@@ -163,13 +162,16 @@ async function openRooms(options: Options, logger: Logger, { opened, closeTime, 
   await reportNodes({ catalog, query, logger })
   const { parametersOf } = pipes
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf, serviceScope })
+  const pendingReplaces = new PendingReplaces()
+  const imports = openImports(options, { dataSources, ingest, replaces, pendingReplaces, logger, disk, now })
   const app = createApp(
     {
       access: createAccess({ adminToken: adminToken.text }),
       dataSources,
       pipes,
       endpointDescriptions,
-      replaces,
+      imports,
+      pendingReplaces,
       ingest,
       query,
       variables,
@@ -181,10 +183,35 @@ async function openRooms(options: Options, logger: Logger, { opened, closeTime, 
     options,
   )
   opened.push(() => app.close())
-  const listening: Promise<string> = app.listen({ host: options.host, port: options.port })
-  const address = await listening
+  const address = await listenOn(app, options)
   logger.info({ address, dataDir: options.dataDir }, 'The service is open.')
   return { address, adminToken, failed: store.failed, close: closeAll }
+}
+
+interface MendedModules {
+  readonly partNote: PartNote
+  readonly dataSources: DataSources
+  readonly replaces: Replaces
+}
+
+/** What is done with an engine that is started again before anybody else speaks to it. */
+async function mendAfterRestart(
+  engine: RestartedEngine,
+  { partNote, dataSources, replaces }: MendedModules,
+): Promise<void> {
+  await partNote.compareAfterRestart()
+  await dataSources.mendAfterRestart(engine)
+  await replaces.mendAfterRestart()
+  await verifySafeguards(engine)
+}
+
+/** Gives `http://host:port`, the port being the real one. */
+async function listenOn(
+  app: ReturnType<typeof createApp>,
+  { host, port }: Pick<Options, 'host' | 'port'>,
+): Promise<string> {
+  const listening: Promise<string> = app.listen({ host, port })
+  return await listening
 }
 
 /** Statements of our own: DDL, statistics, the catalog's mending. */

@@ -3,8 +3,9 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import { inferSchema } from '../guess/record-columns.ts'
 import { sampleRecords } from '../guess/record-sample.ts'
 import { linesOfDocument } from '../ingest/parse/json-lines.ts'
-import { ApiError, errors } from '../shared/errors/errors.ts'
-import type { CreateRequest, EventsSample } from './datasources.types.ts'
+import { errors } from '../shared/errors/errors.ts'
+import { createOrFind } from './create-or-find.ts'
+import type { DataSources, EventsSample } from './datasources.types.ts'
 
 export interface EventsCreationOptions {
   readonly missingDataSource: 'create' | 'refuse'
@@ -13,10 +14,7 @@ export interface EventsCreationOptions {
   readonly now: () => number
 }
 
-interface Creates {
-  readonly find: (nameOrId: string) => DataSource | undefined
-  readonly create: (request: CreateRequest) => Promise<DataSource>
-}
+type Creates = Pick<DataSources, 'create' | 'find'>
 
 const minuteMs = 60_000
 
@@ -57,17 +55,20 @@ export class EventsCreation {
     // It counts from the beginning on: many may be begun at once.
     const atMs = this.options.now()
     this.createdAtMs.push(atMs)
+    let isCreated = false
     try {
       const request = { name, description: '', schema, engine: null, type: 'ndjson', isImplicit: true } as const
-      return await this.dataSources.create(request)
-    } catch (error) {
-      const position = this.createdAtMs.indexOf(atMs)
-      this.createdAtMs = this.createdAtMs.filter((_, index) => index !== position)
-      const existing = this.dataSources.find(name)
-      // Somebody else created it meanwhile.
-      if (existing !== undefined && error instanceof ApiError && error.code === 'DATASOURCE_EXISTS') return existing
-      throw error
+      const found = await createOrFind(this.dataSources, request)
+      isCreated = found.isCreated
+      return found.dataSource
+    } finally {
+      if (!isCreated) this.forget(atMs)
     }
+  }
+
+  private forget(atMs: number): void {
+    const position = this.createdAtMs.indexOf(atMs)
+    this.createdAtMs = this.createdAtMs.filter((_, index) => index !== position)
   }
 
   private refuseTooMany(): void {

@@ -1,7 +1,8 @@
 import type { Access, Caller } from '../access/access.ts'
 import type { Variables } from '../catalog/variable.types.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
-import type { Replaces } from '../datasources/replace/replace.types.ts'
+import type { PendingReplaces } from '../datasources/replace/pending-replaces.ts'
+import type { Imports } from '../imports/imports.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
@@ -18,7 +19,8 @@ export interface HttpRooms {
   readonly dataSources: DataSources
   readonly pipes: Pipes
   readonly endpointDescriptions: Pick<EndpointDescriptions, 'describe' | 'describeAll'>
-  readonly replaces: Replaces
+  readonly imports: Imports
+  readonly pendingReplaces: PendingReplaces
   readonly ingest: Ingest
   readonly query: Query
   readonly variables: Variables
@@ -39,10 +41,6 @@ export interface HttpOptions {
   readonly bodiesBytesMax: number
   /** Largest form, also around a query, and all text fields of a multipart form together. */
   readonly formBytesMax: number
-  /** Most columns of a data source, also of one that is guessed from rows. */
-  readonly columnsMax: number
-  /** What an append to a data source that does not exist does. */
-  readonly missingDataSource: 'create' | 'refuse'
   /** Requests to `/v0/variables` in a second; 0 sets no limit. */
   readonly variablesRequestsPerSecondMax: number
   /** Silence in the middle of a body after which the request fails; 0 waits for ever. */

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import type { CsvHeader } from '../codec/csv/csv-header.ts'
 import type { NewLine } from '../guess/csv-sample.ts'
@@ -18,7 +17,7 @@ export type ImportFormat = BodyFormat | 'parquet'
 /** A body that is to be looked at before it is imported. */
 export interface BodySource {
   /** Bytes as they came; `contentEncoding` says how they are packed. */
-  readonly body: Readable
+  readonly body: AsyncIterable<Uint8Array>
   readonly contentEncoding: string | undefined
   /** Undefined when it is not known yet. */
   readonly format: BodyFormat | undefined
@@ -131,7 +130,7 @@ export interface Ingest {
 export interface ImportRequest {
   readonly dataSource: DataSource
   /** Bytes as they came, and `contentEncoding` says how they are packed; or what `openBody` made of them. */
-  readonly body: Readable | OpenedBody
+  readonly body: AsyncIterable<Uint8Array> | OpenedBody
   readonly format: BodyFormat
   readonly contentEncoding: string | undefined
   readonly importId: string

@@ -1,11 +1,9 @@
 import type { FastifyReply } from 'fastify'
-import { diskFaultOf } from '../../shared/disk-fault.ts'
-import { ApiError, errors } from '../../shared/errors/errors.ts'
+import { apiErrorOf } from '../../shared/api-error-of.ts'
+import { type ApiError, errors } from '../../shared/errors/errors.ts'
 
 // One client parses an answer as JSON only when the type is spelled exactly so.
 export const jsonContentType = 'application/json; charset=UTF-8'
-
-const retryAfterSeconds = 2
 
 /** Answers with a value as JSON. */
 export function sendJson(reply: FastifyReply, status: number, value: unknown): FastifyReply {
@@ -44,15 +42,10 @@ function plainPathOf(url: string): string {
   }
 }
 
-/** What a caller is told of anything that was thrown: itself when it is an error of the table, else 500. */
+/** What a caller is told of anything that was thrown: of what Fastify refuses 400, of all else what `apiErrorOf` says. */
 export function toApiError(thrown: unknown): ApiError {
-  if (thrown instanceof ApiError) return thrown
-  if (isFrameworkRefusal(thrown)) {
-    return errors.REQUEST_INVALID({ reason: frameworkReasons[thrown.code] ?? thrown.message, cause: thrown })
-  }
-  const reason = diskFaultOf(thrown)
-  if (reason !== null) return errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds, cause: thrown })
-  return errors.INTERNAL({ cause: thrown })
+  if (!isFrameworkRefusal(thrown)) return apiErrorOf(thrown)
+  return errors.REQUEST_INVALID({ reason: frameworkReasons[thrown.code] ?? thrown.message, cause: thrown })
 }
 
 /** Where Fastify's own words quote what was sent, which may be a token. */

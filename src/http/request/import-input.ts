@@ -3,33 +3,24 @@
 
 import { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
+import { formatOfName } from '../../imports/first-bytes.ts'
+import type { ImportSource } from '../../imports/imports.types.ts'
+import { SourceBody } from '../../imports/source-body.ts'
+import type { ImportFormat } from '../../ingest/ingest.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
+import { JoinedChunks } from '../../shared/joined-chunks.ts'
 import type { FormLimits } from '../http.types.ts'
-import { formatOfName } from '../import-packing.ts'
-import { parseContentEncoding } from './content-encoding.ts'
+import { ChunkBudget } from './chunk-budget.ts'
+import { asBuffer, parseContentEncoding } from './content-encoding.ts'
 import { type Field, type FormFile, type MultipartLimits, openMultipart } from './multipart-form.ts'
 import { Parameters } from './parameters.ts'
-import { peekBody } from './peek-body.ts'
-import { ArrivingBody, announcesBody, bodyOf, type RequestBody, readWhole } from './request-body.ts'
+import { announcedBytes, announcesBody, bodyOf, type RequestBody } from './request-body.ts'
 import { parseForm } from './whole-form.ts'
 
 export interface ImportInput {
   readonly parameters: Parameters
-  readonly rows: InputRows | null
-  /** Reads what stands behind the rows; raises what is wrong with it. */
-  readonly end: () => Promise<void>
-}
-
-export interface InputRows {
-  readonly body: Readable
-  /** `gzip`, `zstd`, or undefined for plain bytes. */
-  readonly contentEncoding: string | undefined
-  /** By the file's name, or the header Content-Type; for when no parameter says it. */
-  readonly format: string | null
-  /** Whether they are the file of a form. */
-  readonly isFile: boolean
-  /** By the name of a form's field, which is not to be trusted: one client calls every field `csv`. */
-  readonly fieldFormat: string | null
+  /** Unread; null where the request brings none. */
+  readonly rows: ImportSource | null
 }
 
 /**
@@ -43,7 +34,7 @@ export async function readImportInput(request: FastifyRequest, limits: FormLimit
   request.sentParameters = () => parameters.names()
   const context = { parameters, formBytesMax: limits.formBytesMax, hold: limits.bodies.holdFor(request) }
   const body = bodyOf(request)
-  if (body === undefined || !announcesBody(request.headers)) return { parameters, rows: null, end: noRest }
+  if (body === undefined || !announcesBody(request.headers)) return { parameters, rows: null }
   const mediaType = request.sentContentType?.trim().toLowerCase() ?? ''
   if (mediaType.startsWith('multipart/form-data')) {
     return await readMultipart(body, request.sentContentType ?? '', context)
@@ -52,15 +43,19 @@ export async function readImportInput(request: FastifyRequest, limits: FormLimit
   const contentEncoding = encoding === 'identity' ? undefined : encoding
   const format = /ndjson|jsonl|jsonlines/.test(mediaType) ? 'ndjson' : null
   const isJson = mediaType.startsWith('application/json') && contentEncoding === undefined
-  if (isJson && parameters.get('name') === undefined) return await readJsonOrRows(body, parameters)
+  const source = new SourceBody(body)
+  if (isJson && parameters.get('name') === undefined) return await readJsonOrRows(source, parameters)
   const mayBeForm = mediaType === '' || mediaType.startsWith('application/x-www-form-urlencoded')
   if (!mayBeForm || contentEncoding !== undefined) {
-    return { parameters, rows: { body, contentEncoding, format, isFile: false, fieldFormat: null }, end: noRest }
+    return { parameters, rows: { ...plainRows(source), contentEncoding, format } }
   }
-  return await readFormOrRows(request, body, context)
+  return await readFormOrRows(source, announcedBytes(request.headers) ?? 0, context)
 }
 
-const noRest = async (): Promise<void> => {}
+/** Rows that are the body itself, of which nothing is known. */
+function plainRows(body: SourceBody): ImportSource {
+  return { body, contentEncoding: undefined, format: null, isFile: false, fieldFormat: null, async end() {} }
+}
 
 interface ReadContext extends MultipartLimits {
   readonly parameters: Parameters
@@ -70,22 +65,24 @@ async function readMultipart(body: RequestBody, mediaType: string, context: Read
   const { parameters } = context
   const form = await openMultipart(body, mediaType, context)
   for (const [name, value] of form.fields) parameters.set(name, value)
-  return {
-    parameters,
-    rows: form.file === null ? null : rowsOf(form.file),
-    async end() {
-      for (const [name, value] of await form.end()) {
-        if (isParameter(name) && parameters.get(name) !== value) throw errors.PARAMETER_LATE({ parameter: name })
-      }
-    },
+  const end = async (): Promise<void> => {
+    for (const [name, value] of await form.end()) {
+      if (isParameter(name) && parameters.get(name) !== value) throw errors.PARAMETER_LATE({ parameter: name })
+    }
   }
+  return { parameters, rows: form.file === null ? null : { ...rowsOf(form.file), end } }
 }
 
-export const formatFields = ['csv', 'ndjson', 'parquet']
+const formats: readonly ImportFormat[] = ['csv', 'ndjson', 'parquet']
+/** Fields of a form that hold rows. */
+export const formatFields: readonly string[] = formats
 
-function rowsOf({ body, fileName, field }: FormFile): InputRows {
-  const fieldFormat = formatFields.includes(field) ? field : null
-  return { body, contentEncoding: undefined, format: formatOfName(fileName), isFile: true, fieldFormat }
+function rowsOf({ body, fileName, field }: FormFile): ImportSource {
+  return { ...plainRows(body), format: formatOfName(fileName), isFile: true, fieldFormat: formatOfField(field) }
+}
+
+function formatOfField(field: string): ImportFormat | null {
+  return formats.find((format) => format === field) ?? null
 }
 
 // What a form can begin with. A client that sends rows with curl's `-d` or `--data-binary` sends them as a form too, by
@@ -111,15 +108,12 @@ function beginsAsForm(head: Buffer): boolean {
 }
 
 /** A JSON object whose keys are parameters is a form of them; every other one is rows, which clients send by this type too. */
-async function readJsonOrRows(body: RequestBody, parameters: Parameters): Promise<ImportInput> {
-  const peeked = await peekBody(body, jsonFormBytesMax)
-  const fields = peeked.isWhole ? parameterFields(peeked.head.toString()) : null
-  if (fields === null) {
-    const rows = { body: peeked.body, contentEncoding: undefined, format: null, isFile: false, fieldFormat: null }
-    return { parameters, rows, end: noRest }
-  }
+async function readJsonOrRows(body: SourceBody, parameters: Parameters): Promise<ImportInput> {
+  const { bytes, isWhole } = await body.beginning(jsonFormBytesMax)
+  const fields = isWhole ? parameterFields(bytes.toString()) : null
+  if (fields === null) return { parameters, rows: plainRows(body) }
   for (const [name, value] of fields) parameters.set(name, value)
-  return { parameters, rows: null, end: noRest }
+  return { parameters, rows: null }
 }
 
 const jsonFormBytesMax = 256 * 1024
@@ -136,44 +130,53 @@ function parameterFields(text: string): readonly Field[] | null {
   }
 }
 
-async function readFormOrRows(request: FastifyRequest, body: RequestBody, context: ReadContext): Promise<ImportInput> {
-  const { parameters, formBytesMax: bytesMax, hold } = context
-  const peeked = await peekBody(body, formStartBytes)
+async function readFormOrRows(
+  body: SourceBody,
+  announcedBytes: number,
+  { parameters, formBytesMax, hold }: ReadContext,
+): Promise<ImportInput> {
+  const { bytes, isWhole } = await body.beginning(formStartBytes)
   // With `=` between the fields of a CSV file its header looks like a form.
-  const isForm = beginsAsForm(peeked.head) && parameters.get('dialect_delimiter') !== '='
+  const isForm = beginsAsForm(bytes) && parameters.get('dialect_delimiter') !== '='
   if (!isForm) {
-    const text = peeked.isWhole ? peeked.head.toString() : ''
+    const text = isWhole ? bytes.toString() : ''
     if (fileName.test(text)) throw errors.FILE_NAME_SENT({ name: text.replace(/^@/, '') })
-    const rows = { body: peeked.body, contentEncoding: undefined, format: null, isFile: false, fieldFormat: null }
-    return { parameters, rows, end: noRest }
+    return { parameters, rows: plainRows(body) }
   }
-  const form = new ArrivingBody(peeked.body, { idleMsMax: 0, onFirstRead: () => {} })
-  const text = await readWhole(form, { headers: request.headers, bytesMax, onBytes: hold.take })
-  const fields = parseForm(text.toString().trim())
+  if (announcedBytes > formBytesMax) throw errors.PAYLOAD_TOO_LARGE({ bytesMax: formBytesMax })
+  const fields = parseForm((await readWholeForm(body, { formBytesMax, hold })).toString().trim())
   for (const [name, value] of fields) if (!formatFields.includes(name)) parameters.set(name, value)
-  return { parameters, rows: fieldRows(fields), end: noRest }
+  return { parameters, rows: fieldRows(fields) }
+}
+
+async function readWholeForm(body: SourceBody, { formBytesMax, hold }: MultipartLimits): Promise<Buffer> {
+  const joined = new JoinedChunks()
+  const chunks = new ChunkBudget()
+  for await (const chunk of body) {
+    if (joined.byteCount + chunk.length > formBytesMax) throw errors.PAYLOAD_TOO_LARGE({ bytesMax: formBytesMax })
+    const refusal = chunks.take(chunk.length)
+    if (refusal !== null) throw refusal
+    hold.take(chunk.length)
+    joined.push(asBuffer(chunk))
+  }
+  return joined.bytes()
 }
 
 /** Rows that are a field of the form, as a small file is one of a multipart form. @throws REQUEST_INVALID (400). */
-function fieldRows(fields: readonly Field[]): InputRows | null {
+function fieldRows(fields: readonly Field[]): ImportSource | null {
   const [field, another] = fields.filter(([name]) => formatFields.includes(name))
   if (field === undefined) return null
-  const [fieldFormat, text] = field
+  const [name, text] = field
   if (another !== undefined)
     throw errors.REQUEST_INVALID({ reason: 'a form may have one field with rows, and it has more' })
   // An & in rows that are not encoded ends them.
-  const [unknown] = fields.find(([name]) => name !== fieldFormat && !isParameter(name)) ?? []
+  const [unknown] = fields.find(([other]) => other !== name && !isParameter(other)) ?? []
   if (unknown !== undefined) {
     const advice = 'send the rows as the body, or encode them (curl --data-urlencode)'
     throw errors.REQUEST_INVALID({
       reason: `the form has a field "${unknown.slice(0, 50)}", which is no parameter; ${advice}`,
     })
   }
-  return {
-    body: Readable.from([Buffer.from(text)]),
-    contentEncoding: undefined,
-    format: null,
-    isFile: true,
-    fieldFormat,
-  }
+  const body = new SourceBody(Readable.from([Buffer.from(text)]))
+  return { ...plainRows(body), isFile: true, fieldFormat: formatOfField(name) }
 }

@@ -1,28 +1,12 @@
 import type { NewLine } from '../../guess/csv-sample.ts'
+import type { ImportOrder } from '../../imports/imports.types.ts'
 import type { CsvRules, ImportFormat } from '../../ingest/ingest.types.ts'
 import type { EngineDefinition } from '../../schema/engines/engine-definition.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { Parameters } from './parameters.ts'
 
-/** What a `POST /v0/datasources` asks for, checked. */
-export interface ImportOrder {
-  readonly mode: 'create' | 'append' | 'replace'
-  /** Undefined only in mode create: the service makes one. */
-  readonly name: string | undefined
-  /** Rows that a replace is about; null is all of them. Always null in the other modes. */
-  readonly replaceCondition: string | null
-  readonly schema: string | undefined
-  readonly engine: EngineDefinition | null
-  /** Data skipping indexes as they were sent. */
-  readonly indexes: string | undefined
-  readonly description: string
-  /** The version under which a new data source is read; undefined for none. */
-  readonly version: number | undefined
-  /** Null where no parameter says it: the rows may. */
-  readonly format: ImportFormat | null
-  readonly csv: CsvRules
-  /** False makes all columns that are guessed String. */
-  readonly hasTypes: boolean
+/** What a `POST /v0/datasources` asks for, checked: an order, and how it is to be answered. */
+export interface SentOrder extends ImportOrder {
   /** True wants to know what would be created, and changes nothing. */
   readonly isDry: boolean
   /** True wants to hear of blocks while they are loaded. */
@@ -41,7 +25,7 @@ export type DebugDetail = (typeof debugDetails)[number]
  *
  * @throws NAME_MISSING, PARAMETER_INVALID, FORMAT_UNSUPPORTED, ENGINE_INVALID (400).
  */
-export function readImportOrder(parameters: Parameters): ImportOrder {
+export function readImportOrder(parameters: Parameters): SentOrder {
   refuseUnsupported(parameters)
   const mode = parameters.choice('mode', ['create', 'append', 'replace']) ?? 'create'
   const schema = parameters.text('schema')
@@ -57,7 +41,7 @@ export function readImportOrder(parameters: Parameters): ImportOrder {
     version: readVersion(parameters),
     format: format === undefined ? null : readFormat(format),
     csv: readCsvRules(parameters),
-    hasTypes: parameters.text('type_guessing') === undefined || parameters.flag('type_guessing'),
+    hasTypes: readHasTypes(parameters),
     isDry: parameters.flag('dry'),
     hasProgress: parameters.flag('progress'),
     connectorSettings: [...parameters.entries()].map(([name]) => name).filter((name) => connectorSetting.test(name)),
@@ -77,6 +61,11 @@ export function readCsvRules(parameters: Parameters): CsvRules {
     newLine: readNewLine(parameters),
     header: readHeader(parameters),
   }
+}
+
+/** Types are guessed unless somebody says otherwise. */
+export function readHasTypes(parameters: Parameters): boolean {
+  return parameters.text('type_guessing') === undefined || parameters.flag('type_guessing')
 }
 
 /** @throws FORMAT_UNSUPPORTED (400). */
@@ -149,11 +138,6 @@ function refuseUnsupported(parameters: Parameters): void {
 }
 
 const formats: readonly ImportFormat[] = ['csv', 'ndjson', 'parquet']
-
-/** A schema with JSONPaths is for NDJSON; without any hint at all the format is CSV. */
-export function formatOfSchema(schema: string | undefined): ImportFormat {
-  return schema !== undefined && /`json:\$/.test(schema) ? 'ndjson' : 'csv'
-}
 
 function readDebug(parameters: Parameters): ReadonlySet<DebugDetail> {
   const names = (parameters.text('debug') ?? '').split(',').flatMap((name) => name.trim().toLowerCase() || [])

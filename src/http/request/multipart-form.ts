@@ -1,10 +1,9 @@
 import { pipeline, type Readable } from 'node:stream'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
-import { mebibyte } from '../../shared/bytes.ts'
+import { SourceBody } from '../../imports/source-body.ts'
+import { kibibyte, mebibyte } from '../../shared/bytes.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { BodyHold } from './body-budget.ts'
-import { peekBody } from './peek-body.ts'
-import { ArrivingBody } from './request-body.ts'
 
 /** A multipart form up to its first file, and a little further; what stands behind that is read by `end`. */
 export interface MultipartForm {
@@ -23,7 +22,7 @@ export type Field = readonly [name: string, value: string]
 
 export interface FormFile {
   /** The file's bytes as they come; the form stops while nobody reads them. */
-  readonly body: Readable
+  readonly body: SourceBody
   /** Empty when the client gave none. */
   readonly fileName: string
   /** The name of its field. */
@@ -41,6 +40,8 @@ const fieldsMax = 200
 const partsMax = 2 * fieldsMax
 // Fields that hold data whether or not the client names a file.
 const fileFields = ['csv', 'ndjson', 'parquet']
+/** The parser goes on so far ahead of whoever reads the file. */
+const fileBytesAhead = 256 * kibibyte
 /** A file of so many bytes is held until the form ends, so that fields behind it count too, as curl's users write them. */
 const heldBytesMax = mebibyte
 
@@ -64,7 +65,11 @@ export async function openMultipart(
   // It may fail before `end` is called, or without `end` being called at all.
   whole.catch(() => {})
   const file = await firstFile(parser, files, whole)
-  const held = file === null ? null : await holdFile(file, whole)
+  if (file !== null) {
+    // A file that ends within its beginning is followed by the rest of the form.
+    const { isWhole } = await file.body.beginning(heldBytesMax)
+    if (isWhole) await whole
+  }
   opening.isOpen = true
   // Whoever reads the file goes on at once, and counts what he keeps.
   hold.give(opening.fileBytes)
@@ -75,20 +80,13 @@ export async function openMultipart(
   refuseMore()
   return {
     fields: fields.slice(),
-    file: held,
+    file,
     async end() {
       await whole
       refuseMore()
       return fields.slice(knownCount)
     },
   }
-}
-
-/** The beginning of the file is looked at; a file that ends there is followed by the rest of the form. */
-async function holdFile(file: FormFile, whole: Promise<void>): Promise<FormFile> {
-  const { body, isWhole } = await peekBody(file.body, heldBytesMax)
-  if (isWhole) await whole
-  return { ...file, body }
 }
 
 /** The text fields that end within the first bytes of a form. @throws BODY_CORRUPT (400) when it has no boundary. */
@@ -141,34 +139,36 @@ function readForm(reading: ReadingForm): Promise<void> {
     parser.on('partsLimit', () =>
       body.destroy(errors.REQUEST_INVALID({ reason: `its form has more than ${partsMax} parts` })),
     )
-    pipeline(
-      body,
-      (chunks: AsyncIterable<Buffer>) => countHeld(chunks, reading),
-      parser,
-      (error) => {
-        if (!error) {
-          resolve()
-          return
-        }
-        const reason = toFormError(error)
-        reject(reason)
-        // The parser leaves an unfinished file open, and its reader waiting.
-        for (const file of files) file.destroy(reason)
-      },
-    )
+    countHeld(reading)
+    pipeline(body, parser, (error) => {
+      if (!error) {
+        resolve()
+        return
+      }
+      const reason = toFormError(error)
+      reject(reason)
+      // The parser leaves an unfinished file open, and its reader waiting.
+      for (const file of files) file.destroy(reason)
+    })
   })
 }
 
-/** The same bytes, counted as long as they are kept: fields by the parser, the beginning of a file by `holdFile`. */
-async function* countHeld(
-  chunks: AsyncIterable<Buffer>,
-  { files, limits, opening }: ReadingForm,
-): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    if (!opening.isOpen) limits.hold.take(chunk.length)
-    if (!opening.isOpen && files.length > 0) opening.fileBytes += chunk.length
-    yield chunk
+/** Counts the bytes of a form as long as they are kept: fields by the parser, a file by whoever looks at its beginning. */
+function countHeld({ body, files, limits, opening }: ReadingForm): void {
+  const count = (chunk: Buffer): void => {
+    if (opening.isOpen) {
+      body.off('data', count)
+      return
+    }
+    try {
+      limits.hold.take(chunk.length)
+      if (files.length > 0) opening.fileBytes += chunk.length
+    } catch (error) {
+      // What a hold throws is an error of the table.
+      body.destroy(error instanceof Error ? error : new Error(String(error)))
+    }
   }
+  body.on('data', count)
 }
 
 /** The first file when it begins, or null when the form ends without one; later files are counted and passed over. */
@@ -180,7 +180,7 @@ async function firstFile(
   return await new Promise((resolve, reject) => {
     parser.on('file', (field, stream, fileName) => {
       stream.on('error', () => {})
-      if (files.push(stream) === 1) resolve({ body: ownStream(stream), fileName: fileName ?? '', field })
+      if (files.push(stream) === 1) resolve({ body: fileBody(stream), fileName: fileName ?? '', field })
       else stream.resume()
     })
     whole.then(() => resolve(null), reject)
@@ -199,6 +199,7 @@ function createParser(mediaType: string, formBytesMax: number): BusboyInstance {
     return new Busboy({
       headers: { 'content-type': mediaType },
       limits,
+      fileHwm: fileBytesAhead,
       isPartAFile: (field, type, fileName) =>
         fileName !== undefined || type === 'application/octet-stream' || fileFields.includes(field ?? ''),
     })
@@ -207,12 +208,14 @@ function createParser(mediaType: string, formBytesMax: number): BusboyInstance {
   }
 }
 
-/** A stream that fails with an error of the table when the form ends too early. */
-function ownStream(stream: BusboyFileStream): Readable {
-  const body = new ArrivingBody(stream, { idleMsMax: 0, onFirstRead: () => {} })
-  // The parser's word goes first: the stream would take a form without its last boundary for a connection that ended.
-  stream.on('error', (error: unknown) => body.fail(toFormError(error)))
-  return body.stream()
+/** The file as a body that fails with an error of the table when the form ends too early. */
+function fileBody(stream: BusboyFileStream): SourceBody {
+  let failure: Error | null = null
+  // The parser's first word counts: behind it the stream is closed, which says no more than that.
+  stream.on('error', (cause: unknown) => {
+    failure ??= toFormError(cause)
+  })
+  return new SourceBody(stream, (cause) => failure ?? toFormError(cause))
 }
 
 function toFormError(cause: unknown): Error {

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
+import { JoinedChunks } from '../../shared/joined-chunks.ts'
 import { ChunkBudget } from './chunk-budget.ts'
-import { JoinedChunks } from './joined-chunks.ts'
 
 export interface ArrivingBodyOptions {
   /** Silence of the sender, while we are ready to read, after which the body fails; 0 waits for ever. */

@@ -1,27 +1,25 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { errors } from '../../shared/errors/errors.ts'
-import type { FormLimits, HttpOptions, HttpRooms } from '../http.types.ts'
-import { recogniseFormat } from '../import-format.ts'
-import { analyzeRows } from '../import-guess.ts'
+import type { FormLimits, HttpRooms } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { readImportInput } from '../request/import-input.ts'
-import { readCsvRules, readFormat } from '../request/import-order.ts'
+import { readCsvRules, readFormat, readHasTypes } from '../request/import-order.ts'
 import { bodyOf } from '../request/request-body.ts'
+import { leftSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { onWorkspace } from '../server/route-need.ts'
 
-type Limits = FormLimits & Pick<HttpOptions, 'columnsMax'>
-type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest' | 'now'>
+type Deps = Pick<HttpRooms, 'imports' | 'now'>
 
 /** `/v0/analyze`: the columns that the beginning of a file asks for, and its first rows. Nothing is stored. */
-export function addAnalyze(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
+export function addAnalyze(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
   addPath(
     app,
     '/v0/analyze',
     {
       POST: async (request, reply) => {
         try {
-          return sendJson(reply, 200, await analyze(request, rooms, { ...limits, signal: untilLeft(reply) }))
+          return sendJson(reply, 200, await analyze(request, deps, { limits, signal: leftSignal(reply) }))
         } finally {
           // Only the beginning is read, and the rest must not hold the connection.
           bodyOf(request)?.destroy()
@@ -32,33 +30,23 @@ export function addAnalyze(app: FastifyInstance, rooms: Neighbours, limits: Limi
   )
 }
 
-/** Whoever left waits for nothing any more. */
-function untilLeft({ raw }: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  raw.once('close', () => controller.abort(errors.CLIENT_LEFT()))
-  return controller.signal
-}
-
 async function analyze(
   request: FastifyRequest,
-  rooms: Neighbours,
-  { signal, ...limits }: Limits & { readonly signal: AbortSignal },
+  { imports, now }: Deps,
+  { limits, signal }: { readonly limits: FormLimits; readonly signal: AbortSignal },
 ): Promise<object> {
   const { parameters, rows } = await readImportInput(request, limits)
   if (rows === null) throw errors.SAMPLE_MISSING()
   const format = parameters.text('format')
-  const order = { format: format === undefined ? null : readFormat(format), csv: readCsvRules(parameters) }
-  const hasTypes = parameters.text('type_guessing') === undefined || parameters.flag('type_guessing')
-  const startMs = rooms.now()
-  const known = await recogniseFormat(rows, order)
-  const { guess, byteCount } = await analyzeRows(
-    { ...known, signal },
-    { csv: order.csv, hasTypes, columnsMax: limits.columnsMax },
-    rooms.ingest,
-  )
+  const order = {
+    format: format === undefined ? null : readFormat(format),
+    csv: readCsvRules(parameters),
+    hasTypes: readHasTypes(parameters),
+    schema: undefined,
+  }
+  const startMs = now()
+  const { guess, byteCount } = await imports.analyze({ ...order, source: rows, unknownFormat: 'guessed', signal })
   const { columns, schema, preview, rowCount } = guess
-  // What could not be created would be no recommendation.
-  rooms.dataSources.checkSchema(schema)
   return {
     analysis: {
       columns: columns.map(({ path, typeText, presentShare, name }) => ({
@@ -74,7 +62,7 @@ async function analyze(
       data: preview,
       rows: preview.length,
       statistics: {
-        elapsed: (rooms.now() - startMs) / 1000,
+        elapsed: (now() - startMs) / 1000,
         rows_read: rowCount,
         bytes_read: byteCount,
       },

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { userNames } from '../../catalog/user-names.ts'
 import type { AlterRequest, Revision } from '../../datasources/datasources.types.ts'
+import type { NewColumns } from '../../datasources/new-columns.ts'
 import { formatDatafile } from '../../schema/definitions/datafile-text.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpRooms } from '../http.types.ts'
@@ -13,7 +14,6 @@ import { readVersion } from '../request/import-order.ts'
 import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
 import { onPath } from '../server/route-need.ts'
-import type { NewColumns } from './new-columns.ts'
 
 type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'> & { readonly newColumns: NewColumns }
 

@@ -1,35 +1,19 @@
 import type { FastifyInstance } from 'fastify'
 import type { DataSource } from '../../catalog/data-source.types.ts'
-import type { FormLimits, HttpOptions, HttpRooms } from '../http.types.ts'
-import { createOrImport } from '../import-run.ts'
+import type { FormLimits } from '../http.types.ts'
 import { jsonContentType } from '../json/answers.ts'
 import { DataSourceList } from '../json/datasource-list.ts'
 import { type Circumstances, listFields, wantedNames } from '../json/datasource-shape.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
-import type { Closing } from '../server/closing.ts'
 import { inBody, onWorkspace } from '../server/route-need.ts'
-import { ImportPlaces } from './import-places.ts'
-import type { NewColumns } from './new-columns.ts'
-import type { PendingReplaces } from './pending-replaces.ts'
-
-type Neighbours = Pick<HttpRooms, 'dataSources' | 'disk' | 'ingest' | 'logger' | 'now' | 'replaces'> & {
-  readonly newColumns: NewColumns
-  readonly pendingReplaces: PendingReplaces
-}
-type Limits = FormLimits & Pick<HttpOptions, 'columnsMax' | 'missingDataSource'>
+import { createOrImport, type ImportDeps } from './create-or-import.ts'
 
 /** `/v0/datasources`: create, import and list. */
-export function addDataSources(
-  app: FastifyInstance,
-  rooms: Neighbours,
-  { onClosing, ...limits }: Limits & Pick<Closing, 'onClosing'>,
-): void {
+export function addDataSources(app: FastifyInstance, rooms: ImportDeps, limits: FormLimits): void {
   const { dataSources } = rooms
   const list = new DataSourceList()
-  const places = new ImportPlaces()
-  onClosing(() => places.endAll())
   addPath(
     app,
     '/v0/datasources',
@@ -45,7 +29,7 @@ export function addDataSources(
         const items = await list.text(dataSources.list(), circumstancesOf, attrs)
         return reply.code(200).header('content-type', jsonContentType).send(`{"datasources":${items}}`)
       },
-      POST: async (request, reply) => await createOrImport(request, reply, { rooms, limits, places }),
+      POST: async (request, reply) => await createOrImport(request, reply, { deps: rooms, limits }),
     },
     {
       needs: {

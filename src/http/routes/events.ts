@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { EventsSample } from '../../datasources/datasources.types.ts'
+import type { NewColumns } from '../../datasources/new-columns.ts'
+import { refuseJoins } from '../../datasources/refuse-joins.ts'
 import { rowMistake } from '../../guess/row-mistake.ts'
 import type { EventsOutcome, EventsRequest } from '../../ingest/ingest.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { nearestName } from '../../shared/nearest-name.ts'
 import type { FormLimits, HttpOptions, HttpRooms } from '../http.types.ts'
-import { refuseJoins } from '../import-target.ts'
 import { quarantineText, warn, warnOfUnknown } from '../json/warnings.ts'
 import { parseContentEncoding, unpackAtOnce, unpackBody } from '../request/content-encoding.ts'
 import { Parameters } from '../request/parameters.ts'
@@ -14,12 +15,9 @@ import { announcesBody, arrivingBodyOf, readWhole } from '../request/request-bod
 import { addPath } from '../server/add-path.ts'
 import { requireAccess } from '../server/authorization.ts'
 import { onQuery } from '../server/route-need.ts'
-import type { NewColumns } from './new-columns.ts'
-import type { PendingReplaces } from './pending-replaces.ts'
 
-type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest' | 'logger'> & {
+type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest' | 'logger' | 'pendingReplaces'> & {
   readonly newColumns: NewColumns
-  readonly pendingReplaces: PendingReplaces
 }
 type Limits = Pick<HttpOptions, 'eventsBodyBytesMax'> & Pick<FormLimits, 'bodies'>
 

@@ -1,11 +1,21 @@
 import type { FastifyReply } from 'fastify'
+import { errors } from '../../shared/errors/errors.ts'
 
 /** Aborted when the client goes away before it has the whole answer. */
-export function abortSignal({ raw }: FastifyReply): AbortSignal {
+export function abortSignal(reply: FastifyReply): AbortSignal {
+  return signalOf(reply, undefined)
+}
+
+/** The same, with CLIENT_LEFT for its reason. */
+export function leftSignal(reply: FastifyReply): AbortSignal {
+  return signalOf(reply, errors.CLIENT_LEFT())
+}
+
+function signalOf({ raw }: FastifyReply, reason: unknown): AbortSignal {
   const controller = new AbortController()
-  if (raw.destroyed) controller.abort()
+  if (raw.destroyed) controller.abort(reason)
   raw.once('close', () => {
-    if (!raw.writableFinished) controller.abort()
+    if (!raw.writableFinished) controller.abort(reason)
   })
   return controller.signal
 }

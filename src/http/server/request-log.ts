@@ -7,10 +7,10 @@
 //   those of the same code that follow are counted and told once a second. One that daily work brings about is `warn`.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { cutText } from '../../observe/log-secrets.ts'
+import { errorFields } from '../../observe/error-fields.ts'
 import { loggedUrl } from '../../observe/logged-url.ts'
 import type { LogFields, Logger } from '../../observe/logger.ts'
-import type { ApiError, ErrorCode } from '../../shared/errors/errors.ts'
+import type { ErrorCode } from '../../shared/errors/errors.ts'
 import { answeredError } from '../json/answers.ts'
 
 export interface RequestLog {
@@ -60,37 +60,6 @@ function requestFields({ id, method, url }: FastifyRequest): LogFields {
 
 function roundMs(ms: number): number {
   return Math.round(ms * 1000) / 1000
-}
-
-const reasonCharsMax = 500
-
-/** What an entry tells of an error that was answered: not what it quotes of rows. */
-export function errorFields(error: ApiError | undefined): LogFields {
-  if (error === undefined) return {}
-  const reason = quotesRows.has(error.code) ? withoutQuoted(error.message) : error.message
-  return { code: error.code, reason: cutText(reason, reasonCharsMax) }
-}
-
-/** Their words are those of the engine or of JSON's parser, which quote what they read. */
-const quotesRows: ReadonlySet<ErrorCode> = new Set([
-  'BODY_CORRUPT',
-  'REQUEST_INVALID',
-  'ROWS_REFUSED',
-  'ALTER_REFUSED',
-  'REPLACE_CONDITION_INVALID',
-  'VIEW_FAILED',
-  'IMPORT_VIEW_FAILED',
-  'INSERT_TOO_COSTLY',
-  'PARQUET_TOO_COSTLY',
-  'REPLACE_VIEW_FAILED',
-  'VIEW_BLOCKS',
-  'SQL_INVALID',
-  'TEMPLATE_INVALID',
-])
-
-/** A text without what stands in it in quotes; names that the engine tells stand in backticks, and stay. */
-function withoutQuoted(text: string): string {
-  return text.replace(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/gs, "'…'")
 }
 
 const tellPauseMs = 1_000

@@ -1,5 +1,4 @@
 /** One import: a body that streams in, frames to the workers, parts to the store, and counts at the end. */
-import { Readable } from 'node:stream'
 import { CsvBoundary } from '../../codec/csv/csv-boundary.ts'
 import { type CsvDialect, csvDialect, defaultCsvDialect } from '../../codec/csv/csv-dialect.ts'
 import { type CsvStart, readCsvStart } from '../../codec/csv/csv-header.ts'
@@ -179,7 +178,7 @@ export class BodyImport {
 
   private async open(): Promise<OpenedBody> {
     const { body, contentEncoding, format, csv, signal } = this.request
-    if (!(body instanceof Readable)) return body
+    if ('chunks' in body) return body
     const { heldBytes, archives } = this.rooms
     const { decompressedBytesMax } = this.options
     this.spooled = await spoolArchive({ body, contentEncoding, signal }, archives, decompressedBytesMax)

@@ -4,7 +4,6 @@
 // there. Each is bounded by `parquetBytesMax`.
 
 import { open } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
 import { errors } from '../../shared/errors/errors.ts'
 import { parquetFileCodes } from '../../store/engine-codes.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
@@ -34,7 +33,7 @@ export interface ParquetLimits {
 }
 
 export interface ParquetSource {
-  readonly body: Readable
+  readonly body: AsyncIterable<Uint8Array>
   readonly contentEncoding: string | undefined
   /** As that of a body. */
   readonly signal?: AbortSignal | undefined

@@ -5,7 +5,6 @@
 
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { errors } from '../../shared/errors/errors.ts'
 import type { BodySource } from '../ingest.types.ts'
@@ -15,7 +14,7 @@ import { checkDirectory, directoryBytesMax } from './zip-central-directory.ts'
 
 /** Bytes to be read instead of those of the request. Whoever takes them closes them. */
 export interface SpooledBody {
-  readonly body: Readable
+  readonly body: AsyncIterable<Uint8Array>
   close(): void
 }
 

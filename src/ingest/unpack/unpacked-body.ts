@@ -1,5 +1,5 @@
 /** Unpacks a body of any length while it streams, within a limit. */
-import type { Readable, Transform } from 'node:stream'
+import type { Transform } from 'node:stream'
 import { pipeline } from 'node:stream'
 import zlib from 'node:zlib'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
@@ -18,7 +18,7 @@ const chunkBytes = 256 * 1024
  *   DECOMPRESSED_TOO_LARGE (413) after the bytes before the fault.
  */
 export function unpackedBody(
-  body: Readable,
+  body: AsyncIterable<Uint8Array>,
   contentEncoding: string | undefined,
   bytesMax: number,
 ): AsyncIterable<Uint8Array> {
@@ -34,7 +34,7 @@ export function unpackedBody(
 }
 
 /** Errors of either stream end up at whoever reads the last one. */
-function joined(body: Readable, transform: Transform): Transform {
+function joined(body: AsyncIterable<Uint8Array>, transform: Transform): Transform {
   return pipeline(body, transform, () => {
     // The reader of `transform` sees the error; there is nobody else to tell.
   })

@@ -153,7 +153,7 @@ t.test('a token in a multipart form counts before a large file, and comes too la
     const url = `/v0/datasources?name=a${index}&schema=id+UInt32,+v+String`
     const answer = await ask(app, { method: 'POST', url, payload, headers: { 'content-type': type } })
     t.equal(answer.statusCode, status, `${index}: ${answer.body}`)
-    const imported = rooms.imports.filter(({ request }) => request.dataSource.name === `a${index}`)
+    const imported = rooms.loads.filter(({ request }) => request.dataSource.name === `a${index}`)
     t.strictSame(
       imported.map(({ text }) => text),
       status === 200 ? [parts.find(({ name }) => name === 'csv')?.content] : [],

@@ -45,7 +45,7 @@ t.test('a multipart form carries parameters, token and rows', async (t) => {
   const answer = await post('', payload, { 'content-type': type })
   t.equal(answer.statusCode, 200, answer.body)
   t.match(rooms.created, [{ name: 'a', schema, type: 'csv' }])
-  t.match(rooms.imports, [{ text: csv }])
+  t.match(rooms.loads, [{ text: csv }])
 })
 
 t.test('a multipart form without a file creates, and a broken or overlong one is refused', async (t) => {
@@ -56,7 +56,7 @@ t.test('a multipart form without a file creates, and a broken or overlong one is
   ]
   const whole = multipart(fields)
   t.equal((await post('', whole.payload, { ...headers, 'content-type': whole.type })).statusCode, 200)
-  t.equal(rooms.imports.length, 0)
+  t.equal(rooms.loads.length, 0)
   const noBoundary = await post('', whole.payload, { ...headers, 'content-type': 'multipart/form-data' })
   t.equal(noBoundary.statusCode, 400)
   for (let cut = 1; cut < whole.payload.length - 6; cut += 7) {
@@ -83,7 +83,7 @@ t.test('a form that ends inside its file tells how many rows stayed', async (t) 
     imported_rows: Number,
     datasource: { name: 'a' },
   })
-  t.equal(rooms.imports.length, 1)
+  t.equal(rooms.loads.length, 1)
 })
 
 t.test('a second file is no silent loss', async (t) => {
@@ -96,7 +96,7 @@ t.test('a second file is no silent loss', async (t) => {
   const answer = await post('?name=a&mode=append', payload, { ...headers, 'content-type': type })
   t.equal(answer.statusCode, 400)
   t.match(answer.json(), { error: /one file/ })
-  t.equal(rooms.imports.length, 0, 'of a small form it is known before anything is stored')
+  t.equal(rooms.loads.length, 0, 'of a small form it is known before anything is stored')
 
   const rows = '1,x\n'.repeat(500_000)
   const large = multipart([
@@ -105,7 +105,7 @@ t.test('a second file is no silent loss', async (t) => {
   ])
   const late = await post('?name=a&mode=append', ...inPieces(large))
   t.match([late.statusCode, late.json()], [400, { error: /one file/, imported_rows: 500_000 }])
-  t.equal(rooms.imports[0]?.text, rows)
+  t.equal(rooms.loads[0]?.text, rows)
 })
 
 t.test('parameters behind the file are followed, or refused when they come too late', async (t) => {
@@ -121,7 +121,7 @@ t.test('parameters behind the file are followed, or refused when they come too l
   const answer = await post('', payload, { 'content-type': type })
   t.equal(answer.statusCode, 200, answer.body)
   t.match(rooms.created, [{ name: 'behind', schema, type: 'csv' }])
-  t.match(rooms.imports, [{ text: '1,x\n', request: { format: 'csv' } }])
+  t.match(rooms.loads, [{ text: '1,x\n', request: { format: 'csv' } }])
 
   const rows = { name: 'csv', fileName: 'a.csv', content: '1,x\n'.repeat(500_000) }
   const large = multipart([rows, { name: 'mode', content: 'append' }, { name: 'other', content: 'x' }])

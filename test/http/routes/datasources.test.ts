@@ -38,7 +38,7 @@ t.test('a schema creates an empty data source, from the query, a form, or both',
     t.match(rooms.created, [{ name: 'a', schema, engine: null, type: 'ndjson', description: '' }])
     t.match(answer.json(), { datasource: { name: 'a' }, error: false, quarantine_rows: 0, invalid_lines: 0 })
     t.equal(answer.json().id, answer.json().import_id)
-    t.equal(rooms.imports.length, 0)
+    t.equal(rooms.loads.length, 0)
   }
 })
 
@@ -73,8 +73,8 @@ t.test('a raw body of any content type is appended as it is', async (t) => {
     const csv = 'id,tag\n1,x\n'
     const answer = await post('?name=a&mode=append', csv, type === '' ? headers : { ...headers, 'content-type': type })
     t.equal(answer.statusCode, 200, type)
-    t.match(rooms.imports, [{ text: csv, request: { format: 'csv', contentEncoding: undefined } }], type)
-    t.match(answer.json(), { error: false, import_id: rooms.imports[0]?.request.importId, datasource: { name: 'a' } })
+    t.match(rooms.loads, [{ text: csv, request: { format: 'csv', contentEncoding: undefined } }], type)
+    t.match(answer.json(), { error: false, import_id: rooms.loads[0]?.request.importId, datasource: { name: 'a' } })
   }
 })
 
@@ -95,7 +95,7 @@ t.test('rows that curl sends as a form are rows, however they look', async (t) =
     const { rooms, post, create } = open(t)
     await create('a')
     await post('?name=a&mode=append', body, { ...headers, 'content-type': formType })
-    t.equal(rooms.imports[0]?.text, body, body)
+    t.equal(rooms.loads[0]?.text, body, body)
   }
 })
 
@@ -111,12 +111,12 @@ t.test('a form is known by its first parameter', async (t) => {
     const answer = await post('', body, { ...headers, 'content-type': formType })
     t.equal(answer.statusCode, 200, answer.body)
     t.match(rooms.created, [{ name: 'a' }])
-    t.equal(rooms.imports.length, 0)
+    t.equal(rooms.loads.length, 0)
   }
   const { rooms, post, create } = open(t)
   await create('a')
   await post('?name=a&mode=append&dialect_delimiter=%3D', 'name=age\nx=1\n', { ...headers, 'content-type': formType })
-  t.equal(rooms.imports[0]?.text, 'name=age\nx=1\n')
+  t.equal(rooms.loads[0]?.text, 'name=age\nx=1\n')
   t.equal((await post('', `name=${'a'.repeat(3000)}`, { ...headers, 'content-type': formType })).statusCode, 413)
 })
 
@@ -132,7 +132,7 @@ t.test('the format comes from the parameter, else the file, else the content typ
     const { rooms, post, create } = open(t)
     await create('a')
     await post(`?name=a&mode=append${query}`, '1\n', { ...headers, 'content-type': type })
-    t.equal(rooms.imports[0]?.request.format, format, `${query} ${type}`)
+    t.equal(rooms.loads[0]?.request.format, format, `${query} ${type}`)
   }
   const files = [
     { query: '', name: 'csv', fileName: 'a.csv', format: 'csv' },
@@ -154,7 +154,7 @@ t.test('the format comes from the parameter, else the file, else the content typ
     const { payload, type } = multipart([{ name, content, ...(fileName === undefined ? {} : { fileName }) }])
     const answer = await post(`?name=a&mode=append${query}`, payload, { ...headers, 'content-type': type })
     t.equal(answer.statusCode, 200, answer.body)
-    t.match(rooms.imports, [{ text: content, request: { format } }])
+    t.match(rooms.loads, [{ text: content, request: { format } }])
   }
   const { post, create } = open(t)
   await create('a')
@@ -173,7 +173,7 @@ t.test('append creates what is missing when it knows the schema', async (t) => {
   const created = await post(`?name=a&mode=append&schema=${encodeURIComponent(schema)}`, '{"id":1}\n')
   t.equal(created.statusCode, 200)
   t.match(rooms.created, [{ name: 'a', type: 'ndjson' }])
-  t.match(rooms.imports, [{ request: { format: 'ndjson' } }])
+  t.match(rooms.loads, [{ request: { format: 'ndjson' } }])
   const guessed = await post('?name=guessed&mode=append', 'id,tag\n1,x\n')
   t.equal(guessed.statusCode, 200)
   t.match(rooms.created[1], { name: 'guessed', type: 'csv', schema: '`id` Int32, `tag` String' })
@@ -183,8 +183,8 @@ t.test('append creates what is missing when it knows the schema', async (t) => {
 })
 
 t.test('append creates nothing where the service is told to refuse', async (t) => {
-  const rooms = createFakeRooms()
-  const app = createApp(rooms, { ...limits, missingDataSource: 'refuse' })
+  const rooms = createFakeRooms({ missingDataSource: 'refuse' })
+  const app = createApp(rooms, limits)
   t.teardown(() => app.close())
   const answer = await ask(app, { method: 'POST', url: '/v0/datasources?name=a&mode=append', payload: '1\n', headers })
   t.equal(answer.statusCode, 403)
@@ -203,14 +203,14 @@ t.test('nothing is appended to a Join engine, also not while it is created', asy
     t.equal(answer.statusCode, 400, query)
     t.match(answer.json(), { error: /has the engine Join, to which rows cannot be appended; use mode=replace$/ })
   }
-  t.equal(rooms.imports.length, 0)
+  t.equal(rooms.loads.length, 0)
   t.equal((await post(`?name=b&schema=${encodeURIComponent(schema)}&engine=Join`)).statusCode, 200)
 })
 
 t.test('create with rows creates and imports, once', async (t) => {
   const { rooms, post } = open(t)
   t.equal((await post('?name=a&schema=id+UInt32', '1\n')).statusCode, 200)
-  t.match([rooms.created, rooms.imports], [[{ name: 'a' }], [{ text: '1\n', request: { format: 'csv' } }]])
+  t.match([rooms.created, rooms.loads], [[{ name: 'a' }], [{ text: '1\n', request: { format: 'csv' } }]])
   t.equal((await post('?name=a&schema=id+UInt32', '1\n')).statusCode, 409)
   t.equal((await post('?name=b&schema=id+UInt32', '1\n', { ...headers, 'content-encoding': 'br' })).statusCode, 415)
   t.match((await post('?name=b&format=ndjson', '1\n')).json(), { error: /"schema" is required/ })
@@ -227,7 +227,7 @@ t.test('what is not built yet is refused instead of half done', async (t) => {
     t.match(answer.json(), { error: /^Parameter "/ })
   }
   t.equal((await post('?name=a&mode=append&dry=false&progress=false&debug=', '1\n')).statusCode, 200)
-  t.equal(rooms.imports.length, 1)
+  t.equal(rooms.loads.length, 1)
 })
 
 t.test('what is asked for and is not known is refused with what there is', async (t) => {
@@ -260,10 +260,10 @@ t.test('the dialect is one character', async (t) => {
   ] as const
   for (const [query, delimiter] of cases) {
     await post(`?name=a&mode=append&dialect_delimiter=${query}`, '1\n')
-    t.equal(rooms.imports.at(-1)?.request.csv.delimiter, delimiter, query)
+    t.equal(rooms.loads.at(-1)?.request.csv.delimiter, delimiter, query)
   }
   await post('?name=a&mode=append&dialect_escapechar=%5C', '1\n')
-  t.equal(rooms.imports.at(-1)?.request.csv.escapeCharacter, '\\')
+  t.equal(rooms.loads.at(-1)?.request.csv.escapeCharacter, '\\')
   for (const query of [';;', '%C3%A9%C3%A9', '%22', '%0A', '%00']) {
     t.equal((await post(`?name=a&mode=append&dialect_delimiter=${query}`, '1\n')).statusCode, 400, query)
   }

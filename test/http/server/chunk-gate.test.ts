@@ -145,7 +145,7 @@ t.test('honest uploads in chunks pass, and their connections stay open', async (
     const { status, head: answerHead } = await client.answer()
     t.equal(status, 200, `${rows.length} bytes by ${size}`)
     t.notMatch(answerHead, /connection: close/i)
-    t.equal(rooms.imports.at(-1)?.text, rows)
+    t.equal(rooms.loads.at(-1)?.text, rows)
   }
   t.notOk(gates.some(({ isShut }) => isShut))
 })
@@ -161,7 +161,7 @@ t.test('a sender of a few hundred tiny chunks, one at a time, passes', async (t)
   }
   client.send('0\r\n\r\n')
   t.equal((await client.answer()).status, 200)
-  t.equal(rooms.imports.at(-1)?.text, '1\n'.repeat(300))
+  t.equal(rooms.loads.at(-1)?.text, '1\n'.repeat(300))
 })
 
 t.test('what stands behind a body that was shut out is another request, with all its bytes', async (t) => {
@@ -175,14 +175,14 @@ t.test('what stands behind a body that was shut out is another request, with all
     const next = await open()
     next.send(head(append, authorized), chunksOf('1\n2\n', 2))
     t.equal((await next.answer()).status, 200)
-    t.equal(rooms.imports.at(-1)?.text, '1\n2\n')
+    t.equal(rooms.loads.at(-1)?.text, '1\n2\n')
   }
   // An answer before the route leaves the connection open.
   const client = await open()
   client.send(head('/%zz'), `${tiny.repeat(20_000)}0\r\n\r\n`, head(append, authorized), chunksOf('3\n', 1))
   t.equal((await client.answer()).status, 400)
   t.equal((await client.answer()).status, 200)
-  t.equal(rooms.imports.at(-1)?.text, '3\n')
+  t.equal(rooms.loads.at(-1)?.text, '3\n')
   t.equal(gates.length, 8)
 })
 

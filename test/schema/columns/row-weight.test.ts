@@ -1,6 +1,6 @@
 import t from 'tap'
 import { FrameAssembler, FrameBuffers, NdjsonBoundary } from '../../../src/codec/frame-assembler.ts'
-import { ImportPlaces } from '../../../src/http/routes/import-places.ts'
+import { ImportPlaces } from '../../../src/imports/import-places.ts'
 import { recordsOf, refuseManyRows } from '../../../src/ingest/parse/record-body.ts'
 import { countLineFeeds, rowsAtOnceMax, tinyLinesMax } from '../../../src/schema/columns/row-weight.ts'
 import { parseSchema } from '../../../src/schema/columns/schema-parser.ts'

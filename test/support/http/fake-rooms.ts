@@ -4,7 +4,11 @@ import { openCatalog } from '../../../src/catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../../../src/catalog/data-source.types.ts'
 import { openVariables } from '../../../src/catalog/variables.ts'
 import type { AlterRequest, CreateRequest, DataSources } from '../../../src/datasources/datasources.types.ts'
+import { PendingReplaces } from '../../../src/datasources/replace/pending-replaces.ts'
+import type { Replaces } from '../../../src/datasources/replace/replace.types.ts'
 import type { HttpOptions, HttpRooms } from '../../../src/http/http.types.ts'
+import { openImports } from '../../../src/imports/imports.ts'
+import type { ImportsOptions } from '../../../src/imports/open-import.ts'
 import { openBody } from '../../../src/ingest/bodies/opened-body.ts'
 import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../../src/ingest/ingest.types.ts'
 import { MemoryBudget } from '../../../src/ingest/memory-budget.ts'
@@ -22,8 +26,6 @@ export const limits: HttpOptions = {
   eventsBodyBytesMax: 1000,
   bodiesBytesMax: 4 * mebibyte,
   formBytesMax: 2000,
-  columnsMax: 50,
-  missingDataSource: 'create',
   variablesRequestsPerSecondMax: 3,
   connectionIdleMsMax: 0,
   requestTimeoutMs: 0,
@@ -44,7 +46,7 @@ export interface Import {
 export interface FakeRooms extends HttpRooms {
   readonly created: CreateRequest[]
   readonly alters: AlterRequest[]
-  readonly imports: Import[]
+  readonly loads: Import[]
   readonly events: (EventsRequest & { readonly text: string })[]
   readonly queries: QueryRequest[]
   readonly entries: { readonly level: string; readonly fields: LogFields; readonly message: string }[]
@@ -57,21 +59,32 @@ export interface FakeRooms extends HttpRooms {
   isOpen: boolean
 }
 
-export function createFakeRooms(): FakeRooms {
+export function createFakeRooms(options: Partial<ImportsOptions> = {}): FakeRooms {
   const sources = new Map<string, DataSource>()
+  const dataSources = fakeDataSources(sources, () => rooms)
+  const ingest = fakeIngest(() => rooms)
+  const logger = fakeLogger(() => rooms.entries)
+  const disk = { reason: null, lostReason: null, report: () => undefined, alsoAsk: () => undefined }
+  const pendingReplaces = new PendingReplaces()
+  const replaces: Replaces = {
+    replace: ({ fill }) => fill({ landing: 'staging', quarantine: 'staging_quarantine' }),
+    mendAfterRestart: async () => undefined,
+    async close() {},
+  }
+  const now = () => Date.UTC(2026, 0, 2, 3, 4, 5)
   const rooms: FakeRooms = {
     access: createAccess({ adminToken: token }),
-    dataSources: fakeDataSources(sources, () => rooms),
-    ingest: fakeIngest(() => rooms),
+    dataSources,
+    ingest,
+    imports: openImports(
+      { columnsMax: 50, missingDataSource: 'create', ...options },
+      { dataSources, ingest, replaces, pendingReplaces, logger, disk, now },
+    ),
+    pendingReplaces,
     pipes: fakePipes(),
     endpointDescriptions: {
       describe: async () => null,
       describeAll: async () => ({ endpoints: [], pendingCount: 0 }),
-    },
-    replaces: {
-      replace: ({ fill }) => fill({ landing: 'staging', quarantine: 'staging_quarantine' }),
-      mendAfterRestart: async () => undefined,
-      async close() {},
     },
     query: {
       checkNode: async () => ({ dependencies: [], columns: null, parameters: [] }),
@@ -90,14 +103,14 @@ export function createFakeRooms(): FakeRooms {
         throw errors.PIPE_UNKNOWN({ name: pipe })
       },
     },
-    logger: fakeLogger(() => rooms.entries),
+    logger,
     variables: openVariables({ now: () => rooms.now() }, emptyRecords()),
-    disk: { reason: null, lostReason: null, report: () => undefined, alsoAsk: () => undefined },
+    disk,
     engineFault: () => (rooms.isOpen ? null : 'it has ended, and is started again'),
-    now: () => Date.UTC(2026, 0, 2, 3, 4, 5),
+    now,
     created: [],
     alters: [],
-    imports: [],
+    loads: [],
     events: [],
     queries: [],
     entries: [],
@@ -249,7 +262,7 @@ function fakeIngest(rooms: () => FakeRooms): Ingest {
         failure = error instanceof Error ? error : new Error(String(error))
       }
       const text = Buffer.concat(chunks).toString()
-      rooms().imports.push({ request, text })
+      rooms().loads.push({ request, text })
       const storedRows = text.split('\n').filter((line) => line !== '').length
       return { storedRows, quarantinedRows: 0, invalidLines: 0, shortLines: 0, failure, ...rooms().outcome }
     },

@@ -1,8 +1,8 @@
 /** What the first bytes of a packed body unpack to, as far as they go. */
 import { constants, gunzipSync, inflateRawSync } from 'node:zlib'
-import { isBesideFile } from '../../ingest/unpack/zip-central-directory.ts'
 import { blockBytesMax } from '../../shared/zstd/zstd-headers.ts'
 import { unzstd } from '../../shared/zstd/zstd-unpacker.ts'
+import { isBesideFile } from './zip-central-directory.ts'
 
 /** Of deflate so many bytes are unpacked: they give half a mebibyte at most, and nearly always a whole record. */
 const deflatedBytes = 512

@@ -6,7 +6,7 @@ const pieceBytes = 64 * 1024
 export class JoinedChunks {
   byteCount = 0
   chunkCount = 0
-  readonly #pieces: Buffer[] = []
+  #pieces: Buffer[] = []
   /** The piece that small chunks go into. */
   #open: Buffer | null = null
   #openBytes = 0
@@ -22,11 +22,14 @@ export class JoinedChunks {
     }
   }
 
-  /** All of it; the chunk itself when there was one alone. */
+  /** All of it so far; the chunk itself when there was one alone. Costs nothing to ask again. */
   bytes(): Buffer {
     this.#closePiece()
     const [only] = this.#pieces
-    return this.#pieces.length === 1 && only !== undefined ? only : Buffer.concat(this.#pieces, this.byteCount)
+    if (this.#pieces.length === 1 && only !== undefined) return only
+    const joined = Buffer.concat(this.#pieces, this.byteCount)
+    this.#pieces = [joined]
+    return joined
   }
 
   #copy(chunk: Buffer): void {

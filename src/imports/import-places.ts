@@ -1,4 +1,4 @@
-import { type ApiError, errors } from '../../shared/errors/errors.ts'
+import { type ApiError, errors } from '../shared/errors/errors.ts'
 
 /** Imports that are open at once: each holds a frame, or a sample, of what has come. */
 const importsOpenMax = 128

@@ -1,18 +1,17 @@
 /** What the first bytes of rows tell: how a file is packed, and which format it has, where nobody said it. */
 import { extname } from 'node:path'
-import type { Readable } from 'node:stream'
 import { type ForeignFile, foreignFile, officeFile, officeMember, packedTwice } from '../guess/foreign-file.ts'
 import { type JsonBeginning, jsonBeginning } from '../guess/json-beginning.ts'
 import { encodingByMark } from '../guess/text-encoding.ts'
-import { packedHeadBytes, unpackedBeginning, unpackedBytes } from './request/packed-beginning.ts'
-import { peekBody } from './request/peek-body.ts'
+import type { ImportFormat } from '../ingest/ingest.types.ts'
+import { packedHeadBytes, unpackedBeginning, unpackedBytes } from '../ingest/unpack/unpacked-beginning.ts'
+import type { SourceBody } from './source-body.ts'
 
-export interface RecognisedRows {
-  readonly body: Readable
+export interface FirstBytes {
   /** `gzip`, `zstd`, `zip`, or undefined for plain bytes. */
   readonly contentEncoding: string | undefined
   /** By the bytes, or by the name of what is packed; null when they do not say. */
-  readonly format: string | null
+  readonly format: ImportFormat | null
   /** What JSON they begin with; null for none. */
   readonly json: JsonBeginning | null
   /** What they are, where that is no table. */
@@ -24,38 +23,35 @@ const headBytes = 512
 /** Most records are shorter. */
 const recordBytes = 64 * 1024
 
-/** Rows whose Content-Encoding is known are taken as that says. */
-export async function recogniseRows(rows: Pick<RecognisedRows, 'body' | 'contentEncoding'>): Promise<RecognisedRows> {
-  const { contentEncoding: sent } = rows
-  const { head, body } = await peekBody(rows.body, headBytes)
-  if (sent !== undefined) return { ...(await lookInside(body, sent)), contentEncoding: sent }
-  const contentEncoding = packingOf(head)
-  if (contentEncoding !== undefined) {
+/** Looks at the beginning of a body, which stays unread. A `contentEncoding` that is known is taken for true. */
+export async function lookAtFirstBytes(body: SourceBody, contentEncoding: string | undefined): Promise<FirstBytes> {
+  const { bytes: head } = await body.beginning(headBytes)
+  if (contentEncoding !== undefined) return { ...(await lookInside(body, contentEncoding)), contentEncoding }
+  const packing = packingOf(head)
+  if (packing !== undefined) {
     const name = packedName(head)
-    const inside = await lookInside(body, contentEncoding)
+    const inside = await lookInside(body, packing)
     const foreign = name === officeMember ? officeFile : inside.foreign
-    return { ...inside, contentEncoding, format: formatOfName(name) ?? inside.format, foreign }
+    return { contentEncoding: packing, json: inside.json, format: formatOfName(name) ?? inside.format, foreign }
   }
   const format = formatOfBytes(head)
   if (format === 'parquet' || !jsonStart.test(textOf(head)))
-    return { body, contentEncoding, format, json: null, foreign: foreignFile(head) }
-  const record = await peekBody(body, recordBytes)
-  return { body: record.body, contentEncoding, format, json: jsonBeginning(record.head, record.isWhole), foreign: null }
+    return { contentEncoding, format, json: null, foreign: foreignFile(head) }
+  const record = await body.beginning(recordBytes)
+  return { contentEncoding, format, json: jsonBeginning(record.bytes, record.isWhole), foreign: null }
 }
 
-type InsideRows = Omit<RecognisedRows, 'contentEncoding'>
-
-async function lookInside(packed: Readable, contentEncoding: string): Promise<InsideRows> {
+async function lookInside(body: SourceBody, contentEncoding: string): Promise<Omit<FirstBytes, 'contentEncoding'>> {
   const byteCount = packedHeadBytes[contentEncoding]
-  if (byteCount === undefined) return { body: packed, format: null, json: null, foreign: null }
-  const { head, body, isWhole } = await peekBody(packed, byteCount)
+  if (byteCount === undefined) return { format: null, json: null, foreign: null }
+  const { bytes: head, isWhole } = await body.beginning(byteCount)
   const beginning = await unpackedBeginning(head, contentEncoding)
   // Of a short body all was unpacked, unless it is more than is given.
   const isAll = isWhole && head.length <= headBytes && beginning.length < unpackedBytes
   const start = Buffer.from(beginning)
   // JSON and CSV are told apart by more than their first bytes.
   const format = formatOfBytes(start) === 'parquet' ? 'parquet' : null
-  return { body, format, json: jsonBeginning(beginning, isAll), foreign: foreignInside(start) }
+  return { format, json: jsonBeginning(beginning, isAll), foreign: foreignInside(start) }
 }
 
 /** What is packed and is no table. */
@@ -81,7 +77,7 @@ function startsWith(head: Buffer, bytes: readonly number[]): boolean {
 }
 
 /** Behind its mark a Parquet file has binary; a CSV header `PAR1` goes on with text. */
-function formatOfBytes(head: Buffer): string | null {
+function formatOfBytes(head: Buffer): ImportFormat | null {
   if (head.toString('latin1', 0, 4) === 'PAR1' && head.length > 4 && !isText(head[4] ?? 0)) return 'parquet'
   return /^\ufeff?\s*(?:(?:\[\s*)?\{\s*["'}]|\[\s*\]\s*$)/.test(textOf(head)) ? 'ndjson' : null
 }
@@ -104,7 +100,7 @@ function packedName(head: Buffer): string {
   return head.toString('utf8', 30, 30 + head.readUInt16LE(26))
 }
 
-const formatsByExtension: Readonly<Record<string, string>> = {
+const formatsByExtension: Readonly<Record<string, ImportFormat>> = {
   '.csv': 'csv',
   '.tsv': 'csv',
   '.ndjson': 'ndjson',
@@ -116,6 +112,6 @@ const formatsByExtension: Readonly<Record<string, string>> = {
 const packedExtension = /\.(?:gz|gzip|zst|zstd|zip)$/i
 
 /** The format that a file's name says, `rows.csv.gz` as well as `rows.csv`; null when it says none. */
-export function formatOfName(name: string): string | null {
+export function formatOfName(name: string): ImportFormat | null {
   return formatsByExtension[extname(name.replace(packedExtension, '')).toLowerCase()] ?? null
 }

@@ -2,13 +2,13 @@
 // over by the codec without a look, and that stays so: a few records of a few bodies a second are looked at beside it, after
 // their answer. It is advice, kept in memory alone.
 
-import type { DataSource } from '../../catalog/data-source.types.ts'
-import { inferColumns } from '../../guess/record-columns.ts'
-import { sampleRecords } from '../../guess/record-sample.ts'
-import type { EventsRequest } from '../../ingest/ingest.types.ts'
-import { linesOfDocument } from '../../ingest/parse/json-lines.ts'
-import { BoundedCache } from '../../shared/bounded-cache.ts'
-import { ApiError } from '../../shared/errors/errors.ts'
+import type { DataSource } from '../catalog/data-source.types.ts'
+import { inferColumns } from '../guess/record-columns.ts'
+import { sampleRecords } from '../guess/record-sample.ts'
+import type { EventsRequest } from '../ingest/ingest.types.ts'
+import { linesOfDocument } from '../ingest/parse/json-lines.ts'
+import { BoundedCache } from '../shared/bounded-cache.ts'
+import { ApiError } from '../shared/errors/errors.ts'
 
 /** Looks that may come at once, and a second after these. */
 const looksAtOnce = 20

@@ -3,16 +3,14 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { findDataSourceId } from '../catalog/data-source-id.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
+import { refuseJoin, refuseJoins } from '../datasources/refuse-joins.ts'
 import { errors } from '../shared/errors/errors.ts'
-import type { HttpOptions } from './http.types.ts'
-import type { ImportOrder } from './request/import-order.ts'
+import type { ImportOrder } from './imports.types.ts'
 
-/** Null is one that is still to be created. */
-export type ImportTarget = DataSource | null
-
-interface Surroundings {
-  readonly dataSources: DataSources
-  readonly missingDataSource: HttpOptions['missingDataSource']
+interface TargetRules {
+  readonly dataSources: Pick<DataSources, 'find' | 'findForRows' | 'get' | 'joinBehind'>
+  /** What an append to a data source that does not exist does. */
+  readonly missingDataSource: 'create' | 'refuse'
   readonly hasRows: boolean
 }
 
@@ -23,8 +21,8 @@ interface Surroundings {
  */
 export async function findTarget(
   order: ImportOrder,
-  { dataSources, missingDataSource, hasRows }: Surroundings,
-): Promise<ImportTarget> {
+  { dataSources, missingDataSource, hasRows }: TargetRules,
+): Promise<DataSource | null> {
   const { mode, name, engine } = order
   // A request that forgot its rows must not empty the data source.
   if (mode === 'replace' && !hasRows) throw errors.BODY_MISSING()
@@ -49,26 +47,4 @@ export async function findTarget(
   // To create with rows is to create, and then to append.
   if (hasRows && engine !== null) refuseJoin(name ?? '', engine.name)
   return null
-}
-
-/**
- * Refuses an append that would bring rows to a Join table, directly or through views. A promise only after definitions have
- * changed.
- *
- * @throws APPEND_UNSUPPORTED (400): such a table knows no tokens, so nothing appended to it would be there exactly once.
- */
-export function refuseJoins({ id, name, engine }: DataSource, dataSources: DataSources): Promise<void> | undefined {
-  refuseJoin(name, engine.name)
-  const behind = dataSources.joinBehind(id)
-  if (behind instanceof Promise) return behind.then((join) => refuseFed(name, join))
-  refuseFed(name, behind)
-  return undefined
-}
-
-function refuseFed(name: string, join: string | null): void {
-  if (join !== null) throw errors.APPEND_UNSUPPORTED({ name, join })
-}
-
-function refuseJoin(name: string, engine: string): void {
-  if (engine.toLowerCase() === 'join') throw errors.APPEND_UNSUPPORTED({ name })
 }

@@ -3,34 +3,33 @@ import type { DataSource } from '../catalog/data-source.types.ts'
 import type { CreateRequest } from '../datasources/datasources.types.ts'
 import type { BodyFormat, ImportOutcome, ImportRequest, Ingest } from '../ingest/ingest.types.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
-import { type KnownRows, knowRows } from './import-format.ts'
-import { guessRows } from './import-guess.ts'
-import type { ImportInput, InputRows } from './request/import-input.ts'
-import type { ImportOrder } from './request/import-order.ts'
+import { guessRows } from './guess-rows.ts'
+import type { ImportOrder, ImportSource } from './imports.types.ts'
+import { type RecognisedRows, recogniseRows } from './recognise-rows.ts'
 
 /** What is given to the rows when their data source stands. */
 export type LoadRequest = Pick<ImportRequest, 'dataSource' | 'importId' | 'signal' | 'tables' | 'watcher'>
 
 export interface PreparedRows {
-  /** What a data source for the rows is created with. */
+  /** What a data source for the rows is created with; null where neither they nor the order say it. */
   readonly creation: Pick<CreateRequest, 'schema' | 'type'> | null
   load(request: LoadRequest): Promise<ImportOutcome>
   /** Gives back what the rows held; may be called whether or not they were loaded. */
   close(): Promise<void>
 }
 
-interface Preparation {
+export interface Preparation {
   readonly order: ImportOrder
   /** True when a data source is to be created for them. */
   readonly isNew: boolean
-  readonly input: Pick<ImportInput, 'end'>
-  readonly ingest: Ingest
-  readonly progress: { readonly onGuessing: () => void }
+  readonly ingest: Pick<Ingest, 'importBody' | 'importParquet' | 'openBody' | 'openParquet'>
   readonly columnsMax: number
   /** Ends the reading with its reason. */
   readonly signal: AbortSignal
   /** Told as soon as it is known what the rows are. */
-  readonly onKnown: (known: KnownRows) => void
+  readonly onRecognised: (rows: RecognisedRows) => void
+  /** Told when the columns are to be guessed. */
+  readonly onGuessing: () => void
 }
 
 /**
@@ -39,29 +38,31 @@ interface Preparation {
  *
  * @throws SCHEMA_MISSING, FORMAT_UNSUPPORTED (400), and what the rows are refused for before anything is stored.
  */
-export async function prepareRows(rows: InputRows, preparation: Preparation): Promise<PreparedRows> {
+export async function prepareRows(source: ImportSource, preparation: Preparation): Promise<PreparedRows> {
   const { order, isNew } = preparation
-  const known = await knowRows(rows, order)
-  preparation.onKnown(known)
-  const { format } = known
+  const rows = await recogniseRows(source, order)
+  preparation.onRecognised(rows)
+  const { format } = rows
   const missing = order.mode === 'append' ? order.name : undefined
   if (isNew && order.schema === undefined && format !== 'csv') {
-    const guessed = format === 'ndjson' ? await guessedSchema(known, preparation) : undefined
+    const guessed = format === 'ndjson' ? await proposedSchema(rows, preparation) : undefined
     throw errors.SCHEMA_MISSING({ format, missing, guessed })
   }
-  if (format === 'parquet') return await prepareParquet(known, preparation)
-  return await prepareText({ ...known, format }, preparation)
+  if (format === 'parquet') return await prepareParquet(source, rows, preparation)
+  return isNew && order.schema === undefined
+    ? await prepareGuessed({ ...rows, format }, preparation)
+    : prepareKnown({ ...rows, format }, preparation)
 }
 
 /** What a refusal proposes; undefined where nothing can be told of the rows. */
-async function guessedSchema(known: KnownRows, preparation: Preparation): Promise<string | undefined> {
+async function proposedSchema(rows: RecognisedRows, preparation: Preparation): Promise<string | undefined> {
   const { order, ingest, columnsMax, signal } = preparation
   const { csv, hasTypes } = order
   try {
     const rules = { format: 'ndjson', csv, hasTypes, columnsMax } as const
-    const { guess, opened } = await guessRows({ ...known, signal }, rules, ingest)
+    const { guess, opened } = await guessRows({ ...rows, signal }, rules, ingest)
     opened.close()
-    return guess.schema.length > hintCharsMax ? undefined : guess.schema
+    return guess.schema.length > proposalCharsMax ? undefined : guess.schema
   } catch (error) {
     // The caller hears what he asked for and cannot have; that the rows are broken too is told when they are sent again.
     if (error instanceof ApiError && error.status < 500) return undefined
@@ -69,32 +70,34 @@ async function guessedSchema(known: KnownRows, preparation: Preparation): Promis
   }
 }
 
-const hintCharsMax = 4_000
+const proposalCharsMax = 4_000
 
-async function prepareText(
-  { body, contentEncoding, format }: KnownRows & { readonly format: BodyFormat },
-  { order, isNew, ingest, progress, columnsMax, signal }: Preparation,
-): Promise<PreparedRows> {
-  const { csv, hasTypes, schema } = order
-  const close = async (): Promise<void> => {}
-  if (!isNew || schema !== undefined) {
-    const creation = schema === undefined ? null : { schema, type: format }
-    return {
-      creation,
-      load: (request) => ingest.importBody({ ...request, body, contentEncoding, format, csv }),
-      close,
-    }
+type TextRows = RecognisedRows<BodyFormat>
+
+/** Nothing is read before the loading begins. */
+function prepareKnown({ body, contentEncoding, format }: TextRows, { order, ingest }: Preparation): PreparedRows {
+  const { csv, schema } = order
+  return {
+    creation: schema === undefined ? null : { schema, type: format },
+    load: (request) => ingest.importBody({ ...request, body, contentEncoding, format, csv }),
+    async close() {},
   }
-  progress.onGuessing()
-  const guessed = await guessRows({ body, contentEncoding, signal }, { format, csv, hasTypes, columnsMax }, ingest)
-  const rows = { body: guessed.opened, contentEncoding: undefined, format }
+}
+
+async function prepareGuessed(rows: TextRows, preparation: Preparation): Promise<PreparedRows> {
+  const { order, ingest, columnsMax, signal, onGuessing } = preparation
+  const { csv, hasTypes } = order
+  const { format } = rows
+  onGuessing()
+  const guessed = await guessRows({ ...rows, signal }, { format, csv, hasTypes, columnsMax }, ingest)
   const csvOfOthers = { ...guessed.csv, header: csv.header ?? 'unknown' }
   return {
     creation: { schema: guessed.guess.schema, type: format },
     load: (request) => {
       // Somebody else may have created it meanwhile, with other columns: then a header has to be read by its names.
       const isOurs = hasColumns(request.dataSource, guessed.guess.columns)
-      return ingest.importBody({ ...request, ...rows, csv: isOurs ? guessed.csv : csvOfOthers })
+      const body = { body: guessed.opened, contentEncoding: undefined, format }
+      return ingest.importBody({ ...request, ...body, csv: isOurs ? guessed.csv : csvOfOthers })
     },
     async close() {
       guessed.opened.close()
@@ -106,12 +109,13 @@ function hasColumns({ columns }: DataSource, guessed: readonly { readonly name: 
   return columns.length === guessed.length && columns.every(({ name }, index) => name === guessed[index]?.name)
 }
 
-/** All of the file is here before anything is begun, and the rest of its form too. */
+/** All of the file is here before anything is begun, and what stands behind it too. */
 async function prepareParquet(
-  { body, contentEncoding }: KnownRows,
-  { order, input, ingest, signal }: Preparation,
+  source: ImportSource,
+  { body, contentEncoding }: RecognisedRows,
+  { order, ingest, signal }: Preparation,
 ): Promise<PreparedRows> {
-  const file = await ingest.openParquet({ body, contentEncoding, signal, untilReceived: () => input.end() })
+  const file = await ingest.openParquet({ body, contentEncoding, signal, untilReceived: () => source.end() })
   return {
     // Its columns have JSONPaths, as those of NDJSON.
     creation: order.schema === undefined ? null : { schema: order.schema, type: 'ndjson' },

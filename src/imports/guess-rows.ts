@@ -1,14 +1,10 @@
 /** Rows of which the sender says little: what they are is guessed from their beginning before they are imported. */
-import type { DataSources } from '../datasources/datasources.types.ts'
 import { type BodyGuess, guessCsvBody, guessFormat, guessRecordsBody } from '../guess/body-guess.ts'
 import { guessParquet } from '../guess/parquet-guess.ts'
 import type { BodyFormat, CsvRules, ImportFormat, Ingest, OpenedBody } from '../ingest/ingest.types.ts'
 import { errors } from '../shared/errors/errors.ts'
-import { type KnownRows, knowRows } from './import-format.ts'
-import type { InputRows } from './request/import-input.ts'
-import type { ImportOrder } from './request/import-order.ts'
-
-type Guesses = Pick<Ingest, 'openBody' | 'openParquet'>
+import type { Analysis } from './imports.types.ts'
+import type { RecognisedRows } from './recognise-rows.ts'
 
 export interface GuessRules {
   /** Undefined is guessed. */
@@ -33,7 +29,7 @@ export interface GuessedRows {
  * @throws SAMPLE_EMPTY, BODY_CORRUPT (400), and what the body fails with before it has said enough.
  */
 export async function guessRows(
-  rows: Pick<KnownRows, 'body' | 'contentEncoding'> & { readonly signal?: AbortSignal },
+  rows: Pick<RecognisedRows, 'body' | 'contentEncoding'> & { readonly signal?: AbortSignal },
   { format: givenFormat, ...rules }: GuessRules,
   ingest: Pick<Ingest, 'openBody'>,
 ): Promise<GuessedRows> {
@@ -84,14 +80,6 @@ function rulesOf(
   }
 }
 
-/** What was found out of a body that is not to be loaded. */
-export interface Analysis {
-  readonly guess: BodyGuess
-  readonly dialect: { readonly newLine: string; readonly encoding: string }
-  /** Bytes that were looked at. */
-  readonly byteCount: number
-}
-
 /** Rows of a Parquet file that are looked at; its types stand in its metadata. */
 const parquetRows = 1_000
 
@@ -101,64 +89,22 @@ const parquetRows = 1_000
  * @throws as `guessRows` and `Ingest.openParquet` do.
  */
 export async function analyzeRows(
-  known: KnownRows<ImportFormat | undefined> & { readonly signal: AbortSignal },
+  rows: RecognisedRows<ImportFormat | undefined> & { readonly signal: AbortSignal },
   rules: Omit<GuessRules, 'format'>,
-  ingest: Guesses,
+  ingest: Pick<Ingest, 'openBody' | 'openParquet'>,
 ): Promise<Analysis> {
-  const { format } = known
+  const { format } = rows
   if (format !== 'parquet') {
-    const { guess, opened } = await guessRows(known, { ...rules, format }, ingest)
+    const { guess, opened } = await guessRows(rows, { ...rules, format }, ingest)
     opened.close()
     const { newLine, encoding, sample } = opened
     return { guess, dialect: { newLine, encoding }, byteCount: sample.bytes.length }
   }
-  const file = await ingest.openParquet(known)
+  const file = await ingest.openParquet(rows)
   try {
     const guess = guessParquet(file.columns, await file.preview(parquetRows), rules)
     return { guess, dialect: { newLine: '', encoding: 'utf-8' }, byteCount: file.byteCount }
   } finally {
     await file.close()
-  }
-}
-
-interface DryContext {
-  readonly ingest: Guesses
-  readonly dataSources: Pick<DataSources, 'checkSchema'>
-  readonly columnsMax: number
-  readonly signal: AbortSignal
-}
-
-/**
- * The dry-run analysis of the specification: what would be created for the rows.
- *
- * @throws as `analyzeRows` does, BODY_MISSING, and SCHEMA_INVALID (400) where the creation would be refused.
- */
-export async function analyzeDry(
-  order: ImportOrder,
-  rows: InputRows | null,
-  { ingest, dataSources, columnsMax, signal }: DryContext,
-): Promise<object> {
-  if (rows === null) throw errors.BODY_MISSING()
-  const known = await knowRows(rows, order)
-  const { guess, dialect } = await analyzeRows({ ...known, signal }, { ...order, columnsMax }, ingest)
-  dataSources.checkSchema(guess.schema)
-  return {
-    sql_schema: guess.schema,
-    dialect: {
-      new_line: dialect.newLine,
-      has_header: guess.csv?.hasHeader === true ? 1 : 0,
-      delimiter: guess.csv?.delimiter ?? '',
-      escapechar: guess.csv?.escapeCharacter ?? null,
-    },
-    // One node holds all rows, so nothing has to be told apart by a column.
-    data_distribution: { sampling: 'rand()', sharding_key: 'rand()' },
-    encoding: dialect.encoding,
-    schema: guess.columns.map(({ name, path, typeText }) => ({
-      auto: true,
-      nullable: typeText.startsWith('Nullable('),
-      type: typeText.replace(/^Nullable\((.*)\)$/, '$1'),
-      normalized_name: name,
-      name: path,
-    })),
   }
 }

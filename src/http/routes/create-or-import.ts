@@ -1,0 +1,166 @@
+/** A `POST /v0/datasources`: reads the request, has the import run, and writes its result. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { NewColumns } from '../../datasources/new-columns.ts'
+import type { ImportResult, ImportSource, OpenImport } from '../../imports/imports.types.ts'
+import { engineParameters } from '../../schema/engines/engine-options.ts'
+import { type ApiError, errors } from '../../shared/errors/errors.ts'
+import { listText } from '../../shared/list-text.ts'
+import type { FormLimits, HttpRooms } from '../http.types.ts'
+import { sendJson, toApiError } from '../json/answers.ts'
+import { singleShape } from '../json/datasource-shape.ts'
+import { dryRunShape } from '../json/dry-run.ts'
+import { type ImportAnswer, importAnswerOf, sendImport } from '../json/import-answer.ts'
+import { type ProgressLines, progressDetails, progressLines } from '../json/import-progress.ts'
+import { warn, warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
+import { formatFields, importParameters, readImportInput } from '../request/import-input.ts'
+import { readImportOrder, type SentOrder } from '../request/import-order.ts'
+import type { Parameters } from '../request/parameters.ts'
+import { announcesBody, bodyOf } from '../request/request-body.ts'
+import { leftSignal } from '../server/abort-signal.ts'
+import { requireAccess } from '../server/authorization.ts'
+import { mayBeQuiet } from '../server/half-closed.ts'
+
+export type ImportDeps = Pick<HttpRooms, 'dataSources' | 'imports' | 'logger'> & { readonly newColumns: NewColumns }
+
+/** Creates a data source, brings rows to one, or both. */
+export async function createOrImport(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { deps, limits }: { readonly deps: ImportDeps; readonly limits: FormLimits },
+): Promise<FastifyReply> {
+  const exchange = new ImportExchange(request, reply, deps)
+  try {
+    exchange.enter()
+    const { parameters, rows } = await readImportInput(request, limits)
+    const order = readImportOrder(parameters)
+    warnOfUnknown(reply, 'Parameter', parameters.names(), [...knownParameters, ...order.connectorSettings])
+    requireAccess(request, order.isDry ? 'datasource:analyze' : `datasource:${order.mode}`, order.name ?? null)
+    if (order.isDry) return await exchange.answerDry(order, rows)
+    return await exchange.answer(order, rows, parameters)
+  } finally {
+    await exchange.close()
+  }
+}
+
+const knownParameters: readonly string[] = [
+  ...importParameters,
+  ...engineParameters,
+  ...['dialect_delimiter', 'dialect_escapechar', 'dialect_new_line', 'dialect_has_header', ...formatFields],
+]
+
+class ImportExchange {
+  readonly #request: FastifyRequest
+  readonly #reply: FastifyReply
+  readonly #deps: ImportDeps
+  readonly #stopping = new AbortController()
+  readonly #left: AbortSignal
+  #leave: () => void = () => {}
+  #import: OpenImport | null = null
+  /** Ends what an answer that is on its way already still has to do. */
+  #streamed: Promise<void> | null = null
+
+  constructor(request: FastifyRequest, reply: FastifyReply, deps: ImportDeps) {
+    this.#request = request
+    this.#reply = reply
+    this.#deps = deps
+    this.#left = leftSignal(reply)
+  }
+
+  /** From here on the import ends when the service closes. @throws as `Imports.enter` does. */
+  enter(): void {
+    if (!announcesBody(this.#request.headers)) return
+    this.#leave = this.#deps.imports.enter((reason: ApiError) => {
+      this.#stopping.abort(reason)
+      // One that waits for bytes hears of it by them.
+      this.#request.exchange?.body?.fail(reason)
+    })
+  }
+
+  async answerDry(order: SentOrder, source: ImportSource | null): Promise<FastifyReply> {
+    if (source === null) throw errors.BODY_MISSING()
+    // What is only looked at is of no use to a client that has left.
+    const signal = AbortSignal.any([this.#stopping.signal, this.#left])
+    const analysis = await this.#deps.imports.analyze({ ...order, source, unknownFormat: 'as imported', signal })
+    return sendJson(this.#reply, 200, dryRunShape(analysis))
+  }
+
+  async answer(order: SentOrder, source: ImportSource | null, parameters: Parameters): Promise<FastifyReply> {
+    const reply = this.#reply
+    const opened = await this.#deps.imports.open({
+      order,
+      source,
+      signal: this.#stopping.signal,
+      abandoned: this.#left,
+      caller: {
+        logFields: { requestId: this.#request.id },
+        requireCreation: () => requireAccess(this.#request, 'datasource:create', order.name ?? null),
+      },
+      watched: watchedBy(order),
+    })
+    this.#import = opened
+    if (opened.isCreated) {
+      warnOfVersion(reply, opened.dataSource.name, opened.shadowed)
+      if (order.mode === 'append') reply.header('x-datasource-created', opened.dataSource.name)
+      if (parameters.text('tags') !== undefined) warn(reply, ["Parameter 'tags' is not kept: there are no tags yet"])
+    }
+    const details = () => progressDetails(opened.progress, order.debug)
+    if (!order.hasProgress) {
+      const result = await opened.load()
+      return sendImport(reply, await this.#answerOf(order, opened, result), details())
+    }
+    const lines = progressLines(opened.progress)
+    mayBeQuiet(reply.raw)
+    this.#streamed = this.#streamResult(lines, async () => {
+      const answer = await this.#answerOf(order, opened, await opened.load())
+      return importAnswerOf(answer, details())
+    })
+    return reply.code(200).header('content-type', 'application/x-ndjson; charset=UTF-8').send(lines.lines)
+  }
+
+  /** Gives back what the import held, when it has ended. */
+  async close(): Promise<void> {
+    const close = async (): Promise<void> => {
+      await this.#import?.close()
+      // What nobody reads any more must not hold the connection; what was read to its end is not touched.
+      bodyOf(this.#request)?.destroy()
+      this.#leave()
+    }
+    if (this.#streamed === null) await close()
+    else void this.#streamed.finally(close)
+  }
+
+  async #streamResult(lines: ProgressLines, load: () => Promise<ReturnType<typeof importAnswerOf>>): Promise<void> {
+    try {
+      const { status, body } = await load()
+      lines.end({ ...body, status })
+    } catch (error) {
+      const apiError = toApiError(error)
+      if (apiError.status >= 500) {
+        this.#deps.logger.error({ requestId: this.#request.id, err: error }, 'An import failed.')
+      }
+      lines.end({ ...apiError.body(), status: apiError.status })
+    }
+  }
+
+  async #answerOf(order: SentOrder, opened: OpenImport, result: ImportResult): Promise<ImportAnswer> {
+    const { dataSources, newColumns } = this.#deps
+    const { importId, dataSource } = opened
+    const warnings = [...connectorWarnings(order), ...result.warnings]
+    const statistics = await dataSources.statisticsOf(dataSource.id)
+    const usedBy = dataSources.usedBy(dataSource.id)
+    const shape = singleShape(dataSource, { statistics, usedBy, newColumns: newColumns.of(dataSource) })
+    return { importId, dataSource: shape, warnings, outcome: result.outcome }
+  }
+}
+
+function watchedBy({ debug, hasProgress }: SentOrder): 'nothing' | 'statuses' | 'reports' {
+  if (debug.has('blocks')) return 'reports'
+  return debug.size > 0 || hasProgress ? 'statuses' : 'nothing'
+}
+
+function connectorWarnings({ connectorSettings }: SentOrder): readonly string[] {
+  if (connectorSettings.length === 0) return []
+  const names = listText(connectorSettings.map((name) => `"${name}"`))
+  const advice = 'send rows by POST /v0/events or /v0/datasources'
+  return [`The settings of a connector (${names}) are left aside: connectors are not run here, ${advice}.`]
+}

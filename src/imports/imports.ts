@@ -1,0 +1,29 @@
+import { analyzeRows } from './guess-rows.ts'
+import { ImportPlaces } from './import-places.ts'
+import type { Analysis, AnalysisRequest, Imports } from './imports.types.ts'
+import { type ImportsDeps, type ImportsOptions, openImport } from './open-import.ts'
+import { recogniseFormat, recogniseRows } from './recognise-rows.ts'
+
+/** Opens the way from bytes and an order to rows in a data source. */
+export function openImports(options: ImportsOptions, deps: ImportsDeps): Imports {
+  const places = new ImportPlaces()
+  return {
+    enter: (stop) => places.take(stop),
+    open: (request) => openImport(request, deps, options),
+    analyze: (request) => analyze(request, deps, options),
+    close: () => places.endAll(),
+  }
+}
+
+async function analyze(
+  { source, unknownFormat, signal, ...order }: AnalysisRequest,
+  { dataSources, ingest }: ImportsDeps,
+  { columnsMax }: ImportsOptions,
+): Promise<Analysis> {
+  const rows = await (unknownFormat === 'guessed' ? recogniseFormat(source, order) : recogniseRows(source, order))
+  const { csv, hasTypes } = order
+  const analysis = await analyzeRows({ ...rows, signal }, { csv, hasTypes, columnsMax }, ingest)
+  // What could not be created would be no recommendation.
+  dataSources.checkSchema(analysis.guess.schema)
+  return analysis
+}

@@ -1,0 +1,228 @@
+/** One import, from its order to its outcome: its data source found or created, its rows loaded, or all of it taken back. */
+import type { DataSource } from '../catalog/data-source.types.ts'
+import { type CreatedOrFound, createOrFind } from '../datasources/create-or-find.ts'
+import type { CreateRequest, DataSources } from '../datasources/datasources.types.ts'
+import type { PendingReplace, PendingReplaces } from '../datasources/replace/pending-replaces.ts'
+import type { Replaces } from '../datasources/replace/replace.types.ts'
+import type { ImportOutcome, Ingest } from '../ingest/ingest.types.ts'
+import type { ImportTables } from '../ingest/ingest-plan.ts'
+import { errorFields } from '../observe/error-fields.ts'
+import type { Logger } from '../observe/logger.ts'
+import { apiErrorOf } from '../shared/api-error-of.ts'
+import { type DiskReports, diskFaultOf } from '../shared/disk-fault.ts'
+import { errors } from '../shared/errors/errors.ts'
+import { createImportId } from '../shared/ids.ts'
+import { findTarget } from './find-target.ts'
+import { ImportEnding } from './import-ending.ts'
+import { ImportProgress } from './import-progress.ts'
+import type { ImportOrder, ImportRequest, ImportResult, ImportSource, OpenImport } from './imports.types.ts'
+import { type PreparedRows, prepareRows } from './prepare-rows.ts'
+import { formatOfSchema } from './recognise-rows.ts'
+
+export interface ImportsOptions {
+  /** Most columns of a data source that is guessed from rows. */
+  readonly columnsMax: number
+  /** What an append to a data source that does not exist does. */
+  readonly missingDataSource: 'create' | 'refuse'
+}
+
+export interface ImportsDeps {
+  readonly dataSources: Pick<
+    DataSources,
+    'checkSchema' | 'create' | 'drop' | 'endReplay' | 'find' | 'findForRows' | 'get' | 'joinBehind'
+  >
+  readonly ingest: Pick<Ingest, 'importBody' | 'importParquet' | 'openBody' | 'openParquet'>
+  readonly replaces: Pick<Replaces, 'replace'>
+  readonly pendingReplaces: PendingReplaces
+  readonly logger: Logger
+  readonly disk: Pick<DiskReports, 'report'>
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** See `Imports.open`. */
+export async function openImport(
+  request: ImportRequest,
+  deps: ImportsDeps,
+  options: ImportsOptions,
+): Promise<OpenImport> {
+  const { order, source } = request
+  const { dataSources, pendingReplaces, now } = deps
+  const hasRows = source !== null
+  const target = await findTarget(order, { dataSources, missingDataSource: options.missingDataSource, hasRows })
+  if (order.mode === 'append' && target === null) request.caller.requireCreation()
+  const held: HeldByImport = { pending: null, prepared: null, source }
+  try {
+    if (order.mode === 'replace' && target !== null) {
+      held.pending = pendingReplaces.add(target, { isConditional: order.replaceCondition !== null })
+    }
+    const progress = new ImportProgress(request.watched, now)
+    const ending = new ImportEnding(request)
+    const shadowed = order.name === undefined ? undefined : dataSources.find(order.name)
+    if (source !== null) {
+      held.prepared = await prepareRows(source, {
+        order,
+        isNew: target === null,
+        ingest: deps.ingest,
+        columnsMax: options.columnsMax,
+        signal: ending.signal,
+        onRecognised: (rows) => ending.knowRows(rows),
+        onGuessing: () => progress.noteGuessing(),
+      })
+    }
+    const found =
+      target === null ? await create(order, held.prepared, dataSources) : { dataSource: target, isCreated: false }
+    return new ImportRun({ request, ...found, shadowed, progress, signal: ending.signal, held }, deps)
+  } catch (error) {
+    await giveBack(held)
+    throw error
+  }
+}
+
+interface HeldByImport {
+  pending: PendingReplace | null
+  prepared: PreparedRows | null
+  readonly source: ImportSource | null
+}
+
+async function giveBack({ pending, prepared, source }: HeldByImport): Promise<void> {
+  pending?.end()
+  await prepared?.close()
+  source?.body.close()
+}
+
+async function create(
+  order: ImportOrder,
+  prepared: PreparedRows | null,
+  dataSources: ImportsDeps['dataSources'],
+): Promise<CreatedOrFound> {
+  const { mode, name, description, engine, indexes, version } = order
+  const isImplicit = mode !== 'create'
+  const creation = prepared?.creation ?? creationOf(order)
+  const request = { name, description, engine, indexes, version, isImplicit, ...creation }
+  // To append needs no more than that it is there.
+  if (name !== undefined && isImplicit) return await createOrFind(dataSources, { ...request, name })
+  return { dataSource: await dataSources.create(request), isCreated: true }
+}
+
+/** What an order without rows creates. @throws BODY_MISSING (400). */
+function creationOf({ schema, format }: ImportOrder): Pick<CreateRequest, 'schema' | 'type'> {
+  if (schema === undefined) throw errors.BODY_MISSING()
+  return { schema, type: (format ?? formatOfSchema(schema)) === 'csv' ? 'csv' : 'ndjson' }
+}
+
+interface OpenedImport extends Pick<OpenImport, 'dataSource' | 'isCreated' | 'shadowed'> {
+  readonly request: ImportRequest
+  readonly progress: ImportProgress
+  readonly signal: AbortSignal
+  readonly held: HeldByImport
+}
+
+class ImportRun implements OpenImport {
+  readonly importId = createImportId()
+  readonly dataSource: DataSource
+  readonly isCreated: boolean
+  readonly shadowed: DataSource | undefined
+  readonly progress: ImportProgress
+  readonly #request: ImportRequest
+  readonly #signal: AbortSignal
+  readonly #held: HeldByImport
+  readonly #deps: ImportsDeps
+
+  constructor({ request, dataSource, isCreated, shadowed, progress, signal, held }: OpenedImport, deps: ImportsDeps) {
+    this.dataSource = dataSource
+    this.isCreated = isCreated
+    this.shadowed = shadowed
+    this.progress = progress
+    this.#request = request
+    this.#signal = signal
+    this.#held = held
+    this.#deps = deps
+  }
+
+  async load(): Promise<ImportResult> {
+    const { prepared, source } = this.#held
+    if (prepared === null || source === null) return { outcome: null, warnings: [] }
+    const outcome = await this.#loadOrTakeBack(prepared, source)
+    this.#log(outcome)
+    return { outcome, warnings: this.#lostRows(outcome) }
+  }
+
+  close(): Promise<void> {
+    return giveBack(this.#held)
+  }
+
+  async #loadOrTakeBack(prepared: PreparedRows, source: ImportSource): Promise<ImportOutcome> {
+    const { dataSource, importId } = this
+    const { watcher } = this.progress
+    const fill = async (tables?: ImportTables): Promise<ImportOutcome> => {
+      const into = tables === undefined ? {} : { tables }
+      const outcome = await prepared.load({ dataSource, importId, watcher, signal: this.#signal, ...into })
+      return outcome.failure === null ? await endOf(source, outcome) : outcome
+    }
+    try {
+      return this.#request.order.mode === 'replace' ? await this.#replace(fill) : await fill()
+    } catch (error) {
+      if (this.isCreated) await this.#deps.dataSources.drop(dataSource.id)
+      throw error
+    }
+  }
+
+  async #replace(fill: (tables: ImportTables) => Promise<ImportOutcome>): Promise<ImportOutcome> {
+    const { dataSource, importId } = this
+    const { pending } = this.#held
+    const { dataSources, replaces } = this.#deps
+    await dataSources.endReplay(dataSource.id)
+    return await replaces.replace({
+      dataSource,
+      importId,
+      condition: this.#request.order.replaceCondition,
+      fill,
+      onHeld: () => pending?.hold(),
+      onBegun: () => pending?.begin(),
+    })
+  }
+
+  /** Rows that went, or are to go, with the old content of a replace: those of this import, or of others before it began. */
+  #lostRows({ storedRows, failure }: ImportOutcome): readonly string[] {
+    if (this.#request.order.mode !== 'replace') {
+      return this.#deps.pendingReplaces.note(this.dataSource, storedRows, 'import')
+    }
+    return failure === null ? (this.#held.pending?.warnings() ?? []) : []
+  }
+
+  /** Nobody may be listening for the result any more, so the log has the counts too. */
+  #log({ storedRows, quarantinedRows, invalidLines, failure }: ImportOutcome): void {
+    const { logger, disk } = this.#deps
+    const counts = { storedRows, quarantinedRows, invalidLines }
+    const fields = {
+      ...this.#request.caller.logFields,
+      importId: this.importId,
+      dataSource: this.dataSource.name,
+      ...counts,
+    }
+    if (failure === null) {
+      logger.info(fields, 'An import ended.')
+      return
+    }
+    const diskFault = diskFaultOf(failure)
+    if (diskFault !== null) disk.report(diskFault, failure)
+    const error = apiErrorOf(failure)
+    // That the disk takes nothing is told once, not for each import.
+    if (diskFault !== null && error.status === 503)
+      logger.debug({ ...fields, err: failure }, 'An import was refused by the disk.')
+    else if (error.status >= 500 && error.code !== 'IMPORT_STOPPED')
+      logger.error({ ...fields, err: failure }, 'An import failed in its middle.')
+    else logger.warn({ ...fields, ...errorFields(error) }, 'An import ended early.')
+  }
+}
+
+/** The rows are stored already, so the outcome counts them beside what is wrong behind them. */
+async function endOf(source: ImportSource, outcome: ImportOutcome): Promise<ImportOutcome> {
+  try {
+    await source.end()
+    return outcome
+  } catch (error) {
+    return { ...outcome, failure: apiErrorOf(error) }
+  }
+}

@@ -1,0 +1,91 @@
+import type { Readable } from 'node:stream'
+import { assert } from '../shared/assert.ts'
+import { JoinedChunks } from '../shared/joined-chunks.ts'
+
+/** The first bytes of a body. */
+export interface Beginning {
+  /** As many bytes as were asked for, or more; fewer only when the body is shorter, or fails. */
+  readonly bytes: Buffer
+  /** True when the body has no more bytes than these. */
+  readonly isWhole: boolean
+}
+
+/**
+ * The bytes of an import, whatever brings them: a request, the file of a form, a download.
+ *
+ * Its beginning may be looked at before it is read, as often as necessary and each time further: what was looked at is kept,
+ * and comes first when the body is read. Then it is read once, by whoever iterates over it, who owns the chunks.
+ */
+export class SourceBody implements AsyncIterable<Uint8Array> {
+  readonly #stream: Readable
+  readonly #chunks: AsyncIterator<Buffer>
+  readonly #toError: (cause: unknown) => unknown
+  /** What was looked at; null once the body is read. */
+  #beginning: JoinedChunks | null = new JoinedChunks()
+  #isWhole = false
+  #failure: { readonly error: unknown } | null = null
+
+  /**
+   * @param stream a stream of buffers that nobody else reads; nothing is asked of it before somebody looks or reads.
+   * @param toError what the reader is told of what the stream fails with.
+   */
+  constructor(stream: Readable, toError: (cause: unknown) => unknown = (cause) => cause) {
+    this.#stream = stream
+    // A stream in byte mode gives buffers.
+    this.#chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+    this.#toError = toError
+    // It may fail while nobody reads it; its reader is told.
+    stream.on('error', () => {})
+  }
+
+  /**
+   * Looks at the first `byteCount` bytes, wherever the network cuts them. A body that fails so early fails its reader, not
+   * whoever looks. The bytes are valid until the body is read.
+   */
+  async beginning(byteCount: number): Promise<Beginning> {
+    const beginning = this.#beginning
+    assert(beginning !== null, 'a body is looked at before it is read')
+    while (beginning.byteCount < byteCount && !this.#isWhole && this.#failure === null) {
+      await this.#lookFurther(beginning)
+    }
+    return { bytes: beginning.bytes(), isWhole: this.#isWhole }
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    return {
+      next: () => this.#next(),
+      return: async () => {
+        this.close()
+        return { done: true, value: undefined }
+      },
+    }
+  }
+
+  /** Gives the stream back, read or not; whoever still reads it is told that it has ended too early. May be called again. */
+  close(): void {
+    this.#beginning = null
+    this.#stream.destroy()
+  }
+
+  async #lookFurther(beginning: JoinedChunks): Promise<void> {
+    try {
+      const next = await this.#chunks.next()
+      if (next.done === true) this.#isWhole = true
+      else beginning.push(next.value)
+    } catch (error) {
+      this.#failure = { error }
+    }
+  }
+
+  async #next(): Promise<IteratorResult<Uint8Array>> {
+    const beginning = this.#beginning
+    this.#beginning = null
+    if (beginning !== null && beginning.byteCount > 0) return { done: false, value: beginning.bytes() }
+    try {
+      if (this.#failure !== null) throw this.#failure.error
+      return await this.#chunks.next()
+    } catch (error) {
+      throw this.#toError(error)
+    }
+  }
+}
