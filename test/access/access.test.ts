@@ -11,3 +11,16 @@ t.test('the admin token is allowed everything, and no other text is', async (t) 
     t.match(access.verify(missing), { isAllowed: false, error: { code: 'TOKEN_MISSING', status: 403 } })
   }
 })
+
+t.test('the admin may do everything, to one resource and to all, and reads every row', async (t) => {
+  const access = createAccess({ adminToken: 'p.secret' })
+  const verdict = access.verify('p.secret')
+  if (!verdict.isAllowed) throw verdict.error
+  const { caller } = verdict
+  t.equal(access.refusalOf(caller, 'datasource:drop', 'events'), null)
+  t.equal(access.refusalOf(caller, 'variable:change', null), null)
+  const scope = access.readScopeOf(caller)
+  t.match(scope, { signature: '', mayUseSecrets: true })
+  t.equal(scope.mayRead('t_0'), true)
+  t.equal(scope.filterOf('t_0'), null)
+})
