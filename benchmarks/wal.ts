@@ -2,14 +2,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { gibibyte, mebibyte } from '../src/shared/bytes.ts'
-import { diskFileLayer, type FileLayer, type LogFile } from '../src/wal/file-layer.ts'
+import { diskFileLayer } from '../src/wal/file-layer.ts'
 import { openWal } from '../src/wal/wal.ts'
 import type { NewEntry } from '../src/wal/wal.types.ts'
 import { readOptions, withBench } from './support/bench.ts'
 import { report } from './support/report.ts'
 
 /**
- * How many appends a second are on disk, by size and by how many wait at once, and how much of the time is the disk's?
+ * How many appends a second are on disk, by size and by how many wait at once?
  *
  * Each sender waits for its append before it sends the next. Beside each size stands a bare loop that writes as many bytes
  * at the end of a file and syncs them, one after the other: what the disk does without a log. The log's directory is new
@@ -27,8 +27,6 @@ interface CaseResult {
   readonly senderCount: number
   readonly appendsPerSecond: number
   readonly appendsPerSync: number
-  /** Time in writes, each synced, by time in all. */
-  readonly diskShare: number
   /** Of the bare loop with this size, measured just before. */
   readonly bareSyncsPerSecond: number
 }
@@ -43,25 +41,23 @@ for (const payloadBytes of sizes) {
     results.push({ payloadBytes, senderCount, ...timing })
   }
 }
-const header = ['payload bytes', 'senders', 'appends/s', 'MB/s', 'appends a sync', 'disk %', 'bare loop/s', 'ratio']
+const header = ['payload bytes', 'senders', 'appends/s', 'MB/s', 'appends a sync', 'bare loop/s', 'ratio']
 report({ header, rows: results.map(cellsOf) }, options.out, results)
 
 function cellsOf(result: CaseResult): readonly string[] {
-  const { payloadBytes, senderCount, appendsPerSecond, appendsPerSync, diskShare, bareSyncsPerSecond } = result
+  const { payloadBytes, senderCount, appendsPerSecond, appendsPerSync, bareSyncsPerSecond } = result
   return [
     String(payloadBytes),
     String(senderCount),
     appendsPerSecond.toFixed(0),
     ((appendsPerSecond * payloadBytes) / 1e6).toFixed(1),
     appendsPerSync.toFixed(1),
-    (diskShare * 100).toFixed(0),
     bareSyncsPerSecond.toFixed(0),
     (appendsPerSecond / bareSyncsPerSecond).toFixed(2),
   ]
 }
 
 async function timeLog(directory: string, payloadBytes: number, senderCount: number) {
-  const clock = { diskMs: 0 }
   const walOptions = {
     directory: join(directory, 'log'),
     markPath: join(directory, 'log-mark'),
@@ -75,10 +71,9 @@ async function timeLog(directory: string, payloadBytes: number, senderCount: num
     onDamage: 'refuse',
     onEvent: (event: unknown) => console.log(event),
   } as const
-  const wal = await openWal(walOptions, timedLayer(clock))
+  const wal = await openWal(walOptions, diskFileLayer)
   const entry = entryOf(payloadBytes)
   await wal.append(entry)
-  clock.diskMs = 0
   const appendsMax = caseBytesMax / payloadBytes
   let appendCount = 0
   const start = performance.now()
@@ -92,10 +87,9 @@ async function timeLog(directory: string, payloadBytes: number, senderCount: num
   const groupsBefore = wal.stats().groupCount
   await Promise.all(Array.from({ length: senderCount }, send))
   const elapsedMs = performance.now() - start
-  const diskShare = clock.diskMs / elapsedMs
   const groupCount = wal.stats().groupCount - groupsBefore
   await wal.close()
-  return { appendsPerSecond: (appendCount / elapsedMs) * 1000, appendsPerSync: appendCount / groupCount, diskShare }
+  return { appendsPerSecond: (appendCount / elapsedMs) * 1000, appendsPerSync: appendCount / groupCount }
 }
 
 async function timeBareLoop(directory: string, payloadBytes: number): Promise<number> {
@@ -124,29 +118,5 @@ function entryOf(payloadBytes: number): NewEntry {
     rowCount: 1,
     quarantinedRowCount: 0,
     payload: Buffer.alloc(payloadBytes, 'p'),
-  }
-}
-
-/** The disk, with a clock on each write of the log; they never overlap. */
-function timedLayer(clock: { diskMs: number }): FileLayer {
-  return {
-    ...diskFileLayer,
-    async open(path, mode) {
-      const file = await diskFileLayer.open(path, mode)
-      const timed: LogFile = {
-        read: (target, position) => file.read(target, position),
-        truncate: (byteCount) => file.truncate(byteCount),
-        size: () => file.size(),
-        datasync: () => file.datasync(),
-        close: () => file.close(),
-        async write(chunks, position) {
-          const start = performance.now()
-          const written = await file.write(chunks, position)
-          clock.diskMs += performance.now() - start
-          return written
-        },
-      }
-      return timed
-    },
   }
 }

@@ -146,73 +146,44 @@ export const furtherCalls: readonly { readonly name: string; readonly sql: strin
     extractAllGroups: "sum(length(extractAllGroups(s, '(a*)(b|c)')))",
     like: "sum(s LIKE '%a%b%c%a%a%b')",
   }),
-  {
-    name: 'sequenceMatch',
-    sql: "SELECT sequenceMatch('(?1).*(?2).*(?1).*(?2).*(?1).*(?3)')(toDateTime(number), number % 2 = 0, number % 2 = 1, number < 0) FROM numbers(300000)",
-  },
-  {
-    name: 'sequenceCount',
-    sql: "SELECT sequenceCount('(?1).*(?2)')(toDateTime(number), number % 2 = 0, number < 0) FROM numbers(300000)",
-  },
-  {
-    name: 'sequenceNextNode',
-    sql: "SELECT sequenceNextNode('forward', 'first_match')(toDateTime(number), toString(number), number < 9, number % 2 = 0, number % 3 = 0) FROM numbers(300000)",
-  },
-  {
-    name: 'windowFunnel',
-    sql: "SELECT windowFunnel(1000000000, 'strict_order')(toDateTime(number), number % 3 = 0, number % 3 = 1, number % 3 = 2, number < 0) FROM numbers(1000000)",
-  },
-  { name: 'groupArrayMovingSum', sql: 'SELECT length(groupArrayMovingSum(100000)(number)) FROM numbers(200000)' },
-  { name: 'groupArrayIntersect', sql: 'SELECT length(groupArrayIntersect(range(10000))) FROM numbers(10000)' },
-  {
-    name: 'largestTriangleThreeBuckets',
-    sql: 'SELECT length(largestTriangleThreeBuckets(100000)(number, sin(number))) FROM numbers(1000000)',
-  },
-  { name: 'theilsU', sql: 'SELECT theilsU(number % 100003, number % 99991) FROM numbers(3000000)' },
-  { name: 'mannWhitneyUTest', sql: "SELECT mannWhitneyUTest('two-sided')(number, number % 2) FROM numbers(3000000)" },
-  {
-    name: 'kolmogorovSmirnovTest',
-    sql: "SELECT kolmogorovSmirnovTest('two-sided', 'exact')(cityHash64(number) % 100003, number % 2) FROM numbers(20000)",
-  },
-  {
-    name: 'kolmogorovSmirnovTest',
-    sql: "SELECT kolmogorovSmirnovTest('two-sided', 'exact')(cityHash64(number) % 100003, number % 2) FROM numbers(200000)",
-  },
-  { name: 'histogram', sql: 'SELECT length(histogram(10000)(number)) FROM numbers(300000)' },
-  { name: 'sparkbar', sql: 'SELECT sparkbar(100000)(number, number) FROM numbers(1000000)' },
-  { name: 'topK', sql: 'SELECT length(topK(60000)(number)) FROM numbers(1000000)' },
-  { name: 'uniqUpTo', sql: 'SELECT uniqUpTo(100)(number) FROM numbers(1000000)' },
-  { name: 'maxIntersections', sql: 'SELECT maxIntersections(number, number + 5) FROM numbers(3000000)' },
-  { name: 'quantilesExact', sql: 'SELECT quantilesExact(0.1, 0.5, 0.9)(cityHash64(number)) FROM numbers(10000000)' },
-  { name: 'quantileGK', sql: 'SELECT quantileGK(100000, 0.5)(cityHash64(number)) FROM numbers(1000000)' },
-  {
-    name: 'timeSeriesResampleToGridWithStaleness',
-    sql: 'SELECT length(timeSeriesResampleToGridWithStaleness(0, 100000000, 1, 100000000)(toDateTime(number), toFloat64(number))) FROM numbers(1000) SETTINGS allow_experimental_time_series_aggregate_functions = 1',
-  },
-  {
-    name: 'corrMatrix',
-    sql: `SELECT length(corrMatrix(${Array.from({ length: 60 }, (_, i) => `number % ${i + 2}`).join(', ')})) FROM numbers(100000)`,
-  },
-  { name: 'sumMapFilteredForEach', sql: 'SELECT length(sumForEach(range(number % 10000))) FROM numbers(65000)' },
-  { name: 'sumResample', sql: 'SELECT length(sumResample(0, 1000000, 1)(number, number)) FROM numbers(65000)' },
-  { name: 'groupConcat', sql: "SELECT length(groupConcat(',')(repeat('a', 100))) FROM numbers(3000000)" },
-  {
-    name: 'editDistance, a block of rows',
-    sql: "SELECT max(editDistance(repeat(toString(number), 100), repeat('abcde', 100))) FROM numbers(65000)",
-  },
-  { name: 'has, a block of rows', sql: 'SELECT sum(has(range(100000), number + 100000)) FROM numbers(65000)' },
-  {
-    name: 'position, a block of rows',
-    sql: "SELECT sum(position(repeat('ab', 100000), toString(number))) FROM numbers(65000)",
-  },
-  {
-    name: 'arraySort, a block of rows',
-    sql: 'SELECT sum(length(arraySort(i -> -i, range(1000 + number % 2)))) FROM numbers(65000)',
-  },
-  {
-    name: 'cityHash64, a block of rows',
-    sql: "SELECT sum(cityHash64(repeat('ab', 100000), number)) FROM numbers(65000)",
-  },
+  ...whole({
+    sequenceMatch:
+      "sequenceMatch('(?1).*(?2).*(?1).*(?2).*(?1).*(?3)')(toDateTime(number), number % 2 = 0, number % 2 = 1, number < 0) FROM numbers(300000)",
+    sequenceCount: "sequenceCount('(?1).*(?2)')(toDateTime(number), number % 2 = 0, number < 0) FROM numbers(300000)",
+    sequenceNextNode:
+      "sequenceNextNode('forward', 'first_match')(toDateTime(number), toString(number), number < 9, number % 2 = 0, number % 3 = 0) FROM numbers(300000)",
+    windowFunnel:
+      "windowFunnel(1000000000, 'strict_order')(toDateTime(number), number % 3 = 0, number % 3 = 1, number % 3 = 2, number < 0) FROM numbers(1000000)",
+    groupArrayMovingSum: 'length(groupArrayMovingSum(100000)(number)) FROM numbers(200000)',
+    groupArrayIntersect: 'length(groupArrayIntersect(range(10000))) FROM numbers(10000)',
+    largestTriangleThreeBuckets:
+      'length(largestTriangleThreeBuckets(100000)(number, sin(number))) FROM numbers(1000000)',
+    theilsU: 'theilsU(number % 100003, number % 99991) FROM numbers(3000000)',
+    mannWhitneyUTest: "mannWhitneyUTest('two-sided')(number, number % 2) FROM numbers(3000000)",
+    kolmogorovSmirnovTest:
+      "kolmogorovSmirnovTest('two-sided', 'exact')(cityHash64(number) % 100003, number % 2) FROM numbers(20000)",
+    'kolmogorovSmirnovTest, more rows':
+      "kolmogorovSmirnovTest('two-sided', 'exact')(cityHash64(number) % 100003, number % 2) FROM numbers(200000)",
+    histogram: 'length(histogram(10000)(number)) FROM numbers(300000)',
+    sparkbar: 'sparkbar(100000)(number, number) FROM numbers(1000000)',
+    topK: 'length(topK(60000)(number)) FROM numbers(1000000)',
+    uniqUpTo: 'uniqUpTo(100)(number) FROM numbers(1000000)',
+    maxIntersections: 'maxIntersections(number, number + 5) FROM numbers(3000000)',
+    quantilesExact: 'quantilesExact(0.1, 0.5, 0.9)(cityHash64(number)) FROM numbers(10000000)',
+    quantileGK: 'quantileGK(100000, 0.5)(cityHash64(number)) FROM numbers(1000000)',
+    timeSeriesResampleToGridWithStaleness:
+      'length(timeSeriesResampleToGridWithStaleness(0, 100000000, 1, 100000000)(toDateTime(number), toFloat64(number))) FROM numbers(1000) SETTINGS allow_experimental_time_series_aggregate_functions = 1',
+    corrMatrix: `length(corrMatrix(${Array.from({ length: 60 }, (_, i) => `number % ${i + 2}`).join(', ')})) FROM numbers(100000)`,
+    sumMapFilteredForEach: 'length(sumForEach(range(number % 10000))) FROM numbers(65000)',
+    sumResample: 'length(sumResample(0, 1000000, 1)(number, number)) FROM numbers(65000)',
+    groupConcat: "length(groupConcat(',')(repeat('a', 100))) FROM numbers(3000000)",
+    'editDistance, a block of rows':
+      "max(editDistance(repeat(toString(number), 100), repeat('abcde', 100))) FROM numbers(65000)",
+    'has, a block of rows': 'sum(has(range(100000), number + 100000)) FROM numbers(65000)',
+    'position, a block of rows': "sum(position(repeat('ab', 100000), toString(number))) FROM numbers(65000)",
+    'arraySort, a block of rows': 'sum(length(arraySort(i -> -i, range(1000 + number % 2)))) FROM numbers(65000)',
+    'cityHash64, a block of rows': "sum(cityHash64(repeat('ab', 100000), number)) FROM numbers(65000)",
+  }),
 ]
 
 function stored(calls: Readonly<Record<string, string>>): readonly { readonly name: string; readonly sql: string }[] {
@@ -224,4 +195,8 @@ function stored(calls: Readonly<Record<string, string>>): readonly { readonly na
 
 function alone(calls: Readonly<Record<string, string>>): readonly { readonly name: string; readonly sql: string }[] {
   return Object.entries(calls).map(([name, call]) => ({ name, sql: `SELECT ${call} FORMAT Null` }))
+}
+
+function whole(calls: Readonly<Record<string, string>>): readonly { readonly name: string; readonly sql: string }[] {
+  return Object.entries(calls).map(([name, select]) => ({ name, sql: `SELECT ${select}` }))
 }
