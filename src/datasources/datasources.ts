@@ -8,24 +8,22 @@
 
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
-import { createDataSourceId, findDataSourceId } from '../catalog/data-source-id.ts'
+import { findDataSourceId } from '../catalog/data-source-id.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice, splitVersion } from '../catalog/versioned-name.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
-import { isPlainTable } from '../ingest/insert/plain-table.ts'
 import type { Logger } from '../observe/logger.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors/errors.ts'
-import { createResourceHex } from '../shared/ids.ts'
 import { type QueryLimits, toChangeError } from '../store/caller-errors.ts'
 import { quarantineTable } from '../store/sql/quarantine-table.ts'
 import type { RestartedEngine, Store } from '../store/store.types.ts'
-import type { TableStatistics } from '../store/tables.types.ts'
 import type { AlteredTables } from './alter/alter-tables.ts'
 import { planAlteration } from './alter/alteration.ts'
 import { Alterations } from './alter/alterations.ts'
-import { tryBlankRow, tryDefinition } from './alter/definition-trial.ts'
+import { tryDefinition } from './alter/definition-trial.ts'
 import { changeBehindBarrier } from './barrier.ts'
+import { Creations } from './creations.ts'
 import type {
   AlterOutcome,
   AlterRequest,
@@ -37,8 +35,7 @@ import type {
   PipeUsers,
   Revision,
 } from './datasources.types.ts'
-import { readEngine, readIndexes, readSchema } from './definition.ts'
-import { checkDefinedNames, toDefinitionError } from './definition-fault.ts'
+import { readSchema } from './definition.ts'
 import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
 import { JoinTargets } from './join-targets.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine/quarantine.types.ts'
@@ -47,8 +44,8 @@ import { summarizeQuarantine } from './quarantine/quarantine-summary.ts'
 import { toReadError } from './quarantine/reader-rows.ts'
 import { defaultRetryTimes, ReplayRetries, type RetryTimes } from './quarantine/replay-retries.ts'
 import { mendTables } from './recovery/mend-tables.ts'
-import { SharedAnswer } from './shared-answer.ts'
-import { createTables, dropTables } from './tables.ts'
+import { Removals } from './removals.ts'
+import { TableSizes } from './table-sizes.ts'
 
 export interface DataSourcesOptions extends EventsCreationOptions, QueryLimits {
   /** Most columns of a schema. */
@@ -57,7 +54,7 @@ export interface DataSourcesOptions extends EventsCreationOptions, QueryLimits {
   readonly replayRetryTimes?: RetryTimes
 }
 
-interface Neighbours {
+interface DataSourcesDeps {
   readonly catalog: Catalog
   readonly store: AlteredTables & Pick<Store, 'definitionVersion' | 'quarantines' | 'replays' | 'trials' | 'views'>
   /** Holds events back while a data source changes, and takes rows once more. */
@@ -67,18 +64,18 @@ interface Neighbours {
   readonly pipeUsers?: PipeUsers
 }
 
-/** Opens the room: what an earlier process left half done is taken back before this resolves. */
-export async function openDataSources(options: DataSourcesOptions, neighbours: Neighbours): Promise<DataSources> {
-  const room = new DataSourcesRoom(options, neighbours)
-  await room.mend()
-  return room
+/** Opens the data sources: what an earlier process left half done is taken back before this resolves. */
+export async function openDataSources(options: DataSourcesOptions, deps: DataSourcesDeps): Promise<DataSources> {
+  const dataSources = new OpenDataSources(options, deps)
+  await dataSources.mend()
+  return dataSources
 }
 
-class DataSourcesRoom implements DataSources {
+class OpenDataSources implements DataSources {
   readonly #options: DataSourcesOptions
   readonly #catalog: Catalog
-  readonly #store: Neighbours['store']
-  readonly #ingest: Neighbours['ingest']
+  readonly #store: DataSourcesDeps['store']
+  readonly #ingest: DataSourcesDeps['ingest']
   readonly #alterations: Alterations
   readonly #replay: QuarantineReplay
   readonly #retries: ReplayRetries
@@ -87,14 +84,11 @@ class DataSourcesRoom implements DataSources {
   readonly #eventsCreation: EventsCreation
   readonly #pipeUsers: PipeUsers | undefined
   readonly #changes = new ChangeQueue()
-  /** Under way, by name. */
-  readonly #creations = new Map<string, Promise<void>>()
-  /** Hidden data sources that are to go, and could not yet. */
-  readonly #leftovers = new Set<DataSourceId>()
-  /** The engine looks at every table for it. */
-  readonly #sizes = new SharedAnswer(() => this.#store.tables.list())
+  readonly #removals: Removals
+  readonly #creations: Creations
+  readonly #sizes: TableSizes
 
-  constructor(options: DataSourcesOptions, { catalog, store, ingest, logger, pipeUsers }: Neighbours) {
+  constructor(options: DataSourcesOptions, { catalog, store, ingest, logger, pipeUsers }: DataSourcesDeps) {
     this.#options = options
     this.#catalog = catalog
     this.#store = store
@@ -106,6 +100,10 @@ class DataSourcesRoom implements DataSources {
     const onInterrupted = (id: DataSourceId): void => this.#retries.later(id)
     this.#replay = new QuarantineReplay({ catalog, store, ingest, logger, onInterrupted }, options)
     this.#joinTargets = new JoinTargets({ catalog, store })
+    this.#removals = new Removals({ catalog, store, logger })
+    const refuseVersioned = (name: string): void => this.#refuseVersioned(name)
+    this.#creations = new Creations({ catalog, store, removals: this.#removals, pipeUsers, refuseVersioned }, options)
+    this.#sizes = new TableSizes(store.tables, options)
     this.#eventsCreation = new EventsCreation(options, this)
   }
 
@@ -136,41 +134,7 @@ class DataSourcesRoom implements DataSources {
   }
 
   async create(request: CreateRequest): Promise<DataSource> {
-    const { name } = request
-    // Whoever is told that a name is taken must find what has it: until then it may still be taken back.
-    for (let other = this.#creating(name); other !== undefined; other = this.#creating(name)) await other
-    const creation = this.#createNow(request)
-    if (name === undefined) return await creation
-    const ended = creation.then(nothing, nothing)
-    this.#creations.set(name, ended)
-    void ended.then(() => this.#creations.delete(name))
-    return await creation
-  }
-
-  #creating(name: string | undefined): Promise<void> | undefined {
-    return name === undefined ? undefined : this.#creations.get(name)
-  }
-
-  async #createNow(request: CreateRequest): Promise<DataSource> {
-    const dataSource = this.#define(request)
-    checkDefinedNames(dataSource, request.schema)
-    // What takes too long holds no name meanwhile.
-    if (!isPlainTable(dataSource)) await tryDefinition(this.#store, dataSource, request.schema)
-    await this.#endLeftovers()
-    await this.#catalog.begin(dataSource, () => {
-      if (request.isImplicit === true) this.#refuseVersioned(dataSource.name)
-      this.#pipeUsers?.checkTaken(dataSource.name, null)
-    })
-    try {
-      await createTables(this.#store.tables, dataSource)
-      if (isPlainTable(dataSource)) await tryBlankRow(this.#store, dataSource, request.schema)
-      await this.#catalog.complete(dataSource.id)
-    } catch (thrown) {
-      const error = await toDefinitionError(thrown, { dataSource, schema: request.schema }, this.#store.tables)
-      await this.#takeBack(dataSource.id)
-      throw error
-    }
-    return dataSource
+    return await this.#creations.create(request)
   }
 
   findForEvents(nameOrId: string): DataSource | undefined {
@@ -181,7 +145,7 @@ class DataSourcesRoom implements DataSources {
 
   async findForRows(name: string): Promise<DataSource | undefined> {
     // What the name is a version of may be under way.
-    await this.#creating(splitVersion(name)?.base)
+    await this.#creations.untilEnded(splitVersion(name)?.base)
     const known = this.find(name)
     if (known === undefined) this.#refuseVersioned(name)
     return known
@@ -271,7 +235,7 @@ class DataSourcesRoom implements DataSources {
         if (!isForced) this.#refuseUsed(dataSource, views, advice)
         this.#pipeUsers?.checkFreed(dataSource)
       })
-      await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#takeBack(id))
+      await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#removals.takeBack(id))
     })
   }
 
@@ -338,20 +302,11 @@ class DataSourcesRoom implements DataSources {
   }
 
   async statistics(): Promise<ReadonlyMap<string, DataSourceStatistics>> {
-    try {
-      const tables = await this.#sizes.get()
-      return new Map(this.#catalog.list().map(({ id }) => [id, statisticsIn(tables, id)]))
-    } catch (error) {
-      throw toReadError(error, this.#options)
-    }
+    return await this.#sizes.ofAll(() => this.#catalog.list().map(({ id }) => id))
   }
 
   async statisticsOf(id: DataSourceId): Promise<DataSourceStatistics> {
-    try {
-      return statisticsIn(await this.#store.tables.list([id, quarantineTable(id)]), id)
-    } catch (error) {
-      throw toReadError(error, this.#options)
-    }
+    return await this.#sizes.of(id)
   }
 
   async mendAfterRestart(engine: RestartedEngine): Promise<void> {
@@ -365,7 +320,7 @@ class DataSourcesRoom implements DataSources {
         { id: dataSource.id, name: dataSource.name },
         'A half made or half gone data source is removed.',
       )
-      await this.#dropAll(dataSource.id)
+      await this.#removals.remove(dataSource.id)
     }
     await this.#alterations.mend(this.#store)
     await mendTables({ catalog: this.#catalog, store: this.#store, logger: this.#logger })
@@ -392,64 +347,6 @@ class DataSourcesRoom implements DataSources {
     const users = [...views, ...userNames(this.usedBy(id), this.possiblyUsedBy(id))]
     if (users.length > 0) throw errors.DATASOURCE_USED({ name, users, advice })
   }
-
-  #define({ name, description, schema, engine, indexes, type, version: declaredVersion }: CreateRequest): DataSource {
-    const columns = readSchema(schema, this.#options.columnsMax)
-    const definition = readEngine(engine, columns)
-    const now = this.#options.now()
-    return {
-      id: createDataSourceId(),
-      name: name ?? createName(),
-      description,
-      columns,
-      engine: definition,
-      indexes: readIndexes(indexes, definition),
-      kafkaStoreRawValue: false,
-      type,
-      createdAt: now,
-      updatedAt: now,
-      version: 1,
-      ...(declaredVersion === undefined ? {} : { declaredVersion }),
-    }
-  }
-
-  /** Drops the tables, and the views over them before, then the hidden entry. */
-  async #dropAll(id: DataSourceId): Promise<void> {
-    const { replays, tables, views } = this.#store
-    for (const name of await views.naming(id)) await views.drop(name)
-    await replays.drop(id)
-    await dropTables(tables, id)
-    await this.#catalog.remove(id)
-  }
-
-  /** What could not be taken back holds its name: it is tried again before another data source is made. */
-  async #endLeftovers(): Promise<void> {
-    for (const id of [...this.#leftovers]) await this.#takeBack(id)
-  }
-
-  /** Drops a data source that nobody finds any more. What fails here is tried again by the next creation, or at the next start. */
-  async #takeBack(id: DataSourceId): Promise<void> {
-    try {
-      await this.#dropAll(id)
-      this.#leftovers.delete(id)
-    } catch (err) {
-      const isKnown = this.#leftovers.has(id)
-      this.#leftovers.add(id)
-      if (!isKnown)
-        this.#logger.error({ err, id }, 'A data source could not be removed yet; the next creation or start does it.')
-    }
-  }
 }
-
-function nothing(): void {}
 
 const quarantineSuffix = '_quarantine'
-const noRows: TableStatistics = { rowCount: 0, byteCount: 0 }
-
-function statisticsIn(tables: ReadonlyMap<string, TableStatistics>, id: DataSourceId): DataSourceStatistics {
-  return { landing: tables.get(id) ?? noRows, quarantine: tables.get(quarantineTable(id)) ?? noRows }
-}
-
-function createName(): string {
-  return `ds_${createResourceHex().slice(0, 16)}`
-}

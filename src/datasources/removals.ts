@@ -1,0 +1,52 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import type { DataSourceId } from '../catalog/data-source.types.ts'
+import type { Logger } from '../observe/logger.ts'
+import type { Store } from '../store/store.types.ts'
+import { dropTables } from './tables.ts'
+
+interface RemovalsDeps {
+  readonly catalog: Pick<Catalog, 'remove'>
+  readonly store: Pick<Store, 'replays' | 'tables' | 'views'>
+  readonly logger: Pick<Logger, 'error'>
+}
+
+/** Removes data sources that nobody finds any more: their tables, then their entries of the catalog. */
+export class Removals {
+  readonly #deps: RemovalsDeps
+  /** Hidden data sources that are to go, and could not yet. */
+  readonly #leftovers = new Set<DataSourceId>()
+
+  constructor(deps: RemovalsDeps) {
+    this.#deps = deps
+  }
+
+  /** Drops the tables, and the views over them before, then the hidden entry. */
+  async remove(id: DataSourceId): Promise<void> {
+    const { replays, tables, views } = this.#deps.store
+    for (const name of await views.naming(id)) await views.drop(name)
+    await replays.drop(id)
+    await dropTables(tables, id)
+    await this.#deps.catalog.remove(id)
+  }
+
+  /** What could not be taken back holds its name: it is tried again before another data source is made. */
+  async endLeftovers(): Promise<void> {
+    for (const id of [...this.#leftovers]) await this.takeBack(id)
+  }
+
+  /** Drops a data source that nobody finds any more. What fails here is tried again by the next creation, or at the next start. */
+  async takeBack(id: DataSourceId): Promise<void> {
+    try {
+      await this.remove(id)
+      this.#leftovers.delete(id)
+    } catch (err) {
+      const isKnown = this.#leftovers.has(id)
+      this.#leftovers.add(id)
+      if (!isKnown)
+        this.#deps.logger.error(
+          { err, id },
+          'A data source could not be removed yet; the next creation or start does it.',
+        )
+    }
+  }
+}
