@@ -11,13 +11,13 @@ export const bodyErrors = {
   }),
   BODY_CORRUPT: define({
     status: 400,
-    when: 'The body does not unpack as its Content-Encoding says, or its multipart form is broken.',
+    when: 'The body cannot be decompressed as its Content-Encoding says, or its multipart form is broken.',
     message: ({ format, reason }: { readonly format: string; readonly reason: string }) =>
       `The body is no valid ${format}: ${reason}`,
   }),
   ARCHIVE_UNSUPPORTED: define({
     status: 400,
-    when: 'A zip archive that is no archive of one file: it has none or several, or one that cannot be read, or more than 16 MiB in what lies beside it.',
+    when: 'A zip archive does not hold exactly one file, or one that cannot be read, or more than 16 MiB beside it.',
     message: ({ reason }: { readonly reason: string }) => `The zip archive cannot be imported: ${reason}`,
   }),
   BODY_CUT: define({
@@ -33,7 +33,7 @@ export const bodyErrors = {
   }),
   CHUNKS_TOO_SMALL: define({
     status: 400,
-    when: 'A body comes in more than 4096 chunks of less than 32 bytes on average, with one more for each millisecond where it is an import; or in more than 256, with one more for each 20 milliseconds, while all bodies together bring more than 5000 such chunks a second.',
+    when: 'The body comes in too many chunks of less than 32 bytes on average: more than 4096, and for an import one more for each millisecond; or more than 256, and one more for each 20 milliseconds, while all bodies together bring more than 5000 such chunks a second.',
     message: ({ chunkBytesMin }: { readonly chunkBytesMin: number }) =>
       `The body comes in thousands of chunks of less than ${chunkBytesMin} bytes; send it in larger chunks`,
   }),
@@ -71,7 +71,7 @@ export const bodyErrors = {
   }),
   ENCODING_UNSUPPORTED: define({
     status: 415,
-    when: 'The Content-Encoding of the body is not known here.',
+    when: 'The Content-Encoding of the body is not supported.',
     message: ({ encoding, supported }: { readonly encoding: string; readonly supported: readonly string[] }) =>
       `Content-Encoding "${encoding}" is not supported; use one of ${supported.join(', ')}`,
   }),

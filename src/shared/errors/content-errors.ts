@@ -7,31 +7,31 @@ import { define } from './definition.ts'
 export const contentErrors = {
   FORMAT_UNSUPPORTED: define({
     status: 400,
-    when: 'The format of the body or of the answer is not known here.',
+    when: 'The format of the body or of the answer is not supported.',
     message: ({ format, supported }: { readonly format: string; readonly supported: readonly string[] }) =>
       `Format "${format}" is not supported; use one of ${supported.join(', ')}`,
     hint: ({ format, supported }) => didYouMean(format, supported),
   }),
   FILE_NAME_SENT: define({
     status: 400,
-    when: 'The name of a file was sent in the place of its content.',
+    when: 'The body is the name of a file instead of its content.',
     message: ({ name }: { readonly name: string }) =>
       `The body is "${name}", the name of a file and not its content: curl sends a file by --data-binary @${name}`,
   }),
   FILE_UNSUPPORTED: define({
     status: 400,
-    when: 'The body is something else than a table: an Arrow or ORC file, a workbook, a page of HTML, a datafile, an archive that is not unpacked here. The field `hint` says what to do.',
+    when: 'The body is not a table: an Arrow or ORC file, a workbook, an HTML page, a datafile, or an archive of an unsupported kind. The field `hint` says what to do.',
     message: ({ what }: ForeignBody) => `The body is ${what}, and no CSV, NDJSON or Parquet`,
     hint: ({ advice }: ForeignBody) => `${advice.charAt(0).toUpperCase()}${advice.slice(1)}`,
   }),
   JSON_DOCUMENT: define({
     status: 400,
-    when: 'Rows are JSON and no table: one object over several lines, objects with a comma behind each line, or arrays without names.',
+    when: 'The body is JSON, but not a table: one object over several lines, objects with a comma after each line, or arrays without names.',
     message: ({ form }: JsonBody) => `The body is ${jsonForms[form]}`,
   }),
   CSV_HEADER_UNCLEAR: define({
     status: 400,
-    when: 'The header of a CSV body has some of the column names and not all, and they stand at other places than their columns or are fewer than half of its fields: neither by name nor by position is it known which field is for which column. Nothing was stored.',
+    when: 'The header of a CSV body has some of the column names but not all. They are at other positions than their columns, or are fewer than half of its fields, so it is unclear which field belongs to which column. Nothing was stored.',
     message: ({ name, knownCount, columns, reason }: UnclearHeader) =>
       `The CSV header names ${knownCount} of the ${columns.length} columns of Data Source "${name}", and ${reason}: it is not clear which field is for which column`,
     hint: ({ columns }: UnclearHeader) =>
@@ -45,7 +45,7 @@ export const contentErrors = {
   }),
   SCHEMA_MISSING: define({
     status: 400,
-    when: 'A Data Source is to be created from a format that needs a schema. The field `hint` proposes one.',
+    when: 'A Data Source cannot be created from this format without a schema. The field `hint` proposes one.',
     message: ({ format, missing }: SchemaMissing) =>
       missing === undefined
         ? `Parameter "schema" is required to create from ${format}`
@@ -57,18 +57,18 @@ export const contentErrors = {
   }),
   SCHEMA_UNKNOWN: define({
     status: 400,
-    when: 'Events are to create a Data Source, and hold no JSON object whose keys could become its columns.',
+    when: 'Events are sent to a Data Source that does not exist, and hold no JSON object whose keys could become its columns.',
     message: ({ name }: { readonly name: string }) =>
       `Data Source "${name}" does not exist, and the events hold no JSON object to create it from`,
   }),
   SAMPLE_MISSING: define({
     status: 400,
-    when: 'There is no file to analyze.',
+    when: 'The request has nothing to analyze.',
     message: () => 'There is nothing to analyze: send CSV or NDJSON as the body, or as the file of a multipart form',
   }),
   SAMPLE_EMPTY: define({
     status: 400,
-    when: 'The columns are to be guessed from the body, and it holds no CSV record, or no JSON object with keys.',
+    when: 'The columns cannot be guessed, because the body has no CSV record, or no JSON object with keys.',
     message: ({ format }: { readonly format: string }) =>
       format === 'csv'
         ? 'There is no row to guess the columns from: send CSV with a header or rows, or the parameter "schema"'
@@ -76,13 +76,13 @@ export const contentErrors = {
   }),
   COLUMNS_TOO_MANY: define({
     status: 400,
-    when: 'The columns are to be guessed from the rows, and they ask for more than `columnsMax`. Nothing was created.',
+    when: 'The columns are guessed from the rows, which need more than `columnsMax`. Nothing was created.',
     message: ({ columnsMax }: { readonly columnsMax: number }) =>
       `The rows ask for more than ${columnsMax} columns; create the Data Source with a "schema" that takes fewer of them`,
   }),
   KEYS_TOO_MANY: define({
     status: 400,
-    when: 'The columns are to be guessed from JSON, and a record has more than 100000 keys at all depths together. Nothing was created.',
+    when: 'The columns are guessed from JSON, and a record has more than 100000 keys at all depths together. Nothing was created.',
     message: ({ keysMax }: { readonly keysMax: number }) =>
       `A record has more than ${keysMax} keys, too many to guess columns from; create the Data Source with a "schema" first`,
   }),

@@ -6,7 +6,7 @@ import { define, type RetryLater } from './definition.ts'
 export const dataSourceErrors = {
   SCHEMA_INVALID: define({
     status: 400,
-    when: 'The schema string cannot be read, or asks for what a table cannot have.',
+    when: 'The schema cannot be read, or asks for something that a table cannot have.',
     message: ({ reason, line, column }: SchemaFault) => `Wrong schema at line ${line}, column ${column}: ${reason}`,
   }),
   ENGINE_INVALID: define({
@@ -21,25 +21,25 @@ export const dataSourceErrors = {
   }),
   DEFINITION_TOO_COSTLY: define({
     status: 400,
-    when: 'A DEFAULT, a key, a TTL or an index has something to compute for which the database needs more than ten seconds, or more memory than a query may take, before any row comes: a constant out of `repeat` or `range`, for example. Nothing was created or changed.',
+    when: 'A DEFAULT, a key, a TTL or an index has a constant part, made by `repeat` or `range` for example, for which the database needs more than ten seconds, or more memory than a query may take. Nothing was created or changed.',
     message: ({ reason }: { readonly reason: string }) =>
       `A DEFAULT, a key, a TTL or an index costs too much to compute before any row comes: ${reason}. Write what is constant in it as a value`,
   }),
   ALTER_REFUSED: define({
     status: 400,
-    when: 'An alter asks for something else than new columns at the end, a description, a TTL or indexes.',
+    when: 'An alter asks for something other than new columns at the end, a description, a TTL or indexes.',
     message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
       `Data Source "${name}" cannot be altered so: ${reason}`,
   }),
   CHANGE_EMPTY: define({
     status: 400,
-    when: 'A change of a Data Source or a Pipe asks for nothing, or for nothing that is not so already.',
+    when: 'A request to change a Data Source or a Pipe changes nothing.',
     message: ({ expected }: { readonly expected: string }) =>
       `There were no operations to perform: send ${expected} with another value than now`,
   }),
   REPLAY_INVALID: define({
     status: 400,
-    when: 'A replay of a quarantine has a condition or a fix that cannot be, or an engine that takes no single rows.',
+    when: 'A replay of a quarantine has an invalid condition or fix, or the engine of the Data Source takes no single rows.',
     message: ({ reason }: { readonly reason: string }) => `The replay cannot run: ${reason}`,
   }),
   DATASOURCES_TOO_MANY: define({
@@ -50,7 +50,7 @@ export const dataSourceErrors = {
   }),
   CREATION_REFUSED: define({
     status: 403,
-    when: 'Rows are to be appended to a Data Source that does not exist, and `missingDataSource` is `refuse`.',
+    when: 'Rows are sent to a Data Source that does not exist, and `missingDataSource` is `refuse`.',
     message: () => 'Adding or modifying data sources to this workspace can only be done via deployments',
   }),
   DATASOURCE_NOT_FOUND: define({
@@ -61,37 +61,37 @@ export const dataSourceErrors = {
   }),
   DATASOURCE_EXISTS: define({
     status: 409,
-    when: 'A Data Source or a Pipe is to be named like a Data Source that there is.',
+    when: 'The name is taken by a Data Source.',
     message: ({ name }: { readonly name: string }) => `There is already a Data Source with name "${name}"`,
   }),
   DATASOURCE_USED: define({
     status: 409,
-    when: 'A Data Source is to be dropped or renamed while Materialized Views or Pipes depend on it, or something new would take a name with a version by which Pipes read it.',
+    when: 'Materialized Views or Pipes depend on a Data Source, so it cannot be dropped or renamed; or Pipes read it by a name with a version, so nothing new can take that name. The message lists them.',
     message: ({ name, users, advice }: DataSourceUsers) =>
       `Data Source "${name}" is used by ${listText(users)}; ${advice}`,
   }),
   DATASOURCE_BUSY: define({
     status: 409,
-    when: 'A Data Source is to be changed or appended to while it, or one that is computed together with it, is being replaced; or to be replaced while it is appended to. Nothing was changed; repeat it later.',
+    when: 'A Data Source, or one that is computed together with it, is being replaced, so it cannot be changed or appended to; or it is being appended to, so it cannot be replaced. Nothing was changed; repeat the request later.',
     message: ({ name, what }: { readonly name: string; readonly what: 'appended to' | 'changed' | 'replaced' }) =>
       `Data Source "${name}" is being ${what} at the moment; nothing was changed, repeat it later`,
   }),
   CHANGES_TOO_MANY: define({
     status: 503,
-    when: 'Too many changes of Data Sources or Pipes wait already. Nothing was changed; repeat it later.',
+    when: 'Too many changes of Data Sources or Pipes are waiting. Nothing was changed; repeat the request later.',
     message: () => 'Too many changes are waiting; nothing was changed, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
   CHANGE_BLOCKED: define({
     status: 503,
-    when: 'Events of the Data Source wait and cannot be stored, so it cannot be changed. Nothing was changed; repeat it later.',
+    when: 'Events of the Data Source are waiting and cannot be stored, so it cannot be changed. Nothing was changed; repeat the request later.',
     message: ({ name }: RetryLater & { readonly name: string }) =>
       `Events of Data Source "${name}" wait and cannot be stored yet; nothing was changed, repeat it later`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   REPLAY_INTERRUPTED: define({
     status: 503,
-    when: 'A replay of a quarantine stopped in its middle. It goes on by itself within a minute, with the next change of the Data Source, and at the next start; no row is lost or stored twice.',
+    when: 'A replay of a quarantine was interrupted. It resumes by itself within a minute, with the next change of the Data Source, and at the next start; no row is lost or stored twice.',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
       `The replay was interrupted, and goes on by itself; no row is lost or stored twice: ${reason}`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,

@@ -5,19 +5,19 @@ import { define, type RetryLater } from './definition.ts'
 export const eventErrors = {
   ROWS_TOO_MANY: define({
     status: 413,
-    when: 'A body of events has so many rows, with so little in each, that they would take more than 512 MiB in the columns of their Data Source.',
+    when: 'A body of events has so many short rows that they would take more than 512 MiB in the columns of their Data Source.',
     message: ({ rowsMax, columnCount }: { readonly rowsMax: number; readonly columnCount: number }) =>
       `The body has more than ${rowsMax} rows, which is the most at once for a Data Source of ${columnCount} columns; send fewer at a time, or import them`,
   }),
   VIEW_FAILED: define({
     status: 422,
-    when: 'Events with `wait=true` that a Materialized View does not take. They are kept, and stored as soon as the view does: do not repeat them.',
+    when: 'A Materialized View fails for events with `wait=true`. They are kept, and stored as soon as the view works: do not send them again.',
     message: ({ reason }: { readonly reason: string }) =>
       `A Materialized View failed; the events are kept and stored as soon as it works, so do not send them again: ${reason}`,
   }),
   IDEMPOTENCY_KEY_REUSED: define({
     status: 422,
-    when: 'The Idempotency-Key was used for another body.',
+    when: 'The Idempotency-Key was used with another body.',
     message: () => 'This Idempotency-Key was used with another body within the last 5 hours; nothing was stored',
   }),
   CREATES_TOO_MANY: define({
@@ -29,26 +29,26 @@ export const eventErrors = {
   }),
   LOG_FAILED: define({
     status: 500,
-    when: 'The disk failed while events were being written; whether they are stored is not known. A repeat with the same Idempotency-Key is safe.',
+    when: 'The disk failed while events were being written; it is unknown whether they are stored. Sending them again with the same Idempotency-Key is safe.',
     message: () =>
       'The disk failed while the events were being written: repeat them with the same Idempotency-Key, or they may be stored twice',
   }),
   BACKLOG_FULL: define({
     status: 503,
-    when: 'More is waiting to be stored than `eventsPendingBytesMax`, `eventsBacklogBytesMax` or `eventsLogBytesMax` allows. Nothing was stored; repeat it later.',
+    when: 'More events are waiting to be stored than `eventsPendingBytesMax`, `eventsBacklogBytesMax` or `eventsLogBytesMax` allows. Nothing was stored; repeat the request later.',
     message: () => 'Too much is waiting to be stored; nothing of this request was stored, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
   VIEW_BLOCKS: define({
     status: 503,
-    when: 'Events with `wait=true`, while a Materialized View refuses those before them. Nothing was stored; repeat it later.',
+    when: 'Events have `wait=true`, and a Materialized View fails for those before them. Nothing was stored; repeat the request later.',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
       `A Materialized View does not take what comes before; nothing of this request was stored, repeat it later: ${reason}`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   DATASOURCE_CHANGING: define({
     status: 503,
-    when: 'Events for a Data Source that is being changed at the moment. None of them was stored; repeat them.',
+    when: 'Events are sent to a Data Source that is being changed. None of them was stored; send them again.',
     message: ({ name }: RetryLater & { readonly name: string }) =>
       `Data Source "${name}" is being changed at the moment; nothing of this request was stored, repeat it`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,

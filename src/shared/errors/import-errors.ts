@@ -5,13 +5,13 @@ import { define } from './definition.ts'
 export const importErrors = {
   ROWS_REFUSED: define({
     status: 400,
-    when: 'The database refuses more rows of an import than are searched for one by one, although their values fit: a DEFAULT or a key fails with them, or a sign is neither 1 nor -1; or a Materialized View stands behind its table. Fewer such rows are set aside. What is counted is stored, or in quarantine.',
+    when: 'The database refuses rows of an import although their values fit: a DEFAULT or a key fails for them, or a sign is neither 1 nor -1. A few such rows are found one by one and set aside; this error is for more of them, or for a table with Materialized Views. The counted rows are stored or in quarantine.',
     message: ({ reason }: { readonly reason: string }) =>
       `The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: ${reason}`,
   }),
   PARTITIONS_TOO_MANY: define({
     status: 400,
-    when: 'The rows of an import are of more partitions than one body may be of (`partitionsPerBodyMax`), or the Data Source would have more than it may (`partitionsMax`). What is counted is stored.',
+    when: 'The rows of an import belong to more partitions than one body may have (`partitionsPerBodyMax`), or the Data Source would have more than it may (`partitionsMax`). The counted rows are stored.',
     message: ({ scope, partitionsMax }: { readonly scope: 'body' | 'table'; readonly partitionsMax: number }) =>
       scope === 'body'
         ? `The rows of the import are of more than ${partitionsMax} partitions, so it ended early; the rows that are counted are stored. Use a coarser partition key, send rows of fewer partitions at a time, or raise --partitions-per-body-max`
@@ -19,7 +19,7 @@ export const importErrors = {
   }),
   APPEND_UNSUPPORTED: define({
     status: 400,
-    when: 'Rows are to be appended to a Data Source whose engine is Join, or out of which a Materialized View at any depth fills one.',
+    when: 'Rows cannot be appended to a Data Source whose engine is Join, or from which a Materialized View, at any depth, fills such a Data Source.',
     message: ({
       name,
       join,
@@ -33,59 +33,59 @@ export const importErrors = {
   }),
   REPLACE_CONDITION_INVALID: define({
     status: 400,
-    when: 'The parameter `replace_condition` is no condition over the columns, or does not speak of the partition key.',
+    when: 'The parameter `replace_condition` is not a condition over the columns, or does not use the partition key.',
     message: ({ reason }: { readonly reason: string }) => `Parameter "replace_condition" cannot be used: ${reason}`,
   }),
   REPLACE_PARTITIONS_DIFFER: define({
     status: 400,
-    when: 'A replace with a condition, and a Data Source that is computed from the replaced one has a partition key that is not compatible. The old content stays.',
+    when: 'In a replace with a condition, a Data Source that is computed from the replaced one has an incompatible partition key. The old content stays.',
     message: ({ source, target, reason }: PartitionFault) =>
       `The partition keys of "${source}" and of "${target}", which is computed from it, are not compatible: ${reason}; nothing was replaced`,
   }),
   REPLACE_EMPTY: define({
     status: 400,
-    when: 'No row of a replace fits the Data Source, though there are some. They are in quarantine; the old content stays.',
+    when: 'The body of a replace has rows, but none of them fits the Data Source. They are in quarantine; the old content stays.',
     message: ({ name }: { readonly name: string }) =>
       `No row fits Data Source "${name}", so its content was not replaced; the reasons are in its quarantine`,
   }),
   CLIENT_LEFT: define({
     status: 400,
-    when: 'The client closed its connection before it had the answer to the import of a packed body or a Parquet file, all of which had arrived. Stands in the log, with the counts of what is stored.',
+    when: 'The client closed its connection before the answer to the import of a compressed body or a Parquet file that had arrived as a whole. This is in the log only, with the counts of what is stored.',
     message: () => 'The client closed the connection before its import had ended, which ends the import',
   }),
   IMPORT_VIEW_FAILED: define({
     status: 422,
-    when: 'A Materialized View does not take rows of an import. The Data Source has the rows that are counted, and the views that take them; the rest was not read.',
+    when: 'A Materialized View fails for rows of an import. The counted rows are in the Data Source, and in the views that take them; the rest was not read.',
     message: ({ reason }: { readonly reason: string }) =>
       `A Materialized View failed, so the import ended early; the rows that are counted are stored, but not in what this view makes, so do not send them again: ${reason}`,
   }),
   INSERT_TOO_COSTLY: define({
     status: 422,
-    when: 'An INSERT of an import takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) than it may, as a DEFAULT, a key or a Materialized View costs much for each row. What is counted is stored.',
+    when: 'An INSERT of an import takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) than it may, because a DEFAULT, a key or a Materialized View is expensive for each row. The counted rows are stored.',
     message: ({ reason }: { readonly reason: string }) =>
       `A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the rows that are counted are stored. Make the expression cheaper, or send the other rows in smaller bodies: ${reason}`,
   }),
   PARQUET_TOO_COSTLY: define({
     status: 422,
-    when: 'A Parquet file takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) to be read and stored than an INSERT may: its pages are damaged or very large, or a DEFAULT, a key or a Materialized View costs much for each row. What is counted is stored.',
+    when: 'Reading and storing a Parquet file takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) than an INSERT may: its pages are damaged or very large, or a DEFAULT, a key or a Materialized View is expensive for each row. The counted rows are stored.',
     message: ({ reason }: { readonly reason: string; readonly cause?: unknown }) =>
       `The Parquet file takes too much time or memory to be read; rows that are counted are stored. Check that the file is whole, and write it with smaller pages and row groups; or make a DEFAULT, a key or a Materialized View cheaper: ${reason}`,
   }),
   REPLACE_VIEW_FAILED: define({
     status: 422,
-    when: 'A Materialized View does not take the new rows of a replace. The old content stays.',
+    when: 'A Materialized View fails for the new rows of a replace. The old content stays.',
     message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
       `Materialized View "${view}" does not take the new rows, so nothing was replaced: ${reason}`,
   }),
   DISK_FAILED: define({
     status: 500,
-    when: 'The disk failed in the middle of an import, and rows of it are stored, or may be: a repeat of the whole body stores those twice. The counts are in the answer.',
+    when: 'The disk failed during an import, and rows of it are stored, or may be: sending the whole body again stores those twice. The counts are in the answer.',
     message: ({ reason, storedRows, quarantinedRows }: ImportCut) =>
       `The disk failed in the middle of the import: ${reason}. Rows known to be stored: ${storedRows}, in quarantine: ${quarantinedRows}. A repeat of the whole body stores them twice: delete them first, or repeat it as a replace`,
   }),
   IMPORT_STOPPED: define({
     status: 503,
-    when: 'The service closes, and the import did not end within a tenth of `closeTimeoutMs`. What was read until then is stored, and the counts are in the answer; a repeat of the whole body stores those rows twice.',
+    when: 'The service shuts down, and the import did not end within a tenth of `closeTimeoutMs`. What was read until then is stored, and the counts are in the answer; sending the whole body again stores those rows twice.',
     message: () =>
       'The service is shutting down and has ended the import where it was. The rows that are counted here are stored; a repeat of the whole body stores them twice: delete them first, or repeat it as a replace',
   }),

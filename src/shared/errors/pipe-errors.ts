@@ -13,7 +13,7 @@ export const pipeErrors = {
   }),
   NODES_MISSING: define({
     status: 400,
-    when: 'A Pipe is to be created out of nothing.',
+    when: 'A Pipe cannot be created without a query.',
     message: () =>
       'A Pipe needs a query: send "sql", a JSON body with "nodes", or "from" with the name of another Pipe',
   }),
@@ -31,35 +31,35 @@ export const pipeErrors = {
   }),
   NODE_INVALID: define({
     status: 400,
-    when: 'One of the nodes of a Pipe is wrong. Nothing of the request was done.',
+    when: 'A node of a Pipe is invalid. Nothing of the request was done.',
     message: ({ node, reason }: { readonly node: string; readonly reason: string }) => `Node '${node}': ${reason}`,
   }),
   NODE_TYPE_UNSUPPORTED: define({
     status: 400,
-    when: 'A node is to be of a type that is not supported yet, such as `materialized`.',
+    when: 'The type of a node, such as `materialized`, is not supported yet.',
     message: ({ type }: { readonly type: string }) =>
       `Nodes of type "${type}" are not supported yet; use standard or endpoint`,
   }),
   NODE_UNKNOWN: define({
     status: 400,
-    when: 'The node to publish or to unpublish is none of its Pipe.',
+    when: 'The node to publish or to unpublish does not belong to this Pipe.',
     message: ({ pipe, node }: NodeOfPipe) => `Pipe '${pipe}' has no node '${node}'`,
     subject: ({ pipe, node }: NodeOfPipe) => [pipe, node],
   }),
   NODE_PUBLISHED: define({
     status: 400,
-    when: 'A node is to be deleted that is published as an endpoint.',
+    when: 'A node that is published as an endpoint cannot be deleted.',
     message: ({ node }: NodeOfPipe) => `Node '${node}' is published as an endpoint; unpublish it before you delete it`,
   }),
   ENDPOINT_MISSING: define({
     status: 400,
-    when: 'A node, or a Pipe, is to be unpublished that is not published.',
+    when: 'The node or the Pipe to unpublish is not published.',
     message: ({ pipe, node }: { readonly pipe: string; readonly node: string | null }) =>
       node === null ? `Pipe '${pipe}' has no published node` : `Node '${node}' of Pipe '${pipe}' is not published`,
   }),
   EXPLAIN_EMPTY: define({
     status: 400,
-    when: 'A Pipe without nodes is to be explained.',
+    when: 'The Pipe to explain has no nodes.',
     message: ({ name }: { readonly name: string }) => `No node could be found to explain in the pipe '${name}'`,
   }),
   PIPE_NOT_FOUND: define({
@@ -70,13 +70,13 @@ export const pipeErrors = {
   }),
   PIPE_UNKNOWN: define({
     status: 404,
-    when: 'There is no Pipe of this name or id to read or to explain.',
+    when: 'The Pipe to read or to explain does not exist.',
     message: ({ name }: { readonly name: string }) => `The pipe '${name}' does not exist`,
     subject: ({ name }) => [name],
   }),
   PIPE_UNPUBLISHED: define({
     status: 404,
-    when: 'The Pipe has no published node, and so no data to give.',
+    when: 'The Pipe has no published node, so there is no data to answer with.',
     message: ({ name }: { readonly name: string }) =>
       `The pipe '${name}' does not have an endpoint yet: publish one of its nodes`,
   }),
@@ -88,22 +88,22 @@ export const pipeErrors = {
   }),
   PIPE_EXISTS: define({
     status: 409,
-    when: 'A Pipe or a Data Source is to be named like a Pipe that there is.',
+    when: 'The name is taken by a Pipe.',
     message: ({ name }: { readonly name: string }) => `There is already a Pipe with name "${name}"`,
   }),
   PIPE_USED: define({
     status: 409,
-    when: 'A Pipe is to be dropped or renamed while other Pipes read it, or something new would take a name with a version by which they do.',
+    when: 'Other Pipes read a Pipe, so it cannot be dropped or renamed; or they read it by a name with a version, so nothing new can take that name. The message lists them.',
     message: ({ name, users, advice }: Users) => `Pipe "${name}" is used by ${listText(users)}; ${advice}`,
   }),
   NODE_EXISTS: define({
     status: 409,
-    when: 'Two nodes of a Pipe are to have one name.',
+    when: 'The name is taken by another node of the Pipe.',
     message: ({ pipe, node }: NodeOfPipe) => `There is already a node with name "${node}" in Pipe "${pipe}"`,
   }),
   NODE_USED: define({
     status: 409,
-    when: 'A node is to be renamed while other nodes of its Pipe read it.',
+    when: 'Other nodes of its Pipe read a node, so it cannot be renamed. The message lists them.',
     message: ({ name, users, advice }: Users) => `Node "${name}" is used by ${listText(users)}; ${advice}`,
   }),
 }

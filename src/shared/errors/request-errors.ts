@@ -6,30 +6,30 @@ import { define, type RetryLater } from './definition.ts'
 export const requestErrors = {
   REQUEST_INVALID: define({
     status: 400,
-    when: 'The request is no valid HTTP request for its path.',
+    when: 'The request is not a valid HTTP request for its path.',
     message: ({ reason }: { readonly reason: string }) => `The request is not valid: ${reason}`,
   }),
   PARAMETER_INVALID: define({
     status: 400,
-    when: 'A parameter has a value that it cannot have.',
+    when: 'A parameter has a value that is not allowed.',
     message: ({ parameter, value, expected }: ParameterFault) =>
       `Parameter "${parameter}" is "${value}", but must be ${expected}`,
     hint: ({ value, expected }) => didYouMean(value, expected.split(/, | or /)),
   }),
   PARAMETER_LATE: define({
     status: 400,
-    when: 'A parameter stands behind the file of a multipart form, and came too late to be followed.',
+    when: 'A parameter comes after the file in a multipart form, too late to take effect.',
     message: ({ parameter }: { readonly parameter: string }) =>
       `Parameter "${parameter}" stands behind the file, and came too late to be followed: send it before the file or in the URL`,
   }),
   NAME_MISSING: define({
     status: 400,
-    when: 'The parameter `name` is required here.',
+    when: 'The required parameter `name` is missing.',
     message: () => 'Parameter "name" is required',
   }),
   NAME_INVALID: define({
     status: 400,
-    when: 'A name that no resource can have.',
+    when: 'A resource cannot have this name.',
     message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
       `"${name}" is no valid name: ${reason}`,
   }),
@@ -45,13 +45,13 @@ export const requestErrors = {
   }),
   TOKEN_LATE: define({
     status: 403,
-    when: 'There is no token in the header, in the URL or in the first 8 KiB of the body as it was sent. What follows in the body is not read.',
+    when: 'There is no token in the header, in the URL or in the first 8 KiB of the uncompressed body. The rest of the body is not read.',
     message: () =>
       'No token: send the header "Authorization: Bearer <token>", or the parameter "token" in the URL or, not packed, in the first 8 KiB of the body; what follows was not read',
   }),
   NOT_FOUND: define({
     status: 404,
-    when: 'Nothing answers at this path.',
+    when: 'Nothing is served at this path.',
     message: ({ path, absent }: { readonly path: string; readonly absent?: string | undefined }) =>
       `There is nothing at "${path}"${absent === undefined ? '' : `: this service does not have ${absent} yet`}`,
     subject: ({ path }) => [path],
@@ -64,20 +64,20 @@ export const requestErrors = {
   }),
   REQUESTS_AHEAD_TOO_MANY: define({
     status: 429,
-    when: 'A client sends more than 64 requests ahead on one connection, without an answer to the first of them. Those before are answered, and the connection closes behind this answer; this request and all behind it were not looked at.',
+    when: 'A client sends more than 64 requests ahead on one connection, without an answer to the first of them. The earlier ones are answered, then the connection closes; this request and those after it are ignored.',
     message: ({ openRequestsMax }: RetryLater & { readonly openRequestsMax: number }) =>
       `A connection may have ${openRequestsMax} requests without an answer; nothing was done with this one and those behind it, send them again on another connection`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
   RATE_EXCEEDED: define({
     status: 429,
-    when: 'More requests came in a second than an option such as `variablesRequestsPerSecondMax` allows. Repeat it later.',
+    when: 'More requests came in a second than an option such as `variablesRequestsPerSecondMax` allows. Repeat the request later.',
     message: ({ perSecondMax }: RateLimit) => `There may be ${perSecondMax} requests a second; repeat this one later`,
     retryAfterSeconds: ({ retryAfterSeconds }: RateLimit) => retryAfterSeconds,
   }),
   BODIES_TOO_MANY: define({
     status: 503,
-    when: 'The bodies of events, forms and queries that are on their way in or wait take more than `bodiesBytesMax`, or 128 imports are open, or the Parquet files or zip archives that are here take more on the disk than four of the largest. Nothing was done; repeat it later.',
+    when: 'The bodies of events, forms and queries that are arriving or waiting take more than `bodiesBytesMax`; or 128 imports are open; or the Parquet files and zip archives on disk take more than four of the largest ones allowed. Nothing was done; repeat the request later.',
     message: () => 'Too many bodies are on their way in; nothing was done with this one, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),

@@ -5,7 +5,7 @@ import { define, type RetryLater } from './definition.ts'
 export const serviceErrors = {
   ENGINE_FAILED: define({
     status: 500,
-    when: 'The database failed at something that is no fault of the request; the log has the reason.',
+    when: 'The database failed, and not because of the request; the log has the reason.',
     message: () => 'The database failed; the log of the service has the reason under the id of this request',
   }),
   INTERNAL: define({
@@ -15,28 +15,28 @@ export const serviceErrors = {
   }),
   DISK_UNAVAILABLE: define({
     status: 503,
-    when: 'The disk is full, read-only or failing, or too many files are open. Nothing was stored or changed; repeat it later.',
+    when: 'The disk is full, read-only or failing, or too many files are open. Nothing was stored or changed; repeat the request later.',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
       `The disk takes nothing at the moment: ${reason}; nothing of this request was stored, repeat it later`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly reason: string }) => retryAfterSeconds,
   }),
   ENGINE_RESTARTED: define({
     status: 503,
-    when: 'The database ended while it worked at the request, and is started again, which takes about a second. A query may be repeated at once; look at what a change has done before you repeat that. Events are acknowledged all the while.',
+    when: 'The database stopped while it worked on the request, and restarts, which takes about a second. A query can be repeated at once; check what a change has done before you repeat it. Events are still acknowledged.',
     message: () =>
       'The database ended before it had answered and is started again; repeat a query, and look at what a change has done before you repeat that',
     retryAfterSeconds: () => 1,
   }),
   ENGINE_UNAVAILABLE: define({
     status: 503,
-    when: 'The database does not answer: it gives no sign of life, is started again, or queries that cannot be stopped hold all of its sessions; the message says which. A query may be repeated. Events are acknowledged all the while.',
+    when: 'The database does not answer: it gives no sign of life, it is restarting, or queries that cannot be stopped hold all of its sessions; the message says which. A query can be repeated. Events are still acknowledged.',
     message: ({ reason }: { readonly reason: string }) =>
       `The database does not answer at the moment: ${reason}; repeat it later`,
     retryAfterSeconds: () => 2,
   }),
   SHUTTING_DOWN: define({
     status: 503,
-    when: 'The service is closing and takes no new work. Nothing was stored; repeat it later.',
+    when: 'The service is shutting down and takes no new work. Nothing was stored; repeat the request later.',
     message: () => 'The service is shutting down; nothing of this request was stored, repeat it later',
   }),
 }

@@ -5,7 +5,7 @@ import { define } from './definition.ts'
 export const variableErrors = {
   VALUE_MISSING: define({
     status: 400,
-    when: 'The parameter `value` is required here; it may be empty.',
+    when: 'The required parameter `value` is missing; it may be empty.',
     message: () => 'Parameter "value" is required',
   }),
   VALUE_TOO_LARGE: define({
@@ -28,7 +28,7 @@ export const variableErrors = {
   }),
   VARIABLE_EXISTS: define({
     status: 409,
-    when: 'A variable is to be created under a name that is taken.',
+    when: 'The name is taken by a variable.',
     message: ({ name }: { readonly name: string }) => `There is already a variable with name "${name}"`,
   }),
 }
