@@ -80,7 +80,7 @@ function readFlags(flags: readonly string[]): GivenFlags {
   let unknownFlagIndex = -2
   for (const token of tokens) {
     if (token.kind === 'positional' && token.index !== unknownFlagIndex + 1)
-      problems.push(`${positionalText(token.value)} is no option; options look like --port 7181.`)
+      problems.push(`${positionalText(token.value)} is not an option; options look like --port 7181.`)
     if (token.kind !== 'option') continue
     const key = keyByFlag.get(token.name)
     if (token.name === 'help' || token.name === 'h') asked ??= 'help'
@@ -202,12 +202,12 @@ function unknownVariables(environment: OptionSources['environment']): readonly s
   const names = Object.keys(environment).filter((name) => isOurs(name) && !known.has(name))
   const told = names.slice(0, unknownVariablesMax).map((name) => {
     const nearest = nearestName(name.toUpperCase(), known)
-    return `The environment variable ${shown(name)} is no option and was left aside${hintOf(nearest)}; --help lists them.`
+    return `The environment variable ${shown(name)} is not an option and was ignored${hintOf(nearest)}; --help lists them.`
   })
   const leftCount = names.length - told.length
   return leftCount === 0
     ? told
-    : [...told, `${leftCount} further environment variables ${environmentPrefix}… are no options.`]
+    : [...told, `${leftCount} further environment variables ${environmentPrefix}… are not options.`]
 }
 
 // `millrace_port` is a slip too: names are told apart by case.

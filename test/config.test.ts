@@ -158,7 +158,7 @@ t.test('a wrong admin token is refused without being repeated', async (t) => {
 
 t.test('a token in a wrong place of the command line is not repeated', async (t) => {
   const wrong = ['--show-token', 's3cr3t-t0ken']
-  t.same(problemsOf(wrong, {}), ['A word of 12 characters is no option; options look like --port 7181.'])
+  t.same(problemsOf(wrong, {}), ['A word of 12 characters is not an option; options look like --port 7181.'])
   for (const flags of [
     ['s3cr3t-t0ken'],
     ['--admin-tokne', 's3cr3t-t0ken'],
@@ -173,7 +173,7 @@ t.test('a token in a wrong place of the command line is not repeated', async (t)
 t.test('every mistake is told at once', async (t) => {
   t.same(problemsOf(['--prot', '1', 'serve', '--workers', '0', '--host'], { MILLRACE_PORT: 'x' }), [
     '--prot is no option (did you mean --port?); --help lists them.',
-    '"serve" is no option; options look like --port 7181.',
+    '"serve" is not an option; options look like --port 7181.',
     '--host has no value.',
     'MILLRACE_PORT is "x", but must be a whole number.',
     '--workers is 0, but must be from 1 to 64.',
@@ -184,7 +184,7 @@ t.test('an unknown variable with our prefix is a warning, and other variables ar
   const reading = read([], { MILLRACE_PROT: '1', PATH: '/bin', MILLRACE_PORT: '1' })
   t.match(reading, { kind: 'options', options: { port: 1 } })
   t.same(reading.kind === 'options' && reading.warnings, [
-    'The environment variable MILLRACE_PROT is no option and was left aside (did you mean MILLRACE_PORT?); --help lists them.',
+    'The environment variable MILLRACE_PROT is not an option and was ignored (did you mean MILLRACE_PORT?); --help lists them.',
   ])
 })
 
@@ -214,7 +214,7 @@ t.test('unknown variables are told with the nearest one, and a hundred of them a
   t.match(warningsOf({ millrace_port: '1' }), [/millrace_port .*\(did you mean MILLRACE_PORT\?\)/])
   t.match(warningsOf({ MILLRACE_LOGLEVEL: '1' }), [/MILLRACE_LOGLEVEL .*\(did you mean MILLRACE_LOG_LEVEL\?\)/])
   t.match(warningsOf({ MILLRACE_PORT_7181_TCP_ADDR: '1' }), [
-    /MILLRACE_PORT_7181_TCP_ADDR is no option and was left aside; /,
+    /MILLRACE_PORT_7181_TCP_ADDR is not an option and was ignored; /,
   ])
   t.notMatch(warningsOf({ MILLRACE_DATADIR: 'a-value' }).join(), 'a-value')
   const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`MILLRACE_X_${index}`, '1']))

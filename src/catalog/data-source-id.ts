@@ -9,7 +9,7 @@ export function createDataSourceId(): DataSourceId {
 /** @throws Error when the text is no id: for ids of our own, which are always right. */
 export function parseDataSourceId(text: string): DataSourceId {
   const id = findDataSourceId(text)
-  if (id === undefined || id !== text) throw new Error(`'${text}' is no id of a data source`)
+  if (id === undefined || id !== text) throw new Error(`'${text}' is not the id of a data source`)
   return id
 }
 

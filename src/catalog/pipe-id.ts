@@ -24,6 +24,6 @@ export function parseNodeId(text: string): NodeId {
 }
 
 function checkedId(text: string, kind: 'node' | 'pipe'): string {
-  if (findResourceId(text) !== text) throw new Error(`'${text}' is no id of a ${kind}`)
+  if (findResourceId(text) !== text) throw new Error(`'${text}' is not the id of a ${kind}`)
   return text
 }

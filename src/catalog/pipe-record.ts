@@ -60,7 +60,7 @@ function readPipe(id: string, fields: Fields): Pipe {
 function readEndpoint(id: string | null, nodes: readonly PipeNode[]): NodeId | null {
   if (id === null) return null
   const node = nodes.find((one) => one.id === id)
-  if (node === undefined) throw new Error(`'endpointId' is none of its nodes`)
+  if (node === undefined) throw new Error(`'endpointId' is not the id of one of its nodes`)
   return node.id
 }
 

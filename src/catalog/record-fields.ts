@@ -22,13 +22,13 @@ export function readRecord<Entry>(id: string, record: unknown, read: (fields: Fi
 }
 
 export function readObject(value: unknown, name: string): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`'${name}' is no object`)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`'${name}' is not an object`)
   // Just checked: an object, whose fields may be anything.
   return value as Fields
 }
 
 export function readArray(value: unknown, name: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Error(`'${name}' is no array`)
+  if (!Array.isArray(value)) throw new Error(`'${name}' is not an array`)
   return value
 }
 
@@ -46,13 +46,13 @@ export function readStrings(value: unknown, name: string): readonly string[] {
 
 export function readInteger(fields: Fields, name: string): number {
   const value = fields[name]
-  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw new Error(`'${name}' is no integer`)
+  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw new Error(`'${name}' is not an integer`)
   return value
 }
 
 export function readOneOf<Choice extends string>(fields: Fields, name: string, choices: readonly Choice[]): Choice {
   const value = choices.find((choice) => choice === fields[name])
-  if (value === undefined) throw new Error(`'${name}' is none of ${choices.join(', ')}`)
+  if (value === undefined) throw new Error(`'${name}' is not one of ${choices.join(', ')}`)
   return value
 }
 
@@ -63,6 +63,6 @@ export function checkFormat(fields: Fields, expected: number): void {
 }
 
 function checkString(value: unknown, name: string): string {
-  if (typeof value !== 'string') throw new Error(`'${name}' is no text`)
+  if (typeof value !== 'string') throw new Error(`'${name}' is not a text`)
   return value
 }

@@ -318,7 +318,7 @@ class OpenDataSources implements DataSources {
     for (const { dataSource } of this.#catalog.unfinished()) {
       this.#logger.info(
         { id: dataSource.id, name: dataSource.name },
-        'A half made or half gone data source is removed.',
+        'A half-created or half-removed data source is removed.',
       )
       await this.#removals.remove(dataSource.id)
     }

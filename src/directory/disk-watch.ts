@@ -62,7 +62,7 @@ export class DiskWatch implements DiskReports {
     this.#sinceMs = performance.now()
     this.#logger.error(
       { err: cause, reason },
-      'The disk takes nothing: what needs it is refused, and the service is not ready, until it takes something again.',
+      'The disk cannot be written: requests that need it are refused, and the service is not ready, until it can.',
     )
     this.#probeLater()
   }
@@ -134,7 +134,7 @@ export class DiskWatch implements DiskReports {
       }
       const durationMs = Math.round(performance.now() - this.#sinceMs)
       this.#reason = null
-      this.#logger.info({ durationMs }, 'The disk takes something again.')
+      this.#logger.info({ durationMs }, 'The disk can be written again.')
     } catch (error) {
       // The state is told already; what is new is only another reason.
       this.#reason = diskFaultOf(error) ?? this.#reason

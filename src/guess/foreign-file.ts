@@ -20,7 +20,7 @@ interface TextMark extends Omit<Mark, 'isAt'> {
   readonly isIn: (text: string) => boolean
 }
 
-const unpacked = 'send it unpacked, or packed by gzip or zstd'
+const unpacked = 'send it uncompressed, or compressed with gzip or zstd'
 
 const startsWith =
   (...bytes: readonly number[]) =>
@@ -54,14 +54,18 @@ const binaryMarks: readonly Mark[] = [
     isAt: startsWith(0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1),
   },
   { what: 'a NumPy file', advice: asParquet, isAt: startsWith(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59) },
-  { what: 'packed by xz', advice: unpacked, isAt: startsWith(0xfd, 0x37, 0x7a, 0x58, 0x5a, 0) },
-  { what: 'packed by bzip2', advice: unpacked, isAt: startsWithText('BZh', (byte) => byte >= 0x31 && byte <= 0x39) },
-  { what: 'packed by lz4', advice: unpacked, isAt: startsWith(4, 0x22, 0x4d, 0x18) },
+  { what: 'compressed with xz', advice: unpacked, isAt: startsWith(0xfd, 0x37, 0x7a, 0x58, 0x5a, 0) },
+  {
+    what: 'compressed with bzip2',
+    advice: unpacked,
+    isAt: startsWithText('BZh', (byte) => byte >= 0x31 && byte <= 0x39),
+  },
+  { what: 'compressed with lz4', advice: unpacked, isAt: startsWith(4, 0x22, 0x4d, 0x18) },
   { what: 'a 7z archive', advice: unpacked, isAt: startsWith(0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c) },
   { what: 'a rar archive', advice: unpacked, isAt: startsWithText('Rar!\u001a') },
   {
     what: 'a tar archive',
-    advice: 'send each of its files by itself',
+    advice: 'send each of its files separately',
     isAt: (head) => head.toString('latin1', 257, 262) === 'ustar',
   },
 ]
@@ -69,14 +73,14 @@ const binaryMarks: readonly Mark[] = [
 const textMarks: readonly TextMark[] = [
   {
     what: 'a page of HTML',
-    advice: 'an address may have answered with a page, or with an error, in the place of a file',
+    advice: 'the address may have answered with a page or an error instead of the file',
     isIn: (text) => /^(?:<!doctype html|<html[\s>])/i.test(text),
   },
   { what: 'XML', advice: 'send CSV, NDJSON or Parquet', isIn: (text) => /^<\?xml\s/i.test(text) },
   {
     what: 'the text of a datafile',
     advice:
-      'send the columns behind "SCHEMA >" as the parameter schema, and its ENGINE lines as parameters such as engine=MergeTree',
+      'send the columns after "SCHEMA >" as the parameter schema, and its ENGINE lines as parameters such as engine=MergeTree',
     isIn: isDatafile,
   },
   {
@@ -114,13 +118,13 @@ export function foreignFile(head: Buffer): ForeignFile | null {
 export const officeMember = '[Content_Types].xml'
 
 export const officeFile: ForeignFile = {
-  what: 'an Excel workbook, or another document of Office',
+  what: 'an Excel workbook or another Office document',
   advice: 'save each sheet as CSV',
   isText: false,
 }
 
 export const packedTwice: ForeignFile = {
-  what: 'packed, and what is inside is packed once more',
-  advice: 'unpack it once, and leave out a Content-Encoding that the file has already',
+  what: 'compressed twice',
+  advice: 'decompress it once, and send no Content-Encoding for a file that is compressed already',
   isText: false,
 }

@@ -41,7 +41,7 @@ export async function findTarget(
   // Before anything is read: a name that is taken is refused however the rows look.
   const isTaken = existing?.name === name || (name !== undefined && findDataSourceId(name) !== undefined)
   if (name !== undefined && existing !== undefined && isTaken) {
-    const hint = hasRows ? 'mode=append adds rows to it, mode=replace gives it others' : undefined
+    const hint = hasRows ? 'mode=append adds rows to it, mode=replace replaces them' : undefined
     throw errors.DATASOURCE_EXISTS({ name, hint })
   }
   // To create with rows is to create, and then to append.

@@ -36,7 +36,7 @@ export function adviceFor(message: string, plan: Advised): string | undefined {
   const known = [...suggested.map((one) => one.slice(one.lastIndexOf('.') + 1)), ...plan.ownColumns()]
   const near = didYouMean(last, known.slice(0, columnsMax))
   if (near !== undefined || !isQuoted) return near
-  return `Double quotes and backquotes stand around names; a text stands in single quotes: '${name}'`
+  return `Double quotes and backquotes enclose names; single quotes enclose a text: '${name}'`
 }
 
 /** Of formats that have no such type. The engine calls the elements of an array `element`. */

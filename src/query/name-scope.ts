@@ -127,7 +127,7 @@ function adviceForNode(reading: Reading, pipe: ReadPipe, { parts, end }: NodeSea
   const name = parts.join('.')
   const later = pipe.nodes.find((node, index) => index > end && node.name === name && mayRead(node.id))
   if (later !== undefined)
-    return `Node '${name}' stands behind this one, and a node reads only those before it: move it up`
+    return `Node '${name}' comes after this one, and a node reads only those before it: move it up`
   if (pipe.nodes[end]?.name === name) return 'A node cannot read itself'
   return nearestSource(reading, parts, pipe.nodes.slice(0, end))
 }
@@ -148,7 +148,7 @@ function nearestSource(
   if (parts.length > 1 && names.includes(last)) return `Did you mean '${last}'?`
   if (!written.endsWith(quarantineSuffix)) return didYouMean(written, names)
   const base = written.slice(0, -quarantineSuffix.length)
-  if (names.includes(base)) return `'${base}' is no Data Source, and only Data Sources have a quarantine`
+  if (names.includes(base)) return `'${base}' is not a Data Source, and only Data Sources have a quarantine`
   const owners = workspace.list().filter(({ id }) => mayRead(id) && filterOf(id) === null)
   const owner = nearestName(
     base,

@@ -119,7 +119,7 @@ export class Rendering {
     const missing = parameters.map(({ name }) => name).filter((name) => !given.has(name))
     for (const name of this.unusedParameters(() => []).slice(0, misspeltMax)) {
       const near = nearestName(name, missing)
-      if (near !== undefined) return `Did you mean '${near}' in place of '${name}'?`
+      if (near !== undefined) return `Did you mean '${near}' instead of '${name}'?`
     }
     return undefined
   }

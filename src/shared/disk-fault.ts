@@ -15,10 +15,10 @@ const reasons: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk quota is used up',
   EROFS: 'the file system is read-only',
-  EIO: 'the disk does not read or write',
+  EIO: 'the disk cannot be read or written',
   EFBIG: 'a file has reached the size that the system allows',
-  EMFILE: 'the process has as many files open as it may',
-  ENFILE: 'the machine has as many files open as it may',
+  EMFILE: 'the process has too many open files',
+  ENFILE: 'the system has too many open files',
 }
 
 /** What `diskFaultOf` gives for a disk without room. */

@@ -239,7 +239,7 @@ function isOfManyColumns({ tokens }: ParsedQuery, { start, end }: SelectedColumn
 /** The engine reads the rows of `joinGet` past every filter. */
 function joinEdit({ start, end }: TableRead, source: Source, resolution: Resolution): Edit {
   if (source.kind === 'query')
-    throw new SqlFault(`joinGet can not be used on '${source.name}', which is no data source`)
+    throw new SqlFault(`joinGet can not be used on '${source.name}', which is not a data source`)
   if (source.filter !== null) throw new SqlFault(`joinGet can not be used on '${source.name}' with a token filter`)
   qualify(source, resolution)
   return { start, end, before: quoteString(`${source.database}.${source.table}`), inner: null, after: '' }

@@ -33,5 +33,5 @@ function checkColumn({ tokens }: ParsedQuery, { start, end }: TokenRange, column
   const name = parts.map((part) => part.name).join('')
   if (first === undefined || columns.includes(first.name) || columns.includes(name)) return
   const isWord = end === start + 1 && (values.has(first.key) || intervalUnits.has(first.key))
-  if (!isWord) throw new SqlFault(`'${name}' in a row filter is no column of its data source`)
+  if (!isWord) throw new SqlFault(`'${name}' in a row filter is not a column of its data source`)
 }

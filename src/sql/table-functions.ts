@@ -83,7 +83,7 @@ function zerosByNumbers({ name, start, end, arguments: given, query }: TableFunc
 function checkNames({ tokens }: ParsedQuery, use: TableFunctionUse): void {
   const [name] = use.arguments.flatMap(({ start, end }) => columnsOnly(tokens.slice(start, end)))
   if (name === undefined) return
-  throw new SqlFault(`'${name}' can be no column in the arguments of ${use.name}(): write it with its table`)
+  throw new SqlFault(`'${name}' cannot be a column in the arguments of ${use.name}(): write it with its table`)
 }
 
 function write({ start, end }: TokenRange, before: string): Edit {

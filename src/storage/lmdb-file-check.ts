@@ -94,7 +94,7 @@ class FileCheck {
     const page = this.#read(offset, metaBytes)
     if (page.length < metaBytes) throw damaged(`it is cut at byte ${this.#byteCount}`)
     const where = index === 0 ? 'its first page' : 'its second page'
-    if (page.readUInt32LE(headerBytes) !== magic) throw damaged(`${where} is none of a catalog`)
+    if (page.readUInt32LE(headerBytes) !== magic) throw damaged(`${where} is not of a catalog`)
     if (page.readUInt32LE(headerBytes + 4) !== dataVersion || page.readUInt16LE(18) !== pageFlags.meta) {
       throw damaged(`${where} is of another kind`)
     }

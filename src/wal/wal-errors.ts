@@ -71,7 +71,7 @@ const shownDamagesMax = 20
 
 function describeDamage({ file, offset, reason, firstLost, lastLost, nextGood }: Damage): string {
   if (reason === 'log-id')
-    return `${file} tells of another log, whose entries from ${firstLost} to ${lastLost} are gone`
+    return `${file} belongs to another log, whose entries from ${firstLost} to ${lastLost} are gone`
   if (lastLost !== undefined) return `${file} is gone, and with it the entries ${firstLost} to ${lastLost}`
   const rest =
     nextGood === null

@@ -50,7 +50,7 @@ t.test('an import that makes a data source by an append names it, and others nam
 t.test('tags are told not to be kept', async (t) => {
   const made = await service.call('POST', '/v0/datasources?name=tagged&schema=n+UInt8&tags=a,b')
   t.match(made, { status: 200, json: { datasource: { tags: {} } } })
-  t.match(made.headers.get('x-warning'), /^Parameter 'tags' is not kept/)
+  t.match(made.headers.get('x-warning'), /^Parameter 'tags' is ignored/)
   const plain = await service.call('POST', '/v0/datasources?name=untagged&schema=n+UInt8')
   t.equal(plain.headers.get('x-warning'), null)
 })

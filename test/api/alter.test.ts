@@ -112,9 +112,9 @@ t.test('what an alter cannot do is refused in words, and changes nothing', async
   const a = 'a Int32 `json:$.x.a`'
   const b = "b String DEFAULT 'x' CODEC(ZSTD(1))"
   const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
-    [{ schema: b }, /^Data Source "firm" cannot be altered so: column 'a' is missing: columns cannot be dropped/],
+    [{ schema: b }, /^Data Source "firm" cannot be altered: column 'a' is missing: columns cannot be dropped/],
     [{ schema: `${a}, c Int32` }, /column 'b' is missing/],
-    [{ schema: `${b}, ${a}` }, /column 'b' stands where 'a' was: the order of the columns stays/],
+    [{ schema: `${b}, ${a}` }, /column 'b' stands where 'a' was: the order of the columns cannot change/],
     [{ schema: `${a}, c Int32, ${b}` }, /column 'c' is new and stands before 'b': new columns come at the end/],
     [{ schema: `a Int64 \`json:$.x.a\`, ${b}` }, /column 'a' is Int32 and cannot become Int64/],
     [{ schema: `a Int32, ${b}` }, /column 'a' has JSONPath \$\.x\.a, and cannot get no JSONPath/],
@@ -123,10 +123,7 @@ t.test('what an alter cannot do is refused in words, and changes nothing', async
     [{ schema: `${a}, ${b}, a Int32` }, /^Wrong schema at line 1, column \d+: Column 'a' stands twice/],
     [{ schema: `${a}, ${b}, c Int3` }, /^Wrong schema at line 1, column \d+: .*Int3/],
     [{ schema: `${a}, ${b}, c Int32 DEFAULT zz` }, /^Wrong schema at line 1, column \d+: .*zz/],
-    [
-      { schema: `${a}, ${b}, \`c.d\` Array(Int8)` },
-      /an Array with a dot in its name has to be there from the beginning/,
-    ],
+    [{ schema: `${a}, ${b}, \`c.d\` Array(Int8)` }, /an Array with a dot in its name cannot be added later/],
     [{ ttl: 'a' }, /^Wrong engine: .*TTL/],
     [{ ttl: 'now() SETTINGS x = 1' }, /^Wrong engine: ttl cannot hold SETTINGS/],
     [{ ttl: 'zz + toIntervalDay(1)' }, /^Wrong engine: .*zz/],
@@ -170,7 +167,7 @@ t.test('a rename keeps id, rows and quarantine', async (t) => {
   await service.create('taken', 'a Int32')
   const taken = await change('PUT', 'after', { name: 'taken' })
   refuses(t, taken, /already a Data Source with name "taken"/, 409)
-  refuses(t, await change('PUT', 'after', { name: 'a b' }), /"a b" is no valid name/)
+  refuses(t, await change('PUT', 'after', { name: 'a b' }), /"a b" is not a valid name/)
   refuses(t, await change('PUT', 'after', { name: ' ' }), /Parameter "name" is required/)
   t.match(
     await change('PUT', 'after', { name: 'after' }),
@@ -179,7 +176,7 @@ t.test('a rename keeps id, rows and quarantine', async (t) => {
   )
   refuses(t, await change('PUT', 'after'), /no operations to perform/)
   refuses(t, await service.call('PUT', '/v0/datasources/after', { body: '{"name":["x"]}' }), /"name" must be a text/)
-  refuses(t, await service.call('PUT', '/v0/datasources/after', { body: '{"name":' }), /The body is no valid JSON/)
+  refuses(t, await service.call('PUT', '/v0/datasources/after', { body: '{"name":' }), /The body is not valid JSON/)
   refuses(t, await change('PUT', 'nobody', { name: 'x' }), /"nobody" does not exist/, 404)
 })
 

@@ -209,7 +209,7 @@ t.test('the SDK tells errors apart', async (t) => {
     [() => client.sql('SELECT none FROM visits'), 400, /none/],
     [() => client.sql('SELECT * FROM none'), 400, /none/],
     [() => client.sql('DROP TABLE visits'), 400, /./],
-    [() => client.ingest('no name', { a: 1 }), 400, /no valid name/],
+    [() => client.ingest('no name', { a: 1 }), 400, /not a valid name/],
   ] as const) {
     const error = await failure(attempt)
     t.equal(error.statusCode, statusCode, error.message)

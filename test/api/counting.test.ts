@@ -152,7 +152,7 @@ t.test('a body that breaks off while it is unpacked keeps its whole rows', async
       const headers = { 'content-encoding': encoding }
       const { status, json } = await service.append('rows', 'ndjson', body.subarray(0, body.length >> 1), { headers })
       t.equal(status, 400, encoding)
-      t.match(json, { error: new RegExp(`^The body is no valid ${encoding}: .`) })
+      t.match(json, { error: new RegExp(`^The body is not valid ${encoding}: .`) })
       const { imported_rows: stored } = json as { readonly imported_rows: number }
       t.ok(stored > 0 && stored < 50_000, `${encoding}: ${stored} rows`)
       await checkCounts(t, json, { stored })

@@ -85,10 +85,10 @@ t.test('imports that would unpack for minutes end soon after the service is told
     const { status, body } = await client.answer()
     const rowCount = Number(body['imported_rows'])
     t.equal(status, 503)
-    t.match(body, { error: /^The service is shutting down and has ended the import where it was/ })
+    t.match(body, { error: /^The service is shutting down and stopped the import/ })
     t.ok(rowCount > 0 && rowCount < (all[index]?.rowCount ?? 0), `${rowCount} rows of ${all[index]?.name} are stored`)
   }
-  t.match(await plain.answer(), { status: 503, body: { error: /has ended the import/, imported_rows: 2 } })
+  t.match(await plain.answer(), { status: 503, body: { error: /stopped the import/, imported_rows: 2 } })
   t.match(await events.answer(), { status: 503, body: { error: /nothing of this request was stored/ } })
   await closed
   const ended = service.log.entries.filter(({ message }) => message === 'An import ended early.')

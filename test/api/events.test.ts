@@ -108,7 +108,7 @@ t.test('a request that is wrong is told why, and stores nothing', async (t) => {
     status: 400,
     json: { error: 'Parameter "name" is required' },
   })
-  t.match(await service.events('no-body', body), { status: 400, json: { error: /"no-body" is no valid name/ } })
+  t.match(await service.events('no-body', body), { status: 400, json: { error: /"no-body" is not a valid name/ } })
   for (const token of [null, 'p.another.token', '']) {
     const answer = await service.events('strict', body, {}, { token })
     t.match(answer, { status: 403, json: { error: String, documentation: String } }, String(token))
@@ -208,7 +208,7 @@ t.test('who makes a data source by a name that is misspelt is told, and so is th
   await own.create('page_views', schema)
   const answer = await own.events('page_veiws', '{"n":1}')
   t.equal(answer.headers.get('x-datasource-created'), 'page_veiws')
-  const { level, fields } = await own.log.until('Events made a new data source, as there was none of their name.')
+  const { level, fields } = await own.log.until('Events created a data source that did not exist.')
   t.match({ level, fields }, { level: 'warn', fields: { dataSource: 'page_veiws', nearest: 'page_views' } })
 })
 
@@ -242,7 +242,9 @@ t.test('when too much waits to be stored, senders are told to come back, and nob
   t.ok(refused.length > 0, `${refused.length} of 40 are refused`)
   for (const { headers, json } of refused) {
     t.match(headers.get('retry-after'), /^[1-9]\d?$/)
-    t.match(json, { error: 'Too much is waiting to be stored; nothing of this request was stored, repeat it later' })
+    t.match(json, {
+      error: 'Too many events are waiting to be stored; nothing of this request was stored, repeat it later',
+    })
   }
   const accepted = answers.flatMap(({ status }, n) => (status === 202 ? [String(n)] : []))
   t.ok(accepted.length > 0)

@@ -53,8 +53,8 @@ t.test('no line of a log is lost as a header', async (t) => {
 t.test('JSON that is no table is refused by what it is, packed or not, and nothing is created', async (t) => {
   const geo = `{"type":"FeatureCollection","features":[{"type":"Feature","id":1},\n${'{"type":"Feature","id":2},\n'.repeat(9000)}{"id":3}]}`
   const cases: readonly (readonly [body: string, error: RegExp])[] = [
-    ['{"a":1},\n{"a":2},\n{"a":3}\n', /JSON objects with a comma behind each line/],
-    ['{"a":1},\n'.repeat(20_000), /JSON objects with a comma behind each line/],
+    ['{"a":1},\n{"a":2},\n{"a":3}\n', /JSON objects with a comma after each line/],
+    ['{"a":1},\n'.repeat(20_000), /JSON objects with a comma after each line/],
     ['[1,"x"]\n[2,"y"]\n', /JSON arrays, whose values have no names/],
     ['[[1,"x"],[2,"y"]]', /JSON arrays, whose values have no names/],
     [geo, /one JSON object over several lines/],
@@ -78,7 +78,7 @@ t.test('what is inside of a packing is known as it is outside', async (t) => {
     [gzipSync(html), /a page of HTML/],
     [await compress(Buffer.from(html)), /a page of HTML/],
     [gzipSync(tar), /a tar archive/],
-    [gzipSync(gzipSync('a,b\n1,2\n')), /packed once more/],
+    [gzipSync(gzipSync('a,b\n1,2\n')), /compressed twice/],
     [Buffer.from('89504e470d0a1a0a0000', 'hex'), /a picture/],
   ]
   for (const [body, error] of cases) {
@@ -86,13 +86,16 @@ t.test('what is inside of a packing is known as it is outside', async (t) => {
     t.notOk(await isCreated('none'), String(error))
   }
   const twice = await post('/v0/datasources?name=none', gzipSync(gzipSync('a\n1\n')), { 'content-encoding': 'gzip' })
-  t.match(twice, { status: 400, error: /packed once more/ })
+  t.match(twice, { status: 400, error: /compressed twice/ })
 })
 
 t.test('a Parquet file is known inside of gzip and zstd', async (t) => {
   const file = Buffer.from(parquetSaying([{ rowCount: 1 }]))
   for (const body of [gzipSync(file), await compress(file)]) {
-    t.match(await post('/v0/datasources?name=packed', body), { status: 400, error: /required to create from parquet/ })
+    t.match(await post('/v0/datasources?name=packed', body), {
+      status: 400,
+      error: /required to create a Data Source from parquet/,
+    })
   }
 })
 
@@ -119,7 +122,7 @@ t.test('a title above the header is told', async (t) => {
   }
   const rows = 'day,store,amount\n2026-01-01,a,1\n2026-01-02,b,2\n'
   for (const title of ['Monthly report\nMade 2026-01-01\n\n', 'Monthly report,,\n,,\n', '# exported 2026\n'])
-    t.match(await told(`${title}${rows}`), [/names 1 of 3 columns: ".*Where it is a title/], title)
+    t.match(await told(`${title}${rows}`), [/names 1 of 3 columns: ".*If it is a title/], title)
   t.same(await told(rows), [])
   t.same(await told('a,b,\n1,2,\n'), [])
   t.same(await told('name\nx\ny\n'), [])

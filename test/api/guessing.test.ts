@@ -334,19 +334,23 @@ t.test('what cannot be guessed is refused with the reason, and nothing is create
   const before = (await service.call('GET', '/v0/datasources?attrs=name')).text
   const cases: readonly (readonly [answer: Promise<Answer>, status: number, message: RegExp])[] = [
     [create('refused', '\n\n'), 400, /no row to guess the columns from/],
-    [create('refused', Buffer.from('a,b\n1,\0\n')), 400, /no valid CSV: it holds zero bytes/],
-    [create('refused', '{"a":1}\n', { format: 'ndjson' }), 400, /"schema" is required to create from ndjson/],
+    [create('refused', Buffer.from('a,b\n1,\0\n')), 400, /not valid CSV: it holds zero bytes/],
+    [
+      create('refused', '{"a":1}\n', { format: 'ndjson' }),
+      400,
+      /"schema" is required to create a Data Source from ndjson/,
+    ],
     [create('refused', 'a,b\n', { dialect_new_line: 'x' }), 400, /"dialect_new_line" is "x", but must be/],
     [create('refused', 'a,b\n', { dialect_delimiter: 'xy' }), 400, /"dialect_delimiter" is "xy"/],
     [create('refused', 'a,b\n', { type_guessing: 'perhaps' }), 400, /"type_guessing" is "perhaps"/],
     [create('refused', 'a,b\n', { engine: 'MergeTree' }), 400, /needs the parameter "schema"/],
-    [create('refused', 'no gzip', {}, { 'content-encoding': 'gzip' }), 400, /no valid gzip/],
+    [create('refused', 'no gzip', {}, { 'content-encoding': 'gzip' }), 400, /not valid gzip/],
     [create('said', 'a,b\n'), 409, /already a Data Source/],
     [create('refused', `${Array.from({ length: 501 }, (_, n) => `c${n}`).join()}\n`), 400, /more than 500 columns/],
     [service.call('POST', '/v0/datasources?name=refused&dry=true'), 400, /no body/],
     [service.call('POST', '/v0/analyze'), 400, /nothing to analyze/],
     [analyze('a,b\n', { format: 'xml' }), 400, /"xml" is not supported; use one of csv, ndjson, parquet/],
-    [analyze('a,b\n', { format: 'parquet' }), 400, /no valid Parquet file: it does not begin with PAR1/],
+    [analyze('a,b\n', { format: 'parquet' }), 400, /not valid Parquet file: it does not begin with PAR1/],
     [analyze('[1]\n', { format: 'ndjson' }), 400, /no JSON object to guess/],
     [analyze('\n'), 400, /no row to guess/],
     [service.call('POST', '/v0/analyze', { body: 'a,b\n', token: null }), 403, /No token/],
@@ -388,7 +392,7 @@ t.test('more columns than a Data Source takes are refused before they are recomm
   const rows = (count: number): string => `${header(count)}\n${header(count).replaceAll('c', '')}\n`
   const refused = {
     status: 400,
-    json: { error: /^The rows ask for more than 500 columns; create the Data Source with a "schema"/ },
+    json: { error: /^The rows need more than 500 columns; create the Data Source with a "schema"/ },
   }
   t.match(await analyze(rows(500)), { status: 200 })
   const answers = [

@@ -49,7 +49,7 @@ t.test('a misspelt name in a query is told with the one that was meant', async (
     [
       'SELECT * FROM visits WHERE page = "/docs"',
       'Unknown expression or function identifier `/docs` (line 1, column 35). (UNKNOWN_IDENTIFIER)',
-      "Double quotes and backquotes stand around names; a text stands in single quotes: '/docs'",
+      "Double quotes and backquotes enclose names; single quotes enclose a text: '/docs'",
     ],
   ]
   for (const [body, error, hint] of cases) {
@@ -79,7 +79,7 @@ t.test('a node that reads a later one, or a misspelt one, is told so', async (t)
   t.same((await createPipe('p', order)).json, {
     error: "Node 'one': Resource 'two' not found",
     documentation: 'docs/errors.md#node_invalid',
-    hint: "Node 'two' stands behind this one, and a node reads only those before it: move it up",
+    hint: "Node 'two' comes after this one, and a node reads only those before it: move it up",
   })
   const misspelt = [
     { name: 'first_step', sql: 'SELECT 1 AS n' },
@@ -101,10 +101,10 @@ t.test('what is wrong with a definition has advice beside it', async (t) => {
     ['a Integer32', {}, /^Did you mean 'Int32'\?$/],
     ['a uinteger_8', {}, /^Did you mean 'UInt8'\?$/],
     ['a Strng, b Int32', {}, /^Did you mean 'String'\?$/],
-    ['Int32 a', {}, /^The name stands before the type: a Int32$/],
+    ['Int32 a', {}, /^The name comes before the type: a Int32$/],
     ['a: Int32', {}, /^Columns are written name Type, without a colon$/],
-    ['{"a":"Int32"}', {}, /^A schema is no JSON/],
-    ['CREATE TABLE x (a Int32)', {}, /^A schema is no SQL/],
+    ['{"a":"Int32"}', {}, /^A schema is not JSON/],
+    ['CREATE TABLE x (a Int32)', {}, /^A schema is not SQL/],
     [datafile, {}, /^This is the text of a datafile/],
     ['a Qqqqqqq', {}, undefined],
     ['a Int32', { engine: 'MergeTre' }, /^Did you mean 'MergeTree'\?$/],
@@ -131,7 +131,7 @@ t.test('a value of the wrong type names its parameter, a misspelt one is told', 
   const missing = await service.call('GET', '/v0/pipes/top.json?minms=1')
   t.match(missing.json, {
     error: /Required parameter is not defined/,
-    hint: "Did you mean 'min_ms' in place of 'minms'?",
+    hint: "Did you mean 'min_ms' instead of 'minms'?",
   })
   const unknown = await service.call('GET', '/v0/pipes/top.json?min_ms=1&pge=/docs&from=ts-sdk&__tb__semver=1')
   t.equal(unknown.status, 200)
@@ -153,12 +153,12 @@ t.test('paths, resources, parameters and tokens that are not there', async (t) =
     ['POST', '/v0/event', "Did you mean '/v0/events'?"],
     ['POST', '/v1/events', 'The API begins with /v0: /v0/events'],
     ['GET', '/datasources', 'The API begins with /v0: /v0/datasources'],
-    ['GET', '/v0/pipes/top/data', "The data of a Pipe have their format behind its name: '/v0/pipes/<name>.json'"],
+    ['GET', '/v0/pipes/top/data', "The data of a Pipe are at its name with a format: '/v0/pipes/<name>.json'"],
     ['GET', '/v0/quite-another', undefined],
-    ['POST', '/v0/events?nmae=visits', "Did you mean 'name' in place of 'nmae'?"],
-    ['POST', '/v0/events?datasource=visits', "Did you mean 'name' in place of 'datasource'?"],
-    ['POST', '/v0/datasources?name=x&shema=a', "Did you mean 'schema' in place of 'shema'?"],
-    ['GET', '/v0/sql?query=SELECT', "Did you mean 'q' in place of 'query'?"],
+    ['POST', '/v0/events?nmae=visits', "Did you mean 'name' instead of 'nmae'?"],
+    ['POST', '/v0/events?datasource=visits', "Did you mean 'name' instead of 'datasource'?"],
+    ['POST', '/v0/datasources?name=x&shema=a', "Did you mean 'schema' instead of 'shema'?"],
+    ['GET', '/v0/sql?query=SELECT', "Did you mean 'q' instead of 'query'?"],
     [
       'GET',
       '/v0/datasources/visits/delete',
@@ -176,7 +176,7 @@ t.test('paths, resources, parameters and tokens that are not there', async (t) =
       'Rows come by POST /v0/events, or by POST /v0/datasources?mode=append',
     ],
     ['POST', '/v0/sql?q=SELECT+1+FORMAT+JSONEachRwo', "Did you mean 'JSONEachRow'?"],
-    ['POST', '/v0/pipes?name=p&query=SELECT', "Did you mean 'sql' in place of 'query'?"],
+    ['POST', '/v0/pipes?name=p&query=SELECT', "Did you mean 'sql' instead of 'query'?"],
   ]
   for (const [method, path, hint] of cases) {
     const { status, json: answer } = await service.call(method, path)
@@ -184,9 +184,9 @@ t.test('paths, resources, parameters and tokens that are not there', async (t) =
     t.equal((answer as Refusal).hint, hint, `${method} ${path}`)
   }
   const tokens: readonly (readonly [header: string, hint: RegExp])[] = [
-    ['p.test.token', /does not say "Bearer <token>"/],
-    ['Basic abc', /does not say "Bearer <token>"/],
-    ['Bearer "p.test.token"', /stands in quotes/],
+    ['p.test.token', /must be "Bearer <token>"/],
+    ['Basic abc', /must be "Bearer <token>"/],
+    ['Bearer "p.test.token"', /is in quotes/],
     ['Bearer $TOKEN', /double quotes only/],
     ['Bearer <token>', /placeholder/],
     ['Bearer nonsense', /each start of the service/],
@@ -241,21 +241,21 @@ t.test('what people do with curl', async (t) => {
     const { json: answer } = await service.call(method, path, body === undefined ? {} : { body })
     return (answer as Refusal).hint
   }
-  t.match(await hintOf('GET', '/v0/events?name=visits'), /curl sends a POST when it has a body/)
+  t.match(await hintOf('GET', '/v0/events?name=visits'), /curl sends a POST when it is given a body/)
   t.equal(await hintOf('PUT', '/v0/events?name=visits'), undefined)
   t.match(await hintOf('POST', '/v0/datasources?name=visits', 'a,b\n1,2\n'), /^mode=append adds rows to it/)
   const oneLine = 'ts,page,ms2026-01-01,/,12026-01-02,/,2'
-  t.match(await hintOf('POST', '/v0/datasources?name=visits&mode=append', oneLine), /curl -d takes the line feeds/)
+  t.match(await hintOf('POST', '/v0/datasources?name=visits&mode=append', oneLine), /curl -d removes the line feeds/)
   const made = await service.call('POST', '/v0/datasources?name=one_line', { body: 'ts,page,msx,/,a' })
-  t.match(made.json, { imported_rows: 0, warnings: [/^The body is one line: curl -d takes the line feeds/] })
+  t.match(made.json, { imported_rows: 0, warnings: [/^The body is one line: curl -d removes the line feeds/] })
   const nodes = (text: string) => hintOf('POST', '/v0/pipes', text)
   t.equal(
     await nodes('{"name":"n","nodes":[{"name":"a","query":"SELECT 1"}]}'),
-    "A node has its query in 'sql', and this one in 'query'",
+    "A node has its query in 'sql', but this one in 'query'",
   )
   t.equal(
     await nodes('{"name":"n","nodes":[{"name":"a","sql":"SELECT 1"},]}'),
-    'JSON has no comma behind the last value',
+    'JSON has no comma after the last value',
   )
   t.equal(await nodes("{'name':'n','nodes':[]}"), 'JSON has double quotes around keys and texts')
   t.match(

@@ -78,7 +78,7 @@ t.test('what is wrong with an archive is told, and nothing is created for it', a
   t.same(readdirSync(join(service.dataDir, 'parts')), [])
   const cut = archive('deflated').subarray(0, 1000)
   const answer = await service.call('POST', '/v0/datasources?name=refused', { body: formOf(cut, 'rows.zip') })
-  t.match(answer, { status: 400, json: { error: /^The body is no valid zip archive: / } })
+  t.match(answer, { status: 400, json: { error: /^The body is not valid zip archive: / } })
   t.equal((await service.call('GET', '/v0/datasources/refused')).status, 404)
 })
 
@@ -113,11 +113,11 @@ t.test('rows may be a field of a plain form, as curl -d makes it', async (t) => 
   })
   t.match(await send('name=fielded&mode=append', 'csv=4,x&y\n5,z\n'), {
     status: 400,
-    json: { error: /the form has a field "y.*", which is no parameter; send the rows as the body, or encode them/s },
+    json: { error: /the form has a field "y.*", which is not a parameter; send the rows as the body, or encode them/s },
   })
   t.match(await send('name=fielded&mode=append', 'csv=4,x&ndjson={}'), {
     status: 400,
-    json: { error: /one field with rows, and it has more/ },
+    json: { error: /may have only one field with rows/ },
   })
   t.equal((await send('name=fielded&mode=append', `csv=${'7,a\n'.repeat(3_000_000)}`)).status, 413)
   t.equal(await service.count('fielded'), 3)
@@ -265,7 +265,7 @@ t.test('an import that fails behind its first status says so in the last line', 
   t.equal(answer.status, 200)
   t.match(JSON.parse(answer.text.trimEnd().split('\n').at(-1) ?? ''), {
     status: 400,
-    error: /^The body is no valid gzip/,
+    error: /^The body is not valid gzip/,
     documentation: String,
     imported_rows: Number,
   })

@@ -93,7 +93,7 @@ t.test(
       for (const [packing, pack] of Object.entries(packings)) {
         const said = `${packing}, ${JSON.stringify(rest)}`
         const refused = await service.append('a', 'ndjson', Buffer.from(await pack(Buffer.from(small + rest))))
-        t.match(refused, { status: 400, json: { imported_rows: 0, error: /something stands behind its array/ } }, said)
+        t.match(refused, { status: 400, json: { imported_rows: 0, error: /something follows its array/ } }, said)
         const name = newName()
         const parameters = `name=${name}&format=ndjson&schema=${encodeURIComponent('n UInt32 `json:$.n`')}`
         const body = Buffer.from(await pack(Buffer.from(small + rest)))

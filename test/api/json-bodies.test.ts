@@ -103,7 +103,7 @@ t.test('JSON inside of zstd and zip is known by what it unpacks to', async (t) =
   const damaged = await service.call('POST', '/v0/datasources?name=inside&mode=append', {
     body: Buffer.concat([(await compress(Buffer.from(lines))).subarray(0, 12), Buffer.alloc(40, 7)]),
   })
-  t.match(damaged, { status: 400, json: { error: /^The body is no valid zstd/ } })
+  t.match(damaged, { status: 400, json: { error: /^The body is not valid zstd/ } })
 })
 
 t.test('NDJSON whose first line is broken is NDJSON, and so is one in UTF-16', async (t) => {
@@ -158,7 +158,7 @@ t.test('a data source for JSON needs a schema, and the refusal proposes one', as
     t.match(answer, {
       status: 400,
       json: {
-        error: 'Parameter "schema" is required to create from ndjson',
+        error: 'Parameter "schema" is required to create a Data Source from ndjson',
         hint: /v0\/analyze.*: `a` Int64 `json:\$\.a`, `b` String `json:\$\.b`$/,
       },
     })

@@ -39,8 +39,8 @@ t.test('files that are no table are refused by what they are, and nothing is cre
         'hex',
       ),
     ],
-    [/packed by bzip2/, Buffer.from('BZh91AY&SY\u0000')],
-    [/packed by xz/, Buffer.from('fd377a585a000004', 'hex')],
+    [/compressed with bzip2/, Buffer.from('BZh91AY&SY\u0000')],
+    [/compressed with xz/, Buffer.from('fd377a585a000004', 'hex')],
     [/a page of HTML/, '<!DOCTYPE html>\n<html><body>404, not found</body></html>'],
     [/XML/, '<?xml version="1.0"?>\n<rows></rows>'],
     [/the text of a datafile/, datafile],
@@ -49,7 +49,7 @@ t.test('files that are no table are refused by what they are, and nothing is cre
   for (const [what, body] of cases) {
     const { status, error, hint } = await post('/v0/datasources?name=odd', body)
     t.equal(status, 400, String(what))
-    t.match(error, new RegExp(`^The body is ${what.source}.*, and no CSV, NDJSON or Parquet$`))
+    t.match(error, new RegExp(`^The body is ${what.source}.*, not CSV, NDJSON or Parquet$`))
     t.match(hint, /^[A-Z]/)
     t.equal((await post('/v0/datasources?name=visits&mode=append', body)).status, 400, `append: ${what}`)
     t.equal((await post('/v0/analyze', body)).status, 400, `analyze: ${what}`)
@@ -74,7 +74,7 @@ t.test('a header that names no column, and a delimiter that cuts nothing, are to
   const foreign = await append(`when,url,took\n${row}`)
   t.match(foreign, { status: 200, imported_rows: 1, error: /1 row in quarantine/ })
   t.match(foreign.warnings, [
-    /^The first line looks like a header, and names none of the columns: "when", "url", "took"\. .*\(ts, page, ms\)/,
+    /^The first line looks like a header, but names none of the columns: "when", "url", "took"\. .*\(ts, page, ms\)/,
   ])
   const delimited = await append('2026-01-01;/;1\n2026-01-02;/;2\n', '&dialect_delimiter=,')
   t.match(delimited.warnings, [
@@ -114,17 +114,17 @@ t.test('NDJSON of which no row fits is told with what is wrong', async (t) => {
 t.test('events that go to quarantine tell why in a header, and their answer stays as it is', async (t) => {
   const good = '{"ts":"2026-01-01T10:00:00Z","page":"/","ms":31}'
   const cases: readonly (readonly [body: Uint8Array | string, warning: RegExp | null])[] = [
-    [`${JSON.stringify(JSON.parse(good), null, 2)}\n`, /over several lines is taken with format=json/],
-    [`[${good},${good}]`, /an array of events is taken with format=json/],
-    [`${good}${good}`, /a line of its own: curl -d takes the line feeds/],
+    [`${JSON.stringify(JSON.parse(good), null, 2)}\n`, /over several lines needs format=json/],
+    [`[${good},${good}]`, /an array of events needs format=json/],
+    [`${good}${good}`, /a line of its own: curl -d removes the line feeds/],
     ["{'ts':'2026-01-01','page':'/','ms':1}", /JSON has double quotes around keys and texts/],
     ['{ts:2026-01-01,page:/,ms:3}', /a shell takes them away unless/],
     ['{"ts":"2026-01-01","page":"/","ms":31,}', /no comma behind the last value/],
-    ['{"ts":"2026-01-01","page":"/","ms":None}', /JSON knows null, true, false and numbers/],
-    ['ts,page,ms\n2026-01-01,/,1\n', /looks like CSV, .*mode=append&format=csv/],
-    ['visits.ndjson', /the name of a file and not its content/],
+    ['{"ts":"2026-01-01","page":"/","ms":None}', /JSON has only null, true, false and numbers/],
+    ['ts,page,ms\n2026-01-01,/,1\n', /looks like CSV: .*mode=append&format=csv/],
+    ['visits.ndjson', /a file name instead of the file/],
     ['ts=1&page=2', /the body is a form/],
-    [Buffer.from('1f8b0800000000000003ab0500', 'hex'), /packed by gzip: send the header Content-Encoding/],
+    [Buffer.from('1f8b0800000000000003ab0500', 'hex'), /compressed with gzip: send the header Content-Encoding/],
     ['<html></html>', /the body is a page of HTML/],
     [
       '{"ts":"2026-01-01","page":"/","ms":"fast"}',

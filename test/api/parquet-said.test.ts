@@ -5,7 +5,7 @@ import { parquetSaying, type SaidGroup } from '../support/parquet-footers.ts'
 const service = await openTestService(t)
 
 /** As BODY_CORRUPT is told. */
-const refused = { status: 400, json: { error: /The body is no valid Parquet file/ } }
+const refused = { status: 400, json: { error: /The body is not valid Parquet file/ } }
 
 async function load(name: string, groups: readonly SaidGroup[]) {
   const parameters = new URLSearchParams({ name, mode: 'create', format: 'parquet', schema: 'n Int64' })

@@ -317,10 +317,10 @@ t.test('what cannot be a file of the data source is refused before anything is b
   const good = fileOf('large')
   await service.create('kept', 'n Int64')
   const cases: readonly (readonly [body: Uint8Array, status: number, error: RegExp])[] = [
-    [Buffer.from('n,text\n1,x\n'), 400, /^The body is no valid Parquet file: it does not begin with PAR1$/],
+    [Buffer.from('n,text\n1,x\n'), 400, /^The body is not valid Parquet file: it does not begin with PAR1$/],
     [Buffer.from('PAR1'), 400, /it has 4 bytes, and needs 12 or more$/],
     [Buffer.from('PAR1\u0000\u0000\u0000\u0000PAR1'), 400, /its metadata cannot be read/],
-    [good.subarray(0, -1), 400, /it does not end with PAR1, so it is cut, or no Parquet$/],
+    [good.subarray(0, -1), 400, /it does not end with PAR1, so it is cut off or not Parquet$/],
     [
       Buffer.concat([good.subarray(0, -8), Buffer.from('\u00ff\u00ff\u00ff\u007fPAR1', 'latin1')]),
       400,
@@ -338,7 +338,7 @@ t.test('what cannot be a file of the data source is refused before anything is b
   }
   t.match(await load('never2', good, { mode: 'create' }), {
     status: 400,
-    json: { error: 'Parameter "schema" is required to create from parquet' },
+    json: { error: 'Parameter "schema" is required to create a Data Source from parquet' },
   })
   t.equal((await service.call('GET', '/v0/datasources/never2')).status, 404)
   t.equal(await service.count('kept'), 0)
@@ -346,7 +346,7 @@ t.test('what cannot be a file of the data source is refused before anything is b
   empty.append('parquet', new Blob([]), 'rows.parquet')
   const refusal = {
     status: 400,
-    json: { error: 'The body is no valid Parquet file: it has 0 bytes, and needs 12 or more' },
+    json: { error: 'The body is not valid Parquet file: it has 0 bytes, and needs 12 or more' },
   }
   t.match(await load('kept', empty), refusal)
   t.match(await load('never', empty, { mode: 'create', schema: 'n Int64' }), refusal)

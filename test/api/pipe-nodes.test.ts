@@ -62,11 +62,11 @@ t.test('a node that cannot be appended is refused, and the pipe stays as it was'
     ['firm/nodes?name=x', 'SELECT * FROM firm', 400, /Circular dependency on 'firm'/],
     ['firm/nodes?name=x', 'INSERT INTO events VALUES (1)', 400, /./],
     ['firm/nodes?name=n0', 'SELECT 1', 409, /already a node with name "n0" in Pipe "firm"/],
-    ['firm/nodes?name=a.b', 'SELECT 1', 400, /"a.b" is no valid name/],
+    ['firm/nodes?name=a.b', 'SELECT 1', 400, /"a.b" is not a valid name/],
     ['firm/nodes?name=x&type=materialized&datasource=y', 'SELECT 1', 400, /"materialized" are not supported yet/],
     ['firm/nodes?name=x&type=nothing', 'SELECT 1', 400, /"type" is "nothing", but must be standard or endpoint/],
-    ['firm/nodes?name=x&engine=MergeTree', 'SELECT 1', 400, /"engine" goes with type=materialized alone/],
-    ['firm/nodes?name=x&engine_ttl=day', 'SELECT 1', 400, /"engine_ttl" goes with type=materialized alone/],
+    ['firm/nodes?name=x&engine=MergeTree', 'SELECT 1', 400, /"engine" needs type=materialized/],
+    ['firm/nodes?name=x&engine_ttl=day', 'SELECT 1', 400, /"engine_ttl" needs type=materialized/],
     ['firm/append?name=x&sql=SELECT+1', 'SELECT 1', 400, /and another one in the body/],
     [`firm/nodes?name=x&description=${'d'.repeat(30_000)}`, `${'-'.repeat(140_000)}`, 400, /longer than 128 KiB/],
     ['missing/nodes?name=x', 'SELECT 1', 404, /Pipe 'missing' not found/],
@@ -105,7 +105,7 @@ t.test('a node is edited: its SQL, its name, its description, each alone or toge
     ['people', '?name=x', 'SELECT nope FROM n0', 400, /nope/],
     ['people', '', 'SELECT 1 FROM people', 400, /people/],
     ['people', '?name=n0', undefined, 409, /already a node with name "n0"/],
-    ['people', '?name=9', undefined, 400, /no valid name/],
+    ['people', '?name=9', undefined, 400, /not a valid name/],
     ['people', '?position=-1', undefined, 400, /"position" is "-1"/],
     ['n0', '?name=zero', 'SELECT nope FROM events', 400, /nope/],
     ['nothing', '?name=x', undefined, 404, /Node 'nothing' of Pipe 'edited' not found/],
@@ -220,7 +220,7 @@ t.test('a node that is none of the pipe cannot be published', async (t) => {
     ['POST', `${path}/nodes/${wrong}/endpoint`, '', 400, /has no node/],
     ['DELETE', `${path}/nodes/nothing/endpoint`, '', 400, /has no node 'nothing'/],
     ['PUT', `${path}/endpoint`, wrong, 400, /has no node/],
-    ['PUT', `${path}/endpoint`, '', 400, /the id of the node to publish must be the body/],
+    ['PUT', `${path}/endpoint`, '', 400, /the body must be the id of the node to publish/],
     ['POST', `${path}/published`, 'nothing', 400, /has no node/],
     ['POST', '/v0/pipes/missing/nodes/n0/endpoint', '', 404, /Pipe 'missing' not found/],
     ['DELETE', '/v0/pipes/missing/nodes/n0/endpoint', '', 404, /Pipe 'missing' not found/],
@@ -273,7 +273,7 @@ t.test(
       ['name=x1&from=missing', 404, /Pipe 'missing' not found/],
       ['name=x1&from=events', 404, /Pipe 'events' not found/],
       ['name=events&from=original', 409, /already a Data Source/],
-      ['name=a-b&from=original', 400, /no valid name/],
+      ['name=a-b&from=original', 400, /not a valid name/],
       ['name=original&from=original', 400, /"from" is "original"/],
       ['from=original', 400, /"name" is required/],
     ]
@@ -302,10 +302,10 @@ t.test('a pipe has a greatest number of nodes', async (t) => {
   const nodes = Array.from({ length: 200 }, (_, index) => ({ name: `n${index}`, sql: 'SELECT 1 AS a' }))
   const more = JSON.stringify({ name: 'too_long', nodes: [...nodes, { sql: 'SELECT 1' }] })
   const refused = await call('POST', '/v0/pipes', { body: more })
-  t.match([refused.status, errorOf(refused)], [400, "Pipe 'too_long' can have 200 nodes at most"])
+  t.match([refused.status, errorOf(refused)], [400, "Pipe 'too_long' can have at most 200 nodes"])
   t.equal((await call('POST', '/v0/pipes', { body: JSON.stringify({ name: 'too_long', nodes }) })).status, 200)
   const append = await call('POST', '/v0/pipes/too_long/nodes', { body: 'SELECT 1' })
-  t.match([append.status, errorOf(append)], [400, /200 nodes at most/])
+  t.match([append.status, errorOf(append)], [400, /at most 200 nodes/])
   const copy = await call('POST', '/v0/pipes?name=as_long&from=too_long')
   t.equal(copy.status, 200)
   const description = 'd'.repeat(100_001)

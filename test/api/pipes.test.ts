@@ -114,10 +114,10 @@ t.test('a token is taken from the header, the URL, a form or JSON, and without o
 t.test('what cannot become a pipe is refused, and nothing of it stays', async (t) => {
   const refusals: readonly (readonly [object, number, RegExp])[] = [
     [{ nodes: [{ sql: 'SELECT 1' }] }, 400, /"name" is required/],
-    [{ name: '1a', nodes: [] }, 400, /"1a" is no valid name/],
-    [{ name: 'a-b', nodes: [] }, 400, /no valid name/],
-    [{ name: 'events_quarantine', nodes: [] }, 400, /no valid name/],
-    [{ name: 'openapi', nodes: [] }, 400, /no valid name/],
+    [{ name: '1a', nodes: [] }, 400, /"1a" is not a valid name/],
+    [{ name: 'a-b', nodes: [] }, 400, /not a valid name/],
+    [{ name: 'events_quarantine', nodes: [] }, 400, /not a valid name/],
+    [{ name: 'openapi', nodes: [] }, 400, /not a valid name/],
     [{ name: 'refused' }, 400, /A Pipe needs a query/],
     [{ name: 'refused', sql: ' \n' }, 400, /query is empty/],
     [{ name: 'refused', sql: 'SELECT 1', nodes: [] }, 400, /in "sql" and another one in "nodes"/],
@@ -125,7 +125,7 @@ t.test('what cannot become a pipe is refused, and nothing of it stays', async (t
     [{ name: 'refused', nodes: ['SELECT 1'] }, 400, /a node must be an object/],
     [{ name: 'refused', nodes: [{ sql: 7 }] }, 400, /"sql" of a node must be a text/],
     [{ name: 'refused', nodes: [{ sql: 'SELECT 1' }, { name: 'b', sql: '' }] }, 400, /Node 'b': The query is empty/],
-    [{ name: 'refused', nodes: [{ name: 'b-c', sql: 'SELECT 1' }] }, 400, /"b-c" is no valid name/],
+    [{ name: 'refused', nodes: [{ name: 'b-c', sql: 'SELECT 1' }] }, 400, /"b-c" is not a valid name/],
     [
       { name: 'refused', nodes: [{ sql: 'SELECT 1', type: 'materialized' }] },
       400,
@@ -275,7 +275,7 @@ t.test('a pipe gets another name and description, and keeps its id', async (t) =
   const refusals: readonly (readonly [string, number, RegExp])[] = [
     ['new_name', 400, /"name" or "description"/],
     ['new_name?name=', 400, /"name" is required/],
-    ['new_name?name=a-b', 400, /no valid name/],
+    ['new_name?name=a-b', 400, /not a valid name/],
     ['new_name?name=events', 409, /already a Data Source with name "events"/],
     ['reads_events?name=events', 409, /already a Data Source with name "events"/],
     ['new_name?name=by_json', 409, /already a Pipe with name "by_json"/],

@@ -181,7 +181,7 @@ t.test('what a replay cannot run is refused in words, and nothing is changed', a
     [{ condition: "file('/etc/passwd') != ''" }, /^The replay cannot run: condition cannot call file\(\)/],
     [{ condition: 'count() > 1' }, /^The replay cannot run: condition: Aggregate function count\(\)/],
     [{ condition: '1; DROP TABLE x' }, /unexpected character ';'/],
-    [{ fixes: { zz: "'1'" } }, /^The replay cannot run: there is a fix for 'zz', which is no column/],
+    [{ fixes: { zz: "'1'" } }, /^The replay cannot run: there is a fix for 'zz', which is not a column/],
     [{ fixes: { a: 'zz' } }, /^The replay cannot run: the fix for 'a': Unknown expression or function identifier `zz`/],
     [{ fixes: { a: 'max(a)' } }, /^The replay cannot run: the fix for 'a': .*GROUP BY/],
     [{ fixes: { a: '' } }, /^The replay cannot run: the fix for 'a' has no expression/],

@@ -104,7 +104,7 @@ const imports: readonly Refused[] = [
     path: '?name=new&format=ndjson',
     body: '{"a":1}\n',
     code: 'schema_missing',
-    error: 'Parameter "schema" is required to create from ndjson',
+    error: 'Parameter "schema" is required to create a Data Source from ndjson',
   },
   {
     path: '?name=new&mode=append&format=ndjson',
@@ -138,39 +138,39 @@ const imports: readonly Refused[] = [
   {
     path: `?name=1new&schema=${schema}`,
     code: 'name_invalid',
-    error: '"1new" is no valid name: it must begin with a letter and hold only letters, digits and underscores',
+    error: '"1new" is not a valid name: it must begin with a letter and hold only letters, digits and underscores',
   },
   {
     path: '?name=kept&mode=append',
     body: form({ csv: rows, more: rows }),
     code: 'request_invalid',
-    error: 'The request is not valid: a form may have one file, and it has more',
+    error: 'The request is not valid: a form may have only one file',
   },
   {
     path: '?name=kept&mode=append&format=csv',
     body: form({ csv: large, type_guessing: 'false' }),
     code: 'parameter_late',
     error:
-      'Parameter "type_guessing" stands behind the file, and came too late to be followed: send it before the file or in the URL',
+      'Parameter "type_guessing" comes after the file in the form, too late to take effect: send it before the file or in the URL',
   },
   {
     path: '?name=kept&mode=append',
     body: 'no form',
     headers: { 'content-type': 'multipart/form-data' },
     code: 'body_corrupt',
-    error: 'The body is no valid multipart form: Multipart: Boundary not found',
+    error: 'The body is not valid multipart form: Multipart: Boundary not found',
   },
   {
     path: '?name=kept&mode=append',
     body: gzipSync('1,x\n').subarray(0, 15),
     code: 'body_corrupt',
-    error: 'The body is no valid gzip: unexpected end of file',
+    error: 'The body is not valid gzip: unexpected end of file',
   },
   {
     path: '?name=kept&mode=append',
     body: Buffer.from('PK\u0003\u0004 and no more'),
     code: 'body_corrupt',
-    error: 'The body is no valid zip archive: it ends before its directory does',
+    error: 'The body is not valid zip archive: it ends before its directory does',
   },
   {
     path: '?name=joined&mode=append',
@@ -185,19 +185,19 @@ const changes: readonly Refused[] = [
     method: 'PUT',
     path: '/kept',
     code: 'change_empty',
-    error: 'There were no operations to perform: send "name", "description" or "version" with another value than now',
+    error: 'There were no operations to perform: send "name", "description" or "version" with a new value',
   },
   {
     path: '/kept/alter',
     code: 'change_empty',
     error:
-      'There were no operations to perform: send "schema", "description", "ttl", "indexes" or "kafka_store_raw_value" with another value than now',
+      'There were no operations to perform: send "schema", "description", "ttl", "indexes" or "kafka_store_raw_value" with a new value',
   },
   {
     path: '/kept/alter',
     body: form({ csv: rows }),
     code: 'request_invalid',
-    error: 'The request is not valid: there is a file in the form, and nothing takes it',
+    error: 'The request is not valid: there is a file in the form, which is not used here',
   },
   {
     path: '/kept/alter',
@@ -211,19 +211,19 @@ const changes: readonly Refused[] = [
     body: '{"description":',
     headers: json,
     code: 'body_corrupt',
-    error: 'The body is no valid JSON: Unexpected end of JSON input',
+    error: 'The body is not valid JSON: Unexpected end of JSON input',
   },
   {
     path: '/kept/alter?schema=a%20Int32',
     code: 'alter_refused',
-    error: `Data Source "kept" cannot be altered so: column 'b' is missing`,
+    error: `Data Source "kept" cannot be altered: column 'b' is missing`,
   },
   {
     path: '/kept/quarantine/replay',
     body: '{"fixes":{"z":"1"}}',
     headers: json,
     code: 'replay_invalid',
-    error: "The replay cannot run: there is a fix for 'z', which is no column of the Data Source",
+    error: "The replay cannot run: there is a fix for 'z', which is not a column of the Data Source",
   },
   {
     path: '/joined/quarantine/replay',

@@ -49,9 +49,9 @@ t.test('a catalog that the disk refuses to write is a 503 for each kind of chang
   t.equal((await service.call('GET', '/health/live')).status, 200)
   t.same(await shown(service), before, 'readers see nothing of it')
   const told = service.log.entries.filter(({ level }) => level === 'error').map(({ message }) => message)
-  t.equal(told.filter((message) => message.startsWith('The disk takes nothing')).length, 1, told.join('\n'))
+  t.equal(told.filter((message) => message.startsWith('The disk cannot be written')).length, 1, told.join('\n'))
   allow()
-  await service.log.until('The disk takes something again.')
+  await service.log.until('The disk can be written again.')
   t.equal((await service.call('GET', '/health/ready')).status, 200)
   t.same(await shown(service), before)
   for (const [name, run] of catalogWrites) {
@@ -110,13 +110,13 @@ t.test('imports, replaces and answers that the disk refuses are 503, store nothi
   t.equal((await service.call('GET', '/health/ready')).status, 503)
   t.equal(await service.count('kept'), 1, 'nothing of them is stored')
   allow()
-  await service.log.until('The disk takes something again.')
+  await service.log.until('The disk can be written again.')
   for (const [name, run] of otherWrites) {
     const { status, text } = await run(service)
     t.ok(status < 300, `${name}, again: ${status} ${text.slice(0, 300)}`)
   }
   const told = service.log.entries.filter(({ level }) => level === 'error').map(({ message }) => message)
-  t.equal(told.filter((message) => message.startsWith('The disk takes nothing')).length, 1, told.join('\n'))
+  t.equal(told.filter((message) => message.startsWith('The disk cannot be written')).length, 1, told.join('\n'))
 })
 
 t.test('folders of parts and results that are removed while it runs are made again', async (t) => {

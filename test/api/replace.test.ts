@@ -182,14 +182,14 @@ t.test('a replace that fails keeps the content', async (t) => {
   client.socket.end()
   await service.log.until(
     'An import ended early.',
-    ({ dataSource, reason }) => dataSource === 'visits' && /ended before/.test(String(reason)),
+    ({ dataSource, reason }) => dataSource === 'visits' && /stopped before/.test(String(reason)),
   )
   t.same(await totals(), all(7))
   t.match(await replace('strict', '1\n2\n'), { status: 200 })
   const failed = await replace('strict', '13\n14\n')
   t.match(failed, {
     status: 422,
-    json: { error: /^Materialized View "v_strict" does not take the new rows, so nothing was replaced: unlucky/ },
+    json: { error: /^Materialized View "v_strict" fails for the new rows, so nothing was replaced: unlucky/ },
   })
   t.notMatch(failed.text, /ws_0001/)
   t.same(await service.rows('SELECT sum(n), (SELECT sum(n) FROM strict_sums) FROM strict'), [['3', '3']])
@@ -382,7 +382,7 @@ t.test('a Null data source replaces what is behind it, and a Join data source is
 t.test('what views bring to a Join data source is not appended, in any format, and can be replaced', async (t) => {
   for (const name of ['looked', 'looked_last']) {
     const error =
-      `Rows cannot be appended to Data Source "${name}": a Materialized View brings them to Data Source "looked_up", ` +
+      `Rows cannot be appended to Data Source "${name}": a Materialized View writes them to Data Source "looked_up", ` +
       'which has the engine Join; use mode=replace'
     const refusal = { status: 400, json: { error, documentation: 'docs/errors.md#append_unsupported' } }
     t.match(await service.append(name, 'csv', '1,one\n'), refusal)
@@ -425,7 +425,7 @@ async function untilReplaced(name: string): Promise<void> {
   for (;;) {
     const { status, json } = await service.append(name, 'csv', '2024-01-01,DE,0\n')
     if (status === 200) continue
-    t.match({ status, json }, { status: 409, json: { error: /is being replaced at the moment; nothing was changed/ } })
+    t.match({ status, json }, { status: 409, json: { error: /is being replaced; nothing was changed/ } })
     return
   }
 }
@@ -457,7 +457,7 @@ t.test('while a replace runs, other changes of what it is about are refused, and
   await untilReplaced('visits')
   const busy = {
     status: 409,
-    json: { error: 'Data Source "visits" is being replaced at the moment; nothing was changed, repeat it later' },
+    json: { error: 'Data Source "visits" is being replaced; nothing was changed, repeat it later' },
   }
   t.match(await replace('visits', '2024-01-01,DE,1\n'), busy)
   t.match(await service.call('DELETE', '/v0/datasources/visits'), busy)

@@ -62,7 +62,7 @@ t.test('files that would be more on the disk than four of the largest are refuse
   for (;;) {
     const answer = await service.call('POST', append, { body: file })
     if (answer.status === 200) continue
-    t.match(answer, { status: 503, json: { error: /Too many bodies are on their way in/ } })
+    t.match(answer, { status: 503, json: { error: /Too many request bodies are being received/ } })
     break
   }
   slow[0]?.socket.destroy()

@@ -52,7 +52,7 @@ t.test('what an import has stored is synced before it is acknowledged, whatever 
     t.match(await send(format, body), {
       status: 500,
       json: {
-        error: /the disk does not read or write\. Rows known to be stored: 3, in quarantine: 0\./,
+        error: /the disk cannot be read or written\. Rows known to be stored: 3, in quarantine: 0\./,
         documentation: 'docs/errors.md#disk_failed',
         imported_rows: 3,
       },

@@ -74,7 +74,7 @@ t.test('a client that takes nothing of its answer is cut, and its room is free a
   await service.close()
   const cutting = await openTestService(t, { resultFilesBytesMax: 50 * mebibyte, connectionIdleMsMax: 400 })
   const idle = await askWithoutReading(t, cutting)
-  const entry = await cutting.log.until('A client that takes nothing of its answer is given up.')
+  const entry = await cutting.log.until('A client that does not read its answer is disconnected.')
   t.match(entry, { level: 'warn', fields: { idleMsMax: 400, waitingBytes: Number, requestId: String } })
   while ((await cutting.call('POST', '/v0/sql', { body: query })).status !== 200) await new Promise(setImmediate)
   idle.socket.resume()

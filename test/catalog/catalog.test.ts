@@ -250,7 +250,7 @@ function runTests(): void {
     await create(catalog, dataSource('b'))
     await t.rejects(catalog.begin(dataSource('c')), {
       code: 'DATASOURCES_TOO_MANY',
-      message: 'There are already 2 Data Sources, and a workspace has no room for more; drop one first',
+      message: 'There are already 2 Data Sources, the most a workspace can have; drop one first',
     })
     await catalog.remove(first.id)
     await catalog.begin(dataSource('c'))
@@ -291,8 +291,8 @@ function runTests(): void {
     for (const text of ['', 't_', id.slice(0, -1), `${id}0`, id.toUpperCase(), `x${id}`, `t_label${id.slice(2)}`]) {
       t.equal(findDataSourceId(text), undefined, text)
     }
-    t.throws(() => parseDataSourceId('orders'), /no id of a data source/)
-    t.throws(() => parseDataSourceId(`t_a.${id.slice(2)}`), /no id of a data source/)
+    t.throws(() => parseDataSourceId('orders'), /not the id of a data source/)
+    t.throws(() => parseDataSourceId(`t_a.${id.slice(2)}`), /not the id of a data source/)
   })
 
   t.test('a record that cannot be read is named, and nothing is opened over it', async (t) => {
@@ -306,18 +306,18 @@ function runTests(): void {
     const id = createDataSourceId()
     t.equal(decodeEntry(id, good).dataSource.name, 'orders')
     const broken: readonly (readonly [unknown, RegExp])[] = [
-      [null, /'record' is no object/],
-      [[], /'record' is no object/],
+      [null, /'record' is not an object/],
+      [[], /'record' is not an object/],
       [{ ...good, format: 2 }, /its format is 2, not 1/],
-      [{ ...good, name: 7 }, /'name' is no text/],
-      [{ ...good, columns: {} }, /'columns' is no array/],
+      [{ ...good, name: 7 }, /'name' is not a text/],
+      [{ ...good, columns: {} }, /'columns' is not an array/],
       [{ ...good, columns: [] }, /it has no columns/],
-      [{ ...good, columns: [{ name: 'a', typeText: 'Strng' }] }, /'jsonPathText' is no text/],
+      [{ ...good, columns: [{ name: 'a', typeText: 'Strng' }] }, /'jsonPathText' is not a text/],
       [{ ...good, columns: [{ name: 'a', typeText: 'Strng', jsonPathText: null }] }, /Unknown type 'Strng'/],
-      [{ ...good, engine: { name: 'MergeTree', options: { ttl: 1 } } }, /'ttl' is no text/],
-      [{ ...good, state: 'gone' }, /'state' is none of creating, ready, dropping/],
-      [{ ...good, createdAt: '1' }, /'createdAt' is no integer/],
-      [{ ...good, sequence: 1.5 }, /'sequence' is no integer/],
+      [{ ...good, engine: { name: 'MergeTree', options: { ttl: 1 } } }, /'ttl' is not a text/],
+      [{ ...good, state: 'gone' }, /'state' is not one of creating, ready, dropping/],
+      [{ ...good, createdAt: '1' }, /'createdAt' is not an integer/],
+      [{ ...good, sequence: 1.5 }, /'sequence' is not an integer/],
     ]
     for (const [record, reason] of broken) {
       t.throws(() => decodeEntry(id, record), { name: 'CatalogRecordError', message: reason }, String(reason))

@@ -142,8 +142,8 @@ function runTests(): void {
     t.doesNotThrow(() => checkNodeName('a_quarantine'))
     t.throws(() => checkPipeName('openapi'), { code: 'NAME_INVALID', message: /description of all endpoints/ })
     t.doesNotThrow(() => checkNodeName('openapi'))
-    t.throws(() => parsePipeId('top'), /no id of a pipe/)
-    t.throws(() => parseNodeId('t_a'), /no id of a node/)
+    t.throws(() => parsePipeId('top'), /not the id of a pipe/)
+    t.throws(() => parseNodeId('t_a'), /not the id of a node/)
   })
 
   t.test('a record that cannot be read is named', async (t) => {
@@ -152,18 +152,18 @@ function runTests(): void {
     t.same(decodePipe(top.id, JSON.parse(JSON.stringify(good))), { pipe: top, sequence: 1 })
     const [first] = top.nodes
     const broken: readonly (readonly [unknown, RegExp])[] = [
-      [null, /'record' is no object/],
+      [null, /'record' is not an object/],
       [{ ...good, format: 2 }, /its format is 2, not 1/],
-      [{ ...good, name: 7 }, /'name' is no text/],
-      [{ ...good, nodes: {} }, /'nodes' is no array/],
+      [{ ...good, name: 7 }, /'name' is not a text/],
+      [{ ...good, nodes: {} }, /'nodes' is not an array/],
       [{ ...good, nodes: [first, first] }, /two of its nodes have one name/],
-      [{ ...good, nodes: [{ ...first, id: 'a' }] }, /'a' is no id of a node/],
-      [{ ...good, nodes: [{ ...first, sql: null }] }, /'sql' is no text/],
-      [{ ...good, nodes: [{ ...first, dependencies: [1] }] }, /'dependencies' is no text/],
-      [{ ...good, nodes: [{ ...first, version: 0.5 }] }, /'version' is no integer/],
-      [{ ...good, endpointId: createNodeId() }, /'endpointId' is none of its nodes/],
-      [{ ...good, parentId: 'x' }, /'x' is no id of a pipe/],
-      [{ ...good, sequence: '1' }, /'sequence' is no integer/],
+      [{ ...good, nodes: [{ ...first, id: 'a' }] }, /'a' is not the id of a node/],
+      [{ ...good, nodes: [{ ...first, sql: null }] }, /'sql' is not a text/],
+      [{ ...good, nodes: [{ ...first, dependencies: [1] }] }, /'dependencies' is not a text/],
+      [{ ...good, nodes: [{ ...first, version: 0.5 }] }, /'version' is not an integer/],
+      [{ ...good, endpointId: createNodeId() }, /'endpointId' is not the id of one of its nodes/],
+      [{ ...good, parentId: 'x' }, /'x' is not the id of a pipe/],
+      [{ ...good, sequence: '1' }, /'sequence' is not an integer/],
     ]
     for (const [record, reason] of broken) {
       t.throws(() => decodePipe(top.id, record), { name: 'CatalogRecordError', message: reason }, String(reason))

@@ -80,7 +80,7 @@ test('events are acknowledged while the engine is gone, and stored when it is ba
   const lost = await running
   t.equal(lost.status, 503)
   t.equal(lost.headers.get('retry-after'), '1')
-  t.match(await lost.json(), { error: /ended before it had answered/, documentation: /engine_restarted/ })
+  t.match(await lost.json(), { error: /stopped before it answered/, documentation: /engine_restarted/ })
   await untilEngine(service.pid, engine)
   await service.untilStored('seen')
   t.equal(await answerOf(service, 'SELECT count(), uniqExact(a) FROM seen'), `${sent}\t${sent}\n`)
@@ -211,7 +211,7 @@ test('a stopped engine is told as such, takes no blame for it, and goes on; its 
   process.kill(engine, 'SIGSTOP')
   for (let answer = await ready(); answer.status === 200; answer = await ready()) await delay(100)
   t.match(await ready(), { status: 503, text: /gives no sign of life for \d+ s.*engine_unavailable/ })
-  t.match(await (await query(service, 'SELECT 1')).text(), /does not answer at the moment/)
+  t.match(await (await query(service, 'SELECT 1')).text(), /does not answer/)
   const event = await fetch(`${service.address}/v0/events?name=a`, { method: 'POST', headers, body: '{"a":1}' })
   t.equal(event.status, 202)
   process.kill(engine, 'SIGCONT')

@@ -44,7 +44,7 @@ t.test('changes on a disk with one free block are 503, and the next start opens 
   t.equal((await first.call('GET', '/health/ready')).status, 503)
   for (const path of definitionsIn(dataDir)) t.not(readFileSync(path, 'utf8'), '', path)
   rmSync(filling)
-  await first.log.until('The disk takes something again.')
+  await first.log.until('The disk can be written again.')
   t.match(await first.call('POST', alter), { status: 200 })
   await first.close()
   const last = await start(dataDir)

@@ -45,7 +45,7 @@ t.test('a catalog that is gone, or not as it was written, refuses the start with
     ['emptied', () => truncateSync(catalogPath, 0), 'CATALOG_DAMAGED', /it is empty, and the tables of 1 data sources/],
     ['cut', () => truncateSync(catalogPath, 10_000), 'CATALOG_DAMAGED', /it is cut at byte 10000/],
     ['of one page', () => truncateSync(catalogPath, 4_096), 'CATALOG_DAMAGED', /it is cut at byte 4096/],
-    ['other text', () => writeFileSync(catalogPath, 'x'.repeat(20_000)), 'CATALOG_DAMAGED', /is none of a catalog/],
+    ['other text', () => writeFileSync(catalogPath, 'x'.repeat(20_000)), 'CATALOG_DAMAGED', /is not of a catalog/],
   ]
   for (const [name, change, code, message] of cases) {
     copyFileSync(copyPath, catalogPath)

@@ -28,7 +28,7 @@ function ndjson(from: number, until: number): string {
 
 function isRefused(t: Test, answer: Answer, importedRows: number): void {
   t.match(answer, { status: 400, json: { imported_rows: importedRows, documentation: /#partitions_too_many$/ } })
-  t.match(answer.json, { error: /partitions.*the rows that are counted are stored.*--partitions-/ })
+  t.match(answer.json, { error: /partitions.*the counted rows are stored.*--partitions-/ })
 }
 
 t.test('a CSV of more partitions than a body may be of ends early, with a clear answer and its counts', async (t) => {

@@ -53,7 +53,7 @@ t.test('forms, queries and events that wait share one budget, and get 503 beyond
     slow.write(begin)
     const refused = await untilFull(post, 2_000)
     t.match([refused.statusCode, refused.headers], [503, { 'retry-after': '1' }], url)
-    t.match(refused.json(), { error: /Too many bodies/ })
+    t.match(refused.json(), { error: /Too many request bodies/ })
     t.equal((await post('/v0/events?name=e', `{"id":"${'a'.repeat(900)}"}`.repeat(2))).statusCode, 503, 'events too')
     slow.end()
     await first

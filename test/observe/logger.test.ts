@@ -121,7 +121,7 @@ t.test('what is no token stays in an entry as it is', async (t) => {
   const texts = [
     'No token: send the header "Authorization: Bearer <token>" or the parameter "token"',
     "Unknown column 'p.country' in scope SELECT p.country FROM pages AS p",
-    'The path of its URL has a percent sign that begins no escape; write it as %25',
+    'The path of its URL has a percent sign that does not begin an escape; write it as %25',
     '100 % of 3%20 rows',
     'http.server_name p.something_long.other',
     'Invalid token',

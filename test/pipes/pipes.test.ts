@@ -199,7 +199,7 @@ t.test('a pipe holds so many nodes, so much SQL and so long descriptions, and no
   await pipes.create({ name: 'long', description: '', nodes: [node('x', ''), node('y', names)] })
   await t.rejects(pipes.appendNode('long', node('z', 'x')), {
     ...{ code: 'PIPE_TOO_LONG', status: 400 },
-    message: "The nodes of Pipe 'long' can have 1000 bytes of SQL together at most",
+    message: "The nodes of Pipe 'long' have more than 1000 bytes of SQL together",
   })
   await t.rejects(pipes.editNode('long', 'x', { ...noEdit, sql: 'y' }), { code: 'PIPE_TOO_LONG' })
   await pipes.editNode('long', 'y', { ...noEdit, sql: 'x' })

@@ -124,7 +124,8 @@ t.test("a caller's scope judges the names in its own query, and filters all rows
   t.throws(() => compile('SELECT * FROM events_quarantine', { readScope: all }), { message: /no access/ })
 })
 
-const quarantineHint = (name: string): string => `'${name}' is no Data Source, and only Data Sources have a quarantine`
+const quarantineHint = (name: string): string =>
+  `'${name}' is not a Data Source, and only Data Sources have a quarantine`
 
 t.test('the columns of a query are those of what its names stand for', async (t) => {
   const columnsOf = (sql: string, pipe: string | null = null): readonly string[] => {

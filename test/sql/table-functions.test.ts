@@ -71,7 +71,7 @@ t.test('a structure text that is more than names and types is refused with its p
     ["SELECT a FROM values('x UInt8; SELECT 1', 1)", /names and types alone/],
     ["SELECT a FROM values('x Foo', 1)", /Unknown type 'Foo'/],
     [`SELECT a FROM null('x AggregateFunction(topK(${file}), String)')`, /expected a literal in a type/],
-    ["SELECT a FROM null('x AggregateFunction(file, String)')", /'file' is no known aggregate function/],
+    ["SELECT a FROM null('x AggregateFunction(file, String)')", /'file' is not a known aggregate function/],
     [`SELECT a FROM null('x FixedString(${file})')`, /expected a literal in a type/],
     [`SELECT a FROM null('x Enum8(${file} = 1)')`, /expected a literal in a type/],
     [`SELECT a FROM null('x DateTime(${file})')`, /expected a literal in a type/],

@@ -67,7 +67,7 @@ t.test('words of any kind are an error of the disk, and answer one sync alone', 
     const [failed, following] = await Promise.allSettled([fileSystem.run(), fileSystem.run()])
     t.match(
       failed,
-      { status: 'rejected', reason: { diskFault: 'the disk does not read or write' } },
+      { status: 'rejected', reason: { diskFault: 'the disk cannot be read or written' } },
       words.slice(0, 40),
     )
     t.same(following, { status: 'fulfilled', value: 'synced' })
@@ -111,7 +111,7 @@ t.test('a service that has as many files open as it may is told so, and syncs ag
     fileSystem.close()`
   const command = 'ulimit -n 60; exec "$0" --input-type=module -e "$1"'
   const { stdout } = await promisify(execFile)('sh', ['-c', command, process.execPath, program])
-  t.equal(stdout, 'SyncError the process has as many files open as it may synced\n')
+  t.equal(stdout, 'SyncError the process has too many open files synced\n')
 })
 
 t.test('a sync that knows no -f, and none at all, are told', async (t) => {

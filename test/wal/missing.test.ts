@@ -175,7 +175,7 @@ t.test('the log of another data directory is not taken for the one that was ther
   const theirs = await killedLog()
   const swapped = new Map([...theirs, ['log-mark', ours.get('log-mark') ?? Buffer.alloc(0)]])
   t.match(await failureOf(openTestWal(new MemoryFileLayer(swapped))), {
-    message: /log-mark tells of another log, whose entries from 1 to 5 are gone/,
+    message: /log-mark belongs to another log, whose entries from 1 to 5 are gone/,
     isMissing: true,
   })
   const layer = new MemoryFileLayer(swapped)

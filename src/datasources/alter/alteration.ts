@@ -78,7 +78,7 @@ function readAddedColumns(
   const { name } = current.engine
   if (name === 'Join') throw refused(current, 'the engine Join takes no new columns')
   if (hasDottedArray(added) && !hasDottedArray(current.columns) && isMergeTreeName(name)) {
-    throw refused(current, 'an Array with a dot in its name has to be there from the beginning')
+    throw refused(current, 'an Array with a dot in its name cannot be added later')
   }
   return added
 }
@@ -94,13 +94,13 @@ function checkKept(current: DataSource, column: ColumnDefinition, { given, posit
   const found = given[position]
   if (found?.name !== name) {
     if (!given.some((other) => other.name === name)) {
-      const reason = `column '${name}' is missing: columns cannot be dropped or renamed, so send all of them with the new ones behind`
+      const reason = `column '${name}' is missing: columns cannot be dropped or renamed, so send all of them, and the new ones after them`
       throw refused(current, reason)
     }
     const isNew = !current.columns.some((other) => other.name === found?.name)
     const reason = isNew
       ? `column '${found?.name}' is new and stands before '${name}': new columns come at the end`
-      : `column '${found?.name}' stands where '${name}' was: the order of the columns stays`
+      : `column '${found?.name}' stands where '${name}' was: the order of the columns cannot change`
     throw refused(current, reason)
   }
   if (found.typeText !== column.typeText) {

@@ -81,7 +81,7 @@ export class Alterations {
     for (const { dataSource, pending } of this.rooms.catalog.altering()) {
       const { id, name } = dataSource
       if (this.underWay.has(id)) continue
-      this.rooms.logger.info({ id, name }, 'A half made change of a data source is taken back.')
+      this.rooms.logger.info({ id, name }, 'A half-made change of a data source is rolled back.')
       await this.takeBack(dataSource, pending, engine)
     }
   }
@@ -101,7 +101,7 @@ export class Alterations {
       await this.takeBack(current, changed)
     } catch (err) {
       const fields = { err, id: current.id, name: current.name }
-      this.rooms.logger.error(fields, 'A change of a data source could not be taken back yet; the next start does it.')
+      this.rooms.logger.error(fields, 'A change of a data source could not be rolled back yet; the next start does it.')
     }
   }
 

@@ -32,7 +32,7 @@ export function chosenRowsOf({ columns, engine }: DataSource, request: ReplayReq
   if (engine.name === 'Join') throw errors.REPLAY_INVALID({ reason: 'the engine Join takes no single rows' })
   for (const name of request.fixes.keys()) {
     if (columns.some((column) => column.name === name)) continue
-    throw errors.REPLAY_INVALID({ reason: `there is a fix for '${name}', which is no column of the Data Source` })
+    throw errors.REPLAY_INVALID({ reason: `there is a fix for '${name}', which is not a column of the Data Source` })
   }
   const names = columns.map(({ name }) => name)
   const condition = request.condition === undefined ? null : readText(request.condition, 'condition', names)

@@ -50,7 +50,7 @@ export function toApiError(thrown: unknown): ApiError {
 
 /** Where Fastify's own words quote what was sent, which may be a token. */
 const frameworkReasons: Readonly<Record<string, string>> = {
-  FST_ERR_BAD_URL: 'the path of its URL has a percent sign that begins no escape; write it as %25',
+  FST_ERR_BAD_URL: 'the path of its URL has a percent sign that does not begin an escape; write it as %25',
 }
 
 /** Fastify's own errors about a request carry a status below 500. */

@@ -27,7 +27,7 @@ export async function readChangeParameters(request: FastifyRequest, limits: Form
   const { parameters, document, text } = await readChangeInput(request, limits)
   for (const [name, value] of scalarsOf(document)) parameters.set(name, value)
   if (text.trimStart().startsWith('[')) {
-    throw errors.REQUEST_INVALID({ reason: 'its JSON must be an object, and it is an array' })
+    throw errors.REQUEST_INVALID({ reason: 'its JSON must be an object, not an array' })
   }
   // A form of names without values.
   for (const [name, value] of parseForm(text)) parameters.set(name, value)
@@ -49,7 +49,7 @@ export async function readChangeInput(request: FastifyRequest, limits: FormLimit
   if (body !== undefined && mediaType.toLowerCase().startsWith('multipart/form-data')) {
     const form = await openMultipart(body.stream(), mediaType, { ...limits, hold: limits.bodies.holdFor(request) })
     if (form.file !== null)
-      throw errors.REQUEST_INVALID({ reason: 'there is a file in the form, and nothing takes it' })
+      throw errors.REQUEST_INVALID({ reason: 'there is a file in the form, which is not used here' })
     for (const [name, value] of form.fields) parameters.set(name, value)
     return { parameters, document: {}, text: '' }
   }

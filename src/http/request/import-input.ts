@@ -167,14 +167,13 @@ function fieldRows(fields: readonly Field[]): ImportSource | null {
   const [field, another] = fields.filter(([name]) => formatFields.includes(name))
   if (field === undefined) return null
   const [name, text] = field
-  if (another !== undefined)
-    throw errors.REQUEST_INVALID({ reason: 'a form may have one field with rows, and it has more' })
+  if (another !== undefined) throw errors.REQUEST_INVALID({ reason: 'a form may have only one field with rows' })
   // An & in rows that are not encoded ends them.
   const [unknown] = fields.find(([other]) => other !== name && !isParameter(other)) ?? []
   if (unknown !== undefined) {
     const advice = 'send the rows as the body, or encode them (curl --data-urlencode)'
     throw errors.REQUEST_INVALID({
-      reason: `the form has a field "${unknown.slice(0, 50)}", which is no parameter; ${advice}`,
+      reason: `the form has a field "${unknown.slice(0, 50)}", which is not a parameter; ${advice}`,
     })
   }
   const body = new SourceBody(Readable.from([Buffer.from(text)]))

@@ -75,7 +75,7 @@ export async function openMultipart(
   hold.give(opening.fileBytes)
   const knownCount = fields.length
   const refuseMore = (): void => {
-    if (files.length > 1) throw errors.REQUEST_INVALID({ reason: 'a form may have one file, and it has more' })
+    if (files.length > 1) throw errors.REQUEST_INVALID({ reason: 'a form may have only one file' })
   }
   refuseMore()
   return {

@@ -36,7 +36,9 @@ export function readNodes(input: PipeInput): readonly NodeRequest[] | undefined 
   if (!Array.isArray(nodes)) throw errors.REQUEST_INVALID({ reason: '"nodes" must be a list of objects' })
   const requests = nodes.map(readNode)
   if (requests.filter((node) => node.isEndpoint).length > 1) {
-    throw errors.REQUEST_INVALID({ reason: 'only one node of a pipe can be published, and more are of type endpoint' })
+    throw errors.REQUEST_INVALID({
+      reason: 'only one node of a pipe can be published, but several are of type endpoint',
+    })
   }
   return requests
 }
@@ -48,7 +50,7 @@ export function readNodeRequest(input: PipeInput): NodeRequest {
   for (const [parameter, value] of parameters.entries()) {
     // They say where a materialized node writes to.
     if (!/^engine(_\w+)?$/.test(parameter) || value.trim() === '') continue
-    throw errors.REQUEST_INVALID({ reason: `"${parameter}" goes with type=materialized alone` })
+    throw errors.REQUEST_INVALID({ reason: `"${parameter}" needs type=materialized` })
   }
   return {
     name: parameters.text('name'),
@@ -90,7 +92,7 @@ function readNode(value: unknown): NodeRequest {
   const type = readText(node, 'type') ?? readText(node, 'node_type')
   const misnamed = ['query', 'q', 'SQL'].find((field) => !node.has('sql') && node.has(field))
   if (misnamed !== undefined)
-    throw errors.SQL_EMPTY({ hint: `A node has its query in 'sql', and this one in '${misnamed}'` })
+    throw errors.SQL_EMPTY({ hint: `A node has its query in 'sql', but this one in '${misnamed}'` })
   return {
     name: name === '' ? undefined : name,
     description: readText(node, 'description') ?? '',

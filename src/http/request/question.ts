@@ -99,7 +99,8 @@ function urlValues(query: unknown): Values {
 
 async function readFields(body: Readable, mediaType: string, limits: MultipartLimits): Promise<readonly Field[]> {
   const form = await openMultipart(body, mediaType, limits)
-  if (form.file !== null) throw errors.REQUEST_INVALID({ reason: 'there is a file in the form, and nothing takes it' })
+  if (form.file !== null)
+    throw errors.REQUEST_INVALID({ reason: 'there is a file in the form, which is not used here' })
   return form.fields
 }
 

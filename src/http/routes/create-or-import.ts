@@ -101,7 +101,7 @@ class ImportExchange {
     if (opened.isCreated) {
       warnOfVersion(reply, opened.dataSource.name, opened.shadowed)
       if (order.mode === 'append') reply.header('x-datasource-created', opened.dataSource.name)
-      if (parameters.text('tags') !== undefined) warn(reply, ["Parameter 'tags' is not kept: there are no tags yet"])
+      if (parameters.text('tags') !== undefined) warn(reply, ["Parameter 'tags' is ignored: there are no tags yet"])
     }
     const details = () => progressDetails(opened.progress, order.debug)
     if (!order.hasProgress) {
@@ -162,5 +162,5 @@ function connectorWarnings({ connectorSettings }: SentOrder): readonly string[] 
   if (connectorSettings.length === 0) return []
   const names = listText(connectorSettings.map((name) => `"${name}"`))
   const advice = 'send rows by POST /v0/events or /v0/datasources'
-  return [`The settings of a connector (${names}) are left aside: connectors are not run here, ${advice}.`]
+  return [`The settings of a connector (${names}) are ignored: connectors are not run here, ${advice}.`]
 }

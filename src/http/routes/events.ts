@@ -38,7 +38,7 @@ export function addEvents(app: FastifyInstance, rooms: Neighbours, limits: Limit
     const created = await dataSources.createFromEvents(sample)
     reply.header('x-datasource-created', created.name)
     const fields = { requestId: reply.request.id, dataSource: name, nearest: nearestName(name, others) }
-    logger.warn(fields, 'Events made a new data source, as there was none of their name.')
+    logger.warn(fields, 'Events created a data source that did not exist.')
     return created
   }
   const append = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {

@@ -195,6 +195,6 @@ function nodeOf(request: FastifyRequest): string | undefined {
 /** The node whose id or name is the body, or stands in it. @throws REQUEST_INVALID (400) when there is none. */
 function readNodeName({ parameters, text }: PipeInput): string {
   const node = text.trim() || (parameters.text('node_id') ?? parameters.text('node') ?? parameters.text('id'))
-  if (node === undefined) throw errors.REQUEST_INVALID({ reason: 'the id of the node to publish must be the body' })
+  if (node === undefined) throw errors.REQUEST_INVALID({ reason: 'the body must be the id of the node to publish' })
   return node
 }

@@ -21,7 +21,7 @@ export function addProject(app: FastifyInstance, { dataSources, pipes, logger }:
         // Definitions are never changed in place: these stay as they are while the client takes its time.
         const stream = Readable.from(zipStream(projectFiles(dataSources.list(), pipes.list())), { objectMode: false })
         // The status is sent already, so a broken connection is all that can tell the client.
-        stream.on('error', (err) => logger.warn({ requestId: request.id, err }, 'A project broke off in its middle.'))
+        stream.on('error', (err) => logger.warn({ requestId: request.id, err }, 'The export of a project broke off.'))
         return reply
           .code(200)
           .header('content-type', 'application/zip')

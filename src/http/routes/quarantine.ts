@@ -70,7 +70,7 @@ function suggestionShape({ type, isForAll, fix }: TypeSuggestion) {
 }
 
 function leftMessage(leftRows: number): string {
-  return `${leftRows} rows that were chosen are still in the quarantine, as one replay takes 1000000; replay again for the next of them`
+  return `${leftRows} of the chosen rows are still in the quarantine, as one replay takes at most 1000000; replay again for the next of them`
 }
 
 function nameOf(request: FastifyRequest): string {

@@ -74,7 +74,7 @@ function pathAdvice(path: string): string | undefined {
     return 'DELETE /v0/datasources/<name> drops a Data Source, and POST /v0/datasources/<name>/truncate empties it'
   }
   if (version === 'v0' && collection === 'pipes' && rest.at(-1) === 'data') {
-    return "The data of a Pipe have their format behind its name: '/v0/pipes/<name>.json'"
+    return "The data of a Pipe are at its name with a format: '/v0/pipes/<name>.json'"
   }
   return undefined
 }
@@ -82,7 +82,7 @@ function pathAdvice(path: string): string | undefined {
 /** A request without a body is a GET for curl, and for most who type an address. */
 function methodAdvice({ message }: ApiError, { method }: FastifyRequest): string | undefined {
   if (method !== 'GET' || !message.includes('POST')) return undefined
-  return 'curl sends a POST when it has a body (-d, --data-binary, -F), or by -X POST'
+  return 'curl sends a POST when it is given a body (-d, --data-binary, -F) or -X POST'
 }
 
 function tokenAdvice({ headers: { authorization }, query }: FastifyRequest): string | undefined {
@@ -91,12 +91,12 @@ function tokenAdvice({ headers: { authorization }, query }: FastifyRequest): str
     return typeof query === 'object' && query !== null && 'token' in query ? where : undefined
   }
   const token = /^bearer +(.*)$/i.exec(authorization.trim())?.[1]
-  if (token === undefined) return 'The header Authorization is there, but it does not say "Bearer <token>"'
+  if (token === undefined) return 'The header Authorization must be "Bearer <token>"'
   if (/[$%{<]/.test(token)) {
-    return 'The token is the name of a variable, or a placeholder: a shell puts variables into double quotes only, "Authorization: Bearer $TOKEN"'
+    return 'The token is the name of a variable or a placeholder: a shell replaces variables in double quotes only, "Authorization: Bearer $TOKEN"'
   }
-  if (/^["'].*["']$/.test(token)) return 'The token stands in quotes: send it without them'
-  return `The token is not the one of this service: ${where}`
+  if (/^["'].*["']$/.test(token)) return 'The token is in quotes: send it without them'
+  return `The token is not that of this service: ${where}`
 }
 
 /** Parameters that are required somewhere, and what people send in their place. */
@@ -114,7 +114,7 @@ function parameterAdvice({ code }: ApiError, request: FastifyRequest): string | 
   const sent = sentNames(request)
   const foreign = others.find((other) => sent.includes(other))
   const misspelt = foreign ?? sent.find((other) => other !== name && didYouMean(other, [name]) !== undefined)
-  return misspelt === undefined ? undefined : `Did you mean '${name}' in place of '${misspelt}'?`
+  return misspelt === undefined ? undefined : `Did you mean '${name}' instead of '${misspelt}'?`
 }
 
 const namesMax = 100

@@ -241,7 +241,7 @@ const cutCodes = ['HPE_INVALID_EOF_STATE', 'ECONNRESET', 'EPIPE']
 
 function toRefusal(error: NodeJS.ErrnoException): ApiError {
   if (cutCodes.includes(error.code ?? '')) return errors.BODY_CUT({ cause: error })
-  return errors.REQUEST_INVALID({ reason: reasons[error.code ?? ''] ?? 'it is no HTTP/1.1', cause: error })
+  return errors.REQUEST_INVALID({ reason: reasons[error.code ?? ''] ?? 'it is not HTTP/1.1', cause: error })
 }
 
 const reasons: Readonly<Record<string, string>> = {

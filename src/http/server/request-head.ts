@@ -16,9 +16,9 @@ export function addRequestHead(app: FastifyInstance): void {
     const { host, 'transfer-encoding': transferEncoding } = headers
     if (host === undefined && httpVersion === '1.1') throw errors.REQUEST_INVALID({ reason: 'it has no header Host' })
     if (host !== undefined && !hostPattern.test(host))
-      throw errors.REQUEST_INVALID({ reason: 'its header Host is no name or address with a port' })
+      throw errors.REQUEST_INVALID({ reason: 'its header Host is not a name or address with a port' })
     if (transferEncoding !== undefined && transferEncoding.trim().toLowerCase() !== 'chunked') {
-      const reason = 'its Transfer-Encoding is other than "chunked"; say with Content-Encoding how the body is packed'
+      const reason = 'its Transfer-Encoding is not "chunked"; name a compression of the body in Content-Encoding'
       throw errors.REQUEST_INVALID({ reason })
     }
     done()

@@ -35,7 +35,7 @@ export function createRequestLog(logger: Logger): RequestLog {
     const told = { ...fields(), ...errorFields(error) }
     if (status < 500) logger.warn(told, 'A request was refused.')
     else if (status === 503 && error !== undefined) unavailable.tell(error.code, told)
-    else logger.error({ ...told, err: error?.cause ?? error }, 'A request failed for a fault of the service.')
+    else logger.error({ ...told, err: error?.cause ?? error }, 'A request failed because of a fault of the service.')
   }
   return {
     tell,

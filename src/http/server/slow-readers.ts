@@ -29,7 +29,7 @@ export function addReaderWatch(app: FastifyInstance, idleMsMax: number, logger: 
     if (isLarge(payload) && request.raw instanceof IncomingMessage) {
       const giveUp = (waitingBytes: number): void => {
         const fields = { requestId: request.id, waitingBytes, idleMsMax }
-        logger.warn(fields, 'A client that takes nothing of its answer is given up.')
+        logger.warn(fields, 'A client that does not read its answer is disconnected.')
       }
       watchReader(reply.raw, { idleMsMax, giveUp, markOf: (socket) => queues.markOf(socket) })
     }

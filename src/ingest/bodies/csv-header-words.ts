@@ -31,8 +31,7 @@ export function unclearHeader(header: PartialHeader, { name, columns }: HeaderOf
 }
 
 /** The commonest way to send a file as one line. */
-export const oneLineAdvice =
-  'The body is one line: curl -d takes the line feeds of a file away, and --data-binary keeps them'
+export const oneLineAdvice = 'The body is one line: curl -d removes the line feeds of a file, --data-binary keeps them'
 
 function quoted(names: readonly string[]): string {
   return listText(names.map((name) => `"${name}"`))

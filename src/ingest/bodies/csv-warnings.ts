@@ -38,7 +38,7 @@ function titleWarning({ given, columns }: AppendedCsv, [first, ...rows]: readonl
   if (given.header !== 'present' || first === undefined || rows.length === 0) return null
   const names = first.filter(({ text }) => text.trim() !== '').map(({ text }) => text.trim())
   if (names.length * 2 > columns.length || columns.length < 2) return null
-  return `The first line was taken for the header, and names ${names.length} of ${columns.length} columns: ${shownNames(names)}. Where it is a title, drop the Data Source and send the file from its header on.`
+  return `The first line was taken for the header, and names ${names.length} of ${columns.length} columns: ${shownNames(names)}. If it is a title, drop the Data Source and send the file from its header on.`
 }
 
 function shownNames(names: readonly string[]): string {
@@ -99,7 +99,7 @@ function headerWarning({ given, columns }: AppendedCsv, records: readonly Sample
   const known = new Set(columns.flatMap(({ name, jsonPathText }) => [name, normalizeName(name), jsonPathText ?? name]))
   if (names.some((name) => known.has(name) || known.has(normalizeName(name)))) return null
   if (!names.every((name) => namePattern.test(name)) || !isHeaderOver(first, rows)) return null
-  return `The first line looks like a header, and names none of the columns: ${shownNames(names)}. It was taken for a row, and the fields were read by position: name the columns as the Data Source does (${columnsText(columns)}), or leave the header out.`
+  return `The first line looks like a header, but names none of the columns: ${shownNames(names)}. It was taken for a row, and the fields were read by position: name the columns as the Data Source does (${columnsText(columns)}), or leave the header out.`
 }
 
 function columnsText(columns: readonly ColumnDefinition[]): string {

@@ -64,7 +64,7 @@ class ArrayLines {
     const lines = elements.push(chunk.subarray(0, strictLeft))
     if (elements.hasMoreBehind) {
       first.length = 0
-      throw errors.BODY_CORRUPT({ format: 'JSON', reason: 'something stands behind its array' })
+      throw errors.BODY_CORRUPT({ format: 'JSON', reason: 'something follows its array' })
     }
     first.push(lines)
     this.strictLeft = Math.max(0, strictLeft - chunk.length)

@@ -139,7 +139,7 @@ export class EventsLog {
         disk.report(diskFaultOf(event.error) ?? fullDiskReason, event.error)
         return
       case 'failed':
-        disk.report(diskFaultOf(event.error) ?? 'the disk does not read or write', event.error)
+        disk.report(diskFaultOf(event.error) ?? 'the disk cannot be read or written', event.error)
         logger.error(
           { err: event.error },
           'The disk failed under the log: events are refused until it is opened again.',

@@ -135,7 +135,8 @@ async function readFooterOf(path: string, byteCount: number): Promise<ParquetFoo
     const trailer = await readAt(file, byteCount - trailerBytes, trailerBytes)
     const magic = trailer.toString('latin1', 4)
     if (magic === 'PARE') throw parquetFault('it is encrypted')
-    if (magic !== parquetMagic) throw parquetFault(`it does not end with ${parquetMagic}, so it is cut, or no Parquet`)
+    if (magic !== parquetMagic)
+      throw parquetFault(`it does not end with ${parquetMagic}, so it is cut off or not Parquet`)
     const metadataBytes = trailer.readUInt32LE(0)
     const start = byteCount - trailerBytes - metadataBytes
     if (start < parquetMagic.length) throw parquetFault('its metadata is said to be longer than the file')

@@ -67,7 +67,7 @@ async function* memberBytes(
 ): AsyncGenerator<Uint8Array> {
   if (header.isEncrypted) throw refused(`"${header.name}" in it is encrypted`)
   if (header.method !== 0 && header.method !== 8) {
-    throw refused(`"${header.name}" is packed by method ${header.method}; only deflate is read, and files as they are`)
+    throw refused(`"${header.name}" is packed by method ${header.method}; only deflate and uncompressed files are read`)
   }
   if (header.method === 0 && header.packedBytes === null) throw refused(`"${header.name}" does not say its size`)
   if ((header.unpackedBytes ?? 0) > bytesMax) throw tooLarge()
@@ -86,7 +86,7 @@ async function* memberBytes(
     throw corrupt(cause instanceof Error ? cause.message : String(cause), cause)
   }
   const expected = header.hasDescriptor ? await readDescriptor(reader, header, byteCount) : header.checksum
-  if (expected !== checksum) throw corrupt(`the checksum of "${header.name}" is not that of its bytes`)
+  if (expected !== checksum) throw corrupt(`the checksum of "${header.name}" does not match its bytes`)
 }
 
 async function* storedBytes(reader: ByteReader, byteCount: number): AsyncGenerator<Uint8Array> {
@@ -113,7 +113,7 @@ async function readDescriptor(reader: ByteReader, header: MemberHeader, byteCoun
     reader.giveBack(bytes.subarray(end))
     return view.getUint32(start, true)
   }
-  throw corrupt(`the size of "${header.name}" is not that of its bytes`)
+  throw corrupt(`the size of "${header.name}" does not match its bytes`)
 }
 
 /** What follows the members: their directory, of which only the end has to be there. */
@@ -127,7 +127,7 @@ const cutReason = 'it ends before its directory does'
 
 function tooMuchBeside(): ApiError {
   return refused(
-    `what lies beside its file unpacks to more than ${besideBytesMax / mebibyte} MiB; send the file by itself`,
+    `the other content of the archive unpacks to more than ${besideBytesMax / mebibyte} MiB; send the file by itself`,
   )
 }
 

@@ -40,7 +40,7 @@ export async function readMemberHeader(reader: ByteReader): Promise<MemberHeader
     const isEnd = [signatures.directory, signatures.directoryEnd, signatures.archiveExtra].some(
       (it) => it === signature,
     )
-    if (!isEnd) throw corrupt('something else stands where a member or the directory should')
+    if (!isEnd) throw corrupt('something else is where a member or the directory should be')
     reader.giveBack(fixed)
     return null
   }

@@ -100,7 +100,11 @@ function readPlainKey(text: string, offset: number): Step {
   if (key === '*') throw new TextError({ reason: 'JSONPath knows no *', offset, hint: 'name the key' })
   if (key !== '' && key === key.trim()) return { key, offset, endOffset: offset + key.length }
   if (key !== '') {
-    throw new TextError({ reason: 'Blank at the border of a key in the JSONPath', offset, hint: `write ["${key}"]` })
+    throw new TextError({
+      reason: 'Blank at the start or end of a key in the JSONPath',
+      offset,
+      hint: `write ["${key}"]`,
+    })
   }
   if (text.charAt(offset) === '' || text.charAt(offset) === '.') {
     throw new TextError({ reason: 'Empty key in the JSONPath', offset })

@@ -29,11 +29,11 @@ export class SchemaError extends Error {
 /** Texts that are something else than a schema are told as that, wherever their first fault lies. */
 function adviceOf(text: string, { advice }: TextError): string | undefined {
   if (isDatafile(text)) {
-    return 'This is the text of a datafile: send the columns behind "SCHEMA >" alone, and each of its ENGINE lines as a parameter, such as engine=MergeTree and engine_sorting_key=…'
+    return 'This is the text of a datafile: send only the columns after "SCHEMA >", and each of its ENGINE lines as a parameter, such as engine=MergeTree and engine_sorting_key=…'
   }
-  if (/^\s*[[{]/.test(text)) return 'A schema is no JSON: write the columns as name Type, name Type, …'
+  if (/^\s*[[{]/.test(text)) return 'A schema is not JSON: write the columns as name Type, name Type, …'
   if (/^\s*(?:CREATE|SELECT)\s/i.test(text))
-    return 'A schema is no SQL: write the columns alone, as name Type, name Type, …'
+    return 'A schema is not SQL: write the columns alone, as name Type, name Type, …'
   return advice
 }
 

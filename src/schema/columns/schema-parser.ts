@@ -105,7 +105,7 @@ function readColumn(cursor: TokenCursor, kept: ReadonlySet<string>): ColumnDefin
     throw new TextError({ reason: `Column '${name}' has no type`, offset: typeToken.offset })
   }
   if (cursor.isAtKeyword('DEFAULT')) {
-    const hint = 'write the type in front of DEFAULT'
+    const hint = 'write the type before DEFAULT'
     throw new TextError({ reason: `Column '${name}' has no type`, offset: typeToken.offset, hint })
   }
   const type = readTypeOf(name, cursor)
@@ -121,7 +121,7 @@ function readTypeOf(name: string, cursor: TokenCursor): ColumnType {
     return readColumnType(cursor)
   } catch (error) {
     if (!(error instanceof TextError) || !isTypeName(name) || isTypeName(text)) throw error
-    throw error.advising(`The name stands before the type: ${text} ${name}`)
+    throw error.advising(`The name comes before the type: ${text} ${name}`)
   }
 }
 

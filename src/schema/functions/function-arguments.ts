@@ -146,7 +146,7 @@ function checkWhole(text: string, take: (cursor: SqlCursor) => void): void {
 function checkAggregate(text: string): void {
   checkWhole(text, (cursor) => {
     const name = cursor.takeName('an aggregate function')
-    if (!isAllowedAggregate(name)) throw new SqlFault(`'${name.slice(0, 60)}' is no known aggregate function`)
+    if (!isAllowedAggregate(name)) throw new SqlFault(`'${name.slice(0, 60)}' is not a known aggregate function`)
     takeParameters(cursor)
   })
 }
@@ -170,7 +170,7 @@ const plainFormats =
   /^(?:CSV|JSON|Markdown|MD|NDJSON|Pretty|Raw|RowBinary|SQLInsert|TabSeparated|TSKV|TSV|Values|Vertical|XML)\w*$/i
 
 function checkFormat(text: string): void {
-  if (!plainFormats.test(text)) throw new SqlFault(`'${text.slice(0, 60)}' is no known format of rows as text`)
+  if (!plainFormats.test(text)) throw new SqlFault(`'${text.slice(0, 60)}' is not a known text format of rows`)
 }
 
 /** Letters between single quotes stand for themselves. A quote that is not closed is refused by the engine. */

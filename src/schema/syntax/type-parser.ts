@@ -169,7 +169,7 @@ function takeAggregate(cursor: SqlCursor, isInState: boolean): void {
     cursor.expect(',')
   }
   const name = cursor.takeName('an aggregate function')
-  if (!isAllowedAggregate(name)) throw new SqlFault(`'${name.slice(0, 60)}' is no known aggregate function`)
+  if (!isAllowedAggregate(name)) throw new SqlFault(`'${name.slice(0, 60)}' is not a known aggregate function`)
   if (cursor.take('(')) {
     takeLiterals(cursor)
     cursor.expect(')')

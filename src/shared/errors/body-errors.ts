@@ -13,7 +13,7 @@ export const bodyErrors = {
     status: 400,
     when: 'The body cannot be decompressed as its Content-Encoding says, or its multipart form is broken.',
     message: ({ format, reason }: { readonly format: string; readonly reason: string }) =>
-      `The body is no valid ${format}: ${reason}`,
+      `The body is not valid ${format}: ${reason}`,
   }),
   ARCHIVE_UNSUPPORTED: define({
     status: 400,
@@ -29,13 +29,13 @@ export const bodyErrors = {
     status: 400,
     when: 'A form has more than 10000 fields, or a JSON body more than 10000 keys at all depths together.',
     message: ({ fieldsMax }: { readonly fieldsMax: number }) =>
-      `The body has more than ${fieldsMax} fields; send long lists as one value with commas, or as one JSON array`,
+      `The body has more than ${fieldsMax} fields; send long lists as one comma-separated value or as one JSON array`,
   }),
   CHUNKS_TOO_SMALL: define({
     status: 400,
     when: 'The body comes in too many chunks of less than 32 bytes on average: more than 4096, and for an import one more for each millisecond; or more than 256, and one more for each 20 milliseconds, while all bodies together bring more than 5000 such chunks a second.',
     message: ({ chunkBytesMin }: { readonly chunkBytesMin: number }) =>
-      `The body comes in thousands of chunks of less than ${chunkBytesMin} bytes; send it in larger chunks`,
+      `The body arrives in thousands of chunks of less than ${chunkBytesMin} bytes; send larger chunks`,
   }),
   NESTING_TOO_DEEP: define({
     status: 400,
@@ -45,9 +45,9 @@ export const bodyErrors = {
   }),
   BODY_STALLED: define({
     status: 408,
-    when: 'No byte of the body came for `connectionIdleMsMax`.',
+    when: 'No byte of the body arrived for `connectionIdleMsMax`.',
     message: ({ idleMsMax }: { readonly idleMsMax: number }) =>
-      `No byte of the body came for ${idleMsMax / 1000} seconds`,
+      `No byte of the body arrived for ${idleMsMax / 1000} seconds`,
   }),
   PAYLOAD_TOO_LARGE: define({
     status: 413,

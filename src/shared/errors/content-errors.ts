@@ -1,4 +1,4 @@
-// What a body is refused for when its content is no table, or does not tell its columns. Sorted by status.
+// What a body is refused for when its content is not a table, or does not tell its columns. Sorted by status.
 
 import { listText } from '../list-text.ts'
 import { didYouMean } from '../nearest-name.ts'
@@ -16,12 +16,12 @@ export const contentErrors = {
     status: 400,
     when: 'The body is the name of a file instead of its content.',
     message: ({ name }: { readonly name: string }) =>
-      `The body is "${name}", the name of a file and not its content: curl sends a file by --data-binary @${name}`,
+      `The body is "${name}", a file name instead of the file: with curl, send --data-binary @${name}`,
   }),
   FILE_UNSUPPORTED: define({
     status: 400,
     when: 'The body is not a table: an Arrow or ORC file, a workbook, an HTML page, a datafile, or an archive of an unsupported kind. The field `hint` says what to do.',
-    message: ({ what }: ForeignBody) => `The body is ${what}, and no CSV, NDJSON or Parquet`,
+    message: ({ what }: ForeignBody) => `The body is ${what}, not CSV, NDJSON or Parquet`,
     hint: ({ advice }: ForeignBody) => `${advice.charAt(0).toUpperCase()}${advice.slice(1)}`,
   }),
   JSON_DOCUMENT: define({
@@ -33,9 +33,9 @@ export const contentErrors = {
     status: 400,
     when: 'The header of a CSV body has some of the column names but not all. They are at other positions than their columns, or are fewer than half of its fields, so it is unclear which field belongs to which column. Nothing was stored.',
     message: ({ name, knownCount, columns, reason }: UnclearHeader) =>
-      `The CSV header names ${knownCount} of the ${columns.length} columns of Data Source "${name}", and ${reason}: it is not clear which field is for which column`,
+      `The CSV header names ${knownCount} of the ${columns.length} columns of Data Source "${name}", and ${reason}: it is unclear which field belongs to which column`,
     hint: ({ columns }: UnclearHeader) =>
-      `Name all columns in the header, in any order, or put the fields into the order of the columns: ${listText(columns)}`,
+      `Name all columns in the header, in any order, or put the fields in the order of the columns: ${listText(columns)}`,
   }),
   COLUMNS_MISSING: define({
     status: 400,
@@ -48,12 +48,12 @@ export const contentErrors = {
     when: 'A Data Source cannot be created from this format without a schema. The field `hint` proposes one.',
     message: ({ format, missing }: SchemaMissing) =>
       missing === undefined
-        ? `Parameter "schema" is required to create from ${format}`
+        ? `Parameter "schema" is required to create a Data Source from ${format}`
         : `Data Source "${missing}" does not exist, and parameter "schema" is required to create it from ${format}`,
     hint: ({ guessed }: SchemaMissing) =>
       guessed === undefined
         ? 'POST /v0/analyze with the same body proposes a schema'
-        : `POST /v0/analyze proposes a schema; of the beginning of these rows: ${guessed}`,
+        : `POST /v0/analyze proposes a schema; for the first of these rows: ${guessed}`,
   }),
   SCHEMA_UNKNOWN: define({
     status: 400,
@@ -78,7 +78,7 @@ export const contentErrors = {
     status: 400,
     when: 'The columns are guessed from the rows, which need more than `columnsMax`. Nothing was created.',
     message: ({ columnsMax }: { readonly columnsMax: number }) =>
-      `The rows ask for more than ${columnsMax} columns; create the Data Source with a "schema" that takes fewer of them`,
+      `The rows need more than ${columnsMax} columns; create the Data Source with a "schema" that has fewer`,
   }),
   KEYS_TOO_MANY: define({
     status: 400,
@@ -116,9 +116,9 @@ interface JsonBody {
 
 const jsonForms = {
   document:
-    'one JSON object over several lines, and no table: send one object a line (NDJSON), or an array of objects; /v0/events takes it as it is with format=json',
+    'one JSON object over several lines, not a table: send one object a line (NDJSON) or an array of objects; /v0/events takes it as it is with format=json',
   commas:
-    'JSON objects with a comma behind each line, and no table: send one object a line without the commas (NDJSON), or put [ and ] around them',
+    'JSON objects with a comma after each line, not a table: remove the commas (NDJSON), or put [ and ] around the objects',
   lists:
-    'JSON arrays, whose values have no names, and no table: send one object a line (NDJSON), an array of objects, or CSV',
+    'JSON arrays, whose values have no names, not a table: send one object a line (NDJSON), an array of objects, or CSV',
 } as const

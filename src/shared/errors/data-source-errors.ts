@@ -23,19 +23,19 @@ export const dataSourceErrors = {
     status: 400,
     when: 'A DEFAULT, a key, a TTL or an index has a constant part, made by `repeat` or `range` for example, for which the database needs more than ten seconds, or more memory than a query may take. Nothing was created or changed.',
     message: ({ reason }: { readonly reason: string }) =>
-      `A DEFAULT, a key, a TTL or an index costs too much to compute before any row comes: ${reason}. Write what is constant in it as a value`,
+      `A DEFAULT, a key, a TTL or an index has a constant part that costs too much to compute: ${reason}. Write its value instead`,
   }),
   ALTER_REFUSED: define({
     status: 400,
     when: 'An alter asks for something other than new columns at the end, a description, a TTL or indexes.',
     message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
-      `Data Source "${name}" cannot be altered so: ${reason}`,
+      `Data Source "${name}" cannot be altered: ${reason}`,
   }),
   CHANGE_EMPTY: define({
     status: 400,
     when: 'A request to change a Data Source or a Pipe changes nothing.',
     message: ({ expected }: { readonly expected: string }) =>
-      `There were no operations to perform: send ${expected} with another value than now`,
+      `There were no operations to perform: send ${expected} with a new value`,
   }),
   REPLAY_INVALID: define({
     status: 400,
@@ -46,7 +46,7 @@ export const dataSourceErrors = {
     status: 400,
     when: 'The workspace has as many Data Sources as it can have.',
     message: ({ dataSourcesMax }: { readonly dataSourcesMax: number }) =>
-      `There are already ${dataSourcesMax} Data Sources, and a workspace has no room for more; drop one first`,
+      `There are already ${dataSourcesMax} Data Sources, the most a workspace can have; drop one first`,
   }),
   CREATION_REFUSED: define({
     status: 403,
@@ -74,7 +74,7 @@ export const dataSourceErrors = {
     status: 409,
     when: 'A Data Source, or one that is computed together with it, is being replaced, so it cannot be changed or appended to; or it is being appended to, so it cannot be replaced. Nothing was changed; repeat the request later.',
     message: ({ name, what }: { readonly name: string; readonly what: 'appended to' | 'changed' | 'replaced' }) =>
-      `Data Source "${name}" is being ${what} at the moment; nothing was changed, repeat it later`,
+      `Data Source "${name}" is being ${what}; nothing was changed, repeat it later`,
   }),
   CHANGES_TOO_MANY: define({
     status: 503,
@@ -86,14 +86,14 @@ export const dataSourceErrors = {
     status: 503,
     when: 'Events of the Data Source are waiting and cannot be stored, so it cannot be changed. Nothing was changed; repeat the request later.',
     message: ({ name }: RetryLater & { readonly name: string }) =>
-      `Events of Data Source "${name}" wait and cannot be stored yet; nothing was changed, repeat it later`,
+      `Events of Data Source "${name}" are waiting and cannot be stored yet; nothing was changed, repeat it later`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   REPLAY_INTERRUPTED: define({
     status: 503,
     when: 'A replay of a quarantine was interrupted. It resumes by itself within a minute, with the next change of the Data Source, and at the next start; no row is lost or stored twice.',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
-      `The replay was interrupted, and goes on by itself; no row is lost or stored twice: ${reason}`,
+      `The replay was interrupted and resumes by itself; no row is lost or stored twice: ${reason}`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
 }

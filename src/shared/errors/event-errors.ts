@@ -7,7 +7,7 @@ export const eventErrors = {
     status: 413,
     when: 'A body of events has so many short rows that they would take more than 512 MiB in the columns of their Data Source.',
     message: ({ rowsMax, columnCount }: { readonly rowsMax: number; readonly columnCount: number }) =>
-      `The body has more than ${rowsMax} rows, which is the most at once for a Data Source of ${columnCount} columns; send fewer at a time, or import them`,
+      `The body has more than ${rowsMax} rows, the most at once for a Data Source of ${columnCount} columns; send fewer at a time, or import them`,
   }),
   VIEW_FAILED: define({
     status: 422,
@@ -24,33 +24,33 @@ export const eventErrors = {
     status: 429,
     when: 'Events have created more Data Sources in the last minute than `eventsCreatesPerMinuteMax` allows.',
     message: ({ perMinuteMax }: RetryLater & { readonly perMinuteMax: number }) =>
-      `Events may create ${perMinuteMax} Data Sources a minute; create it beforehand, or repeat it later`,
+      `Events may create ${perMinuteMax} Data Sources a minute; create this one beforehand, or repeat the request later`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   LOG_FAILED: define({
     status: 500,
     when: 'The disk failed while events were being written; it is unknown whether they are stored. Sending them again with the same Idempotency-Key is safe.',
     message: () =>
-      'The disk failed while the events were being written: repeat them with the same Idempotency-Key, or they may be stored twice',
+      'The disk failed while the events were being written, and may have stored them: send them again with the same Idempotency-Key, or they may be stored twice',
   }),
   BACKLOG_FULL: define({
     status: 503,
     when: 'More events are waiting to be stored than `eventsPendingBytesMax`, `eventsBacklogBytesMax` or `eventsLogBytesMax` allows. Nothing was stored; repeat the request later.',
-    message: () => 'Too much is waiting to be stored; nothing of this request was stored, repeat it later',
+    message: () => 'Too many events are waiting to be stored; nothing of this request was stored, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
   VIEW_BLOCKS: define({
     status: 503,
     when: 'Events have `wait=true`, and a Materialized View fails for those before them. Nothing was stored; repeat the request later.',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
-      `A Materialized View does not take what comes before; nothing of this request was stored, repeat it later: ${reason}`,
+      `A Materialized View fails for earlier events; nothing of this request was stored, repeat it later: ${reason}`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   DATASOURCE_CHANGING: define({
     status: 503,
     when: 'Events are sent to a Data Source that is being changed. None of them was stored; send them again.',
     message: ({ name }: RetryLater & { readonly name: string }) =>
-      `Data Source "${name}" is being changed at the moment; nothing of this request was stored, repeat it`,
+      `Data Source "${name}" is being changed; nothing of this request was stored, repeat it`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
 }

@@ -7,15 +7,15 @@ export const importErrors = {
     status: 400,
     when: 'The database refuses rows of an import although their values fit: a DEFAULT or a key fails for them, or a sign is neither 1 nor -1. A few such rows are found one by one and set aside; this error is for more of them, or for a table with Materialized Views. The counted rows are stored or in quarantine.',
     message: ({ reason }: { readonly reason: string }) =>
-      `The database refuses rows of the import, so it ended early; the rows that are counted are stored. Correct the others, or the DEFAULT, key or sign that fails with them: ${reason}`,
+      `The database refused rows of the import, so it ended early; the counted rows are stored. Correct the others, or the DEFAULT, key or sign that fails for them: ${reason}`,
   }),
   PARTITIONS_TOO_MANY: define({
     status: 400,
     when: 'The rows of an import belong to more partitions than one body may have (`partitionsPerBodyMax`), or the Data Source would have more than it may (`partitionsMax`). The counted rows are stored.',
     message: ({ scope, partitionsMax }: { readonly scope: 'body' | 'table'; readonly partitionsMax: number }) =>
       scope === 'body'
-        ? `The rows of the import are of more than ${partitionsMax} partitions, so it ended early; the rows that are counted are stored. Use a coarser partition key, send rows of fewer partitions at a time, or raise --partitions-per-body-max`
-        : `The Data Source would have more than ${partitionsMax} partitions, so the import ended early; the rows that are counted are stored. Use a coarser partition key, or raise --partitions-max`,
+        ? `The rows of the import belong to more than ${partitionsMax} partitions, so it ended early; the counted rows are stored. Use a coarser partition key, send rows of fewer partitions at a time, or raise --partitions-per-body-max`
+        : `The Data Source would have more than ${partitionsMax} partitions, so the import ended early; the counted rows are stored. Use a coarser partition key, or raise --partitions-max`,
   }),
   APPEND_UNSUPPORTED: define({
     status: 400,
@@ -29,7 +29,7 @@ export const importErrors = {
     }) =>
       join === undefined
         ? `Data Source "${name}" has the engine Join, to which rows cannot be appended; use mode=replace`
-        : `Rows cannot be appended to Data Source "${name}": a Materialized View brings them to Data Source "${join}", which has the engine Join; use mode=replace`,
+        : `Rows cannot be appended to Data Source "${name}": a Materialized View writes them to Data Source "${join}", which has the engine Join; use mode=replace`,
   }),
   REPLACE_CONDITION_INVALID: define({
     status: 400,
@@ -51,43 +51,43 @@ export const importErrors = {
   CLIENT_LEFT: define({
     status: 400,
     when: 'The client closed its connection before the answer to the import of a compressed body or a Parquet file that had arrived as a whole. This is in the log only, with the counts of what is stored.',
-    message: () => 'The client closed the connection before its import had ended, which ends the import',
+    message: () => 'The client closed the connection before its import ended, so the import was stopped',
   }),
   IMPORT_VIEW_FAILED: define({
     status: 422,
     when: 'A Materialized View fails for rows of an import. The counted rows are in the Data Source, and in the views that take them; the rest was not read.',
     message: ({ reason }: { readonly reason: string }) =>
-      `A Materialized View failed, so the import ended early; the rows that are counted are stored, but not in what this view makes, so do not send them again: ${reason}`,
+      `A Materialized View failed, so the import ended early; the counted rows are stored, but missing from the target of this view; do not send them again: ${reason}`,
   }),
   INSERT_TOO_COSTLY: define({
     status: 422,
     when: 'An INSERT of an import takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) than it may, because a DEFAULT, a key or a Materialized View is expensive for each row. The counted rows are stored.',
     message: ({ reason }: { readonly reason: string }) =>
-      `A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the rows that are counted are stored. Make the expression cheaper, or send the other rows in smaller bodies: ${reason}`,
+      `A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the counted rows are stored. Make the expression cheaper, or send the other rows in smaller bodies: ${reason}`,
   }),
   PARQUET_TOO_COSTLY: define({
     status: 422,
     when: 'Reading and storing a Parquet file takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) than an INSERT may: its pages are damaged or very large, or a DEFAULT, a key or a Materialized View is expensive for each row. The counted rows are stored.',
     message: ({ reason }: { readonly reason: string; readonly cause?: unknown }) =>
-      `The Parquet file takes too much time or memory to be read; rows that are counted are stored. Check that the file is whole, and write it with smaller pages and row groups; or make a DEFAULT, a key or a Materialized View cheaper: ${reason}`,
+      `Reading the Parquet file takes too much time or memory; the counted rows are stored. Check that the file is complete, write it with smaller pages and row groups, or make a DEFAULT, a key or a Materialized View cheaper: ${reason}`,
   }),
   REPLACE_VIEW_FAILED: define({
     status: 422,
     when: 'A Materialized View fails for the new rows of a replace. The old content stays.',
     message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
-      `Materialized View "${view}" does not take the new rows, so nothing was replaced: ${reason}`,
+      `Materialized View "${view}" fails for the new rows, so nothing was replaced: ${reason}`,
   }),
   DISK_FAILED: define({
     status: 500,
     when: 'The disk failed during an import, and rows of it are stored, or may be: sending the whole body again stores those twice. The counts are in the answer.',
     message: ({ reason, storedRows, quarantinedRows }: ImportCut) =>
-      `The disk failed in the middle of the import: ${reason}. Rows known to be stored: ${storedRows}, in quarantine: ${quarantinedRows}. A repeat of the whole body stores them twice: delete them first, or repeat it as a replace`,
+      `The disk failed during the import: ${reason}. Rows known to be stored: ${storedRows}, in quarantine: ${quarantinedRows}. Sending the whole body again stores them twice: delete them first, or send it as a replace`,
   }),
   IMPORT_STOPPED: define({
     status: 503,
     when: 'The service shuts down, and the import did not end within a tenth of `closeTimeoutMs`. What was read until then is stored, and the counts are in the answer; sending the whole body again stores those rows twice.',
     message: () =>
-      'The service is shutting down and has ended the import where it was. The rows that are counted here are stored; a repeat of the whole body stores them twice: delete them first, or repeat it as a replace',
+      'The service is shutting down and stopped the import. The counted rows are stored; sending the whole body again stores them twice: delete them first, or send it as a replace',
   }),
 }
 

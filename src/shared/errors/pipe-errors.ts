@@ -9,7 +9,7 @@ export const pipeErrors = {
     status: 400,
     when: 'The workspace has as many Pipes as it can have.',
     message: ({ pipesMax }: { readonly pipesMax: number }) =>
-      `There are already ${pipesMax} Pipes, and a workspace has no room for more; drop one first`,
+      `There are already ${pipesMax} Pipes, the most a workspace can have; drop one first`,
   }),
   NODES_MISSING: define({
     status: 400,
@@ -21,13 +21,13 @@ export const pipeErrors = {
     status: 400,
     when: 'A Pipe has as many nodes as it can have.',
     message: ({ pipe, nodesMax }: { readonly pipe: string; readonly nodesMax: number }) =>
-      `Pipe '${pipe}' can have ${nodesMax} nodes at most`,
+      `Pipe '${pipe}' can have at most ${nodesMax} nodes`,
   }),
   PIPE_TOO_LONG: define({
     status: 400,
     when: 'The nodes of a Pipe have more SQL together than a Pipe can have.',
     message: ({ pipe, bytesMax }: { readonly pipe: string; readonly bytesMax: number }) =>
-      `The nodes of Pipe '${pipe}' can have ${formatBytes(bytesMax)} of SQL together at most`,
+      `The nodes of Pipe '${pipe}' have more than ${formatBytes(bytesMax)} of SQL together`,
   }),
   NODE_INVALID: define({
     status: 400,

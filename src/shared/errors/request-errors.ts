@@ -20,7 +20,7 @@ export const requestErrors = {
     status: 400,
     when: 'A parameter comes after the file in a multipart form, too late to take effect.',
     message: ({ parameter }: { readonly parameter: string }) =>
-      `Parameter "${parameter}" stands behind the file, and came too late to be followed: send it before the file or in the URL`,
+      `Parameter "${parameter}" comes after the file in the form, too late to take effect: send it before the file or in the URL`,
   }),
   NAME_MISSING: define({
     status: 400,
@@ -31,7 +31,7 @@ export const requestErrors = {
     status: 400,
     when: 'A resource cannot have this name.',
     message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
-      `"${name}" is no valid name: ${reason}`,
+      `"${name}" is not a valid name: ${reason}`,
   }),
   TOKEN_MISSING: define({
     status: 403,
@@ -47,7 +47,7 @@ export const requestErrors = {
     status: 403,
     when: 'There is no token in the header, in the URL or in the first 8 KiB of the uncompressed body. The rest of the body is not read.',
     message: () =>
-      'No token: send the header "Authorization: Bearer <token>", or the parameter "token" in the URL or, not packed, in the first 8 KiB of the body; what follows was not read',
+      'No token: send the header "Authorization: Bearer <token>", or the parameter "token" in the URL or in the first 8 KiB of an uncompressed body; the rest of the body was not read',
   }),
   NOT_FOUND: define({
     status: 404,
@@ -66,19 +66,20 @@ export const requestErrors = {
     status: 429,
     when: 'A client sends more than 64 requests ahead on one connection, without an answer to the first of them. The earlier ones are answered, then the connection closes; this request and those after it are ignored.',
     message: ({ openRequestsMax }: RetryLater & { readonly openRequestsMax: number }) =>
-      `A connection may have ${openRequestsMax} requests without an answer; nothing was done with this one and those behind it, send them again on another connection`,
+      `A connection may have ${openRequestsMax} unanswered requests; this one and those after it were ignored, send them again on another connection`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
   RATE_EXCEEDED: define({
     status: 429,
     when: 'More requests came in a second than an option such as `variablesRequestsPerSecondMax` allows. Repeat the request later.',
-    message: ({ perSecondMax }: RateLimit) => `There may be ${perSecondMax} requests a second; repeat this one later`,
+    message: ({ perSecondMax }: RateLimit) =>
+      `At most ${perSecondMax} requests a second are allowed; repeat this one later`,
     retryAfterSeconds: ({ retryAfterSeconds }: RateLimit) => retryAfterSeconds,
   }),
   BODIES_TOO_MANY: define({
     status: 503,
     when: 'The bodies of events, forms and queries that are arriving or waiting take more than `bodiesBytesMax`; or 128 imports are open; or the Parquet files and zip archives on disk take more than four of the largest ones allowed. Nothing was done; repeat the request later.',
-    message: () => 'Too many bodies are on their way in; nothing was done with this one, repeat it later',
+    message: () => 'Too many request bodies are being received; nothing was done with this one, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
 }

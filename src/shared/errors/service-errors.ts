@@ -17,21 +17,20 @@ export const serviceErrors = {
     status: 503,
     when: 'The disk is full, read-only or failing, or too many files are open. Nothing was stored or changed; repeat the request later.',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
-      `The disk takes nothing at the moment: ${reason}; nothing of this request was stored, repeat it later`,
+      `The disk cannot be written: ${reason}; nothing of this request was stored, repeat it later`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly reason: string }) => retryAfterSeconds,
   }),
   ENGINE_RESTARTED: define({
     status: 503,
     when: 'The database stopped while it worked on the request, and restarts, which takes about a second. A query can be repeated at once; check what a change has done before you repeat it. Events are still acknowledged.',
     message: () =>
-      'The database ended before it had answered and is started again; repeat a query, and look at what a change has done before you repeat that',
+      'The database stopped before it answered and is restarting; repeat a query, but check what a change has done before you repeat it',
     retryAfterSeconds: () => 1,
   }),
   ENGINE_UNAVAILABLE: define({
     status: 503,
     when: 'The database does not answer: it gives no sign of life, it is restarting, or queries that cannot be stopped hold all of its sessions; the message says which. A query can be repeated. Events are still acknowledged.',
-    message: ({ reason }: { readonly reason: string }) =>
-      `The database does not answer at the moment: ${reason}; repeat it later`,
+    message: ({ reason }: { readonly reason: string }) => `The database does not answer: ${reason}; repeat it later`,
     retryAfterSeconds: () => 2,
   }),
   SHUTTING_DOWN: define({

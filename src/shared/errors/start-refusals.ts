@@ -38,21 +38,21 @@ const messages = {
   DATA_DIR_IN_USE: ({ path }: Place) =>
     `the data directory ${path} is in use by another process; stop that one, or choose another directory with --data-dir`,
   DATA_DIR_UNUSABLE: ({ path, reason }: Place & Reason) =>
-    `the data directory ${path} cannot be used: ${reason}; give this user room and the right to write there, or choose another directory with --data-dir`,
+    `the data directory ${path} cannot be used: ${reason}; make room, let this user write there, or choose another directory with --data-dir`,
   DATA_DIR_PATH_UNSUPPORTED: ({ path, character }: Place & { readonly character: string }) =>
     `the path of the data directory, ${path}, must not contain the character ${character}; rename the directory, or choose another with --data-dir`,
   OPEN_FILES_TOO_FEW: ({ limit, min, advised }: OpenFiles) =>
-    `the system lets this process open ${limit} files, and at least ${min} are needed; raise the limit before the start, best to ${advised} or more (ulimit -n ${advised})`,
+    `the system lets this process open ${limit} files, and at least ${min} are needed; raise the limit before the start, if possible to ${advised} or more (ulimit -n ${advised})`,
   FORMAT_NEWER: ({ path, format, formatMax }: Place & { readonly format: number; readonly formatMax: number }) =>
     `the data directory ${path} has format ${format}, and this release reads formats up to ${formatMax}; start the newer release that wrote it, or restore the data directory from a backup`,
   FORMAT_UNREADABLE: ({ path, reason }: Place & Reason) =>
     `${path} does not say which format the data directory has: ${reason}; put back the line that stood there`,
   ENGINE_NOT_OPENED: ({ path }: Place) =>
-    `the engine cannot open ${path}; its own message stands above, and says which file is wrong`,
+    `the engine cannot open ${path}; its own message above says which file is wrong`,
   ADDRESS_UNAVAILABLE: ({ host, port, reason }: Address & Reason) =>
     `${host}:${port} cannot be listened on: ${reason}; choose another address with --host and --port`,
   CATALOG_DAMAGED: ({ path, reason }: Place & Reason) =>
-    `the catalog ${path} is not as it was written: ${reason}; restore it from a backup of the data directory`,
+    `the catalog ${path} is damaged: ${reason}; restore it from a backup of the data directory`,
   CATALOG_MISSING: ({ path, reason }: Place & Reason) =>
     `the catalog ${path} is missing: ${reason}; put it back, or restore the data directory from a backup`,
   CATALOG_RECORD_UNREADABLE: ({ path, reason }: Place & Reason) =>

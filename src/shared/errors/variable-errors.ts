@@ -18,7 +18,7 @@ export const variableErrors = {
     status: 400,
     when: 'The workspace has as many variables as it can have.',
     message: ({ variablesMax }: { readonly variablesMax: number }) =>
-      `There are already ${variablesMax} variables, and a workspace has no room for more; delete one first`,
+      `There are already ${variablesMax} variables, the most a workspace can have; delete one first`,
   }),
   VARIABLE_NOT_FOUND: define({
     status: 404,

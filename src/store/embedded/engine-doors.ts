@@ -195,10 +195,12 @@ export class EngineDoors {
         return await this.#runAlone(() => work(true))
       case 'ended-engine':
         throw refusedError(
-          'The database ended while it ran this alone; it is refused until the service is started again',
+          'The database crashed while it ran this query alone; the query is refused until the service restarts',
         )
       case 'unstoppable':
-        throw refusedError('The database could not stop this, more than once; it is refused for ten minutes')
+        throw refusedError(
+          'The database could not stop this query, more than once; the query is refused for ten minutes',
+        )
     }
   }
 

@@ -79,7 +79,7 @@ t.test('a form that ends inside its file tells how many rows stayed', async (t) 
   })
   t.equal(answer.statusCode, 400)
   t.match(answer.json(), {
-    error: /^The body is no valid multipart form: .*unexpected end/,
+    error: /^The body is not valid multipart form: .*unexpected end/,
     imported_rows: Number,
     datasource: { name: 'a' },
   })
@@ -131,7 +131,7 @@ t.test('parameters behind the file are followed, or refused when they come too l
   const refused = await post('?name=behind&mode=append', ...inPieces(late))
   t.match(
     [refused.statusCode, refused.json()],
-    [400, { error: /^Parameter "name" stands behind the file, and came too late/, imported_rows: 500_000 }],
+    [400, { error: /^Parameter "name" comes after the file in the form, too late/, imported_rows: 500_000 }],
   )
 })
 
@@ -155,7 +155,7 @@ t.test(
       const more = { ...typed, 'content-length': String(2_000_000 * part.length) }
       const answer = await post('?name=a', Readable.from(bring(), { objectMode: false }), more)
       t.equal(answer.statusCode, 400, part)
-      t.match(answer.json(), { error: /more than 400 parts|may have one file/ })
+      t.match(answer.json(), { error: /more than 400 parts|may have only one file/ })
       t.ok(pieceCount < 1_000, `${pieceCount} pieces were read`)
     }
     const fields = '--b\r\nContent-Disposition: form-data; name="schema"\r\n\r\nid UInt32\r\n'

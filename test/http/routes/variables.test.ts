@@ -87,7 +87,7 @@ t.test('what cannot be is refused in the words that clients know', async (t) => 
       'POST',
       '?name=a-b&value=x',
       400,
-      '"a-b" is no valid name: use letters, digits and _, and do not begin with a digit',
+      '"a-b" is not a valid name: use letters, digits and _, and do not begin with a digit',
     ],
     ['POST', '?name=new&value=x&type=plain', 400, 'Parameter "type" is "plain", but must be secret'],
     ['POST', `?name=new&value=${'x'.repeat(8193)}`, 400, 'The value of variable "new" is larger than 8192 bytes'],
@@ -116,7 +116,7 @@ t.test('beyond the rate it is 429, with the headers that tell when to come again
       'x-ratelimit-reset': '1',
       'retry-after': '1',
     })
-    t.equal(answer.json().error, 'There may be 3 requests a second; repeat this one later')
+    t.equal(answer.json().error, 'At most 3 requests a second are allowed; repeat this one later')
   }
   clock.nowMs += 1_000
   t.equal((await call('GET', '/key')).statusCode, 200)

@@ -144,7 +144,7 @@ t.test('a sender that falls silent in its body is told so', async (t) => {
     await answered
     const { status, body } = await client.answer()
     t.equal(status, 408)
-    t.match(body, { error: /No byte of the body came for 0.03 seconds/ })
+    t.match(body, { error: /No byte of the body arrived for 0.03 seconds/ })
     client.socket.destroy()
   }
 })
@@ -367,7 +367,7 @@ t.test(
       t.match(last, /^HTTP\/1\.1 429 /)
       t.match(last, /connection: close/i)
       t.match(last, /retry-after: 1/i)
-      t.match(last, /"error":"A connection may have 64 requests without an answer; nothing was done with this one/)
+      t.match(last, /"error":"A connection may have 64 unanswered requests; this one and those after it were ignored/)
       t.equal(client.text.split('HTTP/1.1 429').length - 1, 1, 'it is told once')
     }
     t.equal(rooms.loads.length, 0, 'and nothing behind it is done')

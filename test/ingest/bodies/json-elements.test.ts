@@ -73,7 +73,7 @@ t.test('an array that does not end, and what stands behind one in its first byte
   const behind = '[{"a":1}]\n[{"a":2}]\n{"a":3}'
   for (let strictBytes = 0; strictBytes <= behind.length; strictBytes += 1) {
     // The bracket behind the array is the eleventh byte.
-    const refused = { code: 'BODY_CORRUPT', message: /behind its array/ }
+    const refused = { code: 'BODY_CORRUPT', message: /follows its array/ }
     if (strictBytes > 10) await t.rejects(linesOf(behind, random, strictBytes), refused, `${strictBytes}`)
     else t.equal(await linesOf(behind, random, strictBytes), '{"a":1}\n[{"a":2}]\n{"a":3}', `${strictBytes}`)
   }

@@ -53,7 +53,7 @@ t.test('wrong paths are refused with the place and the reason', async (t) => {
     ['$["a]', 2, 'Key without its closing " in the JSONPath'],
     ['$["a"', 5, 'Unexpected the end in the JSONPath. Hint: keys look like .key or ["key"].'],
     ['$.a"b', 3, 'Unexpected \'"\' in the JSONPath. Hint: keys look like .key or ["key"].'],
-    ['$. a', 2, 'Blank at the border of a key in the JSONPath. Hint: write [" a"].'],
+    ['$. a', 2, 'Blank at the start or end of a key in the JSONPath. Hint: write [" a"].'],
     ['$.a\n', 3, 'Unexpected \'\n\' in the JSONPath. Hint: keys look like .key or ["key"].'],
   ]
   for (const [text, offset, message] of refused) {

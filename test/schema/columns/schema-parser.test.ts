@@ -189,7 +189,7 @@ t.test('a wrong schema is refused with line and column', async (t) => {
     ['a DateTime64', 'DateTime64 needs a precision at 1:3. Hint: use DateTime64(3) for milliseconds.'],
     ['a', "Column 'a' has no type at 1:2"],
     ['a, b String', "Column 'a' has no type at 1:2"],
-    ['pk DEFAULT 1', "Column 'pk' has no type at 1:4. Hint: write the type in front of DEFAULT."],
+    ['pk DEFAULT 1', "Column 'pk' has no type at 1:4. Hint: write the type before DEFAULT."],
     ['a String,, b String', 'Expected a column at 1:10'],
     [', a String', 'Expected a column at 1:1'],
     ['a String, a UInt8', "Column 'a' stands twice at 1:11"],

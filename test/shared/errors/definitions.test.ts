@@ -31,3 +31,15 @@ t.test('each code is raised somewhere', async (t) => {
   const raised = new Set(Array.from(sources.matchAll(/\berrors\.([A-Z_]+)\b/g), ([, code]) => code))
   for (const { code } of errorTable) t.ok(raised.has(code), code)
 })
+
+t.test('no text of the table has words that must be read twice', async (t) => {
+  const wordings =
+    /\bis none of\b|(?<!\b[Tt]here )\b(?:is|are) no (?!longer)|\bthat is not so\b|\bat the moment\b|\bbehind\b|\b(?:is|are) to be\b/
+  const folder = join(repositoryRoot, 'src', 'shared', 'errors')
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('-errors.ts'))) {
+    for (const line of readFileSync(join(folder, file), 'utf8').split('\n')) {
+      if (/^\s*(?:\/\/|\*|\/\*)/.test(line)) continue
+      t.notMatch(line, wordings, file)
+    }
+  }
+})

@@ -16,7 +16,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   BODY_CORRUPT: [
     errors.BODY_CORRUPT({ format: 'gzip', reason: 'incorrect header check' }),
     400,
-    'The body is no valid gzip: incorrect header check',
+    'The body is not valid gzip: incorrect header check',
   ],
   ARCHIVE_UNSUPPORTED: [
     errors.ARCHIVE_UNSUPPORTED({ reason: 'it has no file' }),
@@ -26,17 +26,17 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   FIELDS_TOO_MANY: [
     errors.FIELDS_TOO_MANY({ fieldsMax: 10 }),
     400,
-    'The body has more than 10 fields; send long lists as one value with commas, or as one JSON array',
+    'The body has more than 10 fields; send long lists as one comma-separated value or as one JSON array',
   ],
   CHUNKS_TOO_SMALL: [
     errors.CHUNKS_TOO_SMALL({ chunkBytesMin: 32 }),
     400,
-    'The body comes in thousands of chunks of less than 32 bytes; send it in larger chunks',
+    'The body arrives in thousands of chunks of less than 32 bytes; send larger chunks',
   ],
   COLUMNS_TOO_MANY: [
     errors.COLUMNS_TOO_MANY({ columnsMax: 500 }),
     400,
-    'The rows ask for more than 500 columns; create the Data Source with a "schema" that takes fewer of them',
+    'The rows need more than 500 columns; create the Data Source with a "schema" that has fewer',
   ],
   KEYS_TOO_MANY: [
     errors.KEYS_TOO_MANY({ keysMax: 100_000 }),
@@ -51,22 +51,22 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   ROWS_TOO_MANY: [
     errors.ROWS_TOO_MANY({ rowsMax: 1000, columnCount: 500 }),
     413,
-    'The body has more than 1000 rows, which is the most at once for a Data Source of 500 columns; send fewer at a time, or import them',
+    'The body has more than 1000 rows, the most at once for a Data Source of 500 columns; send fewer at a time, or import them',
   ],
   TOKEN_LATE: [
     errors.TOKEN_LATE(),
     403,
-    'No token: send the header "Authorization: Bearer <token>", or the parameter "token" in the URL or, not packed, in the first 8 KiB of the body; what follows was not read',
+    'No token: send the header "Authorization: Bearer <token>", or the parameter "token" in the URL or in the first 8 KiB of an uncompressed body; the rest of the body was not read',
   ],
   BODIES_TOO_MANY: [
     errors.BODIES_TOO_MANY({ retryAfterSeconds: 1 }),
     503,
-    'Too many bodies are on their way in; nothing was done with this one, repeat it later',
+    'Too many request bodies are being received; nothing was done with this one, repeat it later',
   ],
   PARAMETER_LATE: [
     errors.PARAMETER_LATE({ parameter: 'mode' }),
     400,
-    'Parameter "mode" stands behind the file, and came too late to be followed: send it before the file or in the URL',
+    'Parameter "mode" comes after the file in the form, too late to take effect: send it before the file or in the URL',
   ],
   APPEND_UNSUPPORTED: [
     errors.APPEND_UNSUPPORTED({ name: 'prices' }),
@@ -91,18 +91,18 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   PIPES_TOO_MANY: [
     errors.PIPES_TOO_MANY({ pipesMax: 2 }),
     400,
-    'There are already 2 Pipes, and a workspace has no room for more; drop one first',
+    'There are already 2 Pipes, the most a workspace can have; drop one first',
   ],
   NODES_MISSING: [
     errors.NODES_MISSING(),
     400,
     'A Pipe needs a query: send "sql", a JSON body with "nodes", or "from" with the name of another Pipe',
   ],
-  NODES_TOO_MANY: [errors.NODES_TOO_MANY({ pipe: 'top', nodesMax: 2 }), 400, "Pipe 'top' can have 2 nodes at most"],
+  NODES_TOO_MANY: [errors.NODES_TOO_MANY({ pipe: 'top', nodesMax: 2 }), 400, "Pipe 'top' can have at most 2 nodes"],
   PIPE_TOO_LONG: [
     errors.PIPE_TOO_LONG({ pipe: 'top', bytesMax: 1024 ** 2 }),
     400,
-    "The nodes of Pipe 'top' can have 1 MiB of SQL together at most",
+    "The nodes of Pipe 'top' have more than 1 MiB of SQL together",
   ],
   NODE_INVALID: [errors.NODE_INVALID({ node: 'a', reason: 'Unknown identifier' }), 400, "Node 'a': Unknown identifier"],
   NODE_TYPE_UNSUPPORTED: [
@@ -160,24 +160,24 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   VARIABLES_TOO_MANY: [
     errors.VARIABLES_TOO_MANY({ variablesMax: 100 }),
     400,
-    'There are already 100 variables, and a workspace has no room for more; delete one first',
+    'There are already 100 variables, the most a workspace can have; delete one first',
   ],
   VARIABLE_NOT_FOUND: [errors.VARIABLE_NOT_FOUND({ isRead: true }), 404, 'Not found'],
   VARIABLE_EXISTS: [errors.VARIABLE_EXISTS({ name: 'key' }), 409, 'There is already a variable with name "key"'],
   RATE_EXCEEDED: [
     errors.RATE_EXCEEDED({ perSecondMax: 5, retryAfterSeconds: 1 }),
     429,
-    'There may be 5 requests a second; repeat this one later',
+    'At most 5 requests a second are allowed; repeat this one later',
   ],
   NAME_INVALID: [
     errors.NAME_INVALID({ name: '1a', reason: 'it starts with a digit' }),
     400,
-    '"1a" is no valid name: it starts with a digit',
+    '"1a" is not a valid name: it starts with a digit',
   ],
   SCHEMA_MISSING: [
     errors.SCHEMA_MISSING({ format: 'ndjson' }),
     400,
-    'Parameter "schema" is required to create from ndjson',
+    'Parameter "schema" is required to create a Data Source from ndjson',
   ],
   SCHEMA_INVALID: [
     errors.SCHEMA_INVALID({ reason: 'unknown type "Strin"', line: 2, column: 7 }),
@@ -188,7 +188,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   ALTER_REFUSED: [
     errors.ALTER_REFUSED({ name: 'visits', reason: "column 'a' is Int32 and cannot become Int64" }),
     400,
-    'Data Source "visits" cannot be altered so: column \'a\' is Int32 and cannot become Int64',
+    'Data Source "visits" cannot be altered: column \'a\' is Int32 and cannot become Int64',
   ],
   REPLAY_INVALID: [
     errors.REPLAY_INVALID({ reason: "condition has ')' that closes nothing" }),
@@ -198,12 +198,12 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   REPLAY_INTERRUPTED: [
     errors.REPLAY_INTERRUPTED({ reason: 'the disk is full', retryAfterSeconds: 1 }),
     503,
-    'The replay was interrupted, and goes on by itself; no row is lost or stored twice: the disk is full',
+    'The replay was interrupted and resumes by itself; no row is lost or stored twice: the disk is full',
   ],
   CHANGE_EMPTY: [
     errors.CHANGE_EMPTY({ expected: '"name" or "description"' }),
     400,
-    'There were no operations to perform: send "name" or "description" with another value than now',
+    'There were no operations to perform: send "name" or "description" with a new value',
   ],
   DATASOURCE_USED: [
     errors.DATASOURCE_USED({
@@ -237,23 +237,23 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   IMPORT_VIEW_FAILED: [
     errors.IMPORT_VIEW_FAILED({ reason: 'no such column' }),
     422,
-    'A Materialized View failed, so the import ended early; the rows that are counted are stored, but not in what this view makes, so do not send them again: no such column',
+    'A Materialized View failed, so the import ended early; the counted rows are stored, but missing from the target of this view; do not send them again: no such column',
   ],
   PARTITIONS_TOO_MANY: [
     errors.PARTITIONS_TOO_MANY({ scope: 'table', partitionsMax: 40 }),
     400,
-    'The Data Source would have more than 40 partitions, so the import ended early; the rows that are counted are stored. Use a coarser partition key, or raise --partitions-max',
+    'The Data Source would have more than 40 partitions, so the import ended early; the counted rows are stored. Use a coarser partition key, or raise --partitions-max',
   ],
   ...madeImportErrors,
   REPLACE_VIEW_FAILED: [
     errors.REPLACE_VIEW_FAILED({ view: 'daily', reason: 'no such column' }),
     422,
-    'Materialized View "daily" does not take the new rows, so nothing was replaced: no such column',
+    'Materialized View "daily" fails for the new rows, so nothing was replaced: no such column',
   ],
   DATASOURCE_BUSY: [
     errors.DATASOURCE_BUSY({ name: 'visits', what: 'replaced' }),
     409,
-    'Data Source "visits" is being replaced at the moment; nothing was changed, repeat it later',
+    'Data Source "visits" is being replaced; nothing was changed, repeat it later',
   ],
   VIEW_FAILED: [
     errors.VIEW_FAILED({ reason: 'no such column' }),
@@ -268,32 +268,32 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   CREATES_TOO_MANY: [
     errors.CREATES_TOO_MANY({ perMinuteMax: 5, retryAfterSeconds: 9 }),
     429,
-    'Events may create 5 Data Sources a minute; create it beforehand, or repeat it later',
+    'Events may create 5 Data Sources a minute; create this one beforehand, or repeat the request later',
   ],
   DISK_FAILED: [
     errors.DISK_FAILED({ reason: 'the disk is full', storedRows: 3, quarantinedRows: 1 }),
     500,
-    'The disk failed in the middle of the import: the disk is full. Rows known to be stored: 3, in quarantine: 1. A repeat of the whole body stores them twice: delete them first, or repeat it as a replace',
+    'The disk failed during the import: the disk is full. Rows known to be stored: 3, in quarantine: 1. Sending the whole body again stores them twice: delete them first, or send it as a replace',
   ],
   LOG_FAILED: [
     errors.LOG_FAILED(),
     500,
-    'The disk failed while the events were being written: repeat them with the same Idempotency-Key, or they may be stored twice',
+    'The disk failed while the events were being written, and may have stored them: send them again with the same Idempotency-Key, or they may be stored twice',
   ],
   DISK_UNAVAILABLE: [
     errors.DISK_UNAVAILABLE({ reason: 'the disk is full', retryAfterSeconds: 2 }),
     503,
-    'The disk takes nothing at the moment: the disk is full; nothing of this request was stored, repeat it later',
+    'The disk cannot be written: the disk is full; nothing of this request was stored, repeat it later',
   ],
   VIEW_BLOCKS: [
     errors.VIEW_BLOCKS({ reason: 'no such column', retryAfterSeconds: 3 }),
     503,
-    'A Materialized View does not take what comes before; nothing of this request was stored, repeat it later: no such column',
+    'A Materialized View fails for earlier events; nothing of this request was stored, repeat it later: no such column',
   ],
   CHANGE_BLOCKED: [
     errors.CHANGE_BLOCKED({ name: 'visits', retryAfterSeconds: 1 }),
     503,
-    'Events of Data Source "visits" wait and cannot be stored yet; nothing was changed, repeat it later',
+    'Events of Data Source "visits" are waiting and cannot be stored yet; nothing was changed, repeat it later',
   ],
   SAMPLE_MISSING: [
     errors.SAMPLE_MISSING(),
@@ -313,7 +313,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   DATASOURCES_TOO_MANY: [
     errors.DATASOURCES_TOO_MANY({ dataSourcesMax: 10_000 }),
     400,
-    'There are already 10000 Data Sources, and a workspace has no room for more; drop one first',
+    'There are already 10000 Data Sources, the most a workspace can have; drop one first',
   ],
   FORMAT_UNSUPPORTED: [
     errors.FORMAT_UNSUPPORTED({ format: 'xml', supported: ['csv', 'ndjson'] }),
@@ -331,7 +331,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   DEFINITION_TOO_COSTLY: [
     errors.DEFINITION_TOO_COSTLY({ reason: 'it was not computed within 10 s' }),
     400,
-    'A DEFAULT, a key, a TTL or an index costs too much to compute before any row comes: it was not computed within 10 s. Write what is constant in it as a value',
+    'A DEFAULT, a key, a TTL or an index has a constant part that costs too much to compute: it was not computed within 10 s. Write its value instead',
   ],
   PIPE_UNKNOWN: [errors.PIPE_UNKNOWN({ name: 'daily' }), 404, "The pipe 'daily' does not exist"],
   PIPE_UNPUBLISHED: [
@@ -372,7 +372,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     408,
     'The query ran longer than 10 seconds and was stopped',
   ],
-  BODY_STALLED: [errors.BODY_STALLED({ idleMsMax: 120_000 }), 408, 'No byte of the body came for 120 seconds'],
+  BODY_STALLED: [errors.BODY_STALLED({ idleMsMax: 120_000 }), 408, 'No byte of the body arrived for 120 seconds'],
   DATASOURCE_EXISTS: [errors.DATASOURCE_EXISTS({ name: 'x' }), 409, 'There is already a Data Source with name "x"'],
   PAYLOAD_TOO_LARGE: [
     errors.PAYLOAD_TOO_LARGE({ bytesMax: 10_000_000 }),
@@ -403,12 +403,12 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   DATASOURCE_CHANGING: [
     errors.DATASOURCE_CHANGING({ name: 'visits', retryAfterSeconds: 1 }),
     503,
-    'Data Source "visits" is being changed at the moment; nothing of this request was stored, repeat it',
+    'Data Source "visits" is being changed; nothing of this request was stored, repeat it',
   ],
   BACKLOG_FULL: [
     errors.BACKLOG_FULL({ retryAfterSeconds: 3 }),
     503,
-    'Too much is waiting to be stored; nothing of this request was stored, repeat it later',
+    'Too many events are waiting to be stored; nothing of this request was stored, repeat it later',
   ],
   CHANGES_TOO_MANY: [
     errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 }),
@@ -423,23 +423,23 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   ENGINE_RESTARTED: [
     errors.ENGINE_RESTARTED(),
     503,
-    'The database ended before it had answered and is started again; repeat a query, and look at what a change has done before you repeat that',
+    'The database stopped before it answered and is restarting; repeat a query, but check what a change has done before you repeat it',
   ],
   ENGINE_UNAVAILABLE: [
     errors.ENGINE_UNAVAILABLE({ reason: 'it gives no sign of life for 7 s' }),
     503,
-    'The database does not answer at the moment: it gives no sign of life for 7 s; repeat it later',
+    'The database does not answer: it gives no sign of life for 7 s; repeat it later',
   ],
   QUERY_REFUSED: [errors.QUERY_REFUSED({ reason: 'It is refused' }), 400, 'It is refused'],
   CLIENT_LEFT: [
     errors.CLIENT_LEFT(),
     400,
-    'The client closed the connection before its import had ended, which ends the import',
+    'The client closed the connection before its import ended, so the import was stopped',
   ],
   IMPORT_STOPPED: [
     errors.IMPORT_STOPPED(),
     503,
-    'The service is shutting down and has ended the import where it was. The rows that are counted here are stored; a repeat of the whole body stores them twice: delete them first, or repeat it as a replace',
+    'The service is shutting down and stopped the import. The counted rows are stored; sending the whole body again stores them twice: delete them first, or send it as a replace',
   ],
   RESULTS_UNREAD: [
     errors.RESULTS_UNREAD({ reason: '256 answers wait for their clients to read them', retryAfterSeconds: 5 }),
