@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import { NewColumns } from './datasources/new-columns.ts'
-import type { HttpOptions, HttpRooms } from './http/http.types.ts'
+import type { HttpOptions, HttpDeps } from './http/http.types.ts'
 import { BodyBudget } from './http/request/body-budget.ts'
 import { SharedChunks } from './http/request/chunk-budget.ts'
 import { addAnalyze } from './http/routes/analyze.ts'
@@ -45,8 +45,8 @@ const diskRetrySeconds = 2
 export type WatchRoute = (route: RouteOptions) => void
 
 /** The HTTP service over open modules. It does not listen, so that tests can inject requests. */
-export function createApp(rooms: HttpRooms, options: HttpOptions, onRoute?: WatchRoute): FastifyInstance {
-  const { logger, now } = rooms
+export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchRoute): FastifyInstance {
+  const { logger, now } = deps
   const requestLog = createRequestLog(logger)
   const connections = createConnections({ connectionIdleMsMax: options.connectionIdleMsMax, now })
   const chunks = new SharedChunks(() => performance.now())
@@ -78,46 +78,46 @@ export function createApp(rooms: HttpRooms, options: HttpOptions, onRoute?: Watc
   connections.addTo(app)
   addRequestHead(app)
   addReaderWatch(app, options.connectionIdleMsMax, logger)
-  addErrorAnswers(app, rooms.disk, createAdviser(rooms))
+  addErrorAnswers(app, deps.disk, createAdviser(deps))
   const { isClosing, onClosing, onCutting } = addClosing(app, options.closeTimeoutMs)
-  addAuthorization(app, rooms.access)
+  addAuthorization(app, deps.access)
   addUrlEscapes(app)
   addHealth(app, () => {
     if (isClosing()) return errors.SHUTTING_DOWN()
-    const { reason } = rooms.disk
+    const { reason } = deps.disk
     if (reason !== null) return errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: diskRetrySeconds })
-    const fault = rooms.engineFault()
+    const fault = deps.engineFault()
     return fault === null ? null : errors.ENGINE_UNAVAILABLE({ reason: fault })
   })
-  const desk = { ...rooms, newColumns: new NewColumns(now) }
+  const routeDeps = { ...deps, newColumns: new NewColumns(now) }
   const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax) }
   app.register((api, _options, done) => {
-    // A connection that is kept alive can bring requests after the close began; their work would find closed rooms.
+    // A connection that is kept alive can bring requests after the close began; their work would find closed modules.
     api.addHook('onRequest', (_request, _reply, done) => {
       if (isClosing()) throw errors.SHUTTING_DOWN()
-      const { lostReason: reason } = rooms.disk
+      const { lostReason: reason } = deps.disk
       if (reason !== null) throw errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: diskRetrySeconds })
       done()
     })
-    addEvents(api, desk, limits)
-    addDataSources(api, desk, limits)
-    onClosing(() => rooms.imports.close())
+    addEvents(api, routeDeps, limits)
+    addDataSources(api, routeDeps, limits)
+    onClosing(() => deps.imports.close())
     // Behind the imports, which say what is stored of theirs.
     onClosing(connections.endBodies)
     onCutting(() => {
       const count = connections.cut()
       if (count > 0) logger.warn({ count }, 'Connections were cut, as the service closes.')
     })
-    addDataSource(api, desk, limits)
-    addQuarantine(api, rooms, limits)
-    addAnalyze(api, rooms, limits)
-    addPipes(api, rooms, limits)
-    addPipe(api, rooms, limits)
-    addOpenApi(api, rooms)
-    addProject(api, rooms)
-    addSql(api, rooms, limits)
-    addEndpoints(api, rooms, limits)
-    addVariables(api, rooms, limits)
+    addDataSource(api, routeDeps, limits)
+    addQuarantine(api, deps, limits)
+    addAnalyze(api, deps, limits)
+    addPipes(api, deps, limits)
+    addPipe(api, deps, limits)
+    addOpenApi(api, deps)
+    addProject(api, deps)
+    addSql(api, deps, limits)
+    addEndpoints(api, deps, limits)
+    addVariables(api, deps, limits)
     done()
   })
   return app

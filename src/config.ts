@@ -1,5 +1,5 @@
 // The one table of options. The type `Options`, the environment's names, the flags, `--help` and docs/options.md are all
-// made from it. A room never reads it: `main.ts` reads the options once and hands each room its own.
+// made from it. A module never reads it: `main.ts` reads the options once and hands each module its own.
 
 import type { OptionDefinition, OptionValue } from './config.types.ts'
 import { gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'

@@ -1,5 +1,5 @@
 /**
- * The service: every room opened in order, and closed in reverse.
+ * The service: every module opened in order, and closed in reverse.
  *
  * The lock on the data directory comes first, because it is what refuses a second process, and nothing in the directory is
  * touched before it is held. Then the store, whose engine has a lock of its own: against older versions, and against an
@@ -56,7 +56,7 @@ export interface Service {
   readonly adminToken: AdminToken
   /** Resolves when the service can go on no longer: its engine ends again and again. */
   readonly failed: Promise<Error>
-  /** Refuses new requests, answers those under way, stores what was taken, and closes every room. */
+  /** Refuses new requests, answers those under way, stores what was taken, and closes every module. */
   close(): Promise<void>
 }
 
@@ -93,7 +93,7 @@ export async function openService(options: Options, logger: Logger): Promise<Ser
     rethrow(failure)
   }
   try {
-    return await openRooms(options, logger, { opened, closeTime, closeAll })
+    return await openModules(options, logger, { opened, closeTime, closeAll })
   } catch (error) {
     await closeAll()
     throw toStartRefusal(error, options)
@@ -111,7 +111,7 @@ interface Closing {
   readonly closeAll: () => Promise<void>
 }
 
-async function openRooms(options: Options, logger: Logger, { opened, closeTime, closeAll }: Closing): Promise<Service> {
+async function openModules(options: Options, logger: Logger, { opened, closeTime, closeAll }: Closing): Promise<Service> {
   const now = Date.now
   const foundFormat = await readFormat(options.dataDir)
   const lock = await lockDirectory(options.dataDir, logger)

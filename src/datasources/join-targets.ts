@@ -8,7 +8,7 @@ import type { DataSourceId } from '../catalog/data-source.types.ts'
 import type { Store } from '../store/store.types.ts'
 import { SharedAnswer } from './shared-answer.ts'
 
-interface Rooms {
+interface Deps {
   readonly catalog: Pick<Catalog, 'list'>
   readonly store: Pick<Store, 'definitionVersion' | 'views'>
 }
@@ -21,24 +21,24 @@ interface FedJoins {
 }
 
 export class JoinTargets {
-  readonly #rooms: Rooms
+  readonly #deps: Deps
   readonly #reading: SharedAnswer<FedJoins>
   #known: FedJoins | null = null
 
-  constructor(rooms: Rooms) {
-    this.#rooms = rooms
+  constructor(deps: Deps) {
+    this.#deps = deps
     this.#reading = new SharedAnswer(() => this.#read())
   }
 
   /** Null when rows come to none. A promise only after definitions have changed; raises `StoreError`. */
   behind(id: DataSourceId): string | null | Promise<string | null> {
     const known = this.#known
-    if (known?.version === this.#rooms.store.definitionVersion) return known.joins.get(id) ?? null
+    if (known?.version === this.#deps.store.definitionVersion) return known.joins.get(id) ?? null
     return this.#reading.get().then(({ joins }) => joins.get(id) ?? null)
   }
 
   async #read(): Promise<FedJoins> {
-    const { catalog, store } = this.#rooms
+    const { catalog, store } = this.#deps
     // Taken before the engine is asked: a change meanwhile makes the answer old.
     const version = store.definitionVersion
     const joins = new Map<string, string>()

@@ -44,7 +44,7 @@ export function guessParquet(
   }
 }
 
-interface Surroundings extends ColumnLimits {
+interface Context extends ColumnLimits {
   readonly names: FreeNames
   readonly rows: readonly PreviewRow[]
 }
@@ -52,12 +52,12 @@ interface Surroundings extends ColumnLimits {
 function columnsUnder(
   keys: readonly string[],
   type: ColumnType | null,
-  surroundings: Surroundings,
+  context: Context,
 ): readonly PathColumn[] {
   if (type?.kind === 'tuple' && type.fields.every(({ name }) => name !== null && isKey(name))) {
-    return type.fields.flatMap((field) => columnsUnder([...keys, field.name ?? ''], field.type, surroundings))
+    return type.fields.flatMap((field) => columnsUnder([...keys, field.name ?? ''], field.type, context))
   }
-  const { names, rows, columnsMax } = surroundings
+  const { names, rows, columnsMax } = context
   if (names.size >= columnsMax) throw errors.COLUMNS_TOO_MANY({ columnsMax })
   const steps = keys.map((key) => (/^[A-Za-z_]\w*$/.test(key) ? `.${key}` : `['${key}']`)).join('')
   const jsonPathText = `$${steps}${type?.kind === 'array' ? '[:]' : ''}`

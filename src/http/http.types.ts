@@ -13,8 +13,8 @@ import type { BodyBudget } from './request/body-budget.ts'
 import type { OpenExchange } from './server/connections.ts'
 import type { RouteNeed } from './server/route-need.ts'
 
-/** The rooms behind the front desk. */
-export interface HttpRooms {
+/** What the routes are given: the open modules and what they share. */
+export interface HttpDeps {
   readonly access: Access
   readonly dataSources: DataSources
   readonly pipes: Pipes

@@ -31,7 +31,7 @@ import { openParquet, type ParquetFile, type ParquetLimits, type ParquetSource }
 import { ParquetImport } from './parquet/parquet-import.ts'
 import { ParsePool, type ParsePoolOptions } from './parse/parse-pool.ts'
 import { replayRows } from './replay-rows.ts'
-import { SpoolRoom } from './unpack/spool-budget.ts'
+import { SpoolBudget } from './unpack/spool-budget.ts'
 import { spoolArchive } from './unpack/spooled-zip.ts'
 
 export interface IngestOptions extends ImportOptions, ParsePoolOptions, EventsOptions, ParquetLimits {}
@@ -79,8 +79,8 @@ class OpenIngest implements Ingest {
   readonly #imports = new Set<Promise<unknown>>()
   readonly #gate = new ImportGate()
   readonly #heldBytes = new MemoryBudget(heldBytesMax)
-  readonly #archives: SpoolRoom
-  readonly #parquetFiles: SpoolRoom
+  readonly #archives: SpoolBudget
+  readonly #parquetFiles: SpoolBudget
   #isClosing = false
 
   constructor(
@@ -232,6 +232,6 @@ class OpenIngest implements Ingest {
   }
 }
 
-function spoolFor(store: Store, loadsMax: number, fileBytesMax: number): SpoolRoom {
-  return new SpoolRoom(store, { loadsMax, bytesMax: loadsMax * fileBytesMax })
+function spoolFor(store: Store, loadsMax: number, fileBytesMax: number): SpoolBudget {
+  return new SpoolBudget(store, { loadsMax, bytesMax: loadsMax * fileBytesMax })
 }

@@ -36,42 +36,42 @@ import { findRefusedRows } from './insert/refused-rows.ts'
 import { isCostly, withStagedRows } from './insert/staged-rows.ts'
 import type { ParsePool } from './parse/parse-pool.ts'
 
-interface ReplayRooms {
+interface ReplayDeps {
   readonly store: Pick<Store, 'append' | 'partitionsByRow' | 'tables' | 'trials'>
   readonly partitionLimits: PartitionLimits
   readonly pool: ParsePool
 }
 
 /** See `Ingest.replayRows`. */
-export async function replayRows(rooms: ReplayRooms, request: ReplayRowsRequest): Promise<ReplayRowsOutcome> {
+export async function replayRows(deps: ReplayDeps, request: ReplayRowsRequest): Promise<ReplayRowsOutcome> {
   const { records } = request
   if (records.length === 0) return { viewFailure: null }
   const plan = replayPlanOf(request)
-  const rows = await parse(rooms.pool, plan, records)
-  await noteMisfits(rooms.store, plan, request, rows)
+  const rows = await parse(deps.pool, plan, records)
+  await noteMisfits(deps.store, plan, request, rows)
   try {
-    return await landRows(rooms, plan, request, rows)
+    return await landRows(deps, plan, request, rows)
   } catch (error) {
-    if (isCostly(error)) return await landInPieces(rooms, plan, request)
+    if (isCostly(error)) return await landInPieces(deps, plan, request)
     const isOfPartitions = error instanceof PartitionsExceededError
     if (!isOfPartitions && !mayBeOfRows(error)) throw error
     const kept = isOfPartitions
-      ? await withoutBeyond(rooms, plan, { request, rows, allowed: error.allowed })
-      : await withoutPoison(rooms, plan, request)
+      ? await withoutBeyond(deps, plan, { request, rows, allowed: error.allowed })
+      : await withoutPoison(deps, plan, request)
     if (kept.length === records.length) throw error
-    return await landRows(rooms, plan, request, await parse(rooms.pool, plan, kept))
+    return await landRows(deps, plan, request, await parse(deps.pool, plan, kept))
   }
 }
 
 /** Rows that are in the table are replayed, whatever a view makes of them: what it misses is told, and not waited for. */
 async function landRows(
-  rooms: ReplayRooms,
+  deps: ReplayDeps,
   plan: ReplayPlan,
   { dataSource, blockId }: ReplayRowsRequest,
   rows: RowsToLand,
 ): Promise<ReplayRowsOutcome> {
   try {
-    await appendRows(rooms, plan, { table: dataSource.id, blockId, rows })
+    await appendRows(deps, plan, { table: dataSource.id, blockId, rows })
     return { viewFailure: null }
   } catch (error) {
     if (error instanceof StoreError && error.areRowsStored) return { viewFailure: withoutInternals(error.message) }
@@ -81,7 +81,7 @@ async function landRows(
 
 /** Rows for which one INSERT takes too much time or memory; those that take too much alone, or are refused, are noted. */
 async function landInPieces(
-  rooms: ReplayRooms,
+  deps: ReplayDeps,
   plan: ReplayPlan,
   request: ReplayRowsRequest,
 ): Promise<ReplayRowsOutcome> {
@@ -89,12 +89,12 @@ async function landInPieces(
   const table = replayTables(dataSource.id).trial
   const insert = async (numbers: readonly number[]): Promise<number> => {
     throwIfGivenUp(request)
-    const rows = await parse(rooms.pool, plan, records.filter(isAmong(numbers)))
-    await appendRows(rooms, plan, { table, blockId: createBlockId(), rows, isTrial: true })
+    const rows = await parse(deps.pool, plan, records.filter(isAmong(numbers)))
+    await appendRows(deps, plan, { table, blockId: createBlockId(), rows, isTrial: true })
     return rows.rowCount
   }
   const staging = { dataSource, table, candidates: [...records.keys()], insert }
-  return await withStagedRows(rooms.store.tables, staging, async ({ refused, costly, untried, source }) => {
+  return await withStagedRows(deps.store.tables, staging, async ({ refused, costly, untried, source }) => {
     const poison = refused.filter((row) => !costly.includes(row))
     // Another try may find others; what is noted twice counts once.
     const notes = [
@@ -102,8 +102,8 @@ async function landInPieces(
       { records: records.filter(isAmong(poison)), reason: poisonReason, blockId: createBlockId() },
     ]
     const left = { records: records.filter(isAmong(untried)), reason: untriedReason, blockId: createBlockId() }
-    for (const note of [...notes, left]) await noteRefused(rooms, plan, { misfitsTable, ...note })
-    return await landRows(rooms, plan, request, source)
+    for (const note of [...notes, left]) await noteRefused(deps, plan, { misfitsTable, ...note })
+    return await landRows(deps, plan, request, source)
   })
 }
 
@@ -204,7 +204,7 @@ interface RowsToAppend {
 }
 
 async function appendRows(
-  { store, partitionLimits }: ReplayRooms,
+  { store, partitionLimits }: ReplayDeps,
   plan: ReplayPlan,
   append: RowsToAppend,
 ): Promise<void> {
@@ -220,7 +220,7 @@ async function appendRows(
 
 /** The records whose partitions are allowed; the others are noted, with the reason that events of their kind get. */
 async function withoutBeyond(
-  { store, pool }: ReplayRooms,
+  { store, pool }: ReplayDeps,
   plan: ReplayPlan,
   {
     request: { dataSource, records, misfitsTable, blockId },
@@ -253,7 +253,7 @@ interface RefusedRecords {
 }
 
 async function noteRefused(
-  { store, pool }: Pick<ReplayRooms, 'pool'> & { readonly store: Pick<Store, 'append'> },
+  { store, pool }: Pick<ReplayDeps, 'pool'> & { readonly store: Pick<Store, 'append'> },
   plan: ReplayPlan,
   { misfitsTable, records, reason, blockId }: RefusedRecords,
 ): Promise<void> {
@@ -273,19 +273,19 @@ async function noteRefused(
 
 /** The records that the table takes; the others are noted, with the reason that events of their kind get. */
 async function withoutPoison(
-  rooms: ReplayRooms,
+  deps: ReplayDeps,
   plan: ReplayPlan,
   request: ReplayRowsRequest,
 ): Promise<readonly Uint8Array[]> {
   const { dataSource, records, misfitsTable, blockId } = request
-  const { store, pool } = rooms
+  const { store, pool } = deps
   const table = replayTables(dataSource.id).trial
   return await withTableLike(store.tables, { dataSource, table, keeps: 'same' }, async () => {
     const trials = {
       insert: async (numbers: readonly number[]) => {
         throwIfGivenUp(request)
         const rows = await parse(pool, plan, records.filter(isAmong(numbers)))
-        await appendRows(rooms, plan, { table, blockId: createBlockId(), rows, isTrial: true })
+        await appendRows(deps, plan, { table, blockId: createBlockId(), rows, isTrial: true })
       },
       insertBlank: () =>
         store.trials.insertBlankRow(table, dataSource.columns, { computes: !isPlainTable(dataSource) }),

@@ -7,7 +7,7 @@ import { loggedError } from './logged-error.ts'
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
 /**
- * What a room writes its log to: values as fields, then the message as a sentence. Never rows, never tokens.
+ * What a module writes its log to: values as fields, then the message as a sentence. Never rows, never tokens.
  *
  * An error goes into the field `err`, which keeps its stack and its causes.
  */

@@ -26,7 +26,7 @@ export interface EndpointList {
   readonly pendingCount: number
 }
 
-interface Neighbours {
+interface Deps {
   readonly catalog: ReadCatalog
   readonly query: Pick<Query, 'checkNode'>
   readonly parametersOf: (node: PipeNode) => readonly TemplateParameter[]
@@ -60,12 +60,12 @@ interface KeptEndpoint {
 
 /** Describes endpoints. The engine is asked for the columns of each once, until it or something that it reads is changed. */
 export class EndpointDescriptions {
-  readonly #neighbours: Neighbours
+  readonly #deps: Deps
   /** As many as there are pipes at most. */
   readonly #kept = new Map<PipeId, KeptEndpoint>()
 
-  constructor(neighbours: Neighbours) {
-    this.#neighbours = neighbours
+  constructor(deps: Deps) {
+    this.#deps = deps
   }
 
   /**
@@ -83,7 +83,7 @@ export class EndpointDescriptions {
    * one. Gives way to others between them.
    */
   async describeAll({ timeMaxMs, signal }: DescribeAllOptions): Promise<EndpointList> {
-    const { catalog } = this.#neighbours
+    const { catalog } = this.#deps
     const ids = catalog.listPipes().toSorted(byName)
     this.#forgetGone(ids.length)
     const next = ids.values()
@@ -112,7 +112,7 @@ export class EndpointDescriptions {
 
   /** What is known of an endpoint by its definition now; null where there is none. */
   #keep(id: PipeId): KeptEndpoint | null {
-    const { catalog, parametersOf } = this.#neighbours
+    const { catalog, parametersOf } = this.#deps
     const { catalogVersion } = catalog
     const kept = this.#kept.get(id)
     if (kept?.catalogVersion === catalogVersion) return kept
@@ -158,7 +158,7 @@ export class EndpointDescriptions {
 
   async #ask({ pipe, node }: KeptEndpoint): Promise<CheckedNode['columns']> {
     try {
-      const { query, serviceScope } = this.#neighbours
+      const { query, serviceScope } = this.#deps
       const { columns } = await query.checkNode(pipe, node, pipe.nodes.indexOf(node), serviceScope)
       return columns
     } catch (error) {
@@ -170,7 +170,7 @@ export class EndpointDescriptions {
 
   /** A text that is another one as soon as the endpoint's description or columns may be. */
   #definitionOf({ name, description }: Pipe, nodes: readonly PipeNode[]): string {
-    const { catalog } = this.#neighbours
+    const { catalog } = this.#deps
     const read = nodes.map((node) => {
       const sources = node.dependencies.map((dependency) => {
         const source = catalog.find(dependency) ?? catalog.find(dependency.replace(/_quarantine$/, ''))
@@ -183,7 +183,7 @@ export class EndpointDescriptions {
 
   #forgetGone(pipeCount: number): void {
     if (this.#kept.size <= pipeCount) return
-    for (const id of this.#kept.keys()) if (this.#neighbours.catalog.findPipe(id) === undefined) this.#kept.delete(id)
+    for (const id of this.#kept.keys()) if (this.#deps.catalog.findPipe(id) === undefined) this.#kept.delete(id)
   }
 }
 

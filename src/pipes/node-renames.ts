@@ -14,7 +14,7 @@ interface NodeRename {
   readonly isForced: boolean
 }
 
-interface Neighbours {
+interface Deps {
   readonly catalog: ReadCatalog
   readonly query: Pick<Query, 'compareNode'>
   /** Epoch milliseconds. */
@@ -30,7 +30,7 @@ export async function withNodeRenamed(
   pipe: Pipe,
   node: PipeNode,
   { newName, isForced }: NodeRename,
-  { catalog, query, now }: Neighbours,
+  { catalog, query, now }: Deps,
 ): Promise<Pipe> {
   checkFreeName(pipe, newName)
   const nodes = pipe.nodes.map((one) => (one === node ? { ...one, name: newName } : one))

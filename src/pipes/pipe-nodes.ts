@@ -1,4 +1,4 @@
-// Nodes among their neighbours: names, places, and what is copied.
+// The nodes of a pipe: names, places, and what is copied.
 
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { createNodeId } from '../catalog/pipe-id.ts'

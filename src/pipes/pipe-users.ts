@@ -28,12 +28,12 @@ export interface PipeUsers {
   checkVersion(dataSource: Pick<DataSource, 'id' | 'name'>, version: number): void
 }
 
-interface Neighbours {
+interface Deps {
   readonly catalog: ReadCatalog & Pick<Catalog, 'unversioned'>
   readonly query: Pick<Query, 'compareNode'>
 }
 
-export function createPipeUsers(options: ReaderRenamesOptions, { catalog, query }: Neighbours): PipeUsers {
+export function createPipeUsers(options: ReaderRenamesOptions, { catalog, query }: Deps): PipeUsers {
   const readers = new PipeReaders(catalog)
   const renames = new ReaderRenames(options, { catalog, query })
   const nameOf = (id: DataSourceId): string => catalog.find(id)?.name ?? ''

@@ -52,20 +52,20 @@ export interface PipesOptions {
   readonly now: () => number
 }
 
-interface Neighbours {
+interface Deps {
   readonly catalog: Catalog
   readonly query: Pick<Query, 'checkNode' | 'compareNode'>
 }
 
-/** The room has nothing of its own to open or to close: the catalog keeps what there is. */
-export function createPipes(options: PipesOptions, neighbours: Neighbours): Pipes {
-  return new PipesRoom(options, neighbours)
+/** The module has nothing of its own to open or to close: the catalog keeps what there is. */
+export function createPipes(options: PipesOptions, deps: Deps): Pipes {
+  return new PipesService(options, deps)
 }
 
-class PipesRoom implements Pipes {
+class PipesService implements Pipes {
   readonly #options: PipesOptions
   readonly #catalog: Catalog
-  readonly #query: Neighbours['query']
+  readonly #query: Deps['query']
   readonly #readers: PipeReaders
   readonly #renames: ReaderRenames
   readonly #changes = new ChangeQueue()
@@ -75,7 +75,7 @@ class PipesRoom implements Pipes {
   readonly #checkedAt = new WeakMap<Pipe, number>()
   readonly parametersOf = parametersOf
 
-  constructor(options: PipesOptions, { catalog, query }: Neighbours) {
+  constructor(options: PipesOptions, { catalog, query }: Deps) {
     this.#options = options
     this.#catalog = catalog
     this.#query = query

@@ -29,7 +29,7 @@ interface PlannedRename extends Rename {
   readonly isForced: boolean
 }
 
-interface Neighbours {
+interface Deps {
   readonly catalog: ReadCatalog
   readonly query: Pick<Query, 'compareNode'>
 }
@@ -55,10 +55,10 @@ const retryAfterSeconds = 1
 export class ReaderRenames {
   readonly #options: ReaderRenamesOptions
   readonly #catalog: ReadCatalog
-  readonly #query: Neighbours['query']
+  readonly #query: Deps['query']
   readonly #readers: PipeReaders
 
-  constructor(options: ReaderRenamesOptions, { catalog, query }: Neighbours) {
+  constructor(options: ReaderRenamesOptions, { catalog, query }: Deps) {
     this.#options = options
     this.#catalog = catalog
     this.#query = query

@@ -4,7 +4,7 @@ import { readNames } from '../query/branch-reads.ts'
 import type { Query } from '../query/query.types.ts'
 import { giveWay } from '../shared/time-slices.ts'
 
-export interface ReportNeighbours {
+export interface ReportDeps {
   readonly catalog: Pick<PipeReader, 'listPipes'>
   readonly query: Pick<Query, 'nodeFault'>
   readonly logger: Logger
@@ -14,7 +14,7 @@ export interface ReportNeighbours {
  * Tells of each stored node that would be refused if it came now. It stays, and whoever reads it gets the same error, so that
  * an endpoint which an older version answered is missed by whoever runs the service before its callers tell.
  */
-export async function reportNodes({ catalog, query, logger }: ReportNeighbours): Promise<void> {
+export async function reportNodes({ catalog, query, logger }: ReportDeps): Promise<void> {
   for (const pipe of catalog.listPipes()) {
     // Who asks first what a resource is read by shall not wait for all of them.
     await readNames([pipe])

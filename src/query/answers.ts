@@ -25,7 +25,7 @@ export interface AnswerOptions extends QueryLimits {
   readonly queryThreadsMax: number
 }
 
-interface Neighbours {
+interface Deps {
   readonly store: Pick<Store, 'select' | 'queryTree'>
   readonly workspace: WorkspaceReader
   readonly responses: ResponseCache
@@ -44,21 +44,21 @@ type Answered = Pick<QueryAnswer, 'body'> & { readonly engineMs: number | null }
 /** Runs plans, or finds their answers. */
 export class Answers {
   readonly #options: AnswerOptions
-  readonly #neighbours: Neighbours
+  readonly #deps: Deps
   readonly #agreement: Agreement
   readonly #columns: ColumnCheck
 
-  constructor(options: AnswerOptions, neighbours: Neighbours) {
+  constructor(options: AnswerOptions, deps: Deps) {
     this.#options = options
-    this.#neighbours = neighbours
-    this.#agreement = new Agreement(neighbours.store)
-    this.#columns = new ColumnCheck(neighbours.store, neighbours.workspace)
+    this.#deps = deps
+    this.#agreement = new Agreement(deps.store)
+    this.#columns = new ColumnCheck(deps.store, deps.workspace)
   }
 
   /** Raises errors of the error table (400, 408, 500, 503). */
   async answer(asked: Run): Promise<Answered> {
     const run = asked.plan.isFiltered ? inOwnBlocks(asked) : asked
-    const { responses } = this.#neighbours
+    const { responses } = this.#deps
     const { cacheTtlSeconds } = run
     const key = cacheTtlSeconds === null ? null : this.#keyOf(run)
     const kept = key === null ? undefined : responses.find(key)
@@ -76,7 +76,7 @@ export class Answers {
   failureOf(thrown: unknown, { rendering, plan, prefix, isOfAuthor }: Failed): unknown {
     const { secretValues } = rendering
     const hasSecrets = secretValues.size > 0
-    const { workspace } = this.#neighbours
+    const { workspace } = this.#deps
     if (thrown instanceof StoreError) {
       const { kind, message, clickhouseCode } = thrown
       const telling = { prefix, isOfAuthor }
@@ -104,7 +104,7 @@ export class Answers {
       const sql = `${prefix}${plan.sql}${suffix}`
       const hasLongConstants = mayRepeatLongValues(plan)
       const query = { sql, shape: `${prefix}${shape}${suffix}`, hasLongConstants, format, settings, threads, signal }
-      return await this.#neighbours.store.select(query)
+      return await this.#deps.store.select(query)
     } catch (thrown) {
       throw this.failureOf(thrown, run)
     }
@@ -120,7 +120,7 @@ export class Answers {
   /** Everything that the bytes of an answer follow from, but for the rows: filters and values stand in the SQL. */
   #keyOf(run: Run): string {
     const { plan, format, settings, prefix = '', suffix = '' } = run
-    const { catalogVersion } = this.#neighbours.workspace
+    const { catalogVersion } = this.#deps.workspace
     const threads = this.#threadsOf(run)
     return JSON.stringify([catalogVersion, format, plan.settings, settings, threads, prefix, suffix, plan.sql])
   }

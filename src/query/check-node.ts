@@ -62,23 +62,23 @@ export interface CheckOptions extends QueryLimits {
   readonly sqlBytesMax: number
 }
 
-interface Neighbours {
+interface Deps {
   readonly store: Pick<Store, 'select' | 'queryTree'>
   readonly workspace: WorkspaceReader
   readonly findServiceSource: FindServiceSource
   readonly templates: TemplateCache
 }
 
-/** Makes the check over open rooms. */
-export function createNodeCheck(options: CheckOptions, neighbours: Neighbours): CheckNode {
+/** Makes the check over open modules. */
+export function createNodeCheck(options: CheckOptions, deps: Deps): CheckNode {
   return async (pipe, node, position, readScope) => {
-    const { compiled, scope, check } = compileNode({ pipe, node, position }, { options, neighbours, readScope })
-    const template = neighbours.templates.compile(node.sql)
+    const { compiled, scope, check } = compileNode({ pipe, node, position }, { options, deps, readScope })
+    const template = deps.templates.compile(node.sql)
     const inBranches = template.tables.flatMap((name) => namesOf(scope.find(name.split('.'))))
     const dependencies = [...new Set([...compiled.dependencies, ...inBranches])].filter((name) => name !== placeholder)
     const columns = check.hasPlaceholder
       ? null
-      : await describe(compiled, { options, neighbours, mayDiffer: check.rendering.hasPlaceholders })
+      : await describe(compiled, { options, deps, mayDiffer: check.rendering.hasPlaceholders })
     return { dependencies, columns, parameters: template.parameters }
   }
 }
@@ -92,11 +92,11 @@ export type NodeFault = (pipe: ReadPipe, node: Pick<ReadNode, 'name' | 'sql'>, p
 /** Makes it over open modules. `serviceScope` is what the service reads for itself: stored nodes are judged for nobody. */
 export function createNodeFault(
   options: CheckOptions,
-  { serviceScope, ...neighbours }: Neighbours & { readonly serviceScope: ReadScope },
+  { serviceScope, ...deps }: Deps & { readonly serviceScope: ReadScope },
 ): NodeFault {
   return (pipe, node, position) => {
     try {
-      compileNode({ pipe, node, position }, { options, neighbours, readScope: serviceScope })
+      compileNode({ pipe, node, position }, { options, deps, readScope: serviceScope })
       return null
     } catch (thrown) {
       if (thrown instanceof ApiError) return thrown.message
@@ -113,12 +113,12 @@ interface PlacedNode {
 
 interface Compiling {
   readonly options: CheckOptions
-  readonly neighbours: Neighbours
+  readonly deps: Deps
   readonly readScope: ReadScope
 }
 
-function compileNode({ pipe, node, position }: PlacedNode, { options, neighbours, readScope }: Compiling) {
-  const { templates, workspace, findServiceSource } = neighbours
+function compileNode({ pipe, node, position }: PlacedNode, { options, deps, readScope }: Compiling) {
+  const { templates, workspace, findServiceSource } = deps
   if (node.sql.trim() === '') throw errors.SQL_EMPTY()
   if (Buffer.byteLength(node.sql) > options.sqlBytesMax) throw errors.SQL_TOO_LONG({ bytesMax: options.sqlBytesMax })
   const rendering = new Rendering({ templates, parameters: new Map(), mode: 'check', secretOf: () => undefined })
@@ -200,7 +200,7 @@ function namesOf(source: Source | 'denied' | undefined): readonly string[] {
 
 interface Description {
   readonly options: CheckOptions
-  readonly neighbours: Pick<Neighbours, 'store' | 'workspace'>
+  readonly deps: Pick<Deps, 'store' | 'workspace'>
   /** Whether the text holds placeholders for values. */
   readonly mayDiffer: boolean
 }
@@ -210,18 +210,18 @@ interface Description {
 const describings = ['DESCRIBE TABLE view(', 'DESCRIBE TABLE (']
 
 async function describe(plan: CompiledQuery, description: Description) {
-  const { options, neighbours, mayDiffer } = description
+  const { options, deps, mayDiffer } = description
   // Nobody waits for it who could leave: it ends by the time limit of queries.
   const { signal } = new AbortController()
   let refusal: unknown
   for (const describing of describings) {
     try {
-      checkAgreement(plan.reading, await neighbours.store.queryTree(plan.sql, signal))
-      await checkColumns(plan, { store: neighbours.store, signal })
-      return await columnsBy(describing, plan, { store: neighbours.store, signal })
+      checkAgreement(plan.reading, await deps.store.queryTree(plan.sql, signal))
+      await checkColumns(plan, { store: deps.store, signal })
+      return await columnsBy(describing, plan, { store: deps.store, signal })
     } catch (thrown) {
       if (mayDiffer && isAboutPlaceholder(thrown)) return null
-      const told = inAuthorsWords(thrown, plan, { workspace: neighbours.workspace, describing })
+      const told = inAuthorsWords(thrown, plan, { workspace: deps.workspace, describing })
       const hint = thrown instanceof StoreError ? adviceFor(thrown.message, plan) : undefined
       refusal = toQueryError(told, { ...options, sql: plan.sql, hint })
       if (!(thrown instanceof StoreError) || thrown.kind !== 'engine') break

@@ -55,7 +55,7 @@ export type ChangeVerdict = 'same' | 'other' | 'unknown' | 'too long'
 /** Gives others their turn between two texts. */
 export type CompareNode = (change: NodeChange) => Promise<ChangeVerdict>
 
-interface Neighbours {
+interface Deps {
   readonly database: string
   readonly templates: TemplateCache
   readonly findServiceSource: FindServiceSource
@@ -63,16 +63,16 @@ interface Neighbours {
   readonly serviceScope: ReadScope
 }
 
-/** Makes the comparison over open rooms. */
-export function createNodeComparison(neighbours: Neighbours): CompareNode {
+/** Makes the comparison over open modules. */
+export function createNodeComparison(deps: Deps): CompareNode {
   return async ({ before, after, alias, budget }) => {
     let verdict: ChangeVerdict = 'unknown'
-    const ways = waysThrough(nodeAt(before), neighbours.templates)
+    const ways = waysThrough(nodeAt(before), deps.templates)
     // About half of a text is rendered in a way, before and after: what cannot be done to its end is not begun.
     if (ways.length * nodeAt(before).sql.length > budget.charactersLeft) return 'too long'
     for (const decide of ways) {
       if (budget.charactersLeft < 0) return 'too long'
-      const way: Way = { before, decide, neighbours, budget }
+      const way: Way = { before, decide, deps, budget }
       await giveWay()
       const textBefore = compiled(before, way)
       await giveWay()
@@ -93,7 +93,7 @@ function nodeAt({ pipe, position }: PlacedNode): ReadNode {
 interface Way {
   readonly before: PlacedNode
   readonly decide: Decide
-  readonly neighbours: Neighbours
+  readonly deps: Deps
   readonly budget: WayBudget
 }
 
@@ -106,8 +106,8 @@ interface Compiled {
 }
 
 /** What the engine would get; null for no query. */
-function compiled(placed: PlacedNode, { before, decide, neighbours, budget }: Way): Compiled | null {
-  const { database, templates, findServiceSource, serviceScope: readScope } = neighbours
+function compiled(placed: PlacedNode, { before, decide, deps, budget }: Way): Compiled | null {
+  const { database, templates, findServiceSource, serviceScope: readScope } = deps
   const rendering = new Rendering({
     templates,
     parameters: new Map(),

@@ -29,7 +29,7 @@ export interface QueryOptions extends AnswerOptions {
   readonly now: () => number
 }
 
-export interface QueryNeighbours {
+export interface QueryDeps {
   readonly store: Pick<Store, 'select' | 'queryTree'>
   readonly workspace: WorkspaceReader
   readonly findServiceSource: FindServiceSource
@@ -40,8 +40,8 @@ export interface QueryNeighbours {
 }
 
 /** The reading side of the service: one place through which every query of a user passes. */
-export function createQuery(options: QueryOptions, neighbours: QueryNeighbours): Query {
-  return new QueryRoom(options, neighbours)
+export function createQuery(options: QueryOptions, deps: QueryDeps): Query {
+  return new QueryService(options, deps)
 }
 
 /** A text with the names that it sees. */
@@ -54,24 +54,24 @@ interface Question {
   readonly scope: (reading: Reading) => NameScope
 }
 
-class QueryRoom implements Query {
+class QueryService implements Query {
   readonly checkNode: CheckNode
   readonly nodeFault: NodeFault
   readonly compareNode: CompareNode
   readonly #options: QueryOptions
-  readonly #neighbours: QueryNeighbours
+  readonly #deps: QueryDeps
   readonly #templates = new TemplateCache()
   readonly #plans = new PlanCache()
   readonly #answers: Answers
 
-  constructor(options: QueryOptions, neighbours: QueryNeighbours) {
+  constructor(options: QueryOptions, deps: QueryDeps) {
     this.#options = options
-    this.#neighbours = neighbours
+    this.#deps = deps
     const responses = new ResponseCache({ bytesMax: options.responseCacheBytesMax, now: options.now })
-    this.#answers = new Answers(options, { ...neighbours, responses })
-    this.checkNode = createNodeCheck(options, { ...neighbours, templates: this.#templates })
-    this.nodeFault = createNodeFault(options, { ...neighbours, templates: this.#templates })
-    this.compareNode = createNodeComparison({ ...options, ...neighbours, templates: this.#templates })
+    this.#answers = new Answers(options, { ...deps, responses })
+    this.checkNode = createNodeCheck(options, { ...deps, templates: this.#templates })
+    this.nodeFault = createNodeFault(options, { ...deps, templates: this.#templates })
+    this.compareNode = createNodeComparison({ ...options, ...deps, templates: this.#templates })
   }
 
   async run(request: QueryRequest): Promise<QueryAnswer> {
@@ -116,7 +116,7 @@ class QueryRoom implements Query {
       cacheTtlSeconds,
       signal,
     })
-    const unusedParameters = rendering.unusedParameters(() => sqlBelow(this.#neighbours.workspace, pipe))
+    const unusedParameters = rendering.unusedParameters(() => sqlBelow(this.#deps.workspace, pipe))
     const told = unusedParameters.length === 0 ? {} : { unusedParameters, parameterNames: rendering.parameterNames }
     return { format, contentType, body, ...told, times: { resolveMs, engineMs } }
   }
@@ -139,7 +139,7 @@ class QueryRoom implements Query {
     if (plan.isFiltered) {
       throw errors.SQL_INVALID({ reason: `The plan of '${pipe.name}' can not be shown, as the token filters rows` })
     }
-    const { workspace } = this.#neighbours
+    const { workspace } = this.#deps
     const lines: Uint8Array[] = []
     const prefix = 'EXPLAIN indexes = 1 '
     const run = { plan, prefix, rendering, format: 'TSVRaw', settings: {}, cacheTtlSeconds: null, signal }
@@ -172,7 +172,7 @@ class QueryRoom implements Query {
   }
 
   #plan({ rendering, readScope, text, place, scope }: Question) {
-    const { workspace, findServiceSource } = this.#neighbours
+    const { workspace, findServiceSource } = this.#deps
     const { database } = this.#options
     const fullPlace = JSON.stringify([workspace.catalogVersion, readScope.signature, place])
     try {
@@ -184,13 +184,13 @@ class QueryRoom implements Query {
     }
   }
 
-  #rendering(parameters: ParameterValues, secretOf = this.#neighbours.secretOf): Rendering {
+  #rendering(parameters: ParameterValues, secretOf = this.#deps.secretOf): Rendering {
     const jobTimestamp = new Date(this.#options.now()).toISOString().slice(0, 19).replace('T', ' ')
     return new Rendering({ templates: this.#templates, parameters, mode: 'run', secretOf, jobTimestamp })
   }
 
   #readablePipe(nameOrId: string, { mayRead }: ReadScope): ReadPipe {
-    const pipe = this.#neighbours.workspace.findPipe(nameOrId)
+    const pipe = this.#deps.workspace.findPipe(nameOrId)
     if (pipe === undefined || !mayRead(pipe.id)) throw errors.PIPE_UNKNOWN({ name: nameOrId })
     return pipe
   }

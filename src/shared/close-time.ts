@@ -1,4 +1,4 @@
-/** The time that a close has, out of which each room gets what those before it left. */
+/** The time that a close has, out of which each module gets what those before it left. */
 export class CloseTime {
   readonly #timeMaxMs: number
   readonly #clock: () => number

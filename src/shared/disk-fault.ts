@@ -8,7 +8,7 @@ export interface DiskReports {
   alsoAsk(isWell: () => boolean): void
 }
 
-/** For rooms that are opened alone: nobody listens. */
+/** For modules that are opened alone: nobody listens. */
 export const noDiskReports: DiskReports = { report: () => undefined, alsoAsk: () => undefined }
 
 const reasons: Readonly<Record<string, string>> = {

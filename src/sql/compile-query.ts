@@ -1,4 +1,4 @@
-// The door of the room: a user's query made into one that the store can run.
+// The entry of the module: a user's query made into one that the store can run.
 //
 // What holds for the text that comes out:
 // - Every table in it is qualified. The reader's current database is empty, so the engine finds nothing that was overlooked.

@@ -49,7 +49,7 @@ export class SegmentCompactor {
 
   constructor(
     options: Pick<WalOptions, 'directory' | 'onEvent' | 'segmentBytesMax'>,
-    rooms: {
+    deps: {
       readonly chain: SegmentChain
       readonly files: FileLayer
       readonly naming: NamingTurns
@@ -57,10 +57,10 @@ export class SegmentCompactor {
     },
   ) {
     this.options = options
-    this.chain = rooms.chain
-    this.files = rooms.files
-    this.naming = rooms.naming
-    this.logId = rooms.logId
+    this.chain = deps.chain
+    this.files = deps.files
+    this.naming = deps.naming
+    this.logId = deps.logId
   }
 
   /** Whether some segment has not been looked at yet, or has a quarter that is not needed any more. */

@@ -38,7 +38,7 @@ t.test('what is to be stopped before the engine answers 400 with the reason', as
   const absent = /\b(?:priv|loopa|pipe1|_|ev_quarantine)\b/
   for (const [about, queries] of Object.entries(hostileQueries)) {
     for (const [sql, message] of queries) {
-      // The admin token has no filter and may read all, and there are no pipes; those are for the tests of the rooms.
+      // The admin token has no filter and may read all, and there are no pipes; those are for the tests of the modules.
       if (message?.includes('filter') || absent.test(sql)) continue
       const placed = sql
         .replaceAll('127.0.0.1:9', `127.0.0.1:${port}`)

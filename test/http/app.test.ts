@@ -1,12 +1,12 @@
 import t, { type Test } from 'tap'
 import { createApp } from '../../src/app.ts'
-import { ask, createFakeRooms, limits, token } from '../support/http/fake-rooms.ts'
+import { ask, createFakeDeps, limits, token } from '../support/http/fake-deps.ts'
 
 function open(t: Test) {
-  const rooms = createFakeRooms()
-  const app = createApp(rooms, limits)
+  const deps = createFakeDeps()
+  const app = createApp(deps, limits)
   t.teardown(() => app.close())
-  return { rooms, app }
+  return { deps, app }
 }
 
 const authorization = `Bearer ${token}`
@@ -69,7 +69,7 @@ t.test('a token is taken from the header, else from the query', async (t) => {
 })
 
 t.test('no path answers without a token, whatever body and method it is asked with', async (t) => {
-  const app = createApp(createFakeRooms(), limits)
+  const app = createApp(createFakeDeps(), limits)
   t.teardown(() => app.close())
   const paths = ['/v0/datasources', '/v0/datasources/a', '/v0/variables', '/v0/variables/a', '/v0/sql?q=SELECT+1']
   const pipePaths = ['', '/openapi.json', '/a', '/a.json', '/a.pipe', '/a/explain', '/a/openapi.json', '/a/nodes/b']
@@ -111,49 +111,49 @@ t.test('browsers of any origin may ask, and their preflights need no token', asy
 })
 
 t.test('a very long URL arrives whole', async (t) => {
-  const { app, rooms } = open(t)
+  const { app, deps } = open(t)
   const sql = `SELECT '${'x'.repeat(40_000)}'`
   const answer = await ask(app, { url: `/v0/sql?q=${encodeURIComponent(sql)}`, headers: { authorization } })
   t.equal(answer.statusCode, 200)
-  t.equal(rooms.queries[0]?.sql, sql)
+  t.equal(deps.queries[0]?.sql, sql)
   const long = await ask(app, { url: `/v0/datasources/${'n'.repeat(20_000)}`, headers: { authorization } })
   t.equal(long.statusCode, 404)
   t.match(long.json().error, /does not exist/)
 })
 
 t.test('the service is ready only while it is open', async (t) => {
-  const { app, rooms } = open(t)
-  rooms.isOpen = false
+  const { app, deps } = open(t)
+  deps.isOpen = false
   t.equal((await ask(app, '/health/ready')).statusCode, 503)
   t.equal((await ask(app, { method: 'HEAD', url: '/health/ready' })).statusCode, 503)
   t.equal((await ask(app, '/health/live')).statusCode, 200)
-  rooms.isOpen = true
+  deps.isOpen = true
   t.equal((await ask(app, '/health/ready')).statusCode, 200)
   t.equal((await ask(app, { method: 'HEAD', url: '/health/live' })).statusCode, 200)
 })
 
 t.test('each request is logged once, without its token and its rows', async (t) => {
-  const { app, rooms } = open(t)
-  await rooms.dataSources.create({ name: 'e', description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
+  const { app, deps } = open(t)
+  await deps.dataSources.create({ name: 'e', description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
   const url = `/v0/events?name=e&token=${token}`
   await ask(app, { method: 'POST', url, payload: '{"secret":"row"}' })
-  t.equal(rooms.entries.length, 1)
-  const [entry] = rooms.entries
+  t.equal(deps.entries.length, 1)
+  const [entry] = deps.entries
   t.match(entry, { level: 'debug', fields: { method: 'POST', status: 202 } })
   t.equal(entry?.fields['url'], '/v0/events?name=e&…')
   t.match(entry?.fields['requestId'], /^[0-9A-Z]{26}$/)
-  const text = JSON.stringify(rooms.entries)
+  const text = JSON.stringify(deps.entries)
   t.notOk(text.includes(token))
   t.notOk(text.includes('secret'))
 })
 
 t.test('a fault of ours is 500 without details, and is logged with them', async (t) => {
-  const { app, rooms } = open(t)
-  rooms.dataSources.statistics = async () => {
+  const { app, deps } = open(t)
+  deps.dataSources.statistics = async () => {
     throw new Error('the secret reason')
   }
   const answer = await ask(app, { url: '/v0/datasources', headers: { authorization } })
   t.equal(answer.statusCode, 500)
   t.notMatch(answer.body, /secret reason/)
-  t.match(rooms.entries[0], { level: 'error' })
+  t.match(deps.entries[0], { level: 'error' })
 })

@@ -6,18 +6,18 @@ import { BodyBudget } from '../../src/http/request/body-budget.ts'
 import { ChunkBudget } from '../../src/http/request/chunk-budget.ts'
 import { ArrivingBody, readWhole } from '../../src/http/request/request-body.ts'
 import { JoinedChunks } from '../../src/shared/joined-chunks.ts'
-import { ask, createFakeRooms, limits, token } from '../support/http/fake-rooms.ts'
+import { ask, createFakeDeps, limits, token } from '../support/http/fake-deps.ts'
 import { multipart } from '../support/http/test-form.ts'
 
 const headers = { authorization: `Bearer ${token}` }
 
 function open(t: Test, options: Partial<typeof limits> = {}) {
-  const rooms = createFakeRooms()
-  const app = createApp(rooms, { ...limits, formBytesMax: 2_000_000, eventsBodyBytesMax: 20_000, ...options })
+  const deps = createFakeDeps()
+  const app = createApp(deps, { ...limits, formBytesMax: 2_000_000, eventsBodyBytesMax: 20_000, ...options })
   t.teardown(() => app.close())
   const post = (url: string, payload: PassThrough | Buffer | string, more: Readonly<Record<string, string>> = {}) =>
     ask(app, { method: 'POST', url, payload, headers: { ...headers, ...more } })
-  return { rooms, app, post }
+  return { deps, app, post }
 }
 
 const bodiesBytesMax = 10_000
@@ -32,8 +32,8 @@ async function untilFull(post: ReturnType<typeof open>['post'], byteCount: numbe
 }
 
 t.test('forms, queries and events that wait share one budget, and get 503 beyond it', async (t) => {
-  const { rooms, post } = open(t, { bodiesBytesMax })
-  await rooms.dataSources.create({ name: 'e', description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
+  const { deps, post } = open(t, { bodiesBytesMax })
+  await deps.dataSources.create({ name: 'e', description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
   const fields = multipart([{ name: 'x', content: 'a'.repeat(9_000) }])
   const slowBodies = [
     { url: '/v0/sql', begin: `q=SELECT+1&x=${'a'.repeat(9_000)}`, more: {} },
@@ -80,7 +80,7 @@ t.test('a budget takes anything when nothing is held, and is told of every end',
 })
 
 t.test('a form may have 10000 fields, and no more', async (t) => {
-  const { post, rooms } = open(t)
+  const { post, deps } = open(t)
   const form = (count: number) => `q=SELECT+1${'&a=b'.repeat(count - 1)}`
   const json = (count: number) =>
     `{"q":"SELECT 1"${Array.from({ length: count - 1 }, (_, n) => `,"k${n}":1`).join('')}}`
@@ -102,7 +102,7 @@ t.test('a form may have 10000 fields, and no more', async (t) => {
   t.equal((await post('/v0/datasources?name=a', `schema=id+Int32${'&name=a'.repeat(10_000)}`)).statusCode, 400)
   t.equal((await post('/v0/datasources/a/alter', `description=x${'&a=b'.repeat(10_000)}`)).statusCode, 400)
   t.equal((await post('/v0/datasources/a/alter', `x${'&a'.repeat(10_000)}`)).statusCode, 400)
-  t.equal(rooms.created.length, 0)
+  t.equal(deps.created.length, 0)
 })
 
 t.test('JSON may be nested 500 levels deep, and quotes and brackets in texts count for nothing', async (t) => {

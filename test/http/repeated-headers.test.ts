@@ -1,10 +1,10 @@
 import t from 'tap'
 import { createApp } from '../../src/app.ts'
-import { createFakeRooms, limits, token } from '../support/http/fake-rooms.ts'
+import { createFakeDeps, limits, token } from '../support/http/fake-deps.ts'
 import { listen } from '../support/http/listening-app.ts'
 
 t.test('a header that decides who asks, and how, may stand once', async (t) => {
-  const app = createApp(createFakeRooms(), limits)
+  const app = createApp(createFakeDeps(), limits)
   const open = await listen(t, app)
   const authorization = `Authorization: Bearer ${token}`
   const cases: readonly (readonly [lines: readonly string[], status: number])[] = [

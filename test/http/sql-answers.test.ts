@@ -1,6 +1,6 @@
 import { request as openRequest } from 'node:http'
 import t from 'tap'
-import { token } from '../support/http/fake-rooms.ts'
+import { token } from '../support/http/fake-deps.ts'
 import { openEndpoints } from '../support/http/test-endpoints.ts'
 
 const encode = encodeURIComponent
@@ -139,7 +139,7 @@ t.test('a query that is too long or too large is stopped', async (t) => {
 })
 
 t.test('a client that goes away stops its query', async (t) => {
-  const { app, store, rooms, get } = await openEndpoints(t)
+  const { app, store, deps, get } = await openEndpoints(t)
   const address: Promise<string> = app.listen({ host: '127.0.0.1', port: 0 })
   const sql = 'SELECT count() FROM numbers(100000000000) WHERE NOT ignore(number)'
   const headers = { authorization: `Bearer ${token}` }
@@ -160,7 +160,7 @@ t.test('a client that goes away stops its query', async (t) => {
     'its session is free',
   )
   t.strictSame(
-    rooms.entries.filter(({ level }) => level === 'error'),
+    deps.entries.filter(({ level }) => level === 'error'),
     [],
     'nothing failed',
   )

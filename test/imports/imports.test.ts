@@ -3,12 +3,12 @@ import t from 'tap'
 import type { BlockStatusEntry, ImportSource } from '../../src/imports/imports.types.ts'
 import { SourceBody } from '../../src/imports/source-body.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
-import { createFakeRooms, type FakeRooms } from '../support/http/fake-rooms.ts'
+import { createFakeDeps, type FakeDeps } from '../support/http/fake-deps.ts'
 import { bodyOf, cutBodies, orderOf, requestOf, sourceOf } from '../support/imports/import-requests.ts'
 
 const schema = 'id UInt32 `json:$.id`, tag Nullable(String)'
 
-function createNamed({ dataSources }: FakeRooms, name: string) {
+function createNamed({ dataSources }: FakeDeps, name: string) {
   return dataSources.create({ name, description: '', schema, engine: null, type: 'ndjson' })
 }
 
@@ -22,7 +22,7 @@ function unfinishedBody(text: string): { readonly body: SourceBody; readonly str
 t.test('rows without a schema are guessed, wherever they are cut, and their data source is created', async (t) => {
   const text = 'id,tag\n1,a\n2,b\n'
   for (const body of cutBodies(Buffer.from(text))) {
-    const fake = createFakeRooms()
+    const fake = createFakeDeps()
     const opened = await fake.imports.open(requestOf({ mode: 'create' }, sourceOf(body)))
     t.match(opened, { isCreated: true, dataSource: { name: 'a' }, shadowed: undefined })
     t.match(fake.created, [{ name: 'a', schema: '`id` Int32, `tag` String', type: 'csv', isImplicit: false }])
@@ -34,7 +34,7 @@ t.test('rows without a schema are guessed, wherever they are cut, and their data
 })
 
 t.test('an order without rows creates, and one that says nothing is refused', async (t) => {
-  const fake = createFakeRooms()
+  const fake = createFakeDeps()
   const opened = await fake.imports.open(requestOf({ mode: 'create', schema }, null))
   t.same(await opened.load(), { outcome: null, warnings: [] })
   t.match(fake.created, [{ name: 'a', schema, type: 'ndjson' }])
@@ -43,7 +43,7 @@ t.test('an order without rows creates, and one that says nothing is refused', as
 })
 
 t.test('an append brings the body as it is, and creates what is missing', async (t) => {
-  const fake = createFakeRooms()
+  const fake = createFakeDeps()
   await createNamed(fake, 'a')
   const opened = await fake.imports.open(requestOf({}, sourceOf(bodyOf('{"id":', '1}\n'))))
   t.equal(opened.isCreated, false)
@@ -58,7 +58,7 @@ t.test('an append brings the body as it is, and creates what is missing', async 
 })
 
 t.test('an append takes a data source that somebody else created meanwhile', async (t) => {
-  const fake = createFakeRooms()
+  const fake = createFakeDeps()
   const { dataSources } = fake
   const { create } = dataSources
   dataSources.create = async (request) => {
@@ -75,7 +75,7 @@ t.test('an append takes a data source that somebody else created meanwhile', asy
 t.test(
   'an append that would create is refused to a caller who may not, before anything is read or created',
   async (t) => {
-    const fake = createFakeRooms()
+    const fake = createFakeDeps()
     const { body, stream } = unfinishedBody('')
     const caller = {
       logFields: {},
@@ -93,7 +93,7 @@ t.test(
 )
 
 t.test('NDJSON for nothing is refused with the schema that it would need', async (t) => {
-  const fake = createFakeRooms()
+  const fake = createFakeDeps()
   const stream = Readable.from([Buffer.from('{"id":1,"tag":"a"}\n')], { objectMode: false })
   const refused = fake.imports.open(requestOf({}, sourceOf(new SourceBody(stream))))
   await t.rejects(refused, { code: 'SCHEMA_MISSING', hint: /json:\$\.id/ })
@@ -102,7 +102,7 @@ t.test('NDJSON for nothing is refused with the schema that it would need', async
 })
 
 t.test('a replace fills tables of its own, and tells of rows that go with the old content', async (t) => {
-  const fake = createFakeRooms()
+  const fake = createFakeDeps()
   const dataSource = await createNamed(fake, 'a')
   const replaced = await fake.imports.open(requestOf({ mode: 'replace' }, sourceOf(bodyOf('{"id":1}\n'))))
   const appended = await fake.imports.open(requestOf({}, sourceOf(bodyOf('{"id":2}\n{"id":3}\n'))))
@@ -118,7 +118,7 @@ t.test('a replace fills tables of its own, and tells of rows that go with the ol
 })
 
 t.test('a replace that is never loaded is no longer on its way once it is closed', async (t) => {
-  const fake = createFakeRooms()
+  const fake = createFakeDeps()
   const dataSource = await createNamed(fake, 'a')
   const opened = await fake.imports.open(requestOf({ mode: 'replace' }, sourceOf(bodyOf('{"id":1}\n'))))
   t.equal(fake.pendingReplaces.note(dataSource, 1, 'events').length, 1)
@@ -132,7 +132,7 @@ t.test('a replace that is never loaded is no longer on its way once it is closed
 t.test(
   'an import that is refused as a whole takes the data source that it created with it, and no other',
   async (t) => {
-    const fake = createFakeRooms()
+    const fake = createFakeDeps()
     await createNamed(fake, 'there')
     fake.ingest.importBody = async () => {
       throw errors.SHUTTING_DOWN()
@@ -148,7 +148,7 @@ t.test(
 )
 
 t.test('what is wrong behind the rows is the failure of an import whose rows are counted', async (t) => {
-  const fake = createFakeRooms()
+  const fake = createFakeDeps()
   await createNamed(fake, 'a')
   const end: ImportSource['end'] = async () => {
     throw errors.PARAMETER_LATE({ parameter: 'mode' })
@@ -159,7 +159,7 @@ t.test('what is wrong behind the rows is the failure of an import whose rows are
 })
 
 t.test('a dry run and an analysis tell what would be created, and create nothing', async (t) => {
-  const fake = createFakeRooms()
+  const fake = createFakeDeps()
   const { signal } = new AbortController()
   const { imports } = fake
   const csv = await imports.analyze({
@@ -186,7 +186,7 @@ t.test(
       [undefined, 'stopped', true],
     ] as const
     for (const [contentEncoding, way, isEnded] of cases) {
-      const fake = createFakeRooms()
+      const fake = createFakeDeps()
       await createNamed(fake, 'a')
       const stopping = new AbortController()
       const leaving = new AbortController()
@@ -206,7 +206,7 @@ t.test(
 )
 
 t.test('blocks are told as they come, to whoever listens', async (t) => {
-  const fake = createFakeRooms()
+  const fake = createFakeDeps()
   await createNamed(fake, 'a')
   const report = {
     parser: 'ndjson',
@@ -242,7 +242,7 @@ t.test('blocks are told as they come, to whoever listens', async (t) => {
 })
 
 t.test('a service that closes ends the imports that have a place, and takes no more', async (t) => {
-  const { imports } = createFakeRooms()
+  const { imports } = createFakeDeps()
   const reasons: string[] = []
   const leave = imports.enter(({ code }) => reasons.push(`first ${code}`))
   imports.enter(({ code }) => reasons.push(`second ${code}`))
@@ -253,7 +253,7 @@ t.test('a service that closes ends the imports that have a place, and takes no m
 })
 
 t.test('closing an import closes its body, though nobody read it to its end', async (t) => {
-  const fake = createFakeRooms()
+  const fake = createFakeDeps()
   await createNamed(fake, 'a')
   const { body, stream } = unfinishedBody('{"id":1}\n'.repeat(10_000))
   const opened = await fake.imports.open(requestOf({}, sourceOf(body)))

@@ -32,8 +32,8 @@ async function open(t: Test, setting: Setting = {}) {
   const { store = new FakeStore({ isOpen: true }), files, options, dataSources, now = Date.now } = setting
   const layer = files ?? new MemoryFileLayer()
   const { logger = silentLogger } = setting
-  const rooms = { store, files: layer, dataSources: dataSources ?? [source, other], now, logger }
-  const ingest = await openTestIngest(rooms, options)
+  const deps = { store, files: layer, dataSources: dataSources ?? [source, other], now, logger }
+  const ingest = await openTestIngest(deps, options)
   t.teardown(async () => {
     layer.fault = () => null
     store.open()

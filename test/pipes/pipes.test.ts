@@ -1,4 +1,4 @@
-// The room over a real catalog, with a check of nodes that knows names alone: `a, b` reads a and b.
+// Pipes over a real catalog, with a check of nodes that knows names alone: `a, b` reads a and b.
 
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -22,7 +22,7 @@ import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { MemoryStorage } from '../support/storage/memory-storage.ts'
 
 t.test('a data source that goes while a node over it is checked takes the node along', async (t) => {
-  const { catalog, pipes, beforeCheck } = await openRoom(t)
+  const { catalog, pipes, beforeCheck } = await openTestPipes(t)
   const source = await addSource(catalog, 'events')
   beforeCheck.push(() => catalog.retire(source.id))
   await t.rejects(pipes.create({ name: 'top', description: '', nodes: [node('a', 'events')] }), {
@@ -40,7 +40,7 @@ t.test('a data source that goes while a node over it is checked takes the node a
 })
 
 t.test('changes of one pipe are made one after the other, each on what the one before left', async (t) => {
-  const { pipes } = await openRoom(t)
+  const { pipes } = await openTestPipes(t)
   await pipes.create({ name: 'a', description: '', nodes: [node('x', '')] })
   const results = await Promise.allSettled([
     pipes.appendNode('a', node('y', 'x')),
@@ -60,7 +60,7 @@ t.test('changes of one pipe are made one after the other, each on what the one b
 })
 
 t.test('a node that is long in being checked holds up its own pipe alone', async (t) => {
-  const { pipes, beforeCheck } = await openRoom(t)
+  const { pipes, beforeCheck } = await openTestPipes(t)
   await pipes.create({ name: 'slow', description: '', nodes: [node('x', '')] })
   const ends: (() => void)[] = []
   beforeCheck.push(() => new Promise<void>((resolve) => ends.push(resolve)))
@@ -74,7 +74,7 @@ t.test('a node that is long in being checked holds up its own pipe alone', async
 })
 
 t.test('what other pipes became while a node was checked is looked at when it is saved', async (t) => {
-  const { pipes, beforeCheck } = await openRoom(t)
+  const { pipes, beforeCheck } = await openTestPipes(t)
   const create = (name: string, ...nodes: readonly NodeRequest[]) => pipes.create({ name, description: '', nodes })
   await create('a', node('x', ''))
   beforeCheck.push(() => pipes.drop('a', { isForced: false }))
@@ -99,7 +99,7 @@ t.test('what other pipes became while a node was checked is looked at when it is
 })
 
 t.test('a name with a version that something takes while a node by it is checked is looked up again', async (t) => {
-  const { catalog, pipes, beforeCheck } = await openRoom(t)
+  const { catalog, pipes, beforeCheck } = await openTestPipes(t)
   const create = (name: string) => pipes.create({ name, description: '', nodes: [node('x', 'views__v3')] })
   await addSource(catalog, 'views')
   beforeCheck.push(() => addSource(catalog, 'views__v3'))
@@ -111,7 +111,7 @@ t.test('a name with a version that something takes while a node by it is checked
 })
 
 t.test('a copy over a pipe waits for its changes, and they for it', async (t) => {
-  const { pipes } = await openRoom(t)
+  const { pipes } = await openTestPipes(t)
   await pipes.create({ name: 'from', description: '', nodes: [node('x', ''), node('y', 'x')] })
   const copies = await Promise.all(
     Array.from({ length: 4 }, () => pipes.copy({ name: 'to', from: 'from', description: undefined })),
@@ -130,7 +130,7 @@ t.test('a copy over a pipe waits for its changes, and they for it', async (t) =>
 })
 
 t.test('times tell when a pipe and its nodes were made and changed', async (t) => {
-  const { pipes, clock } = await openRoom(t)
+  const { pipes, clock } = await openTestPipes(t)
   clock.nowMs = 1_000
   await pipes.create({ name: 'a', description: '', nodes: [node('x', ''), node('y', 'x')] })
   clock.nowMs = 2_000
@@ -159,7 +159,7 @@ t.test('times tell when a pipe and its nodes were made and changed', async (t) =
 })
 
 t.test('a node without a name gets the next one of its pipe that is free', async (t) => {
-  const { pipes } = await openRoom(t)
+  const { pipes } = await openTestPipes(t)
   const unnamed = { ...node('', ''), name: undefined }
   await pipes.create({ name: 'a', description: '', nodes: [unnamed, node('a_2', ''), unnamed] })
   await pipes.removeNode('a', 'a_0')
@@ -171,7 +171,7 @@ t.test('a node without a name gets the next one of its pipe that is free', async
 })
 
 t.test('parameters are those of the template, and none where a template cannot be read any more', async (t) => {
-  const { catalog, pipes } = await openRoom(t)
+  const { catalog, pipes } = await openTestPipes(t)
   const top = await pipes.create({ name: 'top', description: '', nodes: [node('x', '')] })
   const queries = ['% {{Int32(a, 1)}}', '% {{Int32(a', 'SELECT {{Int32(a)}}']
   const nodes = top.nodes.flatMap((first) =>
@@ -185,7 +185,7 @@ t.test('parameters are those of the template, and none where a template cannot b
 })
 
 t.test('a pipe holds so many nodes, so much SQL and so long descriptions, and no more', async (t) => {
-  const { pipes } = await openRoom(t)
+  const { pipes } = await openTestPipes(t)
   const nodes = Array.from({ length: 10 }, (_, index) => node(`n${index}`, ''))
   const full = await pipes.create({ name: 'full', description: '', nodes })
   await t.rejects(pipes.appendNode('full', node('more', '')), { code: 'NODES_TOO_MANY', status: 400 })
@@ -223,7 +223,7 @@ t.test('a pipe holds so many nodes, so much SQL and so long descriptions, and no
 
 t.test('a change that cannot be written was not made', async (t) => {
   const storage = new MemoryStorage()
-  const { pipes } = await openRoom(t, await catalogOver(storage))
+  const { pipes } = await openTestPipes(t, await catalogOver(storage))
   const top = await pipes.create({ name: 'top', description: '', nodes: [node('a', ''), node('b', 'a')] })
   storage.failure = new Error('no space left on device')
   for (const change of [
@@ -247,22 +247,22 @@ t.test('random changes do what a plain model of pipes says, also after restarts'
   const random = new SeededRandom(seed)
   const path = join(temporaryDirectory(t), 'catalog.lmdb')
   const model = new Model()
-  let room = await openRoomAt(t, path)
+  let opened = await openPipesAt(t, path)
   const outcomes = new Map<string, number>()
   for (let step = 0; step < 1_500; step += 1) {
     const change = randomChange(random)
     const expected = model.apply(change)
-    const got = await applied(change, room)
+    const got = await applied(change, opened)
     t.equal(got, expected, `step ${step}: ${JSON.stringify(change)}`)
     if (got !== expected) return
     outcomes.set(`${change.kind} ${got}`, (outcomes.get(`${change.kind} ${got}`) ?? 0) + 1)
     if (random.below(100) === 0) {
-      await room.close()
-      room = await openRoomAt(t, path)
+      await opened.close()
+      opened = await openPipesAt(t, path)
     }
-    if (step % 10 === 0) t.same(plain(room.catalog), model.plain(), `after step ${step}`)
+    if (step % 10 === 0) t.same(plain(opened.catalog), model.plain(), `after step ${step}`)
   }
-  t.same(plain(room.catalog), model.plain())
+  t.same(plain(opened.catalog), model.plain())
   t.ok(outcomes.size > 25, `changes were made and refused in many ways: ${[...outcomes.keys()].sort().join('; ')}`)
 })
 
@@ -270,14 +270,14 @@ t.test('whatever is changed side by side, every node can read its names, and non
   t.comment(`SEED=${seed}`)
   const random = new SeededRandom(seed)
   const memory = await catalogOver(new MemoryStorage())
-  const room = await openRoom(t, memory)
-  const { catalog, delays } = room
+  const opened = await openTestPipes(t, memory)
+  const { catalog, delays } = opened
   let doneCount = 0
   for (let round = 0; round < 200; round += 1) {
-    if (round % 4 === 0) await beginAnew(room)
+    if (round % 4 === 0) await beginAnew(opened)
     const changes = Array.from({ length: 8 }, () => randomChange(random)).filter(keepsReaders)
     for (const _ of changes) delays.push(random.below(6))
-    const outcomes = await Promise.all(changes.map((change) => applied(change, room)))
+    const outcomes = await Promise.all(changes.map((change) => applied(change, opened)))
     doneCount += outcomes.filter((outcome) => outcome === 'done').length
     const model = new Model()
     const { sources, pipes } = plain(catalog)
@@ -294,7 +294,7 @@ t.test('whatever is changed side by side, every node can read its names, and non
 })
 
 /** Soon every name is taken and few changes are possible: then it begins anew, with a data source and two pipes. */
-async function beginAnew({ catalog, pipes }: Room): Promise<void> {
+async function beginAnew({ catalog, pipes }: OpenedPipes): Promise<void> {
   for (const { id } of pipes.list()) await pipes.drop(id, { isForced: true })
   for (const { id } of catalog.list()) {
     await catalog.retire(id)
@@ -363,7 +363,7 @@ function readsOf(...names: readonly string[]): string {
 }
 
 /** `done`, or the code of the refusal. */
-async function applied(change: Change, { catalog, pipes, readers }: Room): Promise<string> {
+async function applied(change: Change, { catalog, pipes, readers }: OpenedPipes): Promise<string> {
   try {
     await apply(change, { catalog, pipes, readers })
     return 'done'
@@ -373,7 +373,7 @@ async function applied(change: Change, { catalog, pipes, readers }: Room): Promi
   }
 }
 
-async function apply(change: Change, { catalog, pipes, readers }: Pick<Room, 'catalog' | 'pipes' | 'readers'>) {
+async function apply(change: Change, { catalog, pipes, readers }: Pick<OpenedPipes, 'catalog' | 'pipes' | 'readers'>) {
   switch (change.kind) {
     case 'addSource':
       return await addSource(catalog, change.name)
@@ -432,7 +432,7 @@ function node(name: string, sql: string): NodeRequest {
   return { name, description: '', sql, isEndpoint: false }
 }
 
-interface Room {
+interface OpenedPipes {
   readonly catalog: Catalog
   readonly pipes: AdminPipes
   readonly readers: PipeReaders
@@ -444,12 +444,12 @@ interface Room {
   readonly close: () => Promise<void>
 }
 
-async function openRoom(t: Test, catalog?: Catalog): Promise<Room> {
-  if (catalog === undefined) return await openRoomAt(t, join(temporaryDirectory(t), 'catalog.lmdb'))
-  return roomOver(catalog, async () => {})
+async function openTestPipes(t: Test, catalog?: Catalog): Promise<OpenedPipes> {
+  if (catalog === undefined) return await openPipesAt(t, join(temporaryDirectory(t), 'catalog.lmdb'))
+  return pipesOver(catalog, async () => {})
 }
 
-async function openRoomAt(t: Test, path: string): Promise<Room> {
+async function openPipesAt(t: Test, path: string): Promise<OpenedPipes> {
   const storage = await openLmdbStorage(path)
   let isOpen = true
   const close = async (): Promise<void> => {
@@ -457,10 +457,10 @@ async function openRoomAt(t: Test, path: string): Promise<Room> {
     isOpen = false
   }
   t.teardown(close)
-  return roomOver(await catalogOver(storage), close)
+  return pipesOver(await catalogOver(storage), close)
 }
 
-function roomOver(catalog: Catalog, close: () => Promise<void>): Room {
+function pipesOver(catalog: Catalog, close: () => Promise<void>): OpenedPipes {
   const clock = { nowMs: 0 }
   const beforeCheck: (() => Promise<unknown>)[] = []
   const delays: number[] = []

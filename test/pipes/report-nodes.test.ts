@@ -15,8 +15,8 @@ function open() {
   workspace.addDataSource('events', 'id UInt32, ts DateTime')
   const options = { database: 'ws_0001', sqlBytesMax: 1000, queryTimeMaxMs: 10_000, resultBytesMax: 1_000_000 }
   const store = { select: asked, queryTree: asked }
-  const neighbours = { store, workspace, findServiceSource: () => undefined, templates: new TemplateCache() }
-  return { workspace, nodeFault: createNodeFault(options, { ...neighbours, serviceScope: adminScope }) }
+  const deps = { store, workspace, findServiceSource: () => undefined, templates: new TemplateCache() }
+  return { workspace, nodeFault: createNodeFault(options, { ...deps, serviceScope: adminScope }) }
 }
 
 t.test('the start tells of nodes that would be refused now, with their pipes, and of no others', async (t) => {

@@ -6,13 +6,13 @@ import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { TestWorkspace } from '../support/query/test-workspace.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
-interface Room {
+interface OpenedCheck {
   readonly workspace: TestWorkspace
   readonly check: (sql: string) => ReturnType<CheckNode>
 }
 
 /** The check over a real engine, of a node behind `first` and `second` of the pipe `visits`. */
-async function openRoom(t: Test): Promise<Room> {
+async function openCheck(t: Test): Promise<OpenedCheck> {
   const directory = await createTestDirectory()
   const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
   t.teardown(async () => {
@@ -32,7 +32,7 @@ async function openRoom(t: Test): Promise<Room> {
 }
 
 t.test('a node that is about to be saved is checked', async (t) => {
-  const { workspace, check } = await openRoom(t)
+  const { workspace, check } = await openCheck(t)
 
   t.test('its columns and dependencies are told', async (t) => {
     t.strictSame(await check('SELECT second.id, tag AS "the tag", count() AS n FROM second, other GROUP BY ALL'), {

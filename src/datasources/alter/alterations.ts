@@ -14,7 +14,7 @@ import { movesQuarantineTime } from '../quarantine/quarantine-time.ts'
 import { type AlteredTables, alterTables, takeBackTables } from './alter-tables.ts'
 import type { Alteration } from './alteration.ts'
 
-export interface AlterationRooms {
+export interface AlterationDeps {
   readonly catalog: Pick<Catalog, 'abandonAlter' | 'altering' | 'beginAlter' | 'completeAlter' | 'revise'>
   readonly store: AlteredTables
   readonly ingest: Pick<Ingest, 'withBarrier' | 'withHold'>
@@ -28,17 +28,17 @@ interface RunningChange {
 }
 
 export class Alterations {
-  private readonly rooms: AlterationRooms
+  private readonly deps: AlterationDeps
   /** Changes of tables under way, by data source. */
   private readonly underWay = new Map<string, RunningChange>()
 
-  constructor(rooms: AlterationRooms) {
-    this.rooms = rooms
+  constructor(deps: AlterationDeps) {
+    this.deps = deps
   }
 
   /** Precondition: nothing else changes the data source meanwhile. @throws ENGINE_FAILED (500), CHANGE_BLOCKED (503), … */
   async make(current: DataSource, { changed, hasTableChanges }: Alteration): Promise<void> {
-    const { catalog, ingest } = this.rooms
+    const { catalog, ingest } = this.deps
     const { id } = current
     if (!hasTableChanges) {
       const { description, kafkaStoreRawValue } = changed
@@ -57,7 +57,7 @@ export class Alterations {
   }
 
   private async change(current: DataSource, changed: DataSource): Promise<void> {
-    const { catalog, store } = this.rooms
+    const { catalog, store } = this.deps
     await catalog.beginAlter(changed)
     try {
       await alterTables(store, current, changed)
@@ -78,16 +78,16 @@ export class Alterations {
     // until then the engine takes no copies but ours.
     const awaited = [...this.underWay.values()].filter(({ copies }) => !copies)
     await Promise.allSettled(awaited.map(({ ended }) => ended))
-    for (const { dataSource, pending } of this.rooms.catalog.altering()) {
+    for (const { dataSource, pending } of this.deps.catalog.altering()) {
       const { id, name } = dataSource
       if (this.underWay.has(id)) continue
-      this.rooms.logger.info({ id, name }, 'A half-made change of a data source is rolled back.')
+      this.deps.logger.info({ id, name }, 'A half-made change of a data source is rolled back.')
       await this.takeBack(dataSource, pending, engine)
     }
   }
 
   private async takeBackEarlier({ id }: DataSource): Promise<void> {
-    const left = this.rooms.catalog.altering().find(({ dataSource }) => dataSource.id === id)
+    const left = this.deps.catalog.altering().find(({ dataSource }) => dataSource.id === id)
     if (left === undefined) return
     try {
       await this.takeBack(left.dataSource, left.pending)
@@ -101,12 +101,12 @@ export class Alterations {
       await this.takeBack(current, changed)
     } catch (err) {
       const fields = { err, id: current.id, name: current.name }
-      this.rooms.logger.error(fields, 'A change of a data source could not be rolled back yet; the next start does it.')
+      this.deps.logger.error(fields, 'A change of a data source could not be rolled back yet; the next start does it.')
     }
   }
 
-  private async takeBack(current: DataSource, changed: DataSource, engine = this.rooms.store): Promise<void> {
+  private async takeBack(current: DataSource, changed: DataSource, engine = this.deps.store): Promise<void> {
     await takeBackTables(engine, changed, current)
-    await this.rooms.catalog.abandonAlter(current.id)
+    await this.deps.catalog.abandonAlter(current.id)
   }
 }

@@ -26,7 +26,7 @@ import { toReadError } from './reader-rows.ts'
 import { type ChosenRows, chosenRowsOf, toExpressionError } from './replay-choice.ts'
 import { digitsHint, digitsReason } from './replay-texts.ts'
 
-export interface ReplayRooms {
+export interface ReplayDeps {
   readonly catalog: Pick<Catalog, 'noteReplay' | 'replayOf'>
   readonly store: Pick<Store, 'quarantines' | 'replays' | 'sync'>
   readonly ingest: Pick<Ingest, 'replayRows' | 'withBarrier'>
@@ -52,7 +52,7 @@ const failuresMax = 100
 const samplesMax = 3
 
 export class QuarantineReplay {
-  private readonly rooms: ReplayRooms
+  private readonly deps: ReplayDeps
   private readonly limits: QueryLimits
   private readonly sizes: ReplaySizes
   /** Replays that are tried again: why the last try failed, which is told once, and how many did. */
@@ -60,8 +60,8 @@ export class QuarantineReplay {
 
   private isClosing = false
 
-  constructor(rooms: ReplayRooms, limits: QueryLimits, sizes: Partial<ReplaySizes> = {}) {
-    this.rooms = rooms
+  constructor(deps: ReplayDeps, limits: QueryLimits, sizes: Partial<ReplaySizes> = {}) {
+    this.deps = deps
     this.limits = limits
     this.sizes = { ...defaultSizes, ...sizes }
   }
@@ -81,17 +81,17 @@ export class QuarantineReplay {
     const report = await this.goOn(dataSource)
     const { replayedRows, failedRows } = report
     // Nobody may be listening for the answer any more, so the log has the counts too.
-    this.rooms.logger.info({ dataSource: dataSource.name, replayedRows, failedRows }, 'A replay ended.')
+    this.deps.logger.info({ dataSource: dataSource.name, replayedRows, failedRows }, 'A replay ended.')
     return { ...report, selectedRows, leftRows: Math.max(0, selectedRows - chosenRows) }
   }
 
   /** Ends a replay that was interrupted; does nothing when there is none. @throws REPLAY_INTERRUPTED (503). */
   async finish(dataSource: DataSource): Promise<void> {
-    if (this.rooms.catalog.replayOf(dataSource.id) === null) return
+    if (this.deps.catalog.replayOf(dataSource.id) === null) return
     const { id, name } = dataSource
     const failedTries = this.interruptions.get(id)?.failedTries ?? 0
     const { replayedRows, failedRows } = await this.goOn(dataSource)
-    this.rooms.logger.info(
+    this.deps.logger.info(
       { dataSource: name, replayedRows, failedRows, failedTries },
       'An interrupted replay is ended.',
     )
@@ -105,7 +105,7 @@ export class QuarantineReplay {
   /** Copies the chosen rows, and notes the replay when the copy is safe. */
   private async choose(dataSource: DataSource, chosen: ChosenRows, signal: AbortSignal) {
     const { id } = dataSource
-    const { store, catalog } = this.rooms
+    const { store, catalog } = this.deps
     try {
       await store.quarantines.ensureRowIds(id)
       for (const trial of chosen.trials) await this.tryExpression(id, trial, signal)
@@ -123,7 +123,7 @@ export class QuarantineReplay {
 
   /** Copies the chosen rows with their ids; gives their number. */
   private async copy(id: DataSourceId, chosen: ChosenRows): Promise<number> {
-    const { quarantines, replays } = this.rooms.store
+    const { quarantines, replays } = this.deps.store
     for (let attempt = 0; attempt < copiesMax; attempt += 1) {
       await quarantines.ensureRowIds(id)
       const { copied, known } = await replays.copyChosen(id, chosen, this.sizes.rowsMax)
@@ -135,7 +135,7 @@ export class QuarantineReplay {
 
   private async tryExpression(id: DataSourceId, trial: ChosenRows['trials'][number], signal: AbortSignal) {
     try {
-      await this.rooms.store.replays.tryExpression(id, trial, signal)
+      await this.deps.store.replays.tryExpression(id, trial, signal)
     } catch (error) {
       throw this.toChoiceError(error, trial.name)
     }
@@ -152,7 +152,7 @@ export class QuarantineReplay {
   /** From where the note says to the end. */
   private async goOn(dataSource: DataSource): Promise<ReplayReport> {
     const { id, name } = dataSource
-    const { store, catalog, ingest, logger } = this.rooms
+    const { store, catalog, ingest, logger } = this.deps
     try {
       const note = catalog.replayOf(id)
       if (note === null) throw new Error('the replay is noted')
@@ -172,7 +172,7 @@ export class QuarantineReplay {
       if (before?.reason !== reason) {
         logger.error({ err: cause, dataSource: name }, 'A replay was interrupted; it goes on later.')
       }
-      this.rooms.onInterrupted?.(id)
+      this.deps.onInterrupted?.(id)
       throw interrupted(cause)
     }
   }
@@ -180,7 +180,7 @@ export class QuarantineReplay {
   /** Gives why a view did not take the rows; null when each did. */
   private async storePieces(dataSource: DataSource, note: ReplayNote): Promise<string | null> {
     const { id, name } = dataSource
-    const { store, catalog, ingest, logger } = this.rooms
+    const { store, catalog, ingest, logger } = this.deps
     const misfitsTable = replayTables(id).misfits
     let { next, end } = note
     let viewFailure: string | null = null
@@ -212,7 +212,7 @@ export class QuarantineReplay {
 
   /** Where the piece that begins at `next` ends; `next` itself when nothing is left. */
   private async pieceEnd(id: DataSourceId, next: number): Promise<number> {
-    const { replays } = this.rooms.store
+    const { replays } = this.deps.store
     const sizes = await replays.recordSizes(id, { from: next, rowsMax: this.sizes.pieceRowsMax })
     let end = next
     let pieceBytes = 0
@@ -225,7 +225,7 @@ export class QuarantineReplay {
   }
 
   private async reportOn({ id, columns }: DataSource): Promise<Omit<ReplayReport, 'viewFailure'>> {
-    const { replays } = this.rooms.store
+    const { replays } = this.deps.store
     const { chosenRows, failedRows } = await replays.counts(id)
     const failures = await replays.failures(id, { failuresMax, samplesMax, digitsPattern: digitsReason })
     const replayedRows = chosenRows - failedRows

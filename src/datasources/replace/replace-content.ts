@@ -13,7 +13,7 @@ import { type ChangedPartitions, changedPartitions, type TableNames } from './re
 import type { Staging } from './replace-staging.ts'
 import { copyView } from './replace-views.ts'
 
-export interface ContentRooms {
+export interface ContentDeps {
   readonly store: Pick<Store, 'copy' | 'copyQuery' | 'partitions' | 'tables'>
   readonly staging: Staging
   readonly graph: TableGraph
@@ -37,12 +37,12 @@ export interface MatchingRows {
 /** Tables by name, and what is read instead of each that changes. */
 export class NewContent {
   readonly pairs: TablePair[] = []
-  private readonly rooms: ContentRooms
+  private readonly deps: ContentDeps
   private readonly replacements = new Map<string, TableSource>()
   private readonly changed = new Map<string, ChangedPartitions>()
 
-  constructor(rooms: ContentRooms) {
-    this.rooms = rooms
+  constructor(deps: ContentDeps) {
+    this.deps = deps
   }
 
   /** A staging table for all rows of the landing table. */
@@ -56,7 +56,7 @@ export class NewContent {
    *
    */
   async stageMatching({ landing }: Cascade, { input, condition, ages }: RowsToMatch): Promise<MatchingRows> {
-    const { store, staging } = this.rooms
+    const { store, staging } = this.deps
     const columns = landing.columns.map((name) => ({ name }))
     const added = await staging.createLike(landing.name)
     await store.copy({ table: added, from: input, columns, rows: { kind: 'matching', condition } })
@@ -81,9 +81,9 @@ export class NewContent {
   }
 
   private async stageTarget(target: CascadeTarget): Promise<void> {
-    const { rooms, replacements } = this
-    const { graph, store } = rooms
-    const partitions = await changedPartitions(target, { ...rooms, replacements, changed: this.changed })
+    const { deps, replacements } = this
+    const { graph, store } = deps
+    const partitions = await changedPartitions(target, { ...deps, replacements, changed: this.changed })
     if (partitions !== 'all' && partitions.length === 0) return
     const before = new Map(replacements)
     const into = await this.stage(target.table, partitions)
@@ -100,7 +100,7 @@ export class NewContent {
 
   /** An empty table for the new content of another; from now on it is read instead. */
   private async stage({ name, engine }: GraphTable, changed: ChangedPartitions): Promise<string> {
-    const { staging } = this.rooms
+    const { staging } = this.deps
     const isKept = engine !== 'Null'
     // Rows of a Null table are kept only for what is computed from them.
     const table = isKept ? await staging.createLike(name) : await staging.createPlain({ name })
@@ -122,10 +122,10 @@ export class NewContent {
   }
 
   private async takeOver(from: string, into: string, ids: readonly string[]): Promise<void> {
-    for (const id of ids) await this.rooms.store.partitions.attach(id, { from, into })
+    for (const id of ids) await this.deps.store.partitions.attach(id, { from, into })
   }
 
   private async partitionIds(table: string): Promise<readonly string[]> {
-    return (await this.rooms.store.partitions.list(table)).map(({ id }) => id)
+    return (await this.deps.store.partitions.list(table)).map(({ id }) => id)
   }
 }

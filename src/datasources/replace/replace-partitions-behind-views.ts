@@ -19,7 +19,7 @@ export type ChangedPartitions = readonly string[] | 'all'
 /** What people call a table: the name of its data source, if it has one. */
 export type TableNames = (table: string) => string
 
-export interface PartitionRooms {
+export interface PartitionDeps {
   readonly store: Pick<Store, 'copyQuery' | 'partitions' | 'tables'>
   readonly staging: Staging
   readonly graph: TableGraph
@@ -33,25 +33,25 @@ export interface PartitionRooms {
 /** @throws REPLACE_PARTITIONS_DIFFER (400), REPLACE_VIEW_FAILED (422). */
 export async function changedPartitions(
   { table, views }: CascadeTarget,
-  rooms: PartitionRooms,
+  deps: PartitionDeps,
 ): Promise<ChangedPartitions> {
-  const sources = views.map((view) => ({ view, ids: rooms.changed.get(view.source) ?? [] }))
-  const isWhole = sources.some(({ view, ids }) => ids === 'all' || isReadTwice(rooms, view))
+  const sources = views.map((view) => ({ view, ids: deps.changed.get(view.source) ?? [] }))
+  const isWhole = sources.some(({ view, ids }) => ids === 'all' || isReadTwice(deps, view))
   if (sources.every(({ ids }) => ids.length === 0)) return []
   if (isWhole || !table.engine.endsWith('MergeTree')) return 'all'
   const changed = new Set<string>()
-  const trial = await rooms.staging.createLike(table.name)
+  const trial = await deps.staging.createLike(table.name)
   for (const { view, ids } of sources) {
     if (ids === 'all') continue
     for (const id of ids) {
-      for (const partition of await partitionsBehind({ view, id, table, trial }, rooms)) changed.add(partition)
+      for (const partition of await partitionsBehind({ view, id, table, trial }, deps)) changed.add(partition)
     }
   }
   return [...changed]
 }
 
 /** A view that reads its source twice cannot be run over one partition of it: the other reading is to see all. */
-function isReadTwice({ graph, changed }: PartitionRooms, view: GraphView): boolean {
+function isReadTwice({ graph, changed }: PartitionDeps, view: GraphView): boolean {
   return changed.has(view.source) && sourceReadCount(graph, view) !== 1
 }
 
@@ -65,7 +65,7 @@ interface SourcePartition {
 
 async function partitionsBehind(
   { view, id, table, trial }: SourcePartition,
-  { store, graph, replacements, nameOf }: PartitionRooms,
+  { store, graph, replacements, nameOf }: PartitionDeps,
 ): Promise<readonly string[]> {
   const { source } = view
   const before = new Map([[source, { table: source, partitionId: id }]])

@@ -39,7 +39,7 @@ type ReplacesStore = Pick<
   'copy' | 'copyQuery' | 'exchange' | 'partitions' | 'parts' | 'quarantines' | 'sync' | 'tables' | 'trials' | 'views'
 >
 
-interface Neighbours {
+interface Deps {
   readonly catalog: Pick<Catalog, 'find' | 'replayOf'>
   readonly settings: Settings
   readonly store: ReplacesStore
@@ -50,32 +50,32 @@ interface Neighbours {
 /** Each holds the events of its tables and a place of the store for copies. */
 const replacesAtOnceMax = 4
 
-/** Opens the room: what an earlier process left of a replace is undone or carried out before this resolves. */
-export async function openReplaces(options: ReplacesOptions, neighbours: Neighbours): Promise<Replaces> {
-  const room = new ReplacesRoom(options, neighbours)
-  await room.mend()
-  return room
+/** Opens the module: what an earlier process left of a replace is undone or carried out before this resolves. */
+export async function openReplaces(options: ReplacesOptions, deps: Deps): Promise<Replaces> {
+  const service = new ReplacesService(options, deps)
+  await service.mend()
+  return service
 }
 
-class ReplacesRoom implements Replaces {
+class ReplacesService implements Replaces {
   private readonly options: ReplacesOptions
-  private readonly rooms: Neighbours
+  private readonly deps: Deps
   private readonly notes: SwapNotes
   private readonly running = new Set<Promise<unknown>>()
   /** Exchanges under way, by data source. */
   private readonly swapping = new Map<string, Promise<void>>()
   private isClosing = false
   /** What people call a table: the name of its data source, if it has one. */
-  private readonly nameOf = (table: string): string => this.rooms.catalog.find(table)?.name ?? table
+  private readonly nameOf = (table: string): string => this.deps.catalog.find(table)?.name ?? table
 
-  constructor(options: ReplacesOptions, neighbours: Neighbours) {
+  constructor(options: ReplacesOptions, deps: Deps) {
     this.options = options
-    this.rooms = neighbours
-    this.notes = new SwapNotes(neighbours.settings)
+    this.deps = deps
+    this.notes = new SwapNotes(deps.settings)
   }
 
   async mend(): Promise<void> {
-    const { store, logger } = this.rooms
+    const { store, logger } = this.deps
     for (const swap of this.notes.list()) await this.finish(swap)
     const dropped = await dropStagingTables(store.tables)
     if (dropped.length > 0) logger.info({ tables: dropped }, 'Tables that a replace left behind are dropped.')
@@ -111,7 +111,7 @@ class ReplacesRoom implements Replaces {
   }
 
   private async replaceNow(request: ReplaceRequest): Promise<ImportOutcome> {
-    const { store, catalog, ingest } = this.rooms
+    const { store, catalog, ingest } = this.deps
     const { dataSource } = request
     const { id, name } = dataSource
     const graph = await store.views.graph()
@@ -138,7 +138,7 @@ class ReplacesRoom implements Replaces {
 
   /** A replace that failed at its end, and could not be undone either, is ended before anything else is begun. */
   private async finish(swap: Swap): Promise<void> {
-    const { store, logger } = this.rooms
+    const { store, logger } = this.deps
     logger.info({ id: swap.dataSourceId }, 'A replace that was cut off at its end is carried out.')
     await carryOut(store, swap)
     await this.notes.remove(swap)
@@ -147,7 +147,7 @@ class ReplacesRoom implements Replaces {
 
   /** What was read before the tables were held still has to be so. */
   private async refuseChanged({ id, name }: DataSource, { related }: Cascade): Promise<void> {
-    const { store, catalog } = this.rooms
+    const { store, catalog } = this.deps
     if (catalog.find(id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
     const now = cascadeOf(await store.views.graph(), id)
     const isSame = now.related.size === related.size && [...now.related].every((table) => related.has(table))
@@ -159,7 +159,7 @@ class ReplacesRoom implements Replaces {
   }
 
   private async replaceHeld(request: ReplaceRequest, run: ReplaceRun): Promise<ImportOutcome> {
-    const { store } = this.rooms
+    const { store } = this.deps
     const { id } = request.dataSource
     const { cascade, condition, staging } = run
     const content = new NewContent({ store, staging, graph: run.graph, nameOf: this.nameOf })
@@ -190,7 +190,7 @@ class ReplacesRoom implements Replaces {
   }
 
   private async swap(swap: Swap): Promise<void> {
-    const { store, logger } = this.rooms
+    const { store, logger } = this.deps
     await this.notes.add(swap)
     try {
       await carryOut(store, swap)
@@ -210,7 +210,7 @@ class ReplacesRoom implements Replaces {
     try {
       await staging.drop()
     } catch (err) {
-      this.rooms.logger.error(
+      this.deps.logger.error(
         { err, tables: staging.tables },
         'Tables of a replace could not be dropped; the next start drops them.',
       )

@@ -2,7 +2,7 @@ import type { DataSource } from '../../catalog/data-source.types.ts'
 import { BoundedCache } from '../../shared/bounded-cache.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import { giveWay } from '../../shared/time-slices.ts'
-import { type Circumstances, listShape, wantedNames } from './datasource-shape.ts'
+import { type DerivedFields, listShape, wantedNames } from './datasource-shape.ts'
 
 const keptBounds = { entriesMax: 10_000, weightMax: 32 * mebibyte }
 
@@ -29,20 +29,20 @@ export class DataSourceList {
   /** The items with nothing but `attrs`, in an array; undefined or an empty list of names gives all fields. */
   async text(
     dataSources: readonly DataSource[],
-    circumstancesOf: (dataSource: DataSource) => Circumstances,
+    derivedOf: (dataSource: DataSource) => DerivedFields,
     attrs: string | undefined,
   ): Promise<string> {
     const wanted = wantedNames(attrs)
     const texts: string[] = []
     for (const dataSource of dataSources) {
-      texts.push(this.#itemText(dataSource, circumstancesOf(dataSource), wanted))
+      texts.push(this.#itemText(dataSource, derivedOf(dataSource), wanted))
       await giveWay()
     }
     return `[${texts.join(',')}]`
   }
 
-  #itemText(dataSource: DataSource, circumstances: Circumstances, wanted: ReadonlySet<string> | null): string {
-    const changing = changingTexts(circumstances)
+  #itemText(dataSource: DataSource, derived: DerivedFields, wanted: ReadonlySet<string> | null): string {
+    const changing = changingTexts(derived)
     const members: string[] = []
     for (const [name, text] of this.#fieldsOf(dataSource)) {
       if (wanted === null || wanted.has(name)) members.push(`"${name}":${changing.get(name) ?? text}`)
@@ -64,8 +64,8 @@ export class DataSourceList {
   }
 }
 
-function changingTexts(circumstances: Circumstances): ReadonlyMap<string, string> {
-  const { statistics, usedBy = [], newColumns = new Map() } = circumstances
+function changingTexts(derived: DerivedFields): ReadonlyMap<string, string> {
+  const { statistics, usedBy = [], newColumns = new Map() } = derived
   const { landing, quarantine } = statistics ?? {}
   const size = { bytes: landing?.byteCount ?? 0, row_count: landing?.rowCount ?? 0 }
   const users = usedBy.map(({ id, name }) => ({ id, name }))

@@ -13,7 +13,7 @@ import type { ColumnType } from '../../schema/types/column-type.types.ts'
 import { timeText } from './time-text.ts'
 
 /** What is known of a data source beside its definition. */
-export interface Circumstances {
+export interface DerivedFields {
   readonly statistics: DataSourceStatistics | undefined
   readonly usedBy?: readonly PipeReference[]
   /** Told by the shape of one data source alone. */
@@ -24,11 +24,11 @@ export interface Circumstances {
 }
 
 /** The shape of `GET /v0/datasources/<name>` and of `datasource` in an import result. */
-export function singleShape(dataSource: DataSource, circumstances: Circumstances) {
-  const { statistics, possiblyUsedBy, waiting = null, newColumns = new Map() } = circumstances
+export function singleShape(dataSource: DataSource, derived: DerivedFields) {
+  const { statistics, possiblyUsedBy, waiting = null, newColumns = new Map() } = derived
   const { engine, columns } = dataSource
   return {
-    ...commonFields(dataSource, circumstances),
+    ...commonFields(dataSource, derived),
     ...(possiblyUsedBy === undefined ? {} : { possibly_used_by: possiblyUsedBy.map(reference) }),
     engine: {
       engine: engine.name,
@@ -72,11 +72,11 @@ function delayText({ sinceMs, reason }: EventsDelay): string {
 }
 
 /** The shape of an item of `GET /v0/datasources`. */
-export function listShape(dataSource: DataSource, circumstances: Circumstances): Record<string, unknown> {
-  const { statistics, newColumns = new Map() } = circumstances
+export function listShape(dataSource: DataSource, derived: DerivedFields): Record<string, unknown> {
+  const { statistics, newColumns = new Map() } = derived
   const { engine, columns } = dataSource
   return {
-    ...commonFields(dataSource, circumstances),
+    ...commonFields(dataSource, derived),
     engine: {
       engine: engine.name,
       engine_sorting_key: engine.options['sorting_key'] ?? '',
@@ -94,8 +94,8 @@ export function listShape(dataSource: DataSource, circumstances: Circumstances):
 const besideColumns = ['engine', 'indexes', 'new_columns_detected', 'quarantine_rows']
 
 /** An item of the list with nothing but `attrs`; undefined or an empty list of names gives all fields. */
-export function listItem(dataSource: DataSource, circumstances: Circumstances, attrs: string | undefined): object {
-  const shape = listShape(dataSource, circumstances)
+export function listItem(dataSource: DataSource, derived: DerivedFields, attrs: string | undefined): object {
+  const shape = listShape(dataSource, derived)
   const wanted = wantedNames(attrs)
   if (wanted === null) return shape
   return Object.fromEntries(Object.entries(shape).filter(([name]) => wanted.has(name)))
@@ -125,7 +125,7 @@ export const listFields: readonly string[] = [
   ...['type', 'used_by', 'version', 'engine', 'columns', 'indexes', 'new_columns_detected', 'quarantine_rows'],
 ]
 
-function commonFields(dataSource: DataSource, { statistics, usedBy = [] }: Circumstances) {
+function commonFields(dataSource: DataSource, { statistics, usedBy = [] }: DerivedFields) {
   const { id, name, description, type, version, declaredVersion, createdAt, updatedAt } = dataSource
   return {
     id,

@@ -41,13 +41,13 @@ export async function readBodyToken(request: FastifyRequest): Promise<BodyToken>
   return { token: token?.trim() || undefined, isLater: !isAll }
 }
 
-interface Surroundings {
+interface HeadFacts {
   readonly mediaType: string
   /** Whether the body has no more bytes than these. */
   readonly isAll: boolean
 }
 
-async function tokenIn(head: Buffer, { mediaType, isAll }: Surroundings): Promise<string | undefined> {
+async function tokenIn(head: Buffer, { mediaType, isAll }: HeadFacts): Promise<string | undefined> {
   if (/^multipart\/form-data\b/i.test(mediaType)) {
     const fields = await parseMultipartHead(head, mediaType)
     return fields.findLast(([name]) => name === 'token')?.[1]

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { errors } from '../../shared/errors/errors.ts'
-import type { FormLimits, HttpRooms } from '../http.types.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { readImportInput } from '../request/import-input.ts'
 import { readCsvRules, readFormat, readHasTypes } from '../request/import-order.ts'
@@ -9,7 +9,7 @@ import { leftSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { onWorkspace } from '../server/route-need.ts'
 
-type Deps = Pick<HttpRooms, 'imports' | 'now'>
+type Deps = Pick<HttpDeps, 'imports' | 'now'>
 
 /** `/v0/analyze`: the columns that the beginning of a file asks for, and its first rows. Nothing is stored. */
 export function addAnalyze(app: FastifyInstance, deps: Deps, limits: FormLimits): void {

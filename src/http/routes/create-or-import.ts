@@ -5,7 +5,7 @@ import type { ImportResult, ImportSource, OpenImport } from '../../imports/impor
 import { engineParameters } from '../../schema/engines/engine-options.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import { listText } from '../../shared/list-text.ts'
-import type { FormLimits, HttpRooms } from '../http.types.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson, toApiError } from '../json/answers.ts'
 import { singleShape } from '../json/datasource-shape.ts'
 import { dryRunShape } from '../json/dry-run.ts'
@@ -20,7 +20,7 @@ import { leftSignal } from '../server/abort-signal.ts'
 import { requireAccess } from '../server/authorization.ts'
 import { mayBeQuiet } from '../server/half-closed.ts'
 
-export type ImportDeps = Pick<HttpRooms, 'dataSources' | 'imports' | 'logger'> & { readonly newColumns: NewColumns }
+export type ImportDeps = Pick<HttpDeps, 'dataSources' | 'imports' | 'logger'> & { readonly newColumns: NewColumns }
 
 /** Creates a data source, brings rows to one, or both. */
 export async function createOrImport(

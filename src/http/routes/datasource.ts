@@ -5,7 +5,7 @@ import type { AlterRequest, Revision } from '../../datasources/datasources.types
 import type { NewColumns } from '../../datasources/new-columns.ts'
 import { formatDatafile } from '../../schema/definitions/datafile-text.ts'
 import { errors } from '../../shared/errors/errors.ts'
-import type { FormLimits, HttpRooms } from '../http.types.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { listFields, listItem, singleShape, wantedNames } from '../json/datasource-shape.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
@@ -15,27 +15,27 @@ import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
 import { onPath } from '../server/route-need.ts'
 
-type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest'> & { readonly newColumns: NewColumns }
+type Deps = Pick<HttpDeps, 'dataSources' | 'ingest'> & { readonly newColumns: NewColumns }
 
 const datafileSuffix = '.datasource'
 
 /** `/v0/datasources/<name>` and what changes one data source: show, rename, alter, truncate and drop. */
-export function addDataSource(app: FastifyInstance, rooms: Neighbours, limits: FormLimits): void {
-  const { dataSources } = rooms
+export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
+  const { dataSources } = deps
   const readParameters = (request: FastifyRequest): Promise<Parameters> => readChangeParameters(request, limits)
   addPath(
     app,
     '/v0/datasources/:name',
     {
-      GET: async (request, reply) => await show(request, reply, rooms),
+      GET: async (request, reply) => await show(request, reply, deps),
       PUT: async (request, reply) => {
         const revised = await dataSources.revise(nameOf(request), readRevision(await readParameters(request)))
-        return await sendSingle(reply, revised, rooms)
+        return await sendSingle(reply, revised, deps)
       },
       DELETE: async (request, reply) => {
         const parameters = await readParameters(request)
         const isForced = parameters.flag('force')
-        if (parameters.flag('dry_run')) return await showDrop(request, reply, { rooms, isForced })
+        if (parameters.flag('dry_run')) return await showDrop(request, reply, { deps, isForced })
         await dataSources.drop(nameOf(request), { isForced })
         return reply.code(204).send()
       },
@@ -83,8 +83,8 @@ function nameOf(request: FastifyRequest): string {
   return (request.params as { readonly name: string }).name
 }
 
-async function show(request: FastifyRequest, reply: FastifyReply, rooms: Neighbours): Promise<FastifyReply> {
-  const { dataSources } = rooms
+async function show(request: FastifyRequest, reply: FastifyReply, deps: Deps): Promise<FastifyReply> {
+  const { dataSources } = deps
   const name = nameOf(request)
   if (name.endsWith(datafileSuffix)) {
     const text = formatDatafile(dataSources.get(name.slice(0, -datafileSuffix.length)))
@@ -92,18 +92,18 @@ async function show(request: FastifyRequest, reply: FastifyReply, rooms: Neighbo
   }
   const attrs = new Parameters(request.query).text('attrs')
   warnOfUnknown(reply, 'Attribute', wantedNames(attrs) ?? [], listFields)
-  return await sendSingle(reply, dataSources.get(name), rooms, attrs)
+  return await sendSingle(reply, dataSources.get(name), deps, attrs)
 }
 
 async function sendSingle(
   reply: FastifyReply,
   dataSource: DataSource,
-  { dataSources, ingest, newColumns }: Neighbours,
+  { dataSources, ingest, newColumns }: Deps,
   attrs?: string,
 ): Promise<FastifyReply> {
   const { id } = dataSource
   const statistics = await dataSources.statisticsOf(id)
-  const circumstances = {
+  const derived = {
     statistics,
     usedBy: dataSources.usedBy(id),
     possiblyUsedBy: dataSources.possiblyUsedBy(id),
@@ -111,18 +111,18 @@ async function sendSingle(
     newColumns: newColumns.of(dataSource),
   }
   const shape =
-    attrs === undefined ? singleShape(dataSource, circumstances) : listItem(dataSource, circumstances, attrs)
+    attrs === undefined ? singleShape(dataSource, derived) : listItem(dataSource, derived, attrs)
   return sendJson(reply, 200, shape)
 }
 
 interface DropContext {
-  readonly rooms: Neighbours
+  readonly deps: Deps
   readonly isForced: boolean
 }
 
 /** What a drop would take along, or the refusal that it would meet. */
-async function showDrop(request: FastifyRequest, reply: FastifyReply, { rooms, isForced }: DropContext) {
-  const { dataSources } = rooms
+async function showDrop(request: FastifyRequest, reply: FastifyReply, { deps, isForced }: DropContext) {
+  const { dataSources } = deps
   const { id, name } = dataSources.getForDrop(nameOf(request))
   const views = await dataSources.dependents(id)
   const users = [...views, ...userNames(dataSources.usedBy(id), dataSources.possiblyUsedBy(id))]

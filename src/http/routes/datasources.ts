@@ -3,7 +3,7 @@ import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { FormLimits } from '../http.types.ts'
 import { jsonContentType } from '../json/answers.ts'
 import { DataSourceList } from '../json/datasource-list.ts'
-import { type Circumstances, listFields, wantedNames } from '../json/datasource-shape.ts'
+import { type DerivedFields, listFields, wantedNames } from '../json/datasource-shape.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
@@ -11,8 +11,8 @@ import { inBody, onWorkspace } from '../server/route-need.ts'
 import { createOrImport, type ImportDeps } from './create-or-import.ts'
 
 /** `/v0/datasources`: create, import and list. */
-export function addDataSources(app: FastifyInstance, rooms: ImportDeps, limits: FormLimits): void {
-  const { dataSources } = rooms
+export function addDataSources(app: FastifyInstance, deps: ImportDeps, limits: FormLimits): void {
+  const { dataSources } = deps
   const list = new DataSourceList()
   addPath(
     app,
@@ -22,14 +22,14 @@ export function addDataSources(app: FastifyInstance, rooms: ImportDeps, limits: 
         const attrs = new Parameters(request.query).text('attrs')
         warnOfUnknown(reply, 'Attribute', wantedNames(attrs) ?? [], listFields)
         const statistics = list.needsStatistics(attrs) ? await dataSources.statistics() : null
-        const circumstancesOf = ({ id, columns }: DataSource): Circumstances => {
-          const newColumns = rooms.newColumns.of({ id, columns })
+        const derivedOf = ({ id, columns }: DataSource): DerivedFields => {
+          const newColumns = deps.newColumns.of({ id, columns })
           return { statistics: statistics?.get(id), usedBy: dataSources.usedBy(id), newColumns }
         }
-        const items = await list.text(dataSources.list(), circumstancesOf, attrs)
+        const items = await list.text(dataSources.list(), derivedOf, attrs)
         return reply.code(200).header('content-type', jsonContentType).send(`{"datasources":${items}}`)
       },
-      POST: async (request, reply) => await createOrImport(request, reply, { deps: rooms, limits }),
+      POST: async (request, reply) => await createOrImport(request, reply, { deps: deps, limits }),
     },
     {
       needs: {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type EndpointFormat, endpointFormats, formatOfName } from '../../query/answer-formats.ts'
-import type { FormLimits, HttpRooms } from '../http.types.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { readQuestion } from '../request/question.ts'
@@ -11,14 +11,14 @@ import { inTurn } from '../server/pipelining.ts'
 import { onPath } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
-type Neighbours = Pick<HttpRooms, 'query' | 'logger'>
+type Deps = Pick<HttpDeps, 'query' | 'logger'>
 
 /**
  * The data of pipes, `/v0/pipes/<name>.<format>` and the older `/v0/pipe/<name>/data.<format>`, and what the engine does
  * for it, `/v0/pipes/<name>/explain` and `/v0/pipes/<name>/nodes/<node>/explain`.
  */
-export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: FormLimits): void {
-  const { query, logger } = rooms
+export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
+  const { query, logger } = deps
   const answerAs =
     (format: EndpointFormat) =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -47,10 +47,10 @@ export function addEndpoints(app: FastifyInstance, rooms: Neighbours, limits: Fo
     addPath(app, `/v0/pipes/:pipe(^.+(?=[.]${format}$)).${format}`, { GET: answer, POST: answer }, config)
     addPath(app, `/v0/pipe/:pipe/data.${format}`, { GET: answer, POST: answer }, config)
   }
-  addExplain(app, rooms, limits)
+  addExplain(app, deps, limits)
 }
 
-function addExplain(app: FastifyInstance, { query }: Neighbours, limits: FormLimits): void {
+function addExplain(app: FastifyInstance, { query }: Deps, limits: FormLimits): void {
   const explain = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = abortSignal(reply)
     const question = await readQuestion(request, { ...limits, formBytesMax: 0 })

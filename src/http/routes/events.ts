@@ -7,7 +7,7 @@ import { rowMistake } from '../../guess/row-mistake.ts'
 import type { EventsOutcome, EventsRequest } from '../../ingest/ingest.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { nearestName } from '../../shared/nearest-name.ts'
-import type { FormLimits, HttpOptions, HttpRooms } from '../http.types.ts'
+import type { FormLimits, HttpOptions, HttpDeps } from '../http.types.ts'
 import { quarantineText, warn, warnOfUnknown } from '../json/warnings.ts'
 import { parseContentEncoding, unpackAtOnce, unpackBody } from '../request/content-encoding.ts'
 import { Parameters } from '../request/parameters.ts'
@@ -16,7 +16,7 @@ import { addPath } from '../server/add-path.ts'
 import { requireAccess } from '../server/authorization.ts'
 import { onQuery } from '../server/route-need.ts'
 
-type Neighbours = Pick<HttpRooms, 'dataSources' | 'ingest' | 'logger' | 'pendingReplaces'> & {
+type Deps = Pick<HttpDeps, 'dataSources' | 'ingest' | 'logger' | 'pendingReplaces'> & {
   readonly newColumns: NewColumns
 }
 type Limits = Pick<HttpOptions, 'eventsBodyBytesMax'> & Pick<FormLimits, 'bodies'>
@@ -28,8 +28,8 @@ const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored
  *
  * 202 says that they are on disk, 200 that the database has them.
  */
-export function addEvents(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
-  const { dataSources, ingest, logger, newColumns, pendingReplaces } = rooms
+export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): void {
+  const { dataSources, ingest, logger, newColumns, pendingReplaces } = deps
   /** A misspelt name makes a new data source, as the specification has it; its sender is told. */
   const create = async (reply: FastifyReply, sample: EventsSample): Promise<DataSource> => {
     const { name } = sample

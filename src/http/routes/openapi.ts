@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../shared/errors/errors.ts'
-import type { HttpRooms } from '../http.types.ts'
+import type { HttpDeps } from '../http.types.ts'
 import { jsonContentType, sendJson } from '../json/answers.ts'
 import { openApiDocument } from '../json/openapi-document.ts'
 import { OpenApiTexts } from '../json/openapi-texts.ts'
@@ -9,13 +9,13 @@ import { addPath } from '../server/add-path.ts'
 import { baseUrlOf } from '../server/base-url.ts'
 import { onPath, onWorkspace } from '../server/route-need.ts'
 
-type Neighbours = Pick<HttpRooms, 'endpointDescriptions' | 'pipes'>
+type Deps = Pick<HttpDeps, 'endpointDescriptions' | 'pipes'>
 
 /** Time in which the engine tells columns for the document of all endpoints; it goes on behind the answer. */
 const timeMaxMs = 5_000
 
 /** The description of endpoints as OpenAPI: of all at `/v0/pipes/openapi.json`, of one at `/v0/pipes/<name>/openapi.json`. */
-export function addOpenApi(app: FastifyInstance, { endpointDescriptions, pipes }: Neighbours): void {
+export function addOpenApi(app: FastifyInstance, { endpointDescriptions, pipes }: Deps): void {
   const texts = new OpenApiTexts()
   const describeAll = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = abortSignal(reply)

@@ -3,7 +3,7 @@ import type { Pipe } from '../../catalog/pipe.types.ts'
 import { formatPipe } from '../../catalog/pipe-text.ts'
 import { endpointFormats } from '../../query/answer-formats.ts'
 import { errors } from '../../shared/errors/errors.ts'
-import type { FormLimits, HttpRooms } from '../http.types.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { nodeShape, pipeItem, pipeShape } from '../json/pipe-shape.ts'
 import { Parameters } from '../request/parameters.ts'
@@ -14,7 +14,7 @@ import { baseUrlOf } from '../server/base-url.ts'
 import { onPath } from '../server/route-need.ts'
 import { readChoice } from './pipes.ts'
 
-type Neighbours = Pick<HttpRooms, 'pipes'>
+type Deps = Pick<HttpDeps, 'pipes'>
 
 const change = onPath('pipe:change', 'pipe')
 const publication = onPath('pipe:publish', 'pipe')
@@ -22,9 +22,9 @@ const read = onPath('pipe:read', 'pipe')
 const datafileSuffix = '.pipe'
 
 /** `/v0/pipes/<name>` and what changes one pipe: show, rename, drop, publish; and its nodes. */
-export function addPipe(app: FastifyInstance, rooms: Neighbours, limits: FormLimits): void {
+export function addPipe(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
   const readInput = (request: FastifyRequest): Promise<PipeInput> => readPipeInput(request, limits)
-  const context: RouteContext = { app, pipes: rooms.pipes, readInput }
+  const context: RouteContext = { app, pipes: deps.pipes, readInput }
   addOwnPath(context)
   addUnknownFormats(context)
   addEndpointPaths(context)
@@ -33,7 +33,7 @@ export function addPipe(app: FastifyInstance, rooms: Neighbours, limits: FormLim
 
 interface RouteContext {
   readonly app: FastifyInstance
-  readonly pipes: HttpRooms['pipes']
+  readonly pipes: HttpDeps['pipes']
   /** What the request brings. */
   readonly readInput: (request: FastifyRequest) => Promise<PipeInput>
 }
@@ -152,7 +152,7 @@ function addNodePaths({ app, pipes, readInput }: RouteContext): void {
   )
 }
 
-function show(request: FastifyRequest, reply: FastifyReply, pipes: HttpRooms['pipes']): FastifyReply {
+function show(request: FastifyRequest, reply: FastifyReply, pipes: HttpDeps['pipes']): FastifyReply {
   const name = pipeOf(request)
   if (name.endsWith(datafileSuffix)) {
     const text = formatPipe(pipes.get(name.slice(0, -datafileSuffix.length)))
@@ -166,14 +166,14 @@ function show(request: FastifyRequest, reply: FastifyReply, pipes: HttpRooms['pi
 }
 
 /** `p1.xml` is no pipe but the data of one, in a format that is not there. @throws FORMAT_UNSUPPORTED (400) */
-function checkFormat(name: string, pipes: HttpRooms['pipes']): void {
+function checkFormat(name: string, pipes: HttpDeps['pipes']): void {
   const dot = name.lastIndexOf('.')
   if (dot < 0 || pipes.find(name) !== undefined || pipes.find(name.slice(0, dot)) === undefined) return
   throw errors.FORMAT_UNSUPPORTED({ format: name.slice(dot + 1), supported: endpointFormats })
 }
 
 interface ShownPipe {
-  readonly pipes: HttpRooms['pipes']
+  readonly pipes: HttpDeps['pipes']
   readonly pipe: Pipe
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../shared/errors/errors.ts'
 import { giveWay } from '../../shared/time-slices.ts'
-import type { FormLimits, HttpRooms } from '../http.types.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { jsonContentType, sendJson } from '../json/answers.ts'
 import { nodeFieldNames, pipeFields, pipeItem, pipeShape, type ShapeChoice } from '../json/pipe-shape.ts'
 import { warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
@@ -12,10 +12,10 @@ import { readScopeOf, requireAccess } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/base-url.ts'
 import { inBody, onWorkspace } from '../server/route-need.ts'
 
-type Neighbours = Pick<HttpRooms, 'pipes'>
+type Deps = Pick<HttpDeps, 'pipes'>
 
 /** `/v0/pipes`: list and create. */
-export function addPipes(app: FastifyInstance, { pipes }: Neighbours, limits: FormLimits): void {
+export function addPipes(app: FastifyInstance, { pipes }: Deps, limits: FormLimits): void {
   const list = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const choice = readChoice(new Parameters(request.query))
     warnOfUnknown(reply, 'Attribute', choice.attributes, pipeFields)

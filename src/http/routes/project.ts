@@ -4,15 +4,15 @@ import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { Pipe } from '../../catalog/pipe.types.ts'
 import { formatPipe } from '../../catalog/pipe-text.ts'
 import { formatDatafile } from '../../schema/definitions/datafile-text.ts'
-import type { HttpRooms } from '../http.types.ts'
+import type { HttpDeps } from '../http.types.ts'
 import { addPath } from '../server/add-path.ts'
 import { onWorkspace } from '../server/route-need.ts'
 import { type ArchivedText, zipStream } from './zip-stream.ts'
 
-type Neighbours = Pick<HttpRooms, 'dataSources' | 'logger' | 'pipes'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'logger' | 'pipes'>
 
 /** `/v0/project.zip`: the definitions of the workspace as the files of a project, as they are at the request. */
-export function addProject(app: FastifyInstance, { dataSources, pipes, logger }: Neighbours): void {
+export function addProject(app: FastifyInstance, { dataSources, pipes, logger }: Deps): void {
   addPath(
     app,
     '/v0/project.zip',

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ReplayRequest, TypeSuggestion } from '../../datasources/quarantine/quarantine.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
-import type { FormLimits, HttpRooms } from '../http.types.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { parseObject, readChangeParameters, scalarsOf } from '../request/change-parameters.ts'
 import type { Parameters } from '../request/parameters.ts'
@@ -10,10 +10,10 @@ import { addPath } from '../server/add-path.ts'
 import { inTurn } from '../server/pipelining.ts'
 import { onPath } from '../server/route-need.ts'
 
-type Neighbours = Pick<HttpRooms, 'dataSources'>
+type Deps = Pick<HttpDeps, 'dataSources'>
 
 /** `/v0/datasources/<name>/quarantine`: what stands in it, and its rows on their way in once more. */
-export function addQuarantine(app: FastifyInstance, { dataSources }: Neighbours, limits: FormLimits): void {
+export function addQuarantine(app: FastifyInstance, { dataSources }: Deps, limits: FormLimits): void {
   const summarize = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { id, name } = dataSources.get(nameOf(request))
     const signal = abortSignal(reply)

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatOfName } from '../../query/answer-formats.ts'
 import { errors } from '../../shared/errors/errors.ts'
-import type { FormLimits, HttpRooms } from '../http.types.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { readQuestion } from '../request/question.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
@@ -10,10 +10,10 @@ import { inTurn } from '../server/pipelining.ts'
 import { inSql } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
-type Neighbours = Pick<HttpRooms, 'query' | 'logger'>
+type Deps = Pick<HttpDeps, 'query' | 'logger'>
 
 /** `GET` and `POST /v0/sql`: runs one query and streams its answer. */
-export function addSql(app: FastifyInstance, { query, logger }: Neighbours, limits: FormLimits): void {
+export function addSql(app: FastifyInstance, { query, logger }: Deps, limits: FormLimits): void {
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = abortSignal(reply)
     const question = await readQuestion(request, limits)

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { RateWindow } from '../../access/rate-window.ts'
 import type { Variable, VariableValue } from '../../catalog/variable.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
-import type { FormLimits, HttpOptions, HttpRooms } from '../http.types.ts'
+import type { FormLimits, HttpOptions, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
 import type { Parameters } from '../request/parameters.ts'
@@ -10,13 +10,13 @@ import { addPath } from '../server/add-path.ts'
 import { callerOf } from '../server/authorization.ts'
 import { onPath, onWorkspace } from '../server/route-need.ts'
 
-type Neighbours = Pick<HttpRooms, 'now' | 'variables'>
+type Deps = Pick<HttpDeps, 'now' | 'variables'>
 type Limits = FormLimits & Pick<HttpOptions, 'variablesRequestsPerSecondMax'>
 
 /** `/v0/variables`: the secrets that templates read. No answer ever has a value. */
-export function addVariables(app: FastifyInstance, rooms: Neighbours, limits: Limits): void {
-  const { variables } = rooms
-  const rate = new RateWindow({ perSecondMax: limits.variablesRequestsPerSecondMax, now: rooms.now })
+export function addVariables(app: FastifyInstance, deps: Deps, limits: Limits): void {
+  const { variables } = deps
+  const rate = new RateWindow({ perSecondMax: limits.variablesRequestsPerSecondMax, now: deps.now })
   const checkRate = (reply: FastifyReply): void => {
     const refusal = rate.take()
     if (refusal === null) return

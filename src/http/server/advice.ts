@@ -5,10 +5,10 @@ import type { FastifyRequest } from 'fastify'
 import { versionAdvice } from '../../catalog/versioned-name.ts'
 import type { ApiError } from '../../shared/errors/errors.ts'
 import { didYouMean } from '../../shared/nearest-name.ts'
-import type { HttpRooms } from '../http.types.ts'
+import type { HttpDeps } from '../http.types.ts'
 import { plannedAt } from './planned-paths.ts'
 
-type Neighbours = Pick<HttpRooms, 'access' | 'dataSources' | 'pipes'>
+type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'pipes'>
 
 export type Adviser = (error: ApiError, request: FastifyRequest) => string | undefined
 
@@ -18,7 +18,7 @@ interface Named {
 }
 
 /** Names are advised to callers whose token has been judged, and of these those that they may read. */
-export function createAdviser({ access, dataSources, pipes }: Neighbours): Adviser {
+export function createAdviser({ access, dataSources, pipes }: Deps): Adviser {
   return (error, request) => {
     const { caller } = request
     const mayRead = caller === null ? () => false : access.readScopeOf(caller).mayRead

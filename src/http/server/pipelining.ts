@@ -61,7 +61,7 @@ export interface Pipelining {
  * When a connection ends, Node closes the one answer that has its turn. Those behind it are closed here: what waits for their
  * end (queries, results, files) would wait for ever.
  */
-export function boundPipelining(listener: RequestListener, { logger, now }: Surroundings): Pipelining {
+export function boundPipelining(listener: RequestListener, { logger, now }: Deps): Pipelining {
   const connections = new WeakMap<Socket, Connection>()
   const waiting = new StartQueue()
   function onAnswered(this: ServerResponse): void {
@@ -164,7 +164,7 @@ function dropRest(socket: Socket): void {
   }
 }
 
-interface Surroundings {
+interface Deps {
   readonly logger: Logger
   /** Epoch milliseconds. */
   readonly now: () => number

@@ -23,7 +23,7 @@ import type { SharedSync } from '../insert/shared-sync.ts'
 import type { MemoryBudget } from '../memory-budget.ts'
 import type { ParsePool } from '../parse/parse-pool.ts'
 import { releaseMemory } from '../parse/release-memory.ts'
-import type { SpoolRoom } from '../unpack/spool-budget.ts'
+import type { SpoolBudget } from '../unpack/spool-budget.ts'
 import { type SpooledBody, spoolArchive } from '../unpack/spooled-zip.ts'
 import { BlockWatch } from './block-watch.ts'
 import { partialHeaderWarning, unclearHeader } from './csv-header-words.ts'
@@ -36,11 +36,11 @@ export interface ImportOptions extends FrameLimits, OpenLimits, PartitionLimitOp
   readonly insertsInFlightMax: number
 }
 
-export interface ImportRooms {
+export interface ImportDeps {
   readonly pool: ParsePool
   readonly store: Store
   readonly heldBytes: MemoryBudget
-  readonly archives: SpoolRoom
+  readonly archives: SpoolBudget
   readonly partitionLimits: PartitionLimits
   readonly sync: SharedSync
 }
@@ -56,7 +56,7 @@ type FrameFormat = Pick<ParseTask, 'record' | 'start'>
 export class BodyImport {
   private readonly request: ImportRequest
   private readonly plan: IngestPlan
-  private readonly rooms: ImportRooms
+  private readonly deps: ImportDeps
   private readonly options: ImportOptions
   /** Null until the beginning of the body has said how it is written. */
   private assembler: FrameAssembler | null = null
@@ -78,9 +78,9 @@ export class BodyImport {
   /** The first bytes, for what is told of a body of which nothing fits. */
   private head: Buffer | null = null
 
-  constructor(request: ImportRequest, rooms: ImportRooms, options: ImportOptions) {
+  constructor(request: ImportRequest, deps: ImportDeps, options: ImportOptions) {
     this.request = request
-    this.rooms = rooms
+    this.deps = deps
     this.options = options
     this.plan = ingestPlanOf(request.dataSource, request.importId, request.tables)
     const limits = {
@@ -91,9 +91,9 @@ export class BodyImport {
     }
     const { table, layout } = this.plan.landing
     const bound = partitionBoundOf(request.dataSource, layout)
-    const body = rooms.partitionLimits.bodyOf(table)
+    const body = deps.partitionLimits.bodyOf(table)
     this.refused = new RefusedBlocks(
-      { store: rooms.store, body },
+      { store: deps.store, body },
       {
         dataSource: request.dataSource,
         tables: { landing: table, quarantine: this.plan.quarantine.table },
@@ -105,10 +105,10 @@ export class BodyImport {
       },
     )
     const partitions = { bound, body, refused: this.refused }
-    this.rows = new BlockWriter(rooms.store, this.plan.landing, limits, partitions)
+    this.rows = new BlockWriter(deps.store, this.plan.landing, limits, partitions)
     const setAsideRowsMax = Math.max(1, Math.floor(setAsideCellsMax / (this.plan.columns.length + 2)))
     const rowsMax = Math.min(options.insertRowsMax, setAsideRowsMax)
-    this.quarantine = new BlockWriter(rooms.store, this.plan.quarantine, { ...limits, rowsMax })
+    this.quarantine = new BlockWriter(deps.store, this.plan.quarantine, { ...limits, rowsMax })
   }
 
   /** @throws CSV_HEADER_UNCLEAR (400) before anything is stored; later failures are the outcome's. */
@@ -131,7 +131,7 @@ export class BodyImport {
     if (storedRows === 0) this.warnOfMistake()
     // A replace syncs what it exchanges.
     const isToSync = this.request.tables === undefined && storedRows + setAsideRows > 0
-    if (isToSync) await this.attempt(() => this.rooms.sync.run())
+    if (isToSync) await this.attempt(() => this.deps.sync.run())
     return {
       storedRows,
       quarantinedRows: setAsideRows - storedInvalidRows,
@@ -152,7 +152,7 @@ export class BodyImport {
     const { dataSource, tables } = this.request
     const failure = whenDropped(this.failure, dataSource.name)
     return await toImportFailure(failure, {
-      store: this.rooms.store,
+      store: this.deps.store,
       tables: tables ?? tablesOf(dataSource),
       isStaged: tables !== undefined,
       startedAtMs: this.startedAtMs,
@@ -179,7 +179,7 @@ export class BodyImport {
   private async open(): Promise<OpenedBody> {
     const { body, contentEncoding, format, csv, signal } = this.request
     if ('chunks' in body) return body
-    const { heldBytes, archives } = this.rooms
+    const { heldBytes, archives } = this.deps
     const { decompressedBytesMax } = this.options
     this.spooled = await spoolArchive({ body, contentEncoding, signal }, archives, decompressedBytesMax)
     const isSampled = format === 'csv'
@@ -195,7 +195,7 @@ export class BodyImport {
     // Only rows of next to no bytes in a wide table can be too much for a frame; others are not counted exactly.
     const isCounted = 4 * frameRowsMax * rowBytesMin < this.options.frameBytes
     const limits = isCounted ? { ...this.options, frameRowsMax } : this.options
-    return new FrameAssembler(limits, boundary, this.rooms.pool.buffers)
+    return new FrameAssembler(limits, boundary, this.deps.pool.buffers)
   }
 
   private openCsv(sample: SampleBytes, given: CsvRules): void {
@@ -218,10 +218,10 @@ export class BodyImport {
       bodyEnds: [frame.byteCount],
       record,
       // Both are named; the worker writes those that have rows.
-      partPaths: { rows: this.rooms.store.newPartPath(), quarantine: this.rooms.store.newPartPath() },
+      partPaths: { rows: this.deps.store.newPartPath(), quarantine: this.deps.store.newPartPath() },
     }
     const watch = this.watchOf(frame)
-    const { done } = await this.rooms.pool.submit(task, (result) => this.store(result, watch), this)
+    const { done } = await this.deps.pool.submit(task, (result) => this.store(result, watch), this)
     const settled = this.attempt(() => done).finally(() => this.framesUnderWay.delete(settled))
     this.framesUnderWay.add(settled)
   }

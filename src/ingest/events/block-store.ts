@@ -126,7 +126,7 @@ export class BlockStore {
     const table = dataSource.id + piecesSuffix
     const insert = async (numbers: readonly number[]): Promise<number> => {
       if (isGivenUp()) throw new StoreError({ kind: 'closed', message: 'The data source is closed' })
-      return await insertTried({ rooms: this.#deps, dataSource, table, lines }, numbers)
+      return await insertTried({ deps: this.#deps, dataSource, table, lines }, numbers)
     }
     return await withStagedRows(
       store.tables,

@@ -14,7 +14,7 @@ import type { ParsedRows, SealedBlock } from './block.types.ts'
 import { partitionBoundOf } from './partition-bound.ts'
 import type { PartitionLimits } from './partition-limits.ts'
 
-interface BlockRooms {
+interface BlockDeps {
   readonly store: Pick<Store, 'append'>
   readonly partitionLimits: PartitionLimits
 }
@@ -26,7 +26,7 @@ interface InsertedRows extends ParsedRows {
 
 /** @throws StoreError; PartitionsExceededError when its rows are of too many partitions: nothing of it was inserted then. */
 export async function insertBlock(
-  { store, partitionLimits }: BlockRooms,
+  { store, partitionLimits }: BlockDeps,
   dataSource: DataSource,
   { blockId, sealedAtMs }: SealedBlock,
   rows: InsertedRows,

@@ -37,7 +37,7 @@ export class PartitionLimits {
   private readonly partitions: Pick<Partitions, 'list'>
   private readonly options: PartitionLimitOptions
   /** Partitions, by table, that may come to be before the table is looked at again. */
-  private readonly rooms = new Map<string, number>()
+  private readonly deps = new Map<string, number>()
 
   constructor(partitions: Pick<Partitions, 'list'>, options: PartitionLimitOptions) {
     this.partitions = partitions
@@ -54,14 +54,14 @@ export class PartitionLimits {
 
   /** Null when so many partitions more are fine; else those that the table has. */
   private async takeRoom(table: string, partitionsMax: number): Promise<ReadonlySet<string> | null> {
-    const room = this.rooms.get(table) ?? 0
+    const room = this.deps.get(table) ?? 0
     if (room >= partitionsMax) {
-      this.rooms.set(table, room - partitionsMax)
+      this.deps.set(table, room - partitionsMax)
       return null
     }
     const known = await this.partitionsOf(table)
     const found = this.options.partitionsMax - known.size
-    this.rooms.set(table, Math.max(0, found - partitionsMax))
+    this.deps.set(table, Math.max(0, found - partitionsMax))
     return found >= partitionsMax ? null : known
   }
 

@@ -10,7 +10,7 @@ import { parseGroup } from './block-parser.ts'
 import { partitionBoundOf } from './partition-bound.ts'
 import { linesOf } from './poison-rows.ts'
 
-export interface PartitionRowsRooms {
+export interface PartitionRowsDeps {
   readonly store: Pick<Store, 'partitionsByRow'>
   readonly pool: ParsePool
   readonly frameBytes: number
@@ -22,7 +22,7 @@ export const beyondReason =
 
 /** By number, the lines whose rows are of none of the `allowed` partitions. Lines in `known` are left out. */
 export async function findBeyond(
-  { store, pool, frameBytes }: PartitionRowsRooms,
+  { store, pool, frameBytes }: PartitionRowsDeps,
   dataSource: DataSource,
   block: {
     readonly bodies: readonly RecordBody[]

@@ -25,7 +25,7 @@ import { parseBodies } from './block-parser.ts'
 import { isPlainTable } from './plain-table.ts'
 import { findRefusedRows } from './refused-rows.ts'
 
-export interface PoisonRooms {
+export interface PoisonDeps {
   readonly store: Pick<Store, 'append' | 'tables' | 'trials'>
   readonly pool: ParsePool
   readonly frameBytes: number
@@ -62,19 +62,19 @@ export function withoutLines(bodies: readonly RecordBody[], setAside: readonly n
  * @throws StoreError when the engine fails for another reason than the rows.
  */
 export async function findPoison(
-  rooms: PoisonRooms,
+  deps: PoisonDeps,
   dataSource: DataSource,
   { bodies, known }: { readonly bodies: readonly RecordBody[]; readonly known: readonly number[] },
 ): Promise<readonly number[]> {
   const table = dataSource.id + trialSuffix
   const computes = !isPlainTable(dataSource)
-  const search = { rooms, dataSource, table, lines: linesOf(bodies) }
+  const search = { deps, dataSource, table, lines: linesOf(bodies) }
   const counts = { tried: 0, taken: 0 }
   const trials = {
     insert: async (numbers: readonly number[]) => {
       await insertTried(search, numbers)
     },
-    insertBlank: () => rooms.store.trials.insertBlankRow(table, dataSource.columns, { computes }),
+    insertBlank: () => deps.store.trials.insertBlankRow(table, dataSource.columns, { computes }),
   }
   const found = new Set<number>()
   const candidates = (): readonly number[] => {
@@ -82,7 +82,7 @@ export async function findPoison(
     return search.lines.map((_, index) => index).filter((index) => !left.has(index))
   }
   for (const keeps of ['nothing', 'same'] as const) {
-    const some = await withTableLike(rooms.store.tables, { dataSource, table, keeps }, () =>
+    const some = await withTableLike(deps.store.tables, { dataSource, table, keeps }, () =>
       findRefusedRows(trials, candidates(), counts),
     )
     for (const line of some) found.add(line)
@@ -98,7 +98,7 @@ export async function dropTrialTables(tables: Pick<Tables, 'drop' | 'list'>): Pr
 const trialName = new RegExp(`^t_[0-9a-f]{32}(_[0-9a-f]{32})?(${trialSuffix}|${piecesSuffix}|${searchedSuffix})$`)
 
 export interface Search {
-  readonly rooms: PoisonRooms
+  readonly deps: PoisonDeps
   readonly dataSource: DataSource
   /** Unquoted. */
   readonly table: string
@@ -130,10 +130,10 @@ export async function withTableLike<Result>(
 
 /** Appends these lines to the search's table, and gives how many rows they were. */
 export async function insertTried(
-  { rooms, dataSource, table, lines }: Search,
+  { deps, dataSource, table, lines }: Search,
   numbers: readonly number[],
 ): Promise<number> {
-  const { store, pool, frameBytes } = rooms
+  const { store, pool, frameBytes } = deps
   const plan = ingestPlanOf(dataSource, null)
   const bodies = joinLines(numbers.flatMap((number) => lines[number] ?? []))
   const { parts, rowCount } = await parseBodies(pool, plan, bodies, frameBytes)
@@ -154,7 +154,7 @@ interface QuarantinedLines {
 
 /** Appends lines that are set aside to the quarantine, their values as texts, under the block's own token. */
 export async function quarantinePoison(
-  { store, pool, frameBytes }: PoisonRooms,
+  { store, pool, frameBytes }: PoisonDeps,
   dataSource: DataSource,
   { block, bodies, lines: numbers, reason, tokenSuffix }: QuarantinedLines,
 ): Promise<void> {

@@ -36,7 +36,7 @@ type RefusedBlocksStore = Pick<
   'append' | 'discard' | 'partitions' | 'partitionsByRow' | 'tables' | 'trials' | 'views'
 >
 
-export interface RefusedBlocksRooms {
+export interface RefusedBlocksDeps {
   readonly store: RefusedBlocksStore
   readonly body: BodyPartitions
 }
@@ -65,15 +65,15 @@ type Source = Pick<AppendRequest, 'parquet' | 'parts' | 'rowCount'>
 
 export class RefusedBlocks {
   readonly warnings: string[] = []
-  readonly #rooms: RefusedBlocksRooms
+  readonly #deps: RefusedBlocksDeps
   readonly #target: BlockTarget
   readonly #counts = { tried: 0, taken: 0 }
   #searchedMs = 0
   /** Blocks are searched one after another. */
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(rooms: RefusedBlocksRooms, target: BlockTarget) {
-    this.#rooms = rooms
+  constructor(deps: RefusedBlocksDeps, target: BlockTarget) {
+    this.#deps = deps
     this.#target = target
   }
 
@@ -87,12 +87,12 @@ export class RefusedBlocks {
     try {
       return await run
     } finally {
-      await this.#rooms.store.discard(source.parts)
+      await this.#deps.store.discard(source.parts)
     }
   }
 
   async #searchWhole(source: Source, failure: unknown): Promise<SearchedBlock> {
-    const { store } = this.#rooms
+    const { store } = this.#deps
     const { dataSource, tables, landing } = this.#target
     // What views have by then nobody can tell.
     const { views } = await store.views.graph()
@@ -124,19 +124,19 @@ export class RefusedBlocks {
   }
 
   async #append(request: Omit<AppendRequest, 'blockId'>): Promise<void> {
-    await this.#rooms.store.append({ ...request, blockId: createBlockId(), isToldLate: true })
+    await this.#deps.store.append({ ...request, blockId: createBlockId(), isToldLate: true })
   }
 
   /** Texts of the partitions that a table has rows of. */
   async #partitionsOf(table: string): Promise<ReadonlySet<string>> {
     const { partition } = this.#target
     if (partition === undefined) return new Set()
-    return await this.#rooms.store.partitions.keyTexts(table, partition.key)
+    return await this.#deps.store.partitions.keyTexts(table, partition.key)
   }
 
   /** Runs `use` while a table has the fields of the rows, by their numbers. */
   async #withRows<Result>(source: Source, table: string, use: () => Promise<Result>): Promise<Result> {
-    const { store } = this.#rooms
+    const { store } = this.#deps
     const { fields } = this.#target
     const number = rowNumberOf(fields)
     await store.tables.createForFields(table, { number, fields })
@@ -154,7 +154,7 @@ export class RefusedBlocks {
 
   /** As for events: a table that keeps nothing shows what a DEFAULT refuses, one like the original what a key does, of the rest. */
   async #search({ table, rowCount, like }: Search): Promise<SearchedRows> {
-    const { store } = this.#rooms
+    const { store } = this.#deps
     const { dataSource, landing } = this.#target
     const computes = !isPlainTable(dataSource)
     const refused: number[] = []
@@ -222,7 +222,7 @@ export class RefusedBlocks {
     try {
       if (restRows > 0) await this.#storeRest(block, { without, rowCount: restRows })
       storedRows += restRows
-      await this.#rooms.body.checkAdded(restRows)
+      await this.#deps.body.checkAdded(restRows)
       if (refused.length > 0) {
         const { parquet: _, ...source } = this.#rowsOf(block.table, { among: rangesOf(refused) })
         const request = { table: tables.quarantine, layout: quarantine, rowCount: refused.length }
@@ -238,7 +238,7 @@ export class RefusedBlocks {
 
   async #storeRest({ table, stored }: CopiedBlock, { without, rowCount }: RestRows): Promise<void> {
     const { tables, landing, partition } = this.#target
-    const { body } = this.#rooms
+    const { body } = this.#deps
     const bounds = await body.boundInsert(partition, rowCount)
     const cut = bounds.partition ?? partition
     const others =
@@ -260,7 +260,7 @@ export class RefusedBlocks {
       const end = Math.min(rowCount, start + rowsAtOnce)
       const source = this.#rowsOf(table, { among: [{ start, end }] })
       const request = { ...source, table: tables.landing, layout: landing, rowCount: end - start, blockId: 'none' }
-      const names = await this.#rooms.store.partitionsByRow({ ...request, partition })
+      const names = await this.#deps.store.partitionsByRow({ ...request, partition })
       for (const [index, { name }] of names.entries()) {
         while ((without[next]?.end ?? Number.POSITIVE_INFINITY) <= start + index) next += 1
         if (!stored.has(name)) continue

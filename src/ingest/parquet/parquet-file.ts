@@ -10,7 +10,7 @@ import { withoutInternals } from '../../store/engine-message.ts'
 import type { Store } from '../../store/store.types.ts'
 import { isFaultOfEngine, isOfParquetFile, isOfView, isTooCostly, StoreError } from '../../store/store-error.ts'
 import { toFailure } from '../insert/append-error.ts'
-import type { SpoolFile, SpoolRoom } from '../unpack/spool-budget.ts'
+import type { SpoolFile, SpoolBudget } from '../unpack/spool-budget.ts'
 import { unpackedBody } from '../unpack/unpacked-body.ts'
 import { writeAll } from '../unpack/write-all.ts'
 import { readAt } from './parquet-bytes.ts'
@@ -41,9 +41,9 @@ export interface ParquetSource {
   readonly untilReceived?: () => Promise<void>
 }
 
-export interface ParquetRooms {
+export interface ParquetDeps {
   readonly store: Pick<Store, 'parquet'>
-  readonly files: SpoolRoom
+  readonly files: SpoolBudget
 }
 
 /** A file with its metadata read. Whoever opens it closes it, which removes it. */
@@ -65,7 +65,7 @@ export interface ParquetFile {
  */
 export async function openParquet(
   { body, contentEncoding, signal, untilReceived }: ParquetSource,
-  { store, files }: ParquetRooms,
+  { store, files }: ParquetDeps,
   limits: ParquetLimits,
 ): Promise<ParquetFile> {
   const file = files.newFile()

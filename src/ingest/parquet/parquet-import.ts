@@ -31,7 +31,7 @@ export interface ParquetImportOptions {
   readonly insertsInFlightMax: number
 }
 
-interface ParquetRooms {
+interface ParquetDeps {
   readonly store: Store
   readonly partitionLimits: PartitionLimits
   readonly sync: SharedSync
@@ -68,18 +68,18 @@ export class ParquetImport {
   private failure: Error | null = null
   private readonly startedAtMs = Date.now()
 
-  constructor(request: ParquetImportRequest, rooms: ParquetRooms, options: ParquetImportOptions) {
+  constructor(request: ParquetImportRequest, deps: ParquetDeps, options: ParquetImportOptions) {
     const { insertRowsMax, insertBytesMax, insertsInFlightMax } = options
     this.request = request
-    this.store = rooms.store
-    this.sync = rooms.sync
+    this.store = deps.store
+    this.sync = deps.sync
     this.watcher = request.watcher
     this.tables = request.tables ?? tablesOf(request.dataSource)
-    this.body = rooms.partitionLimits.bodyOf(this.tables.landing)
+    this.body = deps.partitionLimits.bodyOf(this.tables.landing)
     this.plan = planParquet(request.dataSource.columns, request.file.columns, request.importId)
     this.partition = parquetBoundOf(request.dataSource, this.plan.landing)
     this.refused = new RefusedBlocks(
-      { store: rooms.store, body: this.body },
+      { store: deps.store, body: this.body },
       {
         dataSource: request.dataSource,
         tables: this.tables,

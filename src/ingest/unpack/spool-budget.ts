@@ -16,7 +16,7 @@ interface SpoolLimits {
 /** When somebody may be done who has bytes here. */
 const retryAfterSeconds = 5
 
-export class SpoolRoom {
+export class SpoolBudget {
   readonly #store: Pick<Store, 'discard' | 'newPartPath'>
   readonly #places: Semaphore
   readonly #bytes: MemoryBudget

@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises'
 import { errors } from '../../shared/errors/errors.ts'
 import type { BodySource } from '../ingest.types.ts'
 import { readAt } from '../parquet/parquet-bytes.ts'
-import type { SpoolFile, SpoolRoom } from './spool-budget.ts'
+import type { SpoolFile, SpoolBudget } from './spool-budget.ts'
 import { checkDirectory, directoryBytesMax } from './zip-central-directory.ts'
 
 /** Bytes to be read instead of those of the request. Whoever takes them closes them. */
@@ -26,7 +26,7 @@ export interface SpooledBody {
  */
 export async function spoolArchive(
   { body, contentEncoding, signal }: Pick<BodySource, 'body' | 'contentEncoding' | 'signal'>,
-  archives: SpoolRoom,
+  archives: SpoolBudget,
   bytesMax: number,
 ): Promise<SpooledBody> {
   if (contentEncoding !== 'zip') return { body, close: () => undefined }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { openDataSources } from '../../../src/datasources/datasources.ts'
-import { QuarantineReplay, type ReplayRooms } from '../../../src/datasources/quarantine/quarantine-replay.ts'
+import { QuarantineReplay, type ReplayDeps } from '../../../src/datasources/quarantine/quarantine-replay.ts'
 import type { ReplayRowsRequest } from '../../../src/ingest/ingest.types.ts'
 import { openLmdbStorage } from '../../../src/storage/lmdb-storage.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
@@ -58,7 +58,7 @@ t.teardown(async () => {
   await directory.remove()
 })
 
-const rooms: ReplayRooms = { catalog, store, ingest, logger: silentLogger }
+const deps: ReplayDeps = { catalog, store, ingest, logger: silentLogger }
 const signal = new AbortController().signal
 /** Two rows a piece. */
 const sizes = { pieceRowsMax: 2 }
@@ -103,11 +103,11 @@ const undone = {
 
 class Died extends Error {}
 
-/** Rooms that stop at their `count`th call, before it is made or behind it, and answer nothing from then on. */
-function dyingRooms(count: number, isMade: boolean): { readonly rooms: ReplayRooms; readonly callCount: () => number } {
+/** Deps that stop at their `count`th call, before it is made or behind it, and answer nothing from then on. */
+function dyingDeps(count: number, isMade: boolean): { readonly deps: ReplayDeps; readonly callCount: () => number } {
   let calls = 0
-  const dying = <Room extends object>(room: Room): Room =>
-    new Proxy(room, {
+  const dying = <Dep extends object>(dep: Dep): Dep =>
+    new Proxy(dep, {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name, target)
         if (typeof value !== 'function') return value
@@ -124,13 +124,13 @@ function dyingRooms(count: number, isMade: boolean): { readonly rooms: ReplayRoo
   const dyingStore = { ...storeVerbs(over, over), sync: () => over.sync() }
   return {
     callCount: () => calls,
-    rooms: { catalog: dying(catalog), store: dyingStore, ingest: dying(ingest), logger: silentLogger },
+    deps: { catalog: dying(catalog), store: dyingStore, ingest: dying(ingest), logger: silentLogger },
   }
 }
 
 t.test('a replay stores what fits once, tells the rest, and leaves nothing behind', async (t) => {
   await fill()
-  const report = await new QuarantineReplay(rooms, limits, sizes).run(dataSource, order, signal)
+  const report = await new QuarantineReplay(deps, limits, sizes).run(dataSource, order, signal)
   t.match(report, {
     ...{ selectedRows: 7, replayedRows: 4, failedRows: 3, leftRows: 0 },
     failures: [
@@ -146,16 +146,16 @@ t.test('a replay that dies at any step is as if it had not been, or is ended by 
   const random = new SeededRandom(seed)
   t.comment(`SEED=${seed}`)
   await fill()
-  const living = dyingRooms(Number.POSITIVE_INFINITY, false)
-  await new QuarantineReplay(living.rooms, limits, sizes).run(dataSource, order, signal)
+  const living = dyingDeps(Number.POSITIVE_INFINITY, false)
+  await new QuarantineReplay(living.deps, limits, sizes).run(dataSource, order, signal)
   const total = living.callCount()
   t.ok(total > 30, `${total} calls`)
   for (let tried = 0; tried < stepsTried; tried += 1) {
     const count = 1 + random.below(total)
     const isMade = random.below(2) === 1
     await fill()
-    const dying = dyingRooms(count, isMade)
-    const replay = new QuarantineReplay(dying.rooms, limits, sizes)
+    const dying = dyingDeps(count, isMade)
+    const replay = new QuarantineReplay(dying.deps, limits, sizes)
     const outcome = await replay.run(dataSource, order, signal).catch((error: unknown) => error)
     t.ok(outcome instanceof Error, `it died at call ${count}`)
     const wasNoted = catalog.replayOf(id) !== null
@@ -171,7 +171,7 @@ t.test('a replay that dies at any step is as if it had not been, or is ended by 
 
 t.test('a view that fails is passed over, and its reason told: nothing waits for it', async (t) => {
   await fill()
-  const replay = new QuarantineReplay(rooms, limits, sizes)
+  const replay = new QuarantineReplay(deps, limits, sizes)
   await store.command('RENAME TABLE ws_0001.sums TO ws_0001.away')
   const report = await replay.run(dataSource, order, signal)
   t.match(report, { replayedRows: 4, failedRows: 3, viewFailure: /sums/ })
@@ -181,7 +181,7 @@ t.test('a view that fails is passed over, and its reason told: nothing waits for
 
 t.test('a replay takes so many rows at most, and tells how many it left', async (t) => {
   await fill()
-  const replay = new QuarantineReplay(rooms, limits, { rowsMax: 3 })
+  const replay = new QuarantineReplay(deps, limits, { rowsMax: 3 })
   const first = await replay.run(dataSource, order, signal)
   t.match(first, { selectedRows: 7, leftRows: 4 })
   t.equal(first.replayedRows + first.failedRows, 3)
@@ -239,7 +239,7 @@ t.test(
       t.equal(pieces, closedAt, 'no further piece is begun')
       const trial = `name AS v FROM system.tables WHERE database = 'ws_0001' AND name LIKE '%_replay_trial'`
       t.same(await texts(trial), [])
-      await new QuarantineReplay(rooms, limits, sizes).finish(dataSource)
+      await new QuarantineReplay(deps, limits, sizes).finish(dataSource)
       t.same(await stored(), done)
     }
   },
@@ -248,7 +248,7 @@ t.test(
 t.test('a change waits for the replay that was left, and a drop takes it along', async (t) => {
   await fill()
   const interrupted = new QuarantineReplay(
-    { ...rooms, ingest: { ...rooms.ingest, replayRows: async () => await Promise.reject(new Died()) } },
+    { ...deps, ingest: { ...deps.ingest, replayRows: async () => await Promise.reject(new Died()) } },
     limits,
   )
   await t.rejects(interrupted.run(dataSource, order, signal), { code: 'REPLAY_INTERRUPTED', status: 503 })

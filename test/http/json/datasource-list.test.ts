@@ -1,10 +1,10 @@
 import t from 'tap'
 import { DataSourceList } from '../../../src/http/json/datasource-list.ts'
 import { listItem } from '../../../src/http/json/datasource-shape.ts'
-import { createFakeRooms } from '../../support/http/fake-rooms.ts'
+import { createFakeDeps } from '../../support/http/fake-deps.ts'
 
 t.test('an item of the list is what its definition, its pipes and its tables say', async (t) => {
-  const { dataSources } = createFakeRooms()
+  const { dataSources } = createFakeDeps()
   for (const name of ['a', 'b']) {
     await dataSources.create({ name, description: '"quoted"\n', schema: 'id UInt32', engine: null, type: 'csv' })
   }
@@ -24,17 +24,17 @@ t.test('an item of the list is what its definition, its pipes and its tables say
     'used_by, quarantine_rows',
     'nothing,__proto__',
   ]
-  for (const circumstances of all) {
+  for (const derived of all) {
     for (const attrs of lists) {
-      const text = await list.text(dataSources.list(), () => circumstances, attrs)
-      const items = dataSources.list().map((source) => listItem(source, circumstances, attrs))
+      const text = await list.text(dataSources.list(), () => derived, attrs)
+      const items = dataSources.list().map((source) => listItem(source, derived, attrs))
       t.equal(text, JSON.stringify(items), String(attrs))
     }
   }
 })
 
 t.test('a change of a definition shows in the next list', async (t) => {
-  const { dataSources } = createFakeRooms()
+  const { dataSources } = createFakeDeps()
   const list = new DataSourceList()
   await dataSources.create({ name: 'a', description: '', schema: 'id UInt32', engine: null, type: 'csv' })
   const text = () => list.text(dataSources.list(), () => ({ statistics: undefined }), 'description')

@@ -3,16 +3,16 @@ import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { ask, createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 import { multipart } from '../../support/http/test-form.ts'
 
 const formBytesMax = 100_000
 
 function open(t: Test) {
-  const rooms = createFakeRooms()
-  const app = createApp(rooms, { ...limits, formBytesMax })
+  const deps = createFakeDeps()
+  const app = createApp(deps, { ...limits, formBytesMax })
   t.teardown(() => app.close())
-  return { rooms, app }
+  return { deps, app }
 }
 
 const paths = [
@@ -75,7 +75,7 @@ const many = 'a'.repeat(7_000)
 const later = 'a'.repeat(9_000)
 
 t.test('a token is found wherever it stands in the first 8 KiB of a body, and nowhere else', async (t) => {
-  const { app, rooms } = open(t)
+  const { app, deps } = open(t)
   const cases: readonly (readonly [body: string, status: number])[] = [
     [`token=${token}&q=${q}`, 200],
     [`q=${q}&token=${token}`, 200],
@@ -111,16 +111,16 @@ t.test('a token is found wherever it stands in the first 8 KiB of a body, and no
     ['', 403],
   ]
   for (const [payload, status] of cases) {
-    const before = rooms.queries.length
+    const before = deps.queries.length
     const answer = await ask(app, { method: 'POST', url: '/v0/sql', payload })
     t.equal(answer.statusCode, status, `${payload.slice(0, 80)} … ${payload.slice(-40)}`)
-    t.equal(rooms.queries.length - before, status === 200 ? 1 : 0)
-    if (status === 200) t.equal(rooms.queries.at(-1)?.sql, q)
+    t.equal(deps.queries.length - before, status === 200 ? 1 : 0)
+    if (status === 200) t.equal(deps.queries.at(-1)?.sql, q)
   }
 })
 
 t.test('a body arrives whole behind its token, wherever the network cuts it', async (t) => {
-  const { app, rooms } = open(t)
+  const { app, deps } = open(t)
   const sql = `SELECT '${'é'.repeat(9_000)}'`
   const body = Buffer.from(new URLSearchParams({ token, q: sql }).toString())
   for (const cut of [1, 5, 6, 20, 4_095, 8_191, 8_192, 8_193, 20_000, body.length - 1]) {
@@ -130,12 +130,12 @@ t.test('a body arrives whole behind its token, wherever the network cuts it', as
     const headers = { 'transfer-encoding': 'chunked' }
     const answer = await ask(app, { method: 'POST', url: '/v0/sql', payload, headers })
     t.equal(answer.statusCode, 200, `cut at ${cut}`)
-    t.equal(rooms.queries.at(-1)?.sql, sql)
+    t.equal(deps.queries.at(-1)?.sql, sql)
   }
 })
 
 t.test('a token in a multipart form counts before a large file, and comes too late behind it', async (t) => {
-  const { app, rooms } = open(t)
+  const { app, deps } = open(t)
   const rows = { name: 'csv', fileName: 'a.csv', content: '1,x\n'.repeat(5_000) }
   const small = { ...rows, content: '1,x\n' }
   const field = { name: 'token', content: token }
@@ -153,7 +153,7 @@ t.test('a token in a multipart form counts before a large file, and comes too la
     const url = `/v0/datasources?name=a${index}&schema=id+UInt32,+v+String`
     const answer = await ask(app, { method: 'POST', url, payload, headers: { 'content-type': type } })
     t.equal(answer.statusCode, status, `${index}: ${answer.body}`)
-    const imported = rooms.loads.filter(({ request }) => request.dataSource.name === `a${index}`)
+    const imported = deps.loads.filter(({ request }) => request.dataSource.name === `a${index}`)
     t.strictSame(
       imported.map(({ text }) => text),
       status === 200 ? [parts.find(({ name }) => name === 'csv')?.content] : [],

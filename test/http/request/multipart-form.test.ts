@@ -2,23 +2,23 @@ import { Readable } from 'node:stream'
 import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { ask, createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 import { multipart } from '../../support/http/test-form.ts'
 
 const headers = { authorization: `Bearer ${token}` }
 const schema = 'id UInt32 `json:$.id`, tag Nullable(String)'
 
 function open(t: Test) {
-  const rooms = createFakeRooms()
-  const app = createApp(rooms, limits)
+  const deps = createFakeDeps()
+  const app = createApp(deps, limits)
   t.teardown(() => app.close())
   const post = (query: string, payload?: string | Buffer | Readable, more: Record<string, string> = headers) => {
     const request: InjectOptions = { method: 'POST', url: `/v0/datasources${query}`, headers: more }
     return ask(app, payload === undefined ? request : { ...request, payload })
   }
   const create = (name: string) =>
-    rooms.dataSources.create({ name, description: '', schema, engine: null, type: 'ndjson' })
-  return { rooms, app, post, create }
+    deps.dataSources.create({ name, description: '', schema, engine: null, type: 'ndjson' })
+  return { deps, app, post, create }
 }
 
 /** A form as a network brings it, with its type as a header. */
@@ -32,7 +32,7 @@ function inPieces({ payload, type }: ReturnType<typeof multipart>) {
 }
 
 t.test('a multipart form carries parameters, token and rows', async (t) => {
-  const { rooms, post } = open(t)
+  const { deps, post } = open(t)
   const csv = 'id,tag\r\n1,"--frontier"\r\n2,é\r\n'
   const { payload, type } = multipart([
     { name: 'token', content: token },
@@ -44,19 +44,19 @@ t.test('a multipart form carries parameters, token and rows', async (t) => {
   ])
   const answer = await post('', payload, { 'content-type': type })
   t.equal(answer.statusCode, 200, answer.body)
-  t.match(rooms.created, [{ name: 'a', schema, type: 'csv' }])
-  t.match(rooms.loads, [{ text: csv }])
+  t.match(deps.created, [{ name: 'a', schema, type: 'csv' }])
+  t.match(deps.loads, [{ text: csv }])
 })
 
 t.test('a multipart form without a file creates, and a broken or overlong one is refused', async (t) => {
-  const { rooms, post } = open(t)
+  const { deps, post } = open(t)
   const fields = [
     { name: 'name', content: 'a' },
     { name: 'schema', content: schema },
   ]
   const whole = multipart(fields)
   t.equal((await post('', whole.payload, { ...headers, 'content-type': whole.type })).statusCode, 200)
-  t.equal(rooms.loads.length, 0)
+  t.equal(deps.loads.length, 0)
   const noBoundary = await post('', whole.payload, { ...headers, 'content-type': 'multipart/form-data' })
   t.equal(noBoundary.statusCode, 400)
   for (let cut = 1; cut < whole.payload.length - 6; cut += 7) {
@@ -70,7 +70,7 @@ t.test('a multipart form without a file creates, and a broken or overlong one is
 })
 
 t.test('a form that ends inside its file tells how many rows stayed', async (t) => {
-  const { rooms, post, create } = open(t)
+  const { deps, post, create } = open(t)
   await create('a')
   const { payload, type } = multipart([{ name: 'csv', fileName: 'a.csv', content: '1,x\n2,y\n' }])
   const answer = await post('?name=a&mode=append', payload.subarray(0, payload.length - 20), {
@@ -83,11 +83,11 @@ t.test('a form that ends inside its file tells how many rows stayed', async (t) 
     imported_rows: Number,
     datasource: { name: 'a' },
   })
-  t.equal(rooms.loads.length, 1)
+  t.equal(deps.loads.length, 1)
 })
 
 t.test('a second file is no silent loss', async (t) => {
-  const { rooms, post, create } = open(t)
+  const { deps, post, create } = open(t)
   await create('a')
   const { payload, type } = multipart([
     { name: 'csv', fileName: 'a.csv', content: '1,x\n' },
@@ -96,7 +96,7 @@ t.test('a second file is no silent loss', async (t) => {
   const answer = await post('?name=a&mode=append', payload, { ...headers, 'content-type': type })
   t.equal(answer.statusCode, 400)
   t.match(answer.json(), { error: /one file/ })
-  t.equal(rooms.loads.length, 0, 'of a small form it is known before anything is stored')
+  t.equal(deps.loads.length, 0, 'of a small form it is known before anything is stored')
 
   const rows = '1,x\n'.repeat(500_000)
   const large = multipart([
@@ -105,11 +105,11 @@ t.test('a second file is no silent loss', async (t) => {
   ])
   const late = await post('?name=a&mode=append', ...inPieces(large))
   t.match([late.statusCode, late.json()], [400, { error: /one file/, imported_rows: 500_000 }])
-  t.equal(rooms.loads[0]?.text, rows)
+  t.equal(deps.loads[0]?.text, rows)
 })
 
 t.test('parameters behind the file are followed, or refused when they come too late', async (t) => {
-  const { rooms, post } = open(t)
+  const { deps, post } = open(t)
   const after = [
     { name: 'mode', content: 'append' },
     { name: 'name', content: 'behind' },
@@ -120,8 +120,8 @@ t.test('parameters behind the file are followed, or refused when they come too l
   const { payload, type } = multipart([{ name: 'ndjson', content: '1,x\n' }, ...after])
   const answer = await post('', payload, { 'content-type': type })
   t.equal(answer.statusCode, 200, answer.body)
-  t.match(rooms.created, [{ name: 'behind', schema, type: 'csv' }])
-  t.match(rooms.loads, [{ text: '1,x\n', request: { format: 'csv' } }])
+  t.match(deps.created, [{ name: 'behind', schema, type: 'csv' }])
+  t.match(deps.loads, [{ text: '1,x\n', request: { format: 'csv' } }])
 
   const rows = { name: 'csv', fileName: 'a.csv', content: '1,x\n'.repeat(500_000) }
   const large = multipart([rows, { name: 'mode', content: 'append' }, { name: 'other', content: 'x' }])
@@ -138,7 +138,7 @@ t.test('parameters behind the file are followed, or refused when they come too l
 t.test(
   'a form of very many parts is refused before the rest of it is read, and a few hundred parts are taken',
   async (t) => {
-    const { rooms, post } = open(t)
+    const { deps, post } = open(t)
     const typed = { ...headers, 'content-type': 'multipart/form-data; boundary=b' }
     const empty = '--b\r\nContent-Disposition: form-data; name="x"\r\n\r\n\r\n'
     const shapes = [
@@ -160,10 +160,10 @@ t.test(
     }
     const fields = '--b\r\nContent-Disposition: form-data; name="schema"\r\n\r\nid UInt32\r\n'
     for (const part of ['--b\r\n\r\n\r\n', empty]) {
-      const name = `taken${rooms.created.length}`
+      const name = `taken${deps.created.length}`
       const answer = await post(`?name=${name}`, `${part.repeat(150)}${fields}--b--\r\n`, typed)
       t.equal(answer.statusCode, 200, answer.body)
     }
-    t.equal(rooms.created.length, 2)
+    t.equal(deps.created.length, 2)
   },
 )

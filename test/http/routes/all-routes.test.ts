@@ -1,7 +1,7 @@
 import type { FastifyContextConfig, RouteOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { ask, createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 
 type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -16,7 +16,7 @@ interface Route {
 
 async function open(t: Test) {
   const registered: RouteOptions[] = []
-  const app = createApp(createFakeRooms(), limits, (route) => registered.push(route))
+  const app = createApp(createFakeDeps(), limits, (route) => registered.push(route))
   t.teardown(() => app.close())
   const met: (string | undefined)[] = []
   app.addHook('onSend', async (request) => void met.push(request.routeOptions.url))
@@ -100,7 +100,7 @@ t.test('what a route does not take is refused behind the token, and told with wh
 })
 
 t.test('paths without a route, and preflights, need no token and say so', async (t) => {
-  const app = createApp(createFakeRooms(), limits)
+  const app = createApp(createFakeDeps(), limits)
   t.teardown(() => app.close())
   const needs: unknown[] = []
   app.addHook('onSend', async (request) => void needs.push(request.routeOptions.config.needs))

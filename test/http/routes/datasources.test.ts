@@ -2,7 +2,7 @@ import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
 import { errors } from '../../../src/shared/errors/errors.ts'
-import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { ask, createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 import { multipart } from '../../support/http/test-form.ts'
 
 const headers = { authorization: `Bearer ${token}` }
@@ -10,16 +10,16 @@ const formType = 'application/x-www-form-urlencoded'
 const schema = 'id UInt32 `json:$.id`, tag Nullable(String)'
 
 function open(t: Test) {
-  const rooms = createFakeRooms()
-  const app = createApp(rooms, limits)
+  const deps = createFakeDeps()
+  const app = createApp(deps, limits)
   t.teardown(() => app.close())
   const post = (query: string, payload?: string | Buffer, more: Record<string, string> = headers) => {
     const request: InjectOptions = { method: 'POST', url: `/v0/datasources${query}`, headers: more }
     return ask(app, payload === undefined ? request : { ...request, payload })
   }
   const create = (name: string) =>
-    rooms.dataSources.create({ name, description: '', schema, engine: null, type: 'ndjson' })
-  return { rooms, app, post, create }
+    deps.dataSources.create({ name, description: '', schema, engine: null, type: 'ndjson' })
+  return { deps, app, post, create }
 }
 
 t.test('a schema creates an empty data source, from the query, a form, or both', async (t) => {
@@ -32,18 +32,18 @@ t.test('a schema creates an empty data source, from the query, a form, or both',
     ['?name=other', `schema=${schema}&name=a`, `${formType}; charset=utf-8`],
   ] as const
   for (const [url, payload, type] of cases) {
-    const { rooms, post } = open(t)
+    const { deps, post } = open(t)
     const answer = await post(url, payload, type === undefined ? headers : { ...headers, 'content-type': type })
     t.equal(answer.statusCode, 200, answer.body)
-    t.match(rooms.created, [{ name: 'a', schema, engine: null, type: 'ndjson', description: '' }])
+    t.match(deps.created, [{ name: 'a', schema, engine: null, type: 'ndjson', description: '' }])
     t.match(answer.json(), { datasource: { name: 'a' }, error: false, quarantine_rows: 0, invalid_lines: 0 })
     t.equal(answer.json().id, answer.json().import_id)
-    t.equal(rooms.loads.length, 0)
+    t.equal(deps.loads.length, 0)
   }
 })
 
 t.test('engine, options, description and type come from the parameters', async (t) => {
-  const { rooms, post } = open(t)
+  const { deps, post } = open(t)
   const form = new URLSearchParams({
     schema: 'id UInt32, v UInt8',
     engine: 'ReplacingMergeTree',
@@ -53,28 +53,28 @@ t.test('engine, options, description and type come from the parameters', async (
     description: 'What it is',
   })
   t.equal((await post('', form.toString())).statusCode, 200)
-  t.match(rooms.created[0], {
+  t.match(deps.created[0], {
     name: undefined,
     description: 'What it is',
     type: 'csv',
     engine: { name: 'ReplacingMergeTree', options: { ver: 'v', sorting_key: 'id' } },
   })
-  t.strictSame(Object.keys(rooms.created[0]?.engine?.options ?? {}), ['ver', 'sorting_key'])
+  t.strictSame(Object.keys(deps.created[0]?.engine?.options ?? {}), ['ver', 'sorting_key'])
   await post('?name=b&schema=id+UInt32&engine_sorting_key=id')
-  t.match(rooms.created[1]?.engine, { name: 'MergeTree', options: { sorting_key: 'id' } })
+  t.match(deps.created[1]?.engine, { name: 'MergeTree', options: { sorting_key: 'id' } })
   t.match((await post('?name=b&engine=MergeTree')).json(), { error: /schema/ })
 })
 
 t.test('a raw body of any content type is appended as it is', async (t) => {
   const types = ['text/csv', 'text/html; charset=utf-8', formType, 'application/json', 'nonsense', '']
   for (const type of types) {
-    const { rooms, post, create } = open(t)
+    const { deps, post, create } = open(t)
     await create('a')
     const csv = 'id,tag\n1,x\n'
     const answer = await post('?name=a&mode=append', csv, type === '' ? headers : { ...headers, 'content-type': type })
     t.equal(answer.statusCode, 200, type)
-    t.match(rooms.loads, [{ text: csv, request: { format: 'csv', contentEncoding: undefined } }], type)
-    t.match(answer.json(), { error: false, import_id: rooms.loads[0]?.request.importId, datasource: { name: 'a' } })
+    t.match(deps.loads, [{ text: csv, request: { format: 'csv', contentEncoding: undefined } }], type)
+    t.match(answer.json(), { error: false, import_id: deps.loads[0]?.request.importId, datasource: { name: 'a' } })
   }
 })
 
@@ -92,10 +92,10 @@ t.test('rows that curl sends as a form are rows, however they look', async (t) =
     `${'x'.repeat(300)}\n`,
   ]
   for (const body of bodies) {
-    const { rooms, post, create } = open(t)
+    const { deps, post, create } = open(t)
     await create('a')
     await post('?name=a&mode=append', body, { ...headers, 'content-type': formType })
-    t.equal(rooms.loads[0]?.text, body, body)
+    t.equal(deps.loads[0]?.text, body, body)
   }
 })
 
@@ -107,16 +107,16 @@ t.test('a form is known by its first parameter', async (t) => {
     `\nname=a&schema=${schema}\n`,
   ]
   for (const body of bodies) {
-    const { rooms, post } = open(t)
+    const { deps, post } = open(t)
     const answer = await post('', body, { ...headers, 'content-type': formType })
     t.equal(answer.statusCode, 200, answer.body)
-    t.match(rooms.created, [{ name: 'a' }])
-    t.equal(rooms.loads.length, 0)
+    t.match(deps.created, [{ name: 'a' }])
+    t.equal(deps.loads.length, 0)
   }
-  const { rooms, post, create } = open(t)
+  const { deps, post, create } = open(t)
   await create('a')
   await post('?name=a&mode=append&dialect_delimiter=%3D', 'name=age\nx=1\n', { ...headers, 'content-type': formType })
-  t.equal(rooms.loads[0]?.text, 'name=age\nx=1\n')
+  t.equal(deps.loads[0]?.text, 'name=age\nx=1\n')
   t.equal((await post('', `name=${'a'.repeat(3000)}`, { ...headers, 'content-type': formType })).statusCode, 413)
 })
 
@@ -129,10 +129,10 @@ t.test('the format comes from the parameter, else the file, else the content typ
     { query: '&format=csv', type: 'application/x-ndjson', format: 'csv' },
   ]
   for (const { query, type, format } of cases) {
-    const { rooms, post, create } = open(t)
+    const { deps, post, create } = open(t)
     await create('a')
     await post(`?name=a&mode=append${query}`, '1\n', { ...headers, 'content-type': type })
-    t.equal(rooms.loads[0]?.request.format, format, `${query} ${type}`)
+    t.equal(deps.loads[0]?.request.format, format, `${query} ${type}`)
   }
   const files = [
     { query: '', name: 'csv', fileName: 'a.csv', format: 'csv' },
@@ -149,12 +149,12 @@ t.test('the format comes from the parameter, else the file, else the content typ
     { query: '', name: 'csv', fileName: 'a.csv', content: '{"id":1}\n', format: 'csv' },
   ]
   for (const { query, name, fileName, format, content = '1\n' } of files) {
-    const { rooms, post, create } = open(t)
+    const { deps, post, create } = open(t)
     await create('a')
     const { payload, type } = multipart([{ name, content, ...(fileName === undefined ? {} : { fileName }) }])
     const answer = await post(`?name=a&mode=append${query}`, payload, { ...headers, 'content-type': type })
     t.equal(answer.statusCode, 200, answer.body)
-    t.match(rooms.loads, [{ text: content, request: { format } }])
+    t.match(deps.loads, [{ text: content, request: { format } }])
   }
   const { post, create } = open(t)
   await create('a')
@@ -164,7 +164,7 @@ t.test('the format comes from the parameter, else the file, else the content typ
 })
 
 t.test('append creates what is missing when it knows the schema', async (t) => {
-  const { rooms, post } = open(t)
+  const { deps, post } = open(t)
   const missing = await post('?name=a&mode=append&format=ndjson', '{"id":1}\n')
   t.equal(missing.statusCode, 400)
   t.match(missing.json(), {
@@ -172,54 +172,54 @@ t.test('append creates what is missing when it knows the schema', async (t) => {
   })
   const created = await post(`?name=a&mode=append&schema=${encodeURIComponent(schema)}`, '{"id":1}\n')
   t.equal(created.statusCode, 200)
-  t.match(rooms.created, [{ name: 'a', type: 'ndjson' }])
-  t.match(rooms.loads, [{ request: { format: 'ndjson' } }])
+  t.match(deps.created, [{ name: 'a', type: 'ndjson' }])
+  t.match(deps.loads, [{ request: { format: 'ndjson' } }])
   const guessed = await post('?name=guessed&mode=append', 'id,tag\n1,x\n')
   t.equal(guessed.statusCode, 200)
-  t.match(rooms.created[1], { name: 'guessed', type: 'csv', schema: '`id` Int32, `tag` String' })
+  t.match(deps.created[1], { name: 'guessed', type: 'csv', schema: '`id` Int32, `tag` String' })
   t.equal((await post('?mode=append', '1\n')).statusCode, 400)
   const id = await post(`?name=t_${'0'.repeat(32)}&mode=append`, '1\n')
   t.match([id.statusCode, id.json()], [404, { error: /does not exist/ }], 'an id is given by the service')
 })
 
 t.test('append creates nothing where the service is told to refuse', async (t) => {
-  const rooms = createFakeRooms({ missingDataSource: 'refuse' })
-  const app = createApp(rooms, limits)
+  const deps = createFakeDeps({ missingDataSource: 'refuse' })
+  const app = createApp(deps, limits)
   t.teardown(() => app.close())
   const answer = await ask(app, { method: 'POST', url: '/v0/datasources?name=a&mode=append', payload: '1\n', headers })
   t.equal(answer.statusCode, 403)
   t.match(answer.json(), {
     error: 'Adding or modifying data sources to this workspace can only be done via deployments',
   })
-  t.equal(rooms.created.length, 0)
+  t.equal(deps.created.length, 0)
 })
 
 t.test('nothing is appended to a Join engine, also not while it is created', async (t) => {
-  const { rooms, post } = open(t)
+  const { deps, post } = open(t)
   const join = { name: 'Join', options: { join_strictness: 'ANY', join_type: 'LEFT', key_columns: 'id' } }
-  await rooms.dataSources.create({ name: 'a', description: '', schema, engine: join, type: 'csv' })
+  await deps.dataSources.create({ name: 'a', description: '', schema, engine: join, type: 'csv' })
   for (const query of ['?name=a&mode=append', `?name=b&schema=${encodeURIComponent(schema)}&engine=join`]) {
     const answer = await post(query, '1\n')
     t.equal(answer.statusCode, 400, query)
     t.match(answer.json(), { error: /has the engine Join, to which rows cannot be appended; use mode=replace$/ })
   }
-  t.equal(rooms.loads.length, 0)
+  t.equal(deps.loads.length, 0)
   t.equal((await post(`?name=b&schema=${encodeURIComponent(schema)}&engine=Join`)).statusCode, 200)
 })
 
 t.test('create with rows creates and imports, once', async (t) => {
-  const { rooms, post } = open(t)
+  const { deps, post } = open(t)
   t.equal((await post('?name=a&schema=id+UInt32', '1\n')).statusCode, 200)
-  t.match([rooms.created, rooms.loads], [[{ name: 'a' }], [{ text: '1\n', request: { format: 'csv' } }]])
+  t.match([deps.created, deps.loads], [[{ name: 'a' }], [{ text: '1\n', request: { format: 'csv' } }]])
   t.equal((await post('?name=a&schema=id+UInt32', '1\n')).statusCode, 409)
   t.equal((await post('?name=b&schema=id+UInt32', '1\n', { ...headers, 'content-encoding': 'br' })).statusCode, 415)
   t.match((await post('?name=b&format=ndjson', '1\n')).json(), { error: /"schema" is required/ })
   t.match((await post('?name=b')).json(), { error: /no body/ })
-  t.equal(rooms.created.length, 1)
+  t.equal(deps.created.length, 1)
 })
 
 t.test('what is not built yet is refused instead of half done', async (t) => {
-  const { rooms, post, create } = open(t)
+  const { deps, post, create } = open(t)
   await create('a')
   for (const query of ['mode=append&url=http://x/', 'mode=append&replace_condition=1']) {
     const answer = await post(`?name=a&${query}`, '1\n')
@@ -227,7 +227,7 @@ t.test('what is not built yet is refused instead of half done', async (t) => {
     t.match(answer.json(), { error: /^Parameter "/ })
   }
   t.equal((await post('?name=a&mode=append&dry=false&progress=false&debug=', '1\n')).statusCode, 200)
-  t.equal(rooms.loads.length, 1)
+  t.equal(deps.loads.length, 1)
 })
 
 t.test('what is asked for and is not known is refused with what there is', async (t) => {
@@ -247,7 +247,7 @@ t.test('what is asked for and is not known is refused with what there is', async
 })
 
 t.test('the dialect is one character', async (t) => {
-  const { rooms, post, create } = open(t)
+  const { deps, post, create } = open(t)
   await create('a')
   const cases = [
     ['%3B', ';'],
@@ -260,10 +260,10 @@ t.test('the dialect is one character', async (t) => {
   ] as const
   for (const [query, delimiter] of cases) {
     await post(`?name=a&mode=append&dialect_delimiter=${query}`, '1\n')
-    t.equal(rooms.loads.at(-1)?.request.csv.delimiter, delimiter, query)
+    t.equal(deps.loads.at(-1)?.request.csv.delimiter, delimiter, query)
   }
   await post('?name=a&mode=append&dialect_escapechar=%5C', '1\n')
-  t.equal(rooms.loads.at(-1)?.request.csv.escapeCharacter, '\\')
+  t.equal(deps.loads.at(-1)?.request.csv.escapeCharacter, '\\')
   for (const query of [';;', '%C3%A9%C3%A9', '%22', '%0A', '%00']) {
     t.equal((await post(`?name=a&mode=append&dialect_delimiter=${query}`, '1\n')).statusCode, 400, query)
   }
@@ -272,7 +272,7 @@ t.test('the dialect is one character', async (t) => {
 })
 
 t.test('bad rows are a 200 with a sentence, and a failure has its own status with the counts', async (t) => {
-  const { rooms, post, create } = open(t)
+  const { deps, post, create } = open(t)
   await create('a')
   const cases = [
     [1, 1, 'There was an error with file contents: 1 row in quarantine and 1 invalid line.'],
@@ -280,24 +280,24 @@ t.test('bad rows are a 200 with a sentence, and a failure has its own status wit
     [0, 3, 'There was an error with file contents: 0 rows in quarantine and 3 invalid lines.'],
   ] as const
   for (const [quarantinedRows, invalidLines, error] of cases) {
-    rooms.outcome = { quarantinedRows, invalidLines }
+    deps.outcome = { quarantinedRows, invalidLines }
     const answer = await post('?name=a&mode=append', '1\n')
     t.equal(answer.statusCode, 200)
     t.match(answer.json(), { error, quarantine_rows: quarantinedRows, invalid_lines: invalidLines })
   }
-  rooms.outcome = { failure: errors.RECORD_TOO_LARGE({ bytesMax: 1024 }), storedRows: 5, quarantinedRows: 1 }
+  deps.outcome = { failure: errors.RECORD_TOO_LARGE({ bytesMax: 1024 }), storedRows: 5, quarantinedRows: 1 }
   const failed = await post('?name=a&mode=append', '1\n')
   t.equal(failed.statusCode, 413)
   t.match(failed.json(), { error: /longer than 1 KiB/, documentation: String, imported_rows: 5, quarantine_rows: 1 })
-  rooms.outcome = { failure: new Error('secret') }
+  deps.outcome = { failure: new Error('secret') }
   const fault = await post('?name=a&mode=append', '1\n')
   t.equal(fault.statusCode, 500)
   t.notMatch(fault.body, /secret/)
-  t.ok(rooms.entries.some(({ level }) => level === 'error'))
+  t.ok(deps.entries.some(({ level }) => level === 'error'))
 })
 
 t.test('the token of a form counts only where the header and the query have none', async (t) => {
-  const { rooms, post } = open(t)
+  const { deps, post } = open(t)
   const form = (value: string) => `token=${value}&name=a&schema=id+UInt32`
   t.equal((await post('', form('wrong'), {})).statusCode, 403)
   t.equal((await post('', 'name=a&schema=id+UInt32', {})).statusCode, 403)
@@ -305,7 +305,7 @@ t.test('the token of a form counts only where the header and the query have none
   t.equal((await post('', form(token), { authorization: 'Bearer wrong' })).statusCode, 403)
   t.equal((await post('?name=a&mode=append', '1\n', {})).statusCode, 403)
   t.equal((await post('')).statusCode, 400)
-  t.equal(rooms.created.length, 0)
+  t.equal(deps.created.length, 0)
   t.equal((await post('', form(token), {})).statusCode, 200)
 })
 
@@ -370,13 +370,13 @@ t.test('a data source that is used is dropped by force alone, and a dry run drop
 })
 
 t.test('a token in the form lets a data source be changed', async (t) => {
-  const { app, rooms, create } = open(t)
+  const { app, deps, create } = open(t)
   await create('a')
   const alter = (payload: string) => ask(app, { method: 'POST', url: '/v0/datasources/a/alter', payload })
   t.equal((await alter('description=x')).statusCode, 403)
   t.equal((await alter(`description=x&ttl=FALSE&indexes=0&token=${token}`)).statusCode, 200)
-  t.match(rooms.alters, [{ description: 'x', ttl: null, indexes: null, isDry: false }])
-  t.equal(rooms.alters[0]?.kafkaStoreRawValue, undefined)
+  t.match(deps.alters, [{ description: 'x', ttl: null, indexes: null, isDry: false }])
+  t.equal(deps.alters[0]?.kafkaStoreRawValue, undefined)
   const large = { url: `/v0/datasources/a/alter?token=${token}`, payload: 'x'.repeat(limits.formBytesMax + 1) }
   t.equal((await ask(app, { method: 'POST', ...large })).statusCode, 413)
   const { payload, type } = multipart([

@@ -1,6 +1,6 @@
 import { type Float, type Int, tableFromIPC } from 'apache-arrow'
 import t from 'tap'
-import { ask } from '../../support/http/fake-rooms.ts'
+import { ask } from '../../support/http/fake-deps.ts'
 import { openEndpoints } from '../../support/http/test-endpoints.ts'
 
 interface Result {
@@ -247,7 +247,7 @@ t.test('the time of a job is now, unless the request has one', async (t) => {
 })
 
 t.test('values of secrets', async (t) => {
-  const { workspace, get, post, secrets, rooms } = await openEndpoints(t)
+  const { workspace, get, post, secrets, deps } = await openEndpoints(t)
   secrets.set('key', 'a')
   secrets.set('long', "top-hidden 'value'")
   workspace.addPipe('mine', { end: "% SELECT count() AS c FROM events WHERE org = {{tb_secret('key')}}" }, 'end')
@@ -266,7 +266,7 @@ t.test('values of secrets', async (t) => {
   t.match((await get('/v0/pipes/none.json')).json(), { error: /Cannot access secret 'missing'/ })
   const compared = "% SELECT {{tb_secret('long')}} = 'top-hidden ''value''' AS n"
   t.match((await post('/v0/sql', compared)).json(), { data: [{ n: 1 }] })
-  t.notMatch(JSON.stringify(rooms.entries), /top-hidden/)
+  t.notMatch(JSON.stringify(deps.entries), /top-hidden/)
 })
 
 t.test('answers are kept for as long as a template says', async (t) => {

@@ -4,24 +4,24 @@ import { compress } from '@mongodb-js/zstd'
 import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { ask, createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 
 const headers = { authorization: `Bearer ${token}` }
 
 async function open(t: Test, options: Partial<typeof limits> = {}) {
-  const rooms = createFakeRooms()
-  const app = createApp(rooms, { ...limits, ...options })
+  const deps = createFakeDeps()
+  const app = createApp(deps, { ...limits, ...options })
   t.teardown(() => app.close())
-  await rooms.dataSources.create({ name: 'e', description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
+  await deps.dataSources.create({ name: 'e', description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
   const post = (query: string, payload?: string | Buffer | Readable, more: Record<string, string> = {}) => {
     const request: InjectOptions = { method: 'POST', url: `/v0/events${query}`, headers: { ...headers, ...more } }
     return ask(app, payload === undefined ? request : { ...request, payload })
   }
-  return { rooms, app, post }
+  return { deps, app, post }
 }
 
 t.test('events of any content type are stored, and counted in the spelling that clients know', async (t) => {
-  const { rooms, post } = await open(t)
+  const { deps, post } = await open(t)
   const body = '{"id":1}\n{"id":2}'
   for (const type of [
     'application/json',
@@ -36,8 +36,8 @@ t.test('events of any content type are stored, and counted in the spelling that 
     t.equal(answer.headers['content-type'], 'application/json')
     t.equal(answer.body, '{"successful_rows":2,"quarantined_rows":0}')
   }
-  t.strictSame(new Set(rooms.events.map(({ text }) => text)), new Set([body]))
-  t.match(rooms.events[0], { framing: 'lines', dataSource: { name: 'e' } })
+  t.strictSame(new Set(deps.events.map(({ text }) => text)), new Set([body]))
+  t.match(deps.events[0], { framing: 'lines', dataSource: { name: 'e' } })
 })
 
 t.test('wait chooses between 200 and 202', async (t) => {
@@ -56,27 +56,27 @@ t.test('wait chooses between 200 and 202', async (t) => {
 })
 
 t.test('format says whether the body is one document or lines', async (t) => {
-  const { rooms, post } = await open(t)
+  const { deps, post } = await open(t)
   for (const query of ['', '&format=ndjson', '&format=json', '&format=JSON']) await post(`?name=e${query}`, '{}')
   t.strictSame(
-    rooms.events.map(({ framing }) => framing),
+    deps.events.map(({ framing }) => framing),
     ['lines', 'lines', 'document', 'document'],
   )
   t.equal((await post('?name=e&format=csv', '{}')).statusCode, 400)
 })
 
 t.test('without a name, or with one that nothing has, nothing is stored', async (t) => {
-  const { rooms, post } = await open(t)
+  const { deps, post } = await open(t)
   t.match((await post('', '{}')).json(), { error: 'Parameter "name" is required' })
   t.equal((await post('?name=', '{}')).statusCode, 400)
   const missing = await post('?name=missing', '{}')
   t.equal(missing.statusCode, 404)
   t.match(missing.json(), { error: 'Data Source "missing" does not exist' })
-  t.equal(rooms.events.length, 0)
+  t.equal(deps.events.length, 0)
 })
 
 t.test('an empty body is 200 with nothing counted', async (t) => {
-  const { rooms, post } = await open(t)
+  const { deps, post } = await open(t)
   for (const answer of [
     await post('?name=e'),
     await post('?name=missing'),
@@ -86,11 +86,11 @@ t.test('an empty body is 200 with nothing counted', async (t) => {
     t.equal(answer.body, '{"successful_rows":0,"quarantined_rows":0}')
   }
   t.equal((await post('?name=e', gzipSync(''), { 'content-encoding': 'gzip' })).statusCode, 200)
-  t.equal(rooms.events.length, 0)
+  t.equal(deps.events.length, 0)
 })
 
 t.test('packed bodies are unpacked within the limit, and refused beyond it', async (t) => {
-  const { rooms, post } = await open(t)
+  const { deps, post } = await open(t)
   const body = '{"id":1}\n'
   const packed = [
     ['gzip', gzipSync(body)],
@@ -101,7 +101,7 @@ t.test('packed bodies are unpacked within the limit, and refused beyond it', asy
     t.equal((await post('?name=e', payload, { 'content-encoding': encoding })).statusCode, 202, encoding)
   }
   t.strictSame(
-    rooms.events.map(({ text }) => text),
+    deps.events.map(({ text }) => text),
     [body, body, body],
   )
   const refused = [
@@ -115,11 +115,11 @@ t.test('packed bodies are unpacked within the limit, and refused beyond it', asy
   for (const [encoding, payload, status] of refused) {
     t.equal((await post('?name=e', payload, { 'content-encoding': encoding })).statusCode, status, encoding)
   }
-  t.equal(rooms.events.length, 3)
+  t.equal(deps.events.length, 3)
 })
 
 t.test('a body may have exactly the limit, and no byte more', async (t) => {
-  const { rooms, post } = await open(t)
+  const { deps, post } = await open(t)
   for (const [size, status] of [
     [999, 202],
     [1000, 202],
@@ -127,22 +127,22 @@ t.test('a body may have exactly the limit, and no byte more', async (t) => {
   ] as const) {
     t.equal((await post('?name=e', Buffer.alloc(size, 'a'))).statusCode, status, `${size} bytes`)
   }
-  t.equal(rooms.events.length, 2)
+  t.equal(deps.events.length, 2)
 })
 
 t.test('bodies that are on their way in have a limit together', async (t) => {
-  const { rooms, post } = await open(t, { bodiesBytesMax: 1500 })
+  const { deps, post } = await open(t, { bodiesBytesMax: 1500 })
   const slow = new PassThrough()
   const first = post('?name=e', slow, { 'transfer-encoding': 'chunked' })
   slow.write(Buffer.alloc(900, 'a'))
   const refused = await untilRefused(() => post('?name=e', Buffer.alloc(900, 'b')))
   t.match(refused, { statusCode: 503, headers: { 'retry-after': '1' } })
   t.equal((await post('?name=e', Buffer.alloc(600, 'c'))).statusCode, 202)
-  const before = rooms.events.length
+  const before = deps.events.length
   slow.end()
   t.equal((await first).statusCode, 202)
   t.equal((await post('?name=e', Buffer.alloc(900, 'd'))).statusCode, 202, 'there is room again')
-  t.equal(rooms.events.length, before + 2)
+  t.equal(deps.events.length, before + 2)
 })
 
 /** The slow body is read in turns of its own. */

@@ -2,19 +2,19 @@ import { gzipSync } from 'node:zlib'
 import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { ask, createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 
 const headers = { authorization: `Bearer ${token}` }
 
 function open(t: Test) {
-  const rooms = createFakeRooms()
-  const app = createApp(rooms, limits)
+  const deps = createFakeDeps()
+  const app = createApp(deps, limits)
   t.teardown(() => app.close())
   const post = (query: string, payload: string, more: Record<string, string> = headers) => {
     const request: InjectOptions = { method: 'POST', url: `/v0/sql${query}`, headers: more, payload }
     return ask(app, request)
   }
-  return { rooms, app, post }
+  return { deps, app, post }
 }
 
 t.test('a query is found wherever a client puts it', async (t) => {
@@ -36,10 +36,10 @@ t.test('a query is found wherever a client puts it', async (t) => {
     ['?from=ts-sdk', sql, 'text/plain'],
   ] as const
   for (const [query, body, type] of cases) {
-    const { rooms, post } = open(t)
+    const { deps, post } = open(t)
     const answer = await post(query, body, type === undefined ? headers : { ...headers, 'content-type': type })
     t.equal(answer.statusCode, 200, answer.body)
-    t.equal(rooms.queries[0]?.sql.trim(), sql, `${query} ${body}`)
+    t.equal(deps.queries[0]?.sql.trim(), sql, `${query} ${body}`)
   }
 })
 
@@ -61,11 +61,11 @@ t.test('a URL with an escape of nothing is refused with the name of its paramete
 })
 
 t.test('a packed body is unpacked, within the limit', async (t) => {
-  const { rooms, app } = open(t)
+  const { deps, app } = open(t)
   const send = (payload: Buffer, encoding: string) =>
     ask(app, { method: 'POST', url: '/v0/sql', headers: { ...headers, 'content-encoding': encoding }, payload })
   t.equal((await send(gzipSync('SELECT 1'), 'gzip')).statusCode, 200)
-  t.equal(rooms.queries.at(-1)?.sql, 'SELECT 1')
+  t.equal(deps.queries.at(-1)?.sql, 'SELECT 1')
   t.match(await send(gzipSync(' '.repeat(limits.formBytesMax + 1)), 'gzip'), { statusCode: 413 })
   t.match(await send(Buffer.from('SELECT 1'), 'gzip'), { statusCode: 400, body: /gzip/ })
   t.match(await send(Buffer.from('SELECT 1'), 'br'), { statusCode: 415, body: /gzip, zstd/ })
@@ -90,10 +90,10 @@ t.test('a wrong or missing query is an error before the answer begins', async (t
 })
 
 t.test('output settings pass as numbers, and others do not', async (t) => {
-  const { rooms, app } = open(t)
+  const { deps, app } = open(t)
   const url = '/v0/sql?q=SELECT+1&output_format_json_quote_64bit_integers=1&max_execution_time=0&output_format_x=1'
   await ask(app, { url, headers })
-  t.strictSame(rooms.queries[0]?.settings, {
+  t.strictSame(deps.queries[0]?.settings, {
     output_format_json_quote_64bit_integers: 1,
     output_format_json_quote_denormals: 0,
     output_format_parquet_string_as_string: 0,

@@ -2,7 +2,7 @@ import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
 import { RateWindow } from '../../../src/access/rate-window.ts'
 import { createApp } from '../../../src/app.ts'
-import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { ask, createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 import { multipart } from '../../support/http/test-form.ts'
 
 const authorization = `Bearer ${token}`
@@ -16,18 +16,18 @@ const shown = {
 
 function open(t: Test, perSecondMax = 0) {
   const clock = { nowMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678) }
-  const rooms = { ...createFakeRooms(), now: () => clock.nowMs }
-  const app = createApp(rooms, { ...limits, formBytesMax: 20_000, variablesRequestsPerSecondMax: perSecondMax })
+  const deps = { ...createFakeDeps(), now: () => clock.nowMs }
+  const app = createApp(deps, { ...limits, formBytesMax: 20_000, variablesRequestsPerSecondMax: perSecondMax })
   t.teardown(() => app.close())
   const call = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path = '', more: InjectOptions = {}) => {
     const url = `/v0/variables${path}`
     return await ask(app, { method, url, ...more, headers: { authorization, ...more.headers } })
   }
-  return { rooms, clock, call }
+  return { deps, clock, call }
 }
 
 t.test('a variable is made, listed, shown, changed and deleted, and its value is never answered', async (t) => {
-  const { call, rooms } = open(t)
+  const { call, deps } = open(t)
   const made = await call('POST', '?name=key&value=first&type=secret')
   t.equal(made.statusCode, 200, made.body)
   t.same(made.json(), shown)
@@ -35,10 +35,10 @@ t.test('a variable is made, listed, shown, changed and deleted, and its value is
   t.same((await call('GET', '/key')).json(), shown)
   const changed = await call('PUT', '/key', { payload: 'value=second' })
   t.same([changed.statusCode, changed.json()], [200, shown])
-  t.equal(rooms.variables.secretOf('key'), 'second')
+  t.equal(deps.variables.secretOf('key'), 'second')
   await call('GET', '/key?value=third')
-  t.notMatch(JSON.stringify(rooms.entries), /first|second|third/, 'and never logged')
-  t.match(rooms.entries[0], { fields: { url: '/v0/variables', status: 200 } })
+  t.notMatch(JSON.stringify(deps.entries), /first|second|third/, 'and never logged')
+  t.match(deps.entries[0], { fields: { url: '/v0/variables', status: 200 } })
   const deleted = await call('DELETE', '/key')
   t.same([deleted.statusCode, deleted.json()], [200, { ok: true }])
   t.same((await call('GET')).json(), { variables: [] })
@@ -57,18 +57,18 @@ t.test('name and value come from the query, a form, JSON or all of them', async 
     ['?name=key', 'value= a b ', 'text/plain'],
     ['', form, type],
   ] as const) {
-    const { call, rooms } = open(t)
+    const { call, deps } = open(t)
     const headers = contentType === undefined ? {} : { 'content-type': contentType }
     const answer = await call('POST', path, payload === undefined ? {} : { payload, headers })
     t.equal(answer.statusCode, 200, answer.body)
     // A form drops the blank at the end of its last line, as all forms do here.
     const expected = path === '?name=key' ? ' a b' : ' a b '
-    t.equal(rooms.variables.secretOf('key'), expected, `${path} ${String(payload)}`)
+    t.equal(deps.variables.secretOf('key'), expected, `${path} ${String(payload)}`)
   }
-  const { call, rooms } = open(t)
+  const { call, deps } = open(t)
   t.equal((await call('POST', '', { payload: '{"name": "number", "value": 0}' })).statusCode, 200)
   t.equal((await call('POST', '?name=empty&value=')).statusCode, 200)
-  t.same([rooms.variables.secretOf('number'), rooms.variables.secretOf('empty')], ['0', ''])
+  t.same([deps.variables.secretOf('number'), deps.variables.secretOf('empty')], ['0', ''])
 })
 
 t.test('what cannot be is refused in the words that clients know', async (t) => {

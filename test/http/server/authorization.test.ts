@@ -7,15 +7,15 @@ import { createConnections } from '../../../src/http/server/connections.ts'
 import { addErrorAnswers } from '../../../src/http/server/error-answers.ts'
 import { inBody, inSql, onPath, onQuery, onWorkspace } from '../../../src/http/server/route-need.ts'
 import { errors } from '../../../src/shared/errors/errors.ts'
-import { ask, createFakeRooms, token } from '../../support/http/fake-rooms.ts'
+import { ask, createFakeDeps, token } from '../../support/http/fake-deps.ts'
 
 const admin = createAccess({ adminToken: token })
 
 function openBare(t: Test, access: Access = admin): FastifyInstance {
-  const rooms = createFakeRooms()
+  const deps = createFakeDeps()
   const app = Fastify({ exposeHeadRoutes: false })
   t.teardown(() => app.close())
-  createConnections({ connectionIdleMsMax: 0, now: rooms.now }).addTo(app)
+  createConnections({ connectionIdleMsMax: 0, now: deps.now }).addTo(app)
   addErrorAnswers(app)
   addAuthorization(app, access)
   return app

@@ -7,7 +7,7 @@ import { createApp } from '../../../src/app.ts'
 import { SharedChunks } from '../../../src/http/request/chunk-budget.ts'
 import { type ChunkGate, gateOf, guardChunks } from '../../../src/http/server/chunk-gate.ts'
 import { mebibyte } from '../../../src/shared/bytes.ts'
-import { createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 import { listen } from '../../support/http/listening-app.ts'
 import { openRawClient } from '../../support/raw-client.ts'
 
@@ -16,15 +16,15 @@ async function openApp(t: Test) {
   const nowMs = performance.now()
   const clock = mock.method(performance, 'now', () => nowMs)
   t.teardown(() => clock.mock.restore())
-  const rooms = createFakeRooms()
-  const app = createApp(rooms, { ...limits, eventsBodyBytesMax: mebibyte, formBytesMax: mebibyte })
-  await rooms.dataSources.create({ name: 'a', description: '', schema: 'id UInt32', engine: null, type: 'csv' })
+  const deps = createFakeDeps()
+  const app = createApp(deps, { ...limits, eventsBodyBytesMax: mebibyte, formBytesMax: mebibyte })
+  await deps.dataSources.create({ name: 'a', description: '', schema: 'id UInt32', engine: null, type: 'csv' })
   const gates: ChunkGate[] = []
   app.server.on('request', (request) => {
     const gate = gateOf(request)
     if (gate !== undefined) gates.push(gate)
   })
-  return { rooms, gates, open: await listen(t, app) }
+  return { deps, gates, open: await listen(t, app) }
 }
 
 const authorized = `Authorization: Bearer ${token}`
@@ -130,7 +130,7 @@ t.test('of what they share each body has a few hundred tiny chunks, however many
 })
 
 t.test('honest uploads in chunks pass, and their connections stay open', async (t) => {
-  const { rooms, gates, open } = await openApp(t)
+  const { deps, gates, open } = await openApp(t)
   const client = await open()
   const bodies = [
     { rows: '1\n'.repeat(100_000), size: 1_024 },
@@ -145,13 +145,13 @@ t.test('honest uploads in chunks pass, and their connections stay open', async (
     const { status, head: answerHead } = await client.answer()
     t.equal(status, 200, `${rows.length} bytes by ${size}`)
     t.notMatch(answerHead, /connection: close/i)
-    t.equal(rooms.loads.at(-1)?.text, rows)
+    t.equal(deps.loads.at(-1)?.text, rows)
   }
   t.notOk(gates.some(({ isShut }) => isShut))
 })
 
 t.test('a sender of a few hundred tiny chunks, one at a time, passes', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   const client = await open()
   client.socket.setNoDelay(true)
   client.send(head(append, authorized))
@@ -161,11 +161,11 @@ t.test('a sender of a few hundred tiny chunks, one at a time, passes', async (t)
   }
   client.send('0\r\n\r\n')
   t.equal((await client.answer()).status, 200)
-  t.equal(rooms.loads.at(-1)?.text, '1\n'.repeat(300))
+  t.equal(deps.loads.at(-1)?.text, '1\n'.repeat(300))
 })
 
 t.test('what stands behind a body that was shut out is another request, with all its bytes', async (t) => {
-  const { rooms, gates, open } = await openApp(t)
+  const { deps, gates, open } = await openApp(t)
   for (let round = 0; round < 3; round += 1) {
     const client = await open()
     client.send(head(events, authorized), tiny.repeat(20_000))
@@ -175,14 +175,14 @@ t.test('what stands behind a body that was shut out is another request, with all
     const next = await open()
     next.send(head(append, authorized), chunksOf('1\n2\n', 2))
     t.equal((await next.answer()).status, 200)
-    t.equal(rooms.loads.at(-1)?.text, '1\n2\n')
+    t.equal(deps.loads.at(-1)?.text, '1\n2\n')
   }
   // An answer before the route leaves the connection open.
   const client = await open()
   client.send(head('/%zz'), `${tiny.repeat(20_000)}0\r\n\r\n`, head(append, authorized), chunksOf('3\n', 1))
   t.equal((await client.answer()).status, 400)
   t.equal((await client.answer()).status, 200)
-  t.equal(rooms.loads.at(-1)?.text, '3\n')
+  t.equal(deps.loads.at(-1)?.text, '3\n')
   t.equal(gates.length, 8)
 })
 

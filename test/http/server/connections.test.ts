@@ -4,16 +4,16 @@ import { createApp } from '../../../src/app.ts'
 import type { HttpOptions } from '../../../src/http/http.types.ts'
 import { bodyOf, type RequestBody } from '../../../src/http/request/request-body.ts'
 import { openRequestsMax } from '../../../src/http/server/pipelining.ts'
-import { createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 import { listen } from '../../support/http/listening-app.ts'
 
 async function openApp(t: Test, options: Partial<HttpOptions> = {}) {
-  const rooms = createFakeRooms()
-  const app = createApp(rooms, { ...limits, ...options })
+  const deps = createFakeDeps()
+  const app = createApp(deps, { ...limits, ...options })
   const bodies: (RequestBody | undefined)[] = []
   app.addHook('preHandler', async (request) => void bodies.push(bodyOf(request)))
-  await rooms.dataSources.create({ name: 'a', description: '', schema: 'id UInt32', engine: null, type: 'csv' })
-  return { rooms, app, bodies, open: await listen(t, app) }
+  await deps.dataSources.create({ name: 'a', description: '', schema: 'id UInt32', engine: null, type: 'csv' })
+  return { deps, app, bodies, open: await listen(t, app) }
 }
 
 function head(method: string, url: string, ...lines: readonly string[]): string {
@@ -24,7 +24,7 @@ function head(method: string, url: string, ...lines: readonly string[]): string 
 const append = '/v0/datasources?name=a&mode=append'
 
 t.test('a body that ends before its Content-Length is answered with what is known of it', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   const client = await open()
   client.send(head('POST', append, 'Content-Type: text/csv', 'Content-Length: 100'), '1\n2\n')
   client.socket.end()
@@ -32,19 +32,19 @@ t.test('a body that ends before its Content-Length is answered with what is know
   t.equal(status, 400)
   t.match(answerHead, /connection: close/i)
   t.match(body, { error: 'The connection ended before the body did', imported_rows: 2, datasource: { name: 'a' } })
-  t.equal(rooms.loads[0]?.text, '1\n2\n')
+  t.equal(deps.loads[0]?.text, '1\n2\n')
   t.match(
-    rooms.entries.find(({ fields }) => 'importId' in fields),
+    deps.entries.find(({ fields }) => 'importId' in fields),
     { level: 'warn', fields: { storedRows: 2 } },
   )
 })
 
 t.test('a connection that dies in the middle of a body leaves its counts in the log', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   const client = await open()
   const logged = new Promise<void>((resolve) => {
-    const { warn } = rooms.logger
-    rooms.logger.warn = (fields, message) => {
+    const { warn } = deps.logger
+    deps.logger.warn = (fields, message) => {
       warn(fields, message)
       if ('importId' in fields) resolve()
     }
@@ -56,17 +56,17 @@ t.test('a connection that dies in the middle of a body leaves its counts in the 
   await second.answer()
   client.socket.resetAndDestroy()
   await logged
-  t.match(rooms.loads, [{ text: '1\n2\n' }])
+  t.match(deps.loads, [{ text: '1\n2\n' }])
 })
 
 t.test('bytes behind the Content-Length do not spoil the answer to it', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   const client = await open()
   client.send(`${head('POST', append, 'Content-Type: text/csv', 'Content-Length: 2')}1\n2\n3\n4\n`)
   const { status, body } = await client.answer()
   t.equal(status, 200)
   t.match(body, { error: false })
-  t.equal(rooms.loads[0]?.text, '1\n')
+  t.equal(deps.loads[0]?.text, '1\n')
 })
 
 t.test('what is no HTTP, or a broken chunk, is a 400 in the usual shape', async (t) => {
@@ -90,7 +90,7 @@ t.test('what is no HTTP, or a broken chunk, is a 400 in the usual shape', async 
 })
 
 t.test('a client that is refused early reads why, although it is still sending', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   const cases = [
     { url: '/v0/events?name=missing', status: 404 },
     { url: '/v0/nothing', status: 404 },
@@ -108,18 +108,18 @@ t.test('a client that is refused early reads why, although it is still sending',
     client.send(Buffer.alloc(bytes / 2, 'a'))
     await client.end()
   }
-  t.equal(rooms.loads.length, 0)
+  t.equal(deps.loads.length, 0)
 })
 
 t.test('a client that asks before it sends its body hears 100 or the refusal', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   const wanted = await open()
   wanted.send(head('POST', append, 'Content-Type: text/csv', 'Content-Length: 2', 'Expect: 100-continue'))
   t.match(await wanted.until((text) => text.includes('\r\n\r\n')), /^HTTP\/1.1 100 Continue/)
   wanted.text = ''
   wanted.send('1\n')
   t.equal((await wanted.answer()).status, 200)
-  t.equal(rooms.loads[0]?.text, '1\n')
+  t.equal(deps.loads[0]?.text, '1\n')
   const unwanted = await open()
   unwanted.send(head('POST', '/v0/events?name=a', 'Content-Length: 5000000', 'Expect: 100-continue'))
   const { status, head: answerHead } = await unwanted.answer()
@@ -151,13 +151,13 @@ t.test('a sender that falls silent in its body is told so', async (t) => {
 
 t.test('a service that is slow to read does not take the sender for silent', async (t) => {
   const idleMsMax = 20
-  const { rooms, bodies, open } = await openApp(t, { connectionIdleMsMax: idleMsMax })
+  const { deps, bodies, open } = await openApp(t, { connectionIdleMsMax: idleMsMax })
   // The clock moves when the test says so: a machine that is slow to bring bytes is no silence of theirs.
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   let byteCount = 0
   let waitCount = 0
-  rooms.ingest.importBody = async ({ body }) => {
+  deps.ingest.importBody = async ({ body }) => {
     if ('chunks' in body) throw new Error('the body is not opened before')
     const [sent] = bodies
     if (sent === undefined) throw new Error('the request has a body')
@@ -180,7 +180,7 @@ t.test('a service that is slow to read does not take the sender for silent', asy
 })
 
 t.test('a connection is used again after an answer', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   const client = await open()
   for (const text of ['1\n', '2\n', '3\n']) {
     client.send(head('POST', append, 'Content-Type: text/csv', `Content-Length: ${text.length}`), text)
@@ -191,13 +191,13 @@ t.test('a connection is used again after an answer', async (t) => {
   client.send(head('POST', '/v0/events?name=missing', 'Content-Length: 2'), '{}')
   t.equal((await client.answer()).status, 404)
   t.strictSame(
-    rooms.loads.map(({ text }) => text),
+    deps.loads.map(({ text }) => text),
     ['1\n', '2\n', '3\n'],
   )
 })
 
 t.test('a multipart body arrives whole wherever the network cuts it', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   const body = Buffer.from(
     '--x\r\nContent-Disposition: form-data; name="mode"\r\n\r\nappend\r\n--x\r\nContent-Disposition: form-data; name="csv"; filename="a.csv"\r\n\r\n1,"--x\r\n"\n\r\n--x--\r\n',
   )
@@ -209,12 +209,12 @@ t.test('a multipart body arrives whole wherever the network cuts it', async (t) 
     await new Promise((resolve) => setImmediate(resolve))
     client.send(body.subarray(cut))
     t.equal((await client.answer()).status, 200)
-    t.equal(rooms.loads.at(-1)?.text, '1,"--x\r\n"\n', `cut at byte ${cut}`)
+    t.equal(deps.loads.at(-1)?.text, '1,"--x\r\n"\n', `cut at byte ${cut}`)
   }
 })
 
 t.test('an ambiguous form arrives whole wherever the network cuts it', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   const client = await open()
   client.socket.setNoDelay(true)
   const type = 'Content-Type: application/x-www-form-urlencoded'
@@ -224,18 +224,18 @@ t.test('an ambiguous form arrives whole wherever the network cuts it', async (t)
     await new Promise((resolve) => setImmediate(resolve))
     client.send(rows.slice(cut))
     t.equal((await client.answer()).status, 200)
-    t.equal(rooms.loads.at(-1)?.text, rows, `cut at byte ${cut}`)
+    t.equal(deps.loads.at(-1)?.text, rows, `cut at byte ${cut}`)
   }
 })
 
 t.test('a query stops when its client goes away, and breaks the connection when it fails in the middle', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   let isAborted: () => void = () => {}
   const aborted = new Promise<void>((resolve) => {
     isAborted = resolve
   })
-  rooms.answer = async function* () {
-    const signal = rooms.queries.at(-1)?.signal
+  deps.answer = async function* () {
+    const signal = deps.queries.at(-1)?.signal
     yield Buffer.from('first')
     await new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve()))
     isAborted()
@@ -245,7 +245,7 @@ t.test('a query stops when its client goes away, and breaks the connection when 
   await leaving.until((text) => text.includes('first'))
   leaving.socket.destroy()
   await aborted
-  rooms.answer = async function* () {
+  deps.answer = async function* () {
     yield Buffer.from('first')
     throw new Error('engine died')
   }
@@ -254,13 +254,13 @@ t.test('a query stops when its client goes away, and breaks the connection when 
   await staying.end()
   t.match(staying.text, /first/)
   t.notMatch(staying.text, /\r\n0\r\n\r\n/)
-  t.ok(rooms.entries.some(({ level, message }) => level === 'warn' && message === 'An answer broke off in its middle.'))
+  t.ok(deps.entries.some(({ level, message }) => level === 'warn' && message === 'An answer broke off in its middle.'))
 })
 
 t.test(
   'a client that closes its sending side and waits has its answer, and one that left has its query stopped',
   async (t) => {
-    const { rooms, open } = await openApp(t)
+    const { deps, open } = await openApp(t)
     for (const version of ['1.1', '1.0']) {
       for (const beginning of ['', 'first']) {
         for (const isAhead of [false, true]) {
@@ -272,8 +272,8 @@ t.test(
           const begun = new Promise<void>((resolve) => {
             isBegun = resolve
           })
-          rooms.answer = async function* () {
-            const signal = rooms.queries.at(-1)?.signal
+          deps.answer = async function* () {
+            const signal = deps.queries.at(-1)?.signal
             if (beginning !== '') yield Buffer.from(beginning)
             isBegun()
             await new Promise<void>((resolve) => signal?.addEventListener('abort', () => resolve()))
@@ -290,7 +290,7 @@ t.test(
       }
     }
     let goOn: () => void = () => {}
-    rooms.answer = async function* () {
+    deps.answer = async function* () {
       await new Promise<void>((resolve) => {
         goOn = resolve
       })
@@ -307,7 +307,7 @@ t.test(
 )
 
 t.test('while it closes the service takes no new work, and finishes what it has', async (t) => {
-  const { rooms, app, open } = await openApp(t)
+  const { deps, app, open } = await openApp(t)
   const working = await open()
   working.send(head('POST', append, 'Content-Type: text/csv', 'Content-Length: 4'), '1\n')
   const other = await open()
@@ -322,11 +322,11 @@ t.test('while it closes the service takes no new work, and finishes what it has'
   working.send('2\n')
   t.equal((await working.answer()).status, 200)
   await closed
-  t.match(rooms.loads, [{ text: '1\n2\n' }])
+  t.match(deps.loads, [{ text: '1\n2\n' }])
 })
 
 t.test('a client whose requests pile up reads the first answers, then why there are no more', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   const client = await open()
   client.send(head('GET', '/v0/datasources').repeat(50_000))
   await client.end()
@@ -336,7 +336,7 @@ t.test('a client whose requests pile up reads the first answers, then why there 
     /^HTTP\/1\.1 429 .*"error":"A connection may have 64/s,
   )
   t.match(
-    rooms.entries.filter(({ message }) => message.startsWith('A connection is closed')),
+    deps.entries.filter(({ message }) => message.startsWith('A connection is closed')),
     [{ level: 'warn', fields: { openRequestsMax } }],
     'and one line tells it',
   )
@@ -348,7 +348,7 @@ t.test('a client whose requests pile up reads the first answers, then why there 
 t.test(
   'of requests that are sent ahead in one write those within the bound are answered, and the next one is told',
   async (t) => {
-    const { rooms, open } = await openApp(t)
+    const { deps, open } = await openApp(t)
     const chunked = `${head('POST', append, 'Transfer-Encoding: chunked')}${'1\r\n1\r\n'.repeat(500)}0\r\n\r\n`
     const behind = [
       head('GET', '/v0/datasources'),
@@ -370,12 +370,12 @@ t.test(
       t.match(last, /"error":"A connection may have 64 unanswered requests; this one and those after it were ignored/)
       t.equal(client.text.split('HTTP/1.1 429').length - 1, 1, 'it is told once')
     }
-    t.equal(rooms.loads.length, 0, 'and nothing behind it is done')
+    t.equal(deps.loads.length, 0, 'and nothing behind it is done')
   },
 )
 
 t.test('requests behind one that was refused are not done when answers go out meanwhile', async (t) => {
-  const { rooms, open } = await openApp(t)
+  const { deps, open } = await openApp(t)
   const client = await open()
   const waiting = head('POST', append, 'Content-Type: text/csv', 'Content-Length: 4')
   client.send(`${head('GET', '/v0/datasources').repeat(openRequestsMax - 1)}${waiting}`)
@@ -388,7 +388,7 @@ t.test('requests behind one that was refused are not done when answers go out me
     openRequestsMax + 1,
     'answered ones do not count',
   )
-  t.equal(rooms.loads.length, 2)
+  t.equal(deps.loads.length, 2)
 })
 
 t.test('requests that are sent ahead, as many as clients do, are all answered in their order', async (t) => {

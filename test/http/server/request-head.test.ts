@@ -1,9 +1,9 @@
 import t from 'tap'
 import { createApp } from '../../../src/app.ts'
-import { createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 import { listen } from '../../support/http/listening-app.ts'
 
-const app = createApp(createFakeRooms(), limits)
+const app = createApp(createFakeDeps(), limits)
 const open = await listen(t, app)
 const authorization = `Authorization: Bearer ${token}`
 

@@ -1,14 +1,14 @@
 import t from 'tap'
 import { createApp } from '../../../src/app.ts'
 import { errors } from '../../../src/shared/errors/errors.ts'
-import { ask, createFakeRooms, limits, token } from '../../support/http/fake-rooms.ts'
+import { ask, createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 
 t.test('events that are refused while their data source changes are no error of the log', async (t) => {
-  const rooms = createFakeRooms()
+  const deps = createFakeDeps()
   let refusal: Error = errors.DATASOURCE_CHANGING({ name: 'e', retryAfterSeconds: 1 })
   const appendEvents = () => Promise.reject(refusal)
-  const app = createApp({ ...rooms, ingest: { ...rooms.ingest, appendEvents } }, limits)
-  await rooms.dataSources.create({ name: 'e', description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
+  const app = createApp({ ...deps, ingest: { ...deps.ingest, appendEvents } }, limits)
+  await deps.dataSources.create({ name: 'e', description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
   const send = async (): Promise<number> => {
     const headers = { authorization: `Bearer ${token}` }
     return (await ask(app, { method: 'POST', url: '/v0/events?name=e', headers, payload: '{"id":1}' })).statusCode
@@ -19,7 +19,7 @@ t.test('events that are refused while their data source changes are no error of 
   await app.close()
   const message = 'A request was refused for the state of the service.'
   t.match(
-    rooms.entries.filter(({ level }) => level === 'warn' || level === 'error'),
+    deps.entries.filter(({ level }) => level === 'warn' || level === 'error'),
     [
       { level: 'warn', fields: { code: 'DATASOURCE_CHANGING' }, message },
       { level: 'error', fields: { code: 'BACKLOG_FULL' }, message },

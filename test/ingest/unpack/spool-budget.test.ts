@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Part } from '../../../src/codec/arrow/part.types.ts'
 import { Semaphore } from '../../../src/ingest/semaphore.ts'
-import { SpoolRoom } from '../../../src/ingest/unpack/spool-budget.ts'
+import { SpoolBudget } from '../../../src/ingest/unpack/spool-budget.ts'
 
 function roomOf(bytesMax: number) {
   const discarded: string[] = []
@@ -12,7 +12,7 @@ function roomOf(bytesMax: number) {
       for (const part of parts) if ('path' in part) discarded.push(part.path)
     },
   }
-  return { room: new SpoolRoom(store, { loadsMax: 2, bytesMax }), discarded }
+  return { room: new SpoolBudget(store, { loadsMax: 2, bytesMax }), discarded }
 }
 
 t.test('files that are received hold no places, however many they are', async (t) => {

@@ -6,7 +6,7 @@ import { createQuery, type QueryOptions } from '../../../src/query/query.ts'
 import { type OpenedStore, openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
 import { TestWorkspace } from '../query/test-workspace.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
-import { createFakeRooms, type FakeRooms, limits, token } from './fake-rooms.ts'
+import { createFakeDeps, type FakeDeps, limits, token } from './fake-deps.ts'
 
 const options: QueryOptions = {
   database: 'ws_0001',
@@ -19,11 +19,11 @@ const options: QueryOptions = {
   now: () => 0,
 }
 
-/** The front desk over the query room and a real engine; the workspace is in memory. */
+/** The routes over the query module and a real engine; the workspace is in memory. */
 export interface Endpoints {
   readonly app: FastifyInstance
   readonly store: OpenedStore
-  readonly rooms: FakeRooms
+  readonly deps: FakeDeps
   readonly workspace: TestWorkspace
   readonly secrets: Map<string, string>
   /** Epoch milliseconds of the query room. */
@@ -43,7 +43,7 @@ export async function openEndpoints(t: Test, given: Partial<QueryOptions> = {}):
   await store.command(
     `INSERT INTO ws_0001.${id} SELECT number + 1, if(number % 2 = 0, 'a', 'b'), number / 2 FROM numbers(6)`,
   )
-  const rooms = createFakeRooms()
+  const deps = createFakeDeps()
   const query = createQuery(
     { ...options, ...given, now: () => opened.now },
     {
@@ -54,7 +54,7 @@ export async function openEndpoints(t: Test, given: Partial<QueryOptions> = {}):
       serviceScope: adminScope,
     },
   )
-  const app = createApp({ ...rooms, query }, limits)
+  const app = createApp({ ...deps, query }, limits)
   t.teardown(async () => {
     await app.close()
     await store.close()
@@ -65,7 +65,7 @@ export async function openEndpoints(t: Test, given: Partial<QueryOptions> = {}):
   const opened: Endpoints = {
     app,
     store,
-    rooms,
+    deps,
     workspace,
     secrets,
     now: 0,

@@ -39,7 +39,7 @@ const testOptions: IngestOptions = {
   closeTimeoutMs: 2_000,
 }
 
-export interface TestIngestRooms {
+export interface TestIngestDeps {
   readonly store: Store
   readonly dataSources: readonly DataSource[]
   readonly files?: FileLayer
@@ -48,13 +48,13 @@ export interface TestIngestRooms {
 }
 
 /** The way in over a log in memory, not started; whoever opens it closes it. */
-export async function openTestIngest(rooms: TestIngestRooms, given: Partial<IngestOptions> = {}): Promise<Ingest> {
-  const { store, dataSources, files = new MemoryFileLayer(), logger = silentLogger, now = Date.now } = rooms
+export async function openTestIngest(deps: TestIngestDeps, given: Partial<IngestOptions> = {}): Promise<Ingest> {
+  const { store, dataSources, files = new MemoryFileLayer(), logger = silentLogger, now = Date.now } = deps
   const catalog = { find: (id: string) => dataSources.find((source) => source.id === id) }
   return await openIngest({ ...testOptions, ...given }, { store, catalog, logger, now, files })
 }
 
-/** A request as the front desk makes it of a plain body. */
+/** A request as the routes make it of a plain body. */
 export function eventsOf(dataSource: DataSource, text: string, more: Partial<EventsRequest> = {}): EventsRequest {
   const body = Buffer.from(text)
   const packed = { bytes: body, encoding: 'identity' } as const

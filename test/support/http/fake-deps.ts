@@ -6,7 +6,7 @@ import { openVariables } from '../../../src/catalog/variables.ts'
 import type { AlterRequest, CreateRequest, DataSources } from '../../../src/datasources/datasources.types.ts'
 import { PendingReplaces } from '../../../src/datasources/replace/pending-replaces.ts'
 import type { Replaces } from '../../../src/datasources/replace/replace.types.ts'
-import type { HttpOptions, HttpRooms } from '../../../src/http/http.types.ts'
+import type { HttpOptions, HttpDeps } from '../../../src/http/http.types.ts'
 import { openImports } from '../../../src/imports/imports.ts'
 import type { ImportsOptions } from '../../../src/imports/open-import.ts'
 import { openBody } from '../../../src/ingest/bodies/opened-body.ts'
@@ -42,8 +42,8 @@ export interface Import {
   readonly text: string
 }
 
-/** Rooms in memory that keep what the front desk asked of them. */
-export interface FakeRooms extends HttpRooms {
+/** Deps in memory that keep what the routes asked of them. */
+export interface FakeDeps extends HttpDeps {
   readonly created: CreateRequest[]
   readonly alters: AlterRequest[]
   readonly loads: Import[]
@@ -59,11 +59,11 @@ export interface FakeRooms extends HttpRooms {
   isOpen: boolean
 }
 
-export function createFakeRooms(options: Partial<ImportsOptions> = {}): FakeRooms {
+export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps {
   const sources = new Map<string, DataSource>()
-  const dataSources = fakeDataSources(sources, () => rooms)
-  const ingest = fakeIngest(() => rooms)
-  const logger = fakeLogger(() => rooms.entries)
+  const dataSources = fakeDataSources(sources, () => deps)
+  const ingest = fakeIngest(() => deps)
+  const logger = fakeLogger(() => deps.entries)
   const disk = { reason: null, lostReason: null, report: () => undefined, alsoAsk: () => undefined }
   const pendingReplaces = new PendingReplaces()
   const replaces: Replaces = {
@@ -72,7 +72,7 @@ export function createFakeRooms(options: Partial<ImportsOptions> = {}): FakeRoom
     async close() {},
   }
   const now = () => Date.UTC(2026, 0, 2, 3, 4, 5)
-  const rooms: FakeRooms = {
+  const deps: FakeDeps = {
     access: createAccess({ adminToken: token }),
     dataSources,
     ingest,
@@ -91,10 +91,10 @@ export function createFakeRooms(options: Partial<ImportsOptions> = {}): FakeRoom
       nodeFault: () => null,
       compareNode: async () => 'same',
       async run(request) {
-        rooms.queries.push(request)
+        deps.queries.push(request)
         if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })
         const times = { resolveMs: 0.1234, engineMs: 2 }
-        return { format: 'JSON', contentType: 'application/json; charset=UTF-8', body: rooms.answer(), times }
+        return { format: 'JSON', contentType: 'application/json; charset=UTF-8', body: deps.answer(), times }
       },
       async readPipe({ pipe }) {
         throw errors.PIPE_UNKNOWN({ name: pipe })
@@ -104,9 +104,9 @@ export function createFakeRooms(options: Partial<ImportsOptions> = {}): FakeRoom
       },
     },
     logger,
-    variables: openVariables({ now: () => rooms.now() }, emptyRecords()),
+    variables: openVariables({ now: () => deps.now() }, emptyRecords()),
     disk,
-    engineFault: () => (rooms.isOpen ? null : 'it has ended, and is started again'),
+    engineFault: () => (deps.isOpen ? null : 'it has ended, and is started again'),
     now,
     created: [],
     alters: [],
@@ -122,7 +122,7 @@ export function createFakeRooms(options: Partial<ImportsOptions> = {}): FakeRoom
     },
     isOpen: true,
   }
-  return rooms
+  return deps
 }
 
 /** Pipes in memory; every query is right, and reads nothing. */
@@ -135,8 +135,8 @@ function fakePipes(): Pipes {
   )
 }
 
-function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRooms): DataSources {
-  const alters = () => rooms().alters
+function fakeDataSources(sources: Map<string, DataSource>, deps: () => FakeDeps): DataSources {
+  const alters = () => deps().alters
   const find = (nameOrId: string): DataSource | undefined =>
     sources.get(nameOrId) ?? [...sources.values()].find(({ id }) => id === nameOrId)
   const get = (nameOrId: string): DataSource => {
@@ -159,7 +159,7 @@ function fakeDataSources(sources: Map<string, DataSource>, rooms: () => FakeRoom
     async create(request) {
       const name = request.name ?? 'made_by_service'
       if (sources.has(name)) throw errors.DATASOURCE_EXISTS({ name })
-      rooms().created.push(request)
+      deps().created.push(request)
       const source = createSource(name, request)
       sources.set(name, source)
       return source
@@ -248,7 +248,7 @@ function createSource(name: string, { description, engine, type }: CreateRequest
   }
 }
 
-function fakeIngest(rooms: () => FakeRooms): Ingest {
+function fakeIngest(deps: () => FakeDeps): Ingest {
   return {
     openBody: (source) =>
       openBody(source, { sampleBytesMax: 1024, decompressedBytesMax: 1_000_000 }, new MemoryBudget(1_000_000)),
@@ -262,9 +262,9 @@ function fakeIngest(rooms: () => FakeRooms): Ingest {
         failure = error instanceof Error ? error : new Error(String(error))
       }
       const text = Buffer.concat(chunks).toString()
-      rooms().loads.push({ request, text })
+      deps().loads.push({ request, text })
       const storedRows = text.split('\n').filter((line) => line !== '').length
-      return { storedRows, quarantinedRows: 0, invalidLines: 0, shortLines: 0, failure, ...rooms().outcome }
+      return { storedRows, quarantinedRows: 0, invalidLines: 0, shortLines: 0, failure, ...deps().outcome }
     },
     async openParquet() {
       throw errors.BODY_CORRUPT({ format: 'Parquet file', reason: 'there is no engine here' })
@@ -274,8 +274,8 @@ function fakeIngest(rooms: () => FakeRooms): Ingest {
     },
     async appendEvents(request) {
       const text = Buffer.from(request.body).toString()
-      rooms().events.push({ ...request, text })
-      const isStored = request.isWaiting && rooms().isStored
+      deps().events.push({ ...request, text })
+      const isStored = request.isWaiting && deps().isStored
       return { successfulRows: text.trim().split('\n').length, quarantinedRows: 0, isStored }
     },
     eventsStatus: () => null,
@@ -290,7 +290,7 @@ function fakeIngest(rooms: () => FakeRooms): Ingest {
   }
 }
 
-function fakeLogger(entries: () => FakeRooms['entries']): HttpRooms['logger'] {
+function fakeLogger(entries: () => FakeDeps['entries']): HttpDeps['logger'] {
   const at = (level: string) => (fields: LogFields, message: string) => {
     entries().push({ level, fields, message })
   }
