@@ -50,28 +50,28 @@ export interface Frame {
  * by the collector, and go round for ever; only what is needed beyond them is made for one frame.
  */
 export class FrameBuffers {
-  private readonly bufferBytes: number
-  private readonly keptMax: number
-  private readonly kept: Uint8Array[] = []
-  private sharedCount = 0
+  readonly #bufferBytes: number
+  readonly #keptMax: number
+  readonly #kept: Uint8Array[] = []
+  #sharedCount = 0
 
   constructor(limits: { readonly frameBytes: number; readonly keptMax: number }) {
-    this.bufferBytes = limits.frameBytes + framePaddingBytes
-    this.keptMax = limits.keptMax
+    this.#bufferBytes = limits.frameBytes + framePaddingBytes
+    this.#keptMax = limits.keptMax
   }
 
   /** A buffer of at least `byteCount` bytes and of at least a frame; what is in it is left over from its last use. */
   take(byteCount: number): Uint8Array {
-    if (byteCount > this.bufferBytes) return new Uint8Array(byteCount)
-    const kept = this.kept.pop()
+    if (byteCount > this.#bufferBytes) return new Uint8Array(byteCount)
+    const kept = this.#kept.pop()
     if (kept !== undefined) return kept
-    if (this.sharedCount === this.keptMax) return new Uint8Array(this.bufferBytes)
-    this.sharedCount += 1
-    return new Uint8Array(new SharedArrayBuffer(this.bufferBytes))
+    if (this.#sharedCount === this.#keptMax) return new Uint8Array(this.#bufferBytes)
+    this.#sharedCount += 1
+    return new Uint8Array(new SharedArrayBuffer(this.#bufferBytes))
   }
 
   giveBack(buffer: Uint8Array): void {
-    if (buffer.buffer instanceof SharedArrayBuffer) this.kept.push(buffer)
+    if (buffer.buffer instanceof SharedArrayBuffer) this.#kept.push(buffer)
   }
 }
 
@@ -84,28 +84,28 @@ export interface FrameLimits {
 }
 
 export class FrameAssembler {
-  private readonly limits: FrameLimits
-  private readonly boundary: RecordBoundary
-  private readonly buffers: FrameBuffers
-  private buffer: Uint8Array
-  private byteCount = 0
+  readonly #limits: FrameLimits
+  readonly #boundary: RecordBoundary
+  readonly #buffers: FrameBuffers
+  #buffer: Uint8Array
+  #byteCount = 0
   /** Offset behind the last whole record in the buffer. */
-  private recordsEnd = 0
+  #recordsEnd = 0
   /** A byte order mark at the very beginning is no part of the first record. */
-  private isStartChecked = false
-  private failure: unknown = null
+  #isStartChecked = false
+  #failure: unknown = null
   /** Line feeds in the buffer, counted or estimated. */
-  private lineCount = 0
-  private pieceCount = 0
+  #lineCount = 0
+  #pieceCount = 0
   /** Bytes of the body so far, and how many of them were looked at once more. */
-  private arrivedBytes = 0
-  private repeatedBytes = 0
+  #arrivedBytes = 0
+  #repeatedBytes = 0
 
   constructor(limits: FrameLimits, boundary: RecordBoundary, buffers: FrameBuffers) {
-    this.limits = limits
-    this.boundary = boundary
-    this.buffers = buffers
-    this.buffer =
+    this.#limits = limits
+    this.#boundary = boundary
+    this.#buffers = buffers
+    this.#buffer =
       limits.frameBytes <= firstBytes ? buffers.take(framePaddingBytes) : new Uint8Array(firstBytes + framePaddingBytes)
   }
 
@@ -116,13 +116,13 @@ export class FrameAssembler {
    *   Frames of the same chunk are given first, and the next call throws.
    */
   push(chunk: Uint8Array): readonly Frame[] {
-    this.throwIfFailed()
+    this.#throwIfFailed()
     const frames: Frame[] = []
     try {
-      this.take(chunk, frames)
+      this.#take(chunk, frames)
     } catch (error) {
       if (frames.length === 0) throw error
-      this.failure = error
+      this.#failure = error
     }
     return frames
   }
@@ -132,22 +132,22 @@ export class FrameAssembler {
    * with such a line, so that nothing behind it belongs to it.
    */
   *setOpenLinesAside(): Generator<Frame> {
-    this.throwIfFailed()
-    for (let hasMore = true; hasMore && this.byteCount > this.recordsEnd; ) {
+    this.#throwIfFailed()
+    for (let hasMore = true; hasMore && this.#byteCount > this.#recordsEnd; ) {
       const frames: Frame[] = []
-      hasMore = this.setOpenLineAside(frames)
+      hasMore = this.#setOpenLineAside(frames)
       yield* frames
     }
   }
 
   /** The last frame of a body that has ended: what is left, with a final line feed. Throws as `push` does. */
   end(): Frame | null {
-    this.throwIfFailed()
-    if (this.byteCount === this.recordsEnd) return this.flush()
-    if (this.byteCount === this.buffer.length - framePaddingBytes) this.enlarge(1)
-    this.buffer[this.byteCount] = lineFeed
-    this.byteCount += 1
-    this.recordsEnd = this.byteCount
+    this.#throwIfFailed()
+    if (this.#byteCount === this.#recordsEnd) return this.flush()
+    if (this.#byteCount === this.#buffer.length - framePaddingBytes) this.#enlarge(1)
+    this.#buffer[this.#byteCount] = lineFeed
+    this.#byteCount += 1
+    this.#recordsEnd = this.#byteCount
     return this.flush()
   }
 
@@ -156,146 +156,146 @@ export class FrameAssembler {
    * closed, and has lines behind it. Nobody can tell whether they are rows, or the text of a cell.
    */
   takeOpenRecord(): Frame | null {
-    const rest = this.buffer.slice(this.recordsEnd, this.byteCount)
-    if (rest.length === 0 || this.boundary.skipOpenLine(rest) === 0) return null
-    this.byteCount = this.recordsEnd
-    const bytes = this.buffers.take(rest.length + framePaddingBytes)
+    const rest = this.#buffer.slice(this.#recordsEnd, this.#byteCount)
+    if (rest.length === 0 || this.#boundary.skipOpenLine(rest) === 0) return null
+    this.#byteCount = this.#recordsEnd
+    const bytes = this.#buffers.take(rest.length + framePaddingBytes)
     bytes.set(rest)
     return { bytes, byteCount: rest.length }
   }
 
   /** The whole records gathered so far, for a body that breaks off; an unfinished record is forgotten. */
   flush(): Frame | null {
-    if (this.recordsEnd === 0) return null
-    const frame = { bytes: this.buffer, byteCount: this.recordsEnd }
-    this.buffer = new Uint8Array(0)
-    this.byteCount = 0
-    this.recordsEnd = 0
+    if (this.#recordsEnd === 0) return null
+    const frame = { bytes: this.#buffer, byteCount: this.#recordsEnd }
+    this.#buffer = new Uint8Array(0)
+    this.#byteCount = 0
+    this.#recordsEnd = 0
     return frame
   }
 
   /** Gives back the buffer that no frame has left with; nothing is taken afterwards. */
   close(): void {
-    this.buffers.giveBack(this.buffer)
-    this.buffer = new Uint8Array(0)
-    this.byteCount = 0
-    this.recordsEnd = 0
+    this.#buffers.giveBack(this.#buffer)
+    this.#buffer = new Uint8Array(0)
+    this.#byteCount = 0
+    this.#recordsEnd = 0
   }
 
-  private take(chunk: Uint8Array, frames: Frame[]): void {
+  #take(chunk: Uint8Array, frames: Frame[]): void {
     let taken = 0
     while (taken < chunk.length) {
-      const room = this.buffer.length - framePaddingBytes - this.byteCount
+      const room = this.#buffer.length - framePaddingBytes - this.#byteCount
       if (room === 0) {
-        frames.push(...this.makeRoom())
+        frames.push(...this.#makeRoom())
         continue
       }
       // Never more than the longest record and its line feed at a time: so the limit holds to the byte.
-      const untilLimit = this.recordsEnd + this.limits.recordBytesMax + 1 - this.byteCount
-      const piece = chunk.subarray(taken, taken + Math.min(room, untilLimit, this.pieceBytesMax))
-      this.buffer.set(piece, this.byteCount)
-      this.look(this.byteCount + piece.length)
+      const untilLimit = this.#recordsEnd + this.#limits.recordBytesMax + 1 - this.#byteCount
+      const piece = chunk.subarray(taken, taken + Math.min(room, untilLimit, this.#pieceBytesMax))
+      this.#buffer.set(piece, this.#byteCount)
+      this.#look(this.#byteCount + piece.length)
       taken += piece.length
-      this.arrivedBytes += piece.length
-      if (this.byteCount - this.recordsEnd > this.limits.recordBytesMax && !this.setOpenLineAside(frames)) {
-        throw errors.RECORD_TOO_LARGE({ bytesMax: this.limits.recordBytesMax })
+      this.#arrivedBytes += piece.length
+      if (this.#byteCount - this.#recordsEnd > this.#limits.recordBytesMax && !this.#setOpenLineAside(frames)) {
+        throw errors.RECORD_TOO_LARGE({ bytesMax: this.#limits.recordBytesMax })
       }
-      if (this.isFullOfRows(piece)) frames.push(this.cut())
+      if (this.#isFullOfRows(piece)) frames.push(this.#cut())
     }
   }
 
-  private get pieceBytesMax(): number {
-    return this.limits.frameRowsMax === undefined ? estimatedBytes : countedBytes
+  get #pieceBytesMax(): number {
+    return this.#limits.frameRowsMax === undefined ? estimatedBytes : countedBytes
   }
 
-  private isFullOfRows(piece: Uint8Array): boolean {
-    const { frameRowsMax } = this.limits
-    this.pieceCount += 1
-    this.lineCount += frameRowsMax === undefined ? estimateLineFeeds(piece, this.pieceCount) : countLineFeeds(piece)
-    return this.lineCount >= (frameRowsMax ?? tinyLinesMax) && this.recordsEnd > 0
+  #isFullOfRows(piece: Uint8Array): boolean {
+    const { frameRowsMax } = this.#limits
+    this.#pieceCount += 1
+    this.#lineCount += frameRowsMax === undefined ? estimateLineFeeds(piece, this.#pieceCount) : countLineFeeds(piece)
+    return this.#lineCount >= (frameRowsMax ?? tinyLinesMax) && this.#recordsEnd > 0
   }
 
-  private throwIfFailed(): void {
-    if (this.failure !== null) throw this.failure
+  #throwIfFailed(): void {
+    if (this.#failure !== null) throw this.#failure
   }
 
-  private look(byteCount: number): void {
-    let from = this.byteCount
-    this.byteCount = byteCount
-    if (!this.isStartChecked) {
-      if (byteCount < byteOrderMark.length && this.beginsWithMark()) return
-      this.skipByteOrderMark()
+  #look(byteCount: number): void {
+    let from = this.#byteCount
+    this.#byteCount = byteCount
+    if (!this.#isStartChecked) {
+      if (byteCount < byteOrderMark.length && this.#beginsWithMark()) return
+      this.#skipByteOrderMark()
       from = 0
     }
-    const end = this.boundary.advance(this.buffer, from, this.byteCount)
-    if (end >= 0) this.recordsEnd = end
+    const end = this.#boundary.advance(this.#buffer, from, this.#byteCount)
+    if (end >= 0) this.#recordsEnd = end
   }
 
   /** A line that nothing can be read of ends a frame, and what is behind it is looked at once more. False without such a line. */
-  private setOpenLineAside(frames: Frame[]): boolean {
-    const lineBytes = this.boundary.skipOpenLine(this.buffer.subarray(this.recordsEnd, this.byteCount))
-    const restBytes = this.byteCount - this.recordsEnd - lineBytes
-    const isTooCostly = this.repeatedBytes + restBytes > repeatedShareMax * this.arrivedBytes
+  #setOpenLineAside(frames: Frame[]): boolean {
+    const lineBytes = this.#boundary.skipOpenLine(this.#buffer.subarray(this.#recordsEnd, this.#byteCount))
+    const restBytes = this.#byteCount - this.#recordsEnd - lineBytes
+    const isTooCostly = this.#repeatedBytes + restBytes > repeatedShareMax * this.#arrivedBytes
     if (lineBytes === 0 || isTooCostly) return false
-    this.recordsEnd += lineBytes
-    const rest = this.buffer.slice(this.recordsEnd, this.byteCount)
-    this.repeatedBytes += rest.length
-    this.arrivedBytes -= rest.length
-    this.byteCount = this.recordsEnd
-    frames.push(this.cut())
-    this.take(rest, frames)
+    this.#recordsEnd += lineBytes
+    const rest = this.#buffer.slice(this.#recordsEnd, this.#byteCount)
+    this.#repeatedBytes += rest.length
+    this.#arrivedBytes -= rest.length
+    this.#byteCount = this.#recordsEnd
+    frames.push(this.#cut())
+    this.#take(rest, frames)
     return true
   }
 
   /** Whether the bytes so far are a byte order mark, or its beginning. */
-  private beginsWithMark(): boolean {
-    return byteOrderMark.every((byte, offset) => offset >= this.byteCount || this.buffer[offset] === byte)
+  #beginsWithMark(): boolean {
+    return byteOrderMark.every((byte, offset) => offset >= this.#byteCount || this.#buffer[offset] === byte)
   }
 
-  private skipByteOrderMark(): void {
-    this.isStartChecked = true
-    if (this.byteCount < byteOrderMark.length || !this.beginsWithMark()) return
-    this.buffer.copyWithin(0, byteOrderMark.length, this.byteCount)
-    this.byteCount -= byteOrderMark.length
+  #skipByteOrderMark(): void {
+    this.#isStartChecked = true
+    if (this.#byteCount < byteOrderMark.length || !this.#beginsWithMark()) return
+    this.#buffer.copyWithin(0, byteOrderMark.length, this.#byteCount)
+    this.#byteCount -= byteOrderMark.length
   }
 
   /** Hands the whole records over and carries the unfinished one on; a record that fills the buffer makes it larger. */
-  private makeRoom(): readonly Frame[] {
-    if (this.buffer.length === firstBytes + framePaddingBytes && this.buffer.length < this.limits.frameBytes) {
-      this.growToFrame()
+  #makeRoom(): readonly Frame[] {
+    if (this.#buffer.length === firstBytes + framePaddingBytes && this.#buffer.length < this.#limits.frameBytes) {
+      this.#growToFrame()
       return []
     }
-    if (this.recordsEnd === 0) {
-      this.enlarge(Math.min(this.byteCount, this.limits.recordBytesMax - this.byteCount + 1))
+    if (this.#recordsEnd === 0) {
+      this.#enlarge(Math.min(this.#byteCount, this.#limits.recordBytesMax - this.#byteCount + 1))
       return []
     }
-    return [this.cut()]
+    return [this.#cut()]
   }
 
   /** The whole records as a frame; what is behind them begins the next one. */
-  private cut(): Frame {
-    const tail = this.buffer.subarray(this.recordsEnd, this.byteCount)
-    const next = this.buffers.take(tail.length + framePaddingBytes)
+  #cut(): Frame {
+    const tail = this.#buffer.subarray(this.#recordsEnd, this.#byteCount)
+    const next = this.#buffers.take(tail.length + framePaddingBytes)
     next.set(tail)
-    const frame = { bytes: this.buffer, byteCount: this.recordsEnd }
-    this.buffer = next
-    this.byteCount = tail.length
-    this.recordsEnd = 0
-    this.lineCount = 0
+    const frame = { bytes: this.#buffer, byteCount: this.#recordsEnd }
+    this.#buffer = next
+    this.#byteCount = tail.length
+    this.#recordsEnd = 0
+    this.#lineCount = 0
     return frame
   }
 
-  private growToFrame(): void {
-    const whole = this.buffers.take(framePaddingBytes)
-    whole.set(this.buffer.subarray(0, this.byteCount))
-    this.buffer = whole
+  #growToFrame(): void {
+    const whole = this.#buffers.take(framePaddingBytes)
+    whole.set(this.#buffer.subarray(0, this.#byteCount))
+    this.#buffer = whole
   }
 
-  private enlarge(byteCount: number): void {
-    const larger = new Uint8Array(this.buffer.length + byteCount)
-    larger.set(this.buffer)
-    this.buffers.giveBack(this.buffer)
-    this.buffer = larger
+  #enlarge(byteCount: number): void {
+    const larger = new Uint8Array(this.#buffer.length + byteCount)
+    larger.set(this.#buffer)
+    this.#buffers.giveBack(this.#buffer)
+    this.#buffer = larger
   }
 }
 

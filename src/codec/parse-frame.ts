@@ -37,30 +37,30 @@ interface KeepParts<Kept> {
 
 /** Keeps the compiled plans of one thread and parses its frames one after the other. */
 export class FrameParser {
-  private readonly limits: FrameParserLimits
-  private kernel = new ScanKernel()
-  private readonly plans = new Map<string, ParsePlan>()
-  private isKernelLeft = false
+  readonly #limits: FrameParserLimits
+  #kernel = new ScanKernel()
+  readonly #plans = new Map<string, ParsePlan>()
+  #isKernelLeft = false
 
   constructor(limits: FrameParserLimits = workerLimits) {
-    this.limits = limits
+    this.#limits = limits
   }
 
   /** Whether the schema of this key is compiled, so that its next frame costs no more than its rows. */
   knows(planKey: string): boolean {
-    return this.plans.has(planKey)
+    return this.#plans.has(planKey)
   }
 
   /** Whether a large kernel was left since this was asked last: its memory is free as soon as the garbage is collected. */
   hasLeftKernel(): boolean {
-    const isLeft = this.isKernelLeft
-    this.isKernelLeft = false
+    const isLeft = this.#isKernelLeft
+    this.#isKernelLeft = false
     return isLeft
   }
 
   /** What the kernel takes of memory, all schemas together. */
   get memoryBytes(): number {
-    return this.kernel.memory.bytes.length
+    return this.#kernel.memory.bytes.length
   }
 
   /** Parses a frame; its parts come back in memory. */
@@ -70,7 +70,7 @@ export class FrameParser {
 
   /** Parses a frame; `keep` says what becomes of its parts. */
   parseInto<Kept extends Part>(task: ParseTask, keep: KeepParts<Kept>): ParseResult<Kept> {
-    return this.parseFrame(task, ({ plan, builder, bodies }) => ({
+    return this.#parseFrame(task, ({ plan, builder, bodies }) => ({
       frame: task.frame,
       part: builder.rowCount === 0 ? null : keep.rows(encodePart(plan, builder.rowCount)),
       rowCount: builder.rowCount,
@@ -83,66 +83,66 @@ export class FrameParser {
 
   /** Parses a frame for the counts of its bodies alone; no part is encoded. */
   count(task: ParseTask): readonly BodyCounts[] {
-    return this.parseFrame(task, ({ bodies }) => bodies)
+    return this.#parseFrame(task, ({ bodies }) => bodies)
   }
 
-  private parseFrame<Result>(task: ParseTask, resultOf: (scanned: ScannedFrame) => Result): Result {
+  #parseFrame<Result>(task: ParseTask, resultOf: (scanned: ScannedFrame) => Result): Result {
     assert(task.frame.length >= task.byteCount + framePaddingBytes, 'a frame ends in padding')
     try {
-      const plan = this.planOf(task)
+      const plan = this.#planOf(task)
       const builder = new PartBuilder(plan)
-      if (isForKernel(task.record)) this.kernel.loadFrame(task.frame.subarray(0, task.byteCount))
-      const bodies = scanBodies(task, scannerOf(this.kernel, task.record, { plan, builder }), builder)
+      if (isForKernel(task.record)) this.#kernel.loadFrame(task.frame.subarray(0, task.byteCount))
+      const bodies = scanBodies(task, scannerOf(this.#kernel, task.record, { plan, builder }), builder)
       assert(builder.rowCount === sum(bodies, 'rows'), 'every row belongs to one body')
       assert(builder.quarantine.rowCount === sum(bodies, 'quarantined'), 'every row set aside belongs to one body')
       const result = resultOf({ plan, builder, bodies })
-      this.forgetOld(keyOf(task))
-      if (this.kernel.memory.bytes.length > this.limits.kernelBytesMax) this.beginAnew()
+      this.#forgetOld(keyOf(task))
+      if (this.#kernel.memory.bytes.length > this.#limits.kernelBytesMax) this.#beginAnew()
       return result
     } catch (error) {
       // Memory that ran out, or a full disk, may have left the columns half written.
-      this.beginAnew()
+      this.#beginAnew()
       throw error
     }
   }
 
-  private planOf(task: ParseTask): ParsePlan {
+  #planOf(task: ParseTask): ParsePlan {
     const key = keyOf(task)
-    const plan = this.plans.get(key) ?? this.compile(key, task)
+    const plan = this.#plans.get(key) ?? this.#compile(key, task)
     // Deleted and set again, it becomes the youngest.
-    this.plans.delete(key)
-    this.plans.set(key, plan)
+    this.#plans.delete(key)
+    this.#plans.set(key, plan)
     return plan
   }
 
   /** Compiles a schema in the memory of the versions of the same data source before it, which get no further frames. */
-  private compile(key: string, { columns, rules }: ParseTask): ParsePlan {
-    for (const [known, plan] of this.plans) if (isOlderVersion(known, key)) this.forget(known, plan)
-    return compilePlan(this.kernel, columns, rules)
+  #compile(key: string, { columns, rules }: ParseTask): ParsePlan {
+    for (const [known, plan] of this.#plans) if (isOlderVersion(known, key)) this.#forget(known, plan)
+    return compilePlan(this.#kernel, columns, rules)
   }
 
   /** Forgets the schemas that were used longest ago, so that buffers of many data sources do not add up. */
-  private forgetOld(current: string): void {
-    const { plansMax, planBytesMax } = this.limits
+  #forgetOld(current: string): void {
+    const { plansMax, planBytesMax } = this.#limits
     // The usual case, told without looking at every column.
-    if (this.plans.size <= plansMax && this.kernel.memory.usedBytes <= planBytesMax) return
+    if (this.#plans.size <= plansMax && this.#kernel.memory.usedBytes <= planBytesMax) return
     let byteCount = 0
-    for (const [key, plan] of [...this.plans].reverse()) {
+    for (const [key, plan] of [...this.#plans].reverse()) {
       byteCount += planBytes(plan)
-      if (key !== current && byteCount > planBytesMax) this.forget(key, plan)
+      if (key !== current && byteCount > planBytesMax) this.#forget(key, plan)
     }
-    const [oldest] = this.plans
-    if (this.plans.size > plansMax && oldest !== undefined) this.forget(...oldest)
+    const [oldest] = this.#plans
+    if (this.#plans.size > plansMax && oldest !== undefined) this.#forget(...oldest)
   }
 
-  private beginAnew(): void {
-    this.isKernelLeft ||= this.kernel.memory.bytes.length > this.limits.kernelBytesMax
-    this.plans.clear()
-    this.kernel = new ScanKernel()
+  #beginAnew(): void {
+    this.#isKernelLeft ||= this.#kernel.memory.bytes.length > this.#limits.kernelBytesMax
+    this.#plans.clear()
+    this.#kernel = new ScanKernel()
   }
 
-  private forget(key: string, plan: ParsePlan): void {
-    this.plans.delete(key)
+  #forget(key: string, plan: ParsePlan): void {
+    this.#plans.delete(key)
     freePlan(plan)
   }
 }

@@ -19,65 +19,65 @@ type Creates = Pick<DataSources, 'create' | 'find'>
 const minuteMs = 60_000
 
 export class EventsCreation {
-  private readonly options: EventsCreationOptions
-  private readonly dataSources: Creates
+  readonly #options: EventsCreationOptions
+  readonly #dataSources: Creates
   /** Under way, by name: senders that come meanwhile wait for the same one. */
-  private readonly running = new Map<string, Promise<DataSource>>()
+  readonly #running = new Map<string, Promise<DataSource>>()
   /** When the last ones were begun; no more than may be in a minute. */
-  private createdAtMs: number[] = []
+  #createdAtMs: number[] = []
 
   constructor(options: EventsCreationOptions, dataSources: Creates) {
-    this.options = options
-    this.dataSources = dataSources
+    this.#options = options
+    this.#dataSources = dataSources
   }
 
   /** False when events create no data sources. */
   get isAllowed(): boolean {
-    return this.options.missingDataSource === 'create'
+    return this.#options.missingDataSource === 'create'
   }
 
   /** See `DataSources.createFromEvents`. */
   create(sample: EventsSample): Promise<DataSource> {
     const { name } = sample
     if (!this.isAllowed) throw errors.DATASOURCE_NOT_FOUND({ name })
-    const known = this.running.get(name)
+    const known = this.#running.get(name)
     if (known !== undefined) return known
-    const creation = this.createNow(sample).finally(() => this.running.delete(name))
-    this.running.set(name, creation)
+    const creation = this.#createNow(sample).finally(() => this.#running.delete(name))
+    this.#running.set(name, creation)
     return creation
   }
 
-  private async createNow({ name, body, framing }: EventsSample): Promise<DataSource> {
+  async #createNow({ name, body, framing }: EventsSample): Promise<DataSource> {
     const lines = framing === 'document' ? (linesOfDocument(body) ?? body) : body
-    const schema = inferSchema(sampleRecords(lines), this.options)
+    const schema = inferSchema(sampleRecords(lines), this.#options)
     if (schema === null) throw errors.SCHEMA_UNKNOWN({ name })
-    this.refuseTooMany()
+    this.#refuseTooMany()
     // It counts from the beginning on: many may be begun at once.
-    const atMs = this.options.now()
-    this.createdAtMs.push(atMs)
+    const atMs = this.#options.now()
+    this.#createdAtMs.push(atMs)
     let isCreated = false
     try {
       const request = { name, description: '', schema, engine: null, type: 'ndjson', isImplicit: true } as const
-      const found = await createOrFind(this.dataSources, request)
+      const found = await createOrFind(this.#dataSources, request)
       isCreated = found.isCreated
       return found.dataSource
     } finally {
-      if (!isCreated) this.forget(atMs)
+      if (!isCreated) this.#forget(atMs)
     }
   }
 
-  private forget(atMs: number): void {
-    const position = this.createdAtMs.indexOf(atMs)
-    this.createdAtMs = this.createdAtMs.filter((_, index) => index !== position)
+  #forget(atMs: number): void {
+    const position = this.#createdAtMs.indexOf(atMs)
+    this.#createdAtMs = this.#createdAtMs.filter((_, index) => index !== position)
   }
 
-  private refuseTooMany(): void {
-    const perMinuteMax = this.options.eventsCreatesPerMinuteMax
+  #refuseTooMany(): void {
+    const perMinuteMax = this.#options.eventsCreatesPerMinuteMax
     if (perMinuteMax === 0) return
-    const nowMs = this.options.now()
-    this.createdAtMs = this.createdAtMs.filter((atMs) => atMs > nowMs - minuteMs && atMs <= nowMs)
-    const [oldest] = this.createdAtMs
-    if (this.createdAtMs.length < perMinuteMax || oldest === undefined) return
+    const nowMs = this.#options.now()
+    this.#createdAtMs = this.#createdAtMs.filter((atMs) => atMs > nowMs - minuteMs && atMs <= nowMs)
+    const [oldest] = this.#createdAtMs
+    if (this.#createdAtMs.length < perMinuteMax || oldest === undefined) return
     const retryAfterSeconds = Math.max(1, Math.ceil((oldest + minuteMs - nowMs) / 1000))
     throw errors.CREATES_TOO_MANY({ perMinuteMax, retryAfterSeconds })
   }

@@ -4,28 +4,28 @@
  * Whoever asks gets an answer that was begun after he asked, so that he sees what he did before.
  */
 export class SharedAnswer<Answer> {
-  private readonly ask: () => Promise<Answer>
-  private running: Promise<Answer> | null = null
-  private next: Promise<Answer> | null = null
+  readonly #ask: () => Promise<Answer>
+  #running: Promise<Answer> | null = null
+  #next: Promise<Answer> | null = null
 
   constructor(ask: () => Promise<Answer>) {
-    this.ask = ask
+    this.#ask = ask
   }
 
   get(): Promise<Answer> {
-    if (this.running === null) return this.begin()
-    this.next ??= this.running.then(nothing, nothing).then(() => {
-      this.next = null
-      return this.begin()
+    if (this.#running === null) return this.#begin()
+    this.#next ??= this.#running.then(nothing, nothing).then(() => {
+      this.#next = null
+      return this.#begin()
     })
-    return this.next
+    return this.#next
   }
 
-  private begin(): Promise<Answer> {
-    const running = this.ask().finally(() => {
-      if (this.running === running) this.running = null
+  #begin(): Promise<Answer> {
+    const running = this.#ask().finally(() => {
+      if (this.#running === running) this.#running = null
     })
-    this.running = running
+    this.#running = running
     return running
   }
 }

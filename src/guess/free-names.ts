@@ -5,13 +5,13 @@ import { soundColumnName } from '../schema/columns/column-name.ts'
 const nameLengthMax = 200
 
 export class FreeNames {
-  private readonly taken = new Set<string>()
+  readonly #taken = new Set<string>()
   /** Where the search for a number begins: thousands of keys in another script are one name. */
-  private readonly nextNumbers = new Map<string, number>()
+  readonly #nextNumbers = new Map<string, number>()
 
   /** How many there are by now. */
   get size(): number {
-    return this.taken.size
+    return this.#taken.size
   }
 
   /** A column's name for a path, which is taken from then on. */
@@ -22,10 +22,10 @@ export class FreeNames {
       .slice(0, nameLengthMax)
     const free = soundColumnName(/^\d/.test(plain) ? `_${plain}` : plain)
     let name = free
-    let number = this.nextNumbers.get(free) ?? 2
-    for (; this.taken.has(name); number += 1) name = soundColumnName(`${free}_${number}`)
-    this.nextNumbers.set(free, number)
-    this.taken.add(name)
+    let number = this.#nextNumbers.get(free) ?? 2
+    for (; this.#taken.has(name); number += 1) name = soundColumnName(`${free}_${number}`)
+    this.#nextNumbers.set(free, number)
+    this.#taken.add(name)
     return name
   }
 }

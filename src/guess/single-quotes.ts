@@ -63,15 +63,15 @@ function cut(text: string, delimiter: string): readonly (readonly boolean[])[] {
 
 /** Rewrites a body whose fields have single quotes; in pieces cut anywhere. */
 export class SingleQuotes {
-  private readonly delimiter: number
-  private isAtStart = true
-  private isInside = false
+  readonly #delimiter: number
+  #isAtStart = true
+  #isInside = false
   /** Behind a quote inside quotes: another one makes it a character. */
-  private isBehindQuote = false
+  #isBehindQuote = false
 
   /** @param delimiter one ASCII character. */
   constructor(delimiter: string) {
-    this.delimiter = delimiter.charCodeAt(0)
+    this.#delimiter = delimiter.charCodeAt(0)
   }
 
   push(bytes: Uint8Array): Uint8Array {
@@ -79,33 +79,33 @@ export class SingleQuotes {
     const out = new Uint8Array(bytes.length * 2 + 1)
     let length = 0
     for (const byte of bytes) {
-      if (this.isBehindQuote) {
-        this.isBehindQuote = false
+      if (this.#isBehindQuote) {
+        this.#isBehindQuote = false
         if (byte === singleQuote) {
           out[length++] = singleQuote
           continue
         }
         out[length++] = quote
-        this.isInside = false
+        this.#isInside = false
       }
-      if (this.isInside) {
+      if (this.#isInside) {
         if (byte === singleQuote) {
-          this.isBehindQuote = true
+          this.#isBehindQuote = true
           continue
         }
         if (byte === quote) out[length++] = quote
         out[length++] = byte
         continue
       }
-      this.isInside = this.isAtStart && byte === singleQuote
-      out[length++] = this.isInside ? quote : byte
-      this.isAtStart = byte === this.delimiter || byte === lineFeed || byte === carriageReturn
+      this.#isInside = this.#isAtStart && byte === singleQuote
+      out[length++] = this.#isInside ? quote : byte
+      this.#isAtStart = byte === this.#delimiter || byte === lineFeed || byte === carriageReturn
     }
     return out.slice(0, length)
   }
 
   /** What is left at the end of the body. */
   end(): Uint8Array {
-    return this.isBehindQuote ? Uint8Array.of(quote) : new Uint8Array(0)
+    return this.#isBehindQuote ? Uint8Array.of(quote) : new Uint8Array(0)
   }
 }

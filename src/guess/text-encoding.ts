@@ -49,46 +49,46 @@ const oddWeight = 0.1
 
 /** What the bytes of a body say of its encoding, where no mark of UTF-16 does. */
 export class EncodingEvidence {
-  private whole = 0
-  private odd = 0
-  private broken = 0
-  private isMarked = false
-  private isEmpty = true
+  #whole = 0
+  #odd = 0
+  #broken = 0
+  #isMarked = false
+  #isEmpty = true
 
   /**
    * Takes bytes that follow on those before, and gives how many were looked at: a character that is cut at their end says
    * nothing yet, and comes again with the next ones.
    */
   add(bytes: Uint8Array, { isEnd }: { readonly isEnd: boolean } = { isEnd: false }): number {
-    if (this.isEmpty) this.isMarked = byteOrderMark.every((byte, offset) => bytes[offset] === byte)
-    this.isEmpty &&= bytes.length === 0
+    if (this.#isEmpty) this.#isMarked = byteOrderMark.every((byte, offset) => bytes[offset] === byte)
+    this.#isEmpty &&= bytes.length === 0
     const taken = bytes.subarray(0, bytes.length - (isEnd ? 0 : cutBytesOf(bytes)))
-    if (!this.isMarked && !isAscii(taken)) this.count(taken)
+    if (!this.#isMarked && !isAscii(taken)) this.#count(taken)
     return taken.length
   }
 
   /** Null while there is too little to say so. */
   verdict(): 'utf-8' | 'windows-1252' | null {
-    if (this.isMarked) return 'utf-8'
-    if (this.broken === 0) return this.whole >= wholeEnough ? 'utf-8' : null
-    const weight = this.whole + oddWeight * this.odd
-    return this.broken > brokenShareMin * weight ? 'windows-1252' : 'utf-8'
+    if (this.#isMarked) return 'utf-8'
+    if (this.#broken === 0) return this.#whole >= wholeEnough ? 'utf-8' : null
+    const weight = this.#whole + oddWeight * this.#odd
+    return this.#broken > brokenShareMin * weight ? 'windows-1252' : 'utf-8'
   }
 
-  private count(bytes: Uint8Array): void {
+  #count(bytes: Uint8Array): void {
     const isSound = isUtf8(bytes)
     for (let offset = 0; offset < bytes.length; ) {
       const byteCount = characterBytesAt(bytes, offset)
-      if (byteCount === 0) this.broken += 1
-      else if (byteCount > 1) this.weigh(bytes.subarray(offset, offset + byteCount))
-      if (isSound && this.whole >= wholeEnough) return
+      if (byteCount === 0) this.#broken += 1
+      else if (byteCount > 1) this.#weigh(bytes.subarray(offset, offset + byteCount))
+      if (isSound && this.#whole >= wholeEnough) return
       offset += Math.max(1, byteCount)
     }
   }
 
-  private weigh(character: Uint8Array): void {
-    if (mayBeLatin(character)) this.odd += 1
-    else this.whole += 1
+  #weigh(character: Uint8Array): void {
+    if (mayBeLatin(character)) this.#odd += 1
+    else this.#whole += 1
   }
 }
 

@@ -1,21 +1,21 @@
 /** Counts the bytes that bodies hold in memory, from their coming until the engine has them or the log alone does. */
 export class MemoryBudget {
   readonly bytesMax: number
-  private held = 0
-  private readonly waiting: (() => void)[] = []
+  #held = 0
+  readonly #waiting: (() => void)[] = []
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax
   }
 
   get bytes(): number {
-    return this.held
+    return this.#held
   }
 
   /** Takes the bytes, unless there is no room; when nothing is held, anything is taken, or a large body never would be. */
   tryTake(byteCount: number): boolean {
-    if (this.held > 0 && this.held + byteCount > this.bytesMax) return false
-    this.held += byteCount
+    if (this.#held > 0 && this.#held + byteCount > this.bytesMax) return false
+    this.#held += byteCount
     return true
   }
 
@@ -23,13 +23,13 @@ export class MemoryBudget {
   async take(byteCount: number): Promise<void> {
     while (!this.tryTake(byteCount)) {
       await new Promise<void>((resolve) => {
-        this.waiting.push(resolve)
+        this.#waiting.push(resolve)
       })
     }
   }
 
   give(byteCount: number): void {
-    this.held -= byteCount
-    for (const resolve of this.waiting.splice(0)) resolve()
+    this.#held -= byteCount
+    for (const resolve of this.#waiting.splice(0)) resolve()
   }
 }

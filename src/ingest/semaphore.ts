@@ -1,17 +1,17 @@
 /** A bounded number of places, given out in the order of asking. */
 export class Semaphore {
-  private free: number
-  private readonly waiting: (() => void)[] = []
+  #free: number
+  readonly #waiting: (() => void)[] = []
 
   constructor(places: number) {
-    this.free = places
+    this.#free = places
   }
 
   /** Resolves when a place is free; it is then taken. Rejects with the reason of `signal`, and leaves the line. */
   async acquire(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted()
-    if (this.free > 0) {
-      this.free -= 1
+    if (this.#free > 0) {
+      this.#free -= 1
       return
     }
     await new Promise<void>((resolve, reject) => {
@@ -20,18 +20,18 @@ export class Semaphore {
         resolve()
       }
       const leave = (): void => {
-        this.waiting.splice(this.waiting.indexOf(take), 1)
+        this.#waiting.splice(this.#waiting.indexOf(take), 1)
         reject(signal?.reason)
       }
-      this.waiting.push(take)
+      this.#waiting.push(take)
       signal?.addEventListener('abort', leave, { once: true })
     })
   }
 
   /** Gives a place back, to whoever has waited longest. */
   release(): void {
-    const next = this.waiting.shift()
-    if (next === undefined) this.free += 1
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#free += 1
     else next()
   }
 }

@@ -6,12 +6,12 @@ const changesWaitingMax = 1_000
 const retryAfterSeconds = 1
 
 export class ChangeQueue {
-  private readonly lastById = new Map<string, Promise<void>>()
-  private readonly waitingMax: number
-  private changeCount = 0
+  readonly #lastById = new Map<string, Promise<void>>()
+  readonly #waitingMax: number
+  #changeCount = 0
 
   constructor(waitingMax = changesWaitingMax) {
-    this.waitingMax = waitingMax
+    this.#waitingMax = waitingMax
   }
 
   /**
@@ -20,22 +20,22 @@ export class ChangeQueue {
    * @throws CHANGES_TOO_MANY (503) when as many wait as may; what `change` throws.
    */
   async run<Result>(id: string, change: () => Promise<Result>): Promise<Result> {
-    if (this.changeCount >= this.waitingMax) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds })
-    this.changeCount += 1
-    const running = (this.lastById.get(id) ?? Promise.resolve()).then(change)
+    if (this.#changeCount >= this.#waitingMax) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds })
+    this.#changeCount += 1
+    const running = (this.#lastById.get(id) ?? Promise.resolve()).then(change)
     const settled = running.then(nothing, nothing)
-    this.lastById.set(id, settled)
+    this.#lastById.set(id, settled)
     try {
       return await running
     } finally {
-      this.changeCount -= 1
-      if (this.lastById.get(id) === settled) this.lastById.delete(id)
+      this.#changeCount -= 1
+      if (this.#lastById.get(id) === settled) this.#lastById.delete(id)
     }
   }
 
   /** Waits for the changes that were asked for so far. */
   async close(): Promise<void> {
-    await Promise.all(this.lastById.values())
+    await Promise.all(this.#lastById.values())
   }
 }
 

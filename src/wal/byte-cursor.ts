@@ -2,37 +2,37 @@ import { WalFormatError } from './wal-errors.ts'
 
 /** Puts small values behind one another: numbers little-endian, texts and bytes behind their length in one byte. */
 export class ByteWriter {
-  private target = Buffer.allocUnsafe(128)
-  private length = 0
+  #target = Buffer.allocUnsafe(128)
+  #length = 0
 
   bytes(value: Uint8Array): this {
-    this.reserve(value.length)
-    this.target.set(value, this.length)
-    this.length += value.length
+    this.#reserve(value.length)
+    this.#target.set(value, this.#length)
+    this.#length += value.length
     return this
   }
 
   byte(value: number): this {
-    this.reserve(1)
-    this.length = this.target.writeUInt8(value, this.length)
+    this.#reserve(1)
+    this.#length = this.#target.writeUInt8(value, this.#length)
     return this
   }
 
   uint32(value: number): this {
-    this.reserve(4)
-    this.length = this.target.writeUInt32LE(value, this.length)
+    this.#reserve(4)
+    this.#length = this.#target.writeUInt32LE(value, this.#length)
     return this
   }
 
   /** Any whole number from 0 to 2^53 - 1: seven bits a byte, lowest first, the eighth says that more follow. */
   varint(value: number): this {
-    this.reserve(8)
+    this.#reserve(8)
     let rest = value
     while (rest >= 0x80) {
-      this.length = this.target.writeUInt8((rest % 0x80) + 0x80, this.length)
+      this.#length = this.#target.writeUInt8((rest % 0x80) + 0x80, this.#length)
       rest = Math.floor(rest / 0x80)
     }
-    this.length = this.target.writeUInt8(rest, this.length)
+    this.#length = this.#target.writeUInt8(rest, this.#length)
     return this
   }
 
@@ -47,32 +47,32 @@ export class ByteWriter {
 
   /** A copy of its own, exactly sized. */
   finish(): Buffer {
-    return Buffer.from(this.target.subarray(0, this.length))
+    return Buffer.from(this.#target.subarray(0, this.#length))
   }
 
-  private reserve(byteCount: number): void {
-    if (this.length + byteCount <= this.target.length) return
-    const larger = Buffer.allocUnsafe(Math.max(this.target.length * 2, this.length + byteCount))
-    larger.set(this.target.subarray(0, this.length))
-    this.target = larger
+  #reserve(byteCount: number): void {
+    if (this.#length + byteCount <= this.#target.length) return
+    const larger = Buffer.allocUnsafe(Math.max(this.#target.length * 2, this.#length + byteCount))
+    larger.set(this.#target.subarray(0, this.#length))
+    this.#target = larger
   }
 }
 
 /** Reads what ByteWriter wrote. @throws WalFormatError when the bytes end early or late, or hold no such value. */
 export class ByteReader {
-  private readonly source: Buffer
-  private offset = 0
+  readonly #source: Buffer
+  #offset = 0
 
   constructor(source: Uint8Array) {
-    this.source = Buffer.from(source.buffer, source.byteOffset, source.length)
+    this.#source = Buffer.from(source.buffer, source.byteOffset, source.length)
   }
 
   /** A view, not a copy. */
   bytes(byteCount: number): Buffer {
-    const end = this.offset + byteCount
-    if (end > this.source.length) throw new WalFormatError('a value of the log ends too early')
-    const part = this.source.subarray(this.offset, end)
-    this.offset = end
+    const end = this.#offset + byteCount
+    if (end > this.#source.length) throw new WalFormatError('a value of the log ends too early')
+    const part = this.#source.subarray(this.#offset, end)
+    this.#offset = end
     return part
   }
 
@@ -111,7 +111,7 @@ export class ByteReader {
   }
 
   get isAtEnd(): boolean {
-    return this.offset === this.source.length
+    return this.#offset === this.#source.length
   }
 
   /** States that nothing is left. */

@@ -15,12 +15,12 @@ export class CheckpointKeeper {
   released: Sequence
   /** The same by the checkpoint that is on disk. */
   written: Sequence
-  private readonly files: FileLayer
-  private readonly log: { readonly directory: string; readonly logId: Uint8Array }
-  private readonly chain: SegmentChain
-  private readonly generations: Generations
-  private running: Promise<void> | null = null
-  private following: Promise<void> | null = null
+  readonly #files: FileLayer
+  readonly #log: { readonly directory: string; readonly logId: Uint8Array }
+  readonly #chain: SegmentChain
+  readonly #generations: Generations
+  #running: Promise<void> | null = null
+  #following: Promise<void> | null = null
 
   constructor(
     files: FileLayer,
@@ -28,72 +28,73 @@ export class CheckpointKeeper {
     chain: SegmentChain,
     generations: Generations,
   ) {
-    this.files = files
-    this.log = log
+    this.#files = files
+    this.#log = log
     this.released = log.released
     this.written = log.released
-    this.chain = chain
-    this.generations = generations
+    this.#chain = chain
+    this.#generations = generations
   }
 
   /** See `Wal.release`. */
   async release(below: Sequence): Promise<void> {
     if (below > this.released) this.released = below
-    if (this.chain.hasRemovable(this.released)) await this.writeNext()
+    if (this.#chain.hasRemovable(this.released)) await this.#writeNext()
   }
 
   /** Writes the checkpoint, and does `work` before another one is written, or a segment goes. */
   async holdWhile(work: () => Promise<void>): Promise<void> {
-    while (this.running !== null) {
-      await this.running.catch(() => {
+    while (this.#running !== null) {
+      await this.#running.catch(() => {
         // Told to whoever asked for it.
       })
     }
-    this.running = this.write(false)
+    this.#running = this.#write(false)
       .then(work)
       .finally(() => {
-        this.running = null
+        this.#running = null
       })
-    await this.running
+    await this.#running
   }
 
   /** Writes down where the log ends: what is missing below was lost, not torn. */
   async close(): Promise<void> {
-    await this.running?.catch(() => {
+    await this.#running?.catch(() => {
       // Told to whoever asked for that release; the checkpoint below says all that it would have said.
     })
-    await this.write(true)
+    await this.#write(true)
   }
 
-  private writeNext(): Promise<void> {
-    if (this.running === null) {
-      this.running = this.write(false).finally(() => {
-        this.running = null
+  #writeNext(): Promise<void> {
+    if (this.#running === null) {
+      this.#running = this.#write(false).finally(() => {
+        this.#running = null
       })
-      return this.running
+      return this.#running
     }
-    this.following ??= this.running
+    this.#following ??= this.#running
       .catch(() => {
         // Told to whoever asked for it; the next one starts afresh.
       })
       .then(() => {
-        this.following = null
-        return this.writeNext()
+        this.#following = null
+        return this.#writeNext()
       })
-    return this.following
+    return this.#following
   }
 
-  private async write(isClosed: boolean): Promise<void> {
-    const { released, generations } = this
+  async #write(isClosed: boolean): Promise<void> {
+    const { released } = this
+    const generations = this.#generations
     generations.forgetBelow(released)
-    const { directory, logId } = this.log
-    const checkpoint = { logId, released, next: this.chain.next, isClosed, generations: generations.entries() }
+    const { directory, logId } = this.#log
+    const checkpoint = { logId, released, next: this.#chain.next, isClosed, generations: generations.entries() }
     try {
-      await writeCheckpoint(this.files, directory, checkpoint)
+      await writeCheckpoint(this.#files, directory, checkpoint)
     } catch (error) {
       throw new WalCheckpointError('the checkpoint of the write-ahead log could not be written', { cause: error })
     }
     this.written = released
-    await this.chain.removeBelow(released)
+    await this.#chain.removeBelow(released)
   }
 }

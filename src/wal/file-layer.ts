@@ -84,22 +84,22 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 class DiskFile implements LogFile {
-  private readonly handle: FileHandle
+  readonly #handle: FileHandle
   /** Whether each write is followed by a sync. */
-  private readonly isSynced: boolean
+  readonly #isSynced: boolean
 
   constructor(handle: FileHandle, isSynced: boolean) {
-    this.handle = handle
-    this.isSynced = isSynced
+    this.#handle = handle
+    this.#isSynced = isSynced
   }
 
   async read(target: Uint8Array, position: number): Promise<number> {
-    const { bytesRead } = await this.handle.read(target, 0, target.length, position)
+    const { bytesRead } = await this.#handle.read(target, 0, target.length, position)
     return bytesRead
   }
 
   async write(chunks: readonly Uint8Array[], position: number): Promise<number> {
-    const { fd } = this.handle
+    const { fd } = this.#handle
     const [first] = chunks
     assert(first !== undefined, 'a write has bytes')
     // By callback: the methods of the handle take twice the time of the event loop, and each group of events is a write.
@@ -108,23 +108,23 @@ class DiskFile implements LogFile {
       if (chunks.length === 1) write(fd, first, 0, first.length, position, settle)
       else writev(fd, chunks, position, settle)
     })
-    if (this.isSynced) await this.handle.datasync()
+    if (this.#isSynced) await this.#handle.datasync()
     return written
   }
 
   datasync(): Promise<void> {
-    return this.handle.datasync()
+    return this.#handle.datasync()
   }
 
   truncate(byteCount: number): Promise<void> {
-    return this.handle.truncate(byteCount)
+    return this.#handle.truncate(byteCount)
   }
 
   async size(): Promise<number> {
-    return (await this.handle.stat()).size
+    return (await this.#handle.stat()).size
   }
 
   close(): Promise<void> {
-    return this.handle.close()
+    return this.#handle.close()
   }
 }

@@ -9,7 +9,7 @@ export type Batch = readonly StoredEntry[]
 
 /** Lays out the batches of one write. One group at a time: the bytes are good until the next call. */
 export class GroupEncoder {
-  private readonly scratch = Buffer.allocUnsafeSlow(scratchBytes)
+  readonly #scratch = Buffer.allocUnsafeSlow(scratchBytes)
 
   /** The chunks to write behind one another; large payloads among them are the callers' own bytes. */
   encode(
@@ -17,7 +17,7 @@ export class GroupEncoder {
     place: { readonly sequence: number; readonly salt: number },
   ): readonly Uint8Array[] {
     const copiedBytes = copiedBytesOf(batches)
-    const target = copiedBytes <= this.scratch.length ? this.scratch : Buffer.allocUnsafeSlow(copiedBytes)
+    const target = copiedBytes <= this.#scratch.length ? this.#scratch : Buffer.allocUnsafeSlow(copiedBytes)
     const chunks: Uint8Array[] = []
     let start = 0
     let end = 0

@@ -86,25 +86,25 @@ function decodeSlot(bytes: Buffer): Slot | null {
 
 /** Writes the marks of an open log. A disk that refuses costs the mark alone: it is told once, and tried with the next. */
 export class LogMarker {
-  private readonly file: LogFile
-  private readonly markOf: () => LogMark
-  private readonly onError: (error: unknown) => void
-  private count: number
-  private hasFailed = false
-  private isDue = false
-  private running: Promise<void> | null = null
-  private pausing: NodeJS.Timeout | undefined
-  private isClosed = false
+  readonly #file: LogFile
+  readonly #markOf: () => LogMark
+  readonly #onError: (error: unknown) => void
+  #count: number
+  #hasFailed = false
+  #isDue = false
+  #running: Promise<void> | null = null
+  #pausing: NodeJS.Timeout | undefined
+  #isClosed = false
 
   private constructor(
     file: LogFile,
     count: number,
     { markOf, onError }: { readonly markOf: () => LogMark; readonly onError: (error: unknown) => void },
   ) {
-    this.file = file
-    this.count = count
-    this.markOf = markOf
-    this.onError = onError
+    this.#file = file
+    this.#count = count
+    this.#markOf = markOf
+    this.#onError = onError
   }
 
   /** Writes and syncs the first mark. @throws errors of the disk. */
@@ -118,7 +118,7 @@ export class LogMarker {
     const file = await files.open(path, exists ? 'update' : 'create')
     try {
       const marker = new LogMarker(file, known?.count ?? 0, log)
-      await marker.write()
+      await marker.#write()
       await file.datasync()
       if (!exists) await files.syncDirectory(dirname(path))
       return marker
@@ -130,48 +130,48 @@ export class LogMarker {
 
   /** Something of the mark has changed: it is written soon. */
   note(): void {
-    this.isDue = true
-    if (this.running === null && this.pausing === undefined && !this.isClosed) this.running = this.run()
+    this.#isDue = true
+    if (this.#running === null && this.#pausing === undefined && !this.#isClosed) this.#running = this.#run()
   }
 
   /** Writes and syncs the last mark. Never rejects. */
   async close(): Promise<void> {
-    this.isClosed = true
-    clearTimeout(this.pausing)
-    await this.running
+    this.#isClosed = true
+    clearTimeout(this.#pausing)
+    await this.#running
     try {
-      await this.write()
-      await this.file.datasync()
+      await this.#write()
+      await this.#file.datasync()
     } catch (error) {
-      this.onError(error)
+      this.#onError(error)
     } finally {
-      await this.file.close().catch(this.onError)
+      await this.#file.close().catch(this.#onError)
     }
   }
 
-  private async run(): Promise<void> {
+  async #run(): Promise<void> {
     // Whoever appended hears of it first, and counts it.
     await new Promise<void>((resolve) => setImmediate(resolve))
-    this.isDue = false
+    this.#isDue = false
     try {
-      await this.write()
-      this.hasFailed = false
+      await this.#write()
+      this.#hasFailed = false
     } catch (error) {
-      if (!this.hasFailed) this.onError(error)
-      this.hasFailed = true
+      if (!this.#hasFailed) this.#onError(error)
+      this.#hasFailed = true
     }
-    this.running = null
-    if (this.isClosed) return
-    this.pausing = setTimeout(() => {
-      this.pausing = undefined
-      if (this.isDue) this.note()
+    this.#running = null
+    if (this.#isClosed) return
+    this.#pausing = setTimeout(() => {
+      this.#pausing = undefined
+      if (this.#isDue) this.note()
     }, pauseMs)
-    this.pausing.unref()
+    this.#pausing.unref()
   }
 
-  private async write(): Promise<void> {
-    this.count += 1
-    const slot = encodeSlot({ count: this.count, mark: this.markOf() })
-    await writeFully(this.file, [slot], slotOffsets[this.count % 2 === 0 ? 0 : 1])
+  async #write(): Promise<void> {
+    this.#count += 1
+    const slot = encodeSlot({ count: this.#count, mark: this.#markOf() })
+    await writeFully(this.#file, [slot], slotOffsets[this.#count % 2 === 0 ? 0 : 1])
   }
 }

@@ -3,13 +3,13 @@
  * meant, and not what a compaction puts in its place.
  */
 export class NamingTurns {
-  private last: Promise<unknown> = Promise.resolve()
+  #last: Promise<unknown> = Promise.resolve()
 
   /** Settles as `work` does; turns are taken in the order of asking. */
   take<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.last.then(work)
+    const turn = this.#last.then(work)
     // Whoever took the turn hears of its failure; the next one has nothing to do with it.
-    this.last = turn.catch(() => undefined)
+    this.#last = turn.catch(() => undefined)
     return turn
   }
 }

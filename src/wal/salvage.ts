@@ -166,23 +166,23 @@ async function findNeeded(
 class SalvageWriter {
   /** The sequence that comes next. */
   expected: number
-  private readonly file: LogFile
-  private readonly header: Buffer
-  private readonly encoder = new GroupEncoder()
-  private offset = 0
+  readonly #file: LogFile
+  readonly #header: Buffer
+  readonly #encoder = new GroupEncoder()
+  #offset = 0
 
   constructor(file: LogFile, place: SegmentPlace) {
-    this.file = file
-    this.header = encodeSegmentHeader(place.logId, place.first)
+    this.#file = file
+    this.#header = encodeSegmentHeader(place.logId, place.first)
     this.expected = place.first
   }
 
   async begin(): Promise<void> {
-    await this.write([this.header])
+    await this.#write([this.#header])
   }
 
   async keep(batch: readonly StoredEntry[], sequence: number): Promise<void> {
-    await this.write(this.encoder.encode([batch], { sequence, salt: saltOf(this.header) }))
+    await this.#write(this.#encoder.encode([batch], { sequence, salt: saltOf(this.#header) }))
     this.expected = sequence + batch.length
   }
 
@@ -191,9 +191,9 @@ class SalvageWriter {
     await this.keep([lostEntry(this.expected)], until - 1)
   }
 
-  private async write(chunks: readonly Uint8Array[]): Promise<void> {
-    await writeFully(this.file, chunks, this.offset)
-    this.offset += chunks.reduce((total, chunk) => total + chunk.length, 0)
+  async #write(chunks: readonly Uint8Array[]): Promise<void> {
+    await writeFully(this.#file, chunks, this.#offset)
+    this.#offset += chunks.reduce((total, chunk) => total + chunk.length, 0)
   }
 }
 

@@ -43,51 +43,51 @@ export interface Group {
 export class SegmentChain {
   /** Behind the last entry that is on disk. */
   next: Sequence
-  private readonly options: Pick<WalOptions, 'directory' | 'onEvent' | 'segmentBytesMax' | 'zerosAheadBytes'>
-  private readonly files: FileLayer
-  private readonly logId: Uint8Array
-  private readonly encoder = new GroupEncoder()
-  private readonly zeros: Uint8Array
-  private sealed: KnownSegment[]
-  private active: ActiveSegment | null = null
+  readonly #options: Pick<WalOptions, 'directory' | 'onEvent' | 'segmentBytesMax' | 'zerosAheadBytes'>
+  readonly #files: FileLayer
+  readonly #logId: Uint8Array
+  readonly #encoder = new GroupEncoder()
+  readonly #zeros: Uint8Array
+  #sealed: KnownSegment[]
+  #active: ActiveSegment | null = null
   /** Where a failed write or sync left bytes that nobody may trust. */
-  private doubtful: KnownSegment | null = null
-  private sealedBytes: number
+  #doubtful: KnownSegment | null = null
+  #sealedBytes: number
 
   constructor(
     options: Pick<WalOptions, 'directory' | 'onEvent' | 'segmentBytesMax' | 'zerosAheadBytes'>,
     files: FileLayer,
     log: Pick<RecoveredLog, 'logId' | 'next' | 'segments'>,
   ) {
-    this.options = options
-    this.files = files
-    this.zeros = Buffer.alloc(options.zerosAheadBytes)
-    this.logId = log.logId
+    this.#options = options
+    this.#files = files
+    this.#zeros = Buffer.alloc(options.zerosAheadBytes)
+    this.#logId = log.logId
     this.next = log.next
-    this.sealed = [...log.segments]
-    this.sealedBytes = this.sealed.reduce((total, { byteCount }) => total + byteCount, 0)
+    this.#sealed = [...log.segments]
+    this.#sealedBytes = this.#sealed.reduce((total, { byteCount }) => total + byteCount, 0)
   }
 
   /** Bytes of all segments. */
   get totalBytes(): number {
-    return this.sealedBytes + (this.active?.byteCount ?? this.doubtful?.byteCount ?? 0)
+    return this.#sealedBytes + (this.#active?.byteCount ?? this.#doubtful?.byteCount ?? 0)
   }
 
   /** All segments with the bytes of each that are on disk, in order. */
   segments(): readonly KnownSegment[] {
-    const last = this.active === null ? this.doubtful : this.snapshot(this.active)
-    return last === null ? [...this.sealed] : [...this.sealed, last]
+    const last = this.#active === null ? this.#doubtful : this.#snapshot(this.#active)
+    return last === null ? [...this.#sealed] : [...this.#sealed, last]
   }
 
   /** The segments that take no entries any more and end at or before `below`, in order. */
   sealedBelow(below: Sequence): readonly KnownSegment[] {
-    return this.sealed.filter(({ next }) => next <= below)
+    return this.#sealed.filter(({ next }) => next <= below)
   }
 
   /** Where a segment ends that at least `newestBytes` of the log come behind; null when none does. */
   boundaryBefore(newestBytes: number): Sequence | null {
-    let behindBytes = this.totalBytes - this.sealedBytes
-    for (const { next, byteCount } of this.sealed.toReversed()) {
+    let behindBytes = this.totalBytes - this.#sealedBytes
+    for (const { next, byteCount } of this.#sealed.toReversed()) {
       if (behindBytes >= newestBytes) return next
       behindBytes += byteCount
     }
@@ -96,19 +96,19 @@ export class SegmentChain {
 
   /** One file has taken the place of neighbours. */
   replace(old: readonly KnownSegment[], by: KnownSegment): void {
-    const start = this.sealed.findIndex(({ name }) => name === old[0]?.name)
-    const replaced = this.sealed.splice(start, old.length, by)
+    const start = this.#sealed.findIndex(({ name }) => name === old[0]?.name)
+    const replaced = this.#sealed.splice(start, old.length, by)
     assert(
       replaced.every(({ name }, index) => name === old[index]?.name) && replaced.at(-1)?.next === by.next,
       'what is replaced are neighbours, and nothing between them is left out',
     )
-    this.sealedBytes += by.byteCount - replaced.reduce((total, { byteCount }) => total + byteCount, 0)
+    this.#sealedBytes += by.byteCount - replaced.reduce((total, { byteCount }) => total + byteCount, 0)
   }
 
   /** Bytes that a group may have when it begins with a batch of `byteCount`. */
   roomFor(byteCount: number): number {
-    const empty = this.options.segmentBytesMax - segmentHeaderBytes
-    const left = this.active === null ? empty : this.options.segmentBytesMax - this.active.byteCount
+    const empty = this.#options.segmentBytesMax - segmentHeaderBytes
+    const left = this.#active === null ? empty : this.#options.segmentBytesMax - this.#active.byteCount
     return byteCount <= left ? left : empty
   }
 
@@ -119,26 +119,26 @@ export class SegmentChain {
    * @throws anything else: the chain must be failed with `fail()`.
    */
   async commit(group: Group): Promise<void> {
-    const active = await this.segmentWithRoom(group.byteCount)
-    const chunks = this.encoder.encode(group.batches, { sequence: this.next, salt: active.salt })
-    const zeros = this.zerosBehind(active, group.byteCount)
-    const isWritten = zeros.length > 0 && (await this.lengthen(active, [...chunks, zeros]))
-    if (!isWritten) await this.write(active, chunks)
+    const active = await this.#segmentWithRoom(group.byteCount)
+    const chunks = this.#encoder.encode(group.batches, { sequence: this.next, salt: active.salt })
+    const zeros = this.#zerosBehind(active, group.byteCount)
+    const isWritten = zeros.length > 0 && (await this.#lengthen(active, [...chunks, zeros]))
+    if (!isWritten) await this.#write(active, chunks)
     active.byteCount += group.byteCount
     this.next = toSequence(this.next + group.entryCount)
   }
 
   /** What is to be written behind a group that ends behind the zeros there are. */
-  private zerosBehind({ byteCount, fileBytes }: ActiveSegment, groupBytes: number): Uint8Array {
+  #zerosBehind({ byteCount, fileBytes }: ActiveSegment, groupBytes: number): Uint8Array {
     const end = byteCount + groupBytes
     const isOverZeros = end <= fileBytes || groupBytes > overZerosBytesMax
-    return this.zeros.subarray(0, isOverZeros ? 0 : Math.max(0, this.options.segmentBytesMax - end))
+    return this.#zeros.subarray(0, isOverZeros ? 0 : Math.max(0, this.#options.segmentBytesMax - end))
   }
 
   /** False when there is no room for a group and the zeros behind it: there may be for the group alone. */
-  private async lengthen(active: ActiveSegment, chunks: readonly Uint8Array[]): Promise<boolean> {
+  async #lengthen(active: ActiveSegment, chunks: readonly Uint8Array[]): Promise<boolean> {
     try {
-      await this.write(active, chunks)
+      await this.#write(active, chunks)
       return true
     } catch (error) {
       if (error instanceof WalRefusedError) return false
@@ -146,7 +146,7 @@ export class SegmentChain {
     }
   }
 
-  private async write(active: ActiveSegment, chunks: readonly Uint8Array[]): Promise<void> {
+  async #write(active: ActiveSegment, chunks: readonly Uint8Array[]): Promise<void> {
     const { byteCount, file } = active
     try {
       await writeFully(file, chunks, byteCount)
@@ -164,74 +164,74 @@ export class SegmentChain {
 
   /** Lets go of the descriptor whose write or sync failed: it is never used again. */
   async fail(): Promise<void> {
-    if (this.active === null) return
-    const { active } = this
-    this.doubtful = this.snapshot(active)
-    this.active = null
-    await this.closeFile(active)
+    if (this.#active === null) return
+    const active = this.#active
+    this.#doubtful = this.#snapshot(active)
+    this.#active = null
+    await this.#closeFile(active)
   }
 
   /** Cuts off what is doubtful, through a new descriptor, and begins a new segment. @throws when the disk still fails. */
   async reopen(): Promise<void> {
-    const { doubtful } = this
+    const doubtful = this.#doubtful
     // A segment without entries is made anew under the same name.
     if (doubtful !== null && doubtful.next > doubtful.first) {
-      const path = join(this.options.directory, doubtful.name)
-      await withFile(this.files, { path, mode: 'update' }, async (file) => {
+      const path = join(this.#options.directory, doubtful.name)
+      await withFile(this.#files, { path, mode: 'update' }, async (file) => {
         // The cache may have dropped pages: what was acknowledged is read again before it is built upon.
-        for await (const _ of readSegment(file, this.logId, doubtful));
+        for await (const _ of readSegment(file, this.#logId, doubtful));
         await file.truncate(doubtful.byteCount)
         await file.datasync()
       })
-      this.seal(doubtful)
+      this.#seal(doubtful)
     }
-    this.doubtful = null
-    this.active = await this.beginSegment()
+    this.#doubtful = null
+    this.#active = await this.#beginSegment()
   }
 
   /** Unlinks the segments of which nothing from `released` on is needed; what cannot be unlinked is kept for later. */
   async removeBelow(released: Sequence): Promise<void> {
-    const unneeded = this.removable(released)
+    const unneeded = this.#removable(released)
     if (unneeded.length === 0) return
-    for (const segment of unneeded) await this.remove(segment)
-    await this.files.syncDirectory(this.options.directory).catch((error: unknown) => {
+    for (const segment of unneeded) await this.#remove(segment)
+    await this.#files.syncDirectory(this.#options.directory).catch((error: unknown) => {
       // Names that come back after a power cut are removed by the next start.
-      this.options.onEvent({ kind: 'cleanup-failed', file: '.', error })
+      this.#options.onEvent({ kind: 'cleanup-failed', file: '.', error })
     })
   }
 
   hasRemovable(released: Sequence): boolean {
-    return this.removable(released).length > 0
+    return this.#removable(released).length > 0
   }
 
   async close(): Promise<void> {
-    const { active } = this
-    this.active = null
+    const active = this.#active
+    this.#active = null
     if (active === null) return
-    this.seal(this.snapshot(active))
-    await this.cutZeros(active)
-    await this.closeFile(active)
+    this.#seal(this.#snapshot(active))
+    await this.#cutZeros(active)
+    await this.#closeFile(active)
   }
 
-  private async segmentWithRoom(byteCount: number): Promise<ActiveSegment> {
-    const { active } = this
+  async #segmentWithRoom(byteCount: number): Promise<ActiveSegment> {
+    const active = this.#active
     const isEmpty = active !== null && active.first === this.next
-    if (active !== null && (isEmpty || active.byteCount + byteCount <= this.options.segmentBytesMax)) return active
+    if (active !== null && (isEmpty || active.byteCount + byteCount <= this.#options.segmentBytesMax)) return active
     if (active !== null) await this.close()
     try {
-      this.active = await this.beginSegment()
+      this.#active = await this.#beginSegment()
     } catch (error) {
       throw isDiskFull(error) ? new WalRefusedError('disk-full', { cause: error }) : error
     }
-    return this.active
+    return this.#active
   }
 
-  private async beginSegment(): Promise<ActiveSegment> {
-    const { directory } = this.options
+  async #beginSegment(): Promise<ActiveSegment> {
+    const { directory } = this.#options
     const first = this.next
     const name = segmentName(first)
-    const header = encodeSegmentHeader(this.logId, first)
-    const file = await this.files.open(join(directory, name), 'append')
+    const header = encodeSegmentHeader(this.#logId, first)
+    const file = await this.#files.open(join(directory, name), 'append')
     const segment = {
       name,
       first,
@@ -242,52 +242,52 @@ export class SegmentChain {
     }
     try {
       await writeFully(file, [header], 0)
-      await this.files.syncDirectory(directory)
+      await this.#files.syncDirectory(directory)
     } catch (error) {
-      await this.closeFile(segment)
+      await this.#closeFile(segment)
       throw error
     }
     return segment
   }
 
-  private removable(released: Sequence): readonly KnownSegment[] {
-    return this.sealed.filter(({ next }) => next <= released)
+  #removable(released: Sequence): readonly KnownSegment[] {
+    return this.#sealed.filter(({ next }) => next <= released)
   }
 
-  private async remove(segment: KnownSegment): Promise<void> {
+  async #remove(segment: KnownSegment): Promise<void> {
     try {
-      await this.files.unlink(join(this.options.directory, segment.name))
+      await this.#files.unlink(join(this.#options.directory, segment.name))
     } catch (error) {
-      this.options.onEvent({ kind: 'cleanup-failed', file: segment.name, error })
+      this.#options.onEvent({ kind: 'cleanup-failed', file: segment.name, error })
       return
     }
-    this.sealed = this.sealed.filter((other) => other !== segment)
-    this.sealedBytes -= segment.byteCount
+    this.#sealed = this.#sealed.filter((other) => other !== segment)
+    this.#sealedBytes -= segment.byteCount
   }
 
-  private seal(segment: KnownSegment): void {
+  #seal(segment: KnownSegment): void {
     assert(segment.next === this.next, 'the last segment ends where the log does')
-    this.sealed.push(segment)
-    this.sealedBytes += segment.byteCount
+    this.#sealed.push(segment)
+    this.#sealedBytes += segment.byteCount
   }
 
-  private snapshot({ name, first, byteCount }: ActiveSegment): KnownSegment {
+  #snapshot({ name, first, byteCount }: ActiveSegment): KnownSegment {
     return { name, first, next: this.next, byteCount }
   }
 
   /** Gives their room back. They mean nothing, so an error changes nothing, and is told. */
-  private async cutZeros({ byteCount, file, fileBytes, name }: ActiveSegment): Promise<void> {
+  async #cutZeros({ byteCount, file, fileBytes, name }: ActiveSegment): Promise<void> {
     if (fileBytes === byteCount) return
     await file.truncate(byteCount).catch((error: unknown) => {
-      this.options.onEvent({ kind: 'cleanup-failed', file: name, error })
+      this.#options.onEvent({ kind: 'cleanup-failed', file: name, error })
     })
   }
 
   /** Its content is synced, or given up: an error changes nothing, and is told. */
-  private async closeFile({ file, name }: { readonly file: LogFile; readonly name: string }): Promise<void> {
+  async #closeFile({ file, name }: { readonly file: LogFile; readonly name: string }): Promise<void> {
     await file.close().catch((error: unknown) => {
       const event: WalEvent = { kind: 'cleanup-failed', file: name, error }
-      this.options.onEvent(event)
+      this.#options.onEvent(event)
     })
   }
 }

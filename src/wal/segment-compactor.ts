@@ -39,13 +39,13 @@ const joinedShareMax = 1 / 4
 const bufferBytes = 1024 * 1024
 
 export class SegmentCompactor {
-  private readonly chain: SegmentChain
-  private readonly files: FileLayer
-  private readonly naming: NamingTurns
-  private readonly options: Pick<WalOptions, 'directory' | 'onEvent' | 'segmentBytesMax'>
-  private readonly logId: Uint8Array
+  readonly #chain: SegmentChain
+  readonly #files: FileLayer
+  readonly #naming: NamingTurns
+  readonly #options: Pick<WalOptions, 'directory' | 'onEvent' | 'segmentBytesMax'>
+  readonly #logId: Uint8Array
   /** What was found needed in the segments that were looked at, by name. */
-  private readonly keptOf = new Map<string, Kept>()
+  readonly #keptOf = new Map<string, Kept>()
 
   constructor(
     options: Pick<WalOptions, 'directory' | 'onEvent' | 'segmentBytesMax'>,
@@ -56,35 +56,35 @@ export class SegmentCompactor {
       readonly logId: Uint8Array
     },
   ) {
-    this.options = options
-    this.chain = deps.chain
-    this.files = deps.files
-    this.naming = deps.naming
-    this.logId = deps.logId
+    this.#options = options
+    this.#chain = deps.chain
+    this.#files = deps.files
+    this.#naming = deps.naming
+    this.#logId = deps.logId
   }
 
   /** Whether some segment has not been looked at yet, or has a quarter that is not needed any more. */
   hasWork(needs: Needs): boolean {
-    return this.chain.sealedBelow(needs.below).some((segment) => this.isWorthReading(segment, needs))
+    return this.#chain.sealedBelow(needs.below).some((segment) => this.#isWorthReading(segment, needs))
   }
 
   /** Gives the bytes that became free. Precondition: see 2 above; nothing else replaces or removes segments meanwhile. */
   async compact(needs: Needs): Promise<number> {
     const { below } = needs
-    const bytesOf = () => this.chain.sealedBelow(below).reduce((total, { byteCount }) => total + byteCount, 0)
+    const bytesOf = () => this.#chain.sealedBelow(below).reduce((total, { byteCount }) => total + byteCount, 0)
     const bytesBefore = bytesOf()
-    const segments = this.chain.sealedBelow(below)
-    const names = new Set(this.chain.segments().map(({ name }) => name))
-    for (const name of this.keptOf.keys()) if (!names.has(name)) this.keptOf.delete(name)
+    const segments = this.#chain.sealedBelow(below)
+    const names = new Set(this.#chain.segments().map(({ name }) => name))
+    for (const name of this.#keptOf.keys()) if (!names.has(name)) this.#keptOf.delete(name)
     let previous: KnownSegment | null = null
     for (const segment of segments) {
-      previous = this.isWorthReading(segment, needs) ? await this.compactOne(previous, segment, needs) : segment
+      previous = this.#isWorthReading(segment, needs) ? await this.#compactOne(previous, segment, needs) : segment
     }
     return bytesBefore - bytesOf()
   }
 
-  private isWorthReading(segment: KnownSegment, { firstNeeded }: Needs): boolean {
-    const kept = this.keptOf.get(segment.name)
+  #isWorthReading(segment: KnownSegment, { firstNeeded }: Needs): boolean {
+    const kept = this.#keptOf.get(segment.name)
     if (kept === undefined) return true
     let staleBytes = 0
     for (const [stream, { byteCount, last }] of kept) {
@@ -95,22 +95,22 @@ export class SegmentCompactor {
   }
 
   /** Gives the segment that then ends where `segment` ended. */
-  private async compactOne(previous: KnownSegment | null, segment: KnownSegment, needs: Needs): Promise<KnownSegment> {
-    const kept = await this.examine(segment, needs)
+  async #compactOne(previous: KnownSegment | null, segment: KnownSegment, needs: Needs): Promise<KnownSegment> {
+    const kept = await this.#examine(segment, needs)
     const keptBytes = [...kept.values()].reduce((total, { byteCount }) => total + byteCount, segmentHeaderBytes)
-    const joinedBytesMax = this.options.segmentBytesMax * joinedShareMax
+    const joinedBytesMax = this.#options.segmentBytesMax * joinedShareMax
     const isJoined = previous !== null && previous.byteCount + keptBytes <= joinedBytesMax
-    if (previous !== null && isJoined) return await this.replace([previous, segment], needs)
-    if (keptBytes <= segment.byteCount * (1 - freedShareMin)) return await this.replace([segment], needs)
-    this.keptOf.set(segment.name, kept)
+    if (previous !== null && isJoined) return await this.#replace([previous, segment], needs)
+    if (keptBytes <= segment.byteCount * (1 - freedShareMin)) return await this.#replace([segment], needs)
+    this.#keptOf.set(segment.name, kept)
     return segment
   }
 
-  private async examine(segment: KnownSegment, needs: Needs): Promise<Kept> {
+  async #examine(segment: KnownSegment, needs: Needs): Promise<Kept> {
     const kept: Kept = new Map()
-    const path = join(this.options.directory, segment.name)
-    await withFile(this.files, { path, mode: 'read' }, async (file) => {
-      for await (const views of readSegment(file, this.logId, segment)) {
+    const path = join(this.#options.directory, segment.name)
+    await withFile(this.#files, { path, mode: 'read' }, async (file) => {
+      for await (const views of readSegment(file, this.#logId, segment)) {
         for (const view of views) if (isNeeded(view, needs)) noteKept(kept, view)
       }
     })
@@ -118,19 +118,19 @@ export class SegmentCompactor {
   }
 
   /** Writes one segment, or two neighbours, anew under the name of the first. */
-  private async replace(
+  async #replace(
     sources: readonly [KnownSegment] | readonly [KnownSegment, KnownSegment],
     needs: Needs,
   ): Promise<KnownSegment> {
-    const { directory } = this.options
+    const { directory } = this.#options
     const [first, second] = sources
     const draft = join(directory, first.name + draftSuffix)
     const kept: Kept = new Map()
-    const written = await withFile(this.files, { path: draft, mode: 'create' }, async (file) => {
-      const target = new CompactWriter(file, encodeSegmentHeader(this.logId, first.first), first.first)
+    const written = await withFile(this.#files, { path: draft, mode: 'create' }, async (file) => {
+      const target = new CompactWriter(file, encodeSegmentHeader(this.#logId, first.first), first.first)
       const ends: KnownSegment[] = []
       for (const source of sources) {
-        await this.copyNeeded(source, target, { kept, needs })
+        await this.#copyNeeded(source, target, { kept, needs })
         ends.push({ name: first.name, first: first.first, next: source.next, byteCount: target.byteCount })
       }
       await target.flush()
@@ -139,30 +139,30 @@ export class SegmentCompactor {
     })
     const [alone, joined] = written
     if (alone === undefined) throw new Error('a segment was written')
-    await this.naming.take(async () => {
-      await this.files.rename(draft, join(directory, first.name))
-      this.chain.replace([first], alone)
-      this.keptOf.set(first.name, kept)
+    await this.#naming.take(async () => {
+      await this.#files.rename(draft, join(directory, first.name))
+      this.#chain.replace([first], alone)
+      this.#keptOf.set(first.name, kept)
     })
-    await this.files.syncDirectory(directory)
+    await this.#files.syncDirectory(directory)
     if (second === undefined || joined === undefined) return alone
-    await this.naming.take(async () => {
-      await this.files.unlink(join(directory, second.name))
-      this.chain.replace([alone, second], joined)
-      this.keptOf.delete(second.name)
+    await this.#naming.take(async () => {
+      await this.#files.unlink(join(directory, second.name))
+      this.#chain.replace([alone, second], joined)
+      this.#keptOf.delete(second.name)
     })
-    await this.files.syncDirectory(directory)
+    await this.#files.syncDirectory(directory)
     return joined
   }
 
-  private async copyNeeded(
+  async #copyNeeded(
     source: KnownSegment,
     target: CompactWriter,
     what: { readonly kept: Kept; readonly needs: Needs },
   ): Promise<void> {
-    const path = join(this.options.directory, source.name)
-    await withFile(this.files, { path, mode: 'read' }, async (file) => {
-      for await (const views of readSegment(file, this.logId, source)) {
+    const path = join(this.#options.directory, source.name)
+    await withFile(this.#files, { path, mode: 'read' }, async (file) => {
+      for await (const views of readSegment(file, this.#logId, source)) {
         for (const view of views) {
           if (!isNeeded(view, what.needs)) continue
           noteKept(what.kept, view)
@@ -216,23 +216,23 @@ function noteKept(kept: Kept, view: EntryView): void {
 
 /** Writes kept entries and the gaps between them, a buffer at a time. */
 class CompactWriter {
-  private readonly file: LogFile
-  private readonly salt: number
-  private readonly buffer = Buffer.allocUnsafe(bufferBytes)
-  private filled: number
-  private written = 0
+  readonly #file: LogFile
+  readonly #salt: number
+  readonly #buffer = Buffer.allocUnsafe(bufferBytes)
+  #filled: number
+  #written = 0
   /** The sequence that comes next. */
-  private expected: number
+  #expected: number
 
   constructor(file: LogFile, header: Buffer, first: Sequence) {
-    this.file = file
-    this.salt = saltOf(header)
-    this.expected = first
-    this.filled = header.copy(this.buffer)
+    this.#file = file
+    this.#salt = saltOf(header)
+    this.#expected = first
+    this.#filled = header.copy(this.#buffer)
   }
 
   get byteCount(): number {
-    return this.written + this.filled
+    return this.#written + this.#filled
   }
 
   async keep(view: EntryView): Promise<void> {
@@ -240,44 +240,44 @@ class CompactWriter {
     const sequence = toSequence(header.sequence)
     await this.skipTo(header.kind === 'lost' ? decodeLost({ sequence, payload }).first : sequence)
     const entryBytes = header.headerBytes + header.payloadBytes
-    const target = await this.reserve(entryBytes)
+    const target = await this.#reserve(entryBytes)
     bytes.copy(target, 0, start, start + entryBytes)
-    adoptEntry(target, header.headerBytes, this.salt)
-    await this.put(target)
-    this.expected = sequence + 1
+    adoptEntry(target, header.headerBytes, this.#salt)
+    await this.#put(target)
+    this.#expected = sequence + 1
   }
 
   /** Writes that the entries before `sequence` which were not kept are gone. */
   async skipTo(sequence: number): Promise<void> {
-    if (sequence <= this.expected) return
-    const entry = goneEntry(this.expected)
-    const target = await this.reserve(entryHeaderBytes + entry.payload.length)
-    const place = { sequence: sequence - 1, groupPosition: 0, hasFollower: false, salt: this.salt }
+    if (sequence <= this.#expected) return
+    const entry = goneEntry(this.#expected)
+    const target = await this.#reserve(entryHeaderBytes + entry.payload.length)
+    const place = { sequence: sequence - 1, groupPosition: 0, hasFollower: false, salt: this.#salt }
     target.set(entry.payload, encodeEntryHeader(target, 0, entry, place))
-    await this.put(target)
-    this.expected = sequence
+    await this.#put(target)
+    this.#expected = sequence
   }
 
   async flush(): Promise<void> {
-    await writeFully(this.file, [this.buffer.subarray(0, this.filled)], this.written)
-    this.written += this.filled
-    this.filled = 0
+    await writeFully(this.#file, [this.#buffer.subarray(0, this.#filled)], this.#written)
+    this.#written += this.#filled
+    this.#filled = 0
   }
 
   /** Room for an entry: behind what the buffer holds, or, for a large one, by itself. */
-  private async reserve(byteCount: number): Promise<Buffer> {
-    if (this.filled + byteCount > this.buffer.length) await this.flush()
-    if (byteCount > this.buffer.length) return Buffer.allocUnsafeSlow(byteCount)
-    return this.buffer.subarray(this.filled, this.filled + byteCount)
+  async #reserve(byteCount: number): Promise<Buffer> {
+    if (this.#filled + byteCount > this.#buffer.length) await this.flush()
+    if (byteCount > this.#buffer.length) return Buffer.allocUnsafeSlow(byteCount)
+    return this.#buffer.subarray(this.#filled, this.#filled + byteCount)
   }
 
-  private async put(entry: Buffer): Promise<void> {
-    if (entry.length <= this.buffer.length) {
-      this.filled += entry.length
+  async #put(entry: Buffer): Promise<void> {
+    if (entry.length <= this.#buffer.length) {
+      this.#filled += entry.length
       return
     }
-    await writeFully(this.file, [entry], this.written)
-    this.written += entry.length
+    await writeFully(this.#file, [entry], this.#written)
+    this.#written += entry.length
   }
 }
 

@@ -49,14 +49,14 @@ export class SegmentReader {
   /** Behind the last whole entry, and the sequence that is expected there. */
   offset: number
   sequence: number
-  private readonly file: LogFile
-  private readonly range: ReadRange
-  private window = Buffer.alloc(0)
-  private wantedBytes = windowBytes
+  readonly #file: LogFile
+  readonly #range: ReadRange
+  #window = Buffer.alloc(0)
+  #wantedBytes = windowBytes
 
   constructor(file: LogFile, range: ReadRange) {
-    this.file = file
-    this.range = range
+    this.#file = file
+    this.#range = range
     this.offset = range.offset
     this.sequence = range.sequence
   }
@@ -67,24 +67,24 @@ export class SegmentReader {
    * @throws WalFormatError at a whole entry that this version does not know.
    */
   async nextEntries(): Promise<readonly EntryView[]> {
-    while (this.fault === null && this.offset < this.range.end && this.sequence < this.range.until) {
-      const byteCount = Math.min(this.wantedBytes, this.range.end - this.offset)
-      if (this.window.length < byteCount) this.window = Buffer.allocUnsafeSlow(byteCount)
-      const bytes = this.window.subarray(0, byteCount)
-      const filled = await readFully(this.file, bytes, this.offset)
-      const entries = this.parse(bytes.subarray(0, filled))
+    while (this.fault === null && this.offset < this.#range.end && this.sequence < this.#range.until) {
+      const byteCount = Math.min(this.#wantedBytes, this.#range.end - this.offset)
+      if (this.#window.length < byteCount) this.#window = Buffer.allocUnsafeSlow(byteCount)
+      const bytes = this.#window.subarray(0, byteCount)
+      const filled = await readFully(this.#file, bytes, this.offset)
+      const entries = this.#parse(bytes.subarray(0, filled))
       if (entries.length > 0) return entries
       if (filled < byteCount) this.fault ??= 'cut-off'
     }
     return []
   }
 
-  private parse(bytes: Buffer): readonly EntryView[] {
+  #parse(bytes: Buffer): readonly EntryView[] {
     const entries: EntryView[] = []
     const base = this.offset
-    this.wantedBytes = windowBytes
-    while (this.sequence < this.range.until && this.offset < this.range.end) {
-      const entry = this.entryAt(bytes, this.offset - base)
+    this.#wantedBytes = windowBytes
+    while (this.sequence < this.#range.until && this.offset < this.#range.end) {
+      const entry = this.#entryAt(bytes, this.offset - base)
       if (entry === null) break
       entries.push(entry)
       this.offset += entry.header.headerBytes + entry.header.payloadBytes
@@ -94,40 +94,40 @@ export class SegmentReader {
   }
 
   /** The entry at `start`, or null: then there is a fault, or the window is too small. */
-  private entryAt(bytes: Buffer, start: number): EntryView | null {
-    const header = decodeEntryHeader(bytes, start, this.range.salt)
-    const restBytes = this.range.end - this.offset
-    if (header === 'short') return this.want(headerBytesMax, restBytes, bytes.length - start)
-    if (typeof header === 'string') return this.stop(header)
+  #entryAt(bytes: Buffer, start: number): EntryView | null {
+    const header = decodeEntryHeader(bytes, start, this.#range.salt)
+    const restBytes = this.#range.end - this.offset
+    if (header === 'short') return this.#want(headerBytesMax, restBytes, bytes.length - start)
+    if (typeof header === 'string') return this.#stop(header)
     const end = start + header.headerBytes + header.payloadBytes
-    if (end - start > restBytes) return this.stop('cut-off')
-    if (end > bytes.length) return this.want(end - start, restBytes, bytes.length - start)
+    if (end - start > restBytes) return this.#stop('cut-off')
+    if (end > bytes.length) return this.#want(end - start, restBytes, bytes.length - start)
     const payload = bytes.subarray(start + header.headerBytes, end)
-    if (crc32(payload) !== header.payloadCrc) return this.stop('payload-checksum')
-    this.refuseUnknown(header)
+    if (crc32(payload) !== header.payloadCrc) return this.#stop('payload-checksum')
+    this.#refuseUnknown(header)
     const standsForMany = header.kind === 'lost' || header.kind === 'gone'
     const first = standsForMany ? decodeLost({ sequence: toSequence(header.sequence), payload }).first : header.sequence
-    if (first !== this.sequence) return this.stop('sequence')
+    if (first !== this.sequence) return this.#stop('sequence')
     return { header, offset: this.offset, payload, bytes, start }
   }
 
   /** Asks for a larger window; without more bytes in the file the entry is cut off. */
-  private want(byteCount: number, restBytes: number, seenBytes: number): null {
-    if (seenBytes >= restBytes) return this.stop('cut-off')
-    this.wantedBytes = Math.max(byteCount, windowBytes)
+  #want(byteCount: number, restBytes: number, seenBytes: number): null {
+    if (seenBytes >= restBytes) return this.#stop('cut-off')
+    this.#wantedBytes = Math.max(byteCount, windowBytes)
     return null
   }
 
-  private stop(reason: DamageReason): null {
+  #stop(reason: DamageReason): null {
     this.fault = reason
     return null
   }
 
-  private refuseUnknown({ kind, encoding, kindCode }: EntryHeader): void {
+  #refuseUnknown({ kind, encoding, kindCode }: EntryHeader): void {
     if (kind !== undefined && encoding !== undefined) return
     const what = kind === undefined ? `an entry of kind ${kindCode}` : 'a payload in an encoding'
     throw new WalFormatError(
-      `${this.range.name} holds at byte ${this.offset} ${what} that this version does not know: was it written by a newer one?`,
+      `${this.#range.name} holds at byte ${this.offset} ${what} that this version does not know: was it written by a newer one?`,
     )
   }
 }

@@ -112,38 +112,38 @@ export async function openWal(options: WalOptions, files: FileLayer): Promise<Wa
 
 class SegmentedWal implements Wal {
   readonly recovery: RecoveryReport
-  private readonly options: WalOptions
-  private readonly files: FileLayer
-  private readonly logId: Uint8Array
-  private readonly generations: Generations
-  private readonly chain: SegmentChain
-  private readonly commits: GroupCommit
-  private readonly keeper: CheckpointKeeper
-  private readonly compactor: SegmentCompactor
-  private readonly naming = new NamingTurns()
-  private settled: Sequence
-  private marker: LogMarker | null = null
-  private closing: Promise<void> | null = null
+  readonly #options: WalOptions
+  readonly #files: FileLayer
+  readonly #logId: Uint8Array
+  readonly #generations: Generations
+  readonly #chain: SegmentChain
+  readonly #commits: GroupCommit
+  readonly #keeper: CheckpointKeeper
+  readonly #compactor: SegmentCompactor
+  readonly #naming = new NamingTurns()
+  #settled: Sequence
+  #marker: LogMarker | null = null
+  #closing: Promise<void> | null = null
 
   constructor(options: WalOptions, files: FileLayer, log: RecoveredLog) {
-    this.options = options
-    this.files = files
+    this.#options = options
+    this.#files = files
     this.recovery = log.report
-    this.logId = log.logId
-    this.generations = log.generations
-    this.settled = log.report.settledSequence
-    this.chain = new SegmentChain(options, files, log)
-    this.commits = new GroupCommit(this.chain, options, (entries, first) => this.noteCommitted(entries, first))
+    this.#logId = log.logId
+    this.#generations = log.generations
+    this.#settled = log.report.settledSequence
+    this.#chain = new SegmentChain(options, files, log)
+    this.#commits = new GroupCommit(this.#chain, options, (entries, first) => this.#noteCommitted(entries, first))
     const { directory } = options
     const { logId, released } = log
-    this.keeper = new CheckpointKeeper(files, { directory, logId, released }, this.chain, this.generations)
-    this.compactor = new SegmentCompactor(options, { chain: this.chain, files, naming: this.naming, logId })
+    this.#keeper = new CheckpointKeeper(files, { directory, logId, released }, this.#chain, this.#generations)
+    this.#compactor = new SegmentCompactor(options, { chain: this.#chain, files, naming: this.#naming, logId })
   }
 
   async openMark(): Promise<void> {
-    const { onEvent, markPath } = this.options
+    const { onEvent, markPath } = this.#options
     const onError = (error: unknown): void => onEvent({ kind: 'mark-failed', error })
-    this.marker = await LogMarker.open(this.files, markPath, { markOf: () => this.mark(), onError })
+    this.#marker = await LogMarker.open(this.#files, markPath, { markOf: () => this.#mark(), onError })
   }
 
   async append(entry: NewEntry): Promise<Sequence> {
@@ -156,46 +156,46 @@ class SegmentedWal implements Wal {
     assert(entries.length > 0, 'a batch has entries')
     for (const { kind, stream, payload } of entries) {
       if (kind !== 'barrier') continue
-      const known = this.generations.of(stream)
+      const known = this.#generations.of(stream)
       assert(
         decodeBarrier(payload).generation > known,
         `the generation of a stream goes up, and ${stream} is at ${known}`,
       )
-      if (!this.generations.hasRoomFor(stream, this.options.streamsMax)) {
+      if (!this.#generations.hasRoomFor(stream, this.#options.streamsMax)) {
         return Promise.reject(new WalRefusedError('too-many-streams'))
       }
     }
-    return this.commits.append(entries)
+    return this.#commits.append(entries)
   }
 
-  replay(from: Sequence = this.keeper.released): AsyncIterable<WalEntry> {
-    return this.entriesOf(from, this.chain.next)
+  replay(from: Sequence = this.#keeper.released): AsyncIterable<WalEntry> {
+    return this.#entriesOf(from, this.#chain.next)
   }
 
   async release(below: Sequence): Promise<void> {
-    if (this.closing !== null) throw new WalClosedError()
-    assert(below <= this.chain.next, 'only what is in the log is released')
-    await this.keeper.release(below)
-    this.marker?.note()
+    if (this.#closing !== null) throw new WalClosedError()
+    assert(below <= this.#chain.next, 'only what is in the log is released')
+    await this.#keeper.release(below)
+    this.#marker?.note()
   }
 
   settle(below: Sequence): void {
-    assert(below <= this.chain.next, 'only what is in the log is settled')
-    if (below <= this.settled) return
-    this.settled = below
-    this.marker?.note()
+    assert(below <= this.#chain.next, 'only what is in the log is settled')
+    if (below <= this.#settled) return
+    this.#settled = below
+    this.#marker?.note()
   }
 
   boundaryBefore(newestBytes: number): Sequence | null {
-    return this.chain.boundaryBefore(newestBytes)
+    return this.#chain.boundaryBefore(newestBytes)
   }
 
   isWorthCompacting(request: Pick<CompactionRequest, 'below' | 'firstNeeded'>): boolean {
-    return this.compactor.hasWork(request)
+    return this.#compactor.hasWork(request)
   }
 
   async compact(request: CompactionRequest): Promise<number | null> {
-    if (this.closing !== null) throw new WalClosedError()
+    if (this.#closing !== null) throw new WalClosedError()
     if (!this.isWorthCompacting(request)) return null
     const payload = encodeSettled(request)
     const settled = bookkeepingEntry({ kind: 'settled', stream: '', atMs: request.atMs, payload })
@@ -203,18 +203,20 @@ class SegmentedWal implements Wal {
     await this.appendBatch([settled, settled])
     let freedBytes = 0
     // The checkpoint has the generations of all barriers that are cut out.
-    await this.keeper.holdWhile(async () => {
-      freedBytes = await this.compactor.compact(request)
+    await this.#keeper.holdWhile(async () => {
+      freedBytes = await this.#compactor.compact(request)
     })
     return freedBytes
   }
 
   generationOf(stream: string): number {
-    return this.generations.of(stream)
+    return this.#generations.of(stream)
   }
 
   stats(): WalStats {
-    const { chain, commits, keeper } = this
+    const chain = this.#chain
+    const commits = this.#commits
+    const keeper = this.#keeper
     const segments = chain.segments()
     const [first] = segments
     return {
@@ -232,46 +234,46 @@ class SegmentedWal implements Wal {
   }
 
   reopen(): Promise<void> {
-    return this.commits.reopen()
+    return this.#commits.reopen()
   }
 
   close(): Promise<void> {
-    this.closing ??= this.closeAll()
-    return this.closing
+    this.#closing ??= this.#closeAll()
+    return this.#closing
   }
 
-  private async closeAll(): Promise<void> {
-    const isWhole = await this.commits.close()
-    await this.chain.close()
+  async #closeAll(): Promise<void> {
+    const isWhole = await this.#commits.close()
+    await this.#chain.close()
     // The end of a failed log is in doubt; the next start finds it as after a crash.
     try {
-      if (isWhole) await this.keeper.close()
+      if (isWhole) await this.#keeper.close()
     } finally {
-      await this.marker?.close()
+      await this.#marker?.close()
     }
   }
 
-  private mark(): LogMark {
-    const { written: released } = this.keeper
-    const settled = this.settled > released ? this.settled : released
-    return { logId: this.logId, released, settled, next: this.chain.next, waitingRows: this.options.waitingRows() }
+  #mark(): LogMark {
+    const { written: released } = this.#keeper
+    const settled = this.#settled > released ? this.#settled : released
+    return { logId: this.#logId, released, settled, next: this.#chain.next, waitingRows: this.#options.waitingRows() }
   }
 
-  private noteCommitted(entries: readonly NewEntry[], first: Sequence): void {
+  #noteCommitted(entries: readonly NewEntry[], first: Sequence): void {
     for (const [index, { kind, stream, payload }] of entries.entries()) {
-      if (kind === 'barrier') this.generations.apply(stream, first + index, payload)
+      if (kind === 'barrier') this.#generations.apply(stream, first + index, payload)
     }
-    this.marker?.note()
+    this.#marker?.note()
   }
 
   /** One segment after the other, each looked up when the one before is read: a compaction may have replaced it. */
-  private async *entriesOf(from: Sequence, end: Sequence): AsyncIterable<WalEntry> {
+  async *#entriesOf(from: Sequence, end: Sequence): AsyncIterable<WalEntry> {
     for (let position = from; position < end; ) {
-      const opened = await this.naming.take(() => this.openSegmentOf(position, end))
+      const opened = await this.#naming.take(() => this.#openSegmentOf(position, end))
       if (opened === null) return
       const { file, segment } = opened
       try {
-        for await (const views of readSegment(file, this.logId, segment)) {
+        for await (const views of readSegment(file, this.#logId, segment)) {
           for (const view of views) {
             const { sequence, kind } = view.header
             if (sequence >= end) return
@@ -286,16 +288,16 @@ class SegmentedWal implements Wal {
   }
 
   /** The first segment that has entries from `position` on, and is still needed; null when none begins before `end`. */
-  private async openSegmentOf(
+  async #openSegmentOf(
     position: Sequence,
     end: Sequence,
   ): Promise<{ readonly file: LogFile; readonly segment: KnownSegment } | null> {
-    const { released } = this.keeper
-    const segment = this.chain
+    const { released } = this.#keeper
+    const segment = this.#chain
       .segments()
       // What was released since the reader began is nothing that it asks for.
       .find(({ first, next }) => next > position && next > first && next > released)
     if (segment === undefined || segment.first >= end) return null
-    return { file: await this.files.open(join(this.options.directory, segment.name), 'read'), segment }
+    return { file: await this.#files.open(join(this.#options.directory, segment.name), 'read'), segment }
   }
 }

@@ -26,8 +26,8 @@ const options = { eventsLogBytesMax: 16 * 2048, frameBytes: 1024, eventsWaitMaxM
 /** Takes each block once by its token, as the engine does, and sometimes fails before or after it has. */
 class TokenStore extends FakeStore {
   readonly tokens: Map<string, readonly number[]>
-  private readonly files: MemoryFileLayer<Mark> | null
-  private readonly random: SeededRandom | null
+  readonly #files: MemoryFileLayer<Mark> | null
+  readonly #random: SeededRandom | null
 
   constructor(
     tokens: Map<string, readonly number[]>,
@@ -36,27 +36,27 @@ class TokenStore extends FakeStore {
   ) {
     super({ isOpen: true })
     this.tokens = tokens
-    this.files = files
-    this.random = random
+    this.#files = files
+    this.#random = random
   }
 
   override async sync(): Promise<void> {
-    const upTo = this.files?.trace.length ?? 0
+    const upTo = this.#files?.trace.length ?? 0
     await new Promise((resolve) => setImmediate(resolve))
-    this.files?.mark({ kind: 'synced', upTo })
+    this.#files?.mark({ kind: 'synced', upTo })
   }
 
   override async append(request: AppendRequest): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
-    const luck = this.random?.below(8)
+    const luck = this.#random?.below(8)
     const error = new StoreError({ kind: 'engine', message: 'out of luck', clickhouseCode: 243 })
-    if (luck === 0 || (this.random !== null && request.table === stuck.id)) throw error
+    if (luck === 0 || (this.#random !== null && request.table === stuck.id)) throw error
     const token = `${request.table} ${request.blockId}`
     if (!this.tokens.has(token)) {
       const parts = request.parts.filter((part) => part instanceof Uint8Array)
       const values = parts.flatMap((part) => [...(tableFromIPC(part).getChild('__0') ?? [])].map(Number))
       this.tokens.set(token, values)
-      this.files?.mark({ kind: 'stored', token, values })
+      this.#files?.mark({ kind: 'stored', token, values })
     }
     if (luck === 1) throw error
   }

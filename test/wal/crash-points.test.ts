@@ -26,71 +26,71 @@ const roundCount = 15
 const testOptions = { streamsMax: 1000, zerosAheadBytes: 300 }
 
 class Workload {
-  private readonly layer: Layer
-  private readonly random: SeededRandom
-  private readonly options: Partial<WalOptions>
-  private batchCount = 0
+  readonly #layer: Layer
+  readonly #random: SeededRandom
+  readonly #options: Partial<WalOptions>
+  #batchCount = 0
 
   constructor(layer: Layer, random: SeededRandom) {
-    this.layer = layer
-    this.random = random
-    this.options = { ...testOptions, zerosAheadBytes: random.pick([0, 100, 900, 5000]) }
+    this.#layer = layer
+    this.#random = random
+    this.#options = { ...testOptions, zerosAheadBytes: random.pick([0, 100, 900, 5000]) }
   }
 
   /** Appends by a few senders at once, with releases between; refused batches are not tried again. */
   async run(rounds: number): Promise<void> {
-    let wal = await openTestWal(this.layer, this.options)
+    let wal = await openTestWal(this.#layer, this.#options)
     for (let round = 0; round < rounds; round += 1) {
-      const senders = Array.from({ length: 1 + this.random.below(4) }, () => this.send(wal))
+      const senders = Array.from({ length: 1 + this.#random.below(4) }, () => this.#send(wal))
       await Promise.all(senders)
-      while (wal.stats().state === 'failed') wal = await this.revive(wal)
-      if (this.random.below(4) === 0) await this.release(wal)
+      while (wal.stats().state === 'failed') wal = await this.#revive(wal)
+      if (this.#random.below(4) === 0) await this.#release(wal)
     }
     await wal.close()
   }
 
   /** The log is reopened, or the process started again with the cache as it was; the disk may fail while they try. */
-  private async revive(wal: Wal): Promise<Wal> {
+  async #revive(wal: Wal): Promise<Wal> {
     try {
-      if (this.random.below(2) === 0) await wal.reopen()
-      else return await openTestWal(this.layer, this.options)
+      if (this.#random.below(2) === 0) await wal.reopen()
+      else return await openTestWal(this.#layer, this.#options)
     } catch (error) {
       if (!(error instanceof WalFailedError) && !isFault(error)) throw error
     }
     return wal
   }
 
-  private async send(wal: Wal): Promise<void> {
-    this.batchCount += 1
-    const batch = this.batchCount
-    const count = 1 + this.random.below(3)
-    const entries = Array.from({ length: count }, (_, index) => this.entry(batch, index, count))
+  async #send(wal: Wal): Promise<void> {
+    this.#batchCount += 1
+    const batch = this.#batchCount
+    const count = 1 + this.#random.below(3)
+    const entries = Array.from({ length: count }, (_, index) => this.#entry(batch, index, count))
     const texts = entries.map(textOf)
-    this.layer.mark({ kind: 'appended', texts })
+    this.#layer.mark({ kind: 'appended', texts })
     try {
       const sequences = await wal.appendBatch(entries)
-      this.layer.mark({ kind: 'acknowledged', sequences, texts })
+      this.#layer.mark({ kind: 'acknowledged', sequences, texts })
     } catch (error) {
       if (!(error instanceof WalRefusedError) && !(error instanceof WalFailedError)) throw error
-      if (error instanceof WalRefusedError) this.layer.mark({ kind: 'refused', texts })
+      if (error instanceof WalRefusedError) this.#layer.mark({ kind: 'refused', texts })
     }
   }
 
-  private entry(batch: number, index: number, count: number): NewEntry {
+  #entry(batch: number, index: number, count: number): NewEntry {
     const generation = batch
-    if (this.random.below(12) === 0) {
+    if (this.#random.below(12) === 0) {
       const payload = encodeBarrier({ generation, isFinal: false })
       return bookkeepingEntry({ kind: 'barrier', stream: `b/${batch}/${index}/${count}`, atMs: 0, payload })
     }
-    const size = this.random.pick([0, 10, 100, 400, 700, 3000])
+    const size = this.#random.pick([0, 10, 100, 400, 700, 3000])
     const filler = Buffer.alloc(size, batch * 7 + index)
     return rowsEntry(Buffer.concat([Buffer.from(`${batch}/${index}/${count}/`), filler]))
   }
 
-  private async release(wal: Wal): Promise<void> {
+  async #release(wal: Wal): Promise<void> {
     const { nextSequence, releasedSequence } = wal.stats()
-    const below = toSequence(releasedSequence + this.random.below(nextSequence - releasedSequence + 1))
-    this.layer.mark({ kind: 'released', below })
+    const below = toSequence(releasedSequence + this.#random.below(nextSequence - releasedSequence + 1))
+    this.#layer.mark({ kind: 'released', below })
     await wal.release(below)
   }
 }

@@ -41,93 +41,93 @@ const numberPattern = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 const floatWordPattern = /^[+-]?(?:nan|inf|infinity)$/i
 
 class NestedTextReader {
-  private readonly text: string
-  private at = 0
+  readonly #text: string
+  #at = 0
 
   constructor(text: string) {
-    this.text = text
+    this.#text = text
   }
 
   read(): RawValue | undefined {
-    const value = this.readValue(0)
-    this.take(blankPattern)
-    return this.at === this.text.length ? value : undefined
+    const value = this.#readValue(0)
+    this.#take(blankPattern)
+    return this.#at === this.#text.length ? value : undefined
   }
 
-  private readValue(depth: number): RawValue | undefined {
-    this.take(blankPattern)
-    switch (this.text.charAt(this.at)) {
+  #readValue(depth: number): RawValue | undefined {
+    this.#take(blankPattern)
+    switch (this.#text.charAt(this.#at)) {
       case '[':
-        return depth < jsonDepthMax ? this.readItems(']', depth + 1) : undefined
+        return depth < jsonDepthMax ? this.#readItems(']', depth + 1) : undefined
       case '(':
-        return depth < jsonDepthMax ? this.readItems(')', depth + 1) : undefined
+        return depth < jsonDepthMax ? this.#readItems(')', depth + 1) : undefined
       case '{':
-        return depth < jsonDepthMax ? this.readEntries(depth + 1) : undefined
+        return depth < jsonDepthMax ? this.#readEntries(depth + 1) : undefined
       case "'":
-        return this.readString()
+        return this.#readString()
       default:
-        return readWord(this.take(wordPattern))
+        return readWord(this.#take(wordPattern))
     }
   }
 
-  private readItems(closer: ']' | ')', depth: number): RawValue | undefined {
-    const start = this.at
+  #readItems(closer: ']' | ')', depth: number): RawValue | undefined {
+    const start = this.#at
     const items: RawValue[] = []
-    this.at += 1
-    if (!this.takeMark(closer)) {
+    this.#at += 1
+    if (!this.#takeMark(closer)) {
       do {
-        const item = this.readValue(depth)
+        const item = this.#readValue(depth)
         if (item === undefined) return undefined
         items.push(item)
-      } while (this.takeMark(','))
-      if (!this.takeMark(closer)) return undefined
+      } while (this.#takeMark(','))
+      if (!this.#takeMark(closer)) return undefined
     }
-    return { kind: 'array', text: this.text.slice(start, this.at), items }
+    return { kind: 'array', text: this.#text.slice(start, this.#at), items }
   }
 
-  private readEntries(depth: number): RawValue | undefined {
-    const start = this.at
+  #readEntries(depth: number): RawValue | undefined {
+    const start = this.#at
     const entries = new Map<string, RawValue>()
-    this.at += 1
-    if (!this.takeMark('}')) {
+    this.#at += 1
+    if (!this.#takeMark('}')) {
       do {
-        const key = this.readValue(depth)
-        if (key === undefined || key.kind === 'null' || !this.takeMark(':')) return undefined
-        const value = this.readValue(depth)
+        const key = this.#readValue(depth)
+        if (key === undefined || key.kind === 'null' || !this.#takeMark(':')) return undefined
+        const value = this.#readValue(depth)
         if (value === undefined) return undefined
         entries.set(key.text, value)
-      } while (this.takeMark(','))
-      if (!this.takeMark('}')) return undefined
+      } while (this.#takeMark(','))
+      if (!this.#takeMark('}')) return undefined
     }
-    return { kind: 'object', text: this.text.slice(start, this.at), entries }
+    return { kind: 'object', text: this.#text.slice(start, this.#at), entries }
   }
 
   /** Reads the string whose opening quote stands at `at`; a quote inside stands twice or behind a backslash. */
-  private readString(): RawValue | undefined {
-    const start = this.at + 1
+  #readString(): RawValue | undefined {
+    const start = this.#at + 1
     let end = start
     for (;;) {
-      const character = this.text.charAt(end)
+      const character = this.#text.charAt(end)
       if (character === '') return undefined
-      if (character === "'" && this.text.charAt(end + 1) !== "'") break
+      if (character === "'" && this.#text.charAt(end + 1) !== "'") break
       end += character === "'" || character === '\\' ? 2 : 1
     }
-    this.at = end + 1
-    const text = unescaped(this.text.slice(start, end))
+    this.#at = end + 1
+    const text = unescaped(this.#text.slice(start, end))
     return text === undefined ? undefined : { kind: 'string', text }
   }
 
-  private takeMark(mark: string): boolean {
-    this.take(blankPattern)
-    if (this.text.charAt(this.at) !== mark) return false
-    this.at += 1
+  #takeMark(mark: string): boolean {
+    this.#take(blankPattern)
+    if (this.#text.charAt(this.#at) !== mark) return false
+    this.#at += 1
     return true
   }
 
-  private take(pattern: RegExp): string {
-    pattern.lastIndex = this.at
-    const taken = pattern.exec(this.text)?.[0] ?? ''
-    this.at += taken.length
+  #take(pattern: RegExp): string {
+    pattern.lastIndex = this.#at
+    const taken = pattern.exec(this.#text)?.[0] ?? ''
+    this.#at += taken.length
     return taken
   }
 }

@@ -57,15 +57,15 @@ export class Column implements ViewKeeper {
   bytes = noBytes
   isNull = noBytes
   isMissing = noBytes
-  private readonly kernel: ScanKernel
+  readonly #kernel: ScanKernel
   /** What a DateTime64 cell's ticks are multiplied with to get the part's unit (ms, µs or ns); 1 for all else. */
-  private readonly tickFactor: bigint
+  readonly #tickFactor: bigint
 
   constructor(kernel: ScanKernel, storage: Storage, children: readonly Column[] = [], tickFactor = 1n) {
-    this.kernel = kernel
+    this.#kernel = kernel
     this.storage = storage
     this.children = children
-    this.tickFactor = tickFactor
+    this.#tickFactor = tickFactor
     const { memory } = kernel
     this.pointer = memory.allocate(columnRecordBytes)
     memory.bytes.fill(0, this.pointer, this.pointer + columnRecordBytes)
@@ -73,34 +73,34 @@ export class Column implements ViewKeeper {
     this.write('id', kernel.addColumn(this))
     this.write('isStruct', storage === 'struct' ? 1 : 0)
     this.grow(initialRowCapacity)
-    if (this.hasOffsets) this.offsets[0] = 0
+    if (this.#hasOffsets) this.offsets[0] = 0
     if (storage === 'utf8') this.growBytes(initialByteCapacity)
   }
 
   /** Gives all memory back; the column is not to be used again. */
   free(): void {
-    const { memory } = this.kernel
+    const { memory } = this.#kernel
     memory.removeKeeper(this)
-    this.kernel.removeColumn(this.read('id'))
-    for (const { address, byteCount } of this.buffers()) memory.release(address, byteCount)
+    this.#kernel.removeColumn(this.#read('id'))
+    for (const { address, byteCount } of this.#buffers()) memory.release(address, byteCount)
     memory.release(this.pointer, columnRecordBytes)
     for (const child of this.children) child.free()
   }
 
   /** Rows that fit before `grow` must be called. */
   get capacity(): number {
-    return this.read('capacity')
+    return this.#read('capacity')
   }
 
   get nullCount(): number {
-    return this.read('nullCount')
+    return this.#read('nullCount')
   }
 
   get missingCount(): number {
-    return this.read('missingCount')
+    return this.#read('missingCount')
   }
 
-  private get hasOffsets(): boolean {
+  get #hasOffsets(): boolean {
     return storagesWithOffsets.includes(this.storage)
   }
 
@@ -110,10 +110,10 @@ export class Column implements ViewKeeper {
     if (rowCount <= old) return
     const capacity = Math.max(rowCount, old * 2)
     const width = valueBytes[this.storage]
-    this.enlarge('isNull', old, capacity)
-    this.enlarge('isMissing', old, capacity)
-    if (width > 0) this.enlarge('values', old * width, capacity * width)
-    if (this.hasOffsets) this.enlarge('offsets', old === 0 ? 0 : (old + 1) * 4, (capacity + 1) * 4)
+    this.#enlarge('isNull', old, capacity)
+    this.#enlarge('isMissing', old, capacity)
+    if (width > 0) this.#enlarge('values', old * width, capacity * width)
+    if (this.#hasOffsets) this.#enlarge('offsets', old === 0 ? 0 : (old + 1) * 4, (capacity + 1) * 4)
     this.write('capacity', capacity)
     this.bind()
     this.isNull.fill(0, old)
@@ -123,21 +123,21 @@ export class Column implements ViewKeeper {
 
   /** Makes room for `byteCount` bytes of text in all, keeping what is there. */
   growBytes(byteCount: number): void {
-    const old = this.read('byteCapacity')
+    const old = this.#read('byteCapacity')
     if (byteCount <= old) return
     const capacity = Math.max(byteCount, old * 2)
-    this.enlarge('bytes', old, capacity)
+    this.#enlarge('bytes', old, capacity)
     this.write('byteCapacity', capacity)
     this.bind()
   }
 
   bind(): void {
-    const { buffer } = this.kernel.memory.memory
+    const { buffer } = this.#kernel.memory.memory
     const capacity = this.capacity
-    const values = this.read('values')
-    this.isNull = new Uint8Array(buffer, this.read('isNull'), capacity)
-    this.isMissing = new Uint8Array(buffer, this.read('isMissing'), capacity)
-    if (this.hasOffsets && capacity > 0) this.offsets = new Int32Array(buffer, this.read('offsets'), capacity + 1)
+    const values = this.#read('values')
+    this.isNull = new Uint8Array(buffer, this.#read('isNull'), capacity)
+    this.isMissing = new Uint8Array(buffer, this.#read('isMissing'), capacity)
+    if (this.#hasOffsets && capacity > 0) this.offsets = new Int32Array(buffer, this.#read('offsets'), capacity + 1)
     switch (this.storage) {
       case 'int32':
         this.int32 = new Int32Array(buffer, values, capacity)
@@ -155,7 +155,7 @@ export class Column implements ViewKeeper {
         this.bytes = new Uint8Array(buffer, values, capacity * 16)
         break
       case 'utf8':
-        this.bytes = new Uint8Array(buffer, this.read('bytes'), this.read('byteCapacity'))
+        this.bytes = new Uint8Array(buffer, this.#read('bytes'), this.#read('byteCapacity'))
         break
       case 'list':
       case 'map':
@@ -166,22 +166,22 @@ export class Column implements ViewKeeper {
 
   /** Sets a field of the record that the kernel reads. */
   write(field: keyof typeof columnWords, value: number): void {
-    this.kernel.memory.int32[this.pointer / 4 + columnWords[field]] = value
+    this.#kernel.memory.int32[this.pointer / 4 + columnWords[field]] = value
   }
 
-  private read(field: keyof typeof columnWords): number {
+  #read(field: keyof typeof columnWords): number {
     // Addresses reach beyond 2^31, and no field is negative.
-    return (this.kernel.memory.int32[this.pointer / 4 + columnWords[field]] ?? 0) >>> 0
+    return (this.#kernel.memory.int32[this.pointer / 4 + columnWords[field]] ?? 0) >>> 0
   }
 
-  private enlarge(
+  #enlarge(
     field: 'bytes' | 'isMissing' | 'isNull' | 'offsets' | 'values',
     old: number,
     byteCount: number,
   ): void {
-    const { memory } = this.kernel
+    const { memory } = this.#kernel
     const larger = memory.allocate(byteCount)
-    const address = this.read(field)
+    const address = this.#read(field)
     if (old > 0) {
       memory.bytes.copyWithin(larger, address, address + old)
       memory.release(address, old)
@@ -189,14 +189,14 @@ export class Column implements ViewKeeper {
     this.write(field, larger)
   }
 
-  private buffers(): readonly { readonly address: number; readonly byteCount: number }[] {
+  #buffers(): readonly { readonly address: number; readonly byteCount: number }[] {
     const capacity = this.capacity
     const all = [
-      { address: this.read('isNull'), byteCount: capacity },
-      { address: this.read('isMissing'), byteCount: capacity },
-      { address: this.read('values'), byteCount: capacity * valueBytes[this.storage] },
-      { address: this.read('offsets'), byteCount: this.hasOffsets ? (capacity + 1) * 4 : 0 },
-      { address: this.read('bytes'), byteCount: this.read('byteCapacity') },
+      { address: this.#read('isNull'), byteCount: capacity },
+      { address: this.#read('isMissing'), byteCount: capacity },
+      { address: this.#read('values'), byteCount: capacity * valueBytes[this.storage] },
+      { address: this.#read('offsets'), byteCount: this.#hasOffsets ? (capacity + 1) * 4 : 0 },
+      { address: this.#read('bytes'), byteCount: this.#read('byteCapacity') },
     ]
     return all.filter(({ byteCount }) => byteCount > 0)
   }
@@ -204,7 +204,7 @@ export class Column implements ViewKeeper {
   /** Bytes of all buffers, used or not. */
   get byteSize(): number {
     const inChildren = this.children.reduce((total, child) => total + child.byteSize, 0)
-    return this.buffers().reduce((total, { byteCount }) => total + byteCount, inChildren)
+    return this.#buffers().reduce((total, { byteCount }) => total + byteCount, inChildren)
   }
 
   /** Empties the column for the next part; buffers stay for reuse. */
@@ -217,9 +217,9 @@ export class Column implements ViewKeeper {
     if (this.isNull[index] === 0) {
       this.isNull[index] = 1
       this.write('nullCount', this.nullCount + 1)
-      this.write('markedEnd', Math.max(this.read('markedEnd'), index + 1))
+      this.write('markedEnd', Math.max(this.#read('markedEnd'), index + 1))
     }
-    this.writeEmpty(index)
+    this.#writeEmpty(index)
   }
 
   /** The value at `index` is the column's DEFAULT: NULL in the part, with a mark that says so. */
@@ -233,14 +233,14 @@ export class Column implements ViewKeeper {
 
   /** Takes back the marks of row `index` and of all that lies beyond, so that another row can stand in its place. */
   clearMarksFrom(index: number): void {
-    const markedEnd = this.read('markedEnd')
-    if (index < markedEnd) this.clearMarks(index, markedEnd)
+    const markedEnd = this.#read('markedEnd')
+    if (index < markedEnd) this.#clearMarks(index, markedEnd)
     if (this.children.length === 0) return
     const childIndex = this.storage === 'struct' ? index : (this.offsets[index] ?? 0)
     for (const child of this.children) child.clearMarksFrom(childIndex)
   }
 
-  private clearMarks(start: number, end: number): void {
+  #clearMarks(start: number, end: number): void {
     const { isNull, isMissing } = this
     let nulls = 0
     let missing = 0
@@ -257,7 +257,7 @@ export class Column implements ViewKeeper {
   }
 
   /** Nothing is written at `index`, and the next row begins where this one does. */
-  private writeEmpty(index: number): void {
+  #writeEmpty(index: number): void {
     if (this.storage === 'utf8' || this.storage === 'list' || this.storage === 'map') {
       this.offsets[index + 1] = this.offsets[index] ?? 0
     }
@@ -270,7 +270,7 @@ export class Column implements ViewKeeper {
     // A UTF-16 unit is at most three bytes of UTF-8.
     const bytesMax = start + text.length * 3
     if (bytesMax > this.bytes.length) this.growBytes(bytesMax)
-    if (text.length <= shortTextLength && this.writeAscii(start, text)) {
+    if (text.length <= shortTextLength && this.#writeAscii(start, text)) {
       this.offsets[index + 1] = start + text.length
       return
     }
@@ -279,7 +279,7 @@ export class Column implements ViewKeeper {
   }
 
   /** Short plain text, for which a call of the native encoder costs more than the text; false for any other. */
-  private writeAscii(start: number, text: string): boolean {
+  #writeAscii(start: number, text: string): boolean {
     const { bytes } = this
     for (let position = 0; position < text.length; position += 1) {
       const unit = text.charCodeAt(position)
@@ -301,15 +301,15 @@ export class Column implements ViewKeeper {
   }
 
   /** Writes the 16 bytes of a UUID given as its 36 characters. */
-  private writeUuid(index: number, text: string): void {
+  #writeUuid(index: number, text: string): void {
     const digits = text.replaceAll('-', '')
     for (let byte = 0; byte < 16; byte += 1) {
       this.bytes[index * 16 + byte] = Number.parseInt(digits.slice(byte * 2, byte * 2 + 2), 16)
     }
   }
 
-  private writeBigint(index: number, cell: bigint): void {
-    const value = cell * this.tickFactor
+  #writeBigint(index: number, cell: bigint): void {
+    const value = cell * this.#tickFactor
     this.words[index * 2] = Number(BigInt.asIntN(32, value))
     this.words[index * 2 + 1] = Number(BigInt.asIntN(32, value >> 32n))
   }
@@ -322,18 +322,18 @@ export class Column implements ViewKeeper {
     if (cell === null) {
       this.writeNull(index)
     } else if (typeof cell === 'number') {
-      this.writeNumber(index, cell)
+      this.#writeNumber(index, cell)
     } else if (typeof cell === 'bigint') {
-      this.writeBigint(index, cell)
+      this.#writeBigint(index, cell)
     } else if (typeof cell === 'string') {
-      if (this.storage === 'fixed16') this.writeUuid(index, cell)
+      if (this.storage === 'fixed16') this.#writeUuid(index, cell)
       else this.writeText(index, cell)
     } else {
-      this.writeElements(index, cell)
+      this.#writeElements(index, cell)
     }
   }
 
-  private writeNumber(index: number, value: number): void {
+  #writeNumber(index: number, value: number): void {
     switch (this.storage) {
       case 'int32':
         this.int32[index] = value
@@ -347,18 +347,18 @@ export class Column implements ViewKeeper {
     }
   }
 
-  private writeElements(index: number, cells: readonly Cell[]): void {
+  #writeElements(index: number, cells: readonly Cell[]): void {
     if (this.storage === 'struct') {
       for (const [field, child] of this.children.entries()) child.writeCell(index, cells[field] ?? null)
       return
     }
     const start = this.offsets[index] ?? 0
     for (const child of this.children) child.grow(start + cells.length)
-    for (const [position, cell] of cells.entries()) this.writeElement(start + position, cell)
+    for (const [position, cell] of cells.entries()) this.#writeElement(start + position, cell)
     this.offsets[index + 1] = start + cells.length
   }
 
-  private writeElement(at: number, cell: Cell): void {
+  #writeElement(at: number, cell: Cell): void {
     if (this.storage === 'list') {
       this.children[0]?.writeCell(at, cell)
       return

@@ -40,53 +40,53 @@ export interface Cell {
 /** The kernel's record of a plan; it holds the state of the part under construction. */
 export class KernelPlan {
   readonly pointer: number
-  private readonly kernel: ScanKernel
-  private readonly columns: readonly KeyedColumn[]
+  readonly #kernel: ScanKernel
+  readonly #columns: readonly KeyedColumn[]
   /** Buffers to give back: address and size. */
-  private readonly buffers: [number, number][] = []
+  readonly #buffers: [number, number][] = []
   /** For each column the address of the member that gives its value; 0 for those that take the whole record. */
-  private readonly memberOf: number[]
-  private csv: { readonly fields: readonly number[]; readonly absents: readonly number[] } = { fields: [], absents: [] }
+  readonly #memberOf: number[]
+  #csv: { readonly fields: readonly number[]; readonly absents: readonly number[] } = { fields: [], absents: [] }
 
-  private readonly cells: number
+  readonly #cells: number
 
   constructor(kernel: ScanKernel, columns: readonly KeyedColumn[], quarantine: QuarantineBuilder) {
-    this.kernel = kernel
-    this.columns = columns
-    this.memberOf = columns.map(() => 0)
-    this.pointer = this.allocate(planRecordBytes)
-    this.write('table', this.writeTable(columns, 0))
-    this.write('columns', this.allocateWords(columns.map(({ column }) => column.pointer)))
-    this.write('memberOf', this.allocateWords(this.memberOf))
-    this.write('columnCount', columns.length)
-    this.write('hasWholeRecordColumns', this.memberOf.includes(0) ? 1 : 0)
-    this.cells = this.allocate(columns.length * cellRecordBytes)
-    this.write('cells', this.cells)
-    this.write('canSurvey', columns.every(({ path }) => isAsItStands(path)) ? 1 : 0)
-    this.write('quarantine', quarantine.pointer)
-    this.write('refusals', this.writeRefusals())
+    this.#kernel = kernel
+    this.#columns = columns
+    this.#memberOf = columns.map(() => 0)
+    this.pointer = this.#allocate(planRecordBytes)
+    this.#write('table', this.#writeTable(columns, 0))
+    this.#write('columns', this.#allocateWords(columns.map(({ column }) => column.pointer)))
+    this.#write('memberOf', this.#allocateWords(this.#memberOf))
+    this.#write('columnCount', columns.length)
+    this.#write('hasWholeRecordColumns', this.#memberOf.includes(0) ? 1 : 0)
+    this.#cells = this.#allocate(columns.length * cellRecordBytes)
+    this.#write('cells', this.#cells)
+    this.#write('canSurvey', columns.every(({ path }) => isAsItStands(path)) ? 1 : 0)
+    this.#write('quarantine', quarantine.pointer)
+    this.#write('refusals', this.#writeRefusals())
   }
 
   /** Rows of the part. */
   get rowCount(): number {
-    return this.read('rowCount')
+    return this.#read('rowCount')
   }
 
   set rowCount(value: number) {
-    this.write('rowCount', value)
+    this.#write('rowCount', value)
   }
 
   /** Rows that fit in every column. */
   get capacity(): number {
-    return this.read('capacity')
+    return this.#read('capacity')
   }
 
   set capacity(value: number) {
-    this.write('capacity', value)
+    this.#write('capacity', value)
   }
 
   set checksUtf8(value: boolean) {
-    this.write('checksUtf8', value ? 1 : 0)
+    this.#write('checksUtf8', value ? 1 : 0)
   }
 
   /** Says what a CSV record looks like: which column each field fills (-1 for none), and the two marks. */
@@ -94,29 +94,29 @@ export class KernelPlan {
     fieldColumns: readonly number[],
     marks: { readonly delimiter: number; readonly escape: number; readonly hasFastReaders: boolean },
   ): void {
-    const pointers = this.columns.map(({ column }) => column.pointer)
+    const pointers = this.#columns.map(({ column }) => column.pointer)
     const fields = fieldColumns.map((position) => pointers[position] ?? 0)
     const absents = pointers.filter((_, position) => !fieldColumns.includes(position))
-    this.releaseCsv()
-    this.csv = { fields, absents }
-    this.write('fields', this.kernel.memory.allocateWords(fields))
-    this.write('fieldCount', fields.length)
-    this.write('absents', this.kernel.memory.allocateWords(absents))
-    this.write('absentCount', absents.length)
-    this.write('delimiter', marks.delimiter)
-    this.write('escape', marks.escape)
-    this.write('hasFastReaders', marks.hasFastReaders ? 1 : 0)
+    this.#releaseCsv()
+    this.#csv = { fields, absents }
+    this.#write('fields', this.#kernel.memory.allocateWords(fields))
+    this.#write('fieldCount', fields.length)
+    this.#write('absents', this.#kernel.memory.allocateWords(absents))
+    this.#write('absentCount', absents.length)
+    this.#write('delimiter', marks.delimiter)
+    this.#write('escape', marks.escape)
+    this.#write('hasFastReaders', marks.hasFastReaders ? 1 : 0)
   }
 
   /** Address behind the record that the kernel stopped at, whose cells it has noted; 0 when it is unusual as a whole. */
   get surveyedEnd(): number {
-    return this.read('surveyedEnd')
+    return this.#read('surveyedEnd')
   }
 
   /** What the survey found for a column; offsets are counted from the frame's beginning. */
   cell(position: number): Cell {
-    const word = (this.cells + position * cellRecordBytes) / 4
-    const { int32 } = this.kernel.memory
+    const word = (this.#cells + position * cellRecordBytes) / 4
+    const { int32 } = this.#kernel.memory
     return {
       state: int32[word + cellWords.state] ?? cellStates.absent,
       start: int32[word + cellWords.start] ?? 0,
@@ -128,58 +128,58 @@ export class KernelPlan {
 
   /** The exact path has found that the cell holds no value, or null. */
   setAbsent(position: number): void {
-    this.writeWord(this.cells + position * cellRecordBytes, cellWords.state, cellStates.absent)
+    this.#writeWord(this.#cells + position * cellRecordBytes, cellWords.state, cellStates.absent)
   }
 
   /** Gives the memory back; the plan is not to be used again. */
   free(): void {
-    this.releaseCsv()
-    for (const [address, byteCount] of this.buffers) this.kernel.memory.release(address, byteCount)
+    this.#releaseCsv()
+    for (const [address, byteCount] of this.#buffers) this.#kernel.memory.release(address, byteCount)
   }
 
-  private releaseCsv(): void {
-    if (this.read('fields') === 0) return
-    this.kernel.memory.release(this.read('fields'), this.csv.fields.length * 4)
-    this.kernel.memory.release(this.read('absents'), this.csv.absents.length * 4)
+  #releaseCsv(): void {
+    if (this.#read('fields') === 0) return
+    this.#kernel.memory.release(this.#read('fields'), this.#csv.fields.length * 4)
+    this.#kernel.memory.release(this.#read('absents'), this.#csv.absents.length * 4)
   }
 
-  private writeRefusals(): number {
-    const refusals = this.allocate(this.columns.length * refusalRecordBytes)
-    for (const [position, { definition }] of this.columns.entries()) {
+  #writeRefusals(): number {
+    const refusals = this.#allocate(this.#columns.length * refusalRecordBytes)
+    for (const [position, { definition }] of this.#columns.entries()) {
       const pointer = refusals + position * refusalRecordBytes
       const { possible, tail, missing, name } = planRefusal(definition)
       const bits = pointer + refusalWords.possible * 4
-      for (const code of possible ?? []) this.setBit(bits + (code >> 3), code & 7)
-      this.writeText(pointer, 'tail', tail)
-      this.writeText(pointer, 'missing', missing)
-      this.writeText(pointer, 'name', name)
+      for (const code of possible ?? []) this.#setBit(bits + (code >> 3), code & 7)
+      this.#writeText(pointer, 'tail', tail)
+      this.#writeText(pointer, 'missing', missing)
+      this.#writeText(pointer, 'name', name)
     }
     return refusals
   }
 
-  private writeTable(columns: readonly KeyedColumn[], depth: number): number {
+  #writeTable(columns: readonly KeyedColumn[], depth: number): number {
     const groups = groupByKey(columns, depth)
-    const members = this.allocate(Math.max(1, groups.length) * memberRecordBytes)
+    const members = this.#allocate(Math.max(1, groups.length) * memberRecordBytes)
     const bucketCount = powerOfTwo(groups.length * 2)
     const buckets = new Array<number>(bucketCount).fill(0)
     for (const [position, [key, group]] of groups.entries()) {
       const pointer = members + position * memberRecordBytes
-      const bucket = this.writeMember(pointer, key, { group, depth, position }) & (bucketCount - 1)
+      const bucket = this.#writeMember(pointer, key, { group, depth, position }) & (bucketCount - 1)
       // A key that JSON must escape never stands in a record as it is; what does stand there is for the exact path.
       if (!isAsWritten(key)) continue
-      this.writeWord(pointer, memberWords.next, buckets[bucket] ?? 0)
+      this.#writeWord(pointer, memberWords.next, buckets[bucket] ?? 0)
       buckets[bucket] = pointer
     }
-    const table = this.allocate(tableRecordBytes)
-    this.writeWord(table, tableWords.members, members)
-    this.writeWord(table, tableWords.memberCount, groups.length)
-    this.writeWord(table, tableWords.buckets, this.allocateWords(buckets))
-    this.writeWord(table, tableWords.bucketMask, bucketCount - 1)
+    const table = this.#allocate(tableRecordBytes)
+    this.#writeWord(table, tableWords.members, members)
+    this.#writeWord(table, tableWords.memberCount, groups.length)
+    this.#writeWord(table, tableWords.buckets, this.#allocateWords(buckets))
+    this.#writeWord(table, tableWords.bucketMask, bucketCount - 1)
     return table
   }
 
   /** Writes the member of one key and gives the key's hash. */
-  private writeMember(
+  #writeMember(
     pointer: number,
     key: string,
     {
@@ -191,59 +191,59 @@ export class KernelPlan {
     const own = group.filter((plan) => plan.path.keys.length === depth + 1)
     const deeper = group.filter((plan) => plan.path.keys.length > depth + 1)
     const prefix = new TextEncoder().encode(`"${key}":`)
-    const prefixAt = this.allocate(Math.ceil(prefix.length / 16) * 16)
-    this.kernel.memory.bytes.set(prefix, prefixAt)
-    const below = deeper.length === 0 ? 0 : this.writeTable(deeper, depth + 1)
+    const prefixAt = this.#allocate(Math.ceil(prefix.length / 16) * 16)
+    this.#kernel.memory.bytes.set(prefix, prefixAt)
+    const below = deeper.length === 0 ? 0 : this.#writeTable(deeper, depth + 1)
     const onlyColumn = deeper.length === 0 && own.length === 1 ? (own[0]?.column.pointer ?? 0) : 0
-    this.writeWord(pointer, memberWords.prefix, prefixAt)
-    this.writeWord(pointer, memberWords.prefixLength, prefix.length)
-    this.writeWord(pointer, memberWords.prefixMask, isAsWritten(key) ? 2 ** Math.min(16, prefix.length) - 1 : -1)
-    this.writeWord(pointer, memberWords.position, position)
-    this.writeWord(pointer, memberWords.columns, this.allocateWords(own.map(({ column }) => column.pointer)))
-    this.writeWord(pointer, memberWords.columnCount, own.length)
-    this.writeWord(pointer, memberWords.onlyColumn, onlyColumn)
-    this.writeWord(pointer, memberWords.below, below)
-    for (const plan of own) this.memberOf[this.columns.indexOf(plan)] = pointer
+    this.#writeWord(pointer, memberWords.prefix, prefixAt)
+    this.#writeWord(pointer, memberWords.prefixLength, prefix.length)
+    this.#writeWord(pointer, memberWords.prefixMask, isAsWritten(key) ? 2 ** Math.min(16, prefix.length) - 1 : -1)
+    this.#writeWord(pointer, memberWords.position, position)
+    this.#writeWord(pointer, memberWords.columns, this.#allocateWords(own.map(({ column }) => column.pointer)))
+    this.#writeWord(pointer, memberWords.columnCount, own.length)
+    this.#writeWord(pointer, memberWords.onlyColumn, onlyColumn)
+    this.#writeWord(pointer, memberWords.below, below)
+    for (const plan of own) this.#memberOf[this.#columns.indexOf(plan)] = pointer
     return hashOf(prefix.subarray(1, prefix.length - 2))
   }
 
-  private writeText(record: number, field: 'missing' | 'name' | 'tail', text: string): void {
+  #writeText(record: number, field: 'missing' | 'name' | 'tail', text: string): void {
     const bytes = new TextEncoder().encode(text)
     // The kernel reads 16 bytes at a time.
-    const at = this.allocate(bytes.length + 16)
-    this.kernel.memory.bytes.set(bytes, at)
-    this.writeWord(record, refusalWords[field], at)
-    this.writeWord(record, refusalWords[`${field}Bytes`], bytes.length)
+    const at = this.#allocate(bytes.length + 16)
+    this.#kernel.memory.bytes.set(bytes, at)
+    this.#writeWord(record, refusalWords[field], at)
+    this.#writeWord(record, refusalWords[`${field}Bytes`], bytes.length)
   }
 
-  private setBit(address: number, bit: number): void {
-    const { bytes } = this.kernel.memory
+  #setBit(address: number, bit: number): void {
+    const { bytes } = this.#kernel.memory
     bytes[address] = (bytes[address] ?? 0) | (1 << bit)
   }
 
-  private allocate(byteCount: number): number {
-    const pointer = this.kernel.memory.allocate(byteCount)
-    this.kernel.memory.bytes.fill(0, pointer, pointer + byteCount)
-    this.buffers.push([pointer, byteCount])
+  #allocate(byteCount: number): number {
+    const pointer = this.#kernel.memory.allocate(byteCount)
+    this.#kernel.memory.bytes.fill(0, pointer, pointer + byteCount)
+    this.#buffers.push([pointer, byteCount])
     return pointer
   }
 
-  private allocateWords(words: readonly number[]): number {
-    const pointer = this.kernel.memory.allocateWords(words)
-    this.buffers.push([pointer, words.length * 4])
+  #allocateWords(words: readonly number[]): number {
+    const pointer = this.#kernel.memory.allocateWords(words)
+    this.#buffers.push([pointer, words.length * 4])
     return pointer
   }
 
-  private write(field: keyof typeof planWords, value: number): void {
-    this.writeWord(this.pointer, planWords[field], value)
+  #write(field: keyof typeof planWords, value: number): void {
+    this.#writeWord(this.pointer, planWords[field], value)
   }
 
-  private read(field: keyof typeof planWords): number {
-    return (this.kernel.memory.int32[this.pointer / 4 + planWords[field]] ?? 0) >>> 0
+  #read(field: keyof typeof planWords): number {
+    return (this.#kernel.memory.int32[this.pointer / 4 + planWords[field]] ?? 0) >>> 0
   }
 
-  private writeWord(pointer: number, word: number, value: number): void {
-    this.kernel.memory.int32[pointer / 4 + word] = value
+  #writeWord(pointer: number, word: number, value: number): void {
+    this.#kernel.memory.int32[pointer / 4 + word] = value
   }
 }
 

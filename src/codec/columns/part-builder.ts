@@ -21,18 +21,18 @@ const jsonDecoder = new TextDecoder()
 
 export class PartBuilder {
   readonly quarantine: QuarantineBuilder
-  private readonly plan: ParsePlan
-  private readonly counts = { invalid: 0, short: 0 }
+  readonly #plan: ParsePlan
+  readonly #counts = { invalid: 0, short: 0 }
   /** The value at which the kernel gave up the record that it stands at, if that was why. */
-  private refused: { readonly plan: ColumnPlan; readonly value: RawValue } | null = null
+  #refused: { readonly plan: ColumnPlan; readonly value: RawValue } | null = null
   /** The judged cells of the record on the exact path, by column. */
-  private readonly cells: Cell[] = []
+  readonly #cells: Cell[] = []
   /** Rows, and rows set aside, of the bodies whose counts were taken. */
-  private rowsCounted = 0
-  private setAsideCounted = 0
+  #rowsCounted = 0
+  #setAsideCounted = 0
 
   constructor(plan: ParsePlan) {
-    this.plan = plan
+    this.#plan = plan
     this.quarantine = plan.quarantine
     this.quarantine.reset()
     for (const { column } of plan.columns) column.reset()
@@ -42,41 +42,41 @@ export class PartBuilder {
 
   /** Rows of the part; the kernel counts in the same place. */
   get rowCount(): number {
-    return this.plan.kernelPlan.rowCount
+    return this.#plan.kernelPlan.rowCount
   }
 
   /** The row at `rowCount` is complete; the next one finds room. */
-  private finishRow(): void {
-    const { kernelPlan } = this.plan
+  #finishRow(): void {
+    const { kernelPlan } = this.#plan
     kernelPlan.rowCount += 1
     if (kernelPlan.rowCount >= kernelPlan.capacity) this.growRows(kernelPlan.rowCount)
   }
 
   /** Makes room for more than `rowCount` rows. */
   growRows(rowCount: number): void {
-    for (const { column } of this.plan.columns) column.grow(rowCount * 2)
-    this.plan.kernelPlan.capacity = rowCount * 2
+    for (const { column } of this.#plan.columns) column.grow(rowCount * 2)
+    this.#plan.kernelPlan.capacity = rowCount * 2
   }
 
   /** Forgets what the kernel wrote of a row that it then gave up. */
   undoRow(): void {
-    this.refused = null
-    for (const { column } of this.plan.columns) column.clearMarksFrom(this.rowCount)
+    this.#refused = null
+    for (const { column } of this.#plan.columns) column.clearMarksFrom(this.rowCount)
   }
 
   /** Takes the counts since the last call: those of one body. */
   takeCounts(): BodyCounts {
     const { rowCount } = this
     const setAside = this.quarantine.rowCount
-    const { counts: told } = this
-    const rows = rowCount - this.rowsCounted
+    const told = this.#counts
+    const rows = rowCount - this.#rowsCounted
     // Field by field: this runs for each event, and a spread takes several times as long.
     const invalid = told.invalid + this.quarantine.takeInvalidCount()
-    const counts = { rows, quarantined: setAside - this.setAsideCounted, invalid, short: told.short }
+    const counts = { rows, quarantined: setAside - this.#setAsideCounted, invalid, short: told.short }
     told.invalid = 0
     told.short = 0
-    this.rowsCounted = rowCount
-    this.setAsideCounted = setAside
+    this.#rowsCounted = rowCount
+    this.#setAsideCounted = setAside
     return counts
   }
 
@@ -108,7 +108,7 @@ export class PartBuilder {
   writeValue(plan: ColumnPlan, value: RawValue): boolean {
     const verdict = plan.coerce(value)
     if (verdict.isAccepted) plan.column.writeCell(this.rowCount, verdict.cell)
-    else this.refused = { plan, value }
+    else this.#refused = { plan, value }
     return verdict.isAccepted
   }
 
@@ -120,25 +120,25 @@ export class PartBuilder {
     }
     const record = readRawJson(jsonDecoder.decode(bytes))
     if (record === undefined || record.kind !== 'object') this.addInvalidRecord(recordReasons.noObject, bytes)
-    else this.addRecord(this.plan.columns.map((plan) => valueAt(record, plan)))
+    else this.addRecord(this.#plan.columns.map((plan) => valueAt(record, plan)))
   }
 
   /** A line of which nothing can be read: counted, and kept with its text in the reason. */
   addInvalidRecord(reason: RecordReason, bytes: Uint8Array): void {
-    this.counts.invalid += 1
+    this.#counts.invalid += 1
     this.quarantine.addTextRow(reason, bytes)
   }
 
   /** A CSV line with too few fields: set aside, and counted among the invalid lines too. */
   addShortRecord(texts: readonly (string | null)[], errors: readonly RowError[]): void {
-    this.counts.invalid += 1
-    this.counts.short += 1
+    this.#counts.invalid += 1
+    this.#counts.short += 1
     this.addMisfitRecord(texts, errors)
   }
 
   /** A line with a quote that is never closed: set aside with its text, and counted among the invalid lines too. */
   addOpenRecord(bytes: Uint8Array): void {
-    this.counts.short += 1
+    this.#counts.short += 1
     this.addInvalidRecord(recordReasons.openQuote, bytes)
   }
 
@@ -153,19 +153,19 @@ export class PartBuilder {
    * whatever their type, the row is set aside.
    */
   addRecord(values: readonly (RawValue | undefined)[], unreadable: ReadonlySet<number> = noColumns): void {
-    const { columns } = this.plan
+    const { columns } = this.#plan
     const errors: RowError[] = []
     for (const [position, plan] of columns.entries()) {
       const value = values[position]
-      const error = unreadable.has(position) ? unreadableText(plan, value) : this.judge(plan, value, position)
+      const error = unreadable.has(position) ? unreadableText(plan, value) : this.#judge(plan, value, position)
       if (error !== null) errors.push(error)
     }
     if (errors.length > 0) {
       this.quarantine.addRow(values.map(textOf), errors)
       return
     }
-    for (const [position, plan] of columns.entries()) this.write(plan, values[position], position)
-    this.finishRow()
+    for (const [position, plan] of columns.entries()) this.#write(plan, values[position], position)
+    this.#finishRow()
   }
 
   /**
@@ -173,8 +173,8 @@ export class PartBuilder {
    * wrong with it after all, so that it is to be read from the start.
    */
   addSurveyedRecord(readCell: (plan: ColumnPlan, cell: SurveyedCell) => RawValue | undefined): boolean {
-    const { columns, kernelPlan } = this.plan
-    const { refused } = this
+    const { columns, kernelPlan } = this.#plan
+    const refused = this.#refused
     const errors: RowError[] = []
     for (let position = 0; position < columns.length; position += 1) {
       const plan = columns[position]
@@ -186,7 +186,7 @@ export class PartBuilder {
       }
       const value = cell.state === cellStates.unknown ? readCell(plan, cell) : cell.isNull ? nullValue : undefined
       if (value === undefined || value.kind === 'null') kernelPlan.setAbsent(position)
-      const error = this.judge(plan, value, position)
+      const error = this.#judge(plan, value, position)
       if (error !== null) errors.push(error)
     }
     if (errors.length === 0) return false
@@ -195,7 +195,7 @@ export class PartBuilder {
   }
 
   /** Why a value does not fit its column, or null; the judged cell is kept in `cells`. */
-  private judge(plan: ColumnPlan, value: RawValue | undefined, position: number): RowError | null {
+  #judge(plan: ColumnPlan, value: RawValue | undefined, position: number): RowError | null {
     const isAbsent = value === undefined || value.kind === 'null'
     if (isAbsent && (plan.isNeverRead || plan.isNullable || plan.hasDefault)) return null
     const { definition } = plan
@@ -203,17 +203,17 @@ export class PartBuilder {
     if (value.kind !== 'null') {
       const verdict = plan.coerce(value)
       if (verdict.isAccepted) {
-        this.cells[position] = verdict.cell
+        this.#cells[position] = verdict.cell
         return null
       }
     }
     return misfit(plan, value)
   }
 
-  private write(plan: ColumnPlan, value: RawValue | undefined, position: number): void {
+  #write(plan: ColumnPlan, value: RawValue | undefined, position: number): void {
     if (value === undefined) this.writeMissing(plan)
     else if (value.kind === 'null') this.writeExplicitNull(plan)
-    else plan.column.writeCell(this.rowCount, this.cells[position] ?? null)
+    else plan.column.writeCell(this.rowCount, this.#cells[position] ?? null)
   }
 }
 

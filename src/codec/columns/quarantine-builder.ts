@@ -19,67 +19,67 @@ export class QuarantineBuilder {
   readonly errors: Column
   /** Address of the record by which the kernel knows this builder; it adds rows of its own. */
   readonly pointer: number
-  private readonly textPointers: number
-  private readonly kernel: ScanKernel
+  readonly #textPointers: number
+  readonly #kernel: ScanKernel
 
   constructor(kernel: ScanKernel, columnCount: number) {
-    this.kernel = kernel
+    this.#kernel = kernel
     this.texts = Array.from({ length: columnCount }, () => new Column(kernel, 'utf8'))
     this.errorColumns = textList(kernel)
     this.errors = textList(kernel)
     const { memory } = kernel
-    this.textPointers = memory.allocateWords(this.texts.map(({ pointer }) => pointer))
+    this.#textPointers = memory.allocateWords(this.texts.map(({ pointer }) => pointer))
     this.pointer = memory.allocateWords(new Array<number>(quarantineRecordBytes / 4).fill(0))
-    this.write('texts', this.textPointers)
-    this.write('errorColumns', this.errorColumns.pointer)
-    this.write('errors', this.errors.pointer)
-    this.write('textCount', columnCount)
+    this.#write('texts', this.#textPointers)
+    this.#write('errorColumns', this.errorColumns.pointer)
+    this.#write('errors', this.errors.pointer)
+    this.#write('textCount', columnCount)
   }
 
   get rowCount(): number {
-    return this.read('rowCount')
+    return this.#read('rowCount')
   }
 
   /** The lines, since the last call, that the kernel set aside because nothing can be read of them. */
   takeInvalidCount(): number {
-    const count = this.read('invalidCount')
-    if (count > 0) this.write('invalidCount', 0)
+    const count = this.#read('invalidCount')
+    if (count > 0) this.#write('invalidCount', 0)
     return count
   }
 
   /** Writes what was left until now of columns: to be called before they are read. */
   finish(): void {
-    this.kernel.exports.fillTexts(this.pointer)
+    this.#kernel.exports.fillTexts(this.pointer)
   }
 
   /** Empties the builder for the next part; buffers stay for reuse. */
   reset(): void {
-    this.write('rowCount', 0)
-    this.write('textsEnd', 0)
-    this.write('invalidCount', 0)
-    for (const column of this.columns()) column.reset()
+    this.#write('rowCount', 0)
+    this.#write('textsEnd', 0)
+    this.#write('invalidCount', 0)
+    for (const column of this.#columns()) column.reset()
   }
 
   free(): void {
-    for (const column of this.columns()) column.free()
-    this.kernel.memory.release(this.textPointers, this.texts.length * 4)
-    this.kernel.memory.release(this.pointer, quarantineRecordBytes)
+    for (const column of this.#columns()) column.free()
+    this.#kernel.memory.release(this.#textPointers, this.texts.length * 4)
+    this.#kernel.memory.release(this.pointer, quarantineRecordBytes)
   }
 
   /** Bytes of all buffers, used or not. */
   get byteSize(): number {
-    return this.columns().reduce((total, column) => total + column.byteSize, 0)
+    return this.#columns().reduce((total, column) => total + column.byteSize, 0)
   }
 
   /** `texts` may be shorter than the schema: what is not there is NULL. */
   addRow(texts: readonly (string | null)[], errors: readonly RowError[]): void {
-    const row = this.beginRow()
+    const row = this.#beginRow()
     this.finish()
     for (let position = 0; position < this.texts.length; position += 1) {
       writeOptional(this.texts[position], row, texts[position] ?? null)
     }
-    this.write('textsEnd', row + 1)
-    this.finishRow(errors)
+    this.#write('textsEnd', row + 1)
+    this.#finishRow(errors)
   }
 
   /**
@@ -87,47 +87,47 @@ export class QuarantineBuilder {
    * until `finish`, or a row with texts.
    */
   addTextRow(reason: RecordReason, bytes: Uint8Array): void {
-    const row = this.beginRow()
+    const row = this.#beginRow()
     writeOne(this.errorColumns, row, noPieces)
     // As bytes: a text of many megabytes as a string would be held several times.
     writeOne(this.errors, row, recordText(reason, bytes))
-    this.write('rowCount', row + 1)
+    this.#write('rowCount', row + 1)
   }
 
   /** A row whose texts the kernel has noted. */
   addSurveyedRow(errors: readonly RowError[]): void {
-    this.kernel.exports.writeSurveyedTexts(this.beginRow())
-    this.finishRow(errors)
+    this.#kernel.exports.writeSurveyedTexts(this.#beginRow())
+    this.#finishRow(errors)
   }
 
-  private beginRow(): number {
-    if (this.rowCount >= this.read('capacity')) this.grow()
+  #beginRow(): number {
+    if (this.rowCount >= this.#read('capacity')) this.#grow()
     return this.rowCount
   }
 
-  private finishRow(errors: readonly RowError[]): void {
+  #finishRow(errors: readonly RowError[]): void {
     const row = this.rowCount
     writeTexts(this.errorColumns, row, errors, 'column')
     writeTexts(this.errors, row, errors, 'reason')
-    this.write('rowCount', row + 1)
+    this.#write('rowCount', row + 1)
   }
 
-  private columns(): readonly Column[] {
+  #columns(): readonly Column[] {
     return [...this.texts, this.errorColumns, this.errors]
   }
 
-  private grow(): void {
+  #grow(): void {
     const capacity = Math.max(1024, this.rowCount * 2)
-    for (const column of this.columns()) column.grow(capacity)
-    this.write('capacity', capacity)
+    for (const column of this.#columns()) column.grow(capacity)
+    this.#write('capacity', capacity)
   }
 
-  private read(field: keyof typeof quarantineWords): number {
-    return this.kernel.memory.int32[this.pointer / 4 + quarantineWords[field]] ?? 0
+  #read(field: keyof typeof quarantineWords): number {
+    return this.#kernel.memory.int32[this.pointer / 4 + quarantineWords[field]] ?? 0
   }
 
-  private write(field: keyof typeof quarantineWords, value: number): void {
-    this.kernel.memory.int32[this.pointer / 4 + quarantineWords[field]] = value
+  #write(field: keyof typeof quarantineWords, value: number): void {
+    this.#kernel.memory.int32[this.pointer / 4 + quarantineWords[field]] = value
   }
 }
 

@@ -24,31 +24,31 @@ function sharedKernel(): { readonly kernel: ScanKernel; readonly pieceAt: number
 }
 
 export class CsvBoundary implements RecordBoundary {
-  private readonly dialect: CsvDialect
-  private readonly delimiter: number
+  readonly #dialect: CsvDialect
+  readonly #delimiter: number
   /** The quote where quotes are only doubled. */
-  private readonly escape: number
+  readonly #escape: number
   /** What the kernel has to know of the bytes before: inside quotes or not, and so on. */
-  private state: number
+  #state: number
 
   constructor(dialect: CsvDialect) {
-    this.dialect = dialect
-    this.delimiter = delimiterWord(dialect)
-    this.escape = dialect.escape ?? quote
-    this.state = sharedKernel().kernel.exports.initialCsvState()
+    this.#dialect = dialect
+    this.#delimiter = delimiterWord(dialect)
+    this.#escape = dialect.escape ?? quote
+    this.#state = sharedKernel().kernel.exports.initialCsvState()
   }
 
   advance(bytes: Uint8Array, from: number, to: number): number {
     const { kernel, pieceAt } = sharedKernel()
     const { exports, memory } = kernel
-    exports.openCsvBoundary(this.delimiter, this.escape)
+    exports.openCsvBoundary(this.#delimiter, this.#escape)
     let lastEnd = -1
     for (let start = from; start < to; start += pieceBytes) {
       const piece = bytes.subarray(start, Math.min(to, start + pieceBytes))
       memory.bytes.set(piece, pieceAt)
       const pieceEnd = pieceAt + piece.length
-      const end = exports.advanceCsv(pieceAt, pieceEnd, this.state)
-      this.state = exports.csvState()
+      const end = exports.advanceCsv(pieceAt, pieceEnd, this.#state)
+      this.#state = exports.csvState()
       if (end >= 0) lastEnd = start + end
     }
     return lastEnd
@@ -56,10 +56,10 @@ export class CsvBoundary implements RecordBoundary {
 
   /** The line of a quote that is never closed. Lines of closed fields before it belong to the same record. */
   skipOpenLine(record: Uint8Array): number {
-    const opening = openQuoteIn(record, this.dialect)
+    const opening = openQuoteIn(record, this.#dialect)
     const lineEnd = opening < 0 ? -1 : record.indexOf(lineFeed, opening)
     if (lineEnd < 0) return 0
-    this.state = sharedKernel().kernel.exports.initialCsvState()
+    this.#state = sharedKernel().kernel.exports.initialCsvState()
     return lineEnd + 1
   }
 }

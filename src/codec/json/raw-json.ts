@@ -39,156 +39,156 @@ export function readRawJson(text: string): RawValue | undefined {
 }
 
 class RawJsonReader {
-  private readonly text: string
-  private at = 0
+  readonly #text: string
+  #at = 0
 
   constructor(text: string) {
-    this.text = text
-    this.skipBlanks()
+    this.#text = text
+    this.#skipBlanks()
   }
 
   isAtEnd(): boolean {
-    this.skipBlanks()
-    return this.at === this.text.length
+    this.#skipBlanks()
+    return this.#at === this.#text.length
   }
 
   /** Reads the value that begins at `at`; `depth` counts the arrays and objects around it. */
   readValue(depth: number): RawValue | undefined {
-    switch (this.text.charCodeAt(this.at)) {
+    switch (this.#text.charCodeAt(this.#at)) {
       case quote: {
-        const text = this.readString()
+        const text = this.#readString()
         return text === undefined ? undefined : { kind: 'string', text }
       }
       case openBrace:
-        return depth < jsonDepthMax ? this.readObject(depth + 1) : undefined
+        return depth < jsonDepthMax ? this.#readObject(depth + 1) : undefined
       case openBracket:
-        return depth < jsonDepthMax ? this.readArray(depth + 1) : undefined
+        return depth < jsonDepthMax ? this.#readArray(depth + 1) : undefined
       case 0x74:
-        return this.readWord('true', trueValue)
+        return this.#readWord('true', trueValue)
       case 0x66:
-        return this.readWord('false', falseValue)
+        return this.#readWord('false', falseValue)
       case 0x6e:
-        return this.readWord('null', nullValue)
+        return this.#readWord('null', nullValue)
       default:
-        return this.readNumber()
+        return this.#readNumber()
     }
   }
 
-  private skipBlanks(): void {
-    const { text } = this
-    let at = this.at
+  #skipBlanks(): void {
+    const text = this.#text
+    let at = this.#at
     let code = text.charCodeAt(at)
     while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) {
       at += 1
       code = text.charCodeAt(at)
     }
-    this.at = at
+    this.#at = at
   }
 
-  private readWord(word: string, value: RawValue): RawValue | undefined {
-    if (!this.text.startsWith(word, this.at)) return undefined
-    this.at += word.length
+  #readWord(word: string, value: RawValue): RawValue | undefined {
+    if (!this.#text.startsWith(word, this.#at)) return undefined
+    this.#at += word.length
     return value
   }
 
-  private readObject(depth: number): RawValue | undefined {
-    const { text } = this
-    const start = this.at
+  #readObject(depth: number): RawValue | undefined {
+    const text = this.#text
+    const start = this.#at
     const entries = new Map<string, RawValue>()
-    this.at += 1
-    this.skipBlanks()
-    if (text.charCodeAt(this.at) === closeBrace) {
-      this.at += 1
-      return { kind: 'object', text: text.slice(start, this.at), entries }
+    this.#at += 1
+    this.#skipBlanks()
+    if (text.charCodeAt(this.#at) === closeBrace) {
+      this.#at += 1
+      return { kind: 'object', text: text.slice(start, this.#at), entries }
     }
     for (;;) {
-      if (text.charCodeAt(this.at) !== quote) return undefined
-      const key = this.readString()
-      this.skipBlanks()
-      if (key === undefined || text.charCodeAt(this.at) !== colon) return undefined
-      this.at += 1
-      this.skipBlanks()
+      if (text.charCodeAt(this.#at) !== quote) return undefined
+      const key = this.#readString()
+      this.#skipBlanks()
+      if (key === undefined || text.charCodeAt(this.#at) !== colon) return undefined
+      this.#at += 1
+      this.#skipBlanks()
       const value = this.readValue(depth)
       if (value === undefined) return undefined
       entries.set(key, value)
-      this.skipBlanks()
-      const next = text.charCodeAt(this.at)
-      this.at += 1
-      if (next === closeBrace) return { kind: 'object', text: text.slice(start, this.at), entries }
+      this.#skipBlanks()
+      const next = text.charCodeAt(this.#at)
+      this.#at += 1
+      if (next === closeBrace) return { kind: 'object', text: text.slice(start, this.#at), entries }
       if (next !== comma) return undefined
-      this.skipBlanks()
+      this.#skipBlanks()
     }
   }
 
-  private readArray(depth: number): RawValue | undefined {
-    const { text } = this
-    const start = this.at
+  #readArray(depth: number): RawValue | undefined {
+    const text = this.#text
+    const start = this.#at
     const items: RawValue[] = []
-    this.at += 1
-    this.skipBlanks()
-    if (text.charCodeAt(this.at) === closeBracket) {
-      this.at += 1
-      return { kind: 'array', text: text.slice(start, this.at), items }
+    this.#at += 1
+    this.#skipBlanks()
+    if (text.charCodeAt(this.#at) === closeBracket) {
+      this.#at += 1
+      return { kind: 'array', text: text.slice(start, this.#at), items }
     }
     for (;;) {
       const item = this.readValue(depth)
       if (item === undefined) return undefined
       items.push(item)
-      this.skipBlanks()
-      const next = text.charCodeAt(this.at)
-      this.at += 1
-      if (next === closeBracket) return { kind: 'array', text: text.slice(start, this.at), items }
+      this.#skipBlanks()
+      const next = text.charCodeAt(this.#at)
+      this.#at += 1
+      if (next === closeBracket) return { kind: 'array', text: text.slice(start, this.#at), items }
       if (next !== comma) return undefined
-      this.skipBlanks()
+      this.#skipBlanks()
     }
   }
 
-  private readNumber(): RawValue | undefined {
-    const { text } = this
-    const start = this.at
-    if (text.charCodeAt(this.at) === minus) this.at += 1
-    const hasLeadingZero = text.charCodeAt(this.at) === zero
-    const digitCount = this.skipDigits()
+  #readNumber(): RawValue | undefined {
+    const text = this.#text
+    const start = this.#at
+    if (text.charCodeAt(this.#at) === minus) this.#at += 1
+    const hasLeadingZero = text.charCodeAt(this.#at) === zero
+    const digitCount = this.#skipDigits()
     if (digitCount === 0 || (hasLeadingZero && digitCount > 1)) return undefined
-    if (text.charCodeAt(this.at) === point) {
-      this.at += 1
-      if (this.skipDigits() === 0) return undefined
+    if (text.charCodeAt(this.#at) === point) {
+      this.#at += 1
+      if (this.#skipDigits() === 0) return undefined
     }
-    const code = text.charCodeAt(this.at)
+    const code = text.charCodeAt(this.#at)
     if (code === 0x65 || code === 0x45) {
-      this.at += 1
-      const sign = text.charCodeAt(this.at)
-      if (sign === plus || sign === minus) this.at += 1
-      if (this.skipDigits() === 0) return undefined
+      this.#at += 1
+      const sign = text.charCodeAt(this.#at)
+      if (sign === plus || sign === minus) this.#at += 1
+      if (this.#skipDigits() === 0) return undefined
     }
-    return { kind: 'number', text: text.slice(start, this.at) }
+    return { kind: 'number', text: text.slice(start, this.#at) }
   }
 
-  private skipDigits(): number {
-    const { text } = this
-    const start = this.at
+  #skipDigits(): number {
+    const text = this.#text
+    const start = this.#at
     let at = start
     let code = text.charCodeAt(at)
     while (code >= zero && code <= nine) {
       at += 1
       code = text.charCodeAt(at)
     }
-    this.at = at
+    this.#at = at
     return at - start
   }
 
   /** Reads the string whose opening quote stands at `at`. */
-  private readString(): string | undefined {
-    const { text } = this
-    const start = this.at + 1
+  #readString(): string | undefined {
+    const text = this.#text
+    const start = this.#at + 1
     let at = start
     for (;;) {
       const code = text.charCodeAt(at)
       if (code === quote) {
-        this.at = at + 1
+        this.#at = at + 1
         return text.slice(start, at)
       }
-      if (code === backslash) return this.readEscapedString(start, at)
+      if (code === backslash) return this.#readEscapedString(start, at)
       // Control characters must be escaped. Beyond the end `code` is NaN, and the string is not closed.
       if (!(code >= 0x20)) return undefined
       at += 1
@@ -196,23 +196,23 @@ class RawJsonReader {
   }
 
   /** Goes on with a string whose first backslash stands at `firstEscape`. */
-  private readEscapedString(start: number, firstEscape: number): string | undefined {
-    const { text } = this
+  #readEscapedString(start: number, firstEscape: number): string | undefined {
+    const text = this.#text
     let decoded = text.slice(start, firstEscape)
-    this.at = firstEscape
+    this.#at = firstEscape
     for (;;) {
-      const character = this.readEscape()
+      const character = this.#readEscape()
       if (character === undefined) return undefined
       decoded += character
-      const plain = this.at
-      let code = text.charCodeAt(this.at)
+      const plain = this.#at
+      let code = text.charCodeAt(this.#at)
       while (code >= 0x20 && code !== quote && code !== backslash) {
-        this.at += 1
-        code = text.charCodeAt(this.at)
+        this.#at += 1
+        code = text.charCodeAt(this.#at)
       }
-      decoded += text.slice(plain, this.at)
+      decoded += text.slice(plain, this.#at)
       if (code === quote) {
-        this.at += 1
+        this.#at += 1
         return decoded
       }
       if (code !== backslash) return undefined
@@ -220,15 +220,15 @@ class RawJsonReader {
   }
 
   /** Reads the escape whose backslash stands at `at`. */
-  private readEscape(): string | undefined {
-    const { text } = this
-    const letter = text.charAt(this.at + 1)
+  #readEscape(): string | undefined {
+    const text = this.#text
+    const letter = text.charAt(this.#at + 1)
     if (letter === 'u') {
-      const digits = text.slice(this.at + 2, this.at + 6)
-      this.at += 6
+      const digits = text.slice(this.#at + 2, this.#at + 6)
+      this.#at += 6
       return fourHexDigits.test(digits) ? String.fromCharCode(Number.parseInt(digits, 16)) : undefined
     }
-    this.at += 2
+    this.#at += 2
     return escapes.get(letter)
   }
 }

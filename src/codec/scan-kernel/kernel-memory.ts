@@ -22,21 +22,21 @@ export class KernelMemory {
   readonly memory = new WebAssembly.Memory({ initial: initialPages, maximum: pagesMax })
   bytes = new Uint8Array(this.memory.buffer)
   int32 = new Int32Array(this.memory.buffer)
-  private readonly keepers = new Set<ViewKeeper>()
+  readonly #keepers = new Set<ViewKeeper>()
   /** Free buffers by size. */
-  private readonly free = new Map<number, number[]>()
+  readonly #free = new Map<number, number[]>()
   /** Where the memory begins that nobody has had yet; 0 until the kernel says. */
-  private end = 0
+  #end = 0
 
   /** Bytes that were ever handed out: more is never in use. */
   get usedBytes(): number {
-    return this.end
+    return this.#end
   }
 
   /** Gives all memory from `start` on to `allocate`. */
   open(start: number): void {
-    assert(this.end === 0, 'the memory is opened once')
-    this.end = roundedUp(start, bufferBytesMin)
+    assert(this.#end === 0, 'the memory is opened once')
+    this.#end = roundedUp(start, bufferBytesMin)
   }
 
   /**
@@ -44,30 +44,30 @@ export class KernelMemory {
    * @throws RangeError when the memory has no room for them.
    */
   allocate(byteCount: number): number {
-    assert(this.end > 0, 'the memory is open')
+    assert(this.#end > 0, 'the memory is open')
     const size = bufferSize(byteCount)
-    const reused = this.free.get(size)?.pop()
+    const reused = this.#free.get(size)?.pop()
     if (reused !== undefined) return reused
-    const pointer = this.end
-    if (pointer + size > this.bytes.length) this.grow(pointer + size)
-    this.end = pointer + size
+    const pointer = this.#end
+    if (pointer + size > this.bytes.length) this.#grow(pointer + size)
+    this.#end = pointer + size
     return pointer
   }
 
   /** Takes back a buffer of `allocate(byteCount)`. */
   release(pointer: number, byteCount: number): void {
     const size = bufferSize(byteCount)
-    const sameSize = this.free.get(size)
-    if (sameSize === undefined) this.free.set(size, [pointer])
+    const sameSize = this.#free.get(size)
+    if (sameSize === undefined) this.#free.set(size, [pointer])
     else sameSize.push(pointer)
   }
 
   addKeeper(keeper: ViewKeeper): void {
-    this.keepers.add(keeper)
+    this.#keepers.add(keeper)
   }
 
   removeKeeper(keeper: ViewKeeper): void {
-    this.keepers.delete(keeper)
+    this.#keepers.delete(keeper)
   }
 
   /** Writes 32-bit words into a buffer of their own and gives its address; the caller releases `words.length * 4` bytes. */
@@ -77,14 +77,14 @@ export class KernelMemory {
     return pointer
   }
 
-  private grow(byteCount: number): void {
+  #grow(byteCount: number): void {
     const pages = this.bytes.length / pageBytes
     const needed = Math.ceil(byteCount / pageBytes)
     // By a quarter at least, so that growing stays rare; at the end of what can be, by what is needed.
     this.memory.grow(Math.max(needed, Math.min(pagesMax, Math.ceil(pages * 1.25))) - pages)
     this.bytes = new Uint8Array(this.memory.buffer)
     this.int32 = new Int32Array(this.memory.buffer)
-    for (const keeper of this.keepers) keeper.bind()
+    for (const keeper of this.#keepers) keeper.bind()
   }
 }
 

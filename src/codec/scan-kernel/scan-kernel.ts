@@ -46,21 +46,21 @@ interface GrowingColumn {
 export class ScanKernel {
   readonly memory = new KernelMemory()
   readonly exports: KernelExports
-  private readonly columns = new Map<number, GrowingColumn>()
-  private nextColumnId = 1
+  readonly #columns = new Map<number, GrowingColumn>()
+  #nextColumnId = 1
   /** Time zones by number; 0 is UTC. */
-  private readonly zones: string[] = ['UTC']
-  private frameAt = 0
-  private frameCapacity = 0
-  private frame: Uint8Array = new Uint8Array(0)
-  private scratchAt = 0
-  private scratchCapacity = 0
-  private host: ScanHost | undefined
+  readonly #zones: string[] = ['UTC']
+  #frameAt = 0
+  #frameCapacity = 0
+  #frame: Uint8Array = new Uint8Array(0)
+  #scratchAt = 0
+  #scratchCapacity = 0
+  #host: ScanHost | undefined
 
   constructor() {
     const instance = new WebAssembly.Instance(kernelModule(), {
       env: { memory: this.memory.memory },
-      host: this.imports(),
+      host: this.#imports(),
     })
     // The compiler has checked the exports against `kernel/index.ts`; WebAssembly itself has no types for them.
     this.exports = instance.exports as unknown as KernelExports
@@ -69,13 +69,13 @@ export class ScanKernel {
 
   /** Copies a frame into the kernel's memory, where it stays until the next one. */
   loadFrame(frame: Uint8Array): void {
-    if (frame.length + slackBytes > this.frameCapacity) {
-      if (this.frameCapacity > 0) this.memory.release(this.frameAt, this.frameCapacity)
-      this.frameCapacity = frame.length + slackBytes
-      this.frameAt = this.memory.allocate(this.frameCapacity)
+    if (frame.length + slackBytes > this.#frameCapacity) {
+      if (this.#frameCapacity > 0) this.memory.release(this.#frameAt, this.#frameCapacity)
+      this.#frameCapacity = frame.length + slackBytes
+      this.#frameAt = this.memory.allocate(this.#frameCapacity)
     }
-    this.memory.bytes.set(frame, this.frameAt)
-    this.frame = frame
+    this.memory.bytes.set(frame, this.#frameAt)
+    this.#frame = frame
   }
 
   /**
@@ -88,8 +88,8 @@ export class ScanKernel {
     range: { readonly start: number; readonly end: number },
     host: ScanHost,
   ): number {
-    this.host = host
-    const { frameAt } = this
+    this.#host = host
+    const frameAt = this.#frameAt
     const start = frameAt + range.start
     const end = frameAt + range.end
     const scanRecords = format === 'csv' ? this.exports.scanCsv : this.exports.scanNdjson
@@ -98,62 +98,62 @@ export class ScanKernel {
 
   /** The offset of an address in the frame. */
   offsetOf(address: number): number {
-    return address - this.frameAt
+    return address - this.#frameAt
   }
 
   /** Gives the column a number by which the kernel can ask for room in it. */
   addColumn(column: GrowingColumn): number {
-    const id = this.nextColumnId
-    this.nextColumnId += 1
-    this.columns.set(id, column)
+    const id = this.#nextColumnId
+    this.#nextColumnId += 1
+    this.#columns.set(id, column)
     return id
   }
 
   removeColumn(id: number): void {
-    this.columns.delete(id)
+    this.#columns.delete(id)
   }
 
   /** The number by which the kernel asks for a zone's time; null and UTC are 0. */
   zoneNumber(zone: string | null): number {
     if (zone === null) return 0
-    const known = this.zones.indexOf(zone)
+    const known = this.#zones.indexOf(zone)
     if (known > 0) return known
-    return this.zones.push(zone) - 1
+    return this.#zones.push(zone) - 1
   }
 
-  private column(id: number): GrowingColumn {
-    const column = this.columns.get(id)
+  #column(id: number): GrowingColumn {
+    const column = this.#columns.get(id)
     assert(column !== undefined, 'the kernel knows columns of this kernel only')
     return column
   }
 
-  private scanHost(): ScanHost {
-    assert(this.host !== undefined, 'the kernel asks only in the middle of a scan')
-    return this.host
+  #scanHost(): ScanHost {
+    assert(this.#host !== undefined, 'the kernel asks only in the middle of a scan')
+    return this.#host
   }
 
-  private imports() {
+  #imports() {
     return {
-      growColumn: (id: number, rowCount: number) => this.column(id).grow(rowCount),
-      growBytes: (id: number, byteCount: number) => this.column(id).growBytes(byteCount),
-      growRows: (rowCount: number) => this.scanHost().growRows(rowCount),
-      growScratch: (byteCount: number) => this.growScratch(byteCount),
+      growColumn: (id: number, rowCount: number) => this.#column(id).grow(rowCount),
+      growBytes: (id: number, byteCount: number) => this.#column(id).growBytes(byteCount),
+      growRows: (rowCount: number) => this.#scanHost().growRows(rowCount),
+      growScratch: (byteCount: number) => this.#growScratch(byteCount),
       readValueExactly: (position: number, start: number, end: number) =>
-        this.scanHost().readValueExactly(position, start, end) ? 1 : 0,
-      readCellExactly: (position: number, start: number) => this.scanHost().readCellExactly(position, start),
+        this.#scanHost().readValueExactly(position, start, end) ? 1 : 0,
+      readCellExactly: (position: number, start: number) => this.#scanHost().readCellExactly(position, start),
       readLongFloat: (at: number, byteCount: number) => Number(latin1(this.memory.bytes, at >>> 0, byteCount)),
       localToUtcSeconds: (zone: number, localSeconds: number) =>
-        localToUtcSeconds(this.zones[zone] ?? 'UTC', localSeconds),
-      isUtf8: (start: number, end: number) => (isUtf8(this.frame.subarray(start, end)) ? 1 : 0),
+        localToUtcSeconds(this.#zones[zone] ?? 'UTC', localSeconds),
+      isUtf8: (start: number, end: number) => (isUtf8(this.#frame.subarray(start, end)) ? 1 : 0),
     }
   }
 
-  private growScratch(byteCount: number): number {
-    if (byteCount <= this.scratchCapacity) return this.scratchAt
-    if (this.scratchCapacity > 0) this.memory.release(this.scratchAt, this.scratchCapacity)
-    this.scratchCapacity = Math.max(scratchBytesMin, byteCount * 2)
-    this.scratchAt = this.memory.allocate(this.scratchCapacity)
-    return this.scratchAt
+  #growScratch(byteCount: number): number {
+    if (byteCount <= this.#scratchCapacity) return this.#scratchAt
+    if (this.#scratchCapacity > 0) this.memory.release(this.#scratchAt, this.#scratchCapacity)
+    this.#scratchCapacity = Math.max(scratchBytesMin, byteCount * 2)
+    this.#scratchAt = this.memory.allocate(this.#scratchCapacity)
+    return this.#scratchAt
   }
 }
 

@@ -28,42 +28,42 @@ interface RunningChange {
 }
 
 export class Alterations {
-  private readonly deps: AlterationDeps
+  readonly #deps: AlterationDeps
   /** Changes of tables under way, by data source. */
-  private readonly underWay = new Map<string, RunningChange>()
+  readonly #underWay = new Map<string, RunningChange>()
 
   constructor(deps: AlterationDeps) {
-    this.deps = deps
+    this.#deps = deps
   }
 
   /** Precondition: nothing else changes the data source meanwhile. @throws ENGINE_FAILED (500), CHANGE_BLOCKED (503), … */
   async make(current: DataSource, { changed, hasTableChanges }: Alteration): Promise<void> {
-    const { catalog, ingest } = this.deps
+    const { catalog, ingest } = this.#deps
     const { id } = current
     if (!hasTableChanges) {
       const { description, kafkaStoreRawValue } = changed
       await catalog.revise(id, { description, kafkaStoreRawValue })
       return
     }
-    await this.takeBackEarlier(current)
+    await this.#takeBackEarlier(current)
     const copies = movesQuarantineTime(current, changed)
     const change = async (): Promise<void> => {
-      const ended = this.change(current, changed)
-      this.underWay.set(id, { ended, copies })
-      await ended.finally(() => this.underWay.delete(id))
+      const ended = this.#change(current, changed)
+      this.#underWay.set(id, { ended, copies })
+      await ended.finally(() => this.#underWay.delete(id))
     }
     if (copies) await changeWhileHeld(ingest, current, change)
     else await changeBehindBarrier(ingest, current, change)
   }
 
-  private async change(current: DataSource, changed: DataSource): Promise<void> {
-    const { catalog, store } = this.deps
+  async #change(current: DataSource, changed: DataSource): Promise<void> {
+    const { catalog, store } = this.#deps
     await catalog.beginAlter(changed)
     try {
       await alterTables(store, current, changed)
       await catalog.completeAlter(current.id)
     } catch (error) {
-      await this.takeBackNow(current, changed)
+      await this.#takeBackNow(current, changed)
       throw error
     }
   }
@@ -76,37 +76,37 @@ export class Alterations {
   async mend(engine: AlteredTables): Promise<void> {
     // What runs now takes itself back, or goes on in the engine that was started again. What copies rows does so behind this:
     // until then the engine takes no copies but ours.
-    const awaited = [...this.underWay.values()].filter(({ copies }) => !copies)
+    const awaited = [...this.#underWay.values()].filter(({ copies }) => !copies)
     await Promise.allSettled(awaited.map(({ ended }) => ended))
-    for (const { dataSource, pending } of this.deps.catalog.altering()) {
+    for (const { dataSource, pending } of this.#deps.catalog.altering()) {
       const { id, name } = dataSource
-      if (this.underWay.has(id)) continue
-      this.deps.logger.info({ id, name }, 'A half-made change of a data source is rolled back.')
-      await this.takeBack(dataSource, pending, engine)
+      if (this.#underWay.has(id)) continue
+      this.#deps.logger.info({ id, name }, 'A half-made change of a data source is rolled back.')
+      await this.#takeBack(dataSource, pending, engine)
     }
   }
 
-  private async takeBackEarlier({ id }: DataSource): Promise<void> {
-    const left = this.deps.catalog.altering().find(({ dataSource }) => dataSource.id === id)
+  async #takeBackEarlier({ id }: DataSource): Promise<void> {
+    const left = this.#deps.catalog.altering().find(({ dataSource }) => dataSource.id === id)
     if (left === undefined) return
     try {
-      await this.takeBack(left.dataSource, left.pending)
+      await this.#takeBack(left.dataSource, left.pending)
     } catch (error) {
       throw toChangeError(error)
     }
   }
 
-  private async takeBackNow(current: DataSource, changed: DataSource): Promise<void> {
+  async #takeBackNow(current: DataSource, changed: DataSource): Promise<void> {
     try {
-      await this.takeBack(current, changed)
+      await this.#takeBack(current, changed)
     } catch (err) {
       const fields = { err, id: current.id, name: current.name }
-      this.deps.logger.error(fields, 'A change of a data source could not be rolled back yet; the next start does it.')
+      this.#deps.logger.error(fields, 'A change of a data source could not be rolled back yet; the next start does it.')
     }
   }
 
-  private async takeBack(current: DataSource, changed: DataSource, engine = this.deps.store): Promise<void> {
+  async #takeBack(current: DataSource, changed: DataSource, engine = this.#deps.store): Promise<void> {
     await takeBackTables(engine, changed, current)
-    await this.deps.catalog.abandonAlter(current.id)
+    await this.#deps.catalog.abandonAlter(current.id)
   }
 }

@@ -52,18 +52,18 @@ const failuresMax = 100
 const samplesMax = 3
 
 export class QuarantineReplay {
-  private readonly deps: ReplayDeps
-  private readonly limits: QueryLimits
-  private readonly sizes: ReplaySizes
+  readonly #deps: ReplayDeps
+  readonly #limits: QueryLimits
+  readonly #sizes: ReplaySizes
   /** Replays that are tried again: why the last try failed, which is told once, and how many did. */
-  private readonly interruptions = new Map<DataSourceId, { readonly reason: string; readonly failedTries: number }>()
+  readonly #interruptions = new Map<DataSourceId, { readonly reason: string; readonly failedTries: number }>()
 
-  private isClosing = false
+  #isClosing = false
 
   constructor(deps: ReplayDeps, limits: QueryLimits, sizes: Partial<ReplaySizes> = {}) {
-    this.deps = deps
-    this.limits = limits
-    this.sizes = { ...defaultSizes, ...sizes }
+    this.#deps = deps
+    this.#limits = limits
+    this.#sizes = { ...defaultSizes, ...sizes }
   }
 
   /**
@@ -74,24 +74,24 @@ export class QuarantineReplay {
   async run(dataSource: DataSource, request: ReplayRequest, signal: AbortSignal): Promise<ReplayReport> {
     const chosen = chosenRowsOf(dataSource, request)
     await this.finish(dataSource)
-    const { selectedRows, chosenRows } = await this.choose(dataSource, chosen, signal)
+    const { selectedRows, chosenRows } = await this.#choose(dataSource, chosen, signal)
     if (chosenRows === 0) {
       return { selectedRows, replayedRows: 0, failedRows: 0, leftRows: selectedRows, failures: [], viewFailure: null }
     }
-    const report = await this.goOn(dataSource)
+    const report = await this.#goOn(dataSource)
     const { replayedRows, failedRows } = report
     // Nobody may be listening for the answer any more, so the log has the counts too.
-    this.deps.logger.info({ dataSource: dataSource.name, replayedRows, failedRows }, 'A replay ended.')
+    this.#deps.logger.info({ dataSource: dataSource.name, replayedRows, failedRows }, 'A replay ended.')
     return { ...report, selectedRows, leftRows: Math.max(0, selectedRows - chosenRows) }
   }
 
   /** Ends a replay that was interrupted; does nothing when there is none. @throws REPLAY_INTERRUPTED (503). */
   async finish(dataSource: DataSource): Promise<void> {
-    if (this.deps.catalog.replayOf(dataSource.id) === null) return
+    if (this.#deps.catalog.replayOf(dataSource.id) === null) return
     const { id, name } = dataSource
-    const failedTries = this.interruptions.get(id)?.failedTries ?? 0
-    const { replayedRows, failedRows } = await this.goOn(dataSource)
-    this.deps.logger.info(
+    const failedTries = this.#interruptions.get(id)?.failedTries ?? 0
+    const { replayedRows, failedRows } = await this.#goOn(dataSource)
+    this.#deps.logger.info(
       { dataSource: name, replayedRows, failedRows, failedTries },
       'An interrupted replay is ended.',
     )
@@ -99,92 +99,92 @@ export class QuarantineReplay {
 
   /** Those that run end soon, and go on at the next start. */
   close(): void {
-    this.isClosing = true
+    this.#isClosing = true
   }
 
   /** Copies the chosen rows, and notes the replay when the copy is safe. */
-  private async choose(dataSource: DataSource, chosen: ChosenRows, signal: AbortSignal) {
+  async #choose(dataSource: DataSource, chosen: ChosenRows, signal: AbortSignal) {
     const { id } = dataSource
-    const { store, catalog } = this.deps
+    const { store, catalog } = this.#deps
     try {
       await store.quarantines.ensureRowIds(id)
-      for (const trial of chosen.trials) await this.tryExpression(id, trial, signal)
+      for (const trial of chosen.trials) await this.#tryExpression(id, trial, signal)
       const selectedRows = await store.replays.countChosen(id, chosen, signal)
       if (selectedRows === 0) return { selectedRows, chosenRows: 0 }
-      const chosenRows = await this.copy(id, chosen)
+      const chosenRows = await this.#copy(id, chosen)
       await store.sync()
-      const note = { replayId: createImportId(), next: 0, end: await this.pieceEnd(id, 0), rules: currentValueRules }
+      const note = { replayId: createImportId(), next: 0, end: await this.#pieceEnd(id, 0), rules: currentValueRules }
       if (chosenRows > 0) await catalog.noteReplay(id, note)
       return { selectedRows, chosenRows }
     } catch (error) {
-      throw this.toChoiceError(error, '')
+      throw this.#toChoiceError(error, '')
     }
   }
 
   /** Copies the chosen rows with their ids; gives their number. */
-  private async copy(id: DataSourceId, chosen: ChosenRows): Promise<number> {
-    const { quarantines, replays } = this.deps.store
+  async #copy(id: DataSourceId, chosen: ChosenRows): Promise<number> {
+    const { quarantines, replays } = this.#deps.store
     for (let attempt = 0; attempt < copiesMax; attempt += 1) {
       await quarantines.ensureRowIds(id)
-      const { copied, known } = await replays.copyChosen(id, chosen, this.sizes.rowsMax)
+      const { copied, known } = await replays.copyChosen(id, chosen, this.#sizes.rowsMax)
       // A part that was being written when the ids came has none, and made some up for the copy alone.
       if (copied === known) return copied
     }
     throw errors.REPLAY_INTERRUPTED({ reason: 'rows were set aside meanwhile', retryAfterSeconds })
   }
 
-  private async tryExpression(id: DataSourceId, trial: ChosenRows['trials'][number], signal: AbortSignal) {
+  async #tryExpression(id: DataSourceId, trial: ChosenRows['trials'][number], signal: AbortSignal) {
     try {
-      await this.deps.store.replays.tryExpression(id, trial, signal)
+      await this.#deps.store.replays.tryExpression(id, trial, signal)
     } catch (error) {
-      throw this.toChoiceError(error, trial.name)
+      throw this.#toChoiceError(error, trial.name)
     }
   }
 
-  private toChoiceError(error: unknown, name: string): unknown {
+  #toChoiceError(error: unknown, name: string): unknown {
     // That a table of ours is missing is no fault of an expression.
     const isOurs = error instanceof StoreError && error.clickhouseCode === clickhouseCodes.unknownTable
-    const told = isOurs ? toChangeError(error) : toReadError(error, this.limits)
+    const told = isOurs ? toChangeError(error) : toReadError(error, this.#limits)
     const isOfCaller = told instanceof ApiError && told.code === 'SQL_INVALID' && error instanceof StoreError
     return isOfCaller ? toExpressionError(error, name) : told
   }
 
   /** From where the note says to the end. */
-  private async goOn(dataSource: DataSource): Promise<ReplayReport> {
+  async #goOn(dataSource: DataSource): Promise<ReplayReport> {
     const { id, name } = dataSource
-    const { store, catalog, ingest, logger } = this.deps
+    const { store, catalog, ingest, logger } = this.#deps
     try {
       const note = catalog.replayOf(id)
       if (note === null) throw new Error('the replay is noted')
-      const viewFailure = await this.storePieces(dataSource, note)
-      const report = await this.reportOn(dataSource)
+      const viewFailure = await this.#storePieces(dataSource, note)
+      const report = await this.#reportOn(dataSource)
       await ingest.withBarrier({ dataSource, isFinal: false }, () => store.replays.deleteReplayed(id))
       // What the note says must be on the disk before the note goes.
       await store.sync()
       await catalog.noteReplay(id, null)
       await store.replays.drop(id)
-      this.interruptions.delete(id)
+      this.#interruptions.delete(id)
       return { ...report, viewFailure }
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause)
-      const before = this.interruptions.get(id)
-      this.interruptions.set(id, { reason, failedTries: (before?.failedTries ?? 0) + 1 })
+      const before = this.#interruptions.get(id)
+      this.#interruptions.set(id, { reason, failedTries: (before?.failedTries ?? 0) + 1 })
       if (before?.reason !== reason) {
         logger.error({ err: cause, dataSource: name }, 'A replay was interrupted; it goes on later.')
       }
-      this.deps.onInterrupted?.(id)
+      this.#deps.onInterrupted?.(id)
       throw interrupted(cause)
     }
   }
 
   /** Gives why a view did not take the rows; null when each did. */
-  private async storePieces(dataSource: DataSource, note: ReplayNote): Promise<string | null> {
+  async #storePieces(dataSource: DataSource, note: ReplayNote): Promise<string | null> {
     const { id, name } = dataSource
-    const { store, catalog, ingest, logger } = this.deps
+    const { store, catalog, ingest, logger } = this.#deps
     const misfitsTable = replayTables(id).misfits
     let { next, end } = note
     let viewFailure: string | null = null
-    const isGivenUp = (): boolean => this.isClosing
+    const isGivenUp = (): boolean => this.#isClosing
     while (next < end) {
       if (isGivenUp()) throw errors.SHUTTING_DOWN({})
       const records = await store.replays.records(id, { next, end })
@@ -204,16 +204,16 @@ export class QuarantineReplay {
       await store.sync()
       // The next piece is noted before it is begun, so that a repeat has the same rows under the same token.
       next = end
-      end = await this.pieceEnd(id, next)
+      end = await this.#pieceEnd(id, next)
       await catalog.noteReplay(id, { ...note, next, end })
     }
     return viewFailure
   }
 
   /** Where the piece that begins at `next` ends; `next` itself when nothing is left. */
-  private async pieceEnd(id: DataSourceId, next: number): Promise<number> {
-    const { replays } = this.deps.store
-    const sizes = await replays.recordSizes(id, { from: next, rowsMax: this.sizes.pieceRowsMax })
+  async #pieceEnd(id: DataSourceId, next: number): Promise<number> {
+    const { replays } = this.#deps.store
+    const sizes = await replays.recordSizes(id, { from: next, rowsMax: this.#sizes.pieceRowsMax })
     let end = next
     let pieceBytes = 0
     for (const { number, byteCount } of sizes) {
@@ -224,8 +224,8 @@ export class QuarantineReplay {
     return end
   }
 
-  private async reportOn({ id, columns }: DataSource): Promise<Omit<ReplayReport, 'viewFailure'>> {
-    const { replays } = this.deps.store
+  async #reportOn({ id, columns }: DataSource): Promise<Omit<ReplayReport, 'viewFailure'>> {
+    const { replays } = this.#deps.store
     const { chosenRows, failedRows } = await replays.counts(id)
     const failures = await replays.failures(id, { failuresMax, samplesMax, digitsPattern: digitsReason })
     const replayedRows = chosenRows - failedRows

@@ -37,17 +37,17 @@ export interface MatchingRows {
 /** Tables by name, and what is read instead of each that changes. */
 export class NewContent {
   readonly pairs: TablePair[] = []
-  private readonly deps: ContentDeps
-  private readonly replacements = new Map<string, TableSource>()
-  private readonly changed = new Map<string, ChangedPartitions>()
+  readonly #deps: ContentDeps
+  readonly #replacements = new Map<string, TableSource>()
+  readonly #changed = new Map<string, ChangedPartitions>()
 
   constructor(deps: ContentDeps) {
-    this.deps = deps
+    this.#deps = deps
   }
 
   /** A staging table for all rows of the landing table. */
   async stageLanding({ landing }: Cascade): Promise<string> {
-    return await this.stage(landing, 'all')
+    return await this.#stage(landing, 'all')
   }
 
   /**
@@ -56,20 +56,20 @@ export class NewContent {
    *
    */
   async stageMatching({ landing }: Cascade, { input, condition, ages }: RowsToMatch): Promise<MatchingRows> {
-    const { store, staging } = this.deps
+    const { store, staging } = this.#deps
     const columns = landing.columns.map((name) => ({ name }))
     const added = await staging.createLike(landing.name)
     await store.copy({ table: added, from: input, columns, rows: { kind: 'matching', condition } })
-    const addedIds = await this.partitionIds(added)
+    const addedIds = await this.#partitionIds(added)
     const oldIds = await store.partitions.matching(landing.name, condition)
     const ids = [...new Set([...addedIds, ...oldIds])]
     if (ids.length > 0) {
-      const table = await this.stage(landing, ids)
+      const table = await this.#stage(landing, ids)
       const kept = { kind: 'others', condition, partitions: ids } as const
       await store.copy({ table, from: landing.name, columns, rows: kept })
       // Behind the rows that are kept: where an engine lets the last row win, it is a new one.
-      await this.takeOver(added, table, addedIds)
-      await this.takeOthers(landing.name, table, ids)
+      await this.#takeOver(added, table, addedIds)
+      await this.#takeOthers(landing.name, table, ids)
     }
     const rowCount = await (ages ? store.tables.countRows(input, condition) : store.tables.countRows(added))
     return { rowCount, table: added }
@@ -77,55 +77,56 @@ export class NewContent {
 
   /** The tables behind the views, in order. */
   async stageTargets({ targets }: Cascade): Promise<void> {
-    for (const target of targets) await this.stageTarget(target)
+    for (const target of targets) await this.#stageTarget(target)
   }
 
-  private async stageTarget(target: CascadeTarget): Promise<void> {
-    const { deps, replacements } = this
+  async #stageTarget(target: CascadeTarget): Promise<void> {
+    const deps = this.#deps
+    const replacements = this.#replacements
     const { graph, store } = deps
-    const partitions = await changedPartitions(target, { ...deps, replacements, changed: this.changed })
+    const partitions = await changedPartitions(target, { ...deps, replacements, changed: this.#changed })
     if (partitions !== 'all' && partitions.length === 0) return
     const before = new Map(replacements)
-    const into = await this.stage(target.table, partitions)
+    const into = await this.#stage(target.table, partitions)
     for (const view of target.views) {
       await copyView(store, graph, { view, into, target: target.table, replacements: before })
     }
     if (partitions === 'all') return
     const isChanged = new Set(partitions)
-    for (const id of await this.partitionIds(into)) {
+    for (const id of await this.#partitionIds(into)) {
       if (!isChanged.has(id)) await store.partitions.drop(into, id)
     }
-    await this.takeOthers(target.table.name, into, partitions)
+    await this.#takeOthers(target.table.name, into, partitions)
   }
 
   /** An empty table for the new content of another; from now on it is read instead. */
-  private async stage({ name, engine }: GraphTable, changed: ChangedPartitions): Promise<string> {
-    const { staging } = this.deps
+  async #stage({ name, engine }: GraphTable, changed: ChangedPartitions): Promise<string> {
+    const { staging } = this.#deps
     const isKept = engine !== 'Null'
     // Rows of a Null table are kept only for what is computed from them.
     const table = isKept ? await staging.createLike(name) : await staging.createPlain({ name })
     if (isKept) this.pairs.push([name, table])
-    this.replacements.set(name, { table })
-    this.changed.set(name, isKept ? changed : 'all')
+    this.#replacements.set(name, { table })
+    this.#changed.set(name, isKept ? changed : 'all')
     return table
   }
 
   /** Takes over all partitions of the old table but these. */
-  private async takeOthers(from: string, into: string, ids: readonly string[]): Promise<void> {
-    const others = await this.partitionIds(from)
+  async #takeOthers(from: string, into: string, ids: readonly string[]): Promise<void> {
+    const others = await this.#partitionIds(from)
     const changed = new Set(ids)
-    await this.takeOver(
+    await this.#takeOver(
       from,
       into,
       others.filter((id) => !changed.has(id)),
     )
   }
 
-  private async takeOver(from: string, into: string, ids: readonly string[]): Promise<void> {
-    for (const id of ids) await this.deps.store.partitions.attach(id, { from, into })
+  async #takeOver(from: string, into: string, ids: readonly string[]): Promise<void> {
+    for (const id of ids) await this.#deps.store.partitions.attach(id, { from, into })
   }
 
-  private async partitionIds(table: string): Promise<readonly string[]> {
-    return (await this.deps.store.partitions.list(table)).map(({ id }) => id)
+  async #partitionIds(table: string): Promise<readonly string[]> {
+    return (await this.#deps.store.partitions.list(table)).map(({ id }) => id)
   }
 }

@@ -35,37 +35,37 @@ const settingName = 'replace_swaps'
 
 /** Exchanges that are under way, on disk. */
 export class SwapNotes {
-  private readonly settings: Settings
-  private swaps: readonly Swap[]
-  private lastWrite: Promise<void> = Promise.resolve()
+  readonly #settings: Settings
+  #swaps: readonly Swap[]
+  #lastWrite: Promise<void> = Promise.resolve()
 
   constructor(settings: Settings) {
-    this.settings = settings
+    this.#settings = settings
     const text = settings.read(settingName)
     // Nobody but this class writes the setting, and lmdb gives back what was written or nothing.
-    this.swaps = text === undefined ? [] : (JSON.parse(text) as readonly Swap[])
+    this.#swaps = text === undefined ? [] : (JSON.parse(text) as readonly Swap[])
   }
 
   list(): readonly Swap[] {
-    return this.swaps
+    return this.#swaps
   }
 
   /** On disk when it resolves. */
   async add(swap: Swap): Promise<void> {
-    await this.write((swaps) => [...swaps, swap])
+    await this.#write((swaps) => [...swaps, swap])
   }
 
   async remove({ dataSourceId }: Swap): Promise<void> {
-    await this.write((swaps) => swaps.filter((swap) => swap.dataSourceId !== dataSourceId))
+    await this.#write((swaps) => swaps.filter((swap) => swap.dataSourceId !== dataSourceId))
   }
 
-  private async write(change: (swaps: readonly Swap[]) => readonly Swap[]): Promise<void> {
-    const write = this.lastWrite.then(async () => {
-      const swaps = change(this.swaps)
-      await this.settings.write(settingName, JSON.stringify(swaps))
-      this.swaps = swaps
+  async #write(change: (swaps: readonly Swap[]) => readonly Swap[]): Promise<void> {
+    const write = this.#lastWrite.then(async () => {
+      const swaps = change(this.#swaps)
+      await this.#settings.write(settingName, JSON.stringify(swaps))
+      this.#swaps = swaps
     })
-    this.lastWrite = write.catch(() => undefined)
+    this.#lastWrite = write.catch(() => undefined)
     await write
   }
 }

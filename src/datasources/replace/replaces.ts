@@ -58,60 +58,60 @@ export async function openReplaces(options: ReplacesOptions, deps: Deps): Promis
 }
 
 class ReplacesService implements Replaces {
-  private readonly options: ReplacesOptions
-  private readonly deps: Deps
-  private readonly notes: SwapNotes
-  private readonly running = new Set<Promise<unknown>>()
+  readonly #options: ReplacesOptions
+  readonly #deps: Deps
+  readonly #notes: SwapNotes
+  readonly #running = new Set<Promise<unknown>>()
   /** Exchanges under way, by data source. */
-  private readonly swapping = new Map<string, Promise<void>>()
-  private isClosing = false
+  readonly #swapping = new Map<string, Promise<void>>()
+  #isClosing = false
   /** What people call a table: the name of its data source, if it has one. */
-  private readonly nameOf = (table: string): string => this.deps.catalog.find(table)?.name ?? table
+  readonly #nameOf = (table: string): string => this.#deps.catalog.find(table)?.name ?? table
 
   constructor(options: ReplacesOptions, deps: Deps) {
-    this.options = options
-    this.deps = deps
-    this.notes = new SwapNotes(deps.settings)
+    this.#options = options
+    this.#deps = deps
+    this.#notes = new SwapNotes(deps.settings)
   }
 
   async mend(): Promise<void> {
-    const { store, logger } = this.deps
-    for (const swap of this.notes.list()) await this.finish(swap)
+    const { store, logger } = this.#deps
+    for (const swap of this.#notes.list()) await this.#finish(swap)
     const dropped = await dropStagingTables(store.tables)
     if (dropped.length > 0) logger.info({ tables: dropped }, 'Tables that a replace left behind are dropped.')
   }
 
   async mendAfterRestart(): Promise<void> {
-    await Promise.allSettled(this.swapping.values())
-    for (const swap of this.notes.list()) if (!this.swapping.has(swap.dataSourceId)) await this.finish(swap)
+    await Promise.allSettled(this.#swapping.values())
+    for (const swap of this.#notes.list()) if (!this.#swapping.has(swap.dataSourceId)) await this.#finish(swap)
   }
 
   async replace(request: ReplaceRequest): Promise<ImportOutcome> {
-    if (this.isClosing) throw errors.SHUTTING_DOWN()
-    if (this.running.size >= replacesAtOnceMax) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 })
-    const replace = this.replaceNow(request)
-    this.running.add(replace)
+    if (this.#isClosing) throw errors.SHUTTING_DOWN()
+    if (this.#running.size >= replacesAtOnceMax) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 })
+    const replace = this.#replaceNow(request)
+    this.#running.add(replace)
     try {
       return await replace
     } catch (thrown) {
       throw toCopyError(thrown, () => errors.ENGINE_FAILED({ cause: thrown }))
     } finally {
-      this.running.delete(replace)
+      this.#running.delete(replace)
     }
   }
 
-  async close(timeMaxMs: number = this.options.closeTimeoutMs): Promise<void> {
-    this.isClosing = true
+  async close(timeMaxMs: number = this.#options.closeTimeoutMs): Promise<void> {
+    this.#isClosing = true
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, timeMaxMs)
     })
-    await Promise.race([Promise.allSettled(this.running), late])
+    await Promise.race([Promise.allSettled(this.#running), late])
     clearTimeout(timer)
   }
 
-  private async replaceNow(request: ReplaceRequest): Promise<ImportOutcome> {
-    const { store, catalog, ingest } = this.deps
+  async #replaceNow(request: ReplaceRequest): Promise<ImportOutcome> {
+    const { store, catalog, ingest } = this.#deps
     const { dataSource } = request
     const { id, name } = dataSource
     const graph = await store.views.graph()
@@ -120,34 +120,34 @@ class ReplacesService implements Replaces {
     const table = cascade.landing
     const condition =
       request.condition === null ? null : await checkCondition(store.trials, request.condition, { name, table })
-    if (condition !== null) checkKeys(graph, cascade, this.nameOf)
+    if (condition !== null) checkKeys(graph, cascade, this.#nameOf)
     const held = [...cascade.related].flatMap((related) => catalog.find(related) ?? [])
     const replaceHeld = async (): Promise<ImportOutcome> => {
       request.onBegun?.()
-      await this.refuseChanged(dataSource, cascade)
-      for (const swap of this.notes.list()) if (swap.dataSourceId === id) await this.finish(swap)
+      await this.#refuseChanged(dataSource, cascade)
+      for (const swap of this.#notes.list()) if (swap.dataSourceId === id) await this.#finish(swap)
       const staging = new Staging(store.tables, id, { computes: ![dataSource, ...held].every(isPlainTable) })
       try {
-        return await this.replaceHeld(request, { graph, cascade, condition, staging })
+        return await this.#replaceHeld(request, { graph, cascade, condition, staging })
       } finally {
-        await this.dropStaging(staging)
+        await this.#dropStaging(staging)
       }
     }
     return await ingest.withHold(held, replaceHeld, request.onHeld)
   }
 
   /** A replace that failed at its end, and could not be undone either, is ended before anything else is begun. */
-  private async finish(swap: Swap): Promise<void> {
-    const { store, logger } = this.deps
+  async #finish(swap: Swap): Promise<void> {
+    const { store, logger } = this.#deps
     logger.info({ id: swap.dataSourceId }, 'A replace that was cut off at its end is carried out.')
     await carryOut(store, swap)
-    await this.notes.remove(swap)
+    await this.#notes.remove(swap)
     for (const { staging } of [...swap.pairs, swap.quarantine]) await store.tables.drop(staging)
   }
 
   /** What was read before the tables were held still has to be so. */
-  private async refuseChanged({ id, name }: DataSource, { related }: Cascade): Promise<void> {
-    const { store, catalog } = this.deps
+  async #refuseChanged({ id, name }: DataSource, { related }: Cascade): Promise<void> {
+    const { store, catalog } = this.#deps
     if (catalog.find(id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
     const now = cascadeOf(await store.views.graph(), id)
     const isSame = now.related.size === related.size && [...now.related].every((table) => related.has(table))
@@ -158,11 +158,11 @@ class ReplacesService implements Replaces {
     if (!isSame || isReplayed) throw errors.DATASOURCE_BUSY({ name, what: 'changed' })
   }
 
-  private async replaceHeld(request: ReplaceRequest, run: ReplaceRun): Promise<ImportOutcome> {
-    const { store } = this.deps
+  async #replaceHeld(request: ReplaceRequest, run: ReplaceRun): Promise<ImportOutcome> {
+    const { store } = this.#deps
     const { id } = request.dataSource
     const { cascade, condition, staging } = run
-    const content = new NewContent({ store, staging, graph: run.graph, nameOf: this.nameOf })
+    const content = new NewContent({ store, staging, graph: run.graph, nameOf: this.#nameOf })
     const tables = await stageTables(run, content, id)
     const outcome = await request.fill(tables)
     if (outcome.failure !== null) return nothingOf(outcome)
@@ -182,35 +182,35 @@ class ReplacesService implements Replaces {
       counts = { ...outcome, storedRows, unmatchedRows: outcome.storedRows - storedRows, warnings }
     }
     await content.stageTargets(cascade)
-    if (this.isClosing) throw errors.SHUTTING_DOWN()
-    const swapping = this.swap(await prepareSwap(store, { dataSourceId: id, quarantine }, content.pairs))
-    this.swapping.set(id, swapping)
-    await swapping.finally(() => this.swapping.delete(id))
+    if (this.#isClosing) throw errors.SHUTTING_DOWN()
+    const swapping = this.#swap(await prepareSwap(store, { dataSourceId: id, quarantine }, content.pairs))
+    this.#swapping.set(id, swapping)
+    await swapping.finally(() => this.#swapping.delete(id))
     return counts
   }
 
-  private async swap(swap: Swap): Promise<void> {
-    const { store, logger } = this.deps
-    await this.notes.add(swap)
+  async #swap(swap: Swap): Promise<void> {
+    const { store, logger } = this.#deps
+    await this.#notes.add(swap)
     try {
       await carryOut(store, swap)
     } catch (thrown) {
       logger.error({ err: thrown, id: swap.dataSourceId }, 'A replace failed at its end; it is undone.')
       // The note goes only behind what it tells of: if this fails too, the next replace or start carries it out.
       await takeBack(store, swap)
-      await this.notes.remove(swap)
+      await this.#notes.remove(swap)
       throw thrown
     }
-    await this.notes.remove(swap)
+    await this.#notes.remove(swap)
   }
 
   /** What fails here is done at the next start, and nobody reads it until then. */
-  private async dropStaging(staging: Staging): Promise<void> {
-    if (this.notes.list().some(({ dataSourceId }) => dataSourceId === staging.id)) return
+  async #dropStaging(staging: Staging): Promise<void> {
+    if (this.#notes.list().some(({ dataSourceId }) => dataSourceId === staging.id)) return
     try {
       await staging.drop()
     } catch (err) {
-      this.deps.logger.error(
+      this.#deps.logger.error(
         { err, tables: staging.tables },
         'Tables of a replace could not be dropped; the next start drops them.',
       )

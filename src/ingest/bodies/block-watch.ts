@@ -15,20 +15,20 @@ export interface WatchedBlock {
 }
 
 export class BlockWatch implements PartWatch {
-  private readonly watcher: ImportWatcher
-  private readonly index: number
-  private readonly format: BodyFormat
-  private readonly byteCount: number
-  private readonly emptyLines: number
-  private readonly startMs = performance.now()
+  readonly #watcher: ImportWatcher
+  readonly #index: number
+  readonly #format: BodyFormat
+  readonly #byteCount: number
+  readonly #emptyLines: number
+  readonly #startMs = performance.now()
 
   constructor(watcher: ImportWatcher, { index, format, dialect, frame }: WatchedBlock) {
-    this.watcher = watcher
-    this.index = index
-    this.format = format
-    this.byteCount = frame.byteCount
+    this.#watcher = watcher
+    this.#index = index
+    this.#format = format
+    this.#byteCount = frame.byteCount
     const lines = frame.bytes.subarray(0, frame.byteCount)
-    this.emptyLines = watcher.hasReports ? countEmptyLines(lines, format === 'csv' ? dialect : null) : 0
+    this.#emptyLines = watcher.hasReports ? countEmptyLines(lines, format === 'csv' ? dialect : null) : 0
     watcher.onStatus(index, 'processing')
   }
 
@@ -37,26 +37,26 @@ export class BlockWatch implements PartWatch {
       bodies.reduce((total, counts) => total + of(counts), 0)
     const setAsideRows = sum(({ quarantined }) => quarantined)
     const invalidLines = sum(({ invalid }) => invalid)
-    this.watcher.onParsed(this.index, {
-      parser: this.format,
+    this.#watcher.onParsed(this.#index, {
+      parser: this.#format,
       lines: sum(({ rows }) => rows) + setAsideRows,
       // A short line is among the quarantined and among the invalid, another invalid one among the invalid alone.
       quarantinedRows: setAsideRows - invalidLines + sum(({ short }) => short),
       invalidLines,
-      emptyLines: this.emptyLines,
-      byteCount: this.byteCount,
-      timeMs: performance.now() - this.startMs,
+      emptyLines: this.#emptyLines,
+      byteCount: this.#byteCount,
+      timeMs: performance.now() - this.#startMs,
     })
-    if (part === null) this.watcher.onStatus(this.index, 'done')
+    if (part === null) this.#watcher.onStatus(this.#index, 'done')
   }
 
   onInserting(): void {
-    this.watcher.onStatus(this.index, 'inserting_chunk:0')
+    this.#watcher.onStatus(this.#index, 'inserting_chunk:0')
   }
 
   onInserted(): void {
-    this.watcher.onStatus(this.index, 'done_inserting_chunk:0')
-    this.watcher.onStatus(this.index, 'done')
+    this.#watcher.onStatus(this.#index, 'done_inserting_chunk:0')
+    this.#watcher.onStatus(this.#index, 'done')
   }
 }
 

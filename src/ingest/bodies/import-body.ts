@@ -54,228 +54,228 @@ const setAsideCellsMax = 8_000_000
 type FrameFormat = Pick<ParseTask, 'record' | 'start'>
 
 export class BodyImport {
-  private readonly request: ImportRequest
-  private readonly plan: IngestPlan
-  private readonly deps: ImportDeps
-  private readonly options: ImportOptions
+  readonly #request: ImportRequest
+  readonly #plan: IngestPlan
+  readonly #deps: ImportDeps
+  readonly #options: ImportOptions
   /** Null until the beginning of the body has said how it is written. */
-  private assembler: FrameAssembler | null = null
-  private readonly rows: BlockWriter
-  private readonly quarantine: BlockWriter
-  private readonly refused: RefusedBlocks
-  private spooled: SpooledBody | null = null
-  private dialect: CsvDialect = defaultCsvDialect
-  private csvStart: CsvStart | undefined
-  private readonly framesUnderWay = new Set<Promise<void>>()
-  private readonly startedAtMs = Date.now()
-  private frameCount = 0
-  private invalidLines = 0
-  private shortLines = 0
-  private failure: Error | null = null
+  #assembler: FrameAssembler | null = null
+  readonly #rows: BlockWriter
+  readonly #quarantine: BlockWriter
+  readonly #refused: RefusedBlocks
+  #spooled: SpooledBody | null = null
+  #dialect: CsvDialect = defaultCsvDialect
+  #csvStart: CsvStart | undefined
+  readonly #framesUnderWay = new Set<Promise<void>>()
+  readonly #startedAtMs = Date.now()
+  #frameCount = 0
+  #invalidLines = 0
+  #shortLines = 0
+  #failure: Error | null = null
   /** Why nothing of the body is taken; known before any of it is stored. */
-  private refusal: ApiError | null = null
-  private readonly warnings: string[] = []
+  #refusal: ApiError | null = null
+  readonly #warnings: string[] = []
   /** The first bytes, for what is told of a body of which nothing fits. */
-  private head: Buffer | null = null
+  #head: Buffer | null = null
 
   constructor(request: ImportRequest, deps: ImportDeps, options: ImportOptions) {
-    this.request = request
-    this.deps = deps
-    this.options = options
-    this.plan = ingestPlanOf(request.dataSource, request.importId, request.tables)
+    this.#request = request
+    this.#deps = deps
+    this.#options = options
+    this.#plan = ingestPlanOf(request.dataSource, request.importId, request.tables)
     const limits = {
       rowsMax: options.insertRowsMax,
       bytesMax: options.insertBytesMax,
       insertsInFlightMax: options.insertsInFlightMax,
       partitionsPerBodyMax: options.partitionsPerBodyMax,
     }
-    const { table, layout } = this.plan.landing
+    const { table, layout } = this.#plan.landing
     const bound = partitionBoundOf(request.dataSource, layout)
     const body = deps.partitionLimits.bodyOf(table)
-    this.refused = new RefusedBlocks(
+    this.#refused = new RefusedBlocks(
       { store: deps.store, body },
       {
         dataSource: request.dataSource,
-        tables: { landing: table, quarantine: this.plan.quarantine.table },
+        tables: { landing: table, quarantine: this.#plan.quarantine.table },
         landing: layout,
         partition: bound,
         fields: layout.fields,
-        quarantine: refusedRowsLayout(this.plan.columns, request.importId),
+        quarantine: refusedRowsLayout(this.#plan.columns, request.importId),
         isParquet: false,
       },
     )
-    const partitions = { bound, body, refused: this.refused }
-    this.rows = new BlockWriter(deps.store, this.plan.landing, limits, partitions)
-    const setAsideRowsMax = Math.max(1, Math.floor(setAsideCellsMax / (this.plan.columns.length + 2)))
+    const partitions = { bound, body, refused: this.#refused }
+    this.#rows = new BlockWriter(deps.store, this.#plan.landing, limits, partitions)
+    const setAsideRowsMax = Math.max(1, Math.floor(setAsideCellsMax / (this.#plan.columns.length + 2)))
     const rowsMax = Math.min(options.insertRowsMax, setAsideRowsMax)
-    this.quarantine = new BlockWriter(deps.store, this.plan.quarantine, { ...limits, rowsMax })
+    this.#quarantine = new BlockWriter(deps.store, this.#plan.quarantine, { ...limits, rowsMax })
   }
 
   /** @throws CSV_HEADER_UNCLEAR (400) before anything is stored; later failures are the outcome's. */
   async run(): Promise<ImportOutcome> {
-    await this.attempt(() => this.readBody())
+    await this.#attempt(() => this.#readBody())
     // When the body broke off: the whole records before are stored, and the answer says how many.
-    const openRecord = this.assembler?.takeOpenRecord() ?? null
-    await this.attempt(() => this.submit(this.assembler?.flush() ?? null))
-    await this.attempt(() => this.submit(openRecord, { start: 0, record: { kind: 'brokenOff' } }))
-    this.assembler?.close()
-    this.spooled?.close()
-    await Promise.all(this.framesUnderWay)
+    const openRecord = this.#assembler?.takeOpenRecord() ?? null
+    await this.#attempt(() => this.#submit(this.#assembler?.flush() ?? null))
+    await this.#attempt(() => this.#submit(openRecord, { start: 0, record: { kind: 'brokenOff' } }))
+    this.#assembler?.close()
+    this.#spooled?.close()
+    await Promise.all(this.#framesUnderWay)
     // The small insert first: at the end of the others it would run alone.
-    await Promise.all([this.attempt(() => this.quarantine.finish()), this.attempt(() => this.rows.finish())])
-    if (this.refusal !== null) throw this.refusal
-    const { storedRows, refusedRows } = this.rows
-    const { storedRows: ownRows, storedInvalidRows } = this.quarantine
+    await Promise.all([this.#attempt(() => this.#quarantine.finish()), this.#attempt(() => this.#rows.finish())])
+    if (this.#refusal !== null) throw this.#refusal
+    const { storedRows, refusedRows } = this.#rows
+    const { storedRows: ownRows, storedInvalidRows } = this.#quarantine
     const setAsideRows = ownRows + refusedRows
-    this.warnings.push(...this.refused.warnings)
-    if (storedRows === 0) this.warnOfMistake()
+    this.#warnings.push(...this.#refused.warnings)
+    if (storedRows === 0) this.#warnOfMistake()
     // A replace syncs what it exchanges.
-    const isToSync = this.request.tables === undefined && storedRows + setAsideRows > 0
-    if (isToSync) await this.attempt(() => this.deps.sync.run())
+    const isToSync = this.#request.tables === undefined && storedRows + setAsideRows > 0
+    if (isToSync) await this.#attempt(() => this.#deps.sync.run())
     return {
       storedRows,
       quarantinedRows: setAsideRows - storedInvalidRows,
-      invalidLines: this.invalidLines,
-      shortLines: this.shortLines,
-      failure: await this.told({ storedRows, quarantinedRows: setAsideRows }),
-      warnings: this.warnings,
+      invalidLines: this.#invalidLines,
+      shortLines: this.#shortLines,
+      failure: await this.#told({ storedRows, quarantinedRows: setAsideRows }),
+      warnings: this.#warnings,
     }
   }
 
-  private warnOfMistake(): void {
-    const { format, dataSource } = this.request
-    const mistake = format === 'ndjson' && this.head !== null ? rowMistake(this.head, 'rows') : undefined
-    if (mistake !== undefined) this.warnings.push(`No row fits Data Source "${dataSource.name}": ${mistake}.`)
+  #warnOfMistake(): void {
+    const { format, dataSource } = this.#request
+    const mistake = format === 'ndjson' && this.#head !== null ? rowMistake(this.#head, 'rows') : undefined
+    if (mistake !== undefined) this.#warnings.push(`No row fits Data Source "${dataSource.name}": ${mistake}.`)
   }
 
-  private async told(counts: { readonly storedRows: number; readonly quarantinedRows: number }): Promise<Error | null> {
-    const { dataSource, tables } = this.request
-    const failure = whenDropped(this.failure, dataSource.name)
+  async #told(counts: { readonly storedRows: number; readonly quarantinedRows: number }): Promise<Error | null> {
+    const { dataSource, tables } = this.#request
+    const failure = whenDropped(this.#failure, dataSource.name)
     return await toImportFailure(failure, {
-      store: this.deps.store,
+      store: this.#deps.store,
       tables: tables ?? tablesOf(dataSource),
       isStaged: tables !== undefined,
-      startedAtMs: this.startedAtMs,
+      startedAtMs: this.#startedAtMs,
       ...counts,
     })
   }
 
-  private async readBody(): Promise<void> {
-    const opened = await this.open()
-    const assembler = this.assemblerFor(opened.sample)
-    this.assembler = assembler
+  async #readBody(): Promise<void> {
+    const opened = await this.#open()
+    const assembler = this.#assemblerFor(opened.sample)
+    this.#assembler = assembler
     for await (const chunk of opened.chunks) {
-      this.head ??= Buffer.from(chunk.subarray(0, headBytes))
+      this.#head ??= Buffer.from(chunk.subarray(0, headBytes))
       const frames = assembler.push(chunk)
       releaseMemory(chunk)
-      for (const frame of frames) await this.submit(frame)
-      if (this.failure !== null) return
-      this.request.signal?.throwIfAborted()
+      for (const frame of frames) await this.#submit(frame)
+      if (this.#failure !== null) return
+      this.#request.signal?.throwIfAborted()
     }
-    for (const frame of assembler.setOpenLinesAside()) await this.submit(frame)
-    await this.submit(assembler.end())
+    for (const frame of assembler.setOpenLinesAside()) await this.#submit(frame)
+    await this.#submit(assembler.end())
   }
 
-  private async open(): Promise<OpenedBody> {
-    const { body, contentEncoding, format, csv, signal } = this.request
+  async #open(): Promise<OpenedBody> {
+    const { body, contentEncoding, format, csv, signal } = this.#request
     if ('chunks' in body) return body
-    const { heldBytes, archives } = this.deps
-    const { decompressedBytesMax } = this.options
-    this.spooled = await spoolArchive({ body, contentEncoding, signal }, archives, decompressedBytesMax)
+    const { heldBytes, archives } = this.#deps
+    const { decompressedBytesMax } = this.#options
+    this.#spooled = await spoolArchive({ body, contentEncoding, signal }, archives, decompressedBytesMax)
     const isSampled = format === 'csv'
-    const source = { body: this.spooled.body, contentEncoding, format, isSampled, newLine: csv.newLine }
-    return await openBody(source, this.options, heldBytes)
+    const source = { body: this.#spooled.body, contentEncoding, format, isSampled, newLine: csv.newLine }
+    return await openBody(source, this.#options, heldBytes)
   }
 
-  private assemblerFor(sample: SampleBytes): FrameAssembler {
-    const { format, csv } = this.request
-    if (format === 'csv') this.openCsv(sample, csv)
-    const boundary = format === 'csv' ? new CsvBoundary(this.dialect) : new NdjsonBoundary()
-    const frameRowsMax = rowsAtOnceMax(this.plan.columns)
+  #assemblerFor(sample: SampleBytes): FrameAssembler {
+    const { format, csv } = this.#request
+    if (format === 'csv') this.#openCsv(sample, csv)
+    const boundary = format === 'csv' ? new CsvBoundary(this.#dialect) : new NdjsonBoundary()
+    const frameRowsMax = rowsAtOnceMax(this.#plan.columns)
     // Only rows of next to no bytes in a wide table can be too much for a frame; others are not counted exactly.
-    const isCounted = 4 * frameRowsMax * rowBytesMin < this.options.frameBytes
-    const limits = isCounted ? { ...this.options, frameRowsMax } : this.options
-    return new FrameAssembler(limits, boundary, this.deps.pool.buffers)
+    const isCounted = 4 * frameRowsMax * rowBytesMin < this.#options.frameBytes
+    const limits = isCounted ? { ...this.#options, frameRowsMax } : this.#options
+    return new FrameAssembler(limits, boundary, this.#deps.pool.buffers)
   }
 
-  private openCsv(sample: SampleBytes, given: CsvRules): void {
-    const { columns } = this.request.dataSource
-    const guessed = guessDialect(sample, given, this.plan.columns.length)
-    this.dialect = csvDialect(guessed.delimiter, guessed.escapeCharacter)
-    this.warnings.push(...csvWarnings({ sample, dialect: guessed, given, columns }))
+  #openCsv(sample: SampleBytes, given: CsvRules): void {
+    const { columns } = this.#request.dataSource
+    const guessed = guessDialect(sample, given, this.#plan.columns.length)
+    this.#dialect = csvDialect(guessed.delimiter, guessed.escapeCharacter)
+    this.#warnings.push(...csvWarnings({ sample, dialect: guessed, given, columns }))
   }
 
   /** Waits for a place with the workers, not for the frame to be parsed. */
-  private async submit(frame: Frame | null, given?: FrameFormat): Promise<void> {
-    if (frame === null || this.refusal !== null) return
-    const { start, record } = given ?? this.recordFormat(frame)
+  async #submit(frame: Frame | null, given?: FrameFormat): Promise<void> {
+    if (frame === null || this.#refusal !== null) return
+    const { start, record } = given ?? this.#recordFormat(frame)
     const task = {
-      planKey: this.plan.planKey,
-      columns: this.plan.columns,
+      planKey: this.#plan.planKey,
+      columns: this.#plan.columns,
       frame: frame.bytes,
       byteCount: frame.byteCount,
       start,
       bodyEnds: [frame.byteCount],
       record,
       // Both are named; the worker writes those that have rows.
-      partPaths: { rows: this.deps.store.newPartPath(), quarantine: this.deps.store.newPartPath() },
+      partPaths: { rows: this.#deps.store.newPartPath(), quarantine: this.#deps.store.newPartPath() },
     }
-    const watch = this.watchOf(frame)
-    const { done } = await this.deps.pool.submit(task, (result) => this.store(result, watch), this)
-    const settled = this.attempt(() => done).finally(() => this.framesUnderWay.delete(settled))
-    this.framesUnderWay.add(settled)
+    const watch = this.#watchOf(frame)
+    const { done } = await this.#deps.pool.submit(task, (result) => this.#store(result, watch), this)
+    const settled = this.#attempt(() => done).finally(() => this.#framesUnderWay.delete(settled))
+    this.#framesUnderWay.add(settled)
   }
 
-  private watchOf(frame: Frame): BlockWatch | undefined {
-    const { watcher, format } = this.request
-    const index = this.frameCount
-    this.frameCount += 1
-    return watcher === undefined ? undefined : new BlockWatch(watcher, { index, format, dialect: this.dialect, frame })
+  #watchOf(frame: Frame): BlockWatch | undefined {
+    const { watcher, format } = this.#request
+    const index = this.#frameCount
+    this.#frameCount += 1
+    return watcher === undefined ? undefined : new BlockWatch(watcher, { index, format, dialect: this.#dialect, frame })
   }
 
-  private recordFormat(frame: Frame): FrameFormat {
-    if (this.request.format === 'ndjson') return { start: 0, record: { kind: 'ndjson' } }
-    const isFirst = this.csvStart === undefined
-    this.csvStart ??= this.startOf(frame)
-    const { fieldColumns, rowsOffset } = this.csvStart
-    return { start: isFirst ? rowsOffset : 0, record: { kind: 'csv', dialect: this.dialect, fieldColumns } }
+  #recordFormat(frame: Frame): FrameFormat {
+    if (this.#request.format === 'ndjson') return { start: 0, record: { kind: 'ndjson' } }
+    const isFirst = this.#csvStart === undefined
+    this.#csvStart ??= this.#startOf(frame)
+    const { fieldColumns, rowsOffset } = this.#csvStart
+    return { start: isFirst ? rowsOffset : 0, record: { kind: 'csv', dialect: this.#dialect, fieldColumns } }
   }
 
-  private startOf(frame: Frame): CsvStart {
-    const { name, columns } = this.request.dataSource
-    const start = readCsvStart(frame, this.plan.columns, this.dialect, this.request.csv.header)
+  #startOf(frame: Frame): CsvStart {
+    const { name, columns } = this.#request.dataSource
+    const start = readCsvStart(frame, this.#plan.columns, this.#dialect, this.#request.csv.header)
     const { partialHeader } = start
     if (partialHeader === null) return start
     if (!partialHeader.isByPosition) {
-      this.refusal = unclearHeader(partialHeader, { name, columns }, start.rowsOffset < frame.byteCount)
-      throw this.refusal
+      this.#refusal = unclearHeader(partialHeader, { name, columns }, start.rowsOffset < frame.byteCount)
+      throw this.#refusal
     }
-    this.warnings.push(partialHeaderWarning(partialHeader, { name, columns }))
+    this.#warnings.push(partialHeaderWarning(partialHeader, { name, columns }))
     return start
   }
 
-  private async store(result: ParseResult, watch: BlockWatch | undefined): Promise<void> {
+  async #store(result: ParseResult, watch: BlockWatch | undefined): Promise<void> {
     const { part, rowCount, quarantinePart, quarantinedRowCount, bodies } = result
-    this.count(bodies)
+    this.#count(bodies)
     watch?.onParsed(result)
-    if (part !== null) await this.rows.add(part, rowCount, { watch })
+    if (part !== null) await this.#rows.add(part, rowCount, { watch })
     const invalidRows = bodies.reduce((total, { invalid, short }) => total + invalid - short, 0)
-    if (quarantinePart !== null) await this.quarantine.add(quarantinePart, quarantinedRowCount, { invalidRows })
+    if (quarantinePart !== null) await this.#quarantine.add(quarantinePart, quarantinedRowCount, { invalidRows })
   }
 
-  private count(bodies: readonly BodyCounts[]): void {
+  #count(bodies: readonly BodyCounts[]): void {
     for (const { invalid, short } of bodies) {
-      this.invalidLines += invalid
-      this.shortLines += short
+      this.#invalidLines += invalid
+      this.#shortLines += short
     }
   }
 
   /** The first thing that goes wrong is the import's failure; what follows from it is not news. */
-  private async attempt(work: () => Promise<void>): Promise<void> {
+  async #attempt(work: () => Promise<void>): Promise<void> {
     try {
       await work()
     } catch (error) {
-      this.failure ??= error instanceof Error ? error : new Error(String(error))
+      this.#failure ??= error instanceof Error ? error : new Error(String(error))
     }
   }
 }

@@ -6,8 +6,8 @@ import { errors } from '../../shared/errors/errors.ts'
  * would go with the old content, or would come into the new one in halves.
  */
 export class ImportGate {
-  private readonly running = new Map<string, Set<Promise<unknown>>>()
-  private readonly closed = new Set<string>()
+  readonly #running = new Map<string, Set<Promise<unknown>>>()
+  readonly #closed = new Set<string>()
 
   /**
    * Runs an import, which counts as running until `settle` resolves, too: its sender may be told before.
@@ -18,15 +18,15 @@ export class ImportGate {
     run: () => Promise<Result>,
     settle: () => Promise<void> = async () => undefined,
   ): Promise<Result> {
-    if (this.closed.has(id)) throw errors.DATASOURCE_BUSY({ name, what: 'replaced' })
+    if (this.#closed.has(id)) throw errors.DATASOURCE_BUSY({ name, what: 'replaced' })
     const work = run()
-    const others = this.running.get(id) ?? new Set()
-    this.running.set(id, others)
+    const others = this.#running.get(id) ?? new Set()
+    this.#running.set(id, others)
     const settled = Promise.allSettled([work]).then(settle)
     others.add(settled)
     const forget = (): void => {
       others.delete(settled)
-      if (others.size === 0 && this.running.get(id) === others) this.running.delete(id)
+      if (others.size === 0 && this.#running.get(id) === others) this.#running.delete(id)
     }
     settled.then(forget, forget)
     return await work
@@ -41,17 +41,17 @@ export class ImportGate {
     timeMaxMs: number,
     work: () => Promise<Result>,
   ): Promise<Result> {
-    for (const { id } of dataSources) this.closed.add(id)
+    for (const { id } of dataSources) this.#closed.add(id)
     try {
-      for (const dataSource of dataSources) await this.untilIdle(dataSource, timeMaxMs)
+      for (const dataSource of dataSources) await this.#untilIdle(dataSource, timeMaxMs)
       return await work()
     } finally {
-      for (const { id } of dataSources) this.closed.delete(id)
+      for (const { id } of dataSources) this.#closed.delete(id)
     }
   }
 
-  private async untilIdle({ id, name }: DataSource, timeMaxMs: number): Promise<void> {
-    const running = this.running.get(id)
+  async #untilIdle({ id, name }: DataSource, timeMaxMs: number): Promise<void> {
+    const running = this.#running.get(id)
     if (running === undefined) return
     let timer: NodeJS.Timeout | undefined
     const isLate = new Promise<true>((resolve) => {

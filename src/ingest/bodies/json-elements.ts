@@ -47,16 +47,18 @@ export async function* elementLines(
 
 /** The lines of an array, the first of them together. */
 class ArrayLines {
-  private readonly elements = new JsonElements()
-  private readonly first: Uint8Array[] = []
-  private strictLeft: number
+  readonly #elements = new JsonElements()
+  readonly #first: Uint8Array[] = []
+  #strictLeft: number
 
   constructor(strictBytes: number) {
-    this.strictLeft = strictBytes
+    this.#strictLeft = strictBytes
   }
 
   *push(chunk: Uint8Array): Generator<Uint8Array> {
-    const { elements, first, strictLeft } = this
+    const elements = this.#elements
+    const first = this.#first
+    const strictLeft = this.#strictLeft
     if (strictLeft === 0) {
       yield elements.push(chunk)
       return
@@ -67,20 +69,20 @@ class ArrayLines {
       throw errors.BODY_CORRUPT({ format: 'JSON', reason: 'something follows its array' })
     }
     first.push(lines)
-    this.strictLeft = Math.max(0, strictLeft - chunk.length)
-    if (this.strictLeft > 0) return
+    this.#strictLeft = Math.max(0, strictLeft - chunk.length)
+    if (this.#strictLeft > 0) return
     yield* this.held()
     yield elements.push(chunk.subarray(strictLeft))
   }
 
   /** What was held back, once. */
   *held(): Generator<Uint8Array> {
-    const pieces = this.first.splice(0)
+    const pieces = this.#first.splice(0)
     if (pieces.length > 0) yield Buffer.concat(pieces)
   }
 
   end(): void {
-    this.elements.end()
+    this.#elements.end()
   }
 }
 
@@ -112,11 +114,11 @@ function isBlank(byte: number): boolean {
 
 /** Cuts an array into its elements, wherever the chunks are cut. It judges none of them: the scanner of records does. */
 class JsonElements {
-  private depth = 0
-  private isInString = false
-  private isEscaped = false
-  private isClosed = false
-  private hasElement = false
+  #depth = 0
+  #isInString = false
+  #isEscaped = false
+  #isClosed = false
+  #hasElement = false
   /** Whether anything stands behind the array; it is given as it is. */
   hasMoreBehind = false
 
@@ -126,7 +128,7 @@ class JsonElements {
     const lines = Buffer.allocUnsafe(chunk.length)
     let end = 0
     for (const byte of chunk) {
-      const kept = this.keep(byte)
+      const kept = this.#keep(byte)
       if (kept !== nothing) {
         lines[end] = kept
         end += 1
@@ -137,51 +139,51 @@ class JsonElements {
 
   /** @throws BODY_CORRUPT (400) when the array has no end: what came of it is taken by then. */
   end(): void {
-    if (!this.isClosed) throw errors.BODY_CORRUPT({ format: 'JSON', reason: 'its array does not end' })
+    if (!this.#isClosed) throw errors.BODY_CORRUPT({ format: 'JSON', reason: 'its array does not end' })
   }
 
   /** What becomes of a byte: itself, a blank, a line feed, or nothing. */
-  private keep(byte: number): number {
-    if (this.isInString) return this.keepOfString(byte)
-    if (this.depth === 0) return this.open(byte)
-    if (byte === quote) this.isInString = true
+  #keep(byte: number): number {
+    if (this.#isInString) return this.#keepOfString(byte)
+    if (this.#depth === 0) return this.#open(byte)
+    if (byte === quote) this.#isInString = true
     // Element by element: what stands in the array itself is what is between them.
-    if (this.depth === 1 && byte === comma) return this.endElement()
-    if (byte === bracket.open || byte === brace.open) this.depth += 1
-    if (byte === bracket.close || byte === brace.close) this.depth -= 1
-    if (this.depth === 0) {
-      this.isClosed = true
-      return this.endElement()
+    if (this.#depth === 1 && byte === comma) return this.#endElement()
+    if (byte === bracket.open || byte === brace.open) this.#depth += 1
+    if (byte === bracket.close || byte === brace.close) this.#depth -= 1
+    if (this.#depth === 0) {
+      this.#isClosed = true
+      return this.#endElement()
     }
-    if (isBlank(byte)) return this.hasElement ? space : nothing
-    this.hasElement = true
+    if (isBlank(byte)) return this.#hasElement ? space : nothing
+    this.#hasElement = true
     return byte
   }
 
-  private keepOfString(byte: number): number {
-    this.hasElement = true
-    if (this.isEscaped) this.isEscaped = false
-    else if (byte === backslash) this.isEscaped = true
-    else if (byte === quote) this.isInString = false
+  #keepOfString(byte: number): number {
+    this.#hasElement = true
+    if (this.#isEscaped) this.#isEscaped = false
+    else if (byte === backslash) this.#isEscaped = true
+    else if (byte === quote) this.#isInString = false
     // Not JSON, and a fault of this element alone.
     return byte === lineFeed ? 0x0d : byte
   }
 
   /** Outside of the array: its beginning, blanks, and what stands behind it. */
-  private open(byte: number): number {
+  #open(byte: number): number {
     if (this.hasMoreBehind) return byte
-    if (byte === bracket.open && !this.isClosed) {
-      this.depth = 1
+    if (byte === bracket.open && !this.#isClosed) {
+      this.#depth = 1
       return nothing
     }
-    if (!this.isClosed || isBlank(byte)) return nothing
+    if (!this.#isClosed || isBlank(byte)) return nothing
     this.hasMoreBehind = true
     return byte
   }
 
-  private endElement(): number {
-    const { hasElement } = this
-    this.hasElement = false
+  #endElement(): number {
+    const hasElement = this.#hasElement
+    this.#hasElement = false
     return hasElement ? lineFeed : nothing
   }
 }

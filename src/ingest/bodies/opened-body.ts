@@ -105,18 +105,18 @@ async function* decodedChunks(chunks: AsyncIterable<Uint8Array>, transcoder: Tra
 /** What a body holds of the memory for all of them, from its opening until it is read or left. */
 class Lookahead {
   readonly bytesMax: number
-  private readonly held: MemoryBudget
-  private isHolding: boolean
+  readonly #held: MemoryBudget
+  #isHolding: boolean
 
   constructor(held: MemoryBudget, bytesMax: number) {
-    this.held = held
-    this.isHolding = bytesMax > 0 && held.tryTake(bytesMax)
-    this.bytesMax = this.isHolding ? bytesMax : 0
+    this.#held = held
+    this.#isHolding = bytesMax > 0 && held.tryTake(bytesMax)
+    this.bytesMax = this.#isHolding ? bytesMax : 0
   }
 
   close(): void {
-    if (this.isHolding) this.held.give(this.bytesMax)
-    this.isHolding = false
+    if (this.#isHolding) this.#held.give(this.bytesMax)
+    this.#isHolding = false
   }
 
   /** The first chunk is all that is held. */

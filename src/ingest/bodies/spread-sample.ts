@@ -82,33 +82,33 @@ const quote = 0x22
 /** Where records end, walked through once: a line feed inside quotes ends none. */
 class RecordEnds {
   position = 0
-  private readonly bytes: Uint8Array
-  private readonly dialect: CsvDialect | null
+  readonly #bytes: Uint8Array
+  readonly #dialect: CsvDialect | null
 
   constructor(bytes: Uint8Array, dialect: CsvDialect | null) {
-    this.bytes = bytes
-    this.dialect = dialect
+    this.#bytes = bytes
+    this.#dialect = dialect
   }
 
   /** Behind the first record that ends at `offset` or later; asked for offsets in their order. The end, where none does. */
   after(offset: number): number {
     if (this.position > offset) return this.position
-    if (this.dialect === null) {
-      const at = this.bytes.indexOf(lineFeed, offset)
+    if (this.#dialect === null) {
+      const at = this.#bytes.indexOf(lineFeed, offset)
       this.position = at < 0 ? this.position : at + 1
       return this.position
     }
     const start = this.position
-    let end = this.recordEnd(start, this.dialect)
-    while (end > 0 && end <= offset) end = this.recordEnd(end, this.dialect)
+    let end = this.#recordEnd(start, this.#dialect)
+    while (end > 0 && end <= offset) end = this.#recordEnd(end, this.#dialect)
     // A record that the end of the bytes cuts is none.
     if (end > 0) this.position = end
     return this.position
   }
 
   /** Behind the line feed of the record at `start`, or 0 when it does not end. */
-  private recordEnd(start: number, { delimiter, escape: escapeByte }: CsvDialect): number {
-    const { bytes } = this
+  #recordEnd(start: number, { delimiter, escape: escapeByte }: CsvDialect): number {
+    const bytes = this.#bytes
     const last = delimiter.at(-1)
     let isQuoted = false
     for (let at = start; at < bytes.length; at += 1) {

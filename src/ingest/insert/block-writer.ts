@@ -65,21 +65,21 @@ export class BlockWriter {
   storedInvalidRows = 0
   /** Rows that the table refused, and that are in the quarantine. */
   refusedRows = 0
-  private readonly store: Store
-  private readonly plan: TablePlan
-  private readonly options: BlockWriterOptions
-  private readonly partitions: WriterPartitions | null
-  private readonly gathered: GatheredPart[] = []
+  readonly #store: Store
+  readonly #plan: TablePlan
+  readonly #options: BlockWriterOptions
+  readonly #partitions: WriterPartitions | null
+  readonly #gathered: GatheredPart[] = []
   /** No more parts come: what is left is shared out among the places that are free. */
-  private isFinishing = false
-  private readonly inFlight = new Set<Promise<void>>()
-  private failure: unknown
+  #isFinishing = false
+  readonly #inFlight = new Set<Promise<void>>()
+  #failure: unknown
 
   constructor(store: Store, plan: TablePlan, options: BlockWriterOptions, partitions: WriterPartitions | null = null) {
-    this.partitions = partitions
-    this.store = store
-    this.plan = plan
-    this.options = options
+    this.#partitions = partitions
+    this.#store = store
+    this.#plan = plan
+    this.#options = options
   }
 
   /**
@@ -88,91 +88,91 @@ export class BlockWriter {
    */
   async add(part: Part, rowCount: number, about: AboutPart = {}): Promise<void> {
     assert(rowCount > 0, 'a part has rows')
-    this.gathered.push({ ...about, part, rowCount })
-    if (this.failure !== undefined) await this.discardGathered()
-    this.throwIfFailed()
-    this.startWhenWorthwhile()
-    while (this.holds(1) && this.failure === undefined) {
-      if (this.inFlight.size < this.options.insertsInFlightMax) this.start()
-      else await Promise.race(this.inFlight)
+    this.#gathered.push({ ...about, part, rowCount })
+    if (this.#failure !== undefined) await this.#discardGathered()
+    this.#throwIfFailed()
+    this.#startWhenWorthwhile()
+    while (this.#holds(1) && this.#failure === undefined) {
+      if (this.#inFlight.size < this.#options.insertsInFlightMax) this.#start()
+      else await Promise.race(this.#inFlight)
     }
-    this.throwIfFailed()
+    this.#throwIfFailed()
   }
 
   /** Appends what is gathered; resolves when the engine has every row. Throws what an insert failed with. */
   async finish(): Promise<void> {
-    this.isFinishing = true
-    while (this.inFlight.size > 0 || this.hasWork()) {
-      if (this.hasWork() && this.inFlight.size < this.options.insertsInFlightMax) this.start()
-      else await Promise.race(this.inFlight)
+    this.#isFinishing = true
+    while (this.#inFlight.size > 0 || this.#hasWork()) {
+      if (this.#hasWork() && this.#inFlight.size < this.#options.insertsInFlightMax) this.#start()
+      else await Promise.race(this.#inFlight)
     }
-    await this.discardGathered()
-    this.throwIfFailed()
+    await this.#discardGathered()
+    this.#throwIfFailed()
   }
 
   /** Behind a failure parts may be left that nobody appends. */
-  private async discardGathered(): Promise<void> {
-    await this.store.discard(this.gathered.splice(0).map(({ part }) => part))
+  async #discardGathered(): Promise<void> {
+    await this.#store.discard(this.#gathered.splice(0).map(({ part }) => part))
   }
 
   /** Whether something is to be appended; behind a failure nothing is. */
-  private hasWork(): boolean {
-    return this.gathered.length > 0 && this.failure === undefined
+  #hasWork(): boolean {
+    return this.#gathered.length > 0 && this.#failure === undefined
   }
 
   /** Whether this share of what may gather has gathered, of rows or of bytes. */
-  private holds(share: number): boolean {
-    const { rowsMax, bytesMax } = this.options
-    return rowsOf(this.gathered) >= rowsMax * share || bytesOf(this.gathered) >= bytesMax * share
+  #holds(share: number): boolean {
+    const { rowsMax, bytesMax } = this.#options
+    return rowsOf(this.#gathered) >= rowsMax * share || bytesOf(this.#gathered) >= bytesMax * share
   }
 
   /** Half of what may gather is worth an INSERT while the engine has room; at the end of a body all is. */
-  private startWhenWorthwhile(): void {
-    if (this.failure !== undefined || this.inFlight.size >= this.options.insertsInFlightMax) return
-    if (this.isFinishing || this.holds(0.5)) this.start()
+  #startWhenWorthwhile(): void {
+    if (this.#failure !== undefined || this.#inFlight.size >= this.#options.insertsInFlightMax) return
+    if (this.#isFinishing || this.#holds(0.5)) this.#start()
   }
 
-  private start(): void {
-    if (this.gathered.length === 0) return
-    const parts = this.gathered.splice(0, this.partsAtOnce())
-    const insert = this.insert(parts).finally(() => {
-      this.inFlight.delete(insert)
-      this.startWhenWorthwhile()
+  #start(): void {
+    if (this.#gathered.length === 0) return
+    const parts = this.#gathered.splice(0, this.#partsAtOnce())
+    const insert = this.#insert(parts).finally(() => {
+      this.#inFlight.delete(insert)
+      this.#startWhenWorthwhile()
     })
-    this.inFlight.add(insert)
+    this.#inFlight.add(insert)
   }
 
   /** All that is gathered, but at the end of a body an even share: so that the last rows do not wait for one insert. */
-  private partsAtOnce(): number {
-    const placesFree = this.options.insertsInFlightMax - this.inFlight.size
-    const isShared = this.isFinishing && placesFree > 1 && bytesOf(this.gathered) > sharedBytesMin
-    return isShared ? Math.ceil(this.gathered.length / placesFree) : this.gathered.length
+  #partsAtOnce(): number {
+    const placesFree = this.#options.insertsInFlightMax - this.#inFlight.size
+    const isShared = this.#isFinishing && placesFree > 1 && bytesOf(this.#gathered) > sharedBytesMin
+    return isShared ? Math.ceil(this.#gathered.length / placesFree) : this.#gathered.length
   }
 
   /** Never rejects: a failure is kept for whoever adds or finishes next. */
-  private async insert(gathered: readonly GatheredPart[]): Promise<void> {
+  async #insert(gathered: readonly GatheredPart[]): Promise<void> {
     const parts = gathered.map(({ part }) => part)
     const rowCount = rowsOf(gathered)
     for (const { watch } of gathered) watch?.onInserting()
-    const { partitions } = this
+    const partitions = this.#partitions
     try {
       const bounds = partitions === null ? {} : await partitions.body.boundInsert(partitions.bound, rowCount)
-      const request = { ...this.plan, ...bounds, parts, rowCount, blockId: createBlockId(), ...toldSoon }
-      const isSearched = await this.appendOrSearch(request, partitions?.refused)
-      if (!isSearched) this.countStored(gathered)
+      const request = { ...this.#plan, ...bounds, parts, rowCount, blockId: createBlockId(), ...toldSoon }
+      const isSearched = await this.#appendOrSearch(request, partitions?.refused)
+      if (!isSearched) this.#countStored(gathered)
       for (const { watch } of gathered) watch?.onInserted()
       for (const part of parts) if (part instanceof Uint8Array) releaseMemory(part)
       if (!isSearched) await partitions?.body.checkAdded(rowCount)
     } catch (error) {
-      if (error instanceof StoreError && error.areRowsStored) this.countStored(gathered)
-      this.failure ??= toFailure(error, this.options.partitionsPerBodyMax)
+      if (error instanceof StoreError && error.areRowsStored) this.#countStored(gathered)
+      this.#failure ??= toFailure(error, this.#options.partitionsPerBodyMax)
     }
   }
 
   /** True when rows of the block are refused: what could be stored is, and counted. @throws why the others are not. */
-  private async appendOrSearch(request: AppendRequest, blocks: RefusedBlocks | undefined): Promise<boolean> {
+  async #appendOrSearch(request: AppendRequest, blocks: RefusedBlocks | undefined): Promise<boolean> {
     try {
-      await this.store.append(blocks === undefined ? request : { ...request, keepsParts: mayBeOfRows })
+      await this.#store.append(blocks === undefined ? request : { ...request, keepsParts: mayBeOfRows })
       return false
     } catch (error) {
       if (blocks === undefined || !mayBeOfRows(error)) throw error
@@ -184,13 +184,13 @@ export class BlockWriter {
     }
   }
 
-  private countStored(gathered: readonly GatheredPart[]): void {
+  #countStored(gathered: readonly GatheredPart[]): void {
     this.storedRows += rowsOf(gathered)
     for (const { invalidRows = 0 } of gathered) this.storedInvalidRows += invalidRows
   }
 
-  private throwIfFailed(): void {
-    if (this.failure !== undefined) throw this.failure
+  #throwIfFailed(): void {
+    if (this.#failure !== undefined) throw this.#failure
   }
 }
 

@@ -34,39 +34,39 @@ export class PartitionsExceededError extends Error {
 }
 
 export class PartitionLimits {
-  private readonly partitions: Pick<Partitions, 'list'>
-  private readonly options: PartitionLimitOptions
+  readonly #partitions: Pick<Partitions, 'list'>
+  readonly #options: PartitionLimitOptions
   /** Partitions, by table, that may come to be before the table is looked at again. */
-  private readonly deps = new Map<string, number>()
+  readonly #deps = new Map<string, number>()
 
   constructor(partitions: Pick<Partitions, 'list'>, options: PartitionLimitOptions) {
-    this.partitions = partitions
-    this.options = options
+    this.#partitions = partitions
+    this.#options = options
   }
 
   /** For the blocks of one body, or for one block of events, that go into `table`. */
   bodyOf(table: string): BodyPartitions {
-    return new BodyPartitions(this.options, {
-      known: () => this.partitionsOf(table),
-      takeRoom: (partitionsMax) => this.takeRoom(table, partitionsMax),
+    return new BodyPartitions(this.#options, {
+      known: () => this.#partitionsOf(table),
+      takeRoom: (partitionsMax) => this.#takeRoom(table, partitionsMax),
     })
   }
 
   /** Null when so many partitions more are fine; else those that the table has. */
-  private async takeRoom(table: string, partitionsMax: number): Promise<ReadonlySet<string> | null> {
-    const room = this.deps.get(table) ?? 0
+  async #takeRoom(table: string, partitionsMax: number): Promise<ReadonlySet<string> | null> {
+    const room = this.#deps.get(table) ?? 0
     if (room >= partitionsMax) {
-      this.deps.set(table, room - partitionsMax)
+      this.#deps.set(table, room - partitionsMax)
       return null
     }
-    const known = await this.partitionsOf(table)
-    const found = this.options.partitionsMax - known.size
-    this.deps.set(table, Math.max(0, found - partitionsMax))
+    const known = await this.#partitionsOf(table)
+    const found = this.#options.partitionsMax - known.size
+    this.#deps.set(table, Math.max(0, found - partitionsMax))
     return found >= partitionsMax ? null : known
   }
 
-  private async partitionsOf(table: string): Promise<ReadonlySet<string>> {
-    return new Set((await this.partitions.list(table)).map(({ text }) => text))
+  async #partitionsOf(table: string): Promise<ReadonlySet<string>> {
+    return new Set((await this.#partitions.list(table)).map(({ text }) => text))
   }
 }
 
@@ -79,28 +79,28 @@ interface TablePartitions {
 
 /** What is known of the partitions of one body. */
 export class BodyPartitions {
-  private readonly options: PartitionLimitOptions
-  private readonly table: TablePartitions
+  readonly #options: PartitionLimitOptions
+  readonly #table: TablePartitions
   /** Those that its blocks were of, as far as they were looked at. */
-  private readonly seen = new Set<string>()
+  readonly #seen = new Set<string>()
   /** Those that the table had before. */
-  private before: Promise<number> | null = null
-  private rowCount = 0
+  #before: Promise<number> | null = null
+  #rowCount = 0
 
   constructor(options: PartitionLimitOptions, table: TablePartitions) {
-    this.options = options
-    this.table = table
+    this.#options = options
+    this.#table = table
   }
 
   /** Bounds for a block that is one INSERT, whatever partitions it is of. */
   async boundInsert(partition: PartitionBound | undefined, rowCount: number): Promise<Bounded> {
     if (partition === undefined) return {}
-    this.before ??= this.table.known().then(({ size }) => size)
-    await this.before
-    const { partitionsPerBodyMax: insertPartitionsMax } = this.options
-    const known = await this.table.takeRoom(Math.min(rowCount, insertPartitionsMax))
+    this.#before ??= this.#table.known().then(({ size }) => size)
+    await this.#before
+    const { partitionsPerBodyMax: insertPartitionsMax } = this.#options
+    const known = await this.#table.takeRoom(Math.min(rowCount, insertPartitionsMax))
     if (known === null) return { insertPartitionsMax }
-    const judge = (names: readonly string[]): void => this.judge(names, known)
+    const judge = (names: readonly string[]): void => this.#judge(names, known)
     const looked = { ...partition, partitionsMax: Number.MAX_SAFE_INTEGER, looksAlways: true, judge }
     return { insertPartitionsMax, partition: looked }
   }
@@ -108,8 +108,8 @@ export class BodyPartitions {
   /** Bounds for a block that is cut by partitions anyway, and looked at for that. */
   async boundCut(partition: PartitionBound | undefined, rowCount: number): Promise<Bounded> {
     if (partition === undefined) return {}
-    const known = await this.table.takeRoom(Math.min(rowCount, this.options.partitionsPerBodyMax))
-    const judge = (names: readonly string[]): void => this.judge(names, known)
+    const known = await this.#table.takeRoom(Math.min(rowCount, this.#options.partitionsPerBodyMax))
+    const judge = (names: readonly string[]): void => this.#judge(names, known)
     return { partition: { ...partition, looksAlways: known !== null, judge } }
   }
 
@@ -118,17 +118,17 @@ export class BodyPartitions {
    * @throws PartitionsExceededError when it is more than a body may.
    */
   async checkAdded(rowCount: number): Promise<void> {
-    const { partitionsPerBodyMax } = this.options
-    this.rowCount += rowCount
-    if (this.before === null || this.rowCount <= partitionsPerBodyMax) return
-    const known = await this.table.known()
-    if (known.size - (await this.before) <= partitionsPerBodyMax) return
+    const { partitionsPerBodyMax } = this.#options
+    this.#rowCount += rowCount
+    if (this.#before === null || this.#rowCount <= partitionsPerBodyMax) return
+    const known = await this.#table.known()
+    if (known.size - (await this.#before) <= partitionsPerBodyMax) return
     throw new PartitionsExceededError('body', partitionsPerBodyMax, new Set())
   }
 
-  private judge(names: readonly string[], known: ReadonlySet<string> | null): void {
-    const { partitionsPerBodyMax, partitionsMax } = this.options
-    const all = new Set([...this.seen, ...names])
+  #judge(names: readonly string[], known: ReadonlySet<string> | null): void {
+    const { partitionsPerBodyMax, partitionsMax } = this.#options
+    const all = new Set([...this.#seen, ...names])
     if (all.size > partitionsPerBodyMax) {
       throw new PartitionsExceededError('body', partitionsPerBodyMax, new Set([...all].slice(0, partitionsPerBodyMax)))
     }
@@ -140,7 +140,7 @@ export class BodyPartitions {
         throw new PartitionsExceededError('table', partitionsMax, new Set(names.filter((name) => !refused.has(name))))
       }
     }
-    for (const name of names) this.seen.add(name)
+    for (const name of names) this.#seen.add(name)
   }
 }
 

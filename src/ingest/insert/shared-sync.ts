@@ -6,33 +6,33 @@
  * next one. However many small imports end at once, two syncs answer all of them.
  */
 export class SharedSync {
-  private readonly sync: () => Promise<void>
-  private running: Promise<void> | null = null
-  private next: Promise<void> | null = null
+  readonly #sync: () => Promise<void>
+  #running: Promise<void> | null = null
+  #next: Promise<void> | null = null
 
   constructor(sync: () => Promise<void>) {
-    this.sync = sync
+    this.#sync = sync
   }
 
   /** Resolves when what was written before the call is on the disk. Throws what the disk refused with. */
   run(): Promise<void> {
-    if (this.running === null) return this.start()
-    this.next ??= this.startBehind(this.running)
-    return this.next
+    if (this.#running === null) return this.#start()
+    this.#next ??= this.#startBehind(this.#running)
+    return this.#next
   }
 
-  private async startBehind(running: Promise<void>): Promise<void> {
+  async #startBehind(running: Promise<void>): Promise<void> {
     // Whoever asked for that one is told of its failure; this one says for itself what the disk takes.
     await Promise.allSettled([running])
-    this.next = null
-    await this.start()
+    this.#next = null
+    await this.#start()
   }
 
-  private start(): Promise<void> {
-    const running = this.sync().finally(() => {
-      if (this.running === running) this.running = null
+  #start(): Promise<void> {
+    const running = this.#sync().finally(() => {
+      if (this.#running === running) this.#running = null
     })
-    this.running = running
+    this.#running = running
     return running
   }
 }

@@ -34,33 +34,33 @@ interface SaidPrecision {
 
 /** What an element of a schema says of decimals. */
 export class DecimalElement {
-  private readonly reader: CompactReader
-  private physicalType = -1
-  private byteCount = 0
-  private isDecimal = false
-  private readonly said: SaidPrecision[] = []
+  readonly #reader: CompactReader
+  #physicalType = -1
+  #byteCount = 0
+  #isDecimal = false
+  readonly #said: SaidPrecision[] = []
 
   constructor(reader: CompactReader) {
-    this.reader = reader
+    this.#reader = reader
   }
 
   /** As `readStruct` of the reader asks for the fields of an element. */
   read(field: number, type: number): Pieces<unknown> | boolean {
-    if (field === 1) this.physicalType = this.reader.readInteger()
-    else if (field === 2) this.byteCount = this.reader.readInteger()
-    else if (field === 6) this.isDecimal ||= this.reader.readInteger() === convertedDecimal
-    else if (field === 8) this.readPrecision()
-    else if (field === 10 && type === CompactType.struct) return this.readLogicalType()
+    if (field === 1) this.#physicalType = this.#reader.readInteger()
+    else if (field === 2) this.#byteCount = this.#reader.readInteger()
+    else if (field === 6) this.#isDecimal ||= this.#reader.readInteger() === convertedDecimal
+    else if (field === 8) this.#readPrecision()
+    else if (field === 10 && type === CompactType.struct) return this.#readLogicalType()
     else return false
     return true
   }
 
   /** @throws RangeError where a precision that is to be changed takes more bytes than it needs. */
   patches(): readonly BytePatch[] {
-    if (!this.isDecimal) return []
-    const byteCount = this.physicalType === int64 ? 8 : this.physicalType === fixedBytes ? this.byteCount : 0
+    if (!this.#isDecimal) return []
+    const byteCount = this.#physicalType === int64 ? 8 : this.#physicalType === fixedBytes ? this.#byteCount : 0
     const precisionMin = widths.find((width) => byteCount <= width.byteCount)?.precisionMin ?? 0
-    return this.said
+    return this.#said
       .filter(({ precision }) => precision < precisionMin)
       .map(({ start, end }) => {
         if (end - start !== 1) throw new RangeError('a precision in its schema is written in more bytes than it needs')
@@ -68,18 +68,18 @@ export class DecimalElement {
       })
   }
 
-  private readPrecision(): void {
-    const start = this.reader.offset
-    this.said.push({ precision: this.reader.readInteger(), start, end: this.reader.offset })
+  #readPrecision(): void {
+    const start = this.#reader.offset
+    this.#said.push({ precision: this.#reader.readInteger(), start, end: this.#reader.offset })
   }
 
-  private *readLogicalType(): Pieces {
-    yield* this.reader.readStruct((field, type) => {
+  *#readLogicalType(): Pieces {
+    yield* this.#reader.readStruct((field, type) => {
       if (field !== logicalDecimal || type !== CompactType.struct) return false
-      this.isDecimal = true
-      return this.reader.readStruct((inner) => {
+      this.#isDecimal = true
+      return this.#reader.readStruct((inner) => {
         if (inner !== 2) return false
-        this.readPrecision()
+        this.#readPrecision()
         return true
       })
     })

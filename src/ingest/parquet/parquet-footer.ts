@@ -107,115 +107,122 @@ function listHeader(count: number): Uint8Array {
 }
 
 class FooterReader {
-  private readonly reader: CompactReader
-  private readonly metadata: Uint8Array
-  private readonly dataEnd: number
-  private rowCountAt: ByteRange | null = null
-  private listAt: ByteRange | null = null
-  private listEnd = 0
-  private rowCount = 0
-  private leaves: readonly ParquetLeaf[] | null = null
-  private patches: readonly BytePatch[] = []
+  readonly #reader: CompactReader
+  readonly #metadata: Uint8Array
+  readonly #dataEnd: number
+  #rowCountAt: ByteRange | null = null
+  #listAt: ByteRange | null = null
+  #listEnd = 0
+  #rowCount = 0
+  #leaves: readonly ParquetLeaf[] | null = null
+  #patches: readonly BytePatch[] = []
   /** Of all row groups together. */
-  private chunkCount = 0
-  private chunkBytes = 0
-  private readonly rowGroups: RowGroup[] = []
+  #chunkCount = 0
+  #chunkBytes = 0
+  readonly #rowGroups: RowGroup[] = []
 
   constructor(metadata: Uint8Array, dataEnd: number) {
-    this.metadata = metadata
-    this.dataEnd = dataEnd
-    this.reader = new CompactReader(metadata)
+    this.#metadata = metadata
+    this.#dataEnd = dataEnd
+    this.#reader = new CompactReader(metadata)
   }
 
   *read(): Pieces<ParquetFooter> {
-    const { reader, metadata, rowGroups } = this
+    const reader = this.#reader
+    const metadata = this.#metadata
+    const rowGroups = this.#rowGroups
     yield* reader.readStruct((field, type) => {
-      if (field === 2 && type === CompactType.list) return this.readSchema()
-      if (field === 3 && type === CompactType.i64) return this.readRowCount()
-      return field === 4 && type === CompactType.list ? this.readRowGroups() : false
+      if (field === 2 && type === CompactType.list) return this.#readSchema()
+      if (field === 3 && type === CompactType.i64) return this.#readRowCount()
+      return field === 4 && type === CompactType.list ? this.#readRowGroups() : false
     })
-    const { rowCountAt, listAt, listEnd, rowCount, leaves } = this
+    const rowCountAt = this.#rowCountAt
+    const listAt = this.#listAt
+    const listEnd = this.#listEnd
+    const rowCount = this.#rowCount
+    const leaves = this.#leaves
     if (rowCountAt === null || listAt === null) throw parquetFault('its metadata has no row groups')
     if (leaves === null) throw parquetFault('its metadata has no schema')
     if (rowCountAt.start > listAt.start) throw parquetFault('its metadata is not in its order')
     if (rowCount > fileRowsMax) throw parquetFault(`it says ${rowCount} rows, more than a file may have`)
     const groupRows = rowGroups.reduce((total, group) => total + group.rowCount, 0)
     if (groupRows !== rowCount) throw parquetFault(`it says ${rowCount} rows, and its row groups have ${groupRows}`)
-    const { patches } = this
+    const patches = this.#patches
     for (const { offset, byte } of patches) metadata[offset] = byte
     return { metadata, patches, rowCount, rowGroups, leaves, rowCountAt, listAt, listEnd }
   }
 
-  private *readSchema(): Pieces {
-    const { leaves, patches } = yield* readSchema(this.reader)
-    this.leaves = leaves
-    this.patches = patches
+  *#readSchema(): Pieces {
+    const { leaves, patches } = yield* readSchema(this.#reader)
+    this.#leaves = leaves
+    this.#patches = patches
   }
 
-  private readRowCount(): boolean {
-    const start = this.reader.offset
-    this.rowCount = this.reader.readInteger()
-    this.rowCountAt = { start, end: this.reader.offset }
+  #readRowCount(): boolean {
+    const start = this.#reader.offset
+    this.#rowCount = this.#reader.readInteger()
+    this.#rowCountAt = { start, end: this.#reader.offset }
     return true
   }
 
-  private *readRowGroups(): Pieces {
-    if (this.listAt !== null) throw parquetFault('its metadata lists row groups twice')
-    const start = this.reader.offset
-    const { count } = this.reader.readListHeader()
-    this.listAt = { start, end: this.reader.offset }
-    for (let index = 0; index < count; index += 1) this.rowGroups.push(yield* this.readRowGroup())
-    this.listEnd = this.reader.offset
+  *#readRowGroups(): Pieces {
+    if (this.#listAt !== null) throw parquetFault('its metadata lists row groups twice')
+    const start = this.#reader.offset
+    const { count } = this.#reader.readListHeader()
+    this.#listAt = { start, end: this.#reader.offset }
+    for (let index = 0; index < count; index += 1) this.#rowGroups.push(yield* this.#readRowGroup())
+    this.#listEnd = this.#reader.offset
   }
 
-  private *readRowGroup(): Pieces<RowGroup> {
+  *#readRowGroup(): Pieces<RowGroup> {
     const chunks: ColumnChunk[] = []
     let rowCount = 0
     let byteCount = 0
-    const described = yield* this.copyStruct((field, type) => {
-      if (field === 1 && type === CompactType.list) return this.readColumnChunks(chunks)
-      if (field === 2) byteCount = this.reader.readInteger()
-      else if (field === 3) rowCount = this.reader.readInteger()
+    const described = yield* this.#copyStruct((field, type) => {
+      if (field === 1 && type === CompactType.list) return this.#readColumnChunks(chunks)
+      if (field === 2) byteCount = this.#reader.readInteger()
+      else if (field === 3) rowCount = this.#reader.readInteger()
       else return false
       return true
     })
     if (rowCount < 0 || byteCount < 0) throw parquetFault('a row group has a size below 0')
-    if (this.leaves === null) throw parquetFault('its metadata has no schema in front of its row groups')
-    checkGroup({ chunks, rowCount }, this.leaves)
+    if (this.#leaves === null) throw parquetFault('its metadata has no schema in front of its row groups')
+    checkGroup({ chunks, rowCount }, this.#leaves)
     return { rowCount, byteCount, ranges: joinedRanges(chunks), chunks, described }
   }
 
-  private *readColumnChunks(chunks: ColumnChunk[]): Pieces<Uint8Array> {
-    const { reader, metadata } = this
+  *#readColumnChunks(chunks: ColumnChunk[]): Pieces<Uint8Array> {
+    const reader = this.#reader
+    const metadata = this.#metadata
     const start = reader.offset
     const { count } = reader.readListHeader()
-    this.chunkCount += count
-    if (this.chunkCount > chunksMax) throw parquetFault(`its row groups have more than ${chunksMax} columns together`)
+    this.#chunkCount += count
+    if (this.#chunkCount > chunksMax) throw parquetFault(`its row groups have more than ${chunksMax} columns together`)
     const pieces = [metadata.subarray(start, reader.offset)]
-    for (let index = 0; index < count; index += 1) pieces.push(yield* this.readColumnChunk(chunks))
+    for (let index = 0; index < count; index += 1) pieces.push(yield* this.#readColumnChunk(chunks))
     return Buffer.concat(pieces)
   }
 
-  private *readColumnChunk(chunks: ColumnChunk[]): Pieces<Uint8Array> {
+  *#readColumnChunk(chunks: ColumnChunk[]): Pieces<Uint8Array> {
     const countBefore = chunks.length
-    const described = yield* this.copyStruct((field, type) => {
+    const described = yield* this.#copyStruct((field, type) => {
       if (field === 1) throw parquetFault('its columns lie in other files')
       if (field === 8 || field === 9) throw parquetFault('it is encrypted')
       // Behind the metadata of a column come the places of its indexes.
       if (field !== 3 || type !== CompactType.struct) return field > 3 ? null : false
-      return this.readColumnMetadata(chunks)
+      return this.#readColumnMetadata(chunks)
     })
     if (chunks.length === countBefore) throw parquetFault('a column has no metadata')
     return described
   }
 
-  private *readColumnMetadata(chunks: ColumnChunk[]): Pieces<Uint8Array> {
-    const { reader } = this
+  *#readColumnMetadata(chunks: ColumnChunk[]): Pieces<Uint8Array> {
+    const reader = this.#reader
     let byteCount = 0
     let codec = 0
     let valueCount = 0
     let start = Number.POSITIVE_INFINITY
-    const described = yield* this.copyStruct((field) => {
+    const described = yield* this.#copyStruct((field) => {
       if (field === 4) codec = reader.readInteger()
       else if (field === 5) valueCount = reader.readInteger()
       else if (field === 7) byteCount = reader.readInteger()
@@ -231,12 +238,12 @@ class FooterReader {
     // Of a group without rows, which some writers make of a table without rows, the place is 0.
     if (byteCount === 0) start = parquetMagic.length
     const end = start + byteCount
-    if (!(start >= parquetMagic.length && byteCount >= 0 && end <= this.dataEnd)) {
+    if (!(start >= parquetMagic.length && byteCount >= 0 && end <= this.#dataEnd)) {
       throw parquetFault('its metadata points outside of it')
     }
     // Each column of each row group has bytes of its own, so that what is copied of them is no more than the file.
-    this.chunkBytes += byteCount
-    if (this.chunkBytes > this.dataEnd) throw parquetFault('its columns have more bytes than it')
+    this.#chunkBytes += byteCount
+    if (this.#chunkBytes > this.#dataEnd) throw parquetFault('its columns have more bytes than it')
     chunks.push({ start, end, codec, valueCount })
     return described
   }
@@ -245,8 +252,9 @@ class FooterReader {
    * Reads a structure and gives it as it is to stand in other metadata. `read` gives true for a field that it has read,
    * false for one that is passed over, null for one that is left out, or the work that gives what takes its place.
    */
-  private *copyStruct(read: (field: number, type: number) => Pieces<Uint8Array> | boolean | null): Pieces<Uint8Array> {
-    const { reader, metadata } = this
+  *#copyStruct(read: (field: number, type: number) => Pieces<Uint8Array> | boolean | null): Pieces<Uint8Array> {
+    const reader = this.#reader
+    const metadata = this.#metadata
     const writer = new StructWriter()
     for (let field = reader.nextField(0); field !== null; field = reader.nextField(field.number)) {
       const start = reader.offset

@@ -50,108 +50,111 @@ interface SliceTask {
 }
 
 export class ParquetImport {
-  private readonly request: ParquetImportRequest
-  private readonly store: Store
-  private readonly sync: SharedSync
-  private readonly plan: ParquetPlan
-  private readonly partition: PartitionBound | undefined
-  private readonly body: BodyPartitions
-  private readonly tables: ImportTables
-  private readonly limits: SliceLimits
-  private readonly places: Semaphore
-  private readonly refused: RefusedBlocks
-  private readonly watcher: ImportWatcher | undefined
+  readonly #request: ParquetImportRequest
+  readonly #store: Store
+  readonly #sync: SharedSync
+  readonly #plan: ParquetPlan
+  readonly #partition: PartitionBound | undefined
+  readonly #body: BodyPartitions
+  readonly #tables: ImportTables
+  readonly #limits: SliceLimits
+  readonly #places: Semaphore
+  readonly #refused: RefusedBlocks
+  readonly #watcher: ImportWatcher | undefined
   /** Slices are alike: behind one with rows that are refused, the next one is counted before it is inserted. */
-  private expectsRefusedRows = false
-  private storedRows = 0
-  private quarantinedRows = 0
-  private failure: Error | null = null
-  private readonly startedAtMs = Date.now()
+  #expectsRefusedRows = false
+  #storedRows = 0
+  #quarantinedRows = 0
+  #failure: Error | null = null
+  readonly #startedAtMs = Date.now()
 
   constructor(request: ParquetImportRequest, deps: ParquetDeps, options: ParquetImportOptions) {
     const { insertRowsMax, insertBytesMax, insertsInFlightMax } = options
-    this.request = request
-    this.store = deps.store
-    this.sync = deps.sync
-    this.watcher = request.watcher
-    this.tables = request.tables ?? tablesOf(request.dataSource)
-    this.body = deps.partitionLimits.bodyOf(this.tables.landing)
-    this.plan = planParquet(request.dataSource.columns, request.file.columns, request.importId)
-    this.partition = parquetBoundOf(request.dataSource, this.plan.landing)
-    this.refused = new RefusedBlocks(
-      { store: deps.store, body: this.body },
+    this.#request = request
+    this.#store = deps.store
+    this.#sync = deps.sync
+    this.#watcher = request.watcher
+    this.#tables = request.tables ?? tablesOf(request.dataSource)
+    this.#body = deps.partitionLimits.bodyOf(this.#tables.landing)
+    this.#plan = planParquet(request.dataSource.columns, request.file.columns, request.importId)
+    this.#partition = parquetBoundOf(request.dataSource, this.#plan.landing)
+    this.#refused = new RefusedBlocks(
+      { store: deps.store, body: this.#body },
       {
         dataSource: request.dataSource,
-        tables: this.tables,
-        landing: this.plan.landing,
-        partition: this.partition,
-        fields: this.plan.quarantine.fields,
-        quarantine: withRefusal(this.plan.quarantine, request.dataSource.columns, request.importId),
+        tables: this.#tables,
+        landing: this.#plan.landing,
+        partition: this.#partition,
+        fields: this.#plan.quarantine.fields,
+        quarantine: withRefusal(this.#plan.quarantine, request.dataSource.columns, request.importId),
         isParquet: true,
       },
     )
-    const rowsMax = Math.max(1, Math.min(insertRowsMax, Math.floor(insertCellsMax / this.plan.landing.fields.length)))
-    this.limits = { rowsMax, bytesMax: insertBytesMax * pageBytesPerInsertByte }
-    this.places = new Semaphore(insertsInFlightMax)
+    const rowsMax = Math.max(1, Math.min(insertRowsMax, Math.floor(insertCellsMax / this.#plan.landing.fields.length)))
+    this.#limits = { rowsMax, bytesMax: insertBytesMax * pageBytesPerInsertByte }
+    this.#places = new Semaphore(insertsInFlightMax)
   }
 
   /** @throws COLUMNS_MISSING (400) before anything is inserted; later failures are the outcome's. */
   async run(): Promise<ImportOutcome> {
-    const { file, dataSource } = this.request
-    if (!this.plan.hasColumns) {
+    const { file, dataSource } = this.#request
+    if (!this.#plan.hasColumns) {
       const names = file.columns.map(({ name }) => name)
       throw errors.COLUMNS_MISSING({ name: dataSource.name, columns: names })
     }
     const running = new Set<Promise<void>>()
     let index = 0
-    for (const slice of slicesOf(file.footer, this.limits)) {
-      await this.places.acquire()
-      if (this.request.signal?.aborted === true) this.failure ??= this.request.signal.reason
-      if (this.failure !== null) break
-      const attempt = this.attempt({ slice, index, path: this.store.newPartPath() })
+    for (const slice of slicesOf(file.footer, this.#limits)) {
+      await this.#places.acquire()
+      if (this.#request.signal?.aborted === true) this.#failure ??= this.#request.signal.reason
+      if (this.#failure !== null) break
+      const attempt = this.#attempt({ slice, index, path: this.#store.newPartPath() })
       running.add(attempt)
       const forget = (): boolean => running.delete(attempt)
       void attempt.then(forget, () => undefined)
       index += 1
     }
     await Promise.all(running)
-    const { storedRows, quarantinedRows } = this
-    const { tables, store, startedAtMs } = this
-    const isStaged = this.request.tables !== undefined
+    const storedRows = this.#storedRows
+    const quarantinedRows = this.#quarantinedRows
+    const tables = this.#tables
+    const store = this.#store
+    const startedAtMs = this.#startedAtMs
+    const isStaged = this.#request.tables !== undefined
     // A replace syncs what it exchanges.
     if (!isStaged && storedRows + quarantinedRows > 0) {
-      await this.sync.run().catch((error: unknown) => this.fail(error))
+      await this.#sync.run().catch((error: unknown) => this.#fail(error))
     }
     const context = { store, tables, isStaged, startedAtMs, storedRows, quarantinedRows }
-    const failure = await toImportFailure(whenDropped(this.failure, dataSource.name), context)
-    return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure, warnings: this.refused.warnings }
+    const failure = await toImportFailure(whenDropped(this.#failure, dataSource.name), context)
+    return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure, warnings: this.#refused.warnings }
   }
 
   /** The first thing that goes wrong is the import's failure; other slices that are under way are ended. */
-  private async attempt(task: SliceTask): Promise<void> {
+  async #attempt(task: SliceTask): Promise<void> {
     try {
-      await this.load(task)
+      await this.#load(task)
     } catch (error) {
-      this.fail(toParquetFailure(error))
+      this.#fail(toParquetFailure(error))
     } finally {
-      await this.store.discard([{ path: task.path, byteCount: 0 }])
-      this.places.release()
+      await this.#store.discard([{ path: task.path, byteCount: 0 }])
+      this.#places.release()
     }
   }
 
-  private fail(error: unknown): void {
-    this.failure ??= error instanceof Error ? error : new Error(String(error))
+  #fail(error: unknown): void {
+    this.#failure ??= error instanceof Error ? error : new Error(String(error))
   }
 
-  private async load(task: SliceTask): Promise<void> {
+  async #load(task: SliceTask): Promise<void> {
     const { slice, index, path } = task
     const startMs = performance.now()
-    this.watcher?.onStatus(index, 'processing')
-    await writeSlice({ source: this.request.file.path, target: path }, this.request.file.footer, slice)
-    this.watcher?.onStatus(index, 'inserting_chunk:0')
-    const refusedRows = await this.storeRows(task)
-    this.watcher?.onStatus(index, 'done_inserting_chunk:0')
-    this.watcher?.onParsed(index, {
+    this.#watcher?.onStatus(index, 'processing')
+    await writeSlice({ source: this.#request.file.path, target: path }, this.#request.file.footer, slice)
+    this.#watcher?.onStatus(index, 'inserting_chunk:0')
+    const refusedRows = await this.#storeRows(task)
+    this.#watcher?.onStatus(index, 'done_inserting_chunk:0')
+    this.#watcher?.onParsed(index, {
       parser: 'parquet',
       lines: slice.rowCount,
       quarantinedRows: refusedRows,
@@ -160,27 +163,27 @@ export class ParquetImport {
       byteCount: slice.byteCount,
       timeMs: performance.now() - startMs,
     })
-    this.watcher?.onStatus(index, 'done')
+    this.#watcher?.onStatus(index, 'done')
   }
 
   /** Stores the rows of a slice, and gives how many of them went to the quarantine. */
-  private async storeRows(task: SliceTask): Promise<number> {
-    const { condition } = this.plan
+  async #storeRows(task: SliceTask): Promise<number> {
+    const { condition } = this.#plan
     // Where no column can have a value there is nothing to insert, and a condition that no row meets.
-    const isToCount = this.expectsRefusedRows || this.plan.landing.targets.length === 0
-    if (condition !== null && isToCount) return await this.part(task, condition, null)
-    if (condition === null) return await this.insertOrSearch(task, null, task.slice.rowCount)
-    const failure = await this.insertUnlessRefused(task, condition)
-    return failure === null ? 0 : await this.part(task, condition, failure)
+    const isToCount = this.#expectsRefusedRows || this.#plan.landing.targets.length === 0
+    if (condition !== null && isToCount) return await this.#part(task, condition, null)
+    if (condition === null) return await this.#insertOrSearch(task, null, task.slice.rowCount)
+    const failure = await this.#insertUnlessRefused(task, condition)
+    return failure === null ? 0 : await this.#part(task, condition, failure)
   }
 
   /**
    * Inserts all rows at once, and gives null; what it failed with when one of them is refused. None is stored then if that was
    * the condition, which is computed for all rows before the first is stored; an expression of the table may say the same.
    */
-  private async insertUnlessRefused(task: SliceTask, condition: string): Promise<unknown> {
+  async #insertUnlessRefused(task: SliceTask, condition: string): Promise<unknown> {
     try {
-      await this.insertRows(task, `NOT throwIf(NOT ${condition})`, task.slice.rowCount)
+      await this.#insertRows(task, `NOT throwIf(NOT ${condition})`, task.slice.rowCount)
       return null
     } catch (error) {
       if (!mayBeOfRows(error)) throw error
@@ -189,74 +192,74 @@ export class ParquetImport {
   }
 
   /** `failure` is what the INSERT of all rows failed with; null when there was none. */
-  private async part(task: SliceTask, condition: string, failure: unknown): Promise<number> {
+  async #part(task: SliceTask, condition: string, failure: unknown): Promise<number> {
     const { slice, path } = task
-    const asked = { layout: this.plan.landing, condition, range: rangeOf(slice) }
-    const refusedRows = await this.store.parquet.countRefused(path, asked)
+    const asked = { layout: this.#plan.landing, condition, range: rangeOf(slice) }
+    const refusedRows = await this.#store.parquet.countRefused(path, asked)
     const takenRows = slice.rowCount - refusedRows
-    this.expectsRefusedRows = refusedRows > 0
-    if (refusedRows === 0 && failure !== null) return await this.search(task, null, { rowCount: takenRows, failure })
-    const searchedRows = takenRows > 0 ? await this.insertOrSearch(task, condition, takenRows) : 0
+    this.#expectsRefusedRows = refusedRows > 0
+    if (refusedRows === 0 && failure !== null) return await this.#search(task, null, { rowCount: takenRows, failure })
+    const searchedRows = takenRows > 0 ? await this.#insertOrSearch(task, condition, takenRows) : 0
     if (refusedRows > 0) {
-      await this.insertRefused(task, `NOT ${condition}`, refusedRows)
-      this.quarantinedRows += refusedRows
+      await this.#insertRefused(task, `NOT ${condition}`, refusedRows)
+      this.#quarantinedRows += refusedRows
     }
     return refusedRows + searchedRows
   }
 
   /** Gives how many of these rows the table refuses by itself: they are in the quarantine. */
-  private async insertOrSearch(task: SliceTask, condition: string | null, rowCount: number): Promise<number> {
+  async #insertOrSearch(task: SliceTask, condition: string | null, rowCount: number): Promise<number> {
     try {
-      await this.insertRows(task, condition, rowCount)
+      await this.#insertRows(task, condition, rowCount)
       return 0
     } catch (error) {
       if (!mayBeOfRows(error)) throw error
-      return await this.search(task, condition, { rowCount, failure: error })
+      return await this.#search(task, condition, { rowCount, failure: error })
     }
   }
 
-  private async search(
+  async #search(
     task: SliceTask,
     condition: string | null,
     { rowCount, failure }: { readonly rowCount: number; readonly failure: unknown },
   ): Promise<number> {
-    const source = { ...(await this.sourceOf(task, condition)), rowCount }
-    const found = await this.refused.store(source, failure)
-    this.storedRows += found.storedRows
-    this.quarantinedRows += found.refusedRows
+    const source = { ...(await this.#sourceOf(task, condition)), rowCount }
+    const found = await this.#refused.store(source, failure)
+    this.#storedRows += found.storedRows
+    this.#quarantinedRows += found.refusedRows
     if (found.failure !== null) throw found.failure
     return found.refusedRows
   }
 
-  private async insertRows(task: SliceTask, condition: string | null, rowCount: number): Promise<void> {
-    const bounds = await this.body.boundCut(this.partition, rowCount)
-    const request = { table: this.tables.landing, layout: this.plan.landing, rowCount, outlivesViews: true, ...bounds }
+  async #insertRows(task: SliceTask, condition: string | null, rowCount: number): Promise<void> {
+    const bounds = await this.#body.boundCut(this.#partition, rowCount)
+    const request = { table: this.#tables.landing, layout: this.#plan.landing, rowCount, outlivesViews: true, ...bounds }
     try {
-      await this.insert(task, request, condition)
-      this.storedRows += rowCount
+      await this.#insert(task, request, condition)
+      this.#storedRows += rowCount
     } catch (error) {
-      if (error instanceof StoreError && error.areRowsStored) this.storedRows += rowCount
+      if (error instanceof StoreError && error.areRowsStored) this.#storedRows += rowCount
       throw error
     }
   }
 
-  private async insertRefused(task: SliceTask, condition: string, rowCount: number): Promise<void> {
-    const request = { table: this.tables.quarantine, layout: this.plan.quarantine, rowCount }
-    await this.insert(task, request, condition)
+  async #insertRefused(task: SliceTask, condition: string, rowCount: number): Promise<void> {
+    const request = { table: this.#tables.quarantine, layout: this.#plan.quarantine, rowCount }
+    await this.#insert(task, request, condition)
   }
 
-  private async insert(
+  async #insert(
     task: SliceTask,
     request: Pick<AppendRequest, 'layout' | 'outlivesViews' | 'partition' | 'rowCount' | 'table'>,
     condition: string | null,
   ): Promise<void> {
-    const source = await this.sourceOf(task, condition)
-    await this.store.append({ ...request, ...source, blockId: createBlockId(), isToldLate: true })
+    const source = await this.#sourceOf(task, condition)
+    await this.#store.append({ ...request, ...source, blockId: createBlockId(), isToldLate: true })
   }
 
   /** The store removes the file of an append, and the slice may be needed again. */
-  private async sourceOf({ slice, path }: SliceTask, condition: string | null) {
-    const part = this.store.newPartPath()
+  async #sourceOf({ slice, path }: SliceTask, condition: string | null) {
+    const part = this.#store.newPartPath()
     await link(path, part)
     const conditions = [rangeOf(slice), condition].filter((text) => text !== null)
     return {

@@ -55,50 +55,50 @@ interface Page extends PageHeader {
 }
 
 class PageCheck {
-  private readonly file: FileHandle
-  private readonly size: number
-  private readonly footer: ParquetFooter
-  private readonly signal: AbortSignal | undefined
-  private window: Buffer = Buffer.alloc(0)
-  private windowStart = 0
-  private readonly unpacking = new Set<Promise<void>>()
-  private failure: Error | null = null
+  readonly #file: FileHandle
+  readonly #size: number
+  readonly #footer: ParquetFooter
+  readonly #signal: AbortSignal | undefined
+  #window: Buffer = Buffer.alloc(0)
+  #windowStart = 0
+  readonly #unpacking = new Set<Promise<void>>()
+  #failure: Error | null = null
 
   constructor({ file, size }: SizedFile, footer: ParquetFooter, signal: AbortSignal | undefined) {
-    this.file = file
-    this.size = size
-    this.footer = footer
-    this.signal = signal
+    this.#file = file
+    this.#size = size
+    this.#footer = footer
+    this.#signal = signal
   }
 
   async run(): Promise<void> {
-    const { leaves, rowGroups } = this.footer
+    const { leaves, rowGroups } = this.#footer
     try {
       for (const { chunks } of rowGroups) {
-        for (const [index, chunk] of chunks.entries()) await this.checkChunk(chunk, leaves[index]?.name ?? '')
+        for (const [index, chunk] of chunks.entries()) await this.#checkChunk(chunk, leaves[index]?.name ?? '')
       }
     } finally {
       // The file is closed behind.
-      await Promise.all(this.unpacking)
+      await Promise.all(this.#unpacking)
     }
-    if (this.failure !== null) throw this.failure
+    if (this.#failure !== null) throw this.#failure
   }
 
-  private async checkChunk(chunk: ColumnChunk, column: string): Promise<void> {
+  async #checkChunk(chunk: ColumnChunk, column: string): Promise<void> {
     const { codec, valueCount, end } = chunk
     if (codec === codecs.lz4Frames) {
       throw parquetFault(`the column ${column} is packed by LZ4 with its old framing; write it with LZ4_RAW or ZSTD`)
     }
     let seenCount = 0
     for (let offset = chunk.start; offset < end; ) {
-      this.signal?.throwIfAborted()
-      if (this.failure !== null) throw this.failure
-      const header = await this.headerAt(offset, end, column)
+      this.#signal?.throwIfAborted()
+      if (this.#failure !== null) throw this.#failure
+      const header = await this.#headerAt(offset, end, column)
       const start = offset + header.headerBytes
       if (header.packedBytes > end - start) throw pageFault(column, 'a page ends behind the pages of its column')
       if (header.plainBytes > header.packedBytes) throw pageFault(column, 'a page has more levels than bytes')
       const page = { ...header, start: start + header.plainBytes, column, codec }
-      if (header.type !== pageTypes.index && codec !== codecs.none) await this.checkPacked(page)
+      if (header.type !== pageTypes.index && codec !== codecs.none) await this.#checkPacked(page)
       offset = start + header.packedBytes
       seenCount += header.valueCount
       await giveWay()
@@ -108,10 +108,10 @@ class PageCheck {
     }
   }
 
-  private async headerAt(offset: number, end: number, column: string): Promise<PageHeader> {
+  async #headerAt(offset: number, end: number, column: string): Promise<PageHeader> {
     let byteCount = Math.min(1024, end - offset)
     for (;;) {
-      const bytes = await this.bytesAt(offset, byteCount, end)
+      const bytes = await this.#bytesAt(offset, byteCount, end)
       try {
         return await inTimeSlices(readPageHeader(bytes))
       } catch (cause) {
@@ -125,71 +125,71 @@ class PageCheck {
   }
 
   /** Out of the window, which moves ahead when it has to. */
-  private async bytesAt(offset: number, byteCount: number, end: number): Promise<Buffer> {
-    const known = this.inWindow(offset, byteCount)
+  async #bytesAt(offset: number, byteCount: number, end: number): Promise<Buffer> {
+    const known = this.#inWindow(offset, byteCount)
     if (known !== null) return known
-    const aheadBytes = Math.max(byteCount, Math.min(windowBytes, Math.max(end - offset, this.aheadOf(offset))))
-    this.window = await readAt(this.file, offset, aheadBytes)
-    this.windowStart = offset
-    return this.window.subarray(0, byteCount)
+    const aheadBytes = Math.max(byteCount, Math.min(windowBytes, Math.max(end - offset, this.#aheadOf(offset))))
+    this.#window = await readAt(this.#file, offset, aheadBytes)
+    this.#windowStart = offset
+    return this.#window.subarray(0, byteCount)
   }
 
   /**
    * How much is read beyond a column that lies behind what was read last: a file may have a hundred thousand columns of some
    * bytes. It doubles, so that columns in any other order cost twice their bytes at most.
    */
-  private aheadOf(offset: number): number {
-    const skippedBytes = offset - this.windowStart - this.window.length
-    const isNext = offset >= this.windowStart && skippedBytes <= this.window.length
-    return isNext ? Math.min(2 * this.window.length, this.size - offset) : 0
+  #aheadOf(offset: number): number {
+    const skippedBytes = offset - this.#windowStart - this.#window.length
+    const isNext = offset >= this.#windowStart && skippedBytes <= this.#window.length
+    return isNext ? Math.min(2 * this.#window.length, this.#size - offset) : 0
   }
 
-  private inWindow(offset: number, byteCount: number): Buffer | null {
-    const at = offset - this.windowStart
-    return at >= 0 && at + byteCount <= this.window.length ? this.window.subarray(at, at + byteCount) : null
+  #inWindow(offset: number, byteCount: number): Buffer | null {
+    const at = offset - this.#windowStart
+    return at >= 0 && at + byteCount <= this.#window.length ? this.#window.subarray(at, at + byteCount) : null
   }
 
-  private async packedAt(offset: number, byteCount: number): Promise<Buffer> {
-    return this.inWindow(offset, byteCount) ?? (await readAt(this.file, offset, byteCount))
+  async #packedAt(offset: number, byteCount: number): Promise<Buffer> {
+    return this.#inWindow(offset, byteCount) ?? (await readAt(this.#file, offset, byteCount))
   }
 
-  private async checkPacked(page: Page): Promise<void> {
+  async #checkPacked(page: Page): Promise<void> {
     const packedBytes = page.packedBytes - page.plainBytes
     if (page.unpackedBytes === null || page.unpackedBytes === 0) return
     if (packedBytes === 0) throw sizeFault(page, 0)
     const { codec } = page
     if (codec === codecs.gzip) {
       // RFC 1952 §2.3.1: the last four bytes of a member are its unpacked size.
-      const told = packedBytes < 18 ? 0 : (await this.packedAt(page.start + packedBytes - 4, 4)).readUInt32LE()
-      if (told < page.unpackedBytes) await this.unpackBeside(page)
-    } else if (codec === codecs.zstd) await this.checkZstd(page, packedBytes)
-    else if (codec === codecs.brotli) await this.unpackBeside(page)
+      const told = packedBytes < 18 ? 0 : (await this.#packedAt(page.start + packedBytes - 4, 4)).readUInt32LE()
+      if (told < page.unpackedBytes) await this.#unpackBeside(page)
+    } else if (codec === codecs.zstd) await this.#checkZstd(page, packedBytes)
+    else if (codec === codecs.brotli) await this.#unpackBeside(page)
   }
 
-  private async checkZstd(page: Page, packedBytes: number): Promise<void> {
+  async #checkZstd(page: Page, packedBytes: number): Promise<void> {
     if (packedBytes > packedBytesMax) return
-    const packed = await this.packedAt(page.start, packedBytes)
+    const packed = await this.#packedAt(page.start, packedBytes)
     const scan = scanZstd(packed)
     if (!scan.isValid) throw pageFault(page.column, `a page cannot be unpacked (${scan.reason})`)
     const unpackedBytes = page.unpackedBytes ?? 0
     if (scan.bytesMax < unpackedBytes) throw sizeFault(page, scan.bytesMax)
-    if (scan.declaredBytes < unpackedBytes && scan.bytesMax <= unpackedBytesMax) await this.unpackBeside(page, packed)
+    if (scan.declaredBytes < unpackedBytes && scan.bytesMax <= unpackedBytesMax) await this.#unpackBeside(page, packed)
   }
 
   /** Unpacks a page while the next ones are read; the first fault is told behind the last of them. */
-  private async unpackBeside(page: Page, packed?: Buffer): Promise<void> {
+  async #unpackBeside(page: Page, packed?: Buffer): Promise<void> {
     if (page.packedBytes > packedBytesMax) return
-    while (this.unpacking.size >= unpackingMax) await Promise.race(this.unpacking)
-    const unpacking = this.compare(page, packed)
+    while (this.#unpacking.size >= unpackingMax) await Promise.race(this.#unpacking)
+    const unpacking = this.#compare(page, packed)
       .catch((error: unknown) => {
-        this.failure ??= error instanceof Error ? error : new Error(String(error))
+        this.#failure ??= error instanceof Error ? error : new Error(String(error))
       })
-      .finally(() => this.unpacking.delete(unpacking))
-    this.unpacking.add(unpacking)
+      .finally(() => this.#unpacking.delete(unpacking))
+    this.#unpacking.add(unpacking)
   }
 
-  private async compare(page: Page, given?: Buffer): Promise<void> {
-    const packed = given ?? (await this.packedAt(page.start, page.packedBytes - page.plainBytes))
+  async #compare(page: Page, given?: Buffer): Promise<void> {
+    const packed = given ?? (await this.#packedAt(page.start, page.packedBytes - page.plainBytes))
     const saidBytes = page.unpackedBytes ?? 0
     const unpackedBytes = await unpackedSize(page.codec, packed, saidBytes).catch((cause: unknown) => {
       if (cause instanceof ApiError) throw cause

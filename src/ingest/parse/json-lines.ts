@@ -42,14 +42,14 @@ function linesOfArray(body: Uint8Array, start: number): Uint8Array | null {
 
 /** Copies values, their line breaks made spaces: outside of strings these mean the same, inside there are none. */
 class LineCopy {
-  private readonly source: Uint8Array
+  readonly #source: Uint8Array
   // Each element ends at a comma or a bracket, whose place its line feed takes; a lone object may need one byte more.
-  private readonly target: Uint8Array
-  private length = 0
+  readonly #target: Uint8Array
+  #length = 0
 
   constructor(source: Uint8Array) {
-    this.source = source
-    this.target = new Uint8Array(source.length + 1)
+    this.#source = source
+    this.#target = new Uint8Array(source.length + 1)
   }
 
   /**
@@ -57,14 +57,14 @@ class LineCopy {
    * that nothing surrounds. -1 when it is empty or does not end.
    */
   copyValue(start: number, { isAlone }: { readonly isAlone: boolean }): number {
-    const { source } = this
+    const source = this.#source
     let depth = 0
     let at = start
     let isEmpty = true
     while (at < source.length) {
       const byte = source[at] ?? 0
       if (byte === quote) {
-        at = this.copyString(at)
+        at = this.#copyString(at)
         if (at < 0) return -1
         isEmpty = false
         continue
@@ -74,7 +74,7 @@ class LineCopy {
       if (byte === closeBrace || byte === closeBracket) depth -= 1
       if (depth < 0) return -1
       if (byte > space) isEmpty = false
-      this.put(byte === lineFeed || byte === carriageReturn ? space : byte)
+      this.#put(byte === lineFeed || byte === carriageReturn ? space : byte)
       at += 1
       if (isAlone && depth === 0) return at
     }
@@ -82,34 +82,34 @@ class LineCopy {
   }
 
   endLine(): void {
-    this.put(lineFeed)
+    this.#put(lineFeed)
   }
 
   finish(): Uint8Array {
-    return this.target.subarray(0, this.length)
+    return this.#target.subarray(0, this.#length)
   }
 
   /** Gives the offset behind the closing quote; -1 for a string with a line break, which is none, or without an end. */
-  private copyString(start: number): number {
-    const { source } = this
-    this.put(quote)
+  #copyString(start: number): number {
+    const source = this.#source
+    this.#put(quote)
     for (let at = start + 1; at < source.length; at += 1) {
       const byte = source[at] ?? 0
       if (byte === lineFeed) return -1
-      this.put(byte)
+      this.#put(byte)
       if (byte === quote) return at + 1
       if (byte === backslash) {
         at += 1
         if (at >= source.length || source[at] === lineFeed) return -1
-        this.put(source[at] ?? 0)
+        this.#put(source[at] ?? 0)
       }
     }
     return -1
   }
 
-  private put(byte: number): void {
-    this.target[this.length] = byte
-    this.length += 1
+  #put(byte: number): void {
+    this.#target[this.#length] = byte
+    this.#length += 1
   }
 }
 

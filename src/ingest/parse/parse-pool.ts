@@ -18,20 +18,20 @@ export interface ParsePoolOptions {
 export class ParsePool {
   /** Buffers for the frames of all bodies. */
   readonly buffers: FrameBuffers
-  private readonly pool: Piscina<ParseTask | null, ParseResult>
-  private readonly places: FairPlaces
+  readonly #pool: Piscina<ParseTask | null, ParseResult>
+  readonly #places: FairPlaces
   /** Frames that are with a worker; piscina gives them out in the order in which they come. */
-  private readonly turns: FairPlaces
+  readonly #turns: FairPlaces
   /** Settles when every worker has loaded its modules, or failed to. */
-  private readonly loaded: Promise<unknown>
+  readonly #loaded: Promise<unknown>
 
   constructor({ workers, framesInFlightMax, frameBytes }: ParsePoolOptions) {
     // One more for the body that fills the next frame meanwhile, and one for the place of others.
     this.buffers = new FrameBuffers({ frameBytes, keptMax: framesInFlightMax + 2 })
-    this.places = new FairPlaces(framesInFlightMax + 1, framesInFlightMax)
+    this.#places = new FairPlaces(framesInFlightMax + 1, framesInFlightMax)
     // One waits at the worker's door, so that no worker waits for this thread.
-    this.turns = new FairPlaces(workers + 1)
-    this.pool = new Piscina({
+    this.#turns = new FairPlaces(workers + 1)
+    this.#pool = new Piscina({
       filename: parseWorkerUrl.href,
       name: 'parse',
       minThreads: workers,
@@ -40,7 +40,7 @@ export class ParsePool {
       execArgv: [...workerExecArgv],
     })
     // As many tasks at once as there are workers, so that each gets one. What fails here fails each frame with its reason.
-    this.loaded = Promise.allSettled(Array.from({ length: workers }, () => this.pool.run(null, { name: 'load' })))
+    this.#loaded = Promise.allSettled(Array.from({ length: workers }, () => this.#pool.run(null, { name: 'load' })))
   }
 
   /**
@@ -53,35 +53,35 @@ export class ParsePool {
     use: (result: ParseResult) => Promise<void>,
     owner: unknown = task.planKey,
   ): Promise<{ readonly done: Promise<void> }> {
-    await this.places.acquire(owner)
-    const done = this.runInTurn(task, owner)
+    await this.#places.acquire(owner)
+    const done = this.#runInTurn(task, owner)
       .then((result) => {
         this.buffers.giveBack(result.frame)
         return use(result)
       })
-      .finally(() => this.places.release(owner))
+      .finally(() => this.#places.release(owner))
     return { done }
   }
 
   async close(): Promise<void> {
     // Node 20 aborts the process when a worker is stopped in the middle of loading its modules.
-    await this.loaded
-    await this.pool.close()
+    await this.#loaded
+    await this.#pool.close()
   }
 
-  private async runInTurn(task: ParseTask, owner: unknown): Promise<ParseResult> {
-    await this.turns.acquire(owner)
+  async #runInTurn(task: ParseTask, owner: unknown): Promise<ParseResult> {
+    await this.#turns.acquire(owner)
     try {
-      return await this.run(task)
+      return await this.#run(task)
     } finally {
-      this.turns.release(owner)
+      this.#turns.release(owner)
     }
   }
 
-  private run(task: ParseTask): Promise<ParseResult> {
+  #run(task: ParseTask): Promise<ParseResult> {
     const { frame } = task
     const transferList = frame.buffer instanceof ArrayBuffer ? [frame.buffer] : []
-    return this.pool.run(task, { transferList }).catch((error: unknown) => {
+    return this.#pool.run(task, { transferList }).catch((error: unknown) => {
       // A worker that failed is done with the frame; one that is shared goes round all the same.
       this.buffers.giveBack(frame)
       throw error

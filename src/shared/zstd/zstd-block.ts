@@ -82,17 +82,17 @@ export interface BlockTarget {
 
 /** What blocks of one frame leave to the next. */
 export class BlockReader {
-  private huffman: HuffmanTable | null = null
-  private tables: readonly (FseTable | null)[] = [null, null, null]
-  private offsets: readonly [number, number, number] = [1, 4, 8]
-  private literals: Uint8Array = new Uint8Array(0)
-  private ownLiterals: Uint8Array = new Uint8Array(0)
-  private literalsEnd = 0
+  #huffman: HuffmanTable | null = null
+  #tables: readonly (FseTable | null)[] = [null, null, null]
+  #offsets: readonly [number, number, number] = [1, 4, 8]
+  #literals: Uint8Array = new Uint8Array(0)
+  #ownLiterals: Uint8Array = new Uint8Array(0)
+  #literalsEnd = 0
 
   /** Unpacks a block and gives the offset behind what it gave. `bytes` are the block, behind at least four others. */
   read(bytes: Uint8Array, range: { readonly start: number; readonly end: number }, target: BlockTarget): number {
     const { end } = range
-    const sequencesStart = this.readLiterals(bytes, range.start, end)
+    const sequencesStart = this.#readLiterals(bytes, range.start, end)
     if (sequencesStart >= end) throw corrupt('a block is cut off')
     const first = bytes[sequencesStart] as number
     let at = sequencesStart + 1
@@ -104,29 +104,29 @@ export class BlockReader {
       count = ((first - 128) << 8) + (bytes[at] ?? 0)
       at += 1
     }
-    if (count === 0) return this.copyLiterals(target, 0, target.at)
-    return this.copySequences(this.readTables(bytes, at, end), count, target)
+    if (count === 0) return this.#copyLiterals(target, 0, target.at)
+    return this.#copySequences(this.#readTables(bytes, at, end), count, target)
   }
 
-  private readLiterals(bytes: Uint8Array, start: number, end: number): number {
+  #readLiterals(bytes: Uint8Array, start: number, end: number): number {
     const byte = (offset: number): number => bytes[start + offset] ?? 0
     const first = byte(0)
     const kind = first & 3
     const sizeFormat = (first >>> 2) & 3
-    if (kind > 1) return this.readPackedLiterals(bytes, { start, end, sizeFormat, isTreeless: kind === 3 })
+    if (kind > 1) return this.#readPackedLiterals(bytes, { start, end, sizeFormat, isTreeless: kind === 3 })
     const headerBytes = sizeFormat === 1 ? 2 : sizeFormat === 3 ? 3 : 1
     const size =
       headerBytes === 1 ? first >>> 3 : (first >>> 4) | (byte(1) << 4) | (headerBytes === 3 ? byte(2) << 12 : 0)
     const from = start + headerBytes
     const to = from + (kind === 0 ? size : 1)
     if (size > blockBytesMax || to > end) throw corrupt('literals are cut off')
-    if (kind === 0) this.literals = bytes.subarray(from, to)
-    else this.room(size).fill(bytes[from] as number, 0, size)
-    this.literalsEnd = size
+    if (kind === 0) this.#literals = bytes.subarray(from, to)
+    else this.#room(size).fill(bytes[from] as number, 0, size)
+    this.#literalsEnd = size
     return to
   }
 
-  private readPackedLiterals(bytes: Uint8Array, section: LiteralsSection): number {
+  #readPackedLiterals(bytes: Uint8Array, section: LiteralsSection): number {
     const { start, end, sizeFormat } = section
     const byte = (offset: number): number => bytes[start + offset] ?? 0
     const [headerBytes, low] = packedLayouts[sizeFormat] ?? packedLayouts[0]
@@ -142,27 +142,27 @@ export class BlockReader {
     if (size > blockBytesMax || to > end) throw corrupt('literals are cut off')
     if (!section.isTreeless) {
       const { table, end: tableEnd } = readHuffmanTable(bytes, from, to)
-      this.huffman = table
+      this.#huffman = table
       from = tableEnd
     }
-    const { huffman } = this
+    const huffman = this.#huffman
     if (huffman === null) throw corrupt('a block repeats a table that was never there')
-    const target = this.room(size)
+    const target = this.#room(size)
     if (sizeFormat === 0) readSymbols(huffman, new BackwardBits(bytes, from, to), { bytes: target, from: 0, to: size })
     else readFourStreams(huffman, { bytes, from, to }, target, size)
-    this.literalsEnd = size
+    this.#literalsEnd = size
     return to
   }
 
   /** Room for literals; what was in it is gone. */
-  private room(size: number): Uint8Array {
+  #room(size: number): Uint8Array {
     // Raw literals are a view of the block, and not to be written to.
-    if (this.ownLiterals.length < size) this.ownLiterals = new Uint8Array(blockBytesMax)
-    this.literals = this.ownLiterals
-    return this.literals
+    if (this.#ownLiterals.length < size) this.#ownLiterals = new Uint8Array(blockBytesMax)
+    this.#literals = this.#ownLiterals
+    return this.#literals
   }
 
-  private readTables(bytes: Uint8Array, start: number, end: number): Sequences {
+  #readTables(bytes: Uint8Array, start: number, end: number): Sequences {
     const modes = bytes[start] ?? 0
     if ((modes & 3) !== 0) throw corrupt('a block has unknown codes')
     let at = start + 1
@@ -180,26 +180,27 @@ export class BlockReader {
         at = read.end
         return fseTable(read.distribution)
       }
-      const before = this.tables[index] ?? null
+      const before = this.#tables[index] ?? null
       if (before === null) throw corrupt('a block repeats a table that was never there')
       return before
     })
-    this.tables = tables
+    this.#tables = tables
     if (at >= end) throw corrupt('a block is cut off')
     const [lengths, offsets, matches] = tables as [FseTable, FseTable, FseTable]
     return { lengths, offsets, matches, bits: new BackwardBits(bytes, at, end) }
   }
 
-  private copySequences({ lengths, offsets, matches, bits }: Sequences, count: number, target: BlockTarget): number {
+  #copySequences({ lengths, offsets, matches, bits }: Sequences, count: number, target: BlockTarget): number {
     const { bytes, historyStart, limit } = target
-    const { literals, literalsEnd } = this
+    const literals = this.#literals
+    const literalsEnd = this.#literalsEnd
     let literalAt = 0
     let out = target.at
     let lengthState = bits.read(lengths.accuracy)
     let offsetState = bits.read(offsets.accuracy)
     let matchState = bits.read(matches.accuracy)
     const { bytes: packed, startAt } = bits
-    let [last, second, third] = this.offsets
+    let [last, second, third] = this.#offsets
     let bit = startAt + bits.bitsLeft
     for (let index = 1; ; index += 1) {
       const offsetCode = offsets.symbols[offsetState] as number
@@ -242,15 +243,15 @@ export class BlockReader {
       if (bit < startAt) break
     }
     if (bit !== startAt) throw corrupt('the codes of a block do not end with it')
-    this.offsets = [last, second, third]
-    return this.copyLiterals(target, literalAt, out)
+    this.#offsets = [last, second, third]
+    return this.#copyLiterals(target, literalAt, out)
   }
 
   /** The literals from `from` on, behind what the block has given so far. */
-  private copyLiterals({ bytes, limit }: BlockTarget, from: number, at: number): number {
-    const end = at + this.literalsEnd - from
+  #copyLiterals({ bytes, limit }: BlockTarget, from: number, at: number): number {
+    const end = at + this.#literalsEnd - from
     if (end > limit) throw corrupt('a block gives more than it may')
-    bytes.set(this.literals.subarray(from, this.literalsEnd), at)
+    bytes.set(this.#literals.subarray(from, this.#literalsEnd), at)
     return end
   }
 }

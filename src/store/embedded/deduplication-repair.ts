@@ -203,26 +203,26 @@ interface BlockRange {
 
 /** The parts of one table, asked whether they hold what was once another part. */
 class PartNames {
-  private readonly names: ReadonlySet<string>
-  private readonly rangesByPartition = new Map<string, BlockRange[]>()
+  readonly #names: ReadonlySet<string>
+  readonly #rangesByPartition = new Map<string, BlockRange[]>()
 
   constructor(names: readonly string[]) {
-    this.names = new Set(names)
+    this.#names = new Set(names)
     for (const name of names) {
       const place = readPartName(name)
       if (place === null) continue
-      const ranges = this.rangesByPartition.get(place.partition)
-      if (ranges === undefined) this.rangesByPartition.set(place.partition, [place])
+      const ranges = this.#rangesByPartition.get(place.partition)
+      if (ranges === undefined) this.#rangesByPartition.set(place.partition, [place])
       else ranges.push(place)
     }
   }
 
   covers(name: string): boolean {
-    if (this.names.has(name)) return true
+    if (this.#names.has(name)) return true
     const place = readPartName(name)
     // What has no name of a part is nothing that we understand, and stays.
     if (place === null) return true
-    const ranges = this.rangesByPartition.get(place.partition) ?? []
+    const ranges = this.#rangesByPartition.get(place.partition) ?? []
     return ranges.some(({ first, last }) => first <= place.first && place.last <= last)
   }
 }

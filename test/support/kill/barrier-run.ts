@@ -75,51 +75,51 @@ class BarrierRun {
   undoneDrops = 0
   rows = 0
   readonly checks: BarrierCheck[] = []
-  private readonly service: KillService
-  private readonly options: BarrierOptions
-  private readonly random: SeededRandom
+  readonly #service: KillService
+  readonly #options: BarrierOptions
+  readonly #random: SeededRandom
 
   constructor(service: KillService, options: BarrierOptions) {
-    this.service = service
-    this.options = options
-    this.random = new SeededRandom(options.seed)
+    this.#service = service
+    this.#options = options
+    this.#random = new SeededRandom(options.seed)
   }
 
   async round(round: number): Promise<void> {
-    const { loadMsMax } = this.options
-    await this.service.call('POST', `/v0/datasources?${new URLSearchParams({ name, schema })}`)
+    const { loadMsMax } = this.#options
+    await this.#service.call('POST', `/v0/datasources?${new URLSearchParams({ name, schema })}`)
     // The answer's shape is what other tests check.
-    const { id } = (await this.service.call('GET', `/v0/datasources/${name}`)) as { readonly id: string }
-    const killed = this.load({ id, firstNumber: round * numbersPerRound })
-    await delay(this.random.below(loadMsMax))
-    await this.kill()
-    await delay(this.random.below(loadMsMax))
+    const { id } = (await this.#service.call('GET', `/v0/datasources/${name}`)) as { readonly id: string }
+    const killed = this.#load({ id, firstNumber: round * numbersPerRound })
+    await delay(this.#random.below(loadMsMax))
+    await this.#kill()
+    await delay(this.#random.below(loadMsMax))
     const taken = await killed.end()
-    await this.check(round, taken, 'after a kill')
-    const dropped = this.load({ id, firstNumber: round * numbersPerRound + this.options.producers })
-    await delay(this.random.below(loadMsMax))
-    const dropping = this.service.call('DELETE', `/v0/datasources/${name}`).catch(() => 'cut off')
+    await this.#check(round, taken, 'after a kill')
+    const dropped = this.#load({ id, firstNumber: round * numbersPerRound + this.#options.producers })
+    await delay(this.#random.below(loadMsMax))
+    const dropping = this.#service.call('DELETE', `/v0/datasources/${name}`).catch(() => 'cut off')
     // A drop stores what waits, and takes some tens of milliseconds: before, in its middle, and after: half of the kills come at its very beginning.
-    await delay(this.random.below(this.random.below(2) === 0 ? 6 : 80))
-    await this.kill()
+    await delay(this.#random.below(this.#random.below(2) === 0 ? 6 : 80))
+    await this.#kill()
     await dropping
-    if (await this.isThere(id)) {
+    if (await this.#isThere(id)) {
       this.undoneDrops += 1
       const more = await dropped.end()
-      await this.check(round, sum([taken, more]), 'after a drop that did not begin')
-      await this.service.call('DELETE', `/v0/datasources/${name}`)
+      await this.#check(round, sum([taken, more]), 'after a drop that did not begin')
+      await this.#service.call('DELETE', `/v0/datasources/${name}`)
     } else await dropped.giveUp()
   }
 
-  private load({ id, firstNumber }: { readonly id: string; readonly firstNumber: number }) {
+  #load({ id, firstNumber }: { readonly id: string; readonly firstNumber: number }) {
     let state: 'given-up' | 'over' | 'running' = 'running'
-    const producing = Array.from({ length: this.options.producers }, (_, index) => {
+    const producing = Array.from({ length: this.#options.producers }, (_, index) => {
       const number = firstNumber + index + 1
       return produce({
         number,
-        address: this.service.address,
+        address: this.#service.address,
         dataSource: id,
-        random: new SeededRandom(this.options.seed + number),
+        random: new SeededRandom(this.#options.seed + number),
         isOver: () => this.isOver || state !== 'running',
         isGivenUp: () => this.isOver || state === 'given-up',
       })
@@ -133,21 +133,21 @@ class BarrierRun {
     return { end: () => stop('over'), giveUp: () => stop('given-up') }
   }
 
-  private async kill(): Promise<void> {
-    await this.service.end('SIGKILL')
+  async #kill(): Promise<void> {
+    await this.#service.end('SIGKILL')
     this.kills += 1
-    await this.service.start()
+    await this.#service.start()
   }
 
-  private async isThere(id: string): Promise<boolean> {
-    const { datasources } = (await this.service.call('GET', '/v0/datasources')) as {
+  async #isThere(id: string): Promise<boolean> {
+    const { datasources } = (await this.#service.call('GET', '/v0/datasources')) as {
       readonly datasources: readonly { readonly id: string }[]
     }
     return datasources.some((one) => one.id === id)
   }
 
-  private async check(round: number, { rows, quarantined }: Acknowledged, when: string): Promise<void> {
-    await this.service.untilStored(name)
+  async #check(round: number, { rows, quarantined }: Acknowledged, when: string): Promise<void> {
+    await this.#service.untilStored(name)
     this.rows += rows + quarantined
     for (const [table, expected] of [
       [name, rows],
@@ -156,7 +156,7 @@ class BarrierRun {
       // Numbers begin at 1, so the last one of a round ends with 0 when there are five producers.
       const generation = `intDiv(toUInt32(assumeNotNull(producer)) - 1, ${numbersPerRound})`
       const sql = `SELECT count() AS rows, uniqExact(id) AS distinct, countIf(${generation} != ${round}) AS foreign FROM ${table} FORMAT JSON`
-      const { data } = (await this.service.call('POST', '/v0/sql', sql)) as { readonly data: readonly unknown[] }
+      const { data } = (await this.#service.call('POST', '/v0/sql', sql)) as { readonly data: readonly unknown[] }
       const stored = numbersOf(data[0])
       this.checks.push({
         what: `${table} ${round} ${when}`,

@@ -58,85 +58,85 @@ class ChangeRun {
   undone = 0
   done = 0
   readonly checks: ChangeCheck[] = []
-  private readonly service: KillService
-  private readonly options: ChangeOptions
-  private readonly random: SeededRandom
-  private schema = 'id UInt32, round UInt8, v Int32'
+  readonly #service: KillService
+  readonly #options: ChangeOptions
+  readonly #random: SeededRandom
+  #schema = 'id UInt32, round UInt8, v Int32'
   /** What a change gets before its kill grows while kills undo all of them: a machine may be slow. */
-  private patience = 1
+  #patience = 1
 
   constructor(service: KillService, options: ChangeOptions) {
-    this.service = service
-    this.options = options
-    this.random = new SeededRandom(options.seed)
+    this.#service = service
+    this.#options = options
+    this.#random = new SeededRandom(options.seed)
   }
 
   /** Rows that all go to quarantine. */
   async fill(): Promise<void> {
-    const { rounds, rowsPerRound } = this.options
-    await this.service.call('POST', `/v0/datasources?${new URLSearchParams({ name, schema: this.schema })}`)
+    const { rounds, rowsPerRound } = this.#options
+    await this.#service.call('POST', `/v0/datasources?${new URLSearchParams({ name, schema: this.#schema })}`)
     const lines = Array.from({ length: rounds * rowsPerRound }, (_, id) => `${id},${id % rounds},#${id}`)
-    await this.service.call('POST', `/v0/datasources?mode=append&name=${name}`, `id,round,v\n${lines.join('\n')}\n`)
+    await this.#service.call('POST', `/v0/datasources?mode=append&name=${name}`, `id,round,v\n${lines.join('\n')}\n`)
   }
 
   async alter(round: number): Promise<void> {
-    const schema = `${this.schema}, c${round} Int8 DEFAULT ${round + 1}`
+    const schema = `${this.#schema}, c${round} Int8 DEFAULT ${round + 1}`
     const body = new URLSearchParams({ schema }).toString()
     // The trial of the definition comes first, and takes half of the time.
-    await this.killWhile(this.service.call('POST', `/v0/datasources/${name}/alter`, body), 120)
-    const shown = (await this.service.call('GET', `/v0/datasources/${name}`)) as {
+    await this.#killWhile(this.#service.call('POST', `/v0/datasources/${name}/alter`, body), 120)
+    const shown = (await this.#service.call('GET', `/v0/datasources/${name}`)) as {
       readonly schema: { readonly columns: readonly { readonly name: string }[] }
     }
     const isDone = shown.schema.columns.some((column) => column.name === `c${round}`)
-    this.count(isDone)
+    this.#count(isDone)
     for (const table of [name, `${name}_quarantine`]) {
-      const found = await this.row(`SELECT count() AS n FROM ${table} WHERE isNull(c${round}) OR 1`).catch(() => null)
+      const found = await this.#row(`SELECT count() AS n FROM ${table} WHERE isNull(c${round}) OR 1`).catch(() => null)
       this.checks.push({ what: `c${round} is in ${table}`, expected: isDone, found: found !== null })
     }
-    if (!isDone) await this.service.call('POST', `/v0/datasources/${name}/alter`, body)
-    this.schema = schema
+    if (!isDone) await this.#service.call('POST', `/v0/datasources/${name}/alter`, body)
+    this.#schema = schema
   }
 
   async replay(round: number): Promise<void> {
     const path = `/v0/datasources/${name}/quarantine/replay`
     const order = { condition: `round = '${round}'`, fixes: { v: "replaceAll(v, '#', '')" } }
-    await this.killWhile(this.service.call('POST', path, JSON.stringify(order)), 600)
+    await this.#killWhile(this.#service.call('POST', path, JSON.stringify(order)), 600)
     // It waits behind what the start goes on with, and chooses nothing itself.
-    await this.service.call('POST', path, JSON.stringify({ condition: "round = 'none'" }))
-    const { rowsPerRound } = this.options
-    const stored = await this.row(`SELECT count() AS n, uniqExact(id) AS ids FROM ${name} WHERE round = ${round}`)
-    const left = await this.row(
+    await this.#service.call('POST', path, JSON.stringify({ condition: "round = 'none'" }))
+    const { rowsPerRound } = this.#options
+    const stored = await this.#row(`SELECT count() AS n, uniqExact(id) AS ids FROM ${name} WHERE round = ${round}`)
+    const left = await this.#row(
       `SELECT count() AS n, uniqExact(id) AS ids FROM ${name}_quarantine WHERE round = '${round}'`,
     )
     const isDone = Number(stored['n']) > 0
-    this.count(isDone)
+    this.#count(isDone)
     const all = { n: rowsPerRound, ids: rowsPerRound }
     const none = { n: 0, ids: 0 }
     this.checks.push(
       { what: `rows of ${round} in the data source`, expected: isDone ? all : none, found: numbers(stored) },
       { what: `rows of ${round} in quarantine`, expected: isDone ? none : all, found: numbers(left) },
     )
-    if (!isDone) await this.service.call('POST', path, JSON.stringify(order))
+    if (!isDone) await this.#service.call('POST', path, JSON.stringify(order))
   }
 
-  private count(isDone: boolean): void {
+  #count(isDone: boolean): void {
     if (isDone) this.done += 1
     else this.undone += 1
-    if (this.done === 0) this.patience *= 2
+    if (this.done === 0) this.#patience *= 2
   }
 
-  private async killWhile(change: Promise<unknown>, withinMs: number): Promise<void> {
+  async #killWhile(change: Promise<unknown>, withinMs: number): Promise<void> {
     const cut = change.catch(() => 'cut off')
-    await delay(this.random.below(withinMs * this.patience))
-    await this.service.end('SIGKILL')
+    await delay(this.#random.below(withinMs * this.#patience))
+    await this.#service.end('SIGKILL')
     this.kills += 1
     await cut
-    await this.service.start()
+    await this.#service.start()
   }
 
-  private async row(sql: string): Promise<Readonly<Record<string, unknown>>> {
+  async #row(sql: string): Promise<Readonly<Record<string, unknown>>> {
     // The format is asked for, and each query has one row.
-    const { data } = (await this.service.call('POST', '/v0/sql', `${sql} FORMAT JSON`)) as {
+    const { data } = (await this.#service.call('POST', '/v0/sql', `${sql} FORMAT JSON`)) as {
       readonly data: readonly Readonly<Record<string, unknown>>[]
     }
     return data[0] ?? {}

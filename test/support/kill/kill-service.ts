@@ -32,13 +32,13 @@ export interface ServiceWords {
 export class KillService {
   readonly address: string
   readonly words: ServiceWords = { repairs: 0, entriesRead: 0, engineEnds: 0, errors: [] }
-  private readonly environment: NodeJS.ProcessEnv
-  private child: ChildProcess | null = null
-  private rest = ''
+  readonly #environment: NodeJS.ProcessEnv
+  #child: ChildProcess | null = null
+  #rest = ''
 
   constructor(dataDirectory: string, port: number, more: NodeJS.ProcessEnv = {}) {
     this.address = `http://127.0.0.1:${port}`
-    this.environment = {
+    this.#environment = {
       ...process.env,
       UV_THREADPOOL_SIZE: '16',
       MILLRACE_PORT: String(port),
@@ -56,26 +56,26 @@ export class KillService {
 
   /** Of the process that runs. */
   get pid(): number {
-    return this.child?.pid ?? 0
+    return this.#child?.pid ?? 0
   }
 
   /** Resolves when the service answers. */
   async start(): Promise<void> {
     const child = spawn(process.execPath, ['--single-threaded-gc', mainPath], {
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: this.environment,
+      env: this.#environment,
     })
-    this.child = child
-    this.rest = ''
+    this.#child = child
+    this.#rest = ''
     child.stderr.setEncoding('utf8')
-    child.stderr.on('data', (text: string) => this.read(text))
-    const lastLog = (): string => this.words.errors.at(-1) ?? this.rest
+    child.stderr.on('data', (text: string) => this.#read(text))
+    const lastLog = (): string => this.words.errors.at(-1) ?? this.#rest
     await untilReady({ child, url: `${this.address}/health/ready`, standstillMsMax, lastLog })
   }
 
   /** Gives the exit code; null of a process that was killed. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null> {
-    const { child } = this
+    const child = this.#child
     if (child === null || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null
     const ended = once(child, 'exit')
     child.kill(signal)
@@ -85,10 +85,10 @@ export class KillService {
 
   /** Kills processes, and resolves when the service works again. */
   async kill(victim: Victim): Promise<void> {
-    const engine = this.child?.pid === undefined ? null : findEnginePid(this.child.pid)
+    const engine = this.#child?.pid === undefined ? null : findEnginePid(this.#child.pid)
     if (victim !== 'service' && engine !== null) process.kill(engine, 'SIGKILL')
     if (victim === 'engine') {
-      await untilEngine(this.child?.pid, engine)
+      await untilEngine(this.#child?.pid, engine)
       this.words.engineEnds += 1
       return
     }
@@ -117,13 +117,13 @@ export class KillService {
     }
   }
 
-  private read(text: string): void {
-    const lines = (this.rest + text).split('\n')
-    this.rest = lines.pop() ?? ''
-    for (const line of lines) this.readLine(line)
+  #read(text: string): void {
+    const lines = (this.#rest + text).split('\n')
+    this.#rest = lines.pop() ?? ''
+    for (const line of lines) this.#readLine(line)
   }
 
-  private readLine(line: string): void {
+  #readLine(line: string): void {
     const entry = parseOrNull(line)
     if (entry === null) return
     if (entry['orphanCount'] !== undefined) this.words.repairs += Number(entry['orphanCount'])

@@ -68,34 +68,34 @@ class ReplaceRun {
   undone = 0
   eventsKept = 0
   readonly wrong: string[] = []
-  private readonly service: KillService
-  private readonly options: ReplaceOptions
-  private readonly random: SeededRandom
+  readonly #service: KillService
+  readonly #options: ReplaceOptions
+  readonly #random: SeededRandom
   /** The last generation that is complete, and the last that was begun. */
-  private completed = 0
-  private begun = 0
-  private events = 0
+  #completed = 0
+  #begun = 0
+  #events = 0
 
   constructor(service: KillService, options: ReplaceOptions) {
-    this.service = service
-    this.options = options
-    this.random = new SeededRandom(options.seed)
+    this.#service = service
+    this.#options = options
+    this.#random = new SeededRandom(options.seed)
   }
 
   async underReading(): Promise<void> {
-    const { readers, replaces } = this.options
+    const { readers, replaces } = this.#options
     let isReading = true
     const reading = Array.from({ length: readers }, async (_, number) => {
-      const random = new SeededRandom(this.options.seed + number)
-      while (isReading && !this.isOver) await this.read(random.below(2 * tableCount))
+      const random = new SeededRandom(this.#options.seed + number)
+      while (isReading && !this.isOver) await this.#read(random.below(2 * tableCount))
     })
     const startedAtMs = performance.now()
     try {
       for (let replace = 0; replace < replaces; replace += 1) {
-        this.begun += 1
-        const status = await replaceBy(this.service, this.begun)
+        this.#begun += 1
+        const status = await replaceBy(this.#service, this.#begun)
         if (status !== 200) this.wrong.push(`a replace was answered with ${status}`)
-        this.completed = this.begun
+        this.#completed = this.#begun
       }
       this.replaceMs = Math.round((performance.now() - startedAtMs) / replaces)
     } finally {
@@ -106,9 +106,9 @@ class ReplaceRun {
 
   /** One replace, with events beside it, and a kill before, in the middle of or after it. */
   async killed(): Promise<void> {
-    this.begun += 1
+    this.#begun += 1
     let status: number | null = null
-    const replacing = replaceBy(this.service, this.begun).then(
+    const replacing = replaceBy(this.#service, this.#begun).then(
       (answered) => {
         status = answered
       },
@@ -116,19 +116,19 @@ class ReplaceRun {
     )
     let acknowledged = 0
     const sending = (async () => {
-      while (await sendEvent(this.service)) acknowledged += 1
+      while (await sendEvent(this.#service)) acknowledged += 1
     })()
     // Beside events a replace takes longer than it took alone.
-    await delay(this.random.below(Math.ceil(1.5 * this.replaceMs)))
-    await this.service.end('SIGKILL')
+    await delay(this.#random.below(Math.ceil(1.5 * this.replaceMs)))
+    await this.#service.end('SIGKILL')
     await Promise.all([replacing, sending])
-    await this.service.start()
+    await this.#service.start()
     // The first request of a new life may be sent down a connection to the one before.
-    await this.service.untilStored(source).catch(() => this.service.untilStored(source))
-    this.judge(await readStates(this.service), { wasAnswered: status === 200, acknowledged })
+    await this.#service.untilStored(source).catch(() => this.#service.untilStored(source))
+    this.#judge(await readStates(this.#service), { wasAnswered: status === 200, acknowledged })
   }
 
-  private judge(
+  #judge(
     states: readonly TableState[],
     { wasAnswered, acknowledged }: { readonly wasAnswered: boolean; readonly acknowledged: number },
   ): void {
@@ -138,12 +138,12 @@ class ReplaceRun {
       this.wrong.push(`after a kill the tables differ: ${text}`)
       return
     }
-    const isNew = first.generation === this.begun
-    if (!isNew && (wasAnswered || first.generation !== this.completed)) this.wrong.push(`after a kill: ${text}`)
-    const before = this.events
-    this.events = first.events
+    const isNew = first.generation === this.#begun
+    if (!isNew && (wasAnswered || first.generation !== this.#completed)) this.wrong.push(`after a kill: ${text}`)
+    const before = this.#events
+    this.#events = first.events
     if (isNew) {
-      this.completed = this.begun
+      this.#completed = this.#begun
       this.eventsKept += first.events
       // One may have been in the log without its answer.
       if (first.events > acknowledged + 1) this.wrong.push(`${first.events} events of ${acknowledged}`)
@@ -152,13 +152,13 @@ class ReplaceRun {
     this.undone += 1
     const kept = first.events - before
     if (kept < acknowledged || kept > acknowledged + 1) this.wrong.push(`${kept} events of ${acknowledged}, undone`)
-    this.begun = this.completed
+    this.#begun = this.#completed
   }
 
-  private async read(choice: number): Promise<void> {
-    const oldest = this.completed
-    const states = await readStates(this.service, choice < tableCount ? choice : undefined)
-    const newest = this.begun
+  async #read(choice: number): Promise<void> {
+    const oldest = this.#completed
+    const states = await readStates(this.#service, choice < tableCount ? choice : undefined)
+    const newest = this.#begun
     this.reads += 1
     const [first] = states
     if (first === undefined || states.some(({ generation }) => generation !== first.generation)) {

@@ -45,9 +45,9 @@ export class MemoryFileLayer<Mark = never> implements FileLayer {
   fault: (call: FileCall) => Fault | null = () => null
   /** The same for the mark, which is written beside everything else. */
   markFault: (call: FileCall) => Fault | null = () => null
-  private readonly inodes = new Map<number, Buffer>()
-  private readonly names = new Map<string, number>()
-  private inodeCount = 0
+  readonly #inodes = new Map<number, Buffer>()
+  readonly #names = new Map<string, number>()
+  #inodeCount = 0
 
   constructor(files: ReadonlyMap<string, Uint8Array> = new Map()) {
     for (const [name, content] of files) this.put(name, content)
@@ -58,26 +58,26 @@ export class MemoryFileLayer<Mark = never> implements FileLayer {
     const layer = new MemoryFileLayer<Mark>()
     for (const event of events) {
       layer.change(event)
-      if (event.kind === 'create') layer.inodeCount = event.inode
+      if (event.kind === 'create') layer.#inodeCount = event.inode
     }
     return layer
   }
 
   /** The contents by name: what the cache shows. */
   files(): Map<string, Buffer> {
-    return new Map([...this.names].map(([name, inode]) => [name, Buffer.from(this.contentOf(inode))]))
+    return new Map([...this.#names].map(([name, inode]) => [name, Buffer.from(this.contentOf(inode))]))
   }
 
   put(name: string, content: Uint8Array): void {
-    this.inodeCount += 1
-    this.names.set(name, this.inodeCount)
-    this.inodes.set(this.inodeCount, Buffer.from(content))
+    this.#inodeCount += 1
+    this.#names.set(name, this.#inodeCount)
+    this.#inodes.set(this.#inodeCount, Buffer.from(content))
   }
 
   /** A copy of what is there now. */
   state(): FileState {
-    const inodes = new Map([...this.inodes].map(([inode, content]) => [inode, Buffer.from(content)]))
-    return { names: new Map(this.names), inodes }
+    const inodes = new Map([...this.#inodes].map(([inode, content]) => [inode, Buffer.from(content)]))
+    return { names: new Map(this.#names), inodes }
   }
 
   mark(mark: Mark): void {
@@ -91,7 +91,7 @@ export class MemoryFileLayer<Mark = never> implements FileLayer {
   async list(path: string): Promise<readonly string[]> {
     this.failIfFaulty({ kind: 'list', name: basename(path), byteCount: 0 })
     await turn()
-    return [...this.names.keys()]
+    return [...this.#names.keys()]
   }
 
   async open(path: string, mode: OpenMode): Promise<LogFile> {
@@ -99,7 +99,7 @@ export class MemoryFileLayer<Mark = never> implements FileLayer {
     const isMade = mode === 'create' || mode === 'append'
     this.failIfFaulty({ kind: isMade ? 'create' : 'open', name, byteCount: 0 })
     await turn()
-    const known = this.names.get(name)
+    const known = this.#names.get(name)
     const file = (inode: number): LogFile => new MemoryFile(this, { name, inode, isSynced: mode === 'append' })
     if (!isMade) {
       if (known === undefined) throw errorOf('ENOENT')
@@ -109,16 +109,16 @@ export class MemoryFileLayer<Mark = never> implements FileLayer {
       this.change({ kind: 'truncate', inode: known, byteCount: 0 })
       return file(known)
     }
-    this.inodeCount += 1
-    this.inodes.set(this.inodeCount, Buffer.alloc(0))
-    this.change({ kind: 'create', name, inode: this.inodeCount })
-    return file(this.inodeCount)
+    this.#inodeCount += 1
+    this.#inodes.set(this.#inodeCount, Buffer.alloc(0))
+    this.change({ kind: 'create', name, inode: this.#inodeCount })
+    return file(this.#inodeCount)
   }
 
   async rename(from: string, to: string): Promise<void> {
     this.failIfFaulty({ kind: 'rename', name: basename(from), byteCount: 0 })
     await turn()
-    const inode = this.names.get(basename(from))
+    const inode = this.#names.get(basename(from))
     if (inode === undefined) throw errorOf('ENOENT')
     this.change({ kind: 'rename', from: basename(from), to: basename(to), inode })
   }
@@ -126,7 +126,7 @@ export class MemoryFileLayer<Mark = never> implements FileLayer {
   async unlink(path: string): Promise<void> {
     this.failIfFaulty({ kind: 'unlink', name: basename(path), byteCount: 0 })
     await turn()
-    if (!this.names.has(basename(path))) throw errorOf('ENOENT')
+    if (!this.#names.has(basename(path))) throw errorOf('ENOENT')
     this.change({ kind: 'unlink', name: basename(path) })
   }
 
@@ -138,7 +138,7 @@ export class MemoryFileLayer<Mark = never> implements FileLayer {
   }
 
   contentOf(inode: number): Buffer {
-    return this.inodes.get(inode) ?? Buffer.alloc(0)
+    return this.#inodes.get(inode) ?? Buffer.alloc(0)
   }
 
   faultOf(call: FileCall): Fault | null {
@@ -147,7 +147,7 @@ export class MemoryFileLayer<Mark = never> implements FileLayer {
 
   /** What was done to the log's own files, but for the first so many. */
   kindsOfLog(from = 0): readonly TraceEvent<Mark>['kind'][] {
-    const mark = this.names.get('log-mark')
+    const mark = this.#names.get('log-mark')
     const events = this.trace.filter((event) => !('inode' in event) || event.inode !== mark)
     return events.slice(from).map(({ kind }) => kind)
   }
@@ -159,74 +159,74 @@ export class MemoryFileLayer<Mark = never> implements FileLayer {
 
   change(event: TraceEvent<Mark>): void {
     this.trace.push(event)
-    applyEvent({ names: this.names, inodes: this.inodes }, event)
+    applyEvent({ names: this.#names, inodes: this.#inodes }, event)
   }
 }
 
 class MemoryFile<Mark> implements LogFile {
-  private readonly layer: MemoryFileLayer<Mark>
-  private readonly name: string
-  private readonly inode: number
+  readonly #layer: MemoryFileLayer<Mark>
+  readonly #name: string
+  readonly #inode: number
   /** A crash may come between what a write writes and its sync, as if they were two calls. */
-  private readonly isSynced: boolean
-  private hasFailed = false
+  readonly #isSynced: boolean
+  #hasFailed = false
 
   constructor(
     layer: MemoryFileLayer<Mark>,
     { name, inode, isSynced }: { readonly name: string; readonly inode: number; readonly isSynced: boolean },
   ) {
-    this.layer = layer
-    this.name = name
-    this.inode = inode
-    this.isSynced = isSynced
+    this.#layer = layer
+    this.#name = name
+    this.#inode = inode
+    this.#isSynced = isSynced
   }
 
   async read(target: Uint8Array, position: number): Promise<number> {
-    this.layer.failIfFaulty({ kind: 'read', name: this.name, byteCount: target.length })
+    this.#layer.failIfFaulty({ kind: 'read', name: this.#name, byteCount: target.length })
     await turn()
-    const content = this.layer.contentOf(this.inode)
+    const content = this.#layer.contentOf(this.#inode)
     return position >= content.length ? 0 : content.copy(target, 0, position)
   }
 
   async write(chunks: readonly Uint8Array[], position: number): Promise<number> {
     const bytes = Buffer.concat(chunks)
-    const fault = this.layer.faultOf({ kind: 'write', name: this.name, byteCount: bytes.length })
+    const fault = this.#layer.faultOf({ kind: 'write', name: this.#name, byteCount: bytes.length })
     await turn()
     const written = bytes.subarray(0, fault?.writtenBytes ?? (fault === null ? bytes.length : 0))
-    if (written.length > 0) this.layer.change({ kind: 'write', inode: this.inode, position, bytes: written })
+    if (written.length > 0) this.#layer.change({ kind: 'write', inode: this.#inode, position, bytes: written })
     if (fault?.code !== undefined) throw errorOf(fault.code)
-    if (this.isSynced) await this.datasync()
+    if (this.#isSynced) await this.datasync()
     return written.length
   }
 
   async datasync(): Promise<void> {
-    if (this.hasFailed) throw new Error('a descriptor was synced again after a failed sync')
-    const upTo = this.layer.trace.length
-    const fault = this.layer.faultOf({ kind: 'datasync', name: this.name, byteCount: 0 })
+    if (this.#hasFailed) throw new Error('a descriptor was synced again after a failed sync')
+    const upTo = this.#layer.trace.length
+    const fault = this.#layer.faultOf({ kind: 'datasync', name: this.#name, byteCount: 0 })
     // As a disk does, it takes its time: others run meanwhile.
     await new Promise<void>((resolve) => setImmediate(resolve))
     if (fault?.code === undefined) {
-      this.layer.trace.push({ kind: 'datasync', inode: this.inode, upTo })
+      this.#layer.trace.push({ kind: 'datasync', inode: this.#inode, upTo })
       return
     }
-    this.hasFailed = true
-    this.layer.trace.push({ kind: 'sync-failed', inode: this.inode, upTo })
+    this.#hasFailed = true
+    this.#layer.trace.push({ kind: 'sync-failed', inode: this.#inode, upTo })
     throw errorOf(fault.code)
   }
 
   async truncate(byteCount: number): Promise<void> {
-    this.layer.failIfFaulty({ kind: 'truncate', name: this.name, byteCount })
+    this.#layer.failIfFaulty({ kind: 'truncate', name: this.#name, byteCount })
     await turn()
-    this.layer.change({ kind: 'truncate', inode: this.inode, byteCount })
+    this.#layer.change({ kind: 'truncate', inode: this.#inode, byteCount })
   }
 
   async size(): Promise<number> {
     await turn()
-    return this.layer.contentOf(this.inode).length
+    return this.#layer.contentOf(this.#inode).length
   }
 
   async close(): Promise<void> {
-    this.layer.failIfFaulty({ kind: 'close', name: this.name, byteCount: 0 })
+    this.#layer.failIfFaulty({ kind: 'close', name: this.#name, byteCount: 0 })
     await turn()
   }
 }

@@ -49,24 +49,24 @@ function depthOf(tokens: readonly Token[]): number {
 
 /** Precondition: the tokens are those of a sound JSON text. */
 class TokenReader {
-  private readonly text: string
-  private readonly tokens: readonly Token[]
-  private next = 0
+  readonly #text: string
+  readonly #tokens: readonly Token[]
+  #next = 0
 
   constructor(text: string, tokens: readonly Token[]) {
-    this.text = text
-    this.tokens = tokens
+    this.#text = text
+    this.#tokens = tokens
   }
 
   read(): RawValue {
-    const first = this.take()
+    const first = this.#take()
     switch (first.text.charAt(0)) {
       case '"':
         return { kind: 'string', text: stringOf(first) }
       case '{':
-        return this.readObject(first.start)
+        return this.#readObject(first.start)
       case '[':
-        return this.readArray(first.start)
+        return this.#readArray(first.start)
       case 'n':
         return { kind: 'null' }
       case 't':
@@ -78,34 +78,34 @@ class TokenReader {
     }
   }
 
-  private readObject(start: number): RawValue {
+  #readObject(start: number): RawValue {
     const entries = new Map<string, RawValue>()
-    while (this.peek() !== '}') {
-      if (this.peek() === ',') this.take()
-      const key = stringOf(this.take())
-      this.take()
+    while (this.#peek() !== '}') {
+      if (this.#peek() === ',') this.#take()
+      const key = stringOf(this.#take())
+      this.#take()
       entries.set(key, this.read())
     }
-    return { kind: 'object', text: this.text.slice(start, this.take().end), entries }
+    return { kind: 'object', text: this.#text.slice(start, this.#take().end), entries }
   }
 
-  private readArray(start: number): RawValue {
+  #readArray(start: number): RawValue {
     const items: RawValue[] = []
-    while (this.peek() !== ']') {
-      if (this.peek() === ',') this.take()
+    while (this.#peek() !== ']') {
+      if (this.#peek() === ',') this.#take()
       items.push(this.read())
     }
-    return { kind: 'array', text: this.text.slice(start, this.take().end), items }
+    return { kind: 'array', text: this.#text.slice(start, this.#take().end), items }
   }
 
-  private peek(): string | undefined {
-    return this.tokens[this.next]?.text
+  #peek(): string | undefined {
+    return this.#tokens[this.#next]?.text
   }
 
-  private take(): Token {
-    const token = this.tokens[this.next]
+  #take(): Token {
+    const token = this.#tokens[this.#next]
     if (token === undefined) throw new Error('the text ended too early')
-    this.next += 1
+    this.#next += 1
     return token
   }
 }
