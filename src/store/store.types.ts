@@ -43,7 +43,7 @@ export interface Reads {
 /** Rows that come in. */
 export interface Appends {
   /**
-   * Appends sealed parts by one INSERT of one block, all of it or nothing; more only where `partition` asks for it. Resolves when the engine has the rows; a block
+   * Appends encoded parts by one INSERT of one block, all of it or nothing; more only where `partition` asks for it. Resolves when the engine has the rows; a block
    * id that it has had before resolves without a change. Raises `StoreError`.
    */
   append(request: AppendRequest): Promise<void>

@@ -24,7 +24,7 @@ export type StoredKind = WalEntry['kind']
 
 const kindCodes: Readonly<Record<StoredKind, number>> = {
   rows: 1,
-  seal: 2,
+  blockName: 2,
   stored: 3,
   barrier: 4,
   note: 5,

@@ -5,7 +5,7 @@ import type { LostRange, NewEntry, WalEntry } from './wal.types.ts'
 import { WalFormatError } from './wal-errors.ts'
 
 /** A block, named before it is inserted: the same entries in the same order give the same rows under the same id. */
-export interface Seal {
+export interface BlockName {
   /** At most 255 bytes of UTF-8. */
   readonly blockId: string
   /** Ascending, at least one; the first and the last bound the block. */
@@ -60,7 +60,7 @@ export function bookkeepingEntry(entry: {
   return { kind, stream, version: 0, encoding: 'identity', flags: 0, acceptedAtMs: atMs, ...counts, payload }
 }
 
-export function encodeSeal({ blockId, sequences, setAside, beyond, costly = [], untried = [] }: Seal): Uint8Array {
+export function encodeBlockName({ blockId, sequences, setAside, beyond, costly = [], untried = [] }: BlockName): Uint8Array {
   assert(sequences.length > 0, 'a block has entries')
   const writer = new ByteWriter().text(blockId)
   writeSteps(writer, sequences, 0)
@@ -89,7 +89,7 @@ function readSteps(reader: ByteReader, start: number): readonly number[] {
   let previous = start
   for (let index = 0; index < count; index += 1) {
     const step = reader.varint()
-    if (step === 0) throw new WalFormatError('a seal names an entry or a record twice')
+    if (step === 0) throw new WalFormatError('the name of a block has an entry or a record twice')
     previous += step
     ascending.push(previous)
   }
@@ -97,7 +97,7 @@ function readSteps(reader: ByteReader, start: number): readonly number[] {
 }
 
 /** @throws WalFormatError, as each of the readers below, when the payload is not of its kind. */
-export function decodeSeal(payload: Uint8Array): Required<Seal> {
+export function decodeBlockName(payload: Uint8Array): Required<BlockName> {
   const reader = new ByteReader(payload)
   const blockId = reader.text()
   const sequences = readSteps(reader, 0).map(toSequence)
@@ -106,9 +106,9 @@ export function decodeSeal(payload: Uint8Array): Required<Seal> {
   const more: (readonly number[])[] = []
   while (!reader.isAtEnd && more.length < 3) more.push(readSteps(reader, -1))
   reader.end()
-  if (more.at(-1)?.length === 0) throw new WalFormatError('a seal ends with an empty list')
+  if (more.at(-1)?.length === 0) throw new WalFormatError('the name of a block ends with an empty list')
   const [beyond = [], costly = [], untried = []] = more
-  if (sequences.length === 0) throw new WalFormatError('a seal names no entries')
+  if (sequences.length === 0) throw new WalFormatError('the name of a block has no entries')
   return { blockId, sequences, setAside, beyond, costly, untried }
 }
 

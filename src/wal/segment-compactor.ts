@@ -1,7 +1,7 @@
 /**
  * Cuts out of old segments what nobody needs any more, while a few streams still need entries between.
  *
- * 1. Entries keep their sequences: a `gone` entry stands for each gap. So seals, readers and whoever waits for a sequence
+ * 1. Entries keep their sequences: a `gone` entry stands for each gap. So names of blocks, readers and whoever waits for a sequence
  *    notice nothing.
  * 2. Before the first segment changes, a `settled` entry and a checkpoint are on disk. They say of every entry that is cut
  *    out that it is not needed, so a crash may leave any of the segments old and any of them new.
@@ -11,7 +11,7 @@
  */
 import { join } from 'node:path'
 import { adoptEntry, encodeEntryHeader, entryHeaderBytes, type StoredEntry } from './entry-format.ts'
-import { decodeLost, decodeSeal, decodeSettled, encodeLost } from './entry-payloads.ts'
+import { decodeLost, decodeBlockName, decodeSettled, encodeLost } from './entry-payloads.ts'
 import { withFile, writeFully } from './file-access.ts'
 import type { FileLayer, LogFile } from './file-layer.ts'
 import type { NamingTurns } from './naming-turns.ts'
@@ -185,10 +185,10 @@ function isNeeded(view: EntryView, { below, firstNeeded }: Needs): boolean {
       const first = firstNeeded.get(streamOf(view))
       return first !== undefined && sequence >= first
     }
-    case 'seal': {
+    case 'blockName': {
       const first = firstNeeded.get(streamOf(view))
       if (first === undefined) return false
-      const last = decodeSeal(view.payload).sequences.at(-1)
+      const last = decodeBlockName(view.payload).sequences.at(-1)
       return last !== undefined && last >= first
     }
     // What it says beyond `below` no newer entry says.

@@ -199,7 +199,7 @@ class SegmentedWal implements Wal {
     if (!this.isWorthCompacting(request)) return null
     const payload = encodeSettled(request)
     const settled = bookkeepingEntry({ kind: 'settled', stream: '', atMs: request.atMs, payload })
-    // Twice: without any, what is left of blocks whose seals are cut out would count as never stored.
+    // Twice: without any, what is left of blocks whose names are cut out would count as never stored.
     await this.appendBatch([settled, settled])
     let freedBytes = 0
     // The checkpoint has the generations of all barriers that are cut out.

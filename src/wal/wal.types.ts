@@ -1,11 +1,11 @@
 import type { Sequence } from './sequence.ts'
 
 /**
- * `rows` a body as it was received; `seal` names the entries of a block before it is inserted; `stored` says that a block
+ * `rows` a body as it was received; `blockName` names the entries of a block before it is inserted; `stored` says that a block
  * is in the engine; `barrier` starts a new generation of a stream; `note` remembers outcomes by key; `settled` says up to where
  * nothing of each stream is needed any more, and stands before what a compaction cuts out.
  */
-export type EntryKind = 'barrier' | 'note' | 'rows' | 'seal' | 'settled' | 'stored'
+export type EntryKind = 'barrier' | 'note' | 'rows' | 'blockName' | 'settled' | 'stored'
 
 /** How the payload of `rows` is packed: the log keeps bodies as they came. */
 export type EntryEncoding = 'gzip' | 'identity' | 'zstd'

@@ -14,11 +14,11 @@ import { MemoryFileLayer } from '../support/wal/memory-file-layer.ts'
 const stored = testDataSource('n UInt32')
 /** Truncated between its events. */
 const truncated = testDataSource('n UInt32')
-/** Its blocks are sealed, and none of them is stored. */
-const sealed = testDataSource('n UInt32')
+/** Its blocks are named, and none of them is stored. */
+const named = testDataSource('n UInt32')
 /** Waits since the first entry of the log, so that nothing is released. */
 const stuck = testDataSource('n UInt32')
-const dataSources = [stored, truncated, sealed, stuck]
+const dataSources = [stored, truncated, named, stuck]
 const options = { eventsFlushIdleMs: 1, eventsFlushAgeMs: 1, eventsWaitMaxMs: 60_000 }
 
 interface Disk {
@@ -70,11 +70,11 @@ async function record(): Promise<Disk> {
   for (const source of [stored, truncated]) await send(second, source, true)
   await truncate(second)
   for (const source of [truncated, stored]) await send(second, source, true)
-  store.failing.add(sealed.id)
-  for (let round = 0; round < 3; round += 1) await send(second, sealed, false)
+  store.failing.add(named.id)
+  for (let round = 0; round < 3; round += 1) await send(second, named, false)
   await Promise.all([0, 1, 2].map(() => send(second, stuck, false)))
-  // The first events of each are sealed when their insert has failed once.
-  while (second.eventsStatus(sealed.id)?.failure === null) await turn()
+  // The first events of each are named when their insert has failed once.
+  while (second.eventsStatus(named.id)?.failure === null) await turn()
   await untilMarked(files)
   const disk = { files: files.files(), tokens: new Map(store.tokens), values: [...values] }
   await second.close()
@@ -140,7 +140,7 @@ t.test('one damaged entry of the log costs its own rows at most, and blocks no d
   const disk = await record()
   t.same(await account(disk, disk.files), { lost: [], unexpected: [] })
   const entries = await entriesOf(disk.files)
-  t.same([...new Set(entries.map(({ kind }) => kind))].sort(), ['barrier', 'rows', 'seal', 'stored'])
+  t.same([...new Set(entries.map(({ kind }) => kind))].sort(), ['barrier', 'rows', 'blockName', 'stored'])
   const step = byTier({ quick: 10, full: 1, soak: 1 })
   for (const [index, entry] of entries.entries()) {
     if (index % step !== 0) continue

@@ -305,7 +305,7 @@ t.test('a disk that is full or fails refuses events, and takes them again when i
   }
 })
 
-t.test('a log that fails between a body and its seal keeps what was acknowledged', async (t) => {
+t.test('a log that fails between a body and the name of its block keeps what was acknowledged', async (t) => {
   const store = new FakeStore({ isOpen: true })
   const { send, files, ingest } = await open(t, { store, options: { eventsFlushIdleMs: 40, eventsFlushAgeMs: 60 } })
   await send('{"n":1}')

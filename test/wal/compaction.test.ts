@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bookkeepingEntry, encodeBarrier, encodeNotes, encodeSeal, encodeStored } from '../../src/wal/entry-payloads.ts'
+import { bookkeepingEntry, encodeBarrier, encodeNotes, encodeBlockName, encodeStored } from '../../src/wal/entry-payloads.ts'
 import { type Sequence, toSequence } from '../../src/wal/sequence.ts'
 import type { Wal } from '../../src/wal/wal.ts'
 import type { WalEntry } from '../../src/wal/wal.types.ts'
@@ -10,12 +10,12 @@ import { cutModes, filesAfterCut } from '../support/wal/power-cut.ts'
 import { openTestWal, readAll, rowsEntry } from '../support/wal/test-wal.ts'
 
 const atMs = 1_700_000_000_000
-const seal = (stream: string, blockId: string, sequences: readonly Sequence[]) =>
+const blockName = (stream: string, blockId: string, sequences: readonly Sequence[]) =>
   bookkeepingEntry({
-    kind: 'seal',
+    kind: 'blockName',
     stream,
     atMs,
-    payload: encodeSeal({ blockId, sequences, setAside: [], beyond: [] }),
+    payload: encodeBlockName({ blockId, sequences, setAside: [], beyond: [] }),
   })
 const stored = (stream: string, blockId: string) =>
   bookkeepingEntry({
@@ -55,9 +55,9 @@ t.test('a compaction keeps what a stream still needs, in its place, and nothing 
   await wal.append(row('stuck', 10))
   const first = await wal.append(row('stuck', 20))
   await wal.appendBatch([row('well', 1900), row('stuck', 30), note('stuck'), row('well', 1800)])
-  await wal.append(seal('well', 'w1', [toSequence(3), toSequence(6)]))
-  await wal.append(seal('stuck', 's1', [toSequence(1)]))
-  await wal.append(seal('stuck', 's2', [first]))
+  await wal.append(blockName('well', 'w1', [toSequence(3), toSequence(6)]))
+  await wal.append(blockName('stuck', 's1', [toSequence(1)]))
+  await wal.append(blockName('stuck', 's2', [first]))
   await wal.append(barrier('well', 1))
   await wal.append(stored('well', 'w1'))
   await wal.append(row('gone', 3900))
@@ -65,7 +65,7 @@ t.test('a compaction keeps what a stream still needs, in its place, and nothing 
   t.equal(segmentsOf(files).length, 5)
   const bytesBefore = wal.stats().totalBytes
   const freedBytes = await compactAll(wal, new Map([['stuck', first]]))
-  const kept = ['2 rows stuck 20 65', '4 rows stuck 30 65', `5 note stuck 36 1`, '9 seal stuck 6 2']
+  const kept = ['2 rows stuck 20 65', '4 rows stuck 30 65', `5 note stuck 36 1`, '9 blockName stuck 6 2']
   const all = await textsOf(wal)
   t.same(all.slice(0, 4), kept)
   t.match(all.slice(4), [`${last} rows well 3800 65`, /settled/, /settled/])

@@ -5,12 +5,12 @@ import {
   decodeBarrier,
   decodeLost,
   decodeNotes,
-  decodeSeal,
+  decodeBlockName,
   decodeStored,
   encodeBarrier,
   encodeLost,
   encodeNotes,
-  encodeSeal,
+  encodeBlockName,
   encodeStored,
   type Note,
 } from '../../src/wal/entry-payloads.ts'
@@ -30,10 +30,10 @@ const stored: readonly {
   readonly value: unknown
 }[] = [
   {
-    name: 'seal',
+    name: 'blockName',
     bytes: bytes('02 6231 03 ac02 01 808001 02 01 04'),
-    encoded: encodeSeal({ blockId: 'b1', sequences: [300, 301, 16_685].map(toSequence), setAside: [0, 4], beyond: [] }),
-    decode: decodeSeal,
+    encoded: encodeBlockName({ blockId: 'b1', sequences: [300, 301, 16_685].map(toSequence), setAside: [0, 4], beyond: [] }),
+    decode: decodeBlockName,
     value: { blockId: 'b1', sequences: [300, 301, 16_685], setAside: [0, 4], beyond: [], costly: [], untried: [] },
   },
   {
@@ -77,16 +77,16 @@ for (const { name, bytes, encoded, decode, value } of stored) {
   })
 }
 
-t.test('a seal tells the records of too many partitions, since format 2', async (t) => {
+t.test('the name of a block tells the records of too many partitions, since format 2', async (t) => {
   const value = { blockId: 'b1', sequences: [toSequence(300)], setAside: [], beyond: [0, 4], costly: [], untried: [] }
   const payload = bytes('02 6231 01 ac02 00 02 01 04')
-  t.equal(Buffer.from(encodeSeal(value)).toString('hex'), payload.toString('hex'))
-  t.same(decodeSeal(payload), value)
-  t.throws(() => decodeSeal(payload.subarray(0, -1)), WalFormatError)
-  t.throws(() => decodeSeal(Buffer.concat([payload, Buffer.alloc(1)])), WalFormatError)
+  t.equal(Buffer.from(encodeBlockName(value)).toString('hex'), payload.toString('hex'))
+  t.same(decodeBlockName(payload), value)
+  t.throws(() => decodeBlockName(payload.subarray(0, -1)), WalFormatError)
+  t.throws(() => decodeBlockName(Buffer.concat([payload, Buffer.alloc(1)])), WalFormatError)
 })
 
-t.test('a seal tells which of the records set aside took too much, and which were not tried', async (t) => {
+t.test('the name of a block tells which of the records set aside took too much, and which were not tried', async (t) => {
   const value = {
     blockId: 'b1',
     sequences: [toSequence(300)],
@@ -96,11 +96,11 @@ t.test('a seal tells which of the records set aside took too much, and which wer
     untried: [5],
   }
   const payload = bytes('02 6231 01 ac02 03 01 04 01 00 01 05 01 06')
-  t.equal(Buffer.from(encodeSeal(value)).toString('hex'), payload.toString('hex'))
-  t.same(decodeSeal(payload), value)
+  t.equal(Buffer.from(encodeBlockName(value)).toString('hex'), payload.toString('hex'))
+  t.same(decodeBlockName(payload), value)
   const shorter = { ...value, untried: [] }
-  t.same(decodeSeal(encodeSeal(shorter)), shorter)
-  t.throws(() => decodeSeal(Buffer.concat([payload, Buffer.alloc(1)])), WalFormatError)
+  t.same(decodeBlockName(encodeBlockName(shorter)), shorter)
+  t.throws(() => decodeBlockName(Buffer.concat([payload, Buffer.alloc(1)])), WalFormatError)
 })
 
 t.test('what is stored tells its last entry, since format 2', async (t) => {
@@ -113,19 +113,19 @@ t.test('what is stored tells its last entry, since format 2', async (t) => {
 })
 
 t.test('values that cannot be meant are refused', async (t) => {
-  t.throws(() => decodeSeal(bytes('01 62 00 00')), /names no entries/)
-  t.throws(() => decodeSeal(bytes('01 62 02 05 00')), /names an entry or a record twice/)
+  t.throws(() => decodeBlockName(bytes('01 62 00 00')), /names no entries/)
+  t.throws(() => decodeBlockName(bytes('01 62 02 05 00')), /names an entry or a record twice/)
   t.throws(() => decodeBarrier(bytes('01 02')), /0 or 1/)
   t.throws(() => decodeBarrier(bytes('ffffffffffffffff0f 00')), /over 2\^53/)
-  t.throws(() => encodeSeal({ blockId: 'b', sequences: [], setAside: [], beyond: [] }), { name: 'InvariantError' })
-  t.throws(() => encodeSeal({ blockId: 'b', sequences: [2, 2].map(toSequence), setAside: [], beyond: [] }), {
+  t.throws(() => encodeBlockName({ blockId: 'b', sequences: [], setAside: [], beyond: [] }), { name: 'InvariantError' })
+  t.throws(() => encodeBlockName({ blockId: 'b', sequences: [2, 2].map(toSequence), setAside: [], beyond: [] }), {
     name: 'InvariantError',
   })
   t.throws(() => encodeNotes([{ ...note, key: Buffer.alloc(256) }]), { name: 'InvariantError' })
   for (const value of [0, -1, 1.5, 2 ** 53]) t.throws(() => toSequence(value), { name: 'InvariantError' })
 })
 
-t.test('any seal and any notes come back as they were', async (t) => {
+t.test('any name of a block and any notes come back as they were', async (t) => {
   const seed = testSeed()
   t.comment(`SEED=${seed}`)
   const random = new SeededRandom(seed)
@@ -135,13 +135,13 @@ t.test('any seal and any notes come back as they were', async (t) => {
       sequence += 1 + random.below(2 ** random.below(40))
       return toSequence(sequence)
     })
-    const seal = {
+    const block = {
       blockId: 'x'.repeat(random.below(256)),
       sequences,
       setAside: sequences.map((sequence) => sequence - 1),
       beyond: random.below(2) === 0 ? [] : sequences.map((sequence) => sequence + 1),
     }
-    t.strictSame(decodeSeal(encodeSeal(seal)), { ...seal, costly: [], untried: [] })
+    t.strictSame(decodeBlockName(encodeBlockName(block)), { ...block, costly: [], untried: [] })
     const notes = Array.from({ length: random.below(20) }, () => ({
       key: Uint8Array.from({ length: random.below(256) }, () => random.below(256)),
       expiresAtMs: random.below(2 ** 45),

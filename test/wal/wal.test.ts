@@ -144,10 +144,10 @@ t.test('entries, waiting bytes and the whole log have a maximum, which bookkeepi
   // Two entries of 1055 bytes fit the waiting bytes exactly.
   const waiting = [wal.append(rowsEntry(kilobyte)), wal.append(rowsEntry(kilobyte))]
   t.equal(reasonOf(await failureOf(wal.append(rowsEntry('')))), 'pending-full')
-  const seal = wal.append(bookkeepingEntry({ kind: 'seal', stream: 't_1', atMs: 0, payload: Buffer.alloc(100) }))
+  const name = wal.append(bookkeepingEntry({ kind: 'blockName', stream: 't_1', atMs: 0, payload: Buffer.alloc(100) }))
   const note = bookkeepingEntry({ kind: 'note', stream: 't_1', atMs: 0, payload: Buffer.alloc(900) })
   t.equal(reasonOf(await failureOf(wal.append(note))), 'pending-full')
-  t.same(await Promise.all([...waiting, seal]), [1, 2, 3])
+  t.same(await Promise.all([...waiting, name]), [1, 2, 3])
   t.equal(wal.stats().totalBytes, 2 * 32 + 2 * 1055 + 155)
   await wal.append(rowsEntry(kilobyte))
   const left = limits.totalBytesMax - wal.stats().totalBytes

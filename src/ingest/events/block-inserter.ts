@@ -7,7 +7,7 @@
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { InsertPlaces } from '../../store/insert-places.ts'
 import type { Sequence } from '../../wal/sequence.ts'
-import type { SealedBlock } from '../insert/block.types.ts'
+import type { NamedBlock } from '../insert/block.types.ts'
 import { mayBeOfRows } from '../insert/insert-failure.ts'
 import { PartitionsExceededError } from '../insert/partition-limits.ts'
 import { isPlainTable } from '../insert/plain-table.ts'
@@ -22,7 +22,7 @@ import { reasonOf } from './insert-retry.ts'
 
 export interface BlockInserterDeps {
   readonly log: Pick<EventsLog, 'noteStored'>
-  readonly blocks: Pick<BlockStore, 'insert' | 'insertInPieces' | 'isolate' | 'seal'>
+  readonly blocks: Pick<BlockStore, 'insert' | 'insertInPieces' | 'isolate' | 'name'>
   /** Inserts that may run at once, of all data sources. */
   readonly places: Pick<InsertPlaces, 'use'>
   readonly budget: Pick<MemoryBudget, 'give'>
@@ -36,7 +36,7 @@ export interface BlockEvents {
   /** A block takes long. `isFirst`: the blocks before it did not. */
   readonly onSlow: (isFirst: boolean) => void
   /** A block is stored, and the log has heard of it. */
-  readonly onStored: (block: SealedBlock, counts: BlockCounts) => void
+  readonly onStored: (block: NamedBlock, counts: BlockCounts) => void
   /** True when the tries for a block that takes long are to end. */
   readonly isClosed: () => boolean
 }
@@ -47,9 +47,9 @@ export class BlockInserter {
   readonly #queue: Pick<EventsQueue, 'putBack' | 'take'>
   readonly #events: BlockEvents
   /** Named in the log and not stored, oldest first. */
-  readonly #sealed: SealedBlock[]
+  readonly #named: NamedBlock[]
   /** What is being named in the log: neither in the queue nor a block. */
-  #sealing: readonly LoggedBatch[] = []
+  #naming: readonly LoggedBatch[] = []
   /** What the first block was made of, while that is in memory. */
   #content: readonly LoggedBatch[] | null = null
   #delay: EventsDelay | null = null
@@ -57,18 +57,18 @@ export class BlockInserter {
   #isToldSlow = false
   #isAbandoned = false
 
-  /** `sealed` are the blocks that an earlier process named, oldest first. */
-  constructor({ stream, sealed, queue }: SourceOfBlocks, deps: BlockInserterDeps, events: BlockEvents) {
+  /** `named` are the blocks that an earlier process named, oldest first. */
+  constructor({ stream, named, queue }: SourceOfBlocks, deps: BlockInserterDeps, events: BlockEvents) {
     this.#stream = stream
     this.#deps = deps
     this.#queue = queue
     this.#events = events
-    this.#sealed = [...sealed]
+    this.#named = [...named]
   }
 
   /** Blocks that are named and not stored. */
   get blockCount(): number {
-    return this.#sealed.length
+    return this.#named.length
   }
 
   /** Present while a block takes long: what comes meanwhile must not wait in memory that others need. */
@@ -82,16 +82,16 @@ export class BlockInserter {
 
   /** The first entry of the blocks, and the last; null when all are stored. */
   get first(): Sequence | null {
-    return (this.#sealed[0] ?? this.#sealing[0])?.sequences[0] ?? null
+    return (this.#named[0] ?? this.#naming[0])?.sequences[0] ?? null
   }
 
   get last(): Sequence | null {
-    return (this.#sealing.at(-1) ?? this.#sealed.at(-1))?.sequences.at(-1) ?? null
+    return (this.#naming.at(-1) ?? this.#named.at(-1))?.sequences.at(-1) ?? null
   }
 
   /** Stores the oldest block, or makes one of what the queue has. Raises what the log or the engine failed with. */
   async storeNext(dataSource: DataSource): Promise<void> {
-    const block = this.#sealed[0] ?? (await this.#sealNext())
+    const block = this.#named[0] ?? (await this.#nameNext())
     const source = { dataSource, stream: this.#stream, block, content: this.#content }
     try {
       const counts = await this.#deps.places.use(
@@ -123,12 +123,12 @@ export class BlockInserter {
     this.#isAbandoned = true
   }
 
-  async #sealNext(): Promise<SealedBlock> {
+  async #nameNext(): Promise<NamedBlock> {
     const taken = this.#queue.take()
-    this.#sealing = taken
+    this.#naming = taken
     try {
-      const block = await this.#deps.blocks.seal(this.#stream, taken)
-      this.#sealed.push(block)
+      const block = await this.#deps.blocks.name(this.#stream, taken)
+      this.#named.push(block)
       this.#content = taken
       return block
     } catch (error) {
@@ -136,7 +136,7 @@ export class BlockInserter {
       this.#queue.putBack(taken)
       throw error
     } finally {
-      this.#sealing = []
+      this.#naming = []
     }
   }
 
@@ -157,7 +157,7 @@ export class BlockInserter {
 
   async #isolate(source: BlockSource, error: unknown): Promise<void> {
     try {
-      this.#sealed[0] = await this.#deps.blocks.isolate(source, error)
+      this.#named[0] = await this.#deps.blocks.isolate(source, error)
       this.letGo()
     } catch (thrown) {
       // The search for what is refused needs INSERTs too.
@@ -181,9 +181,9 @@ export class BlockInserter {
     this.#events.onSlow(isFirst)
   }
 
-  #noteStored(block: SealedBlock, counts: BlockCounts): void {
+  #noteStored(block: NamedBlock, counts: BlockCounts): void {
     if (this.#isAbandoned) return
-    this.#sealed.shift()
+    this.#named.shift()
     this.letGo()
     this.#deps.log.noteStored(this.#stream, block, counts)
     this.#events.onStored(block, counts)
@@ -192,6 +192,6 @@ export class BlockInserter {
 
 interface SourceOfBlocks {
   readonly stream: string
-  readonly sealed: readonly SealedBlock[]
+  readonly named: readonly NamedBlock[]
   readonly queue: Pick<EventsQueue, 'putBack' | 'take'>
 }

@@ -4,7 +4,7 @@ import type { Store } from '../../store/store.types.ts'
 import { StoreError } from '../../store/store-error.ts'
 import type { Sequence } from '../../wal/sequence.ts'
 import { ingestPlanOf } from '../ingest-plan.ts'
-import type { ParsedRows, SealedBlock } from '../insert/block.types.ts'
+import type { ParsedRows, NamedBlock } from '../insert/block.types.ts'
 import { createBlockId } from '../insert/block-id.ts'
 import { insertBlock } from '../insert/block-insert.ts'
 import { joinRows, parseBodies } from '../insert/block-parser.ts'
@@ -31,7 +31,7 @@ interface BlockStoreDeps {
   readonly store: Store
   readonly pool: ParsePool
   readonly partitionLimits: PartitionLimits
-  readonly log: Pick<EventsLog, 'seal'>
+  readonly log: Pick<EventsLog, 'nameBlock'>
   readonly logger: Logger
   readonly now: () => number
   readonly frameBytes: number
@@ -43,7 +43,7 @@ interface BlockStoreDeps {
 export interface BlockSource {
   readonly dataSource: DataSource
   readonly stream: string
-  readonly block: SealedBlock
+  readonly block: NamedBlock
   readonly content: readonly LoggedBatch[] | null
 }
 
@@ -52,7 +52,7 @@ export interface BlockCounts {
   readonly quarantinedRowCount: number
 }
 
-/** Seals blocks of events, makes them into parts, and inserts them. */
+/** Names blocks of events, makes them into parts, and inserts them. */
 export class BlockStore {
   readonly #deps: BlockStoreDeps
 
@@ -61,12 +61,12 @@ export class BlockStore {
   }
 
   /** Names a block in the log. */
-  async seal(stream: string, batches: readonly LoggedBatch[]): Promise<SealedBlock> {
+  async name(stream: string, batches: readonly LoggedBatch[]): Promise<NamedBlock> {
     const sequences = batches.flatMap((batch) => batch.sequences)
     const loggedBytes = batches.reduce((total, batch) => total + batch.loggedBytes, 0)
-    const sealedAtMs = this.#deps.now()
-    const block = { blockId: createBlockId(), sequences, setAside: [], beyond: [], loggedBytes, sealedAtMs }
-    await this.#deps.log.seal(stream, block)
+    const namedAtMs = this.#deps.now()
+    const block = { blockId: createBlockId(), sequences, setAside: [], beyond: [], loggedBytes, namedAtMs }
+    await this.#deps.log.nameBlock(stream, block)
     return block
   }
 
@@ -88,7 +88,7 @@ export class BlockStore {
    * the block's tokens already, and must not be stored under others.
    * @throws `failure` when none is found.
    */
-  async isolate({ dataSource, stream, block }: BlockSource, failure: unknown): Promise<SealedBlock> {
+  async isolate({ dataSource, stream, block }: BlockSource, failure: unknown): Promise<NamedBlock> {
     const { logger, log, load } = this.#deps
     const bodies = await load(block.sequences)
     const known = [...block.setAside, ...block.beyond]
@@ -105,7 +105,7 @@ export class BlockStore {
     const isolated = isOfPartitions
       ? { ...block, beyond: inOrder(block.beyond, found) }
       : { ...block, setAside: inOrder(block.setAside, found) }
-    await log.seal(stream, isolated)
+    await log.nameBlock(stream, isolated)
     return isolated
   }
 
@@ -117,7 +117,7 @@ export class BlockStore {
   async insertInPieces(
     { dataSource, stream, block }: BlockSource,
     { failure, isGivenUp }: { readonly failure: unknown; readonly isGivenUp: () => boolean },
-  ): Promise<{ readonly block: SealedBlock; readonly counts: BlockCounts }> {
+  ): Promise<{ readonly block: NamedBlock; readonly counts: BlockCounts }> {
     const { store, load } = this.#deps
     const bodies = await load(block.sequences)
     const lines = linesOf(bodies)
@@ -143,7 +143,7 @@ export class BlockStore {
     { dataSource, stream, block }: Omit<BlockSource, 'content'>,
     { refused, costly, untried }: FoundRows,
     failure: unknown,
-  ): Promise<SealedBlock> {
+  ): Promise<NamedBlock> {
     if (refused.length + untried.length === 0) return block
     const { logger, log } = this.#deps
     const fields = {
@@ -159,7 +159,7 @@ export class BlockStore {
       costly: inOrder(block.costly ?? [], costly),
       untried: inOrder(block.untried ?? [], untried),
     }
-    await log.seal(stream, named)
+    await log.nameBlock(stream, named)
     return named
   }
 
@@ -184,7 +184,7 @@ export class BlockStore {
   /** The block without its rows that are set aside, and these. `source` has the rows where they are in no parts. */
   async #insertNamed(
     dataSource: DataSource,
-    block: SealedBlock,
+    block: NamedBlock,
     { bodies, source }: { readonly bodies: readonly RecordBody[]; readonly source?: StagedRows['source'] },
   ): Promise<BlockCounts> {
     const { pool, frameBytes } = this.#deps

@@ -10,7 +10,7 @@ import { assert } from '../../shared/assert.ts'
 import { type DiskReports, diskFaultOf } from '../../shared/disk-fault.ts'
 import { within } from '../../shared/within.ts'
 import type { Sequence } from '../../wal/sequence.ts'
-import type { SealedBlock } from '../insert/block.types.ts'
+import type { NamedBlock } from '../insert/block.types.ts'
 import { insertFailureKind } from '../insert/insert-failure.ts'
 import type { MemoryBudget } from '../memory-budget.ts'
 import { BlockInserter, type BlockInserterDeps } from './block-inserter.ts'
@@ -32,7 +32,7 @@ export interface DataSourceEventsDeps extends BlockInserterDeps {
   readonly onBehind: () => void
 }
 
-const nothing: RecoveredSource = { sealed: [], behind: null, waitingRows: 0, waitingBytes: 0 }
+const nothing: RecoveredSource = { named: [], behind: null, waitingRows: 0, waitingBytes: 0 }
 
 export class DataSourceEvents implements BehindSource {
   readonly stream: string
@@ -55,7 +55,7 @@ export class DataSourceEvents implements BehindSource {
 
   constructor(dataSource: DataSource, deps: DataSourceEventsDeps, recovered: RecoveredSource = nothing) {
     const { rule, budget, clock } = deps
-    const { sealed, behind, waitingRows, waitingBytes } = recovered
+    const { named, behind, waitingRows, waitingBytes } = recovered
     this.stream = dataSource.id
     this.#dataSource = dataSource
     this.#deps = deps
@@ -64,7 +64,7 @@ export class DataSourceEvents implements BehindSource {
     this.mayHaveEntries = recovered !== nothing
     this.#retry = new InsertRetry(deps)
     this.#queue = new EventsQueue({ rule, budget, clock, onTime: () => this.wake() }, behind)
-    this.#inserter = new BlockInserter({ stream: this.stream, sealed, queue: this.#queue }, deps, {
+    this.#inserter = new BlockInserter({ stream: this.stream, named, queue: this.#queue }, deps, {
       onSlow: (isFirst) => this.#onSlow(isFirst),
       onStored: (block, counts) => this.#onStored(block, counts),
       isClosed: () => this.#isClosed,
@@ -218,7 +218,7 @@ export class DataSourceEvents implements BehindSource {
     this.#queue.letGo()
   }
 
-  #onStored(block: SealedBlock, counts: BlockCounts): void {
+  #onStored(block: NamedBlock, counts: BlockCounts): void {
     this.#waitingRows -= counts.rowCount + counts.quarantinedRowCount
     this.#waitingBytes -= block.loggedBytes
     if (this.firstOutstanding === null) {

@@ -14,12 +14,12 @@ import type { Logger } from '../../observe/logger.ts'
 import { type DiskReports, diskFaultOf, fullDiskReason } from '../../shared/disk-fault.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { Store } from '../../store/store.types.ts'
-import { bookkeepingEntry, encodeBarrier, encodeNotes, encodeSeal, encodeStored } from '../../wal/entry-payloads.ts'
+import { bookkeepingEntry, encodeBarrier, encodeNotes, encodeBlockName, encodeStored } from '../../wal/entry-payloads.ts'
 import type { Sequence } from '../../wal/sequence.ts'
 import type { Wal } from '../../wal/wal.ts'
 import type { NewEntry, WalEntry, WalEvent } from '../../wal/wal.types.ts'
 import { WalCheckpointError, WalRefusedError } from '../../wal/wal-errors.ts'
-import type { SealedBlock } from '../insert/block.types.ts'
+import type { NamedBlock } from '../insert/block.types.ts'
 import type { IdempotencyIndex } from './idempotency-index.ts'
 import { toLogRefusal } from './log-errors.ts'
 
@@ -93,15 +93,15 @@ export class EventsLog {
   }
 
   /** Names a block; it may be inserted once this has resolved. Throws as `append` does. */
-  async seal(stream: string, block: SealedBlock): Promise<void> {
-    const payload = encodeSeal(block)
-    const seal = bookkeepingEntry({ kind: 'seal', stream, atMs: block.sealedAtMs, payload })
+  async nameBlock(stream: string, block: NamedBlock): Promise<void> {
+    const payload = encodeBlockName(block)
+    const entry = bookkeepingEntry({ kind: 'blockName', stream, atMs: block.namedAtMs, payload })
     // Twice: without any, a start could not tell a block that is stored already from events that still wait.
-    await this.append([seal, seal])
+    await this.append([entry, entry])
   }
 
   /** A block is in the engine; the log hears of it after the next sync. */
-  noteStored(stream: string, block: SealedBlock, counts: { rowCount: number; quarantinedRowCount: number }): void {
+  noteStored(stream: string, block: NamedBlock, counts: { rowCount: number; quarantinedRowCount: number }): void {
     const payload = encodeStored({ blockId: block.blockId, last: block.sequences.at(-1) ?? null, ...counts })
     this.#unsynced.push(bookkeepingEntry({ kind: 'stored', stream, atMs: this.#options.now(), payload }))
     this.releaseSoon()

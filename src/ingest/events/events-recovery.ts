@@ -9,7 +9,7 @@ import { entryBytesOf } from '../../wal/entry-format.ts'
 import {
   decodeLost,
   decodeNotes,
-  decodeSeal,
+  decodeBlockName,
   decodeSettled,
   decodeStored,
   type Settled,
@@ -17,7 +17,7 @@ import {
 } from '../../wal/entry-payloads.ts'
 import { firstSequence, type Sequence } from '../../wal/sequence.ts'
 import type { LostRange, WalEntry } from '../../wal/wal.types.ts'
-import type { SealedBlock } from '../insert/block.types.ts'
+import type { NamedBlock } from '../insert/block.types.ts'
 import type { RecoveredSource, SequenceRange } from './events.types.ts'
 import type { IdempotencyIndex } from './idempotency-index.ts'
 
@@ -37,8 +37,8 @@ export interface Loss {
 
 interface StreamState {
   /** By id: a block that is named again takes the place of its first name. */
-  readonly sealed: Map<string, RecoveredBlock>
-  /** Everything up to here is named by a seal, or lies before a barrier. */
+  readonly named: Map<string, RecoveredBlock>
+  /** Everything up to here is named by a block's name, or lies before a barrier. */
   settledUpTo: number
   behind: SequenceRange | null
   waitingRows: number
@@ -47,7 +47,7 @@ interface StreamState {
   readonly lostRows: Map<Sequence, number>
 }
 
-interface RecoveredBlock extends Omit<SealedBlock, 'isCutShort' | 'loggedBytes'> {
+interface RecoveredBlock extends Omit<NamedBlock, 'isCutShort' | 'loggedBytes'> {
   readonly present: Set<Sequence>
   loggedBytes: number
 }
@@ -63,8 +63,8 @@ export async function recoverEvents(
   const settled: Settled[] = []
   for await (const entry of replay()) {
     switch (entry.kind) {
-      case 'seal':
-        noteSeal(stateOf(streams, entry.stream), entry, released)
+      case 'blockName':
+        noteBlockName(stateOf(streams, entry.stream), entry, released)
         break
       case 'stored':
         noteStored(stateOf(streams, entry.stream), decodeStored(entry.payload))
@@ -100,7 +100,7 @@ export async function recoverEvents(
   const losses = [...streams].map(([stream, state]) => [stream, lossOf(state)] as const)
   const sources = [...streams].map(([stream, state]) => [stream, sourceOf(state)] as const)
   return {
-    sources: new Map(sources.filter(([, { sealed, behind }]) => sealed.length > 0 || behind !== null)),
+    sources: new Map(sources.filter(([, { named, behind }]) => named.length > 0 || behind !== null)),
     lost,
     losses: new Map(losses.filter(([, { entryCount }]) => entryCount > 0)),
   }
@@ -110,7 +110,7 @@ function stateOf(streams: Map<string, StreamState>, stream: string): StreamState
   const known = streams.get(stream)
   if (known !== undefined) return known
   const state: StreamState = {
-    sealed: new Map(),
+    named: new Map(),
     settledUpTo: firstSequence - 1,
     behind: null,
     waitingRows: 0,
@@ -121,38 +121,38 @@ function stateOf(streams: Map<string, StreamState>, stream: string): StreamState
   return state
 }
 
-function noteSeal(state: StreamState, entry: WalEntry, released: Sequence): void {
-  const { blockId, sequences, setAside, beyond, costly, untried } = decodeSeal(entry.payload)
+function noteBlockName(state: StreamState, entry: WalEntry, released: Sequence): void {
+  const { blockId, sequences, setAside, beyond, costly, untried } = decodeBlockName(entry.payload)
   const [first] = sequences
   const last = sequences.at(-1)
   if (first === undefined || last === undefined) return
   state.settledUpTo = Math.max(state.settledUpTo, last)
   if (first < released) return
-  const block = { blockId, sequences, setAside, beyond, costly, untried, sealedAtMs: entry.acceptedAtMs }
-  state.sealed.set(blockId, { ...block, present: new Set(), loggedBytes: 0 })
+  const block = { blockId, sequences, setAside, beyond, costly, untried, namedAtMs: entry.acceptedAtMs }
+  state.named.set(blockId, { ...block, present: new Set(), loggedBytes: 0 })
 }
 
-/** It tells as well what its block was, should damage have taken the seal. */
+/** It tells as well what its block was, should damage have taken the name. */
 function noteStored(state: StreamState, { blockId, last }: Stored): void {
-  state.sealed.delete(blockId)
+  state.named.delete(blockId)
   state.settledUpTo = Math.max(state.settledUpTo, last ?? 0)
 }
 
 function noteBarrier(state: StreamState, sequence: Sequence): void {
-  state.sealed.clear()
+  state.named.clear()
   state.settledUpTo = sequence
 }
 
-/** What a compaction called settled is stored or gone, though the seals that named it may be cut out, and its rows not. */
+/** What a compaction called settled is stored or gone, though the names of its blocks may be cut out, and its rows not. */
 function passOver(state: StreamState, stream: string, { below, firstNeeded }: Settled): void {
   const last = (firstNeeded.get(stream) ?? below) - 1
   state.settledUpTo = Math.max(state.settledUpTo, last)
-  for (const [id, { sequences }] of state.sealed) if ((sequences.at(-1) ?? 0) <= last) state.sealed.delete(id)
+  for (const [id, { sequences }] of state.named) if ((sequences.at(-1) ?? 0) <= last) state.named.delete(id)
 }
 
 function count(state: StreamState, entry: WalEntry): void {
   const { sequence } = entry
-  const block = sequence > state.settledUpTo ? undefined : sealedBlockOf(state, sequence)
+  const block = sequence > state.settledUpTo ? undefined : namedBlockOf(state, sequence)
   if (sequence <= state.settledUpTo && block === undefined) return
   state.waitingRows += entry.rowCount + entry.quarantinedRowCount
   const byteCount = entryBytesOf(entry)
@@ -163,9 +163,9 @@ function count(state: StreamState, entry: WalEntry): void {
   } else state.behind = { first: state.behind?.first ?? sequence, last: sequence }
 }
 
-/** Few blocks of a stream are sealed and not stored at a time. */
-function sealedBlockOf({ sealed }: StreamState, sequence: Sequence): RecoveredBlock | undefined {
-  for (const block of sealed.values()) {
+/** Few blocks of a stream are named and not stored at a time. */
+function namedBlockOf({ named }: StreamState, sequence: Sequence): RecoveredBlock | undefined {
+  for (const block of named.values()) {
     const [first] = block.sequences
     const last = block.sequences.at(-1)
     if (first !== undefined && last !== undefined && sequence >= first && sequence <= last) return block
@@ -174,21 +174,21 @@ function sealedBlockOf({ sealed }: StreamState, sequence: Sequence): RecoveredBl
 }
 
 /** What damage took of blocks that are not stored, and of events behind them. */
-function lossOf({ sealed, settledUpTo, lostRows }: StreamState): Loss {
+function lossOf({ named, settledUpTo, lostRows }: StreamState): Loss {
   const lost = new Set([...lostRows.keys()].filter((sequence) => sequence > settledUpTo))
-  for (const { sequences, present } of sealed.values()) {
+  for (const { sequences, present } of named.values()) {
     for (const sequence of sequences) if (!present.has(sequence)) lost.add(sequence)
   }
   const rowCount = [...lost].reduce((total, sequence) => total + (lostRows.get(sequence) ?? 0), 0)
   return { entryCount: lost.size, rowCount }
 }
 
-function sourceOf({ sealed, behind, waitingRows, waitingBytes }: StreamState): RecoveredSource {
-  const blocks = [...sealed.values()].filter(({ present }) => present.size > 0)
-  return { sealed: blocks.map(sealedBlockFrom), behind, waitingRows, waitingBytes }
+function sourceOf({ named, behind, waitingRows, waitingBytes }: StreamState): RecoveredSource {
+  const blocks = [...named.values()].filter(({ present }) => present.size > 0)
+  return { named: blocks.map(namedBlockFrom), behind, waitingRows, waitingBytes }
 }
 
-function sealedBlockFrom({ present, ...block }: RecoveredBlock): SealedBlock {
+function namedBlockFrom({ present, ...block }: RecoveredBlock): NamedBlock {
   if (present.size === block.sequences.length) return block
   const sequences = block.sequences.filter((sequence) => present.has(sequence))
   return { ...block, sequences, isCutShort: block.setAside.length + block.beyond.length > 0 }

@@ -1,5 +1,5 @@
 import type { Sequence } from '../../wal/sequence.ts'
-import type { ParsedRows, SealedBlock } from '../insert/block.types.ts'
+import type { ParsedRows, NamedBlock } from '../insert/block.types.ts'
 import type { RecordBody } from '../parse/record-body.ts'
 
 /** When the gathered events of a data source become a block; whichever comes first. */
@@ -36,7 +36,7 @@ export interface SequenceRange {
 /** What the log has of a data source's events when it is opened. */
 export interface RecoveredSource {
   /** Blocks that are named and not stored, oldest first. */
-  readonly sealed: readonly SealedBlock[]
+  readonly named: readonly NamedBlock[]
   /** Where the events lie that no block has. */
   readonly behind: SequenceRange | null
   readonly waitingRows: number

@@ -26,7 +26,7 @@ export function walOptions(options: LogOptions, told: Pick<WalOptions, 'onEvent'
     segmentBytesMax: Math.floor(eventsLogBytesMax / segmentsPerLog),
     zerosAheadBytes: 1024 * 1024,
     entryBytesMax,
-    // Whoever waits for the disk is counted in the budget already; seals and notes come on top.
+    // Whoever waits for the disk is counted in the budget already; names of blocks and notes come on top.
     pendingBytesMax: 2 * Math.max(eventsPendingBytesMax, entryBytesMax),
     totalBytesMax: eventsLogBytesMax,
     streamsMax,

@@ -1,5 +1,5 @@
 /**
- * Reads back from the log what is not in memory: sealed blocks, and the events of data sources that have fallen behind.
+ * Reads back from the log what is not in memory: named blocks, and the events of data sources that have fallen behind.
  *
  * One pass serves all data sources that may go on, holding no more in memory than the budget allows. A data source that
  * fails in the middle of a pass is left where it is; whatever it was given by then is in the log like the rest.

@@ -1,5 +1,5 @@
 /**
- * Inserts a sealed block: its rows, then the rows set aside, each under a token of its own made of the block's id.
+ * Inserts a named block: its rows, then the rows set aside, each under a token of its own made of the block's id.
  *
  * The same block may be inserted any number of times and is stored once, in the table, the quarantine and every view: the
  * engine knows the tokens, and everything that goes into the statements comes out of the log.
@@ -10,7 +10,7 @@ import { quarantineTimeColumn } from '../../schema/columns/column-name.ts'
 import { assert } from '../../shared/assert.ts'
 import type { AppendRequest, Store } from '../../store/store.types.ts'
 import { ingestPlanOf } from '../ingest-plan.ts'
-import type { ParsedRows, SealedBlock } from './block.types.ts'
+import type { ParsedRows, NamedBlock } from './block.types.ts'
 import { partitionBoundOf } from './partition-bound.ts'
 import type { PartitionLimits } from './partition-limits.ts'
 
@@ -28,7 +28,7 @@ interface InsertedRows extends ParsedRows {
 export async function insertBlock(
   { store, partitionLimits }: BlockDeps,
   dataSource: DataSource,
-  { blockId, sealedAtMs }: SealedBlock,
+  { blockId, namedAtMs }: NamedBlock,
   rows: InsertedRows,
 ): Promise<void> {
   const plan = ingestPlanOf(dataSource, null)
@@ -42,7 +42,7 @@ export async function insertBlock(
     await store.append({ ...plan.landing, ...bounds, ...source, blockId, mayBeCutAnew: true })
   }
   if (rows.quarantinedRowCount > 0) {
-    const quarantine = { ...plan.quarantine, layout: at(plan.quarantine.layout, dataSource, sealedAtMs) }
+    const quarantine = { ...plan.quarantine, layout: at(plan.quarantine.layout, dataSource, namedAtMs) }
     const rowCount = rows.quarantinedRowCount
     await store.append({
       ...quarantine,
@@ -54,7 +54,7 @@ export async function insertBlock(
   }
 }
 
-/** Rows are set aside when their block is sealed, however often it is inserted. */
+/** Rows are set aside when their block is named, however often it is inserted. */
 function at({ fields, targets }: PartLayout, { columns }: DataSource, epochMs: number): PartLayout {
   const timeName = quarantineTimeColumn(columns)
   const expression = `toDateTime(${Math.floor(epochMs / 1000)})`

@@ -1,5 +1,5 @@
 /**
- * Gathers sealed parts and appends them to a table.
+ * Gathers encoded parts and appends them to a table.
  *
  * Parts gather until they make an INSERT of a good size: small ones cost more than the time they save by starting early,
  * and the merges of what they leave cost once more. From half of the limit on an INSERT starts as soon as the engine has
@@ -83,7 +83,7 @@ export class BlockWriter {
   }
 
   /**
-   * Takes a sealed part; resolves when there is room for the next one.
+   * Takes an encoded part; resolves when there is room for the next one.
    * @throws what an insert of this writer failed with, now or earlier (`toFailure`); the part is then not stored.
    */
   async add(part: Part, rowCount: number, about: AboutPart = {}): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Sequence } from '../../wal/sequence.ts'
 
-/** Sealed columns in memory: rows that fit, and rows set aside. */
+/** Encoded columns in memory: rows that fit, and rows set aside. */
 export interface ParsedRows {
   readonly parts: readonly Uint8Array[]
   readonly rowCount: number
@@ -9,7 +9,7 @@ export interface ParsedRows {
 }
 
 /** A block that is named in the log. */
-export interface SealedBlock {
+export interface NamedBlock {
   readonly blockId: string
   readonly sequences: readonly Sequence[]
   /** Records that the engine refused, counted from 0 over the block's lines. */
@@ -24,6 +24,6 @@ export interface SealedBlock {
   readonly isCutShort?: boolean
   /** Bytes that its bodies take in the log. */
   readonly loggedBytes: number
-  /** When it was sealed, epoch milliseconds: the time at which its rows were set aside. */
-  readonly sealedAtMs: number
+  /** When it was named, epoch milliseconds: the time at which its rows were set aside. */
+  readonly namedAtMs: number
 }

@@ -19,7 +19,7 @@ import type { LikeTable, Tables } from '../../store/tables.types.ts'
 import { ingestPlanOf } from '../ingest-plan.ts'
 import type { ParsePool } from '../parse/parse-pool.ts'
 import { groupBodies, joinedBodies, type RecordBody } from '../parse/record-body.ts'
-import type { SealedBlock } from './block.types.ts'
+import type { NamedBlock } from './block.types.ts'
 import { createBlockId } from './block-id.ts'
 import { parseBodies } from './block-parser.ts'
 import { isPlainTable } from './plain-table.ts'
@@ -143,7 +143,7 @@ export async function insertTried(
 }
 
 interface QuarantinedLines {
-  readonly block: SealedBlock
+  readonly block: NamedBlock
   readonly bodies: readonly RecordBody[]
   /** By number, over the lines of the bodies. */
   readonly lines: readonly number[]
@@ -168,7 +168,7 @@ export async function quarantinePoison(
   const reasons: readonly PartTarget[] = [
     { column: 'c__error_column', expression: "['']" },
     { column: 'c__error', expression: `[${quoteString(reason)}]` },
-    { column: quarantineTimeColumn(columns), expression: `toDateTime(${Math.floor(block.sealedAtMs / 1000)})` },
+    { column: quarantineTimeColumn(columns), expression: `toDateTime(${Math.floor(block.namedAtMs / 1000)})` },
   ]
   const request: AppendRequest = {
     table: quarantineTable(dataSource.id),

@@ -2,7 +2,7 @@ import t from 'tap'
 import { BlockInserter } from '../../../src/ingest/events/block-inserter.ts'
 import type { BlockCounts, BlockSource, BlockStore } from '../../../src/ingest/events/block-store.ts'
 import type { LoggedBatch } from '../../../src/ingest/events/events.types.ts'
-import type { SealedBlock } from '../../../src/ingest/insert/block.types.ts'
+import type { NamedBlock } from '../../../src/ingest/insert/block.types.ts'
 import { PartitionsExceededError } from '../../../src/ingest/insert/partition-limits.ts'
 import { StoreError } from '../../../src/store/store-error.ts'
 import { toSequence } from '../../../src/wal/sequence.ts'
@@ -19,14 +19,14 @@ function batchOf(first: number, last = first): LoggedBatch {
   return { sequences, loggedBytes: 20, heldBytes: 10, rowCount: 1, quarantinedRowCount: 0, content }
 }
 
-function blockOf(name: string, batches: readonly LoggedBatch[]): SealedBlock {
+function blockOf(name: string, batches: readonly LoggedBatch[]): NamedBlock {
   const sequences = batches.flatMap((batch) => batch.sequences)
-  return { blockId: name, sequences, setAside: [], beyond: [], loggedBytes: 20 * batches.length, sealedAtMs: 0 }
+  return { blockId: name, sequences, setAside: [], beyond: [], loggedBytes: 20 * batches.length, namedAtMs: 0 }
 }
 
 interface Setting {
-  readonly sealed?: readonly SealedBlock[]
-  readonly blocks?: Partial<Pick<BlockStore, 'insert' | 'insertInPieces' | 'isolate' | 'seal'>>
+  readonly named?: readonly NamedBlock[]
+  readonly blocks?: Partial<Pick<BlockStore, 'insert' | 'insertInPieces' | 'isolate' | 'name'>>
   /** Takes longer than an INSERT may in a common place. */
   readonly isSlow?: boolean
 }
@@ -39,7 +39,7 @@ function open(queued: readonly (readonly LoggedBatch[])[], setting: Setting = {}
   let blockCount = 0
   const counts: BlockCounts = { rowCount: 1, quarantinedRowCount: 0 }
   const blocks = {
-    seal: async (_stream: string, batches: readonly LoggedBatch[]) => {
+    name: async (_stream: string, batches: readonly LoggedBatch[]) => {
       blockCount += 1
       return blockOf(`b${blockCount}`, batches)
     },
@@ -54,7 +54,7 @@ function open(queued: readonly (readonly LoggedBatch[])[], setting: Setting = {}
   const inserter: BlockInserter = new BlockInserter(
     {
       stream: dataSource.id,
-      sealed: setting.sealed ?? [],
+      named: setting.named ?? [],
       queue: { take: () => waiting.shift() ?? [], putBack: (batches) => waiting.unshift([...batches]) },
     },
     {
@@ -91,11 +91,11 @@ t.test('a block is named, inserted out of memory, told to the log, and gives its
 
 t.test('while a block is named, its entries are outstanding; when that fails, they wait again', async (t) => {
   let fail = (_error: Error): void => undefined
-  const seal = () =>
+  const name = () =>
     new Promise<never>((_resolve, reject) => {
       fail = reject
     })
-  const { inserter, steps, waiting } = open([[batchOf(4), batchOf(5)]], { blocks: { seal } })
+  const { inserter, steps, waiting } = open([[batchOf(4), batchOf(5)]], { blocks: { name } })
   const storing = inserter.storeNext(dataSource)
   t.same([inserter.first, inserter.last, inserter.blockCount, waiting.length], [4, 5, 0, 0])
   fail(new Error('the log is full'))
@@ -125,8 +125,8 @@ t.test('a block that failed is tried again under its id, before any other', asyn
 })
 
 t.test('blocks that an earlier process named come first, in their order, and are read from the log', async (t) => {
-  const sealed = [blockOf('old 1', [batchOf(1)]), blockOf('old 2', [batchOf(2, 3)])]
-  const { inserter, sources } = open([[batchOf(4)]], { sealed })
+  const named = [blockOf('old 1', [batchOf(1)]), blockOf('old 2', [batchOf(2, 3)])]
+  const { inserter, sources } = open([[batchOf(4)]], { named })
   t.same([inserter.first, inserter.last, inserter.blockCount], [1, 3, 2])
   for (let block = 0; block < 3; block += 1) await inserter.storeNext(dataSource)
   t.same(
@@ -141,7 +141,7 @@ t.test('blocks that an earlier process named come first, in their order, and are
 
 t.test('rows that are refused are set aside, and the block is inserted without them under the same id', async (t) => {
   for (const error of [rowsError, new PartitionsExceededError('body', 1, new Set())]) {
-    const blocksSeen: SealedBlock[] = []
+    const blocksSeen: NamedBlock[] = []
     const insert = async ({ block }: BlockSource): Promise<BlockCounts> => {
       blocksSeen.push(block)
       if (block.setAside.length === 0) throw error
@@ -209,7 +209,7 @@ t.test('what an insert came to after the log closed is not noted', async (t) => 
     new Promise<BlockCounts>((resolve) => {
       end = () => resolve({ rowCount: 1, quarantinedRowCount: 0 })
     })
-  const { inserter, steps } = open([], { sealed: [blockOf('old', [batchOf(1)])], blocks: { insert } })
+  const { inserter, steps } = open([], { named: [blockOf('old', [batchOf(1)])], blocks: { insert } })
   const storing = inserter.storeNext(dataSource)
   inserter.abandon()
   end()

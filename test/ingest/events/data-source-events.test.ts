@@ -56,13 +56,13 @@ function open(t: Test, recovered?: RecoveredSource) {
     {
       log: { noteStored: (_stream, { blockId }) => state.noted.push(blockId) },
       blocks: {
-        seal: async (_stream, batches) => ({
+        name: async (_stream, batches) => ({
           blockId: nextId(),
           sequences: batches.flatMap(({ sequences }) => sequences),
           setAside: [],
           beyond: [],
           loggedBytes: batches.length * 20,
-          sealedAtMs: 0,
+          namedAtMs: 0,
         }),
         insert: (source) =>
           new Promise<BlockCounts>((resolve, reject) => {
@@ -204,16 +204,16 @@ t.test('events that are held go into the log alone, and come back when they are 
 })
 
 t.test('what an earlier process left is stored in its order: blocks, then what is behind them', async (t) => {
-  const sealed = [1, 2].map((sequence) => ({
+  const named = [1, 2].map((sequence) => ({
     blockId: `old ${sequence}`,
     sequences: [toSequence(sequence)],
     setAside: [],
     beyond: [],
     loggedBytes: 20,
-    sealedAtMs: 0,
+    namedAtMs: 0,
   }))
   const behind = { first: toSequence(3), last: toSequence(9) }
-  const { events, insert, state } = open(t, { sealed, behind, waitingRows: 9, waitingBytes: 180 })
+  const { events, insert, state } = open(t, { named, behind, waitingRows: 9, waitingBytes: 180 })
   t.ok(events.mayHaveEntries)
   t.same([events.firstOutstanding, events.behindFrom, events.mayRead], [1, 3, false])
   events.wake()

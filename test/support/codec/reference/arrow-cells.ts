@@ -1,4 +1,4 @@
-/** Reads sealed parts back with apache-arrow, cell by cell, into texts that can be compared. */
+/** Reads parts back with apache-arrow, cell by cell, into texts that can be compared. */
 import { Buffer } from 'node:buffer'
 import { type Data, tableFromIPC } from 'apache-arrow'
 import type { Cell } from '../../../../src/codec/cell.types.ts'
