@@ -113,8 +113,8 @@ t.test('what is stored tells its last entry, since format 2', async (t) => {
 })
 
 t.test('values that cannot be meant are refused', async (t) => {
-  t.throws(() => decodeBlockName(bytes('01 62 00 00')), /names no entries/)
-  t.throws(() => decodeBlockName(bytes('01 62 02 05 00')), /names an entry or a record twice/)
+  t.throws(() => decodeBlockName(bytes('01 62 00 00')), /has no entries/)
+  t.throws(() => decodeBlockName(bytes('01 62 02 05 00')), /has an entry or a record twice/)
   t.throws(() => decodeBarrier(bytes('01 02')), /0 or 1/)
   t.throws(() => decodeBarrier(bytes('ffffffffffffffff0f 00')), /over 2\^53/)
   t.throws(() => encodeBlockName({ blockId: 'b', sequences: [], setAside: [], beyond: [] }), { name: 'InvariantError' })
