@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import { NewColumns } from './datasources/new-columns.ts'
-import type { HttpOptions, HttpDeps } from './http/http.types.ts'
+import type { HttpDeps, HttpOptions } from './http/http.types.ts'
 import { BodyBudget } from './http/request/body-budget.ts'
 import { SharedChunks } from './http/request/chunk-budget.ts'
 import { addAnalyze } from './http/routes/analyze.ts'

@@ -111,7 +111,11 @@ interface Closing {
   readonly closeAll: () => Promise<void>
 }
 
-async function openModules(options: Options, logger: Logger, { opened, closeTime, closeAll }: Closing): Promise<Service> {
+async function openModules(
+  options: Options,
+  logger: Logger,
+  { opened, closeTime, closeAll }: Closing,
+): Promise<Service> {
   const now = Date.now
   const foundFormat = await readFormat(options.dataDir)
   const lock = await lockDirectory(options.dataDir, logger)

@@ -49,11 +49,7 @@ interface Context extends ColumnLimits {
   readonly rows: readonly PreviewRow[]
 }
 
-function columnsUnder(
-  keys: readonly string[],
-  type: ColumnType | null,
-  context: Context,
-): readonly PathColumn[] {
+function columnsUnder(keys: readonly string[], type: ColumnType | null, context: Context): readonly PathColumn[] {
   if (type?.kind === 'tuple' && type.fields.every(({ name }) => name !== null && isKey(name))) {
     return type.fields.flatMap((field) => columnsUnder([...keys, field.name ?? ''], field.type, context))
   }

@@ -60,7 +60,14 @@ export function bookkeepingEntry(entry: {
   return { kind, stream, version: 0, encoding: 'identity', flags: 0, acceptedAtMs: atMs, ...counts, payload }
 }
 
-export function encodeBlockName({ blockId, sequences, setAside, beyond, costly = [], untried = [] }: BlockName): Uint8Array {
+export function encodeBlockName({
+  blockId,
+  sequences,
+  setAside,
+  beyond,
+  costly = [],
+  untried = [],
+}: BlockName): Uint8Array {
   assert(sequences.length > 0, 'a block has entries')
   const writer = new ByteWriter().text(blockId)
   writeSteps(writer, sequences, 0)

@@ -11,7 +11,7 @@
  */
 import { join } from 'node:path'
 import { adoptEntry, encodeEntryHeader, entryHeaderBytes, type StoredEntry } from './entry-format.ts'
-import { decodeLost, decodeBlockName, decodeSettled, encodeLost } from './entry-payloads.ts'
+import { decodeBlockName, decodeLost, decodeSettled, encodeLost } from './entry-payloads.ts'
 import { withFile, writeFully } from './file-access.ts'
 import type { FileLayer, LogFile } from './file-layer.ts'
 import type { NamingTurns } from './naming-turns.ts'

@@ -1,5 +1,11 @@
 import t from 'tap'
-import { bookkeepingEntry, encodeBarrier, encodeNotes, encodeBlockName, encodeStored } from '../../src/wal/entry-payloads.ts'
+import {
+  bookkeepingEntry,
+  encodeBarrier,
+  encodeBlockName,
+  encodeNotes,
+  encodeStored,
+} from '../../src/wal/entry-payloads.ts'
 import { type Sequence, toSequence } from '../../src/wal/sequence.ts'
 import type { Wal } from '../../src/wal/wal.ts'
 import type { WalEntry } from '../../src/wal/wal.types.ts'

@@ -3,14 +3,14 @@ import {
   type Barrier,
   bookkeepingEntry,
   decodeBarrier,
+  decodeBlockName,
   decodeLost,
   decodeNotes,
-  decodeBlockName,
   decodeStored,
   encodeBarrier,
+  encodeBlockName,
   encodeLost,
   encodeNotes,
-  encodeBlockName,
   encodeStored,
   type Note,
 } from '../../src/wal/entry-payloads.ts'
@@ -32,7 +32,12 @@ const stored: readonly {
   {
     name: 'blockName',
     bytes: bytes('02 6231 03 ac02 01 808001 02 01 04'),
-    encoded: encodeBlockName({ blockId: 'b1', sequences: [300, 301, 16_685].map(toSequence), setAside: [0, 4], beyond: [] }),
+    encoded: encodeBlockName({
+      blockId: 'b1',
+      sequences: [300, 301, 16_685].map(toSequence),
+      setAside: [0, 4],
+      beyond: [],
+    }),
     decode: decodeBlockName,
     value: { blockId: 'b1', sequences: [300, 301, 16_685], setAside: [0, 4], beyond: [], costly: [], untried: [] },
   },
@@ -86,22 +91,25 @@ t.test('the name of a block tells the records of too many partitions, since form
   t.throws(() => decodeBlockName(Buffer.concat([payload, Buffer.alloc(1)])), WalFormatError)
 })
 
-t.test('the name of a block tells which of the records set aside took too much, and which were not tried', async (t) => {
-  const value = {
-    blockId: 'b1',
-    sequences: [toSequence(300)],
-    setAside: [0, 4, 5],
-    beyond: [],
-    costly: [4],
-    untried: [5],
-  }
-  const payload = bytes('02 6231 01 ac02 03 01 04 01 00 01 05 01 06')
-  t.equal(Buffer.from(encodeBlockName(value)).toString('hex'), payload.toString('hex'))
-  t.same(decodeBlockName(payload), value)
-  const shorter = { ...value, untried: [] }
-  t.same(decodeBlockName(encodeBlockName(shorter)), shorter)
-  t.throws(() => decodeBlockName(Buffer.concat([payload, Buffer.alloc(1)])), WalFormatError)
-})
+t.test(
+  'the name of a block tells which of the records set aside took too much, and which were not tried',
+  async (t) => {
+    const value = {
+      blockId: 'b1',
+      sequences: [toSequence(300)],
+      setAside: [0, 4, 5],
+      beyond: [],
+      costly: [4],
+      untried: [5],
+    }
+    const payload = bytes('02 6231 01 ac02 03 01 04 01 00 01 05 01 06')
+    t.equal(Buffer.from(encodeBlockName(value)).toString('hex'), payload.toString('hex'))
+    t.same(decodeBlockName(payload), value)
+    const shorter = { ...value, untried: [] }
+    t.same(decodeBlockName(encodeBlockName(shorter)), shorter)
+    t.throws(() => decodeBlockName(Buffer.concat([payload, Buffer.alloc(1)])), WalFormatError)
+  },
+)
 
 t.test('what is stored tells its last entry, since format 2', async (t) => {
   const value = { blockId: 'é', last: toSequence(300), rowCount: 127, quarantinedRowCount: 0 }

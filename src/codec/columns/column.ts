@@ -174,11 +174,7 @@ export class Column implements ViewKeeper {
     return (this.#kernel.memory.int32[this.pointer / 4 + columnWords[field]] ?? 0) >>> 0
   }
 
-  #enlarge(
-    field: 'bytes' | 'isMissing' | 'isNull' | 'offsets' | 'values',
-    old: number,
-    byteCount: number,
-  ): void {
+  #enlarge(field: 'bytes' | 'isMissing' | 'isNull' | 'offsets' | 'values', old: number, byteCount: number): void {
     const { memory } = this.#kernel
     const larger = memory.allocate(byteCount)
     const address = this.#read(field)

@@ -110,8 +110,7 @@ async function sendSingle(
     waiting: ingest.eventsStatus(id),
     newColumns: newColumns.of(dataSource),
   }
-  const shape =
-    attrs === undefined ? singleShape(dataSource, derived) : listItem(dataSource, derived, attrs)
+  const shape = attrs === undefined ? singleShape(dataSource, derived) : listItem(dataSource, derived, attrs)
   return sendJson(reply, 200, shape)
 }
 

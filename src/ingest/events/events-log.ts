@@ -14,7 +14,13 @@ import type { Logger } from '../../observe/logger.ts'
 import { type DiskReports, diskFaultOf, fullDiskReason } from '../../shared/disk-fault.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { Store } from '../../store/store.types.ts'
-import { bookkeepingEntry, encodeBarrier, encodeNotes, encodeBlockName, encodeStored } from '../../wal/entry-payloads.ts'
+import {
+  bookkeepingEntry,
+  encodeBarrier,
+  encodeBlockName,
+  encodeNotes,
+  encodeStored,
+} from '../../wal/entry-payloads.ts'
 import type { Sequence } from '../../wal/sequence.ts'
 import type { Wal } from '../../wal/wal.ts'
 import type { NewEntry, WalEntry, WalEvent } from '../../wal/wal.types.ts'

@@ -7,9 +7,9 @@
 
 import { entryBytesOf } from '../../wal/entry-format.ts'
 import {
+  decodeBlockName,
   decodeLost,
   decodeNotes,
-  decodeBlockName,
   decodeSettled,
   decodeStored,
   type Settled,

@@ -1,5 +1,5 @@
 import type { Sequence } from '../../wal/sequence.ts'
-import type { ParsedRows, NamedBlock } from '../insert/block.types.ts'
+import type { NamedBlock, ParsedRows } from '../insert/block.types.ts'
 import type { RecordBody } from '../parse/record-body.ts'
 
 /** When the gathered events of a data source become a block; whichever comes first. */

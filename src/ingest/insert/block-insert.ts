@@ -10,7 +10,7 @@ import { quarantineTimeColumn } from '../../schema/columns/column-name.ts'
 import { assert } from '../../shared/assert.ts'
 import type { AppendRequest, Store } from '../../store/store.types.ts'
 import { ingestPlanOf } from '../ingest-plan.ts'
-import type { ParsedRows, NamedBlock } from './block.types.ts'
+import type { NamedBlock, ParsedRows } from './block.types.ts'
 import { partitionBoundOf } from './partition-bound.ts'
 import type { PartitionLimits } from './partition-limits.ts'
 

@@ -233,7 +233,13 @@ export class ParquetImport {
 
   async #insertRows(task: SliceTask, condition: string | null, rowCount: number): Promise<void> {
     const bounds = await this.#body.boundCut(this.#partition, rowCount)
-    const request = { table: this.#tables.landing, layout: this.#plan.landing, rowCount, outlivesViews: true, ...bounds }
+    const request = {
+      table: this.#tables.landing,
+      layout: this.#plan.landing,
+      rowCount,
+      outlivesViews: true,
+      ...bounds,
+    }
     try {
       await this.#insert(task, request, condition)
       this.#storedRows += rowCount

@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises'
 import { errors } from '../../shared/errors/errors.ts'
 import type { BodySource } from '../ingest.types.ts'
 import { readAt } from '../parquet/parquet-bytes.ts'
-import type { SpoolFile, SpoolBudget } from './spool-budget.ts'
+import type { SpoolBudget, SpoolFile } from './spool-budget.ts'
 import { checkDirectory, directoryBytesMax } from './zip-central-directory.ts'
 
 /** Bytes to be read instead of those of the request. Whoever takes them closes them. */

@@ -15,7 +15,7 @@ export class FileReads {
     this.#engine = engine
   }
 
-  /** See `Store.fileRows`. */
+  /** See `ParquetFiles`. */
   async rows<Row>(sql: string): Promise<readonly Row[]> {
     const statement = `${sql}, ${settingsText(limitSettings(this.#limits))}\nFORMAT JSONEachRow`
     const text = await this.#run(statement).catch(async (thrown: unknown) => {
