@@ -204,7 +204,7 @@ t.test('what is no table says what it looks like', async (t) => {
   for (const name of ['stocks.csv', './data/rows.ndjson.gz', 'events.parquet'])
     t.match(await service.call('POST', '/v0/datasources?name=file', { body: name, headers }), {
       status: 400,
-      json: { error: new RegExp(`"${name}", the name of a file.*@`) },
+      json: { error: new RegExp(`"${name}", a file name instead of the file.*@`) },
     })
 })
 
