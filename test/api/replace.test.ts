@@ -182,7 +182,7 @@ t.test('a replace that fails keeps the content', async (t) => {
   client.socket.end()
   await service.log.until(
     'An import ended early.',
-    ({ dataSource, reason }) => dataSource === 'visits' && /stopped before/.test(String(reason)),
+    ({ dataSource, reason }) => dataSource === 'visits' && /ended before/.test(String(reason)),
   )
   t.same(await totals(), all(7))
   t.match(await replace('strict', '1\n2\n'), { status: 200 })

@@ -140,7 +140,7 @@ t.test('one damaged entry of the log costs its own rows at most, and blocks no d
   const disk = await record()
   t.same(await account(disk, disk.files), { lost: [], unexpected: [] })
   const entries = await entriesOf(disk.files)
-  t.same([...new Set(entries.map(({ kind }) => kind))].sort(), ['barrier', 'rows', 'blockName', 'stored'])
+  t.same([...new Set(entries.map(({ kind }) => kind))].sort(), ['barrier', 'blockName', 'rows', 'stored'])
   const step = byTier({ quick: 10, full: 1, soak: 1 })
   for (const [index, entry] of entries.entries()) {
     if (index % step !== 0) continue
