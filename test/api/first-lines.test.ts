@@ -102,7 +102,11 @@ t.test('a Parquet file is known inside of gzip and zstd', async (t) => {
 t.test('the name of a file is told as one, with @ in front too', async (t) => {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
   for (const body of ['@rows.csv', '@./exports/2026_01.xlsx', '@C:\\logs\\a.log.gz', '../rows.ndjson'])
-    t.match(await post('/v0/datasources?name=none', body, headers), { status: 400, error: /a file name instead of the file/ }, body)
+    t.match(
+      await post('/v0/datasources?name=none', body, headers),
+      { status: 400, error: /a file name instead of the file/ },
+      body,
+    )
   t.notOk(await isCreated('none'))
   // A row may be such a name.
   await service.create('names', 'name String')
