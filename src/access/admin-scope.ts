@@ -7,6 +7,10 @@ import { createReadScope } from './read-scope.ts'
 export const adminScope = createReadScope({
   signature: '',
   mayRead: () => true,
+  seesAll: true,
   filterOf: () => null,
+  outputFilterOf: () => null,
+  isFiltered: false,
+  fixedParametersOf: () => null,
   mayUseSecrets: true,
 })

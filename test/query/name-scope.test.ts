@@ -107,7 +107,11 @@ t.test("a caller's scope judges the names in its own query, and filters all rows
   const readScope = createReadScope({
     signature: 'x',
     mayRead: (id) => id === idOf('daily') || id === idOf('joined'),
+    seesAll: true,
     filterOf: (id) => (id === events.id ? "org = 'a'" : null),
+    outputFilterOf: () => null,
+    isFiltered: true,
+    fixedParametersOf: () => null,
     mayUseSecrets: false,
   })
   t.throws(() => compile('SELECT * FROM events', { readScope }), { message: /no access to 'events'/ })

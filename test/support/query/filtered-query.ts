@@ -47,6 +47,7 @@ export async function openFilteredQuery(
   const filtering: ReadScope = {
     ...adminScope,
     signature: 'a',
+    isFiltered: true,
     filterOf: (id) => (unfilteredIds.has(id) ? null : "tenant = 'a'"),
   }
   const ask = async (sql: string, readScope = filtering): Promise<Buffer> => {
