@@ -6,8 +6,10 @@
  * engine that has outlived its service.
  */
 import { join } from 'node:path'
-import { createAccess } from './access/access.ts'
+import { Access } from './access/access.ts'
 import { adminScope as serviceScope } from './access/admin-scope.ts'
+import { AdminTokenSource } from './access/admin-token-source.ts'
+import { CatalogLookup } from './access/catalog-lookup.ts'
 import { type AdminToken, adminTokenFileName, openAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
 import { catalogKinds, openCatalog } from './catalog/catalog.ts'
@@ -170,7 +172,7 @@ async function openModules(
   const imports = openImports(options, { dataSources, ingest, replaces, pendingReplaces, logger, disk, now })
   const app = createApp(
     {
-      access: createAccess({ adminToken: adminToken.text }),
+      access: new Access({ sources: [new AdminTokenSource(adminToken.text)], lookup: new CatalogLookup(catalog) }),
       dataSources,
       pipes,
       endpointDescriptions,

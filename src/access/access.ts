@@ -1,76 +1,131 @@
-import { timingSafeEqual } from 'node:crypto'
+// Who asks, and what they may do: the one question in front of every route of the API.
+
 import { type ApiError, errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
-import { adminScope } from './admin-scope.ts'
-import type { Operation } from './operations.ts'
+import type { Grant, NamedResource, ResourceLookup } from './grant.types.ts'
+import { type Operation, ruleOf } from './operations.ts'
+import { Permissions } from './permissions.ts'
+import type { RateRefusal } from './rate-window.ts'
+import type { ResourceKind } from './scopes/scope-types.ts'
 
-/** Who asks. There is one token so far, and it may do everything. */
+/** Who asks, as long as the request lasts. */
 export interface Caller {
-  readonly kind: 'admin'
+  /** Null for a JWT, which has no record. */
+  readonly tokenId: string | null
   /** For logs: never the token itself. */
   readonly tokenName: string
+  readonly permissions: Permissions
 }
 
-/** The answer to "who are you, and may you": the caller, or the error (403) to be answered. */
+/** The answer to "who are you": the caller, or the error to be answered. */
 export type Verdict =
   | { readonly isAllowed: true; readonly caller: Caller }
-  | { readonly isAllowed: false; readonly error: ApiError }
+  | { readonly isAllowed: false; readonly refusal: Refusal }
 
-export interface Access {
-  /** Judges the token of a request; undefined when it carries none. Takes the same time for every wrong token. */
-  verify(tokenText: string | undefined): Verdict
+export interface Refusal {
+  readonly error: ApiError
+  /** For the answer. */
+  readonly headers?: RateRefusal['headers']
+  /** Whether the token is right, but another workspace's. */
+  readonly isOfOtherWorkspace?: boolean
+}
+
+/** A token that was found to be right. Another object whenever anything of it has changed. */
+export interface KnownToken {
+  readonly id: string | null
+  readonly name: string
+  /** Its rights, as things are now: names are looked up when this is asked. */
+  grants(lookup: ResourceLookup): readonly Grant[]
+  /** Counts a request of it; null when it may go on. */
+  take(): RateRefusal | null
+}
+
+/** What knows tokens of one kind. */
+export interface TokenSource {
+  /** Undefined for a text that is none of its tokens. Tells nothing by its time. */
+  find(text: string): KnownToken | Refusal | undefined
+}
+
+export interface AccessDeps {
+  /** Asked in this order. */
+  readonly sources: readonly TokenSource[]
+  readonly lookup: ResourceLookup & {
+    /** Another number whenever a name may stand for something else. */
+    readonly version: number
+  }
+}
+
+/** What a token lets its holder do, and how often. */
+export class Access {
+  readonly #sources: readonly TokenSource[]
+  readonly #lookup: AccessDeps['lookup']
+  /** What was made out of tokens, as long as names stand for what they stood for then. */
+  readonly #callers = new WeakMap<KnownToken, { readonly version: number; readonly caller: Caller }>()
+
+  constructor({ sources, lookup }: AccessDeps) {
+    this.#sources = sources
+    this.#lookup = lookup
+  }
+
   /**
-   * The error (403) for a caller who may not do this; null where he may.
+   * Judges the token of a request; undefined when it carries none.
+   *
+   * @returns errors TOKEN_MISSING, TOKEN_INVALID (403), RATE_EXCEEDED (429).
+   */
+  verify(tokenText: string | undefined): Verdict {
+    if (tokenText === undefined || tokenText === '') return refused(errors.TOKEN_MISSING())
+    for (const source of this.#sources) {
+      const found = source.find(tokenText)
+      if (found === undefined) continue
+      if ('error' in found) return { isAllowed: false, refusal: found }
+      const refusal = found.take()
+      if (refusal !== null) return { isAllowed: false, refusal }
+      return { isAllowed: true, caller: this.#callerOf(found) }
+    }
+    return refused(errors.TOKEN_INVALID())
+  }
+
+  /**
+   * The error (403) for a caller who may not do this; null where he may. It is the same whether the resource exists or not.
    *
    * @param resource name or id; null for what is about no single one, and where the request names none: only who may do it to
    *   all of that kind may do it then.
    */
-  refusalOf(caller: Caller, operation: Operation, resource: string | null): ApiError | null
+  refusalOf({ permissions }: Caller, operation: Operation, resource: string | null): ApiError | null {
+    if (permissions.isAdmin) return null
+    const { of: kind, scopes } = ruleOf(operation)
+    const named = kind === null || resource === null ? null : this.#lookup.find(kind, resource)
+    if (permissions.allows(operation, named)) return null
+    return errors.SCOPE_MISSING({ scopes: neededScopes(scopes, resource), resource })
+  }
+
   /** What the queries of a caller may read. */
-  readScopeOf(caller: Caller): ReadScope
-}
+  readScopeOf({ permissions }: Caller): ReadScope {
+    return permissions.readScope
+  }
 
-export interface AccessOptions {
-  readonly adminToken: string
-}
+  /** What a name stands for now. */
+  find(kind: ResourceKind, nameOrId: string): NamedResource {
+    return this.#lookup.find(kind, nameOrId)
+  }
 
-/** The one question in front of every route of the API. */
-export function createAccess({ adminToken }: AccessOptions): Access {
-  const isAdminToken = comparer(adminToken)
-  const admin: Verdict = { isAllowed: true, caller: { kind: 'admin', tokenName: 'admin' } }
-  return {
-    verify(tokenText) {
-      if (tokenText === undefined || tokenText === '') return { isAllowed: false, error: errors.TOKEN_MISSING() }
-      if (isAdminToken(tokenText)) return admin
-      return { isAllowed: false, error: errors.TOKEN_INVALID() }
-    },
-    refusalOf({ kind }) {
-      switch (kind) {
-        case 'admin':
-          return null
-      }
-    },
-    readScopeOf({ kind }) {
-      switch (kind) {
-        case 'admin':
-          return adminScope
-      }
-    },
+  #callerOf(token: KnownToken): Caller {
+    const { version } = this.#lookup
+    const kept = this.#callers.get(token)
+    if (kept?.version === version) return kept.caller
+    const permissions = new Permissions(token.grants(this.#lookup), this.#lookup)
+    const caller = { tokenId: token.id, tokenName: token.name, permissions }
+    this.#callers.set(token, { version, caller })
+    return caller
   }
 }
 
-/**
- * Compares texts with `secret` in a time that does not depend on where they differ. Without a digest of each, which cost 3 %
- * of a single event.
- */
-function comparer(secret: string): (text: string) => boolean {
-  const expected = Buffer.from(secret)
-  // Room for one character more, however many bytes it has: a longer text differs.
-  const padded = Buffer.concat([expected, Buffer.alloc(4)])
-  const given = Buffer.alloc(padded.length)
-  return (text) => {
-    given.fill(0)
-    const byteCount = given.write(text)
-    return timingSafeEqual(given, padded) && byteCount === expected.length
-  }
+function refused(error: ApiError): Verdict {
+  return { isAllowed: false, refusal: { error } }
+}
+
+/** What would give the right, as scopes are written. */
+function neededScopes(scopes: readonly string[], resource: string | null): readonly string[] {
+  const suffix = resource === null ? '' : `:${resource}`
+  return [...scopes.map((type) => (type === 'WORKSPACE:READ_ALL' ? type : `${type}${suffix}`)), 'ADMIN']
 }

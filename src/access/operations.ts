@@ -1,35 +1,73 @@
+import type { ResourceKind, ScopeType } from './scopes/scope-types.ts'
+
+/** What an operation needs, and what it is done to. */
+export interface OperationRule {
+  /** The kind of resource that it is done to; null for the whole workspace. */
+  readonly of: ResourceKind | null
+  /** Each of these types gives the right. ADMIN has every right and is left out. */
+  readonly scopes: readonly ScopeType[]
+  /**
+   * `each`: for the resource that the request names. `some`: a scope for any resource will do, because the answer has only what
+   * the token may see.
+   */
+  readonly reach: 'each' | 'some'
+  /** Whether a scope whose rows are filtered will do. */
+  readonly mayBeFiltered: boolean
+}
+
+const readers = { reach: 'each', mayBeFiltered: true } as const
+const writers = { reach: 'each', mayBeFiltered: false } as const
+const onDataSource = { of: 'datasource', ...writers } as const
+const onPipe = { of: 'pipe', ...writers } as const
+
 /**
- * What a caller can be allowed to do, one name for each thing that a token may have the right to do alone: scopes are judged by
- * these, routes declare them. Before the colon stands what it is done to.
+ * What a caller can be allowed to do, one name for each thing that a token may have the right to do alone, and the scopes that
+ * give the right. Routes declare these, callers are judged by them, docs/tokens.md and the tests of all routes are made
+ * from them. Before the colon stands what it is done to.
  *
  * - `describe` is the definition, `read` the rows.
  * - `datasource:create` also stands for a data source that an append makes, `datasource:analyze` for a look at rows that are not
  *   kept.
- * - Nodes belong to their pipe: `pipe:change` adds and edits them too.
+ * - Nodes belong to their pipe: `pipe:change` adds and edits them too. What a node may read is a matter of its author's read
+ *   scope.
  * - `sql:read` is the right to ask; which names the query may read is a matter of the read scope.
  */
-export type Operation =
-  | 'datasource:list'
-  | 'datasource:describe'
-  | 'datasource:create'
-  | 'datasource:append'
-  | 'datasource:replace'
-  | 'datasource:analyze'
-  | 'datasource:change'
-  | 'datasource:truncate'
-  | 'datasource:drop'
-  | 'quarantine:read'
-  | 'quarantine:replay'
-  | 'pipe:list'
-  | 'pipe:describe'
-  | 'pipe:read'
-  | 'pipe:explain'
-  | 'pipe:create'
-  | 'pipe:change'
-  | 'pipe:publish'
-  | 'pipe:drop'
-  | 'node:drop'
-  | 'sql:read'
-  | 'variable:read'
-  | 'variable:change'
-  | 'project:read'
+export const operations = {
+  'datasource:list': {
+    of: 'datasource',
+    ...readers,
+    reach: 'some',
+    scopes: ['DATASOURCES:READ', 'WORKSPACE:READ_ALL'],
+  },
+  'datasource:describe': { of: 'datasource', ...readers, scopes: ['DATASOURCES:READ', 'WORKSPACE:READ_ALL'] },
+  'datasource:create': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
+  'datasource:append': { ...onDataSource, scopes: ['DATASOURCES:APPEND', 'DATASOURCES:CREATE'] },
+  'datasource:replace': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
+  'datasource:analyze': { ...onDataSource, reach: 'some', scopes: ['DATASOURCES:CREATE'] },
+  'datasource:change': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
+  'datasource:truncate': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
+  'datasource:drop': { ...onDataSource, scopes: ['DATASOURCES:DROP', 'DROP:NAME'] },
+  'quarantine:read': { ...onDataSource, scopes: ['DATASOURCES:READ', 'WORKSPACE:READ_ALL'] },
+  'quarantine:replay': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
+  'pipe:list': { of: 'pipe', ...readers, reach: 'some', scopes: ['PIPES:READ', 'PIPES:CREATE', 'WORKSPACE:READ_ALL'] },
+  'pipe:describe': { of: 'pipe', ...readers, scopes: ['PIPES:READ', 'PIPES:CREATE', 'WORKSPACE:READ_ALL'] },
+  'pipe:read': { of: 'pipe', ...readers, scopes: ['PIPES:READ', 'WORKSPACE:READ_ALL'] },
+  'pipe:explain': { ...onPipe, scopes: ['PIPES:READ', 'WORKSPACE:READ_ALL'] },
+  'pipe:create': { ...onPipe, scopes: ['PIPES:CREATE'] },
+  'pipe:change': { ...onPipe, scopes: ['PIPES:CREATE'] },
+  'pipe:publish': { ...onPipe, scopes: ['PIPES:CREATE'] },
+  'pipe:drop': { ...onPipe, scopes: ['PIPES:DROP', 'DROP:NAME'] },
+  'node:drop': { ...onPipe, scopes: ['IMPORT'] },
+  'sql:read': { of: null, ...readers, reach: 'some', scopes: ['DATASOURCES:READ', 'PIPES:READ', 'WORKSPACE:READ_ALL'] },
+  'variable:read': { of: null, ...writers, scopes: [] },
+  'variable:change': { of: null, ...writers, scopes: [] },
+  'project:read': { of: null, ...writers, scopes: ['WORKSPACE:READ_ALL'] },
+  'token:read': { of: null, ...writers, scopes: ['TOKENS'] },
+  'token:change': { of: null, ...writers, scopes: ['TOKENS'] },
+} as const satisfies Readonly<Record<string, OperationRule>>
+
+export type Operation = keyof typeof operations
+
+export function ruleOf(operation: Operation): OperationRule {
+  return operations[operation]
+}

@@ -81,5 +81,7 @@ declare module 'fastify' {
     readonly mayTakeTokenFromBody?: boolean
     /** Requests that are the daily work: those that are answered are logged at `debug`. */
     readonly isFrequent?: boolean
+    /** A token of another workspace is answered with 404: its sender has the wrong address. */
+    readonly isSentToAWorkspace?: boolean
   }
 }

@@ -72,6 +72,7 @@ export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): voi
     {
       needs: { POST: onQuery('datasource:append', 'name', ['datasource:create']) },
       isFrequent: true,
+      isSentToAWorkspace: true,
     },
   )
 }

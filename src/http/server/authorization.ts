@@ -5,10 +5,10 @@
 // it judges that itself before its first effect, and an answer of a handler that has not is never sent.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import type { Access, Caller } from '../../access/access.ts'
+import type { Access, Caller, Refusal } from '../../access/access.ts'
 import type { Operation } from '../../access/operations.ts'
 import { assert } from '../../shared/assert.ts'
-import { errors } from '../../shared/errors/errors.ts'
+import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import { readBodyToken } from '../request/body-token.ts'
 import { announcesBody } from '../request/request-body.ts'
 import type { OperationNeed, ResourcePlace, RouteNeed } from './route-need.ts'
@@ -62,30 +62,37 @@ function declaredNeed({ routeOptions: { config, url } }: FastifyRequest): Operat
 function guard(route: RouteOptions, need: Exclude<RouteNeed, 'nothing'>, access: Access): void {
   const mayHaveBodyToken = route.config?.mayTakeTokenFromBody === true
   const judge = headJudge(need, access)
-  const admit = (request: FastifyRequest, token: string | undefined): void => {
+  const admit = (request: FastifyRequest, reply: FastifyReply, token: string | undefined): void => {
     const verdict = access.verify(token)
-    if (!verdict.isAllowed) throw verdict.error
+    if (!verdict.isAllowed) throw answeredRefusal(verdict.refusal, reply)
     judge(request, verdict.caller)
     request.caller = verdict.caller
   }
-  const onRequest: RouteOptions['onRequest'] = (request, _reply, done) => {
+  const onRequest: RouteOptions['onRequest'] = (request, reply, done) => {
     const token = headToken(request)
-    if (token !== undefined || !(mayHaveBodyToken && mayCarryToken(request))) admit(request, token)
+    if (token !== undefined || !(mayHaveBodyToken && mayCarryToken(request))) admit(request, reply, token)
     done()
   }
   route.onRequest = [...listOf(route.onRequest), onRequest]
   if (isJudgedByHandler(need)) route.onSend = [...listOf(route.onSend), refuseUnjudged]
   if (!mayHaveBodyToken) return
-  const preHandler: RouteOptions['preHandler'] = (request, _reply, done) => {
+  const preHandler: RouteOptions['preHandler'] = (request, reply, done) => {
     if (request.caller !== null) return done()
     readBodyToken(request)
       .then((found) => {
         if (found.token === undefined && found.isLater) throw errors.TOKEN_LATE()
-        admit(request, found.token)
+        admit(request, reply, found.token)
       })
       .then(() => done(), done)
   }
   route.preHandler = [preHandler, ...listOf(route.preHandler)]
+}
+
+/** The error to be thrown; its headers are on the answer. */
+function answeredRefusal({ error, headers, isOfOtherWorkspace }: Refusal, reply: FastifyReply): ApiError {
+  if (headers !== undefined) reply.headers(headers)
+  const { isSentToAWorkspace } = reply.routeOptions.config
+  return isOfOtherWorkspace === true && isSentToAWorkspace === true ? errors.WORKSPACE_NOT_FOUND() : error
 }
 
 function isJudgedByHandler(need: RouteNeed): boolean {

@@ -17,6 +17,7 @@ import { pipeErrors } from './pipe-errors.ts'
 import { queryErrors } from './query-errors.ts'
 import { requestErrors } from './request-errors.ts'
 import { serviceErrors } from './service-errors.ts'
+import { tokenErrors } from './token-errors.ts'
 import { variableErrors } from './variable-errors.ts'
 
 /** The files of the table. A test holds that no code is in two of them, and that each is sorted by status. */
@@ -29,6 +30,7 @@ export const definitionGroups = {
   dataSourceErrors,
   pipeErrors,
   queryErrors,
+  tokenErrors,
   variableErrors,
   serviceErrors,
 } as const
@@ -42,6 +44,7 @@ export const definitions = {
   ...dataSourceErrors,
   ...pipeErrors,
   ...queryErrors,
+  ...tokenErrors,
   ...variableErrors,
   ...serviceErrors,
 }

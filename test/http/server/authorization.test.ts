@@ -1,15 +1,17 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { type Access, createAccess } from '../../../src/access/access.ts'
+import { Access, type Caller } from '../../../src/access/access.ts'
+import type { Operation } from '../../../src/access/operations.ts'
 import { addPath } from '../../../src/http/server/add-path.ts'
 import { addAuthorization, callerOf, readScopeOf, requireAccess } from '../../../src/http/server/authorization.ts'
 import { createConnections } from '../../../src/http/server/connections.ts'
 import { addErrorAnswers } from '../../../src/http/server/error-answers.ts'
 import { inBody, inSql, onPath, onQuery, onWorkspace } from '../../../src/http/server/route-need.ts'
-import { errors } from '../../../src/shared/errors/errors.ts'
+import { type ApiError, errors } from '../../../src/shared/errors/errors.ts'
+import { adminDeps } from '../../support/access/admin-access.ts'
 import { ask, createFakeDeps, token } from '../../support/http/fake-deps.ts'
 
-const admin = createAccess({ adminToken: token })
+const admin = new Access(adminDeps(token))
 
 function openBare(t: Test, access: Access = admin): FastifyInstance {
   const deps = createFakeDeps()
@@ -22,15 +24,18 @@ function openBare(t: Test, access: Access = admin): FastifyInstance {
 }
 
 /** Lets through what is in the list, as `operation resource`, and notes what it was asked. */
-function listedAccess(allowed: readonly string[]): Access & { readonly asked: string[] } {
-  const asked: string[] = []
-  return {
-    ...admin,
-    asked,
-    refusalOf(_caller, operation, resource) {
-      asked.push(`${operation} ${resource}`)
-      return allowed.includes(`${operation} ${resource}`) ? null : errors.TOKEN_INVALID()
-    },
+class ListedAccess extends Access {
+  readonly asked: string[] = []
+  readonly #allowed: readonly string[]
+
+  constructor(allowed: readonly string[]) {
+    super(adminDeps(token))
+    this.#allowed = allowed
+  }
+
+  override refusalOf(_caller: Caller, operation: Operation, resource: string | null): ApiError | null {
+    this.asked.push(`${operation} ${resource}`)
+    return this.#allowed.includes(`${operation} ${resource}`) ? null : errors.TOKEN_INVALID()
   }
 }
 
@@ -75,7 +80,7 @@ t.test('a route is judged by what it needs, before its handler and before its ow
 })
 
 t.test('what the path or the query names is judged before the handler, as the handler reads it', async (t) => {
-  const access = listedAccess(['datasource:describe mine', 'datasource:append mine', 'project:read null'])
+  const access = new ListedAccess(['datasource:describe mine', 'datasource:append mine', 'project:read null'])
   const app = openBare(t, access)
   const calls: string[] = []
   const answer = async () => void calls.push('handler')
@@ -106,7 +111,7 @@ t.test('what the path or the query names is judged before the handler, as the ha
 })
 
 t.test('a token in the body is judged for what the path names, too', async (t) => {
-  const access = listedAccess(['pipe:change mine'])
+  const access = new ListedAccess(['pipe:change mine'])
   const app = openBare(t, access)
   const calls: string[] = []
   const change = async () => void calls.push('handler')
@@ -156,7 +161,7 @@ t.test('an answer that nobody has judged is never sent', async (t) => {
 })
 
 t.test('a resource that the handler judges is refused there', async (t) => {
-  const app = openBare(t, listedAccess(['pipe:create mine']))
+  const app = openBare(t, new ListedAccess(['pipe:create mine']))
   const effects: string[] = []
   const create = async (request: Parameters<typeof requireAccess>[0]) => {
     const { name } = request.query as { readonly name: string }

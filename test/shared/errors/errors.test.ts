@@ -5,6 +5,7 @@ import { optionKeys } from '../../../src/config.ts'
 import { ApiError, type ErrorCode, errors, errorTable } from '../../../src/shared/errors/errors.ts'
 import { repositoryRoot } from '../../support/repository-root.ts'
 import { madeImportErrors } from '../../support/shared/errors/made-import-errors.ts'
+import { madeTokenErrors } from '../../support/shared/errors/made-token-errors.ts'
 
 // One row a code, so that a code without a literal message here does not compile, and neither does one without a code.
 const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
@@ -52,11 +53,6 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     errors.ROWS_TOO_MANY({ rowsMax: 1000, columnCount: 500 }),
     413,
     'The body has more than 1000 rows, the most at once for a Data Source of 500 columns; send fewer at a time, or import them',
-  ],
-  TOKEN_LATE: [
-    errors.TOKEN_LATE(),
-    403,
-    'No token: send the header "Authorization: Bearer <token>", or the parameter "token" in the URL or in the first 8 KiB of an uncompressed body; the rest of the body was not read',
   ],
   BODIES_TOO_MANY: [
     errors.BODIES_TOO_MANY({ retryAfterSeconds: 1 }),
@@ -245,6 +241,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'The Data Source would have more than 40 partitions, so the import ended early; the counted rows are stored. Use a coarser partition key, or raise --partitions-max',
   ],
   ...madeImportErrors,
+  ...madeTokenErrors,
   REPLACE_VIEW_FAILED: [
     errors.REPLACE_VIEW_FAILED({ view: 'daily', reason: 'no such column' }),
     422,
@@ -354,12 +351,6 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'The result is larger than 100 MiB; select less, or use LIMIT',
   ],
-  TOKEN_MISSING: [
-    errors.TOKEN_MISSING(),
-    403,
-    'No token: send the header "Authorization: Bearer <token>" or the parameter "token"',
-  ],
-  TOKEN_INVALID: [errors.TOKEN_INVALID(), 403, 'Invalid token'],
   DATASOURCE_NOT_FOUND: [errors.DATASOURCE_NOT_FOUND({ name: 'x' }), 404, 'Data Source "x" does not exist'],
   NOT_FOUND: [errors.NOT_FOUND({ path: '/v1' }), 404, 'There is nothing at "/v1"'],
   METHOD_NOT_ALLOWED: [

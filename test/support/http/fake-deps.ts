@@ -1,5 +1,5 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
-import { createAccess } from '../../../src/access/access.ts'
+import { Access } from '../../../src/access/access.ts'
 import { openCatalog } from '../../../src/catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../../../src/catalog/data-source.types.ts'
 import { openVariables } from '../../../src/catalog/variables.ts'
@@ -18,6 +18,7 @@ import type { Pipes } from '../../../src/pipes/pipes.types.ts'
 import type { QueryRequest } from '../../../src/query/query.types.ts'
 import { mebibyte } from '../../../src/shared/bytes.ts'
 import { errors } from '../../../src/shared/errors/errors.ts'
+import { adminDeps } from '../access/admin-access.ts'
 import { emptyRecords } from '../storage/memory-storage.ts'
 
 export const token = 'p.test.token'
@@ -73,7 +74,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
   }
   const now = () => Date.UTC(2026, 0, 2, 3, 4, 5)
   const deps: FakeDeps = {
-    access: createAccess({ adminToken: token }),
+    access: new Access(adminDeps(token)),
     dataSources,
     ingest,
     imports: openImports(

@@ -1,0 +1,32 @@
+import type { Catalog } from '../catalog/catalog.ts'
+import type { AccessDeps } from './access.ts'
+import type { NamedResource } from './grant.types.ts'
+import type { ResourceKind } from './scopes/scope-types.ts'
+
+const quarantineSuffix = '_quarantine'
+
+/** What scopes and requests name, as the catalog has it now: found just as the modules find it that do the work. */
+export class CatalogLookup implements NonNullable<AccessDeps['lookup']> {
+  readonly #catalog: Pick<Catalog, 'find' | 'findPipe' | 'catalogVersion'>
+
+  constructor(catalog: Pick<Catalog, 'find' | 'findPipe' | 'catalogVersion'>) {
+    this.#catalog = catalog
+  }
+
+  get version(): number {
+    return this.#catalog.catalogVersion
+  }
+
+  kindOf(id: string): ResourceKind | undefined {
+    if (this.#catalog.find(id)?.id === id) return 'datasource'
+    return this.#catalog.findPipe(id)?.id === id ? 'pipe' : undefined
+  }
+
+  find(kind: ResourceKind, nameOrId: string): NamedResource {
+    const id = kind === 'datasource' ? this.#catalog.find(nameOrId)?.id : this.#catalog.findPipe(nameOrId)?.id
+    if (id !== undefined || kind === 'pipe') return { name: nameOrId, id, isQuarantine: false }
+    if (!nameOrId.endsWith(quarantineSuffix)) return { name: nameOrId, id, isQuarantine: false }
+    const owner = this.#catalog.find(nameOrId.slice(0, -quarantineSuffix.length))?.id
+    return { name: nameOrId, id: owner, isQuarantine: owner !== undefined }
+  }
+}

@@ -1,0 +1,126 @@
+// What the scopes of one token let it do. Whatever no scope gives is refused.
+
+import type { ReadScope } from '../sql/read-scope.types.ts'
+import { adminScope } from './admin-scope.ts'
+import type { Grant, NamedResource, ResourceLookup } from './grant.types.ts'
+import { type Operation, type OperationRule, ruleOf } from './operations.ts'
+import { createReadScope } from './read-scope.ts'
+import { joinFilters } from './row-filters.ts'
+import type { ResourceKind, ScopeType } from './scopes/scope-types.ts'
+
+const readTypes: ReadonlySet<ScopeType> = new Set(['DATASOURCES:READ', 'PIPES:READ'])
+
+export class Permissions {
+  readonly grants: readonly Grant[]
+  readonly isAdmin: boolean
+  /** What its queries may read. */
+  readonly readScope: ReadScope
+  readonly #lookup: ResourceLookup
+  /** Types of the scopes that are not restricted to a resource. */
+  readonly #unrestricted: ReadonlySet<ScopeType>
+  /** By the id of what exists, and by the name of what does not yet. */
+  readonly #byResource: ReadonlyMap<string, readonly Grant[]>
+
+  constructor(grants: readonly Grant[], lookup: ResourceLookup) {
+    this.grants = grants
+    this.#lookup = lookup
+    this.#unrestricted = new Set(grants.flatMap(({ type, resource }) => (resource === null ? [type] : [])))
+    this.#byResource = groupedByResource(grants)
+    this.isAdmin = this.#unrestricted.has('ADMIN')
+    this.readScope = this.isAdmin ? adminScope : this.#makeReadScope()
+  }
+
+  /** Whether it may do this to what is named; null is no single resource. */
+  allows(operation: Operation, resource: NamedResource | null): boolean {
+    if (this.isAdmin) return true
+    const rule = ruleOf(operation)
+    const isGiven = rule.reach === 'some' ? this.#givesSome(rule) : this.#gives(rule, resource)
+    return isGiven && !this.#hidesRows(rule, resource)
+  }
+
+  /** Whether lists show it: whoever may not describe it is not told that it exists. */
+  sees(kind: ResourceKind, id: string): boolean {
+    const operation = kind === 'datasource' ? 'datasource:describe' : 'pipe:describe'
+    return this.allows(operation, { name: id, id, isQuarantine: false })
+  }
+
+  /** The conditions on the rows of a data source or of a pipe's output: every one of them holds. */
+  filtersOf(id: string): readonly string[] {
+    const filters = (this.#byResource.get(id) ?? []).flatMap(({ filter }) => filter ?? [])
+    return [...new Set(filters)]
+  }
+
+  /** Whether its rows are all seen: what is counted of others would tell of them. */
+  seesAllRowsOf(id: string): boolean {
+    return this.isAdmin || this.filtersOf(id).length === 0
+  }
+
+  #givesSome({ scopes }: OperationRule): boolean {
+    return this.grants.some(({ type }) => scopes.includes(type))
+  }
+
+  #gives({ scopes }: OperationRule, resource: NamedResource | null): boolean {
+    if (scopes.some((type) => this.#unrestricted.has(type))) return true
+    if (resource === null) return false
+    const named = [resource.name, ...(resource.id === undefined ? [] : [resource.id])]
+    return named.some((key) => this.#byResource.get(key)?.some(({ type }) => scopes.includes(type)) === true)
+  }
+
+  /** Whether rows are kept from the token where the operation shows all of them. A quarantine cannot be filtered. */
+  #hidesRows({ mayBeFiltered }: OperationRule, resource: NamedResource | null): boolean {
+    if (resource?.id === undefined || (mayBeFiltered && !resource.isQuarantine)) return false
+    return this.filtersOf(resource.id).length > 0
+  }
+
+  #makeReadScope(): ReadScope {
+    const readsAll = this.#unrestricted.has('WORKSPACE:READ_ALL')
+    const mayReadKind = {
+      datasource: this.#unrestricted.has('DATASOURCES:READ'),
+      pipe: this.#unrestricted.has('PIPES:READ'),
+    }
+    const filterOf = (id: string) => joinFilters(this.filtersOf(id))
+    return createReadScope({
+      signature: signatureOf(this.grants),
+      mayRead: (id) => {
+        if (readsAll || this.#byResource.get(id)?.some(({ type }) => readTypes.has(type)) === true) return true
+        const kind = this.#lookup.kindOf(id)
+        return kind !== undefined && mayReadKind[kind]
+      },
+      filterOf,
+      outputFilterOf: filterOf,
+      fixedParametersOf: (id) => this.#fixedParametersOf(id),
+      seesAll: readsAll,
+      isFiltered: this.grants.some(({ filter }) => filter !== null),
+      mayUseSecrets: false,
+    })
+  }
+
+  #fixedParametersOf(id: string): ReturnType<ReadScope['fixedParametersOf']> {
+    const fixed = (this.#byResource.get(id) ?? []).flatMap(({ fixedParameters }) => fixedParameters ?? [])
+    return fixed.length === 0 ? null : new Map(fixed.flatMap((one) => [...one]))
+  }
+}
+
+/** The same for tokens that may read the same: answers are kept by it. */
+function signatureOf(grants: readonly Grant[]): string {
+  const readable = grants.filter(({ type }) => readTypes.has(type) || type === 'WORKSPACE:READ_ALL')
+  return JSON.stringify(
+    readable.map(({ type, resource, filter, fixedParameters }) => [
+      type,
+      resource,
+      filter,
+      fixedParameters === null ? null : [...fixedParameters],
+    ]),
+  )
+}
+
+function groupedByResource(grants: readonly Grant[]): ReadonlyMap<string, readonly Grant[]> {
+  const groups = new Map<string, Grant[]>()
+  for (const grant of grants) {
+    if (grant.resource === null) continue
+    const others = groups.get(grant.resource)
+    if (others === undefined) groups.set(grant.resource, [grant])
+    else others.push(grant)
+  }
+  return groups
+}
