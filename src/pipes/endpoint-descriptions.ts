@@ -37,6 +37,8 @@ interface Deps {
 export interface DescribeAllOptions {
   /** After it, endpoints are listed without the columns that are not known yet. */
   readonly timeMaxMs: number
+  /** Which of them are listed; the others are not even counted. */
+  readonly isShown: (pipe: Pick<Pipe, 'id'>) => boolean
   /** Aborted when nobody waits any more: then the engine is asked for no more of them. */
   readonly signal: AbortSignal
 }
@@ -82,10 +84,11 @@ export class EndpointDescriptions {
    * All endpoints, within a time: what the engine has not told by then it goes on telling behind the answer, for the next
    * one. Gives way to others between them.
    */
-  async describeAll({ timeMaxMs, signal }: DescribeAllOptions): Promise<EndpointList> {
+  async describeAll({ timeMaxMs, isShown, signal }: DescribeAllOptions): Promise<EndpointList> {
     const { catalog } = this.#deps
-    const ids = catalog.listPipes().toSorted(byName)
-    this.#forgetGone(ids.length)
+    const all = catalog.listPipes()
+    this.#forgetGone(all.length)
+    const ids = all.filter(isShown).toSorted(byName)
     const next = ids.values()
     const lanes = Promise.all(Array.from({ length: laneCount }, () => this.#describeEach(next, signal)))
     await within(lanes, timeMaxMs)

@@ -36,7 +36,7 @@ function open() {
     const node = { name: `${name}_node`, description: '', sql: 'SELECT 1 AS a', isEndpoint: true }
     return pipes.create({ name, description: '', nodes: [node] })
   }
-  const all = (timeMaxMs = 60_000) => descriptions.describeAll({ timeMaxMs, signal: unending })
+  const all = (timeMaxMs = 60_000) => descriptions.describeAll({ timeMaxMs, isShown: () => true, signal: unending })
   return { catalog, pipes, descriptions, engine, asked, create, all }
 }
 
@@ -120,7 +120,11 @@ t.test('an endpoint that cannot be described leaves the others as they are', asy
 t.test('nobody who has left has the engine asked', async (t) => {
   const { create, descriptions, asked } = open()
   for (const name of ['a', 'b', 'c']) await create(name)
-  const { endpoints, pendingCount } = await descriptions.describeAll({ timeMaxMs: 1, signal: AbortSignal.abort() })
+  const { endpoints, pendingCount } = await descriptions.describeAll({
+    timeMaxMs: 1,
+    isShown: () => true,
+    signal: AbortSignal.abort(),
+  })
   t.strictSame([endpoints.length, pendingCount], [3, 3])
   t.strictSame(asked, [])
 })

@@ -2,7 +2,7 @@ import type { DataSource } from '../../catalog/data-source.types.ts'
 import { BoundedCache } from '../../shared/bounded-cache.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import { giveWay } from '../../shared/time-slices.ts'
-import { type DerivedFields, listShape, wantedNames } from './datasource-shape.ts'
+import { type DerivedFields, listShape, rowsIn, sizeShape, wantedNames } from './datasource-shape.ts'
 
 const keptBounds = { entriesMax: 10_000, weightMax: 32 * mebibyte }
 
@@ -66,14 +66,12 @@ export class DataSourceList {
 
 function changingTexts(derived: DerivedFields): ReadonlyMap<string, string> {
   const { statistics, usedBy = [], newColumns = new Map() } = derived
-  const { landing, quarantine } = statistics ?? {}
-  const size = { bytes: landing?.byteCount ?? 0, row_count: landing?.rowCount ?? 0 }
   const users = usedBy.map(({ id, name }) => ({ id, name }))
   const [statisticsName, usedByName, quarantineName, newColumnsName] = changingNames
   return new Map([
-    [statisticsName, JSON.stringify(size)],
+    [statisticsName, JSON.stringify(sizeShape(statistics))],
     [usedByName, JSON.stringify(users)],
-    [quarantineName, String(quarantine?.rowCount ?? 0)],
+    [quarantineName, String(rowsIn(statistics, 'quarantine'))],
     [newColumnsName, JSON.stringify(Object.fromEntries(newColumns))],
   ])
 }

@@ -14,7 +14,8 @@ import { timeText } from './time-text.ts'
 
 /** What is known of a data source beside its definition. */
 export interface DerivedFields {
-  readonly statistics: DataSourceStatistics | undefined
+  /** Undefined where nothing is stored; null where the caller is not told. */
+  readonly statistics: DataSourceStatistics | undefined | null
   readonly usedBy?: readonly PipeReference[]
   /** Told by the shape of one data source alone. */
   readonly possiblyUsedBy?: readonly PipeReference[]
@@ -41,7 +42,7 @@ export function singleShape(dataSource: DataSource, derived: DerivedFields) {
     kafka_store_raw_value: dataSource.kafkaStoreRawValue,
     last_commit: { content_sha: '', path: '', status: 'ok' },
     new_columns_detected: newColumns.size === 0 ? false : Object.fromEntries(newColumns),
-    quarantine_rows: statistics?.quarantine.rowCount ?? 0,
+    quarantine_rows: rowsIn(statistics, 'quarantine'),
     schema: {
       columns: columns.map((column) => ({ auto: false, ...columnShape(column) })),
       sql_schema: formatSchema(columns),
@@ -86,7 +87,7 @@ export function listShape(dataSource: DataSource, derived: DerivedFields): Recor
     columns: columns.map(columnShape),
     indexes: dataSource.indexes.map(indexShape),
     new_columns_detected: Object.fromEntries(newColumns),
-    quarantine_rows: statistics?.quarantine.rowCount ?? 0,
+    quarantine_rows: rowsIn(statistics, 'quarantine'),
   }
 }
 
@@ -136,12 +137,22 @@ function commonFields(dataSource: DataSource, { statistics, usedBy = [] }: Deriv
     description,
     project: null,
     replicated: false,
-    statistics: { bytes: statistics?.landing.byteCount ?? 0, row_count: statistics?.landing.rowCount ?? 0 },
+    statistics: sizeShape(statistics),
     tags: {},
     type,
     used_by: usedBy.map(reference),
     version: declaredVersion ?? version,
   }
+}
+
+/** The size of its rows; nulls where the caller is not told. */
+export function sizeShape(statistics: DerivedFields['statistics']) {
+  if (statistics === null) return { bytes: null, row_count: null }
+  return { bytes: statistics?.landing.byteCount ?? 0, row_count: rowsIn(statistics, 'landing') }
+}
+
+export function rowsIn(statistics: DerivedFields['statistics'], table: keyof DataSourceStatistics): number | null {
+  return statistics === null ? null : (statistics?.[table].rowCount ?? 0)
 }
 
 function reference({ id, name }: PipeReference) {

@@ -9,6 +9,8 @@ type Shape = Readonly<Record<string, unknown>>
 
 export interface ShapeContext {
   readonly pipes: Pick<Pipes, 'parametersWithPipes' | 'possibleDependencies'>
+  /** Those of the names that a node reads that the client may know of. */
+  readonly seenReads: (pipe: Pipe, names: readonly string[]) => readonly string[]
   /** The address that the client reaches the service under, without a path. */
   readonly baseUrl: string
 }
@@ -47,11 +49,11 @@ export function pipeItem(pipe: Pipe, choice: ShapeChoice, context: ShapeContext)
 }
 
 /** A node with everything that is known of it. */
-export function nodeShape(pipe: Pipe, node: PipeNode, { pipes }: ShapeContext): Shape {
+export function nodeShape(pipe: Pipe, node: PipeNode, { pipes, seenReads }: ShapeContext): Shape {
   return {
     ...nodeFields(pipe, node),
-    dependencies: node.dependencies,
-    possible_dependencies: pipes.possibleDependencies(pipe, node),
+    dependencies: seenReads(pipe, node.dependencies),
+    possible_dependencies: seenReads(pipe, pipes.possibleDependencies(pipe, node)),
     params: pipes.parametersWithPipes(pipe, node),
   }
 }
@@ -75,7 +77,7 @@ interface ItemContext {
 function nodeItem(pipe: Pipe, node: PipeNode, { choice, context }: ItemContext): Shape {
   const { nodeAttributes, hasDependencies } = choice
   const fields = nodeFields(pipe, node)
-  const more = hasDependencies ? { dependencies: node.dependencies } : {}
+  const more = hasDependencies ? { dependencies: context.seenReads(pipe, node.dependencies) } : {}
   if (nodeAttributes.length === 0) return { ...fields, params: context.pipes.parametersWithPipes(pipe, node), ...more }
   const isField = nodeAttributes.every((name) => Object.hasOwn(fields, name))
   return { ...chosen(isField ? fields : nodeShape(pipe, node, context), new Set(nodeAttributes)), ...more }

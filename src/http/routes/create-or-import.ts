@@ -11,13 +11,14 @@ import { singleShape } from '../json/datasource-shape.ts'
 import { dryRunShape } from '../json/dry-run.ts'
 import { type ImportAnswer, importAnswerOf, sendImport } from '../json/import-answer.ts'
 import { type ProgressLines, progressDetails, progressLines } from '../json/import-progress.ts'
+import { seenFields } from '../json/seen-fields.ts'
 import { warn, warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
 import { formatFields, importParameters, readImportInput } from '../request/import-input.ts'
 import { readImportOrder, type SentOrder } from '../request/import-order.ts'
 import type { Parameters } from '../request/parameters.ts'
 import { announcesBody, bodyOf } from '../request/request-body.ts'
 import { leftSignal } from '../server/abort-signal.ts'
-import { requireAccess } from '../server/authorization.ts'
+import { callerOf, requireAccess } from '../server/authorization.ts'
 import { mayBeQuiet } from '../server/half-closed.ts'
 
 export type ImportDeps = Pick<HttpDeps, 'dataSources' | 'imports' | 'logger'> & { readonly newColumns: NewColumns }
@@ -148,7 +149,8 @@ class ImportExchange {
     const warnings = [...connectorWarnings(order), ...result.warnings]
     const statistics = await dataSources.statisticsOf(dataSource.id)
     const usedBy = dataSources.usedBy(dataSource.id)
-    const shape = singleShape(dataSource, { statistics, usedBy, newColumns: newColumns.of(dataSource) })
+    const derived = { statistics, usedBy, newColumns: newColumns.of(dataSource) }
+    const shape = singleShape(dataSource, seenFields(callerOf(this.#request).permissions, dataSource, derived))
     return { importId, dataSource: shape, warnings, outcome: result.outcome }
   }
 }

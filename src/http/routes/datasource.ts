@@ -8,11 +8,13 @@ import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { listFields, listItem, singleShape, wantedNames } from '../json/datasource-shape.ts'
+import { seenFields, seenOf } from '../json/seen-fields.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
 import { readVersion } from '../request/import-order.ts'
 import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
+import { callerOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 
 type Deps = Pick<HttpDeps, 'dataSources' | 'ingest'> & { readonly newColumns: NewColumns }
@@ -30,7 +32,7 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
       GET: async (request, reply) => await show(request, reply, deps),
       PUT: async (request, reply) => {
         const revised = await dataSources.revise(nameOf(request), readRevision(await readParameters(request)))
-        return await sendSingle(reply, revised, deps)
+        return await sendSingle(request, reply, { deps, dataSource: revised })
       },
       DELETE: async (request, reply) => {
         const parameters = await readParameters(request)
@@ -92,24 +94,29 @@ async function show(request: FastifyRequest, reply: FastifyReply, deps: Deps): P
   }
   const attrs = new Parameters(request.query).text('attrs')
   warnOfUnknown(reply, 'Attribute', wantedNames(attrs) ?? [], listFields)
-  return await sendSingle(reply, dataSources.get(name), deps, attrs)
+  return await sendSingle(request, reply, { deps, dataSource: dataSources.get(name), attrs })
+}
+
+interface Shown {
+  readonly deps: Deps
+  readonly dataSource: DataSource
+  readonly attrs?: string | undefined
 }
 
 async function sendSingle(
+  request: FastifyRequest,
   reply: FastifyReply,
-  dataSource: DataSource,
-  { dataSources, ingest, newColumns }: Deps,
-  attrs?: string,
+  { deps: { dataSources, ingest, newColumns }, dataSource, attrs }: Shown,
 ): Promise<FastifyReply> {
   const { id } = dataSource
   const statistics = await dataSources.statisticsOf(id)
-  const derived = {
+  const derived = seenFields(callerOf(request).permissions, dataSource, {
     statistics,
     usedBy: dataSources.usedBy(id),
     possiblyUsedBy: dataSources.possiblyUsedBy(id),
     waiting: ingest.eventsStatus(id),
     newColumns: newColumns.of(dataSource),
-  }
+  })
   const shape = attrs === undefined ? singleShape(dataSource, derived) : listItem(dataSource, derived, attrs)
   return sendJson(reply, 200, shape)
 }
@@ -124,9 +131,17 @@ async function showDrop(request: FastifyRequest, reply: FastifyReply, { deps, is
   const { dataSources } = deps
   const { id, name } = dataSources.getForDrop(nameOf(request))
   const views = await dataSources.dependents(id)
+  const { permissions } = callerOf(request)
   const users = [...views, ...userNames(dataSources.usedBy(id), dataSources.possiblyUsedBy(id))]
   if (users.length > 0 && !isForced) throw errors.DATASOURCE_USED({ name, users, advice: 'use force=true to drop it' })
-  return sendJson(reply, 200, { id, name, dependencies: users })
+  const seen = [
+    ...(permissions.readScope.seesAll ? views : []),
+    ...userNames(
+      seenOf(permissions, 'pipe', dataSources.usedBy(id)),
+      seenOf(permissions, 'pipe', dataSources.possiblyUsedBy(id)),
+    ),
+  ]
+  return sendJson(reply, 200, { id, name, dependencies: seen })
 }
 
 function readRevision(parameters: Parameters): Revision {

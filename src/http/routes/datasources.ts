@@ -4,9 +4,11 @@ import type { FormLimits } from '../http.types.ts'
 import { jsonContentType } from '../json/answers.ts'
 import { DataSourceList } from '../json/datasource-list.ts'
 import { type DerivedFields, listFields, wantedNames } from '../json/datasource-shape.ts'
+import { seenFields, seenOf } from '../json/seen-fields.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
+import { callerOf } from '../server/authorization.ts'
 import { inBody, onWorkspace } from '../server/route-need.ts'
 import { createOrImport, type ImportDeps } from './create-or-import.ts'
 
@@ -22,11 +24,16 @@ export function addDataSources(app: FastifyInstance, deps: ImportDeps, limits: F
         const attrs = new Parameters(request.query).text('attrs')
         warnOfUnknown(reply, 'Attribute', wantedNames(attrs) ?? [], listFields)
         const statistics = list.needsStatistics(attrs) ? await dataSources.statistics() : null
+        const { permissions } = callerOf(request)
         const derivedOf = ({ id, columns }: DataSource): DerivedFields => {
           const newColumns = deps.newColumns.of({ id, columns })
-          return { statistics: statistics?.get(id), usedBy: dataSources.usedBy(id), newColumns }
+          return seenFields(
+            permissions,
+            { id },
+            { statistics: statistics?.get(id), usedBy: dataSources.usedBy(id), newColumns },
+          )
         }
-        const items = await list.text(dataSources.list(), derivedOf, attrs)
+        const items = await list.text(seenOf(permissions, 'datasource', dataSources.list()), derivedOf, attrs)
         return reply.code(200).header('content-type', jsonContentType).send(`{"datasources":${items}}`)
       },
       POST: async (request, reply) => await createOrImport(request, reply, { deps: deps, limits }),

@@ -6,6 +6,7 @@ import { openApiDocument } from '../json/openapi-document.ts'
 import { OpenApiTexts } from '../json/openapi-texts.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
+import { callerOf } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/base-url.ts'
 import { onPath, onWorkspace } from '../server/route-need.ts'
 
@@ -19,11 +20,13 @@ export function addOpenApi(app: FastifyInstance, { endpointDescriptions, pipes }
   const texts = new OpenApiTexts()
   const describeAll = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = abortSignal(reply)
-    const { endpoints, pendingCount } = await endpointDescriptions.describeAll({ timeMaxMs, signal })
+    const { permissions } = callerOf(request)
+    const isShown = ({ id }: { readonly id: string }): boolean => permissions.sees('pipe', id)
+    const { endpoints, pendingCount } = await endpointDescriptions.describeAll({ timeMaxMs, isShown, signal })
     const pending = pendingCount === 0 ? '' : ` The columns of ${pendingCount} are not known yet: ask again.`
     const text = await texts.documentText(endpoints, {
       title: 'Endpoints',
-      description: `All published endpoints of the workspace.${pending}`,
+      description: `All published endpoints that the token may read.${pending}`,
       baseUrl: baseUrlOf(request),
     })
     return reply.code(200).header('content-type', jsonContentType).send(text)

@@ -10,11 +10,11 @@ import { Parameters } from '../request/parameters.ts'
 import { type PipeInput, readNewName, readNodeEdit, readNodeRequest, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
 import { readScopeOf } from '../server/authorization.ts'
-import { baseUrlOf } from '../server/base-url.ts'
 import { onPath } from '../server/route-need.ts'
+import { pipeContext } from './pipe-context.ts'
 import { readChoice } from './pipes.ts'
 
-type Deps = Pick<HttpDeps, 'pipes'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes'>
 
 const change = onPath('pipe:change', 'pipe')
 const publication = onPath('pipe:publish', 'pipe')
@@ -24,7 +24,7 @@ const datafileSuffix = '.pipe'
 /** `/v0/pipes/<name>` and what changes one pipe: show, rename, drop, publish; and its nodes. */
 export function addPipe(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
   const readInput = (request: FastifyRequest): Promise<PipeInput> => readPipeInput(request, limits)
-  const context: RouteContext = { app, pipes: deps.pipes, readInput }
+  const context: RouteContext = { app, deps, pipes: deps.pipes, readInput }
   addOwnPath(context)
   addUnknownFormats(context)
   addEndpointPaths(context)
@@ -33,22 +33,23 @@ export function addPipe(app: FastifyInstance, deps: Deps, limits: FormLimits): v
 
 interface RouteContext {
   readonly app: FastifyInstance
+  readonly deps: Deps
   readonly pipes: HttpDeps['pipes']
   /** What the request brings. */
   readonly readInput: (request: FastifyRequest) => Promise<PipeInput>
 }
 
-function addOwnPath({ app, pipes, readInput }: RouteContext): void {
+function addOwnPath({ app, deps, pipes, readInput }: RouteContext): void {
   addPath(
     app,
     '/v0/pipes/:pipe',
     {
-      GET: async (request, reply) => show(request, reply, pipes),
+      GET: async (request, reply) => show(request, reply, deps),
       PUT: async (request, reply) => {
         const { parameters } = await readInput(request)
         const isForced = parameters.flag('force')
         const revision = { name: readNewName(parameters), description: parameters.get('description'), isForced }
-        return sendPipe(request, reply, { pipes, pipe: await pipes.revise(pipeOf(request), revision) })
+        return sendPipe(request, reply, { deps, pipe: await pipes.revise(pipeOf(request), revision) })
       },
       DELETE: async (request, reply) => {
         const { parameters } = await readInput(request)
@@ -92,16 +93,16 @@ function addUnknownFormats({ app, pipes }: RouteContext): void {
   )
 }
 
-function addEndpointPaths({ app, pipes, readInput }: RouteContext): void {
+function addEndpointPaths({ app, deps, pipes, readInput }: RouteContext): void {
   const publish = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const input = await readInput(request)
     const node = nodeOf(request) ?? readNodeName(input)
-    return sendPipe(request, reply, { pipes, pipe: await pipes.publish(pipeOf(request), node) })
+    return sendPipe(request, reply, { deps, pipe: await pipes.publish(pipeOf(request), node) })
   }
   const unpublish = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readInput(request)
     const pipe = await pipes.unpublish(pipeOf(request), nodeOf(request) ?? null)
-    return sendPipe(request, reply, { pipes, pipe })
+    return sendPipe(request, reply, { deps, pipe })
   }
   const forms = { POST: publish, PUT: publish, DELETE: unpublish }
   const config = {
@@ -113,12 +114,12 @@ function addEndpointPaths({ app, pipes, readInput }: RouteContext): void {
   addPath(app, '/v0/pipes/:pipe/published', { POST: publish, PUT: publish }, config)
 }
 
-function addNodePaths({ app, pipes, readInput }: RouteContext): void {
+function addNodePaths({ app, deps, pipes, readInput }: RouteContext): void {
   const sendNode = (
     request: FastifyRequest,
     reply: FastifyReply,
     changed: Awaited<ReturnType<typeof pipes.appendNode>>,
-  ) => sendJson(reply, 200, nodeShape(changed.pipe, changed.node, { pipes, baseUrl: baseUrlOf(request) }))
+  ) => sendJson(reply, 200, nodeShape(changed.pipe, changed.node, pipeContext(request, deps)))
   const append = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const node = readNodeRequest(await readInput(request))
     return sendNode(request, reply, await pipes.appendNode(pipeOf(request), node, readScopeOf(request)))
@@ -152,7 +153,8 @@ function addNodePaths({ app, pipes, readInput }: RouteContext): void {
   )
 }
 
-function show(request: FastifyRequest, reply: FastifyReply, pipes: HttpDeps['pipes']): FastifyReply {
+function show(request: FastifyRequest, reply: FastifyReply, deps: Deps): FastifyReply {
+  const { pipes } = deps
   const name = pipeOf(request)
   if (name.endsWith(datafileSuffix)) {
     const text = formatPipe(pipes.get(name.slice(0, -datafileSuffix.length)))
@@ -161,8 +163,8 @@ function show(request: FastifyRequest, reply: FastifyReply, pipes: HttpDeps['pip
   checkFormat(name, pipes)
   const pipe = pipes.get(name)
   const choice = readChoice(new Parameters(request.query))
-  if (choice.attributes.length === 0) return sendPipe(request, reply, { pipes, pipe })
-  return sendJson(reply, 200, pipeItem(pipe, choice, { pipes, baseUrl: baseUrlOf(request) }))
+  if (choice.attributes.length === 0) return sendPipe(request, reply, { deps, pipe })
+  return sendJson(reply, 200, pipeItem(pipe, choice, pipeContext(request, deps)))
 }
 
 /** `p1.xml` is no pipe but the data of one, in a format that is not there. @throws FORMAT_UNSUPPORTED (400) */
@@ -173,12 +175,12 @@ function checkFormat(name: string, pipes: HttpDeps['pipes']): void {
 }
 
 interface ShownPipe {
-  readonly pipes: HttpDeps['pipes']
+  readonly deps: Deps
   readonly pipe: Pipe
 }
 
-function sendPipe(request: FastifyRequest, reply: FastifyReply, { pipes, pipe }: ShownPipe): FastifyReply {
-  return sendJson(reply, 200, pipeShape(pipe, { pipes, baseUrl: baseUrlOf(request) }))
+function sendPipe(request: FastifyRequest, reply: FastifyReply, { deps, pipe }: ShownPipe): FastifyReply {
+  return sendJson(reply, 200, pipeShape(pipe, pipeContext(request, deps)))
 }
 
 function pipeOf(request: FastifyRequest): string {

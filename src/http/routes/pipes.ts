@@ -4,25 +4,27 @@ import { giveWay } from '../../shared/time-slices.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { jsonContentType, sendJson } from '../json/answers.ts'
 import { nodeFieldNames, pipeFields, pipeItem, pipeShape, type ShapeChoice } from '../json/pipe-shape.ts'
+import { seenOf } from '../json/seen-fields.ts'
 import { warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
 import { Parameters } from '../request/parameters.ts'
 import { readNodes, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { readScopeOf, requireAccess } from '../server/authorization.ts'
-import { baseUrlOf } from '../server/base-url.ts'
+import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { inBody, onWorkspace } from '../server/route-need.ts'
+import { pipeContext } from './pipe-context.ts'
 
-type Deps = Pick<HttpDeps, 'pipes'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes'>
 
 /** `/v0/pipes`: list and create. */
-export function addPipes(app: FastifyInstance, { pipes }: Deps, limits: FormLimits): void {
+export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
+  const { pipes } = deps
   const list = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const choice = readChoice(new Parameters(request.query))
     warnOfUnknown(reply, 'Attribute', choice.attributes, pipeFields)
     warnOfUnknown(reply, 'Node attribute', choice.nodeAttributes, nodeFieldNames)
-    const context = { pipes, baseUrl: baseUrlOf(request) }
+    const context = pipeContext(request, deps)
     const texts: string[] = []
-    for (const pipe of pipes.list()) {
+    for (const pipe of seenOf(callerOf(request).permissions, 'pipe', pipes.list())) {
       texts.push(JSON.stringify(pipeItem(pipe, choice, context)))
       await giveWay()
     }
@@ -53,7 +55,7 @@ export function addPipes(app: FastifyInstance, { pipes }: Deps, limits: FormLimi
         ? await pipes.copy({ name, from, description }, author)
         : await pipes.create({ name, description: description ?? '', nodes: nodes ?? [] }, author)
     warnOfVersion(reply, name, before)
-    return sendJson(reply, 200, pipeShape(pipe, { pipes, baseUrl: baseUrlOf(request) }))
+    return sendJson(reply, 200, pipeShape(pipe, pipeContext(request, deps)))
   }
   addPath(
     app,

@@ -17,7 +17,7 @@ export function addErrorAnswers(
     if (reason !== null) disk.report(reason, thrown)
     const error = toApiError(thrown)
     const hint = error.hint === undefined ? adviser(error, request) : undefined
-    return answerError(thrown, reply, hint)
+    return answerError(thrown, reply, { hint, mayNameOthers: mayNameOthers(request) })
   })
   // What has no route asks nothing of its caller, a preflight included, and does nothing. Fastify hands `config` on to its requests.
   const declared: { preHandler: []; config: FastifyContextConfig } = { preHandler: [], config: { needs: 'nothing' } }
@@ -29,10 +29,26 @@ export function addErrorAnswers(
 }
 
 /** Answers with what was thrown; the log of requests tells it. */
-export function answerError(thrown: unknown, reply: FastifyReply, hint?: string): FastifyReply {
+export function answerError(
+  thrown: unknown,
+  reply: FastifyReply,
+  { hint, mayNameOthers = true }: Told = {},
+): FastifyReply {
   // Nobody hears the answer, and the log of requests tells that the client went away.
   if (isStopped(thrown) && reply.raw.destroyed) return sendError(reply, errors.BODY_CUT())
-  return sendError(reply, toApiError(thrown), hintField(hint))
+  const error = toApiError(thrown)
+  const own = mayNameOthers || error.withoutOthers === undefined ? {} : { error: error.withoutOthers }
+  return sendError(reply, error, { ...own, ...hintField(hint) })
+}
+
+interface Told {
+  readonly hint?: string | undefined
+  /** Whether the message may name what depends on what the caller has named. */
+  readonly mayNameOthers?: boolean
+}
+
+function mayNameOthers({ caller }: FastifyRequest): boolean {
+  return caller?.permissions.readScope.seesAll === true
 }
 
 function hintField(hint: string | undefined): { readonly hint?: string } {

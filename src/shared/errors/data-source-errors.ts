@@ -69,6 +69,7 @@ export const dataSourceErrors = {
     when: 'Materialized Views or Pipes depend on a Data Source, so it cannot be dropped or renamed; or Pipes read it by a name with a version, so nothing new can take that name. The message lists them.',
     message: ({ name, users, advice }: DataSourceUsers) =>
       `Data Source "${name}" is used by ${listText(users)}; ${advice}`,
+    withoutOthers: ({ name, advice }) => `Data Source "${name}" is used by others; ${advice}`,
   }),
   DATASOURCE_BUSY: define({
     status: 409,

@@ -10,6 +10,8 @@ export interface ErrorDefinition<Params> {
   readonly hint?: (params: Params) => string | undefined
   /** The names that stand for nothing, outermost first: what was meant is looked for among those that there are. */
   readonly subject?: (params: Params) => readonly string[]
+  /** The message for whoever must not be told of other resources; undefined where it names none. */
+  readonly withoutOthers?: (params: Params) => string
   /** Status and body that take the place of those of the code; null leaves them. */
   readonly answer?: (params: Params) => OwnAnswer | null
 }

@@ -21,6 +21,7 @@ interface ApiErrorFields {
   readonly retryAfterSeconds: number | undefined
   readonly hint: string | undefined
   readonly subject: readonly string[]
+  readonly withoutOthers: string | undefined
   readonly ownBody: OwnAnswer['body'] | undefined
 }
 
@@ -38,9 +39,12 @@ export class ApiError extends Error {
   readonly subject: readonly string[]
   /** What to do next, as far as it is known. */
   readonly hint: string | undefined
+  /** The message for whoever must not be told of other resources; undefined where it names none. */
+  readonly withoutOthers: string | undefined
   readonly #ownBody: OwnAnswer['body'] | undefined
 
-  constructor({ code, status, message, cause, retryAfterSeconds, hint, subject, ownBody }: ApiErrorFields) {
+  constructor(fields: ApiErrorFields) {
+    const { code, status, message, cause, retryAfterSeconds, hint, subject, ownBody } = fields
     super(message, cause === undefined ? {} : { cause })
     this.code = code
     this.status = status
@@ -48,6 +52,7 @@ export class ApiError extends Error {
     this.retryAfterSeconds = retryAfterSeconds
     this.hint = hint
     this.subject = subject
+    this.withoutOthers = fields.withoutOthers
     this.#ownBody = ownBody
   }
 
@@ -100,6 +105,7 @@ function createFactories(): ErrorFactories {
         retryAfterSeconds: definition.retryAfterSeconds?.(params),
         hint: params.hint ?? definition.hint?.(params),
         subject: definition.subject?.(params) ?? [],
+        withoutOthers: definition.withoutOthers?.(params),
         ownBody: answer?.body,
       })
     }

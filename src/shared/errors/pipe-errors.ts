@@ -95,6 +95,7 @@ export const pipeErrors = {
     status: 409,
     when: 'Other Pipes read a Pipe, so it cannot be dropped or renamed; or they read it by a name with a version, so nothing new can take that name. The message lists them.',
     message: ({ name, users, advice }: Users) => `Pipe "${name}" is used by ${listText(users)}; ${advice}`,
+    withoutOthers: ({ name, advice }) => `Pipe "${name}" is used by others; ${advice}`,
   }),
   NODE_EXISTS: define({
     status: 409,
@@ -105,6 +106,7 @@ export const pipeErrors = {
     status: 409,
     when: 'Other nodes of its Pipe read a node, so it cannot be renamed. The message lists them.',
     message: ({ name, users, advice }: Users) => `Node "${name}" is used by ${listText(users)}; ${advice}`,
+    withoutOthers: ({ name, advice }) => `Node "${name}" is used by others; ${advice}`,
   }),
 }
 

@@ -1,0 +1,23 @@
+import type { FastifyRequest } from 'fastify'
+import type { HttpDeps } from '../http.types.ts'
+import type { ShapeContext } from '../json/pipe-shape.ts'
+import { seenNames } from '../json/seen-fields.ts'
+import { callerOf } from '../server/authorization.ts'
+import { baseUrlOf } from '../server/base-url.ts'
+
+/** What pipes are shown with to whoever asks: other resources by name only where he may know of them. */
+export function pipeContext(
+  request: FastifyRequest,
+  { pipes, dataSources }: Pick<HttpDeps, 'dataSources' | 'pipes'>,
+): ShapeContext {
+  const { permissions } = callerOf(request)
+  const lookup = {
+    findDataSource: (name: string) => dataSources.find(name),
+    findPipe: (name: string) => pipes.find(name),
+  }
+  return {
+    pipes,
+    baseUrl: baseUrlOf(request),
+    seenReads: ({ nodes }, names) => seenNames(permissions, { names, nodes }, lookup),
+  }
+}
