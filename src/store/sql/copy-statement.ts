@@ -4,7 +4,7 @@ import { qualified } from './qualified.ts'
 import { rowsAlias, rowsFor } from './rows-alias.ts'
 import { copySettings, settingsText } from './statement-settings.ts'
 
-interface CopyLimits {
+export interface CopyLimits {
   readonly queryMemoryBytesMax: number
   /** Partitions that one block of a copy may be of. */
   readonly copyPartitionsMax: number
