@@ -14,6 +14,8 @@ export interface ChangeInput {
   readonly parameters: Parameters
   /** The body where it is a JSON object; else an empty one. */
   readonly document: Readonly<Record<string, unknown>>
+  /** That object as it was sent, for who must see each key and digit of it; empty where there is none. */
+  readonly documentText: string
   /** The body where it is neither, such as SQL; empty when there is none. */
   readonly text: string
 }
@@ -51,15 +53,15 @@ export async function readChangeInput(request: FastifyRequest, limits: FormLimit
     if (form.file !== null)
       throw errors.REQUEST_INVALID({ reason: 'there is a file in the form, which is not used here' })
     for (const [name, value] of form.fields) parameters.set(name, value)
-    return { parameters, document: {}, text: '' }
+    return { parameters, document: {}, documentText: '', text: '' }
   }
   const text = utf8Text(await readForm(request, limits))
   if (text.trimStart().startsWith('{')) {
-    return { parameters, document: parseObject(text), text: '' }
+    return { parameters, document: parseObject(text), documentText: text, text: '' }
   }
-  if (!/^\s*\w+=/.test(text)) return { parameters, document: {}, text }
+  if (!/^\s*\w+=/.test(text)) return { parameters, document: {}, documentText: '', text }
   for (const [name, value] of parseForm(text.trim())) parameters.set(name, value)
-  return { parameters, document: {}, text: '' }
+  return { parameters, document: {}, documentText: '', text: '' }
 }
 
 /** Editors put a mark in front of UTF-8, which is no part of the text. */

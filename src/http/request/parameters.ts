@@ -7,18 +7,22 @@ import { errors } from '../../shared/errors/errors.ts'
  */
 export class Parameters {
   readonly #values = new Map<string, string>()
+  /** In the order in which they came. */
+  readonly #all: (readonly [name: string, value: string])[] = []
 
   /** `query` is Fastify's: a name to a text, or to a list of texts when it is repeated. */
   constructor(query: unknown = {}) {
     if (typeof query !== 'object' || query === null) return
     for (const [name, value] of Object.entries(query)) {
-      const last: unknown = Array.isArray(value) ? value.at(-1) : value
-      if (typeof last === 'string') this.set(name, last)
+      for (const one of Array.isArray(value) ? value : [value]) {
+        if (typeof one === 'string') this.set(name, one)
+      }
     }
   }
 
   set(name: string, value: string): void {
     this.#values.set(name, value)
+    this.#all.push([name, value])
   }
 
   /** The value as it was sent; an empty text is a value. */
@@ -30,6 +34,11 @@ export class Parameters {
   text(name: string): string | undefined {
     const text = this.#values.get(name)?.trim()
     return text === '' ? undefined : text
+  }
+
+  /** Every value of a name that may be repeated, in the order in which they came. */
+  every(name: string): readonly string[] {
+    return this.#all.flatMap(([one, value]) => (one === name ? [value] : []))
   }
 
   /** The names of all of them. */

@@ -9,16 +9,70 @@ export const tokenErrors = {
     message: ({ scope, reason }: { readonly scope: string; readonly reason: string }) =>
       `The scope "${scope}" is not valid: ${reason}`,
   }),
+  TOKENS_TOO_MANY: define({
+    status: 400,
+    when: 'The workspace has as many tokens as it can have.',
+    message: ({ tokensMax }: { readonly tokensMax: number }) =>
+      `There are already ${tokensMax} tokens, the most a workspace can have; delete one first`,
+  }),
+  JWT_INVALID: define({
+    status: 400,
+    when: 'A request for a JWT says something that a JWT cannot have.',
+    message: ({ reason }: { readonly reason: string }) => `The JWT cannot be made: ${reason}`,
+  }),
+  TOKEN_HIDDEN: define({
+    status: 403,
+    when: 'There is no such token, or it is stronger than the one that asks.',
+    // Clients compare it.
+    message: () => 'Token has not enough permissions to get information about this token',
+  }),
+  TOKEN_STRONGER: define({
+    status: 403,
+    when: 'A token would get a right that the token of the request does not have. Whether a resource exists is not told.',
+    message: () => 'The token cannot give more than it may do itself',
+    hint: () => 'Use a token with the scope ADMIN, or leave out what the token of the request does not have',
+  }),
+  TOKEN_SELF: define({
+    status: 403,
+    when: 'A token is asked to delete itself, or to take scopes from itself.',
+    message: () => 'A token cannot delete itself, or take scopes from itself; use another one',
+  }),
   SCOPE_MISSING: define({
     status: 403,
     when: 'The token has none of the scopes that the operation needs. Whether what it names exists is not told.',
     message: ({ scopes, resource }: { readonly scopes: readonly string[]; readonly resource: string | null }) =>
       `The token may not do this${resource === null ? '' : ` to "${resource}"`}: it needs ${scopes.join(' or ')}`,
   }),
+  TOKEN_NOT_FOUND: define({
+    status: 404,
+    when: 'No token has this name, id or value.',
+    message: () => 'There is no such token',
+  }),
   WORKSPACE_NOT_FOUND: define({
     status: 404,
     when: 'Events are sent with a token of another workspace: the address is wrong. Elsewhere such a token is TOKEN_INVALID.',
     message: () => 'The token is of a workspace that is not here',
     hint: () => 'Send the events to the address that the token is for',
+  }),
+  TOKEN_EXISTS: define({
+    status: 409,
+    when: 'The name is taken by a token.',
+    message: ({ name }: { readonly name: string }) => `There is already a token with name "${name}"`,
+  }),
+  TOKEN_GIVEN: define({
+    status: 409,
+    when: 'The admin token is given by an option, and cannot be refreshed.',
+    message: () =>
+      'The admin token is given by the option --admin-token: change the option, and start the service again',
+  }),
+  LAST_ADMIN_TOKEN: define({
+    status: 409,
+    when: 'The last token with the scope ADMIN would be deleted, or lose it.',
+    message: () => 'This is the last token with the scope ADMIN; create another one first',
+  }),
+  JWT_UNAVAILABLE: define({
+    status: 409,
+    when: 'The admin token signs no JWT: it has fewer than 32 bytes, and could be guessed from one.',
+    message: () => 'The admin token has fewer than 32 bytes, and signs no JWT: start the service with a longer one',
   }),
 }

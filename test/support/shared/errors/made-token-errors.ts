@@ -24,4 +24,30 @@ export const madeTokenErrors = {
     'The token may not do this to "p": it needs PIPES:READ:p or ADMIN',
   ],
   WORKSPACE_NOT_FOUND: [errors.WORKSPACE_NOT_FOUND(), 404, 'The token is of a workspace that is not here'],
+  TOKENS_TOO_MANY: [
+    errors.TOKENS_TOO_MANY({ tokensMax: 3 }),
+    400,
+    'There are already 3 tokens, the most a workspace can have; delete one first',
+  ],
+  JWT_INVALID: [errors.JWT_INVALID({ reason: 'scopes is empty' }), 400, 'The JWT cannot be made: scopes is empty'],
+  TOKEN_HIDDEN: [errors.TOKEN_HIDDEN(), 403, 'Token has not enough permissions to get information about this token'],
+  TOKEN_STRONGER: [errors.TOKEN_STRONGER(), 403, 'The token cannot give more than it may do itself'],
+  TOKEN_SELF: [errors.TOKEN_SELF(), 403, 'A token cannot delete itself, or take scopes from itself; use another one'],
+  TOKEN_NOT_FOUND: [errors.TOKEN_NOT_FOUND(), 404, 'There is no such token'],
+  TOKEN_EXISTS: [errors.TOKEN_EXISTS({ name: 'a' }), 409, 'There is already a token with name "a"'],
+  TOKEN_GIVEN: [
+    errors.TOKEN_GIVEN(),
+    409,
+    'The admin token is given by the option --admin-token: change the option, and start the service again',
+  ],
+  LAST_ADMIN_TOKEN: [
+    errors.LAST_ADMIN_TOKEN(),
+    409,
+    'This is the last token with the scope ADMIN; create another one first',
+  ],
+  JWT_UNAVAILABLE: [
+    errors.JWT_UNAVAILABLE(),
+    409,
+    'The admin token has fewer than 32 bytes, and signs no JWT: start the service with a longer one',
+  ],
 } as const

@@ -1,0 +1,101 @@
+// From scopes as they are asked for to scopes as they are kept: names become ids, and filters are tried.
+
+import { errors } from '../../shared/errors/errors.ts'
+import type { Grant, ResourceLookup } from '../grant.types.ts'
+import type { Permissions } from '../permissions.ts'
+import { coversAll } from '../strength.ts'
+import type { Scope, ScopeRequest, ScopeResource } from './scope.types.ts'
+import { type ResourceKind, scopeTypes } from './scope-types.ts'
+
+/** What a filter is about. */
+export interface FilterTarget {
+  readonly kind: ResourceKind
+  readonly id: string
+}
+
+/** Tries a filter on what it is about. @throws SQL_INVALID (400) with the place of the fault. */
+export type CheckFilter = (target: FilterTarget, filter: string) => Promise<void>
+
+export interface ScopeBinderOptions {
+  /** `refuse`: no scope may have a filter. */
+  readonly tokenFilters: 'allow' | 'refuse'
+}
+
+export interface ScopeBinderDeps {
+  readonly lookup: ResourceLookup
+  readonly checkFilter: CheckFilter
+}
+
+export class ScopeBinder {
+  readonly #options: ScopeBinderOptions
+  readonly #deps: ScopeBinderDeps
+
+  constructor(options: ScopeBinderOptions, deps: ScopeBinderDeps) {
+    this.#options = options
+    this.#deps = deps
+  }
+
+  /**
+   * The scopes as they are kept.
+   *
+   * @param editor who asks for them: he can give nothing that he does not have, and hears of nothing that he may not see.
+   * @throws SCOPE_INVALID, SQL_INVALID (400), TOKEN_STRONGER (403)
+   */
+  async bind(requests: readonly ScopeRequest[], editor: Permissions): Promise<readonly Scope[]> {
+    const isAdmin = requests.some(({ type }) => type === 'ADMIN')
+    for (const { filter, resource } of requests) {
+      if (filter === null) continue
+      const scope = `${resource ?? ''}:${filter}`
+      if (this.#options.tokenFilters === 'refuse') {
+        throw errors.SCOPE_INVALID({ scope, reason: 'filters are switched off by the option token-filters' })
+      }
+      if (isAdmin)
+        throw errors.SCOPE_INVALID({ scope, reason: 'beside ADMIN, which reads every row, it would not hold' })
+    }
+    const scopes = requests.map((request) => this.#found(request, editor))
+    if (!coversAll(editor, scopes.map(grantOf))) throw errors.TOKEN_STRONGER()
+    for (const { resource, filter } of scopes) {
+      if (filter !== null && resource !== null && 'id' in resource) await this.#deps.checkFilter(resource, filter)
+    }
+    return withoutRepeats(scopes)
+  }
+
+  #found({ type, spelling, resource, filter }: ScopeRequest, editor: Permissions): Scope {
+    if (resource === null) return { type, spelling, resource, filter }
+    const { kinds, mayNameFuture } = scopeTypes[type]
+    const found = this.#find(kinds, resource)
+    if (found !== undefined) return { type, spelling, resource: found, filter }
+    // `DROP:NAME` is the type itself where nothing is called so.
+    if (mayNameFuture && !this.#isTaken(resource)) {
+      return { type, spelling, resource: { kind: 'future', name: resource }, filter }
+    }
+    if (!editor.readScope.seesAll) throw errors.TOKEN_STRONGER()
+    const what = kinds.map((kind) => (kind === 'datasource' ? 'Data Source' : 'Pipe')).join(' or ')
+    throw errors.SCOPE_INVALID({ scope: `${spelling}:${resource}`, reason: `there is no ${what} "${resource}"` })
+  }
+
+  /** A quarantine goes with its data source, and has no scopes of its own. */
+  #find(kinds: readonly ResourceKind[], resource: string): ScopeResource | undefined {
+    for (const kind of kinds) {
+      const { id, isQuarantine } = this.#deps.lookup.find(kind, resource)
+      if (id !== undefined && !isQuarantine) return { kind, id }
+    }
+    return undefined
+  }
+
+  #isTaken(resource: string): boolean {
+    const { lookup } = this.#deps
+    return (['datasource', 'pipe'] as const).some((kind) => lookup.find(kind, resource).id !== undefined)
+  }
+}
+
+/** What a scope gives, as long as its resource exists. */
+export function grantOf({ type, resource, filter }: Scope): Grant {
+  const key = resource === null ? null : 'id' in resource ? resource.id : resource.name
+  return { type, resource: key, filter, fixedParameters: null }
+}
+
+function withoutRepeats(scopes: readonly Scope[]): readonly Scope[] {
+  const byText = new Map(scopes.map((scope) => [JSON.stringify(scope), scope]))
+  return [...byText.values()]
+}
