@@ -2,14 +2,15 @@ import { growingBlockRows } from '../schema/functions/bounded-calls.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
-import { valuelessCodes } from '../store/engine-codes.ts'
+import { countingCodes, valuelessCodes } from '../store/engine-codes.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
-import { Agreement } from './agreement.ts'
+import type { Agreement } from './agreement.ts'
 import { inOwnBlocks } from './answer-blocks.ts'
 import { withOwnStatistics } from './answer-statistics.ts'
+import { brokenFilter } from './broken-filter.ts'
 import { adviceFor } from './column-advice.ts'
-import { ColumnCheck } from './column-check.ts'
+import type { ColumnCheck } from './column-check.ts'
 import { withPlace } from './error-place.ts'
 import { inUsersWords, maskSecrets, readOf } from './message-names.ts'
 import type { QueryAnswer } from './query.types.ts'
@@ -29,6 +30,8 @@ interface Deps {
   readonly store: Pick<Store, 'select' | 'queryTree'>
   readonly workspace: WorkspaceReader
   readonly responses: ResponseCache
+  readonly agreement: Agreement
+  readonly columns: ColumnCheck
 }
 
 /** What failed: without a plan, it was compiling. */
@@ -45,14 +48,10 @@ type Answered = Pick<QueryAnswer, 'body'> & { readonly engineMs: number | null }
 export class Answers {
   readonly #options: AnswerOptions
   readonly #deps: Deps
-  readonly #agreement: Agreement
-  readonly #columns: ColumnCheck
 
   constructor(options: AnswerOptions, deps: Deps) {
     this.#options = options
     this.#deps = deps
-    this.#agreement = new Agreement(deps.store)
-    this.#columns = new ColumnCheck(deps.store, deps.workspace)
   }
 
   /** Raises errors of the error table (400, 408, 500, 503). */
@@ -82,7 +81,8 @@ export class Answers {
       const telling = { prefix, isOfAuthor }
       const placed =
         plan === undefined ? message : withPlace(inUsersWords(message, readOf(plan, workspace)), plan, telling)
-      const told = hasSecrets ? withoutSecrets({ message: placed, clickhouseCode, secretValues }) : placed
+      const shown = plan === undefined ? placed : withoutHidden({ message: placed, clickhouseCode }, plan)
+      const told = hasSecrets ? withoutSecrets({ message: shown, clickhouseCode, secretValues }) : shown
       // The cause has the engine's own words, and goes to the log.
       const cause = hasSecrets ? undefined : thrown
       const hint = plan !== undefined && isOfAuthor && !hasSecrets ? adviceFor(message, plan) : undefined
@@ -95,9 +95,10 @@ export class Answers {
 
   async #select(run: Run): Promise<SelectStream> {
     const { plan, format, prefix = '', suffix = '', signal } = run
+    const { agreement, columns } = this.#deps
     try {
-      const shape = await this.#agreement.shapeOfAgreed(plan, signal)
-      await this.#columns.check(plan, signal)
+      const shape = await agreement.shapeOfAgreed(plan, signal)
+      await columns.check(plan, signal)
       const threads = this.#threadsOf(run)
       const hiding = plan.isFiltered ? { [statisticsSetting]: 0 } : {}
       const settings = { ...plan.settings, ...run.settings, ...hiding }
@@ -106,8 +107,15 @@ export class Answers {
       const query = { sql, shape: `${prefix}${shape}${suffix}`, hasLongConstants, format, settings, threads, signal }
       return await this.#deps.store.select(query)
     } catch (thrown) {
-      throw this.failureOf(thrown, run)
+      throw await this.#runFailureOf(thrown, run)
     }
+  }
+
+  /** The same for a plan that the engine was given: where a filter does not fit any more, that is what is told. */
+  async #runFailureOf(thrown: unknown, run: Run): Promise<unknown> {
+    const isOfEngine = thrown instanceof StoreError && thrown.kind === 'engine'
+    const broken = isOfEngine ? await brokenFilter(run.plan, { store: this.#deps.store, signal: run.signal }) : null
+    return broken === null ? this.failureOf(thrown, run) : errors.FILTER_BROKEN({ filter: broken, cause: thrown })
   }
 
   /** Several threads share a table by its size, hidden rows among it, and the order of rows would tell how. */
@@ -130,7 +138,7 @@ export class Answers {
     try {
       yield* body
     } catch (thrown) {
-      throw this.failureOf(thrown, run)
+      throw await this.#runFailureOf(thrown, run)
     }
   }
 }
@@ -142,14 +150,30 @@ function ownStatistics(body: SelectStream, { plan, format }: Run, engineMs: numb
   return withOwnStatistics(body, { format, elapsedSeconds: engineMs / 1000, hasStatistics })
 }
 
+/**
+ * A filter, or what a pipe computes before its filter, may fail by the values of hidden rows, and the engine quotes them. What
+ * counts rows and bytes counts hidden ones.
+ */
+function withoutHidden(failure: Pick<StoreError, 'message' | 'clickhouseCode'>, { filters }: CompiledQuery): string {
+  const { message, clickhouseCode } = failure
+  if (clickhouseCode === undefined || valuelessCodes.has(clickhouseCode)) return message
+  if (filters.every(({ isTotal }) => isTotal) && !(filters.length > 0 && countingCodes.has(clickhouseCode)))
+    return message
+  return `The query failed; the token filters rows, so no more is told of the error ${codeOf(message)}`.trimEnd()
+}
+
+/** The name of the error, at the end of the engine's messages. */
+function codeOf(message: string): string {
+  return /\([A-Z][A-Z0-9_]+\)$/.exec(message)?.[0] ?? ''
+}
+
 interface SecretFailure extends Pick<StoreError, 'message' | 'clickhouseCode'> {
   readonly secretValues: ReadonlySet<string>
 }
 
 function withoutSecrets({ message, clickhouseCode, secretValues }: SecretFailure): string {
   if (clickhouseCode !== undefined && valuelessCodes.has(clickhouseCode)) return maskSecrets(message, secretValues)
-  const code = /\([A-Z][A-Z0-9_]+\)$/.exec(message)?.[0] ?? ''
-  return `The query failed; it uses secrets, so no more is told of the error ${code}`.trimEnd()
+  return `The query failed; it uses secrets, so no more is told of the error ${codeOf(message)}`.trimEnd()
 }
 
 const longLiteral = /'[^']{1024}/

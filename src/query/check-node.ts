@@ -9,7 +9,6 @@ import { findResourceId } from '../catalog/resource-id.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
-import { shapeOf } from '../sql/query-shape.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope, Source } from '../sql/source.types.ts'
 import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
@@ -19,18 +18,13 @@ import { StoreError } from '../store/store-error.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { adviceFor } from './column-advice.ts'
 import { checkColumns } from './column-check.ts'
+import { columnsBy, describings, type ResultColumn } from './describe-query.ts'
 import { withPlace } from './error-place.ts'
 import { inUsersWords } from './message-names.ts'
 import { nodeScope } from './name-scope.ts'
 import { Rendering } from './rendering.ts'
 import type { TemplateCache } from './template-cache.ts'
 import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
-
-export interface ResultColumn {
-  readonly name: string
-  /** As the engine writes it, e.g. `Nullable(UInt32)`. */
-  readonly type: string
-}
 
 export interface CheckedNode {
   /** Names of what it reads itself: data sources, pipes, nodes of its pipe, and what any branch names by `table()`. */
@@ -205,10 +199,6 @@ interface Description {
   readonly mayDiffer: boolean
 }
 
-// The engine runs the scalar subqueries of a subquery in brackets, for as long as they take, and those of a view not at all:
-// it puts some value of their type in their place. Where that value is wrong, as a unit of time, the first way must tell.
-const describings = ['DESCRIBE TABLE view(', 'DESCRIBE TABLE (']
-
 async function describe(plan: CompiledQuery, description: Description) {
   const { options, deps, mayDiffer } = description
   // Nobody waits for it who could leave: it ends by the time limit of queries.
@@ -228,27 +218,6 @@ async function describe(plan: CompiledQuery, description: Description) {
     }
   }
   throw refusal
-}
-
-interface Asking {
-  readonly store: Pick<Store, 'select'>
-  readonly signal: AbortSignal
-}
-
-async function columnsBy(describing: string, plan: CompiledQuery, { store, signal }: Asking) {
-  const query = {
-    sql: `${describing}${plan.sql})`,
-    // One whose result is small, but what it describes may be what the engine ends by.
-    shape: `${describing}${shapeOf(plan.sql)}`,
-    format: 'JSONEachRow',
-    settings: { ...plan.settings, describe_compact_output: 1 },
-    signal,
-  }
-  const chunks: Uint8Array[] = []
-  for await (const chunk of await store.select(query)) chunks.push(chunk)
-  const lines = Buffer.concat(chunks).toString().split('\n')
-  // DESCRIBE gives these columns.
-  return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as ResultColumn)
 }
 
 interface Wording {

@@ -9,6 +9,7 @@ import { didYouMean, nearestName } from '../shared/nearest-name.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope, QuerySource, Source, TableSource } from '../sql/source.types.ts'
 import { quarantineTable } from '../store/sql/quarantine-table.ts'
+import { type FixedValues, fixedForNamed, fixedForRead, nothingFixed } from './fixed-parameters.ts'
 import {
   type NodeSearch,
   quarantineSuffix,
@@ -28,7 +29,9 @@ export interface Reading {
   readonly readScope: ReadScope
   readonly findServiceSource: FindServiceSource
   /** The SQL of a node with the caller's parameters; it is asked only for nodes that are read. */
-  readonly nodeText: (node: ReadNode) => string
+  readonly nodeText: (node: ReadNode, fixed: FixedValues) => string
+  /** What is fixed for the text that is read; absent is nothing. */
+  readonly fixed?: FixedValues
 }
 
 /**
@@ -37,12 +40,16 @@ export interface Reading {
  * @param focus the pipe that `_` stands for, and whose nodes can be read by their names; null for none.
  */
 export function callerScope(reading: Reading, focus: ReadPipe | null): NameScope {
-  const { mayRead } = reading.readScope
+  const { mayRead, outputFilterOf, seesAll } = reading.readScope
   return {
+    isDiscreet: !seesAll,
     find(parts) {
       const named = resolveInFocus(focus, parts) ?? resolveInWorkspace(reading.workspace, parts)
       if (named === undefined) return undefined
-      return mayRead(named.id) ? sourceOf(reading, named) : 'denied'
+      if (!mayRead(named.id)) return 'denied'
+      // Behind the filter of what a pipe gives stand its nodes, which are not filtered.
+      if (named.kind === 'node' && outputFilterOf(named.pipe.id) !== null) return 'denied'
+      return sourceOf(reading, named)
     },
     advise: (parts) => nearestSource(reading, parts, focus?.nodes ?? []),
   }
@@ -53,7 +60,7 @@ export function nodeScope(reading: Reading, pipe: ReadPipe, position: number): N
   return {
     find(parts) {
       const named = resolveForNode(reading.workspace, pipe, { parts, end: position })
-      return named === undefined ? undefined : sourceOf(reading, named)
+      return named === undefined ? undefined : sourceOf(reading, named, fixedForRead)
     },
     advise: (parts) => adviceForNode(reading, pipe, { parts, end: position }),
   }
@@ -74,13 +81,17 @@ function resolveInFocus(focus: ReadPipe | null, parts: readonly string[]): Resol
 }
 
 /** What is read under a name, with the filter of the scope. @throws SQL_INVALID (400) for what cannot be read by anybody. */
-export function sourceOf(reading: Reading, named: ResolvedName): Source | 'denied' {
+export function sourceOf(reading: Reading, named: ResolvedName, fixedFor = fixedForNamed): Source | 'denied' {
   const { name } = named
   switch (named.kind) {
     case 'node':
       return nodeSource(reading, { pipe: named.pipe, node: named.node, name })
-    case 'pipe':
-      return pipeSource(reading, named.pipe)
+    case 'pipe': {
+      const { readScope, fixed = nothingFixed } = reading
+      const { id } = named.pipe
+      const within = { ...reading, fixed: fixedFor(readScope, id, fixed) }
+      return { ...pipeSource(within, named.pipe), filter: readScope.outputFilterOf(id) }
+    }
     case 'data source':
       return tableSource(reading, named.dataSource, { table: named.dataSource.id, name })
     case 'quarantine': {
@@ -106,11 +117,13 @@ interface NodeRead {
 
 function nodeSource(reading: Reading, { pipe, node, name }: NodeRead): QuerySource {
   const position = pipe.nodes.indexOf(node)
+  const { fixed = nothingFixed } = reading
   return {
     kind: 'query',
     id: node.id,
+    variant: fixed.key,
     name,
-    sql: () => reading.nodeText(node),
+    sql: () => reading.nodeText(node, fixed),
     scope: nodeScope(reading, pipe, position),
   }
 }

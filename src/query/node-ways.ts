@@ -115,7 +115,7 @@ function compiled(placed: PlacedNode, { before, decide, deps, budget }: Way): Co
     secretOf: () => undefined,
     decide,
   })
-  const readings = [placed, before].map(({ workspace }) => {
+  const readings = [placed, before].map(({ workspace }): Reading => {
     const nodeText = (node: ReadNode): string => rendering.nodeText(node)
     return { workspace, database, readScope, findServiceSource, nodeText }
   })

@@ -10,6 +10,7 @@ import { BoundedCache } from '../shared/bounded-cache.ts'
 import { mebibyte } from '../shared/bytes.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import { isTemplate } from '../template/compile-template.ts'
+import type { FixedValues } from './fixed-parameters.ts'
 import type { Rendering } from './rendering.ts'
 import type { ReadNode } from './workspace.types.ts'
 
@@ -18,7 +19,17 @@ const bytesMax = 64 * mebibyte
 /** Measured: what a plan takes of memory for each character of its SQL, as it knows where each token comes from. */
 const planBytesPerCharacter = 52
 
-type Step = { readonly kind: 'plan'; readonly plan: CompiledQuery } | { readonly kind: 'node'; readonly node: ReadNode }
+/** A node whose text the query depends on. */
+interface AskedNode {
+  readonly node: ReadNode
+  readonly fixed: FixedValues
+}
+
+type Step =
+  | { readonly kind: 'plan'; readonly plan: CompiledQuery }
+  | { readonly kind: 'node'; readonly asked: AskedNode }
+
+type NodeText = (node: ReadNode, fixed: FixedValues) => string
 
 interface Planned {
   /** Tells everything but texts: version of the catalogue, scope, whose names are seen. */
@@ -31,13 +42,13 @@ export class PlanCache {
   readonly #steps = new BoundedCache<Step>({ entriesMax: stepsMax, weightMax: bytesMax })
 
   /** The plan that is kept, or what `compile` makes of the texts that it asks for. Raises what rendering and compiling do. */
-  plan(planned: Planned, compile: (nodeText: (node: ReadNode) => string) => CompiledQuery): CompiledQuery {
+  plan(planned: Planned, compile: (nodeText: NodeText) => CompiledQuery): CompiledQuery {
     const kept = this.#find(planned)
     if (kept !== undefined) return kept
-    const asked = new Set<ReadNode>()
-    const plan = compile((node) => {
-      if (isTemplate(node.sql)) asked.add(node)
-      return planned.rendering.nodeText(node)
+    const asked = new Map<string, AskedNode>()
+    const plan = compile((node, fixed) => {
+      if (isTemplate(node.sql)) asked.set(`${node.id}${fixed.key}`, { node, fixed })
+      return planned.rendering.nodeText(node, fixed)
     })
     this.#keep(planned, asked, plan)
     return plan
@@ -49,15 +60,15 @@ export class PlanCache {
       const step = this.#steps.get(key)
       if (step === undefined) return undefined
       if (step.kind === 'plan') return step.plan
-      key = nextKey(key, rendering.nodeText(step.node))
+      key = nextKey(key, rendering.nodeText(step.asked.node, step.asked.fixed))
     }
   }
 
-  #keep({ place, text, rendering }: Planned, asked: ReadonlySet<ReadNode>, plan: CompiledQuery): void {
+  #keep({ place, text, rendering }: Planned, asked: ReadonlyMap<string, AskedNode>, plan: CompiledQuery): void {
     let key = firstKey(place, text)
-    for (const node of asked) {
-      this.#steps.set(key, { kind: 'node', node }, key.length * 2)
-      key = nextKey(key, rendering.nodeText(node))
+    for (const one of asked.values()) {
+      this.#steps.set(key, { kind: 'node', asked: one }, key.length * 2)
+      key = nextKey(key, rendering.nodeText(one.node, one.fixed))
     }
     this.#steps.set(key, { kind: 'plan', plan }, key.length * 2 + plan.sql.length * planBytesPerCharacter)
   }

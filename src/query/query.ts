@@ -1,19 +1,24 @@
 import { findResourceId } from '../catalog/resource-id.ts'
 import { errors } from '../shared/errors/errors.ts'
-import { compileQuery } from '../sql/compile-query.ts'
+import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope } from '../sql/source.types.ts'
+import { UndescribedOutput } from '../sql/undescribed-output.ts'
 import type { Store } from '../store/store.types.ts'
+import { Agreement } from './agreement.ts'
 import { answerFormat } from './answer-formats.ts'
 import { type AnswerOptions, Answers } from './answers.ts'
 import { sqlBelow } from './branch-reads.ts'
 import { type CheckNode, createNodeCheck, createNodeFault, type NodeFault } from './check-node.ts'
+import { ColumnCheck } from './column-check.ts'
+import { fixedForNamed, nothingFixed } from './fixed-parameters.ts'
 import { withNames } from './message-names.ts'
 import { answeringNode, callerScope, nodeScope, type Reading } from './name-scope.ts'
 import { type CompareNode, createNodeComparison } from './node-ways.ts'
+import { OutputColumns } from './output-columns.ts'
 import { PlanCache } from './plan-cache.ts'
 import type { ExplainRequest, Explanation, PipeRequest, Query, QueryAnswer, QueryRequest } from './query.types.ts'
-import { type ParameterValues, Rendering } from './rendering.ts'
+import { Rendering } from './rendering.ts'
 import { ResponseCache } from './response-cache.ts'
 import { TemplateCache } from './template-cache.ts'
 import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
@@ -63,12 +68,16 @@ class QueryService implements Query {
   readonly #templates = new TemplateCache()
   readonly #plans = new PlanCache()
   readonly #answers: Answers
+  readonly #outputs: OutputColumns
 
   constructor(options: QueryOptions, deps: QueryDeps) {
     this.#options = options
     this.#deps = deps
     const responses = new ResponseCache({ bytesMax: options.responseCacheBytesMax, now: options.now })
-    this.#answers = new Answers(options, { ...deps, responses })
+    const agreement = new Agreement(deps.store)
+    const columns = new ColumnCheck(deps.store, deps.workspace)
+    this.#answers = new Answers(options, { ...deps, responses, agreement, columns })
+    this.#outputs = new OutputColumns({ ...deps, agreement, columns })
     this.checkNode = createNodeCheck(options, { ...deps, templates: this.#templates })
     this.nodeFault = createNodeFault(options, { ...deps, templates: this.#templates })
     this.compareNode = createNodeComparison({ ...options, ...deps, templates: this.#templates })
@@ -78,9 +87,9 @@ class QueryService implements Query {
     const startMs = performance.now()
     const { readScope } = request
     const focus = request.pipeline === null ? null : this.#readablePipe(request.pipeline, readScope)
-    const rendering = this.#rendering(request.parameters)
+    const rendering = this.#rendering(request, focus)
     const { text, cacheTtlSeconds } = this.#callersText(request.sql, { rendering, readScope })
-    const plan = this.#plan({ rendering, readScope, text, ...callersNames(focus) })
+    const plan = await this.#plan({ rendering, readScope, text, ...callersNames(focus) }, request.signal)
     const { format, contentType } = answerFormat(plan.format ?? request.format)
     const resolveMs = performance.now() - startMs
     const run = {
@@ -102,10 +111,10 @@ class QueryService implements Query {
     const pipe = this.#readablePipe(request.pipe, readScope)
     const node = pipe.nodes.find(({ id }) => id === pipe.endpointId)
     if (node === undefined) throw errors.PIPE_UNPUBLISHED({ name: pipe.name })
-    const rendering = this.#rendering(request.parameters)
+    const rendering = this.#rendering(request, pipe)
     const { format, contentType } = answerFormat(request.format)
     const { question, cacheTtlSeconds } = this.#pipeQuestion(request, { pipe, node, rendering })
-    const plan = this.#plan(question)
+    const plan = await this.#plan(question, signal)
     const resolveMs = performance.now() - startMs
     const { body, engineMs } = await this.#answers.answer({
       plan,
@@ -121,25 +130,20 @@ class QueryService implements Query {
     return { format, contentType, body, ...told, times: { resolveMs, engineMs } }
   }
 
-  async explain({
-    pipe: nameOrId,
-    node: nodeNameOrId,
-    parameters,
-    readScope,
-    signal,
-  }: ExplainRequest): Promise<Explanation> {
+  async explain(request: ExplainRequest): Promise<Explanation> {
+    const { pipe: nameOrId, node: nodeNameOrId, readScope, signal } = request
     const pipe = this.#readablePipe(nameOrId, readScope)
     const node = nodeNameOrId === null ? answeringNode(pipe) : findNode(pipe, nodeNameOrId)
     if (node === undefined) throw errors.EXPLAIN_EMPTY({ name: pipe.name })
     // The plan does not depend on the values of secrets, so they are not used at all.
-    const rendering = this.#rendering(parameters, () => hiddenSecret)
+    const rendering = this.#rendering(request, pipe, () => hiddenSecret)
     const text = rendering.nodeText(node)
-    const plan = this.#plan({ rendering, readScope, text, ...nodesNames(pipe, node) })
+    const plan = await this.#plan({ rendering, readScope, text, ...nodesNames(pipe, node) }, signal)
     // It says what of the tables would be read, the hidden rows among it, and how the filter reads.
-    if (plan.isFiltered) {
+    if (plan.isFiltered || readScope.outputFilterOf(pipe.id) !== null) {
       throw errors.SQL_INVALID({ reason: `The plan of '${pipe.name}' can not be shown, as the token filters rows` })
     }
-    const { workspace } = this.#deps
+    const workspace = nameable(this.#deps.workspace, readScope)
     const lines: Uint8Array[] = []
     const prefix = 'EXPLAIN indexes = 1 '
     const run = { plan, prefix, rendering, format: 'TSVRaw', settings: {}, cacheTtlSeconds: null, signal }
@@ -156,6 +160,10 @@ class QueryService implements Query {
   ): { readonly question: Question; readonly cacheTtlSeconds: number | null } {
     if (sql === null) {
       const { text, cacheTtlSeconds } = rendering.node(node)
+      if (readScope.outputFilterOf(pipe.id) !== null) {
+        const question = { rendering, readScope, text: wholePipe, ...callersNames(pipe) }
+        return { question, cacheTtlSeconds }
+      }
       return { question: { rendering, readScope, text, ...nodesNames(pipe, node) }, cacheTtlSeconds }
     }
     const { text, cacheTtlSeconds } = this.#callersText(sql, { rendering, readScope })
@@ -171,32 +179,99 @@ class QueryService implements Query {
     return rendering.render(sql, { maySecrets: readScope.mayUseSecrets })
   }
 
-  #plan({ rendering, readScope, text, place, scope }: Question) {
-    const { workspace, findServiceSource } = this.#deps
-    const { database } = this.#options
-    const fullPlace = JSON.stringify([workspace.catalogVersion, readScope.signature, place])
+  async #plan(question: Question, signal: AbortSignal): Promise<CompiledQuery> {
     try {
-      return this.#plans.plan({ place: fullPlace, text, rendering }, (nodeText) =>
-        compileQuery(text, { scope: scope({ workspace, database, readScope, findServiceSource, nodeText }) }),
-      )
+      for (let count = 0; count < describedMax; count += 1) {
+        const planned = this.#planNow(question)
+        if (!(planned instanceof UndescribedOutput)) return planned
+        await this.#describe(planned, question, signal)
+      }
+      // The catalog has changed all the while.
+      throw errors.QUERIES_TOO_MANY({ retryAfterSeconds: 1 })
     } catch (thrown) {
-      throw this.#answers.failureOf(thrown, { rendering })
+      throw this.#answers.failureOf(thrown, question)
     }
   }
 
-  #rendering(parameters: ParameterValues, secretOf = this.#deps.secretOf): Rendering {
-    const jobTimestamp = new Date(this.#options.now()).toISOString().slice(0, 19).replace('T', ' ')
-    return new Rendering({ templates: this.#templates, parameters, mode: 'run', secretOf, jobTimestamp })
+  /** The plan, or what the engine must be asked first. */
+  #planNow({ rendering, readScope, text, place, scope }: Question): CompiledQuery | UndescribedOutput {
+    const { workspace, findServiceSource } = this.#deps
+    const { catalogVersion } = workspace
+    const { database } = this.#options
+    const fullPlace = JSON.stringify([catalogVersion, readScope.signature, rendering.fixed.key, place])
+    const outputOf = this.#outputsOf(catalogVersion)
+    return undescribedOr(() =>
+      this.#plans.plan({ place: fullPlace, text, rendering }, (nodeText) => {
+        const { fixed } = rendering
+        const names = scope({ workspace, database, readScope, findServiceSource, nodeText, fixed })
+        return compileQuery(text, { scope: names, outputOf })
+      }),
+    )
   }
 
-  #readablePipe(nameOrId: string, { mayRead }: ReadScope): ReadPipe {
+  /** Asks for the columns of what a pipe gives; what that reads through filters of its own was asked for before. */
+  async #describe({ source, sql }: UndescribedOutput, { rendering }: Question, signal: AbortSignal): Promise<void> {
+    const { catalogVersion } = this.#deps.workspace
+    const plan = undescribedOr(() => {
+      return compileQuery(source.sql(), { scope: source.scope, outputOf: this.#outputsOf(catalogVersion) })
+    })
+    // The catalog has changed meanwhile: the query is planned once more.
+    if (plan instanceof UndescribedOutput) return
+    try {
+      await this.#outputs.ask(plan, { catalogVersion, sql }, signal)
+    } catch (thrown) {
+      // The engine may have computed constants of what the filter is to hide.
+      const hiding = { ...plan, filters: [{ filter: '', isTotal: false, probe: () => '' }] }
+      throw this.#answers.failureOf(thrown, { rendering, plan: hiding })
+    }
+  }
+
+  #outputsOf(catalogVersion: number) {
+    return (sql: string) => this.#outputs.find(catalogVersion, sql)
+  }
+
+  #rendering({ parameters, readScope }: Entering, pipe: ReadPipe | null, secretOf = this.#deps.secretOf): Rendering {
+    const jobTimestamp = new Date(this.#options.now()).toISOString().slice(0, 19).replace('T', ' ')
+    const fixed = pipe === null ? nothingFixed : fixedForNamed(readScope, pipe.id, nothingFixed)
+    return new Rendering({ templates: this.#templates, parameters, fixed, mode: 'run', secretOf, jobTimestamp })
+  }
+
+  #readablePipe(nameOrId: string, { mayRead, seesAll }: ReadScope): ReadPipe {
     const pipe = this.#deps.workspace.findPipe(nameOrId)
-    if (pipe === undefined || !mayRead(pipe.id)) throw errors.PIPE_UNKNOWN({ name: nameOrId })
-    return pipe
+    if (pipe !== undefined && mayRead(pipe.id)) return pipe
+    throw seesAll ? errors.PIPE_UNKNOWN({ name: nameOrId }) : errors.READ_DENIED({ name: nameOrId })
   }
 }
 
+/** More than a query can read. */
+const describedMax = 300
+
+function undescribedOr<Result>(make: () => Result): Result | UndescribedOutput {
+  try {
+    return make()
+  } catch (thrown) {
+    if (thrown instanceof UndescribedOutput) return thrown
+    throw thrown
+  }
+}
+
+type Entering = Pick<QueryRequest, 'parameters' | 'readScope'>
+
 const hiddenSecret = '***'
+
+/** All that a pipe gives, through the filter of what it gives. */
+const wholePipe = 'SELECT * FROM _'
+
+/** Whoever may not see all is told no names but those of what may be read. */
+function nameable(workspace: WorkspaceReader, { seesAll, mayRead }: ReadScope): Pick<WorkspaceReader, 'find'> {
+  if (seesAll) return workspace
+  return {
+    find: (nameOrId) => {
+      const found = workspace.find(nameOrId)
+      return found !== undefined && mayRead(found.id) ? found : undefined
+    },
+  }
+}
 
 function callersNames(focus: ReadPipe | null): Pick<Question, 'place' | 'scope'> {
   return { place: `caller ${focus?.id ?? ''}`, scope: (reading) => callerScope(reading, focus) }

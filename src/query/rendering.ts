@@ -1,6 +1,7 @@
 import { ApiError } from '../shared/errors/errors.ts'
 import { nearestName } from '../shared/nearest-name.ts'
 import type { ParameterValue, RenderContext, Template, TemplateSettings, TextSpan } from '../template/template.types.ts'
+import { type FixedValues, nothingFixed } from './fixed-parameters.ts'
 import { checkSecretPlaces } from './secret-places.ts'
 import type { TemplateCache } from './template-cache.ts'
 import { toTemplateFailure } from './template-failure.ts'
@@ -9,8 +10,10 @@ export type ParameterValues = ReadonlyMap<string, ParameterValue>
 
 export interface RenderingOptions {
   readonly templates: TemplateCache
-  /** Shared by all nodes of a pipe, and by the pipes that it reads. */
+  /** Those of the request: shared by all nodes of a pipe, and by the pipes that it reads. */
   readonly parameters: ParameterValues
+  /** What goes before them in the caller's own text, and in what it enters. */
+  readonly fixed?: FixedValues
   readonly mode: RenderContext['mode']
   /** The value of a secret; undefined when there is none. */
   readonly secretOf: (name: string) => string | undefined
@@ -48,6 +51,11 @@ export class Rendering {
     return this.#hasPlaceholders
   }
 
+  /** What is fixed for the caller's own text, and for the pipe that it enters. */
+  get fixed(): FixedValues {
+    return this.#options.fixed ?? nothingFixed
+  }
+
   /** Names of values that were given, and that neither the texts until now nor `others` have a parameter for. */
   unusedParameters(others: () => readonly string[]): readonly string[] {
     const { parameters, templates } = this.#options
@@ -70,16 +78,17 @@ export class Rendering {
   }
 
   /** The SQL of a node. Raises TEMPLATE_INVALID (400). */
-  nodeText(node: RenderedNode): string {
-    return this.node(node).text
+  nodeText(node: RenderedNode, fixed = this.fixed): string {
+    return this.node(node, fixed).text
   }
 
   /** The SQL of a node with what it asks for. Raises TEMPLATE_INVALID (400). */
-  node({ id, sql }: RenderedNode): RenderedText {
-    const kept = this.#texts.get(id)
+  node({ id, sql }: RenderedNode, fixed = this.fixed): RenderedText {
+    const key = `${id}${fixed.key}`
+    const kept = this.#texts.get(key)
     if (kept !== undefined) return kept
-    const rendered = this.render(sql, { maySecrets: true })
-    this.#texts.set(id, rendered)
+    const rendered = this.render(sql, { maySecrets: true, fixed })
+    this.#texts.set(key, rendered)
     return rendered
   }
 
@@ -87,10 +96,11 @@ export class Rendering {
    * The SQL of a text that is no node. Raises TEMPLATE_INVALID (400), also for a secret in a text that may
    * use none, and SQL_INVALID (400) for one that would show in the result.
    */
-  render(source: string, { maySecrets }: { readonly maySecrets: boolean }): RenderedText {
-    const { templates, parameters, mode, jobTimestamp, decide } = this.#options
+  render(source: string, { maySecrets, fixed = this.fixed }: TextRights): RenderedText {
+    const { templates, mode, jobTimestamp, decide } = this.#options
     const template = templates.compile(source)
     if (!template.isTemplated) return { text: source, cacheTtlSeconds: null }
+    const parameters = this.#valuesWith(fixed)
     this.#templates.push(template)
     const secret = (name: string): string | undefined => (maySecrets ? this.#secret(name) : undefined)
     try {
@@ -111,6 +121,11 @@ export class Rendering {
     } catch (thrown) {
       throw toTemplateFailure(thrown, () => this.#misspelt(template))
     }
+  }
+
+  #valuesWith({ values }: FixedValues): ParameterValues {
+    const { parameters } = this.#options
+    return values.size === 0 ? parameters : new Map([...parameters, ...values])
   }
 
   /** The parameter that was given in the place of one that is missing. */
@@ -140,6 +155,11 @@ const misspeltMax = 20
 
 function isUsed(name: string, { parameters }: Template): boolean {
   return parameters.some((parameter) => parameter.name === name)
+}
+
+interface TextRights {
+  readonly maySecrets: boolean
+  readonly fixed?: FixedValues
 }
 
 interface RenderedNode {

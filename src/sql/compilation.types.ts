@@ -1,7 +1,7 @@
 import type { ParsedQuery, TableRead } from '../schema/syntax/parsed-query.types.ts'
 import type { SplicedText } from '../schema/syntax/splice.ts'
 import type { Relation } from './plan-weight.ts'
-import type { NameScope, Source } from './source.types.ts'
+import type { NameScope, OutputColumn, Source } from './source.types.ts'
 
 /** Everything that a query names of the engine. */
 export interface EngineReading {
@@ -38,14 +38,26 @@ export interface CompiledText {
   readonly relation: Relation
 }
 
+/** A filter that stands in a query. */
+export interface AppliedFilter {
+  /** As it was given to the token. */
+  readonly filter: string
+  /** Whether no value of a hidden row can make the filter, or what it filters, fail. */
+  readonly isTotal: boolean
+  /** A query over no rows that fails where the filter does not fit what it filters. */
+  readonly probe: () => string
+}
+
 /** What is known while one query is compiled. */
 export interface Compilation {
   /** By `database.table`, the name of the data source. */
   readonly tableNames: Map<string, string>
-  /** Names of the data sources of which a row filter hides rows. */
-  readonly filtered: Set<string>
+  /** By the names of the data sources and pipes of which a filter hides rows. */
+  readonly filtered: Map<string, AppliedFilter>
   /** Those among them with columns of JSON. */
   readonly filteredPaths: Set<string>
+  /** The columns that a query gives which has all in its place; undefined while they are not known. */
+  readonly outputOf: (sql: string) => readonly OutputColumn[] | undefined
   readonly functions: Set<string>
   readonly tableFunctions: Set<string>
   readonly commonTables: Set<string>

@@ -15,7 +15,7 @@ import { placeInText, SqlFault, toSqlError } from '../schema/syntax/sql-fault.ts
 import { wrapArguments } from '../schema/syntax/wrapped-arguments.ts'
 import { zoneArguments } from '../schema/time-zones/time-zones.ts'
 import { errors } from '../shared/errors/errors.ts'
-import type { Compilation, CompiledText, EngineReading, QueryText } from './compilation.types.ts'
+import type { AppliedFilter, Compilation, CompiledText, EngineReading, QueryText } from './compilation.types.ts'
 import { resolveReads } from './name-resolver.ts'
 import { parseStatement } from './parse-statement.ts'
 import { planWeightMax, weighQuery } from './plan-weight.ts'
@@ -40,8 +40,10 @@ export interface CompiledQuery {
   readonly settings: Readonly<Record<string, string | number>>
   /** What people call the tables in messages of the engine: by `database.table`, the name of the data source. */
   readonly tableNames: ReadonlyMap<string, string>
-  /** Whether a row filter hides rows of anything that it reads. */
+  /** Whether a filter hides rows of anything that it reads. */
   readonly isFiltered: boolean
+  /** Those filters. */
+  readonly filters: readonly AppliedFilter[]
   /** What the engine must find in `sql`, for `checkAgreement`. */
   readonly reading: EngineReading
   /** Where a byte of `sql`, counted from 0 in UTF-8, comes from. Not for hot paths. */
@@ -59,6 +61,8 @@ export interface SourcePlace {
 
 export interface CompileOptions {
   readonly scope: NameScope
+  /** The columns that a query gives, as far as they are known; absent knows none. */
+  readonly outputOf?: Compilation['outputOf']
 }
 
 /**
@@ -66,17 +70,18 @@ export interface CompileOptions {
  * `` FROM `ws_0001`.`t_…` AS `events` ``, and a pipe its query in brackets.
  *
  * @throws SQL_INVALID (400) when it is no single SELECT, does what a query may not, or reads an unknown table;
- *   SQL_TOO_COMPLEX (400) when the engine would be kept busy by its plan; SQL_EMPTY (400) when there is no token; and what the texts of nodes raise when they are rendered.
+ *   SQL_TOO_COMPLEX (400) when the engine would be kept busy by its plan; SQL_EMPTY (400) when there is no token; and what the texts of nodes raise when they are rendered; READ_DENIED, FILTER_BROKEN (403). `UndescribedOutput` where
+ *   `outputOf` does not know a query that is filtered.
  */
-export function compileQuery(sql: string, { scope }: CompileOptions): CompiledQuery {
+export function compileQuery(sql: string, { scope, outputOf = () => undefined }: CompileOptions): CompiledQuery {
   const tableNames = new Map<string, string>()
   const reading = {
     functions: new Set<string>(),
     tableFunctions: new Set<string>(),
     commonTables: new Set<string>(),
   }
-  const hidden = { filtered: new Set<string>(), filteredPaths: new Set<string>() }
-  const compilation: Compilation = { ...reading, tableNames, ...hidden, done: new Map(), open: [], compile }
+  const hidden = { filtered: new Map<string, AppliedFilter>(), filteredPaths: new Set<string>() }
+  const compilation: Compilation = { ...reading, tableNames, ...hidden, outputOf, done: new Map(), open: [], compile }
   const { spliced, dependencies, parsed, tables, sources } = compile({ sql, scope, node: null }, compilation)
   const isFiltered = hidden.filtered.size > 0
   const tableColumns = [...sources.values()].flatMap((source) => (source.kind === 'table' ? [source.columns] : []))
@@ -94,6 +99,7 @@ export function compileQuery(sql: string, { scope }: CompileOptions): CompiledQu
     },
     tableNames,
     isFiltered,
+    filters: [...hidden.filtered.values()],
     reading: { ...reading, tables, tableNames },
     placeOf: (byteOffset) => placeOf(spliced, byteOffset),
   }

@@ -4,16 +4,18 @@ import type { CommonTable, ParsedQuery, SelectedColumn, TableRead } from '../sch
 import { findAlias } from '../schema/syntax/scope-aliases.ts'
 import type { Edit } from '../schema/syntax/splice.ts'
 import { SqlFault } from '../schema/syntax/sql-fault.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import type { Compilation, CompiledText } from './compilation.types.ts'
 import { replaceOwnNames } from './own-names.ts'
 import { type ReadRelations, type Relation, tableRelation } from './plan-weight.ts'
 import { systemTables } from './query-policy.ts'
-import { hasPaths, rebuiltColumns } from './rebuilt-columns.ts'
-import { type RowFilter, readRowFilter } from './row-filter.ts'
+import { hasPaths, mayHavePaths, rebuiltColumns } from './rebuilt-columns.ts'
+import { filterProbe, type RowFilter, readRowFilter } from './row-filter.ts'
 import { countReads, findCommonTable, type WeighedRead } from './scope-lookup.ts'
 import type { NameScope, QuerySource, Source, TableSource } from './source.types.ts'
 import { TextMemo } from './text-memo.ts'
+import { UndescribedOutput } from './undescribed-output.ts'
 
 export interface ResolvedReads {
   /** In the order of the text. */
@@ -96,19 +98,31 @@ function findSource(read: TableRead, scope: NameScope, { parsed, weights, relati
   }
   if (kind === 'in') {
     // An id with a label is no name of a database and a table; the engine never sees it.
-    if (parts.length > 1 && (!first.startsWith('t_') || scope.find(parts) === undefined)) {
+    if (parts.length > 1 && (!first.startsWith('t_') || look(scope, parts) === undefined)) {
       throw new SqlFault(`'${name}' can not be used after IN: use a subquery, or has() for an array`)
     }
     if (findAlias(parsed.scopes, read.scope, first) !== undefined) return undefined
   }
-  const source = scope.find(parts)
-  if (source === 'denied') throw new SqlFault(`The token has no access to '${name}'`)
+  const source = look(scope, parts)
+  if (source === 'denied') throw errors.READ_DENIED({ name, hint: scope.advise?.(parts) })
   if (source !== undefined || kind === 'in') return source
-  if (kind === 'joinGet' || !systemTables.has(name)) {
-    throw new SqlFault(`Resource '${name}' not found`, { hint: scope.advise?.(parts) })
-  }
+  if (kind === 'joinGet' || !systemTables.has(name)) throw missing(scope, parts)
   weigh(1)
   return undefined
+}
+
+/** Where what is denied must look like what is missing, it is looked at as missing from here on. */
+function look(scope: NameScope, parts: readonly string[]): ReturnType<NameScope['find']> {
+  const found = scope.find(parts)
+  return found === 'denied' && scope.isDiscreet === true ? undefined : found
+}
+
+function missing(scope: NameScope, parts: readonly string[]): Error {
+  const name = parts.join('.')
+  const hint = scope.advise?.(parts)
+  return scope.isDiscreet === true
+    ? errors.READ_DENIED({ name, hint })
+    : new SqlFault(`Resource '${name}' not found`, { hint })
 }
 
 function putSource(read: TableRead, source: Source, resolution: Resolution): void {
@@ -124,9 +138,11 @@ function putSource(read: TableRead, source: Source, resolution: Resolution): voi
   if (source.kind === 'query') {
     const compiled = compileSource(source, compilation)
     for (const [table, count] of compiled.tables) addReads(resolution.tables, table, count)
-    edits.push({ start, end, before: '(', inner: compiled.spliced, after: `)${alias}` })
     weights.push({ scope: read.scope, weight: Math.max(1, compiled.readCount) })
-    relations.set(read, compiled.relation)
+    const { before, after, columnCount } = aroundOutput(source, compiled, compilation)
+    edits.push({ start, end, before, inner: compiled.spliced, after: `${after}${alias}` })
+    const { relation } = compiled
+    relations.set(read, { ...relation, weight: relation.weight + 2 * columnCount })
     return
   }
   weights.push({ scope: read.scope, weight: 1 })
@@ -137,15 +153,50 @@ function putSource(read: TableRead, source: Source, resolution: Resolution): voi
   if (source.filter === null) edits.push({ start, end, before: qualified, inner: null, after: alias })
   else {
     const { isMergeTree = !source.isJoin, typedColumns = [] } = source
-    compilation.filtered.add(source.name)
+    const filter = filterOf(source.columns, source.filter, compilation)
     if (typedColumns.some(({ type }) => hasPaths(type))) compilation.filteredPaths.add(source.name)
-    const filter = filterOf(source, source.filter, compilation)
     const rebuilt = rebuiltColumns(typedColumns)
-    putFiltered(read, { qualified, alias, filter, rebuilt, isMergeTree }, resolution)
+    const putIn = { name: source.name, text: source.filter, qualified, alias, filter, rebuilt, isMergeTree }
+    putFiltered(read, putIn, resolution)
   }
 }
 
+/** What stands around the query of a pipe or a node. */
+interface Surrounds {
+  readonly before: string
+  readonly after: string
+  /** Columns that are written once more. */
+  readonly columnCount: number
+}
+
+/**
+ * The engine may judge rows by the filter before it computes what the pipe gives, as both are of authors. What the reader writes
+ * stays behind the LIMIT.
+ */
+function aroundOutput(source: QuerySource, compiled: CompiledText, compilation: Compilation): Surrounds {
+  const { filter: text = null, name } = source
+  if (text === null) return { before: '(', after: ')', columnCount: 0 }
+  const { text: sql } = compiled.spliced
+  const columns = compilation.outputOf(sql)
+  if (columns === undefined) throw new UndescribedOutput(source, sql)
+  const names = columns.map((column) => column.name)
+  const filter = filterOf(names, text, compilation)
+  const rebuilt = rebuiltColumns(columns)
+  if (columns.some(mayHavePaths)) compilation.filteredPaths.add(name)
+  const opening = '(SELECT * FROM ('
+  const closing = `) AS ${filter.alias} WHERE (${filter.sql}) LIMIT ${allRows})`
+  // What the pipe computes of hidden rows may fail, and say so in their values.
+  compilation.filtered.set(name, { filter: text, isTotal: false, probe: () => filterProbe(`(${sql})`, filter) })
+  const columnCount = columns.length
+  if (rebuilt === '') return { before: opening, after: closing, columnCount }
+  return { before: `(SELECT *${rebuilt} FROM ${opening}`, after: `${closing})`, columnCount }
+}
+
 interface FilteredTable {
+  /** Of the data source. */
+  readonly name: string
+  /** The filter as it was given to the token. */
+  readonly text: string
   readonly qualified: string
   readonly alias: string
   readonly filter: RowFilter
@@ -172,13 +223,15 @@ const allRows = 10n ** 18n
 
 /** FINAL and SAMPLE belong to the table and go into the subquery with it. */
 function putFiltered(read: TableRead, filtered: FilteredTable, resolution: Resolution): void {
-  const { qualified, alias, filter, rebuilt } = filtered
-  const { parsed, edits, filteredScopes } = resolution
+  const { name, text, qualified, alias, filter, rebuilt } = filtered
+  const { parsed, edits, filteredScopes, compilation } = resolution
   const { start, end, modifiers } = read
   const words = parsed.tokens.slice(modifiers.start, modifiers.end).map(({ key, text }) => (key === '' ? text : key))
   checkSample(words)
   const keyword = filterKeyword(filtered, words)
-  const rows = `(SELECT * FROM ${[qualified, ...words].join(' ')} ${keyword} (${filter.sql}) LIMIT ${allRows})`
+  const from = [qualified, 'AS', filter.alias, ...words].join(' ')
+  const rows = `(SELECT * FROM ${from} ${keyword} (${filter.sql}) LIMIT ${allRows})`
+  compilation.filtered.set(name, { filter: text, isTotal: filter.isTotal, probe: () => filterProbe(qualified, filter) })
   // In one SELECT the filter would read the columns as they are rebuilt, all rows of them.
   const before = rebuilt === '' ? rows : `(SELECT *${rebuilt} FROM ${rows})`
   edits.push({ start, end, before, inner: null, after: alias })
@@ -257,7 +310,7 @@ function addReads(tables: Map<string, number>, table: string, count: number): vo
 
 const filters = new TextMemo<RowFilter>()
 
-function filterOf({ columns, name }: TableSource, filter: string, { functions }: Compilation): RowFilter {
+function filterOf(columns: readonly string[], filter: string, { functions }: Compilation): RowFilter {
   const key = JSON.stringify([filter, columns])
   try {
     const read = filters.get(key, () => readRowFilter(filter, columns))
@@ -265,15 +318,15 @@ function filterOf({ columns, name }: TableSource, filter: string, { functions }:
     return read
   } catch (thrown) {
     if (!(thrown instanceof SqlFault)) throw thrown
-    // Whoever asks has not written the filter; where in it something is wrong is none of their text.
-    throw new SqlFault(`The token's filter of '${name}' can not be used: ${thrown.reason}`, { cause: thrown })
+    throw errors.FILTER_BROKEN({ filter, cause: thrown })
   }
 }
 
 /** The query of a pipe or a node, compiled when it is first read. */
-function compileSource({ id, name, sql, scope }: QuerySource, compilation: Compilation): CompiledText {
+function compileSource({ id, variant = '', name, sql, scope }: QuerySource, compilation: Compilation): CompiledText {
   const { done, open } = compilation
-  const known = done.get(id)
+  const key = `${id}${variant}`
+  const known = done.get(key)
   if (known !== undefined) return known
   if (open.some((one) => one.id === id)) {
     const path = [...open.map((one) => one.name), name].join(' → ')
@@ -282,6 +335,6 @@ function compileSource({ id, name, sql, scope }: QuerySource, compilation: Compi
   open.push({ id, name })
   const compiled = compilation.compile({ sql: sql(), scope, node: name }, compilation)
   open.pop()
-  done.set(id, compiled)
+  done.set(key, compiled)
   return compiled
 }

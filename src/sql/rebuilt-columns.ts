@@ -10,12 +10,17 @@
 import { formatColumnType } from '../schema/types/column-type.ts'
 import type { ColumnType } from '../schema/types/column-type.types.ts'
 import { quoteName } from '../shared/text-escapes.ts'
-import type { TypedColumn } from './source.types.ts'
+import type { OutputColumn, TypedColumn } from './source.types.ts'
 
 /** What follows an asterisk that gives all columns: `` REPLACE (… AS `s`)``, or nothing when none is to be rebuilt. */
-export function rebuiltColumns(columns: readonly TypedColumn[]): string {
-  const rebuilt = columns.flatMap(({ name, type }) => {
-    const sql = rebuiltColumn(quoteName(name), type)
+export function rebuiltColumns(columns: readonly (TypedColumn | OutputColumn)[]): string {
+  const rebuilt = columns.flatMap((column) => {
+    const { name } = column
+    const { type } = column
+    const sql =
+      type !== undefined
+        ? rebuiltColumn(quoteName(name), type)
+        : rebuiltUnknown(quoteName(name), 'typeText' in column ? column.typeText : '')
     return sql === null ? [] : [`${sql} AS ${quoteName(name)}`]
   })
   return rebuilt.length === 0 ? '' : ` REPLACE (${rebuilt.join(', ')})`
@@ -24,6 +29,19 @@ export function rebuiltColumns(columns: readonly TypedColumn[]): string {
 /** Whether a column is of JSON, or has such in it. */
 export function hasPaths(type: ColumnType): boolean {
   return type.kind === 'json' || innerTypes(type).some(hasPaths)
+}
+
+/** Whether a column of a query's result may be of JSON, or have such in it. */
+export function mayHavePaths({ type, typeText }: OutputColumn): boolean {
+  return type === undefined ? pathTypes.test(typeText) : hasPaths(type)
+}
+
+const pathTypes = /\b(?:JSON|Object|Dynamic|Variant)\b/
+
+/** Of a type that no table of ours has: by its name alone it may bring something along. */
+function rebuiltUnknown(name: string, typeText: string): string | null {
+  if (!pathTypes.test(typeText) && !typeText.includes('LowCardinality')) return null
+  return `CAST(arrayReduce('groupArray', [${name}])[1] AS ${typeText})`
 }
 
 function rebuiltColumn(name: string, type: ColumnType): string | null {

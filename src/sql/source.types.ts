@@ -27,16 +27,29 @@ export interface TypedColumn {
   readonly type: ColumnType
 }
 
+/** A column of what a query gives. */
+export interface OutputColumn {
+  readonly name: string
+  /** As the engine writes it. */
+  readonly typeText: string
+  /** Undefined for one that no table of ours can have. */
+  readonly type: ColumnType | undefined
+}
+
 export interface QuerySource {
   readonly kind: 'query'
   /** Tells it from every other one: the id of a node. What is read twice is compiled once, and a cycle shows by it. */
   readonly id: string
+  /** Tells its texts apart where one query reads it with different values; absent is one text. */
+  readonly variant?: string
   /** As messages and `dependencies` name it: a pipe, or a node of the pipe that reads it. */
   readonly name: string
   /** Its SQL, rendered when it is first read, and at most once for a query. May raise what a template raises. */
   readonly sql: () => string
   /** What names in its SQL stand for. */
   readonly scope: NameScope
+  /** A condition that every row of it must meet which the caller reads; null or absent for all rows. */
+  readonly filter?: string | null
 }
 
 /** What the names in one text of SQL stand for. */
@@ -52,4 +65,6 @@ export interface NameScope {
    * undefined where there is nothing to advise.
    */
   advise?(parts: readonly string[]): string | undefined
+  /** Whether what is denied and what is missing must look the same to whoever asks. */
+  readonly isDiscreet?: boolean
 }

@@ -173,6 +173,14 @@ export const valuelessCodes: ReadonlySet<number> = new Set([
   215, // NOT_AN_AGGREGATE
 ])
 
+/** Errors whose messages count what was read. */
+export const countingCodes: ReadonlySet<number> = new Set([
+  158, // TOO_MANY_ROWS
+  201, // QUOTA_EXCEEDED
+  241, // MEMORY_LIMIT_EXCEEDED
+  307, // TOO_MANY_BYTES
+])
+
 /** A value that is no number, time, address or element of an enum, as a placeholder for a parameter may be none. */
 export const valueCodes: ReadonlySet<number> = new Set([
   6, // CANNOT_PARSE_TEXT

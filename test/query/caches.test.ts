@@ -1,4 +1,5 @@
 import t from 'tap'
+import { nothingFixed } from '../../src/query/fixed-parameters.ts'
 import { inUsersWords, maskSecrets, withNames } from '../../src/query/message-names.ts'
 import { PlanCache } from '../../src/query/plan-cache.ts'
 import { Rendering } from '../../src/query/rendering.ts'
@@ -28,8 +29,8 @@ t.test('a plan is kept for the texts of the nodes that it was made of', async (t
   const ask = (text: string, parameters: Readonly<Record<string, string>>, place = 'x') =>
     plans.plan({ place, text, rendering: rendering(parameters) }, (nodeText) => {
       compiled += 1
-      const texts = nodes.slice(0, 2).map(nodeText)
-      if (texts[1]?.includes("'2'")) texts.push(...nodes.slice(2).map(nodeText))
+      const texts = nodes.slice(0, 2).map((node) => nodeText(node, nothingFixed))
+      if (texts[1]?.includes("'2'")) texts.push(...nodes.slice(2).map((node) => nodeText(node, nothingFixed)))
       return compileQuery(`SELECT '${texts.join(' ').replaceAll("'", '')}'`, { scope: { find: () => undefined } })
     }).sql
 

@@ -171,23 +171,23 @@ t.test('the form of a filtered read keeps what belongs to the table', async (t) 
   const cases: readonly (readonly [string, string])[] = [
     [
       'SELECT * FROM ev',
-      "SELECT * FROM (SELECT * FROM `ws_0001`.`t_ev` PREWHERE (tenant = 'a' OR n > 17) LIMIT 1000000000000000000) AS `ev`",
+      "SELECT * FROM (SELECT * FROM `ws_0001`.`t_ev` AS `__filtered_rows` PREWHERE (`__filtered_rows`.tenant = 'a' OR `__filtered_rows`.n > 17) LIMIT 1000000000000000000) AS `ev`",
     ],
     [
       'SELECT * FROM ev AS e FINAL SAMPLE 1/10 OFFSET 1/2 WHERE 1',
-      "SELECT * FROM (SELECT * FROM `ws_0001`.`t_ev` FINAL SAMPLE 1 / 10 OFFSET 1 / 2 WHERE (tenant = 'a' OR n > 17) LIMIT 1000000000000000000) AS e WHERE 1",
+      "SELECT * FROM (SELECT * FROM `ws_0001`.`t_ev` AS `__filtered_rows` FINAL SAMPLE 1 / 10 OFFSET 1 / 2 WHERE (`__filtered_rows`.tenant = 'a' OR `__filtered_rows`.n > 17) LIMIT 1000000000000000000) AS e WHERE 1",
     ],
     [
       'SELECT 1 FROM ev PREWHERE n = 1 OR 1 WHERE tenant OR 1 GROUP BY n',
-      "SELECT 1 FROM (SELECT * FROM `ws_0001`.`t_ev` PREWHERE (tenant = 'a' OR n > 17) LIMIT 1000000000000000000) AS `ev` WHERE ( n = 1 OR 1 ) AND ( tenant OR 1) GROUP BY n",
+      "SELECT 1 FROM (SELECT * FROM `ws_0001`.`t_ev` AS `__filtered_rows` PREWHERE (`__filtered_rows`.tenant = 'a' OR `__filtered_rows`.n > 17) LIMIT 1000000000000000000) AS `ev` WHERE ( n = 1 OR 1 ) AND ( tenant OR 1) GROUP BY n",
     ],
     [
       'SELECT 1 FROM ev PREWHERE n LIMIT 1',
-      "SELECT 1 FROM (SELECT * FROM `ws_0001`.`t_ev` PREWHERE (tenant = 'a' OR n > 17) LIMIT 1000000000000000000) AS `ev` WHERE ( n) LIMIT 1",
+      "SELECT 1 FROM (SELECT * FROM `ws_0001`.`t_ev` AS `__filtered_rows` PREWHERE (`__filtered_rows`.tenant = 'a' OR `__filtered_rows`.n > 17) LIMIT 1000000000000000000) AS `ev` WHERE ( n) LIMIT 1",
     ],
     [
       'SELECT 1 WHERE 1 IN ev',
-      "SELECT 1 WHERE 1 IN (SELECT * FROM `ws_0001`.`t_ev` PREWHERE (tenant = 'a' OR n > 17) LIMIT 1000000000000000000)",
+      "SELECT 1 WHERE 1 IN (SELECT * FROM `ws_0001`.`t_ev` AS `__filtered_rows` PREWHERE (`__filtered_rows`.tenant = 'a' OR `__filtered_rows`.n > 17) LIMIT 1000000000000000000)",
     ],
   ]
   for (const [sql, expected] of cases) t.equal(compileQuery(sql, { scope: filtered }).sql, expected)
@@ -283,7 +283,11 @@ t.test('a filter is one expression over columns', async (t) => {
     '',
   ].filter((filter) => filter !== 'tenant')
   for (const filter of refused) {
-    t.throws(() => compileQuery('SELECT 1 FROM ev', { scope: withFilter(filter) }), { code: 'SQL_INVALID' }, filter)
+    t.throws(
+      () => compileQuery('SELECT 1 FROM ev', { scope: withFilter(filter) }),
+      { code: 'FILTER_BROKEN', status: 403 },
+      filter,
+    )
   }
   for (const filter of [
     "tenant = 'a'",

@@ -25,6 +25,9 @@ export const partColumns: ReadonlySet<string> = new Set([
   '_sample_factor',
 ])
 
+/** What the service calls rows that a filter judges, or more: no user's text has a name that begins so. */
+export const filteredRows = '__filtered_rows'
+
 /** What stands behind the last dot of a name. */
 export function lastPart(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1)

@@ -31,6 +31,11 @@ export const queryErrors = {
     message: ({ message }: TemplateRefusal) => message,
     answer: ({ answer }: TemplateRefusal) => answer,
   }),
+  FILTER_INVALID: define({
+    status: 400,
+    when: 'A row filter is not one condition over the columns of its resource; the message is the reason, and the place of the fault.',
+    message: ({ reason }: { readonly reason: string }) => `The filter can not be used: ${reason}`,
+  }),
   RESULT_TOO_LARGE: define({
     status: 400,
     when: 'The answer to a query is larger than `resultBytesMax`.',
@@ -41,6 +46,18 @@ export const queryErrors = {
     status: 400,
     when: 'The database crashed more than once while it ran this query, the last time with nothing else running; or it could not stop the query. Other parameter values do not make it another query.',
     message: ({ reason }: { readonly reason: string }) => reason,
+  }),
+  READ_DENIED: define({
+    status: 403,
+    when: 'A query, or a node that is to be saved, names what the token may not read. Only tokens that may read everything are told whether it exists.',
+    message: ({ name }: { readonly name: string }) =>
+      `The token may not read '${name}', or there is nothing of this name`,
+  }),
+  FILTER_BROKEN: define({
+    status: 403,
+    when: 'The token filters rows by a condition that no longer fits its resource, whose columns have changed. Nothing is read without the filter: give the token another one.',
+    message: ({ filter }: { readonly filter: string }) =>
+      `The token's filter (${filter}) does not fit what it filters any more, so nothing of that is read`,
   }),
   QUERY_TIMEOUT: define({
     status: 408,

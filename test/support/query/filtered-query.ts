@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { adminScope } from '../../../src/access/admin-scope.ts'
 import { createQuery, type QueryOptions } from '../../../src/query/query.ts'
-import type { Query } from '../../../src/query/query.types.ts'
+import type { PipeRequest, Query } from '../../../src/query/query.types.ts'
 import type { ReadScope } from '../../../src/sql/read-scope.types.ts'
 import { type OpenedStore, openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
@@ -15,6 +15,8 @@ interface FilteredQuery {
   readonly filtering: ReadScope
   /** The answer to a query, of that reader where no other is given. */
   readonly ask: (sql: string, readScope?: ReadScope) => Promise<Buffer>
+  /** What a pipe gives to a reader. */
+  readonly read: (asked: Partial<PipeRequest> & Pick<PipeRequest, 'pipe' | 'readScope'>) => Promise<Buffer>
 }
 
 /** Queries of a reader whose rows are filtered, in all data sources but those that are named as `unfiltered`. */
@@ -57,5 +59,12 @@ export async function openFilteredQuery(
     for await (const chunk of (await query.run(request)).body) chunks.push(chunk)
     return Buffer.concat(chunks)
   }
-  return { store, workspace, query, filtering, ask }
+  const read: FilteredQuery['read'] = async (asked) => {
+    const { signal } = new AbortController()
+    const request = { sql: null, format: 'CSV', parameters: new Map(), settings: {}, signal, ...asked }
+    const chunks: Uint8Array[] = []
+    for await (const chunk of (await query.readPipe(request)).body) chunks.push(chunk)
+    return Buffer.concat(chunks)
+  }
+  return { store, workspace, query, filtering, ask, read }
 }
