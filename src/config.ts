@@ -44,6 +44,14 @@ export const optionTable = {
     sentence:
       'Prints the admin token at each start, unless it was given. Without this option, only the start that creates the token prints it.',
   },
+  secretKeyFile: {
+    kind: 'text',
+    default: '',
+    pattern: /^(?:.*\S.*)?$/,
+    expected: 'a path, or empty',
+    sentence:
+      'File of the key that secrets are encrypted with, which must exist. Empty: `secret-key` in the data directory, made by the first start. See [operations](operations.md#the-secret-key).',
+  },
   documentationUrl: {
     kind: 'text',
     default: '',

@@ -30,6 +30,7 @@ t.test('without configuration every option has its default', async (t) => {
       dataDir: './millrace-data',
       adminToken: undefined,
       showToken: false,
+      secretKeyFile: '',
       documentationUrl: '',
       logLevel: 'info',
       logFormat: 'auto',

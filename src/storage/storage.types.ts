@@ -31,7 +31,10 @@ export interface RecordStorage {
 }
 
 /** Each is a map of the file: a name that was given stays. */
-export const recordKinds = ['meta', 'data_sources', 'pipes', 'settings', 'variables'] as const
+export const recordKinds = [
+  ...(['meta', 'data_sources', 'pipes', 'settings', 'variables'] as const),
+  ...(['workspace', 'tokens', 'token_audit'] as const),
+] as const
 export type RecordKind = (typeof recordKinds)[number]
 
 export interface StoredRecord {

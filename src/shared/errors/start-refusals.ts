@@ -47,6 +47,9 @@ const messages = {
     `the data directory ${path} has format ${format}, and this release reads formats up to ${formatMax}; start the newer release that wrote it, or restore the data directory from a backup`,
   FORMAT_UNREADABLE: ({ path, reason }: Place & Reason) =>
     `${path} does not say which format the data directory has: ${reason}; put back the line that stood there`,
+  SECRET_KEY_MISSING: ({ path }: Place) =>
+    `the secret key file ${path} of --secret-key-file does not exist; put the key there, or make a first one: (umask 077; openssl rand -base64 32 > ${path})`,
+  SECRET_KEY_UNUSABLE: ({ path, reason }: Place & Reason) => `the secret key file ${path} cannot be used: ${reason}`,
   ENGINE_NOT_OPENED: ({ path }: Place) =>
     `the engine cannot open ${path}; its own message above says which file is wrong`,
   ADDRESS_UNAVAILABLE: ({ host, port, reason }: Address & Reason) =>
