@@ -112,6 +112,7 @@ const owners = {
   // The engine's own process loads it, the service never does.
   chdb: '^src/store/embedded/(chdb-session|engine-child)[.]ts$',
   'csv-parse': '^src/guess/',
+  'fast-jwt': '^src/access/jwt/',
   fastify: '^src/(http/|app[.]ts$)',
   fflate: '^src/http/',
   lmdb: '^src/storage/lmdb-storage[.]ts$',

@@ -1,0 +1,25 @@
+import { type JwtScope, readLimit, readName, readScopes } from './jwt-claims.ts'
+import { JwtFault } from './jwt-fault.ts'
+import { readJwtObject } from './jwt-json.ts'
+
+/** What the body of a request for a token says, or why it is none: a sentence without a capital and a full stop. */
+export type JwtRequestBody =
+  | {
+      readonly kind: 'read'
+      /** Null where the body has none. */
+      readonly name: string | null
+      readonly scopes: readonly JwtScope[]
+      readonly perSecondMax: number | null
+    }
+  | { readonly kind: 'refused'; readonly reason: string }
+
+/** Reads `{name, scopes, limits}` by the rules of tokens; other members are ignored. The caller bounds the body's size. */
+export function readJwtRequest(body: Buffer): JwtRequestBody {
+  try {
+    const members = readJwtObject(body, 'the body')
+    return { kind: 'read', name: readName(members), scopes: readScopes(members), perSecondMax: readLimit(members) }
+  } catch (cause) {
+    if (cause instanceof JwtFault) return { kind: 'refused', reason: cause.message }
+    throw cause
+  }
+}
