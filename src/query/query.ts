@@ -9,6 +9,7 @@ import { Agreement } from './agreement.ts'
 import { answerFormat } from './answer-formats.ts'
 import { type AnswerOptions, Answers } from './answers.ts'
 import { sqlBelow } from './branch-reads.ts'
+import { type CheckFilter, createFilterCheck } from './check-filter.ts'
 import { type CheckNode, createNodeCheck, createNodeFault, type NodeFault } from './check-node.ts'
 import { ColumnCheck } from './column-check.ts'
 import { fixedForNamed, nothingFixed } from './fixed-parameters.ts'
@@ -61,6 +62,7 @@ interface Question {
 
 class QueryService implements Query {
   readonly checkNode: CheckNode
+  readonly checkFilter: CheckFilter
   readonly nodeFault: NodeFault
   readonly compareNode: CompareNode
   readonly #options: QueryOptions
@@ -79,6 +81,7 @@ class QueryService implements Query {
     this.#answers = new Answers(options, { ...deps, responses, agreement, columns })
     this.#outputs = new OutputColumns({ ...deps, agreement, columns })
     this.checkNode = createNodeCheck(options, { ...deps, templates: this.#templates })
+    this.checkFilter = createFilterCheck(options, { ...deps, checkNode: this.checkNode })
     this.nodeFault = createNodeFault(options, { ...deps, templates: this.#templates })
     this.compareNode = createNodeComparison({ ...options, ...deps, templates: this.#templates })
   }

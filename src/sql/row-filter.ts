@@ -4,12 +4,14 @@
 // query runs must not be taken for a name of the query around it, which whoever asks has written.
 
 import { readRowExpression } from '../schema/expressions/row-expression.ts'
+import { isStoredFunction } from '../schema/expressions/stored-expression.ts'
 import { filteredRows } from '../schema/syntax/engine-columns.ts'
 import { intervalUnits } from '../schema/syntax/keywords.ts'
 import type { ParsedQuery, TokenRange } from '../schema/syntax/parsed-query.types.ts'
 import { type Edit, splice } from '../schema/syntax/splice.ts'
 import { SqlFault } from '../schema/syntax/sql-fault.ts'
 import { quoteName } from '../shared/text-escapes.ts'
+import { isFickleFunction } from './fickle-functions.ts'
 
 export interface RowFilter {
   /** One expression of canonical tokens, without brackets around it. */
@@ -43,6 +45,11 @@ const values: ReadonlySet<string> = new Set(['NULL', 'TRUE', 'FALSE', 'INF', 'NA
 export function readRowFilter(text: string, columns: readonly string[]): RowFilter {
   const { parsed } = readRowExpression(text, 'A row filter')
   const { tokens, names, calls, bodyEnd: end } = parsed
+  const unsteady = calls.find(({ name, isCalled }) => isCalled && (!isStoredFunction(name) || isFickleFunction(name)))
+  if (unsteady !== undefined) {
+    const { offset = 0 } = tokens[unsteady.start] ?? {}
+    throw new SqlFault(`A row filter can not call ${unsteady.name}()`, { offset })
+  }
   const alias = freeAlias(columns)
   const edits = names.flatMap((range) => qualified(parsed, range, { columns, alias }))
   edits.sort((one, other) => one.start - other.start)
@@ -62,6 +69,11 @@ export function readRowFilter(text: string, columns: readonly string[]): RowFilt
  */
 export function filterProbe(from: string, { sql, alias }: RowFilter): string {
   return `SELECT count() FROM (SELECT * FROM ${from} LIMIT 0) AS ${alias} WHERE (${sql})`
+}
+
+/** A query whose one column is what the filter says of a row. */
+export function filterVerdict(from: string, { sql, alias }: RowFilter): string {
+  return `SELECT (${sql}) AS verdict FROM ${from} AS ${alias}`
 }
 
 /** A column of the same name, or with elements, would go before it. */

@@ -89,6 +89,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     },
     query: {
       checkNode: async () => ({ dependencies: [], columns: null, parameters: [] }),
+      checkFilter: async () => undefined,
       nodeFault: () => null,
       compareNode: async () => 'same',
       async run(request) {
