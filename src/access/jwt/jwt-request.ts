@@ -14,9 +14,9 @@ export type JwtRequestBody =
   | { readonly kind: 'refused'; readonly reason: string }
 
 /** Reads `{name, scopes, limits}` by the rules of tokens; other members are ignored. The caller bounds the body's size. */
-export function readJwtRequest(body: Buffer): JwtRequestBody {
+export function readJwtRequest(bodyText: string): JwtRequestBody {
   try {
-    const members = readJwtObject(body, 'the body')
+    const members = readJwtObject(Buffer.from(bodyText), 'the body')
     return { kind: 'read', name: readName(members), scopes: readScopes(members), perSecondMax: readLimit(members) }
   } catch (cause) {
     if (cause instanceof JwtFault) return { kind: 'refused', reason: cause.message }
