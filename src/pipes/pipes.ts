@@ -13,6 +13,7 @@ import { findResourceId } from '../catalog/resource-id.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice } from '../catalog/versioned-name.ts'
 import { readNames } from '../query/branch-reads.ts'
+import { answeringNode } from '../query/name-scope.ts'
 import type { Query } from '../query/query.types.ts'
 import { assert } from '../shared/assert.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
@@ -54,7 +55,7 @@ export interface PipesOptions {
 
 interface Deps {
   readonly catalog: Catalog
-  readonly query: Pick<Query, 'checkNode' | 'compareNode'>
+  readonly query: Pick<Query, 'checkNode' | 'checkAuthor' | 'compareNode'>
 }
 
 /** The module has nothing of its own to open or to close: the catalog keeps what there is. */
@@ -197,31 +198,44 @@ class PipesService implements Pipes {
     })
   }
 
-  removeNode(pipeNameOrId: string, nodeNameOrId: string): Promise<void> {
+  removeNode(pipeNameOrId: string, nodeNameOrId: string, author: ReadScope): Promise<void> {
     return this.#change(pipeNameOrId, async (pipe) => {
       const node = this.getNode(pipe, nodeNameOrId)
       if (node.id === pipe.endpointId) throw errors.NODE_PUBLISHED({ pipe: pipe.name, node: node.name })
       const nodes = pipe.nodes.filter((one) => one !== node)
-      await this.#replace({ ...pipe, nodes, updatedAt: this.#options.now() }, pipe)
+      const changed = { ...pipe, nodes, updatedAt: this.#options.now() }
+      this.#checkAnswering(changed, pipe, author)
+      await this.#replace(changed, pipe)
     })
   }
 
-  publish(pipeNameOrId: string, nodeNameOrId: string): Promise<Pipe> {
+  publish(pipeNameOrId: string, nodeNameOrId: string, author: ReadScope): Promise<Pipe> {
     return this.#change(pipeNameOrId, async (pipe) => {
       const { id } = expectNode(pipe, nodeNameOrId)
-      return id === pipe.endpointId ? pipe : await this.#save({ ...pipe, endpointId: id }, pipe)
+      if (id === pipe.endpointId) return pipe
+      const published = { ...pipe, endpointId: id }
+      this.#checkAnswering(published, pipe, author)
+      return await this.#save(published, pipe)
     })
   }
 
-  unpublish(pipeNameOrId: string, nodeNameOrId: string | null): Promise<Pipe> {
+  unpublish(pipeNameOrId: string, nodeNameOrId: string | null, author: ReadScope): Promise<Pipe> {
     return this.#change(pipeNameOrId, async (pipe) => {
       const node = nodeNameOrId === null ? null : expectNode(pipe, nodeNameOrId)
       const isPublished = pipe.endpointId !== null && (node === null || node.id === pipe.endpointId)
       if (!isPublished) throw errors.ENDPOINT_MISSING({ pipe: pipe.name, node: node?.name ?? null })
       const unpublished = { ...pipe, endpointId: null, publishedAt: null, updatedAt: this.#options.now() }
+      this.#checkAnswering(unpublished, pipe, author)
       await this.#replace(unpublished, pipe)
       return unpublished
     })
+  }
+
+  /** Whoever lets another node answer for a pipe gives its readers what that one reads. @throws READ_DENIED (403) */
+  #checkAnswering(changed: Pipe, before: Pipe, author: ReadScope): void {
+    const node = answeringNode(changed)
+    if (node === undefined || node === answeringNode(before)) return
+    this.#query.checkAuthor(changed, changed.nodes.indexOf(node), author)
   }
 
   /** Changes a pipe as it is when its turn has come. */

@@ -39,12 +39,12 @@ export interface Pipes {
   appendNode(pipeNameOrId: string, request: NodeRequest, author: ReadScope): Promise<ChangedNode>
   /** @throws SQL_EMPTY, SQL_INVALID, CHANGE_EMPTY, … (400), …_NOT_FOUND (404), NODE_EXISTS, NODE_USED (409) */
   editNode(pipeNameOrId: string, nodeNameOrId: string, edit: NodeEdit, author: ReadScope): Promise<ChangedNode>
-  /** Nodes that read it stay, and fail. @throws NODE_PUBLISHED (400), …_NOT_FOUND (404) */
-  removeNode(pipeNameOrId: string, nodeNameOrId: string): Promise<void>
+  /** Nodes that read it stay, and fail. @throws NODE_PUBLISHED (400), READ_DENIED (403), …_NOT_FOUND (404) */
+  removeNode(pipeNameOrId: string, nodeNameOrId: string, author: ReadScope): Promise<void>
   /** Makes the node the one that answers for the pipe. @throws NODE_UNKNOWN, SQL_INVALID (400), PIPE_NOT_FOUND (404) */
-  publish(pipeNameOrId: string, nodeNameOrId: string): Promise<Pipe>
+  publish(pipeNameOrId: string, nodeNameOrId: string, author: ReadScope): Promise<Pipe>
   /** Null stands for whichever node is published. @throws NODE_UNKNOWN, ENDPOINT_MISSING (400), PIPE_NOT_FOUND (404) */
-  unpublish(pipeNameOrId: string, nodeNameOrId: string | null): Promise<Pipe>
+  unpublish(pipeNameOrId: string, nodeNameOrId: string | null, author: ReadScope): Promise<Pipe>
 }
 
 export interface PipeRequest {

@@ -1,6 +1,7 @@
 import { growingBlockRows } from '../schema/functions/bounded-calls.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
 import { countingCodes, valuelessCodes } from '../store/engine-codes.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'
@@ -12,7 +13,7 @@ import { brokenFilter } from './broken-filter.ts'
 import { adviceFor } from './column-advice.ts'
 import type { ColumnCheck } from './column-check.ts'
 import { withPlace } from './error-place.ts'
-import { inUsersWords, maskSecrets, readOf } from './message-names.ts'
+import { inUsersWords, maskSecrets, nameable, readOf } from './message-names.ts'
 import type { QueryAnswer } from './query.types.ts'
 import type { Rendering } from './rendering.ts'
 import type { ResponseCache } from './response-cache.ts'
@@ -37,6 +38,7 @@ interface Deps {
 /** What failed: without a plan, it was compiling. */
 interface Failed {
   readonly rendering: Pick<Rendering, 'secretValues'>
+  readonly readScope: ReadScope
   readonly plan?: CompiledQuery
   readonly prefix?: string
   readonly isOfAuthor?: boolean
@@ -72,10 +74,10 @@ export class Answers {
   }
 
   /** What the caller is told of anything that was thrown on the way to an answer: names of its own, and no secrets. */
-  failureOf(thrown: unknown, { rendering, plan, prefix, isOfAuthor }: Failed): unknown {
+  failureOf(thrown: unknown, { rendering, readScope, plan, prefix, isOfAuthor }: Failed): unknown {
     const { secretValues } = rendering
     const hasSecrets = secretValues.size > 0
-    const { workspace } = this.#deps
+    const workspace = nameable(this.#deps.workspace, readScope)
     if (thrown instanceof StoreError) {
       const { kind, message, clickhouseCode } = thrown
       const telling = { prefix, isOfAuthor }

@@ -16,12 +16,12 @@ import { valueCodes } from '../store/engine-codes.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
+import { authorScope, checkBranchRights } from './author-rights.ts'
 import { adviceFor } from './column-advice.ts'
 import { checkColumns } from './column-check.ts'
 import { columnsBy, describings, type ResultColumn } from './describe-query.ts'
 import { withPlace } from './error-place.ts'
 import { inUsersWords } from './message-names.ts'
-import { nodeScope } from './name-scope.ts'
 import { Rendering } from './rendering.ts'
 import type { TemplateCache } from './template-cache.ts'
 import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
@@ -40,7 +40,7 @@ export interface CheckedNode {
  * `pipe` is as it was, or as it will be: a node that has this position is taken for the one that is checked. `readScope` is that
  * of whoever wants it saved or described: the engine may compute constants of the query, and its errors tell of them.
  *
- * @throws SQL_EMPTY, SQL_TOO_LONG, SQL_INVALID, TEMPLATE_INVALID (400), QUERY_TIMEOUT (408), ENGINE_FAILED (500),
+ * @throws SQL_EMPTY, SQL_TOO_LONG, SQL_INVALID, TEMPLATE_INVALID (400), READ_DENIED (403), QUERY_TIMEOUT (408), ENGINE_FAILED (500),
  *   QUERIES_TOO_MANY, SHUTTING_DOWN (503).
  */
 export type CheckNode = (
@@ -74,6 +74,28 @@ export function createNodeCheck(options: CheckOptions, deps: Deps): CheckNode {
       ? null
       : await describe(compiled, { options, deps, mayDiffer: check.rendering.hasPlaceholders })
     return { dependencies, columns, parameters: template.parameters }
+  }
+}
+
+/**
+ * Judges the node at `position` of a pipe when it comes to answer for the pipe: whoever brings that about must be able to read
+ * all that it reads. The engine is not asked.
+ *
+ * @throws READ_DENIED (403).
+ */
+export type CheckAuthor = (pipe: ReadPipe, position: number, author: ReadScope) => void
+
+/** Makes it over open modules. */
+export function createAuthorCheck(options: CheckOptions, deps: Deps): CheckAuthor {
+  return (pipe, position, readScope) => {
+    const node = pipe.nodes[position]
+    if (node === undefined) return
+    try {
+      compileNode({ pipe, node, position }, { options, deps, readScope })
+    } catch (thrown) {
+      // A node that is broken gives nothing.
+      if (!(thrown instanceof ApiError) || thrown.code === 'READ_DENIED') throw thrown
+    }
   }
 }
 
@@ -116,7 +138,6 @@ function compileNode({ pipe, node, position }: PlacedNode, { options, deps, read
   if (node.sql.trim() === '') throw errors.SQL_EMPTY()
   if (Buffer.byteLength(node.sql) > options.sqlBytesMax) throw errors.SQL_TOO_LONG({ bytesMax: options.sqlBytesMax })
   const rendering = new Rendering({ templates, parameters: new Map(), mode: 'check', secretOf: () => undefined })
-  const { text } = rendering.render(node.sql, { maySecrets: true })
   const changed = withNode(pipe, node, position)
   const reading = {
     workspace: withPipe(workspace, changed),
@@ -126,7 +147,9 @@ function compileNode({ pipe, node, position }: PlacedNode, { options, deps, read
     nodeText: (read: ReadNode) => rendering.nodeText(read),
   }
   const check: Check = { rendering, hasPlaceholder: false }
-  const scope = new CheckScope(nodeScope(reading, changed, position), check)
+  checkBranchRights(reading, changed, position)
+  const { text } = rendering.render(node.sql, { maySecrets: true })
+  const scope = new CheckScope(authorScope(reading, changed, position), check)
   return { compiled: compileQuery(text, { scope }), scope, check }
 }
 
@@ -169,6 +192,14 @@ class CheckScope implements NameScope {
   constructor(scope: NameScope, check: Check) {
     this.#scope = scope
     this.#check = check
+  }
+
+  get isDiscreet(): boolean {
+    return this.#scope.isDiscreet === true
+  }
+
+  get isForeign(): boolean {
+    return this.#scope.isForeign === true
   }
 
   find(parts: readonly string[]): Source | 'denied' | undefined {

@@ -1,6 +1,7 @@
 // What the engine says of a query, told in the words of the one who wrote it: names instead of ids, nothing of the text
 // that the service made out of theirs, and no value of a secret.
 
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import { isOwnText, withoutInternals } from '../store/engine-message.ts'
 import type { WorkspaceReader } from './workspace.types.ts'
 
@@ -27,6 +28,20 @@ export function readOf(
 ): Pick<WorkspaceReader, 'find'> {
   const read = new Set(Array.from(tableNames.keys(), (table) => table.slice(table.indexOf('.') + 1).slice(0, idLength)))
   return { find: (nameOrId) => (read.has(nameOrId) ? workspace.find(nameOrId) : undefined) }
+}
+
+/** Whoever may not see all is told no names but those of what may be read. */
+export function nameable(
+  workspace: Pick<WorkspaceReader, 'find'>,
+  { seesAll, mayRead }: ReadScope,
+): Pick<WorkspaceReader, 'find'> {
+  if (seesAll) return workspace
+  return {
+    find: (nameOrId) => {
+      const found = workspace.find(nameOrId)
+      return found === undefined || mayRead(found.id) ? found : { ...found, name: '…' }
+    },
+  }
 }
 
 const idLength = 't_'.length + 32

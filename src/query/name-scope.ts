@@ -58,6 +58,7 @@ export function callerScope(reading: Reading, focus: ReadPipe | null): NameScope
 /** Names in the node at `position` of a pipe: it reads those before it, and what the workspace has. */
 export function nodeScope(reading: Reading, pipe: ReadPipe, position: number): NameScope {
   return {
+    isForeign: !reading.readScope.seesAll,
     find(parts) {
       const named = resolveForNode(reading.workspace, pipe, { parts, end: position })
       return named === undefined ? undefined : sourceOf(reading, named, fixedForRead)

@@ -49,6 +49,8 @@ export interface NamedTables {
   readonly printsNames: boolean
   /** Whether not all branches were gone through: then every word of the text is possible. */
   readonly isCut: boolean
+  /** Whether a value may name a table that these names do not tell. */
+  readonly isOpen: boolean
 }
 
 export const noTables: NamedTables = {
@@ -61,6 +63,7 @@ export const noTables: NamedTables = {
   wordCounts: new Map(),
   printsNames: false,
   isCut: false,
+  isOpen: false,
 }
 
 /** A tag behind what may begin a comment or a heredoc: what follows may be one, or code. */
@@ -228,6 +231,7 @@ class FoundTables {
   readonly #printedTables = new Set<PieceToken>()
   #hasJoins = false
   #isCut = false
+  #isOpen = false
 
   get tables(): NamedTables {
     return {
@@ -235,6 +239,7 @@ class FoundTables {
       possible: [...this.#possible.values()],
       pieces: [...this.#pieces],
       isCut: this.#isCut,
+      isOpen: this.#isOpen || this.#isCut || this.#made.size > 0 || this.#pieces.size > 0,
       made: [...this.#made.values()],
       qualifiers: [...this.#qualifiers.values()],
       hasJoins: this.#hasJoins,
@@ -260,6 +265,9 @@ class FoundTables {
       this.#qualifiers.set(JSON.stringify([text, span]), { name: text, span })
       return
     }
+    this.#isOpen ||= place.parts.some((part) =>
+      holesIn([part]).some((hole) => hole.isOpen && namesTable(place, part, hole)),
+    )
     if (place.kind === 'maybe') {
       this.#addPossible(place)
       return
@@ -368,6 +376,11 @@ class FoundTables {
     const isSame = known === undefined || known.aliased === table.aliased
     this.#tables.set(key, isSame ? table : { ...table, aliased: 'some' })
   }
+}
+
+/** Within a name or a text any value counts; a value alone is a name only where it is printed as one. */
+function namesTable(place: TablePlace | MaybePlace, { kind }: PieceToken, { isName }: SqlHole): boolean {
+  return isName || kind === 'name' || kind === 'string' || place.kind === 'joinGet'
 }
 
 function isPrinted({ fragments }: PieceToken): boolean {

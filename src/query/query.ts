@@ -10,10 +10,17 @@ import { answerFormat } from './answer-formats.ts'
 import { type AnswerOptions, Answers } from './answers.ts'
 import { sqlBelow } from './branch-reads.ts'
 import { type CheckFilter, createFilterCheck } from './check-filter.ts'
-import { type CheckNode, createNodeCheck, createNodeFault, type NodeFault } from './check-node.ts'
+import {
+  type CheckAuthor,
+  type CheckNode,
+  createAuthorCheck,
+  createNodeCheck,
+  createNodeFault,
+  type NodeFault,
+} from './check-node.ts'
 import { ColumnCheck } from './column-check.ts'
 import { fixedForNamed, nothingFixed } from './fixed-parameters.ts'
-import { withNames } from './message-names.ts'
+import { nameable, withNames } from './message-names.ts'
 import { answeringNode, callerScope, nodeScope, type Reading } from './name-scope.ts'
 import { type CompareNode, createNodeComparison } from './node-ways.ts'
 import { OutputColumns } from './output-columns.ts'
@@ -62,6 +69,7 @@ interface Question {
 
 class QueryService implements Query {
   readonly checkNode: CheckNode
+  readonly checkAuthor: CheckAuthor
   readonly checkFilter: CheckFilter
   readonly nodeFault: NodeFault
   readonly compareNode: CompareNode
@@ -81,6 +89,7 @@ class QueryService implements Query {
     this.#answers = new Answers(options, { ...deps, responses, agreement, columns })
     this.#outputs = new OutputColumns({ ...deps, agreement, columns })
     this.checkNode = createNodeCheck(options, { ...deps, templates: this.#templates })
+    this.checkAuthor = createAuthorCheck(options, { ...deps, templates: this.#templates })
     this.checkFilter = createFilterCheck(options, { ...deps, checkNode: this.checkNode })
     this.nodeFault = createNodeFault(options, { ...deps, templates: this.#templates })
     this.compareNode = createNodeComparison({ ...options, ...deps, templates: this.#templates })
@@ -98,6 +107,7 @@ class QueryService implements Query {
     const run = {
       plan,
       rendering,
+      readScope,
       isOfAuthor: true,
       format,
       settings: request.settings,
@@ -122,6 +132,7 @@ class QueryService implements Query {
     const { body, engineMs } = await this.#answers.answer({
       plan,
       rendering,
+      readScope,
       isOfAuthor: request.sql !== null,
       format,
       settings,
@@ -149,7 +160,7 @@ class QueryService implements Query {
     const workspace = nameable(this.#deps.workspace, readScope)
     const lines: Uint8Array[] = []
     const prefix = 'EXPLAIN indexes = 1 '
-    const run = { plan, prefix, rendering, format: 'TSVRaw', settings: {}, cacheTtlSeconds: null, signal }
+    const run = { plan, prefix, rendering, readScope, format: 'TSVRaw', settings: {}, cacheTtlSeconds: null, signal }
     for await (const chunk of (await this.#answers.answer(run)).body) lines.push(chunk)
     return {
       debugQuery: withNames(plan.sql, workspace),
@@ -213,7 +224,11 @@ class QueryService implements Query {
   }
 
   /** Asks for the columns of what a pipe gives; what that reads through filters of its own was asked for before. */
-  async #describe({ source, sql }: UndescribedOutput, { rendering }: Question, signal: AbortSignal): Promise<void> {
+  async #describe(
+    { source, sql }: UndescribedOutput,
+    { rendering, readScope }: Question,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { catalogVersion } = this.#deps.workspace
     const plan = undescribedOr(() => {
       return compileQuery(source.sql(), { scope: source.scope, outputOf: this.#outputsOf(catalogVersion) })
@@ -225,7 +240,7 @@ class QueryService implements Query {
     } catch (thrown) {
       // The engine may have computed constants of what the filter is to hide.
       const hiding = { ...plan, filters: [{ filter: '', isTotal: false, probe: () => '' }] }
-      throw this.#answers.failureOf(thrown, { rendering, plan: hiding })
+      throw this.#answers.failureOf(thrown, { rendering, readScope, plan: hiding })
     }
   }
 
@@ -264,17 +279,6 @@ const hiddenSecret = '***'
 
 /** All that a pipe gives, through the filter of what it gives. */
 const wholePipe = 'SELECT * FROM _'
-
-/** Whoever may not see all is told no names but those of what may be read. */
-function nameable(workspace: WorkspaceReader, { seesAll, mayRead }: ReadScope): Pick<WorkspaceReader, 'find'> {
-  if (seesAll) return workspace
-  return {
-    find: (nameOrId) => {
-      const found = workspace.find(nameOrId)
-      return found !== undefined && mayRead(found.id) ? found : undefined
-    },
-  }
-}
 
 function callersNames(focus: ReadPipe | null): Pick<Question, 'place' | 'scope'> {
   return { place: `caller ${focus?.id ?? ''}`, scope: (reading) => callerScope(reading, focus) }

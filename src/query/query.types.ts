@@ -1,7 +1,7 @@
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { SelectStream } from '../store/store.types.ts'
 import type { CheckFilter } from './check-filter.ts'
-import type { CheckNode, NodeFault } from './check-node.ts'
+import type { CheckAuthor, CheckNode, NodeFault } from './check-node.ts'
 import type { CompareNode } from './node-ways.ts'
 import type { ParameterValues } from './rendering.ts'
 
@@ -18,6 +18,8 @@ export interface Query {
   explain(request: ExplainRequest): Promise<Explanation>
   /** Judges a node before it is saved. */
   readonly checkNode: CheckNode
+  /** Judges who lets a stored node answer for its pipe. */
+  readonly checkAuthor: CheckAuthor
   /** Judges a filter before a scope is made of it. */
   readonly checkFilter: CheckFilter
   /** Judges a node that is stored. */

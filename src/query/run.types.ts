@@ -1,4 +1,5 @@
 import type { CompiledQuery } from '../sql/compile-query.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { Rendering } from './rendering.ts'
 
 /** A plan that is to run. */
@@ -9,6 +10,8 @@ export interface Run {
   /** What stands behind it; absent is nothing. */
   readonly suffix?: string
   readonly rendering: Rendering
+  /** Of whoever asks. */
+  readonly readScope: ReadScope
   /** Whether the caller wrote it, and not a pipe's author. */
   readonly isOfAuthor?: boolean
   readonly format: string

@@ -118,6 +118,7 @@ function look(scope: NameScope, parts: readonly string[]): ReturnType<NameScope[
 }
 
 function missing(scope: NameScope, parts: readonly string[]): Error {
+  if (scope.isForeign === true) return new SqlFault('It reads something that is not there any more')
   const name = parts.join('.')
   const hint = scope.advise?.(parts)
   return scope.isDiscreet === true

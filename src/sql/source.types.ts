@@ -67,4 +67,6 @@ export interface NameScope {
   advise?(parts: readonly string[]): string | undefined
   /** Whether what is denied and what is missing must look the same to whoever asks. */
   readonly isDiscreet?: boolean
+  /** Whether the text is none of theirs, and its names are not told to them. */
+  readonly isForeign?: boolean
 }

@@ -16,7 +16,7 @@ function open() {
   const catalog = openCatalog({ dataSourcesMax: 10, pipesMax: 1_000, now: () => 0 }, emptyRecords())
   const sizes = { nodesMax: 10, pipeBytesMax: 10_000, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 }
   const saved = async () => ({ dependencies: [], columns: null, parameters: [] })
-  const query = { checkNode: saved, compareNode: async () => 'same' as const }
+  const query = { checkNode: saved, checkAuthor: () => undefined, compareNode: async () => 'same' as const }
   const pipes = asAdmin(createPipes(sizes, { catalog, query }))
   const asked: string[] = []
   const engine: { answer: (pipe: string) => Promise<void> } = { answer: async () => {} }

@@ -15,7 +15,10 @@ t.test('the SQL of a change is judged within what its author may read', async (t
   }
   const catalog = openCatalog({ dataSourcesMax: 1, pipesMax: 10, now: () => 0 }, emptyRecords())
   const options = { nodesMax: 9, pipeBytesMax: 999, descriptionLengthMax: 9, publishFirstNode: false, now: () => 0 }
-  const pipes = createPipes(options, { catalog, query: { checkNode, compareNode: async () => 'same' } })
+  const pipes = createPipes(options, {
+    catalog,
+    query: { checkNode, checkAuthor: () => undefined, compareNode: async () => 'same' },
+  })
   const author = (signature: string) => createReadScope({ ...adminScope, signature })
   await pipes.create({ name: 'p', description: '', nodes: [node('a', 'SELECT 1')] }, author('creator'))
   await pipes.appendNode('p', node('b', 'SELECT 1'), author('appender'))

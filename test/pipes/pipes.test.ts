@@ -475,12 +475,9 @@ function pipesOver(catalog: Catalog, close: () => Promise<void>): OpenedPipes {
     for (let turns = delays.shift() ?? 0; turns > 0; turns -= 1) await nextTurn()
     return { dependencies, columns: null, parameters: [] }
   }
-  const compareNode = createNodeComparison({
-    database: 'ws',
-    templates: new TemplateCache(),
-    findServiceSource: () => undefined,
-    serviceScope: adminScope,
-  })
+  const findServiceSource = () => undefined
+  const comparison = { database: 'ws', templates: new TemplateCache(), findServiceSource, serviceScope: adminScope }
+  const compareNode = createNodeComparison(comparison)
   const options = {
     nodesMax: 10,
     pipeBytesMax: 1_000,
@@ -488,7 +485,8 @@ function pipesOver(catalog: Catalog, close: () => Promise<void>): OpenedPipes {
     publishFirstNode: false,
     now: () => clock.nowMs,
   }
-  const pipes = asAdmin(createPipes(options, { catalog, query: { checkNode, compareNode } }))
+  const query = { checkNode, checkAuthor: () => undefined, compareNode }
+  const pipes = asAdmin(createPipes(options, { catalog, query }))
   return { catalog, pipes, readers: new PipeReaders(catalog), clock, beforeCheck, delays, close }
 }
 

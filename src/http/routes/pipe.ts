@@ -97,11 +97,11 @@ function addEndpointPaths({ app, deps, pipes, readInput }: RouteContext): void {
   const publish = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const input = await readInput(request)
     const node = nodeOf(request) ?? readNodeName(input)
-    return sendPipe(request, reply, { deps, pipe: await pipes.publish(pipeOf(request), node) })
+    return sendPipe(request, reply, { deps, pipe: await pipes.publish(pipeOf(request), node, readScopeOf(request)) })
   }
   const unpublish = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readInput(request)
-    const pipe = await pipes.unpublish(pipeOf(request), nodeOf(request) ?? null)
+    const pipe = await pipes.unpublish(pipeOf(request), nodeOf(request) ?? null, readScopeOf(request))
     return sendPipe(request, reply, { deps, pipe })
   }
   const forms = { POST: publish, PUT: publish, DELETE: unpublish }
@@ -142,7 +142,7 @@ function addNodePaths({ app, deps, pipes, readInput }: RouteContext): void {
       },
       DELETE: async (request, reply) => {
         await readInput(request)
-        await pipes.removeNode(pipeOf(request), nodeOf(request) ?? '')
+        await pipes.removeNode(pipeOf(request), nodeOf(request) ?? '', readScopeOf(request))
         return reply.code(204).send()
       },
     },

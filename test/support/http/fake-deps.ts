@@ -89,6 +89,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     },
     query: {
       checkNode: async () => ({ dependencies: [], columns: null, parameters: [] }),
+      checkAuthor: () => undefined,
       checkFilter: async () => undefined,
       nodeFault: () => null,
       compareNode: async () => 'same',
@@ -133,7 +134,7 @@ function fakePipes(): Pipes {
   const checkNode = async () => ({ dependencies: [], columns: null, parameters: [] })
   return createPipes(
     { nodesMax: 3, pipeBytesMax: 100, descriptionLengthMax: 100, publishFirstNode: false, now: () => 0 },
-    { catalog, query: { checkNode, compareNode: async () => 'same' } },
+    { catalog, query: { checkNode, checkAuthor: () => undefined, compareNode: async () => 'same' } },
   )
 }
 

@@ -10,11 +10,15 @@ import type {
 } from '../../../src/pipes/pipes.types.ts'
 
 /** Pipes whose authors may all read everything. */
-export interface AdminPipes extends Omit<Pipes, 'create' | 'copy' | 'appendNode' | 'editNode'> {
+export interface AdminPipes
+  extends Omit<Pipes, 'create' | 'copy' | 'appendNode' | 'editNode' | 'removeNode' | 'publish' | 'unpublish'> {
   create(request: PipeRequest): Promise<Pipe>
   copy(request: CopyRequest): Promise<Pipe>
   appendNode(pipe: string, request: NodeRequest): Promise<ChangedNode>
   editNode(pipe: string, node: string, edit: NodeEdit): Promise<ChangedNode>
+  removeNode(pipe: string, node: string): Promise<void>
+  publish(pipe: string, node: string): Promise<Pipe>
+  unpublish(pipe: string, node: string | null): Promise<Pipe>
 }
 
 export function asAdmin(pipes: Pipes): AdminPipes {
@@ -32,8 +36,8 @@ export function asAdmin(pipes: Pipes): AdminPipes {
     drop: (pipe, options) => pipes.drop(pipe, options),
     appendNode: (pipe, request) => pipes.appendNode(pipe, request, adminScope),
     editNode: (pipe, node, edit) => pipes.editNode(pipe, node, edit, adminScope),
-    removeNode: (pipe, node) => pipes.removeNode(pipe, node),
-    publish: (pipe, node) => pipes.publish(pipe, node),
-    unpublish: (pipe, node) => pipes.unpublish(pipe, node),
+    removeNode: (pipe, node) => pipes.removeNode(pipe, node, adminScope),
+    publish: (pipe, node) => pipes.publish(pipe, node, adminScope),
+    unpublish: (pipe, node) => pipes.unpublish(pipe, node, adminScope),
   }
 }
