@@ -4,6 +4,7 @@
 import type { ColumnDefinition } from '../schema/columns/column-definition.types.ts'
 import { parseJsonPath } from '../schema/columns/json-path.ts'
 import type { IndexDefinition } from '../schema/definitions/index-definition.ts'
+import type { CheckedExpression } from '../schema/expressions/checked-text.types.ts'
 import { parseColumnType } from '../schema/types/column-type.ts'
 import { toValueRules, type ValueRules } from '../shared/value-rules.ts'
 import type { DataSource } from './data-source.types.ts'
@@ -137,7 +138,8 @@ function readColumn(fields: Fields): ColumnDefinition {
     type: parseColumnType(typeText),
     jsonPath: jsonPathText === null ? null : parseJsonPath(jsonPathText),
     jsonPathText,
-    defaultExpression: readStringOrNull(fields, 'defaultExpression'),
+    // The schema's parser had accepted it before it was kept.
+    defaultExpression: readStringOrNull(fields, 'defaultExpression') as CheckedExpression | null,
     codec: readStringOrNull(fields, 'codec'),
   }
 }

@@ -8,6 +8,7 @@
  */
 
 import type { DataSource } from '../catalog/data-source.types.ts'
+import { partExpression } from '../codec/arrow/part-expression.ts'
 import { partLayoutOf, quarantineLayoutOf } from '../codec/arrow/part-layout.ts'
 import type { PartLayout } from '../codec/arrow/part-layout.types.ts'
 import { csvDialect } from '../codec/csv/csv-dialect.ts'
@@ -144,9 +145,9 @@ function replayPlanOf({ dataSource, rules }: ReplayRowsRequest): ReplayPlan {
     misfits: {
       fields: quarantineLayoutOf(columns, null).fields,
       targets: [
-        { column: 'row', expression: `toUUID(${rowField})` },
-        { column: 'columns', expression: '__c__error_column' },
-        { column: 'reasons', expression: '__c__error' },
+        { column: 'row', expression: partExpression(`toUUID(${rowField})`) },
+        { column: 'columns', expression: partExpression('__c__error_column') },
+        { column: 'reasons', expression: partExpression('__c__error') },
       ],
     },
   }
@@ -233,7 +234,8 @@ async function withoutBeyond(
   const rowField = `__${plan.columns.length - 1}`
   const request = { table: dataSource.id, layout: plan.landing, parts, rowCount, blockId, partition }
   const beyond = new Set<string>()
-  for (const { name, tag } of await store.partitionsByRow(request, rowField)) if (!allowed.has(name)) beyond.add(tag)
+  for (const { name, tag } of await store.partitionsByRow(request, partExpression(rowField)))
+    if (!allowed.has(name)) beyond.add(tag)
   const isBeyond = (record: Uint8Array): boolean => beyond.has(rowIdOf(record))
   const noted = { records: records.filter(isBeyond), reason: beyondReason, blockId: `${blockId}-o` }
   await noteRefused({ store, pool }, plan, { misfitsTable, ...noted })
@@ -263,9 +265,9 @@ async function noteRefused(
   const layout: PartLayout = {
     fields,
     targets: [
-      { column: 'row', expression: `toUUID(assumeNotNull(__${plan.columns.length - 1}))` },
-      { column: 'columns', expression: "['']" },
-      { column: 'reasons', expression: `[${quoteString(reason)}]` },
+      { column: 'row', expression: partExpression(`toUUID(assumeNotNull(__${plan.columns.length - 1}))`) },
+      { column: 'columns', expression: partExpression("['']") },
+      { column: 'reasons', expression: partExpression(`[${quoteString(reason)}]`) },
     ],
   }
   if (rowCount > 0) await store.append({ table: misfitsTable, layout, parts, rowCount, blockId })

@@ -4,6 +4,7 @@ import { BoundedCache } from '../shared/bounded-cache.ts'
 import { mebibyte } from '../shared/bytes.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import { checkAgreement, verifyQueryTree } from '../sql/engine-agreement.ts'
+import { ownQuery } from '../sql/own-query.ts'
 import { shapeOf } from '../sql/query-shape.ts'
 import { clickhouseCodes } from '../store/engine-codes.ts'
 import type { Store } from '../store/store.types.ts'
@@ -54,7 +55,7 @@ export class Agreement {
 export async function verifySafeguards(store: Pick<Store, 'queryTree' | 'select'>): Promise<void> {
   const { signal } = new AbortController()
   await verifyQueryTree((sql) => store.queryTree(sql, signal))
-  for (const sql of forbiddenReads) {
+  for (const sql of forbiddenReads.map(ownQuery)) {
     const outcome = await store.select({ sql, format: 'Null', settings: {}, signal }).catch((thrown: unknown) => thrown)
     const isDenied = outcome instanceof StoreError && outcome.clickhouseCode === clickhouseCodes.accessDenied
     if (!isDenied) throw new Error(`the engine lets a reader run what it must not: ${sql}`, { cause: outcome })
@@ -66,7 +67,7 @@ export async function verifySafeguards(store: Pick<Store, 'queryTree' | 'select'
 async function verifyColumnCheck(store: Pick<Store, 'select'>, signal: AbortSignal): Promise<void> {
   const reading = { tables: new Map(), functions: new Set<string>(), tableFunctions: new Set<string>() }
   for (const [sql, isColumn] of columnProbes) {
-    const plan = { sql, settings: {}, reading: { ...reading, commonTables: new Set<string>() } }
+    const plan = { sql: ownQuery(sql), settings: {}, reading: { ...reading, commonTables: new Set<string>() } }
     const outcome = await checkColumns(plan, { store, signal }).catch((thrown: unknown) => thrown)
     const { unknownIdentifier } = clickhouseCodes
     const isRefused = outcome instanceof StoreError && outcome.clickhouseCode === unknownIdentifier

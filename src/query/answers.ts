@@ -1,6 +1,7 @@
 import { growingBlockRows } from '../schema/functions/bounded-calls.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
+import { wrapQuery } from '../sql/own-query.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
 import { countingCodes, valuelessCodes } from '../store/engine-codes.ts'
@@ -104,7 +105,7 @@ export class Answers {
       const threads = this.#threadsOf(run)
       const hiding = plan.isFiltered ? { [statisticsSetting]: 0 } : {}
       const settings = { ...plan.settings, ...run.settings, ...hiding }
-      const sql = `${prefix}${plan.sql}${suffix}`
+      const sql = wrapQuery(plan.sql, { before: prefix, after: suffix })
       const hasLongConstants = mayRepeatLongValues(plan)
       const query = { sql, shape: `${prefix}${shape}${suffix}`, hasLongConstants, format, settings, threads, signal }
       return await this.#deps.store.select(query)

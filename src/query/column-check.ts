@@ -1,9 +1,11 @@
 // Asks the engine whether the names of a query that could be functions are columns; see `column-probe.ts`.
 
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { BoundedCache } from '../shared/bounded-cache.ts'
 import { mebibyte } from '../shared/bytes.ts'
 import { bareFunctionIn, type ColumnProbe, columnProbe, narrowColumnProbe } from '../sql/column-probe.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
+import { wrapQuery } from '../sql/own-query.ts'
 import { shapeOf } from '../sql/query-shape.ts'
 import { clickhouseCodes } from '../store/engine-codes.ts'
 import type { Store } from '../store/store.types.ts'
@@ -56,7 +58,7 @@ interface Asking {
 
 // The engine runs the scalar subqueries of a subquery in brackets, and those of a view not at all: it puts some value of
 // their type in their place. Where that value is wrong, as a unit of time, the first way must tell.
-const describings = ['DESCRIBE TABLE view(', 'DESCRIBE TABLE (']
+const describings = ['DESCRIBE TABLE view(', 'DESCRIBE TABLE ('] as const
 
 /**
  * Makes sure that no name of a query calls a function that is not allowed.
@@ -66,12 +68,13 @@ const describings = ['DESCRIBE TABLE view(', 'DESCRIBE TABLE (']
 export async function checkColumns(plan: Plan, { store, signal }: Asking): Promise<void> {
   const probe = columnProbe(plan.sql)
   if (probe === null) return
-  const describe = (sql: string, settings: Plan['settings']): Promise<void> => drain(store, { sql, settings, signal })
+  const describe = (describing: string, query: CheckedQuery, settings: Plan['settings']): Promise<void> =>
+    drain(store, { sql: wrapQuery(query, { before: describing, after: ')' }), settings, signal })
   const refusalOf = async ({ sql, settings }: ColumnProbe): Promise<StoreError | null> => {
     let refusal: StoreError | null = null
     for (const describing of describings) {
       try {
-        await describe(`${describing}${sql})`, { ...plan.settings, ...settings })
+        await describe(describing, sql, { ...plan.settings, ...settings })
         return null
       } catch (thrown) {
         if (!isOfEngine(thrown)) throw thrown
@@ -84,7 +87,7 @@ export async function checkColumns(plan: Plan, { store, signal }: Asking): Promi
   const refusal = await refusalOf(probe)
   if (refusal === null) return
   // Whatever it is, the query alone most likely has it too, and the engine says it better.
-  await describe(`${describings[1]}${plan.sql})`, plan.settings)
+  await describe(describings[1], plan.sql, plan.settings)
   const narrow = narrowColumnProbe(plan.sql)
   if (narrow === null || (await refusalOf(narrow)) !== null) throw refusal
 }
@@ -106,7 +109,7 @@ async function drain(
     sql,
     settings,
     signal,
-  }: { readonly sql: string; readonly settings: Plan['settings']; readonly signal: AbortSignal },
+  }: { readonly sql: CheckedQuery; readonly settings: Plan['settings']; readonly signal: AbortSignal },
 ): Promise<void> {
   for await (const _ of await store.select({ sql, shape: sql, format: 'Null', settings, signal }));
 }

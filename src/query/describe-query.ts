@@ -1,6 +1,7 @@
 // What columns a query gives, by the engine, which runs nothing of it.
 
 import type { CompiledQuery } from '../sql/compile-query.ts'
+import { wrapQuery } from '../sql/own-query.ts'
 import { shapeOf } from '../sql/query-shape.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
@@ -40,7 +41,7 @@ export async function columnsBy(
   { store, signal }: Asking,
 ): Promise<readonly ResultColumn[]> {
   const query = {
-    sql: `${describing}${plan.sql})`,
+    sql: wrapQuery(plan.sql, { before: describing, after: ')' }),
     // One whose result is small, but what it describes may be what the engine ends by.
     shape: `${describing}${shapeOf(plan.sql)}`,
     format: 'JSONEachRow',

@@ -1,6 +1,7 @@
 import { findResourceId } from '../catalog/resource-id.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
+import { ownQuery } from '../sql/own-query.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope } from '../sql/source.types.ts'
 import { UndescribedOutput } from '../sql/undescribed-output.ts'
@@ -239,7 +240,7 @@ class QueryService implements Query {
       await this.#outputs.ask(plan, { catalogVersion, sql }, signal)
     } catch (thrown) {
       // The engine may have computed constants of what the filter is to hide.
-      const hiding = { ...plan, filters: [{ filter: '', isTotal: false, probe: () => '' }] }
+      const hiding = { ...plan, filters: [{ filter: '', isTotal: false, probe: () => ownQuery('') }] }
       throw this.#answers.failureOf(thrown, { rendering, readScope, plan: hiding })
     }
   }

@@ -5,6 +5,7 @@
 // query before it looks among the functions, so the query is put into one that gives such a name to what cannot be
 // resolved: where the engine says so, it has found no column.
 
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { columnsOnly, mentionsBareFunction } from '../schema/functions/bare-functions.ts'
 import { caseEnds } from '../schema/syntax/keyword-names.ts'
 import { readTokens } from '../schema/syntax/lexer.ts'
@@ -15,12 +16,12 @@ import { choicesOfColumns } from './choices.ts'
 /** What the engine is asked, to analyse and not to run. */
 export interface ColumnProbe {
   /** A SELECT. */
-  readonly sql: string
+  readonly sql: CheckedQuery
   readonly settings: Readonly<Record<string, number>>
 }
 
 /** Null for a query in which no name could be a function that is not allowed. */
-export function columnProbe(sql: string): ColumnProbe | null {
+export function columnProbe(sql: CheckedQuery): ColumnProbe | null {
   if (!mentionsBareFunction(sql)) return null
   const tokens = readTokens(sql)
   const names = columnsOnly(tokens)
@@ -28,20 +29,26 @@ export function columnProbe(sql: string): ColumnProbe | null {
   const opening = `WITH ${[...names.map(unresolved), allArguments].join(', ')} SELECT `
   const body = withoutChoices(tokens, `${opening}* FROM (`)
   // Branches that are not taken may have types that do not go with the others.
-  return { sql: `${opening}1 FROM (${body})`, settings: { use_variant_as_common_type: 1 } }
+  return { sql: probeOf(opening, body), settings: { use_variant_as_common_type: 1 } }
 }
 
 /**
  * The same with the choices as they are in which no name could be such a function: branches of them that are never taken may
  * hold what cannot be computed, as constants are while a query is analysed. Null where there is no such probe.
  */
-export function narrowColumnProbe(sql: string): ColumnProbe | null {
+export function narrowColumnProbe(sql: CheckedQuery): ColumnProbe | null {
   const tokens = readTokens(sql)
   const heads = choicesOfColumns(tokens)
   if (heads === null) return null
   const opening = `WITH ${columnsOnly(tokens).map(unresolved).join(', ')} SELECT `
   const body = withoutChoices(tokens, `${opening}* FROM (`, heads)
-  return { sql: `${opening}1 FROM (${body})`, settings: { use_variant_as_common_type: 1 } }
+  return { sql: probeOf(opening, body), settings: { use_variant_as_common_type: 1 } }
+}
+
+/** @param body the tokens of a checked query, some of them changed; the rest is of our own words and quoted names. */
+function probeOf(opening: string, body: string): CheckedQuery {
+  // Nothing of it has been added by a caller.
+  return `${opening}1 FROM (${body})` as CheckedQuery
 }
 
 /** The name that the engine took for a function, by what it says of the probe; null when it says something else. */

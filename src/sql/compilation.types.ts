@@ -1,3 +1,4 @@
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import type { ParsedQuery, TableRead } from '../schema/syntax/parsed-query.types.ts'
 import type { SplicedText } from '../schema/syntax/splice.ts'
 import type { Relation } from './plan-weight.ts'
@@ -45,7 +46,7 @@ export interface AppliedFilter {
   /** Whether no value of a hidden row can make the filter, or what it filters, fail. */
   readonly isTotal: boolean
   /** A query over no rows that fails where the filter does not fit what it filters. */
-  readonly probe: () => string
+  readonly probe: () => CheckedQuery
 }
 
 /** What is known while one query is compiled. */

@@ -5,6 +5,7 @@
 // - Every pipe and node stands in it as a subquery, whose text was made in the same way.
 // - Every read of a table with a row filter is a subquery with that filter.
 
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { blockRowsMax, boundArguments } from '../schema/functions/bounded-calls.ts'
 import { checkCalls } from '../schema/functions/call-policy.ts'
 import { checkTextArguments } from '../schema/functions/function-arguments.ts'
@@ -27,7 +28,7 @@ import { TextMemo } from './text-memo.ts'
 /** A user's query, ready for the store. */
 export interface CompiledQuery {
   /** One SELECT without FORMAT and comments; every data source in it is qualified, every pipe and node put in. */
-  readonly sql: string
+  readonly sql: CheckedQuery
   /** The name after FORMAT as it was written, or null. */
   readonly format: string | null
   /** Names of what it reads itself, each once, in order of first appearance: data sources, pipes and nodes. */
@@ -87,7 +88,8 @@ export function compileQuery(sql: string, { scope, outputOf = () => undefined }:
   const tableColumns = [...sources.values()].flatMap((source) => (source.kind === 'table' ? [source.columns] : []))
   if (isFiltered) checkFiltered(reading.functions, hidden.filteredPaths.size > 0)
   return {
-    sql: spliced.text,
+    // It is parsed, and all that it reads is resolved.
+    sql: spliced.text as CheckedQuery,
     format: parsed.format,
     dependencies,
     ownColumns: () => tableColumns.flat(),

@@ -4,11 +4,13 @@
 // The text is a tree by its indentation. Each line says what it is, and what its node is called stands last in it: an alias
 // before it is text that somebody has chosen.
 
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { isAllowedFunction } from '../schema/functions/function-policy.ts'
 import { inFunctions } from '../schema/syntax/in-functions.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
 import type { EngineReading } from './compilation.types.ts'
 import { copiesBelow, readTree, type TreeNode } from './engine-tree.ts'
+import { ownQuery } from './own-query.ts'
 import { systemTables } from './query-policy.ts'
 
 /**
@@ -40,11 +42,11 @@ export function checkAgreement(reading: EngineReading, queryTree: string): void 
  * @param queryTree as `Store.queryTree`.
  * @throws Error when it has another form; no query may be answered then.
  */
-export async function verifyQueryTree(queryTree: (sql: string) => Promise<string>): Promise<void> {
+export async function verifyQueryTree(queryTree: (sql: CheckedQuery) => Promise<string>): Promise<void> {
   if (agrees({ ...probeReading, tables: new Map() }, ''))
     throw new Error('what is no reading of a query is taken for one')
   for (const [sql, isAgreed] of treeProbes) {
-    if (agrees(probeReading, await queryTree(sql)) !== isAgreed) {
+    if (agrees(probeReading, await queryTree(ownQuery(sql))) !== isAgreed) {
       throw new Error(`the engine tells how it reads a query in an unknown form: ${sql}`)
     }
   }

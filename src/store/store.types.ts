@@ -1,4 +1,5 @@
 import type { Part } from '../codec/arrow/part.types.ts'
+import type { PartExpression } from '../codec/arrow/part-expression.ts'
 import type { PartLayout, PartTarget } from '../codec/arrow/part-layout.types.ts'
 import type { CheckedExpression, CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import type { Quarantines, Replays } from './quarantines.types.ts'
@@ -37,7 +38,7 @@ export interface Reads {
    *
    * @param sql as for `select`.
    */
-  queryTree(sql: string, signal: AbortSignal): Promise<string>
+  queryTree(sql: CheckedQuery, signal: AbortSignal): Promise<string>
 }
 
 /** Rows that come in. */
@@ -56,7 +57,7 @@ export interface Appends {
    * The partition of each row of one part, in order, as `PartitionBound.judge` is told it, and beside it what `tag`, an
    * expression over the fields of the part, gives as a text. Nothing is inserted. Raises `StoreError`.
    */
-  partitionsByRow(request: AppendRequest, tag?: string): Promise<readonly RowPartition[]>
+  partitionsByRow(request: AppendRequest, tag?: PartExpression): Promise<readonly RowPartition[]>
 }
 
 /** Rows that go from table to table. */
@@ -117,16 +118,16 @@ export interface ParquetFileColumn {
 export interface ShownColumn {
   readonly name: string
   readonly typeText: string
-  readonly value: string
+  readonly value: PartExpression
 }
 
 export type ParquetRow = Readonly<Record<string, unknown>>
 
 export interface RefusedRows {
   readonly layout: PartLayout
-  readonly condition: string
+  readonly condition: PartExpression
   /** A condition on the numbers of the rows; null looks at all. */
-  readonly range: string | null
+  readonly range: PartExpression | null
 }
 
 /** A store whose engine is a process of its own, which may end by itself and is started again then. */
@@ -152,7 +153,7 @@ export type RestartedEngine = Pick<Store, 'copy' | 'exchange' | 'queryTree' | 's
 
 export interface SelectQuery {
   /** One SELECT without FORMAT and without SETTINGS; every table in it is qualified. */
-  readonly sql: string
+  readonly sql: CheckedQuery
   readonly format: string
   /** Harmless, allow-listed settings, e.g. `output_format_json_quote_64bit_integers`. */
   readonly settings: Readonly<Record<string, string | number>>
@@ -209,7 +210,7 @@ export interface AppendRequest {
   /** A table, unquoted, whose rows are taken instead of parts, which there are none of; the layout speaks of its columns. */
   readonly from?: string
   /** A condition over the columns of `from`; absent takes all of its rows. */
-  readonly fromRows?: string
+  readonly fromRows?: PartExpression
   /**
    * Asked when the append failed: true leaves the files of its parts to the caller. They are never left where the INSERT is
    * told as late, as it may still read them.
@@ -223,7 +224,7 @@ export interface AppendRequest {
 
 export interface ParquetSource {
   /** Which rows are taken, over the fields of the layout; null takes all. */
-  readonly condition: string | null
+  readonly condition: PartExpression | null
 }
 
 /**

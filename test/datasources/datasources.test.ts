@@ -4,6 +4,7 @@ import t from 'tap'
 import type { Catalog } from '../../src/catalog/catalog.ts'
 import type { DataSource } from '../../src/catalog/data-source.types.ts'
 import { createDataSourceId } from '../../src/catalog/data-source-id.ts'
+import type { PartExpression } from '../../src/codec/arrow/part-expression.ts'
 import { alterTables } from '../../src/datasources/alter/alter-tables.ts'
 import { openDataSources } from '../../src/datasources/datasources.ts'
 import type { CreateRequest, DataSources, PipeUsers } from '../../src/datasources/datasources.types.ts'
@@ -17,6 +18,7 @@ import { TableStatements } from '../../src/store/sql/table-statements.ts'
 import type { Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { catalogOver } from '../support/catalog/test-catalog.ts'
+import { checked } from '../support/checked-text.ts'
 import { arrowPart, numbers } from '../support/store/arrow-part.ts'
 import { faultyStore } from '../support/store/faulty-store.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
@@ -197,7 +199,10 @@ t.test('faults of the engine are not told as faults of the request', async (t) =
 t.test('rows and bytes are told by data source, those of the quarantine apart', async (t) => {
   const { id } = await dataSources.create(request('counted', 'a Int32'))
   t.teardown(() => dataSources.drop(id))
-  const layout = { fields: [{ name: 'a', engineType: 'Int32' }], targets: [{ column: 'a', expression: 'a' }] }
+  const layout = {
+    fields: [{ name: 'a', engineType: 'Int32' }],
+    targets: [{ column: 'a', expression: checked<PartExpression>('a') }],
+  }
   const parts = [arrowPart([{ name: 'a', data: numbers(new Int32(), new Int32Array([1, 2, 3])) }])]
   await store.append({ table: id, layout, parts, rowCount: 3, blockId: 'b' })
   await store.append({ table: `${id}_quarantine`, layout, parts, rowCount: 3, blockId: 'b' })

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { isBareFunction } from '../../src/schema/functions/bare-functions.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { checked } from '../support/checked-text.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
@@ -18,7 +19,12 @@ const { signal } = new AbortController()
 async function answers(name: string): Promise<boolean> {
   const quoted = `\`${name.replaceAll('`', '\\`')}\``
   try {
-    for await (const _ of await store.select({ sql: `SELECT ${quoted}`, format: 'Null', settings: {}, signal }));
+    for await (const _ of await store.select({
+      sql: checked(`SELECT ${quoted}`),
+      format: 'Null',
+      settings: {},
+      signal,
+    }));
     return true
   } catch {
     return false

@@ -3,12 +3,14 @@ import process from 'node:process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Int32 } from 'apache-arrow'
 import { type Test, test } from 'tap'
+import type { PartExpression } from '../../src/codec/arrow/part-expression.ts'
 import type { Logger } from '../../src/observe/logger.ts'
 import { verifySafeguards } from '../../src/query/agreement.ts'
 import { type OpenedStore, openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { clickhouseCodes } from '../../src/store/engine-codes.ts'
 import type { AppendRequest, SelectQuery, Store } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { checked } from '../support/checked-text.ts'
 import { arrowPart, numbers } from '../support/store/arrow-part.ts'
 import { findEnginePid, untilEngine, untilGone } from '../support/store/engine-pid.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
@@ -35,7 +37,7 @@ async function open(t: Test, options: Partial<Parameters<typeof openEmbeddedStor
 }
 
 function query(sql: string, more: Partial<SelectQuery> = {}): SelectQuery {
-  return { sql, format: 'TSV', settings: {}, signal: never, ...more }
+  return { sql: checked(sql), format: 'TSV', settings: {}, signal: never, ...more }
 }
 
 async function read(store: Store, sql: string, more: Partial<SelectQuery> = {}): Promise<string> {
@@ -80,7 +82,10 @@ const slow = (mark: number): string => `SELECT count() FROM system.numbers WHERE
 
 function block(table: string, blockId: string, values: readonly number[]): AppendRequest {
   const part = arrowPart([{ name: 'a', data: numbers(new Int32(), Int32Array.from(values)) }])
-  const layout = { fields: [{ name: 'a', engineType: 'Int32' }], targets: [{ column: 'a', expression: 'a' }] }
+  const layout = {
+    fields: [{ name: 'a', engineType: 'Int32' }],
+    targets: [{ column: 'a', expression: checked<PartExpression>('a') }],
+  }
   return { table, layout, parts: [part], rowCount: values.length, blockId }
 }
 
@@ -250,7 +255,7 @@ test('what mends after an end runs before readers and INSERTs do, and is run aga
     if (order.length === 1) await killEngine()
     // Whoever waited for the next engine would wait for himself.
     await store.rows('SELECT 1')
-    await engine.queryTree('SELECT 1', never)
+    await engine.queryTree(checked('SELECT 1'), never)
     order.push('mended')
   })
   const running = store.select(query(slow(5)))

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import t from 'tap'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { checked } from '../support/checked-text.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { findEnginePid, untilEngine } from '../support/store/engine-pid.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
@@ -31,7 +32,7 @@ t.test('files of which no read ends are told to be late, and others are read beh
   writeFileSync(paths.whole, whole)
   writeFileSync(paths.endless, endless)
   const sumOf = (path: string) =>
-    store.parquet.firstRows(path, [{ name: 'n', typeText: 'String', value: 'sum(toUInt32(n))' }], 1)
+    store.parquet.firstRows(path, [{ name: 'n', typeText: 'String', value: checked('sum(toUInt32(n))') }], 1)
   t.same(await sumOf(paths.whole), [{ n: 499_500 }])
   const engine = findEnginePid(process.pid)
   for (let round = 0; round < 2; round += 1) {

@@ -10,6 +10,7 @@ import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { wholeResult } from '../../src/store/embedded/result-file.ts'
 import type { SelectQuery } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { checked } from '../support/checked-text.ts'
 import { queries } from '../support/sql/query-corpus.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
@@ -90,7 +91,7 @@ t.test('a table or a function that we did not see is found by the engine', async
     ['SELECT 1', 'ev'],
   ]
   for (const [sql, found] of cases) {
-    const tree = await store.queryTree(sql, signal)
+    const tree = await store.queryTree(checked(sql), signal)
     t.throws(
       () => checkAgreement(reading, tree),
       { code: 'SQL_INVALID', message: new RegExp(`'${found.replace('ws_0001.', '')}'`) },
@@ -134,7 +135,7 @@ t.test('a table that is read more often or less often than we saw is found by th
   ]
   for (const [ours, engines] of cases) {
     const { reading, sql } = compile(ours)
-    const tree = await store.queryTree(engines, signal)
+    const tree = await store.queryTree(checked(engines), signal)
     t.throws(() => checkAgreement(reading, tree), { code: 'SQL_INVALID', message: /of '(?:ev|j)'/ }, engines)
     const own = await store.queryTree(sql, signal)
     t.doesNotThrow(() => checkAgreement(reading, own), ours)
@@ -191,14 +192,14 @@ t.test("the form of the engine's text is known, and any other one is noticed at 
     ['the queries of a union', (tree) => tree.replaceAll(/^( *)WITH$/gm, '$1CTES')],
   ]
   for (const [what, change] of changes) {
-    const queryTree = async (sql: string) => change(await store.queryTree(sql, signal))
+    const queryTree = async (sql: string) => change(await store.queryTree(checked(sql), signal))
     await t.rejects(verifySafeguards({ queryTree, select: (query) => store.select(query) }), /unknown form/, what)
   }
 })
 
 t.test('a start notices that readers are not held to what they may read', async (t) => {
   const { signal } = new AbortController()
-  const queryTree = (sql: string) => store.queryTree(sql, signal)
+  const queryTree = (sql: string) => store.queryTree(checked(sql), signal)
   const answering = async () => wholeResult(Buffer.alloc(0))
   await t.rejects(verifySafeguards({ queryTree, select: answering }), /lets a reader run what it must not: SELECT name/)
   const failing = async () => await Promise.reject(new StoreError({ kind: 'busy', message: 'later' }))
@@ -211,10 +212,14 @@ t.test('a start notices that readers are not held to what they may read', async 
 
 t.test('asking the engine how it reads a query runs nothing of it', async (t) => {
   const { signal } = new AbortController()
-  await t.resolves(store.queryTree('SELECT (SELECT throwIf(1)), sleep(3) FROM numbers(1e18)', signal))
-  await t.rejects(store.queryTree('SELECT (', signal), /Syntax error/)
+  await t.resolves(store.queryTree(checked('SELECT (SELECT throwIf(1)), sleep(3) FROM numbers(1e18)'), signal))
+  await t.rejects(store.queryTree(checked('SELECT ('), signal), /Syntax error/)
   const counted = /^Syntax error: failed at position 14 \(2\)/
-  await t.rejects(store.queryTree('SELECT 1 , , 2', signal), { message: counted }, 'counted in the query alone')
+  await t.rejects(
+    store.queryTree(checked('SELECT 1 , , 2'), signal),
+    { message: counted },
+    'counted in the query alone',
+  )
 })
 
 t.test('queries that differ in their literals have the same shape', async (t) => {
@@ -226,12 +231,12 @@ t.test('queries that differ in their literals have the same shape', async (t) =>
 
 t.test('a start notices that names of columns are no longer told from functions', async (t) => {
   const { signal } = new AbortController()
-  const queryTree = (sql: string) => store.queryTree(sql, signal)
+  const queryTree = (sql: string) => store.queryTree(checked(sql), signal)
   const silent = async (query: SelectQuery) => {
     return query.sql.startsWith('DESCRIBE') ? wholeResult(Buffer.alloc(0)) : await store.select(query)
   }
   await t.rejects(verifySafeguards({ queryTree, select: silent }), /does not tell columns from functions: SELECT user/)
   const branches = async (query: SelectQuery) =>
-    await store.select({ ...query, sql: query.sql.replaceAll(' AS `if`', ' AS `iff`') })
+    await store.select({ ...query, sql: checked(query.sql.replaceAll(' AS `if`', ' AS `iff`')) })
   await t.rejects(verifySafeguards({ queryTree, select: branches }), /columns from functions: SELECT 1 \? 1 : user/)
 })

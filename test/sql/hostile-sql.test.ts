@@ -11,6 +11,7 @@ import { compileQuery } from '../../src/sql/compile-query.ts'
 import { checkAgreement } from '../../src/sql/engine-agreement.ts'
 import type { NameScope, Source } from '../../src/sql/source.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { checked } from '../support/checked-text.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { hostileQueries } from '../support/sql/hostile-queries.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
@@ -122,7 +123,7 @@ async function sideEffects(): Promise<unknown> {
   const readers = await Promise.all(
     [1, 2].map(async () => {
       let text = ''
-      for await (const chunk of await store.select({ sql, format: 'TSV', settings: {}, signal })) {
+      for await (const chunk of await store.select({ sql: checked(sql), format: 'TSV', settings: {}, signal })) {
         text += Buffer.from(chunk).toString()
       }
       return text

@@ -1,8 +1,10 @@
 import { Int32 } from 'apache-arrow'
 import t from 'tap'
+import type { PartExpression } from '../../src/codec/arrow/part-expression.ts'
 import type { CheckedExpression } from '../../src/schema/expressions/checked-text.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import type { AppendRequest } from '../../src/store/store.types.ts'
+import { checked } from '../support/checked-text.ts'
 import { arrowPart, numbers } from '../support/store/arrow-part.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
@@ -19,7 +21,7 @@ t.teardown(async () => {
 const rowCount = 1_200
 const values = Int32Array.from({ length: rowCount }, (_, row) => row)
 const window = 'SETTINGS non_replicated_deduplication_window = 1000'
-const column = { column: 'c', expression: 'c' }
+const column = { column: 'c', expression: checked<PartExpression>('c') }
 
 function requestOf(table: string, partCount: number, more: Partial<AppendRequest> = {}): AppendRequest {
   const step = Math.ceil(rowCount / partCount)

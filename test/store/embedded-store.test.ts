@@ -19,9 +19,11 @@ import {
   Uint32,
 } from 'apache-arrow'
 import t from 'tap'
+import type { PartLayout } from '../../src/codec/arrow/part-layout.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import type { AppendRequest, SelectStream } from '../../src/store/store.types.ts'
+import type { AppendRequest, SelectQuery, SelectStream } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { checked } from '../support/checked-text.ts'
 import { entriesBelow, pathOf } from '../support/living-folder.ts'
 import { arrowPart, binary, list, map, numbers, struct, utf8 } from '../support/store/arrow-part.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
@@ -44,8 +46,12 @@ async function readBytes(stream: SelectStream): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
+function queryOf(sql: string, signal: AbortSignal, format = 'CSV'): SelectQuery {
+  return { sql: checked(sql), format, settings: {}, signal }
+}
+
 async function select(sql: string, format = 'TSV'): Promise<string> {
-  return (await readBytes(await store.select({ sql, format, settings: {}, signal: never }))).toString()
+  return (await readBytes(await store.select(queryOf(sql, never, format)))).toString()
 }
 
 async function failure(work: Promise<unknown>): Promise<StoreError> {
@@ -58,11 +64,15 @@ async function failure(work: Promise<unknown>): Promise<StoreError> {
   throw new Error('nothing failed')
 }
 
+function layoutOf(engineType: string): PartLayout {
+  return { fields: [{ name: 'c', engineType }], targets: [{ column: 'c', expression: checked('c') }] }
+}
+
 /** A request for a table with one column `c`. */
 function oneColumn(table: string, engineType: string, data: Data<DataType>, blockId = table): AppendRequest {
   return {
     table,
-    layout: { fields: [{ name: 'c', engineType }], targets: [{ column: 'c', expression: 'c' }] },
+    layout: layoutOf(engineType),
     parts: [arrowPart([{ name: 'c', data }])],
     rowCount: data.length,
     blockId,
@@ -179,7 +189,7 @@ t.test('an expression of the layout fills its column from several fields', async
         { name: 'v`1', engineType: 'Array(String)' },
         { name: 'mask', engineType: 'UInt8' },
       ],
-      targets: [{ column: 'a b', expression: "if(mask, `v\\`1`, ['d'])" }],
+      targets: [{ column: 'a b', expression: checked("if(mask, `v\\`1`, ['d'])") }],
     },
     parts: [
       arrowPart([
@@ -201,7 +211,7 @@ t.test('the parts of one append are one part of the table, stored once however o
     const values = Int32Array.from({ length: 100_000 }, (_, row) => index * 100_000 + row)
     return arrowPart([{ name: 'c', data: numbers(new Int32(), values) }])
   })
-  const layout = { fields: [{ name: 'c', engineType: 'Int32' }], targets: [{ column: 'c', expression: 'c' }] }
+  const layout = layoutOf('Int32')
   const request = { table: 't_once', layout, parts, rowCount: 300_000, blockId: 'block-1' }
   await store.append(request)
   await Promise.all([store.append(request), store.append(request)])
@@ -241,7 +251,7 @@ t.test('a block whose expressions tell the time is stored once too', async (t) =
     'CREATE TABLE ws_0001.t_now (c Int32, at DateTime) ENGINE = MergeTree ORDER BY c SETTINGS non_replicated_deduplication_window = 100',
   )
   const { layout, ...request } = oneColumn('t_now', 'Int32', numbers(new Int32(), new Int32Array([1, 2])))
-  const targets = [...layout.targets, { column: 'at', expression: 'now()' }]
+  const targets: PartLayout['targets'] = [...layout.targets, { column: 'at', expression: checked('now()') }]
   for (let attempt = 0; attempt < 2; attempt += 1) await store.append({ ...request, layout: { ...layout, targets } })
   t.equal(await select('SELECT count(), min(at) > 0 FROM ws_0001.t_now'), '2\t1\n')
 })
@@ -269,7 +279,7 @@ for (const format of [
     const sql = "SELECT number, concat('row ', toString(number)) AS text FROM system.numbers LIMIT 200000"
     // The engine prints blocks together that follow each other soon enough: here all do, however slow the machine is.
     const waits = ['consecutive', 'max_wait'].map((name) => [`output_format_pretty_squash_${name}_ms`, 3_600_000])
-    const stream = await store.select({ sql, format, settings: Object.fromEntries(waits), signal: never })
+    const stream = await store.select({ sql: checked(sql), format, settings: Object.fromEntries(waits), signal: never })
     const streamed = await readBytes(stream)
     const path = join(directory.path, 'parts', 'expected')
     // Readers get strings as bytes in Parquet, and Arrow that any reader can take; the engine's defaults are otherwise.
@@ -296,7 +306,7 @@ t.test('a setting of the query is obeyed, and none of it stays in the session', 
   const sql = 'SELECT toUInt64(1) AS a'
   const settings = { output_format_json_quote_64bit_integers: 1 }
   for (let round = 0; round < 4; round += 1) {
-    const quoted = await readBytes(await store.select({ sql, format: 'JSONEachRow', settings, signal: never }))
+    const quoted = await readBytes(await store.select({ ...queryOf(sql, never, 'JSONEachRow'), settings }))
     t.equal(quoted.toString(), '{"a":"1"}\n')
     t.equal(await select(sql, 'JSONEachRow'), '{"a":1}\n')
   }
@@ -341,7 +351,7 @@ t.test('an aborted query stops in the engine and frees its session', async (t) =
     'SELECT number, sleepEachRow(0.001) FROM system.numbers SETTINGS max_block_size = 100',
   ]) {
     const controller = new AbortController()
-    const running = failure(store.select({ sql, format: 'JSON', settings: {}, signal: controller.signal }))
+    const running = failure(store.select(queryOf(sql, controller.signal, 'JSON')))
     await untilRuns(sql)
     controller.abort()
     t.match(await running, { kind: 'aborted' })
@@ -361,15 +371,11 @@ async function untilRuns(sql: string): Promise<void> {
 
 t.test('a signal that has aborted already runs nothing, and one that aborts in line leaves it', async (t) => {
   const signal = AbortSignal.abort()
-  t.match(await failure(store.select({ sql: 'SELECT 1', format: 'CSV', settings: {}, signal })), { kind: 'aborted' })
+  t.match(await failure(store.select(queryOf('SELECT 1', signal))), { kind: 'aborted' })
   const blocker = new AbortController()
-  const blocked = [1, 2].map(() =>
-    failure(
-      store.select({ sql: 'SELECT count() FROM system.numbers', format: 'CSV', settings: {}, signal: blocker.signal }),
-    ),
-  )
+  const blocked = [1, 2].map(() => failure(store.select(queryOf('SELECT count() FROM system.numbers', blocker.signal))))
   const leaver = new AbortController()
-  const waiting = failure(store.select({ sql: 'SELECT 1', format: 'CSV', settings: {}, signal: leaver.signal }))
+  const waiting = failure(store.select(queryOf('SELECT 1', leaver.signal)))
   leaver.abort()
   t.match(await waiting, { kind: 'aborted' })
   const line = Array.from({ length: options.waitingMax }, () => select('SELECT 2'))
@@ -385,9 +391,7 @@ t.test('a signal that has aborted already runs nothing, and one that aborts in l
 t.test('results that nobody reads are bounded, and an abort ends a half-read one with an error', async (t) => {
   const sql = 'SELECT number FROM system.numbers LIMIT 200000'
   const controllers = Array.from({ length: options.openResultsMax }, () => new AbortController())
-  const open = await Promise.all(
-    controllers.map(({ signal }) => store.select({ sql, format: 'CSV', settings: {}, signal })),
-  )
+  const open = await Promise.all(controllers.map(({ signal }) => store.select(queryOf(sql, signal))))
   t.match(await failure(select(sql)), { kind: 'unread' })
   const [first, second] = open
   const iterator = first?.[Symbol.asyncIterator]()
@@ -485,9 +489,7 @@ async function run(path: string, task: string, environment: Readonly<Record<stri
 }
 
 t.test('a store that closes refuses new work, stops what runs too long, and closes once', async (t) => {
-  const running = failure(
-    store.select({ sql: 'SELECT count() FROM system.numbers', format: 'CSV', settings: {}, signal: never }),
-  )
+  const running = failure(store.select(queryOf('SELECT count() FROM system.numbers', never)))
   await untilRuns('SELECT count() FROM system.numbers')
   const closing = store.close()
   t.match(await failure(store.command('SELECT 1')), { kind: 'closed' })

@@ -3,6 +3,7 @@
 import t from 'tap'
 import type { CheckedExpression } from '../../src/schema/expressions/checked-text.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { checked } from '../support/checked-text.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 const directory = await createTestDirectory()
@@ -15,7 +16,8 @@ t.teardown(async () => {
 async function read(sql: string): Promise<string> {
   const chunks: Uint8Array[] = []
   const { signal } = new AbortController()
-  for await (const chunk of await store.select({ sql, format: 'TSV', settings: {}, signal })) chunks.push(chunk)
+  for await (const chunk of await store.select({ sql: checked(sql), format: 'TSV', settings: {}, signal }))
+    chunks.push(chunk)
   return Buffer.concat(chunks).toString().trimEnd()
 }
 

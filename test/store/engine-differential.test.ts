@@ -3,7 +3,9 @@
 // With the engine's condition cache turned on, 700 queries of these found 6 wrong answers.
 
 import t from 'tap'
+import type { CheckedQuery } from '../../src/schema/expressions/checked-text.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { checked } from '../support/checked-text.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { columns, overCopies, overTables, randomSequence, rowsQuery, tables } from '../support/store/random-queries.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
@@ -83,7 +85,7 @@ async function changeRows(): Promise<void> {
 async function read(sql: string, threads: number): Promise<string> {
   const chunks: Uint8Array[] = []
   const { signal } = new AbortController()
-  const query = { sql, format: 'JSONEachRow', settings: {}, shape: sql, threads, signal }
+  const query = { sql: checked<CheckedQuery>(sql), format: 'JSONEachRow', settings: {}, shape: sql, threads, signal }
   for await (const chunk of await store.select(query)) chunks.push(chunk)
   return Buffer.concat(chunks).toString().trimEnd()
 }

@@ -1,6 +1,7 @@
 import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { type Test, test } from 'tap'
+import type { PartExpression } from '../../src/codec/arrow/part-expression.ts'
 import { Appends } from '../../src/store/embedded/appends.ts'
 import { CrashSuspects } from '../../src/store/embedded/crash-suspects.ts'
 import type { EngineSession } from '../../src/store/embedded/engine-session.types.ts'
@@ -8,10 +9,11 @@ import { LateReads } from '../../src/store/embedded/late-reads.ts'
 import { SessionPool } from '../../src/store/embedded/session-pool.ts'
 import type { AppendRequest } from '../../src/store/store.types.ts'
 import { stoppedError } from '../../src/store/store-error.ts'
+import { checked } from '../support/checked-text.ts'
 
 const insertTimeMaxMs = 60_000
 const lateMs = insertTimeMaxMs + 1_000
-const layout = { fields: [], targets: [{ column: 'a', expression: 'a' }] }
+const layout = { fields: [], targets: [{ column: 'a', expression: checked<PartExpression>('a') }] }
 
 /** Appends over sessions whose statements end when the test says so. */
 function createAppends(t: Test) {

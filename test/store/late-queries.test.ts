@@ -1,10 +1,12 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import type { CheckedQuery } from '../../src/schema/expressions/checked-text.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { SessionPool } from '../../src/store/embedded/session-pool.ts'
 import { clickhouseCodes } from '../../src/store/engine-codes.ts'
 import { StoreError } from '../../src/store/store-error.ts'
+import { checked } from '../support/checked-text.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 t.test(
@@ -19,7 +21,13 @@ t.test(
     })
     const select = async (sql: string, shape?: string) => {
       const { signal } = new AbortController()
-      const query = { sql, format: 'CSV', settings: {}, signal, ...(shape === undefined ? {} : { shape }) }
+      const query = {
+        sql: checked<CheckedQuery>(sql),
+        format: 'CSV',
+        settings: {},
+        signal,
+        ...(shape === undefined ? {} : { shape }),
+      }
       const chunks: Uint8Array[] = []
       for await (const chunk of await store.select(query)) chunks.push(chunk)
       return Buffer.concat(chunks).toString()

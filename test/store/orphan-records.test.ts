@@ -2,8 +2,10 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Int32, makeData } from 'apache-arrow'
 import t from 'tap'
+import type { PartExpression } from '../../src/codec/arrow/part-expression.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { TestLog } from '../support/api/test-service.ts'
+import { checked } from '../support/checked-text.ts'
 import { arrowPart } from '../support/store/arrow-part.ts'
 import { createTestDirectory, testStoreOptions } from '../support/store/test-store.ts'
 
@@ -16,7 +18,12 @@ t.teardown(async () => {
 })
 
 async function select(sql: string): Promise<string> {
-  const answer = await store.select({ sql, format: 'TSV', settings: {}, signal: new AbortController().signal })
+  const answer = await store.select({
+    sql: checked(sql),
+    format: 'TSV',
+    settings: {},
+    signal: new AbortController().signal,
+  })
   const chunks: Uint8Array[] = []
   for await (const chunk of answer) chunks.push(chunk)
   return Buffer.concat(chunks).toString()
@@ -30,7 +37,10 @@ t.test('a block whose part could not be put in its place is stored by its retry,
   await store.command('CREATE MATERIALIZED VIEW ws_0001.t_feed TO ws_0001.t_behind AS SELECT c FROM ws_0001.t_landing')
   const block = (n: number) => {
     const data = makeData({ type: new Int32(), length: 2, nullCount: 0, data: new Int32Array([n, n]) })
-    const layout = { fields: [{ name: 'c', engineType: 'Int32' }], targets: [{ column: 'c', expression: 'c' }] }
+    const layout = {
+      fields: [{ name: 'c', engineType: 'Int32' }],
+      targets: [{ column: 'c', expression: checked<PartExpression>('c') }],
+    }
     const parts = [arrowPart([{ name: 'c', data }])]
     return { table: 't_landing', layout, parts, rowCount: 2, blockId: `landing-${n}` }
   }

@@ -4,6 +4,7 @@ import t from 'tap'
 import { mebibyte } from '../../src/shared/bytes.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { ResultBudget } from '../../src/store/embedded/result-budget.ts'
+import { checked } from '../support/checked-text.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
 t.test('results have room up to the limit, and a single one has room in any case', async (t) => {
@@ -48,7 +49,7 @@ function sqlOf(rowCount: number, more = ''): string {
 }
 
 function open(sql: string, signal = new AbortController().signal) {
-  return store.select({ sql, format: 'TSV', settings: {}, signal })
+  return store.select({ sql: checked(sql), format: 'TSV', settings: {}, signal })
 }
 
 async function byteCountOf(stream: AsyncIterable<Uint8Array>): Promise<number> {
@@ -69,7 +70,7 @@ t.test('results on disk that nobody reads are bounded by their bytes, whatever t
   const large = await open(sqlOf(20_000), controller.signal)
   t.match(await refusal(open(sqlOf(1_000))), { kind: 'unread', message: /take 20020000 of 16777216 bytes on disk/ })
   const small = await store.select({
-    sql: sqlOf(10),
+    sql: checked(sqlOf(10)),
     format: 'TSV',
     settings: {},
     shape: 's',

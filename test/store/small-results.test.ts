@@ -1,7 +1,9 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import type { CheckedQuery } from '../../src/schema/expressions/checked-text.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { checked } from '../support/checked-text.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 
@@ -15,7 +17,7 @@ t.teardown(async () => {
 /** The bytes of a query; `shape` lets it stay in memory. */
 async function select(sql: string, { format = 'CSV', shape = '', signal = new AbortController().signal } = {}) {
   const chunks: Uint8Array[] = []
-  const query = { sql, format, settings: {}, signal, ...(shape === '' ? {} : { shape }) }
+  const query = { sql: checked<CheckedQuery>(sql), format, settings: {}, signal, ...(shape === '' ? {} : { shape }) }
   for await (const chunk of await store.select(query)) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
@@ -47,7 +49,9 @@ t.test('results in memory that nobody reads are bounded, but for small ones', as
   const small = "SELECT repeat('x', 300) AS s FROM numbers(100)"
   const controllers = Array.from({ length: openResultsMax }, () => new AbortController())
   const held = await Promise.all(
-    controllers.map(({ signal }) => store.select({ sql: wide, format: 'JSON', settings: {}, shape: 'wide', signal })),
+    controllers.map(({ signal }) =>
+      store.select({ sql: checked(wide), format: 'JSON', settings: {}, shape: 'wide', signal }),
+    ),
   )
   t.ok(held.every(({ whole }) => whole === undefined))
   t.match(await failure(select(small, { shape: 'small' })), { kind: 'unread' })
@@ -62,7 +66,13 @@ t.test('results in memory that nobody reads are bounded, but for small ones', as
   for (const controller of controllers.slice(3)) controller.abort()
   const smalls = await Promise.all(
     Array.from({ length: openResultsMax + 1 }, () =>
-      store.select({ sql: small, format: 'CSV', settings: {}, shape: 'small', signal: new AbortController().signal }),
+      store.select({
+        sql: checked(small),
+        format: 'CSV',
+        settings: {},
+        shape: 'small',
+        signal: new AbortController().signal,
+      }),
     ),
   )
   t.ok(smalls.every(({ whole }) => whole?.length === 30_300))
@@ -78,7 +88,7 @@ t.test('the bytes of results that nobody reads are bounded in sum, with a clear 
   while (refusal === null && controllers.length < 4) {
     const controller = new AbortController()
     const query = {
-      sql,
+      sql: checked<CheckedQuery>(sql),
       format: 'JSON',
       settings: {},
       shape: `constant ${controllers.length}`,
@@ -105,7 +115,14 @@ t.test('a result with long constants is never made in memory, the first one of i
   // The same in memory is refused at the third.
   const held = await Promise.all(
     controllers.map(({ signal }, index) =>
-      store.select({ sql, format: 'JSON', settings: {}, shape: `long ${index}`, hasLongConstants: true, signal }),
+      store.select({
+        sql: checked(sql),
+        format: 'JSON',
+        settings: {},
+        shape: `long ${index}`,
+        hasLongConstants: true,
+        signal,
+      }),
     ),
   )
   t.ok(held.length * 7_200_000 > heldResultBytesMax, 'more than the memory has room for')
@@ -123,7 +140,9 @@ t.test('a result whose bytes are many goes through a file from then on', async (
   const first = await select(sql, { format: 'JSON', shape: 'learned' })
   const controllers = Array.from({ length: 3 }, () => new AbortController())
   const held = await Promise.all(
-    controllers.map(({ signal }) => store.select({ sql, format: 'JSON', settings: {}, shape: 'learned', signal })),
+    controllers.map(({ signal }) =>
+      store.select({ sql: checked(sql), format: 'JSON', settings: {}, shape: 'learned', signal }),
+    ),
   )
   t.equal(held.length, 3, 'more than the memory has room for, as they are on disk')
   for (const controller of controllers) controller.abort()

@@ -1,6 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import type { PartExpression } from '../../src/codec/arrow/part-expression.ts'
 import { mebibyte } from '../../src/shared/bytes.ts'
 import { writeEngineConfig } from '../../src/store/embedded/engine-config.ts'
 import { PartFiles } from '../../src/store/embedded/part-files.ts'
@@ -10,6 +11,7 @@ import { appendStatement } from '../../src/store/sql/append-statement.ts'
 import { quarantineDefinition, quarantineTable } from '../../src/store/sql/quarantine-table.ts'
 import { settingsText } from '../../src/store/sql/statement-settings.ts'
 import { StoreError, toStoreError } from '../../src/store/store-error.ts'
+import { checked } from '../support/checked-text.ts'
 import { createTestDirectory, silentLogger } from '../support/store/test-store.ts'
 
 t.test('a message of the engine loses its wrapping, our paths and our database, and keeps its name once', async (t) => {
@@ -54,7 +56,7 @@ t.test('names, paths and block ids are quoted in the statement of an append', as
       table: 't`1',
       layout: {
         fields: [{ name: "f'1", engineType: "Enum8('a' = 1)" }],
-        targets: [{ column: 'a\\b', expression: "`f'1`" }],
+        targets: [{ column: 'a\\b', expression: checked<PartExpression>("`f'1`") }],
       },
       parts: [],
       rowCount: 1,

@@ -8,6 +8,7 @@ import { quarantineTimeColumn } from '../../schema/columns/column-name.ts'
 import { isNullable, valueTypeOf } from '../../schema/types/column-type.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import { canBeNull, declaredType, encodingOf } from '../columns/value-encoding.ts'
+import { partExpression } from './part-expression.ts'
 import type { PartField, PartLayout, PartTarget } from './part-layout.types.ts'
 
 /** A column of the table with its place in a part; AggregateFunction columns have none. */
@@ -63,8 +64,8 @@ function fieldTypeOf(definition: ColumnDefinition): string {
  */
 function targetOf(column: PartColumn, hasMasks: boolean): PartTarget {
   const { name } = column.definition
-  if (!hasMasks) return { column: name, expression: column.field }
-  return { column: name, expression: `${valueExpression(column)} AS ${quoteName(name)}` }
+  if (!hasMasks) return { column: name, expression: partExpression(column.field) }
+  return { column: name, expression: partExpression(`${valueExpression(column)} AS ${quoteName(name)}`) }
 }
 
 function valueExpression({ definition, field, mask }: PartColumn): string {
@@ -86,9 +87,9 @@ export function quarantineLayoutOf(columns: readonly ColumnDefinition[], importI
       ...extras.map(({ name, engineType }) => ({ name, engineType })),
     ],
     targets: [
-      ...[...texts, ...extras].map(({ name, column }) => ({ column, expression: name })),
-      { column: 'c__import_id', expression: importId === null ? 'NULL' : quoteString(importId) },
-      { column: quarantineTimeColumn(columns), expression: 'now()' },
+      ...[...texts, ...extras].map(({ name, column }) => ({ column, expression: partExpression(name) })),
+      { column: 'c__import_id', expression: partExpression(importId === null ? 'NULL' : quoteString(importId)) },
+      { column: quarantineTimeColumn(columns), expression: partExpression('now()') },
     ],
   }
 }

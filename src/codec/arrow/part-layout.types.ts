@@ -1,3 +1,5 @@
+import type { PartExpression } from './part-expression.ts'
+
 /**
  * How a part's Arrow columns become a table's columns: what `store` needs to write
  * `INSERT INTO table (columns…) SELECT expressions… FROM file(part, 'ArrowStream', structure)`.
@@ -16,5 +18,5 @@ export interface PartField {
 
 export interface PartTarget {
   readonly column: string
-  readonly expression: string
+  readonly expression: PartExpression
 }

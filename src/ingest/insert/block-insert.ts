@@ -4,7 +4,9 @@
  * The same block may be inserted any number of times and is stored once, in the table, the quarantine and every view: the
  * engine knows the tokens, and everything that goes into the statements comes out of the log.
  */
+
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import { partExpression } from '../../codec/arrow/part-expression.ts'
 import type { PartLayout } from '../../codec/arrow/part-layout.types.ts'
 import { quarantineTimeColumn } from '../../schema/columns/column-name.ts'
 import { assert } from '../../shared/assert.ts'
@@ -57,7 +59,7 @@ export async function insertBlock(
 /** Rows are set aside when their block is named, however often it is inserted. */
 function at({ fields, targets }: PartLayout, { columns }: DataSource, epochMs: number): PartLayout {
   const timeName = quarantineTimeColumn(columns)
-  const expression = `toDateTime(${Math.floor(epochMs / 1000)})`
+  const expression = partExpression(`toDateTime(${Math.floor(epochMs / 1000)})`)
   return {
     fields,
     targets: targets.map((target) => (target.column === timeName ? { ...target, expression } : target)),

@@ -1,4 +1,5 @@
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import { partExpression } from '../../codec/arrow/part-expression.ts'
 import { partColumnsOf } from '../../codec/arrow/part-layout.ts'
 import type { PartLayout, PartTarget } from '../../codec/arrow/part-layout.types.ts'
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
@@ -45,7 +46,8 @@ function targetOf({ definition, field, holdsNull }: BoundColumn): PartTarget {
   const { name: column, defaultExpression } = definition
   const type = quoteString(definition.typeText)
   const fallback = `CAST((${defaultExpression ?? `defaultValueOfTypeName(${type})`}), ${type})`
-  if (field === null) return { column, expression: fallback }
-  if (defaultExpression === null || !holdsNull) return { column, expression: `CAST(${field}, ${type})` }
-  return { column, expression: `if(isNull(${field}), ${fallback}, CAST(assumeNotNull(${field}), ${type}))` }
+  if (field === null) return { column, expression: partExpression(fallback) }
+  if (defaultExpression === null || !holdsNull) return { column, expression: partExpression(`CAST(${field}, ${type})`) }
+  const value = `if(isNull(${field}), ${fallback}, CAST(assumeNotNull(${field}), ${type}))`
+  return { column, expression: partExpression(value) }
 }

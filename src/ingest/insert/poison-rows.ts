@@ -7,6 +7,7 @@
  */
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import { partExpression } from '../../codec/arrow/part-expression.ts'
 import { partLayoutOf } from '../../codec/arrow/part-layout.ts'
 import type { PartTarget } from '../../codec/arrow/part-layout.types.ts'
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
@@ -166,9 +167,12 @@ export async function quarantinePoison(
   const rows = await parseBodies(pool, plan, joinLines(lines), frameBytes)
   const { fields, targets } = partLayoutOf(columns)
   const reasons: readonly PartTarget[] = [
-    { column: 'c__error_column', expression: "['']" },
-    { column: 'c__error', expression: `[${quoteString(reason)}]` },
-    { column: quarantineTimeColumn(columns), expression: `toDateTime(${Math.floor(block.namedAtMs / 1000)})` },
+    { column: 'c__error_column', expression: partExpression("['']") },
+    { column: 'c__error', expression: partExpression(`[${quoteString(reason)}]`) },
+    {
+      column: quarantineTimeColumn(columns),
+      expression: partExpression(`toDateTime(${Math.floor(block.namedAtMs / 1000)})`),
+    },
   ]
   const request: AppendRequest = {
     table: quarantineTable(dataSource.id),

@@ -11,6 +11,7 @@
  */
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import { partExpression } from '../../codec/arrow/part-expression.ts'
 import type { PartField, PartLayout } from '../../codec/arrow/part-layout.types.ts'
 import { quoteName } from '../../shared/text-escapes.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
@@ -142,8 +143,8 @@ export class RefusedBlocks {
     await store.tables.createForFields(table, { number, fields })
     try {
       const targets = [
-        { column: number, expression: 'rowNumberInAllBlocks()' },
-        ...fields.map(({ name }) => ({ column: name, expression: quoteName(name) })),
+        { column: number, expression: partExpression('rowNumberInAllBlocks()') },
+        ...fields.map(({ name }) => ({ column: name, expression: partExpression(quoteName(name)) })),
       ]
       await this.#append({ ...source, table, layout: { fields, targets }, keepsParts: () => true })
       return await use()
@@ -203,7 +204,7 @@ export class RefusedBlocks {
     return {
       from,
       parts: [],
-      ...(conditions.length === 0 ? {} : { fromRows: conditions.join(' AND ') }),
+      ...(conditions.length === 0 ? {} : { fromRows: partExpression(conditions.join(' AND ')) }),
       ...(isParquet ? { parquet: { condition: null } } : {}),
     }
   }

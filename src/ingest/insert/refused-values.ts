@@ -1,5 +1,6 @@
 // How the quarantine keeps rows whose values fit, and that the database refuses: as texts made of the values.
 
+import { partExpression } from '../../codec/arrow/part-expression.ts'
 import { partColumnsOf, partLayoutOf } from '../../codec/arrow/part-layout.ts'
 import type { PartLayout } from '../../codec/arrow/part-layout.types.ts'
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
@@ -17,11 +18,11 @@ export function refusedRowsLayout(columns: readonly ColumnDefinition[], importId
   const texts = columns.map((definition, position) => {
     const part = parts.get(position)
     const column = definition.name
-    if (part === undefined) return { column, expression: 'NULL' }
+    if (part === undefined) return { column, expression: partExpression('NULL') }
     const { field, mask } = part
     const engineType = types.get(field) ?? ''
     const text = textOfField(definition, field, engineType)
-    return { column, expression: mask === null ? text : `if(${mask}, NULL, ${text})` }
+    return { column, expression: partExpression(mask === null ? text : `if(${mask}, NULL, ${text})`) }
   })
   return withRefusal({ fields, targets: texts }, columns, importId)
 }
@@ -37,10 +38,10 @@ export function withRefusal(
     fields,
     targets: [
       ...targets.filter(({ column }) => names.has(column)),
-      { column: 'c__error_column', expression: "['']" },
-      { column: 'c__error', expression: `[${quoteString(poisonReason)}]` },
-      { column: 'c__import_id', expression: quoteString(importId) },
-      { column: quarantineTimeColumn(columns), expression: 'now()' },
+      { column: 'c__error_column', expression: partExpression("['']") },
+      { column: 'c__error', expression: partExpression(`[${quoteString(poisonReason)}]`) },
+      { column: 'c__import_id', expression: partExpression(quoteString(importId)) },
+      { column: quarantineTimeColumn(columns), expression: partExpression('now()') },
     ],
   }
 }

@@ -5,7 +5,9 @@
  * they are inserted at once, under the block's tokens: some of its partitions, or a view, may have been stored by the INSERT
  * that failed. So there is no other way to cut a block, and its rows are stored once.
  */
+
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import { partExpression } from '../../codec/arrow/part-expression.ts'
 import { assert } from '../../shared/assert.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import type { AppendRequest } from '../../store/store.types.ts'
@@ -73,7 +75,10 @@ export async function withStagedRows<Result>(
     // An empty table in the place of the one that was filled would be taken for a block that is stored.
     const staged = await tables.countRows(table)
     assert(staged === rowCount, `the rows of a block are staged in ${quoteString(table)}`)
-    const targets = dataSource.columns.map(({ name }) => ({ column: name, expression: quoteName(name) }))
+    const targets = dataSource.columns.map(({ name }) => ({
+      column: name,
+      expression: partExpression(quoteName(name)),
+    }))
     return await use({ ...found, source: { from: table, layout: { fields: [], targets }, parts: [], rowCount } })
   })
 }

@@ -1,4 +1,5 @@
 /** How the columns of a data source are read out of a Parquet file: by JSONPath to fields, lists and maps, in SQL. */
+import { type PartExpression, partExpression } from '../../codec/arrow/part-expression.ts'
 import type { PartField, PartLayout } from '../../codec/arrow/part-layout.types.ts'
 import { missingReason, reasonOf, unreadableReason } from '../../codec/columns/row-reason.ts'
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
@@ -25,7 +26,7 @@ export interface ParquetPlan {
   /** The others, as text, with the columns and the reasons; their condition is the opposite. */
   readonly quarantine: PartLayout
   /** True for the rows that are taken; null takes all. */
-  readonly condition: string | null
+  readonly condition: PartExpression | null
   /** False when the file has none of the columns. */
   readonly hasColumns: boolean
 }
@@ -54,10 +55,11 @@ export function planParquet(
   const sources = new Map(file.map((column) => [column.name, columnSource(column)]))
   const plans = columns.map((definition) => planColumn(definition, sources))
   const fields = file.map((column): PartField => ({ name: column.name, engineType: engineTypeOf(column) }))
+  const condition = allOf(plans.map(({ cast }) => cast?.condition ?? null))
   return {
     landing: { fields: usedFields(plans, fields), targets: landingTargets(plans) },
     quarantine: { fields, targets: quarantineTargets(plans, importId) },
-    condition: allOf(plans.map(({ cast }) => cast?.condition ?? null)),
+    condition: condition === null ? null : partExpression(condition),
     hasColumns: plans.some(({ source }) => source !== null),
   }
 }
@@ -68,8 +70,8 @@ export function engineTypeOf({ name, typeText, type }: ParquetColumn): string {
 }
 
 /** The value of a column for who looks at it. */
-export function shownValue({ name, type }: ParquetColumn): string {
-  return daysOf(quoteName(name), type)?.text ?? quoteName(name)
+export function shownValue({ name, type }: ParquetColumn): PartExpression {
+  return partExpression(daysOf(quoteName(name), type)?.text ?? quoteName(name))
 }
 
 function columnSource({ name, type }: ParquetColumn): Source {
@@ -191,24 +193,24 @@ function landingTargets(plans: readonly ColumnPlan[]) {
   return plans.flatMap(({ definition, cast }) => {
     // What is missing has its DEFAULT, or no row at all.
     if (cast === null || cast.value === '') return []
-    return [{ column: definition.name, expression: cast.value }]
+    return [{ column: definition.name, expression: partExpression(cast.value) }]
   })
 }
 
 function quarantineTargets(plans: readonly ColumnPlan[], importId: string) {
   const texts = plans.map(({ definition, source }) => ({
     column: definition.name,
-    expression: source === null ? 'NULL' : readableText(sourceText(source)),
+    expression: partExpression(source === null ? 'NULL' : readableText(sourceText(source))),
   }))
   const refusals = plans.flatMap((plan) => (plan.cast?.condition == null ? [] : [refusalOf(plan, plan.cast.condition)]))
   const listOf = (values: readonly string[]) =>
     values.length === 0 ? "CAST([], 'Array(String)')" : `arrayFilter(x -> x != '', [${values.join(', ')}])`
   return [
     ...texts,
-    { column: 'c__error_column', expression: listOf(refusals.map(({ column }) => column)) },
-    { column: 'c__error', expression: listOf(refusals.map(({ reason }) => reason)) },
-    { column: 'c__import_id', expression: quoteString(importId) },
-    { column: quarantineTimeColumn(plans.map(({ definition }) => definition)), expression: 'now()' },
+    { column: 'c__error_column', expression: partExpression(listOf(refusals.map(({ column }) => column))) },
+    { column: 'c__error', expression: partExpression(listOf(refusals.map(({ reason }) => reason))) },
+    { column: 'c__import_id', expression: partExpression(quoteString(importId)) },
+    { column: quarantineTimeColumn(plans.map(({ definition }) => definition)), expression: partExpression('now()') },
   ]
 }
 

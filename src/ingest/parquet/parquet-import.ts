@@ -6,6 +6,7 @@
 // once.
 
 import { link } from 'node:fs/promises'
+import { type PartExpression, partExpression } from '../../codec/arrow/part-expression.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { AppendRequest, PartitionBound, Store } from '../../store/store.types.ts'
 import { StoreError } from '../../store/store-error.ts'
@@ -181,9 +182,9 @@ export class ParquetImport {
    * Inserts all rows at once, and gives null; what it failed with when one of them is refused. None is stored then if that was
    * the condition, which is computed for all rows before the first is stored; an expression of the table may say the same.
    */
-  async #insertUnlessRefused(task: SliceTask, condition: string): Promise<unknown> {
+  async #insertUnlessRefused(task: SliceTask, condition: PartExpression): Promise<unknown> {
     try {
-      await this.#insertRows(task, `NOT throwIf(NOT ${condition})`, task.slice.rowCount)
+      await this.#insertRows(task, partExpression(`NOT throwIf(NOT ${condition})`), task.slice.rowCount)
       return null
     } catch (error) {
       if (!mayBeOfRows(error)) throw error
@@ -192,7 +193,7 @@ export class ParquetImport {
   }
 
   /** `failure` is what the INSERT of all rows failed with; null when there was none. */
-  async #part(task: SliceTask, condition: string, failure: unknown): Promise<number> {
+  async #part(task: SliceTask, condition: PartExpression, failure: unknown): Promise<number> {
     const { slice, path } = task
     const asked = { layout: this.#plan.landing, condition, range: rangeOf(slice) }
     const refusedRows = await this.#store.parquet.countRefused(path, asked)
@@ -201,14 +202,14 @@ export class ParquetImport {
     if (refusedRows === 0 && failure !== null) return await this.#search(task, null, { rowCount: takenRows, failure })
     const searchedRows = takenRows > 0 ? await this.#insertOrSearch(task, condition, takenRows) : 0
     if (refusedRows > 0) {
-      await this.#insertRefused(task, `NOT ${condition}`, refusedRows)
+      await this.#insertRefused(task, partExpression(`NOT ${condition}`), refusedRows)
       this.#quarantinedRows += refusedRows
     }
     return refusedRows + searchedRows
   }
 
   /** Gives how many of these rows the table refuses by itself: they are in the quarantine. */
-  async #insertOrSearch(task: SliceTask, condition: string | null, rowCount: number): Promise<number> {
+  async #insertOrSearch(task: SliceTask, condition: PartExpression | null, rowCount: number): Promise<number> {
     try {
       await this.#insertRows(task, condition, rowCount)
       return 0
@@ -220,7 +221,7 @@ export class ParquetImport {
 
   async #search(
     task: SliceTask,
-    condition: string | null,
+    condition: PartExpression | null,
     { rowCount, failure }: { readonly rowCount: number; readonly failure: unknown },
   ): Promise<number> {
     const source = { ...(await this.#sourceOf(task, condition)), rowCount }
@@ -231,7 +232,7 @@ export class ParquetImport {
     return found.refusedRows
   }
 
-  async #insertRows(task: SliceTask, condition: string | null, rowCount: number): Promise<void> {
+  async #insertRows(task: SliceTask, condition: PartExpression | null, rowCount: number): Promise<void> {
     const bounds = await this.#body.boundCut(this.#partition, rowCount)
     const request = {
       table: this.#tables.landing,
@@ -249,7 +250,7 @@ export class ParquetImport {
     }
   }
 
-  async #insertRefused(task: SliceTask, condition: string, rowCount: number): Promise<void> {
+  async #insertRefused(task: SliceTask, condition: PartExpression, rowCount: number): Promise<void> {
     const request = { table: this.#tables.quarantine, layout: this.#plan.quarantine, rowCount }
     await this.#insert(task, request, condition)
   }
@@ -257,25 +258,26 @@ export class ParquetImport {
   async #insert(
     task: SliceTask,
     request: Pick<AppendRequest, 'layout' | 'outlivesViews' | 'partition' | 'rowCount' | 'table'>,
-    condition: string | null,
+    condition: PartExpression | null,
   ): Promise<void> {
     const source = await this.#sourceOf(task, condition)
     await this.#store.append({ ...request, ...source, blockId: createBlockId(), isToldLate: true })
   }
 
   /** The store removes the file of an append, and the slice may be needed again. */
-  async #sourceOf({ slice, path }: SliceTask, condition: string | null) {
+  async #sourceOf({ slice, path }: SliceTask, condition: PartExpression | null) {
     const part = this.#store.newPartPath()
     await link(path, part)
     const conditions = [rangeOf(slice), condition].filter((text) => text !== null)
     return {
       parts: [{ path: part, byteCount: slice.byteCount }],
-      parquet: { condition: conditions.length === 0 ? null : conditions.join(' AND ') },
+      parquet: { condition: conditions.length === 0 ? null : partExpression(conditions.join(' AND ')) },
     }
   }
 }
 
 /** The engine counts the rows of a file from 0. */
-function rangeOf({ range }: ParquetSlice): string | null {
-  return range === null ? null : `_row_number >= ${range.start} AND _row_number < ${range.end}`
+function rangeOf({ range }: ParquetSlice): PartExpression | null {
+  if (range === null) return null
+  return partExpression(`_row_number >= ${range.start} AND _row_number < ${range.end}`)
 }

@@ -1,6 +1,7 @@
 // What may stand behind the type of a column, in any order: its JSONPath, DEFAULT and CODEC.
 
 import { TextError } from '../../shared/text-error.ts'
+import type { CheckedExpression } from '../expressions/checked-text.types.ts'
 import { depthChange, endsOperand, readStored, splitAtCommas } from '../expressions/definition-expression.ts'
 import type { TextToken } from '../syntax/text-tokens.ts'
 import { compactText, type TokenCursor } from '../syntax/token-cursor.ts'
@@ -26,7 +27,7 @@ export function isPathToken(token: TextToken): boolean {
 }
 
 /** Takes DEFAULT and its expression and gives the expression, with single blanks. @throws TextError */
-export function takeDefaultExpression(cursor: TokenCursor): string {
+export function takeDefaultExpression(cursor: TokenCursor): CheckedExpression {
   cursor.take()
   const { offset } = cursor.peek()
   const tokens: TextToken[] = []
@@ -36,7 +37,8 @@ export function takeDefaultExpression(cursor: TokenCursor): string {
     tokens.push(token)
     depth += depthChange(token)
   }
-  return readStored({ text: cursor.textFrom(offset), tokens, offset }, 'expression', 'DEFAULT')
+  // It is parsed, and its calls are allowed.
+  return readStored({ text: cursor.textFrom(offset), tokens, offset }, 'expression', 'DEFAULT') as CheckedExpression
 }
 
 /** Takes CODEC(…) and gives what stands between the parentheses. @throws TextError */

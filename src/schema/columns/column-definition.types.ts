@@ -1,3 +1,4 @@
+import type { CheckedExpression } from '../expressions/checked-text.types.ts'
 import type { ColumnType } from '../types/column-type.types.ts'
 import type { JsonPath } from './json-path.types.ts'
 
@@ -12,7 +13,7 @@ export interface ColumnDefinition {
   /** The path as written, `$.a.b[:]`; null when the schema names none. */
   readonly jsonPathText: string | null
   /** ClickHouse expression after DEFAULT, as written; null without one. */
-  readonly defaultExpression: string | null
+  readonly defaultExpression: CheckedExpression | null
   /** Text between the parentheses of CODEC; null without one. */
   readonly codec: string | null
 }

@@ -3,6 +3,7 @@
 
 import { TextError } from '../../shared/text-error.ts'
 import { quoteName } from '../../shared/text-escapes.ts'
+import type { CheckedExpression } from '../expressions/checked-text.types.ts'
 import { textErrorOf } from '../expressions/definition-expression.ts'
 import { SqlFault } from '../syntax/sql-fault.ts'
 import type { TextToken } from '../syntax/text-tokens.ts'
@@ -167,7 +168,7 @@ type Attributes = Pick<ColumnDefinition, 'jsonPath' | 'jsonPathText' | 'defaultE
 
 function readAttributes(cursor: TokenCursor, type: ColumnType): Attributes {
   let path: WrittenPath | null = null
-  let defaultExpression: string | null = null
+  let defaultExpression: CheckedExpression | null = null
   let codec: string | null = null
   while (!cursor.isAtEnd() && !cursor.isAtSymbol(',')) {
     const token = cursor.peek()

@@ -6,7 +6,10 @@ import type { Brand } from '../../shared/brand.ts'
 /** An expression, or the list of a key, over the columns of one table: a condition, a key, a TTL, a fix. */
 export type CheckedExpression = Brand<string, 'CheckedExpression'>
 
-/** A SELECT of which every table is known and qualified. */
+/**
+ * A SELECT of which every table is known and qualified. Words of the service's own may stand around it, and some queries have
+ * nothing but those (`sql/own-query.ts`, the statements of `store/sql`).
+ */
 export type CheckedQuery = Brand<string, 'CheckedQuery'>
 
 /** A column as CREATE TABLE and ALTER TABLE take it. */

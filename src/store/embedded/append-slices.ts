@@ -1,3 +1,4 @@
+import type { PartExpression } from '../../codec/arrow/part-expression.ts'
 import { clickhouseCodes } from '../engine-codes.ts'
 import { type AppendSlice, partitionsStatement, rowPartitionsStatement } from '../sql/append-statement.ts'
 import type { InsertLimits } from '../sql/statement-settings.ts'
@@ -72,7 +73,7 @@ async function partitionNames(
 export async function rowPartitions(
   session: EngineSession,
   request: AppendRequest,
-  { path, tag, limits }: PartsSource & { readonly tag: string | undefined },
+  { path, tag, limits }: PartsSource & { readonly tag: PartExpression | undefined },
 ): Promise<readonly RowPartition[]> {
   const { partition } = request
   if (partition === undefined) return []

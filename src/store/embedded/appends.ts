@@ -6,7 +6,9 @@
  * told that it is late. What such INSERTs leave free is enough for all others; when they hold all slow places, the engine is
  * started again.
  */
+
 import type { Part } from '../../codec/arrow/part.types.ts'
+import type { PartExpression } from '../../codec/arrow/part-expression.ts'
 import { type InsertOrigin, InsertPlaces } from '../insert-places.ts'
 import { appendStatement } from '../sql/append-statement.ts'
 import type { InsertLimits } from '../sql/statement-settings.ts'
@@ -86,7 +88,7 @@ export class Appends {
   }
 
   /** See `Store.partitionsByRow`. */
-  async partitionsByRow(request: AppendRequest, tag?: string): Promise<readonly RowPartition[]> {
+  async partitionsByRow(request: AppendRequest, tag?: PartExpression): Promise<readonly RowPartition[]> {
     const written = await this.#write(request)
     try {
       const { path } = written

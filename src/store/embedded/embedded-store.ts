@@ -7,13 +7,14 @@
 // - When the engine ends by itself it is started again (`engine-supervisor.ts`). Until what it left is mended, INSERTs and
 //   readers wait; INSERTs that ran are repeated under their tokens, which stores them once, and all other statements are
 //   refused with a `StoreError` of kind `stopped`.
-// - What a class of its own has to see to is told there: users' queries (`selects.ts`), statements of the service
-//   (`own-statements.ts`), INSERTs (`appends.ts`), copies (`table-copies.ts`), reads of
-//   callers' files (`file-reads.ts`).
+// - What else holds is told where it is done: users' queries (`selects.ts`), statements of the service (`own-statements.ts`),
+//   INSERTs (`appends.ts`), copies (`table-copies.ts`), reads of callers' files (`file-reads.ts`).
 
 import { mkdir, rm } from 'node:fs/promises'
 import type { Part } from '../../codec/arrow/part.types.ts'
+import type { PartExpression } from '../../codec/arrow/part-expression.ts'
 import type { Logger } from '../../observe/logger.ts'
+import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { PartStatements } from '../sql/part-statements.ts'
 import { PartitionStatements } from '../sql/partition-statements.ts'
 import { QuarantineStatements } from '../sql/quarantine-statements.ts'
@@ -205,7 +206,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
     return this.#appends.untilAppended(tables)
   }
 
-  partitionsByRow(request: AppendRequest, tag?: string): Promise<readonly RowPartition[]> {
+  partitionsByRow(request: AppendRequest, tag?: PartExpression): Promise<readonly RowPartition[]> {
     return this.#appends.partitionsByRow(request, tag)
   }
 
@@ -225,7 +226,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
     return this.#selects.select(query)
   }
 
-  queryTree(sql: string, signal: AbortSignal): Promise<string> {
+  queryTree(sql: CheckedQuery, signal: AbortSignal): Promise<string> {
     return this.#selects.queryTree(sql, signal)
   }
 

@@ -8,6 +8,7 @@
  * - While it runs its session tells its name, in case the engine ends by it.
  * - A syntax error speaks of the caller's text alone.
  */
+import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { abortedError, timeoutError } from '../store-error.ts'
 import type { EngineDoors } from './engine-doors.ts'
 import type { EngineSession } from './engine-session.types.ts'
@@ -72,7 +73,7 @@ export class ReaderStatements {
   }
 
   /** How the engine reads a query, in a session of its own. Planning is what the engine can stop least. Raises `StoreError`. */
-  async queryTree(sql: string, isAlone: boolean, lending: Lending): Promise<string> {
+  async queryTree(sql: CheckedQuery, isAlone: boolean, lending: Lending): Promise<string> {
     const statement = queryTreeStatement(sql)
     const { suspects } = this.#deps.engine
     return await this.lend(async (session) => {

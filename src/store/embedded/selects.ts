@@ -9,6 +9,7 @@
  * - Nobody waits for an engine that does not come back, and nothing begins while too many results are unread. Both do not hold
  *   for what mends the tables of an engine that was started again.
  */
+import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { BoundedCache } from '../../shared/bounded-cache.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import type { Reads, SelectQuery, SelectStream } from '../store.types.ts'
@@ -54,12 +55,12 @@ export class Selects implements Reads {
     return await engine.admit(nameOf(query), (isAlone) => this.#answer(query, isAlone))
   }
 
-  async queryTree(sql: string, signal: AbortSignal): Promise<string> {
+  async queryTree(sql: CheckedQuery, signal: AbortSignal): Promise<string> {
     this.#deps.engine.throwIfRefusing()
     return await this.#queryTree(sql, signal, false)
   }
 
-  async #queryTree(sql: string, signal: AbortSignal, isPaused: boolean): Promise<string> {
+  async #queryTree(sql: CheckedQuery, signal: AbortSignal, isPaused: boolean): Promise<string> {
     const { engine, statements } = this.#deps
     return await engine.admit(queryTreeStatement(sql), (isAlone) =>
       statements.queryTree(sql, isAlone, { signal, passesPause: isPaused || isAlone }),

@@ -1,3 +1,4 @@
+import { type PartExpression, partExpression } from '../../codec/arrow/part-expression.ts'
 import type { PartLayout } from '../../codec/arrow/part-layout.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
@@ -77,9 +78,9 @@ export function rowPartitionsStatement(
   request: AppendRequest,
   {
     partition,
-    tag = "''",
+    tag = partExpression("''"),
     limits,
-  }: { readonly partition: PartitionBound; readonly tag?: string | undefined; readonly limits?: InsertLimits },
+  }: { readonly partition: PartitionBound; readonly tag?: PartExpression | undefined; readonly limits?: InsertLimits },
   path: string,
 ): string {
   const { insert_deduplicate: _, ...settings } = settingsOf(request.parquet)
@@ -143,7 +144,7 @@ function fileSource(
 }
 
 /** All rows of a table in the order in which they were inserted, its parts merged or not: engines that keep the last of equal rows ask for it. */
-function tableSource(table: string, condition: string | undefined): string {
+function tableSource(table: string, condition: PartExpression | undefined): string {
   const order = "toUInt64OrZero(splitByChar('_', _part)[2]), _part_offset"
   const where = condition === undefined ? '' : ` WHERE ${condition}`
   return `SELECT * FROM ${qualified(table)}${where} ORDER BY ${order}`

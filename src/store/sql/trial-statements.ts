@@ -1,4 +1,5 @@
 import type { ColumnDefinition } from '../../schema/columns/column-definition.types.ts'
+import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { valueTypeOf } from '../../schema/types/column-type.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import type { Statements } from '../statements.types.ts'
@@ -36,7 +37,8 @@ export class TrialStatements implements Trials {
 
   async #read(sql: string, settings: SelectQuery['settings'] = {}): Promise<void> {
     const { signal } = new AbortController()
-    for await (const _ of await this.#reads.select({ sql, format: 'TSV', settings, signal }));
+    // Written above, around conditions that are checked.
+    for await (const _ of await this.#reads.select({ sql: sql as CheckedQuery, format: 'TSV', settings, signal }));
   }
 }
 

@@ -3,7 +3,9 @@ import type { DataSource } from '../../../src/catalog/data-source.types.ts'
 import { reportDefinitions } from '../../../src/datasources/recovery/report-definitions.ts'
 import { parseSchema } from '../../../src/schema/columns/schema-parser.ts'
 import { definitionFaults } from '../../../src/schema/definitions/definition-faults.ts'
+import type { CheckedExpression } from '../../../src/schema/expressions/checked-text.types.ts'
 import { TestLog } from '../../support/api/test-service.ts'
+import { checked } from '../../support/checked-text.ts'
 import { idOf } from '../../support/query/test-workspace.ts'
 
 function dataSource(name: string, more: Partial<DataSource> = {}): DataSource {
@@ -33,8 +35,8 @@ t.test('each part of a stored definition that would be refused now is named with
   if (a === undefined || d === undefined || s === undefined) throw new Error('there are three columns')
   const bad = dataSource('old', {
     columns: [
-      { ...a, defaultExpression: "length(arrayMap(file, ['/etc/passwd'])[1])" },
-      { ...a, name: 'told', defaultExpression: "concat(_database, '.', _table)" },
+      { ...a, defaultExpression: checked<CheckedExpression>("length(arrayMap(file, ['/etc/passwd'])[1])") },
+      { ...a, name: 'told', defaultExpression: checked<CheckedExpression>("concat(_database, '.', _table)") },
       { ...d, codec: 'ZSTD(hostName())' },
       { ...s, typeText: 'AggregateFunction(topK(getServerPort(1)), String)' },
     ],
@@ -70,7 +72,7 @@ t.test('each part of a stored definition that would be refused now is named with
 t.test('the start tells of them with the data source, and goes on to the next', async (t) => {
   if (a === undefined) throw new Error('there is a column')
   const log = new TestLog()
-  const bad = { columns: [{ ...a, defaultExpression: 'toUInt8(hostName())' }] }
+  const bad = { columns: [{ ...a, defaultExpression: checked<CheckedExpression>('toUInt8(hostName())') }] }
   reportDefinitions({ list: () => [dataSource('one', bad), dataSource('good'), dataSource('two', bad)] }, log, 500)
   t.match(log.entries, [
     { level: 'error', fields: { dataSource: 'one', place: "column 'a'", reason: 'DEFAULT cannot call hostName()' } },

@@ -2,10 +2,12 @@ import { existsSync } from 'node:fs'
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
+import type { CheckedQuery } from '../../../src/schema/expressions/checked-text.types.ts'
 import { kibibyte, mebibyte } from '../../../src/shared/bytes.ts'
 import { FileSelects } from '../../../src/store/embedded/file-selects.ts'
 import { OpenResults } from '../../../src/store/embedded/open-results.ts'
 import { StoreError, timeoutError } from '../../../src/store/store-error.ts'
+import { checked } from '../../support/checked-text.ts'
 import { createTestDirectory, silentLogger } from '../../support/store/test-store.ts'
 
 type Write = (path: string, signal: AbortSignal) => Promise<void>
@@ -38,7 +40,7 @@ async function createFiles(t: Test, write: Write, resultBytesMax = 4 * mebibyte)
     },
   )
   const { signal } = new AbortController()
-  const query = { sql: 'SELECT 1', format: 'CSV', settings: {}, signal }
+  const query = { sql: checked<CheckedQuery>('SELECT 1'), format: 'CSV', settings: {}, signal }
   const select = () => files.select({ query, id: 'select-1', isAlone: false })
   const left = () => readdir(directory)
   return { select, left, results, running, late, directory }

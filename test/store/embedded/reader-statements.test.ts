@@ -1,9 +1,10 @@
 import { mock } from 'node:test'
 import t from 'tap'
+import type { CheckedQuery } from '../../../src/schema/expressions/checked-text.types.ts'
 import { CrashSuspects } from '../../../src/store/embedded/crash-suspects.ts'
 import { ReaderStatements } from '../../../src/store/embedded/reader-statements.ts'
-
 import { StoreError } from '../../../src/store/store-error.ts'
+import { checked } from '../../support/checked-text.ts'
 import { HeldSessions } from '../../support/store/held-sessions.ts'
 
 const limits = { queryTimeMaxMs: 10_000, queryMemoryBytesMax: 1_000_000, resultBytesMax: 1_000_000 }
@@ -21,7 +22,7 @@ function createStatements() {
   const engine = { readers: held.pool, suspects, lateError: (error: StoreError) => error }
   const statements = new ReaderStatements(limits, { engine, stops })
   const select = (signal: AbortSignal, sql = 'SELECT 1'): Promise<unknown> => {
-    const query = { sql, format: 'CSV', settings: {}, shape: 'one', signal }
+    const query = { sql: checked<CheckedQuery>(sql), format: 'CSV', settings: {}, shape: 'one', signal }
     return statements
       .lend((session) => statements.select(session, { query, id: 'select-1', path: null, isAlone: false }), {})
       .catch((thrown: unknown) => thrown)
@@ -88,7 +89,7 @@ t.test('a tree that takes too long is told in time, and its session is lent unti
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const { statements, held } = createStatements()
-  const tree = statements.queryTree('SELECT 1', false, {}).catch((thrown: unknown) => thrown)
+  const tree = statements.queryTree(checked('SELECT 1'), false, {}).catch((thrown: unknown) => thrown)
   const statement = await held.statement(0)
   t.match(statement.sql, /^EXPLAIN QUERY TREE .*\nSELECT 1\n/)
   mock.timers.tick(limits.queryTimeMaxMs + 999)

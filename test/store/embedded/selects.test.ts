@@ -4,6 +4,7 @@ import { wholeResult } from '../../../src/store/embedded/result-file.ts'
 import { Selects } from '../../../src/store/embedded/selects.ts'
 import type { SelectQuery, SelectStream } from '../../../src/store/store.types.ts'
 import { StoreError, stoppedError } from '../../../src/store/store-error.ts'
+import { checked } from '../../support/checked-text.ts'
 
 const tooLarge = new StoreError({ kind: 'engine', message: 'Limit for result exceeded', clickhouseCode: 396 })
 const unread = new StoreError({ kind: 'unread', message: '4 answers wait for their clients to read them' })
@@ -57,7 +58,7 @@ function createSelects({
     },
   })
   const query = (fields: Partial<SelectQuery> = {}): SelectQuery => {
-    return { sql: 'SELECT 1', format: 'CSV', settings: {}, signal: new AbortController().signal, ...fields }
+    return { sql: checked('SELECT 1'), format: 'CSV', settings: {}, signal: new AbortController().signal, ...fields }
   }
   const select = (fields?: Partial<SelectQuery>): Promise<SelectStream> => selects.select(query(fields))
   return { selects, select, query, events, state }
@@ -117,23 +118,23 @@ t.test('nothing begins while results wait or the engine does not come back, but 
   const { select, selects, query, events, state } = createSelects({ memory: new Uint8Array(kibibyte) })
   state.full = unread
   await t.rejects(select(), unread)
-  t.equal(await selects.queryTree('SELECT 1', query().signal), 'SELECT 1')
+  t.equal(await selects.queryTree(checked('SELECT 1'), query().signal), 'SELECT 1')
   state.refusal = stoppedError()
   state.full = null
   t.match(await failure(select()), { kind: 'stopped' })
-  t.match(await failure(selects.queryTree('SELECT 1', query().signal)), { kind: 'stopped' })
+  t.match(await failure(selects.queryTree(checked('SELECT 1'), query().signal)), { kind: 'stopped' })
   state.full = unread
   events.length = 0
   await selects.whilePaused.select(query({ shape: 'one' }))
   t.same(events, ['admit one', 'lent in a pause', 'memory select-1'])
-  t.equal(await selects.whilePaused.queryTree('SELECT 1', query().signal), 'SELECT 1 in a pause')
+  t.equal(await selects.whilePaused.queryTree(checked('SELECT 1'), query().signal), 'SELECT 1 in a pause')
 })
 
 t.test('what runs alone passes the pause that it has made', async (t) => {
   const { selects, select, query, events } = createSelects({ isAlone: true })
   await select({ shape: 'one' })
   t.same(events, ['admit one', 'lent in a pause', 'memory select-1'])
-  t.equal(await selects.queryTree('SELECT 1', query().signal), 'SELECT 1 in a pause')
+  t.equal(await selects.queryTree(checked('SELECT 1'), query().signal), 'SELECT 1 in a pause')
 })
 
 function failure(promise: Promise<unknown>): Promise<unknown> {

@@ -19,6 +19,7 @@ import type { QueryRequest } from '../../../src/query/query.types.ts'
 import { mebibyte } from '../../../src/shared/bytes.ts'
 import { errors } from '../../../src/shared/errors/errors.ts'
 import { adminDeps } from '../access/admin-access.ts'
+import { checked } from '../checked-text.ts'
 import { emptyRecords } from '../storage/memory-storage.ts'
 
 export const token = 'p.test.token'
@@ -237,7 +238,7 @@ function createSource(name: string, { description, engine, type }: CreateRequest
         type: { kind: 'nullable', inner: { kind: 'string' } },
         jsonPath: null,
         jsonPathText: null,
-        defaultExpression: "'x'",
+        defaultExpression: checked("'x'"),
         codec: 'ZSTD(1)',
       },
     ],

@@ -3,7 +3,9 @@
 
 import process from 'node:process'
 import { Int32 } from 'apache-arrow'
+import type { PartExpression } from '../../../src/codec/arrow/part-expression.ts'
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
+import { checked } from '../checked-text.ts'
 import { arrowPart, numbers } from './arrow-part.ts'
 import { silentLogger, testStoreOptions } from './test-store.ts'
 
@@ -28,7 +30,10 @@ try {
       'CREATE MATERIALIZED VIEW IF NOT EXISTS ws_0001.killed_view TO ws_0001.killed_sums AS SELECT sum(a)::Int32 AS a FROM ws_0001.killed',
     )
     const part = arrowPart([{ name: 'a', data: numbers(new Int32(), new Int32Array([1, 2, 3])) }])
-    const layout = { fields: [{ name: 'a', engineType: 'Int32' }], targets: [{ column: 'a', expression: 'a' }] }
+    const layout = {
+      fields: [{ name: 'a', engineType: 'Int32' }],
+      targets: [{ column: 'a', expression: checked<PartExpression>('a') }],
+    }
     await store.append({ table: 'killed', layout, parts: [part], rowCount: 3, blockId: 'block-1' })
     const [row] = await store.rows<{ counts: string }>(
       `SELECT concat(toString((SELECT count() FROM ws_0001.killed)), ' rows, sum ',

@@ -4,8 +4,10 @@ import type { Cell } from '../../../../src/codec/cell.types.ts'
 import type { ColumnDefinition } from '../../../../src/schema/columns/column-definition.types.ts'
 import type { JsonPath } from '../../../../src/schema/columns/json-path.types.ts'
 import { parseSchema } from '../../../../src/schema/columns/schema-parser.ts'
+import type { CheckedExpression } from '../../../../src/schema/expressions/checked-text.types.ts'
 import { isNullable, valueTypeOf } from '../../../../src/schema/types/column-type.ts'
 import type { ColumnType } from '../../../../src/schema/types/column-type.types.ts'
+import { checked } from '../../checked-text.ts'
 import type { TestRandom } from './test-random.ts'
 
 const plainTypes = [
@@ -116,21 +118,24 @@ function elementPath(random: TestRandom): readonly string[] {
 }
 
 interface DefaultValue {
-  readonly expression: string
+  readonly expression: CheckedExpression
   readonly cell: Cell
 }
 
 /** DEFAULTs by kind of type, with the cell that ClickHouse makes of them. */
 const defaultValues: Readonly<Partial<Record<ColumnType['kind'], DefaultValue>>> = {
-  integer: { expression: '7', cell: 7 },
-  float: { expression: '0.5', cell: 0.5 },
-  string: { expression: "'dflt'", cell: 'dflt' },
-  bool: { expression: 'true', cell: 1 },
-  date: { expression: "toDate('1970-01-03')", cell: 2 },
-  dateTime: { expression: 'toDateTime(1)', cell: 1 },
-  array: { expression: '[]', cell: [] },
-  map: { expression: 'map()', cell: [] },
-  uuid: { expression: "'00000000-0000-0000-0000-000000000001'", cell: '00000000-0000-0000-0000-000000000001' },
+  integer: { expression: checked<CheckedExpression>('7'), cell: 7 },
+  float: { expression: checked<CheckedExpression>('0.5'), cell: 0.5 },
+  string: { expression: checked<CheckedExpression>("'dflt'"), cell: 'dflt' },
+  bool: { expression: checked<CheckedExpression>('true'), cell: 1 },
+  date: { expression: checked<CheckedExpression>("toDate('1970-01-03')"), cell: 2 },
+  dateTime: { expression: checked<CheckedExpression>('toDateTime(1)'), cell: 1 },
+  array: { expression: checked<CheckedExpression>('[]'), cell: [] },
+  map: { expression: checked<CheckedExpression>('map()'), cell: [] },
+  uuid: {
+    expression: checked<CheckedExpression>("'00000000-0000-0000-0000-000000000001'"),
+    cell: '00000000-0000-0000-0000-000000000001',
+  },
 }
 
 /** The cell that the DEFAULT of a column of a random schema makes. */
