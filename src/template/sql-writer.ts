@@ -43,7 +43,7 @@ export class SqlWriter {
   /** @throws TemplateFault when the rendered text is too long. */
   writeText(text: string): void {
     if (text === '') return
-    // A quote right behind that of a value would be read as a doubled one, inside of the value.
+    // A quote right after that of a value would be read as a doubled one, inside of the value.
     const isGlued = this.#valueQuote !== '' && text.startsWith(this.#valueQuote)
     const written = isGlued ? ` ${text}` : text
     this.#valueQuote = ''
@@ -104,7 +104,7 @@ export class SqlWriter {
       case 'heredoc':
         throw templateFault('a value cannot be printed inside of a heredoc or typographic quotes')
       case 'pending escape':
-        throw templateFault('a value cannot be printed behind a backslash')
+        throw templateFault('a value cannot be printed after a backslash')
     }
   }
 

@@ -111,7 +111,7 @@ const wrong: readonly (readonly [Parameters, RegExp])[] = [
   ],
   [{ engine_ttl: "file('/etc/passwd')" }, /engine_ttl cannot call file\(\)/],
   [{ engine_settings: 'nonsense = 1' }, /^Wrong engine: .*nonsense/],
-  [{ engine_settings: 'index_granularity' }, /Expected '=' behind 'index_granularity' in engine_settings/],
+  [{ engine_settings: 'index_granularity' }, /Expected '=' after 'index_granularity' in engine_settings/],
   [{ engine_settings: 'table_readonly = 1' }, /engine_settings cannot set 'table_readonly'/],
   [{ engine_settings: "storage_policy = 'x'" }, /engine_settings cannot set 'storage_policy'/],
   [{ ...join, engine_join_strictness: 'MANY' }, /engine_join_strictness must be one of ANY, ALL, SEMI, ANTI/],

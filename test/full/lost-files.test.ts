@@ -237,7 +237,7 @@ t.test('a catalog of pipes alone that is gone with its lock refuses the start', 
   cpSync(path, join(other.path, 'kept'))
   rmSync(path)
   rmSync(`${path}-lock`, { force: true })
-  await t.rejects(openIn(other.path), { code: 'CATALOG_MISSING', message: /wal is there, which comes behind it/ })
+  await t.rejects(openIn(other.path), { code: 'CATALOG_MISSING', message: /wal is there, which comes after it/ })
   t.notOk(existsSync(path), 'nothing is made in its place')
   cpSync(join(other.path, 'kept'), path)
   const last = await openIn(other.path)

@@ -50,7 +50,7 @@ t.test('a data source says while its block takes long since when it does, and wh
     }
   }
   const since = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/
-  t.match(await told(/storing a block of events since \d{4}-\d\d-\d\d .*; the events behind it wait$/), {
+  t.match(await told(/storing a block of events since \d{4}-\d\d-\d\d .*; the events after it wait$/), {
     waiting_rows: 2,
     failed_since: since,
     retry_at: null,

@@ -68,7 +68,7 @@ export const reasons: readonly Reason[] = [
   {
     types: timeTypes,
     values: /./,
-    text: 'The day of an instant is a day, in UTC where an offset is written; ClickHouse reads nothing behind the day.',
+    text: 'The day of an instant is a day, in UTC where an offset is written; ClickHouse reads nothing after the day.',
   },
   {
     types: /^Array/,

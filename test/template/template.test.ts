@@ -416,7 +416,7 @@ t.test('a value inside of quotes, comments and beside other text never gets free
     ['1 -{{Int(x)}} - 1', { x: '-5' }, '1 - -5 - 1'],
     ["'{{Int32(x)}} {{Array(y)}}'", { x: '5', y: 'a' }, "'5 [\\'a\\']'"],
   ])
-  t.match(message("'\\{{x}}'", { x: 'a' }), /behind a backslash/)
+  t.match(message("'\\{{x}}'", { x: 'a' }), /after a backslash/)
   t.match(message('$$a {{x}} $$', { x: 'a' }), /heredoc/)
   t.match(message("'{{tb_secret('key')}}'"), /secret cannot be printed inside of quotes/)
 })

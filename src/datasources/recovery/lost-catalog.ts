@@ -9,7 +9,7 @@ import { listTables, ownerOf } from '../tables.ts'
 
 interface LostCatalogDeps {
   readonly store: Pick<Store, 'tables'>
-  /** What the first start makes beside the catalog, and behind it. */
+  /** What the first start makes beside the catalog, and after it. */
   readonly laterNames: readonly string[]
 }
 
@@ -17,7 +17,7 @@ interface LostCatalogDeps {
  * Precondition: the catalog is not open yet.
  *
  * @throws StartRefusal CATALOG_MISSING, or CATALOG_DAMAGED when the file is there and empty. A first start passes, also one
- *   behind a crash in the middle of the first.
+ *   after a crash in the middle of the first.
  */
 export async function refuseLostCatalog(path: string, { store, laterNames }: LostCatalogDeps): Promise<void> {
   const file = statSync(path, { throwIfNoEntry: false })
@@ -35,7 +35,7 @@ export async function refuseLostCatalog(path: string, { store, laterNames }: Los
   if (owners.size > 0) throw startRefusals.CATALOG_MISSING({ path, reason: found })
   if (existsSync(`${path}-lock`)) throw startRefusals.CATALOG_MISSING({ path, reason: 'the lock beside it is there' })
   if (later !== undefined)
-    throw startRefusals.CATALOG_MISSING({ path, reason: `${later} is there, which comes behind it` })
+    throw startRefusals.CATALOG_MISSING({ path, reason: `${later} is there, which comes after it` })
 }
 
 /** An empty folder says nothing: it may be a place that another disk was mounted at. */

@@ -68,7 +68,7 @@ function eventsShape(waiting: EventsStatus | null): object {
 
 function delayText({ sinceMs, reason }: EventsDelay): string {
   const since = `The database has been storing a block of events since ${timeText(sinceMs)}`
-  if (reason === null) return `${since}; the events behind it wait`
+  if (reason === null) return `${since}; the events after it wait`
   return `${since}. One INSERT of it cost too much, so its rows are tried in smaller pieces: ${reason}`
 }
 

@@ -78,7 +78,7 @@ class PageCheck {
         for (const [index, chunk] of chunks.entries()) await this.#checkChunk(chunk, leaves[index]?.name ?? '')
       }
     } finally {
-      // The file is closed behind.
+      // The file is closed afterwards.
       await Promise.all(this.#unpacking)
     }
     if (this.#failure !== null) throw this.#failure
@@ -95,7 +95,7 @@ class PageCheck {
       if (this.#failure !== null) throw this.#failure
       const header = await this.#headerAt(offset, end, column)
       const start = offset + header.headerBytes
-      if (header.packedBytes > end - start) throw pageFault(column, 'a page ends behind the pages of its column')
+      if (header.packedBytes > end - start) throw pageFault(column, 'a page ends after the pages of its column')
       if (header.plainBytes > header.packedBytes) throw pageFault(column, 'a page has more levels than bytes')
       const page = { ...header, start: start + header.plainBytes, column, codec }
       if (header.type !== pageTypes.index && codec !== codecs.none) await this.#checkPacked(page)
@@ -135,7 +135,7 @@ class PageCheck {
   }
 
   /**
-   * How much is read beyond a column that lies behind what was read last: a file may have a hundred thousand columns of some
+   * How much is read beyond a column that lies after what was read last: a file may have a hundred thousand columns of some
    * bytes. It doubles, so that columns in any other order cost twice their bytes at most.
    */
   #aheadOf(offset: number): number {
@@ -176,7 +176,7 @@ class PageCheck {
     if (scan.declaredBytes < unpackedBytes && scan.bytesMax <= unpackedBytesMax) await this.#unpackBeside(page, packed)
   }
 
-  /** Unpacks a page while the next ones are read; the first fault is told behind the last of them. */
+  /** Unpacks a page while the next ones are read; the first fault is told after the last of them. */
   async #unpackBeside(page: Page, packed?: Buffer): Promise<void> {
     if (page.packedBytes > packedBytesMax) return
     while (this.#unpacking.size >= unpackingMax) await Promise.race(this.#unpacking)

@@ -1,4 +1,4 @@
-// What may stand behind the type of a column, in any order: its JSONPath, DEFAULT and CODEC.
+// What may stand after the type of a column, in any order: its JSONPath, DEFAULT and CODEC.
 
 import { TextError } from '../../shared/text-error.ts'
 import type { CheckedExpression } from '../expressions/checked-text.types.ts'
@@ -74,7 +74,7 @@ export function unexpectedAttribute(cursor: TokenCursor, typeText: string): Text
     return new TextError({ reason: `Unexpected ${text}`, offset, hint: 'a JSONPath looks like `json:$.key`' })
   }
   const hint = 'columns look like name Type `json:$.key` DEFAULT expression CODEC(codec), with commas between'
-  return new TextError({ reason: `Unexpected ${cursor.describe()} behind type ${typeText}`, offset, hint })
+  return new TextError({ reason: `Unexpected ${cursor.describe()} after type ${typeText}`, offset, hint })
 }
 
 /** Behind an operand stands what goes on with it, or the next attribute; the latter ends the expression. */

@@ -80,7 +80,7 @@ function readColumns(cursor: TokenCursor, { columnsMax, kept = new Set() }: Sche
       })
     }
   } while (cursor.takeSymbolIf(',') && !cursor.isAtEnd())
-  cursor.expectEnd('behind the schema')
+  cursor.expectEnd('after the schema')
   for (const name of columns.keys()) checkSubcolumn(name, columns, offsets.get(name) ?? 0)
   return [...columns.values()]
 }

@@ -98,7 +98,7 @@ function compact(text: string): string {
 function takeType(cursor: TokenCursor, name: TextToken): string {
   const type = cursor.take()
   if (type.kind !== 'word') {
-    throw new TextError({ reason: `Index '${name.value}' has no type behind TYPE`, offset: type.offset, hint })
+    throw new TextError({ reason: `Index '${name.value}' has no type after TYPE`, offset: type.offset, hint })
   }
   if (cursor.isAtSymbol('(')) cursor.takeUntilClosed(cursor.take())
   const { offset } = type

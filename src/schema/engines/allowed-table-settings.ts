@@ -78,7 +78,7 @@ function readSetting(cursor: TokenCursor, check: (name: TextToken) => void): Eng
     throw new TextError({ reason: 'engine_settings looks like name = value, …', offset: name.offset })
   }
   check(name)
-  cursor.expectSymbol('=', `behind '${name.text}' in engine_settings`)
+  cursor.expectSymbol('=', `after '${name.text}' in engine_settings`)
   return { name: name.text, value: readValue(cursor, name.text) }
 }
 

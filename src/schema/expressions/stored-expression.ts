@@ -19,9 +19,9 @@ import { checkZonesAreTexts } from '../time-zones/time-zones.ts'
 
 /**
  * - `expression`: one.
- * - `key`: one or several with commas between, each with ASC or DESC behind it, all in brackets or not.
- * - `ttl`: what stands behind TTL.
- * - `indexType`: what stands behind TYPE, `bloom_filter(0.01)`.
+ * - `key`: one or several with commas between, each with ASC or DESC after it, all in brackets or not.
+ * - `ttl`: what stands after TTL.
+ * - `indexType`: what stands after TYPE, `bloom_filter(0.01)`.
  */
 export type StoredKind = 'expression' | 'key' | 'ttl' | 'indexType'
 
@@ -98,7 +98,7 @@ function faultAt({ tokens }: Pick<ParsedQuery, 'tokens'>, index: number, reason:
 
 function checkReads(parsed: ParsedQuery, what: string): void {
   for (const { kind, start } of parsed.reads) {
-    const reason = kind === 'joinGet' ? 'cannot call joinGet()' : 'takes a list of constants behind IN'
+    const reason = kind === 'joinGet' ? 'cannot call joinGet()' : 'takes a list of constants after IN'
     throw faultAt(parsed, start, `${what} ${reason}`)
   }
 }
@@ -123,7 +123,7 @@ function parseKey(cursor: SqlCursor): void {
   if (isBracketed) cursor.expect(')')
 }
 
-/** What may stand behind an expression is taken in any order: the engine says what goes with what. */
+/** What may stand after an expression is taken in any order: the engine says what goes with what. */
 function parseTtl(cursor: SqlCursor): void {
   do {
     parseExpression(cursor, 'none')

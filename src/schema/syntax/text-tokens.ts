@@ -43,9 +43,9 @@ function refuseNul(offset: number): never {
 }
 
 /**
- * Splits a text into tokens; the last one has the kind `end` and stands behind the text.
+ * Splits a text into tokens; the last one has the kind `end` and stands after the text.
  *
- * Comments (`--`, or `#` and a blank, to the end of the line, and `/* … *` + `/`) are skipped and remembered by the token behind them.
+ * Comments (`--`, or `#` and a blank, to the end of the line, and `/* … *` + `/`) are skipped and remembered by the token after them.
  * @throws TextError when a quote or a comment does not end.
  */
 export function readTextTokens(text: string): readonly TextToken[] {
@@ -71,7 +71,7 @@ function readToken(text: string, offset: number, isAfterComment: boolean): TextT
   const endOffset = endOfWord(text, offset, rules)
   const value = text.slice(offset, endOffset)
   if (text.charAt(endOffset) === "'") {
-    throw new TextError({ reason: `Text in quotes directly behind '${value}'`, offset: endOffset })
+    throw new TextError({ reason: `Text in quotes directly after '${value}'`, offset: endOffset })
   }
   return { kind: isWord ? 'word' : 'number', text: value, value, offset, endOffset, isAfterComment }
 }

@@ -138,15 +138,15 @@ function readDecimal(cursor: TokenCursor, name: TextToken): ColumnType {
     throw new TextError({ reason, offset: precisionToken.offset })
   }
   const scale = cursor.takeSymbolIf(',') ? readScale(cursor, precision) : 0
-  cursor.expectSymbol(')', 'behind the parameters of Decimal')
+  cursor.expectSymbol(')', 'after the parameters of Decimal')
   return { kind: 'decimal', precision, scale }
 }
 
 function decimalOf(precision: number): ScalarReader {
   return (cursor, name) => {
-    cursor.expectSymbol('(', `and a scale behind ${name.text}`)
+    cursor.expectSymbol('(', `and a scale after ${name.text}`)
     const scale = readScale(cursor, precision)
-    cursor.expectSymbol(')', `behind the scale of ${name.text}`)
+    cursor.expectSymbol(')', `after the scale of ${name.text}`)
     return { kind: 'decimal', precision, scale }
   }
 }
@@ -159,14 +159,14 @@ function readScale(cursor: TokenCursor, precision: number): number {
 }
 
 function readFixedString(cursor: TokenCursor): ColumnType {
-  cursor.expectSymbol('(', 'and a number of bytes behind FixedString')
+  cursor.expectSymbol('(', 'and a number of bytes after FixedString')
   const { offset } = cursor.peek()
   const byteCount = readCount(cursor, 'the length of FixedString')
   if (byteCount < 1 || byteCount > fixedStringBytesMax) {
     const reason = `Length of FixedString must be from 1 to ${fixedStringBytesMax} bytes, not ${byteCount}`
     throw new TextError({ reason, offset, hint: 'use String' })
   }
-  cursor.expectSymbol(')', 'behind the length of FixedString')
+  cursor.expectSymbol(')', 'after the length of FixedString')
   return { kind: 'fixedString', byteCount }
 }
 
@@ -178,7 +178,7 @@ function readDateTime(cursor: TokenCursor): ColumnType {
     throw new TextError({ reason: 'DateTime takes no precision', offset: token.offset, hint })
   }
   const zone = readZone(cursor)
-  cursor.expectSymbol(')', 'behind the time zone')
+  cursor.expectSymbol(')', 'after the time zone')
   return { kind: 'dateTime', zone }
 }
 
@@ -194,7 +194,7 @@ function readDateTime64(cursor: TokenCursor, name: TextToken): ColumnType {
     throw new TextError({ reason, offset })
   }
   const zone = cursor.takeSymbolIf(',') ? readZone(cursor) : null
-  cursor.expectSymbol(')', 'behind the parameters of DateTime64')
+  cursor.expectSymbol(')', 'after the parameters of DateTime64')
   return { kind: 'dateTime64', scale, zone }
 }
 
@@ -209,7 +209,7 @@ function readZone(cursor: TokenCursor): string {
 }
 
 function readEnum(cursor: TokenCursor, name: TextToken): ColumnType {
-  cursor.expectSymbol('(', `and the members behind ${name.text}`)
+  cursor.expectSymbol('(', `and the members after ${name.text}`)
   const widest = name.text === 'Enum8' ? 8 : 16
   const members = new Map<string, number>()
   const namesByValue = new Map<number, string>()
@@ -225,7 +225,7 @@ function readEnum(cursor: TokenCursor, name: TextToken): ColumnType {
     members.set(token.value, value)
     namesByValue.set(value, token.value)
   } while (cursor.takeSymbolIf(','))
-  cursor.expectSymbol(')', `behind the members of ${name.text}`)
+  cursor.expectSymbol(')', `after the members of ${name.text}`)
   // The order of the engine's own text: by value.
   const sorted = [...members]
     .map(([member, number]) => ({ name: member, value: number }))

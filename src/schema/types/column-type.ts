@@ -21,11 +21,11 @@ const typeDepthMax = 32
 export function parseColumnType(text: string): ColumnType {
   const cursor = new TokenCursor(text)
   const type = readColumnType(cursor)
-  cursor.expectEnd('behind the type')
+  cursor.expectEnd('after the type')
   return type
 }
 
-/** Reads the type that begins at the cursor and leaves the cursor behind it. @throws TextError */
+/** Reads the type that begins at the cursor and leaves the cursor after it. @throws TextError */
 export function readColumnType(cursor: TokenCursor): ColumnType {
   return readTypeAt(cursor, 0)
 }
@@ -134,9 +134,9 @@ function readTypeAt(cursor: TokenCursor, depth: number): ColumnType {
 type TypeFault = (type: ColumnType, text: string) => { readonly reason: string; readonly hint?: string } | null
 
 function readInner(cursor: TokenCursor, name: string, depth: number, faultOf: TypeFault): ColumnType {
-  cursor.expectSymbol('(', `and a type behind ${name}`)
+  cursor.expectSymbol('(', `and a type after ${name}`)
   const inner = readChecked(cursor, depth + 1, faultOf)
-  cursor.expectSymbol(')', `behind the type inside ${name}`)
+  cursor.expectSymbol(')', `after the type inside ${name}`)
   return inner
 }
 
@@ -149,16 +149,16 @@ function readChecked(cursor: TokenCursor, depth: number, faultOf: TypeFault): Co
 }
 
 function readMap(cursor: TokenCursor, depth: number): ColumnType {
-  cursor.expectSymbol('(', 'and two types behind Map')
+  cursor.expectSymbol('(', 'and two types after Map')
   const key = readChecked(cursor, depth + 1, mapKeyFault)
-  cursor.expectSymbol(',', 'and a value type behind the key type of Map')
+  cursor.expectSymbol(',', 'and a value type after the key type of Map')
   const value = readChecked(cursor, depth + 1, nestedFault)
-  cursor.expectSymbol(')', 'behind the types of Map')
+  cursor.expectSymbol(')', 'after the types of Map')
   return { kind: 'map', key, value }
 }
 
 function readTuple(cursor: TokenCursor, depth: number): ColumnType {
-  cursor.expectSymbol('(', 'and types behind Tuple')
+  cursor.expectSymbol('(', 'and types after Tuple')
   const fields: TupleField[] = []
   const names = new Set<string | null>()
   do {
@@ -169,7 +169,7 @@ function readTuple(cursor: TokenCursor, depth: number): ColumnType {
     if (fault !== null) throw new TextError({ ...fault, offset })
     fields.push({ name, type: readChecked(cursor, depth + 1, nestedFault) })
   } while (cursor.takeSymbolIf(','))
-  cursor.expectSymbol(')', 'behind the types of Tuple')
+  cursor.expectSymbol(')', 'after the types of Tuple')
   return { kind: 'tuple', fields }
 }
 
@@ -187,7 +187,7 @@ function readJson(cursor: TokenCursor, depth: number): ColumnType {
     do parameters.push(readJsonParameter(cursor, depth))
     while (cursor.takeSymbolIf(','))
   }
-  cursor.expectSymbol(')', 'behind the parameters of JSON')
+  cursor.expectSymbol(')', 'after the parameters of JSON')
   return { kind: 'json', parameters: parameters.join(', ') }
 }
 
@@ -206,7 +206,7 @@ function readJsonParameter(cursor: TokenCursor, depth: number): string {
   cursor.take()
   const pattern = cursor.take()
   if (pattern.kind !== 'string') {
-    throw new TextError({ reason: 'Expected a pattern in quotes behind SKIP REGEXP', offset: pattern.offset })
+    throw new TextError({ reason: 'Expected a pattern in quotes after SKIP REGEXP', offset: pattern.offset })
   }
   return `SKIP REGEXP ${quoteString(pattern.value)}`
 }
@@ -237,14 +237,14 @@ function takeJsonSubpath(cursor: TokenCursor): string {
 }
 
 function readSimpleAggregateFunction(cursor: TokenCursor, depth: number): ColumnType {
-  cursor.expectSymbol('(', 'and a function behind SimpleAggregateFunction')
+  cursor.expectSymbol('(', 'and a function after SimpleAggregateFunction')
   const { offset } = cursor.peek()
   const aggregate = takeAggregate(cursor)
-  cursor.expectSymbol(',', 'and a type behind the function of SimpleAggregateFunction')
+  cursor.expectSymbol(',', 'and a type after the function of SimpleAggregateFunction')
   const inner = readChecked(cursor, depth + 1, nestedFault)
   const fault = simpleAggregateFault(aggregate, inner, valueTypeOf(inner))
   if (fault !== null) throw new TextError({ ...fault, offset })
-  cursor.expectSymbol(')', 'behind the type of SimpleAggregateFunction')
+  cursor.expectSymbol(')', 'after the type of SimpleAggregateFunction')
   return { kind: 'simpleAggregateFunction', aggregate, inner }
 }
 
@@ -257,15 +257,15 @@ function takeAggregate(cursor: TokenCursor): string {
 }
 
 function readAggregateFunction(cursor: TokenCursor, depth: number): ColumnType {
-  cursor.expectSymbol('(', 'and a function behind AggregateFunction')
+  cursor.expectSymbol('(', 'and a function after AggregateFunction')
   const parts: string[] = []
   // A number in front is the version of the state's format.
   if (cursor.peek().kind === 'number') {
     parts.push(cursor.take().text)
-    cursor.expectSymbol(',', 'behind the version of AggregateFunction')
+    cursor.expectSymbol(',', 'after the version of AggregateFunction')
   }
   parts.push(takeAggregate(cursor))
   while (cursor.takeSymbolIf(',')) parts.push(formatColumnType(readTypeAt(cursor, depth + 1)))
-  cursor.expectSymbol(')', 'behind the types of AggregateFunction')
+  cursor.expectSymbol(')', 'after the types of AggregateFunction')
   return { kind: 'aggregateFunction', parameters: parts.join(', ') }
 }

@@ -58,7 +58,7 @@ t.test('each part of a stored definition that would be refused now is named with
     { place: "column 'd'", reason: 'Wrong CODEC' },
     { place: "column 's'", reason: 'expected a literal in a type, found "getServerPort"' },
     { place: "index 'i'", reason: "index 'i' cannot call file()" },
-    { place: "index 'j'", reason: "index 'j' takes a list of constants behind IN" },
+    { place: "index 'j'", reason: "index 'j' takes a list of constants after IN" },
     { place: 'engine_sorting_key', reason: 'engine_sorting_key cannot call sleep()' },
     { place: 'engine_ttl', reason: 'engine_ttl: expected the end of the expression, found "TO"' },
     {

@@ -206,7 +206,7 @@ const refused: readonly (readonly [string, Readonly<Record<string, string>>, str
   [
     'MergeTree',
     { settings: 'index_granularity' },
-    "Expected '=' behind 'index_granularity' in engine_settings, found the end",
+    "Expected '=' after 'index_granularity' in engine_settings, found the end",
   ],
   [
     'MergeTree',

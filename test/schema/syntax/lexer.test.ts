@@ -122,8 +122,8 @@ t.test('a definition is refused where the two readers or the engine could differ
     ['a "b', 'Quote " without its end', 2],
     ['a /* b', 'Comment without its end */', 2],
     ['a /*/', 'Comment without its end */', 2],
-    ["x'41'", "Text in quotes directly behind 'x'", 1],
-    ["1'a'", "Text in quotes directly behind '1'", 1],
+    ["x'41'", "Text in quotes directly after 'x'", 1],
+    ["1'a'", "Text in quotes directly after '1'", 1],
     ["'\\xff'", 'Escape \\x must be followed by two hex digits from 00 to 7f', 1],
     ["a '\\x4'", 'Escape \\x must be followed by two hex digits from 00 to 7f', 3],
   ] as const) {
