@@ -9,7 +9,7 @@ const imports = {
   guess: ['codec', 'schema', 'shared'],
   wal: ['shared'],
   directory: ['observe', 'shared'],
-  storage: ['shared'],
+  storage: ['directory', 'shared'],
   secrets: ['storage', 'directory', 'observe', 'shared'],
   catalog: ['secrets', 'storage', 'schema', 'shared'],
   template: ['shared'],

@@ -77,6 +77,7 @@ async function serve(options: Options, warnings: readonly string[]): Promise<voi
       address: service.address,
       adminToken: service.adminToken,
       isTokenShown: options.showToken,
+      lostSecretCount: service.lostSecretCount,
       tokenVariable: environmentName('adminToken'),
     }),
   )

@@ -10,10 +10,10 @@ import { Access } from './access/access.ts'
 import { adminScope as serviceScope } from './access/admin-scope.ts'
 import { AdminTokenSource } from './access/admin-token-source.ts'
 import { CatalogLookup } from './access/catalog-lookup.ts'
-import { type AdminToken, adminTokenFileName, openAdminToken } from './admin-token.ts'
+import { type AdminToken, adminTokenFileName, openAdminToken, sealOldAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
 import { catalogKinds, openCatalog } from './catalog/catalog.ts'
-import { openVariables, variableKinds } from './catalog/variables.ts'
+import { openVariables, sealOldVariable, variableKinds } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
 import type { DataSources } from './datasources/datasources.types.ts'
@@ -37,11 +37,13 @@ import { reportNodes } from './pipes/report-nodes.ts'
 import { verifySafeguards } from './query/agreement.ts'
 import { createQuery } from './query/query.ts'
 import { findServiceSource } from './query/service-sources.ts'
+import { openSecretStorage } from './secrets/open-secrets.ts'
+import type { SealPlain } from './secrets/sealed-records.ts'
+import { type KeyFile, keyPlaceOf, readKeyFile } from './secrets/secret-key-file.ts'
 import { mebibyte } from './shared/bytes.ts'
 import { CloseTime } from './shared/close-time.ts'
 import { linkErrorsTo } from './shared/errors/errors.ts'
 import { toStartRefusal } from './start-refusal.ts'
-import { openLmdbStorage } from './storage/lmdb-storage.ts'
 import { loadRecords } from './storage/loaded-records.ts'
 import { openSettings } from './storage/settings.ts'
 import { openEmbeddedStore } from './store/embedded/embedded-store.ts'
@@ -56,6 +58,8 @@ export interface Service {
   /** `http://host:port`, the port being the real one. */
   readonly address: string
   readonly adminToken: AdminToken
+  /** Of secrets that cannot be read, because the key that encrypted them is missing. */
+  readonly lostSecretCount: number
   /** Resolves when the service can go on no longer: its engine ends again and again. */
   readonly failed: Promise<Error>
   /** Refuses new requests, answers those under way, stores what was taken, and closes every module. */
@@ -63,6 +67,8 @@ export interface Service {
 }
 
 const catalogName = 'catalog.lmdb'
+/** How the plain secrets of earlier releases are sealed, each by the module that keeps them. */
+const sealPlain: readonly SealPlain[] = [sealOldVariable, sealOldAdminToken]
 /** A workspace has room for this many data sources; the catalog is held in memory. */
 const dataSourcesMax = 10_000
 /** The same for pipes. */
@@ -122,23 +128,15 @@ async function openModules(
   const foundFormat = await readFormat(options.dataDir)
   const lock = await lockDirectory(options.dataDir, logger)
   opened.push(async () => lock.release())
+  const keyFile = await readKeyFile(keyPlaceOf(options), logger)
   const store = await openStore(options, logger)
   opened.push(() => store.close(closeTime.leftUntil(closeShares.store)))
   await raiseFormat(options.dataDir, foundFormat, formatSteps(options))
   await closeToOthers(options.dataDir, logger)
   const disk = new DiskWatch(options.dataDir, logger)
   opened.push(() => disk.close())
-  const catalogPath = join(options.dataDir, catalogName)
-  await refuseLostCatalog(catalogPath, { store, laterNames: [adminTokenFileName, logDirectoryName, markName] })
-  const storage = await openLmdbStorage(catalogPath, disk)
-  opened.push(() => storage.close())
-  const settings = await openSettings(storage)
-  const adminToken = await openAdminToken(options, { settings, logger })
-  const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, await loadRecords(storage, catalogKinds))
-  opened.push(() => catalog.close())
-  reportDefinitions(catalog, logger, options.columnsMax)
-  const variables = openVariables({ now }, await loadRecords(storage, variableKinds))
-  opened.push(() => variables.close())
+  const records = await openRecords(options, { store, disk, keyFile, logger, opened })
+  const { settings, adminToken, lostSecretCount, catalog, variables } = records
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
   await partNote.compareAtStart()
   opened.push(() => partNote.close())
@@ -191,7 +189,33 @@ async function openModules(
   opened.push(() => app.close())
   const address = await listenOn(app, options)
   logger.info({ address, dataDir: options.dataDir }, 'The service is open.')
-  return { address, adminToken, failed: store.failed, close: closeAll }
+  return { address, adminToken, lostSecretCount, failed: store.failed, close: closeAll }
+}
+
+interface RecordsDeps extends Pick<Closing, 'opened'> {
+  readonly store: SupervisedStore
+  readonly disk: DiskWatch
+  readonly keyFile: KeyFile
+  readonly logger: Logger
+}
+
+/** What is kept in the catalog's file: the modules that hold records of it in memory. */
+async function openRecords(options: Options, { store, disk, keyFile, logger, opened }: RecordsDeps) {
+  const now = Date.now
+  const catalogPath = join(options.dataDir, catalogName)
+  await refuseLostCatalog(catalogPath, { store, laterNames: [adminTokenFileName, logDirectoryName, markName] })
+  const secrets = await openSecretStorage(catalogPath, { keyFile, sealPlain, disk, logger })
+  const { storage, box } = secrets
+  opened.push(() => storage.close())
+  const settings = await openSettings(storage)
+  const adminToken = await openAdminToken(options, { storage, box, logger })
+  const lostSecretCount = await secrets.reportLost()
+  const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, await loadRecords(storage, catalogKinds))
+  opened.push(() => catalog.close())
+  reportDefinitions(catalog, logger, options.columnsMax)
+  const variables = openVariables({ now, box }, await loadRecords(storage, variableKinds))
+  opened.push(() => variables.close())
+  return { settings, adminToken, lostSecretCount, catalog, variables }
 }
 
 interface MendedModules {

@@ -6,6 +6,8 @@ export interface StartFields {
   readonly adminToken: AdminToken
   /** The option `showToken`. */
   readonly isTokenShown: boolean
+  /** Of secrets whose key is missing. */
+  readonly lostSecretCount: number
   /** The environment variable in which a token is given. */
   readonly tokenVariable: string
 }
@@ -21,7 +23,7 @@ export function startText(fields: StartFields): string {
   const { version, address } = fields
   const request = `curl -H ${authorization(fields)} '${address}`
   return `Millrace ${version} listens on ${address}
-${tokenLines(fields)}
+${tokenLines(fields)}${lostLine(fields)}
 
 Create a data source, send two events, query them:
 
@@ -30,6 +32,11 @@ ${request}/v0/events?name=visits&wait=true' --data-binary "$(printf '%s\\n' '{"t
 ${request}/v0/sql' --data-urlencode 'q=SELECT page, count() AS visits, avg(ms) AS ms FROM visits GROUP BY page ORDER BY page FORMAT JSON' -G
 
 `
+}
+
+function lostLine({ lostSecretCount }: StartFields): string {
+  if (lostSecretCount === 0) return ''
+  return `\nSecrets: ${lostSecretCount} cannot be read, because the key that encrypted them is missing (docs/operations.md#a-lost-key).`
 }
 
 function tokenLines({ adminToken: { text, origin, path }, isTokenShown: isShown, tokenVariable }: StartFields): string {

@@ -21,7 +21,11 @@ export interface Variables {
   /** In order of their names. */
   list(): readonly Variable[]
   find(name: string): Variable | undefined
-  /** The value of the secret; undefined when there is none. It must be neither logged nor answered. */
+  /**
+   * The value of the secret; undefined when there is none. It must be neither logged nor answered.
+   *
+   * @throws SECRET_UNREADABLE (503) when the key is missing that it was sealed with.
+   */
   secretOf(name: string): string | undefined
   /**
    * @throws NAME_INVALID, VALUE_TOO_LARGE (400), VARIABLES_TOO_MANY (403), VARIABLE_EXISTS (409), CHANGES_TOO_MANY (503)

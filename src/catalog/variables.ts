@@ -1,13 +1,17 @@
 // The variables of the workspace: named secrets, in memory for templates and in a storage for the next start.
 //
+// A record has its value sealed. One whose key is missing is listed and can be written anew, and nobody reads its value.
+//
 // Invariants: readers see a change only when it is on disk; changes are made one after the other, each checked against
 // the state that the one before left.
 
+import { contextOf, parseSealedText } from '../secrets/secret-box.ts'
+import type { SecretBox } from '../secrets/secret-box.types.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors/errors.ts'
-import type { LoadedRecords } from '../storage/loaded-records.ts'
+import type { LoadedRecords, LoadedWrite } from '../storage/loaded-records.ts'
 import type { RecordKind } from '../storage/storage.types.ts'
-import { checkFormat, readInteger, readOneOf, readRecord, readString } from './record-fields.ts'
+import { checkFormat, readInteger, readObject, readOneOf, readRecord, readString } from './record-fields.ts'
 import type { Variable, Variables, VariableValue } from './variable.types.ts'
 
 /** A workspace has room for this many variables, each with so many bytes of UTF-8. */
@@ -17,9 +21,12 @@ export const variableBytesMax = 8 * 1024
 const nameCharactersMax = 255
 // A change takes a few milliseconds, and each is held by a request that waits for it.
 const changesWaitingMax = 100
-const recordFormat = 1
+const recordFormat = 2
+/** With the value in plain. */
+const plainFormat = 1
 
 interface VariablesOptions {
+  readonly box: SecretBox
   /** Epoch milliseconds. */
   readonly now: () => number
 }
@@ -36,22 +43,33 @@ export function openVariables(options: VariablesOptions, records: LoadedRecords)
   return new LoadedVariables(options, records)
 }
 
+/** The record of an earlier release, which has its value in plain, with it sealed; null for any other record. */
+export function sealOldVariable({ kind, key, value }: LoadedWrite, box: SecretBox): LoadedWrite | null {
+  if (kind !== 'variables' || typeof value !== 'object' || value === null) return null
+  const { value: plain, ...fields } = readObject(value, 'record')
+  if (fields['format'] !== plainFormat || typeof plain !== 'string') return null
+  return { kind, key, value: { ...fields, format: recordFormat, sealed: box.seal(plain, contextOf(kind, key)) } }
+}
+
 interface Entry {
   readonly variable: Variable
-  readonly value: string
+  /** Null when it cannot be opened. */
+  readonly value: string | null
 }
 
 class LoadedVariables implements Variables {
   readonly #now: () => number
+  readonly #box: SecretBox
   readonly #records: LoadedRecords
   readonly #changes = new ChangeQueue(changesWaitingMax)
   readonly #entries = new Map<string, Entry>()
   #version = 0
 
-  constructor({ now }: VariablesOptions, records: LoadedRecords) {
+  constructor({ now, box }: VariablesOptions, records: LoadedRecords) {
     this.#now = now
+    this.#box = box
     this.#records = records
-    for (const [name, record] of records.take('variables')) this.#entries.set(name, decodeEntry(name, record))
+    for (const [name, record] of records.take('variables')) this.#entries.set(name, decodeEntry(name, record, box))
   }
 
   get version(): number {
@@ -68,7 +86,9 @@ class LoadedVariables implements Variables {
   }
 
   secretOf(name: string): string | undefined {
-    return this.#entries.get(name)?.value
+    const value = this.#entries.get(name)?.value
+    if (value === null) throw errors.SECRET_UNREADABLE({ name })
+    return value
   }
 
   create(name: string, { value, editedBy }: VariableValue): Promise<Variable> {
@@ -78,7 +98,7 @@ class LoadedVariables implements Variables {
       if (this.#entries.has(name)) throw errors.VARIABLE_EXISTS({ name })
       if (this.#entries.size >= variablesMax) throw errors.VARIABLES_TOO_MANY({ variablesMax })
       const at = this.#now()
-      return await this.#write({ variable: { name, type: 'secret', createdAt: at, updatedAt: at, editedBy }, value })
+      return await this.#write({ name, type: 'secret', createdAt: at, updatedAt: at, editedBy }, value)
     })
   }
 
@@ -86,7 +106,7 @@ class LoadedVariables implements Variables {
     return this.#change(async () => {
       const { variable } = this.#expect(name)
       checkValue(name, value)
-      return await this.#write({ variable: { ...variable, updatedAt: this.#now(), editedBy }, value })
+      return await this.#write({ ...variable, updatedAt: this.#now(), editedBy }, value)
     })
   }
 
@@ -103,11 +123,11 @@ class LoadedVariables implements Variables {
     return this.#changes.close()
   }
 
-  async #write(entry: Entry): Promise<Variable> {
-    const { variable } = entry
-    const record = { format: recordFormat, ...variable, value: entry.value }
+  async #write(variable: Variable, value: string): Promise<Variable> {
+    const sealed = this.#box.seal(value, contextOf('variables', variable.name))
+    const record = { format: recordFormat, ...variable, sealed }
     await this.#records.write([{ kind: 'variables', key: variable.name, value: record }])
-    this.#entries.set(variable.name, entry)
+    this.#entries.set(variable.name, { variable, value })
     this.#version += 1
     return variable
   }
@@ -137,7 +157,7 @@ function checkValue(name: string, value: string): void {
   if (Buffer.byteLength(value) > variableBytesMax) throw errors.VALUE_TOO_LARGE({ name, bytesMax: variableBytesMax })
 }
 
-function decodeEntry(name: string, record: unknown): Entry {
+function decodeEntry(name: string, record: unknown, box: SecretBox): Entry {
   return readRecord(`variable ${name}`, record, (fields) => {
     checkFormat(fields, recordFormat)
     return {
@@ -148,7 +168,7 @@ function decodeEntry(name: string, record: unknown): Entry {
         updatedAt: readInteger(fields, 'updatedAt'),
         editedBy: readString(fields, 'editedBy'),
       },
-      value: readString(fields, 'value'),
+      value: box.open(parseSealedText(readString(fields, 'sealed')), contextOf('variables', name)),
     }
   })
 }

@@ -10,13 +10,15 @@
  * - 2: the file itself; the checkpoint has version 2; in the log, the note that a block is stored tells its last entry.
  * - 3: in the log, each body tells by which rules its values are read, and so does the note of a replay; the time of a
  *   quarantine may be called `c__insertion_date`.
+ * - 4: in the catalog, the values of variables and the admin token are sealed by a key that has a file of its own.
  */
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startRefusals } from '../shared/errors/start-refusals.ts'
+import { syncDirectory } from './sync-directory.ts'
 
 /** What this version writes. */
-export const currentFormat = 3
+export const currentFormat = 4
 export const formatName = 'format'
 
 const firstFormat = 1
@@ -72,12 +74,7 @@ async function writeFormat(dataDirectory: string): Promise<void> {
     await file.close()
   }
   await rename(draft, join(dataDirectory, formatName))
-  const directory = await open(dataDirectory, 'r')
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
+  await syncDirectory(dataDirectory)
 }
 
 function lineOf(format: number): string {

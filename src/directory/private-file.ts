@@ -2,6 +2,7 @@
 
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { syncDirectory } from './sync-directory.ts'
 
 /** The bits of a mode that let others than the owner in. */
 export const othersMask = 0o077
@@ -24,14 +25,4 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   }
   await rename(newPath, path)
   await syncDirectory(dirname(path))
-}
-
-/** Puts on disk which names a directory has. */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r')
-  try {
-    await directory.sync()
-  } finally {
-    await directory.close()
-  }
 }

@@ -22,7 +22,14 @@ export interface KeyPlace {
   readonly isGiven: boolean
 }
 
-export const secretKeyName = 'secret-key'
+/** What was found there. */
+export interface KeyFile {
+  readonly place: KeyPlace
+  /** Null when ours is missing. */
+  readonly keys: SecretKeys | null
+}
+
+const secretKeyName = 'secret-key'
 
 const modeMask = 0o777
 const fileBytesMax = 4_096
@@ -36,22 +43,22 @@ export function keyPlaceOf(options: { readonly dataDir: string; readonly secretK
 }
 
 /**
- * The keys of the file; null when ours is missing.
+ * Reads the keys of the file.
  *
  * @throws StartRefusal SECRET_KEY_MISSING when the operator's is missing; SECRET_KEY_UNUSABLE when others may read it, or
  *   when it holds no keys.
  */
-export async function readKeyFile(place: KeyPlace, logger: Logger): Promise<SecretKeys | null> {
+export async function readKeyFile(place: KeyPlace, logger: Logger): Promise<KeyFile> {
   const { path, isGiven } = place
   const file = await openExisting(path)
   if (file === null) {
     if (isGiven) throw startRefusals.SECRET_KEY_MISSING({ path })
-    return null
+    return { place, keys: null }
   }
   try {
     await checkMode(file, place, logger)
     const keys = parseKeys(await readStart(file))
-    if (keys !== null) return keys
+    if (keys !== null) return { place, keys }
     const reason = `it must have 1 to ${secretKeysMax} lines of 44 characters, each 32 bytes in base64; put back the file that stood there`
     throw startRefusals.SECRET_KEY_UNUSABLE({ path, reason })
   } finally {

@@ -290,7 +290,7 @@ class LmdbStorage implements RecordStorage {
 const keyPattern = /^[ -~]{1,300}$/
 
 function openMaps(path: string): OpenMaps {
-  // The admin token lies in the file, and lmdb would make it readable for all.
+  // For its owner alone, as all of the data directory; lmdb would make it readable for all.
   closeSync(openSync(path, 'a', 0o600))
   const root = open<unknown>({
     path,

@@ -6,15 +6,17 @@ import type { Variables } from '../../src/catalog/variable.types.ts'
 import { openVariables, variableBytesMax, variableKinds, variablesMax } from '../../src/catalog/variables.ts'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { loadRecords } from '../../src/storage/loaded-records.ts'
+import { testBox } from '../support/secrets.ts'
 import { emptyRecords, MemoryStorage } from '../support/storage/memory-storage.ts'
 
+const box = testBox()
 const editedBy = "token: 'admin'"
 
 t.test('variables are kept, and their values come back after a restart', async (t) => {
   const path = join(temporaryDirectory(t), 'catalog.lmdb')
   let nowMs = 1_000
   const storage = await openLmdbStorage(path)
-  const variables = openVariables({ now: () => nowMs }, await loadRecords(storage, variableKinds))
+  const variables = openVariables({ now: () => nowMs, box }, await loadRecords(storage, variableKinds))
   t.equal(variables.version, 0)
   await variables.create('second', { value: "it's\n☕", editedBy })
   await variables.create('first', { value: '', editedBy })
@@ -38,10 +40,12 @@ t.test('variables are kept, and their values come back after a restart', async (
 
   const again = await openLmdbStorage(path)
   t.teardown(() => again.close())
-  check(openVariables({ now: () => 0 }, await loadRecords(again, variableKinds)))
+  check(openVariables({ now: () => 0, box }, await loadRecords(again, variableKinds)))
   t.same(await again.list('data_sources'), [], 'they are no data sources')
   t.equal(statSync(path).mode & 0o777, 0o600)
-  t.ok(readFileSync(path).includes('secret'), 'the file holds them')
+  const bytes = readFileSync(path)
+  t.ok(bytes.includes('"secret"'), 'the file holds them')
+  for (const value of ["it's", 'new', '☕']) t.notOk(bytes.includes(value), 'but not their values')
 })
 
 t.test('names and values have limits, and a workspace has room for 100', async (t) => {
@@ -100,19 +104,44 @@ t.test('changes come one after the other, and show when they are on disk', async
 t.test('a change that the disk refuses changes nothing', async (t) => {
   const storage = new MemoryStorage()
   storage.failure = new Error('disk full')
-  const variables = openVariables({ now: () => 0 }, emptyRecords(storage))
+  const variables = openVariables({ now: () => 0, box }, emptyRecords(storage))
   await t.rejects(variables.create('a', { value: '1', editedBy }), { message: 'disk full' })
   t.same([variables.find('a'), variables.version], [undefined, 0])
   await variables.close()
 })
 
 t.test('a record that is none of this release is not read', async (t) => {
-  for (const record of [null, {}, { format: 2 }, { format: 1, type: 'secret', createdAt: 0, updatedAt: 0, editedBy }]) {
+  for (const record of [null, {}, { format: 1 }, { format: 2, type: 'secret', createdAt: 0, updatedAt: 0, editedBy }]) {
     const storage = new MemoryStorage()
     await storage.commit([{ kind: 'variables', key: 'a', value: record ?? 'none', version: null }])
     const records = await loadRecords(storage, variableKinds)
-    t.throws(() => openVariables({ now: () => 0 }, records), { name: 'CatalogRecordError', message: /variable a/ })
+    t.throws(() => openVariables({ now: () => 0, box }, records), { name: 'CatalogRecordError', message: /variable a/ })
   }
+})
+
+t.test('a value whose key is missing is told as that, and can be written anew or removed', async (t) => {
+  const storage = new MemoryStorage()
+  const before = openVariables({ now: () => 1, box }, emptyRecords(storage))
+  await before.create('a', { value: 'hunter2', editedBy })
+  await before.create('b', { value: 'hunter3', editedBy })
+  const variables = openVariables({ now: () => 2, box: testBox() }, await loadRecords(storage, variableKinds))
+  t.match(variables.list(), [{ name: 'a', createdAt: 1 }, { name: 'b' }])
+  t.throws(() => variables.secretOf('a'), { code: 'SECRET_UNREADABLE', status: 503, message: /^The secret 'a' / })
+  t.equal(variables.secretOf('c'), undefined)
+  await variables.update('a', { value: 'new', editedBy })
+  t.equal(variables.secretOf('a'), 'new')
+  await variables.remove('b')
+  t.equal(variables.secretOf('b'), undefined)
+})
+
+t.test('the value of one variable does not open as that of another', async (t) => {
+  const storage = new MemoryStorage()
+  await openVariables({ now: () => 1, box }, emptyRecords(storage)).create('a', { value: 'x', editedBy })
+  const value = (await storage.get('variables', 'a'))?.value
+  await storage.commit([{ kind: 'variables', key: 'b', value, version: null }])
+  const variables = openVariables({ now: () => 1, box }, await loadRecords(storage, variableKinds))
+  t.equal(variables.secretOf('a'), 'x')
+  t.throws(() => variables.secretOf('b'), { code: 'SECRET_UNREADABLE' })
 })
 
 function openInMemory({ isHeld = false } = {}) {
@@ -123,7 +152,7 @@ function openInMemory({ isHeld = false } = {}) {
       release = resolve
     })
   }
-  const variables = openVariables({ now: () => 0 }, emptyRecords(storage))
+  const variables = openVariables({ now: () => 0, box }, emptyRecords(storage))
   return { variables, writes: storage.writtenKeys, release: () => release() }
 }
 

@@ -16,10 +16,10 @@ t.test('the key is in the data directory, or where the option says', async (t) =
 
 t.test('what is written is read again, and is for its owner alone', async (t) => {
   const place = { path: join(temporaryDirectory(t), 'secret-key'), isGiven: false }
-  t.equal(await readKeyFile(place, silentLogger), null)
+  t.same(await readKeyFile(place, silentLogger), { place, keys: null })
   writeFileSync(`${place.path}.new`, 'left by a crash')
   await writeKeyFile(place, [key])
-  t.equal((await readKeyFile(place, silentLogger))?.[0].id, key.id)
+  t.equal((await readKeyFile(place, silentLogger)).keys?.[0].id, key.id)
   t.equal(statSync(place.path).mode & 0o777, 0o600)
   t.same(readdirSync(join(place.path, '..')), ['secret-key'])
 })
@@ -31,7 +31,7 @@ t.test('a link is followed, and stays', async (t) => {
   symlinkSync(join(directory, 'key'), place.path)
   await writeKeyFile(place, [key])
   t.equal(readFileSync(join(directory, 'key'), 'utf8'), printKeys([key]))
-  t.equal((await readKeyFile(place, silentLogger))?.[0].id, key.id)
+  t.equal((await readKeyFile(place, silentLogger)).keys?.[0].id, key.id)
 })
 
 t.test('a file that is none of keys refuses the start, and its content is not repeated', async (t) => {
@@ -64,7 +64,7 @@ t.test(
         message: new RegExp(`may read it \\(mode ${mode.toString(8)}\\); run chmod 600`),
       })
       const log = new TestLog()
-      t.equal((await readKeyFile({ path, isGiven: false }, log))?.[0].id, key.id)
+      t.equal((await readKeyFile({ path, isGiven: false }, log)).keys?.[0].id, key.id)
       t.equal(statSync(path).mode & 0o777, mode & 0o700)
       t.match(log.entries, [{ level: 'warn', fields: { path, mode: mode.toString(8) } }])
     }

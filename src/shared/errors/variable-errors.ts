@@ -31,4 +31,10 @@ export const variableErrors = {
     when: 'The name is taken by a variable.',
     message: ({ name }: { readonly name: string }) => `There is already a variable with name "${name}"`,
   }),
+  SECRET_UNREADABLE: define({
+    status: 503,
+    when: 'The value of a variable was encrypted with a key that the service does not have.',
+    message: ({ name }: { readonly name: string }) =>
+      `The secret '${name}' cannot be read, because the key that encrypted it is missing; write its value anew`,
+  }),
 }

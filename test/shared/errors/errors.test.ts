@@ -160,6 +160,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'There are already 100 variables, the most a workspace can have; delete one first',
   ],
   VARIABLE_NOT_FOUND: [errors.VARIABLE_NOT_FOUND({ isRead: true }), 404, 'Not found'],
+  SECRET_UNREADABLE: [
+    errors.SECRET_UNREADABLE({ name: 'key' }),
+    503,
+    "The secret 'key' cannot be read, because the key that encrypted it is missing; write its value anew",
+  ],
   VARIABLE_EXISTS: [errors.VARIABLE_EXISTS({ name: 'key' }), 409, 'There is already a variable with name "key"'],
   RATE_EXCEEDED: [
     errors.RATE_EXCEEDED({ perSecondMax: 5, retryAfterSeconds: 1 }),

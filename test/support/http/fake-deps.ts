@@ -20,6 +20,7 @@ import { mebibyte } from '../../../src/shared/bytes.ts'
 import { errors } from '../../../src/shared/errors/errors.ts'
 import { adminDeps } from '../access/admin-access.ts'
 import { checked } from '../checked-text.ts'
+import { testBox } from '../secrets.ts'
 import { emptyRecords } from '../storage/memory-storage.ts'
 
 export const token = 'p.test.token'
@@ -108,7 +109,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       },
     },
     logger,
-    variables: openVariables({ now: () => deps.now() }, emptyRecords()),
+    variables: openVariables({ now: () => deps.now(), box: testBox() }, emptyRecords()),
     disk,
     engineFault: () => (deps.isOpen ? null : 'it has ended, and is started again'),
     now,
