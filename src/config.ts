@@ -52,6 +52,11 @@ export const optionTable = {
     sentence:
       'File of the key that secrets are encrypted with, which must exist. Empty: `secret-key` in the data directory, made by the first start. See [operations](operations.md#the-secret-key).',
   },
+  rotateSecretKey: {
+    kind: 'switch',
+    sentence:
+      'Encrypts all secrets with a new key, which takes the place of the old one, and ends. The service must not run. See [operations](operations.md#rotation).',
+  },
   documentationUrl: {
     kind: 'text',
     default: '',

@@ -51,7 +51,21 @@ async function main(): Promise<void> {
       process.exit(2)
       return
     case 'options':
-      await serve(reading.options, reading.warnings)
+      if (reading.options.rotateSecretKey) await rotateKey(reading.options)
+      else await serve(reading.options, reading.warnings)
+  }
+}
+
+async function rotateKey(options: Options): Promise<void> {
+  process.umask(privateUmask)
+  const output = openOutput(options.logFormat)
+  const logger = createLogger({ level: options.logLevel, output })
+  try {
+    const { rotateSecretKey } = await import('./rotate-secret-key.ts')
+    output.printOutput(await rotateSecretKey(options, logger))
+  } catch (err) {
+    output.printError(`millrace: ${refusalText(err)}\n`)
+    process.exit(failedCode)
   }
 }
 

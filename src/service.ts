@@ -66,9 +66,9 @@ export interface Service {
   close(): Promise<void>
 }
 
-const catalogName = 'catalog.lmdb'
+export const catalogName = 'catalog.lmdb'
 /** How the plain secrets of earlier releases are sealed, each by the module that keeps them. */
-const sealPlain: readonly SealPlain[] = [sealOldVariable, sealOldAdminToken]
+export const sealPlain: readonly SealPlain[] = [sealOldVariable, sealOldAdminToken]
 /** A workspace has room for this many data sources; the catalog is held in memory. */
 const dataSourcesMax = 10_000
 /** The same for pipes. */

@@ -31,6 +31,7 @@ t.test('without configuration every option has its default', async (t) => {
       adminToken: undefined,
       showToken: false,
       secretKeyFile: '',
+      rotateSecretKey: false,
       documentationUrl: '',
       logLevel: 'info',
       logFormat: 'auto',

@@ -5,6 +5,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, 
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { rotateSecretKey } from '../../src/rotate-secret-key.ts'
 import { createSecretKeyOfRandom, printKeys } from '../../src/secrets/secret-key.ts'
 import { openService } from '../../src/service.ts'
 import { openTestService, TestLog, type TestService, testOptions } from '../support/api/test-service.ts'
@@ -212,4 +213,35 @@ t.test('the operator’s key is used where it is, and a start without it is refu
   mkdirSync(join(dataDir, 'secret-key'))
   const log = new TestLog()
   await t.rejects(openService(testOptions({ dataDir }), log), { code: 'SECRET_KEY_UNUSABLE', message: /not a file/ })
+})
+
+t.test('the key is rotated while the service does not run, and everything opens after it', async (t) => {
+  const dataDir = temporaryDirectory(t)
+  const options = testOptions({ dataDir, adminToken: undefined })
+  const refused = { code: 'ROTATION_REFUSED', message: /is not the data directory of a service/ }
+  await t.rejects(rotateSecretKey(options, silentLogger), refused)
+  const service = await openTestService(t, { dataDir })
+  await write(service, 'a', 'value-of-a')
+  await guard(service, 'a')
+  await t.rejects(rotateSecretKey(options, silentLogger), { code: 'DATA_DIR_IN_USE' })
+  await service.close()
+  const own = await openTestService(t, { dataDir, adminToken: undefined })
+  await own.close()
+  const [path, tokenPath] = [join(dataDir, 'secret-key'), join(dataDir, 'admin-token')]
+  const [key, adminToken] = [readFileSync(path, 'utf8'), readFileSync(tokenPath, 'utf8')]
+
+  const said = await rotateSecretKey(options, silentLogger)
+  t.equal(said, `2 secrets are encrypted with the new key in ${path}. Back the key up, apart from the data.\n`)
+  t.match(readFileSync(path, 'utf8'), /^[\w+/]{43}=\n$/)
+  t.same(filesWith(dataDir, key.trim()), [])
+  rmSync(tokenPath)
+  const again = await openTestService(t, { dataDir, adminToken: undefined })
+  t.equal(readFileSync(tokenPath, 'utf8'), adminToken)
+  await again.close()
+  const last = await openTestService(t, { dataDir })
+  t.match(await countOf(last, 'guarded_a', 'value-of-a'), /1\n$/)
+  t.notOk(last.log.entries.some(({ message }) => message === lostMessage))
+  await last.close()
+  writeFileSync(join(dataDir, 'format'), 'millrace data directory, format 3\n')
+  await t.rejects(rotateSecretKey(options, silentLogger), { code: 'ROTATION_REFUSED', message: /has format 3; start/ })
 })

@@ -50,6 +50,8 @@ const messages = {
   SECRET_KEY_MISSING: ({ path }: Place) =>
     `the secret key file ${path} of --secret-key-file does not exist; put the key there, or make a first one: (umask 077; openssl rand -base64 32 > ${path})`,
   SECRET_KEY_UNUSABLE: ({ path, reason }: Place & Reason) => `the secret key file ${path} cannot be used: ${reason}`,
+  ROTATION_REFUSED: ({ path, reason }: Place & Reason) =>
+    `the secret key ${path} cannot be rotated: ${reason}; no secret was lost, and the command can be repeated`,
   ENGINE_NOT_OPENED: ({ path }: Place) =>
     `the engine cannot open ${path}; its own message above says which file is wrong`,
   ADDRESS_UNAVAILABLE: ({ host, port, reason }: Address & Reason) =>
