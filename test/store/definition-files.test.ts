@@ -1,6 +1,6 @@
 // The engine's files of definitions: what is not whole is put back or set aside, and undoes the change that it came of.
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { DefinitionFiles } from '../../src/store/embedded/definition-files.ts'
@@ -138,4 +138,25 @@ t.test('the file of the database, and the number of a table, are made again', as
   t.equal(readFileSync(databasePath, 'utf8'), before)
   t.equal(readFileSync(join(store, 'format_version.txt'), 'utf8'), '1')
   t.notOk(existsSync(join(engine, 'metadata', 'workspace.sql')), 'set aside: it has no tables')
+})
+
+t.test('a database keeps its tables when its file is gone, cut, or names a folder that is not there', async (t) => {
+  const { files, engine, at, read } = await openFolder(t)
+  writeFileSync(at('t_1'), definition(1))
+  const file = join(engine, 'metadata', 'ws_0001.sql')
+  const whole = readFileSync(file, 'utf8')
+  for (const left of [
+    '',
+    whole.slice(0, 40),
+    whole.replace('1111-4111', '1171-4111'),
+    whole.replace('1111-4111', '111;-4111'),
+  ]) {
+    writeFileSync(file, left)
+    await files.mend()
+    t.equal(readFileSync(file, 'utf8'), whole)
+  }
+  rmSync(file)
+  await files.mend()
+  t.equal(readFileSync(file, 'utf8'), whole)
+  t.equal(read('t_1'), definition(1))
 })

@@ -114,19 +114,30 @@ export class DefinitionFiles {
     await rm(path, { force: true })
   }
 
+  /** Without its file the engine would make a database anew, empty, and none of its tables would be found again. */
   async #mendDatabases(): Promise<void> {
     const folder = join(this.#engine, 'metadata')
-    for (const name of await namesIn(folder)) {
+    for (const database of await databasesIn(folder)) {
+      const name = `${database}${extension}`
       const path = join(folder, name)
-      if (isWholeDefinition(await readFile(path, 'utf8'))) continue
-      const uuid = await uuidOfLink(join(folder, basename(name, extension)))
-      if (uuid === null) {
-        await this.#setAside(path)
-        continue
-      }
-      await writeSynced(path, `ATTACH DATABASE _ UUID '${uuid}'\nENGINE = Atomic\n`)
-      this.#logger.error({ file: name }, 'The file of a database of the engine was empty or cut; it is made again.')
+      const text = await textOf(path)
+      const linked = await uuidOfLink(join(folder, database))
+      if (text !== null && isWholeDefinition(text) && !(await this.#isOfAnother(text, linked))) continue
+      if (linked !== null) {
+        await writeSynced(path, `ATTACH DATABASE _ UUID '${linked}'\nENGINE = Atomic\n`)
+        this.#logger.error(
+          { file: name },
+          'The file of a database of the engine was damaged or gone; it is made again.',
+        )
+      } else if (text !== null) await this.#setAside(path)
     }
+  }
+
+  /** Whether a file names a folder that is not there, while the link of its database leads to one that is. */
+  async #isOfAnother(text: string, linked: string | null): Promise<boolean> {
+    const named = uuidIn(text)
+    if (linked === null || named === linked || !(await exists(this.#placeOf(linked)))) return false
+    return named === null || !(await exists(this.#placeOf(named)))
   }
 
   /** Where the definitions of the tables lie; null before there is any. */
@@ -242,6 +253,18 @@ async function textOf(path: string): Promise<string | null> {
 async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     return (await readdir(folder)).filter((name) => name.endsWith(extension))
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+/** Those that have a file, or a link to their folder. */
+async function databasesIn(folder: string): Promise<readonly string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true })
+    const found = entries.filter((entry) => entry.isSymbolicLink() || entry.name.endsWith(extension))
+    return [...new Set(found.map(({ name }) => basename(name, extension)))]
   } catch (error) {
     if (isMissing(error)) return []
     throw error
