@@ -7,8 +7,8 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, existsSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import process from 'node:process'
 import type { Logger } from '../observe/logger.ts'
 import { startRefusals } from '../shared/errors/start-refusals.ts'
@@ -29,7 +29,7 @@ type Outcome = 'held' | 'refused' | 'unsupported'
  * @throws StartRefusal DATA_DIR_IN_USE when another process has it.
  */
 export async function lockDirectory(path: string, logger: Logger): Promise<DirectoryLock> {
-  mkdirSync(path, { recursive: true, mode: 0o700 })
+  makeDirectory(resolve(path))
   // Appending, as the file says who holds the lock until it is ours. Descriptors of Node close in what it starts.
   const descriptor = openSync(join(path, lockName), 'a', 0o600)
   try {
@@ -47,6 +47,18 @@ export async function lockDirectory(path: string, logger: Logger): Promise<Direc
   } catch (error) {
     closeSync(descriptor)
     throw error
+  }
+}
+
+/** Node's own recursion never ends where a file system has no folders to make, as in /proc. */
+function makeDirectory(path: string): void {
+  if (existsSync(path)) return
+  makeDirectory(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another start has made it meanwhile.
+    if (!existsSync(path)) throw error
   }
 }
 

@@ -50,10 +50,11 @@ const layoutKey = 'layout'
  * @param path of the file; beside it lies its lock, `<path>-lock`.
  * @param disk is told when the disk refuses a change.
  * @throws StorageDamagedError when the file is not as it was written; StorageLayoutError when it has a layout that this
- *   release does not know. Nothing is changed then.
+ *   release does not know; the system's error when a file cannot be opened. Nothing is changed then.
  */
 export async function openLmdbStorage(path: string, disk: DiskReports = noDiskReports): Promise<RecordStorage> {
   checkLmdbFile(path)
+  throwIfNoLockFile(`${path}-lock`)
   const storage = new LmdbStorage(path, disk)
   try {
     await storage.checkLayout()
@@ -62,6 +63,11 @@ export async function openLmdbStorage(path: string, disk: DiskReports = noDiskRe
     await storage.close()
     throw error
   }
+}
+
+/** Where the lock cannot be opened, as when it is a folder, lmdb ends the process (SIGSEGV). */
+function throwIfNoLockFile(path: string): void {
+  closeSync(openSync(path, 'a', 0o600))
 }
 
 interface OpenMaps {

@@ -55,3 +55,10 @@ test('what a process starts does not hold its lock', async (t) => {
   const again = await lockDirectory(directory.path, silentLogger)
   again.release()
 })
+
+test('a directory that nobody can make is refused, and does not hang', {
+  skip: process.platform !== 'linux',
+}, async (t) => {
+  await t.rejects(lockDirectory('/proc/millrace', silentLogger), { code: 'ENOENT' })
+  await t.rejects(lockDirectory('/proc/not/there', silentLogger), { code: 'ENOENT' })
+})

@@ -1,5 +1,6 @@
 // What only the file does: it outlives its process, and agrees with its readers whatever the disk does.
 
+import { mkdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { open } from 'lmdb'
 import t, { type Test } from 'tap'
@@ -145,3 +146,12 @@ async function changeFile(path: string, change: (maps: Maps) => Promise<boolean>
   await change({ variables: mapOf('variables'), checksums: mapOf('checksums') })
   await root.close()
 }
+
+t.test('a lock that cannot be opened is the error of the system, and the next open passes without it', async (t) => {
+  const path = join(temporaryDirectory(t), 'catalog.lmdb')
+  mkdirSync(`${path}-lock`)
+  await t.rejects(openLmdbStorage(path), { code: 'EISDIR', syscall: 'open' })
+  rmdirSync(`${path}-lock`)
+  const storage = await openAt(t, path)
+  t.same(await storage.list('variables'), [])
+})
