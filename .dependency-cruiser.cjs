@@ -14,7 +14,7 @@ const imports = {
   catalog: ['secrets', 'storage', 'schema', 'shared'],
   template: ['shared'],
   sql: ['schema', 'catalog', 'shared'],
-  access: ['sql', 'catalog', 'secrets', 'storage', 'schema', 'shared'],
+  access: ['sql', 'catalog', 'secrets', 'storage', 'schema', 'observe', 'shared'],
   jobs: ['catalog', 'storage', 'observe', 'shared'],
   store: ['codec', 'schema', 'observe', 'shared'],
   materialize: ['sql', 'template', 'store', 'catalog', 'schema', 'jobs', 'observe', 'shared'],

@@ -414,6 +414,14 @@ export const optionTable = {
     default: 8,
     sentence: 'Queries that may run at once. Others wait.',
   },
+  tokensMax: {
+    kind: 'integer',
+    unit: 'tokens',
+    min: 10,
+    max: 1_000_000,
+    default: 100_000,
+    sentence: 'Static tokens that the workspace may have.',
+  },
   variablesRequestsPerSecondMax: {
     kind: 'integer',
     unit: null,

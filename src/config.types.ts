@@ -8,7 +8,17 @@ export interface DefaultBasis {
   readonly workerCount: number
 }
 
-export type Unit = 'bytes' | 'ms' | 'rows' | 'threads' | 'frames' | 'statements' | 'sessions' | 'columns' | 'partitions'
+export type Unit =
+  | 'bytes'
+  | 'ms'
+  | 'rows'
+  | 'threads'
+  | 'frames'
+  | 'statements'
+  | 'sessions'
+  | 'columns'
+  | 'partitions'
+  | 'tokens'
 
 interface OptionBase {
   /** One sentence for `--help` and docs/options.md. */

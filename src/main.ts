@@ -84,7 +84,7 @@ async function serve(options: Options, warnings: readonly string[]): Promise<voi
   })
   const stop = stopSignal()
   const service = await open(options, { logger, output })
-  secrets.hide(service.adminToken.text)
+  if (service.adminToken.text !== null) secrets.hide(service.adminToken.text)
   output.printOutput(
     startText({
       version: packageVersion(),

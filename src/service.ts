@@ -8,9 +8,8 @@
 import { join } from 'node:path'
 import { Access } from './access/access.ts'
 import { adminScope as serviceScope } from './access/admin-scope.ts'
-import { AdminTokenSource } from './access/admin-token-source.ts'
 import { CatalogLookup } from './access/catalog-lookup.ts'
-import { type AdminToken, adminTokenFileName, openAdminToken, sealOldAdminToken } from './admin-token.ts'
+import { type AdminToken, adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
 import { catalogKinds, openCatalog } from './catalog/catalog.ts'
 import { openVariables, sealOldVariable, variableKinds } from './catalog/variables.ts'
@@ -136,7 +135,7 @@ async function openModules(
   const disk = new DiskWatch(options.dataDir, logger)
   opened.push(() => disk.close())
   const records = await openRecords(options, { store, disk, keyFile, logger, opened })
-  const { settings, adminToken, lostSecretCount, catalog, variables } = records
+  const { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables } = records
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
   await partNote.compareAtStart()
   opened.push(() => partNote.close())
@@ -170,7 +169,7 @@ async function openModules(
   const imports = openImports(options, { dataSources, ingest, replaces, pendingReplaces, logger, disk, now })
   const app = createApp(
     {
-      access: new Access({ sources: [new AdminTokenSource(adminToken.text)], lookup: new CatalogLookup(catalog) }),
+      access: new Access({ sources: [tokens], lookup }),
       dataSources,
       pipes,
       endpointDescriptions,
@@ -208,14 +207,16 @@ async function openRecords(options: Options, { store, disk, keyFile, logger, ope
   const { storage, box } = secrets
   opened.push(() => storage.close())
   const settings = await openSettings(storage)
-  const adminToken = await openAdminToken(options, { storage, box, logger })
-  const lostSecretCount = await secrets.reportLost()
   const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, await loadRecords(storage, catalogKinds))
   opened.push(() => catalog.close())
   reportDefinitions(catalog, logger, options.columnsMax)
+  const lookup = new CatalogLookup(catalog)
+  const { tokens, adminToken } = await openTokensWithFile(options, { storage, box, lookup, logger, now })
+  opened.push(() => tokens.close())
+  const lostSecretCount = await secrets.reportLost()
   const variables = openVariables({ now, box }, await loadRecords(storage, variableKinds))
   opened.push(() => variables.close())
-  return { settings, adminToken, lostSecretCount, catalog, variables }
+  return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables }
 }
 
 interface MendedModules {

@@ -1,3 +1,4 @@
+import { signingKeyBytesMin } from './access/tokens/workspace-admin.ts'
 import type { AdminToken } from './admin-token.ts'
 
 export interface StartFields {
@@ -39,8 +40,15 @@ function lostLine({ lostSecretCount }: StartFields): string {
   return `\nSecrets: ${lostSecretCount} cannot be read, because the key that encrypted them is missing (docs/operations.md#a-lost-key).`
 }
 
-function tokenLines({ adminToken: { text, origin, path }, isTokenShown: isShown, tokenVariable }: StartFields): string {
-  if (origin === 'given') return `Admin token: the one that was given; the lines below read it from ${tokenVariable}.`
+function tokenLines({ adminToken, isTokenShown: isShown, tokenVariable }: StartFields): string {
+  const { text, origin, path, isSigning } = adminToken
+  if (origin === 'given') {
+    const line = `Admin token: the one that was given; the lines below read it from ${tokenVariable}.`
+    return isSigning ? line : `${line} It is too short to sign JWTs: give at least ${signingKeyBytesMin} characters.`
+  }
+  if (text === null) {
+    return `Admin token: kept, but the key is missing that it was sealed with; the lines below read it from ${tokenVariable}.`
+  }
   const shown = `Admin token: ${text}`
   if (path === null) return isShown || origin === 'made' ? shown : 'Admin token: kept; --show-token prints it.'
   const place = `The admin token is in ${path}, which only this user may read.`

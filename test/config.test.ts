@@ -75,6 +75,7 @@ t.test('without configuration every option has its default', async (t) => {
       eventsCreatesPerMinuteMax: 5,
       engineMemoryBytesMax: 8_589_934_592,
       readSessions: 8,
+      tokensMax: 100_000,
       variablesRequestsPerSecondMax: 0,
       connectionIdleMsMax: 120_000,
       requestTimeoutMs: 0,

@@ -50,6 +50,25 @@ export interface ValuedToken {
   readonly value: string | null
 }
 
+export type TokenAction = 'created' | 'updated' | 'refreshed' | 'removed'
+
+/** One change of a token: who, what, when, and no value. */
+export interface TokenAuditLine {
+  readonly at: number
+  readonly action: TokenAction
+  readonly tokenId: string
+  /** As it was called behind the change. */
+  readonly tokenName: string
+  /** Null for a JWT, and for the service itself. */
+  readonly editorId: string | null
+  readonly editorName: string
+  /** What an update changed, e.g. `name`. */
+  readonly changedFields: readonly string[]
+  /** The first of its scopes, as they are behind the change; resources by their ids. */
+  readonly scopes: readonly string[]
+  readonly scopeCount: number
+}
+
 /** The static tokens of the workspace. Reads are synchronous and see what is on disk. */
 export interface Tokens extends TokenSource {
   /** Made once: `u` in the values of tokens, `workspace_id` in JWTs. */
@@ -62,14 +81,25 @@ export interface Tokens extends TokenSource {
   lastUsedAt(token: StaticToken): number | null
   /** The values, in the order of the tokens, without holding the event loop. */
   valuesOf(tokens: readonly StaticToken[]): Promise<readonly (string | null)[]>
-  /** @throws NAME_INVALID, TOKENS_TOO_MANY (400), TOKEN_STRONGER (403), TOKEN_EXISTS (409), CHANGES_TOO_MANY (503) */
+  /**
+   * All of these changes also throw TOKEN_INVALID (403) when the token of the editor is gone by now, and CHANGES_TOO_MANY,
+   * DISK_UNAVAILABLE (503).
+   *
+   * @throws NAME_INVALID, REQUEST_INVALID, SCOPE_INVALID, SCOPES_TOO_MANY, TOKENS_TOO_MANY (400), TOKEN_STRONGER (403),
+   *   TOKEN_EXISTS (409)
+   */
   create(order: TokenOrder, editor: TokenEditor): Promise<ValuedToken>
-  /** @throws NAME_INVALID (400), TOKEN_STRONGER, TOKEN_SELF (403), TOKEN_NOT_FOUND (404), TOKEN_EXISTS, LAST_ADMIN_TOKEN (409) */
+  /**
+   * @throws NAME_INVALID, REQUEST_INVALID, SCOPE_INVALID, SCOPES_TOO_MANY (400), TOKEN_STRONGER, TOKEN_SELF (403),
+   *   TOKEN_NOT_FOUND (404), TOKEN_EXISTS, LAST_ADMIN_TOKEN (409)
+   */
   update(id: string, revision: TokenRevision, editor: TokenEditor): Promise<StaticToken>
   /** Another value; the old one ends at once. @throws TOKEN_STRONGER (403), TOKEN_NOT_FOUND (404), TOKEN_GIVEN (409) */
   refresh(id: string, editor: TokenEditor): Promise<ValuedToken>
   /** @throws TOKEN_STRONGER, TOKEN_SELF (403), TOKEN_NOT_FOUND (404), LAST_ADMIN_TOKEN (409) */
   remove(id: string, editor: TokenEditor): Promise<void>
+  /** The changes that are remembered, oldest first. */
+  auditLines(): readonly TokenAuditLine[]
   /** The value that JWTs are signed with; null where it may sign none. */
   readonly signingKey: string | null
   /** Tells each change of the signing key. */

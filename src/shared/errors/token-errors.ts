@@ -11,14 +11,25 @@ export const tokenErrors = {
   }),
   TOKENS_TOO_MANY: define({
     status: 400,
-    when: 'The workspace has as many tokens as it can have.',
+    when: 'The workspace has as many tokens as `tokensMax` allows.',
     message: ({ tokensMax }: { readonly tokensMax: number }) =>
       `There are already ${tokensMax} tokens, the most a workspace can have; delete one first`,
+  }),
+  SCOPES_TOO_MANY: define({
+    status: 400,
+    when: 'A token has more than 1,000 scopes.',
+    message: ({ scopesMax }: { readonly scopesMax: number }) => `A token can have ${scopesMax} scopes at most`,
   }),
   JWT_INVALID: define({
     status: 400,
     when: 'A request for a JWT says something that a JWT cannot have.',
     message: ({ reason }: { readonly reason: string }) => `The JWT cannot be made: ${reason}`,
+  }),
+  TOKEN_EXPIRED: define({
+    status: 403,
+    when: 'The token was made with a time from which on it is not valid, and that time has come.',
+    message: () => 'The token has expired',
+    hint: () => 'Create another one: a token that has expired stays so, also when it is refreshed',
   }),
   TOKEN_HIDDEN: define({
     status: 403,
@@ -67,8 +78,9 @@ export const tokenErrors = {
   }),
   LAST_ADMIN_TOKEN: define({
     status: 409,
-    when: 'The last token with the scope ADMIN would be deleted, or lose it.',
-    message: () => 'This is the last token with the scope ADMIN; create another one first',
+    when: 'The workspace admin token, or the last token with the scope ADMIN, would be deleted or lose ADMIN.',
+    message: () =>
+      'The workspace admin token, and the last one with the scope ADMIN, can neither be deleted nor lose ADMIN',
   }),
   JWT_UNAVAILABLE: define({
     status: 409,

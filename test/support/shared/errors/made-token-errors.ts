@@ -29,6 +29,8 @@ export const madeTokenErrors = {
     400,
     'There are already 3 tokens, the most a workspace can have; delete one first',
   ],
+  SCOPES_TOO_MANY: [errors.SCOPES_TOO_MANY({ scopesMax: 3 }), 400, 'A token can have 3 scopes at most'],
+  TOKEN_EXPIRED: [errors.TOKEN_EXPIRED(), 403, 'The token has expired'],
   JWT_INVALID: [errors.JWT_INVALID({ reason: 'scopes is empty' }), 400, 'The JWT cannot be made: scopes is empty'],
   TOKEN_HIDDEN: [errors.TOKEN_HIDDEN(), 403, 'Token has not enough permissions to get information about this token'],
   TOKEN_STRONGER: [errors.TOKEN_STRONGER(), 403, 'The token cannot give more than it may do itself'],
@@ -43,7 +45,7 @@ export const madeTokenErrors = {
   LAST_ADMIN_TOKEN: [
     errors.LAST_ADMIN_TOKEN(),
     409,
-    'This is the last token with the scope ADMIN; create another one first',
+    'The workspace admin token, and the last one with the scope ADMIN, can neither be deleted nor lose ADMIN',
   ],
   JWT_UNAVAILABLE: [
     errors.JWT_UNAVAILABLE(),

@@ -1,0 +1,48 @@
+import type { TokenEntry } from './token-entry.ts'
+
+/** The tokens of the workspace in memory, found by id, by name and by digest. */
+export class TokenIndex {
+  /** In the order of creation: an entry that takes the place of another keeps it. */
+  readonly #byId = new Map<string, TokenEntry>()
+  readonly #byName = new Map<string, TokenEntry>()
+  readonly #byDigest = new Map<string, TokenEntry>()
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  entries(): IterableIterator<TokenEntry> {
+    return this.#byId.values()
+  }
+
+  findById(id: string): TokenEntry | undefined {
+    return this.#byId.get(id)
+  }
+
+  findByName(name: string): TokenEntry | undefined {
+    return this.#byName.get(name)
+  }
+
+  findByDigest(digest: string): TokenEntry | undefined {
+    return this.#byDigest.get(digest)
+  }
+
+  /** Puts an entry in the place of the one with its id, or behind all. */
+  set(entry: TokenEntry): void {
+    const old = this.#byId.get(entry.id)
+    if (old !== undefined) this.#forgetKeys(old)
+    this.#byId.set(entry.id, entry)
+    this.#byName.set(entry.name, entry)
+    if (entry.digest !== null) this.#byDigest.set(entry.digest, entry)
+  }
+
+  delete(entry: TokenEntry): void {
+    this.#byId.delete(entry.id)
+    this.#forgetKeys(entry)
+  }
+
+  #forgetKeys({ name, digest }: TokenEntry): void {
+    this.#byName.delete(name)
+    if (digest !== null) this.#byDigest.delete(digest)
+  }
+}

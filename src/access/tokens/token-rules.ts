@@ -1,0 +1,60 @@
+// What a token may be, and who may change it.
+
+import { errors } from '../../shared/errors/errors.ts'
+import type { ResourceLookup } from '../grant.types.ts'
+import type { Permissions } from '../permissions.ts'
+import type { Scope } from '../scopes/scope.types.ts'
+import { coversAll } from '../strength.ts'
+import { grantsOf } from './scope-grants.ts'
+import type { StaticToken } from './token.types.ts'
+
+export const nameLengthMax = 255
+export const tokenDescriptionLengthMax = 10_000
+export const scopesPerTokenMax = 1_000
+
+/** @throws NAME_INVALID (400) */
+export function checkTokenName(name: string): void {
+  const refuse = (reason: string): never => {
+    throw errors.NAME_INVALID({ name: name.slice(0, nameLengthMax), reason })
+  }
+  if (name.length > nameLengthMax) refuse(`it is longer than ${nameLengthMax} characters`)
+  if (name.trim() === '') refuse('it is empty')
+  if (name !== name.trim()) refuse('it begins or ends with a blank')
+  // Lone halves of characters among them, which no header and no JSON carries unharmed.
+  if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(name)) refuse('it has a character that cannot be printed')
+}
+
+/** @throws REQUEST_INVALID (400) */
+export function checkTokenDescription(description: string): void {
+  if (description.length <= tokenDescriptionLengthMax) return
+  throw errors.REQUEST_INVALID({
+    reason: `the description of a token can have ${tokenDescriptionLengthMax} characters at most`,
+  })
+}
+
+/** @throws SCOPES_TOO_MANY, SCOPE_INVALID (400) */
+export function checkScopes(scopes: readonly Scope[]): void {
+  if (scopes.length > scopesPerTokenMax) throw errors.SCOPES_TOO_MANY({ scopesMax: scopesPerTokenMax })
+  const filtered = scopes.find(({ filter }) => filter !== null)
+  if (filtered === undefined || !isAdmin(scopes)) return
+  throw errors.SCOPE_INVALID({
+    scope: filtered.spelling,
+    reason: 'its filter would have no effect beside ADMIN, which reads every row',
+  })
+}
+
+export function isAdmin(scopes: readonly Scope[]): boolean {
+  return scopes.some(({ type }) => type === 'ADMIN')
+}
+
+/**
+ * Whether a caller may be told of a token, and may change it: it is no stronger than his own. For lists: whatever is hidden from
+ * him must not be told to exist.
+ */
+export function mayManage(
+  permissions: Permissions,
+  { scopes }: Pick<StaticToken, 'scopes'>,
+  lookup: ResourceLookup,
+): boolean {
+  return permissions.isAdmin || coversAll(permissions, grantsOf(scopes, lookup))
+}
