@@ -13,6 +13,7 @@ import type { NameScope, Source } from '../../src/sql/source.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { checked } from '../support/checked-text.ts'
 import { testSeed } from '../support/seeded-random.ts'
+import { HostileMutations } from '../support/sql/hostile-mutations.ts'
 import { hostileQueries } from '../support/sql/hostile-queries.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 import { byTier } from '../support/tier.ts'
@@ -197,52 +198,10 @@ t.test('a query that is too large is refused at once', async (t) => {
 })
 
 const seed = testSeed()
-let state = seed
-function random(below: number): number {
-  state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff
-  return Math.floor((state / 0x8000_0000) * below)
-}
-function pick<Item>(items: readonly Item[]): Item {
-  // The index is below the length.
-  return items[random(items.length)] as Item
-}
-
-const all = Object.values(hostileQueries).flatMap((queries) => queries.map(([sql]) => placed(sql)))
-// Most of the list is refused whatever is done to it; mutations of these run.
-const plain = [
-  'SELECT id, tenant, secret FROM ev WHERE id > 0 ORDER BY id LIMIT 10',
-  'SELECT e.secret, o.id FROM ev AS e LEFT JOIN other AS o ON e.id = o.id WHERE o.id IN (SELECT id FROM j)',
-  'WITH q AS (SELECT * FROM rep FINAL) SELECT secret, count() FROM q GROUP BY secret HAVING count() > 0',
-  'SELECT secret FROM pipe1 UNION ALL SELECT secret FROM _ WHERE id IN other',
-  "WITH 'a' AS tenant SELECT * FROM ev PREWHERE id = 1 OR 1 WHERE tenant = tenant OR 1",
-  'SELECT groupArray(secret) FROM (SELECT * FROM ev ARRAY JOIN [1, 2] AS n) AS x, j WHERE x.id = j.id',
-  'SELECT arrayMap(x -> (x, x IN (SELECT secret FROM ev)), [1, 2]), (SELECT max(secret) FROM rep)',
-  'SELECT * FROM view(SELECT * FROM ev) AS v ANY LEFT JOIN j USING id SETTINGS join_use_nulls = 1',
-]
-const pieces =
-  `SELECT FROM WITH JOIN UNION_ALL ev priv ws_0001.t_priv other_ws.t_x system.tables file( url( ( ) , * IN IN_( AS x
-  ON_1 ARRAY_JOIN FINAL USING_id WHERE 1 OR 'a' \`ev\` "priv" -- /* */ ; APPLY( joinGet('ws_0001.t_priv','secret', SETTINGS
-  readonly=0 FORMAT INTO_OUTFILE view( (SELECT secret :: [ ] ' \` PREWHERE LIMIT_1 -> . x.1 INTERVAL CASE`
-    .split(/\s+/)
-    .map((piece) => piece.replaceAll('_', piece.includes('.') || piece.includes('(') ? '_' : ' '))
-
-function mutated(sql: string): string {
-  const parts = sql.split(/(\s+|[(),.;'`"])/).filter((part) => part !== '')
-  for (let count = 1 + random(3); count > 0; count -= 1) {
-    const at = random(parts.length)
-    const change = random(8)
-    if (change === 0) parts.splice(at, 1)
-    else if (change === 1) parts.splice(at, 0, ` ${pick(pieces)} `)
-    else if (change === 2) parts[at] = pick(pieces)
-    else if (change === 3) parts.splice(at, 0, parts[random(parts.length)] ?? '')
-    else if (change === 4) parts.splice(at, 2, ...parts.slice(at, at + 2).reverse())
-    else if (change === 5) parts.splice(at, parts.length, ...pick(all).split(/(\s+|[(),.;'`"])/))
-    else if (change === 6) parts[at] = random(2) === 0 ? (parts[at] ?? '').toUpperCase() : `(${parts[at]})`
-    else parts[at] = `${pick(['/**/', '--\n', '\u00a0', '#!x\n', '\t'])}${parts[at]}`
-  }
-  return parts.join('')
-}
-
+const mutations = new HostileMutations(
+  seed,
+  Object.values(hostileQueries).flatMap((queries) => queries.map(([sql]) => placed(sql))),
+)
 const mutationCount = byTier({ quick: 750, full: 10_000, soak: 500_000 })
 
 t.test('mutations of the list do not escape', { timeout: 7_200_000 }, async (t) => {
@@ -253,7 +212,7 @@ t.test('mutations of the list do not escape', { timeout: 7_200_000 }, async (t) 
   const worker = async (): Promise<void> => {
     while (left > 0) {
       left -= 1
-      const sql = mutated(pick(random(2) === 0 ? all : plain))
+      const sql = mutations.next()
       if (isHeavy(sql)) continue
       const { stoppedBy, text } = await run(sql)
       counts[stoppedBy] += 1
