@@ -160,3 +160,21 @@ t.test('a database keeps its tables when its file is gone, cut, or names a folde
   t.equal(readFileSync(file, 'utf8'), whole)
   t.equal(read('t_1'), definition(1))
 })
+
+t.test('a definition that is gone is put back from its copy, unless its table was dropped', async (t) => {
+  const { files, engine, at, read, folder, definitions } = await openFolder(t)
+  for (const digit of [1, 2, 3, 4]) {
+    writeFileSync(at(`t_${digit}`), definition(digit))
+    if (digit !== 3) mkdirSync(join(engine, 'store', uuidOf(digit).slice(0, 3), uuidOf(digit)), { recursive: true })
+  }
+  await files.mend()
+  for (const digit of [1, 2, 3, 4]) rmSync(at(`t_${digit}`))
+  // The second is being dropped, the rows of the third are gone, and the fourth has another name now.
+  mkdirSync(join(engine, 'metadata_dropped'))
+  writeFileSync(join(engine, 'metadata_dropped', `ws_0001.t_2.${uuidOf(2)}.sql`), definition(2))
+  writeFileSync(at('t_5'), definition(4))
+  await files.mend()
+  t.equal(read('t_1'), definition(1))
+  t.same(readdirSync(folder).sort(), ['t_1.sql', 't_5.sql'])
+  t.same(readdirSync(definitions), ['t_5.sql'], 'a copy that was put back is made anew by the next start')
+})

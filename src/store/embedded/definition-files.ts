@@ -61,7 +61,7 @@ export class DefinitionFiles {
       await this.#mendVersion(uuid)
     })
     for (const name of broken) await this.#mendTable(folder, { name, uuids })
-    await this.#forgetOthers(new Set(names))
+    await this.#mendOthers(folder, { names: new Set(names), uuids })
   }
 
   /** Runs a change of definitions. Raises `StoreError`, with the disk's reason when a file is not whole behind it. */
@@ -209,11 +209,30 @@ export class DefinitionFiles {
     }
   }
 
-  async #forgetOthers(names: ReadonlySet<string>): Promise<void> {
-    for (const name of await namesIn(this.#copies)) {
-      if (!names.has(name)) await rm(join(this.#copies, name), { force: true })
+  /** A table that was not dropped, and whose file is gone, has it again from its copy. Other copies are forgotten. */
+  async #mendOthers(folder: string, { names, uuids }: FoundTables): Promise<void> {
+    const others = (await namesIn(this.#copies)).filter((name) => !names.has(name))
+    if (others.length === 0) return
+    const dropped = (await namesIn(join(this.#engine, 'metadata_dropped'))).join('\n')
+    for (const name of others) {
+      const uuid = uuidIn((await textOf(join(this.#copies, name))) ?? '')
+      // A drop notes the table among the dropped ones first, then removes its rows, and then the note.
+      const isLost = uuid !== null && !uuids.has(uuid) && !dropped.includes(uuid) && (await exists(this.#placeOf(uuid)))
+      if (isLost && (await this.#putBack(join(folder, name)))) {
+        this.#logger.error(
+          { table: basename(name, extension) },
+          'The definition of a table was gone; it is put back from its copy.',
+        )
+      } else await rm(join(this.#copies, name), { force: true })
     }
   }
+}
+
+interface FoundTables {
+  /** Of the files that are there. */
+  readonly names: ReadonlySet<string>
+  /** Of the tables whose file is whole. */
+  readonly uuids: ReadonlySet<string>
 }
 
 export interface DefinitionChange {
