@@ -82,6 +82,8 @@ const quote = 0x22
 /** Where records end, walked through once: a line feed inside quotes ends none. */
 class RecordEnds {
   position = 0
+  /** True when no record ends behind `position`: to look once more would be to read all the rest for each place. */
+  #isOver = false
   readonly #bytes: Uint8Array
   readonly #dialect: CsvDialect | null
 
@@ -92,18 +94,22 @@ class RecordEnds {
 
   /** Behind the first record that ends at `offset` or later; asked for offsets in their order. The end, where none does. */
   after(offset: number): number {
-    if (this.position > offset) return this.position
-    if (this.#dialect === null) {
-      const at = this.#bytes.indexOf(lineFeed, offset)
-      this.position = at < 0 ? this.position : at + 1
-      return this.position
-    }
-    const start = this.position
-    let end = this.#recordEnd(start, this.#dialect)
-    while (end > 0 && end <= offset) end = this.#recordEnd(end, this.#dialect)
+    if (this.position > offset || this.#isOver) return this.position
+    const end = this.#dialect === null ? this.#lineEnd(offset) : this.#endBehind(offset, this.#dialect)
     // A record that the end of the bytes cuts is none.
     if (end > 0) this.position = end
+    else this.#isOver = true
     return this.position
+  }
+
+  #lineEnd(offset: number): number {
+    return this.#bytes.indexOf(lineFeed, offset) + 1
+  }
+
+  #endBehind(offset: number, dialect: CsvDialect): number {
+    let end = this.#recordEnd(this.position, dialect)
+    while (end > 0 && end <= offset) end = this.#recordEnd(end, dialect)
+    return end
   }
 
   /** Behind the line feed of the record at `start`, or 0 when it does not end. */

@@ -69,3 +69,25 @@ t.test('every record of a sample is one of the body, whatever its cells hold', a
     t.ok(Number.parseInt(text.slice(text.lastIndexOf('\n29') + 1), 10) > 2900 || count > 300, 'to the end of the body')
   }
 })
+
+t.test('a body is walked through once, also where no record ends', (t) => {
+  const length = 16 * 1024
+  const endless = ['x', '"', '{', "'", '",', '"a"b', '\\"', '"\r', 'a,b\n"']
+  for (const start of ['', 'a,b\n1,2\n', 'a,b\n1,2\n'.repeat(500)]) {
+    for (const repeated of endless) {
+      const whole = Buffer.concat([Buffer.from(start), Buffer.alloc(length, repeated)])
+      let readCount = 0
+      const bytes = new Proxy(whole, {
+        get(target, key) {
+          if (typeof key === 'string' && /^\d+$/.test(key)) readCount += 1
+          const value: unknown = Reflect.get(target, key, target)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      })
+      spreadSample({ bytes, isWhole: false }, { format: 'csv', csv: unknown, sampleBytesMax: 512 })
+      // Two looks at a byte: at it, and beside a quote at its neighbours.
+      t.ok(readCount <= 4 * whole.length, `${JSON.stringify(repeated)}: ${readCount / whole.length} reads a byte`)
+    }
+  }
+  t.end()
+})
