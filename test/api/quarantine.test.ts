@@ -14,6 +14,11 @@ async function summary(name: string): Promise<Answer> {
   return await service.call('GET', `/v0/datasources/${name}/quarantine/summary`)
 }
 
+/** An expression that takes more memory than a statement may. */
+function hugeText(column: string): string {
+  return `arrayStringConcat(arrayMap(x -> repeat(ifNull(${column}, 'y'), 100000), range(100000)))`
+}
+
 function refuses(t: Test, answer: Answer, message: RegExp, status = 400): void {
   t.equal(answer.status, status, answer.text)
   t.match(answer.json, { error: message, documentation: String })
@@ -187,6 +192,9 @@ t.test('what a replay cannot run is refused in words, and nothing is changed', a
     [{ fixes: { a: '' } }, /^The replay cannot run: the fix for 'a' has no expression/],
     [{ fixes: { a: '1, 2) FROM x --' } }, /^The replay cannot run: /],
     [{ fixes: { a: 'intDiv(1, length(a) - 1)' } }, /^The replay cannot run: Division by zero/],
+    [{ fixes: { a: hugeText("'y'") } }, /^The replay cannot run: the fix for 'a': Query memory limit exceeded/],
+    [{ fixes: { a: hugeText('b') } }, /^The replay cannot run: Query memory limit exceeded/],
+    [{ condition: `${hugeText('b')} = ''` }, /^The replay cannot run: Query memory limit exceeded/],
     [{ fixes: { a: ['1'] } }, /"fixes\.a" must be a text/],
     [{ fixes: "a = '1'" }, /^Parameter "fixes" is "a = '1'", but must be a JSON object of columns and expressions$/],
     [{ fixes: '{"zz":"1"}' }, /^The replay cannot run: there is a fix for 'zz'/],

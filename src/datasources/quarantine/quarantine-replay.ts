@@ -20,7 +20,7 @@ import { type QueryLimits, toChangeError } from '../../store/caller-errors.ts'
 import { clickhouseCodes } from '../../store/engine-codes.ts'
 import { replayTables } from '../../store/sql/replay-tables.ts'
 import type { Store } from '../../store/store.types.ts'
-import { StoreError } from '../../store/store-error.ts'
+import { isOfMemory, isTooCostly, StoreError } from '../../store/store-error.ts'
 import type { ReplayFailure, ReplayReport, ReplayRequest } from './quarantine.types.ts'
 import { toReadError } from './reader-rows.ts'
 import { type ChosenRows, chosenRowsOf, toExpressionError } from './replay-choice.ts'
@@ -117,7 +117,9 @@ export class QuarantineReplay {
       if (chosenRows > 0) await catalog.noteReplay(id, note)
       return { selectedRows, chosenRows }
     } catch (error) {
-      throw this.#toChoiceError(error, '')
+      throw chosen.trials.length > 0 && isOfItsMemory(error)
+        ? toExpressionError(error, '')
+        : this.#toChoiceError(error, '')
     }
   }
 
@@ -137,7 +139,7 @@ export class QuarantineReplay {
     try {
       await this.#deps.store.replays.tryExpression(id, trial, signal)
     } catch (error) {
-      throw this.#toChoiceError(error, trial.name)
+      throw isOfItsMemory(error) ? toExpressionError(error, trial.name) : this.#toChoiceError(error, trial.name)
     }
   }
 
@@ -236,6 +238,11 @@ export class QuarantineReplay {
     })
     return { selectedRows: chosenRows, replayedRows, failedRows, leftRows: 0, failures: told }
   }
+}
+
+/** Whether a statement needed more memory than one may take: where a caller's expressions are in it, that is their doing. */
+function isOfItsMemory(error: unknown): error is StoreError {
+  return error instanceof StoreError && isTooCostly(error) && isOfMemory(error)
 }
 
 function interrupted(cause: unknown): ApiError {

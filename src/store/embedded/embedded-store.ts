@@ -92,7 +92,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
   readonly views = new ViewStatements(this)
   readonly trials = new TrialStatements(this, this)
   readonly quarantines = new QuarantineStatements(this, this)
-  readonly replays = new ReplayStatements({ statements: this, reads: this, tables: this.tables })
+  readonly replays: ReplayStatements
   readonly parquet: ParquetReads
   readonly #options: EmbeddedStoreOptions
   readonly #directories: StoreDirectories
@@ -110,6 +110,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
 
   constructor(options: EmbeddedStoreOptions, directories: EngineDirectories, logger: Logger) {
     this.#options = options
+    this.replays = new ReplayStatements(options, { statements: this, reads: this, tables: this.tables })
     this.#directories = directories
     this.#fileSystem = new FileSystemSync(directories.engine)
     this.#fileSystem.open()

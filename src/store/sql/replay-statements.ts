@@ -20,6 +20,11 @@ import { quarantineTable } from './quarantine-table.ts'
 import { readRows } from './reader-rows.ts'
 import { replayTables } from './replay-tables.ts'
 
+interface ReplayLimits {
+  /** Expressions of a caller run in the copy of the chosen rows, so it has no more than a query. */
+  readonly queryMemoryBytesMax: number
+}
+
 interface ReplayDeps {
   readonly statements: Statements
   readonly reads: Pick<Reads, 'select'>
@@ -28,9 +33,11 @@ interface ReplayDeps {
 
 /** `Replays` by statements that every adapter of the store can run. */
 export class ReplayStatements implements Replays {
+  readonly #limits: ReplayLimits
   readonly #deps: ReplayDeps
 
-  constructor(deps: ReplayDeps) {
+  constructor(limits: ReplayLimits, deps: ReplayDeps) {
+    this.#limits = limits
     this.#deps = deps
   }
 
@@ -52,6 +59,7 @@ export class ReplayStatements implements Replays {
 
   async copyChosen(table: string, choice: ReplayChoice, rowsMax: number): Promise<CopiedRows> {
     const { statements, tables } = this.#deps
+    const { queryMemoryBytesMax } = this.#limits
     const { chosen, misfits } = replayTables(table)
     await this.drop(table)
     await tables.recreate(misfits, misfitsDefinition)
@@ -59,7 +67,8 @@ export class ReplayStatements implements Replays {
     await statements.command(
       `INSERT INTO ${qualified(chosen)} (n, row, record)
        SELECT rowNumberInAllBlocks(), c__row, ${recordOf(choice.cells)} FROM ${chosenSource(table, choice)} LIMIT ${rowsMax}
-       SETTINGS async_insert = 0, max_threads = 1, max_execution_time = ${choiceTimeMaxSeconds}`,
+       SETTINGS async_insert = 0, max_threads = 1, max_execution_time = ${choiceTimeMaxSeconds},
+         max_memory_usage = ${queryMemoryBytesMax}`,
       { isLong: true },
     )
     const copied = `(SELECT count() FROM ${qualified(chosen)})`

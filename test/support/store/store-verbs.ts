@@ -1,3 +1,4 @@
+import { gibibyte } from '../../../src/shared/bytes.ts'
 import { PartStatements } from '../../../src/store/sql/part-statements.ts'
 import { PartitionStatements } from '../../../src/store/sql/partition-statements.ts'
 import { QuarantineStatements } from '../../../src/store/sql/quarantine-statements.ts'
@@ -18,6 +19,6 @@ export function storeVerbs(statements: Statements, reads: Pick<Reads, 'select'>)
     views: new ViewStatements(statements),
     trials: new TrialStatements(statements, reads),
     quarantines: new QuarantineStatements(statements, reads),
-    replays: new ReplayStatements({ statements, reads, tables }),
+    replays: new ReplayStatements({ queryMemoryBytesMax: gibibyte }, { statements, reads, tables }),
   }
 }
