@@ -232,3 +232,35 @@ t.test('keys that no column takes are told as new columns, in every answer with 
   const { json } = await service.call('GET', '/v0/datasources/seen_2')
   t.equal(Object.keys((json as { readonly new_columns_detected: object }).new_columns_detected).length, 50)
 })
+
+t.test(
+  'a form that ends within its file ends the import and not the service, and a replace keeps the old rows',
+  async (t) => {
+    const schema = 'a UInt64 `json:$.a`, b String `json:$.b`'
+    const files = {
+      csv: { line: '7,new\n', torn: '12345,wh' },
+      ndjson: { line: '{"a":7,"b":"new"}\n', torn: '{"a":12345' },
+    } as const
+    for (const [format, { line, torn }] of Object.entries(files)) {
+      for (const mode of ['append', 'replace']) {
+        for (const rowCount of [1, 3_000, 60_000]) {
+          const name = `cut_${format}_${mode}_${rowCount}`
+          await service.create(name, schema)
+          await service.events(name, '{"a":1,"b":"old"}\n', { wait: 'true' })
+          const head = `--b\r\nContent-Disposition: form-data; name="csv"; filename="a.${format}"\r\n\r\n`
+          const answer = await service.call('POST', `/v0/datasources?name=${name}&mode=${mode}&format=${format}`, {
+            body: `${head}${line.repeat(rowCount)}${torn}`,
+            headers: { 'content-type': 'multipart/form-data; boundary=b' },
+          })
+          t.match(answer, { status: 400, json: { error: /unexpected end of multipart data/ } }, name)
+          const counted = await service.rows(
+            `SELECT countIf(b = 'old'), countIf(a = 7), countIf(a = 12345) FROM ${name}`,
+          )
+          const { invalid_lines: invalid = 0, quarantine_rows: aside = 0 } = answer.json as Record<string, number>
+          t.strictSame([invalid, aside], [0, 0], name)
+          t.strictSame(counted, [['1', mode === 'append' ? String(rowCount) : '0', '0']], name)
+        }
+      }
+    }
+  },
+)
