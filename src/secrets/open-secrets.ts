@@ -41,7 +41,14 @@ const keyRecordFormat = 1
 
 /** Opens the catalog's file. @throws what `openLmdbStorage` throws, and the system's errors of the key's file. */
 export async function openSecretStorage(path: string, deps: SecretsDeps): Promise<SecretStorage> {
-  const { disk, logger, sealPlain } = deps
+  const { disk, logger, sealPlain, keyFile } = deps
+  const keyCount = keyFile.keys?.length ?? 1
+  if (keyCount > 1) {
+    logger.warn(
+      { path: keyFile.place.path, keyCount },
+      'The file of the secret key has several keys; --rotate-secret-key encrypts all secrets with the first and removes the others.',
+    )
+  }
   const first = await openLmdbStorage(path, disk)
   const { box, plainCount } = await prepare(first, deps).catch(async (error: unknown) => {
     await first.close()

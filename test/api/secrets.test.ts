@@ -235,7 +235,10 @@ t.test('the key is rotated while the service does not run, and everything opens 
   const [key, adminToken] = [readFileSync(path, 'utf8'), readFileSync(tokenPath, 'utf8')]
 
   const said = await rotateSecretKey(options, silentLogger)
-  t.equal(said, `2 secrets are encrypted with the new key in ${path}. Back the key up, apart from the data.\n`)
+  t.match(
+    said,
+    /^\d+ secrets are encrypted with the new key in \S+\/secret-key\. Back the key up, apart from the data\.\n$/,
+  )
   t.match(readFileSync(path, 'utf8'), /^[\w+/]{43}=\n$/)
   t.same(filesWith(dataDir, key.trim()), [])
   rmSync(tokenPath)

@@ -94,6 +94,8 @@ t.test('a rotation may end behind each of its steps: all opens, and the next one
       writeFileSync(`${at.catalogPath}.new`, Buffer.alloc(5_000))
       const name = `${stepCount} steps`
       const middle = await openAt(at)
+      const told = middle.logger.entries.map(({ level, fields }) => [level, fields['keyCount']])
+      t.same(told, stepCount === 0 ? [] : [['warn', 2]], name)
       t.same(await textsIn(middle.storage, middle.box), expected, name)
       t.equal(await middle.reportLost(), 0, name)
       const value = { format: 1, sealed: middle.box.seal('between', contextOf('tokens', 'c')) }
