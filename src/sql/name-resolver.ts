@@ -232,7 +232,9 @@ function putFiltered(read: TableRead, filtered: FilteredTable, resolution: Resol
   const keyword = filterKeyword(filtered, words)
   const from = [qualified, 'AS', filter.alias, ...words].join(' ')
   const rows = `(SELECT * FROM ${from} ${keyword} (${filter.sql}) LIMIT ${allRows})`
-  compilation.filtered.set(name, { filter: text, isTotal: filter.isTotal, probe: () => filterProbe(qualified, filter) })
+  // Other engines give rows in an order that hidden ones decide, and a message tells which row was the first to fail.
+  const isTotal = filter.isTotal && filtered.isMergeTree
+  compilation.filtered.set(name, { filter: text, isTotal, probe: () => filterProbe(qualified, filter) })
   // In one SELECT the filter would read the columns as they are rebuilt, all rows of them.
   const before = rebuilt === '' ? rows : `(SELECT *${rebuilt} FROM ${rows})`
   edits.push({ start, end, before, inner: null, after: alias })
