@@ -88,7 +88,8 @@ class BranchJudge {
     if (node === undefined || this.#judged.has(position)) return
     this.#judged.add(position)
     const { tables, possible, isOpen } = namedInNode(node)
-    if (isTemplate(node.sql) && isOpen) {
+    const { seesAll, isFiltered } = this.#reading.readScope
+    if (isTemplate(node.sql) && isOpen && !(seesAll && !isFiltered)) {
       const hint = 'A table whose name comes from a value is read with a token that may read everything'
       throw errors.READ_DENIED({ name: node.name, hint })
     }

@@ -104,6 +104,10 @@ t.test('what its author may not read, or not all of, is not', async (t) => {
   await t.rejects(check('SELECT * FROM partly', blind), { code: 'READ_DENIED' }, 'who sees all, through a filter')
   await t.rejects(check("% SELECT {{tb_secret('key')}} = 'x' AS a", blind), { code: 'READ_DENIED' })
   await t.resolves(check('SELECT * FROM over', blind))
+  await t.rejects(check('% SELECT * FROM {{table(x)}}', blind), { code: 'READ_DENIED' })
+  await t.resolves(
+    check('% SELECT * FROM {{table(x)}}', author({ seesAll: true, isFiltered: false, mayRead: () => true })),
+  )
   await t.rejects(check('SELECT * FROM nosuch', blind), { code: 'SQL_INVALID', message: /'nosuch' not found/ })
   await t.resolves(check('% SELECT * FROM {{table(x)}}', adminScope))
   await t.resolves(check("% SELECT * FROM events WHERE tenant = {{tb_secret('key')}}", adminScope))
