@@ -16,7 +16,9 @@ import { addPipes } from './http/routes/pipes.ts'
 import { addProject } from './http/routes/project.ts'
 import { addQuarantine } from './http/routes/quarantine.ts'
 import { addSql } from './http/routes/sql.ts'
+import { addTokens } from './http/routes/tokens.ts'
 import { addVariables } from './http/routes/variables.ts'
+import { addWorkspace } from './http/routes/workspace.ts'
 import { createAdviser } from './http/server/advice.ts'
 import { addAuthorization } from './http/server/authorization.ts'
 import { guardChunks } from './http/server/chunk-gate.ts'
@@ -118,6 +120,8 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
     addSql(api, deps, limits)
     addEndpoints(api, deps, limits)
     addVariables(api, deps, limits)
+    addTokens(api, deps, limits)
+    addWorkspace(api, deps)
     done()
   })
   return app

@@ -379,6 +379,13 @@ export const optionTable = {
     sentence:
       'What events and appends do for a data source that does not exist: create it from their keys and values, or fail.',
   },
+  tokenFilters: {
+    kind: 'choice',
+    choices: ['allow', 'refuse'],
+    default: 'allow',
+    sentence:
+      'Whether scopes may have a condition on rows, `DATASOURCES:READ:<name>:<condition>`. `refuse`: as the newer edition does; JWTs with one are not valid then.',
+  },
   publishFirstNode: {
     kind: 'switch',
     sentence:

@@ -6,9 +6,9 @@
  * engine that has outlived its service.
  */
 import { join } from 'node:path'
-import { Access } from './access/access.ts'
 import { adminScope as serviceScope } from './access/admin-scope.ts'
 import { CatalogLookup } from './access/catalog-lookup.ts'
+import { openAccess } from './access/open-access.ts'
 import { type AdminToken, adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
 import { catalogKinds, openCatalog } from './catalog/catalog.ts'
@@ -169,7 +169,8 @@ async function openModules(
   const imports = openImports(options, { dataSources, ingest, replaces, pendingReplaces, logger, disk, now })
   const app = createApp(
     {
-      access: new Access({ sources: [tokens], lookup }),
+      ...openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter }),
+      tokens,
       dataSources,
       pipes,
       endpointDescriptions,
@@ -209,11 +210,11 @@ async function openRecords(options: Options, { store, disk, keyFile, logger, ope
   const settings = await openSettings(storage)
   const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, await loadRecords(storage, catalogKinds))
   opened.push(() => catalog.close())
-  reportDefinitions(catalog, logger, options.columnsMax)
   const lookup = new CatalogLookup(catalog)
   const { tokens, adminToken } = await openTokensWithFile(options, { storage, box, lookup, logger, now })
   opened.push(() => tokens.close())
   const lostSecretCount = await secrets.reportLost()
+  reportDefinitions(catalog, logger, options.columnsMax)
   const variables = openVariables({ now, box }, await loadRecords(storage, variableKinds))
   opened.push(() => variables.close())
   return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables }

@@ -109,6 +109,11 @@ export class Access {
     return this.#lookup.find(kind, nameOrId)
   }
 
+  /** What a token with these rights may do. */
+  permissionsOf(grants: readonly Grant[]): Permissions {
+    return new Permissions(grants, this.#lookup)
+  }
+
   #callerOf(token: KnownToken): Caller {
     const { version } = this.#lookup
     const kept = this.#callers.get(token)

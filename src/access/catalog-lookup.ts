@@ -6,10 +6,12 @@ import type { ResourceKind } from './scopes/scope-types.ts'
 const quarantineSuffix = '_quarantine'
 
 /** What scopes and requests name, as the catalog has it now: found just as the modules find it that do the work. */
-export class CatalogLookup implements NonNullable<AccessDeps['lookup']> {
-  readonly #catalog: Pick<Catalog, 'find' | 'findPipe' | 'catalogVersion'>
+type LookupCatalog = Pick<Catalog, 'find' | 'findPipe' | 'catalogVersion'>
 
-  constructor(catalog: Pick<Catalog, 'find' | 'findPipe' | 'catalogVersion'>) {
+export class CatalogLookup implements NonNullable<AccessDeps['lookup']> {
+  readonly #catalog: LookupCatalog
+
+  constructor(catalog: LookupCatalog) {
     this.#catalog = catalog
   }
 

@@ -1,4 +1,7 @@
 import type { Access, Caller } from '../access/access.ts'
+import type { JwtIssuer } from '../access/jwt-issuer.ts'
+import type { ScopeBinder } from '../access/scopes/scope-binder.ts'
+import type { Tokens } from '../access/tokens/token.types.ts'
 import type { Variables } from '../catalog/variable.types.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
 import type { PendingReplaces } from '../datasources/replace/pending-replaces.ts'
@@ -16,6 +19,9 @@ import type { RouteNeed } from './server/route-need.ts'
 /** What the routes are given: the open modules and what they share. */
 export interface HttpDeps {
   readonly access: Access
+  readonly tokens: Omit<Tokens, 'close'>
+  readonly scopeBinder: Pick<ScopeBinder, 'bind'>
+  readonly jwtIssuer: Pick<JwtIssuer, 'issue'>
   readonly dataSources: DataSources
   readonly pipes: Pipes
   readonly endpointDescriptions: Pick<EndpointDescriptions, 'describe' | 'describeAll'>
@@ -79,6 +85,8 @@ declare module 'fastify' {
     readonly needs?: RouteNeed
     /** The token may also be a field in the first bytes of the body. */
     readonly mayTakeTokenFromBody?: boolean
+    /** A parameter of the URL that older clients send the token in. */
+    readonly olderTokenParameter?: string
     /** Requests that are the daily work: those that are answered are logged at `debug`. */
     readonly isFrequent?: boolean
     /** A token of another workspace is answered with 404: its sender has the wrong address. */

@@ -26,7 +26,15 @@ import { answeringNode, callerScope, nodeScope, type Reading } from './name-scop
 import { type CompareNode, createNodeComparison } from './node-ways.ts'
 import { OutputColumns } from './output-columns.ts'
 import { PlanCache } from './plan-cache.ts'
-import type { ExplainRequest, Explanation, PipeRequest, Query, QueryAnswer, QueryRequest } from './query.types.ts'
+import type {
+  ExplainRequest,
+  Explanation,
+  PipeRequest,
+  Query,
+  QueryAnswer,
+  QueryRequest,
+  ShowRequest,
+} from './query.types.ts'
 import { Rendering } from './rendering.ts'
 import { ResponseCache } from './response-cache.ts'
 import { TemplateCache } from './template-cache.ts'
@@ -167,6 +175,14 @@ class QueryService implements Query {
       debugQuery: withNames(plan.sql, workspace),
       queryExplain: withNames(Buffer.concat(lines).toString(), workspace),
     }
+  }
+
+  async show(request: ShowRequest): Promise<string> {
+    const { sql, readScope, signal } = request
+    const rendering = this.#rendering(request, null, () => hiddenSecret)
+    const { text } = this.#callersText(sql, { rendering, readScope })
+    const plan = await this.#plan({ rendering, readScope, text, ...callersNames(null) }, signal)
+    return withNames(plan.sql, nameable(this.#deps.workspace, readScope))
   }
 
   #pipeQuestion(

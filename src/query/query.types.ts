@@ -16,6 +16,11 @@ export interface Query {
   readPipe(request: PipeRequest): Promise<QueryAnswer>
   /** What the engine would do for a node. Raises errors of the error table (400, 404, 408, 500, 503). */
   explain(request: ExplainRequest): Promise<Explanation>
+  /**
+   * The SQL that would run for a query of a caller, in the names of the workspace, row filters included. Raises errors of the error
+   * table (400, 403, 404).
+   */
+  show(request: ShowRequest): Promise<string>
   /** Judges a node before it is saved. */
   readonly checkNode: CheckNode
   /** Judges who lets a stored node answer for its pipe. */
@@ -43,6 +48,10 @@ export interface QueryRequest extends Asking {
   readonly format: string | null
   /** Output settings that the client asked for, e.g. `output_format_json_quote_64bit_integers`. */
   readonly settings: Readonly<Record<string, string | number>>
+}
+
+export interface ShowRequest extends Asking {
+  readonly sql: string
 }
 
 export interface PipeRequest extends Asking {

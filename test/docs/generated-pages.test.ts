@@ -1,6 +1,8 @@
-// Two pages have tables that are made from the code. UPDATE_DOCS=1 writes them.
+// Pages have tables that are made from the code. UPDATE_DOCS=1 writes them.
 
 import t from 'tap'
+import { type Operation, operations, ruleOf } from '../../src/access/operations.ts'
+import { type ScopeType, scopeTypes } from '../../src/access/scopes/scope-types.ts'
 import { optionsMarkdown } from '../../src/config-text.ts'
 import { errorTable } from '../../src/shared/errors/errors.ts'
 import { pageSection } from '../support/page-section.ts'
@@ -15,6 +17,38 @@ t.test('docs/errors.md has every error code, by status, and no other (UPDATE_DOC
   const made = statuses.map(tableOf).join('\n\n')
   t.equal(pageSection('docs/errors.md', 'errors', made), made)
 })
+
+t.test('docs/tokens.md has every type of scope (UPDATE_DOCS=1 writes it)', async (t) => {
+  const made = scopesMarkdown()
+  t.equal(pageSection('docs/tokens.md', 'scopes', made), made)
+})
+
+t.test('docs/tokens.md has what each operation needs (UPDATE_DOCS=1 writes it)', async (t) => {
+  const made = operationsMarkdown()
+  t.equal(pageSection('docs/tokens.md', 'operations', made), made)
+})
+
+function scopesMarkdown(): string {
+  // Object.entries gives plain strings; the table has these keys and no others.
+  const rows = (Object.keys(scopeTypes) as ScopeType[]).map((type) => {
+    const { kinds, mayFilter, spellings, meaning } = scopeTypes[type]
+    const names = [type, ...spellings].map((one) => `\`${one}\``).join(', ')
+    const takes = kinds.length === 0 ? '' : `a ${kinds.join(' or ')}${mayFilter ? ', a filter' : ''}`
+    return `| ${names} | ${takes} | ${meaning} |`
+  })
+  return ['| Scope | May name | What it lets do |', '|---|---|---|', ...rows].join('\n')
+}
+
+function operationsMarkdown(): string {
+  const rows = (Object.keys(operations) as Operation[]).map((operation) => {
+    const { scopes, reach, mayBeFiltered, of } = ruleOf(operation)
+    const types = scopes.map((type) => `\`${type}\``).join(', ') || 'only `ADMIN`'
+    const filtered = scopes.some((type) => scopeTypes[type].mayFilter) && !mayBeFiltered ? ', without a filter' : ''
+    const reached = of !== null && reach === 'some' ? 'of any resource' : ''
+    return `| \`${operation}\` | ${types}${filtered} | ${reached} |`
+  })
+  return ['| Operation | One of these | |', '|---|---|---|', ...rows].join('\n')
+}
 
 /** The codes of one status, below its heading. */
 function tableOf(status: number): string {

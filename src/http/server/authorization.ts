@@ -157,10 +157,11 @@ function mayCarryToken({ method, headers }: FastifyRequest): boolean {
 
 /** The token of the header Authorization, else of the query. An Authorization of another scheme is not ours. */
 function headToken(request: FastifyRequest): string | undefined {
+  const { olderTokenParameter } = request.routeOptions.config
   const bearer = /^bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1]
   if (bearer !== undefined) return bearer
-  const text = queryText(request, 'token')
-  return text === '' ? undefined : text
+  const older = olderTokenParameter === undefined ? undefined : queryText(request, olderTokenParameter)
+  return older || queryText(request, 'token') || undefined
 }
 
 /** Fastify's parser gives a text, or a list when the parameter is repeated: the last one counts. */

@@ -62,6 +62,31 @@ export interface FakeDeps extends HttpDeps {
   isOpen: boolean
 }
 
+const unavailable = (): never => {
+  throw new Error('there are no tokens but the one of the admin')
+}
+
+/** A workspace whose only token is the admin's. */
+const noTokens: Pick<FakeDeps, 'tokens' | 'scopeBinder' | 'jwtIssuer'> = {
+  tokens: {
+    workspaceId: 'workspace',
+    signingKey: null,
+    onSigningKey: () => undefined,
+    find: () => undefined,
+    list: () => [],
+    findToken: () => undefined,
+    lastUsedAt: () => null,
+    auditLines: () => [],
+    valuesOf: async () => [],
+    create: unavailable,
+    update: unavailable,
+    refresh: unavailable,
+    remove: unavailable,
+  },
+  scopeBinder: { bind: unavailable },
+  jwtIssuer: { issue: unavailable },
+}
+
 export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps {
   const sources = new Map<string, DataSource>()
   const dataSources = fakeDataSources(sources, () => deps)
@@ -77,6 +102,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
   const now = () => Date.UTC(2026, 0, 2, 3, 4, 5)
   const deps: FakeDeps = {
     access: new Access(adminDeps(token)),
+    ...noTokens,
     dataSources,
     ingest,
     imports: openImports(
@@ -94,6 +120,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       checkAuthor: () => undefined,
       checkFilter: async () => undefined,
       nodeFault: () => null,
+      show: async ({ sql }) => sql,
       compareNode: async () => 'same',
       async run(request) {
         deps.queries.push(request)

@@ -1,0 +1,72 @@
+import { errors } from '../shared/errors/errors.ts'
+import type { Grant, ResourceLookup } from './grant.types.ts'
+import type { JwtScope } from './jwt/jwt-claims.ts'
+import { readJwtRequest } from './jwt/jwt-request.ts'
+import type { JwtSigner } from './jwt/jwt-signer.ts'
+import type { Permissions } from './permissions.ts'
+import type { CheckFilter, ScopeBinderOptions } from './scopes/scope-binder.ts'
+import { coversAll } from './strength.ts'
+import type { Tokens } from './tokens/token.types.ts'
+
+export interface JwtIssuerDeps {
+  readonly tokens: Pick<Tokens, 'signingKey'>
+  readonly signer: Pick<JwtSigner, 'sign'>
+  readonly lookup: ResourceLookup
+  readonly checkFilter: CheckFilter
+}
+
+export interface JwtIssue {
+  /** The JSON that asks for the token, as it was sent. */
+  readonly documentText: string
+  readonly expiresAtSeconds: number
+  /** Where the JSON has no name. */
+  readonly name: string | undefined
+}
+
+/** Makes JWTs for whoever may give what stands in them. */
+export class JwtIssuer {
+  readonly #options: ScopeBinderOptions
+  readonly #deps: JwtIssuerDeps
+
+  constructor(options: ScopeBinderOptions, deps: JwtIssuerDeps) {
+    this.#options = options
+    this.#deps = deps
+  }
+
+  /** @throws JWT_INVALID, NAME_MISSING, SQL_INVALID (400), TOKEN_STRONGER (403), JWT_UNAVAILABLE (409) */
+  async issue({ documentText, expiresAtSeconds, name }: JwtIssue, editor: Permissions): Promise<string> {
+    if (this.#deps.tokens.signingKey === null) throw errors.JWT_UNAVAILABLE()
+    const body = readJwtRequest(documentText)
+    if (body.kind === 'refused') throw errors.JWT_INVALID({ reason: body.reason })
+    const { scopes, perSecondMax } = body
+    const given = body.name ?? name
+    if (given === undefined) throw errors.NAME_MISSING()
+    await this.#check(scopes, editor)
+    const signed = this.#deps.signer.sign({ name: given, expiresAtSeconds, scopes, perSecondMax })
+    if (signed.kind === 'refused') throw errors.JWT_INVALID({ reason: signed.reason })
+    return signed.token
+  }
+
+  async #check(scopes: readonly JwtScope[], editor: Permissions): Promise<void> {
+    const { lookup, checkFilter } = this.#deps
+    const grants = jwtGrants(scopes, lookup)
+    // What does not exist yet is for those who may see all that exists.
+    const isAllThere = grants.length === scopes.length
+    if (!(isAllThere || editor.readScope.seesAll) || !coversAll(editor, grants)) throw errors.TOKEN_STRONGER()
+    for (const { type, resource, filter } of grants) {
+      if (filter === null || resource === null) continue
+      if (this.#options.tokenFilters === 'refuse') {
+        throw errors.JWT_INVALID({ reason: 'filters are switched off by the option token-filters' })
+      }
+      await checkFilter({ kind: type === 'PIPES:READ' ? 'pipe' : 'datasource', id: resource }, filter)
+    }
+  }
+}
+
+/** What the scopes of a JWT give, as names stand now: what does not exist gives nothing, and a quarantine has no scopes. */
+export function jwtGrants(scopes: readonly JwtScope[], lookup: ResourceLookup): readonly Grant[] {
+  return scopes.flatMap(({ type, resource, filter, fixedParameters }): readonly Grant[] => {
+    const { id, isQuarantine } = lookup.find(type === 'PIPES:READ' ? 'pipe' : 'datasource', resource)
+    return id === undefined || isQuarantine ? [] : [{ type, resource: id, filter, fixedParameters }]
+  })
+}
