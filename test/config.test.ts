@@ -71,6 +71,7 @@ t.test('without configuration every option has its default', async (t) => {
       eventsIdempotency: 'key',
       idempotencyKeysMax: 100_000,
       missingDataSource: 'create',
+      tokenFilters: 'allow',
       publishFirstNode: false,
       eventsCreatesPerMinuteMax: 5,
       engineMemoryBytesMax: 8_589_934_592,

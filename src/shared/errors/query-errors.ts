@@ -49,7 +49,7 @@ export const queryErrors = {
   }),
   READ_DENIED: define({
     status: 403,
-    when: 'A query, or a node that is to be saved, names what the token may not read. Only tokens that may read everything are told whether it exists.',
+    when: 'A query, or a node that somebody saves, names what the token may not read. Only tokens that may read everything are told whether it exists.',
     message: ({ name }: { readonly name: string }) =>
       `The token may not read '${name}', or there is nothing of this name`,
   }),
