@@ -104,7 +104,7 @@ function headJudge(
   need: Exclude<RouteNeed, 'nothing'>,
   access: Access,
 ): (request: FastifyRequest, caller: Caller) => void {
-  if (need === 'token' || isJudgedByHandler(need)) return () => undefined
+  if (need === 'token' || need.resource.in === 'body') return () => undefined
   const { resource } = need
   const [operation] = need.operations
   return (request, caller) => {
