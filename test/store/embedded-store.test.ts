@@ -4,6 +4,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import process from 'node:process'
 import { createInterface } from 'node:readline'
+import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import {
   type Data,
@@ -40,18 +41,12 @@ t.teardown(async () => {
 
 const never = new AbortController().signal
 
-async function readBytes(stream: SelectStream): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of stream) chunks.push(chunk)
-  return Buffer.concat(chunks)
-}
-
 function queryOf(sql: string, signal: AbortSignal, format = 'CSV'): SelectQuery {
   return { sql: checked(sql), format, settings: {}, signal }
 }
 
 async function select(sql: string, format = 'TSV'): Promise<string> {
-  return (await readBytes(await store.select(queryOf(sql, never, format)))).toString()
+  return (await buffer(await store.select(queryOf(sql, never, format)))).toString()
 }
 
 async function failure(work: Promise<unknown>): Promise<StoreError> {
@@ -280,7 +275,7 @@ for (const format of [
     // The engine prints blocks together that follow each other soon enough: here all do, however slow the machine is.
     const waits = ['consecutive', 'max_wait'].map((name) => [`output_format_pretty_squash_${name}_ms`, 3_600_000])
     const stream = await store.select({ sql: checked(sql), format, settings: Object.fromEntries(waits), signal: never })
-    const streamed = await readBytes(stream)
+    const streamed = await buffer(stream)
     const path = join(directory.path, 'parts', 'expected')
     // Readers get strings as bytes in Parquet, and Arrow that any reader can take; the engine's defaults are otherwise.
     const settings = `SETTINGS output_format_parquet_string_as_string = 0, output_format_arrow_compression_method = 'none',
@@ -306,7 +301,7 @@ t.test('a setting of the query is obeyed, and none of it stays in the session', 
   const sql = 'SELECT toUInt64(1) AS a'
   const settings = { output_format_json_quote_64bit_integers: 1 }
   for (let round = 0; round < 4; round += 1) {
-    const quoted = await readBytes(await store.select({ ...queryOf(sql, never, 'JSONEachRow'), settings }))
+    const quoted = await buffer(await store.select({ ...queryOf(sql, never, 'JSONEachRow'), settings }))
     t.equal(quoted.toString(), '{"a":"1"}\n')
     t.equal(await select(sql, 'JSONEachRow'), '{"a":1}\n')
   }
