@@ -22,7 +22,7 @@ import {
 import t from 'tap'
 import type { PartLayout } from '../../src/codec/arrow/part-layout.types.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
-import type { AppendRequest, SelectQuery, SelectStream } from '../../src/store/store.types.ts'
+import type { AppendRequest, SelectQuery } from '../../src/store/store.types.ts'
 import { StoreError } from '../../src/store/store-error.ts'
 import { checked } from '../support/checked-text.ts'
 import { entriesBelow, pathOf } from '../support/living-folder.ts'

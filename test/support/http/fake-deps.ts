@@ -16,6 +16,7 @@ import type { LogFields } from '../../../src/observe/logger.ts'
 import { createPipes } from '../../../src/pipes/pipes.ts'
 import type { Pipes } from '../../../src/pipes/pipes.types.ts'
 import type { QueryRequest } from '../../../src/query/query.types.ts'
+import type { CheckedExpression } from '../../../src/schema/expressions/checked-text.types.ts'
 import { mebibyte } from '../../../src/shared/bytes.ts'
 import { errors } from '../../../src/shared/errors/errors.ts'
 import { adminDeps } from '../access/admin-access.ts'
@@ -266,7 +267,7 @@ function createSource(name: string, { description, engine, type }: CreateRequest
         type: { kind: 'nullable', inner: { kind: 'string' } },
         jsonPath: null,
         jsonPathText: null,
-        defaultExpression: checked("'x'"),
+        defaultExpression: checked<CheckedExpression>("'x'"),
         codec: 'ZSTD(1)',
       },
     ],
