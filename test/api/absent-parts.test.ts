@@ -7,12 +7,11 @@ await service.call('POST', '/v0/pipes?name=p&sql=SELECT+1+AS+n')
 
 t.test('what is planned and not there yet says so', async (t) => {
   const paths = [
-    ...['GET /v0/tokens', 'GET /v0/tokens/', 'POST /v0/tokens/?name=x', 'POST /v0/tokens/x/refresh', 'GET /tokens'],
     ...['GET /v0/jobs', 'GET /v0/jobs/x', 'POST /v0/jobs/x/cancel', 'POST /v0/datasources/d/delete'],
     ...['POST /v0/datasources/d/exchange', 'GET /v0/datasources/d/dependencies', 'POST /v0/pipes/p/copy'],
     ...['POST /v0/pipes/p/nodes/p_0/copy?target_datasource=d', 'POST /v0/pipes/p/copy/pause', 'POST /v0/pipes/p/sink'],
     ...['POST /v0/pipes/p/nodes/p_0/sink', 'POST /v0/pipes/p/nodes/p_0/population', 'GET /v0/connectors'],
-    ...['POST /v0/pipes/p/nodes/p_0/materialization', 'GET /v0/connections', 'GET /v1/workspace', 'POST /v1/deploy'],
+    ...['POST /v0/pipes/p/nodes/p_0/materialization', 'GET /v0/connections', 'GET /v1/workspaces', 'POST /v1/deploy'],
     ...['POST /v1/build', 'GET /v1/deployments', 'GET /v1/deployments/3', 'POST /v0/datafiles', 'GET /v0/workspaces'],
     ...['GET /v1/user/workspaces', 'GET /v0/environments/x', 'GET /v0/regions', 'GET /v0/sql_format?q=SELECT+1'],
     ...['POST /v0/deploy', 'GET /v0/tags', 'GET /v0/auth'],
