@@ -181,6 +181,16 @@ t.test('a JWT reads with its fixed parameters, within its rate, as long as the k
   t.same(await dataOf(service, '/v0/pipes/of_tenant.json', madeToken), [{ tenant: 'b', n: 3 }])
 })
 
+t.test('who publishes an endpoint gets the one token that reads it', async (t) => {
+  const { admin, create } = await open(t)
+  const publish = async () => (await admin('POST', '/v0/pipes/of_tenant/nodes/rows/endpoint')).json as object
+  t.notOk('token' in (await publish()))
+  const { token } = await create('one', 'PIPES:READ:of_tenant')
+  t.match(await publish(), { token })
+  await create('two', 'PIPES:READ:of_tenant')
+  t.notOk('token' in (await publish()))
+})
+
 t.test('the proof of access says what a token may do, by which scope, and what is missing', async (t) => {
   const { admin, create } = await open(t)
   await create('a', "DATASOURCES:READ:visits:tenant = 'a'")

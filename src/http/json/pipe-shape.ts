@@ -11,6 +11,7 @@ export interface ShapeContext {
   readonly pipes: Pick<Pipes, 'parametersWithPipes' | 'possibleDependencies'>
   /** Those of the names that a node reads that the client may know of. */
   readonly seenReads: (pipe: Pipe, names: readonly string[]) => readonly string[]
+  readonly workspaceId: string
   /** The address that the client reaches the service under, without a path. */
   readonly baseUrl: string
 }
@@ -36,7 +37,7 @@ export function pipeShape(pipe: Pipe, context: ShapeContext): Shape {
     published_date: pipe.endpointId === null ? null : timeText(pipe.publishedAt ?? pipe.updatedAt),
     published_version: pipe.endpointId,
     pipeline: { name, nodes: nodes.map((node) => ({ name: node.name, sql: node.sql, materialized: null })) },
-    workspace_id: workspaceId,
+    workspace_id: context.workspaceId,
   }
 }
 
@@ -57,9 +58,6 @@ export function nodeShape(pipe: Pipe, node: PipeNode, { pipes, seenReads }: Shap
     params: pipes.parametersWithPipes(pipe, node),
   }
 }
-
-/** The one workspace that there is. */
-const workspaceId = 'ws_0001'
 
 /** Lists are long, and most clients ask for little: the rest is not even made. */
 function chosenFields(pipe: Pipe, attributes: readonly string[], context: ShapeContext): Shape {

@@ -8,7 +8,7 @@ import { baseUrlOf } from '../server/base-url.ts'
 /** What pipes are shown with to whoever asks: other resources by name only where he may know of them. */
 export function pipeContext(
   request: FastifyRequest,
-  { pipes, dataSources }: Pick<HttpDeps, 'dataSources' | 'pipes'>,
+  { pipes, dataSources, tokens }: Pick<HttpDeps, 'dataSources' | 'pipes' | 'tokens'>,
 ): ShapeContext {
   const { permissions } = callerOf(request)
   const lookup = {
@@ -17,6 +17,7 @@ export function pipeContext(
   }
   return {
     pipes,
+    workspaceId: tokens.workspaceId,
     baseUrl: baseUrlOf(request),
     seenReads: ({ nodes }, names) => seenNames(permissions, { names, nodes }, lookup),
   }

@@ -9,12 +9,13 @@ import { nodeShape, pipeItem, pipeShape } from '../json/pipe-shape.ts'
 import { Parameters } from '../request/parameters.ts'
 import { type PipeInput, readNewName, readNodeEdit, readNodeRequest, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { readScopeOf } from '../server/authorization.ts'
+import { callerOf, readScopeOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { pipeContext } from './pipe-context.ts'
 import { readChoice } from './pipes.ts'
+import { sharedToken } from './shared-token.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'tokens'>
 
 const change = onPath('pipe:change', 'pipe')
 const publication = onPath('pipe:publish', 'pipe')
@@ -97,7 +98,9 @@ function addEndpointPaths({ app, deps, pipes, readInput }: RouteContext): void {
   const publish = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const input = await readInput(request)
     const node = nodeOf(request) ?? readNodeName(input)
-    return sendPipe(request, reply, { deps, pipe: await pipes.publish(pipeOf(request), node, readScopeOf(request)) })
+    const pipe = await pipes.publish(pipeOf(request), node, readScopeOf(request))
+    const token = await sharedToken(pipe, { tokens: deps.tokens, permissions: callerOf(request).permissions })
+    return sendPipe(request, reply, { deps, pipe, token })
   }
   const unpublish = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readInput(request)
@@ -176,11 +179,14 @@ function checkFormat(name: string, pipes: HttpDeps['pipes']): void {
 
 interface ShownPipe {
   readonly deps: Deps
+  /** To share the endpoint with; null for none. */
+  readonly token?: string | null
   readonly pipe: Pipe
 }
 
-function sendPipe(request: FastifyRequest, reply: FastifyReply, { deps, pipe }: ShownPipe): FastifyReply {
-  return sendJson(reply, 200, pipeShape(pipe, pipeContext(request, deps)))
+function sendPipe(request: FastifyRequest, reply: FastifyReply, { deps, pipe, token = null }: ShownPipe): FastifyReply {
+  const shape = pipeShape(pipe, pipeContext(request, deps))
+  return sendJson(reply, 200, token === null ? shape : { ...shape, token })
 }
 
 function pipeOf(request: FastifyRequest): string {

@@ -13,7 +13,7 @@ import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts
 import { inBody, onWorkspace } from '../server/route-need.ts'
 import { pipeContext } from './pipe-context.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'tokens'>
 
 /** `/v0/pipes`: list and create. */
 export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
