@@ -3,7 +3,6 @@
 // Each name in it is a column of what it filters, and is written with the alias of that: what is no column any more when the
 // query runs must not be taken for a name of the query around it, which whoever asks has written.
 
-import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { readRowExpression } from '../schema/expressions/row-expression.ts'
 import { isStoredFunction } from '../schema/expressions/stored-expression.ts'
 import { filteredRows } from '../schema/syntax/engine-columns.ts'
@@ -60,23 +59,6 @@ export function readRowFilter(text: string, columns: readonly string[]): RowFilt
     functions: calls.map(({ name }) => name),
     isTotal: isTotal(parsed),
   }
-}
-
-/**
- * A query that fails where the engine cannot evaluate the filter. It runs: some of what does not fit is found only then, even
- * over no rows.
- *
- * @param from a qualified table, or a query in brackets.
- */
-export function filterProbe(from: string, { sql, alias }: RowFilter): CheckedQuery {
-  // The filter is parsed, and what it is tried on is no text of its author.
-  return `SELECT count() FROM (SELECT * FROM ${from} LIMIT 0) AS ${alias} WHERE (${sql})` as CheckedQuery
-}
-
-/** A query whose one column is what the filter says of a row. */
-export function filterVerdict(from: string, { sql, alias }: RowFilter): CheckedQuery {
-  // As above.
-  return `SELECT (${sql}) AS verdict FROM ${from} AS ${alias}` as CheckedQuery
 }
 
 /** A column of the same name, or with elements, would go before it. */

@@ -10,6 +10,7 @@ import { repositoryRoot } from '../support/repository-root.ts'
 const allowed: ReadonlyMap<string, string> = new Map([
   ['src/sql/name-resolver.ts', 'the rows that a reader may see, in the place of a table'],
   ['src/sql/column-probe.ts', 'a query by which the engine tells whether names are columns'],
+  ['src/sql/filter-probe.ts', 'queries by which the engine is asked about a row filter'],
   ['src/sql/table-functions.ts', 'a subquery in the place of a call'],
   ['src/sql/engine-agreement.ts', 'queries whose readings are compared at the start'],
   ['src/start-text.ts', 'a command that is shown at the start'],
