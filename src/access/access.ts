@@ -6,7 +6,10 @@ import type { Grant, NamedResource, ResourceLookup } from './grant.types.ts'
 import { type Operation, ruleOf } from './operations.ts'
 import { Permissions } from './permissions.ts'
 import type { RateRefusal } from './rate-window.ts'
+import type { Scope } from './scopes/scope.types.ts'
 import type { ResourceKind } from './scopes/scope-types.ts'
+import { coversAll } from './strength.ts'
+import { grantsOf } from './tokens/scope-grants.ts'
 
 /** Who asks, as long as the request lasts. */
 export interface Caller {
@@ -109,9 +112,14 @@ export class Access {
     return this.#lookup.find(kind, nameOrId)
   }
 
-  /** What a token with these rights may do. */
-  permissionsOf(grants: readonly Grant[]): Permissions {
-    return new Permissions(grants, this.#lookup)
+  /** What a token with these scopes may do, as things are now. */
+  permissionsOf(scopes: readonly Scope[]): Permissions {
+    return new Permissions(grantsOf(scopes, this.#lookup), this.#lookup)
+  }
+
+  /** Whether a caller may be told of a token: with the value of a stronger one he would be stronger than he is. */
+  mayManage(permissions: Permissions, token: { readonly scopes: readonly Scope[] }): boolean {
+    return coversAll(permissions, grantsOf(token.scopes, this.#lookup))
   }
 
   #callerOf(token: KnownToken): Caller {

@@ -1,9 +1,10 @@
 // From scopes as they are asked for to scopes as they are kept: names become ids, and filters are tried.
 
 import { errors } from '../../shared/errors/errors.ts'
-import type { Grant, ResourceLookup } from '../grant.types.ts'
+import type { ResourceLookup } from '../grant.types.ts'
 import type { Permissions } from '../permissions.ts'
 import { coversAll } from '../strength.ts'
+import { grantsOf } from '../tokens/scope-grants.ts'
 import type { Scope, ScopeRequest, ScopeResource } from './scope.types.ts'
 import { type ResourceKind, scopeTypes } from './scope-types.ts'
 
@@ -53,7 +54,7 @@ export class ScopeBinder {
         throw errors.SCOPE_INVALID({ scope, reason: 'beside ADMIN, which reads every row, it would not hold' })
     }
     const scopes = requests.map((request) => this.#found(request, editor))
-    if (!coversAll(editor, scopes.map(grantOf))) throw errors.TOKEN_STRONGER()
+    if (!coversAll(editor, grantsOf(scopes, this.#deps.lookup))) throw errors.TOKEN_STRONGER()
     for (const { resource, filter } of scopes) {
       if (filter !== null && resource !== null && 'id' in resource) await this.#deps.checkFilter(resource, filter)
     }
@@ -87,12 +88,6 @@ export class ScopeBinder {
     const { lookup } = this.#deps
     return (['datasource', 'pipe'] as const).some((kind) => lookup.find(kind, resource).id !== undefined)
   }
-}
-
-/** What a scope gives, as long as its resource exists. */
-export function grantOf({ type, resource, filter }: Scope): Grant {
-  const key = resource === null ? null : 'id' in resource ? resource.id : resource.name
-  return { type, resource: key, filter, fixedParameters: null }
 }
 
 function withoutRepeats(scopes: readonly Scope[]): readonly Scope[] {

@@ -15,7 +15,7 @@ import { pipeContext } from './pipe-context.ts'
 import { readChoice } from './pipes.ts'
 import { sharedToken } from './shared-token.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'tokens'>
+type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'pipes' | 'tokens'>
 
 const change = onPath('pipe:change', 'pipe')
 const publication = onPath('pipe:publish', 'pipe')
@@ -99,7 +99,7 @@ function addEndpointPaths({ app, deps, pipes, readInput }: RouteContext): void {
     const input = await readInput(request)
     const node = nodeOf(request) ?? readNodeName(input)
     const pipe = await pipes.publish(pipeOf(request), node, readScopeOf(request))
-    const token = await sharedToken(pipe, { tokens: deps.tokens, permissions: callerOf(request).permissions })
+    const token = await sharedToken(pipe, deps, callerOf(request).permissions)
     return sendPipe(request, reply, { deps, pipe, token })
   }
   const unpublish = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {

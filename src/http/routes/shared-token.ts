@@ -1,8 +1,6 @@
 import type { Permissions } from '../../access/permissions.ts'
-import { grantOf } from '../../access/scopes/scope-binder.ts'
-import { coversAll } from '../../access/strength.ts'
-import type { Tokens } from '../../access/tokens/token.types.ts'
 import type { Pipe } from '../../catalog/pipe.types.ts'
+import type { HttpDeps } from '../http.types.ts'
 
 /**
  * The value of the token to share an endpoint with: the only one that names it for reading, where that may do no more than whoever
@@ -10,7 +8,8 @@ import type { Pipe } from '../../catalog/pipe.types.ts'
  */
 export async function sharedToken(
   { id }: Pick<Pipe, 'id'>,
-  { tokens, permissions }: { readonly tokens: Pick<Tokens, 'list' | 'valuesOf'>; readonly permissions: Permissions },
+  { tokens, access }: Pick<HttpDeps, 'tokens' | 'access'>,
+  permissions: Permissions,
 ): Promise<string | null> {
   const readers = tokens
     .list()
@@ -20,7 +19,7 @@ export async function sharedToken(
       ),
     )
   const [reader] = readers
-  if (reader === undefined || readers.length > 1 || !coversAll(permissions, reader.scopes.map(grantOf))) return null
+  if (reader === undefined || readers.length > 1 || !access.mayManage(permissions, reader)) return null
   const [value = null] = await tokens.valuesOf([reader])
   return value
 }

@@ -1,7 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Permissions } from '../../access/permissions.ts'
-import { grantOf } from '../../access/scopes/scope-binder.ts'
-import { coversAll } from '../../access/strength.ts'
 import type { StaticToken, TokenEditor, ValuedToken } from '../../access/tokens/token.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
@@ -72,7 +69,7 @@ class TokenRoutes {
   async list(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { tokens } = this.#deps
     const { permissions } = callerOf(request)
-    const seen = tokens.list().filter((token) => maySee(permissions, token))
+    const seen = tokens.list().filter((token) => this.#deps.access.mayManage(permissions, token))
     const page = pageOf(seen, new Parameters(request.query))
     const values = await tokens.valuesOf(page)
     return sendJson(reply, 200, {
@@ -99,7 +96,7 @@ class TokenRoutes {
 
   async show(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const token = this.#deps.tokens.findToken(tokenOf(request))
-    const isSeen = token !== undefined && maySee(callerOf(request).permissions, token)
+    const isSeen = token !== undefined && this.#deps.access.mayManage(callerOf(request).permissions, token)
     // One text for both: nobody learns which tokens there are.
     if (!isSeen) throw errors.TOKEN_HIDDEN()
     const [value = null] = await this.#deps.tokens.valuesOf([token])
@@ -135,14 +132,14 @@ class TokenRoutes {
   async prove(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { access } = this.#deps
     const { name, scopes } = this.#found(request, callerOf(request))
-    const permissions = access.permissionsOf(scopes.map(grantOf))
+    const permissions = access.permissionsOf(scopes)
     return await sendAccessProof(request, reply, { token: { name, permissions }, deps: this.#deps })
   }
 
   /** @throws TOKEN_HIDDEN (403), TOKEN_NOT_FOUND (404) */
   #found(request: FastifyRequest, { permissions }: TokenEditor): StaticToken {
     const token = this.#deps.tokens.findToken(tokenOf(request))
-    if (token !== undefined && maySee(permissions, token)) return token
+    if (token !== undefined && this.#deps.access.mayManage(permissions, token)) return token
     throw permissions.isAdmin ? errors.TOKEN_NOT_FOUND() : errors.TOKEN_HIDDEN()
   }
 
@@ -165,11 +162,6 @@ class TokenRoutes {
     const { dataSources, pipes } = this.#deps
     return { nameOf: (id: string) => (dataSources.find(id) ?? pipes.find(id))?.name }
   }
-}
-
-/** A stronger token is hidden: with its value the caller would be stronger than he is. */
-function maySee(permissions: Permissions, { scopes }: StaticToken): boolean {
-  return coversAll(permissions, scopes.map(grantOf))
 }
 
 /** Name, id or value. */
