@@ -5,15 +5,18 @@ import { ApiError } from '../shared/errors/errors.ts'
 import { giveWay } from '../shared/time-slices.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
-import { mergeParameters, nodesOfEndpoint } from './endpoint-parameters.ts'
+import { mergeParameters, nodesOfEndpoint, type PlacedNode } from './endpoint-parameters.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 
-/** What a caller of an endpoint wants to know of it; the same object as long as nothing of it changes. */
+/**
+ * What a caller of an endpoint wants to know of it; the same object as long as nothing of it changes, for all whose token fixes
+ * none of its parameters.
+ */
 export interface EndpointDescription {
   readonly name: string
   /** Of the pipe, or of the published node where the pipe has none. */
   readonly description: string
-  /** Each name once. */
+  /** Those that a request can change, each name once. */
   readonly parameters: readonly TemplateParameter[]
   /** Null when they cannot be known without a caller's values, or the endpoint is broken. */
   readonly columns: CheckedNode['columns']
@@ -39,6 +42,8 @@ export interface DescribeAllOptions {
   readonly timeMaxMs: number
   /** Which of them are listed; the others are not even counted. */
   readonly isShown: (pipe: Pick<Pipe, 'id'>) => boolean
+  /** Of whoever asks: a parameter that it fixes is none that could be sent. */
+  readonly readScope: ReadScope
   /** Aborted when nobody waits any more: then the engine is asked for no more of them. */
   readonly signal: AbortSignal
 }
@@ -50,6 +55,8 @@ interface KeptEndpoint {
   readonly definition: string
   readonly pipe: Pipe
   readonly node: PipeNode
+  /** The pipe's, and those of the pipes that it reads. */
+  readonly pipeIds: ReadonlySet<PipeId>
   /** Without the columns. */
   readonly outline: EndpointDescription
   /** The version of the catalog that the definition was last found in. */
@@ -75,16 +82,16 @@ export class EndpointDescriptions {
    *
    * @throws QUERY_TIMEOUT (408), ENGINE_FAILED (500), QUERIES_TOO_MANY (503).
    */
-  async describe({ id }: Pick<Pipe, 'id'>): Promise<EndpointDescription | null> {
+  async describe({ id }: Pick<Pipe, 'id'>, readScope: ReadScope): Promise<EndpointDescription | null> {
     const kept = this.#keep(id)
-    return kept === null ? null : await this.#described(kept)
+    return kept === null ? null : this.#asSeenBy(readScope, kept, await this.#described(kept))
   }
 
   /**
    * All endpoints, within a time: what the engine has not told by then it goes on telling behind the answer, for the next
    * one. Gives way to others between them.
    */
-  async describeAll({ timeMaxMs, isShown, signal }: DescribeAllOptions): Promise<EndpointList> {
+  async describeAll({ timeMaxMs, isShown, readScope, signal }: DescribeAllOptions): Promise<EndpointList> {
     const { catalog } = this.#deps
     const all = catalog.listPipes()
     this.#forgetGone(all.length)
@@ -98,7 +105,7 @@ export class EndpointDescriptions {
       const kept = this.#keep(id)
       if (kept === null) continue
       if (kept.result === null) pendingCount += 1
-      endpoints.push(kept.result ?? kept.outline)
+      endpoints.push(this.#asSeenBy(readScope, kept, kept.result ?? kept.outline))
       await giveWay()
     }
     return { endpoints, pendingCount }
@@ -125,7 +132,8 @@ export class EndpointDescriptions {
       this.#kept.delete(id)
       return null
     }
-    const nodes = nodesOfEndpoint(pipe, catalog)
+    const placed = nodesOfEndpoint(pipe, catalog)
+    const nodes = placed.map((one) => one.node)
     const definition = this.#definitionOf(pipe, nodes)
     if (kept?.definition === definition) {
       kept.catalogVersion = catalogVersion
@@ -137,9 +145,18 @@ export class EndpointDescriptions {
       parameters: mergeParameters(nodes.flatMap((read) => parametersOf(read))),
       columns: null,
     }
-    const found = { definition, pipe, node, outline, catalogVersion, described: null, result: null }
+    const pipeIds = new Set(placed.map((one) => one.pipe.id))
+    const found = { definition, pipe, node, pipeIds, outline, catalogVersion, described: null, result: null }
     this.#kept.set(id, found)
     return found
+  }
+
+  /** The description without the parameters that no request of the reader changes, wherever they stand. */
+  #asSeenBy(readScope: ReadScope, { pipe, pipeIds }: KeptEndpoint, told: EndpointDescription): EndpointDescription {
+    if (![...pipeIds].some((id) => readScope.fixedParametersOf(id) !== null)) return told
+    const { catalog, parametersOf } = this.#deps
+    const free = ({ node, fixed }: PlacedNode) => parametersOf(node).filter(({ name }) => !fixed.values.has(name))
+    return { ...told, parameters: mergeParameters(nodesOfEndpoint(pipe, catalog, readScope).flatMap(free)) }
   }
 
   /** With its columns; the engine is asked once. */

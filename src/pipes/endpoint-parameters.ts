@@ -2,36 +2,59 @@
 // the values of a request.
 
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import { type FixedValues, fixedForNamed, fixedForRead, nothingFixed } from '../query/fixed-parameters.ts'
 import { answeringNode } from '../query/name-scope.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { nodeReads } from './node-reads.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 
-/** The nodes that an endpoint is computed of: those of its pipe in their order, then those of other pipes as they are met. */
-export function nodesOfEndpoint(pipe: Pipe, catalog: ReadCatalog): readonly PipeNode[] {
+/** A node of an endpoint, with the pipe that it belongs to and what no request changes in it. */
+export interface PlacedNode {
+  readonly pipe: Pipe
+  readonly node: PipeNode
+  readonly fixed: FixedValues
+}
+
+/**
+ * The nodes that an endpoint is computed of: those of its pipe in their order, then those of other pipes as they are met.
+ *
+ * @param readScope of whoever reads it: a node that is read with other fixed values is met once more; null fixes nothing.
+ */
+export function nodesOfEndpoint(
+  pipe: Pipe,
+  catalog: ReadCatalog,
+  readScope: ReadScope | null = null,
+): readonly PlacedNode[] {
   const endpoint = endpointOf(pipe)
-  return endpoint === undefined ? [] : nodesBelow(pipe, [{ pipe, node: endpoint }], catalog)
+  if (endpoint === undefined) return []
+  const fixed = readScope === null ? nothingFixed : fixedForNamed(readScope, pipe.id, nothingFixed)
+  return nodesBelow(pipe, [{ pipe, node: endpoint, fixed }], { catalog, readScope })
 }
 
 /** A node, and those of other pipes that it reads: what is met in its own pipe tells its parameters itself. */
 export function nodeWithOtherPipes(pipe: Pipe, node: PipeNode, catalog: ReadCatalog): readonly PipeNode[] {
-  const others = nodesRead({ pipe, node }, catalog).filter((read) => read.pipe !== pipe)
-  return [node, ...nodesBelow(pipe, others, catalog).filter(({ id }) => id !== node.id)]
+  const walk = { catalog, readScope: null }
+  const others = nodesRead({ pipe, node, fixed: nothingFixed }, walk).filter((read) => read.pipe !== pipe)
+  const below = nodesBelow(pipe, others, walk).map((placed) => placed.node)
+  return [node, ...below.filter(({ id }) => id !== node.id)]
 }
 
-interface PlacedNode {
-  readonly pipe: Pipe
-  readonly node: PipeNode
+interface Walk {
+  readonly catalog: ReadCatalog
+  readonly readScope: ReadScope | null
 }
 
-function nodesBelow(pipe: Pipe, top: readonly PlacedNode[], catalog: ReadCatalog): readonly PipeNode[] {
-  const met = new Map(top.map((one) => [one.node.id, one]))
+function nodesBelow(pipe: Pipe, top: readonly PlacedNode[], walk: Walk): readonly PlacedNode[] {
+  const keyOf = ({ node, fixed }: PlacedNode): string => `${node.id}${fixed.key}`
+  const met = new Map(top.map((one) => [keyOf(one), one]))
   // A Map gives what is added while it is walked.
   for (const one of met.values()) {
-    for (const read of nodesRead(one, catalog)) if (!met.has(read.node.id)) met.set(read.node.id, read)
+    for (const read of nodesRead(one, walk)) if (!met.has(keyOf(read))) met.set(keyOf(read), read)
   }
-  const ownNodes = pipe.nodes.filter(({ id }) => met.has(id))
-  return [...ownNodes, ...[...met.values()].flatMap((one) => (one.pipe === pipe ? [] : [one.node]))]
+  const own = [...met.values()].filter((one) => one.pipe === pipe)
+  own.sort((one, other) => pipe.nodes.indexOf(one.node) - pipe.nodes.indexOf(other.node))
+  return [...own, ...[...met.values()].filter((one) => one.pipe !== pipe)]
 }
 
 function endpointOf({ nodes, endpointId }: Pipe): PipeNode | undefined {
@@ -39,13 +62,15 @@ function endpointOf({ nodes, endpointId }: Pipe): PipeNode | undefined {
 }
 
 /** Earlier nodes of the same pipe, and those that answer for the pipes that it reads. */
-function nodesRead({ pipe, node }: PlacedNode, catalog: ReadCatalog): readonly PlacedNode[] {
+function nodesRead({ pipe, node, fixed }: PlacedNode, { catalog, readScope }: Walk): readonly PlacedNode[] {
   return nodeReads(pipe, pipe.nodes.indexOf(node), catalog).flatMap(({ id }) => {
     const earlier = pipe.nodes.find((one) => one.id === id)
-    if (earlier !== undefined) return [{ pipe, node: earlier }]
+    if (earlier !== undefined) return [{ pipe, node: earlier, fixed }]
     const other = catalog.findPipe(id)
     const answering = other === undefined ? undefined : answeringNode(other)
-    return other === undefined || answering === undefined ? [] : [{ pipe: other, node: answering }]
+    if (other === undefined || answering === undefined) return []
+    const within = readScope === null ? fixed : fixedForRead(readScope, id, fixed)
+    return [{ pipe: other, node: answering, fixed: within }]
   })
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openTestService, type TestService } from '../support/api/test-service.ts'
+import { type Call, openTestService, type TestService } from '../support/api/test-service.ts'
 import { openApiFaults } from '../support/http/openapi-rules.ts'
 
 /** An OpenAPI document as far as this file reads it. */
@@ -33,8 +33,8 @@ async function createPipe(service: TestService, name: string, nodes: readonly (r
   if (answer.status !== 200) throw new Error(`${name}: ${answer.text}`)
 }
 
-async function documentAt(service: TestService, path: string): Promise<Document> {
-  const { status, json, text } = await service.call('GET', path)
+async function documentAt(service: TestService, path: string, call: Call = {}): Promise<Document> {
+  const { status, json, text } = await service.call('GET', path, call)
   if (status !== 200) throw new Error(text)
   const faults = openApiFaults(json)
   if (faults.length > 0) throw new Error(faults.join('\n'))
@@ -159,4 +159,40 @@ t.test('templates read variables, and a change of one shows with the next reques
   }
   const entries = JSON.stringify(service.log.entries)
   t.notMatch(entries, 'sesame', 'no value is logged')
+})
+
+t.test('a parameter that the token fixes is none that a request could send', async (t) => {
+  const token = 'p.openapi.0123456789abcdef0123456789abcdef'
+  const service = await openTestService(t, { adminToken: token })
+  const asAdmin = { token }
+  const post = async (path: string, body: object): Promise<string> => {
+    const headers = { 'content-type': 'application/json' }
+    const { status, json, text } = await service.call('POST', path, { body: JSON.stringify(body), headers, token })
+    t.equal(status, 200, text)
+    // A pipe has none, and it is not looked at.
+    return (json as { readonly token: string }).token
+  }
+  const create = (name: string, sql: string) => post('/v0/pipes', { name, nodes: [{ sql, type: 'endpoint' }] })
+  const uses = "{{String(org, 'acme', required=True)}} AS org, {{Int8(size, 1)}} AS size"
+  await create('inner', `% SELECT ${uses}, {{Int8(least, 0)}} AS least`)
+  await create('outer', '% SELECT * FROM inner WHERE size > {{Int8(size, 2)}}')
+  const jwtOf = (...fixed: readonly (readonly [string, object])[]): Promise<string> => {
+    const scopes = fixed.map(([resource, params]) => ({ type: 'PIPES:READ', resource, fixed_params: params }))
+    return post(`/v0/tokens?expiration_time=${Math.floor(Date.now() / 1_000) + 600}`, { name: 'reader', scopes })
+  }
+  const listed = async (name: string, call: Call): Promise<readonly string[] | undefined> => {
+    const one = await documentAt(service, `/v0/pipes/${name}/openapi.json`, call)
+    const all = await documentAt(service, '/v0/pipes/openapi.json', call)
+    t.same(all.paths[`/pipes/${name}.{format}`], one.paths[`/pipes/${name}.{format}`])
+    return parametersOf(one, name)
+  }
+  t.same(await listed('inner', asAdmin), ['org', 'size', 'least'])
+  const fixedOuter = { token: await jwtOf(['outer', { org: 'a', none: 1 }]) }
+  t.same(await listed('outer', fixedOuter), ['size', 'least'], 'what is fixed for a pipe is fixed below')
+  const document = await documentAt(service, '/v0/pipes/outer/openapi.json', fixedOuter)
+  t.notMatch(JSON.stringify(document), /"org":\{"type":"string","default|acme/, 'nor is it in the body of a POST')
+  const fixedInner = { token: await jwtOf(['outer', {}], ['inner', { size: 5, org: 'a' }]) }
+  t.same(await listed('outer', fixedInner), ['size', 'least'], 'one of its uses is free')
+  t.same(await listed('inner', fixedInner), ['least'])
+  t.same(await listed('outer', asAdmin), ['size', 'org', 'least'], 'others see them all')
 })

@@ -36,7 +36,8 @@ function open() {
     const node = { name: `${name}_node`, description: '', sql: 'SELECT 1 AS a', isEndpoint: true }
     return pipes.create({ name, description: '', nodes: [node] })
   }
-  const all = (timeMaxMs = 60_000) => descriptions.describeAll({ timeMaxMs, isShown: () => true, signal: unending })
+  const all = (timeMaxMs = 60_000) =>
+    descriptions.describeAll({ timeMaxMs, isShown: () => true, readScope: adminScope, signal: unending })
   return { catalog, pipes, descriptions, engine, asked, create, all }
 }
 
@@ -111,7 +112,7 @@ t.test('an endpoint that cannot be described leaves the others as they are', asy
     pendingCount: 1,
     endpoints: [{ name: 'broken', columns: null }, { columns: [{ name: 'a' }] }],
   })
-  await t.rejects(descriptions.describe(broken), { code: 'QUERY_TIMEOUT' })
+  await t.rejects(descriptions.describe(broken, adminScope), { code: 'QUERY_TIMEOUT' })
   engine.answer = async () => {}
   t.match(await all(), { pendingCount: 0 })
   t.equal(asked.filter((name) => name === 'whole').length, 1)
@@ -123,6 +124,7 @@ t.test('nobody who has left has the engine asked', async (t) => {
   const { endpoints, pendingCount } = await descriptions.describeAll({
     timeMaxMs: 1,
     isShown: () => true,
+    readScope: adminScope,
     signal: AbortSignal.abort(),
   })
   t.strictSame([endpoints.length, pendingCount], [3, 3])

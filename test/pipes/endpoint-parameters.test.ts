@@ -29,7 +29,7 @@ t.test('an endpoint is computed of the nodes that it reads, in its pipe and in o
     list: () => [],
     listPipes: () => [...pipes.values()],
   }
-  const namesOf = (of: Pipe) => nodesOfEndpoint(of, catalog).map(({ name }) => name)
+  const namesOf = (of: Pipe) => nodesOfEndpoint(of, catalog).map((placed) => placed.node.name)
   t.same(namesOf(pipe('top', [node('days', ['near']), node('alone'), node('result', ['days', 'far'])])), [
     'days',
     'result',

@@ -22,7 +22,13 @@ export function addOpenApi(app: FastifyInstance, { endpointDescriptions, pipes }
     const signal = abortSignal(reply)
     const { permissions } = callerOf(request)
     const isShown = ({ id }: { readonly id: string }): boolean => permissions.sees('pipe', id)
-    const { endpoints, pendingCount } = await endpointDescriptions.describeAll({ timeMaxMs, isShown, signal })
+    const { readScope } = permissions
+    const { endpoints, pendingCount } = await endpointDescriptions.describeAll({
+      timeMaxMs,
+      isShown,
+      readScope,
+      signal,
+    })
     const pending = pendingCount === 0 ? '' : ` The columns of ${pendingCount} are not known yet: ask again.`
     const text = await texts.documentText(endpoints, {
       title: 'Endpoints',
@@ -34,7 +40,7 @@ export function addOpenApi(app: FastifyInstance, { endpointDescriptions, pipes }
   const describeOne = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     // The route has this parameter, and Fastify gives texts.
     const pipe = pipes.get((request.params as { readonly pipe: string }).pipe)
-    const endpoint = await endpointDescriptions.describe(pipe)
+    const endpoint = await endpointDescriptions.describe(pipe, callerOf(request).permissions.readScope)
     if (endpoint === null) throw errors.PIPE_UNPUBLISHED({ name: pipe.name })
     const { name, description } = endpoint
     const document = openApiDocument([endpoint], { title: name, description, baseUrl: baseUrlOf(request) })
