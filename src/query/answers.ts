@@ -5,6 +5,7 @@ import { wrapQuery } from '../sql/own-query.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
 import { countingCodes, valuelessCodes } from '../store/engine-codes.ts'
+import { isOwnText } from '../store/engine-message.ts'
 import type { SelectStream, Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import type { Agreement } from './agreement.ts'
@@ -118,7 +119,24 @@ export class Answers {
   async #runFailureOf(thrown: unknown, run: Run): Promise<unknown> {
     const isOfEngine = thrown instanceof StoreError && thrown.kind === 'engine'
     const broken = isOfEngine ? await brokenFilter(run.plan, { store: this.#deps.store, signal: run.signal }) : null
-    return broken === null ? this.failureOf(thrown, run) : errors.FILTER_BROKEN({ filter: broken, cause: thrown })
+    if (broken !== null) return errors.FILTER_BROKEN({ filter: broken, cause: thrown })
+    if (!run.plan.isOpaque) return this.failureOf(thrown, run)
+    const untold = this.opaqueFailureOf(thrown, run)
+    const alone = isPipeFailure(untold) ? await run.tryAlone?.() : null
+    if (alone === null || alone === undefined) return untold
+    return this.failureOf(alone.thrown, { ...run, plan: alone.plan })
+  }
+
+  /** What is told of a failure in what a reader may not know: one answer for all where rows are hidden. */
+  opaqueFailureOf(thrown: unknown, failed: Failed & Pick<Run, 'plan'>): unknown {
+    const told = this.failureOf(thrown, failed)
+    // Limits and states tell nothing of the pipes.
+    if (!(told instanceof ApiError && told.code === 'SQL_INVALID')) return told
+    const { rendering, plan } = failed
+    const cause = rendering.secretValues.size > 0 ? undefined : thrown
+    if (plan.isFiltered || !(thrown instanceof StoreError)) return errors.PIPE_FAILED({ reason: null, cause })
+    // What `throwIf` says is its author's, for whoever reads.
+    return isOwnText(thrown.message) ? told : errors.PIPE_FAILED({ reason: codeOf(thrown.message) || null, cause })
   }
 
   /** Several threads share a table by its size, hidden rows among it, and the order of rows would tell how. */
@@ -144,6 +162,10 @@ export class Answers {
       throw await this.#runFailureOf(thrown, run)
     }
   }
+}
+
+function isPipeFailure(told: unknown): boolean {
+  return told instanceof ApiError && told.code === 'PIPE_FAILED'
 }
 
 const statisticsSetting = 'output_format_write_statistics'

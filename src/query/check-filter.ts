@@ -71,7 +71,14 @@ async function columnsOf({ kind, id }: FilterTarget, deps: Deps): Promise<readon
   const pipe = workspace.findPipe(id)
   const node = pipe === undefined ? undefined : answeringNode(pipe)
   if (pipe === undefined || node === undefined) throw errors.FILTER_INVALID({ reason: 'the Pipe gives no columns' })
-  const { columns } = await checkNode(pipe, node, pipe.nodes.indexOf(node), serviceScope)
+  const columns = await checkNode(pipe, node, pipe.nodes.indexOf(node), serviceScope).then(
+    (checked) => checked.columns,
+    (thrown: unknown) => {
+      if (!(thrown instanceof ApiError) || thrown.status !== 400) throw thrown
+      // The reason speaks of all that the pipe reads, which whoever makes the scope may not know.
+      throw errors.FILTER_INVALID({ reason: 'the Pipe fails, and so gives no columns', cause: thrown })
+    },
+  )
   if (columns !== null) return columns
   throw errors.FILTER_INVALID({ reason: 'the columns of the Pipe follow from values of its parameters' })
 }

@@ -23,6 +23,7 @@ import { columnsBy, describings, type ResultColumn } from './describe-query.ts'
 import { withPlace } from './error-place.ts'
 import { inUsersWords } from './message-names.ts'
 import { Rendering } from './rendering.ts'
+import { type AloneDeps, faultAlone, type OwnText } from './stand-ins.ts'
 import type { TemplateCache } from './template-cache.ts'
 import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
 
@@ -64,15 +65,15 @@ interface Deps {
 }
 
 /** Makes the check over open modules. */
-export function createNodeCheck(options: CheckOptions, deps: Deps): CheckNode {
+export function createNodeCheck(options: CheckOptions, deps: Deps & { readonly alone: AloneDeps }): CheckNode {
   return async (pipe, node, position, readScope) => {
-    const { compiled, scope, check } = compileNode({ pipe, node, position }, { options, deps, readScope })
+    const { compiled, text, scope, check } = compileNode({ pipe, node, position }, { options, deps, readScope })
     const template = deps.templates.compile(node.sql)
     const inBranches = template.tables.flatMap((name) => namesOf(scope.find(name.split('.'))))
     const dependencies = [...new Set([...compiled.dependencies, ...inBranches])].filter((name) => name !== placeholder)
     const columns = check.hasPlaceholder
       ? null
-      : await describe(compiled, { options, deps, mayDiffer: check.rendering.hasPlaceholders })
+      : await describe(compiled, { options, deps, own: { text, scope }, mayDiffer: check.rendering.hasPlaceholders })
     return { dependencies, columns, parameters: template.parameters }
   }
 }
@@ -145,12 +146,13 @@ function compileNode({ pipe, node, position }: PlacedNode, { options, deps, read
     readScope,
     findServiceSource,
     nodeText: (read: ReadNode) => rendering.nodeText(read),
+    ownPipeId: pipe.id,
   }
   const check: Check = { rendering, hasPlaceholder: false }
   checkBranchRights(reading, changed, position)
   const { text } = rendering.render(node.sql, { maySecrets: true })
   const scope = new CheckScope(authorScope(reading, changed, position), check)
-  return { compiled: compileQuery(text, { scope }), scope, check }
+  return { compiled: compileQuery(text, { scope }), text, scope, check }
 }
 
 /** The pipe with the node in its place, so that one that reads itself shows. */
@@ -225,7 +227,8 @@ function namesOf(source: Source | 'denied' | undefined): readonly string[] {
 
 interface Description {
   readonly options: CheckOptions
-  readonly deps: Pick<Deps, 'store' | 'workspace'>
+  readonly deps: Pick<Deps, 'store' | 'workspace'> & { readonly alone: AloneDeps }
+  readonly own: Pick<OwnText, 'text' | 'scope'>
   /** Whether the text holds placeholders for values. */
   readonly mayDiffer: boolean
 }
@@ -248,7 +251,24 @@ async function describe(plan: CompiledQuery, description: Description) {
       if (!(thrown instanceof StoreError) || thrown.kind !== 'engine') break
     }
   }
-  throw refusal
+  throw plan.isOpaque ? await opaqueRefusal(refusal, description, signal) : refusal
+}
+
+/** What the author is told who may not know all that the node reads through pipes. */
+async function opaqueRefusal(
+  refusal: unknown,
+  { options, deps, own }: Description,
+  signal: AbortSignal,
+): Promise<unknown> {
+  if (!(refusal instanceof ApiError && refusal.code === 'SQL_INVALID')) return refusal
+  const { catalogVersion } = deps.workspace
+  const alone = await faultAlone({ ...own, catalogVersion, isRun: false }, deps.alone, signal)
+  if (alone === null) return errors.PIPE_FAILED({ reason: null, cause: refusal })
+  const { thrown, plan } = alone
+  const [, describing] = describings
+  const hint = thrown instanceof StoreError ? adviceFor(thrown.message, plan) : undefined
+  const told = inAuthorsWords(thrown, plan, { workspace: deps.workspace, describing })
+  return toQueryError(told, { ...options, sql: plan.sql, hint })
 }
 
 interface Wording {

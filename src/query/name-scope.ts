@@ -32,6 +32,8 @@ export interface Reading {
   readonly nodeText: (node: ReadNode, fixed: FixedValues) => string
   /** What is fixed for the text that is read; absent is nothing. */
   readonly fixed?: FixedValues
+  /** The pipe whose author reads: its nodes are no secret, whatever else may be read; absent is none. */
+  readonly ownPipeId?: string
 }
 
 /**
@@ -83,6 +85,19 @@ function resolveInFocus(focus: ReadPipe | null, parts: readonly string[]): Resol
 
 /** What is read under a name, with the filter of the scope. @throws SQL_INVALID (400) for what cannot be read by anybody. */
 export function sourceOf(reading: Reading, named: ResolvedName, fixedFor = fixedForNamed): Source | 'denied' {
+  const source = plainSource(reading, named, fixedFor)
+  if (source === 'denied' || !isHiddenFrom(reading, named)) return source
+  return { ...source, isHidden: true }
+}
+
+/** A node is known to whoever may read its pipe. */
+function isHiddenFrom({ readScope, ownPipeId }: Reading, named: ResolvedName): boolean {
+  if (readScope.seesAll) return false
+  const id = named.kind === 'node' ? named.pipe.id : named.id
+  return id !== ownPipeId && !readScope.mayRead(id)
+}
+
+function plainSource(reading: Reading, named: ResolvedName, fixedFor: typeof fixedForNamed): Source | 'denied' {
   const { name } = named
   switch (named.kind) {
     case 'node':

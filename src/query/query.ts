@@ -1,7 +1,6 @@
 import { findResourceId } from '../catalog/resource-id.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
-import { ownQuery } from '../sql/own-query.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope } from '../sql/source.types.ts'
 import { UndescribedOutput } from '../sql/undescribed-output.ts'
@@ -37,6 +36,8 @@ import type {
 } from './query.types.ts'
 import { Rendering } from './rendering.ts'
 import { ResponseCache } from './response-cache.ts'
+import type { AloneFault } from './run.types.ts'
+import { type AloneDeps, faultAlone } from './stand-ins.ts'
 import { TemplateCache } from './template-cache.ts'
 import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
 
@@ -88,6 +89,7 @@ class QueryService implements Query {
   readonly #plans = new PlanCache()
   readonly #answers: Answers
   readonly #outputs: OutputColumns
+  readonly #alone: AloneDeps
 
   constructor(options: QueryOptions, deps: QueryDeps) {
     this.#options = options
@@ -97,7 +99,8 @@ class QueryService implements Query {
     const columns = new ColumnCheck(deps.store, deps.workspace)
     this.#answers = new Answers(options, { ...deps, responses, agreement, columns })
     this.#outputs = new OutputColumns({ ...deps, agreement, columns })
-    this.checkNode = createNodeCheck(options, { ...deps, templates: this.#templates })
+    this.#alone = { store: deps.store, agreement, columns, outputs: this.#outputs }
+    this.checkNode = createNodeCheck(options, { ...deps, templates: this.#templates, alone: this.#alone })
     this.checkAuthor = createAuthorCheck(options, { ...deps, templates: this.#templates })
     this.checkFilter = createFilterCheck(options, { ...deps, checkNode: this.checkNode })
     this.nodeFault = createNodeFault(options, { ...deps, templates: this.#templates })
@@ -110,7 +113,8 @@ class QueryService implements Query {
     const focus = request.pipeline === null ? null : this.#readablePipe(request.pipeline, readScope)
     const rendering = this.#rendering(request, focus)
     const { text, cacheTtlSeconds } = this.#callersText(request.sql, { rendering, readScope })
-    const plan = await this.#plan({ rendering, readScope, text, ...callersNames(focus) }, request.signal)
+    const question = { rendering, readScope, text, ...callersNames(focus) }
+    const plan = await this.#plan(question, request.signal)
     const { format, contentType } = answerFormat(plan.format ?? request.format)
     const resolveMs = performance.now() - startMs
     const run = {
@@ -118,6 +122,7 @@ class QueryService implements Query {
       rendering,
       readScope,
       isOfAuthor: true,
+      tryAlone: () => this.#faultAlone(question, request.signal),
       format,
       settings: request.settings,
       cacheTtlSeconds,
@@ -143,6 +148,7 @@ class QueryService implements Query {
       rendering,
       readScope,
       isOfAuthor: request.sql !== null,
+      tryAlone: request.sql === null ? undefined : () => this.#faultAlone(question, signal),
       format,
       settings,
       cacheTtlSeconds,
@@ -162,6 +168,7 @@ class QueryService implements Query {
     const rendering = this.#rendering(request, pipe, () => hiddenSecret)
     const text = rendering.nodeText(node)
     const plan = await this.#plan({ rendering, readScope, text, ...nodesNames(pipe, node) }, signal)
+    if (plan.isOpaque && !plan.isFiltered) throw errors.PLAN_HIDDEN({ name: pipe.name })
     // It says what of the tables would be read, the hidden rows among it, and how the filter reads.
     if (plan.isFiltered || readScope.outputFilterOf(pipe.id) !== null) {
       throw errors.SQL_INVALID({ reason: `The plan of '${pipe.name}' can not be shown, as the token filters rows` })
@@ -177,12 +184,13 @@ class QueryService implements Query {
     }
   }
 
-  async show(request: ShowRequest): Promise<string> {
-    const { sql, readScope, signal } = request
+  async show(request: ShowRequest): Promise<string | null> {
+    const { sql, readScope, mayShowPipes, signal } = request
     const rendering = this.#rendering(request, null, () => hiddenSecret)
     const { text } = this.#callersText(sql, { rendering, readScope })
     const plan = await this.#plan({ rendering, readScope, text, ...callersNames(null) }, signal)
-    return withNames(plan.sql, nameable(this.#deps.workspace, readScope))
+    // The SQL of its pipes stands in it.
+    return plan.isOpaque && !mayShowPipes ? null : withNames(plan.sql, nameable(this.#deps.workspace, readScope))
   }
 
   #pipeQuestion(
@@ -226,18 +234,27 @@ class QueryService implements Query {
 
   /** The plan, or what the engine must be asked first. */
   #planNow({ rendering, readScope, text, place, scope }: Question): CompiledQuery | UndescribedOutput {
-    const { workspace, findServiceSource } = this.#deps
-    const { catalogVersion } = workspace
-    const { database } = this.#options
+    const { catalogVersion } = this.#deps.workspace
     const fullPlace = JSON.stringify([catalogVersion, readScope.signature, rendering.fixed.key, place])
     const outputOf = this.#outputsOf(catalogVersion)
     return undescribedOr(() =>
       this.#plans.plan({ place: fullPlace, text, rendering }, (nodeText) => {
-        const { fixed } = rendering
-        const names = scope({ workspace, database, readScope, findServiceSource, nodeText, fixed })
-        return compileQuery(text, { scope: names, outputOf })
+        return compileQuery(text, { scope: scope(this.#reading({ rendering, readScope, nodeText })), outputOf })
       }),
     )
+  }
+
+  #reading({ rendering, readScope, nodeText }: Pick<Question, 'rendering' | 'readScope'> & NodeTexts): Reading {
+    const { workspace, findServiceSource } = this.#deps
+    const { database } = this.#options
+    return { workspace, database, readScope, findServiceSource, nodeText, fixed: rendering.fixed }
+  }
+
+  #faultAlone({ rendering, readScope, text, scope }: Question, signal: AbortSignal): Promise<AloneFault | null> {
+    const { catalogVersion } = this.#deps.workspace
+    const nodeText: Reading['nodeText'] = (node, fixed) => rendering.nodeText(node, fixed)
+    const names = scope(this.#reading({ rendering, readScope, nodeText }))
+    return faultAlone({ text, scope: names, catalogVersion, isRun: true }, this.#alone, signal)
   }
 
   /** Asks for the columns of what a pipe gives; what that reads through filters of its own was asked for before. */
@@ -256,8 +273,8 @@ class QueryService implements Query {
       await this.#outputs.ask(plan, { catalogVersion, sql }, signal)
     } catch (thrown) {
       // The engine may have computed constants of what the filter is to hide.
-      const hiding = { ...plan, filters: [{ filter: '', isTotal: false, probe: () => ownQuery('') }] }
-      throw this.#answers.failureOf(thrown, { rendering, readScope, plan: hiding })
+      const hiding = { ...plan, isFiltered: true }
+      throw this.#answers.opaqueFailureOf(thrown, { rendering, readScope, plan: hiding })
     }
   }
 
@@ -290,6 +307,7 @@ function undescribedOr<Result>(make: () => Result): Result | UndescribedOutput {
   }
 }
 
+type NodeTexts = Pick<Reading, 'nodeText'>
 type Entering = Pick<QueryRequest, 'parameters' | 'readScope'>
 
 const hiddenSecret = '***'

@@ -17,10 +17,10 @@ export interface Query {
   /** What the engine would do for a node. Raises errors of the error table (400, 404, 408, 500, 503). */
   explain(request: ExplainRequest): Promise<Explanation>
   /**
-   * The SQL that would run for a query of a caller, in the names of the workspace, row filters included. Raises errors of the error
-   * table (400, 403, 404).
+   * The SQL that would run for a query of a caller, in the names of the workspace, row filters included; null where that of pipes
+   * would stand in it, and may not be shown. Raises errors of the error table (400, 403, 404).
    */
-  show(request: ShowRequest): Promise<string>
+  show(request: ShowRequest): Promise<string | null>
   /** Judges a node before it is saved. */
   readonly checkNode: CheckNode
   /** Judges who lets a stored node answer for its pipe. */
@@ -52,6 +52,8 @@ export interface QueryRequest extends Asking {
 
 export interface ShowRequest extends Asking {
   readonly sql: string
+  /** Whether pipes may be shown that compute with what the reader may not know. */
+  readonly mayShowPipes: boolean
 }
 
 export interface PipeRequest extends Asking {

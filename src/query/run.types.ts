@@ -2,6 +2,13 @@ import type { CompiledQuery } from '../sql/compile-query.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { Rendering } from './rendering.ts'
 
+/** What is wrong with a query, whatever its pipes are. */
+export interface AloneFault {
+  readonly thrown: unknown
+  /** What was tried. */
+  readonly plan: CompiledQuery
+}
+
 /** A plan that is to run. */
 export interface Run {
   readonly plan: CompiledQuery
@@ -14,6 +21,8 @@ export interface Run {
   readonly readScope: ReadScope
   /** Whether the caller wrote it, and not a pipe's author. */
   readonly isOfAuthor?: boolean
+  /** Tries the caller's text without the pipes that it reads; absent where there is none. */
+  readonly tryAlone?: (() => Promise<AloneFault | null>) | undefined
   readonly format: string
   readonly settings: Readonly<Record<string, string | number>>
   /** Null keeps no answer. */

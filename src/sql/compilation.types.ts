@@ -55,7 +55,9 @@ export interface Compilation {
   readonly tableNames: Map<string, string>
   /** By the names of the data sources and pipes of which a filter hides rows. */
   readonly filtered: Map<string, AppliedFilter>
-  /** Those among them with columns of JSON. */
+  /** The names of what the reader may not know of, and of what has rows that it may not see, as others compute with them. */
+  readonly hiddenNames: Set<string>
+  /** Those among the filtered with columns of JSON. */
   readonly filteredPaths: Set<string>
   /** The columns that a query gives which has all in its place; undefined while they are not known. */
   readonly outputOf: (sql: string) => readonly OutputColumn[] | undefined

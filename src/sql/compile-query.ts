@@ -45,6 +45,8 @@ export interface CompiledQuery {
   readonly isFiltered: boolean
   /** Those filters. */
   readonly filters: readonly AppliedFilter[]
+  /** Whether pipes compute with what the reader may not know: then it is told nothing of what fails in them. */
+  readonly isOpaque: boolean
   /** What the engine must find in `sql`, for `checkAgreement`. */
   readonly reading: EngineReading
   /** Where a byte of `sql`, counted from 0 in UTF-8, comes from. Not for hot paths. */
@@ -81,7 +83,11 @@ export function compileQuery(sql: string, { scope, outputOf = () => undefined }:
     tableFunctions: new Set<string>(),
     commonTables: new Set<string>(),
   }
-  const hidden = { filtered: new Map<string, AppliedFilter>(), filteredPaths: new Set<string>() }
+  const hidden = {
+    filtered: new Map<string, AppliedFilter>(),
+    filteredPaths: new Set<string>(),
+    hiddenNames: new Set<string>(),
+  }
   const compilation: Compilation = { ...reading, tableNames, ...hidden, outputOf, done: new Map(), open: [], compile }
   const { spliced, dependencies, parsed, tables, sources } = compile({ sql, scope, node: null }, compilation)
   const isFiltered = hidden.filtered.size > 0
@@ -102,6 +108,7 @@ export function compileQuery(sql: string, { scope, outputOf = () => undefined }:
     tableNames,
     isFiltered,
     filters: [...hidden.filtered.values()],
+    isOpaque: hidden.hiddenNames.size > 0,
     reading: { ...reading, tables, tableNames },
     placeOf: (byteOffset) => placeOf(spliced, byteOffset),
   }

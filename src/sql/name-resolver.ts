@@ -8,13 +8,14 @@ import { errors } from '../shared/errors/errors.ts'
 import { quoteName, quoteString } from '../shared/text-escapes.ts'
 import type { Compilation, CompiledText } from './compilation.types.ts'
 import { filterProbe } from './filter-probe.ts'
+import { toHiddenFault } from './hidden-fault.ts'
 import { replaceOwnNames } from './own-names.ts'
 import { type ReadRelations, type Relation, tableRelation } from './plan-weight.ts'
 import { systemTables } from './query-policy.ts'
 import { hasPaths, mayHavePaths, rebuiltColumns } from './rebuilt-columns.ts'
 import { type RowFilter, readRowFilter } from './row-filter.ts'
 import { countReads, findCommonTable, type WeighedRead } from './scope-lookup.ts'
-import type { NameScope, QuerySource, Source, TableSource } from './source.types.ts'
+import type { NameScope, OutputColumn, QuerySource, Source, TableSource } from './source.types.ts'
 import { TextMemo } from './text-memo.ts'
 import { UndescribedOutput } from './undescribed-output.ts'
 
@@ -56,6 +57,7 @@ export function resolveReads(text: ParsedQuery, scope: NameScope, compilation: C
     if (source === undefined) continue
     sources.set(read, source)
     dependencies.add(source.name)
+    if (source.isHidden === true) compilation.hiddenNames.add(source.name)
     putSource(read, source, resolution)
   }
   const { edits, weights, relations, filteredScopes, tables } = resolution
@@ -188,10 +190,17 @@ function aroundOutput(source: QuerySource, compiled: CompiledText, compilation: 
   const opening = '(SELECT * FROM ('
   const closing = `) AS ${filter.alias} WHERE (${filter.sql}) LIMIT ${allRows})`
   // What the pipe computes of hidden rows may fail, and say so in their values.
-  compilation.filtered.set(name, { filter: text, isTotal: false, probe: () => filterProbe(`(${sql})`, filter) })
+  compilation.hiddenNames.add(name)
+  // Nor may it be taken for the filter's failure: that is tried without the pipe.
+  const rows = columns.some(({ type }) => type === undefined) ? `(${sql})` : emptyTable(columns)
+  compilation.filtered.set(name, { filter: text, isTotal: false, probe: () => filterProbe(rows, filter) })
   const columnCount = columns.length
   if (rebuilt === '') return { before: opening, after: closing, columnCount }
   return { before: `(SELECT *${rebuilt} FROM ${opening}`, after: `${closing})`, columnCount }
+}
+
+function emptyTable(columns: readonly OutputColumn[]): string {
+  return `null(${quoteString(columns.map(({ name, typeText }) => `${quoteName(name)} ${typeText}`).join(', '))})`
 }
 
 interface FilteredTable {
@@ -327,18 +336,30 @@ function filterOf(columns: readonly string[], filter: string, { functions }: Com
 }
 
 /** The query of a pipe or a node, compiled when it is first read. */
-function compileSource({ id, variant = '', name, sql, scope }: QuerySource, compilation: Compilation): CompiledText {
+function compileSource(source: QuerySource, compilation: Compilation): CompiledText {
+  const { id, variant = '', name } = source
   const { done, open } = compilation
   const key = `${id}${variant}`
   const known = done.get(key)
   if (known !== undefined) return known
-  if (open.some((one) => one.id === id)) {
-    const path = [...open.map((one) => one.name), name].join(' → ')
-    throw new SqlFault(`Circular dependency on '${name}': ${path}`)
-  }
+  if (open.some((one) => one.id === id)) throw circular(source, compilation)
   open.push({ id, name })
-  const compiled = compilation.compile({ sql: sql(), scope, node: name }, compilation)
+  const compiled = compileText(source, compilation)
   open.pop()
   done.set(key, compiled)
   return compiled
+}
+
+function circular({ name }: QuerySource, { open, hiddenNames }: Compilation): SqlFault {
+  const path = [...open.map((one) => one.name), name]
+  if (path.some((one) => hiddenNames.has(one))) return new SqlFault('It reads itself, through what it reads')
+  return new SqlFault(`Circular dependency on '${name}': ${path.join(' → ')}`)
+}
+
+function compileText({ name, sql, scope, isHidden }: QuerySource, compilation: Compilation): CompiledText {
+  try {
+    return compilation.compile({ sql: sql(), scope, node: name }, compilation)
+  } catch (thrown) {
+    throw isHidden === true ? toHiddenFault(thrown) : thrown
+  }
 }

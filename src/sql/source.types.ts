@@ -3,7 +3,12 @@ import type { ColumnType } from '../schema/types/column-type.types.ts'
 /** What a name in a query stands for: a table of the engine, or a query that is put in its place. */
 export type Source = TableSource | QuerySource
 
-export interface TableSource {
+interface AnySource {
+  /** Whether the reader may not know of it, and reads it through a pipe alone; absent is false. */
+  readonly isHidden?: boolean
+}
+
+export interface TableSource extends AnySource {
   readonly kind: 'table'
   /** Database and table in the engine, unquoted. */
   readonly database: string
@@ -36,7 +41,7 @@ export interface OutputColumn {
   readonly type: ColumnType | undefined
 }
 
-export interface QuerySource {
+export interface QuerySource extends AnySource {
   readonly kind: 'query'
   /** Tells it from every other one: the id of a node. What is read twice is compiled once, and a cycle shows by it. */
   readonly id: string

@@ -1,6 +1,9 @@
 import t, { type Test } from 'tap'
 import { adminScope } from '../../src/access/admin-scope.ts'
+import { Agreement } from '../../src/query/agreement.ts'
 import { type CheckNode, createNodeCheck } from '../../src/query/check-node.ts'
+import { ColumnCheck } from '../../src/query/column-check.ts'
+import { OutputColumns } from '../../src/query/output-columns.ts'
 import { TemplateCache } from '../../src/query/template-cache.ts'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
 import { TestWorkspace } from '../support/query/test-workspace.ts'
@@ -27,7 +30,11 @@ async function openCheck(t: Test): Promise<OpenedCheck> {
   const pipe = workspace.addPipe('visits', nodes)
   const options = { database: 'ws_0001', sqlBytesMax: 1000, queryTimeMaxMs: 10_000, resultBytesMax: 1_000_000 }
   const templates = new TemplateCache()
-  const checkNode = createNodeCheck(options, { store, workspace, findServiceSource: () => undefined, templates })
+  const agreement = new Agreement(store)
+  const columns = new ColumnCheck(store, workspace)
+  const alone = { store, agreement, columns, outputs: new OutputColumns({ store, agreement, columns }) }
+  const deps = { store, workspace, findServiceSource: () => undefined, templates, alone }
+  const checkNode = createNodeCheck(options, deps)
   return { workspace, check: (sql) => checkNode(pipe, { name: 'third', sql }, 2, adminScope) }
 }
 

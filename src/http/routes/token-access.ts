@@ -11,10 +11,11 @@ import { abortSignal } from '../server/abort-signal.ts'
 
 type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'pipes' | 'query'>
 
-/** What is asked about. */
+/** What is asked about, and by whom. */
 export interface ProvedToken {
   readonly name: string
   readonly permissions: Permissions
+  readonly asker: Permissions
 }
 
 /** Says what a token may do with a resource, and which query would run for it. */
@@ -29,18 +30,20 @@ export async function sendAccessProof(
   if (resource === undefined && sql === undefined) {
     throw errors.PARAMETER_INVALID({ parameter: 'resource', value: '', expected: 'the name of a Data Source or Pipe' })
   }
-  const { permissions, name } = token
+  const { name } = token
   return sendJson(reply, 200, {
     token: name,
-    ...(resource === undefined ? {} : proofShape(permissions, resource, deps)),
-    ...(sql === undefined ? {} : { query: await queryShape(permissions, sql, { deps, signal: abortSignal(reply) }) }),
+    ...(resource === undefined ? {} : proofShape(token, resource, deps)),
+    ...(sql === undefined ? {} : { query: await queryShape(token, sql, { deps, signal: abortSignal(reply) }) }),
   })
 }
 
-function proofShape(permissions: Permissions, nameOrId: string, deps: Deps): object {
+function proofShape({ permissions, asker }: ProvedToken, nameOrId: string, deps: Deps): object {
   const found = (['datasource', 'pipe'] as const).flatMap((kind) => {
     const named = deps.access.find(kind, nameOrId)
-    return named.id === undefined ? [] : [{ kind, named }]
+    // Whoever manages tokens is not told by that what there is.
+    const isTold = named.id !== undefined && (asker.sees(kind, named.id) || permissions.sees(kind, named.id))
+    return isTold ? [{ kind, named }] : []
   })
   const kinds: readonly ResourceKind[] = found.length === 0 ? ['datasource', 'pipe'] : found.map(({ kind }) => kind)
   const nameOf = (id: string): string => (deps.dataSources.find(id) ?? deps.pipes.find(id))?.name ?? id
@@ -75,9 +78,11 @@ interface QueryContext {
 }
 
 /** The SQL with the filters of the token in it, or why it would be refused. */
-async function queryShape(permissions: Permissions, sql: string, { deps, signal }: QueryContext): Promise<object> {
+async function queryShape(token: ProvedToken, sql: string, { deps, signal }: QueryContext): Promise<object> {
+  const { readScope } = token.permissions
+  const mayShowPipes = token.asker.readScope.seesAll
   try {
-    const shown = await deps.query.show({ sql, parameters: new Map(), readScope: permissions.readScope, signal })
+    const shown = await deps.query.show({ sql, parameters: new Map(), readScope, mayShowPipes, signal })
     return { allowed: true, sql: shown }
   } catch (thrown) {
     const error = toApiError(thrown)

@@ -131,9 +131,10 @@ class TokenRoutes {
 
   async prove(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { access } = this.#deps
+    const { permissions: asker } = callerOf(request)
     const { name, scopes } = this.#found(request, callerOf(request))
     const permissions = access.permissionsOf(scopes)
-    return await sendAccessProof(request, reply, { token: { name, permissions }, deps: this.#deps })
+    return await sendAccessProof(request, reply, { token: { name, permissions, asker }, deps: this.#deps })
   }
 
   /** @throws TOKEN_HIDDEN (403), TOKEN_NOT_FOUND (404) */

@@ -31,6 +31,13 @@ export const queryErrors = {
     message: ({ message }: TemplateRefusal) => message,
     answer: ({ answer }: TemplateRefusal) => answer,
   }),
+  PIPE_FAILED: define({
+    status: 400,
+    when: 'A Pipe that the query reads fails, by its own SQL, by rows, or by what the query makes of them, and the token may not see all that the Pipe reads. So it is told no names, places or values; where the token filters what the Pipe gives, the answer is the same whatever fails. A token that may read everything is told all.',
+    message: ({ reason }: { readonly reason: string | null }) =>
+      `The query failed at what it reads through Pipes, of which the token may not see all${reason === null ? '' : ` ${reason}`}`,
+    hint: () => 'A token that may read all that the Pipes read is told why',
+  }),
   FILTER_INVALID: define({
     status: 400,
     when: 'A row filter is not one condition over the columns of its resource; the message is the reason, and the place of the fault.',
@@ -52,6 +59,12 @@ export const queryErrors = {
     when: 'A query, or a node that somebody saves, names what the token may not read. Only tokens that may read everything are told whether it exists.',
     message: ({ name }: { readonly name: string }) =>
       `The token may not read '${name}', or there is nothing of this name`,
+  }),
+  PLAN_HIDDEN: define({
+    status: 403,
+    when: 'A plan is asked for with a token that may not read all that the Pipe reads, and would be told of it.',
+    message: ({ name }: { readonly name: string }) =>
+      `The plan of '${name}' can not be shown: the token may not read all that the Pipe reads`,
   }),
   FILTER_BROKEN: define({
     status: 403,

@@ -7,6 +7,16 @@ export const madeReadErrors = {
     400,
     "The filter can not be used: 'x' is not a column",
   ],
+  PIPE_FAILED: [
+    errors.PIPE_FAILED({ reason: '(BAD_ARGUMENTS)' }),
+    400,
+    'The query failed at what it reads through Pipes, of which the token may not see all (BAD_ARGUMENTS)',
+  ],
+  PLAN_HIDDEN: [
+    errors.PLAN_HIDDEN({ name: 'top' }),
+    403,
+    "The plan of 'top' can not be shown: the token may not read all that the Pipe reads",
+  ],
   READ_DENIED: [
     errors.READ_DENIED({ name: 'events' }),
     403,
