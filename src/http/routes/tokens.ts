@@ -1,8 +1,10 @@
+import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { StaticToken, TokenEditor, ValuedToken } from '../../access/tokens/token.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
+import { giveWay } from '../../shared/time-slices.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
-import { sendJson } from '../json/answers.ts'
+import { jsonContentType, sendJson } from '../json/answers.ts'
 import { revisedShape, tokenShape } from '../json/token-shape.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
 import { Parameters } from '../request/parameters.ts'
@@ -69,12 +71,21 @@ class TokenRoutes {
   async list(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { tokens } = this.#deps
     const { permissions } = callerOf(request)
-    const seen = tokens.list().filter((token) => this.#deps.access.mayManage(permissions, token))
+    const seen: StaticToken[] = []
+    for (const token of tokens.list()) {
+      if (this.#deps.access.mayManage(permissions, token)) seen.push(token)
+      await giveWay()
+    }
     const page = pageOf(seen, new Parameters(request.query))
     const values = await tokens.valuesOf(page)
-    return sendJson(reply, 200, {
-      tokens: page.map((token, index) => this.#shape({ token, value: values[index] ?? null })),
-    })
+    // All of a large workspace are tens of megabytes: others have their turn while they are written.
+    const texts: string[] = []
+    for (const [index, token] of page.entries()) {
+      texts.push(JSON.stringify(this.#shape({ token, value: values[index] ?? null })))
+      await giveWay()
+    }
+    const body = Readable.from(listPieces(texts))
+    return reply.code(200).header('content-type', jsonContentType).send(body)
   }
 
   async create(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -169,6 +180,17 @@ class TokenRoutes {
 function tokenOf(request: FastifyRequest): string {
   // The routes have this parameter, and Fastify gives texts.
   return (request.params as { readonly token: string }).token
+}
+
+const tokensPerPiece = 1_000
+
+/** The list as JSON, in pieces. */
+function* listPieces(texts: readonly string[]): Generator<string> {
+  for (let start = 0; start === 0 || start < texts.length; start += tokensPerPiece) {
+    const before = start === 0 ? '{"tokens":[' : ','
+    const isLast = start + tokensPerPiece >= texts.length
+    yield `${before}${texts.slice(start, start + tokensPerPiece).join(',')}${isLast ? ']}' : ''}`
+  }
 }
 
 const pageSizeMax = 100_000
