@@ -89,7 +89,7 @@ async function byMockingbird(token: string): Promise<Refusal> {
     token,
     eps: 1,
     limit: 1,
-    schema: { action: { type: 'lorem.word' }, n: { type: 'datatype.number' } },
+    schema: { action: { type: 'lorem.word' }, n: { type: 'number.int' } },
   })
   const lines: string[] = []
   Object.assign(generator, { log: (_level: string, message: string) => lines.push(message) })
