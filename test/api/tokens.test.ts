@@ -191,6 +191,20 @@ t.test('who publishes an endpoint gets the one token that reads it', async (t) =
   t.notOk('token' in (await publish()))
 })
 
+t.test('an error that quotes a token of its request leaves it out', async (t) => {
+  const { service, admin, create } = await open(t)
+  const { token } = await create('reader', 'DATASOURCES:READ:visits')
+  const jwt = await jwtOf(service, [{ type: 'DATASOURCES:READ', resource: 'visits' }])
+  for (const value of [token, jwt]) {
+    for (const path of [`/v0/pipes/${value}.json`, `/v0/nosuch/${value}`, `/v0/sql?q=SELECT+1&format=${value}`]) {
+      const { status, text } = await admin('GET', path)
+      t.ok(status >= 400, path)
+      t.match(text, '[redacted]')
+      t.notMatch(text, value.slice(-20))
+    }
+  }
+})
+
 t.test('the proof of access says what a token may do, by which scope, and what is missing', async (t) => {
   const { admin, create } = await open(t)
   await create('a', "DATASOURCES:READ:visits:tenant = 'a'")
