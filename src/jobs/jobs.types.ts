@@ -14,7 +14,8 @@ export interface Jobs {
   /**
    * Takes a new job; its record is on disk when this resolves.
    *
-   * @throws JOBS_TOO_MANY (429) when as many wait as may; DISK_UNAVAILABLE, SHUTTING_DOWN (503).
+   * @throws JOB_TOO_LARGE (413) when the order takes more than 256 KiB; JOBS_TOO_MANY (429) when as many wait as may;
+   *   DISK_UNAVAILABLE, SHUTTING_DOWN (503).
    */
   add(job: NewJob): Promise<Job>
   find(id: string): Job | undefined
@@ -23,10 +24,15 @@ export interface Jobs {
   /**
    * Asks a job to end where it is. One that waits is cancelled at once, one that works is `cancelling` until it has stopped.
    *
-   * @throws JOB_NOT_FOUND (404), JOB_NOT_CANCELLABLE (400).
+   * @throws JOB_NOT_FOUND (404), JOB_NOT_CANCELLABLE (400), DISK_UNAVAILABLE (503).
    */
   cancel(id: string): Promise<Job>
-  /** Calls `tell` with the job as it is now and whenever it has changed, once a second at most, and at its end; gives what ends the watch. */
+  /**
+   * Calls `tell` with the job as it is now and whenever it has changed, once a second at most, and at its end; gives what ends
+   * the watch.
+   *
+   * @throws JOB_NOT_FOUND (404), JOB_WATCHES_TOO_MANY (429).
+   */
   watch(id: string, tell: (job: Job) => void): () => void
   /** Ends what works where it is; what can go on goes on at the next start. */
   close(timeMaxMs?: number): Promise<void>
@@ -54,6 +60,8 @@ export interface NewJob {
   readonly subject: JobSubject | null
   /** What is to be done: a plain JSON value that the kind reads; never shown. */
   readonly order: unknown
+  /** What its kind tells of it from the beginning; nothing when undefined. */
+  readonly details?: Readonly<Record<string, unknown>>
   /** For the log. */
   readonly logFields: LogFields
 }
@@ -95,7 +103,8 @@ export interface JobKind {
    * Does the work, from its beginning or from its checkpoint. An end by `signal` is told by its reason: what was done until
    * then stands in the details.
    *
-   * @throws what the work failed with: an error of the table is told in its words, others are faults of ours.
+   * @throws what the work failed with: an error of the table is told in its words, an AggregateError of such in the words of
+   *   each, others are faults of ours. After `signal`, whatever it throws is its end by the signal.
    */
   run(job: WorkingJob): Promise<void>
   /** Gives back what a job keeps beside its record, once the record is forgotten. */
@@ -115,7 +124,7 @@ export interface WorkingJob {
   readonly signal: AbortSignal
   /** Keeps where the work is: a plain JSON value of 64 KiB at most, on disk when this resolves. With the details as they are then. */
   saveCheckpoint(checkpoint: unknown): Promise<void>
-  /** Puts fields into the details; kept on disk with the next checkpoint and at the end. */
+  /** Puts fields into the details, 64 KiB of JSON at most; kept on disk with the next checkpoint and at the end. */
   tell(details: Readonly<Record<string, unknown>>): void
   /** Says what the job works on, once that is known: a data source that it creates. On disk when this resolves. */
   nameSubject(subject: JobSubject): Promise<void>
