@@ -5,6 +5,7 @@ import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { revisedShape, tokenShape } from '../json/token-shape.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
+import { partOf, readPage } from '../request/page.ts'
 import { Parameters } from '../request/parameters.ts'
 import { readTokenInput } from '../request/token-input.ts'
 import { addPath } from '../server/add-path.ts'
@@ -70,7 +71,7 @@ class TokenRoutes {
     const { tokens } = this.#deps
     const { permissions } = callerOf(request)
     const seen = tokens.list().filter((token) => this.#deps.access.mayManage(permissions, token))
-    const page = pageOf(seen, new Parameters(request.query))
+    const page = partOf(seen, readPage(new Parameters(request.query), pageLimits))
     const values = await tokens.valuesOf(page)
     return sendJson(reply, 200, {
       tokens: page.map((token, index) => this.#shape({ token, value: values[index] ?? null })),
@@ -170,19 +171,4 @@ function tokenOf(request: FastifyRequest): string {
   return (request.params as { readonly token: string }).token
 }
 
-const pageSizeMax = 100_000
-
-/** @throws PARAMETER_INVALID (400) */
-function pageOf<One>(all: readonly One[], parameters: Parameters): readonly One[] {
-  const size = readCount(parameters, 'page_size') ?? pageSizeMax
-  const page = readCount(parameters, 'page') ?? 1
-  return all.slice((page - 1) * size, page * size)
-}
-
-function readCount(parameters: Parameters, name: string): number | undefined {
-  const text = parameters.text(name)
-  if (text === undefined) return undefined
-  const count = Number(text)
-  if (/^\d{1,6}$/.test(text) && count >= 1 && count <= pageSizeMax) return count
-  throw errors.PARAMETER_INVALID({ parameter: name, value: text, expected: `a whole number from 1 to ${pageSizeMax}` })
-}
+const pageLimits = { pageSizeMax: 100_000, pageMax: 100_000 }
