@@ -116,7 +116,7 @@ const owners = {
   fastify: '^src/(http/|app[.]ts$)',
   fflate: '^src/http/',
   lmdb: '^src/storage/lmdb-storage[.]ts$',
-  ndjson: '^src/guess/',
+  ndjson: '^src/http/',
   pino: '^src/observe/',
   piscina: '^(src/ingest|workers)/',
 }

@@ -2,6 +2,7 @@
 // made from it. A module never reads it: `main.ts` reads the options once and hands each module its own.
 
 import type { OptionDefinition, OptionValue } from './config.types.ts'
+import { jobOptions } from './config-jobs.ts'
 import { gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'
 
 const engineMemoryBytesMin = 512 * mebibyte
@@ -429,6 +430,7 @@ export const optionTable = {
     default: 100_000,
     sentence: 'Static tokens that the workspace may have.',
   },
+  ...jobOptions,
   variablesRequestsPerSecondMax: {
     kind: 'integer',
     unit: null,

@@ -28,6 +28,7 @@ import { type FormatStep, raiseFormat, readFormat } from './directory/format.ts'
 import { lockDirectory } from './directory/lock.ts'
 import { openImports } from './imports/imports.ts'
 import { openIngest } from './ingest/ingest.ts'
+import { openJobs } from './jobs/open-jobs.ts'
 import type { Logger } from './observe/logger.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipeUsers } from './pipes/pipe-users.ts'
@@ -76,7 +77,7 @@ const nodesMax = 200
 const pipeBytesMax = 4 * mebibyte
 const descriptionLengthMax = 100_000
 /** When in the time for closing each is done with waiting; what is left of it is for the end of the engine. */
-const closeShares = { replaces: 0.55, ingest: 0.65, store: 0.8 }
+const closeShares = { jobs: 0.5, replaces: 0.55, ingest: 0.65, store: 0.8 }
 
 /**
  * Opens the service on the data directory and starts to listen.
@@ -135,7 +136,7 @@ async function openModules(
   const disk = new DiskWatch(options.dataDir, logger)
   opened.push(() => disk.close())
   const records = await openRecords(options, { store, disk, keyFile, logger, opened })
-  const { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables } = records
+  const { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs } = records
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
   await partNote.compareAtStart()
   opened.push(() => partNote.close())
@@ -151,6 +152,8 @@ async function openModules(
   opened.push(() => dataSources.close())
   const replaces = await openReplaces(options, { catalog, settings, store, ingest, logger })
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
+  // What works needs all that was opened before.
+  opened.push(() => jobs.close(closeTime.leftUntil(closeShares.jobs)))
   // Only now do all tables stand, with the content that they are to have.
   await disk.watchPlaces([logDirectoryName, catalogName])
   ingest.start()
@@ -167,6 +170,7 @@ async function openModules(
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf, serviceScope })
   const pendingReplaces = new PendingReplaces()
   const imports = openImports(options, { dataSources, ingest, replaces, pendingReplaces, logger, disk, now })
+  await jobs.start()
   const app = createApp(
     {
       ...openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter }),
@@ -175,6 +179,7 @@ async function openModules(
       pipes,
       endpointDescriptions,
       imports,
+      jobs,
       pendingReplaces,
       ingest,
       query,
@@ -217,7 +222,8 @@ async function openRecords(options: Options, { store, disk, keyFile, logger, ope
   reportDefinitions(catalog, logger, options.columnsMax)
   const variables = openVariables({ now, box }, await loadRecords(storage, variableKinds))
   opened.push(() => variables.close())
-  return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables }
+  const jobs = await openJobs(options, { storage, logger, now })
+  return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs }
 }
 
 interface MendedModules {

@@ -77,6 +77,8 @@ t.test('without configuration every option has its default', async (t) => {
       engineMemoryBytesMax: 8_589_934_592,
       readSessions: 8,
       tokensMax: 100_000,
+      jobsWaitingMax: 1_000,
+      jobsKeptMax: 10_000,
       variablesRequestsPerSecondMax: 0,
       connectionIdleMsMax: 120_000,
       requestTimeoutMs: 0,

@@ -7,6 +7,7 @@ import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { jsonContentType, sendJson } from '../json/answers.ts'
 import { revisedShape, tokenShape } from '../json/token-shape.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
+import { partOf, readPage } from '../request/page.ts'
 import { Parameters } from '../request/parameters.ts'
 import { readTokenInput } from '../request/token-input.ts'
 import { addPath } from '../server/add-path.ts'
@@ -76,7 +77,7 @@ class TokenRoutes {
       if (this.#deps.access.mayManage(permissions, token)) seen.push(token)
       await giveWay()
     }
-    const page = pageOf(seen, new Parameters(request.query))
+    const page = partOf(seen, readPage(new Parameters(request.query), pageLimits))
     const values = await tokens.valuesOf(page)
     // All of a large workspace are tens of megabytes: others have their turn while they are written.
     const texts: string[] = []
@@ -182,6 +183,8 @@ function tokenOf(request: FastifyRequest): string {
   return (request.params as { readonly token: string }).token
 }
 
+const pageLimits = { pageSizeMax: 100_000, pageMax: 100_000 }
+
 const tokensPerPiece = 1_000
 
 /** The list as JSON, in pieces. */
@@ -191,21 +194,4 @@ function* listPieces(texts: readonly string[]): Generator<string> {
     const isLast = start + tokensPerPiece >= texts.length
     yield `${before}${texts.slice(start, start + tokensPerPiece).join(',')}${isLast ? ']}' : ''}`
   }
-}
-
-const pageSizeMax = 100_000
-
-/** @throws PARAMETER_INVALID (400) */
-function pageOf<One>(all: readonly One[], parameters: Parameters): readonly One[] {
-  const size = readCount(parameters, 'page_size') ?? pageSizeMax
-  const page = readCount(parameters, 'page') ?? 1
-  return all.slice((page - 1) * size, page * size)
-}
-
-function readCount(parameters: Parameters, name: string): number | undefined {
-  const text = parameters.text(name)
-  if (text === undefined) return undefined
-  const count = Number(text)
-  if (/^\d{1,6}$/.test(text) && count >= 1 && count <= pageSizeMax) return count
-  throw errors.PARAMETER_INVALID({ parameter: name, value: text, expected: `a whole number from 1 to ${pageSizeMax}` })
 }

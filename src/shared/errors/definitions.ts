@@ -13,6 +13,7 @@ import { contentErrors } from './content-errors.ts'
 import { dataSourceErrors } from './data-source-errors.ts'
 import { eventErrors } from './event-errors.ts'
 import { importErrors } from './import-errors.ts'
+import { jobErrors } from './job-errors.ts'
 import { pipeErrors } from './pipe-errors.ts'
 import { queryErrors } from './query-errors.ts'
 import { requestErrors } from './request-errors.ts'
@@ -32,6 +33,7 @@ export const definitionGroups = {
   queryErrors,
   tokenErrors,
   variableErrors,
+  jobErrors,
   serviceErrors,
 } as const
 
@@ -46,5 +48,6 @@ export const definitions = {
   ...queryErrors,
   ...tokenErrors,
   ...variableErrors,
+  ...jobErrors,
   ...serviceErrors,
 }

@@ -5,6 +5,7 @@ import { optionKeys } from '../../../src/config.ts'
 import { ApiError, type ErrorCode, errors, errorTable } from '../../../src/shared/errors/errors.ts'
 import { repositoryRoot } from '../../support/repository-root.ts'
 import { madeImportErrors } from '../../support/shared/errors/made-import-errors.ts'
+import { madeJobErrors } from '../../support/shared/errors/made-job-errors.ts'
 import { madeReadErrors } from '../../support/shared/errors/made-read-errors.ts'
 import { madeTokenErrors } from '../../support/shared/errors/made-token-errors.ts'
 
@@ -248,6 +249,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   ],
   ...madeImportErrors,
   ...madeTokenErrors,
+  ...madeJobErrors,
   ...madeReadErrors,
   REPLACE_VIEW_FAILED: [
     errors.REPLACE_VIEW_FAILED({ view: 'daily', reason: 'no such column' }),
