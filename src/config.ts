@@ -2,6 +2,7 @@
 // made from it. A module never reads it: `main.ts` reads the options once and hands each module its own.
 
 import type { OptionDefinition, OptionValue } from './config.types.ts'
+import { urlOptions } from './config-url.ts'
 import { gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'
 
 const engineMemoryBytesMin = 512 * mebibyte
@@ -199,6 +200,7 @@ export const optionTable = {
     sentence:
       'Largest Parquet file. The files that are received and loaded at one time take no more disk than four of the largest.',
   },
+  ...urlOptions,
   formBytesMax: {
     kind: 'integer',
     unit: 'bytes',

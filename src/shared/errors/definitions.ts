@@ -18,6 +18,7 @@ import { queryErrors } from './query-errors.ts'
 import { requestErrors } from './request-errors.ts'
 import { serviceErrors } from './service-errors.ts'
 import { tokenErrors } from './token-errors.ts'
+import { urlErrors } from './url-errors.ts'
 import { variableErrors } from './variable-errors.ts'
 
 /** The files of the table. A test holds that no code is in two of them, and that each is sorted by status. */
@@ -26,6 +27,7 @@ export const definitionGroups = {
   bodyErrors,
   contentErrors,
   importErrors,
+  urlErrors,
   eventErrors,
   dataSourceErrors,
   pipeErrors,
@@ -40,6 +42,7 @@ export const definitions = {
   ...bodyErrors,
   ...contentErrors,
   ...importErrors,
+  ...urlErrors,
   ...eventErrors,
   ...dataSourceErrors,
   ...pipeErrors,
