@@ -67,8 +67,9 @@ export class PinnedConnector {
       // The declaration leaves out that the connector gives its socket back at once.
       const socket = this.#connect({ ...options, hostname: address }, (error, connected) => {
         signal.removeEventListener('abort', end)
-        if (connected === null) reject(error)
-        else resolve(connected)
+        // Of a failure, undici gives no second argument at all.
+        if (error !== null) reject(error)
+        else if (connected !== null) resolve(connected)
       }) as Socket
       const end = (): void => {
         socket.destroy()

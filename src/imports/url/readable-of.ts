@@ -7,7 +7,7 @@ const bufferBytes = 256 * 1024
  * `stop` ends the waiting.
  */
 export function readableOf(chunks: AsyncGenerator<Buffer>, stop: AbortController): Readable {
-  return new Readable({
+  const stream = new Readable({
     highWaterMark: bufferBytes,
     read() {
       chunks.next().then(
@@ -24,4 +24,7 @@ export function readableOf(chunks: AsyncGenerator<Buffer>, stop: AbortController
       )
     },
   })
+  // It may fail while nobody reads it; its reader is told.
+  stream.on('error', () => {})
+  return stream
 }

@@ -1,5 +1,6 @@
 // What a request failed with, and whether another one may help.
 
+import { errors as undiciErrors } from 'undici'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 
 /** One request failed; what the reader of the file is told when there is no further one. */
@@ -94,6 +95,8 @@ function isTlsCode(code: string): boolean {
 }
 
 function codeOf(thrown: unknown): string | undefined {
+  // Some of them have no code.
+  if (thrown instanceof undiciErrors.HTTPParserError) return 'HPE_INVALID'
   const isCoded = thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string'
   return isCoded ? String(thrown.code) : undefined
 }
