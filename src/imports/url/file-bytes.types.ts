@@ -15,6 +15,12 @@ export interface FileSource extends Pick<RemoteFile, 'acceptsRanges' | 'identity
    * @throws RemoteFault; the reason of the signal.
    */
   request(range: ByteRange, signal: AbortSignal): Promise<FileBytes>
+  /**
+   * Checks that a file that was brought whole did not go on behind the length that its server told.
+   *
+   * @throws RemoteFault.
+   */
+  checkEnd(): Promise<void>
   /** Counts bytes that have arrived. */
   received(byteCount: number): void
 }

@@ -29,6 +29,7 @@ export async function* readInOrder(file: FileSource, offset: number, signal: Abo
       }
       isEnded = totalBytes === null || reached === totalBytes
       if (!isEnded) checkShortRange(file, part)
+      else if (!file.acceptsRanges && part.bodyBytes !== null) await file.checkEnd()
     } catch (error) {
       await retries.wait(faultOf(error, file, signal), signal)
     }

@@ -107,6 +107,11 @@ export class OpenedFile implements FileSource, RemoteFile {
     })
   }
 
+  async checkEnd(): Promise<void> {
+    if (!(await this.#deps.requests.hasSpareBytes())) return
+    throw brokenFault(this.place, 'the server sends more bytes than its Content-Length says', { isRetryable: false })
+  }
+
   received(byteCount: number): void {
     this.#receivedBytes += byteCount
   }

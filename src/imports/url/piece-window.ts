@@ -1,14 +1,11 @@
 // A file in pieces that are fetched at the same time and given out in order. There are never more pieces than the window has
-// room for, and each has its memory from the beginning, so that a server that sends many small chunks takes no more.
+// room for, so that a reader that is slow has the server wait.
 
-import { mebibyte } from '../../shared/bytes.ts'
 import { bodyBytes, faultOf } from './body-bytes.ts'
 import type { FileSource } from './file-bytes.types.ts'
 import { checkOffset } from './one-stream.ts'
+import { PieceBytes } from './piece-bytes.ts'
 import { brokenFault, type RemoteFault } from './remote-fault.ts'
-
-/** Longer ones would hold up the event loop of whoever reads them. */
-const chunkBytesMax = mebibyte
 
 /** The bytes from `offset` on of a file that has ranges and a length. */
 export async function* readInPieces(file: FileSource, offset: number, signal: AbortSignal): AsyncGenerator<Buffer> {
@@ -41,7 +38,7 @@ interface Lanes {
 class Piece {
   readonly byteCount: number
   readonly #start: number
-  readonly #bytes: Buffer
+  readonly #bytes = new PieceBytes()
   #receivedBytes = 0
   #failure: { readonly error: unknown } | null = null
   #wake: () => void = () => {}
@@ -49,7 +46,6 @@ class Piece {
   constructor(start: number, byteCount: number) {
     this.#start = start
     this.byteCount = byteCount
-    this.#bytes = Buffer.allocUnsafeSlow(byteCount)
   }
 
   /** Fills the piece; what it fails with is raised by `chunks`. */
@@ -71,19 +67,22 @@ class Piece {
     }
   }
 
-  /** The bytes as they arrive, views of the piece. */
+  /** The bytes as they arrive. */
   async *chunks(): AsyncGenerator<Buffer> {
-    for (let taken = 0; taken < this.byteCount; ) {
-      while (taken === this.#receivedBytes && this.#failure === null) {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve
-        })
-      }
-      if (taken === this.#receivedBytes && this.#failure !== null) throw this.#failure.error
-      const chunk = this.#bytes.subarray(taken, Math.min(this.#receivedBytes, taken + chunkBytesMax))
-      taken += chunk.length
-      yield chunk
+    for (let takenBytes = 0; takenBytes < this.byteCount; ) {
+      const chunk = this.#bytes.shift()
+      if (chunk !== undefined) {
+        takenBytes += chunk.length
+        yield chunk
+      } else if (this.#failure === null) await this.#arrival()
+      else throw this.#failure.error
     }
+  }
+
+  #arrival(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
   }
 
   async #fetchRest(file: FileSource, onProgress: (byteCount: number) => void, signal: AbortSignal): Promise<void> {
@@ -94,7 +93,7 @@ class Piece {
       throw brokenFault(file.place, 'the server has stopped answering with ranges', { isRetryable: true })
     }
     for await (const chunk of bodyBytes(file, part, { reached, signal })) {
-      chunk.copy(this.#bytes, this.#receivedBytes)
+      this.#bytes.push(chunk)
       this.#receivedBytes += chunk.length
       file.received(chunk.length)
       onProgress(chunk.length)

@@ -2,6 +2,7 @@
 // unpacked, and no header of the caller's is sent.
 
 import type { Readable } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 import { Agent } from 'undici'
 import { errors } from '../../shared/errors/errors.ts'
 import { PinnedConnector } from './pinned-connector.ts'
@@ -37,6 +38,8 @@ interface RequestsDeps extends Pick<RemoteFileDeps, 'ca' | 'resolve'> {
 const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** What a redirect's target says when it was for a short time only. */
 const expiredStatuses: ReadonlySet<number> = new Set([401, 403, 404, 410])
+/** They come together with the others, or close after them. */
+const spareBytesWaitMs = 20
 const bodyBufferBytes = 256 * 1024
 
 export class RemoteRequests {
@@ -45,6 +48,7 @@ export class RemoteRequests {
   readonly #agent: Agent
   /** Where redirects led to; null before the first answer. */
   #target: URL | null = null
+  #hasSpareBytes = false
 
   /** @param url judged by the rules. */
   constructor(url: URL, deps: RequestsDeps) {
@@ -58,6 +62,10 @@ export class RemoteRequests {
       headersTimeout: headersTimeoutMs,
       bodyTimeout: idleTimeoutMs,
       maxHeaderSize: headerBytesMax,
+    })
+    this.#agent.on('disconnect', (_origin, _targets, error) => {
+      // What undici says of bytes that nobody asked for; it has no code for them alone.
+      if (error.message === 'bad response') this.#hasSpareBytes = true
     })
   }
 
@@ -73,6 +81,15 @@ export class RemoteRequests {
     // A redirect to a presigned URL is asked for again, once that has expired.
     response.body.destroy()
     return await this.#follow(this.#url, range, signal)
+  }
+
+  /**
+   * Whether a server has sent more bytes than an answer has by its Content-Length, as far as it is known a moment after that.
+   * Of a server that closes each connection it cannot be known.
+   */
+  async hasSpareBytes(): Promise<boolean> {
+    await delay(spareBytesWaitMs)
+    return this.#hasSpareBytes
   }
 
   /** Ends all requests. */

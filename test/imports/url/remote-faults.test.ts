@@ -304,6 +304,10 @@ t.test('a length that is not told at all, or is not kept, is no file', async (t)
     message: /neither its length nor chunks/,
   })
   await failsWith(t, () => raw(`Content-Length: ${content.length + 1}\r\n`, content), { code: 'REMOTE_BROKEN' })
+  await failsWith(t, () => raw('Content-Length: 70000\r\n', content), {
+    code: 'REMOTE_BROKEN',
+    message: /more bytes than/,
+  })
   await failsWith(t, () => raw(`Content-Length: ${content.length}\r\nContent-Length: 7\r\n`, content), {
     code: 'REMOTE_BROKEN',
   })
