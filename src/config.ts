@@ -3,6 +3,7 @@
 
 import type { OptionDefinition, OptionValue } from './config.types.ts'
 import { jobOptions } from './config-jobs.ts'
+import { urlOptions } from './config-url.ts'
 import { gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'
 
 const engineMemoryBytesMin = 512 * mebibyte
@@ -200,6 +201,7 @@ export const optionTable = {
     sentence:
       'Largest Parquet file. The files that are received and loaded at one time take no more disk than four of the largest.',
   },
+  ...urlOptions,
   formBytesMax: {
     kind: 'integer',
     unit: 'bytes',

@@ -19,6 +19,7 @@ import { queryErrors } from './query-errors.ts'
 import { requestErrors } from './request-errors.ts'
 import { serviceErrors } from './service-errors.ts'
 import { tokenErrors } from './token-errors.ts'
+import { urlErrors } from './url-errors.ts'
 import { variableErrors } from './variable-errors.ts'
 
 /** The files of the table. A test holds that no code is in two of them, and that each is sorted by status. */
@@ -27,6 +28,7 @@ export const definitionGroups = {
   bodyErrors,
   contentErrors,
   importErrors,
+  urlErrors,
   eventErrors,
   dataSourceErrors,
   pipeErrors,
@@ -42,6 +44,7 @@ export const definitions = {
   ...bodyErrors,
   ...contentErrors,
   ...importErrors,
+  ...urlErrors,
   ...eventErrors,
   ...dataSourceErrors,
   ...pipeErrors,
