@@ -34,7 +34,7 @@ const imports = {
     'observe',
     'shared',
   ],
-  imports: ['datasources', 'ingest', 'guess', 'jobs', 'catalog', 'schema', 'observe', 'shared'],
+  imports: ['datasources', 'ingest', 'guess', 'jobs', 'storage', 'catalog', 'schema', 'observe', 'shared'],
   http: [
     'access',
     'imports',
@@ -72,7 +72,7 @@ const folders = {
     // Events and imports meet only in what lies below both.
     events: ['insert', 'parse'],
   },
-  imports: { url: [] },
+  imports: { url: [], 'url-jobs': ['url'] },
   datasources: {
     alter: ['quarantine'],
     replace: [],

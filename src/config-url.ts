@@ -27,6 +27,14 @@ export const urlOptions = {
     expected: 'ports separated by commas',
     sentence: 'Ports of public hosts that imports by URL may connect to.',
   },
+  urlImportsMax: {
+    kind: 'integer',
+    unit: 'jobs',
+    min: 1,
+    max: 64,
+    default: 2,
+    sentence: 'Imports by URL that work at once. Others wait.',
+  },
   urlBytesMax: {
     kind: 'integer',
     unit: 'bytes',

@@ -51,7 +51,7 @@ export function jobShape(job: Job, { caller, baseUrl }: JobReader, parts: JobPar
   }
 }
 
-function jobUrl(id: string, baseUrl: string): string {
+export function jobUrl(id: string, baseUrl: string): string {
   return `${baseUrl}/v0/jobs/${id}`
 }
 

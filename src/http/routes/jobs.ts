@@ -20,11 +20,11 @@ import { onJob } from '../server/route-need.ts'
 import type { JobProgress } from './job-progress.ts'
 import { derivedOf, type SingleDeps } from './single-datasource.ts'
 
-type Deps = SingleDeps & Pick<HttpDeps, 'jobs' | 'logger'> & { readonly jobProgress: JobProgress }
+type Deps = SingleDeps & Pick<HttpDeps, 'jobs' | 'logger' | 'urlImports'> & { readonly jobProgress: JobProgress }
 
 /** `/v0/jobs`: what works in the background, how far it is, and its end. */
 export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
-  const { jobs, jobProgress } = deps
+  const { jobs, jobProgress, urlImports } = deps
   const list = (request: FastifyRequest, reply: FastifyReply): FastifyReply => sendList(request, reply, jobs)
   const show = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = new Parameters(request.query)
@@ -36,7 +36,11 @@ export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): v
       return jobProgress.send(reply, { id: job.id, shapeOf: (one) => jobShape(one, reader) })
     }
     const debug = readDebug(parameters)
-    return sendJson(reply, 200, jobShape(job, reader, { ...(await partsOf(job, reader, deps)), debug }))
+    return sendJson(
+      reply,
+      200,
+      jobShape(job, reader, { ...(await partsOf(job, reader, deps)), debug, progress: urlImports.progressOf(job.id) }),
+    )
   }
   const cancel = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readChangeParameters(request, limits)
@@ -137,7 +141,11 @@ function readDebug(parameters: Parameters): ReadonlySet<string> {
 }
 
 /** The data source that the job works on, as it is now and as far as the caller may see it. */
-async function partsOf({ subject }: Job, { caller }: JobReader, deps: Deps): Promise<Omit<JobParts, 'debug'>> {
+async function partsOf(
+  { subject }: Job,
+  { caller }: JobReader,
+  deps: Deps,
+): Promise<Pick<JobParts, 'dataSource' | 'size'>> {
   const { permissions } = caller
   const found = subject?.kind === 'datasource' ? deps.dataSources.find(subject.id) : undefined
   // Another one may have the id of this one for its name.

@@ -120,6 +120,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       { dataSources, ingest, replaces, pendingReplaces, logger, disk, now },
     ),
     jobs: noJobs,
+    urlImports: { add: unavailable, analyze: unavailable, progressOf: () => undefined },
     pendingReplaces,
     pipes: fakePipes(),
     endpointDescriptions: {
@@ -293,6 +294,7 @@ function createSource(name: string, { description, engine, type }: CreateRequest
 
 function fakeIngest(deps: () => FakeDeps): Ingest {
   return {
+    async sync() {},
     openBody: (source) =>
       openBody(source, { sampleBytesMax: 1024, decompressedBytesMax: 1_000_000 }, new MemoryBudget(1_000_000)),
     async importBody(request) {
