@@ -7,6 +7,7 @@ import { freePort } from '../../test/support/free-port.ts'
 import { repositoryRoot } from '../../test/support/repository-root.ts'
 import type { BareFastify } from './bare-fastify.ts'
 import type { EngineAlone } from './engine-alone.ts'
+import type { FileServer } from './file-server.ts'
 import type { LoadGenerator } from './load-generator.ts'
 import { type Remote, startRemote } from './remote-functions.ts'
 
@@ -35,6 +36,8 @@ export async function startService(options: {
   readonly directory: string
   /** The built checkout to run; this one by default. */
   readonly root?: string
+  /** Options by the names that they have in the environment. */
+  readonly environment?: Readonly<Record<string, string>>
 }): Promise<ServiceProcess> {
   const main = join(options.root ?? repositoryRoot, 'dist', 'src', 'main.js')
   if (!existsSync(main)) throw new Error(`${main} is missing: run npm run build`)
@@ -46,6 +49,7 @@ export async function startService(options: {
       UV_THREADPOOL_SIZE: '16',
       JE_MALLOC_CONF: 'dirty_decay_ms:100',
       ...process.env,
+      ...options.environment,
       MILLRACE_HOST: '127.0.0.1',
       MILLRACE_PORT: String(port),
       MILLRACE_DATA_DIR: options.directory,
@@ -74,6 +78,11 @@ export async function startService(options: {
 /** Starts the process that sends and asks. It ends with this one. */
 export function startGenerator(): Remote<LoadGenerator> {
   return startRemote(fileURLToPath(import.meta.resolve('./load-generator.js')))
+}
+
+/** Starts the process that serves files. It ends with this one. */
+export function startFileServer(): Remote<FileServer> {
+  return startRemote(fileURLToPath(import.meta.resolve('./file-server.js')))
 }
 
 /** Starts the process of the engine alone. It ends with this one. */
