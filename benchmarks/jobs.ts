@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { Access } from '../src/access/access.ts'
 import type { Grant } from '../src/access/grant.types.ts'
 import { createApp } from '../src/app.ts'
+import { openJobBook } from '../src/jobs/job-book.ts'
 import { jobWrite, orderKeyOf, wrappedWrite } from '../src/jobs/job-record.ts'
 import type { JobStatus, Jobs } from '../src/jobs/jobs.types.ts'
 import { openJobs } from '../src/jobs/open-jobs.ts'
@@ -137,6 +138,10 @@ async function fill(path: string, waitingCount: number): Promise<void> {
     const batch = writes.slice(first, first + batchSize).flat()
     await storage.commit(batch.map((write) => ({ ...write, version: null })))
   }
+  // They are written one by one, and put together as the module does it.
+  const book = await openJobBook({ isCancellable: () => false }, storage)
+  while (await book.group());
+  await book.close()
   await storage.close()
 }
 

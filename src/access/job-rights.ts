@@ -58,13 +58,16 @@ export function mayDoToJob(caller: JobCaller, operation: JobOperation, job: Judg
 
 /** The same for many jobs of one caller, of which most work on the same. */
 export function jobFilter(caller: JobCaller, operation: JobOperation): (job: JudgedJob) => boolean {
-  const known = new Map<string, boolean>()
+  const knownByKind = new Map<string, Map<string, boolean>>()
   return (job) => {
     if (caller.permissions.isAdmin || isMaker(caller, job)) return true
     if (job.subject === null) return false
-    const key = `${job.kind} ${job.subject.kind} ${job.subject.id}`
-    const may = known.get(key) ?? mayDoToJob(caller, operation, job)
-    known.set(key, may)
+    const known = knownByKind.get(job.kind) ?? new Map<string, boolean>()
+    knownByKind.set(job.kind, known)
+    // No two resources have the same id, of whatever kind they are.
+    const { id } = job.subject
+    const may = known.get(id) ?? mayDoToJob(caller, operation, job)
+    known.set(id, may)
     return may
   }
 }

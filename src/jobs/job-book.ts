@@ -8,11 +8,11 @@ import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { type LoadedRecords, type LoadedWrite, loadRecords } from '../storage/loaded-records.ts'
 import type { RecordStorage } from '../storage/storage.types.ts'
+import { EndedJobs, groupJobsMax, type Retention } from './ended-jobs.ts'
 import {
   checkpointKeyOf,
-  decodeJob,
+  decodeJobs,
   decodeWrapped,
-  isJobKey,
   type JobRecord,
   jobWrite,
   orderKeyOf,
@@ -23,15 +23,6 @@ import type { Job, JobStatus, NewJob } from './jobs.types.ts'
 
 /** What becomes another by a change. */
 export type JobChange = Partial<Pick<Job, 'status' | 'updatedAtMs' | 'startedAtMs' | 'subject' | 'errors'>>
-
-/** How long jobs are kept that have ended. */
-export interface Retention {
-  readonly keptMs: number
-  /** The last of them are kept longer than that. */
-  readonly keptLast: number
-  /** More are never kept. */
-  readonly keptMax: number
-}
 
 interface Entry {
   readonly number: number
@@ -58,8 +49,7 @@ export class JobBook {
   readonly #records: LoadedRecords
   /** In the order in which they were made. */
   readonly #entries = new Map<string, Entry>()
-  /** When they ended, in that order. */
-  readonly #endedAtMs = new Map<string, number>()
+  readonly #ended = new EndedJobs()
   #waitingCount = 0
   #lastNumber = 0
   #lastChange: Promise<unknown> = Promise.resolve()
@@ -72,11 +62,13 @@ export class JobBook {
     this.#options = options
     this.#storage = storage
     this.#records = records
-    const found = [...records.take('jobs')].flatMap(([key, record]) => (isJobKey(key) ? [decodeJob(key, record)] : []))
-    for (const record of found.sort((one, other) => one.number - other.number)) this.#enter(record)
-    const ended = found.filter(({ job }) => isFinal(job.status))
-    ended.sort((one, other) => one.job.updatedAtMs - other.job.updatedAtMs || one.number - other.number)
-    for (const { job } of ended) this.#endedAtMs.set(job.id, job.updatedAtMs)
+    const found = [...records.take('jobs')].flatMap(([key, value]) =>
+      decodeJobs(key, value).map((record) => ({ key, record, number: record.number })),
+    )
+    for (const { record } of found.sort((one, other) => one.number - other.number)) this.#enter(record)
+    const ended = found.filter(({ record }) => isFinal(record.job.status))
+    ended.sort((one, other) => one.record.job.updatedAtMs - other.record.job.updatedAtMs || one.number - other.number)
+    for (const { key, record } of ended) this.#ended.add(record.job.id, record.job.updatedAtMs, key)
   }
 
   get waitingCount(): number {
@@ -165,15 +157,24 @@ export class JobBook {
   /** Removes what is kept no longer, in part when that is much. @returns what was removed, and whether that is all. */
   forget(retention: Retention, nowMs: number): Promise<{ readonly jobs: readonly Job[]; readonly isAll: boolean }> {
     return this.#exclusive(async () => {
-      const ids = this.#outdated(retention, nowMs)
-      const now = ids.slice(0, removalsPerWrite)
-      await this.#records.write(now.map((key) => ({ kind: 'jobs', key, value: null })))
-      const jobs = now.map((id) => this.#expect(id).job)
-      for (const id of now) {
-        this.#entries.delete(id)
-        this.#endedAtMs.delete(id)
-      }
-      return { jobs, isAll: now.length === ids.length }
+      const ids = this.#ended.outdated(retention, nowMs, removalsPerWrite)
+      const { writes, apply } = this.#ended.removal(ids)
+      await this.#records.write(writes)
+      apply()
+      const jobs = ids.map((id) => this.#expect(id).job)
+      for (const id of ids) this.#entries.delete(id)
+      return { jobs, isAll: ids.length < removalsPerWrite }
+    })
+  }
+
+  /** Puts jobs that have ended into one record, where there are enough of them. @returns whether there may be more. */
+  group(): Promise<boolean> {
+    return this.#exclusive(async () => {
+      if (this.#ended.singleCount < groupJobsMax) return false
+      const { writes, apply } = this.#ended.grouping((id) => this.#expect(id))
+      await this.#records.write(writes)
+      apply()
+      return true
     })
   }
 
@@ -186,18 +187,6 @@ export class JobBook {
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#lastChange
-  }
-
-  #outdated({ keptMs, keptLast, keptMax }: Retention, nowMs: number): readonly string[] {
-    const ids: string[] = []
-    let left = this.#endedAtMs.size
-    for (const [id, endedAtMs] of this.#endedAtMs) {
-      const isOutdated = left > keptMax || (left > keptLast && nowMs - endedAtMs > keptMs)
-      if (!isOutdated) break
-      ids.push(id)
-      left -= 1
-    }
-    return ids
   }
 
   #enter({ number, job, logFields }: JobRecord): Entry {
@@ -215,7 +204,7 @@ export class JobBook {
     entry.job = { ...after, isCancellable: this.#options.isCancellable(after.kind, after.status) }
     if (before.status === after.status) return
     if (before.status === 'waiting') this.#waitingCount -= 1
-    if (isFinal(after.status)) this.#endedAtMs.set(after.id, after.updatedAtMs)
+    if (isFinal(after.status)) this.#ended.add(after.id, after.updatedAtMs, after.id)
   }
 
   async #read(key: string): Promise<unknown> {

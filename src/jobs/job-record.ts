@@ -1,8 +1,11 @@
 // A job on disk: three records, of which those of its order and its checkpoint are there only until its end. So what is
-// written again with each change is small, and so is what is left of 10,000 jobs that have ended.
+// written again with each change is small. Jobs that have ended are put together, many in a record: a start reads 10,000 of
+// them in a third of the time.
 
 import {
   checkFormat,
+  type Fields,
+  readArray,
   readInteger,
   readObject,
   readOneOf,
@@ -35,16 +38,30 @@ export function checkpointKeyOf(id: string): string {
   return `${id} checkpoint`
 }
 
-/** Whether a key is that of a job, and not of what is kept for it. */
-export function isJobKey(key: string): boolean {
-  return !key.includes(' ')
+/** The key of a record of jobs that have ended; each is in one such record. */
+export function groupKeyOf({ number }: JobRecord): string {
+  return `${groupPrefix}${number}`
 }
 
-export function jobWrite({ number, job, logFields }: JobRecord): LoadedWrite {
-  const { id, kind, status, owner, subject, details, errors, createdAtMs, updatedAtMs, startedAtMs } = job
-  const times = { createdAtMs, updatedAtMs, startedAtMs }
-  const value = { format: recordFormat, number, kind, status, owner, subject, details, errors, ...times, logFields }
-  return { kind: 'jobs', key: id, value }
+const groupPrefix = 'ended '
+
+export function jobWrite(record: JobRecord): LoadedWrite {
+  return { kind: 'jobs', key: record.job.id, value: { format: recordFormat, ...fieldsOf(record) } }
+}
+
+/** What a job has in the record of a group. */
+export function groupedFields(record: JobRecord): object {
+  // Nothing of it is logged any more.
+  return { id: record.job.id, ...fieldsOf({ ...record, logFields: {} }) }
+}
+
+export function groupWrite(key: string, jobs: readonly object[]): LoadedWrite {
+  return { kind: 'jobs', key, value: { format: recordFormat, jobs } }
+}
+
+function fieldsOf({ number, job, logFields }: JobRecord): object {
+  const { kind, status, owner, subject, details, errors, createdAtMs, updatedAtMs, startedAtMs } = job
+  return { number, kind, status, owner, subject, details, errors, createdAtMs, updatedAtMs, startedAtMs, logFields }
 }
 
 /** The value may be null, and a record that is null would be none. */
@@ -60,28 +77,37 @@ export function decodeWrapped(key: string, record: unknown): unknown {
   })
 }
 
-/** @throws CatalogRecordError */
-export function decodeJob(id: string, record: unknown): JobRecord {
-  return readRecord(`job ${id}`, record, (fields) => {
+/** The jobs of a record: one, many that have ended, or none where it is what a job keeps beside it. @throws CatalogRecordError */
+export function decodeJobs(key: string, record: unknown): readonly JobRecord[] {
+  if (key.includes(' ') && !key.startsWith(groupPrefix)) return []
+  return readRecord(`job ${key}`, record, (fields) => {
     checkFormat(fields, recordFormat)
-    const { owner, subject, startedAtMs } = fields
-    return {
-      number: readInteger(fields, 'number'),
-      job: {
-        id,
-        kind: readString(fields, 'kind'),
-        status: readOneOf(fields, 'status', jobStatuses),
-        owner: decodeOwner(owner),
-        subject: subject === null ? null : decodeSubject(subject),
-        createdAtMs: readInteger(fields, 'createdAtMs'),
-        updatedAtMs: readInteger(fields, 'updatedAtMs'),
-        startedAtMs: startedAtMs === null ? null : readInteger(fields, 'startedAtMs'),
-        details: readObject(fields['details'], 'details'),
-        errors: readStrings(fields['errors'], 'errors'),
-      },
-      logFields: readObject(fields['logFields'], 'logFields'),
-    }
+    if (!key.startsWith(groupPrefix)) return [decodeJob(key, fields)]
+    return readArray(fields['jobs'], 'jobs').map((one) => {
+      const job = readObject(one, 'job')
+      return decodeJob(readString(job, 'id'), job)
+    })
   })
+}
+
+function decodeJob(id: string, fields: Fields): JobRecord {
+  const { owner, subject, startedAtMs } = fields
+  return {
+    number: readInteger(fields, 'number'),
+    job: {
+      id,
+      kind: readString(fields, 'kind'),
+      status: readOneOf(fields, 'status', jobStatuses),
+      owner: decodeOwner(owner),
+      subject: subject === null ? null : decodeSubject(subject),
+      createdAtMs: readInteger(fields, 'createdAtMs'),
+      updatedAtMs: readInteger(fields, 'updatedAtMs'),
+      startedAtMs: startedAtMs === null ? null : readInteger(fields, 'startedAtMs'),
+      details: readObject(fields['details'], 'details'),
+      errors: readStrings(fields['errors'], 'errors'),
+    },
+    logFields: readObject(fields['logFields'], 'logFields'),
+  }
 }
 
 function decodeOwner(value: unknown): JobOwner {

@@ -180,6 +180,7 @@ class OpenJobs implements Jobs {
         for (const job of forgotten.jobs) await this.#giveBack(job)
         isAll = forgotten.isAll
       }
+      while (!this.#isClosing && (await book.group()));
     } catch (err) {
       logger.warn({ err }, 'Jobs that are kept no longer could not be removed; it is tried again.')
     }

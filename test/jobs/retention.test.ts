@@ -44,7 +44,57 @@ t.test('the last 100 jobs are kept, however old, and those of the last 72 hours,
     ids.slice(-100).reverse(),
   )
   t.same(kind.forgotten, ids.slice(0, 7), 'their kind gives back what it keeps of them')
-  t.equal((await storage.list('jobs')).length, 100)
+})
+
+t.test(
+  'jobs that have ended are put together on disk, a hundred in a record, and go with the last of them',
+  async (t) => {
+    const storage = new MemoryStorage()
+    const options = { jobsKeptMax: 150 }
+    const { jobs } = await startTestJobs(t, { kinds: [new QuickKind()], storage, options })
+    const ids: string[] = []
+    const untilKeys = async (keys: readonly RegExp[]): Promise<void> => {
+      const isKey = (key: string) => keys.some((one) => one.test(key))
+      for (;;) {
+        const found = (await storage.list('jobs')).map(({ key }) => key)
+        if (found.length === keys.length && found.every(isKey)) return
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+    }
+    for (let count = 0; count < 99; count += 1) ids.push(await addDone(jobs))
+    await untilKeys(Array.from({ length: 99 }, () => /^[^ ]+$/))
+    ids.push(await addDone(jobs))
+    await untilKeys([/^ended 1$/])
+    for (let count = 0; count < 100; count += 1) ids.push(await addDone(jobs))
+    // Of the first hundred 50 are forgotten, and its record stays.
+    await untilKeys([/^ended 1$/, /^ended 101$/])
+    await untilCount(jobs, 150)
+    const before = jobs.list({})
+    await jobs.close()
+    const { jobs: again } = await startTestJobs(t, { kinds: [new QuickKind()], storage, options })
+    await untilCount(again, 150)
+    t.strictSame(again.list({}), before)
+    for (let count = 0; count < 50; count += 1) await addDone(again)
+    await untilKeys([/^ended 101$/, ...Array.from({ length: 50 }, () => /^[^ ]+$/)])
+  },
+)
+
+t.test('large jobs are fewer in a record', async (t) => {
+  const storage = new MemoryStorage()
+  const kind = new TestKind({ workingMax: 100 })
+  const { jobs } = await startTestJobs(t, { kinds: [kind], storage })
+  for (let count = 0; count < 100; count += 1) await jobs.add(newJob())
+  for (let count = 0; count < 100; count += 1) {
+    const { job, succeed } = await kind.begun(count)
+    job.tell({ text: 'x'.repeat(10_000) })
+    succeed()
+    await untilStatus(jobs, job.id, 'done')
+  }
+  await jobs.close()
+  const found = await storage.list('jobs', 'ended ')
+  t.equal(found.length, 1, 'what is left is less than a hundred')
+  // 256 KiB, each of ten thousand characters and its other fields.
+  t.match(found, [{ value: { jobs: { length: 25 } } }])
 })
 
 t.test('more than may be kept never are', async (t) => {
