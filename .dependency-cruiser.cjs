@@ -77,6 +77,7 @@ const folders = {
     replace: [],
     quarantine: [],
     recovery: [],
+    'row-delete': [],
   },
   schema: {
     syntax: ['functions', 'time-zones'],

@@ -148,7 +148,10 @@ async function openModules(
     { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name), serviceScope },
   )
   const pipeUsers = createPipeUsers({ pipeBytesMax, now }, { catalog, query })
-  const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger, pipeUsers })
+  const dataSources = await openDataSources(
+    { ...options, now },
+    { catalog, store, ingest, logger, pipeUsers, whileRemoving },
+  )
   opened.push(() => dataSources.close())
   const replaces = await openReplaces(options, { catalog, settings, store, ingest, logger })
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))

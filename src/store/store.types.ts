@@ -3,6 +3,7 @@ import type { PartExpression } from '../codec/arrow/part-expression.ts'
 import type { PartLayout, PartTarget } from '../codec/arrow/part-layout.types.ts'
 import type { CheckedExpression, CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import type { Quarantines, Replays } from './quarantines.types.ts'
+import type { RowDeletes } from './row-deletes.types.ts'
 import type { Partitions, Parts, Tables, Trials, Views } from './tables.types.ts'
 
 /**
@@ -20,6 +21,7 @@ export interface Store extends Reads, Appends, Copies, LocalFiles {
   readonly trials: Trials
   readonly quarantines: Quarantines
   readonly replays: Replays
+  readonly rowDeletes: RowDeletes
   close(timeMaxMs?: number): Promise<void>
 }
 

@@ -236,6 +236,15 @@ function fakeDataSources(sources: Map<string, DataSource>, deps: () => FakeDeps)
     async replayQuarantine() {
       return { selectedRows: 0, replayedRows: 0, failedRows: 0, leftRows: 0, failures: [], viewFailure: null }
     },
+    async planRowDelete(nameOrId, { condition = '', isCounted }) {
+      const dataSource = get(nameOrId)
+      const { id: dataSourceId, name: dataSourceName } = dataSource
+      const order = { dataSourceId, dataSourceName, condition, seconds: 0 }
+      return { dataSource, order, views: [], rowCount: isCounted ? 2 : null }
+    },
+    async deleteRows() {
+      return { rowsDeleted: 2 }
+    },
     resume() {},
     joinBehind: () => null,
     async close() {},
