@@ -28,6 +28,7 @@ import { type FormatStep, raiseFormat, readFormat } from './directory/format.ts'
 import { lockDirectory } from './directory/lock.ts'
 import { openImports } from './imports/imports.ts'
 import { openIngest } from './ingest/ingest.ts'
+import { openJobKinds } from './job-kinds.ts'
 import { openJobs } from './jobs/open-jobs.ts'
 import type { Logger } from './observe/logger.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
@@ -173,16 +174,20 @@ async function openModules(
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf, serviceScope })
   const pendingReplaces = new PendingReplaces()
   const imports = openImports(options, { dataSources, ingest, replaces, pendingReplaces, logger, disk, now })
+  const opening = openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter })
+  const jobFiles = await openJobKinds({ ...options, now }, { ...opening, jobs, dataSources, query, disk, logger })
+  opened.push(async () => jobFiles.close())
   await jobs.start()
   const app = createApp(
     {
-      ...openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter }),
+      ...opening,
       tokens,
       dataSources,
       pipes,
       endpointDescriptions,
       imports,
       jobs,
+      jobFiles,
       pendingReplaces,
       ingest,
       query,
@@ -277,6 +282,7 @@ function openStore(options: Options, logger: Logger): Promise<SupervisedStore> {
       memoryBytesMax: options.engineMemoryBytesMax,
       mergeThreads,
       queryTimeMaxMs: options.queryTimeMaxMs,
+      longQueryTimeMaxMs: options.queryJobTimeMaxMs,
       // One query must not take what intake and the other queries need.
       queryMemoryBytesMax: Math.floor(options.engineMemoryBytesMax / 2),
       resultBytesMax: options.resultBytesMax,

@@ -169,6 +169,8 @@ export interface SelectQuery {
    * it, so the result is not tried in memory.
    */
   readonly hasLongConstants?: boolean
+  /** Longest run, up to that of the longest queries (`longQueryTimeMaxMs`); absent is that of common ones. */
+  readonly timeMaxMs?: number
   /** Threads that compute it; absent is one, whose answers are the same bytes whatever the load. */
   readonly threads?: number
   /** Aborting it stops the query in the engine, or ends its stream with a `StoreError` of kind `aborted`. */

@@ -2,6 +2,7 @@
 
 import type { Job } from '../../jobs/jobs.types.ts'
 import type { sizeShape } from './datasource-shape.ts'
+import { timeText } from './time-text.ts'
 
 export interface KindContext {
   /** What `debug` asks for: `blocks`, `block_log`. */
@@ -21,13 +22,15 @@ export const kindShapes: Readonly<Record<string, (job: Job, context: KindContext
     ...debugFields(job.details, debug),
   }),
   query: ({ details }) => ({
-    statistics: isNumber(details['rowCount'])
-      ? { row_count: details['rowCount'], bytes: numberOrNull(details['byteCount']) }
+    statistics: isNumber(details['byteCount'])
+      ? { row_count: numberOrNull(details['rowCount']), bytes: details['byteCount'] }
       : null,
+    ...(isNumber(details['keptUntilMs']) ? { result_until: timeText(details['keptUntilMs']) } : {}),
   }),
   populateview: ({ details }, { size }) => ({ statistics: size, ...countFields(details) }),
   delete_data: ({ details }) => ({
     ...(details['deleteCondition'] === undefined ? {} : { delete_condition: details['deleteCondition'] }),
+    ...(details['rowsDeleted'] === undefined ? {} : { rows_deleted: details['rowsDeleted'] }),
   }),
 }
 

@@ -83,6 +83,8 @@ const noTokens: Pick<FakeDeps, 'tokens' | 'scopeBinder' | 'jwtIssuer'> = {
     signingKey: null,
     onSigningKey: () => undefined,
     find: () => undefined,
+    warrantOf: unavailable,
+    findWarranted: () => undefined,
     list: () => [],
     findToken: () => undefined,
     lastUsedAt: () => null,
@@ -120,6 +122,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       { dataSources, ingest, replaces, pendingReplaces, logger, disk, now },
     ),
     jobs: noJobs,
+    jobFiles: { open: async () => null },
     pendingReplaces,
     pipes: fakePipes(),
     endpointDescriptions: {
@@ -132,6 +135,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       checkFilter: async () => undefined,
       nodeFault: () => null,
       show: async ({ sql }) => sql,
+      prepare: async () => ({ format: 'JSON', contentType: 'application/json; charset=UTF-8' }),
       compareNode: async () => 'same',
       async run(request) {
         deps.queries.push(request)
