@@ -15,7 +15,7 @@ const imports = {
   template: ['shared'],
   sql: ['schema', 'catalog', 'shared'],
   access: ['sql', 'catalog', 'secrets', 'storage', 'schema', 'observe', 'shared'],
-  jobs: ['catalog', 'storage', 'observe', 'shared'],
+  jobs: ['catalog', 'directory', 'storage', 'observe', 'shared'],
   store: ['codec', 'schema', 'observe', 'shared'],
   materialize: ['sql', 'template', 'store', 'catalog', 'schema', 'jobs', 'observe', 'shared'],
   ingest: ['codec', 'guess', 'wal', 'store', 'catalog', 'schema', 'jobs', 'observe', 'shared'],
@@ -78,6 +78,7 @@ const folders = {
     replace: [],
     quarantine: [],
     recovery: [],
+    'row-delete': [],
   },
   schema: {
     syntax: ['functions', 'time-zones'],

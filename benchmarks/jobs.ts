@@ -63,14 +63,21 @@ interface Lister {
   readonly query: string
 }
 
+function noWarrant(): never {
+  throw new Error('no work is done in its name')
+}
+
 async function listTimes(jobs: Jobs, { token, grants, query }: Lister): Promise<readonly number[]> {
-  const found = { id: token, name: token, grants: () => grants, take: () => null }
+  const found = { id: token, makerId: token, name: token, grants: () => grants, take: () => null }
   const lookup = {
     version: 0,
     kindOf: () => 'datasource' as const,
     find: (_kind: unknown, name: string) => ({ name, id: undefined, isQuarantine: false }),
   }
-  const access = new Access({ sources: [{ find: () => found }], lookup })
+  const access = new Access({
+    sources: [{ find: () => found, warrantOf: noWarrant, findWarranted: () => undefined }],
+    lookup,
+  })
   const app = createApp({ ...createFakeDeps(), access, jobs }, limits)
   const times: number[] = []
   for (let count = 0; count < options.lists; count += 1) {

@@ -1,6 +1,7 @@
 // The options of jobs, a part of the one table.
 
 import type { OptionDefinition } from './config.types.ts'
+import { gibibyte, mebibyte } from './shared/bytes.ts'
 
 export const jobOptions = {
   jobsWaitingMax: {
@@ -19,5 +20,47 @@ export const jobOptions = {
     default: 10_000,
     sentence:
       'Jobs that have ended and are still told of: those of the last 72 hours, and the last 100. Beyond it, the oldest are forgotten before.',
+  },
+  deleteJobsWorkingMax: {
+    kind: 'integer',
+    unit: 'jobs',
+    min: 1,
+    max: 100,
+    default: 3,
+    sentence: 'Deletes of rows that work at once, one a Data Source. Others wait.',
+  },
+  queryJobsWorkingMax: {
+    kind: 'integer',
+    unit: 'jobs',
+    min: 1,
+    max: 64,
+    default: 2,
+    sentence:
+      'Queries that run as jobs at once. Others wait. They take sessions of `readSessions`, of which one stays free for other queries where there are several.',
+  },
+  queryJobTimeMaxMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 1_000,
+    max: 86_400_000,
+    default: 600_000,
+    sentence: 'Longest run of a query as a job.',
+  },
+  jobResultsBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: mebibyte,
+    max: Number.MAX_SAFE_INTEGER,
+    default: gibibyte,
+    sentence:
+      'Results of queries that ran as jobs have so many bytes together. A job whose result would be beyond ends in error. One result has no more than `resultBytesMax`.',
+  },
+  jobResultHoursMax: {
+    kind: 'integer',
+    unit: 'hours',
+    min: 1,
+    max: 72,
+    default: 24,
+    sentence: 'How long the result of a query that ran as a job is kept.',
   },
 } as const satisfies Readonly<Record<string, OptionDefinition>>

@@ -20,6 +20,7 @@ export type Unit =
   | 'partitions'
   | 'tokens'
   | 'jobs'
+  | 'hours'
 
 interface OptionBase {
   /** One sentence for `--help` and docs/options.md. */

@@ -12,7 +12,7 @@ import type { Jobs } from './jobs/jobs.types.ts'
 import type { Logger } from './observe/logger.ts'
 import type { SealedText, SecretBox } from './secrets/secret-box.types.ts'
 
-interface Deps {
+export interface ImportsByUrlDeps {
   readonly imports: Imports
   readonly dataSources: Pick<DataSources, 'find'>
   readonly ingest: Pick<Ingest, 'sync'>
@@ -25,9 +25,9 @@ interface Deps {
 /** Imports by URL, and the files that they read, with what the options say of them. @throws StartRefusal */
 export function openImportsByUrl(
   options: Options,
-  deps: Deps,
+  deps: ImportsByUrlDeps,
 ): { readonly urlImports: UrlImports; readonly remoteFiles: RemoteFiles } {
-  const { box, ...others } = deps
+  const { imports, dataSources, ingest, jobs, changes, box, logger } = deps
   const remoteFiles = openRemoteFiles(
     {
       allow: options.urlAllow,
@@ -45,12 +45,11 @@ export function openImportsByUrl(
       connectionsMax: options.urlConnectionsMax,
       pieceBytes: options.urlPieceBytes,
     },
-    { logger: deps.logger },
+    { logger },
   )
   const context = 'the order of a job'
   const urlImports = openUrlImports(options, {
-    ...others,
-    remoteFiles,
+    ...{ imports, dataSources, ingest, jobs, changes, logger, remoteFiles },
     box: {
       seal: (plain) => box.seal(plain, context),
       // What is no sealed text does not open.

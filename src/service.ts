@@ -29,10 +29,10 @@ import { lockDirectory } from './directory/lock.ts'
 import { openImports } from './imports/imports.ts'
 import { TableChanges } from './imports/url-jobs/table-changes.ts'
 import { openIngest } from './ingest/ingest.ts'
+import { openJobKinds } from './job-kinds.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
 import type { Logger } from './observe/logger.ts'
-import { openImportsByUrl } from './open-url-imports.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipeUsers } from './pipes/pipe-users.ts'
 import { createPipes } from './pipes/pipes.ts'
@@ -76,9 +76,7 @@ export const sealPlain: readonly SealPlain[] = [sealOldVariable, sealOldAdminTok
 const dataSourcesMax = 10_000
 /** The same for pipes. */
 const pipesMax = 10_000
-const nodesMax = 200
-const pipeBytesMax = 4 * mebibyte
-const descriptionLengthMax = 100_000
+const pipeLimits = { nodesMax: 200, pipeBytesMax: 4 * mebibyte, descriptionLengthMax: 100_000 }
 /** When in the time for closing each is done with waiting; what is left of it is for the end of the engine. */
 const closeShares = { jobs: 0.5, replaces: 0.55, ingest: 0.65, store: 0.8 }
 
@@ -128,22 +126,13 @@ async function openModules(
   { opened, closeTime, closeAll }: Closing,
 ): Promise<Service> {
   const now = Date.now
-  const foundFormat = await readFormat(options.dataDir)
-  const lock = await lockDirectory(options.dataDir, logger)
-  opened.push(async () => lock.release())
-  const keyFile = await readKeyFile(keyPlaceOf(options), logger)
-  const store = await openStore(options, logger)
-  opened.push(() => store.close(closeTime.leftUntil(closeShares.store)))
-  await raiseFormat(options.dataDir, foundFormat, formatSteps(options))
-  await closeToOthers(options.dataDir, logger)
-  const disk = new DiskWatch(options.dataDir, logger)
-  opened.push(() => disk.close())
+  const { store, disk, keyFile } = await openDirectory(options, logger, { opened, closeTime })
   const records = await openRecords(options, { store, disk, keyFile, logger, opened })
   const { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box } = records
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
   await partNote.compareAtStart()
   opened.push(() => partNote.close())
-  const changes = new TableChanges({ settings, hasUnfinished: (subjectId) => hasUnfinishedImport(jobs, subjectId) })
+  const changes = new TableChanges({ settings, hasUnfinished: (id) => hasUnfinishedImport(jobs, id) })
   const whileRemoving = changes.notedIn(partNote.whileRemoving.bind(partNote))
   const ingest = await openIngest(options, { store, catalog, logger, now, disk, whileRemoving })
   opened.push(() => ingest.close(closeTime.leftUntil(closeShares.ingest)))
@@ -151,8 +140,9 @@ async function openModules(
     { ...options, database: workspaceDatabase, now },
     { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name), serviceScope },
   )
-  const pipeUsers = createPipeUsers({ pipeBytesMax, now }, { catalog, query })
-  const dataSources = await openDataSources({ ...options, now }, { catalog, store, ingest, logger, pipeUsers })
+  const pipeUsers = createPipeUsers({ ...pipeLimits, now }, { catalog, query })
+  const tablesDeps = { catalog, store, ingest, logger, pipeUsers, whileRemoving }
+  const dataSources = await openDataSources({ ...options, now }, tablesDeps)
   opened.push(() => dataSources.close())
   const replaces = await openReplaces(options, { catalog, settings, store, ingest, logger })
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
@@ -165,34 +155,25 @@ async function openModules(
   dataSources.resume()
   await verifySafeguards(store)
   store.onRestart((engine) => mendAfterRestart(engine, { partNote, dataSources, replaces }))
-  const pipes = createPipes(
-    { nodesMax, pipeBytesMax, descriptionLengthMax, publishFirstNode: options.publishFirstNode, now },
-    { catalog, query },
-  )
+  const { publishFirstNode } = options
+  const pipes = createPipes({ ...pipeLimits, publishFirstNode, now }, { catalog, query })
   await reportNodes({ catalog, query, logger })
   const { parametersOf } = pipes
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf, serviceScope })
-  const pendingReplaces = new PendingReplaces()
-  const imports = openImports(options, { dataSources, ingest, replaces, pendingReplaces, logger, disk, now })
-  const byUrl = openImportsByUrl(options, { imports, dataSources, ingest, jobs, changes, box, logger })
-  opened.push(() => byUrl.remoteFiles.close())
+  const written = { ingest, changes, box, pendingReplaces: new PendingReplaces() }
+  const imports = openImports(options, { ...written, dataSources, replaces, logger, disk, now })
+  const opening = openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter })
+  const worked = { imports, jobs, dataSources, query, disk, logger }
+  const jobKinds = await openJobKinds(options, { ...opening, ...written, ...worked })
+  opened.push(() => jobKinds.close())
   await jobs.start()
   const app = createApp(
     {
-      ...openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter }),
+      ...{ ...opening, ...worked, ...jobKinds, ...written },
       tokens,
-      dataSources,
       pipes,
       endpointDescriptions,
-      imports,
-      jobs,
-      urlImports: byUrl.urlImports,
-      pendingReplaces,
-      ingest,
-      query,
       variables,
-      logger,
-      disk,
       now,
       engineFault: () => store.unreadyReason,
     },
@@ -202,6 +183,25 @@ async function openModules(
   const address = await listenOn(app, options)
   logger.info({ address, dataDir: options.dataDir }, 'The service is open.')
   return { address, adminToken, lostSecretCount, failed: store.failed, close: closeAll }
+}
+
+/** The data directory, locked and of this release's format, with the engine and the watch over the disk. */
+async function openDirectory(
+  options: Options,
+  logger: Logger,
+  { opened, closeTime }: Pick<Closing, 'closeTime' | 'opened'>,
+): Promise<Pick<RecordsDeps, 'disk' | 'keyFile' | 'store'>> {
+  const foundFormat = await readFormat(options.dataDir)
+  const lock = await lockDirectory(options.dataDir, logger)
+  opened.push(async () => lock.release())
+  const keyFile = await readKeyFile(keyPlaceOf(options), logger)
+  const store = await openStore(options, logger)
+  opened.push(() => store.close(closeTime.leftUntil(closeShares.store)))
+  await raiseFormat(options.dataDir, foundFormat, formatSteps(options))
+  await closeToOthers(options.dataDir, logger)
+  const disk = new DiskWatch(options.dataDir, logger)
+  opened.push(() => disk.close())
+  return { store, disk, keyFile }
 }
 
 function hasUnfinishedImport(jobs: Jobs, subjectId: string): boolean {
@@ -285,6 +285,7 @@ function openStore(options: Options, logger: Logger): Promise<SupervisedStore> {
       memoryBytesMax: options.engineMemoryBytesMax,
       mergeThreads,
       queryTimeMaxMs: options.queryTimeMaxMs,
+      longQueryTimeMaxMs: options.queryJobTimeMaxMs,
       // One query must not take what intake and the other queries need.
       queryMemoryBytesMax: Math.floor(options.engineMemoryBytesMax / 2),
       resultBytesMax: options.resultBytesMax,

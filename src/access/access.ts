@@ -1,5 +1,6 @@
 // Who asks, and what they may do: the one question in front of every route of the API.
 
+import { assert } from '../shared/assert.ts'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { Grant, NamedResource, ResourceLookup } from './grant.types.ts'
@@ -11,11 +12,14 @@ import type { Scope } from './scopes/scope.types.ts'
 import type { ResourceKind } from './scopes/scope-types.ts'
 import { coversAll } from './strength.ts'
 import { grantsOf } from './tokens/scope-grants.ts'
+import type { Warrant } from './warrant.types.ts'
 
 /** Who asks, as long as the request lasts. */
 export interface Caller {
   /** Null for a JWT, which has no record. */
   readonly tokenId: string | null
+  /** The same for all requests with the token, and no secret. */
+  readonly makerId: string
   /** For logs: never the token itself. */
   readonly tokenName: string
   readonly permissions: Permissions
@@ -37,6 +41,8 @@ export interface Refusal {
 /** A token that was found to be right. Another object whenever anything of it has changed. */
 export interface KnownToken {
   readonly id: string | null
+  /** See `Caller`. */
+  readonly makerId: string
   readonly name: string
   /** Its rights, as things are now: names are looked up when this is asked. */
   grants(lookup: ResourceLookup): readonly Grant[]
@@ -48,6 +54,10 @@ export interface KnownToken {
 export interface TokenSource {
   /** Undefined for a text that is none of its tokens. Tells nothing by its time. */
   find(text: string): KnownToken | Refusal | undefined
+  /** Precondition: it is one of its own. */
+  warrantOf(token: KnownToken): Warrant
+  /** Undefined for a warrant of another kind. */
+  findWarranted(warrant: Warrant): KnownToken | Refusal | undefined
 }
 
 export interface AccessDeps {
@@ -63,6 +73,8 @@ export interface AccessDeps {
 export class Access {
   readonly #sources: readonly TokenSource[]
   readonly #lookup: AccessDeps['lookup']
+  /** What knows the token of a caller. */
+  readonly #origins = new WeakMap<Caller, { readonly source: TokenSource; readonly token: KnownToken }>()
   /** What was made out of tokens, as long as names stand for what they stood for then. */
   readonly #callers = new WeakMap<KnownToken, { readonly version: number; readonly caller: Caller }>()
 
@@ -84,7 +96,7 @@ export class Access {
       if ('error' in found) return { isAllowed: false, refusal: found }
       const refusal = found.take()
       if (refusal !== null) return { isAllowed: false, refusal }
-      return { isAllowed: true, caller: this.#callerOf(found) }
+      return { isAllowed: true, caller: this.#callerOf(found, source) }
     }
     return refused(errors.TOKEN_INVALID())
   }
@@ -118,6 +130,31 @@ export class Access {
     return permissions.readScope
   }
 
+  /** What work is later done with in the name of a caller. */
+  warrantOf(caller: Caller): Warrant {
+    const origin = this.#origins.get(caller)
+    assert(origin !== undefined, 'a caller has a token')
+    return origin.source.warrantOf(origin.token)
+  }
+
+  /**
+   * What a warrant lets its work read, as things are now.
+   *
+   * @throws WARRANT_ENDED, TOKEN_EXPIRED, TOKEN_INVALID, SCOPE_MISSING (403).
+   */
+  readScopeFor(warrant: Warrant, operation: Operation): ReadScope {
+    for (const source of this.#sources) {
+      const found = source.findWarranted(warrant)
+      if (found === undefined) continue
+      if ('error' in found) throw found.error
+      const caller = this.#callerOf(found, source)
+      const refusal = this.refusalOf(caller, operation, null)
+      if (refusal !== null) throw refusal
+      return caller.permissions.readScope
+    }
+    throw errors.WARRANT_ENDED()
+  }
+
   /** What a name stands for now. */
   find(kind: ResourceKind, nameOrId: string): NamedResource {
     return this.#lookup.find(kind, nameOrId)
@@ -133,13 +170,14 @@ export class Access {
     return coversAll(permissions, grantsOf(token.scopes, this.#lookup))
   }
 
-  #callerOf(token: KnownToken): Caller {
+  #callerOf(token: KnownToken, source: TokenSource): Caller {
     const { version } = this.#lookup
     const kept = this.#callers.get(token)
     if (kept?.version === version) return kept.caller
     const permissions = new Permissions(token.grants(this.#lookup), this.#lookup)
-    const caller = { tokenId: token.id, tokenName: token.name, permissions }
+    const caller = { tokenId: token.id, makerId: token.makerId, tokenName: token.name, permissions }
     this.#callers.set(token, { version, caller })
+    this.#origins.set(caller, { source, token })
     return caller
   }
 }

@@ -34,13 +34,13 @@ export const jobRights: Readonly<Record<string, Readonly<Partial<Record<Resource
 
 /** What of a caller the rights to a job depend on. */
 export interface JobCaller {
-  /** Null for a JWT, which has no record: it has made no job. */
-  readonly tokenId: string | null
+  /** See `Caller`. */
+  readonly makerId: string
   readonly permissions: Permissions
 }
 
-export function isMaker({ tokenId }: Pick<JobCaller, 'tokenId'>, { owner }: JudgedJob): boolean {
-  return tokenId !== null && tokenId === owner.tokenId
+export function isMaker({ makerId }: Pick<JobCaller, 'makerId'>, { owner }: JudgedJob): boolean {
+  return makerId === owner.tokenId
 }
 
 /** Whether a caller has this right to a job. By the id of what it works on: the name may be another's by now. */

@@ -1,13 +1,16 @@
+import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
 import type { KnownToken, Refusal, TokenSource } from './access.ts'
 import type { Grant, ResourceLookup } from './grant.types.ts'
+import type { JwtScope } from './jwt/jwt-claims.ts'
 import type { JwtRates } from './jwt/jwt-rates.ts'
 import type { AcceptedJwt, JwtVerifier } from './jwt/jwt-verifier.ts'
 import { jwtGrants } from './jwt-issuer.ts'
 import type { RateRefusal } from './rate-window.ts'
+import type { JwtWarrant, JwtWarrantScope, Warrant } from './warrant.types.ts'
 
 export interface JwtSourceDeps {
-  readonly verifier: Pick<JwtVerifier, 'verify'>
+  readonly verifier: Pick<JwtVerifier, 'isExpired' | 'keyStamp' | 'verify'>
   readonly rates: Pick<JwtRates, 'take'>
 }
 
@@ -42,11 +45,34 @@ export class JwtSource implements TokenSource {
     }
   }
 
+  warrantOf(token: KnownToken): JwtWarrant {
+    assert(token instanceof JwtToken, 'a token is asked of its own source')
+    const { id, claims } = token.jwt
+    const { name, expiresAtSeconds } = claims
+    const { keyStamp: stamp } = this.#deps.verifier
+    assert(stamp !== null, 'a token that is accepted was signed by a key')
+    return { kind: 'jwt', id, name, stamp, expiresAtSeconds, scopes: claims.scopes.map(toWarrantScope) }
+  }
+
+  findWarranted(warrant: Warrant): KnownToken | Refusal | undefined {
+    if (warrant.kind !== 'jwt') return undefined
+    const { id, name, stamp, expiresAtSeconds } = warrant
+    const { verifier } = this.#deps
+    // With another key, the token is not valid any more.
+    if (stamp !== verifier.keyStamp) return undefined
+    if (verifier.isExpired(expiresAtSeconds)) return { error: errors.TOKEN_INVALID({ hint: 'The token has expired' }) }
+    const scopes = warrant.scopes.map(ofWarrantScope)
+    return this.#unfiltered(scopes) ?? new WarrantedJwt({ id, name, scopes })
+  }
+
+  #unfiltered(scopes: readonly JwtScope[]): Refusal | null {
+    if (this.#options.tokenFilters === 'allow' || scopes.every(({ filter }) => filter === null)) return null
+    return { error: errors.TOKEN_INVALID({ hint: 'Filters are switched off by the option token-filters' }) }
+  }
+
   #acceptedToken(jwt: AcceptedJwt): KnownToken | Refusal {
-    const { scopes } = jwt.claims
-    if (this.#options.tokenFilters === 'refuse' && scopes.some(({ filter }) => filter !== null)) {
-      return { error: errors.TOKEN_INVALID({ hint: 'Filters are switched off by the option token-filters' }) }
-    }
+    const refusal = this.#unfiltered(jwt.claims.scopes)
+    if (refusal !== null) return refusal
     const known = this.#known.get(jwt)
     if (known !== undefined) return known
     const token = new JwtToken(jwt, this.#deps.rates)
@@ -57,25 +83,66 @@ export class JwtSource implements TokenSource {
 
 class JwtToken implements KnownToken {
   readonly id = null
-  readonly #jwt: AcceptedJwt
+  readonly jwt: AcceptedJwt
   readonly #rates: JwtSourceDeps['rates']
 
   constructor(jwt: AcceptedJwt, rates: JwtSourceDeps['rates']) {
-    this.#jwt = jwt
+    this.jwt = jwt
     this.#rates = rates
   }
 
+  get makerId(): string {
+    return makerIdOf(this.jwt.id)
+  }
+
   get name(): string {
-    return this.#jwt.claims.name ?? 'jwt'
+    return this.jwt.claims.name ?? 'jwt'
   }
 
   grants(lookup: ResourceLookup): readonly Grant[] {
-    return jwtGrants(this.#jwt.claims.scopes, lookup)
+    return jwtGrants(this.jwt.claims.scopes, lookup)
   }
 
   take(): RateRefusal | null {
-    return this.#rates.take(this.#jwt.id, this.#jwt.claims.perSecondMax)
+    return this.#rates.take(this.jwt.id, this.jwt.claims.perSecondMax)
   }
+}
+
+/** What a JWT gave when work was asked for with it. */
+class WarrantedJwt implements KnownToken {
+  readonly id = null
+  readonly makerId: string
+  readonly name: string
+  readonly #scopes: readonly JwtScope[]
+
+  constructor({ id, name, scopes }: Pick<JwtWarrant, 'id' | 'name'> & { readonly scopes: readonly JwtScope[] }) {
+    this.makerId = makerIdOf(id)
+    this.name = name ?? 'jwt'
+    this.#scopes = scopes
+  }
+
+  grants(lookup: ResourceLookup): readonly Grant[] {
+    return jwtGrants(this.#scopes, lookup)
+  }
+
+  /** The request was counted that asked for the work. */
+  take(): null {
+    return null
+  }
+}
+
+function makerIdOf(id: string): string {
+  return `jwt ${id}`
+}
+
+function toWarrantScope({ fixedParameters, ...scope }: JwtScope): JwtWarrantScope {
+  return { ...scope, fixedParameters: fixedParameters === null ? null : [...fixedParameters] }
+}
+
+function ofWarrantScope({ fixedParameters, ...scope }: JwtWarrantScope): JwtScope {
+  // They were JSON when they came.
+  const fixed = fixedParameters === null ? null : (new Map(fixedParameters) as JwtScope['fixedParameters'])
+  return { ...scope, fixedParameters: fixed }
 }
 
 function sentence(reason: string): string {

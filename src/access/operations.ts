@@ -48,6 +48,7 @@ export const operations = {
   'datasource:analyze': { ...onDataSource, reach: 'some', scopes: ['DATASOURCES:CREATE'] },
   'datasource:change': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
   'datasource:truncate': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
+  'datasource:delete-rows': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
   'datasource:drop': { ...onDataSource, scopes: ['DATASOURCES:DROP', 'DROP:NAME'] },
   'quarantine:read': { ...onDataSource, scopes: ['DATASOURCES:READ', 'WORKSPACE:READ_ALL'] },
   'quarantine:replay': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },

@@ -41,10 +41,17 @@ import { JoinTargets } from './join-targets.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine/quarantine.types.ts'
 import { QuarantineReplay } from './quarantine/quarantine-replay.ts'
 import { summarizeQuarantine } from './quarantine/quarantine-summary.ts'
-import { toReadError } from './quarantine/reader-rows.ts'
 import { defaultRetryTimes, ReplayRetries, type RetryTimes } from './quarantine/replay-retries.ts'
+import { toReadError } from './reader-rows.ts'
 import { mendTables } from './recovery/mend-tables.ts'
 import { Removals } from './removals.ts'
+import type {
+  PlannedRowDelete,
+  RowDeleteReport,
+  RowDeleteRequest,
+  RowDeleteRun,
+} from './row-delete/row-delete.types.ts'
+import { RowDeletes, type RowDeletesDeps } from './row-delete/row-deletes.ts'
 import { TableSizes } from './table-sizes.ts'
 
 export interface DataSourcesOptions extends EventsCreationOptions, QueryLimits {
@@ -56,12 +63,15 @@ export interface DataSourcesOptions extends EventsCreationOptions, QueryLimits {
 
 interface DataSourcesDeps {
   readonly catalog: Catalog
-  readonly store: AlteredTables & Pick<Store, 'definitionVersion' | 'quarantines' | 'replays' | 'trials' | 'views'>
+  readonly store: AlteredTables &
+    Pick<Store, 'definitionVersion' | 'quarantines' | 'replays' | 'rowDeletes' | 'trials' | 'views'>
   /** Holds events back while a data source changes, and takes rows once more. */
   readonly ingest: Pick<Ingest, 'isHeld' | 'replayRows' | 'withBarrier' | 'withHold'>
   readonly logger: Logger
   /** Absent while there are no pipes. */
   readonly pipeUsers?: PipeUsers
+  /** Told before rows go on purpose, beside what `ingest` tells; absent tells nobody. */
+  readonly whileRemoving?: <Result>(ids: readonly string[], change: () => Promise<Result>) => Promise<Result>
 }
 
 /** Opens the data sources: what an earlier process left half done is taken back before this resolves. */
@@ -86,9 +96,11 @@ class OpenDataSources implements DataSources {
   readonly #changes = new ChangeQueue()
   readonly #removals: Removals
   readonly #creations: Creations
+  readonly #rowDeletes: RowDeletes
   readonly #sizes: TableSizes
 
-  constructor(options: DataSourcesOptions, { catalog, store, ingest, logger, pipeUsers }: DataSourcesDeps) {
+  constructor(options: DataSourcesOptions, deps: DataSourcesDeps) {
+    const { catalog, store, ingest, logger, pipeUsers, whileRemoving = (_ids, change) => change() } = deps
     this.#options = options
     this.#catalog = catalog
     this.#store = store
@@ -105,6 +117,8 @@ class OpenDataSources implements DataSources {
     this.#creations = new Creations({ catalog, store, removals: this.#removals, pipeUsers, refuseVersioned }, options)
     this.#sizes = new TableSizes(store.tables, options)
     this.#eventsCreation = new EventsCreation(options, this)
+    const alone: RowDeletesDeps['alone'] = ({ id, name }, change) => this.#alone({ id, name }, change)
+    this.#rowDeletes = new RowDeletes({ catalog, store, ingest, logger, alone, whileRemoving }, options)
   }
 
   find(nameOrId: string): DataSource | undefined {
@@ -213,12 +227,22 @@ class OpenDataSources implements DataSources {
 
   async truncate(nameOrId: string): Promise<void> {
     const { id, name, isQuarantine } = this.#findTable(nameOrId)
-    await this.#changes.run(id, async () => {
+    await this.#alone({ id, name }, async (dataSource) => {
       const table = isQuarantine ? quarantineTable(id) : id
-      const dataSource = this.#getStill(id, name)
-      await this.#replay.finish(dataSource)
       await changeBehindBarrier(this.#ingest, dataSource, () => this.#store.tables.truncate(table))
     })
+  }
+
+  async planRowDelete(nameOrId: string, request: RowDeleteRequest, signal: AbortSignal): Promise<PlannedRowDelete> {
+    const { id, name, isQuarantine } = this.#findTable(nameOrId)
+    if (isQuarantine) {
+      throw errors.DELETE_UNSUPPORTED({ name: nameOrId, reason: 'it is a quarantine; truncate it, or replay its rows' })
+    }
+    return await this.#rowDeletes.plan(this.#getStill(id, name), request, signal)
+  }
+
+  async deleteRows(run: RowDeleteRun): Promise<RowDeleteReport> {
+    return await this.#rowDeletes.run(run)
   }
 
   async drop(nameOrId: string, { isForced }: { readonly isForced: boolean } = { isForced: false }): Promise<void> {
@@ -324,6 +348,18 @@ class OpenDataSources implements DataSources {
     }
     await this.#alterations.mend(this.#store)
     await mendTables({ catalog: this.#catalog, store: this.#store, logger: this.#logger })
+  }
+
+  /** Runs a change that no other one is beside, behind what a replay has left. */
+  async #alone<Result>(
+    { id, name }: Pick<DataSource, 'id' | 'name'>,
+    change: (dataSource: DataSource) => Promise<Result>,
+  ): Promise<Result> {
+    return await this.#changes.run(id, async () => {
+      const dataSource = this.#getStill(id, name)
+      await this.#replay.finish(dataSource)
+      return await change(dataSource)
+    })
   }
 
   /** Behind a wait: one that is gone by now is told by the name that it had. @throws DATASOURCE_NOT_FOUND (404). */

@@ -4,6 +4,12 @@ import type { EngineDefinition } from '../schema/engines/engine-definition.types
 import type { RestartedEngine } from '../store/store.types.ts'
 import type { TableStatistics } from '../store/tables.types.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine/quarantine.types.ts'
+import type {
+  PlannedRowDelete,
+  RowDeleteReport,
+  RowDeleteRequest,
+  RowDeleteRun,
+} from './row-delete/row-delete.types.ts'
 
 /** The life of a data source: catalog and tables change together, half-done work is mended at start. */
 export interface DataSources {
@@ -52,6 +58,20 @@ export interface DataSources {
    * Raises DATASOURCE_NOT_FOUND (404), CHANGE_BLOCKED (503).
    */
   truncate(nameOrId: string): Promise<void>
+  /**
+   * Judges a delete of rows, and counts them if that is asked for. Nothing is deleted.
+   *
+   * Raises DELETE_CONDITION_INVALID, DELETE_UNSUPPORTED (400), DATASOURCE_NOT_FOUND (404), QUERY_TIMEOUT (408).
+   */
+  planRowDelete(nameOrId: string, request: RowDeleteRequest, signal: AbortSignal): Promise<PlannedRowDelete>
+  /**
+   * Carries out a delete, once however often it is run with the same id: of all rows that were acknowledged before the engine
+   * has noted it, and of none that come later.
+   *
+   * Raises DELETE_CONDITION_INVALID (400), DATASOURCE_NOT_FOUND (404), DELETE_FAILED (422), CHANGE_BLOCKED (503), and the
+   * reason of its signal.
+   */
+  deleteRows(run: RowDeleteRun): Promise<RowDeleteReport>
   /**
    * Removes the entry, then the tables. Views that read from them or write into them refuse it with DATASOURCE_USED (409),
    * or go too when it is forced.

@@ -4,7 +4,7 @@ import { quarantineTable } from '../store/sql/quarantine-table.ts'
 import type { Store } from '../store/store.types.ts'
 import type { TableStatistics } from '../store/tables.types.ts'
 import type { DataSourceStatistics } from './datasources.types.ts'
-import { toReadError } from './quarantine/reader-rows.ts'
+import { toReadError } from './reader-rows.ts'
 import { SharedAnswer } from './shared-answer.ts'
 
 /** Rows and bytes of data sources and their quarantines. */

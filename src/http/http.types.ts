@@ -8,6 +8,7 @@ import type { PendingReplaces } from '../datasources/replace/pending-replaces.ts
 import type { Imports } from '../imports/imports.types.ts'
 import type { UrlImports } from '../imports/url-jobs/url-import.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
+import type { JobFiles } from '../jobs/job-files.ts'
 import type { Jobs } from '../jobs/jobs.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
@@ -30,6 +31,7 @@ export interface HttpDeps {
   readonly imports: Imports
   readonly urlImports: UrlImports
   readonly jobs: Pick<Jobs, 'add' | 'find' | 'list' | 'cancel' | 'watch'>
+  readonly jobFiles: Pick<JobFiles, 'open'>
   readonly pendingReplaces: PendingReplaces
   readonly ingest: Ingest
   readonly query: Query

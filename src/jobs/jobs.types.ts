@@ -47,8 +47,9 @@ export interface JobSubject {
   readonly name: string
 }
 
-/** Whose token made the job; null for a token that has no record. */
+/** Whose token made the job. */
 export interface JobOwner {
+  /** What is the same for all its requests, and no secret; null for nobody. */
   readonly tokenId: string | null
   readonly tokenName: string
 }

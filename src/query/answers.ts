@@ -44,6 +44,7 @@ interface Failed {
   readonly plan?: CompiledQuery
   readonly prefix?: string
   readonly isOfAuthor?: boolean
+  readonly timeMaxMs?: number | undefined
 }
 
 type Answered = Pick<QueryAnswer, 'body'> & { readonly engineMs: number | null }
@@ -76,7 +77,7 @@ export class Answers {
   }
 
   /** What the caller is told of anything that was thrown on the way to an answer: names of its own, and no secrets. */
-  failureOf(thrown: unknown, { rendering, readScope, plan, prefix, isOfAuthor }: Failed): unknown {
+  failureOf(thrown: unknown, { rendering, readScope, plan, prefix, isOfAuthor, timeMaxMs }: Failed): unknown {
     const { secretValues } = rendering
     const hasSecrets = secretValues.size > 0
     const workspace = nameable(this.#deps.workspace, readScope)
@@ -90,7 +91,8 @@ export class Answers {
       // The cause has the engine's own words, and goes to the log.
       const cause = hasSecrets ? undefined : thrown
       const hint = plan !== undefined && isOfAuthor && !hasSecrets ? adviceFor(message, plan) : undefined
-      const failed = plan === undefined ? this.#options : { ...this.#options, sql: plan.sql, hint }
+      const limits = { ...this.#options, ...(timeMaxMs === undefined ? {} : { queryTimeMaxMs: timeMaxMs }) }
+      const failed = plan === undefined ? limits : { ...limits, sql: plan.sql, hint }
       return toQueryError(new StoreError({ kind, message: told, clickhouseCode, cause }), failed)
     }
     const mayShow = hasSecrets && thrown instanceof ApiError && thrown.code === 'SQL_INVALID'
@@ -98,7 +100,7 @@ export class Answers {
   }
 
   async #select(run: Run): Promise<SelectStream> {
-    const { plan, format, prefix = '', suffix = '', signal } = run
+    const { plan, format, prefix = '', suffix = '', timeMaxMs, signal } = run
     const { agreement, columns } = this.#deps
     try {
       const shape = await agreement.shapeOfAgreed(plan, signal)
@@ -108,7 +110,9 @@ export class Answers {
       const settings = { ...plan.settings, ...run.settings, ...hiding }
       const sql = wrapQuery(plan.sql, { before: prefix, after: suffix })
       const hasLongConstants = mayRepeatLongValues(plan)
-      const query = { sql, shape: `${prefix}${shape}${suffix}`, hasLongConstants, format, settings, threads, signal }
+      const longest = timeMaxMs === undefined ? {} : { timeMaxMs }
+      const answered = { sql, shape: `${prefix}${shape}${suffix}`, hasLongConstants, format, settings, threads, signal }
+      const query = { ...answered, ...longest }
       return await this.#deps.store.select(query)
     } catch (thrown) {
       throw await this.#runFailureOf(thrown, run)

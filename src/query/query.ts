@@ -6,7 +6,7 @@ import type { NameScope } from '../sql/source.types.ts'
 import { UndescribedOutput } from '../sql/undescribed-output.ts'
 import type { Store } from '../store/store.types.ts'
 import { Agreement } from './agreement.ts'
-import { answerFormat } from './answer-formats.ts'
+import { type AnswerFormat, answerFormat } from './answer-formats.ts'
 import { type AnswerOptions, Answers } from './answers.ts'
 import { sqlBelow } from './branch-reads.ts'
 import { type CheckFilter, createFilterCheck } from './check-filter.ts'
@@ -109,13 +109,8 @@ class QueryService implements Query {
 
   async run(request: QueryRequest): Promise<QueryAnswer> {
     const startMs = performance.now()
-    const { readScope } = request
-    const focus = request.pipeline === null ? null : this.#readablePipe(request.pipeline, readScope)
-    const rendering = this.#rendering(request, focus)
-    const { text, cacheTtlSeconds } = this.#callersText(request.sql, { rendering, readScope })
-    const question = { rendering, readScope, text, ...callersNames(focus) }
-    const plan = await this.#plan(question, request.signal)
-    const { format, contentType } = answerFormat(plan.format ?? request.format)
+    const { readScope, timeMaxMs } = request
+    const { question, rendering, cacheTtlSeconds, plan, format, contentType } = await this.#prepare(request)
     const resolveMs = performance.now() - startMs
     const run = {
       plan,
@@ -126,10 +121,16 @@ class QueryService implements Query {
       format,
       settings: request.settings,
       cacheTtlSeconds,
+      timeMaxMs,
       signal: request.signal,
     }
     const { body, engineMs } = await this.#answers.answer(run)
     return { format, contentType, body, times: { resolveMs, engineMs } }
+  }
+
+  async prepare(request: QueryRequest): Promise<AnswerFormat> {
+    const { format, contentType } = await this.#prepare(request)
+    return { format, contentType }
   }
 
   async readPipe(request: PipeRequest): Promise<QueryAnswer> {
@@ -191,6 +192,16 @@ class QueryService implements Query {
     const plan = await this.#plan({ rendering, readScope, text, ...callersNames(null) }, signal)
     // The SQL of its pipes stands in it.
     return plan.isOpaque && !mayShowPipes ? null : withNames(plan.sql, nameable(this.#deps.workspace, readScope))
+  }
+
+  async #prepare(request: QueryRequest) {
+    const { readScope } = request
+    const focus = request.pipeline === null ? null : this.#readablePipe(request.pipeline, readScope)
+    const rendering = this.#rendering(request, focus)
+    const { text, cacheTtlSeconds } = this.#callersText(request.sql, { rendering, readScope })
+    const question = { rendering, readScope, text, ...callersNames(focus) }
+    const plan = await this.#plan(question, request.signal)
+    return { question, rendering, cacheTtlSeconds, plan, ...answerFormat(plan.format ?? request.format) }
   }
 
   #pipeQuestion(

@@ -1,5 +1,6 @@
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { SelectStream } from '../store/store.types.ts'
+import type { AnswerFormat } from './answer-formats.ts'
 import type { CheckFilter } from './check-filter.ts'
 import type { CheckAuthor, CheckNode, NodeFault } from './check-node.ts'
 import type { CompareNode } from './node-ways.ts'
@@ -12,6 +13,11 @@ export interface Query {
    * errors of the error table (400, 404, 408, 500, 503).
    */
   run(request: QueryRequest): Promise<QueryAnswer>
+  /**
+   * Judges a query that is to run later, as far as that can be done without running it, and tells the format of its answer. Raises
+   * errors of the error table (400, 403, 404, 500, 503).
+   */
+  prepare(request: QueryRequest): Promise<AnswerFormat>
   /** Runs the published node of a pipe, or a query over it. Raises errors of the error table (400, 404, 408, 500, 503). */
   readPipe(request: PipeRequest): Promise<QueryAnswer>
   /** What the engine would do for a node. Raises errors of the error table (400, 404, 408, 500, 503). */
@@ -48,6 +54,8 @@ export interface QueryRequest extends Asking {
   readonly format: string | null
   /** Output settings that the client asked for, e.g. `output_format_json_quote_64bit_integers`. */
   readonly settings: Readonly<Record<string, string | number>>
+  /** Longest run; absent is that of common queries. */
+  readonly timeMaxMs?: number
 }
 
 export interface ShowRequest extends Asking {

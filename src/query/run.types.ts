@@ -27,5 +27,7 @@ export interface Run {
   readonly settings: Readonly<Record<string, string | number>>
   /** Null keeps no answer. */
   readonly cacheTtlSeconds: number | null
+  /** Longest run; absent is that of common queries. */
+  readonly timeMaxMs?: number | undefined
   readonly signal: AbortSignal
 }

@@ -3,6 +3,7 @@ import type { PartExpression } from '../codec/arrow/part-expression.ts'
 import type { PartLayout, PartTarget } from '../codec/arrow/part-layout.types.ts'
 import type { CheckedExpression, CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import type { Quarantines, Replays } from './quarantines.types.ts'
+import type { RowDeletes } from './row-deletes.types.ts'
 import type { Partitions, Parts, Tables, Trials, Views } from './tables.types.ts'
 
 /**
@@ -20,6 +21,7 @@ export interface Store extends Reads, Appends, Copies, LocalFiles {
   readonly trials: Trials
   readonly quarantines: Quarantines
   readonly replays: Replays
+  readonly rowDeletes: RowDeletes
   close(timeMaxMs?: number): Promise<void>
 }
 
@@ -167,6 +169,8 @@ export interface SelectQuery {
    * it, so the result is not tried in memory.
    */
   readonly hasLongConstants?: boolean
+  /** Longest run, up to that of the longest queries (`longQueryTimeMaxMs`); absent is that of common ones. */
+  readonly timeMaxMs?: number
   /** Threads that compute it; absent is one, whose answers are the same bytes whatever the load. */
   readonly threads?: number
   /** Aborting it stops the query in the engine, or ends its stream with a `StoreError` of kind `aborted`. */

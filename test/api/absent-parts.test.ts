@@ -7,7 +7,6 @@ await service.call('POST', '/v0/pipes?name=p&sql=SELECT+1+AS+n')
 
 t.test('what is planned and not there yet says so', async (t) => {
   const paths = [
-    'POST /v0/datasources/d/delete',
     ...['POST /v0/datasources/d/exchange', 'GET /v0/datasources/d/dependencies', 'POST /v0/pipes/p/copy'],
     ...['POST /v0/pipes/p/nodes/p_0/copy?target_datasource=d', 'POST /v0/pipes/p/copy/pause', 'POST /v0/pipes/p/sink'],
     ...['POST /v0/pipes/p/nodes/p_0/sink', 'POST /v0/pipes/p/nodes/p_0/population', 'GET /v0/connectors'],
@@ -28,8 +27,6 @@ t.test('what is planned and not there yet says so', async (t) => {
     t.equal(status, 404, path)
     t.notMatch(json, { error: / yet/ }, path)
   }
-  const { json } = await service.call('POST', '/v0/datasources/d/delete')
-  t.match(json, { hint: /DELETE \/v0\/datasources\/<name> drops/ })
 })
 
 t.test('an import that makes a data source by an append names it, and others name none', async (t) => {

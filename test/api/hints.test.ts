@@ -159,11 +159,6 @@ t.test('paths, resources, parameters and tokens that are not there', async (t) =
     ['POST', '/v0/events?datasource=visits', "Did you mean 'name' instead of 'datasource'?"],
     ['POST', '/v0/datasources?name=x&shema=a', "Did you mean 'schema' instead of 'shema'?"],
     ['GET', '/v0/sql?query=SELECT', "Did you mean 'q' instead of 'query'?"],
-    [
-      'GET',
-      '/v0/datasources/visits/delete',
-      'DELETE /v0/datasources/<name> drops a Data Source, and POST /v0/datasources/<name>/truncate empties it',
-    ],
     ['POST', '/v0/datasources?name=visits&mode=apend', "Did you mean 'append'?"],
     ['POST', '/v0/datasources?name=visits&format=nddjson', "Did you mean 'ndjson'?"],
     ['POST', '/v0/datasources?name=visits&format=json', "JSON is 'ndjson': one object a line, or an array of them"],

@@ -42,6 +42,7 @@ export interface JwtVerifierOptions {
 export class JwtVerifier {
   readonly #options: JwtVerifierOptions
   #key: SigningKey | null = null
+  #keyStamp: string | null = null
   #accepted: BoundedCache<AcceptedJwt>
   #latestSeconds = 0
 
@@ -57,6 +58,16 @@ export class JwtVerifier {
   setKey(adminToken: string | null): void {
     this.#accepted = new BoundedCache(this.#options.cache)
     this.#key = adminToken === null ? null : openSigningKey(adminToken)
+    this.#keyStamp = adminToken === null ? null : hash('sha256', `warrants ${adminToken}`, 'base64url')
+  }
+
+  /** Another one for another key, by which it is not told; null without a key. */
+  get keyStamp(): string | null {
+    return this.#keyStamp
+  }
+
+  isExpired(expiresAtSeconds: number): boolean {
+    return expiresAtSeconds <= this.#nowSeconds()
   }
 
   verify(text: string): JwtVerdict {

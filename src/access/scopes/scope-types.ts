@@ -48,7 +48,7 @@ export const scopeTypes: Readonly<Record<ScopeType, ScopeTypeRule>> = {
     ...ofDataSource,
     mayNameFuture: true,
     spellings: ['DATASOURCE:CREATE'],
-    meaning: 'Creates, appends, replaces, analyzes, changes, truncates, and replays the quarantine.',
+    meaning: 'Creates, appends, replaces, analyzes, changes, truncates, deletes rows, and replays the quarantine.',
   },
   'DATASOURCES:APPEND': { ...ofDataSource, spellings: ['DATASOURCE:APPEND'], meaning: 'Appends rows.' },
   'DATASOURCES:READ': {

@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from '../../observe/logger.ts'
 import { contextOf } from '../../secrets/secret-box.ts'
 import type { SealedRecord, SealedText, SecretBox } from '../../secrets/secret-box.types.ts'
+import { assert } from '../../shared/assert.ts'
 import { ChangeQueue } from '../../shared/change-queue.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { LoadedRecords } from '../../storage/loaded-records.ts'
@@ -17,6 +18,7 @@ import type { AccessDeps, KnownToken, Refusal } from '../access.ts'
 import { Permissions } from '../permissions.ts'
 import type { Scope } from '../scopes/scope.types.ts'
 import { coversAll } from '../strength.ts'
+import type { StaticWarrant, Warrant } from '../warrant.types.ts'
 import { grantsOf } from './scope-grants.ts'
 import type {
   StaticToken,
@@ -116,6 +118,23 @@ export class TokenBook implements Tokens {
     if (expiresAt !== null && at >= expiresAt) return { error: errors.TOKEN_EXPIRED() }
     this.#uses.note(entry.id, at)
     return entry
+  }
+
+  warrantOf({ makerId }: KnownToken): StaticWarrant {
+    const entry = this.#index.findById(makerId)
+    assert(entry !== undefined, 'the token of a caller is known')
+    const stamp = this.#deps.box.seal(this.#digestOf(entry), contextOf('jobs', entry.id))
+    return { kind: 'static', tokenId: entry.id, stamp }
+  }
+
+  findWarranted(warrant: Warrant): KnownToken | Refusal | undefined {
+    if (warrant.kind !== 'static') return undefined
+    const entry = this.#index.findById(warrant.tokenId)
+    const digest = this.#deps.box.open(warrant.stamp, contextOf('jobs', warrant.tokenId))
+    // Its holder has another value by now, or the key is gone that it was sealed with.
+    if (entry === undefined || digest === null || this.#digestOf(entry) !== digest) return undefined
+    const { expiresAt } = entry.token
+    return expiresAt !== null && this.#now() >= expiresAt ? { error: errors.TOKEN_EXPIRED() } : entry
   }
 
   list(): readonly StaticToken[] {
@@ -235,6 +254,12 @@ export class TokenBook implements Tokens {
     const entry = this.#index.findByDigest(digestOf(text))
     // A value of it that was kept is none as long as another one is given.
     return entry === this.#adminEntry && this.#admin.value !== null ? undefined : entry
+  }
+
+  /** Another one for another value. */
+  #digestOf(entry: TokenEntry): string {
+    const { value } = this.#admin
+    return entry === this.#adminEntry && value !== null ? digestOf(value) : (entry.digest ?? '')
   }
 
   #createValue(id: string): { readonly value: string; readonly digest: string; readonly sealed: SealedText } {

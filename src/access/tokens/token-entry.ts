@@ -35,6 +35,10 @@ export class TokenEntry implements KnownToken, EntryFields {
     return this.token.id
   }
 
+  get makerId(): string {
+    return this.token.id
+  }
+
   get name(): string {
     return this.token.name
   }

@@ -36,7 +36,17 @@ export interface ReplacesOptions {
 
 type ReplacesStore = Pick<
   Store,
-  'copy' | 'copyQuery' | 'exchange' | 'partitions' | 'parts' | 'quarantines' | 'sync' | 'tables' | 'trials' | 'views'
+  | 'copy'
+  | 'copyQuery'
+  | 'exchange'
+  | 'partitions'
+  | 'parts'
+  | 'quarantines'
+  | 'rowDeletes'
+  | 'sync'
+  | 'tables'
+  | 'trials'
+  | 'views'
 >
 
 interface Deps {
@@ -155,7 +165,9 @@ class ReplacesService implements Replaces {
     const isReplayed = [...related]
       .flatMap((table) => catalog.find(table) ?? [])
       .some((it) => catalog.replayOf(it.id) !== null)
-    if (!isSame || isReplayed) throw errors.DATASOURCE_BUSY({ name, what: 'changed' })
+    // Rows that are to be deleted must not be copied; none begins to be while the tables are held.
+    const deleted = await store.rowDeletes.unfinished([...related])
+    if (!isSame || isReplayed || deleted.length > 0) throw errors.DATASOURCE_BUSY({ name, what: 'changed' })
   }
 
   async #replaceHeld(request: ReplaceRequest, run: ReplaceRun): Promise<ImportOutcome> {

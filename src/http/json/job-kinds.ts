@@ -4,6 +4,7 @@ import type { Progress } from '../../imports/imports.types.ts'
 import type { Job } from '../../jobs/jobs.types.ts'
 import type { sizeShape } from './datasource-shape.ts'
 import { progressDetails } from './import-progress.ts'
+import { timeText } from './time-text.ts'
 
 export interface KindContext {
   /** What `debug` asks for: `blocks`, `block_log`. */
@@ -26,13 +27,15 @@ export const kindShapes: Readonly<Record<string, (job: Job, context: KindContext
     ...progressDetails(progress, debug),
   }),
   query: ({ details }) => ({
-    statistics: isNumber(details['rowCount'])
-      ? { row_count: details['rowCount'], bytes: numberOrNull(details['byteCount']) }
+    statistics: isNumber(details['byteCount'])
+      ? { row_count: numberOrNull(details['rowCount']), bytes: details['byteCount'] }
       : null,
+    ...(isNumber(details['keptUntilMs']) ? { result_until: timeText(details['keptUntilMs']) } : {}),
   }),
   populateview: ({ details }, { size }) => ({ statistics: size, ...countFields(details) }),
   delete_data: ({ details }) => ({
     ...(details['deleteCondition'] === undefined ? {} : { delete_condition: details['deleteCondition'] }),
+    ...(details['rowsDeleted'] === undefined ? {} : { rows_deleted: details['rowsDeleted'] }),
   }),
 }
 

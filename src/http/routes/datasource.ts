@@ -4,7 +4,7 @@ import { userNames } from '../../catalog/user-names.ts'
 import type { AlterRequest, Revision } from '../../datasources/datasources.types.ts'
 import { formatDatafile } from '../../schema/definitions/datafile-text.ts'
 import { errors } from '../../shared/errors/errors.ts'
-import type { FormLimits } from '../http.types.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { listFields, listItem, singleShape, wantedNames } from '../json/datasource-shape.ts'
 import { seenOf } from '../json/seen-fields.ts'
@@ -15,13 +15,14 @@ import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
+import { addRowDelete } from './row-delete.ts'
 import { derivedOf, type SingleDeps } from './single-datasource.ts'
 
-type Deps = SingleDeps
+type Deps = SingleDeps & Pick<HttpDeps, 'jobs'>
 
 const datafileSuffix = '.datasource'
 
-/** `/v0/datasources/<name>` and what changes one data source: show, rename, alter, truncate and drop. */
+/** `/v0/datasources/<name>` and what changes one data source: show, rename, alter, truncate, delete rows and drop. */
 export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
   const { dataSources } = deps
   const readParameters = (request: FastifyRequest): Promise<Parameters> => readChangeParameters(request, limits)
@@ -78,6 +79,7 @@ export function addDataSource(app: FastifyInstance, deps: Deps, limits: FormLimi
       mayTakeTokenFromBody: true,
     },
   )
+  addRowDelete(app, deps, limits)
 }
 
 function nameOf(request: FastifyRequest): string {

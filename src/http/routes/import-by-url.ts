@@ -5,7 +5,7 @@ import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { dryRunShape } from '../json/dry-run.ts'
-import { startedJobShape } from '../json/started-job.ts'
+import { jobAnswer } from '../json/job-answer.ts'
 import type { SentOrder } from '../request/import-order.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { callerOf, requireAccess } from '../server/authorization.ts'
@@ -31,15 +31,14 @@ export async function importByUrl(
   const [first = ''] = urls
   if (isDry) return sendJson(reply, 200, dryRunShape(await urlImports.analyze(first, order, abortSignal(reply))))
   const caller = callerOf(request)
-  const { tokenId, tokenName } = caller
   const job = await urlImports.add({
     urls,
     order,
     mayCreate: mayCreate(request, order.name ?? null),
-    owner: { tokenId, tokenName },
+    owner: { tokenId: caller.makerId, tokenName: caller.tokenName },
     logFields: { requestId: request.id },
   })
-  return sendJson(reply, 200, { ...startedJobShape(job, { caller, baseUrl: baseUrlOf(request) }), import_id: job.id })
+  return sendJson(reply, 200, { ...jobAnswer(job, { caller, baseUrl: baseUrlOf(request) }), import_id: job.id })
 }
 
 /** Asked for now, as the token may be gone when the job runs. */

@@ -18,9 +18,11 @@ import { callerOf, requireJob } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/base-url.ts'
 import { onJob } from '../server/route-need.ts'
 import type { JobProgress } from './job-progress.ts'
+import { addJobResult } from './job-result.ts'
 import { derivedOf, type SingleDeps } from './single-datasource.ts'
 
-type Deps = SingleDeps & Pick<HttpDeps, 'jobs' | 'logger' | 'urlImports'> & { readonly jobProgress: JobProgress }
+type Deps = SingleDeps &
+  Pick<HttpDeps, 'jobFiles' | 'jobs' | 'logger' | 'urlImports'> & { readonly jobProgress: JobProgress }
 
 /** `/v0/jobs`: what works in the background, how far it is, and its end. */
 export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
@@ -48,6 +50,7 @@ export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): v
     requireJob(request, 'job:cancel', jobs.find(id))
     return sendJson(reply, 200, jobShape(await jobs.cancel(id), readerOf(request)))
   }
+  addJobResult(app, deps)
   addPath(app, '/v0/jobs', { GET: list }, { needs: { GET: 'token' } })
   addPath(app, '/v0/jobs/:job', { GET: show }, { needs: { GET: onJob('job:read', 'job') } })
   addPath(

@@ -64,15 +64,11 @@ function pathAdvice(path: string): string | undefined {
   const [, version = '', collection = '', ...rest] = path.split('/')
   if (/^v\d+$/.test(version) && version !== 'v0' && served.has(collection))
     return `The API begins with /v0: /v0/${collection}`
-  const isDelete = version === 'v0' && collection === 'datasources' && rest.at(-1) === 'delete'
   // A name that is near to one that is served, and is a planned one.
-  if (plannedAt(path) !== undefined && !isDelete) return undefined
+  if (plannedAt(path) !== undefined) return undefined
   const near = version === 'v0' ? didYouMean(collection, served) : didYouMean(version, served)
   if (near !== undefined) return near.replace(/'(\w+)'/, "'/v0/$1'")
   if (served.has(version)) return `The API begins with /v0: /v0/${version}`
-  if (isDelete) {
-    return 'DELETE /v0/datasources/<name> drops a Data Source, and POST /v0/datasources/<name>/truncate empties it'
-  }
   if (version === 'v0' && collection === 'pipes' && rest.at(-1) === 'data') {
     return "The data of a Pipe are at its name with a format: '/v0/pipes/<name>.json'"
   }

@@ -42,6 +42,17 @@ export const dataSourceErrors = {
     when: 'A replay of a quarantine has an invalid condition or fix, or the engine of the Data Source takes no single rows.',
     message: ({ reason }: { readonly reason: string }) => `The replay cannot run: ${reason}`,
   }),
+  DELETE_CONDITION_INVALID: define({
+    status: 400,
+    when: 'The parameter `delete_condition` is missing, is not a condition over the columns, or fails for rows of the Data Source. Nothing was deleted.',
+    message: ({ reason }: { readonly reason: string }) => `Parameter "delete_condition" cannot be used: ${reason}`,
+  }),
+  DELETE_UNSUPPORTED: define({
+    status: 400,
+    when: 'Rows are to be deleted by a condition in a quarantine, or in a Data Source whose engine deletes no single rows.',
+    message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
+      `Rows of "${name}" cannot be deleted by a condition: ${reason}`,
+  }),
   DATASOURCES_TOO_MANY: define({
     status: 400,
     when: 'The workspace has as many Data Sources as it can have.',
@@ -76,6 +87,12 @@ export const dataSourceErrors = {
     when: 'A Data Source, or one that is computed together with it, is being replaced, so it cannot be changed or appended to; or it is being appended to, so it cannot be replaced. Nothing was changed; repeat the request later.',
     message: ({ name, what }: { readonly name: string; readonly what: 'appended to' | 'changed' | 'replaced' }) =>
       `Data Source "${name}" is being ${what}; nothing was changed, repeat it later`,
+  }),
+  DELETE_FAILED: define({
+    status: 422,
+    when: 'A delete of rows was noted by the database and failed in its middle: the condition fails for a row that came while the delete began, or it took more than six hours. Rows that match may be left.',
+    message: ({ name, reason }: { readonly name: string; readonly reason: string; readonly cause?: unknown }) =>
+      `Deleting rows of Data Source "${name}" ended early, and rows that match may be left; correct the condition and delete again: ${reason}`,
   }),
   CHANGES_TOO_MANY: define({
     status: 503,

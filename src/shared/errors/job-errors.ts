@@ -15,11 +15,23 @@ export const jobErrors = {
     message: () =>
       'The token has no access to this job: use the token that made it, one that may do the same to its Data Source, or one with the scope ADMIN',
   }),
+  JOB_RESULT_DENIED: define({
+    status: 403,
+    when: 'The rights of the token are others than those that the answer of a query was made with. With the scope ADMIN it is read all the same.',
+    message: () =>
+      'The rights of the token have changed since the query ran, so its result is not shown; start the query again',
+  }),
   JOB_NOT_FOUND: define({
     status: 404,
     when: 'No job has this id, or it ended so long ago that it is forgotten.',
     message: ({ id }: { readonly id: string }) =>
       `There is no job "${id}"; jobs are forgotten some time after their end`,
+  }),
+  JOB_RESULT_NOT_FOUND: define({
+    status: 404,
+    when: 'The job has no result: it is no query, it has not ended well, or its result was kept as long as `jobResultHoursMax` says.',
+    message: ({ id, reason }: { readonly id: string; readonly reason: string }) =>
+      `The job "${id}" has no result: ${reason}`,
   }),
   JOB_CANCELLED: define({
     status: 409,
@@ -51,6 +63,12 @@ export const jobErrors = {
     when: 'A job ended by a fault of the service; the log has the reason under the id of the job.',
     message: () =>
       'The job ended by a fault of the service; the log of the service has the reason under the id of the job',
+  }),
+  JOB_FILES_FULL: define({
+    status: 503,
+    when: 'The results of queries that ran as jobs have as many bytes as `jobResultsBytesMax` allows. The job ends in error; older results go by themselves.',
+    message: ({ bytesMax }: { readonly bytesMax: number }) =>
+      `The result does not fit: results of jobs have ${bytesMax} bytes together at most; ask for less, run it again when older results are gone, or raise --job-results-bytes-max`,
   }),
   JOB_INTERRUPTED: define({
     status: 503,

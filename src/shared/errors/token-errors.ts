@@ -31,6 +31,12 @@ export const tokenErrors = {
     message: () => 'The token has expired',
     hint: () => 'Create another one: a token that has expired stays so, also when it is refreshed',
   }),
+  WARRANT_ENDED: define({
+    status: 403,
+    when: 'The token that a job was made with was refreshed or deleted, or the key that signed it was, before the job began.',
+    message: () =>
+      'The token that the job was made with is not valid any more; start the job again with a token that is',
+  }),
   TOKEN_HIDDEN: define({
     status: 403,
     when: 'There is no such token, or it is stronger than the one that asks.',

@@ -19,6 +19,7 @@ import { PartStatements } from '../sql/part-statements.ts'
 import { PartitionStatements } from '../sql/partition-statements.ts'
 import { QuarantineStatements } from '../sql/quarantine-statements.ts'
 import { ReplayStatements } from '../sql/replay-statements.ts'
+import { RowDeleteStatements } from '../sql/row-delete-statements.ts'
 import { TableStatements } from '../sql/table-statements.ts'
 import { TrialStatements } from '../sql/trial-statements.ts'
 import { ViewStatements } from '../sql/view-statements.ts'
@@ -93,6 +94,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
   readonly trials = new TrialStatements(this, this)
   readonly quarantines = new QuarantineStatements(this, this)
   readonly replays: ReplayStatements
+  readonly rowDeletes = new RowDeleteStatements(this, this)
   readonly parquet: ParquetReads
   readonly #options: EmbeddedStoreOptions
   readonly #directories: StoreDirectories

@@ -11,6 +11,8 @@ export interface EngineOptions {
   readonly mergeThreads: number
   /** Longest run of a reader's query. */
   readonly queryTimeMaxMs: number
+  /** The same of those that may take longer; absent has none. */
+  readonly longQueryTimeMaxMs?: number
   /** Most memory of a reader's query. */
   readonly queryMemoryBytesMax: number
 }
@@ -107,7 +109,7 @@ function engineXml({ memoryBytesMax, mergeThreads }: EngineOptions, usersPath: s
   })
 }
 
-function usersXml({ queryTimeMaxMs, queryMemoryBytesMax }: EngineOptions): string {
+function usersXml({ queryTimeMaxMs, longQueryTimeMaxMs = 0, queryMemoryBytesMax }: EngineOptions): string {
   const constant = { const: '' }
   const trusted = Object.fromEntries(Object.keys(trustedSettings).map((name) => [name, constant]))
   return xmlDocument({
@@ -116,7 +118,7 @@ function usersXml({ queryTimeMaxMs, queryMemoryBytesMax }: EngineOptions): strin
       default: trustedSettings,
       [readerProfile]: {
         constraints: {
-          max_execution_time: { min: 0.001, max: queryTimeMaxMs / 1000 },
+          max_execution_time: { min: 0.001, max: Math.max(queryTimeMaxMs, longQueryTimeMaxMs) / 1000 },
           max_memory_usage: { min: 1, max: queryMemoryBytesMax },
           additional_table_filters: constant,
           allow_ddl: constant,

@@ -83,7 +83,10 @@ export class OrphanRepairs {
   #tell(repaired: readonly RepairedTable[]): void {
     for (const { table, orphanCount } of repaired) {
       const fields = { table, orphanCount }
-      this.#pools.logger.warn(fields, 'Deduplication records of blocks that were never stored are dropped.')
+      this.#pools.logger.warn(
+        fields,
+        'Deduplication records without a part are dropped: their blocks were never stored, or all of their rows are deleted.',
+      )
     }
   }
 }

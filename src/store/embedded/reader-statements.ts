@@ -45,9 +45,18 @@ export class ReaderStatements {
     this.#deps = deps
   }
 
-  /** Lends a session to one statement. @throws StoreError when that is late, and what `work` and `SessionPool` throw. */
-  async lend<Result>(work: (session: EngineSession) => Promise<Result>, lending: Lending): Promise<Result> {
-    return await this.#deps.engine.readers.lendWithin(work, this.#time, lending)
+  /**
+   * Lends a session to one statement.
+   *
+   * @param timeMaxMs its longest run; that of common queries by default.
+   * @throws StoreError when that is late, and what `work` and `SessionPool` throw.
+   */
+  async lend<Result>(
+    work: (session: EngineSession) => Promise<Result>,
+    lending: Lending,
+    timeMaxMs = this.#limits.queryTimeMaxMs,
+  ): Promise<Result> {
+    return await this.#deps.engine.readers.lendWithin(work, this.#timeOf(timeMaxMs), lending)
   }
 
   /** Runs a query in a session that was lent. Gives the bytes of a result that does not go into a file. Raises `StoreError`. */
@@ -85,11 +94,10 @@ export class ReaderStatements {
     }, lending)
   }
 
-  get #time(): TimeLimit {
-    const { queryTimeMaxMs } = this.#limits
+  #timeOf(timeMaxMs: number): TimeLimit {
     return {
-      timeMaxMs: queryTimeMaxMs + stopGraceMs,
-      lateError: () => this.#deps.engine.lateError(timeoutError(queryTimeMaxMs)),
+      timeMaxMs: timeMaxMs + stopGraceMs,
+      lateError: () => this.#deps.engine.lateError(timeoutError(timeMaxMs)),
     }
   }
 }

@@ -58,6 +58,7 @@ export function selectStatement({ query, id, path }: RunningSelect, limits: Sele
     ...chosenSettings(query.settings),
     ...resultLimits(path, limits),
     ...(threads === 1 ? {} : { max_threads: threads }),
+    ...(query.timeMaxMs === undefined ? {} : { max_execution_time: query.timeMaxMs / 1000 }),
     log_comment: id,
   })
   const target = path === null ? '' : `\nINTO OUTFILE ${quoteString(path)}`

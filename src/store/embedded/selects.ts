@@ -84,7 +84,7 @@ export class Selects implements Reads {
     const running = { query, id: this.#nextId(), path: null, isAlone }
     try {
       const lending = { signal, passesPause: isAlone }
-      const bytes = await statements.lend((session) => statements.select(session, running), lending)
+      const bytes = await statements.lend((session) => statements.select(session, running), lending, query.timeMaxMs)
       const result = memoryResult(bytes, signal)
       if ('whole' in result) return result
       if (bytes.byteLength > memoryResultBytesMax) this.#noteLarge(shape)

@@ -4,6 +4,7 @@ import t from 'tap'
 import { optionKeys } from '../../../src/config.ts'
 import { ApiError, type ErrorCode, errors, errorTable } from '../../../src/shared/errors/errors.ts'
 import { repositoryRoot } from '../../support/repository-root.ts'
+import { madeDeleteErrors } from '../../support/shared/errors/made-delete-errors.ts'
 import { madeImportErrors } from '../../support/shared/errors/made-import-errors.ts'
 import { madeJobErrors } from '../../support/shared/errors/made-job-errors.ts'
 import { madeReadErrors } from '../../support/shared/errors/made-read-errors.ts'
@@ -249,6 +250,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'The Data Source would have more than 40 partitions, so the import ended early; the counted rows are stored. Use a coarser partition key, or raise --partitions-max',
   ],
   ...madeImportErrors,
+  ...madeDeleteErrors,
   ...madeTokenErrors,
   ...madeJobErrors,
   ...madeReadErrors,

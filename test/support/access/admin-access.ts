@@ -1,5 +1,6 @@
 import type { AccessDeps, TokenSource } from '../../../src/access/access.ts'
 import { createSecretComparer } from '../../../src/access/tokens/secret-comparer.ts'
+import type { SealedText } from '../../../src/secrets/secret-box.types.ts'
 
 /** A workspace without data sources and pipes. */
 export const emptyLookup: AccessDeps['lookup'] = {
@@ -13,10 +14,16 @@ export function adminDeps(adminToken: string): AccessDeps {
   const isAdminToken = createSecretComparer(adminToken)
   const token = {
     id: 'admin',
+    makerId: 'admin',
     name: 'admin',
     grants: () => [{ type: 'ADMIN', resource: null, filter: null, fixedParameters: null }] as const,
     take: () => null,
   }
-  const source: TokenSource = { find: (text) => (isAdminToken(text) ? token : undefined) }
+  const source: TokenSource = {
+    find: (text) => (isAdminToken(text) ? token : undefined),
+    // A box seals it elsewhere.
+    warrantOf: ({ makerId }) => ({ kind: 'static', tokenId: makerId, stamp: 'sealed' as SealedText }),
+    findWarranted: ({ kind }) => (kind === 'static' ? token : undefined),
+  }
   return { sources: [source], lookup: emptyLookup }
 }

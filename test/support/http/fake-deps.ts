@@ -83,6 +83,8 @@ const noTokens: Pick<FakeDeps, 'tokens' | 'scopeBinder' | 'jwtIssuer'> = {
     signingKey: null,
     onSigningKey: () => undefined,
     find: () => undefined,
+    warrantOf: unavailable,
+    findWarranted: () => undefined,
     list: () => [],
     findToken: () => undefined,
     lastUsedAt: () => null,
@@ -121,6 +123,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     ),
     jobs: noJobs,
     urlImports: { add: unavailable, analyze: unavailable, progressOf: () => undefined },
+    jobFiles: { open: async () => null },
     pendingReplaces,
     pipes: fakePipes(),
     endpointDescriptions: {
@@ -133,6 +136,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       checkFilter: async () => undefined,
       nodeFault: () => null,
       show: async ({ sql }) => sql,
+      prepare: async () => ({ format: 'JSON', contentType: 'application/json; charset=UTF-8' }),
       compareNode: async () => 'same',
       async run(request) {
         deps.queries.push(request)
@@ -236,6 +240,15 @@ function fakeDataSources(sources: Map<string, DataSource>, deps: () => FakeDeps)
     async endReplay() {},
     async replayQuarantine() {
       return { selectedRows: 0, replayedRows: 0, failedRows: 0, leftRows: 0, failures: [], viewFailure: null }
+    },
+    async planRowDelete(nameOrId, { condition = '', isCounted }) {
+      const dataSource = get(nameOrId)
+      const { id: dataSourceId, name: dataSourceName } = dataSource
+      const order = { dataSourceId, dataSourceName, condition, seconds: 0 }
+      return { dataSource, order, views: [], rowCount: isCounted ? 2 : null }
+    },
+    async deleteRows() {
+      return { rowsDeleted: 2 }
     },
     resume() {},
     joinBehind: () => null,

@@ -24,6 +24,7 @@ export class FakeStore implements Store, Statements {
   readonly trials = this.#verbs.trials
   readonly quarantines = this.#verbs.quarantines
   readonly replays = this.#verbs.replays
+  readonly rowDeletes = this.#verbs.rowDeletes
   readonly parquet = { columns: async () => [], firstRows: async () => [], countRefused: async () => 0 }
   /** What the engine has, in the order in which inserts ended. */
   readonly stored: AppendRequest[] = []

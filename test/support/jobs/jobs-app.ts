@@ -20,6 +20,10 @@ export interface JobsApp {
   putResource(id: string, kind: ResourceKind, name: string): void
 }
 
+const noWarrant = (): never => {
+  throw new Error('no work is done in their names')
+}
+
 /** The app over jobs, and tokens that are called by their names: each has the scopes that are given, and its name for its id. */
 export function openJobsApp(
   t: Test,
@@ -30,7 +34,10 @@ export function openJobsApp(
   const resources = new TestResources()
   const known = new Map(Object.entries(tokens).map(([name, scopes]) => [name, tokenOf(name, scopes)]))
   const deps = createFakeDeps()
-  const access = new Access({ sources: [{ find: (text) => known.get(text) }], lookup: resources.lookup })
+  const access = new Access({
+    sources: [{ find: (text) => known.get(text), warrantOf: noWarrant, findWarranted: () => undefined }],
+    lookup: resources.lookup,
+  })
   const app = createApp({ ...deps, access, jobs }, { ...limits, ...given })
   t.teardown(() => app.close())
   return {
@@ -61,5 +68,5 @@ function tokenOf(name: string, scopes: readonly TestScope[]) {
   })
   // As a JWT, which has no record.
   const id = name.startsWith('jwt') ? null : name
-  return { id, name, grants: () => grants, take: () => null }
+  return { id, makerId: name, name, grants: () => grants, take: () => null }
 }

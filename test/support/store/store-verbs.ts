@@ -3,6 +3,7 @@ import { PartStatements } from '../../../src/store/sql/part-statements.ts'
 import { PartitionStatements } from '../../../src/store/sql/partition-statements.ts'
 import { QuarantineStatements } from '../../../src/store/sql/quarantine-statements.ts'
 import { ReplayStatements } from '../../../src/store/sql/replay-statements.ts'
+import { RowDeleteStatements } from '../../../src/store/sql/row-delete-statements.ts'
 import { TableStatements } from '../../../src/store/sql/table-statements.ts'
 import { TrialStatements } from '../../../src/store/sql/trial-statements.ts'
 import { ViewStatements } from '../../../src/store/sql/view-statements.ts'
@@ -20,5 +21,6 @@ export function storeVerbs(statements: Statements, reads: Pick<Reads, 'select'>)
     trials: new TrialStatements(statements, reads),
     quarantines: new QuarantineStatements(statements, reads),
     replays: new ReplayStatements({ queryMemoryBytesMax: gibibyte }, { statements, reads, tables }),
+    rowDeletes: new RowDeleteStatements(statements, reads),
   }
 }

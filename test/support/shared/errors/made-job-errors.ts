@@ -2,6 +2,21 @@ import { errors } from '../../../../src/shared/errors/errors.ts'
 
 /** One of each code about jobs, with its status and its message. */
 export const madeJobErrors = {
+  JOB_RESULT_DENIED: [
+    errors.JOB_RESULT_DENIED(),
+    403,
+    'The rights of the token have changed since the query ran, so its result is not shown; start the query again',
+  ],
+  JOB_RESULT_NOT_FOUND: [
+    errors.JOB_RESULT_NOT_FOUND({ id: 'j', reason: 'its kind is "import"' }),
+    404,
+    'The job "j" has no result: its kind is "import"',
+  ],
+  JOB_FILES_FULL: [
+    errors.JOB_FILES_FULL({ bytesMax: 10 }),
+    503,
+    'The result does not fit: results of jobs have 10 bytes together at most; ask for less, run it again when older results are gone, or raise --job-results-bytes-max',
+  ],
   JOB_NOT_CANCELLABLE: [
     errors.JOB_NOT_CANCELLABLE({ id: 'j-1', reason: 'it is being cancelled already' }),
     400,

@@ -32,6 +32,11 @@ export const madeTokenErrors = {
   SCOPES_TOO_MANY: [errors.SCOPES_TOO_MANY({ scopesMax: 3 }), 400, 'A token can have 3 scopes at most'],
   TOKEN_EXPIRED: [errors.TOKEN_EXPIRED(), 403, 'The token has expired'],
   JWT_INVALID: [errors.JWT_INVALID({ reason: 'scopes is empty' }), 400, 'The JWT cannot be made: scopes is empty'],
+  WARRANT_ENDED: [
+    errors.WARRANT_ENDED(),
+    403,
+    'The token that the job was made with is not valid any more; start the job again with a token that is',
+  ],
   TOKEN_HIDDEN: [errors.TOKEN_HIDDEN(), 403, 'Token has not enough permissions to get information about this token'],
   TOKEN_STRONGER: [errors.TOKEN_STRONGER(), 403, 'The token cannot give more than it may do itself'],
   TOKEN_SELF: [errors.TOKEN_SELF(), 403, 'A token cannot delete itself, or take scopes from itself; use another one'],

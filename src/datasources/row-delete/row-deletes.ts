@@ -1,0 +1,291 @@
+// Deletes of rows by a condition, each carried out once, whatever the process dies at.
+//
+// 1. The condition is judged, and counted over the rows that there are: what fails for one of them fails before anything is
+//    done.
+// 2. Events that wait are stored, and a barrier is written. Behind it the engine notes the delete, under the id of its run,
+//    and the note is synced: it is about all rows that were acknowledged before, and about none that come later. Events and
+//    imports go on then.
+// 3. Its rows are counted while the engine waits with it. Then it goes through the parts of the table, in the background; a
+//    start of the engine goes on with that by itself.
+// A run that is repeated looks for what the engine has noted, and begins only where there is nothing. A block of which all rows
+// are deleted leaves a deduplication record without a part, which the repair of these records drops: nothing comes again by
+// that, because no event before the barrier is ever inserted again.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { Ingest } from '../../ingest/ingest.types.ts'
+import type { Logger } from '../../observe/logger.ts'
+import { findEngineName, isMergeTree } from '../../schema/engines/engine-options.ts'
+import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
+import { ChangeQueue } from '../../shared/change-queue.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
+import { type QueryLimits, toChangeError, toCopyError } from '../../store/caller-errors.ts'
+import { withoutInternals } from '../../store/engine-message.ts'
+import type { DeletedRows } from '../../store/row-deletes.types.ts'
+import type { Store } from '../../store/store.types.ts'
+import { isFaultOfEngine, isStopped, StoreError } from '../../store/store-error.ts'
+import { changeBehindBarrier } from '../barrier.ts'
+import { toReadError } from '../reader-rows.ts'
+import { type AskedCondition, readRowCondition, tryRowCondition } from '../row-condition.ts'
+import type {
+  PlannedRowDelete,
+  RowDeleteOrder,
+  RowDeleteReport,
+  RowDeleteRequest,
+  RowDeleteRun,
+  StaleView,
+} from './row-delete.types.ts'
+
+export interface RowDeletesDeps {
+  readonly catalog: Pick<Catalog, 'find'>
+  readonly store: Pick<Store, 'rowDeletes' | 'sync' | 'tables' | 'trials' | 'views'>
+  readonly ingest: Pick<Ingest, 'isHeld' | 'withBarrier'>
+  readonly logger: Logger
+  /** Runs a change of a data source while there is no other one, and no replay is half done. */
+  readonly alone: <Result>(
+    dataSource: Pick<DataSource, 'id' | 'name'>,
+    change: (dataSource: DataSource) => Promise<Result>,
+  ) => Promise<Result>
+  /** Told before rows go on purpose. */
+  readonly whileRemoving: <Result>(ids: readonly string[], change: () => Promise<Result>) => Promise<Result>
+}
+
+/** How often the engine is asked how far it is: at first, and later. */
+const firstLookMs = 10
+const longestLookMs = 1_000
+/** When a data source is looked at again that is being replaced. */
+const heldLookMs = 200
+/** Longest run, as everything has an end. */
+const runTimeMaxMs = 6 * 3_600_000
+/** Tries to have the engine note a delete while it ends again and again. */
+const notesMax = 3
+
+export class RowDeletes {
+  readonly #deps: RowDeletesDeps
+  readonly #limits: QueryLimits
+  /** By data source: each has one delete at a time. */
+  readonly #turns = new ChangeQueue()
+
+  constructor(deps: RowDeletesDeps, limits: QueryLimits) {
+    this.#deps = deps
+    this.#limits = limits
+  }
+
+  /** @throws DELETE_CONDITION_INVALID, DELETE_UNSUPPORTED (400), QUERY_TIMEOUT (408), and states of the engine (503). */
+  async plan(
+    dataSource: DataSource,
+    { condition: text, isCounted }: RowDeleteRequest,
+    signal: AbortSignal,
+  ): Promise<PlannedRowDelete> {
+    refuseEngine(dataSource)
+    if (text === undefined || text.trim() === '') {
+      throw invalid('it is empty; name the rows, or use "truncate" to delete all of them')
+    }
+    const { id, name } = dataSource
+    const seconds = Math.floor(Date.now() / 1_000)
+    const order = { dataSourceId: id, dataSourceName: name, condition: text, seconds }
+    const condition = await this.#check(dataSource, order)
+    const rowCount = isCounted ? await this.#countNow(id, condition, signal) : null
+    return { dataSource, order, views: await this.#viewsOver(id), rowCount }
+  }
+
+  /**
+   * Carries out a delete, or what is left of it, once the ones of the data source before it have ended.
+   *
+   * @throws DELETE_CONDITION_INVALID (400), DATASOURCE_NOT_FOUND (404), DELETE_FAILED (422), CHANGE_BLOCKED (503), and the
+   *   reason of the signal.
+   */
+  async run(run: RowDeleteRun): Promise<RowDeleteReport> {
+    const { dataSourceId } = run.order
+    return await this.#turns.run(dataSourceId, async () => {
+      run.signal.throwIfAborted()
+      return await this.#deps.whileRemoving([dataSourceId], () => this.#runNow(run))
+    })
+  }
+
+  async #runNow(run: RowDeleteRun): Promise<RowDeleteReport> {
+    const { catalog, store, logger } = this.#deps
+    const { id, order, checkpoint } = run
+    const table = order.dataSourceId
+    const isNoted = checkpoint !== null || (await store.rowDeletes.find({ table, id })) !== null
+    const dataSource = catalog.find(table)
+    // With the data source its rows are gone.
+    if (dataSource === undefined && !isNoted) throw errors.DATASOURCE_NOT_FOUND({ name: order.dataSourceName })
+    const rowsDeleted =
+      isNoted || dataSource === undefined ? (checkpoint?.rowCount ?? null) : await this.#begin(run, dataSource)
+    await this.#untilDone(run)
+    await store.sync()
+    logger.info({ dataSource: order.dataSourceName, jobId: id, rowsDeleted }, 'Rows of a data source are deleted.')
+    return { rowsDeleted }
+  }
+
+  /** Gives how many rows are deleted from now on. */
+  async #begin(run: RowDeleteRun, dataSource: DataSource): Promise<number | null> {
+    const { store, alone } = this.#deps
+    const condition = await this.#check(dataSource, run.order)
+    await store.tables.countRows(dataSource.id, condition).catch(throwInvalid)
+    for (;;) {
+      await this.#untilFree(dataSource, run.signal)
+      try {
+        return await alone(dataSource, (current) => this.#beginAlone(run, current))
+      } catch (thrown) {
+        // A replace has come between.
+        if (!(thrown instanceof ApiError) || thrown.code !== 'DATASOURCE_BUSY') throw thrown
+      }
+    }
+  }
+
+  async #beginAlone(run: RowDeleteRun, dataSource: DataSource): Promise<number | null> {
+    const { store, ingest } = this.#deps
+    const { id: table } = dataSource
+    // The columns may have changed meanwhile.
+    const condition = await this.#check(dataSource, run.order)
+    const deleted = { table, condition, id: run.id }
+    try {
+      await changeBehindBarrier(ingest, dataSource, async () => {
+        await this.#note(deleted)
+        await store.sync()
+      })
+      await run.save({ rowCount: null })
+      const rowCount = await this.#countJudged(deleted)
+      await run.save({ rowCount })
+      // No part needs to be written anew.
+      if (rowCount === 0) await store.rowDeletes.takeBack(deleted)
+      return rowCount
+    } finally {
+      await store.rowDeletes.release(table)
+    }
+  }
+
+  /** Where the engine ends meanwhile, nobody knows whether it has noted the delete. */
+  async #note(deleted: DeletedRows): Promise<void> {
+    const { rowDeletes } = this.#deps.store
+    for (let tries = 1; ; tries += 1) {
+      try {
+        await rowDeletes.begin(deleted)
+        return
+      } catch (thrown) {
+        if ((await rowDeletes.find(deleted)) !== null) return
+        if (!isStopped(thrown) || tries >= notesMax) throw toCopyError(thrown, invalid)
+      }
+    }
+  }
+
+  /** Null when the engine has begun meanwhile, as one does that was started again. */
+  async #countJudged(deleted: DeletedRows): Promise<number | null> {
+    const { rowDeletes } = this.#deps.store
+    const before = await rowDeletes.find(deleted)
+    let rowCount = 0
+    try {
+      rowCount = await rowDeletes.countJudged(deleted)
+    } catch (thrown) {
+      if (isStopped(thrown)) return null
+      await rowDeletes.takeBack(deleted)
+      throw toCopyError(thrown, invalid)
+    }
+    const after = await rowDeletes.find(deleted)
+    return after !== null && before !== null && after.partsLeft >= before.partsLeft ? rowCount : null
+  }
+
+  async #untilDone({ id, order, signal }: RowDeleteRun): Promise<void> {
+    const { rowDeletes } = this.#deps.store
+    const deleted = { table: order.dataSourceId, id }
+    const endMs = performance.now() + runTimeMaxMs
+    let toldFailure = ''
+    for (let waitMs = firstLookMs; ; waitMs = Math.min(2 * waitMs, longestLookMs)) {
+      const state = await this.#stateOf(deleted)
+      // One that is forgotten was done.
+      if (state === null || state.isDone) return
+      const { failure } = state
+      const isLasting = failure !== null && !isFaultOfEngine(failure)
+      if (isLasting || performance.now() > endMs) {
+        await rowDeletes.takeBack(deleted)
+        const reason = failure === null ? 'it took too long' : withoutInternals(failure.message)
+        throw errors.DELETE_FAILED({ name: order.dataSourceName, reason, cause: failure })
+      }
+      if (failure !== null && failure.message !== toldFailure) {
+        toldFailure = failure.message
+        const fields = { err: failure, dataSource: order.dataSourceName, jobId: id }
+        this.#deps.logger.warn(fields, 'The database could not delete rows yet; it tries again.')
+      }
+      await pause(waitMs, signal)
+    }
+  }
+
+  /** Asked once more of an engine that was started again. */
+  async #stateOf(deleted: Pick<DeletedRows, 'id' | 'table'>) {
+    try {
+      return await this.#deps.store.rowDeletes.find(deleted)
+    } catch (thrown) {
+      throw toChangeError(thrown)
+    }
+  }
+
+  /** Waits while the data source is replaced. */
+  async #untilFree({ id }: DataSource, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    while (this.#deps.ingest.isHeld(id)) await pause(heldLookMs, signal)
+  }
+
+  async #check({ id, columns }: DataSource, { condition: text, seconds }: RowDeleteOrder): Promise<CheckedExpression> {
+    const table = { name: id, columns: columns.map(({ name }) => name) }
+    const asked: AskedCondition = { text, parameter: 'delete_condition', table, seconds, invalid }
+    return await tryRowCondition(this.#deps.store.trials, readRowCondition(asked), asked)
+  }
+
+  async #countNow(table: string, condition: CheckedExpression, signal: AbortSignal): Promise<number> {
+    try {
+      return await this.#deps.store.rowDeletes.countMatching(table, condition, signal)
+    } catch (thrown) {
+      throw toCountError(thrown, this.#limits)
+    }
+  }
+
+  async #viewsOver(id: string): Promise<readonly StaleView[]> {
+    try {
+      const { views } = await this.#deps.store.views.graph()
+      const reached = new Set([id])
+      // A Set gives what is added while it is walked.
+      for (const table of reached) for (const { source, target } of views) if (source === table) reached.add(target)
+      return views.filter(({ source }) => reached.has(source)).map(({ name, target }) => ({ name, target }))
+    } catch (thrown) {
+      throw toChangeError(thrown)
+    }
+  }
+}
+
+/** @throws DELETE_UNSUPPORTED (400). */
+function refuseEngine({ name, engine }: DataSource): void {
+  const engineName = findEngineName(engine.name)
+  if (engineName !== undefined && isMergeTree(engineName)) return
+  const reason =
+    engine.name === 'Null'
+      ? 'its engine Null keeps no rows'
+      : `its engine ${engine.name} deletes no single rows; replace it`
+  throw errors.DELETE_UNSUPPORTED({ name, reason })
+}
+
+function invalid(reason: string): ApiError {
+  return errors.DELETE_CONDITION_INVALID({ reason })
+}
+
+function throwInvalid(thrown: unknown): never {
+  throw toCopyError(thrown, invalid)
+}
+
+/** What a query is told, in the words of the condition where that is at fault. */
+function toCountError(thrown: unknown, limits: QueryLimits): unknown {
+  const told = toReadError(thrown, limits)
+  const isOfCondition = told instanceof ApiError && told.code === 'SQL_INVALID' && thrown instanceof StoreError
+  return isOfCondition ? invalid(withoutInternals(thrown.message)) : told
+}
+
+async function pause(timeMs: number, signal: AbortSignal): Promise<void> {
+  try {
+    await delay(timeMs, undefined, { signal })
+  } catch (thrown) {
+    // The delay has an error of its own for it.
+    throw signal.aborted ? signal.reason : thrown
+  }
+}

@@ -1,0 +1,73 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Permissions } from '../../access/permissions.ts'
+import type { PlannedRowDelete } from '../../datasources/row-delete/row-delete.types.ts'
+import { toRowDeleteJob } from '../../datasources/row-delete/row-delete-job.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
+import { sendJson } from '../json/answers.ts'
+import { jobAnswer } from '../json/job-answer.ts'
+import { readChangeParameters } from '../request/change-parameters.ts'
+import { abortSignal } from '../server/abort-signal.ts'
+import { addPath } from '../server/add-path.ts'
+import { callerOf } from '../server/authorization.ts'
+import { baseUrlOf } from '../server/base-url.ts'
+import { onPath } from '../server/route-need.ts'
+
+type Deps = Pick<HttpDeps, 'dataSources' | 'jobs'>
+
+/** `POST /v0/datasources/<name>/delete`: deletes rows by a condition, as a job; `dry_run` counts them. */
+export function addRowDelete(app: FastifyInstance, { dataSources, jobs }: Deps, limits: FormLimits): void {
+  const remove = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const parameters = await readChangeParameters(request, limits)
+    const isDry = parameters.flag('dry_run')
+    const asked = { condition: parameters.get('delete_condition'), isCounted: isDry }
+    const planned = await dataSources.planRowDelete(nameOf(request), asked, abortSignal(reply))
+    const caller = callerOf(request)
+    const views = viewFields(planned, caller.permissions, (id) => dataSources.find(id)?.name)
+    if (isDry) {
+      const { dataSource, order, rowCount } = planned
+      const { id, name } = dataSource
+      const delete_condition = order.condition
+      return sendJson(reply, 200, {
+        rows_to_be_deleted: rowCount,
+        delete_condition,
+        datasource: { id, name },
+        ...views,
+      })
+    }
+    const owner = { tokenId: caller.makerId, tokenName: caller.tokenName }
+    const job = await jobs.add({ ...toRowDeleteJob(planned), owner })
+    const answer = jobAnswer(job, { caller, baseUrl: baseUrlOf(request) })
+    return sendJson(reply, 200, { ...answer, delete_id: job.id, ...views })
+  }
+  addPath(
+    app,
+    '/v0/datasources/:name/delete',
+    { POST: remove },
+    {
+      needs: { POST: onPath('datasource:delete-rows', 'name') },
+      mayTakeTokenFromBody: true,
+    },
+  )
+}
+
+function nameOf(request: FastifyRequest): string {
+  // The route has this parameter, and Fastify gives texts.
+  return (request.params as { readonly name: string }).name
+}
+
+/** The views whose targets keep what they have made of the rows, as far as the caller may know of them. */
+function viewFields(
+  { views }: PlannedRowDelete,
+  permissions: Permissions,
+  nameOfTarget: (id: string) => string | undefined,
+): Readonly<Record<string, unknown>> {
+  const seen = views.filter(({ target }) => permissions.sees('datasource', target))
+  if (seen.length === 0) return {}
+  return {
+    views_not_updated: seen.map(({ name, target }) => {
+      return { name, datasource: { id: target, name: nameOfTarget(target) ?? target } }
+    }),
+    warning:
+      'A delete does not go on to Materialized Views: what they have made of the rows stays in the Data Sources that they fill',
+  }
+}

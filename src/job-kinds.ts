@@ -1,0 +1,53 @@
+// What runs as jobs, with the files that these leave.
+
+import { join } from 'node:path'
+import type { Access } from './access/access.ts'
+import type { Options } from './config.ts'
+import type { DataSources } from './datasources/datasources.types.ts'
+import { createRowDeleteJobs } from './datasources/row-delete/row-delete-job.ts'
+import type { UrlImports } from './imports/url-jobs/url-import.types.ts'
+import { type JobFiles, type JobFilesDeps, openJobFiles } from './jobs/job-files.ts'
+import { type ImportsByUrlDeps, openImportsByUrl } from './open-url-imports.ts'
+import type { Query } from './query/query.types.ts'
+import { createQueryJobs } from './query/query-job.ts'
+
+interface JobKindsDeps extends Pick<JobFilesDeps, 'disk'>, ImportsByUrlDeps {
+  readonly access: Access
+  readonly dataSources: DataSources
+  readonly query: Pick<Query, 'run'>
+}
+
+export interface JobKinds {
+  /** What jobs have left. */
+  readonly jobFiles: JobFiles
+  readonly urlImports: UrlImports
+  close(): Promise<void>
+}
+
+const filesName = 'job-results'
+const hourMs = 3_600_000
+
+/** Registers all kinds of jobs. Precondition: the jobs are not started. */
+export async function openJobKinds(options: Options, deps: JobKindsDeps): Promise<JobKinds> {
+  const { access, jobs, dataSources, query, disk, logger } = deps
+  const { dataDir, jobResultsBytesMax: bytesMax, jobResultHoursMax, readSessions } = options
+  const now = Date.now
+  const files = await openJobFiles(
+    { directory: join(dataDir, filesName), bytesMax, keptMs: jobResultHoursMax * hourMs, now },
+    { disk, logger, isKnown: (id) => jobs.find(id) !== undefined },
+  )
+  // One session stays free for queries that somebody waits for.
+  const queryJobsWorkingMax = Math.min(options.queryJobsWorkingMax, Math.max(1, readSessions - 1))
+  const readScopeFor = (warrant: Parameters<Access['readScopeFor']>[0]) => access.readScopeFor(warrant, 'sql:read')
+  jobs.register(createQueryJobs({ ...options, queryJobsWorkingMax }, { query, files, readScopeFor }))
+  jobs.register(createRowDeleteJobs(options, dataSources))
+  const { urlImports, remoteFiles } = openImportsByUrl(options, deps)
+  return {
+    jobFiles: files,
+    urlImports,
+    async close() {
+      await remoteFiles.close()
+      files.close()
+    },
+  }
+}

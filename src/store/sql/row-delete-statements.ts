@@ -1,0 +1,114 @@
+import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
+import { assert } from '../../shared/assert.ts'
+import { quoteString } from '../../shared/text-escapes.ts'
+import { clickhouseCodes } from '../engine-codes.ts'
+import type { DeletedRows, RowDeleteState, RowDeletes } from '../row-deletes.types.ts'
+import type { Statements } from '../statements.types.ts'
+import type { Reads } from '../store.types.ts'
+import { StoreError, toStoreError } from '../store-error.ts'
+import { workspaceDatabase } from '../workspace-database.ts'
+import { qualified } from './qualified.ts'
+import { readRows } from './reader-rows.ts'
+import { rowsFor } from './rows-alias.ts'
+
+/** Longest count of the rows of one delete, as everything has an end. */
+const countTimeMaxSeconds = 3_600
+
+/**
+ * `RowDeletes` by mutations, which every adapter of the store can run.
+ *
+ * A mutation has a number out of the same row as the blocks of the table, and is about the parts before it. It is found again
+ * by the delete's id, which stands in its text as a condition that is always true.
+ */
+export class RowDeleteStatements implements RowDeletes {
+  readonly #statements: Statements
+  readonly #reads: Pick<Reads, 'select'>
+
+  constructor(statements: Statements, reads: Pick<Reads, 'select'>) {
+    this.#statements = statements
+    this.#reads = reads
+  }
+
+  async countMatching(table: string, condition: CheckedExpression, signal: AbortSignal): Promise<number> {
+    const count = `SELECT count() AS rowCount FROM ${rowsFor(table, condition)}`
+    const [row] = await readRows<{ readonly rowCount: number | string }>(this.#reads, count, signal)
+    return Number(row?.rowCount ?? 0)
+  }
+
+  async begin({ table, condition, id }: DeletedRows): Promise<void> {
+    await this.#statements.command(`SYSTEM STOP MERGES ${qualified(table)}`)
+    await this.#statements.command(
+      `ALTER TABLE ${qualified(table)} DELETE WHERE ${condition} AND ${mark(id)} SETTINGS mutations_sync = 0`,
+    )
+  }
+
+  async countJudged({ table, condition, id }: DeletedRows): Promise<number> {
+    const found = await this.#find(table, id)
+    assert(found !== undefined, 'a delete that waits is noted')
+    const [row] = await this.#statements.rows<{ readonly rowCount: number }>(
+      `SELECT count() AS rowCount FROM ${rowsFor(table, condition)} AND _part_data_version < ${Number(found.version)}
+       SETTINGS max_execution_time = ${countTimeMaxSeconds}`,
+      { isLong: true },
+    )
+    return row?.rowCount ?? 0
+  }
+
+  async release(table: string): Promise<void> {
+    try {
+      await this.#statements.command(`SYSTEM START MERGES ${qualified(table)}`)
+    } catch (error) {
+      // Dropped meanwhile.
+      if (!(error instanceof StoreError) || error.clickhouseCode !== clickhouseCodes.unknownTable) throw error
+    }
+  }
+
+  async find({ table, id }: Pick<DeletedRows, 'id' | 'table'>): Promise<RowDeleteState | null> {
+    const found = await this.#find(table, id)
+    if (found === undefined) return null
+    const failure = found.failure === '' ? null : toStoreError(new Error(found.failure))
+    return { isDone: found.isDone === 1, partsLeft: Number(found.partsLeft), failure }
+  }
+
+  async takeBack({ table, id }: Pick<DeletedRows, 'id' | 'table'>): Promise<void> {
+    const found = await this.#find(table, id)
+    if (found === undefined) return
+    await this.#statements.command(
+      `KILL MUTATION WHERE ${ofTables([table])} AND mutation_id = ${quoteString(found.name)} ASYNC`,
+    )
+  }
+
+  async unfinished(tables: readonly string[]): Promise<readonly string[]> {
+    if (tables.length === 0) return []
+    const rows = await this.#statements.rows<{ readonly name: string }>(
+      `SELECT DISTINCT table AS name FROM system.mutations WHERE ${ofTables(tables)} AND NOT is_done`,
+    )
+    return rows.map(({ name }) => name)
+  }
+
+  async #find(table: string, id: string): Promise<NotedMutation | undefined> {
+    const [found] = await this.#statements.rows<NotedMutation>(
+      `SELECT mutation_id AS name, is_done AS isDone, parts_to_do AS partsLeft, latest_fail_reason AS failure,
+         arrayMax(block_numbers.number) AS version
+       FROM system.mutations WHERE ${ofTables([table])} AND endsWith(trim(TRAILING ')' FROM command), ${quoteString(mark(id).slice(0, -1))})`,
+    )
+    return found
+  }
+}
+
+interface NotedMutation {
+  readonly name: string
+  readonly isDone: number
+  readonly partsLeft: number | string
+  readonly failure: string
+  readonly version: number | string
+}
+
+/** As the engine prints it too; what a caller wrote stands before it. */
+function mark(id: string): string {
+  assert(/^[\w-]+$/.test(id), 'the id of a delete needs no escapes')
+  return `notEmpty('${id}')`
+}
+
+function ofTables(tables: readonly string[]): string {
+  return `database = ${quoteString(workspaceDatabase)} AND table IN (${tables.map(quoteString).join(', ')})`
+}
