@@ -3,13 +3,13 @@ import type { Ingest } from '../ingest/ingest.types.ts'
 import { toChangeError } from '../store/caller-errors.ts'
 
 /** Makes a change while events wait; what the engine fails with is told as a fault of its own. */
-export async function changeBehindBarrier(
+export async function changeBehindBarrier<Result>(
   ingest: Pick<Ingest, 'withBarrier'>,
   dataSource: DataSource,
-  change: () => Promise<void>,
-): Promise<void> {
+  change: () => Promise<Result>,
+): Promise<Result> {
   try {
-    await ingest.withBarrier({ dataSource, isFinal: false }, change)
+    return await ingest.withBarrier({ dataSource, isFinal: false }, change)
   } catch (error) {
     throw toChangeError(error)
   }

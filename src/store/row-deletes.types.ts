@@ -10,11 +10,14 @@ export interface RowDeletes {
   countMatching(table: string, condition: CheckedExpression, signal: AbortSignal): Promise<number>
   /**
    * Notes a delete of the rows that are in the table by then; of those that come later it takes none. It waits, together with the
-   * merges of the table, for `release`, or for the engine's next start.
+   * merges of the table, for `release`, or for the engine's next start. Gives the parts of the table by then.
    */
-  begin(deleted: DeletedRows): Promise<void>
-  /** How many rows it takes. Precondition: it waits still. */
-  countJudged(deleted: DeletedRows): Promise<number>
+  begin(deleted: DeletedRows): Promise<ReadonlySet<string>>
+  /**
+   * How many rows it takes; null when one of these parts is gone meanwhile, as nobody knows the rows then: an engine that was started
+   * again does not let the delete wait.
+   */
+  countJudged(deleted: DeletedRows, parts: ReadonlySet<string>): Promise<number | null>
   /** Lets merges run again, and the deletes that wait. */
   release(table: string): Promise<void>
   /** Null when the engine knows none of this id: it was never noted, or is done and forgotten behind a hundred others. */
@@ -34,8 +37,6 @@ export interface DeletedRows {
 
 export interface RowDeleteState {
   readonly isDone: boolean
-  /** Parts of the table that are still to be gone through. */
-  readonly partsLeft: number
   /** What the engine failed with last; it tries again by itself. Null when it did not fail. */
   readonly failure: StoreError | null
 }

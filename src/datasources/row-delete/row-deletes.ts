@@ -58,8 +58,8 @@ const longestLookMs = 1_000
 const heldLookMs = 200
 /** Longest run, as everything has an end. */
 const runTimeMaxMs = 6 * 3_600_000
-/** Tries to have the engine note a delete while it ends again and again. */
-const notesMax = 3
+/** Ends of the engine that a delete outlives while it begins. */
+const restartsMax = 3
 
 export class RowDeletes {
   readonly #deps: RowDeletesDeps
@@ -120,18 +120,22 @@ export class RowDeletes {
     return { rowsDeleted }
   }
 
-  /** Gives how many rows are deleted from now on. */
+  /** Gives how many rows are deleted from now on; null when nobody has counted them. */
   async #begin(run: RowDeleteRun, dataSource: DataSource): Promise<number | null> {
     const { store, alone } = this.#deps
-    const condition = await this.#check(dataSource, run.order)
-    await store.tables.countRows(dataSource.id, condition).catch(throwInvalid)
-    for (;;) {
-      await this.#untilFree(dataSource, run.signal)
+    const { id: table } = dataSource
+    for (let restarts = 0; ; ) {
       try {
+        const condition = await this.#check(dataSource, run.order)
+        await store.tables.countRows(table, condition).catch(throwInvalid)
+        await this.#untilFree(dataSource, run.signal)
         return await alone(dataSource, (current) => this.#beginAlone(run, current))
       } catch (thrown) {
         // A replace has come between.
-        if (!(thrown instanceof ApiError) || thrown.code !== 'DATASOURCE_BUSY') throw thrown
+        if (thrown instanceof ApiError && thrown.code === 'DATASOURCE_BUSY') continue
+        restarts += 1
+        if (!isOfRestart(thrown) || restarts >= restartsMax) throw thrown
+        if ((await store.rowDeletes.find({ table, id: run.id })) !== null) return null
       }
     }
   }
@@ -143,12 +147,13 @@ export class RowDeletes {
     const condition = await this.#check(dataSource, run.order)
     const deleted = { table, condition, id: run.id }
     try {
-      await changeBehindBarrier(ingest, dataSource, async () => {
-        await this.#note(deleted)
+      const parts = await changeBehindBarrier(ingest, dataSource, async () => {
+        const noted = await this.#note(deleted)
         await store.sync()
+        return noted
       })
       await run.save({ rowCount: null })
-      const rowCount = await this.#countJudged(deleted)
+      const rowCount = parts === null ? null : await this.#countJudged(deleted, parts)
       await run.save({ rowCount })
       // No part needs to be written anew.
       if (rowCount === 0) await store.rowDeletes.takeBack(deleted)
@@ -158,34 +163,29 @@ export class RowDeletes {
     }
   }
 
-  /** Where the engine ends meanwhile, nobody knows whether it has noted the delete. */
-  async #note(deleted: DeletedRows): Promise<void> {
+  /** The parts of the table by then; null where the engine has ended meanwhile, and had noted the delete before. */
+  async #note(deleted: DeletedRows): Promise<ReadonlySet<string> | null> {
     const { rowDeletes } = this.#deps.store
     for (let tries = 1; ; tries += 1) {
       try {
-        await rowDeletes.begin(deleted)
-        return
+        return await rowDeletes.begin(deleted)
       } catch (thrown) {
-        if ((await rowDeletes.find(deleted)) !== null) return
-        if (!isStopped(thrown) || tries >= notesMax) throw toCopyError(thrown, invalid)
+        if ((await rowDeletes.find(deleted)) !== null) return null
+        if (!isStopped(thrown) || tries >= restartsMax) throw toCopyError(thrown, invalid)
       }
     }
   }
 
   /** Null when the engine has begun meanwhile, as one does that was started again. */
-  async #countJudged(deleted: DeletedRows): Promise<number | null> {
+  async #countJudged(deleted: DeletedRows, parts: ReadonlySet<string>): Promise<number | null> {
     const { rowDeletes } = this.#deps.store
-    const before = await rowDeletes.find(deleted)
-    let rowCount = 0
     try {
-      rowCount = await rowDeletes.countJudged(deleted)
+      return await rowDeletes.countJudged(deleted, parts)
     } catch (thrown) {
       if (isStopped(thrown)) return null
       await rowDeletes.takeBack(deleted)
       throw toCopyError(thrown, invalid)
     }
-    const after = await rowDeletes.find(deleted)
-    return after !== null && before !== null && after.partsLeft >= before.partsLeft ? rowCount : null
   }
 
   async #untilDone({ id, order, signal }: RowDeleteRun): Promise<void> {
@@ -268,6 +268,11 @@ function refuseEngine({ name, engine }: DataSource): void {
 
 function invalid(reason: string): ApiError {
   return errors.DELETE_CONDITION_INVALID({ reason })
+}
+
+/** Whether the engine has ended meanwhile, and may have done what was asked of it or not. */
+function isOfRestart(thrown: unknown): boolean {
+  return isStopped(thrown) || (thrown instanceof ApiError && thrown.code === 'ENGINE_RESTARTED')
 }
 
 function throwInvalid(thrown: unknown): never {

@@ -5,7 +5,7 @@ import { clickhouseCodes } from '../engine-codes.ts'
 import type { DeletedRows, RowDeleteState, RowDeletes } from '../row-deletes.types.ts'
 import type { Statements } from '../statements.types.ts'
 import type { Reads } from '../store.types.ts'
-import { StoreError, toStoreError } from '../store-error.ts'
+import { isStopped, StoreError, toStoreError } from '../store-error.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
 import { qualified } from './qualified.ts'
 import { readRows } from './reader-rows.ts'
@@ -35,30 +35,34 @@ export class RowDeleteStatements implements RowDeletes {
     return Number(row?.rowCount ?? 0)
   }
 
-  async begin({ table, condition, id }: DeletedRows): Promise<void> {
+  async begin({ table, condition, id }: DeletedRows): Promise<ReadonlySet<string>> {
     await this.#statements.command(`SYSTEM STOP MERGES ${qualified(table)}`)
+    const parts = await this.#partsOf(table)
     await this.#statements.command(
       `ALTER TABLE ${qualified(table)} DELETE WHERE ${condition} AND ${mark(id)} SETTINGS mutations_sync = 0`,
     )
+    return parts
   }
 
-  async countJudged({ table, condition, id }: DeletedRows): Promise<number> {
+  async countJudged({ table, condition, id }: DeletedRows, parts: ReadonlySet<string>): Promise<number | null> {
     const found = await this.#find(table, id)
-    assert(found !== undefined, 'a delete that waits is noted')
+    if (found === undefined) return null
     const [row] = await this.#statements.rows<{ readonly rowCount: number }>(
       `SELECT count() AS rowCount FROM ${rowsFor(table, condition)} AND _part_data_version < ${Number(found.version)}
        SETTINGS max_execution_time = ${countTimeMaxSeconds}`,
       { isLong: true },
     )
-    return row?.rowCount ?? 0
+    const left = await this.#partsOf(table)
+    return [...parts].every((part) => left.has(part)) ? (row?.rowCount ?? 0) : null
   }
 
   async release(table: string): Promise<void> {
     try {
       await this.#statements.command(`SYSTEM START MERGES ${qualified(table)}`)
     } catch (error) {
-      // Dropped meanwhile.
-      if (!(error instanceof StoreError) || error.clickhouseCode !== clickhouseCodes.unknownTable) throw error
+      // Dropped meanwhile; and an engine that is started again lets them run.
+      const isGone = error instanceof StoreError && error.clickhouseCode === clickhouseCodes.unknownTable
+      if (!isGone && !isStopped(error)) throw error
     }
   }
 
@@ -66,7 +70,7 @@ export class RowDeleteStatements implements RowDeletes {
     const found = await this.#find(table, id)
     if (found === undefined) return null
     const failure = found.failure === '' ? null : toStoreError(new Error(found.failure))
-    return { isDone: found.isDone === 1, partsLeft: Number(found.partsLeft), failure }
+    return { isDone: found.isDone === 1, failure }
   }
 
   async takeBack({ table, id }: Pick<DeletedRows, 'id' | 'table'>): Promise<void> {
@@ -85,9 +89,16 @@ export class RowDeleteStatements implements RowDeletes {
     return rows.map(({ name }) => name)
   }
 
+  async #partsOf(table: string): Promise<ReadonlySet<string>> {
+    const rows = await this.#statements.rows<{ readonly name: string }>(
+      `SELECT name FROM system.parts WHERE active AND ${ofTables([table])}`,
+    )
+    return new Set(rows.map(({ name }) => name))
+  }
+
   async #find(table: string, id: string): Promise<NotedMutation | undefined> {
     const [found] = await this.#statements.rows<NotedMutation>(
-      `SELECT mutation_id AS name, is_done AS isDone, parts_to_do AS partsLeft, latest_fail_reason AS failure,
+      `SELECT mutation_id AS name, is_done AS isDone, latest_fail_reason AS failure,
          arrayMax(block_numbers.number) AS version
        FROM system.mutations WHERE ${ofTables([table])} AND endsWith(trim(TRAILING ')' FROM command), ${quoteString(mark(id).slice(0, -1))})`,
     )
@@ -98,7 +109,6 @@ export class RowDeleteStatements implements RowDeletes {
 interface NotedMutation {
   readonly name: string
   readonly isDone: number
-  readonly partsLeft: number | string
   readonly failure: string
   readonly version: number | string
 }

@@ -101,9 +101,9 @@ t.test('a row for which the condition is NULL stays', async (t) => {
 t.test('rows that come once the delete is noted are not touched', async (t) => {
   const { source, deletes } = await open({
     store: storeWith({
-      countJudged: async (deleted) => {
+      countJudged: async (deleted, parts) => {
         await store.command(`INSERT INTO ws_0001.${deleted.table} SELECT 1, 'late' FROM numbers(10)`)
-        return await store.rowDeletes.countJudged(deleted)
+        return await store.rowDeletes.countJudged(deleted, parts)
       },
     }),
   })
@@ -115,9 +115,9 @@ t.test('a run that is repeated goes on with what the engine has noted', async (t
   let isDying = true
   const { source, deletes } = await open({
     store: storeWith({
-      countJudged: async (deleted) => {
+      countJudged: async (deleted, parts) => {
         if (isDying) throw new StoreError({ kind: 'stopped', message: 'The engine stopped' })
-        return await store.rowDeletes.countJudged(deleted)
+        return await store.rowDeletes.countJudged(deleted, parts)
       },
     }),
   })
@@ -128,6 +128,41 @@ t.test('a run that is repeated goes on with what the engine has noted', async (t
   t.same(await deletes.run({ ...run, checkpoint: null }), { rowsDeleted: null }, 'a checkpoint may be lost')
   t.equal(await countOf(source), 1_100)
 })
+
+t.test('rows are not counted where the engine has begun meanwhile', async (t) => {
+  const { source, deletes } = await open({
+    store: storeWith({
+      countJudged: async (deleted, parts) => {
+        // As an engine does that was started again.
+        await store.rowDeletes.release(deleted.table)
+        for (;;) if ((await store.rowDeletes.find(deleted))?.isDone === true) break
+        return await store.rowDeletes.countJudged(deleted, parts)
+      },
+    }),
+  })
+  t.same(await deletes.run(runOf(await plan(deletes, source, 'n < 10'))), { rowsDeleted: null })
+  t.equal(await countOf(source), 990)
+})
+
+t.test(
+  'a delete outlives the end of the engine before it was noted, and tells it when that comes again and again',
+  async (t) => {
+    let ends = 2
+    const { source, deletes } = await open({
+      store: storeWith({
+        begin: async (deleted) => {
+          ends -= 1
+          if (ends >= 0) throw new StoreError({ kind: 'stopped', message: 'The engine stopped' })
+          return await store.rowDeletes.begin(deleted)
+        },
+      }),
+    })
+    t.same(await deletes.run(runOf(await plan(deletes, source, 'n < 10'))), { rowsDeleted: 10 })
+    ends = Number.POSITIVE_INFINITY
+    await t.rejects(deletes.run(runOf(await plan(deletes, source, 'n < 20'))), { code: 'ENGINE_RESTARTED' })
+    t.equal(await countOf(source), 990)
+  },
+)
 
 t.test('a condition that fails for a row deletes nothing', async (t) => {
   const { source, deletes } = await open()
