@@ -162,7 +162,6 @@ t.test('paths, resources, parameters and tokens that are not there', async (t) =
     ['POST', '/v0/datasources?name=visits&mode=apend', "Did you mean 'append'?"],
     ['POST', '/v0/datasources?name=visits&format=nddjson', "Did you mean 'ndjson'?"],
     ['POST', '/v0/datasources?name=visits&format=json', "JSON is 'ndjson': one object a line, or an array of them"],
-    ['POST', '/v0/datasources?name=x&url=http://x/y.csv', 'Pass the file on: curl <url> | curl --data-binary @- …'],
     ['POST', '/v0/sql?q=SELCT+1', "Did you mean 'SELECT'?"],
     ['POST', '/v0/sql?q=SHOW+TABLES', 'GET /v0/datasources and GET /v0/pipes list what there is'],
     [

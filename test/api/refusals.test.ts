@@ -67,8 +67,9 @@ const imports: readonly Refused[] = [
   },
   {
     path: '?name=new&url=http%3A%2F%2Flocalhost%2Frows.csv',
-    code: 'parameter_invalid',
-    error: 'Parameter "url" is "http://localhost/rows.csv", but must be absent: not supported yet',
+    code: 'url_refused',
+    error:
+      'The URL http://localhost/rows.csv is refused: only https is allowed; the option --url-allow-http allows http',
   },
   {
     path: '?name=new&dialect_new_line=x',
