@@ -2,7 +2,7 @@
 
 import { kibibyte } from '../shared/bytes.ts'
 import type { LoadedWrite } from '../storage/loaded-records.ts'
-import { groupedFields, groupKeyOf, groupWrite, type JobRecord } from './job-record.ts'
+import { groupedText, groupKeyOf, groupWrite, type JobRecord } from './job-record.ts'
 
 /** How long jobs are kept that have ended. */
 export interface Retention {
@@ -77,22 +77,22 @@ export class EndedJobs {
 
   /** Puts the first of those with records of their own into one. Precondition: there are some. */
   grouping(recordOf: (id: string) => JobRecord): EndedChange {
-    const grouped: object[] = []
+    const texts: string[] = []
     const records: JobRecord[] = []
     let byteCount = 0
     for (const id of this.#single) {
       const record = recordOf(id)
-      const fields = groupedFields(record)
-      byteCount += Buffer.byteLength(JSON.stringify(fields))
+      const text = groupedText(record)
+      byteCount += Buffer.byteLength(text)
       if (records.length === groupJobsMax || (records.length > 0 && byteCount > groupBytesMax)) break
-      grouped.push(fields)
+      texts.push(text)
       records.push(record)
     }
     const [first] = records
     const key = first === undefined ? '' : groupKeyOf(first)
     const ids = records.map(({ job }) => job.id)
     return {
-      writes: [groupWrite(key, grouped), ...ids.map((id) => ({ kind: 'jobs', key: id, value: null }) as const)],
+      writes: [groupWrite(key, records, texts), ...ids.map((id) => ({ kind: 'jobs', key: id, value: null }) as const)],
       apply: () => {
         for (const id of ids) {
           this.#single.delete(id)

@@ -9,9 +9,10 @@ import { errors } from '../shared/errors/errors.ts'
 import { type LoadedRecords, type LoadedWrite, loadRecords } from '../storage/loaded-records.ts'
 import type { RecordStorage } from '../storage/storage.types.ts'
 import { EndedJobs, groupJobsMax, type Retention } from './ended-jobs.ts'
+import { GroupedEntry, type JobEntry, JobGroup } from './job-entry.ts'
 import {
   checkpointKeyOf,
-  decodeJobs,
+  decodeStored,
   decodeWrapped,
   type JobRecord,
   jobWrite,
@@ -24,10 +25,14 @@ import type { Job, JobStatus, NewJob } from './jobs.types.ts'
 /** What becomes another by a change. */
 export type JobChange = Partial<Pick<Job, 'status' | 'updatedAtMs' | 'startedAtMs' | 'subject' | 'errors'>>
 
-interface Entry {
-  readonly number: number
-  readonly logFields: JobRecord['logFields']
-  job: Job
+/** A job as a start finds it. */
+interface Loaded {
+  readonly id: string
+  /** Of its record. */
+  readonly key: string
+  readonly entry: JobEntry | GroupedEntry
+  /** Null for one that has not ended. */
+  readonly endedAtMs: number | null
 }
 
 interface BookOptions {
@@ -48,8 +53,10 @@ export class JobBook {
   readonly #storage: RecordStorage
   readonly #records: LoadedRecords
   /** In the order in which they were made. */
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, JobEntry | GroupedEntry>()
   readonly #ended = new EndedJobs()
+  /** Of which nobody has asked for a job yet. */
+  readonly #unread = new Set<JobGroup>()
   #waitingCount = 0
   #lastNumber = 0
   #lastChange: Promise<unknown> = Promise.resolve()
@@ -62,13 +69,12 @@ export class JobBook {
     this.#options = options
     this.#storage = storage
     this.#records = records
-    const found = [...records.take('jobs')].flatMap(([key, value]) =>
-      decodeJobs(key, value).map((record) => ({ key, record, number: record.number })),
-    )
-    for (const { record } of found.sort((one, other) => one.number - other.number)) this.#enter(record)
-    const ended = found.filter(({ record }) => isFinal(record.job.status))
-    ended.sort((one, other) => one.record.job.updatedAtMs - other.record.job.updatedAtMs || one.number - other.number)
-    for (const { key, record } of ended) this.#ended.add(record.job.id, record.job.updatedAtMs, key)
+    const found = [...records.take('jobs')].flatMap(([key, value]) => this.#load(key, value))
+    found.sort((one, other) => one.entry.number - other.entry.number)
+    for (const { id, entry } of found) this.#enter(id, entry)
+    const ended = found.flatMap(({ endedAtMs, ...rest }) => (endedAtMs === null ? [] : [{ ...rest, endedAtMs }]))
+    ended.sort((one, other) => one.endedAtMs - other.endedAtMs || one.entry.number - other.entry.number)
+    for (const { id, endedAtMs, key } of ended) this.#ended.add(id, endedAtMs, key)
   }
 
   get waitingCount(): number {
@@ -86,7 +92,20 @@ export class JobBook {
 
   /** Those that wait or work, in the order in which they were made. */
   unended(): readonly Job[] {
-    return this.jobs().filter(({ status }) => !isFinal(status))
+    return this.#ownEntries().flatMap(({ job }) => (isFinal(job.status) ? [] : [job]))
+  }
+
+  /**
+   * Reads some of the jobs that have ended and that nobody has asked for yet, so that who does need not wait.
+   *
+   * @returns whether there are more. @throws CatalogRecordError
+   */
+  readAhead(): boolean {
+    const [group] = this.#unread
+    if (group === undefined) return false
+    this.#unread.delete(group)
+    group.jobs()
+    return true
   }
 
   /** Nothing of one that is forgotten. */
@@ -104,7 +123,7 @@ export class JobBook {
         logFields,
       } as const
       await this.#records.write([jobWrite(record), wrappedWrite(orderKeyOf(id), order)])
-      return this.#enter(record).job
+      return this.#enter(id, this.#entryOf(record)).job
     })
   }
 
@@ -121,6 +140,7 @@ export class JobBook {
       if (entry === undefined) throw errors.JOB_NOT_FOUND({ id })
       const change = decide(entry.job)
       if (change === null) return null
+      assert(isOwn(entry), 'a job that has ended does not change')
       const hasEnded = change.status !== undefined && isFinal(change.status)
       await this.#records.write([
         jobWrite({ ...entry, job: { ...entry.job, ...change } }),
@@ -161,7 +181,7 @@ export class JobBook {
       const { writes, apply } = this.#ended.removal(ids)
       await this.#records.write(writes)
       apply()
-      const jobs = ids.map((id) => this.#expect(id).job)
+      const jobs = ids.flatMap((id) => this.find(id) ?? [])
       for (const id of ids) this.#entries.delete(id)
       return { jobs, isAll: ids.length < removalsPerWrite }
     })
@@ -180,7 +200,7 @@ export class JobBook {
 
   /** Asks for each job of a kind anew whether it can be cancelled. */
   refresh(kind: string): void {
-    for (const entry of this.#entries.values()) if (entry.job.kind === kind) this.#apply(entry, {})
+    for (const entry of this.#ownEntries()) if (entry.job.kind === kind) this.#apply(entry, {})
   }
 
   /** Waits for the changes under way; every later one is refused with SHUTTING_DOWN (503). */
@@ -189,16 +209,39 @@ export class JobBook {
     await this.#lastChange
   }
 
-  #enter({ number, job, logFields }: JobRecord): Entry {
-    const isCancellable = this.#options.isCancellable(job.kind, job.status)
-    const entry = { number, logFields, job: { ...job, isCancellable } }
-    this.#entries.set(job.id, entry)
-    this.#lastNumber = number
-    if (job.status === 'waiting') this.#waitingCount += 1
+  /** @throws CatalogRecordError */
+  #load(key: string, value: unknown): readonly Loaded[] {
+    const stored = decodeStored(key, value)
+    if (stored === null) return []
+    if ('job' in stored) {
+      const { id, status, updatedAtMs } = stored.job
+      return [{ id, key, entry: this.#entryOf(stored), endedAtMs: isFinal(status) ? updatedAtMs : null }]
+    }
+    const group = new JobGroup(stored)
+    this.#unread.add(group)
+    const { ids, endedAtMs } = stored
+    return group.entries().map((entry, index) => {
+      return { id: ids[index] ?? '', key, entry, endedAtMs: endedAtMs[index] ?? 0 }
+    })
+  }
+
+  #entryOf({ number, job, logFields }: JobRecord): JobEntry {
+    return { number, logFields, job: { ...job, isCancellable: this.#options.isCancellable(job.kind, job.status) } }
+  }
+
+  #enter<Entry extends JobEntry | GroupedEntry>(id: string, entry: Entry): Entry {
+    this.#entries.set(id, entry)
+    this.#lastNumber = entry.number
+    if (isOwn(entry) && entry.job.status === 'waiting') this.#waitingCount += 1
     return entry
   }
 
-  #apply(entry: Entry, change: JobChange): void {
+  /** Without those that ended in an earlier process, in the order in which they were made. */
+  #ownEntries(): readonly JobEntry[] {
+    return [...this.#entries.values()].filter(isOwn)
+  }
+
+  #apply(entry: JobEntry, change: JobChange): void {
     const before = entry.job
     const after = { ...before, ...change }
     entry.job = { ...after, isCancellable: this.#options.isCancellable(after.kind, after.status) }
@@ -212,9 +255,9 @@ export class JobBook {
     return record === null ? null : decodeWrapped(key, record.value)
   }
 
-  #expect(id: string): Entry {
+  #expect(id: string): JobEntry {
     const entry = this.#entries.get(id)
-    assert(entry !== undefined, 'the job is in the book')
+    assert(entry !== undefined && isOwn(entry), 'the job is in the book, and of this process')
     return entry
   }
 
@@ -224,6 +267,10 @@ export class JobBook {
     this.#lastChange = made.catch(() => undefined)
     return made
   }
+}
+
+function isOwn(entry: JobEntry | GroupedEntry): entry is JobEntry {
+  return !(entry instanceof GroupedEntry)
 }
 
 function removalsOf(id: string): readonly LoadedWrite[] {

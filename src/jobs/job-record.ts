@@ -1,6 +1,6 @@
 // A job on disk: three records, of which those of its order and its checkpoint are there only until its end. So what is
-// written again with each change is small. Jobs that have ended are put together, many in a record: a start reads 10,000 of
-// them in a third of the time.
+// written again with each change is small. Jobs that have ended are put together, many in a record, as one text that is read
+// when somebody asks for one of them: a start with 10,000 of them takes a sixth of the time that it takes with as many records.
 
 import {
   checkFormat,
@@ -49,14 +49,21 @@ export function jobWrite(record: JobRecord): LoadedWrite {
   return { kind: 'jobs', key: record.job.id, value: { format: recordFormat, ...fieldsOf(record) } }
 }
 
-/** What a job has in the record of a group. */
-export function groupedFields(record: JobRecord): object {
-  // Nothing of it is logged any more.
-  return { id: record.job.id, ...fieldsOf({ ...record, logFields: {} }) }
+/** What a job is in the text of a group. Nothing of it is logged any more. */
+export function groupedText(record: JobRecord): string {
+  return JSON.stringify({ id: record.job.id, ...fieldsOf({ ...record, logFields: {} }) })
 }
 
-export function groupWrite(key: string, jobs: readonly object[]): LoadedWrite {
-  return { kind: 'jobs', key, value: { format: recordFormat, jobs } }
+/** @param texts of each of the jobs. */
+export function groupWrite(key: string, records: readonly JobRecord[], texts: readonly string[]): LoadedWrite {
+  const value = {
+    format: recordFormat,
+    ids: records.map(({ job }) => job.id),
+    numbers: records.map(({ number }) => number),
+    endedAtMs: records.map(({ job }) => job.updatedAtMs),
+    text: `[${texts.join(',')}]`,
+  }
+  return { kind: 'jobs', key, value }
 }
 
 function fieldsOf({ number, job, logFields }: JobRecord): object {
@@ -77,16 +84,46 @@ export function decodeWrapped(key: string, record: unknown): unknown {
   })
 }
 
-/** The jobs of a record: one, many that have ended, or none where it is what a job keeps beside it. @throws CatalogRecordError */
-export function decodeJobs(key: string, record: unknown): readonly JobRecord[] {
-  if (key.includes(' ') && !key.startsWith(groupPrefix)) return []
+/** Jobs that have ended, as they are on disk: what is needed of each at a start, and a text with all of them. */
+export interface StoredGroup {
+  readonly ids: readonly string[]
+  readonly numbers: readonly number[]
+  readonly endedAtMs: readonly number[]
+  readonly text: string
+}
+
+/** One job, a group, or null for what a job keeps beside its record. @throws CatalogRecordError */
+export function decodeStored(key: string, record: unknown): JobRecord | StoredGroup | null {
+  const isGroup = key.startsWith(groupPrefix)
+  if (key.includes(' ') && !isGroup) return null
   return readRecord(`job ${key}`, record, (fields) => {
     checkFormat(fields, recordFormat)
-    if (!key.startsWith(groupPrefix)) return [decodeJob(key, fields)]
-    return readArray(fields['jobs'], 'jobs').map((one) => {
-      const job = readObject(one, 'job')
-      return decodeJob(readString(job, 'id'), job)
+    return isGroup ? decodeGroup(fields) : decodeJob(key, fields)
+  })
+}
+
+function decodeGroup(fields: Fields): StoredGroup {
+  const ids = readStrings(fields['ids'], 'ids')
+  const numbersOf = (name: string): readonly number[] => {
+    const numbers = readArray(fields[name], name).map((one) => readInteger({ [name]: one }, name))
+    if (numbers.length !== ids.length) throw new Error(`'${name}' has another length than 'ids'`)
+    return numbers
+  }
+  const text = readString(fields, 'text')
+  return { ids, numbers: numbersOf('numbers'), endedAtMs: numbersOf('endedAtMs'), text }
+}
+
+/** The jobs of a group, in its order. @throws CatalogRecordError */
+export function decodeGroupText({ ids, text }: StoredGroup): readonly JobRecord[] {
+  return readRecord(`the jobs from ${ids[0]} on`, { jobs: JSON.parse(text) }, ({ jobs }) => {
+    const found = readArray(jobs, 'jobs').map((one) => {
+      const fields = readObject(one, 'job')
+      return decodeJob(readString(fields, 'id'), fields)
     })
+    if (found.some(({ job }, index) => job.id !== ids[index]) || found.length !== ids.length) {
+      throw new Error('it has other jobs than it says')
+    }
+    return found
   })
 }
 

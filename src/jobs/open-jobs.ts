@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from '../observe/logger.ts'
 import { assert } from '../shared/assert.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
@@ -100,6 +101,7 @@ class OpenJobs implements Jobs {
   async start(): Promise<void> {
     await this.#runner.start()
     this.#forgetSoon()
+    void this.#readAhead()
     this.#timer = setInterval(() => this.#forgetSoon(), forgetIntervalMs).unref()
   }
 
@@ -161,6 +163,15 @@ class OpenJobs implements Jobs {
   #fieldsOf({ id, kind, subject }: Job): object {
     const about = subject === null ? {} : { [subject.kind]: subject.name }
     return { ...this.#deps.book.logFieldsOf(id), jobId: id, kind, ...about }
+  }
+
+  /** A few jobs in each turn of the loop, so that the first list waits for none of them. */
+  async #readAhead(): Promise<void> {
+    try {
+      while (!this.#isClosing && this.#deps.book.readAhead()) await nextTurn()
+    } catch (err) {
+      this.#deps.logger.error({ err }, 'Jobs that have ended cannot be read.')
+    }
   }
 
   #forgetSoon(): void {

@@ -212,3 +212,33 @@ t.test('a record that cannot be read is an error that names it', async (t) => {
   await storage.commit([{ kind: 'jobs', key: 'j-1', value: { format: 99 }, version: null }])
   await t.rejects(openTestJobs(t, { storage }), { name: 'CatalogRecordError', message: /j-1.*format is 99/ })
 })
+
+t.test('jobs that were put together and cannot be read are told in the log, and by who asks for them', async (t) => {
+  const storage = new MemoryStorage()
+  const value = { format: 1, ids: ['j-1'], numbers: [1], endedAtMs: [0], text: '[]' }
+  await storage.commit([{ kind: 'jobs', key: 'ended 1', value, version: null }])
+  const { jobs, log } = await startTestJobs(t, { storage })
+  const { fields } = await log.until('Jobs that have ended cannot be read.')
+  t.match(fields['err'], { name: 'CatalogRecordError', message: /from j-1 on.*other jobs than it says/ })
+  t.throws(() => jobs.find('j-1'), { name: 'CatalogRecordError' })
+})
+
+t.test('jobs that were put together are listed with the others after a restart', async (t) => {
+  const storage = new MemoryStorage()
+  const kind = new TestKind({ workingMax: 200 })
+  const { jobs } = await startTestJobs(t, { kinds: [kind], storage })
+  for (let count = 0; count < 102; count += 1) await jobs.add(newJob({ subject, details: { n: count } }))
+  for (let count = 0; count < 101; count += 1) {
+    const { job, succeed, fail } = await kind.begun(count)
+    if (count % 2 === 0) succeed()
+    else fail(errors.BODY_CUT())
+    await untilStatus(jobs, job.id, count % 2 === 0 ? 'done' : 'error')
+  }
+  await jobs.close()
+  t.equal((await storage.list('jobs', 'ended ')).length, 1)
+  const { jobs: again } = await startTestJobs(t, { kinds: [new TestKind()], storage })
+  t.strictSame(again.list({}), jobs.list({}))
+  const [last] = again.list({ statuses: ['error'] })
+  t.match(last, { status: 'error', isCancellable: false, details: { n: 99 }, errors: [errors.BODY_CUT().message] })
+  await t.rejects(again.cancel(last?.id ?? ''), { code: 'JOB_NOT_CANCELLABLE' })
+})

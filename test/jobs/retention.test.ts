@@ -94,7 +94,7 @@ t.test('large jobs are fewer in a record', async (t) => {
   const found = await storage.list('jobs', 'ended ')
   t.equal(found.length, 1, 'what is left is less than a hundred')
   // 256 KiB, each of ten thousand characters and its other fields.
-  t.match(found, [{ value: { jobs: { length: 25 } } }])
+  t.match(found, [{ value: { ids: { length: 25 } } }])
 })
 
 t.test('more than may be kept never are', async (t) => {
