@@ -24,6 +24,21 @@ export function fixedForRead({ fixedParametersOf }: ReadScope, pipeId: string, a
   return own === null ? around : joined({ values: own, key: '' }, around.values)
 }
 
+/**
+ * The condition on what a pipe gives to a caller; null for none.
+ *
+ * Values that are fixed hide rows as a filter does: the engine must not compute what the caller writes for the rows of other
+ * values, whose texts its errors would quote, and must not count them.
+ */
+export function outputConditionOf(
+  { outputFilterOf, fixedParametersOf }: Pick<ReadScope, 'outputFilterOf' | 'fixedParametersOf'>,
+  pipeId: string,
+): string | null {
+  return outputFilterOf(pipeId) ?? (fixedParametersOf(pipeId) === null ? null : everyRow)
+}
+
+const everyRow = '1'
+
 function joined(first: FixedValues, over: FixedParameters | null): FixedValues {
   if (over === null) return first
   const values = new Map([...first.values, ...over])

@@ -9,7 +9,7 @@ import { didYouMean, nearestName } from '../shared/nearest-name.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope, QuerySource, Source, TableSource } from '../sql/source.types.ts'
 import { quarantineTable } from '../store/sql/quarantine-table.ts'
-import { type FixedValues, fixedForNamed, fixedForRead, nothingFixed } from './fixed-parameters.ts'
+import { type FixedValues, fixedForNamed, fixedForRead, nothingFixed, outputConditionOf } from './fixed-parameters.ts'
 import {
   type NodeSearch,
   quarantineSuffix,
@@ -42,7 +42,8 @@ export interface Reading {
  * @param focus the pipe that `_` stands for, and whose nodes can be read by their names; null for none.
  */
 export function callerScope(reading: Reading, focus: ReadPipe | null): NameScope {
-  const { mayRead, outputFilterOf, seesAll } = reading.readScope
+  const { readScope } = reading
+  const { mayRead, seesAll } = readScope
   return {
     isDiscreet: !seesAll,
     find(parts) {
@@ -50,7 +51,7 @@ export function callerScope(reading: Reading, focus: ReadPipe | null): NameScope
       if (named === undefined) return undefined
       if (!mayRead(named.id)) return 'denied'
       // Behind the filter of what a pipe gives stand its nodes, which are not filtered.
-      if (named.kind === 'node' && outputFilterOf(named.pipe.id) !== null) return 'denied'
+      if (named.kind === 'node' && outputConditionOf(readScope, named.pipe.id) !== null) return 'denied'
       return sourceOf(reading, named)
     },
     advise: (parts) => nearestSource(reading, parts, focus?.nodes ?? []),
@@ -106,7 +107,7 @@ function plainSource(reading: Reading, named: ResolvedName, fixedFor: typeof fix
       const { readScope, fixed = nothingFixed } = reading
       const { id } = named.pipe
       const within = { ...reading, fixed: fixedFor(readScope, id, fixed) }
-      return { ...pipeSource(within, named.pipe), filter: readScope.outputFilterOf(id) }
+      return { ...pipeSource(within, named.pipe), filter: outputConditionOf(readScope, id) }
     }
     case 'data source':
       return tableSource(reading, named.dataSource, { table: named.dataSource.id, name })

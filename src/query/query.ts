@@ -19,7 +19,7 @@ import {
   type NodeFault,
 } from './check-node.ts'
 import { ColumnCheck } from './column-check.ts'
-import { fixedForNamed, nothingFixed } from './fixed-parameters.ts'
+import { fixedForNamed, nothingFixed, outputConditionOf } from './fixed-parameters.ts'
 import { nameable, withNames } from './message-names.ts'
 import { answeringNode, callerScope, nodeScope, type Reading } from './name-scope.ts'
 import { type CompareNode, createNodeComparison } from './node-ways.ts'
@@ -170,7 +170,7 @@ class QueryService implements Query {
     const plan = await this.#plan({ rendering, readScope, text, ...nodesNames(pipe, node) }, signal)
     if (plan.isOpaque && !plan.isFiltered) throw errors.PLAN_HIDDEN({ name: pipe.name })
     // It says what of the tables would be read, the hidden rows among it, and how the filter reads.
-    if (plan.isFiltered || readScope.outputFilterOf(pipe.id) !== null) {
+    if (plan.isFiltered || outputConditionOf(readScope, pipe.id) !== null) {
       throw errors.SQL_INVALID({ reason: `The plan of '${pipe.name}' can not be shown, as the token filters rows` })
     }
     const workspace = nameable(this.#deps.workspace, readScope)
@@ -199,7 +199,7 @@ class QueryService implements Query {
   ): { readonly question: Question; readonly cacheTtlSeconds: number | null } {
     if (sql === null) {
       const { text, cacheTtlSeconds } = rendering.node(node)
-      if (readScope.outputFilterOf(pipe.id) !== null) {
+      if (outputConditionOf(readScope, pipe.id) !== null) {
         const question = { rendering, readScope, text: wholePipe, ...callersNames(pipe) }
         return { question, cacheTtlSeconds }
       }

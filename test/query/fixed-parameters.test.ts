@@ -7,7 +7,7 @@ import type { FixedValue, ReadScope } from '../../src/sql/read-scope.types.ts'
 import { openFilteredQuery } from '../support/query/filtered-query.ts'
 import { idOf } from '../support/query/test-workspace.ts'
 
-const { workspace, query, read } = await openFilteredQuery(t, { responseCacheBytesMax: 1_000_000 })
+const { store, workspace, query, read } = await openFilteredQuery(t, { responseCacheBytesMax: 1_000_000 })
 workspace.addPipe('who', { all: "% SELECT {{String(tenant, 'nobody')}} AS t, {{String(extra, '-')}} AS e" }, 'all')
 workspace.addPipe('other', { all: "% SELECT {{String(tenant, 'nobody')}} AS t" }, 'all')
 workspace.addPipe('over', { mid: 'SELECT * FROM who', all: '% SELECT t, e, {{defined(tenant)}} AS d FROM mid' }, 'all')
@@ -98,4 +98,55 @@ t.test('a fixed value is no unused parameter', async (t) => {
   const readScope = scope({ who: { tenant: 'a', nobody_reads: 1 } })
   const answer = await query.readPipe({ ...request, readScope, parameters: values({ tenant: 'b', odd: 1 }) })
   t.same(answer.unusedParameters, ['odd'])
+})
+
+t.test('a query over a pipe whose parameter is fixed is told nothing of the rows of other values', async (t) => {
+  for (const [name, hidden] of [
+    ['few', "SELECT 'SECRETT', 'SECRETS', -3 FROM numbers(3)"],
+    ['many', "SELECT concat('SECRET', toString(number % 9)), 'SECRETZ', number - 500 FROM numbers(9000)"],
+  ] as const) {
+    const { id } = workspace.addDataSource(name, 'tenant String, s String, n Int32')
+    await store.command(`CREATE TABLE ws_0001.${id} (tenant String, s String, n Int32) ENGINE = MergeTree ORDER BY n`)
+    await store.command(
+      `INSERT INTO ws_0001.${id} SELECT 'a', toString(number), number FROM numbers(20) UNION ALL ${hidden}`,
+    )
+    workspace.addPipe(
+      `of_${name}`,
+      { all: `% SELECT * FROM ${name} WHERE tenant = {{String(tenant, 'a')}} AND n > {{Int32(low, -9)}}` },
+      'all',
+    )
+    workspace.addPipe(`top_${name}`, { all: `SELECT * FROM of_${name} ORDER BY n LIMIT 5` }, 'all')
+  }
+  const fixed = { tenant: 'a' }
+  const readScope = scope({ of_few: fixed, of_many: fixed, top_few: fixed, top_many: fixed })
+  for (const pipe of ['of', 'top']) {
+    for (const sql of [
+      null,
+      'SELECT count() FROM _ WHERE toUInt64(s) >= 0',
+      'SELECT sum(intDiv(100, n + 3)) FROM _',
+      "SELECT max(n) FROM _ WHERE throwIf(startsWith(s, 'SECRET')) = 0",
+      'SELECT toUInt8(concat(s, tenant)) FROM _',
+    ]) {
+      const tell = async (name: string): Promise<string> => {
+        const asked = {
+          pipe: `${pipe}_${name}`,
+          sql,
+          readScope,
+          format: 'JSON',
+          parameters: values({ tenant: 'SECRETT' }),
+        }
+        const told = await read(asked).catch((thrown: unknown) => thrown)
+        return String(told)
+          .replaceAll(name, '@')
+          .replace(/"elapsed": [\d.e-]+/, '')
+      }
+      const told = await tell('few')
+      t.equal(await tell('many'), told, `${pipe} ${sql}`)
+      t.notMatch(told, /SECRET/)
+      if (sql?.includes('concat') !== true) t.match(told, /"rows": \d+/)
+    }
+  }
+  const { signal } = new AbortController()
+  const explained = { pipe: 'of_few', node: null, parameters: values({}), readScope, signal }
+  await t.rejects(query.explain(explained), { code: 'SQL_INVALID' })
 })
