@@ -8,8 +8,8 @@ import { Permissions } from './permissions.ts'
 import type { RateRefusal } from './rate-window.ts'
 import type { Scope } from './scopes/scope.types.ts'
 import type { ResourceKind } from './scopes/scope-types.ts'
-import { coversAll } from './strength.ts'
 import { grantsOf } from './tokens/scope-grants.ts'
+import { type ManagedToken, mayManage } from './tokens/token-rules.ts'
 
 /** Who asks, as long as the request lasts. */
 export interface Caller {
@@ -37,6 +37,8 @@ export interface Refusal {
 export interface KnownToken {
   readonly id: string | null
   readonly name: string
+  /** Epoch milliseconds; null for one that does not expire. */
+  readonly expiresAt: number | null
   /** Its rights, as things are now: names are looked up when this is asked. */
   grants(lookup: ResourceLookup): readonly Grant[]
   /** Counts a request of it; null when it may go on. */
@@ -99,6 +101,8 @@ export class Access {
     const { of: kind, scopes } = ruleOf(operation)
     const named = kind === null || resource === null ? null : this.#lookup.find(kind, resource)
     if (permissions.allows(operation, named)) return null
+    if (permissions.isTakenByFilter(operation, named)) return errors.FILTER_FORBIDS({ resource })
+    if (permissions.isClosed(operation)) return errors.FILTER_LOST()
     return errors.SCOPE_MISSING({ scopes: neededScopes(scopes, resource), resource })
   }
 
@@ -118,15 +122,15 @@ export class Access {
   }
 
   /** Whether a caller may be told of a token: with the value of a stronger one he would be stronger than he is. */
-  mayManage(permissions: Permissions, token: { readonly scopes: readonly Scope[] }): boolean {
-    return coversAll(permissions, grantsOf(token.scopes, this.#lookup))
+  mayManage(permissions: Permissions, token: ManagedToken): boolean {
+    return mayManage(permissions, token, this.#lookup)
   }
 
   #callerOf(token: KnownToken): Caller {
     const { version } = this.#lookup
     const kept = this.#callers.get(token)
     if (kept?.version === version) return kept.caller
-    const permissions = new Permissions(token.grants(this.#lookup), this.#lookup)
+    const permissions = new Permissions(token.grants(this.#lookup), this.#lookup, token.expiresAt)
     const caller = { tokenId: token.id, tokenName: token.name, permissions }
     this.#callers.set(token, { version, caller })
     return caller

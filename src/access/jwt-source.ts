@@ -69,6 +69,10 @@ class JwtToken implements KnownToken {
     return this.#jwt.claims.name ?? 'jwt'
   }
 
+  get expiresAt(): number {
+    return this.#jwt.claims.expiresAtSeconds * 1_000
+  }
+
   grants(lookup: ResourceLookup): readonly Grant[] {
     return jwtGrants(this.#jwt.claims.scopes, lookup)
   }

@@ -14,6 +14,7 @@ export function adminDeps(adminToken: string): AccessDeps {
   const token = {
     id: 'admin',
     name: 'admin',
+    expiresAt: null,
     grants: () => [{ type: 'ADMIN', resource: null, filter: null, fixedParameters: null }] as const,
     take: () => null,
   }
