@@ -58,7 +58,7 @@ function refuseBareNames({ bareNames }: Condition, columns: readonly string[]): 
 }
 
 /** What a reader is told of a condition that the engine refuses. */
-export function invalid(reason: string): ApiError {
+function invalid(reason: string): ApiError {
   return errors.REPLACE_CONDITION_INVALID({ reason })
 }
 

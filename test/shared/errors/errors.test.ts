@@ -221,6 +221,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'Data Source "visits" does not exist, and the events hold no JSON object to create it from',
   ],
+  REPLACE_CONDITION_FAILED: [
+    errors.REPLACE_CONDITION_FAILED({ reason: "Cannot parse string 'x' as UInt8" }),
+    400,
+    'Parameter "replace_condition" cannot be used: Cannot parse string \'x\' as UInt8',
+  ],
   REPLACE_CONDITION_INVALID: [
     errors.REPLACE_CONDITION_INVALID({ reason: 'it must speak of day' }),
     400,
