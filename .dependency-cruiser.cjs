@@ -34,7 +34,7 @@ const imports = {
     'observe',
     'shared',
   ],
-  imports: ['datasources', 'ingest', 'guess', 'jobs', 'catalog', 'schema', 'observe', 'shared'],
+  imports: ['datasources', 'ingest', 'guess', 'jobs', 'storage', 'catalog', 'schema', 'observe', 'shared'],
   http: [
     'access',
     'imports',
@@ -72,6 +72,7 @@ const folders = {
     // Events and imports meet only in what lies below both.
     events: ['insert', 'parse'],
   },
+  imports: { url: [], 'url-jobs': ['url'] },
   datasources: {
     alter: ['quarantine'],
     replace: [],
@@ -115,10 +116,12 @@ const owners = {
   'fast-jwt': '^src/access/jwt/',
   fastify: '^src/(http/|app[.]ts$)',
   fflate: '^src/http/',
+  'ipaddr.js': '^src/imports/url/',
   lmdb: '^src/storage/lmdb-storage[.]ts$',
-  ndjson: '^src/guess/',
+  ndjson: '^src/http/',
   pino: '^src/observe/',
   piscina: '^(src/ingest|workers)/',
+  undici: '^src/imports/url/',
 }
 
 const moduleNames = Object.keys(imports).join('|')

@@ -96,7 +96,9 @@ async function measure(path: string): Promise<readonly (readonly string[])[]> {
   const held = heapBytes() - before
   const list = tokens.list()
   const listStart = performance.now()
+  const turns = watchTurns()
   const values = await tokens.valuesOf(list)
+  const listTurns = turns.end()
   const listMs = performance.now() - listStart
   const texts = values.flatMap((value) => value ?? []).slice(-options.lookUps)
   const access = new Access({ sources: [tokens], lookup })
@@ -123,6 +125,7 @@ async function measure(path: string): Promise<readonly (readonly string[])[]> {
     ['start: tokens read, ms', startMs.toFixed(0)],
     ['heap, MB', (held / mebibyte).toFixed(1)],
     ['all values for a list, ms', listMs.toFixed(0)],
+    ['its turns of the event loop, p50 / p99 / longest, ms of CPU', listTurns],
     ...lookUps,
     ...verdictTimes(access, verdicts),
     ['a creation, p50 ms', p50.toFixed(1)],
@@ -169,6 +172,31 @@ async function creationMs(tokens: TokenBook, count: number): Promise<number> {
     { tokenId: null, tokenName: 'benchmark', permissions },
   )
   return performance.now() - start
+}
+
+/** What a turn computes meanwhile, by the processor's time: other processes on the machine do not count. */
+function watchTurns(): { end(): string } {
+  const turns: number[] = []
+  let last = process.cpuUsage()
+  let next: NodeJS.Immediate
+  const take = (): void => {
+    const { user, system } = process.cpuUsage(last)
+    turns.push((user + system) / 1_000)
+    last = process.cpuUsage()
+  }
+  const note = (): void => {
+    take()
+    next = setImmediate(note)
+  }
+  next = setImmediate(note)
+  return {
+    end() {
+      clearImmediate(next)
+      take()
+      const { p50, p99 } = percentilesOf(turns)
+      return `${p50.toFixed(1)} / ${p99.toFixed(1)} / ${Math.max(...turns).toFixed(1)}`
+    },
+  }
 }
 
 function heapBytes(): number {

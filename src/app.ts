@@ -10,6 +10,8 @@ import { addDataSources } from './http/routes/datasources.ts'
 import { addEndpoints } from './http/routes/endpoints.ts'
 import { addEvents } from './http/routes/events.ts'
 import { addHealth } from './http/routes/health.ts'
+import { JobProgress } from './http/routes/job-progress.ts'
+import { addJobs } from './http/routes/jobs.ts'
 import { addOpenApi } from './http/routes/openapi.ts'
 import { addPipe } from './http/routes/pipe.ts'
 import { addPipes } from './http/routes/pipes.ts'
@@ -32,7 +34,7 @@ import { addRequestHead } from './http/server/request-head.ts'
 import { createRequestLog } from './http/server/request-log.ts'
 import { addReaderWatch } from './http/server/slow-readers.ts'
 import { addUrlEscapes } from './http/server/url-escapes.ts'
-import { errors } from './shared/errors/errors.ts'
+import { type ApiError, errors } from './shared/errors/errors.ts'
 import { createRequestId } from './shared/ids.ts'
 
 // Clients put whole queries into the URL.
@@ -84,14 +86,9 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   const { isClosing, onClosing, onCutting } = addClosing(app, options.closeTimeoutMs)
   addAuthorization(app, deps.access)
   addUrlEscapes(app)
-  addHealth(app, () => {
-    if (isClosing()) return errors.SHUTTING_DOWN()
-    const { reason } = deps.disk
-    if (reason !== null) return errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: diskRetrySeconds })
-    const fault = deps.engineFault()
-    return fault === null ? null : errors.ENGINE_UNAVAILABLE({ reason: fault })
-  })
+  addHealth(app, () => (isClosing() ? errors.SHUTTING_DOWN() : faultOf(deps)))
   const routeDeps = { ...deps, newColumns: new NewColumns(now) }
+  const jobProgress = new JobProgress(deps.jobs)
   const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax) }
   app.register((api, _options, done) => {
     // A connection that is kept alive can bring requests after the close began; their work would find closed modules.
@@ -103,6 +100,8 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
     })
     addEvents(api, routeDeps, limits)
     addDataSources(api, routeDeps, limits)
+    addJobs(api, { ...routeDeps, jobProgress }, limits)
+    onClosing(() => jobProgress.end())
     onClosing(() => deps.imports.close())
     // Behind the imports, which say what is stored of theirs.
     onClosing(connections.endBodies)
@@ -125,4 +124,11 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
     done()
   })
   return app
+}
+
+/** Why requests cannot be answered now; null where they can. */
+function faultOf({ disk: { reason }, engineFault }: Pick<HttpDeps, 'disk' | 'engineFault'>): ApiError | null {
+  if (reason !== null) return errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: diskRetrySeconds })
+  const fault = engineFault()
+  return fault === null ? null : errors.ENGINE_UNAVAILABLE({ reason: fault })
 }

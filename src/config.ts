@@ -2,6 +2,8 @@
 // made from it. A module never reads it: `main.ts` reads the options once and hands each module its own.
 
 import type { OptionDefinition, OptionValue } from './config.types.ts'
+import { jobOptions } from './config-jobs.ts'
+import { urlOptions } from './config-url.ts'
 import { gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'
 
 const engineMemoryBytesMin = 512 * mebibyte
@@ -199,6 +201,7 @@ export const optionTable = {
     sentence:
       'Largest Parquet file. The files that are received and loaded at one time take no more disk than four of the largest.',
   },
+  ...urlOptions,
   formBytesMax: {
     kind: 'integer',
     unit: 'bytes',
@@ -429,6 +432,7 @@ export const optionTable = {
     default: 100_000,
     sentence: 'Static tokens that the workspace may have.',
   },
+  ...jobOptions,
   variablesRequestsPerSecondMax: {
     kind: 'integer',
     unit: null,

@@ -19,6 +19,7 @@ export type Unit =
   | 'columns'
   | 'partitions'
   | 'tokens'
+  | 'jobs'
 
 interface OptionBase {
   /** One sentence for `--help` and docs/options.md. */

@@ -28,8 +28,12 @@ import { DiskWatch } from './directory/disk-watch.ts'
 import { type FormatStep, raiseFormat, readFormat } from './directory/format.ts'
 import { lockDirectory } from './directory/lock.ts'
 import { openImports } from './imports/imports.ts'
+import { TableChanges } from './imports/url-jobs/table-changes.ts'
 import { openIngest } from './ingest/ingest.ts'
+import type { Jobs } from './jobs/jobs.types.ts'
+import { openJobs } from './jobs/open-jobs.ts'
 import type { Logger } from './observe/logger.ts'
+import { openImportsByUrl } from './open-url-imports.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipeUsers } from './pipes/pipe-users.ts'
 import { createPipes } from './pipes/pipes.ts'
@@ -77,7 +81,7 @@ const nodesMax = 200
 const pipeBytesMax = 4 * mebibyte
 const descriptionLengthMax = 100_000
 /** When in the time for closing each is done with waiting; what is left of it is for the end of the engine. */
-const closeShares = { replaces: 0.55, ingest: 0.65, store: 0.8 }
+const closeShares = { jobs: 0.5, replaces: 0.55, ingest: 0.65, store: 0.8 }
 
 /**
  * Opens the service on the data directory and starts to listen.
@@ -136,11 +140,12 @@ async function openModules(
   const disk = new DiskWatch(options.dataDir, logger)
   opened.push(() => disk.close())
   const records = await openRecords(options, { store, disk, keyFile, logger, opened })
-  const { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables } = records
+  const { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box } = records
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
   await partNote.compareAtStart()
   opened.push(() => partNote.close())
-  const whileRemoving = partNote.whileRemoving.bind(partNote)
+  const changes = new TableChanges({ settings, hasUnfinished: (subjectId) => hasUnfinishedImport(jobs, subjectId) })
+  const whileRemoving = changes.notedIn(partNote.whileRemoving.bind(partNote))
   const ingest = await openIngest(options, { store, catalog, logger, now, disk, whileRemoving })
   opened.push(() => ingest.close(closeTime.leftUntil(closeShares.ingest)))
   const query = createQuery(
@@ -152,6 +157,8 @@ async function openModules(
   opened.push(() => dataSources.close())
   const replaces = await openReplaces(options, { catalog, settings, store, ingest, logger })
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
+  // What works needs all that was opened before.
+  opened.push(() => jobs.close(closeTime.leftUntil(closeShares.jobs)))
   // Only now do all tables stand, with the content that they are to have.
   await disk.watchPlaces([logDirectoryName, catalogName])
   ingest.start()
@@ -168,6 +175,9 @@ async function openModules(
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf, serviceScope })
   const pendingReplaces = new PendingReplaces()
   const imports = openImports(options, { dataSources, ingest, replaces, pendingReplaces, logger, disk, now })
+  const byUrl = openImportsByUrl(options, { imports, dataSources, ingest, jobs, changes, box, logger })
+  opened.push(() => byUrl.remoteFiles.close())
+  await jobs.start()
   const app = createApp(
     {
       ...openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter }),
@@ -176,6 +186,8 @@ async function openModules(
       pipes,
       endpointDescriptions,
       imports,
+      jobs,
+      urlImports: byUrl.urlImports,
       pendingReplaces,
       ingest,
       query,
@@ -191,6 +203,10 @@ async function openModules(
   const address = await listenOn(app, options)
   logger.info({ address, dataDir: options.dataDir }, 'The service is open.')
   return { address, adminToken, lostSecretCount, failed: store.failed, close: closeAll }
+}
+
+function hasUnfinishedImport(jobs: Jobs, subjectId: string): boolean {
+  return jobs.list({ kinds: ['import'], statuses: ['waiting', 'working', 'cancelling'], subjectId }).length > 0
 }
 
 interface RecordsDeps extends Pick<Closing, 'opened'> {
@@ -218,7 +234,8 @@ async function openRecords(options: Options, { store, disk, keyFile, logger, ope
   reportDefinitions(catalog, logger, options.columnsMax)
   const variables = openVariables({ now, box }, await loadRecords(storage, variableKinds))
   opened.push(() => variables.close())
-  return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables }
+  const jobs = await openJobs(options, { storage, logger, now })
+  return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box }
 }
 
 interface MendedModules {

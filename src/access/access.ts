@@ -3,6 +3,7 @@
 import { type ApiError, errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { Grant, NamedResource, ResourceLookup } from './grant.types.ts'
+import { type JobOperation, type JudgedJob, mayDoToJob } from './job-rights.ts'
 import { type Operation, ruleOf } from './operations.ts'
 import { Permissions } from './permissions.ts'
 import type { RateRefusal } from './rate-window.ts'
@@ -104,6 +105,16 @@ export class Access {
     if (permissions.isTakenByFilter(operation, named)) return errors.FILTER_FORBIDS({ resource })
     if (permissions.isClosed(operation)) return errors.FILTER_LOST()
     return errors.SCOPE_MISSING({ scopes: neededScopes(scopes, resource), resource })
+  }
+
+  /**
+   * The error (403) for a caller who may not do this to a job; null where he may. It is the same whether there is such a job
+   * or not.
+   */
+  jobRefusalOf(caller: Caller, operation: JobOperation, job: JudgedJob | undefined): ApiError | null {
+    const { isAdmin } = caller.permissions
+    const isAllowed = job === undefined ? isAdmin : mayDoToJob(caller, operation, job)
+    return isAllowed ? null : errors.JOB_HIDDEN()
   }
 
   /** What the queries of a caller may read. */

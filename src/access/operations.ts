@@ -31,6 +31,8 @@ const onPipe = { of: 'pipe', ...writers } as const
  *   kept.
  * - Nodes belong to their pipe: `pipe:change` adds and edits them too. What a node may read is a matter of its author's read
  *   scope.
+ * - `job:read` and `job:cancel` also belong to who made the job and to who may do the same to what it works on (job-rights.ts):
+ *   here stands what holds for all jobs.
  * - `sql:read` is the right to ask; which names the query may read is a matter of the read scope.
  */
 export const operations = {
@@ -60,6 +62,8 @@ export const operations = {
   'pipe:drop': { ...onPipe, scopes: ['PIPES:DROP', 'DROP:NAME'] },
   'node:drop': { ...onPipe, scopes: ['IMPORT'] },
   'sql:read': { of: null, ...readers, reach: 'some', scopes: ['DATASOURCES:READ', 'PIPES:READ', 'WORKSPACE:READ_ALL'] },
+  'job:read': { of: null, ...writers, scopes: [] },
+  'job:cancel': { of: null, ...writers, scopes: [] },
   'variable:read': { of: null, ...writers, scopes: [] },
   'variable:change': { of: null, ...writers, scopes: [] },
   'project:read': { of: null, ...writers, scopes: ['WORKSPACE:READ_ALL'] },

@@ -79,6 +79,8 @@ export interface FrameLimits {
   /** Bytes that a frame holds, unless one record is longer. */
   readonly frameBytes: number
   readonly recordBytesMax: number
+  /** True where a body is gone on with in its middle, in which a byte order mark is none. */
+  readonly isContinued?: boolean
   /** Records that a frame holds, and a few more; without it they are estimated, and a frame holds about `tinyLinesMax`. */
   readonly frameRowsMax?: number
 }
@@ -92,7 +94,9 @@ export class FrameAssembler {
   /** Offset behind the last whole record in the buffer. */
   #recordsEnd = 0
   /** A byte order mark at the very beginning is no part of the first record. */
-  #isStartChecked = false
+  #isStartChecked: boolean
+  /** Bytes of that mark, which are in no frame. */
+  #markBytes = 0
   #failure: unknown = null
   /** Line feeds in the buffer, counted or estimated. */
   #lineCount = 0
@@ -105,8 +109,14 @@ export class FrameAssembler {
     this.#limits = limits
     this.#boundary = boundary
     this.#buffers = buffers
+    this.#isStartChecked = limits.isContinued === true
     this.#buffer =
       limits.frameBytes <= firstBytes ? buffers.take(framePaddingBytes) : new Uint8Array(firstBytes + framePaddingBytes)
+  }
+
+  /** Bytes of the body before its first record: those of a byte order mark. */
+  get markBytes(): number {
+    return this.#markBytes
   }
 
   /**
@@ -257,6 +267,7 @@ export class FrameAssembler {
     if (this.#byteCount < byteOrderMark.length || !this.#beginsWithMark()) return
     this.#buffer.copyWithin(0, byteOrderMark.length, this.#byteCount)
     this.#byteCount -= byteOrderMark.length
+    this.#markBytes = byteOrderMark.length
   }
 
   /** Hands the whole records over and carries the unfinished one on; a record that fills the buffer makes it larger. */

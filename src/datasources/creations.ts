@@ -83,12 +83,14 @@ export class Creations {
     return dataSource
   }
 
-  #define({ name, description, schema, engine, indexes, type, version: declaredVersion }: CreateRequest): DataSource {
+  #define(request: CreateRequest): DataSource {
+    const { id = createDataSourceId(), name, description, schema, engine, indexes, type } = request
+    const { version: declaredVersion } = request
     const columns = readSchema(schema, this.#options.columnsMax)
     const definition = readEngine(engine, columns)
     const now = this.#options.now()
     return {
-      id: createDataSourceId(),
+      id,
       name: name ?? createName(),
       description,
       columns,

@@ -190,4 +190,6 @@ export interface CreateRequest {
   /** True where nobody asked for it but rows came for it: then its name must not be a version of another one. */
   readonly isImplicit?: boolean
   readonly type: 'csv' | 'ndjson'
+  /** The id that it is to have, made by `createDataSourceId`, for whoever must know it before it is there; absent for any. */
+  readonly id?: DataSourceId | undefined
 }

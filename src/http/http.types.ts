@@ -6,7 +6,9 @@ import type { Variables } from '../catalog/variable.types.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
 import type { PendingReplaces } from '../datasources/replace/pending-replaces.ts'
 import type { Imports } from '../imports/imports.types.ts'
+import type { UrlImports } from '../imports/url-jobs/url-import.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
+import type { Jobs } from '../jobs/jobs.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
 import type { Pipes } from '../pipes/pipes.types.ts'
@@ -26,6 +28,8 @@ export interface HttpDeps {
   readonly pipes: Pipes
   readonly endpointDescriptions: Pick<EndpointDescriptions, 'describe' | 'describeAll'>
   readonly imports: Imports
+  readonly urlImports: UrlImports
+  readonly jobs: Pick<Jobs, 'add' | 'find' | 'list' | 'cancel' | 'watch'>
   readonly pendingReplaces: PendingReplaces
   readonly ingest: Ingest
   readonly query: Query

@@ -19,13 +19,16 @@ export class ImportProgress implements Progress {
   readonly #reports: (BlockReportEntry | undefined)[] = []
   #onStatus: (entry: BlockStatusEntry) => void = () => {}
 
-  /** @param now epoch milliseconds. */
-  constructor(watched: ImportRequest['watched'], now: () => number) {
+  /**
+   * @param now epoch milliseconds.
+   * @param countsAll false leaves out of reports what takes a look at each byte.
+   */
+  constructor(watched: ImportRequest['watched'], now: () => number, { countsAll = true } = {}) {
     this.#hasReports = watched === 'reports'
     this.#now = now
     if (watched === 'nothing') return
     this.watcher = {
-      hasReports: this.#hasReports,
+      hasReports: this.#hasReports && countsAll,
       onStatus: (block, status) => this.#noteStatus(block, status),
       onParsed: (block, report) => this.#noteReport(block, report),
     }

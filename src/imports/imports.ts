@@ -1,6 +1,8 @@
+import type { DataSource } from '../catalog/data-source.types.ts'
+import { findTarget } from './find-target.ts'
 import { analyzeRows } from './guess-rows.ts'
 import { ImportPlaces } from './import-places.ts'
-import type { Analysis, AnalysisRequest, Imports } from './imports.types.ts'
+import type { Analysis, AnalysisRequest, ImportOrder, Imports } from './imports.types.ts'
 import { type ImportsDeps, type ImportsOptions, openImport } from './open-import.ts'
 import { recogniseFormat, recogniseRows } from './recognise-rows.ts'
 
@@ -10,9 +12,20 @@ export function openImports(options: ImportsOptions, deps: ImportsDeps): Imports
   return {
     enter: (stop) => places.take(stop),
     open: (request) => openImport(request, deps, options),
+    check: (order) => checkOrder(order, deps, options),
     analyze: (request) => analyze(request, deps, options),
     close: () => places.endAll(),
   }
+}
+
+async function checkOrder(
+  order: ImportOrder,
+  { dataSources }: ImportsDeps,
+  { missingDataSource }: ImportsOptions,
+): Promise<DataSource | null> {
+  const target = await findTarget(order, { dataSources, missingDataSource, hasRows: true })
+  if (target === null && order.schema !== undefined) dataSources.checkSchema(order.schema)
+  return target
 }
 
 async function analyze(

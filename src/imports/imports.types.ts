@@ -1,6 +1,14 @@
-import type { DataSource } from '../catalog/data-source.types.ts'
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import type { BodyGuess } from '../guess/body-guess.ts'
-import type { BlockReport, BlockStatus, CsvRules, ImportFormat, ImportOutcome } from '../ingest/ingest.types.ts'
+import type {
+  BlockReport,
+  BlockStatus,
+  CsvRules,
+  ImportFormat,
+  ImportOutcome,
+  ImportWatcher,
+} from '../ingest/ingest.types.ts'
+import type { ImportLedger } from '../ingest/insert/import-ledger.ts'
 import type { LogFields } from '../observe/logger.ts'
 import type { EngineDefinition } from '../schema/engines/engine-definition.types.ts'
 import type { ApiError } from '../shared/errors/errors.ts'
@@ -31,6 +39,13 @@ export interface Imports {
    *   creation would be refused, and what `Ingest.openBody` and `Ingest.openParquet` do.
    */
   analyze(request: AnalysisRequest): Promise<Analysis>
+  /**
+   * What of an order can be refused before any of its rows is there. Gives the data source that it is for; null for one that it
+   * creates.
+   *
+   * @throws as `open` does of the data source's name, state and schema.
+   */
+  check(order: ImportOrder): Promise<DataSource | null>
   /** Ends all imports that have a place, each with what it has stored; there are no new ones from then on. */
   close(): void
 }
@@ -75,6 +90,10 @@ export interface ImportRequest {
   readonly order: ImportOrder
   /** Null where the order itself says what to create. */
   readonly source: ImportSource | null
+  /** Gives what follows behind `source` as rows of the same import, one after the other, and null at the end; absent for nothing. */
+  readonly nextSource?: () => Promise<ImportSource | null>
+  /** Set for an import that outlives the process. */
+  readonly kept?: KeptImport
   /** Ends the import where it is, with its reason, an error of the table: what is stored stays. */
   readonly signal: AbortSignal
   /** Aborted when nobody waits for the outcome any more: ends, with its reason, what may take long for the bytes that came. */
@@ -82,6 +101,26 @@ export interface ImportRequest {
   readonly caller: ImportCaller
   /** Whether somebody wants to hear of blocks, and of what was in them. */
   readonly watched: 'nothing' | 'statuses' | 'reports'
+}
+
+/** An import that outlives the process: whoever keeps it knows its names before anything is done, and what is stored. */
+export interface KeptImport {
+  readonly importId: string
+  /** The id of the data source, if one is created. */
+  readonly newId: DataSourceId
+  readonly watcher: ImportWatcher | undefined
+  /**
+   * Told how the rows of a source are written, and of which data source, before they are loaded; gives the ledger of what is
+   * stored of them, or null when they are to be loaded from their beginning, as those of a replace.
+   */
+  onLoading(rows: KeptRows): Promise<ImportLedger | null>
+}
+
+export interface KeptRows {
+  readonly dataSource: DataSource
+  /** As they were sent and guessed; the same rows are read in the same way by it. */
+  readonly csv: CsvRules
+  readonly format: ImportFormat
 }
 
 /** Whoever asked for an import, and has been judged for what its order says. */

@@ -9,6 +9,7 @@ import type { ImportTables } from '../ingest/ingest-plan.ts'
 import { errorFields } from '../observe/error-fields.ts'
 import type { Logger } from '../observe/logger.ts'
 import { apiErrorOf } from '../shared/api-error-of.ts'
+import { assert } from '../shared/assert.ts'
 import { type DiskReports, diskFaultOf } from '../shared/disk-fault.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { createImportId } from '../shared/ids.ts'
@@ -71,8 +72,14 @@ export async function openImport(
       })
     }
     const found =
-      target === null ? await create(order, held.prepared, dataSources) : { dataSource: target, isCreated: false }
-    return new ImportRun({ request, ...found, shadowed, progress, signal: ending.signal, held }, deps)
+      target === null ? await create(request, held.prepared, dataSources) : { dataSource: target, isCreated: false }
+    const prepareNext = (next: ImportSource): Promise<PreparedRows> => {
+      const { ingest } = deps
+      const unheard = { onRecognised: () => undefined, onGuessing: () => undefined }
+      const { columnsMax } = options
+      return prepareRows(next, { order, isNew: false, ingest, columnsMax, signal: ending.signal, ...unheard })
+    }
+    return new ImportRun({ request, ...found, shadowed, progress, signal: ending.signal, held, prepareNext }, deps)
   } catch (error) {
     await giveBack(held)
     throw error
@@ -81,8 +88,9 @@ export async function openImport(
 
 interface HeldByImport {
   pending: PendingReplace | null
+  /** Of the source that is being loaded. */
   prepared: PreparedRows | null
-  readonly source: ImportSource | null
+  source: ImportSource | null
 }
 
 async function giveBack({ pending, prepared, source }: HeldByImport): Promise<void> {
@@ -92,14 +100,14 @@ async function giveBack({ pending, prepared, source }: HeldByImport): Promise<vo
 }
 
 async function create(
-  order: ImportOrder,
+  { order, kept }: Pick<ImportRequest, 'kept' | 'order'>,
   prepared: PreparedRows | null,
   dataSources: ImportsDeps['dataSources'],
 ): Promise<CreatedOrFound> {
   const { mode, name, description, engine, indexes, version } = order
   const isImplicit = mode !== 'create'
   const creation = prepared?.creation ?? creationOf(order)
-  const request = { name, description, engine, indexes, version, isImplicit, ...creation }
+  const request = { name, description, engine, indexes, version, isImplicit, id: kept?.newId, ...creation }
   // To append needs no more than that it is there.
   if (name !== undefined && isImplicit) return await createOrFind(dataSources, { ...request, name })
   return { dataSource: await dataSources.create(request), isCreated: true }
@@ -116,10 +124,11 @@ interface OpenedImport extends Pick<OpenImport, 'dataSource' | 'isCreated' | 'sh
   readonly progress: ImportProgress
   readonly signal: AbortSignal
   readonly held: HeldByImport
+  readonly prepareNext: (source: ImportSource) => Promise<PreparedRows>
 }
 
 class ImportRun implements OpenImport {
-  readonly importId = createImportId()
+  readonly importId: string
   readonly dataSource: DataSource
   readonly isCreated: boolean
   readonly shadowed: DataSource | undefined
@@ -127,9 +136,13 @@ class ImportRun implements OpenImport {
   readonly #request: ImportRequest
   readonly #signal: AbortSignal
   readonly #held: HeldByImport
+  readonly #prepareNext: OpenedImport['prepareNext']
   readonly #deps: ImportsDeps
 
-  constructor({ request, dataSource, isCreated, shadowed, progress, signal, held }: OpenedImport, deps: ImportsDeps) {
+  constructor(opened: OpenedImport, deps: ImportsDeps) {
+    const { request, dataSource, isCreated, shadowed, progress, signal, held, prepareNext } = opened
+    this.importId = request.kept?.importId ?? createImportId()
+    this.#prepareNext = prepareNext
     this.dataSource = dataSource
     this.isCreated = isCreated
     this.shadowed = shadowed
@@ -141,9 +154,8 @@ class ImportRun implements OpenImport {
   }
 
   async load(): Promise<ImportResult> {
-    const { prepared, source } = this.#held
-    if (prepared === null || source === null) return { outcome: null, warnings: [] }
-    const outcome = await this.#loadOrTakeBack(prepared, source)
+    if (this.#held.prepared === null) return { outcome: null, warnings: [] }
+    const outcome = await this.#loadOrTakeBack()
     this.#log(outcome)
     return { outcome, warnings: this.#lostRows(outcome) }
   }
@@ -152,20 +164,56 @@ class ImportRun implements OpenImport {
     return giveBack(this.#held)
   }
 
-  async #loadOrTakeBack(prepared: PreparedRows, source: ImportSource): Promise<ImportOutcome> {
-    const { dataSource, importId } = this
-    const { watcher } = this.progress
-    const fill = async (tables?: ImportTables): Promise<ImportOutcome> => {
-      const into = tables === undefined ? {} : { tables }
-      const outcome = await prepared.load({ dataSource, importId, watcher, signal: this.#signal, ...into })
-      return outcome.failure === null ? await endOf(source, outcome) : outcome
-    }
+  async #loadOrTakeBack(): Promise<ImportOutcome> {
+    const fill = (tables?: ImportTables): Promise<ImportOutcome> => this.#loadSources(tables)
     try {
       return this.#request.order.mode === 'replace' ? await this.#replace(fill) : await fill()
     } catch (error) {
-      if (this.isCreated) await this.#deps.dataSources.drop(dataSource.id)
+      // One that outlives the process goes on with it.
+      const goesOn = this.#request.kept !== undefined && apiErrorOf(error).code === 'SHUTTING_DOWN'
+      if (this.isCreated && !goesOn) await this.#deps.dataSources.drop(this.dataSource.id)
       throw error
     }
+  }
+
+  /** One source after the other, until one fails: what was stored before it stays. */
+  async #loadSources(tables: ImportTables | undefined): Promise<ImportOutcome> {
+    let total = await this.#loadSource(tables)
+    while (total.failure === null) {
+      try {
+        if (!(await this.#openNext())) return total
+        total = joinedOutcome(total, await this.#loadSource(tables))
+      } catch (error) {
+        return { ...total, failure: apiErrorOf(error) }
+      }
+    }
+    return total
+  }
+
+  /** False when there is no other source. */
+  async #openNext(): Promise<boolean> {
+    const next = (await this.#request.nextSource?.()) ?? null
+    if (next === null) return false
+    const held = this.#held
+    await held.prepared?.close()
+    held.source?.body.close()
+    held.source = next
+    held.prepared = await this.#prepareNext(next)
+    return true
+  }
+
+  async #loadSource(tables: ImportTables | undefined): Promise<ImportOutcome> {
+    const { prepared, source } = this.#held
+    assert(prepared !== null && source !== null, 'rows are prepared before they are loaded')
+    const { dataSource, importId } = this
+    const { kept } = this.#request
+    const watcher = kept?.watcher ?? this.progress.watcher
+    const { format } = prepared
+    const rows = { dataSource, format, csv: prepared.csvFor(dataSource) }
+    const ledger = (await kept?.onLoading(rows)) ?? undefined
+    const into = tables === undefined ? { ledger } : { tables }
+    const outcome = await prepared.load({ dataSource, importId, watcher, signal: this.#signal, ...into })
+    return outcome.failure === null ? await endOf(source, outcome) : outcome
   }
 
   async #replace(fill: (tables: ImportTables) => Promise<ImportOutcome>): Promise<ImportOutcome> {
@@ -224,5 +272,16 @@ async function endOf(source: ImportSource, outcome: ImportOutcome): Promise<Impo
     return outcome
   } catch (error) {
     return { ...outcome, failure: apiErrorOf(error) }
+  }
+}
+
+function joinedOutcome(a: ImportOutcome, b: ImportOutcome): ImportOutcome {
+  return {
+    storedRows: a.storedRows + b.storedRows,
+    quarantinedRows: a.quarantinedRows + b.quarantinedRows,
+    invalidLines: a.invalidLines + b.invalidLines,
+    shortLines: a.shortLines + b.shortLines,
+    failure: b.failure,
+    warnings: [...new Set([...(a.warnings ?? []), ...(b.warnings ?? [])])],
   }
 }

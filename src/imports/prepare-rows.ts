@@ -1,18 +1,28 @@
 /** Rows on their way into a data source: what they are, whether one can be made for them, and their loading. */
 import type { DataSource } from '../catalog/data-source.types.ts'
 import type { CreateRequest } from '../datasources/datasources.types.ts'
-import type { BodyFormat, ImportOutcome, ImportRequest, Ingest } from '../ingest/ingest.types.ts'
+import type {
+  BodyFormat,
+  CsvRules,
+  ImportFormat,
+  ImportOutcome,
+  ImportRequest,
+  Ingest,
+} from '../ingest/ingest.types.ts'
 import { ApiError, errors } from '../shared/errors/errors.ts'
 import { guessRows } from './guess-rows.ts'
 import type { ImportOrder, ImportSource } from './imports.types.ts'
 import { type RecognisedRows, recogniseRows } from './recognise-rows.ts'
 
 /** What is given to the rows when their data source stands. */
-export type LoadRequest = Pick<ImportRequest, 'dataSource' | 'importId' | 'signal' | 'tables' | 'watcher'>
+export type LoadRequest = Pick<ImportRequest, 'dataSource' | 'importId' | 'ledger' | 'signal' | 'tables' | 'watcher'>
 
 export interface PreparedRows {
   /** What a data source for the rows is created with; null where neither they nor the order say it. */
   readonly creation: Pick<CreateRequest, 'schema' | 'type'> | null
+  readonly format: ImportFormat
+  /** How they are read as rows of this data source; of Parquet it says nothing. */
+  csvFor(dataSource: DataSource): CsvRules
   load(request: LoadRequest): Promise<ImportOutcome>
   /** Gives back what the rows held; may be called whether or not they were loaded. */
   close(): Promise<void>
@@ -79,6 +89,8 @@ function prepareKnown({ body, contentEncoding, format }: TextRows, { order, inge
   const { csv, schema } = order
   return {
     creation: schema === undefined ? null : { schema, type: format },
+    format,
+    csvFor: () => csv,
     load: (request) => ingest.importBody({ ...request, body, contentEncoding, format, csv }),
     async close() {},
   }
@@ -91,13 +103,16 @@ async function prepareGuessed(rows: TextRows, preparation: Preparation): Promise
   onGuessing()
   const guessed = await guessRows({ ...rows, signal }, { format, csv, hasTypes, columnsMax }, ingest)
   const csvOfOthers = { ...guessed.csv, header: csv.header ?? 'unknown' }
+  // Somebody else may have created it meanwhile, with other columns: then a header has to be read by its names.
+  const csvFor = (dataSource: DataSource): CsvRules =>
+    hasColumns(dataSource, guessed.guess.columns) ? guessed.csv : csvOfOthers
   return {
     creation: { schema: guessed.guess.schema, type: format },
+    format,
+    csvFor,
     load: (request) => {
-      // Somebody else may have created it meanwhile, with other columns: then a header has to be read by its names.
-      const isOurs = hasColumns(request.dataSource, guessed.guess.columns)
       const body = { body: guessed.opened, contentEncoding: undefined, format }
-      return ingest.importBody({ ...request, ...body, csv: isOurs ? guessed.csv : csvOfOthers })
+      return ingest.importBody({ ...request, ...body, csv: csvFor(request.dataSource) })
     },
     async close() {
       guessed.opened.close()
@@ -119,6 +134,8 @@ async function prepareParquet(
   return {
     // Its columns have JSONPaths, as those of NDJSON.
     creation: order.schema === undefined ? null : { schema: order.schema, type: 'ndjson' },
+    format: 'parquet',
+    csvFor: () => order.csv,
     load: (request) => ingest.importParquet({ ...request, file }),
     close: () => file.close(),
   }

@@ -72,7 +72,7 @@ class OpenIngest implements Ingest {
   readonly store: Store
   readonly partitionLimits: PartitionLimits
   readonly pool: ParsePool
-  readonly sync: SharedSync
+  readonly sharedSync: SharedSync
   readonly #events: EventsIngest
   readonly #whileRemoving: WhileRemoving
   /** Imports and replays under way. */
@@ -95,7 +95,7 @@ class OpenIngest implements Ingest {
   ) {
     this.#options = options
     this.store = deps.store
-    this.sync = new SharedSync(() => deps.store.sync())
+    this.sharedSync = new SharedSync(() => deps.store.sync())
     this.partitionLimits = deps.partitionLimits
     this.pool = deps.pool
     this.#events = deps.events
@@ -127,7 +127,7 @@ class OpenIngest implements Ingest {
 
   async importBody(request: ImportRequest): Promise<ImportOutcome> {
     this.#refuseWhenClosing()
-    const { pool, store, partitionLimits, sync } = this
+    const { pool, store, partitionLimits, sharedSync: sync } = this
     const deps = { pool, store, heldBytes: this.#heldBytes, archives: this.#archives, partitionLimits, sync }
     return await this.#runImport(request, () => new BodyImport(request, deps, this.#options).run())
   }
@@ -139,7 +139,10 @@ class OpenIngest implements Ingest {
 
   async importParquet(request: ParquetImportRequest): Promise<ImportOutcome> {
     this.#refuseWhenClosing()
-    return await this.#runImport(request, () => new ParquetImport(request, this, this.#options).run())
+    const { store, partitionLimits, sharedSync: sync } = this
+    return await this.#runImport(request, () =>
+      new ParquetImport(request, { store, partitionLimits, sync }, this.#options).run(),
+    )
   }
 
   appendEvents(request: EventsRequest): Promise<EventsOutcome> {
@@ -172,6 +175,10 @@ class OpenIngest implements Ingest {
     const { landing, quarantine } = tablesOf(dataSource)
     if (await within(this.#options.eventsWaitMaxMs, this.store.untilAppended([landing, quarantine]))) return
     throw errors.CHANGE_BLOCKED({ name: dataSource.name, retryAfterSeconds: 1 })
+  }
+
+  sync(): Promise<void> {
+    return this.sharedSync.run()
   }
 
   isHeld(dataSourceId: DataSourceId): boolean {

@@ -7,6 +7,7 @@ import type { ValueRules } from '../shared/value-rules.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
 import type { EventsStatus } from './events/events.types.ts'
 import type { ImportTables } from './ingest-plan.ts'
+import type { ImportLedger } from './insert/import-ledger.ts'
 import type { ParquetFile, ParquetSource } from './parquet/parquet-file.ts'
 
 /** What is read as text, record by record. */
@@ -121,6 +122,8 @@ export interface Ingest {
   ): Promise<Result>
   /** Whether a `withHold` of this data source runs: other changes of it are to be refused. */
   isHeld(dataSourceId: DataSourceId): boolean
+  /** Resolves when what imports had stored before the call outlives a power cut. Raises an error when the disk refused. */
+  sync(): Promise<void>
   /** Begins to store what an earlier process left in the log. The tables must stand. */
   start(): void
   /** Refuses new work, waits until what is under way is stored. */
@@ -141,9 +144,14 @@ export interface ImportRequest {
   readonly watcher?: ImportWatcher | undefined
   /** Ends the import where it is: what was read is stored, and its reason, an error of the table, is the failure. */
   readonly signal?: AbortSignal | undefined
+  /**
+   * Keeps what is stored, for an import that outlives the process: it is gone on with by another request with the same body, and
+   * a ledger of what was kept. Its outcome counts what all of them have stored. Not for tables of its own.
+   */
+  readonly ledger?: ImportLedger | undefined
 }
 
-type ParquetRequestFields = 'dataSource' | 'importId' | 'signal' | 'tables' | 'watcher'
+type ParquetRequestFields = 'dataSource' | 'importId' | 'ledger' | 'signal' | 'tables' | 'watcher'
 
 export interface ParquetImportRequest extends Pick<ImportRequest, ParquetRequestFields> {
   readonly file: ParquetFile

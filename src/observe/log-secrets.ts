@@ -61,6 +61,16 @@ export class LogSecrets {
   }
 }
 
+/**
+ * An answer's text without the tokens in it. Errors quote what was sent, a token in the wrong place of a URL among it, and
+ * clients show errors to people and put them into logs. Only whole tokens go, as an error must name what is wrong.
+ */
+export function withoutTokens(text: string): string {
+  return text.replace(wholeToken, redactedText)
+}
+
+const wholeToken = /(?<![A-Za-z0-9])(?:p\.eyJ[A-Za-z0-9_-]{4,}|eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]+)\.[A-Za-z0-9_-]+/g
+
 /** The beginning of a text, without what may be the beginning of a token at its end. */
 export function cutText(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax).replace(lastWord, '')}…`

@@ -23,8 +23,11 @@ export interface SecretBox {
   seal(plain: string, context: string): SealedText
   /** Null when the key is missing, or the text is not as it was sealed, or belongs to another record. */
   open(sealed: SealedText, context: string): string | null
-  /** The same for many, in their order: others get their turn between slices of a few milliseconds. */
-  openMany(records: readonly SealedRecord[]): Promise<readonly (string | null)[]>
+  /**
+   * The same for many, in their order, and null for null. Others get their turn between slices of a millisecond, in which
+   * the records are taken too: give them as they are asked for, where finding them costs something.
+   */
+  openMany(records: Iterable<SealedRecord | null>): Promise<readonly (string | null)[]>
   /** Whether the key is there. It costs little, and does not tell whether the text is whole. */
   hasKeyOf(sealed: SealedText): boolean
 }

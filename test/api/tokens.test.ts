@@ -191,6 +191,20 @@ t.test('who publishes an endpoint gets the one token that reads it', async (t) =
   t.notOk('token' in (await publish()))
 })
 
+t.test('an error that quotes a token of its request leaves it out', async (t) => {
+  const { service, admin, create } = await open(t)
+  const { token } = await create('reader', 'DATASOURCES:READ:visits')
+  const jwt = await jwtOf(service, [{ type: 'DATASOURCES:READ', resource: 'visits' }])
+  for (const value of [token, jwt]) {
+    for (const path of [`/v0/pipes/${value}.json`, `/v0/nosuch/${value}`, `/v0/sql?q=SELECT+1&format=${value}`]) {
+      const { status, text } = await admin('GET', path)
+      t.ok(status >= 400, path)
+      t.match(text, '[redacted]')
+      t.notMatch(text, value.slice(-20))
+    }
+  }
+})
+
 t.test('the proof of access says what a token may do, by which scope, and what is missing', async (t) => {
   const { admin, create } = await open(t)
   await create('a', "DATASOURCES:READ:visits:tenant = 'a'")
@@ -213,4 +227,38 @@ t.test('the proof of access says what a token may do, by which scope, and what i
   })
   t.match(of('quarantine:read'), { allowed: false, reason: /filter/ })
   t.match(shown.sql, /tenant = 'a'/)
+})
+
+t.test(
+  'the proof of access tells whoever manages tokens neither what there is nor how pipes are written',
+  async (t) => {
+    const { service, admin, create } = await open(t)
+    await admin('POST', '/v0/pipes/of_tenant/nodes/rows/endpoint')
+    const { token } = await create('keeper', 'TOKENS', 'PIPES:READ:of_tenant')
+    const prove = async (asker: string, resource: string): Promise<unknown> => {
+      const query = encodeURIComponent('SELECT count() FROM of_tenant')
+      const path = `/v0/tokens/keeper/access?resource=${resource}&q=${query}`
+      return (await service.call('GET', path, { token: asker })).json
+    }
+    t.match(await prove(token, 'visits'), { resource: { id: null, type: null }, query: { allowed: true, sql: null } })
+    t.match(await prove(token, 'of_tenant'), { resource: { id: /^t_/, type: 'pipe' } })
+    t.match(await prove(adminToken, 'visits'), { resource: { id: /^t_/ }, query: { sql: /FROM .*visits/ } })
+  },
+)
+
+t.test('errors inside a pipe tell its readers nothing of what they may not see', async (t) => {
+  const { service, admin, create } = await open(t)
+  const nodes = [{ name: 'secret_node', sql: 'SELECT toUInt8(tenant) AS n FROM visits', type: 'endpoint' }]
+  await admin('POST', '/v0/pipes', JSON.stringify({ name: 'secret_pipe', nodes }))
+  const outer = [{ name: 'outer', sql: 'SELECT n FROM secret_pipe', type: 'endpoint' }]
+  await admin('POST', '/v0/pipes', JSON.stringify({ name: 'outer', nodes: outer }))
+  const { token } = await create('outside', 'PIPES:READ:outer')
+  for (const path of ['pipes/outer.json', 'sql?q=SELECT+n+FROM+outer', 'pipes/outer.json?q=SELECT+n+FROM+_']) {
+    const { status, text } = await service.call('GET', `/v0/${path}`, { token })
+    t.equal(status, 400, path)
+    t.match(text, /pipe_failed/, path)
+    t.notMatch(text, /secret|visits|tenant|'[ab]'|line/, path)
+  }
+  t.equal((await service.call('GET', '/v0/pipes/outer/explain', { token })).status, 403)
+  t.match(await dataOf(service, '/v0/pipes/outer.json', adminToken), /'a'|tenant|secret_node/)
 })

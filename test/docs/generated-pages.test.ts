@@ -1,6 +1,7 @@
 // Pages have tables that are made from the code. UPDATE_DOCS=1 writes them.
 
 import t from 'tap'
+import { jobRights } from '../../src/access/job-rights.ts'
 import { type Operation, operations, ruleOf } from '../../src/access/operations.ts'
 import { type ScopeType, scopeTypes } from '../../src/access/scopes/scope-types.ts'
 import { optionsMarkdown } from '../../src/config-text.ts'
@@ -28,6 +29,24 @@ t.test('docs/tokens.md has what each operation needs (UPDATE_DOCS=1 writes it)',
   t.equal(pageSection('docs/tokens.md', 'operations', made), made)
 })
 
+t.test('docs/jobs.md has who may be told of which job (UPDATE_DOCS=1 writes it)', async (t) => {
+  const made = jobRightsMarkdown()
+  t.equal(pageSection('docs/jobs.md', 'job-rights', made), made)
+})
+
+function jobRightsMarkdown(): string {
+  const rows = Object.entries(jobRights).flatMap(([kind, rights]) =>
+    Object.entries(rights).map(([resource, { 'job:read': read, 'job:cancel': cancel }]) => {
+      return `| \`${kind}\` on a ${resource} | ${namesOf(read)} | ${namesOf(cancel)} |`
+    }),
+  )
+  return ['| Kind | Reading needs one of | Cancelling needs one of |', '|---|---|---|', ...rows].join('\n')
+}
+
+function namesOf(names: readonly Operation[]): string {
+  return names.map((name) => `\`${name}\``).join(', ')
+}
+
 function scopesMarkdown(): string {
   // Object.entries gives plain strings; the table has these keys and no others.
   const rows = (Object.keys(scopeTypes) as ScopeType[]).map((type) => {
@@ -44,7 +63,8 @@ function operationsMarkdown(): string {
     const { scopes, reach, mayBeFiltered, of } = ruleOf(operation)
     const types = scopes.map((type) => `\`${type}\``).join(', ') || 'only `ADMIN`'
     const filtered = scopes.some((type) => scopeTypes[type].mayFilter) && !mayBeFiltered ? ', without a filter' : ''
-    const reached = of !== null && reach === 'some' ? 'of any resource' : ''
+    const ofJobs = operation.startsWith('job:') ? 'and [who may do the same](jobs.md#access)' : ''
+    const reached = of !== null && reach === 'some' ? 'of any resource' : ofJobs
     return `| \`${operation}\` | ${types}${filtered} | ${reached} |`
   })
   return ['| Operation | One of these | |', '|---|---|---|', ...rows].join('\n')

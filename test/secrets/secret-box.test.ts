@@ -87,3 +87,29 @@ t.test('a file of keys is one line each, and no object shows them', async (t) =>
     t.equal(parseKeys(wrong), null, wrong.slice(0, 60))
   }
 })
+
+t.test('many are taken one after the other, and others have their turn between them', async (t) => {
+  let turns = 0
+  let isOver = false
+  const count = (): void => {
+    turns += 1
+    if (!isOver) setImmediate(count)
+  }
+  setImmediate(count)
+  const sealed = box.seal('a', context)
+  const taken: number[] = []
+  function* records() {
+    for (let index = 0; index < 50; index += 1) {
+      taken.push(turns)
+      for (const end = performance.now() + 1; performance.now() < end; );
+      yield index % 2 === 0 ? { sealed, context } : null
+    }
+  }
+  const opened = await box.openMany(records())
+  isOver = true
+  t.same(
+    opened,
+    Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? 'a' : null)),
+  )
+  t.ok(new Set(taken).size > 20, 'what finding them takes counts too')
+})

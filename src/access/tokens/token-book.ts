@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from '../../observe/logger.ts'
 import { contextOf } from '../../secrets/secret-box.ts'
-import type { SealedText, SecretBox } from '../../secrets/secret-box.types.ts'
+import type { SealedRecord, SealedText, SecretBox } from '../../secrets/secret-box.types.ts'
 import { ChangeQueue } from '../../shared/change-queue.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { LoadedRecords } from '../../storage/loaded-records.ts'
@@ -140,13 +140,17 @@ export class TokenBook implements Tokens {
   }
 
   async valuesOf(tokens: readonly StaticToken[]): Promise<readonly (string | null)[]> {
-    const found = tokens.map(({ id }) => this.#index.findById(id))
-    const sealed = found.flatMap((entry) => (entry === undefined ? [] : sealedRecordsOf(entry)))
-    const opened = await this.#deps.box.openMany(sealed)
-    const valueById = new Map(sealed.map(({ id }, index) => [id, opened[index] ?? null]))
+    const values = await this.#deps.box.openMany(this.#sealedRecordsOf(tokens))
+    const adminAt = tokens.findIndex(({ id }) => id === this.#adminEntry.id)
     // A kept one does not count as long as another is given.
-    valueById.set(this.#adminEntry.id, this.#admin.value)
-    return tokens.map(({ id }) => valueById.get(id) ?? null)
+    return adminAt === -1 ? values : values.with(adminAt, this.#admin.value)
+  }
+
+  *#sealedRecordsOf(tokens: readonly StaticToken[]): Generator<SealedRecord | null> {
+    for (const { id } of tokens) {
+      const sealed = this.#index.findById(id)?.sealed ?? null
+      yield sealed === null ? null : { sealed, context: contextOf('tokens', id) }
+    }
   }
 
   auditLines(): readonly TokenAuditLine[] {
@@ -319,10 +323,6 @@ interface WrittenChange {
   readonly editor: TokenEditor
   readonly action: TokenAction
   readonly changedFields?: readonly string[]
-}
-
-function sealedRecordsOf({ id, sealed }: TokenEntry) {
-  return sealed === null ? [] : [{ id, sealed, context: contextOf('tokens', id) }]
 }
 
 function fieldsOf({ token, number, digest, sealed }: TokenEntry) {

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { withoutTokens } from '../../observe/log-secrets.ts'
 import { apiErrorOf } from '../../shared/api-error-of.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
 
@@ -14,7 +15,8 @@ export function sendJson(reply: FastifyReply, status: number, value: unknown): F
 export function sendError(reply: FastifyReply, error: ApiError, more: Readonly<Record<string, unknown>> = {}) {
   answered.set(reply, error)
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds)
-  return sendJson(reply, error.status, { ...error.body(), ...more })
+  const text = withoutTokens(JSON.stringify({ ...error.body(), ...more }))
+  return reply.code(error.status).header('content-type', jsonContentType).send(text)
 }
 
 /** The error that was answered, for the log; undefined when it was none. */

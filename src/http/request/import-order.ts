@@ -7,6 +7,8 @@ import type { Parameters } from './parameters.ts'
 
 /** What a `POST /v0/datasources` asks for, checked: an order, and how it is to be answered. */
 export interface SentOrder extends ImportOrder {
+  /** Files that the service is to fetch; empty where the request brings the rows. */
+  readonly urls: readonly string[]
   /** True wants to know what would be created, and changes nothing. */
   readonly isDry: boolean
   /** True wants to hear of blocks while they are loaded. */
@@ -26,11 +28,11 @@ export type DebugDetail = (typeof debugDetails)[number]
  * @throws NAME_MISSING, PARAMETER_INVALID, FORMAT_UNSUPPORTED, ENGINE_INVALID (400).
  */
 export function readImportOrder(parameters: Parameters): SentOrder {
-  refuseUnsupported(parameters)
   const mode = parameters.choice('mode', ['create', 'append', 'replace']) ?? 'create'
   const schema = parameters.text('schema')
   const format = parameters.text('format')
   return {
+    urls: readUrls(parameters),
     mode,
     name: mode === 'create' ? parameters.text('name') : parameters.requiredName(),
     replaceCondition: readReplaceCondition(parameters, mode),
@@ -126,15 +128,17 @@ function readReplaceCondition(parameters: Parameters, mode: ImportOrder['mode'])
   throw errors.PARAMETER_INVALID({ parameter: 'replace_condition', value, expected: 'absent without mode=replace' })
 }
 
-const urlAdvice = 'Pass the file on: curl <url> | curl --data-binary @- …'
+const urlsMax = 100
+const urlLengthMax = 8_192
 
-// Silence would be worse than a refusal: the caller believes that its rows replaced others.
-function refuseUnsupported(parameters: Parameters): void {
-  for (const parameter of ['url']) {
-    const value = parameters.text(parameter)
-    if (value !== undefined)
-      throw errors.PARAMETER_INVALID({ parameter, value, expected: 'absent: not supported yet', hint: urlAdvice })
-  }
+/** @throws PARAMETER_INVALID (400). */
+function readUrls(parameters: Parameters): readonly string[] {
+  const urls = parameters.every('url').flatMap((text) => text.trim() || [])
+  const tooLong = urls.find((url) => url.length > urlLengthMax)
+  if (urls.length <= urlsMax && tooLong === undefined) return urls
+  // A URL may be a secret, so that it is not repeated.
+  const expected = `given ${urlsMax} times at most, each with up to ${urlLengthMax} characters`
+  throw errors.PARAMETER_INVALID({ parameter: 'url', value: `${urls.length} URLs`, expected })
 }
 
 const formats: readonly ImportFormat[] = ['csv', 'ndjson', 'parquet']

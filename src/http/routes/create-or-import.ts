@@ -20,8 +20,11 @@ import { announcesBody, bodyOf } from '../request/request-body.ts'
 import { leftSignal } from '../server/abort-signal.ts'
 import { callerOf, requireAccess } from '../server/authorization.ts'
 import { mayBeQuiet } from '../server/half-closed.ts'
+import { importByUrl } from './import-by-url.ts'
 
-export type ImportDeps = Pick<HttpDeps, 'dataSources' | 'imports' | 'logger'> & { readonly newColumns: NewColumns }
+export type ImportDeps = Pick<HttpDeps, 'dataSources' | 'imports' | 'logger' | 'urlImports'> & {
+  readonly newColumns: NewColumns
+}
 
 /** Creates a data source, brings rows to one, or both. */
 export async function createOrImport(
@@ -36,6 +39,7 @@ export async function createOrImport(
     const order = readImportOrder(parameters)
     warnOfUnknown(reply, 'Parameter', parameters.names(), [...knownParameters, ...order.connectorSettings])
     requireAccess(request, order.isDry ? 'datasource:analyze' : `datasource:${order.mode}`, order.name ?? null)
+    if (order.urls.length > 0) return await importByUrl({ request, reply, order, rows }, deps)
     if (order.isDry) return await exchange.answerDry(order, rows)
     return await exchange.answer(order, rows, parameters)
   } finally {

@@ -2,13 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { userNames } from '../../catalog/user-names.ts'
 import type { AlterRequest, Revision } from '../../datasources/datasources.types.ts'
-import type { NewColumns } from '../../datasources/new-columns.ts'
 import { formatDatafile } from '../../schema/definitions/datafile-text.ts'
 import { errors } from '../../shared/errors/errors.ts'
-import type { FormLimits, HttpDeps } from '../http.types.ts'
+import type { FormLimits } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { listFields, listItem, singleShape, wantedNames } from '../json/datasource-shape.ts'
-import { seenFields, seenOf } from '../json/seen-fields.ts'
+import { seenOf } from '../json/seen-fields.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
 import { readVersion } from '../request/import-order.ts'
@@ -16,8 +15,9 @@ import { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
+import { derivedOf, type SingleDeps } from './single-datasource.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'ingest'> & { readonly newColumns: NewColumns }
+type Deps = SingleDeps
 
 const datafileSuffix = '.datasource'
 
@@ -106,17 +106,9 @@ interface Shown {
 async function sendSingle(
   request: FastifyRequest,
   reply: FastifyReply,
-  { deps: { dataSources, ingest, newColumns }, dataSource, attrs }: Shown,
+  { deps, dataSource, attrs }: Shown,
 ): Promise<FastifyReply> {
-  const { id } = dataSource
-  const statistics = await dataSources.statisticsOf(id)
-  const derived = seenFields(callerOf(request).permissions, dataSource, {
-    statistics,
-    usedBy: dataSources.usedBy(id),
-    possiblyUsedBy: dataSources.possiblyUsedBy(id),
-    waiting: ingest.eventsStatus(id),
-    newColumns: newColumns.of(dataSource),
-  })
+  const derived = await derivedOf(dataSource, callerOf(request).permissions, deps)
   const shape = attrs === undefined ? singleShape(dataSource, derived) : listItem(dataSource, derived, attrs)
   return sendJson(reply, 200, shape)
 }

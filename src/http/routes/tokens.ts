@@ -1,10 +1,13 @@
+import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { StaticToken, TokenEditor, ValuedToken } from '../../access/tokens/token.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
+import { giveWay } from '../../shared/time-slices.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
-import { sendJson } from '../json/answers.ts'
+import { jsonContentType, sendJson } from '../json/answers.ts'
 import { revisedShape, tokenShape } from '../json/token-shape.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
+import { partOf, readPage } from '../request/page.ts'
 import { Parameters } from '../request/parameters.ts'
 import { readTokenInput } from '../request/token-input.ts'
 import { addPath } from '../server/add-path.ts'
@@ -69,12 +72,21 @@ class TokenRoutes {
   async list(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { tokens } = this.#deps
     const { permissions } = callerOf(request)
-    const seen = tokens.list().filter((token) => this.#deps.access.mayManage(permissions, token))
-    const page = pageOf(seen, new Parameters(request.query))
+    const seen: StaticToken[] = []
+    for (const token of tokens.list()) {
+      if (this.#deps.access.mayManage(permissions, token)) seen.push(token)
+      await giveWay()
+    }
+    const page = partOf(seen, readPage(new Parameters(request.query), pageLimits))
     const values = await tokens.valuesOf(page)
-    return sendJson(reply, 200, {
-      tokens: page.map((token, index) => this.#shape({ token, value: values[index] ?? null })),
-    })
+    // All of a large workspace are tens of megabytes: others have their turn while they are written.
+    const texts: string[] = []
+    for (const [index, token] of page.entries()) {
+      texts.push(JSON.stringify(this.#shape({ token, value: values[index] ?? null })))
+      await giveWay()
+    }
+    const body = Readable.from(listPieces(texts))
+    return reply.code(200).header('content-type', jsonContentType).send(body)
   }
 
   async create(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -180,19 +192,15 @@ function tokenOf(request: FastifyRequest): string {
   return (request.params as { readonly token: string }).token
 }
 
-const pageSizeMax = 100_000
+const pageLimits = { pageSizeMax: 100_000, pageMax: 100_000 }
 
-/** @throws PARAMETER_INVALID (400) */
-function pageOf<One>(all: readonly One[], parameters: Parameters): readonly One[] {
-  const size = readCount(parameters, 'page_size') ?? pageSizeMax
-  const page = readCount(parameters, 'page') ?? 1
-  return all.slice((page - 1) * size, page * size)
-}
+const tokensPerPiece = 1_000
 
-function readCount(parameters: Parameters, name: string): number | undefined {
-  const text = parameters.text(name)
-  if (text === undefined) return undefined
-  const count = Number(text)
-  if (/^\d{1,6}$/.test(text) && count >= 1 && count <= pageSizeMax) return count
-  throw errors.PARAMETER_INVALID({ parameter: name, value: text, expected: `a whole number from 1 to ${pageSizeMax}` })
+/** The list as JSON, in pieces. */
+function* listPieces(texts: readonly string[]): Generator<string> {
+  for (let start = 0; start === 0 || start < texts.length; start += tokensPerPiece) {
+    const before = start === 0 ? '{"tokens":[' : ','
+    const isLast = start + tokensPerPiece >= texts.length
+    yield `${before}${texts.slice(start, start + tokensPerPiece).join(',')}${isLast ? ']}' : ''}`
+  }
 }

@@ -6,6 +6,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { Access, Caller, Refusal } from '../../access/access.ts'
+import type { JobOperation, JudgedJob } from '../../access/job-rights.ts'
 import type { Operation } from '../../access/operations.ts'
 import { assert } from '../../shared/assert.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
@@ -48,6 +49,21 @@ export function requireAccess(request: FastifyRequest, operation: Operation, res
   const { operations } = declaredNeed(request)
   assert(operations.includes(operation), `the route ${request.routeOptions.url} does not declare ${operation}`)
   const refusal = request.server.access.refusalOf(callerOf(request), operation, resource)
+  if (refusal !== null) throw refusal
+  request.isJudged = true
+}
+
+/**
+ * Judges the job that the path names; undefined for one that there is not.
+ *
+ * @throws JOB_HIDDEN (403).
+ */
+export function requireJob(request: FastifyRequest, operation: JobOperation, job: JudgedJob | undefined): void {
+  assert(
+    declaredNeed(request).operations.includes(operation),
+    `the route ${request.routeOptions.url} does not declare ${operation}`,
+  )
+  const refusal = request.server.access.jobRefusalOf(callerOf(request), operation, job)
   if (refusal !== null) throw refusal
   request.isJudged = true
 }
@@ -96,7 +112,7 @@ function answeredRefusal({ error, headers, isOfOtherWorkspace }: Refusal, reply:
 }
 
 function isJudgedByHandler(need: RouteNeed): boolean {
-  return typeof need === 'object' && (need.resource.in === 'body' || need.resource.in === 'sql')
+  return typeof need === 'object' && ['body', 'job', 'sql'].includes(need.resource.in)
 }
 
 /** Judges what the head of the request names. @throws what `Access.refusalOf` gives (403). */
@@ -104,8 +120,9 @@ function headJudge(
   need: Exclude<RouteNeed, 'nothing'>,
   access: Access,
 ): (request: FastifyRequest, caller: Caller) => void {
-  if (need === 'token' || need.resource.in === 'body') return () => undefined
+  if (need === 'token') return () => undefined
   const { resource } = need
+  if (resource.in === 'body' || resource.in === 'job') return () => undefined
   const [operation] = need.operations
   return (request, caller) => {
     const refusal = access.refusalOf(caller, operation, resourceOf(request, resource))
@@ -125,6 +142,7 @@ function resourceOf(request: FastifyRequest, place: ResourcePlace): string | nul
     case 'query':
       return queryText(request, place.parameter)?.trim() || null
     case 'body':
+    case 'job':
     case 'sql':
     case 'workspace':
       return null

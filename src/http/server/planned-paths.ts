@@ -1,7 +1,6 @@
 // Paths of the specification, and of what clients send, that have nothing behind them yet.
 
 const planned: readonly (readonly [paths: RegExp, absent: string])[] = [
-  [/^\/v0\/jobs(?:\/|$)/, 'jobs'],
   [/^\/v0\/datasources\/[^/]+\/delete$/, 'the deletion of rows by a condition'],
   [/^\/v0\/datasources\/[^/]+\/(?:exchange|share|dependencies|scheduling\/\w+)$/, 'this operation of Data Sources'],
   [/^\/v0\/pipes\/[^/]+(?:\/nodes\/[^/]+)?\/copy(?:\/\w+)?$/, 'copy pipes'],

@@ -1,3 +1,4 @@
+import type { JobOperation } from '../../access/job-rights.ts'
 import type { Operation } from '../../access/operations.ts'
 
 /** Where a request names what it is about. */
@@ -11,6 +12,8 @@ export type ResourcePlace =
   | { readonly in: 'query'; readonly parameter: string }
   /** In a field that may also be in the body: the handler judges it with `requireAccess` before its first effect. */
   | { readonly in: 'body' }
+  /** A job that a parameter of the path names: the handler judges it with `requireJob`. */
+  | { readonly in: 'job'; readonly parameter: string }
   /** In a query: the handler runs it with `readScopeOf`. */
   | { readonly in: 'sql' }
   /** It is about no single resource. */
@@ -38,6 +41,11 @@ export function onQuery(operation: Operation, parameter: string, also: readonly 
 /** The right to one of these at least, for what the parameters name together with the body. */
 export function inBody(...operations: OperationNeed['operations']): OperationNeed {
   return { operations, resource: { in: 'body' } }
+}
+
+/** The right to do something to the job that a parameter of the path names. */
+export function onJob(operation: JobOperation, parameter: string): OperationNeed {
+  return { operations: [operation], resource: { in: 'job', parameter } }
 }
 
 /** The right to ask, for names that the query has. */

@@ -8,6 +8,7 @@ import { guessDialect } from '../../guess/csv-sample.ts'
 import { rowMistake } from '../../guess/row-mistake.ts'
 import type { SampleBytes } from '../../guess/sample.types.ts'
 import { rowBytesMin, rowsAtOnceMax } from '../../schema/columns/row-weight.ts'
+import { assert } from '../../shared/assert.ts'
 import type { ApiError } from '../../shared/errors/errors.ts'
 import type { Store } from '../../store/store.types.ts'
 import { toImportFailure } from '../disk-failure.ts'
@@ -15,8 +16,10 @@ import type { CsvRules, ImportOutcome, ImportRequest, OpenedBody } from '../inge
 import { type IngestPlan, ingestPlanOf, tablesOf } from '../ingest-plan.ts'
 import { whenDropped } from '../insert/append-error.ts'
 import { BlockWriter } from '../insert/block-writer.ts'
+import { noCounts, type PlaceCounts } from '../insert/import-ledger.ts'
 import { partitionBoundOf } from '../insert/partition-bound.ts'
 import type { PartitionLimitOptions, PartitionLimits } from '../insert/partition-limits.ts'
+import type { PlaceRange } from '../insert/range-set.ts'
 import { RefusedBlocks } from '../insert/refused-block.ts'
 import { refusedRowsLayout } from '../insert/refused-values.ts'
 import type { SharedSync } from '../insert/shared-sync.ts'
@@ -29,6 +32,7 @@ import { BlockWatch } from './block-watch.ts'
 import { partialHeaderWarning, unclearHeader } from './csv-header-words.ts'
 import { csvWarnings } from './csv-warnings.ts'
 import { type OpenLimits, openBody } from './opened-body.ts'
+import { type PlacedFrame, PlacedFrames } from './placed-frames.ts'
 
 export interface ImportOptions extends FrameLimits, OpenLimits, PartitionLimitOptions {
   readonly insertRowsMax: number
@@ -51,7 +55,16 @@ const headBytes = 4_096
 /** Cells of one INSERT into the quarantine: its columns hold texts, and each takes memory of the engine though it is NULL. */
 const setAsideCellsMax = 8_000_000
 
+/** Frames after which rows set aside are inserted where what is stored is noted: else a kill repeats the parsing of all before. */
+const framesBetweenFlushes = 16
+
 type FrameFormat = Pick<ParseTask, 'record' | 'start'>
+
+/** What is known of a frame beside its bytes. */
+interface FrameMarks {
+  readonly watch: BlockWatch | undefined
+  readonly range: PlaceRange
+}
 
 export class BodyImport {
   readonly #request: ImportRequest
@@ -59,7 +72,7 @@ export class BodyImport {
   readonly #deps: ImportDeps
   readonly #options: ImportOptions
   /** Null until the beginning of the body has said how it is written. */
-  #assembler: FrameAssembler | null = null
+  #frames: PlacedFrames | null = null
   readonly #rows: BlockWriter
   readonly #quarantine: BlockWriter
   readonly #refused: RefusedBlocks
@@ -89,6 +102,7 @@ export class BodyImport {
       insertsInFlightMax: options.insertsInFlightMax,
       partitionsPerBodyMax: options.partitionsPerBodyMax,
     }
+    const { ledger } = request
     const { table, layout } = this.#plan.landing
     const bound = partitionBoundOf(request.dataSource, layout)
     const body = deps.partitionLimits.bodyOf(table)
@@ -105,41 +119,61 @@ export class BodyImport {
       },
     )
     const partitions = { bound, body, refused: this.#refused }
-    this.#rows = new BlockWriter(deps.store, this.#plan.landing, limits, partitions)
+    this.#rows = new BlockWriter(deps.store, this.#plan.landing, { ...limits, ledger: ledger?.rows }, partitions)
     const setAsideRowsMax = Math.max(1, Math.floor(setAsideCellsMax / (this.#plan.columns.length + 2)))
     const rowsMax = Math.min(options.insertRowsMax, setAsideRowsMax)
-    this.#quarantine = new BlockWriter(deps.store, this.#plan.quarantine, { ...limits, rowsMax })
+    const quarantineOptions = { ...limits, rowsMax, ledger: ledger?.quarantine }
+    this.#quarantine = new BlockWriter(deps.store, this.#plan.quarantine, quarantineOptions)
   }
 
   /** @throws CSV_HEADER_UNCLEAR (400) before anything is stored; later failures are the outcome's. */
   async run(): Promise<ImportOutcome> {
     await this.#attempt(() => this.#readBody())
-    // When the body broke off: the whole records before are stored, and the answer says how many.
-    const openRecord = this.#assembler?.takeOpenRecord() ?? null
-    await this.#attempt(() => this.#submit(this.#assembler?.flush() ?? null))
-    await this.#attempt(() => this.#submit(openRecord, { start: 0, record: { kind: 'brokenOff' } }))
-    this.#assembler?.close()
+    if (this.#failure === null || this.#request.ledger === undefined) await this.#submitRest()
+    this.#frames?.close()
     this.#spooled?.close()
     await Promise.all(this.#framesUnderWay)
     // The small insert first: at the end of the others it would run alone.
     await Promise.all([this.#attempt(() => this.#quarantine.finish()), this.#attempt(() => this.#rows.finish())])
     if (this.#refusal !== null) throw this.#refusal
-    const { storedRows, refusedRows } = this.#rows
-    const { storedRows: ownRows, storedInvalidRows } = this.#quarantine
-    const setAsideRows = ownRows + refusedRows
+    const { storedRows, setAsideRows, storedInvalidRows, invalidLines, shortLines } = await this.#counts()
     this.#warnings.push(...this.#refused.warnings)
     if (storedRows === 0) this.#warnOfMistake()
     // A replace syncs what it exchanges.
     const isToSync = this.#request.tables === undefined && storedRows + setAsideRows > 0
-    if (isToSync) await this.#attempt(() => this.#deps.sync.run())
+    if (isToSync && this.#request.ledger === undefined) await this.#attempt(() => this.#deps.sync.run())
     return {
       storedRows,
       quarantinedRows: setAsideRows - storedInvalidRows,
-      invalidLines: this.#invalidLines,
-      shortLines: this.#shortLines,
+      invalidLines,
+      shortLines,
       failure: await this.#told({ storedRows, quarantinedRows: setAsideRows }),
       warnings: this.#warnings,
     }
+  }
+
+  /** When the body broke off: the whole records before are stored, and the answer says how many. One that is gone on with later leaves them for then. */
+  async #submitRest(): Promise<void> {
+    const openRecord = this.#frames?.takeOpenRecord() ?? null
+    await this.#attempt(() => this.#submit(this.#frames?.flush() ?? null))
+    if (openRecord === null) return
+    const range = { start: 0, end: 0 }
+    await this.#attempt(() => this.#submit({ frame: openRecord, range }, { start: 0, record: { kind: 'brokenOff' } }))
+  }
+
+  /** What is stored, of earlier processes too. */
+  async #counts() {
+    const { ledger } = this.#request
+    if (ledger === undefined) {
+      const { storedRows, refusedRows } = this.#rows
+      const { storedRows: ownRows, storedInvalidRows } = this.#quarantine
+      const lines = { invalidLines: this.#invalidLines, shortLines: this.#shortLines }
+      return { storedRows, setAsideRows: ownRows + refusedRows, storedInvalidRows, ...lines }
+    }
+    if (this.#failure === null) await this.#attempt(async () => ledger.checkWhole())
+    await this.#attempt(() => ledger.settle())
+    const { quarantinedRows: setAsideRows, ...counts } = ledger.counts
+    return { ...counts, setAsideRows, storedInvalidRows: 0 }
   }
 
   #warnOfMistake(): void {
@@ -162,18 +196,16 @@ export class BodyImport {
 
   async #readBody(): Promise<void> {
     const opened = await this.#open()
-    const assembler = this.#assemblerFor(opened.sample)
-    this.#assembler = assembler
+    const frames = this.#framesOf(opened.sample)
+    this.#frames = frames
     for await (const chunk of opened.chunks) {
       this.#head ??= Buffer.from(chunk.subarray(0, headBytes))
-      const frames = assembler.push(chunk)
+      for (const frame of frames.push(chunk)) await this.#submit(frame)
       releaseMemory(chunk)
-      for (const frame of frames) await this.#submit(frame)
       if (this.#failure !== null) return
       this.#request.signal?.throwIfAborted()
     }
-    for (const frame of assembler.setOpenLinesAside()) await this.#submit(frame)
-    await this.#submit(assembler.end())
+    for (const frame of frames.end()) await this.#submit(frame)
   }
 
   async #open(): Promise<OpenedBody> {
@@ -187,28 +219,36 @@ export class BodyImport {
     return await openBody(source, this.#options, heldBytes)
   }
 
-  #assemblerFor(sample: SampleBytes): FrameAssembler {
-    const { format, csv } = this.#request
+  #framesOf(sample: SampleBytes): PlacedFrames {
+    const { format, csv, ledger } = this.#request
     if (format === 'csv') this.#openCsv(sample, csv)
-    const boundary = format === 'csv' ? new CsvBoundary(this.#dialect) : new NdjsonBoundary()
+    const { buffers } = this.#deps.pool
+    return new PlacedFrames({ ledger, buffers, createAssembler: (isContinued) => this.#createAssembler(isContinued) })
+  }
+
+  #createAssembler(isContinued: boolean): FrameAssembler {
+    const boundary = this.#request.format === 'csv' ? new CsvBoundary(this.#dialect) : new NdjsonBoundary()
     const frameRowsMax = rowsAtOnceMax(this.#plan.columns)
     // Only rows of next to no bytes in a wide table can be too much for a frame; others are not counted exactly.
     const isCounted = 4 * frameRowsMax * rowBytesMin < this.#options.frameBytes
     const limits = isCounted ? { ...this.#options, frameRowsMax } : this.#options
-    return new FrameAssembler(limits, boundary, this.#deps.pool.buffers)
+    return new FrameAssembler({ ...limits, isContinued }, boundary, this.#deps.pool.buffers)
   }
 
   #openCsv(sample: SampleBytes, given: CsvRules): void {
     const { columns } = this.#request.dataSource
     const guessed = guessDialect(sample, given, this.#plan.columns.length)
     this.#dialect = csvDialect(guessed.delimiter, guessed.escapeCharacter)
+    const fieldColumns = this.#request.ledger?.fieldColumns ?? null
+    if (fieldColumns !== null) this.#csvStart = { fieldColumns, rowsOffset: 0, partialHeader: null }
     this.#warnings.push(...csvWarnings({ sample, dialect: guessed, given, columns }))
   }
 
   /** Waits for a place with the workers, not for the frame to be parsed. */
-  async #submit(frame: Frame | null, given?: FrameFormat): Promise<void> {
-    if (frame === null || this.#refusal !== null) return
-    const { start, record } = given ?? this.#recordFormat(frame)
+  async #submit(placed: PlacedFrame | null, given?: FrameFormat): Promise<void> {
+    if (placed === null || this.#refusal !== null) return
+    const { frame, range } = placed
+    const { start, record } = given ?? this.#recordFormat(placed)
     const task = {
       planKey: this.#plan.planKey,
       columns: this.#plan.columns,
@@ -221,9 +261,10 @@ export class BodyImport {
       partPaths: { rows: this.#deps.store.newPartPath(), quarantine: this.#deps.store.newPartPath() },
     }
     const watch = this.#watchOf(frame)
-    const { done } = await this.#deps.pool.submit(task, (result) => this.#store(result, watch), this)
+    const { done } = await this.#deps.pool.submit(task, (result) => this.#store(result, { watch, range }), this)
     const settled = this.#attempt(() => done).finally(() => this.#framesUnderWay.delete(settled))
     this.#framesUnderWay.add(settled)
+    if (this.#request.ledger !== undefined && this.#frameCount % framesBetweenFlushes === 0) this.#quarantine.flush()
   }
 
   #watchOf(frame: Frame): BlockWatch | undefined {
@@ -233,11 +274,14 @@ export class BodyImport {
     return watcher === undefined ? undefined : new BlockWatch(watcher, { index, format, dialect: this.#dialect, frame })
   }
 
-  #recordFormat(frame: Frame): FrameFormat {
+  #recordFormat({ frame, range }: PlacedFrame): FrameFormat {
     if (this.#request.format === 'ndjson') return { start: 0, record: { kind: 'ndjson' } }
-    const isFirst = this.#csvStart === undefined
-    this.#csvStart ??= this.#startOf(frame)
+    const isFirst = range.start === 0
+    if (isFirst) this.#csvStart = this.#startOf(frame)
+    const { ledger } = this.#request
+    assert(this.#csvStart !== undefined, 'what a body begins with is known before what follows')
     const { fieldColumns, rowsOffset } = this.#csvStart
+    if (ledger !== undefined) ledger.fieldColumns = fieldColumns
     return { start: isFirst ? rowsOffset : 0, record: { kind: 'csv', dialect: this.#dialect, fieldColumns } }
   }
 
@@ -254,20 +298,19 @@ export class BodyImport {
     return start
   }
 
-  async #store(result: ParseResult, watch: BlockWatch | undefined): Promise<void> {
+  async #store(result: ParseResult, { watch, range }: FrameMarks): Promise<void> {
     const { part, rowCount, quarantinePart, quarantinedRowCount, bodies } = result
-    this.#count(bodies)
+    const { ledger } = this.#request
+    const counts = countsOf(bodies)
+    this.#invalidLines += counts.invalidLines
+    this.#shortLines += counts.shortLines
     watch?.onParsed(result)
-    if (part !== null) await this.#rows.add(part, rowCount, { watch })
-    const invalidRows = bodies.reduce((total, { invalid, short }) => total + invalid - short, 0)
-    if (quarantinePart !== null) await this.#quarantine.add(quarantinePart, quarantinedRowCount, { invalidRows })
-  }
-
-  #count(bodies: readonly BodyCounts[]): void {
-    for (const { invalid, short } of bodies) {
-      this.#invalidLines += invalid
-      this.#shortLines += short
-    }
+    if (part !== null) await this.#rows.add(part, rowCount, { watch, range })
+    else ledger?.rows.noteEmpty(range, noCounts)
+    const invalidRows = counts.invalidLines - counts.shortLines
+    if (quarantinePart !== null) {
+      await this.#quarantine.add(quarantinePart, quarantinedRowCount, { invalidRows, range, counts })
+    } else ledger?.quarantine.noteEmpty(range, { ...noCounts, ...counts })
   }
 
   /** The first thing that goes wrong is the import's failure; what follows from it is not news. */
@@ -278,4 +321,16 @@ export class BodyImport {
       this.#failure ??= error instanceof Error ? error : new Error(String(error))
     }
   }
+}
+
+function countsOf(bodies: readonly BodyCounts[]): Pick<PlaceCounts, 'invalidLines' | 'records' | 'shortLines'> {
+  let records = 0
+  let invalidLines = 0
+  let shortLines = 0
+  for (const { rows, quarantined, invalid, short } of bodies) {
+    records += rows + quarantined
+    invalidLines += invalid
+    shortLines += short
+  }
+  return { records, invalidLines, shortLines }
 }

@@ -15,15 +15,19 @@ import type { TablePlan } from '../ingest-plan.ts'
 import { releaseMemory } from '../parse/release-memory.ts'
 import { toFailure } from './append-error.ts'
 import { createBlockId } from './block-id.ts'
+import { inOrder, type LedgerSide, type NamedPlaces, noCounts, type PlaceCounts } from './import-ledger.ts'
 import { mayBeOfRows } from './insert-failure.ts'
 import type { BodyPartitions } from './partition-limits.ts'
-import type { RefusedBlocks } from './refused-block.ts'
+import type { PlaceRange } from './range-set.ts'
+import { type RefusedBlocks, refusedBefore } from './refused-block.ts'
 
 export interface BlockWriterOptions {
   readonly rowsMax: number
   readonly bytesMax: number
   readonly insertsInFlightMax: number
   readonly partitionsPerBodyMax: number
+  /** Keeps what is stored where that outlives the process; absent names blocks by chance. Each part then has its places. */
+  readonly ledger?: LedgerSide | undefined
 }
 
 /** How the rows of a body are kept to so many partitions; where the table has some. */
@@ -51,6 +55,9 @@ export interface AboutPart {
   readonly watch?: PartWatch | undefined
   /** Those of its rows that are told as invalid lines. */
   readonly invalidRows?: number
+  /** What it was made of, for a ledger, and what is counted there beside its rows. */
+  readonly range?: PlaceRange
+  readonly counts?: Pick<PlaceCounts, 'invalidLines' | 'records' | 'shortLines'>
 }
 
 interface GatheredPart extends AboutPart {
@@ -88,6 +95,8 @@ export class BlockWriter {
    */
   async add(part: Part, rowCount: number, about: AboutPart = {}): Promise<void> {
     assert(rowCount > 0, 'a part has rows')
+    const { ledger } = this.#options
+    if (ledger !== undefined && (await this.#isKnown({ ...about, part, rowCount }, ledger))) return
     this.#gathered.push({ ...about, part, rowCount })
     if (this.#failure !== undefined) await this.#discardGathered()
     this.#throwIfFailed()
@@ -97,6 +106,11 @@ export class BlockWriter {
       else await Promise.race(this.#inFlight)
     }
     this.#throwIfFailed()
+  }
+
+  /** Begins to append what is gathered, if there is a place for it: it does not wait for more. */
+  flush(): void {
+    if (this.#failure === undefined && this.#inFlight.size < this.#options.insertsInFlightMax) this.#start()
   }
 
   /** Appends what is gathered; resolves when the engine has every row. Throws what an insert failed with. */
@@ -110,9 +124,26 @@ export class BlockWriter {
     this.#throwIfFailed()
   }
 
+  /** Whether a part is of a block that an earlier process has named: it is not gathered with others then. */
+  async #isKnown(gathered: GatheredPart, ledger: LedgerSide): Promise<boolean> {
+    const { insertsInFlightMax } = this.#options
+    const { part, rowCount, range } = gathered
+    assert(range !== undefined, 'a part has its places where there is a ledger')
+    const placement = ledger.place({ part, rowCount, range, counts: countsOf([gathered]) })
+    if (placement.kind === 'open') return false
+    if (placement.kind === 'stored') await this.#store.discard([part])
+    if (placement.kind !== 'whole') return true
+    while (this.#inFlight.size >= insertsInFlightMax) await Promise.race(this.#inFlight)
+    this.#throwIfFailed()
+    const parts = placement.parts.map(({ counts, ...one }) => ({ ...one, counts, invalidRows: counts.invalidRows }))
+    this.#begin(this.#insert(parts, placement.block))
+    return true
+  }
+
   /** Behind a failure parts may be left that nobody appends. */
   async #discardGathered(): Promise<void> {
-    await this.#store.discard(this.#gathered.splice(0).map(({ part }) => part))
+    const held = this.#options.ledger?.takeHeld() ?? []
+    await this.#store.discard([...this.#gathered.splice(0).map(({ part }) => part), ...held])
   }
 
   /** Whether something is to be appended; behind a failure nothing is. */
@@ -135,7 +166,11 @@ export class BlockWriter {
   #start(): void {
     if (this.#gathered.length === 0) return
     const parts = this.#gathered.splice(0, this.#partsAtOnce())
-    const insert = this.#insert(parts).finally(() => {
+    this.#begin(this.#insert(this.#options.ledger === undefined ? parts : inOrder(parts)))
+  }
+
+  #begin(work: Promise<void>): void {
+    const insert = work.finally(() => {
       this.#inFlight.delete(insert)
       this.#startWhenWorthwhile()
     })
@@ -149,16 +184,24 @@ export class BlockWriter {
     return isShared ? Math.ceil(this.#gathered.length / placesFree) : this.#gathered.length
   }
 
-  /** Never rejects: a failure is kept for whoever adds or finishes next. */
-  async #insert(gathered: readonly GatheredPart[]): Promise<void> {
+  /** Never rejects: a failure is kept for whoever adds or finishes next. `known` is what an earlier process has named. */
+  async #insert(gathered: readonly GatheredPart[], known: NamedPlaces | null = null): Promise<void> {
     const parts = gathered.map(({ part }) => part)
     const rowCount = rowsOf(gathered)
     for (const { watch } of gathered) watch?.onInserting()
     const partitions = this.#partitions
+    const { ledger } = this.#options
+    let isHandedOver = false
     try {
+      const block = known ?? (ledger === undefined ? null : await ledger.name(placesOf(gathered)))
       const bounds = partitions === null ? {} : await partitions.body.boundInsert(partitions.bound, rowCount)
-      const request = { ...this.#plan, ...bounds, parts, rowCount, blockId: createBlockId(), ...toldSoon }
-      const isSearched = await this.#appendOrSearch(request, partitions?.refused)
+      const blockId = block?.blockId ?? createBlockId()
+      const request = { ...this.#plan, ...bounds, parts, rowCount, blockId, ...toldSoon }
+      isHandedOver = true
+      const { isSearched, refusedRows } = await this.#appendOrSearch(request, block)
+      if (block !== null) {
+        ledger?.noteStored(block, { ...countsOf(gathered), refusedRows })
+      }
       if (!isSearched) this.#countStored(gathered)
       for (const { watch } of gathered) watch?.onInserted()
       for (const part of parts) if (part instanceof Uint8Array) releaseMemory(part)
@@ -166,21 +209,43 @@ export class BlockWriter {
     } catch (error) {
       if (error instanceof StoreError && error.areRowsStored) this.#countStored(gathered)
       this.#failure ??= toFailure(error, this.#options.partitionsPerBodyMax)
+      if (!isHandedOver) await this.#store.discard(parts).catch((fault: unknown) => this.#keep(fault))
     }
   }
 
-  /** True when rows of the block are refused: what could be stored is, and counted. @throws why the others are not. */
-  async #appendOrSearch(request: AppendRequest, blocks: RefusedBlocks | undefined): Promise<boolean> {
+  #keep(fault: unknown): void {
+    this.#failure ??= fault
+  }
+
+  /** When rows of the block are refused, what could be stored is, and counted. @throws why the others are not. */
+  async #appendOrSearch(
+    request: AppendRequest,
+    block: NamedPlaces | null,
+  ): Promise<{ readonly isSearched: boolean; readonly refusedRows: number }> {
+    const blocks = this.#partitions?.refused
+    const refusal = block?.isSearched === true ? refusedBefore() : await this.#appendUnlessRefused(request)
+    if (refusal === null) return { isSearched: false, refusedRows: 0 }
+    assert(blocks !== undefined, 'a refusal is looked into where rows can be set aside')
+    if (block !== null && !block.isSearched) await this.#options.ledger?.noteSearched(block)
+    const { storedRows, refusedRows, failure } = await blocks.store(request, refusal, block?.blockId)
+    this.storedRows += storedRows
+    this.refusedRows += refusedRows
+    if (failure !== null) throw failure
+    return { isSearched: true, refusedRows }
+  }
+
+  /** Null when the rows are stored, else what the table refused some of them with. */
+  async #appendUnlessRefused(request: AppendRequest): Promise<unknown> {
+    if (this.#partitions === null) {
+      await this.#store.append(request)
+      return null
+    }
     try {
-      await this.#store.append(blocks === undefined ? request : { ...request, keepsParts: mayBeOfRows })
-      return false
+      await this.#store.append({ ...request, keepsParts: mayBeOfRows })
+      return null
     } catch (error) {
-      if (blocks === undefined || !mayBeOfRows(error)) throw error
-      const { storedRows, refusedRows, failure } = await blocks.store(request, error)
-      this.storedRows += storedRows
-      this.refusedRows += refusedRows
-      if (failure !== null) throw failure
-      return true
+      if (!mayBeOfRows(error)) throw error
+      return error
     }
   }
 
@@ -200,4 +265,20 @@ function rowsOf(parts: readonly GatheredPart[]): number {
 
 function bytesOf(parts: readonly GatheredPart[]): number {
   return parts.reduce((total, { part }) => total + partByteCount(part), 0)
+}
+
+function placesOf(gathered: readonly GatheredPart[]): readonly PlaceRange[] {
+  return gathered.flatMap(({ range }) => range ?? [])
+}
+
+function countsOf(gathered: readonly GatheredPart[]): PlaceCounts {
+  const sum = (of: (part: GatheredPart) => number): number => gathered.reduce((total, part) => total + of(part), 0)
+  return {
+    ...noCounts,
+    rows: rowsOf(gathered),
+    invalidRows: sum(({ invalidRows = 0 }) => invalidRows),
+    records: sum(({ counts }) => counts?.records ?? 0),
+    invalidLines: sum(({ counts }) => counts?.invalidLines ?? 0),
+    shortLines: sum(({ counts }) => counts?.shortLines ?? 0),
+  }
 }

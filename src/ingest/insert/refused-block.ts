@@ -79,11 +79,12 @@ export class RefusedBlocks {
   }
 
   /**
-   * Stores what can be stored of a block that an append refused with `failure`, and removes its parts.
+   * Stores what can be stored of a block that an append refused with `failure`, and removes its parts. The same block may be
+   * stored again under the same `blockId`: its rows, and those set aside, have names made of it.
    * @throws what an append failed with before anything more was stored.
    */
-  async store(source: Source, failure: unknown): Promise<SearchedBlock> {
-    const run = this.#last.then(() => this.#searchWhole(source, failure))
+  async store(source: Source, failure: unknown, blockId: string = createBlockId()): Promise<SearchedBlock> {
+    const run = this.#last.then(() => this.#searchWhole(source, failure, blockId))
     this.#last = run.catch(() => undefined)
     try {
       return await run
@@ -92,7 +93,7 @@ export class RefusedBlocks {
     }
   }
 
-  async #searchWhole(source: Source, failure: unknown): Promise<SearchedBlock> {
+  async #searchWhole(source: Source, failure: unknown, blockId: string): Promise<SearchedBlock> {
     const { store } = this.#deps
     const { dataSource, tables, landing } = this.#target
     // What views have by then nobody can tell.
@@ -109,7 +110,7 @@ export class RefusedBlocks {
     return await this.#withRows(source, table, async () => {
       const { rowCount } = source
       const found = await this.#search({ table, rowCount, like })
-      return await this.#storeOthers({ table, rowCount, stored }, found, failure)
+      return await this.#storeOthers({ table, rowCount, stored, blockId }, found, failure)
     })
   }
 
@@ -124,8 +125,8 @@ export class RefusedBlocks {
     throw failure
   }
 
-  async #append(request: Omit<AppendRequest, 'blockId'>): Promise<void> {
-    await this.#deps.store.append({ ...request, blockId: createBlockId(), isToldLate: true })
+  async #append(request: Omit<AppendRequest, 'blockId'>, blockId: string = createBlockId()): Promise<void> {
+    await this.#deps.store.append({ ...request, blockId, isToldLate: true })
   }
 
   /** Texts of the partitions that a table has rows of. */
@@ -227,7 +228,7 @@ export class RefusedBlocks {
       if (refused.length > 0) {
         const { parquet: _, ...source } = this.#rowsOf(block.table, { among: rangesOf(refused) })
         const request = { table: tables.quarantine, layout: quarantine, rowCount: refused.length }
-        await this.#append({ ...source, ...request })
+        await this.#append({ ...source, ...request }, `${block.blockId}-p`)
         refusedRows = refused.length
         this.warnings.push(warningOf(refusedRows, failure))
       }
@@ -237,7 +238,7 @@ export class RefusedBlocks {
     return { storedRows, refusedRows, failure: undecided.length > 0 ? failure : null }
   }
 
-  async #storeRest({ table, stored }: CopiedBlock, { without, rowCount }: RestRows): Promise<void> {
+  async #storeRest({ table, stored, blockId }: CopiedBlock, { without, rowCount }: RestRows): Promise<void> {
     const { tables, landing, partition } = this.#target
     const { body } = this.#deps
     const bounds = await body.boundInsert(partition, rowCount)
@@ -247,7 +248,8 @@ export class RefusedBlocks {
         ? {}
         : { partition: { ...cut, partitionsMax: Number.MAX_SAFE_INTEGER, looksAlways: true, leftOut: stored } }
     const source = this.#rowsOf(table, { without })
-    await this.#append({ ...source, ...bounds, ...others, table: tables.landing, layout: landing, rowCount })
+    const request = { ...source, ...bounds, ...others, table: tables.landing, layout: landing, rowCount }
+    await this.#append(request, `${blockId}-o`)
   }
 
   /** The rows in partitions that the INSERT which failed has stored, and those of them that are in none of the ranges. */
@@ -286,6 +288,7 @@ interface CopiedBlock {
   readonly rowCount: number
   /** Partitions that are stored. */
   readonly stored: ReadonlySet<string>
+  readonly blockId: string
 }
 
 interface RestRows {
@@ -296,6 +299,11 @@ interface RestRows {
 interface ChosenRanges {
   readonly among?: readonly RowRange[]
   readonly without?: readonly RowRange[]
+}
+
+/** What stands for the failure of a block that an earlier process has found to be refused. */
+export function refusedBefore(): Error {
+  return new Error('the database refused rows of the block before the service started anew')
 }
 
 /** Candidates follow one another but for those that are known already. */

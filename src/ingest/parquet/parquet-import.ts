@@ -15,10 +15,12 @@ import type { ImportOutcome, ImportWatcher, ParquetImportRequest } from '../inge
 import { type ImportTables, tablesOf } from '../ingest-plan.ts'
 import { whenDropped } from '../insert/append-error.ts'
 import { createBlockId } from '../insert/block-id.ts'
+import { type NamedPlaces, noCounts } from '../insert/import-ledger.ts'
 import { mayBeOfRows } from '../insert/insert-failure.ts'
 import { parquetBoundOf } from '../insert/partition-bound.ts'
 import type { BodyPartitions, PartitionLimits } from '../insert/partition-limits.ts'
-import { RefusedBlocks } from '../insert/refused-block.ts'
+import type { PlaceRange } from '../insert/range-set.ts'
+import { RefusedBlocks, refusedBefore } from '../insert/refused-block.ts'
 import { withRefusal } from '../insert/refused-values.ts'
 import type { SharedSync } from '../insert/shared-sync.ts'
 import { Semaphore } from '../semaphore.ts'
@@ -47,7 +49,13 @@ const insertCellsMax = 16_000_000
 interface SliceTask {
   readonly slice: ParquetSlice
   readonly index: number
+  /** Its rows, by their numbers in the file. */
+  readonly range: PlaceRange
   readonly path: string
+}
+
+interface NamedTask extends SliceTask {
+  readonly block: NamedPlaces
 }
 
 export class ParquetImport {
@@ -105,30 +113,45 @@ export class ParquetImport {
     }
     const running = new Set<Promise<void>>()
     let index = 0
+    let start = 0
     for (const slice of slicesOf(file.footer, this.#limits)) {
       await this.#places.acquire()
       if (this.#request.signal?.aborted === true) this.#failure ??= this.#request.signal.reason
       if (this.#failure !== null) break
-      const attempt = this.#attempt({ slice, index, path: this.#store.newPartPath() })
+      const range = { start, end: start + slice.rowCount }
+      start = range.end
+      const attempt = this.#attempt({ slice, index, range, path: this.#store.newPartPath() })
       running.add(attempt)
       const forget = (): boolean => running.delete(attempt)
       void attempt.then(forget, () => undefined)
       index += 1
     }
     await Promise.all(running)
-    const storedRows = this.#storedRows
-    const quarantinedRows = this.#quarantinedRows
+    const { storedRows, quarantinedRows } = await this.#counts()
     const tables = this.#tables
     const store = this.#store
     const startedAtMs = this.#startedAtMs
     const isStaged = this.#request.tables !== undefined
     // A replace syncs what it exchanges.
-    if (!isStaged && storedRows + quarantinedRows > 0) {
+    if (!isStaged && this.#request.ledger === undefined && storedRows + quarantinedRows > 0) {
       await this.#sync.run().catch((error: unknown) => this.#fail(error))
     }
     const context = { store, tables, isStaged, startedAtMs, storedRows, quarantinedRows }
     const failure = await toImportFailure(whenDropped(this.#failure, dataSource.name), context)
     return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure, warnings: this.#refused.warnings }
+  }
+
+  /** What is stored, of earlier processes too. */
+  async #counts(): Promise<Pick<ImportOutcome, 'quarantinedRows' | 'storedRows'>> {
+    const { ledger } = this.#request
+    if (ledger === undefined) return { storedRows: this.#storedRows, quarantinedRows: this.#quarantinedRows }
+    try {
+      if (this.#failure === null) ledger.checkWhole()
+      await ledger.settle()
+    } catch (error) {
+      this.#fail(error)
+    }
+    return ledger.counts
   }
 
   /** The first thing that goes wrong is the import's failure; other slices that are under way are ended. */
@@ -149,11 +172,17 @@ export class ParquetImport {
 
   async #load(task: SliceTask): Promise<void> {
     const { slice, index, path } = task
+    const block = await this.#name(task)
+    if (block === null) return
     const startMs = performance.now()
     this.#watcher?.onStatus(index, 'processing')
     await writeSlice({ source: this.#request.file.path, target: path }, this.#request.file.footer, slice)
     this.#watcher?.onStatus(index, 'inserting_chunk:0')
-    const refusedRows = await this.#storeRows(task)
+    const refusedRows = await this.#storeRows({ ...task, block })
+    if (this.#request.ledger !== undefined) {
+      const { rowCount: rows } = slice
+      this.#request.ledger.rows.noteStored(block, { ...noCounts, records: rows, rows, refusedRows })
+    }
     this.#watcher?.onStatus(index, 'done_inserting_chunk:0')
     this.#watcher?.onParsed(index, {
       parser: 'parquet',
@@ -167,11 +196,20 @@ export class ParquetImport {
     this.#watcher?.onStatus(index, 'done')
   }
 
+  /** Null when its rows are stored; without a ledger nobody asks for the block again. */
+  async #name({ range }: SliceTask): Promise<NamedPlaces | null> {
+    const { ledger } = this.#request
+    if (ledger === undefined) return { blockId: createBlockId(), ranges: [range], isSearched: false }
+    const block = await ledger.rows.claim(range)
+    ledger.quarantine.noteEmpty(range, noCounts)
+    return block
+  }
+
   /** Stores the rows of a slice, and gives how many of them went to the quarantine. */
-  async #storeRows(task: SliceTask): Promise<number> {
+  async #storeRows(task: NamedTask): Promise<number> {
     const { condition } = this.#plan
     // Where no column can have a value there is nothing to insert, and a condition that no row meets.
-    const isToCount = this.#expectsRefusedRows || this.#plan.landing.targets.length === 0
+    const isToCount = this.#expectsRefusedRows || this.#plan.landing.targets.length === 0 || task.block.isSearched
     if (condition !== null && isToCount) return await this.#part(task, condition, null)
     if (condition === null) return await this.#insertOrSearch(task, null, task.slice.rowCount)
     const failure = await this.#insertUnlessRefused(task, condition)
@@ -182,7 +220,7 @@ export class ParquetImport {
    * Inserts all rows at once, and gives null; what it failed with when one of them is refused. None is stored then if that was
    * the condition, which is computed for all rows before the first is stored; an expression of the table may say the same.
    */
-  async #insertUnlessRefused(task: SliceTask, condition: PartExpression): Promise<unknown> {
+  async #insertUnlessRefused(task: NamedTask, condition: PartExpression): Promise<unknown> {
     try {
       await this.#insertRows(task, partExpression(`NOT throwIf(NOT ${condition})`), task.slice.rowCount)
       return null
@@ -193,7 +231,7 @@ export class ParquetImport {
   }
 
   /** `failure` is what the INSERT of all rows failed with; null when there was none. */
-  async #part(task: SliceTask, condition: PartExpression, failure: unknown): Promise<number> {
+  async #part(task: NamedTask, condition: PartExpression, failure: unknown): Promise<number> {
     const { slice, path } = task
     const asked = { layout: this.#plan.landing, condition, range: rangeOf(slice) }
     const refusedRows = await this.#store.parquet.countRefused(path, asked)
@@ -209,7 +247,8 @@ export class ParquetImport {
   }
 
   /** Gives how many of these rows the table refuses by itself: they are in the quarantine. */
-  async #insertOrSearch(task: SliceTask, condition: PartExpression | null, rowCount: number): Promise<number> {
+  async #insertOrSearch(task: NamedTask, condition: PartExpression | null, rowCount: number): Promise<number> {
+    if (task.block.isSearched) return await this.#search(task, condition, { rowCount, failure: refusedBefore() })
     try {
       await this.#insertRows(task, condition, rowCount)
       return 0
@@ -220,24 +259,27 @@ export class ParquetImport {
   }
 
   async #search(
-    task: SliceTask,
+    task: NamedTask,
     condition: PartExpression | null,
     { rowCount, failure }: { readonly rowCount: number; readonly failure: unknown },
   ): Promise<number> {
+    const { block } = task
+    if (!block.isSearched) await this.#request.ledger?.rows.noteSearched(block)
     const source = { ...(await this.#sourceOf(task, condition)), rowCount }
-    const found = await this.#refused.store(source, failure)
+    const found = await this.#refused.store(source, failure, block.blockId)
     this.#storedRows += found.storedRows
     this.#quarantinedRows += found.refusedRows
     if (found.failure !== null) throw found.failure
     return found.refusedRows
   }
 
-  async #insertRows(task: SliceTask, condition: PartExpression | null, rowCount: number): Promise<void> {
+  async #insertRows(task: NamedTask, condition: PartExpression | null, rowCount: number): Promise<void> {
     const bounds = await this.#body.boundCut(this.#partition, rowCount)
     const request = {
       table: this.#tables.landing,
       layout: this.#plan.landing,
       rowCount,
+      blockId: task.block.blockId,
       outlivesViews: true,
       ...bounds,
     }
@@ -250,18 +292,19 @@ export class ParquetImport {
     }
   }
 
-  async #insertRefused(task: SliceTask, condition: PartExpression, rowCount: number): Promise<void> {
-    const request = { table: this.#tables.quarantine, layout: this.#plan.quarantine, rowCount }
+  async #insertRefused(task: NamedTask, condition: PartExpression, rowCount: number): Promise<void> {
+    const blockId = `${task.block.blockId}-q`
+    const request = { table: this.#tables.quarantine, layout: this.#plan.quarantine, rowCount, blockId }
     await this.#insert(task, request, condition)
   }
 
   async #insert(
-    task: SliceTask,
-    request: Pick<AppendRequest, 'layout' | 'outlivesViews' | 'partition' | 'rowCount' | 'table'>,
+    task: NamedTask,
+    request: Pick<AppendRequest, 'blockId' | 'layout' | 'outlivesViews' | 'partition' | 'rowCount' | 'table'>,
     condition: PartExpression | null,
   ): Promise<void> {
     const source = await this.#sourceOf(task, condition)
-    await this.#store.append({ ...request, ...source, blockId: createBlockId(), isToldLate: true })
+    await this.#store.append({ ...request, ...source, isToldLate: true })
   }
 
   /** The store removes the file of an append, and the slice may be needed again. */

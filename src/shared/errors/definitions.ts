@@ -13,11 +13,13 @@ import { contentErrors } from './content-errors.ts'
 import { dataSourceErrors } from './data-source-errors.ts'
 import { eventErrors } from './event-errors.ts'
 import { importErrors } from './import-errors.ts'
+import { jobErrors } from './job-errors.ts'
 import { pipeErrors } from './pipe-errors.ts'
 import { queryErrors } from './query-errors.ts'
 import { requestErrors } from './request-errors.ts'
 import { serviceErrors } from './service-errors.ts'
 import { tokenErrors } from './token-errors.ts'
+import { urlErrors } from './url-errors.ts'
 import { variableErrors } from './variable-errors.ts'
 
 /** The files of the table. A test holds that no code is in two of them, and that each is sorted by status. */
@@ -26,12 +28,14 @@ export const definitionGroups = {
   bodyErrors,
   contentErrors,
   importErrors,
+  urlErrors,
   eventErrors,
   dataSourceErrors,
   pipeErrors,
   queryErrors,
   tokenErrors,
   variableErrors,
+  jobErrors,
   serviceErrors,
 } as const
 
@@ -40,11 +44,13 @@ export const definitions = {
   ...bodyErrors,
   ...contentErrors,
   ...importErrors,
+  ...urlErrors,
   ...eventErrors,
   ...dataSourceErrors,
   ...pipeErrors,
   ...queryErrors,
   ...tokenErrors,
   ...variableErrors,
+  ...jobErrors,
   ...serviceErrors,
 }

@@ -58,6 +58,23 @@ export const importErrors = {
     when: 'The client closed its connection before the answer to the import of a compressed body or a Parquet file that had arrived as a whole. This is in the log only, with the counts of what is stored.',
     message: () => 'The client closed the connection before its import ended, so the import was stopped',
   }),
+  IMPORT_NOT_RESUMABLE: define({
+    status: 409,
+    when: 'An import that was interrupted cannot be gone on with: its file, or an option that says how files are cut, is not as it was. The counted rows are stored.',
+    message: () =>
+      'The import was interrupted and cannot go on: its file is not as it was, or the service was started with other options; the counted rows are stored',
+  }),
+  IMPORT_OVERTAKEN: define({
+    status: 409,
+    when: 'While an import by URL was interrupted its Data Source was truncated, replaced or altered: which of its last rows are stored cannot be told any more. The counted rows were stored.',
+    message: ({ name }: { readonly name: string }) =>
+      `Data Source "${name}" was truncated, replaced or altered while the import was interrupted, so the import cannot go on; the counted rows were stored`,
+  }),
+  JOB_ORDER_LOST: define({
+    status: 409,
+    when: 'A job was sealed with a key that is missing, or written by another release, so nobody knows what it was to do.',
+    message: () => 'The job cannot be read: the key that it was sealed with is missing, or another release wrote it',
+  }),
   IMPORT_VIEW_FAILED: define({
     status: 422,
     when: 'A Materialized View fails for rows of an import. The counted rows are in the Data Source, and in the views that take them; the rest was not read.',

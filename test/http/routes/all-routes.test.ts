@@ -37,7 +37,7 @@ function addressOf(pattern: string): string {
   )
 }
 
-const places = ['path', 'query', 'body', 'sql', 'workspace']
+const places = ['path', 'query', 'body', 'job', 'sql', 'workspace']
 
 t.test('each registered route says what it needs, and where its resource is named', async (t) => {
   const { routes } = await open(t)
@@ -90,7 +90,7 @@ t.test('no registered route answers without a token or with a wrong one', async 
 t.test('what a route does not take is refused behind the token, and told with what it takes', async (t) => {
   const { app, routes } = await open(t)
   const headers = { authorization: `Bearer ${token}` }
-  const isShown = ({ method, pattern }: Route): boolean => method === 'GET' && pattern.endsWith('/workspace')
+  const isShown = ({ method, pattern }: Route): boolean => method === 'GET' && /\/(?:workspace|jobs)$/.test(pattern)
   const refusals = routes.filter((route) => route.config.needs === 'token' && !isShown(route))
   t.ok(refusals.length > 100, `${refusals.length} refusals`)
   for (const { method, pattern, url } of refusals) {
@@ -109,7 +109,7 @@ t.test('paths without a route, and preflights, need no token and say so', async 
     for (const [method, url, status] of [
       ['GET', '/v0/nothing', 404],
       ['POST', '/nothing', 404],
-      ['GET', '/v0/jobs', 404],
+      ['GET', '/v0/connectors', 404],
       ['OPTIONS', '/v0/datasources', 204],
       ['OPTIONS', '/v0/nothing', 204],
       ['OPTIONS', '/health/live', 404],

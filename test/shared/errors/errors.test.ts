@@ -5,8 +5,10 @@ import { optionKeys } from '../../../src/config.ts'
 import { ApiError, type ErrorCode, errors, errorTable } from '../../../src/shared/errors/errors.ts'
 import { repositoryRoot } from '../../support/repository-root.ts'
 import { madeImportErrors } from '../../support/shared/errors/made-import-errors.ts'
+import { madeJobErrors } from '../../support/shared/errors/made-job-errors.ts'
 import { madeReadErrors } from '../../support/shared/errors/made-read-errors.ts'
 import { madeTokenErrors } from '../../support/shared/errors/made-token-errors.ts'
+import { madeUrlErrors } from '../../support/shared/errors/made-url-errors.ts'
 
 // One row a code, so that a code without a literal message here does not compile, and neither does one without a code.
 const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
@@ -253,7 +255,9 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   ],
   ...madeImportErrors,
   ...madeTokenErrors,
+  ...madeJobErrors,
   ...madeReadErrors,
+  ...madeUrlErrors,
   REPLACE_VIEW_FAILED: [
     errors.REPLACE_VIEW_FAILED({ view: 'daily', reason: 'no such column' }),
     422,

@@ -33,6 +33,7 @@ export function requestsOf({ method, url, config }: RouteOptions): readonly Matr
     const at = addressOf(url, kind)
     switch (needs.resource.in) {
       case 'path':
+      case 'job':
       case 'workspace':
         return [{ method: one, url: at, operation }]
       case 'query':

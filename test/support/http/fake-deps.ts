@@ -64,7 +64,16 @@ export interface FakeDeps extends HttpDeps {
 }
 
 const unavailable = (): never => {
-  throw new Error('there are no tokens but the one of the admin')
+  throw new Error('there are no jobs, and no tokens but the one of the admin')
+}
+
+/** A service without jobs. */
+const noJobs: FakeDeps['jobs'] = {
+  add: unavailable,
+  find: () => undefined,
+  list: () => [],
+  cancel: unavailable,
+  watch: unavailable,
 }
 
 /** A workspace whose only token is the admin's. */
@@ -110,6 +119,8 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       { columnsMax: 50, missingDataSource: 'create', ...options },
       { dataSources, ingest, replaces, pendingReplaces, logger, disk, now },
     ),
+    jobs: noJobs,
+    urlImports: { add: unavailable, analyze: unavailable, progressOf: () => undefined },
     pendingReplaces,
     pipes: fakePipes(),
     endpointDescriptions: {
@@ -283,6 +294,7 @@ function createSource(name: string, { description, engine, type }: CreateRequest
 
 function fakeIngest(deps: () => FakeDeps): Ingest {
   return {
+    async sync() {},
     openBody: (source) =>
       openBody(source, { sampleBytesMax: 1024, decompressedBytesMax: 1_000_000 }, new MemoryBudget(1_000_000)),
     async importBody(request) {

@@ -2,6 +2,21 @@ import { errors } from '../../../../src/shared/errors/errors.ts'
 
 /** Errors of imports whose rows are refused, cost too much or are none, each with its status and message. */
 export const madeImportErrors = {
+  IMPORT_NOT_RESUMABLE: [
+    errors.IMPORT_NOT_RESUMABLE(),
+    409,
+    'The import was interrupted and cannot go on: its file is not as it was, or the service was started with other options; the counted rows are stored',
+  ],
+  IMPORT_OVERTAKEN: [
+    errors.IMPORT_OVERTAKEN({ name: 'visits' }),
+    409,
+    'Data Source "visits" was truncated, replaced or altered while the import was interrupted, so the import cannot go on; the counted rows were stored',
+  ],
+  JOB_ORDER_LOST: [
+    errors.JOB_ORDER_LOST(),
+    409,
+    'The job cannot be read: the key that it was sealed with is missing, or another release wrote it',
+  ],
   ROWS_REFUSED: [
     errors.ROWS_REFUSED({ reason: 'not a number' }),
     400,

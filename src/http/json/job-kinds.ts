@@ -1,0 +1,79 @@
+// What each kind of job tells beside the fields that all have, out of the details that it keeps. A kind adds its line here.
+
+import type { Progress } from '../../imports/imports.types.ts'
+import type { Job } from '../../jobs/jobs.types.ts'
+import type { sizeShape } from './datasource-shape.ts'
+import { progressDetails } from './import-progress.ts'
+
+export interface KindContext {
+  /** What `debug` asks for: `blocks`, `block_log`. */
+  readonly debug: ReadonlySet<string>
+  /** What became of the blocks of an import, as long as somebody knows. */
+  readonly progress?: Progress | undefined
+  /** The size of the data source that the job works on; null where there is none, or the caller is not told. */
+  readonly size: ReturnType<typeof sizeShape> | null
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** By the name of the kind; a kind without a line has the fields of all jobs alone. */
+export const kindShapes: Readonly<Record<string, (job: Job, context: KindContext) => Fields>> = {
+  import: (job, { debug, size, progress = noProgress }) => ({
+    import_id: job.id,
+    statistics: size,
+    ...countFields(job.details),
+    ...urlFields(job.details),
+    ...progressDetails(progress, debug),
+  }),
+  query: ({ details }) => ({
+    statistics: isNumber(details['rowCount'])
+      ? { row_count: details['rowCount'], bytes: numberOrNull(details['byteCount']) }
+      : null,
+  }),
+  populateview: ({ details }, { size }) => ({ statistics: size, ...countFields(details) }),
+  delete_data: ({ details }) => ({
+    ...(details['deleteCondition'] === undefined ? {} : { delete_condition: details['deleteCondition'] }),
+  }),
+}
+
+/** Those that are known by now. */
+function countFields(details: Job['details']): Fields {
+  const names = {
+    quarantine_rows: 'quarantinedRows',
+    invalid_lines: 'invalidLines',
+    progress_percentage: 'progressPercentage',
+  }
+  const known = Object.entries(names).filter(([, name]) => isNumber(details[name]))
+  return Object.fromEntries(known.map(([field, name]) => [field, details[name]]))
+}
+
+const noProgress: Progress = { statuses: [], reports: [], listen: () => undefined }
+
+/** What is told of an import by URL beside its counts, by the names that it has in details. */
+const urlFieldNames = {
+  urls: 'urls',
+  bytes_read: 'bytesRead',
+  bytes_total: 'bytesTotal',
+  rows_read: 'rowsRead',
+  imported_rows: 'storedRows',
+  rows_per_second: 'rowsPerSecond',
+  bytes_per_second: 'bytesPerSecond',
+  remaining_seconds: 'remainingSeconds',
+} as const
+
+function urlFields(details: Job['details']): Fields {
+  const known = Object.entries(urlFieldNames).filter(([, name]) => details[name] !== undefined)
+  const { warnings } = details
+  return {
+    ...Object.fromEntries(known.map(([field, name]) => [field, details[name]])),
+    ...(Array.isArray(warnings) && warnings.length > 0 ? { warnings } : {}),
+  }
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number'
+}
+
+function numberOrNull(value: unknown): number | null {
+  return isNumber(value) ? value : null
+}

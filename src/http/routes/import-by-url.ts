@@ -1,0 +1,54 @@
+/** A `POST /v0/datasources` with `url`: the service fetches the files itself, as a job. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ImportSource } from '../../imports/imports.types.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
+import type { HttpDeps } from '../http.types.ts'
+import { sendJson } from '../json/answers.ts'
+import { dryRunShape } from '../json/dry-run.ts'
+import { startedJobShape } from '../json/started-job.ts'
+import type { SentOrder } from '../request/import-order.ts'
+import { abortSignal } from '../server/abort-signal.ts'
+import { callerOf, requireAccess } from '../server/authorization.ts'
+import { baseUrlOf } from '../server/base-url.ts'
+
+interface UrlExchange {
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly order: SentOrder
+  /** What the request brings itself. */
+  readonly rows: ImportSource | null
+}
+
+/** Starts the job and answers with it; a dry run is answered with what would be created for the first file. */
+export async function importByUrl(
+  { request, reply, order: sent, rows }: UrlExchange,
+  { urlImports }: Pick<HttpDeps, 'urlImports'>,
+): Promise<FastifyReply> {
+  if (rows !== null) {
+    throw errors.REQUEST_INVALID({ reason: 'there are rows beside the parameter "url"; send one of them' })
+  }
+  const { urls, isDry, hasProgress: _, connectorSettings: __, debug: ___, ...order } = sent
+  const [first = ''] = urls
+  if (isDry) return sendJson(reply, 200, dryRunShape(await urlImports.analyze(first, order, abortSignal(reply))))
+  const caller = callerOf(request)
+  const { tokenId, tokenName } = caller
+  const job = await urlImports.add({
+    urls,
+    order,
+    mayCreate: mayCreate(request, order.name ?? null),
+    owner: { tokenId, tokenName },
+    logFields: { requestId: request.id },
+  })
+  return sendJson(reply, 200, { ...startedJobShape(job, { caller, baseUrl: baseUrlOf(request) }), import_id: job.id })
+}
+
+/** Asked for now, as the token may be gone when the job runs. */
+function mayCreate(request: FastifyRequest, name: string | null): boolean {
+  try {
+    requireAccess(request, 'datasource:create', name)
+    return true
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) return false
+    throw error
+  }
+}

@@ -1,0 +1,172 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { jobFilter } from '../../access/job-rights.ts'
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import { jobStatuses } from '../../jobs/job-states.ts'
+import type { Job, JobFilter, JobStatus } from '../../jobs/jobs.types.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
+import { sendJson } from '../json/answers.ts'
+import { type DerivedFields, singleShape, sizeShape } from '../json/datasource-shape.ts'
+import { type JobParts, type JobReader, jobListItem, jobShape, seenPipeOf } from '../json/job-shape.ts'
+import { warnOfUnknown } from '../json/warnings.ts'
+import { readChangeParameters } from '../request/change-parameters.ts'
+import { readMoment } from '../request/moment.ts'
+import { partOf, readPage } from '../request/page.ts'
+import { Parameters } from '../request/parameters.ts'
+import { addPath } from '../server/add-path.ts'
+import { callerOf, requireJob } from '../server/authorization.ts'
+import { baseUrlOf } from '../server/base-url.ts'
+import { onJob } from '../server/route-need.ts'
+import type { JobProgress } from './job-progress.ts'
+import { derivedOf, type SingleDeps } from './single-datasource.ts'
+
+type Deps = SingleDeps & Pick<HttpDeps, 'jobs' | 'logger' | 'urlImports'> & { readonly jobProgress: JobProgress }
+
+/** `/v0/jobs`: what works in the background, how far it is, and its end. */
+export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
+  const { jobs, jobProgress, urlImports } = deps
+  const list = (request: FastifyRequest, reply: FastifyReply): FastifyReply => sendList(request, reply, jobs)
+  const show = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const parameters = new Parameters(request.query)
+    const job = jobs.find(idOf(request))
+    requireJob(request, 'job:read', job)
+    if (job === undefined) throw errors.JOB_NOT_FOUND({ id: idOf(request) })
+    const reader = readerOf(request)
+    if (parameters.flag('progress')) {
+      return jobProgress.send(reply, { id: job.id, shapeOf: (one) => jobShape(one, reader) })
+    }
+    const debug = readDebug(parameters)
+    return sendJson(
+      reply,
+      200,
+      jobShape(job, reader, { ...(await partsOf(job, reader, deps)), debug, progress: urlImports.progressOf(job.id) }),
+    )
+  }
+  const cancel = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    await readChangeParameters(request, limits)
+    const id = idOf(request)
+    requireJob(request, 'job:cancel', jobs.find(id))
+    return sendJson(reply, 200, jobShape(await jobs.cancel(id), readerOf(request)))
+  }
+  addPath(app, '/v0/jobs', { GET: list }, { needs: { GET: 'token' } })
+  addPath(app, '/v0/jobs/:job', { GET: show }, { needs: { GET: onJob('job:read', 'job') } })
+  addPath(
+    app,
+    '/v0/jobs/:job/cancel',
+    { POST: cancel },
+    { needs: { POST: onJob('job:cancel', 'job') }, mayTakeTokenFromBody: true },
+  )
+}
+
+function idOf(request: FastifyRequest): string {
+  // The routes have this parameter, and Fastify gives texts.
+  return (request.params as { readonly job: string }).job
+}
+
+function readerOf(request: FastifyRequest): JobReader {
+  return { caller: callerOf(request), baseUrl: baseUrlOf(request) }
+}
+
+const pageSizeMax = 1_000
+/** More jobs than may be kept. */
+const pageMax = 1_000_000
+const listParameters = [
+  ...['kind', 'status', 'pipe_id', 'pipe_name', 'created_after', 'created_before', 'page', 'page_size', 'token'],
+] as const
+
+/** Newest first, and of these one page: only what the token may be told of is counted. */
+function sendList(request: FastifyRequest, reply: FastifyReply, jobs: Deps['jobs']): FastifyReply {
+  const parameters = new Parameters(request.query)
+  warnOfUnknown(reply, 'Parameter', parameters.names(), listParameters)
+  const page = readPage(parameters, { pageSizeMax, pageMax })
+  const reader = readerOf(request)
+  const isSeen = jobFilter(reader.caller, 'job:read')
+  const isOfPipe = pipeFilter(parameters, reader)
+  const found = jobs.list(readFilter(parameters)).filter((job) => isSeen(job) && isOfPipe(job))
+  return sendJson(reply, 200, {
+    jobs: partOf(found, page).map((job) => jobListItem(job, reader)),
+    total: found.length,
+    page: page.page,
+    page_size: page.pageSize,
+  })
+}
+
+/** @throws PARAMETER_INVALID (400) */
+function readFilter(parameters: Parameters): JobFilter {
+  const kinds = listOf(parameters, 'kind')
+  const statuses = listOf(parameters, 'status')
+  const after = readMoment(parameters, 'created_after')
+  const before = readMoment(parameters, 'created_before')
+  return {
+    ...(kinds.length === 0 ? {} : { kinds: kinds.map((kind) => kindNames[kind] ?? kind) }),
+    ...(statuses.length === 0 ? {} : { statuses: statuses.map(readStatus) }),
+    ...(after === undefined ? {} : { createdAfterMs: after }),
+    ...(before === undefined ? {} : { createdBeforeMs: before }),
+  }
+}
+
+/** Kinds that have another name in requests than in answers. */
+const kindNames: Readonly<Record<string, string>> = { populate: 'populateview' }
+
+function readStatus(value: string): JobStatus {
+  const status = jobStatuses.find((one) => one === value)
+  if (status !== undefined) return status
+  throw errors.PARAMETER_INVALID({ parameter: 'status', value, expected: jobStatuses.join(', ') })
+}
+
+/** The values of a parameter that is repeated, or a list with commas. */
+function listOf(parameters: Parameters, name: string): readonly string[] {
+  return parameters.every(name).flatMap((text) => text.split(',').flatMap((one) => one.trim().toLowerCase() || []))
+}
+
+function pipeFilter(parameters: Parameters, { caller }: JobReader): (job: Job) => boolean {
+  const id = parameters.text('pipe_id')
+  const name = parameters.text('pipe_name')
+  if (id === undefined && name === undefined) return () => true
+  return (job) => {
+    const pipe = seenPipeOf(job, caller)
+    if (pipe === null) return false
+    return (id === undefined || pipe.id === id) && (name === undefined || pipe.name === name)
+  }
+}
+
+const debugNames: readonly string[] = ['blocks', 'block_log', 'hook_log']
+
+/** @throws PARAMETER_INVALID (400) */
+function readDebug(parameters: Parameters): ReadonlySet<string> {
+  const names = listOf(parameters, 'debug')
+  const unknown = names.find((name) => !debugNames.includes(name))
+  if (unknown === undefined) return new Set(names)
+  throw errors.PARAMETER_INVALID({ parameter: 'debug', value: unknown, expected: debugNames.join(', ') })
+}
+
+/** The data source that the job works on, as it is now and as far as the caller may see it. */
+async function partsOf(
+  { subject }: Job,
+  { caller }: JobReader,
+  deps: Deps,
+): Promise<Pick<JobParts, 'dataSource' | 'size'>> {
+  const { permissions } = caller
+  const found = subject?.kind === 'datasource' ? deps.dataSources.find(subject.id) : undefined
+  // Another one may have the id of this one for its name.
+  if (found === undefined || found.id !== subject?.id || !permissions.sees('datasource', found.id)) {
+    return { dataSource: null, size: null }
+  }
+  const derived = await derivedOrNull(found, { caller, deps })
+  if (derived === null) return { dataSource: null, size: null }
+  return { dataSource: singleShape(found, derived), size: sizeShape(derived.statistics) }
+}
+
+/** Null while the engine does not answer: whoever waits for a job asks for it again and again, and it goes on meanwhile. */
+async function derivedOrNull(
+  dataSource: DataSource,
+  { caller, deps }: { readonly caller: JobReader['caller']; readonly deps: Deps },
+): Promise<DerivedFields | null> {
+  try {
+    return await derivedOf(dataSource, caller.permissions, deps)
+  } catch (err) {
+    if (!(err instanceof ApiError) || err.status !== 503) throw err
+    deps.logger.debug({ err, dataSource: dataSource.id }, 'A job is told without its data source.')
+    return null
+  }
+}

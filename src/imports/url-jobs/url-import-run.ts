@@ -1,0 +1,232 @@
+/**
+ * One job that imports files by their URLs, from wherever it is to its end.
+ *
+ * What it stores outlives the process (`ImportLedger`), and so does which file it reads, how that is written, and into which
+ * data source: whoever runs the job again goes on there, as long as the file is the same. A replace begins anew, since nothing of
+ * it is to be seen before its end.
+ */
+
+import type { ImportOutcome, Ingest } from '../../ingest/ingest.types.ts'
+import { ImportLedger } from '../../ingest/insert/import-ledger.ts'
+import type { WorkingJob } from '../../jobs/jobs.types.ts'
+import type { Logger } from '../../observe/logger.ts'
+import { assert } from '../../shared/assert.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
+import type { ImportProgress } from '../import-progress.ts'
+import type { ImportOrder, ImportSource, Imports, KeptRows } from '../imports.types.ts'
+import type { RemoteFile, RemoteFiles } from '../url/remote-file.types.ts'
+import { sourceOf } from './remote-source.ts'
+import type { TableChanges } from './table-changes.ts'
+import type { UrlImportCheckpoint, UrlImportTask } from './url-import.types.ts'
+import { UrlImportDetails } from './url-import-details.ts'
+import { addRows, checkpointOf, noRows } from './url-import-record.ts'
+
+export interface UrlImportDeps {
+  readonly imports: Pick<Imports, 'open'>
+  readonly dataSources: { find(nameOrId: string): { readonly id: string; readonly name: string } | undefined }
+  readonly remoteFiles: Pick<RemoteFiles, 'open'>
+  readonly ingest: Pick<Ingest, 'sync'>
+  readonly changes: Pick<TableChanges, 'countOf'>
+  readonly logger: Logger
+  /** Milliseconds of a clock that is never set. */
+  readonly clock: () => number
+  /** Resolves after a time; rejects when the signal is aborted. */
+  readonly delay: (timeMs: number, signal: AbortSignal) => Promise<unknown>
+}
+
+/** Runs of one job that fail for what passes: the engine starts anew, the disk is full, a replace holds the data source. */
+const attemptsMax = 6
+const firstPauseMs = 500
+const progressIntervalMs = 1_000
+
+export class UrlImportRun {
+  readonly #job: WorkingJob
+  readonly #task: UrlImportTask
+  readonly #progress: ImportProgress
+  readonly #deps: UrlImportDeps
+  readonly #details: UrlImportDetails
+  #checkpoint: UrlImportCheckpoint
+  #file: RemoteFile | null = null
+  #ledger: ImportLedger | null = null
+
+  constructor(
+    job: WorkingJob,
+    { task, progress }: { readonly task: UrlImportTask; readonly progress: ImportProgress },
+    deps: UrlImportDeps,
+  ) {
+    this.#job = job
+    this.#task = task
+    this.#progress = progress
+    this.#deps = deps
+    this.#checkpoint = checkpointOf(task.order.mode === 'replace' ? null : job.checkpoint)
+    this.#details = new UrlImportDetails(task.urls, deps.clock())
+  }
+
+  /** @throws what the import failed with; what is stored is told in the details. */
+  async run(): Promise<void> {
+    this.#refuseAfterChange()
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.#attempt()
+        return
+      } catch (error) {
+        this.#job.signal.throwIfAborted()
+        if (attempt === attemptsMax || !isPassing(error)) throw error
+        this.#deps.logger.warn({ job: this.#job.id, attempt, err: error }, 'An import by URL is tried again.')
+        await this.#deps.delay(firstPauseMs * 2 ** (attempt - 1), this.#job.signal)
+        if (this.#task.order.mode === 'replace') this.#checkpoint = checkpointOf(null)
+      }
+    }
+  }
+
+  /** The engine has forgotten the names of blocks: whether those that are in doubt are stored, nobody can tell any more. */
+  #refuseAfterChange(): void {
+    const { subject, ledger, changeCount } = this.#checkpoint
+    const isInDoubt = ledger !== null && ledger.rows.named.length + ledger.quarantine.named.length > 0
+    if (subject === null || !isInDoubt || this.#deps.changes.countOf(subject.id) === changeCount) return
+    this.#tellCounts()
+    throw errors.IMPORT_OVERTAKEN({ name: subject.name })
+  }
+
+  async #attempt(): Promise<void> {
+    const { signal } = this.#job
+    const timer = setInterval(() => this.#tellProgress(), progressIntervalMs)
+    try {
+      const source = await this.#openFile()
+      const opened = await this.#deps.imports.open({
+        order: this.#order(),
+        source,
+        nextSource: () => this.#nextSource(),
+        kept: {
+          importId: this.#job.id,
+          newId: this.#task.newId,
+          watcher: this.#progress.watcher,
+          onLoading: (rows) => this.#keep(rows),
+        },
+        signal,
+        caller: { logFields: { job: this.#job.id }, requireCreation: () => this.#requireCreation() },
+        watched: 'nothing',
+      })
+      try {
+        const { outcome, warnings } = await opened.load()
+        assert(outcome !== null, 'an import of files has an outcome')
+        this.#end(outcome, warnings)
+      } finally {
+        await opened.close()
+      }
+    } finally {
+      clearInterval(timer)
+      await this.#file?.close()
+      this.#file = null
+    }
+  }
+
+  #end(outcome: ImportOutcome, warnings: readonly string[]): void {
+    this.#details.warn([...warnings, ...(outcome.warnings ?? [])])
+    if (this.#task.order.mode === 'replace') this.#details.count({ ...outcome, records: recordsOf(outcome) })
+    else this.#tellCounts()
+    this.#tellProgress()
+    if (outcome.failure !== null) throw outcome.failure
+    this.#details.end()
+    this.#job.tell(this.#details.fields())
+    const { records, storedRows, quarantinedRows, invalidLines, shortLines } = this.#details.counts
+    const { unmatchedRows = 0 } = outcome
+    const accounted = storedRows + unmatchedRows + quarantinedRows + invalidLines - shortLines
+    const fields = { job: this.#job.id, bytesRead: this.#details.bytesRead, rowsRead: records, storedRows }
+    const counts = { ...fields, quarantinedRows, invalidLines, shortLines, unmatchedRows }
+    if (accounted === records) this.#deps.logger.info(counts, 'All rows that an import by URL read are accounted for.')
+    else this.#deps.logger.error(counts, 'The rows that an import by URL read are not all accounted for.')
+  }
+
+  /** As it was sent; for a data source that is known by now, rows are appended to it. */
+  #order(): ImportOrder {
+    const { order, newId } = this.#task
+    const { subject, rows } = this.#checkpoint
+    // A kill may have come between its creation and the note of it.
+    const found = subject ?? (order.mode === 'replace' ? undefined : this.#deps.dataSources.find(newId)) ?? null
+    if (found === null || order.mode === 'replace') return order
+    if (this.#deps.dataSources.find(found.id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: found.name })
+    const written = rows === null ? {} : { csv: rows.csv, format: rows.format }
+    return { ...order, ...written, mode: 'append', name: found.id }
+  }
+
+  #requireCreation(): void {
+    const { order, mayCreate } = this.#task
+    if (!mayCreate) throw errors.DATASOURCE_NOT_FOUND({ name: order.name ?? '' })
+  }
+
+  async #openFile(): Promise<ImportSource> {
+    const { urlIndex, identity } = this.#checkpoint
+    const url = this.#task.urls[urlIndex]
+    assert(url !== undefined, 'a job has a URL for each of its files')
+    const expected = identity === null ? {} : { expected: identity }
+    const file = await this.#deps.remoteFiles.open(url, { signal: this.#job.signal, ...expected })
+    this.#file = file
+    this.#details.begin(file, urlIndex)
+    await this.#save({ identity: file.identity })
+    return sourceOf(file)
+  }
+
+  /** Null when all files were read. */
+  async #nextSource(): Promise<ImportSource | null> {
+    const { urlIndex, before } = this.#checkpoint
+    if (urlIndex + 1 === this.#task.urls.length) return null
+    const bytes = before.bytes + (this.#file?.receivedBytes ?? 0)
+    const rows = addRows(before, this.#ledger?.counts ?? noRows)
+    await this.#file?.close()
+    this.#file = null
+    this.#ledger = null
+    const next = { urlIndex: urlIndex + 1, identity: null, rows: null, ledger: null, before: { ...rows, bytes } }
+    await this.#save(next)
+    return await this.#openFile()
+  }
+
+  /** Notes what is going to be loaded, and gives the ledger of what is stored of it. */
+  async #keep({ dataSource, csv, format }: KeptRows): Promise<ImportLedger | null> {
+    const subject = { kind: 'datasource', id: dataSource.id, name: dataSource.name } as const
+    await this.#job.nameSubject(subject)
+    await this.#save({ subject, rows: { csv, format } })
+    if (this.#task.order.mode === 'replace') return null
+    const { urlIndex, ledger } = this.#checkpoint
+    this.#ledger = new ImportLedger(ledger, {
+      prefix: `${this.#job.id}-${urlIndex}`,
+      save: (state) => this.#save({ ledger: state }),
+      sync: () => this.#deps.ingest.sync(),
+      now: this.#deps.clock,
+    })
+    return this.#ledger
+  }
+
+  async #save(changed: Partial<UrlImportCheckpoint>): Promise<void> {
+    const { subject } = { ...this.#checkpoint, ...changed }
+    const changeCount = subject === null ? 0 : this.#deps.changes.countOf(subject.id)
+    this.#checkpoint = { ...this.#checkpoint, ...changed, changeCount }
+    await this.#job.saveCheckpoint(this.#checkpoint)
+  }
+
+  #tellCounts(): void {
+    const { before, ledger } = this.#checkpoint
+    const kept = ledger === null ? noRows : new ImportLedger(ledger, neverKept).counts
+    this.#details.count(addRows(before, this.#ledger?.counts ?? kept))
+  }
+
+  #tellProgress(): void {
+    if (this.#ledger !== null) this.#tellCounts()
+    this.#details.read(this.#checkpoint.before.bytes, this.#deps.clock())
+    this.#job.tell(this.#details.fields())
+  }
+}
+
+/** For a ledger that only counts. */
+const neverKept = { prefix: '', save: async () => undefined, sync: async () => undefined, now: () => 0 }
+
+/** Of an outcome that nobody has counted the records of. */
+function recordsOf(outcome: ImportOutcome): number {
+  const { storedRows, unmatchedRows = 0, quarantinedRows, invalidLines, shortLines } = outcome
+  return storedRows + unmatchedRows + quarantinedRows + invalidLines - shortLines
+}
+
+/** Whether the same may pass a little later. */
+function isPassing(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 503 || error.code === 'DATASOURCE_BUSY')
+}

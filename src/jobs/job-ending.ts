@@ -1,0 +1,35 @@
+import { apiErrorOf } from '../shared/api-error-of.ts'
+import { errors } from '../shared/errors/errors.ts'
+import type { JobEvent } from './job-states.ts'
+
+/** How the work of a job has ended, in words for whoever asks for the job. */
+export interface JobEnding {
+  readonly event: Extract<JobEvent, 'succeed' | 'fail'>
+  readonly errors: readonly string[]
+  /** What the log is to have, because it is no mistake of the caller; null where there is nothing. */
+  readonly fault: unknown
+}
+
+const errorsMax = 100
+const errorCharsMax = 2_000
+
+export const success: JobEnding = { event: 'succeed', errors: [], fault: null }
+
+/** Of work that was cancelled. */
+export const stopped: JobEnding = { event: 'fail', errors: [], fault: null }
+
+/** @param thrown what the work failed with; several errors of the table are one AggregateError. */
+export function failureOf(thrown: unknown): JobEnding {
+  const parts: readonly unknown[] =
+    thrown instanceof AggregateError && thrown.errors.length > 0 ? thrown.errors : [thrown]
+  const told = parts.slice(0, errorsMax).map(apiErrorOf)
+  return {
+    event: 'fail',
+    errors: told.map((error) => shortened(error.code === 'INTERNAL' ? errors.JOB_FAILED().message : error.message)),
+    fault: told.some(({ status }) => status >= 500) ? thrown : null,
+  }
+}
+
+function shortened(message: string): string {
+  return message.length <= errorCharsMax ? message : `${message.slice(0, errorCharsMax)}…`
+}

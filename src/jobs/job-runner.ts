@@ -1,0 +1,233 @@
+/**
+ * Runs the jobs of the book: those of each kind in their order, as many at once as the kind allows.
+ *
+ * A job begins, and has ended, when that is on disk; what the disk refuses is tried again.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from '../observe/logger.ts'
+import { assert } from '../shared/assert.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
+import { within } from '../shared/within.ts'
+import type { JobBook, JobChange } from './job-book.ts'
+import { failureOf, type JobEnding, stopped, success } from './job-ending.ts'
+import { nextStatus } from './job-states.ts'
+import type { Job, JobKind } from './jobs.types.ts'
+import { KindQueue } from './kind-queue.ts'
+import { RunningJob } from './running-job.ts'
+
+interface RunnerOptions {
+  /** How long a change waits that the disk has refused. */
+  readonly retryMs: number
+}
+
+interface RunnerDeps {
+  readonly book: JobBook
+  readonly logger: Logger
+  /** Epoch milliseconds. */
+  readonly now: () => number
+  /** Told of each job that has another status, and of the fault that has ended it. */
+  readonly changedStatus: (job: Job, fault?: unknown) => void
+  /** Told of each job that has other details, or another subject. */
+  readonly changedDetails: (job: Job) => void
+}
+
+interface Running {
+  readonly controller: AbortController
+  /** Its work is over, and that is not on disk yet. */
+  isOver: boolean
+}
+
+/** How long a start waits for what an earlier process has left to be ended. */
+const startTimeMaxMs = 10_000
+
+export class JobRunner {
+  readonly #options: RunnerOptions
+  readonly #deps: RunnerDeps
+  readonly #queues = new Map<string, KindQueue>()
+  readonly #running = new Map<string, Running>()
+  readonly #works = new Set<Promise<void>>()
+  readonly #closing = new AbortController()
+  #isStarted = false
+
+  constructor(options: RunnerOptions, deps: RunnerDeps) {
+    this.#options = options
+    this.#deps = deps
+  }
+
+  register(kind: JobKind): void {
+    assert(!this.#isStarted, 'kinds of jobs are registered before the start')
+    assert(!this.#queues.has(kind.name), `jobs of the kind ${kind.name} are registered once`)
+    this.#queues.set(kind.name, new KindQueue(kind))
+  }
+
+  kindOf(name: string): JobKind | undefined {
+    return this.#queues.get(name)?.kind
+  }
+
+  /** Ends what an earlier process has left and cannot go on, and begins to run the rest: first what worked already. */
+  async start(): Promise<void> {
+    assert(!this.#isStarted, 'jobs are started once')
+    const left = this.#deps.book.unended()
+    const settled = [
+      ...left.filter(({ status }) => status !== 'waiting'),
+      ...left.filter(({ status }) => status === 'waiting'),
+    ].map((job) => this.#track(this.#takeOver(job)))
+    await within(startTimeMaxMs, Promise.all(settled))
+    this.#isStarted = true
+    for (const queue of this.#queues.values()) this.#pump(queue)
+  }
+
+  /** Runs a job that waits when its turn comes. */
+  enqueue({ id, kind }: Pick<Job, 'id' | 'kind'>): void {
+    const queue = this.#expectQueue(kind)
+    queue.push(id)
+    this.#pump(queue)
+  }
+
+  /** @throws JOB_NOT_FOUND (404), JOB_NOT_CANCELLABLE (400), DISK_UNAVAILABLE, SHUTTING_DOWN (503). */
+  async cancel(id: string): Promise<Job> {
+    const job = await this.#deps.book.change(id, (before) => {
+      const isOver = this.#running.get(id)?.isOver === true
+      const status = before.isCancellable && !isOver ? nextStatus(before.status, 'cancel') : null
+      if (status === null) throw errors.JOB_NOT_CANCELLABLE({ id, reason: reasonAgainst(before) })
+      return { status, updatedAtMs: this.#deps.now() }
+    })
+    assert(job !== null, 'a job that is cancelled has changed')
+    this.#deps.changedStatus(job)
+    this.#queues.get(job.kind)?.remove(id)
+    const running = this.#running.get(id)
+    if (running !== undefined) running.controller.abort(errors.JOB_CANCELLED())
+    // One that an earlier process has begun, and that waits for its place to go on.
+    else if (job.status === 'cancelling') void this.#track(this.#end(id, stopped))
+    return job
+  }
+
+  /** Ends what works where it is. */
+  async close(timeMaxMs: number): Promise<void> {
+    this.#closing.abort()
+    for (const { controller } of this.#running.values()) controller.abort(errors.SHUTTING_DOWN())
+    if (await within(timeMaxMs, Promise.all(this.#works))) return
+    this.#deps.logger.warn({ count: this.#works.size, timeMaxMs }, 'Jobs still work, as the service closes.')
+  }
+
+  /** What becomes of a job of an earlier process. */
+  async #takeOver({ id, kind: name, status }: Job): Promise<void> {
+    const queue = this.#queues.get(name)
+    if (status === 'cancelling') return await this.#end(id, stopped)
+    if (queue === undefined) {
+      await this.#persist(id, ({ status: before }) => this.#changeBy(before, 'start'))
+      return await this.#end(id, failureOf(errors.JOB_KIND_UNKNOWN({ kind: name })))
+    }
+    if (status === 'working' && !queue.kind.canResume) return await this.#end(id, failureOf(errors.JOB_INTERRUPTED()))
+    queue.push(id)
+  }
+
+  #pump(queue: KindQueue): void {
+    if (!this.#isStarted) return
+    while (!this.#closing.signal.aborted) {
+      const id = queue.take()
+      if (id === undefined) return
+      void this.#track(this.#work(queue, id))
+    }
+  }
+
+  async #work(queue: KindQueue, id: string): Promise<void> {
+    const running: Running = { controller: new AbortController(), isOver: false }
+    this.#running.set(id, running)
+    try {
+      if (!(await this.#begin(id))) return
+      const ending = await this.#run(queue.kind, id, running)
+      running.isOver = true
+      if (ending !== null) await this.#end(id, ending)
+    } finally {
+      this.#running.delete(id)
+      queue.leave()
+      this.#pump(queue)
+    }
+  }
+
+  /** Whether it works from now on: it may have been cancelled, and nothing begins while the service closes. */
+  async #begin(id: string): Promise<boolean> {
+    if (this.#deps.book.find(id)?.status === 'working') return true
+    const job = await this.#persist(id, ({ status }) => {
+      const change = this.#closing.signal.aborted ? null : this.#changeBy(status, 'start')
+      return change === null ? null : { ...change, startedAtMs: this.#deps.now() }
+    })
+    if (job !== null) this.#deps.changedStatus(job)
+    return job !== null
+  }
+
+  /** Null for a job that goes on at the next start. */
+  async #run(kind: JobKind, id: string, { controller }: Running): Promise<JobEnding | null> {
+    const { book, changedDetails } = this.#deps
+    const { signal } = controller
+    let job: RunningJob | null = null
+    try {
+      const begun = { order: await book.orderOf(id), checkpoint: await book.checkpointOf(id) }
+      signal.throwIfAborted()
+      job = new RunningJob(id, { ...begun, signal }, { book, changed: changedDetails })
+      await kind.run(job)
+      return success
+    } catch (thrown) {
+      if (!signal.aborted) return failureOf(thrown)
+      if (book.find(id)?.status !== 'working') return stopped
+      return kind.canResume ? null : failureOf(errors.JOB_INTERRUPTED())
+    } finally {
+      job?.end()
+    }
+  }
+
+  async #end(id: string, { event, errors: sentences, fault }: JobEnding): Promise<void> {
+    const job = await this.#persist(id, ({ status: before }) => {
+      const change = this.#changeBy(before, event)
+      return change?.status === 'error' ? { ...change, errors: sentences } : change
+    })
+    if (job !== null) this.#deps.changedStatus(job, fault)
+  }
+
+  #changeBy(before: Job['status'], event: Parameters<typeof nextStatus>[1]): JobChange | null {
+    const status = nextStatus(before, event)
+    return status === null ? null : { status, updatedAtMs: this.#deps.now() }
+  }
+
+  /** Changes a job, again and again until the disk takes it. @throws DISK_UNAVAILABLE, SHUTTING_DOWN (503) once the service closes. */
+  async #persist(id: string, decide: (job: Job) => JobChange | null): Promise<Job | null> {
+    const { signal } = this.#closing
+    for (;;) {
+      try {
+        return await this.#deps.book.change(id, decide)
+      } catch (err) {
+        if (signal.aborted || !(err instanceof ApiError) || err.code !== 'DISK_UNAVAILABLE') throw err
+        this.#deps.logger.warn({ jobId: id, err }, 'The status of a job could not be written; it is tried again.')
+      }
+      // A close ends the wait, and the next try is the last.
+      await delay(this.#options.retryMs, undefined, { signal, ref: false }).catch(() => undefined)
+    }
+  }
+
+  /** Waits for it at the close. What it fails with is told: the job is what its record says then, and the next start finds it so. */
+  #track(work: Promise<void>): Promise<void> {
+    const tracked = work
+      .catch((err: unknown) => this.#deps.logger.error({ err }, 'The end of a job could not be written.'))
+      .finally(() => this.#works.delete(tracked))
+    this.#works.add(tracked)
+    return tracked
+  }
+
+  #expectQueue(kind: string): KindQueue {
+    const queue = this.#queues.get(kind)
+    assert(queue !== undefined, `jobs of the kind ${kind} are registered`)
+    return queue
+  }
+}
+
+function reasonAgainst({ status, kind }: Job): string {
+  switch (status) {
+    case 'cancelling':
+      return 'it is being cancelled already'
+    case 'working':
+      return `a job of the kind "${kind}" cannot be stopped while it works`
+    default:
+      return `its status is "${status}", and it has ended`
+  }
+}

@@ -1,0 +1,212 @@
+import type { Logger } from '../observe/logger.ts'
+import { assert } from '../shared/assert.ts'
+import { ChangeQueue } from '../shared/change-queue.ts'
+import { errors } from '../shared/errors/errors.ts'
+import { createImportId } from '../shared/ids.ts'
+import type { RecordStorage } from '../storage/storage.types.ts'
+import { type JobBook, openJobBook } from './job-book.ts'
+import { JobNews } from './job-news.ts'
+import { JobRunner } from './job-runner.ts'
+import { isFinal } from './job-states.ts'
+import type { Job, JobFilter, JobKind, Jobs, NewJob } from './jobs.types.ts'
+import { keptOrder } from './running-job.ts'
+
+export interface JobsOptions {
+  /** Jobs of all kinds that may wait. */
+  readonly jobsWaitingMax: number
+  /** Jobs that have ended and are still told of. */
+  readonly jobsKeptMax: number
+  /** The shortest time between two tellings of one job, to its watchers and to the log. */
+  readonly tellIntervalMs?: number
+  /** How long a change waits that the disk has refused. */
+  readonly retryMs?: number
+  /** Watches of all jobs at once. */
+  readonly watchesMax?: number
+}
+
+export interface JobsDeps {
+  readonly storage: RecordStorage
+  readonly logger: Logger
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** The specification's: jobs of this time, or so many of the last. */
+const keptMs = 72 * 3_600_000
+const keptLast = 100
+
+const tellIntervalMs = 1_000
+const retryMs = 1_000
+const watchesMax = 1_000
+const closeTimeMaxMs = 30_000
+const retryAfterSeconds = 10
+/** How often it is looked for jobs that are kept no longer, beside each end of one. */
+const forgetIntervalMs = 60_000
+
+/**
+ * Opens the jobs that the storage has; none works before `start`.
+ *
+ * @throws StorageDamagedError, CatalogRecordError
+ */
+export async function openJobs(options: JobsOptions, deps: JobsDeps): Promise<Jobs> {
+  const stoppable = new Set<string>()
+  const book = await openJobBook(
+    { isCancellable: (kind, status) => status === 'waiting' || (status === 'working' && stoppable.has(kind)) },
+    deps.storage,
+  )
+  return new OpenJobs(options, { ...deps, book, stoppable })
+}
+
+interface OpenDeps extends JobsDeps {
+  readonly book: JobBook
+  /** The kinds that can be cancelled while they work. */
+  readonly stoppable: Set<string>
+}
+
+class OpenJobs implements Jobs {
+  readonly #options: JobsOptions
+  readonly #deps: OpenDeps
+  readonly #news: JobNews
+  readonly #runner: JobRunner
+  /** What requests ask for, one after the other, and no more of them than may wait. */
+  readonly #requests = new ChangeQueue()
+  #forgetting: Promise<void> | null = null
+  #timer: NodeJS.Timeout | null = null
+  #isClosing = false
+
+  constructor(options: JobsOptions, deps: OpenDeps) {
+    this.#options = options
+    this.#deps = deps
+    const intervals = { intervalMs: options.tellIntervalMs ?? tellIntervalMs }
+    this.#news = new JobNews({ ...intervals, watchesMax: options.watchesMax ?? watchesMax }, (job) => {
+      this.#deps.logger.debug({ ...this.#fieldsOf(job), ...numbersOf(job.details) }, 'A job goes on.')
+    })
+    this.#runner = new JobRunner(
+      { retryMs: options.retryMs ?? retryMs },
+      {
+        ...deps,
+        changedStatus: (job, fault) => this.#changedStatus(job, fault),
+        changedDetails: (job) => this.#news.changed(job),
+      },
+    )
+  }
+
+  register(kind: JobKind): void {
+    this.#runner.register(kind)
+    if (kind.isCancellableWhileWorking) this.#deps.stoppable.add(kind.name)
+    this.#deps.book.refresh(kind.name)
+  }
+
+  async start(): Promise<void> {
+    await this.#runner.start()
+    this.#forgetSoon()
+    this.#timer = setInterval(() => this.#forgetSoon(), forgetIntervalMs).unref()
+  }
+
+  async add(job: NewJob): Promise<Job> {
+    assert(this.#runner.kindOf(job.kind) !== undefined, `jobs of the kind ${job.kind} are registered`)
+    const order = keptOrder(job.order)
+    return await this.#requests.run('jobs', async () => {
+      if (this.#isClosing) throw errors.SHUTTING_DOWN()
+      const { jobsWaitingMax: waitingMax } = this.#options
+      if (this.#deps.book.waitingCount >= waitingMax) throw errors.JOBS_TOO_MANY({ waitingMax, retryAfterSeconds })
+      const added = await this.#deps.book.add(createImportId(), { ...job, order }, this.#deps.now())
+      this.#changedStatus(added, null)
+      this.#runner.enqueue(added)
+      return added
+    })
+  }
+
+  find(id: string): Job | undefined {
+    return this.#deps.book.find(id)
+  }
+
+  list(filter: JobFilter): readonly Job[] {
+    const matches = matcherOf(filter)
+    return this.#deps.book.jobs().filter(matches).reverse()
+  }
+
+  async cancel(id: string): Promise<Job> {
+    return await this.#requests.run('jobs', async () => {
+      if (this.#isClosing) throw errors.SHUTTING_DOWN()
+      return await this.#runner.cancel(id)
+    })
+  }
+
+  watch(id: string, tell: (job: Job) => void): () => void {
+    const job = this.find(id)
+    if (job === undefined) throw errors.JOB_NOT_FOUND({ id })
+    return this.#news.watch(job, tell)
+  }
+
+  async close(timeMaxMs = closeTimeMaxMs): Promise<void> {
+    this.#isClosing = true
+    if (this.#timer !== null) clearInterval(this.#timer)
+    await this.#runner.close(timeMaxMs)
+    await this.#deps.book.close()
+    await this.#requests.close()
+    await this.#forgetting
+    this.#news.close()
+  }
+
+  #changedStatus(job: Job, fault: unknown): void {
+    const { id, status, errors: sentences } = job
+    const fields = { ...this.#fieldsOf(job), status, ...(sentences.length === 0 ? {} : { reason: sentences[0] }) }
+    if (fault === null || fault === undefined) this.#deps.logger.info(fields, 'A job has another status.')
+    else this.#deps.logger.error({ ...fields, err: fault }, 'A job has ended by a fault.')
+    this.#news.changed(this.find(id) ?? job)
+    if (isFinal(status)) this.#forgetSoon()
+  }
+
+  #fieldsOf({ id, kind, subject }: Job): object {
+    const about = subject === null ? {} : { [subject.kind]: subject.name }
+    return { ...this.#deps.book.logFieldsOf(id), jobId: id, kind, ...about }
+  }
+
+  #forgetSoon(): void {
+    if (this.#isClosing) return
+    this.#forgetting ??= this.#forget().finally(() => {
+      this.#forgetting = null
+    })
+  }
+
+  /** What fails here is tried again with the next end of a job. */
+  async #forget(): Promise<void> {
+    const { book, logger, now } = this.#deps
+    try {
+      let isAll = false
+      while (!isAll && !this.#isClosing) {
+        const forgotten = await book.forget({ keptMs, keptLast, keptMax: this.#options.jobsKeptMax }, now())
+        for (const job of forgotten.jobs) await this.#giveBack(job)
+        isAll = forgotten.isAll
+      }
+    } catch (err) {
+      logger.warn({ err }, 'Jobs that are kept no longer could not be removed; it is tried again.')
+    }
+  }
+
+  /** Has its kind remove what it keeps beside the record. */
+  async #giveBack(job: Job): Promise<void> {
+    try {
+      await this.#runner.kindOf(job.kind)?.forget?.(job.id)
+    } catch (err) {
+      this.#deps.logger.warn({ ...this.#fieldsOf(job), err }, 'What a forgotten job has kept could not be removed.')
+    }
+  }
+}
+
+function matcherOf(filter: JobFilter): (job: Job) => boolean {
+  const { kinds, statuses, createdAfterMs, createdBeforeMs, subjectId, subjectName } = filter
+  return ({ kind, status, createdAtMs, subject }) =>
+    (kinds === undefined || kinds.includes(kind)) &&
+    (statuses === undefined || statuses.includes(status)) &&
+    (createdAfterMs === undefined || createdAtMs > createdAfterMs) &&
+    (createdBeforeMs === undefined || createdAtMs < createdBeforeMs) &&
+    (subjectId === undefined || subject?.id === subjectId) &&
+    (subjectName === undefined || subject?.name === subjectName)
+}
+
+/** What of the details goes into the log: texts may be of rows. */
+function numbersOf(details: Job['details']): object {
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => typeof value === 'number'))
+}

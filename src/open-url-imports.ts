@@ -1,0 +1,64 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Options } from './config.ts'
+import type { DataSources } from './datasources/datasources.types.ts'
+import type { Imports } from './imports/imports.types.ts'
+import type { RemoteFiles } from './imports/url/remote-file.types.ts'
+import { openRemoteFiles } from './imports/url/remote-files.ts'
+import { openUrlImports } from './imports/url-jobs/open-url-imports.ts'
+import type { TableChanges } from './imports/url-jobs/table-changes.ts'
+import type { UrlImports } from './imports/url-jobs/url-import.types.ts'
+import type { Ingest } from './ingest/ingest.types.ts'
+import type { Jobs } from './jobs/jobs.types.ts'
+import type { Logger } from './observe/logger.ts'
+import type { SealedText, SecretBox } from './secrets/secret-box.types.ts'
+
+interface Deps {
+  readonly imports: Imports
+  readonly dataSources: Pick<DataSources, 'find'>
+  readonly ingest: Pick<Ingest, 'sync'>
+  readonly jobs: Jobs
+  readonly changes: TableChanges
+  readonly box: SecretBox
+  readonly logger: Logger
+}
+
+/** Imports by URL, and the files that they read, with what the options say of them. @throws StartRefusal */
+export function openImportsByUrl(
+  options: Options,
+  deps: Deps,
+): { readonly urlImports: UrlImports; readonly remoteFiles: RemoteFiles } {
+  const { box, ...others } = deps
+  const remoteFiles = openRemoteFiles(
+    {
+      allow: options.urlAllow,
+      allowHttp: options.urlAllowHttp,
+      allowCredentials: options.urlCredentials,
+      ports: options.urlPorts,
+      connectTimeoutMs: options.urlConnectTimeoutMs,
+      headersTimeoutMs: options.urlHeadersTimeoutMs,
+      idleTimeoutMs: options.urlIdleTimeoutMs,
+      bytesMax: options.urlBytesMax,
+      headerBytesMax: options.urlHeaderBytesMax,
+      redirectsMax: options.urlRedirectsMax,
+      attemptsMax: options.urlAttemptsMax,
+      retryDelayMaxMs: options.urlRetryDelayMaxMs,
+      connectionsMax: options.urlConnectionsMax,
+      pieceBytes: options.urlPieceBytes,
+    },
+    { logger: deps.logger },
+  )
+  const context = 'the order of a job'
+  const urlImports = openUrlImports(options, {
+    ...others,
+    remoteFiles,
+    box: {
+      seal: (plain) => box.seal(plain, context),
+      // What is no sealed text does not open.
+      open: (sealed) => box.open(sealed as SealedText, context),
+    },
+    clock: () => performance.now(),
+    now: Date.now,
+    delay: (timeMs, signal) => delay(timeMs, undefined, { signal }),
+  })
+  return { urlImports, remoteFiles }
+}

@@ -1,0 +1,67 @@
+// What a job, or a request about one, is refused for, and what a job itself ends with. Sorted by status.
+
+import { define, type RetryLater } from './definition.ts'
+
+export const jobErrors = {
+  JOB_NOT_CANCELLABLE: define({
+    status: 400,
+    when: 'The job has ended or is being cancelled already, or it works and its kind cannot be stopped then.',
+    message: ({ id, reason }: { readonly id: string; readonly reason: string }) =>
+      `The job "${id}" cannot be cancelled: ${reason}`,
+  }),
+  JOB_HIDDEN: define({
+    status: 403,
+    when: 'The token has no access to the job. Whether there is such a job is not told.',
+    message: () =>
+      'The token has no access to this job: use the token that made it, one that may do the same to its Data Source, or one with the scope ADMIN',
+  }),
+  JOB_NOT_FOUND: define({
+    status: 404,
+    when: 'No job has this id, or it ended so long ago that it is forgotten.',
+    message: ({ id }: { readonly id: string }) =>
+      `There is no job "${id}"; jobs are forgotten some time after their end`,
+  }),
+  JOB_CANCELLED: define({
+    status: 409,
+    when: 'What a job did when it was cancelled. No request is answered so: the job has the status `cancelled`.',
+    message: () => 'The job was cancelled',
+  }),
+  JOB_TOO_LARGE: define({
+    status: 413,
+    when: 'What a job is to do takes more than 256 KiB to write down.',
+    message: ({ bytesMax }: { readonly bytesMax: number }) =>
+      `What the job is to do takes more than ${bytesMax} bytes to write down; send shorter parameters`,
+  }),
+  JOBS_TOO_MANY: define({
+    status: 429,
+    when: 'As many jobs wait as `jobsWaitingMax` allows. Repeat the request when some of them have ended.',
+    message: ({ waitingMax }: RetryLater & { readonly waitingMax: number }) =>
+      `${waitingMax} jobs wait already, the most that may; repeat the request when some of them have ended`,
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly waitingMax: number }) => retryAfterSeconds,
+  }),
+  JOB_WATCHES_TOO_MANY: define({
+    status: 429,
+    when: 'As many requests with `progress=true` follow jobs as may at once.',
+    message: ({ watchesMax }: RetryLater & { readonly watchesMax: number }) =>
+      `${watchesMax} requests follow jobs already, the most that may at once; ask for the job without "progress"`,
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly watchesMax: number }) => retryAfterSeconds,
+  }),
+  JOB_FAILED: define({
+    status: 500,
+    when: 'A job ended by a fault of the service; the log has the reason under the id of the job.',
+    message: () =>
+      'The job ended by a fault of the service; the log of the service has the reason under the id of the job',
+  }),
+  JOB_INTERRUPTED: define({
+    status: 503,
+    when: 'The service ended while a job worked that cannot be continued. What it did until then may stand.',
+    message: () =>
+      'The service ended while the job worked, and a job of this kind cannot be continued: what it did until then may stand; check it, and start the job anew',
+  }),
+  JOB_KIND_UNKNOWN: define({
+    status: 503,
+    when: 'A job waited at the end of a service that knows its kind, and the next one does not.',
+    message: ({ kind }: { readonly kind: string }) =>
+      `This release of the service knows no jobs of the kind "${kind}"; run the release that made the job, or start it anew`,
+  }),
+}

@@ -1,0 +1,103 @@
+import t from 'tap'
+import { ImportLedger, type LedgerState, noCounts, type PlaceCounts } from '../../../src/ingest/insert/import-ledger.ts'
+
+const part = new Uint8Array(1)
+
+/** A ledger whose saves and syncs are kept in the order in which they end. */
+function open(state: LedgerState | null = null) {
+  const saved: LedgerState[] = []
+  const acts: string[] = []
+  const clock = { nowMs: 0 }
+  const ledger = new ImportLedger(state, {
+    prefix: 'job-0',
+    async save(next) {
+      saved.push(structuredClone(next))
+      acts.push('save')
+    },
+    async sync() {
+      acts.push('sync')
+    },
+    now: () => clock.nowMs,
+  })
+  return { ledger, saved, acts, clock }
+}
+
+function counts(rows: number): PlaceCounts {
+  return { ...noCounts, rows, records: rows }
+}
+
+t.test('a block has its name on disk before whoever asked for it goes on', async (t) => {
+  const { ledger, saved } = open()
+  const block = await ledger.rows.name([{ start: 0, end: 10 }])
+  t.equal(block.blockId, 'job-0-r0')
+  t.match(saved.at(-1)?.rows.named, [{ blockId: 'job-0-r0', ranges: [{ start: 0, end: 10 }] }])
+  const other = await ledger.quarantine.name([{ start: 0, end: 10 }])
+  t.equal(other.blockId, 'job-0-q0', 'the sides have names of their own')
+})
+
+t.test('what the engine has counts as stored once it is synced, and not before', async (t) => {
+  const { ledger, saved, acts, clock } = open()
+  const first = await ledger.rows.name([{ start: 0, end: 10 }])
+  ledger.rows.noteStored(first, counts(5))
+  await ledger.rows.name([{ start: 10, end: 20 }])
+  t.same(acts, ['save', 'save'])
+  t.same(saved.at(-1)?.rows.stored, [])
+  t.equal(ledger.rows.counts.rows, 5, 'whoever asks now is told of it')
+  clock.nowMs = 2_000
+  await ledger.rows.name([{ start: 20, end: 30 }])
+  t.same(acts, ['save', 'save', 'sync', 'save'])
+  t.same(saved.at(-1)?.rows.stored, [{ start: 0, end: 10 }])
+  t.equal(saved.at(-1)?.rows.counts.rows, 5)
+  t.same(
+    saved.at(-1)?.rows.named.map(({ blockId }) => blockId),
+    ['job-0-r1', 'job-0-r2'],
+  )
+})
+
+t.test('one that goes on inserts a named block again when all of its parts are there, in their order', async (t) => {
+  const before = open()
+  await before.ledger.rows.name([
+    { start: 10, end: 20 },
+    { start: 30, end: 40 },
+  ])
+  const { ledger } = open(before.saved.at(-1) ?? null)
+  const placed = (start: number, end: number) =>
+    ledger.rows.place({ part, rowCount: 1, range: { start, end }, counts: noCounts })
+  t.equal(placed(20, 30).kind, 'open', 'what has no name was never inserted')
+  t.equal(placed(30, 40).kind, 'held')
+  const whole = placed(10, 20)
+  t.match(whole, { kind: 'whole', block: { blockId: 'job-0-r0' } })
+  t.same(whole.kind === 'whole' && whole.parts.map(({ range }) => range.start), [10, 30])
+  t.equal((await ledger.rows.name([{ start: 20, end: 30 }])).blockId, 'job-0-r1', 'names are not given twice')
+})
+
+t.test('parts that are cut otherwise than those of a named block are refused', async (t) => {
+  const before = open()
+  await before.ledger.rows.name([{ start: 10, end: 20 }])
+  const { ledger } = open(before.saved.at(-1) ?? null)
+  const range = { start: 15, end: 25 }
+  t.equal(ledger.rows.place({ part, rowCount: 1, range, counts: noCounts }).kind, 'open')
+  await t.rejects(ledger.rows.name([range]), { code: 'IMPORT_NOT_RESUMABLE' })
+  await t.rejects(ledger.rows.claim(range), { code: 'IMPORT_NOT_RESUMABLE' })
+  t.match(await ledger.rows.claim({ start: 10, end: 20 }), { blockId: 'job-0-r0' })
+})
+
+t.test('a body that ends before its named blocks are there is told', async (t) => {
+  const before = open()
+  await before.ledger.quarantine.name([{ start: 10, end: 20 }])
+  const { ledger } = open(before.saved.at(-1) ?? null)
+  t.throws(() => ledger.checkWhole(), { code: 'IMPORT_NOT_RESUMABLE' })
+})
+
+t.test('what both tables have need not be read again', async (t) => {
+  const { ledger } = open()
+  ledger.rows.noteEmpty({ start: 0, end: 10 }, noCounts)
+  ledger.quarantine.noteEmpty({ start: 0, end: 10 }, { ...noCounts, records: 3 })
+  const block = await ledger.rows.name([{ start: 10, end: 20 }])
+  ledger.rows.noteStored(block, counts(4))
+  await ledger.settle()
+  t.same(ledger.stored.ranges, [{ start: 0, end: 10 }])
+  ledger.quarantine.noteEmpty({ start: 10, end: 20 }, { ...noCounts, records: 4 })
+  t.same(ledger.stored.ranges, [{ start: 0, end: 20 }])
+  t.match(ledger.counts, { storedRows: 4, quarantinedRows: 0 })
+})

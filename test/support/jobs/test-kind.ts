@@ -1,0 +1,78 @@
+import type { Job, JobKind, JobStatus, Jobs, NewJob, WorkingJob } from '../../../src/jobs/jobs.types.ts'
+
+/** A job that works until a test lets it end. */
+export interface HeldJob {
+  readonly job: WorkingJob
+  succeed(): void
+  fail(error: unknown): void
+}
+
+/** A kind whose jobs do what the test says. */
+export class TestKind implements JobKind {
+  readonly name: string
+  readonly workingMax: number
+  readonly isCancellableWhileWorking: boolean
+  readonly canResume: boolean
+  /** Of those that are forgotten. */
+  readonly forgotten: string[] = []
+  /** Whether work ends when its signal says so, as it should. */
+  obeys = true
+  readonly #begun: HeldJob[] = []
+  readonly #waiting = new Set<() => void>()
+
+  constructor(given: Partial<Pick<JobKind, 'name' | 'workingMax' | 'isCancellableWhileWorking' | 'canResume'>> = {}) {
+    this.name = given.name ?? 'import'
+    this.workingMax = given.workingMax ?? 1
+    this.isCancellableWhileWorking = given.isCancellableWhileWorking ?? true
+    this.canResume = given.canResume ?? true
+  }
+
+  get begunCount(): number {
+    return this.#begun.length
+  }
+
+  /** The job that began as the `index`-th of all, now or later. */
+  async begun(index: number): Promise<HeldJob> {
+    for (;;) {
+      const held = this.#begun[index]
+      if (held !== undefined) return held
+      await new Promise<void>((resolve) => this.#waiting.add(resolve))
+    }
+  }
+
+  run(job: WorkingJob): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (this.obeys) job.signal.addEventListener('abort', () => reject(job.signal.reason))
+      this.#begun.push({ job, succeed: resolve, fail: reject })
+      for (const wake of this.#waiting) wake()
+      this.#waiting.clear()
+    })
+  }
+
+  async forget(id: string): Promise<void> {
+    this.forgotten.push(id)
+  }
+}
+
+/** A new job with what differs. */
+export function newJob(given: Partial<NewJob> = {}): NewJob {
+  return {
+    kind: 'import',
+    owner: { tokenId: 'maker', tokenName: 'maker' },
+    subject: null,
+    order: null,
+    logFields: {},
+    ...given,
+  }
+}
+
+/** The job once it has this status. */
+export function untilStatus(jobs: Pick<Jobs, 'watch'>, id: string, status: JobStatus): Promise<Job> {
+  return new Promise((resolve) => {
+    const unwatch = jobs.watch(id, (job) => {
+      if (job.status !== status) return
+      queueMicrotask(() => unwatch())
+      resolve(job)
+    })
+  })
+}
