@@ -28,7 +28,7 @@ async function admin(method: string, path: string, body?: string): Promise<unkno
   return answer.json
 }
 
-const schema = encodeURIComponent('action String `json:$.action`, n Int32 `json:$.n` DEFAULT 1')
+const schema = encodeURIComponent('action String `json:$.action`, n Int64 `json:$.n` DEFAULT 1')
 for (const name of ['visits', 'others']) {
   await admin('POST', `/v0/datasources?name=${name}&schema=${schema}`)
   const nodes = [{ name: 'all', sql: `SELECT action, n FROM ${name}`, type: 'endpoint' }]
