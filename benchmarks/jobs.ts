@@ -68,7 +68,7 @@ function noWarrant(): never {
 }
 
 async function listTimes(jobs: Jobs, { token, grants, query }: Lister): Promise<readonly number[]> {
-  const found = { id: token, makerId: token, name: token, grants: () => grants, take: () => null }
+  const found = { id: token, makerId: token, name: token, expiresAt: null, grants: () => grants, take: () => null }
   const lookup = {
     version: 0,
     kindOf: () => 'datasource' as const,

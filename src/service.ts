@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { adminScope as serviceScope } from './access/admin-scope.ts'
 import { CatalogLookup } from './access/catalog-lookup.ts'
 import { openAccess } from './access/open-access.ts'
+import { renewOldDigest } from './access/tokens/old-digest.ts'
 import { type AdminToken, adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
 import { catalogKinds, openCatalog } from './catalog/catalog.ts'
@@ -71,7 +72,7 @@ export interface Service {
 
 export const catalogName = 'catalog.lmdb'
 /** How the plain secrets of earlier releases are sealed, each by the module that keeps them. */
-export const sealPlain: readonly SealPlain[] = [sealOldVariable, sealOldAdminToken]
+export const sealPlain: readonly SealPlain[] = [sealOldVariable, sealOldAdminToken, renewOldDigest]
 /** A workspace has room for this many data sources; the catalog is held in memory. */
 const dataSourcesMax = 10_000
 /** The same for pipes. */

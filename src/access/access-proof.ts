@@ -14,6 +14,8 @@ export interface OperationProof {
   readonly missing: readonly string[]
   /** Whether a filter is what stands against it. */
   readonly isFiltered: boolean
+  /** Whether the filter of what is not there any more stands against it. */
+  readonly isClosed: boolean
 }
 
 /** Every operation on resources of this kind. */
@@ -36,11 +38,13 @@ function proofOf(permissions: Permissions, operation: Operation, resource: Named
     return scopes.includes(type) && isReached
   })
   const isFiltered = !isAllowed && grants.length > 0
+  const isClosed = !isAllowed && !isFiltered && permissions.isClosed(operation)
   return {
     operation,
     isAllowed,
     grants,
-    missing: isAllowed || isFiltered ? [] : [...scopes, 'ADMIN'],
+    missing: isAllowed || isFiltered || isClosed ? [] : [...scopes, 'ADMIN'],
     isFiltered,
+    isClosed,
   }
 }

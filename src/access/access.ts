@@ -10,8 +10,8 @@ import { Permissions } from './permissions.ts'
 import type { RateRefusal } from './rate-window.ts'
 import type { Scope } from './scopes/scope.types.ts'
 import type { ResourceKind } from './scopes/scope-types.ts'
-import { coversAll } from './strength.ts'
 import { grantsOf } from './tokens/scope-grants.ts'
+import { type ManagedToken, mayManage } from './tokens/token-rules.ts'
 import type { Warrant } from './warrant.types.ts'
 
 /** Who asks, as long as the request lasts. */
@@ -44,6 +44,8 @@ export interface KnownToken {
   /** See `Caller`. */
   readonly makerId: string
   readonly name: string
+  /** Epoch milliseconds; null for one that does not expire. */
+  readonly expiresAt: number | null
   /** Its rights, as things are now: names are looked up when this is asked. */
   grants(lookup: ResourceLookup): readonly Grant[]
   /** Counts a request of it; null when it may go on. */
@@ -112,6 +114,8 @@ export class Access {
     const { of: kind, scopes } = ruleOf(operation)
     const named = kind === null || resource === null ? null : this.#lookup.find(kind, resource)
     if (permissions.allows(operation, named)) return null
+    if (permissions.isTakenByFilter(operation, named)) return errors.FILTER_FORBIDS({ resource })
+    if (permissions.isClosed(operation)) return errors.FILTER_LOST()
     return errors.SCOPE_MISSING({ scopes: neededScopes(scopes, resource), resource })
   }
 
@@ -166,15 +170,15 @@ export class Access {
   }
 
   /** Whether a caller may be told of a token: with the value of a stronger one he would be stronger than he is. */
-  mayManage(permissions: Permissions, token: { readonly scopes: readonly Scope[] }): boolean {
-    return coversAll(permissions, grantsOf(token.scopes, this.#lookup))
+  mayManage(permissions: Permissions, token: ManagedToken): boolean {
+    return mayManage(permissions, token, this.#lookup)
   }
 
   #callerOf(token: KnownToken, source: TokenSource): Caller {
     const { version } = this.#lookup
     const kept = this.#callers.get(token)
     if (kept?.version === version) return kept.caller
-    const permissions = new Permissions(token.grants(this.#lookup), this.#lookup)
+    const permissions = new Permissions(token.grants(this.#lookup), this.#lookup, token.expiresAt)
     const caller = { tokenId: token.id, makerId: token.makerId, tokenName: token.name, permissions }
     this.#callers.set(token, { version, caller })
     this.#origins.set(caller, { source, token })

@@ -3,9 +3,10 @@ import type { Grant, ResourceLookup } from './grant.types.ts'
 import type { JwtScope } from './jwt/jwt-claims.ts'
 import { readJwtRequest } from './jwt/jwt-request.ts'
 import type { JwtSigner } from './jwt/jwt-signer.ts'
+import { isLost } from './lost-filter.ts'
 import type { Permissions } from './permissions.ts'
 import type { CheckFilter, ScopeBinderOptions } from './scopes/scope-binder.ts'
-import { coversAll } from './strength.ts'
+import { coversAll, outlives } from './strength.ts'
 import type { Tokens } from './tokens/token.types.ts'
 
 export interface JwtIssuerDeps {
@@ -41,6 +42,7 @@ export class JwtIssuer {
     const { scopes, perSecondMax } = body
     const given = body.name ?? name
     if (given === undefined) throw errors.NAME_MISSING()
+    if (outlives(editor, expiresAtSeconds * 1_000)) throw errors.TOKEN_STRONGER()
     await this.#check(scopes, editor)
     const signed = this.#deps.signer.sign({ name: given, expiresAtSeconds, scopes, perSecondMax })
     if (signed.kind === 'refused') throw errors.JWT_INVALID({ reason: signed.reason })
@@ -51,22 +53,27 @@ export class JwtIssuer {
     const { lookup, checkFilter } = this.#deps
     const grants = jwtGrants(scopes, lookup)
     // What does not exist yet is for those who may see all that exists.
-    const isAllThere = grants.length === scopes.length
+    const isAllThere = grants.length === scopes.length && !grants.some((grant) => isLost(grant, lookup))
     if (!(isAllThere || editor.readScope.seesAll) || !coversAll(editor, grants)) throw errors.TOKEN_STRONGER()
-    for (const { type, resource, filter } of grants) {
-      if (filter === null || resource === null) continue
+    for (const grant of grants) {
+      const { type, resource: id, filter } = grant
+      if (filter === null || id === null) continue
       if (this.#options.tokenFilters === 'refuse') {
         throw errors.JWT_INVALID({ reason: 'filters are switched off by the option token-filters' })
       }
-      await checkFilter({ kind: type === 'PIPES:READ' ? 'pipe' : 'datasource', id: resource }, filter)
+      if (!isLost(grant, lookup)) await checkFilter({ kind: type === 'PIPES:READ' ? 'pipe' : 'datasource', id }, filter)
     }
   }
 }
 
-/** What the scopes of a JWT give, as names stand now: what does not exist gives nothing, and a quarantine has no scopes. */
+/**
+ * What the scopes of a JWT give, as names stand now: what does not exist gives nothing, and a quarantine has no scopes. A filter of
+ * what does not exist stays, as a lost one.
+ */
 export function jwtGrants(scopes: readonly JwtScope[], lookup: ResourceLookup): readonly Grant[] {
   return scopes.flatMap(({ type, resource, filter, fixedParameters }): readonly Grant[] => {
     const { id, isQuarantine } = lookup.find(type === 'PIPES:READ' ? 'pipe' : 'datasource', resource)
-    return id === undefined || isQuarantine ? [] : [{ type, resource: id, filter, fixedParameters }]
+    if (id !== undefined && !isQuarantine) return [{ type, resource: id, filter, fixedParameters }]
+    return filter === null ? [] : [{ type, resource, filter, fixedParameters }]
   })
 }

@@ -62,7 +62,7 @@ export class JwtSource implements TokenSource {
     if (stamp !== verifier.keyStamp) return undefined
     if (verifier.isExpired(expiresAtSeconds)) return { error: errors.TOKEN_INVALID({ hint: 'The token has expired' }) }
     const scopes = warrant.scopes.map(ofWarrantScope)
-    return this.#unfiltered(scopes) ?? new WarrantedJwt({ id, name, scopes })
+    return this.#unfiltered(scopes) ?? new WarrantedJwt({ id, name, expiresAtSeconds, scopes })
   }
 
   #unfiltered(scopes: readonly JwtScope[]): Refusal | null {
@@ -99,6 +99,10 @@ class JwtToken implements KnownToken {
     return this.jwt.claims.name ?? 'jwt'
   }
 
+  get expiresAt(): number {
+    return this.jwt.claims.expiresAtSeconds * 1_000
+  }
+
   grants(lookup: ResourceLookup): readonly Grant[] {
     return jwtGrants(this.jwt.claims.scopes, lookup)
   }
@@ -108,16 +112,22 @@ class JwtToken implements KnownToken {
   }
 }
 
+interface WarrantedClaims extends Pick<JwtWarrant, 'expiresAtSeconds' | 'id' | 'name'> {
+  readonly scopes: readonly JwtScope[]
+}
+
 /** What a JWT gave when work was asked for with it. */
 class WarrantedJwt implements KnownToken {
   readonly id = null
   readonly makerId: string
   readonly name: string
+  readonly expiresAt: number
   readonly #scopes: readonly JwtScope[]
 
-  constructor({ id, name, scopes }: Pick<JwtWarrant, 'id' | 'name'> & { readonly scopes: readonly JwtScope[] }) {
+  constructor({ id, name, expiresAtSeconds, scopes }: WarrantedClaims) {
     this.makerId = makerIdOf(id)
     this.name = name ?? 'jwt'
+    this.expiresAt = expiresAtSeconds * 1_000
     this.#scopes = scopes
   }
 

@@ -26,6 +26,7 @@ const onPipe = { of: 'pipe', ...writers } as const
  * from them. Before the colon stands what it is done to.
  *
  * - `describe` is the definition, `read` the rows.
+ * - `datasource:append` tells nothing of the rows that are there, so a filter on them does not stand against it.
  * - `datasource:create` also stands for a data source that an append makes, `datasource:analyze` for a look at rows that are not
  *   kept.
  * - Nodes belong to their pipe: `pipe:change` adds and edits them too. What a node may read is a matter of its author's read
@@ -43,7 +44,7 @@ export const operations = {
   },
   'datasource:describe': { of: 'datasource', ...readers, scopes: ['DATASOURCES:READ', 'WORKSPACE:READ_ALL'] },
   'datasource:create': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
-  'datasource:append': { ...onDataSource, scopes: ['DATASOURCES:APPEND', 'DATASOURCES:CREATE'] },
+  'datasource:append': { ...onDataSource, mayBeFiltered: true, scopes: ['DATASOURCES:APPEND', 'DATASOURCES:CREATE'] },
   'datasource:replace': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
   'datasource:analyze': { ...onDataSource, reach: 'some', scopes: ['DATASOURCES:CREATE'] },
   'datasource:change': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },

@@ -3,29 +3,40 @@
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { adminScope } from './admin-scope.ts'
 import type { Grant, NamedResource, ResourceLookup } from './grant.types.ts'
+import { isLost } from './lost-filter.ts'
 import { type Operation, type OperationRule, ruleOf } from './operations.ts'
 import { createReadScope } from './read-scope.ts'
 import { joinFilters } from './row-filters.ts'
-import type { ResourceKind, ScopeType } from './scopes/scope-types.ts'
+import { pipeReadTypes, type ResourceKind, type ScopeType } from './scopes/scope-types.ts'
 
 const readTypes: ReadonlySet<ScopeType> = new Set(['DATASOURCES:READ', 'PIPES:READ'])
 
 export class Permissions {
+  /** Without those that a lost filter closes. */
   readonly grants: readonly Grant[]
+  /** Filters of what is not there any more. */
+  readonly lost: readonly Grant[]
+  readonly #closed: readonly Grant[]
   readonly isAdmin: boolean
   /** What its queries may read. */
   readonly readScope: ReadScope
-  readonly #lookup: ResourceLookup
+  /** When they end, in epoch milliseconds; null for never. */
+  readonly expiresAt: number | null
+  readonly lookup: ResourceLookup
   /** Types of the scopes that are not restricted to a resource. */
   readonly #unrestricted: ReadonlySet<ScopeType>
   /** By the id of what exists, and by the name of what does not yet. */
   readonly #byResource: ReadonlyMap<string, readonly Grant[]>
 
-  constructor(grants: readonly Grant[], lookup: ResourceLookup) {
-    this.grants = grants
-    this.#lookup = lookup
-    this.#unrestricted = new Set(grants.flatMap(({ type, resource }) => (resource === null ? [type] : [])))
-    this.#byResource = groupedByResource(grants)
+  constructor(grants: readonly Grant[], lookup: ResourceLookup, expiresAt: number | null = null) {
+    this.lost = grants.filter((grant) => isLost(grant, lookup))
+    const living = this.lost.length === 0 ? grants : grants.filter((grant) => !isLost(grant, lookup))
+    this.#closed = this.lost.length === 0 ? [] : living.filter(mayReadAnything)
+    this.grants = this.#closed.length === 0 ? living : living.filter((grant) => !mayReadAnything(grant))
+    this.lookup = lookup
+    this.expiresAt = expiresAt
+    this.#unrestricted = new Set(this.grants.flatMap(({ type, resource }) => (resource === null ? [type] : [])))
+    this.#byResource = groupedByResource(this.grants)
     this.isAdmin = this.#unrestricted.has('ADMIN')
     this.readScope = this.isAdmin ? adminScope : this.#makeReadScope()
   }
@@ -36,6 +47,17 @@ export class Permissions {
     const rule = ruleOf(operation)
     const isGiven = rule.reach === 'some' ? this.#givesSome(rule) : this.#gives(rule, resource)
     return isGiven && !this.#hidesRows(rule, resource)
+  }
+
+  /** Whether it might do this, if no filter hid rows from it. */
+  isTakenByFilter(operation: Operation, resource: NamedResource | null): boolean {
+    const rule = ruleOf(operation)
+    return rule.reach === 'each' && this.#gives(rule, resource) && this.#hidesRows(rule, resource)
+  }
+
+  /** Whether it might do this to something, if no filter were lost. */
+  isClosed(operation: Operation): boolean {
+    return this.#closed.some(({ type }) => ruleOf(operation).scopes.includes(type))
   }
 
   /** Whether lists show it: whoever may not describe it is not told that it exists. */
@@ -83,7 +105,7 @@ export class Permissions {
       signature: signatureOf(this.grants),
       mayRead: (id) => {
         if (readsAll || this.#byResource.get(id)?.some(({ type }) => readTypes.has(type)) === true) return true
-        const kind = this.#lookup.kindOf(id)
+        const kind = this.lookup.kindOf(id)
         return kind !== undefined && mayReadKind[kind]
       },
       filterOf,
@@ -99,6 +121,11 @@ export class Permissions {
     const fixed = (this.#byResource.get(id) ?? []).flatMap(({ fixedParameters }) => fixedParameters ?? [])
     return fixed.length === 0 ? null : new Map(fixed.flatMap((one) => [...one]))
   }
+}
+
+/** What may lead to what has come in the place of something that is gone, whose filter would not hold for it. */
+function mayReadAnything({ type, resource }: Grant): boolean {
+  return type !== 'PIPES:CREATE' && (pipeReadTypes.has(type) || (type === 'DATASOURCES:READ' && resource === null))
 }
 
 /** The same for tokens that may read the same: answers are kept by it. */

@@ -1,14 +1,20 @@
 // Which of two tokens is the stronger one: a token that changes others must not give what it does not have.
 
 import type { Grant } from './grant.types.ts'
+import { isLost } from './lost-filter.ts'
 import { type Operation, operations, ruleOf } from './operations.ts'
 import type { Permissions } from './permissions.ts'
-import type { ScopeType } from './scopes/scope-types.ts'
+import { pipeReadTypes, type ResourceKind, type ScopeType } from './scopes/scope-types.ts'
 
 /** Whether `own` may do everything that these grants let a token do, and sees every row that they show. */
 export function coversAll(own: Permissions, grants: readonly Grant[]): boolean {
   if (own.isAdmin) return true
-  return grants.every((grant) => coversRight(own, grant)) && keepsFilters(own, grants)
+  return grants.every((grant) => isLost(grant, own.lookup) || coversRight(own, grant)) && keepsFilters(own, grants)
+}
+
+/** Whether a token that ends then (epoch milliseconds; null for never) would be there when `own` is not any more. */
+export function outlives({ expiresAt: ownEnd }: Permissions, expiresAt: number | null): boolean {
+  return ownEnd !== null && (expiresAt === null || expiresAt > ownEnd)
 }
 
 /** Without a look at filters. */
@@ -20,17 +26,36 @@ function coversRight({ grants }: Permissions, { type, resource }: Grant): boolea
   return needed.every((operation) => grants.some((own) => ruleOf(operation).scopes.includes(own.type) && reaches(own)))
 }
 
-/** Every filter of `own` must stand in what it gives away. */
+/**
+ * Every filter of `own` must stand in what it gives away, unless that reaches nothing of what the filter hides or takes away. So
+ * what is left of a right behind the filters is the same for both.
+ */
 function keepsFilters(own: Permissions, grants: readonly Grant[]): boolean {
-  const filtered = own.grants.filter(({ filter }) => filter !== null)
-  return filtered.every(({ resource, filter }) => {
-    const isReached = grants.some((grant) => readingTypes.has(grant.type) && (grant.resource ?? resource) === resource)
-    return !isReached || grants.some((grant) => grant.resource === resource && grant.filter === filter)
+  const filtered = [...own.grants.filter(({ filter }) => filter !== null), ...own.lost]
+  return filtered.every((kept) => {
+    const isReached = grants.some((grant) => reaches(grant, kept, own))
+    return !isReached || grants.some(({ resource, filter }) => resource === kept.resource && filter === kept.filter)
   })
 }
 
-/** Whoever writes a pipe reads through it. */
-const readingTypes: ReadonlySet<ScopeType> = new Set(['DATASOURCES:READ', 'PIPES:READ', 'WORKSPACE:READ_ALL'])
+/**
+ * Whether a grant may lead to what a filter is about. Pipes lead to everything: what they read is their authors' matter, and is
+ * another thing tomorrow.
+ */
+function reaches(grant: Grant, { type: filteredType, resource: filtered }: Grant, { lookup }: Permissions): boolean {
+  if (pipeReadTypes.has(grant.type)) return true
+  if (grant.resource !== null && grant.resource !== filtered) return false
+  if (grant.type === 'DATASOURCES:READ') return true
+  const kind = (filtered === null ? undefined : lookup.kindOf(filtered)) ?? kindOfReading(filteredType)
+  return operationsOf(grant.type).some((operation) => {
+    const rule = ruleOf(operation)
+    return rule.of === kind && !rule.mayBeFiltered
+  })
+}
+
+function kindOfReading(type: ScopeType): ResourceKind {
+  return type === 'PIPES:READ' ? 'pipe' : 'datasource'
+}
 
 function operationsOf(type: ScopeType): readonly Operation[] {
   // Object.keys gives plain strings; the table has these keys and no others.

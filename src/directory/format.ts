@@ -10,7 +10,8 @@
  * - 2: the file itself; the checkpoint has version 2; in the log, the note that a block is stored tells its last entry.
  * - 3: in the log, each body tells by which rules its values are read, and so does the note of a replay; the time of a
  *   quarantine may be called `c__insertion_date`.
- * - 4: in the catalog, the values of variables and the admin token are sealed by a key that has a file of its own.
+ * - 4: in the catalog, the values of variables and the admin token are sealed by a key that has a file of its own; tokens are
+ *   looked up by a digest that signs nothing.
  */
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -188,7 +188,8 @@ function withoutHidden(failure: Pick<StoreError, 'message' | 'clickhouseCode'>, 
   if (clickhouseCode === undefined || valuelessCodes.has(clickhouseCode)) return message
   if (filters.every(({ isTotal }) => isTotal) && !(filters.length > 0 && countingCodes.has(clickhouseCode)))
     return message
-  return `The query failed; the token filters rows, so no more is told of the error ${codeOf(message)}`.trimEnd()
+  // Not even its name, which another hidden row may decide.
+  return 'The query failed; the token filters rows, so no more is told of the error'
 }
 
 /** The name of the error, at the end of the engine's messages. */

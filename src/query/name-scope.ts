@@ -187,6 +187,12 @@ function nearestSource(
   return owner === undefined ? didYouMean(written, names) : `Did you mean '${owner}${quarantineSuffix}'?`
 }
 
+const literal = /^(?:'(?:[^'\\]|\\.)*'|-?\d+(?:\.\d+)?|NULL|true|false)$/i
+
+function isComputed(defaultExpression: string | null): boolean {
+  return defaultExpression !== null && !literal.test(defaultExpression)
+}
+
 function tableSource(
   { database, readScope }: Reading,
   { id, columns, engine }: ReadDataSource,
@@ -198,6 +204,7 @@ function tableSource(
     ...place,
     columns: columns.map(({ name }) => name),
     typedColumns: columns,
+    computedColumns: columns.flatMap(({ name, defaultExpression }) => (isComputed(defaultExpression) ? [name] : [])),
     isJoin: engine.name === 'Join',
     isMergeTree: engine.name.endsWith('MergeTree'),
     filter: readScope.filterOf(id),

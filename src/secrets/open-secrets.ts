@@ -4,8 +4,8 @@
  * 1. A key is made where there is none, and never takes the place of one: what a lost key has sealed stays as it is.
  * 2. Plain secrets of earlier releases, also those of a catalog that was put back from a backup, are sealed by writing the
  *    whole file anew, so that their bytes are gone. A crash before its end leaves the old file, and a start repeats it.
- * 3. The record `secret_key` says which key seals all secrets of the storage; while it names another, a start looks at all
- *    of them. It is written once none is plain and none is lost.
+ * 3. The record `secret_key` says which key seals all secrets of the storage; while it names another, or is of an earlier form, a
+ *    start looks at all of them. It is written once none is plain and none is lost.
  */
 import type { Logger } from '../observe/logger.ts'
 import type { DiskReports } from '../shared/disk-fault.ts'
@@ -37,7 +37,8 @@ interface SecretsDeps {
 
 /** The record of the kind `workspace` that says which key seals. */
 export const keyRecordName = 'secret_key'
-const keyRecordFormat = 1
+/** 1: written before digests of tokens counted as secrets. */
+const keyRecordFormat = 2
 
 /** Opens the catalog's file. @throws what `openLmdbStorage` throws, and the system's errors of the key's file. */
 export async function openSecretStorage(path: string, deps: SecretsDeps): Promise<SecretStorage> {
@@ -57,7 +58,10 @@ export async function openSecretStorage(path: string, deps: SecretsDeps): Promis
   if (plainCount === 0) return { storage: first, box, reportLost: () => reportLost(first, box, deps) }
   await first.close()
   await rewriteStorage(path, (record) => sealPlain.reduce((one, seal) => seal(one, box) ?? one, record))
-  logger.info({ plainCount }, 'Secrets of an earlier release are encrypted, and the catalog is written anew.')
+  logger.info(
+    { plainCount },
+    'Secrets of an earlier release are encrypted or digested anew, and the catalog is written anew.',
+  )
   const storage = await openLmdbStorage(path, disk)
   return { storage, box, reportLost: () => reportLost(storage, box, deps) }
 }
@@ -87,7 +91,9 @@ async function makeKeys({ keyFile: { place }, logger }: SecretsDeps): Promise<Se
 
 async function isNoted(storage: RecordStorage, box: SecretBox): Promise<boolean> {
   const value = (await storage.get('workspace', keyRecordName))?.value
-  return typeof value === 'object' && value !== null && 'keyId' in value && value.keyId === box.keyId
+  if (typeof value !== 'object' || value === null) return false
+  const { format, keyId } = { format: null, keyId: null, ...value }
+  return format === keyRecordFormat && keyId === box.keyId
 }
 
 async function reportLost(

@@ -8,7 +8,7 @@ import type { SealedText, SecretBox } from './secret-box.types.ts'
 /** The kinds whose records may have a sealed text. */
 export const sealedKinds: readonly RecordKind[] = ['variables', 'workspace', 'tokens']
 
-/** A record of an earlier release, whose secret is plain, as it is from now on; null for any other. */
+/** A record of an earlier release, which has a secret in it that is not sealed, as it is from now on; null for any other. */
 export type SealPlain = (record: LoadedWrite, box: SecretBox) => LoadedWrite | null
 
 /** What is found in a storage when its records are looked through. */
@@ -46,8 +46,8 @@ export async function surveySecrets(
   for (const kind of [...sealedKinds, 'settings'] as const) {
     for (const { key, value } of await storage.list(kind)) {
       const sealed = sealedTextOf(value)
-      if (sealed === null) plainCount += sealPlain.some((seal) => seal({ kind, key, value }, box) !== null) ? 1 : 0
-      else if (!box.hasKeyOf(sealed)) lostCounts[kind] = (lostCounts[kind] ?? 0) + 1
+      if (sealPlain.some((seal) => seal({ kind, key, value }, box) !== null)) plainCount += 1
+      if (sealed !== null && !box.hasKeyOf(sealed)) lostCounts[kind] = (lostCounts[kind] ?? 0) + 1
     }
   }
   return { plainCount, lostCounts }

@@ -156,11 +156,12 @@ function putSource(read: TableRead, source: Source, resolution: Resolution): voi
   const qualified = qualify(source, resolution)
   if (source.filter === null) edits.push({ start, end, before: qualified, inner: null, after: alias })
   else {
-    const { isMergeTree = !source.isJoin, typedColumns = [] } = source
+    const { isMergeTree = !source.isJoin, typedColumns = [], computedColumns = [] } = source
     const filter = filterOf(source.columns, source.filter, compilation)
     if (typedColumns.some(({ type }) => hasPaths(type))) compilation.filteredPaths.add(source.name)
     const rebuilt = rebuiltColumns(typedColumns)
-    const putIn = { name: source.name, text: source.filter, qualified, alias, filter, rebuilt, isMergeTree }
+    const named = { name: source.name, text: source.filter, qualified, alias }
+    const putIn = { ...named, filter, rebuilt, isMergeTree, computedColumns }
     putFiltered(read, putIn, resolution)
   }
 }
@@ -214,6 +215,7 @@ interface FilteredTable {
   /** What is done to the columns of the rows that are left. */
   readonly rebuilt: string
   readonly isMergeTree: boolean
+  readonly computedColumns: readonly string[]
 }
 
 /**
@@ -242,14 +244,21 @@ function putFiltered(read: TableRead, filtered: FilteredTable, resolution: Resol
   const keyword = filterKeyword(filtered, words)
   const from = [qualified, 'AS', filter.alias, ...words].join(' ')
   const rows = `(SELECT * FROM ${from} ${keyword} (${filter.sql}) LIMIT ${allRows})`
-  // Other engines give rows in an order that hidden ones decide, and a message tells which row was the first to fail.
-  const isTotal = filter.isTotal && filtered.isMergeTree
+  const isTotal = filter.isTotal && !mayFailFirst(filtered, words)
   compilation.filtered.set(name, { filter: text, isTotal, probe: () => filterProbe(qualified, filter) })
   // In one SELECT the filter would read the columns as they are rebuilt, all rows of them.
   const before = rebuilt === '' ? rows : `(SELECT *${rebuilt} FROM ${rows})`
   edits.push({ start, end, before, inner: null, after: alias })
   if (words.length > 0) edits.push({ ...modifiers, before: '', inner: null, after: '' })
   if (read.kind === 'table') filteredScopes.add(read.scope)
+}
+
+/** Whether the engine may compute something of a hidden row that fails, or that tells by its place which row did. */
+function mayFailFirst({ isMergeTree, computedColumns, filter }: FilteredTable, words: readonly string[]): boolean {
+  // Other engines give rows in an order that hidden ones decide, and a message tells which row was the first to fail.
+  if (!isMergeTree) return true
+  // With FINAL a DEFAULT is computed for the rows that are merged, before the filter is.
+  return computedColumns.some((column) => words.includes('FINAL') || filter.columns.has(column))
 }
 
 /** `SAMPLE 1000` takes a share that the engine computes from all rows of the table, hidden ones among them. */

@@ -20,6 +20,8 @@ export interface RowFilter {
   readonly alias: string
   /** The functions that it calls. */
   readonly functions: readonly string[]
+  /** The first words of the names in it: columns, or columns of which it takes a part. */
+  readonly columns: ReadonlySet<string>
   /** Whether no value of a row can make it fail. */
   readonly isTotal: boolean
 }
@@ -57,6 +59,7 @@ export function readRowFilter(text: string, columns: readonly string[]): RowFilt
     sql: splice({ source: text, node: null, tokens, end, edits }).text,
     alias,
     functions: calls.map(({ name }) => name),
+    columns: new Set(names.map(({ start }) => tokens[start]?.name ?? '')),
     isTotal: isTotal(parsed),
   }
 }

@@ -19,6 +19,8 @@ export interface TableSource extends AnySource {
   readonly columns: readonly string[]
   /** The same columns with their types, where a filter may hide rows. */
   readonly typedColumns?: readonly TypedColumn[]
+  /** Those of them that the engine computes where a row has none, as its DEFAULT says; absent is none. */
+  readonly computedColumns?: readonly string[]
   /** True for the engine Join, whose rows `joinGet` reads past every filter. */
   readonly isJoin: boolean
   /** False for an engine outside of the MergeTree family, which knows no PREWHERE; absent is what `isJoin` is not. */

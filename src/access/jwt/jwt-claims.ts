@@ -89,6 +89,8 @@ export function readLimit(payload: JwtObject): number | null {
   const limits = payload.get('limits')
   if (limits === undefined) return null
   if (!isJwtObject(limits)) throw new JwtFault('limits is not an object')
+  // One in other letters would be no limit.
+  if ([...limits.keys()].some((name) => name !== 'rps')) throw new JwtFault('limits has a member other than rps')
   const perSecondMax = limits.get('rps')
   if (perSecondMax === undefined) return null
   if (typeof perSecondMax !== 'number' || !Number.isSafeInteger(perSecondMax) || perSecondMax < 1) {

@@ -10,7 +10,13 @@ import { JwtFault } from './jwt-fault.ts'
 export type JwtJson = string | number | bigint | boolean | null | readonly JwtJson[] | JwtObject
 export type JwtObject = ReadonlyMap<string, JwtJson>
 
-const bounds = { depthMax: 16, keysMax: 1_000 }
+/** What a JSON text may hold. */
+interface JsonBounds {
+  readonly depthMax: number
+  readonly keysMax: number
+}
+
+const payloadBounds: JsonBounds = { depthMax: 16, keysMax: 1_000 }
 // Longer than an Int256 is written.
 const integerCharactersMax = 80
 
@@ -21,7 +27,7 @@ const integerCharactersMax = 80
  * @throws JwtFault for what is no JSON object in UTF-8, for a key that stands twice in one object at any depth, for unpaired
  *   surrogates, for numbers that are infinite or too long, and for too many keys or levels.
  */
-export function readJwtObject(bytes: Buffer, place: string): JwtObject {
+export function readJwtObject(bytes: Buffer, place: string, bounds = payloadBounds): JwtObject {
   if (!isUtf8(bytes)) throw new JwtFault(`${place} is not UTF-8`)
   const text = bytes.toString('utf8')
   if (jsonExcess(text, bounds) !== null) throw new JwtFault(`${place} has too many keys or levels`)

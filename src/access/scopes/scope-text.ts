@@ -26,11 +26,12 @@ export function readScopeText(text: string): ScopeRequest {
     }
     throw errors.SCOPE_INVALID({ scope: trimmed, reason: `it is none of ${scopeSpellings.join(', ')}` })
   }
-  const rest = trimmed.slice(spelling.length + 1)
+  const rest = trimmed.length === spelling.length ? null : trimmed.slice(spelling.length + 1)
+  if (rest === null) return readScope({ type: spelling, resource: null, filter: null }, text)
   const colon = rest.indexOf(':')
   const resource = colon === -1 ? rest : rest.slice(0, colon)
   const filter = colon === -1 ? null : rest.slice(colon + 1)
-  return readScope({ type: spelling, resource: resource === '' && filter === null ? null : resource, filter }, text)
+  return readScope({ type: spelling, resource, filter }, text)
 }
 
 export interface ScopeFields {
@@ -58,12 +59,14 @@ function spellingOf(text: string): string | undefined {
 function checked(request: ScopeRequest, text: string): ScopeRequest {
   const { kinds, mayFilter } = scopeTypes[request.type]
   const resource = request.resource?.trim() ?? null
-  const filter = request.filter?.trim() || null
+  const filter = request.filter?.trim() ?? null
   const refuse = (reason: string): never => {
     throw errors.SCOPE_INVALID({ scope: text.trim(), reason })
   }
   if (resource !== null && kinds.length === 0) refuse(`${request.type} is about the whole workspace and takes no name`)
-  if (resource === '') refuse('the name of the resource is empty')
+  // What a script's variable was to fill, and was empty: without it the scope would give more.
+  if (resource === '') refuse('the name of the resource is empty; leave the colon out to mean all')
+  if (filter === '') refuse('the filter is empty; leave the colon out to mean all rows')
   if (filter !== null && !mayFilter) refuse(`${request.type} takes no filter`)
   if (filter !== null && resource === null) refuse('a filter needs the name of its resource')
   return { ...request, resource, filter }

@@ -17,6 +17,12 @@ export type ScopeType =
   | 'PIPES:DROP'
   | 'DROP:NAME'
 
+/**
+ * What its holder reads of pipes reaches further than its resource: to all that the pipes read. Whoever writes a pipe has what it
+ * reads put elsewhere.
+ */
+export const pipeReadTypes: ReadonlySet<ScopeType> = new Set(['PIPES:READ', 'PIPES:CREATE', 'WORKSPACE:READ_ALL'])
+
 /** What a scope can be restricted to. */
 export type ResourceKind = 'datasource' | 'pipe'
 

@@ -2,12 +2,16 @@ import type { Grant, ResourceLookup } from '../grant.types.ts'
 import type { Scope } from '../scopes/scope.types.ts'
 import { scopeTypes } from '../scopes/scope-types.ts'
 
-/** The scopes but for those of resources that do not exist any more; the same array where all do. */
+/**
+ * The scopes but for those of resources that do not exist any more; the same array where all do. Those with a filter stay: they
+ * keep their tokens from reading what has come in the place of the resource.
+ */
 export function livingScopes(scopes: readonly Scope[], lookup: ResourceLookup): readonly Scope[] {
   return scopes.every((scope) => isLiving(scope, lookup)) ? scopes : scopes.filter((scope) => isLiving(scope, lookup))
 }
 
-function isLiving({ resource }: Scope, lookup: ResourceLookup): boolean {
+function isLiving({ resource, filter }: Scope, lookup: ResourceLookup): boolean {
+  if (filter !== null) return true
   return resource === null || resource.kind === 'future' || lookup.kindOf(resource.id) === resource.kind
 }
 

@@ -17,7 +17,7 @@ import type { LoadedRecords } from '../../storage/loaded-records.ts'
 import type { AccessDeps, KnownToken, Refusal } from '../access.ts'
 import { Permissions } from '../permissions.ts'
 import type { Scope } from '../scopes/scope.types.ts'
-import { coversAll } from '../strength.ts'
+import { coversAll, outlives } from '../strength.ts'
 import type { StaticWarrant, Warrant } from '../warrant.types.ts'
 import { grantsOf } from './scope-grants.ts'
 import type {
@@ -34,7 +34,14 @@ import { auditLineOf, type TokenAudit } from './token-audit.ts'
 import { TokenEntry } from './token-entry.ts'
 import type { TokenIndex } from './token-index.ts'
 import { encodeToken } from './token-record.ts'
-import { checkScopes, checkTokenDescription, checkTokenName, isAdmin, mayManage } from './token-rules.ts'
+import {
+  checkScopes,
+  checkTokenDescription,
+  checkTokenName,
+  isAdmin,
+  type ManagedToken,
+  mayManage,
+} from './token-rules.ts'
 import type { TokenUses } from './token-uses.ts'
 import { createTokenValue, digestOf, mayBeTokenValue } from './token-value.ts'
 import type { AdminOrigin, WorkspaceAdmin } from './workspace-admin.ts'
@@ -175,7 +182,9 @@ export class TokenBook implements Tokens {
       checkTokenName(name)
       checkTokenDescription(description)
       checkScopes(scopes)
-      this.#checkStrength(permissions, scopes)
+      this.#checkStrength(permissions, { scopes, expiresAt })
+      // An ADMIN too, though it may read the values of others: it says itself that it is for a while.
+      if (outlives(permissions, expiresAt)) throw errors.TOKEN_STRONGER()
       this.#checkNameIsFree(name)
       if (this.#index.size >= this.#tokensMax) throw errors.TOKENS_TOO_MANY({ tokensMax: this.#tokensMax })
       const at = this.#now()
@@ -276,7 +285,7 @@ export class TokenBook implements Tokens {
     if (tokenId === null) return permissions
     const entry = this.#index.findById(tokenId)
     if (entry === undefined) throw errors.TOKEN_INVALID()
-    return new Permissions(entry.grants(this.#deps.lookup), this.#deps.lookup)
+    return new Permissions(entry.grants(this.#deps.lookup), this.#deps.lookup, entry.expiresAt)
   }
 
   /** @throws TOKEN_NOT_FOUND (404), TOKEN_STRONGER (403) */
@@ -284,12 +293,12 @@ export class TokenBook implements Tokens {
     const entry = this.#index.findById(id)
     if (entry === undefined) throw errors.TOKEN_NOT_FOUND()
     const token = entry.toldAt(this.#deps.lookup)
-    this.#checkStrength(permissions, token.scopes)
+    this.#checkStrength(permissions, token)
     return { entry, token }
   }
 
-  #checkStrength(permissions: Permissions, scopes: readonly Scope[]): void {
-    if (!mayManage(permissions, { scopes }, this.#deps.lookup)) throw errors.TOKEN_STRONGER()
+  #checkStrength(permissions: Permissions, token: ManagedToken): void {
+    if (!mayManage(permissions, token, this.#deps.lookup)) throw errors.TOKEN_STRONGER()
   }
 
   #checkNameIsFree(name: string): void {
@@ -303,7 +312,7 @@ export class TokenBook implements Tokens {
   ): void {
     const { lookup } = this.#deps
     checkScopes(scopes)
-    this.#checkStrength(permissions, scopes)
+    this.#checkStrength(permissions, { scopes, expiresAt: token.expiresAt })
     if (editor.tokenId === token.id) {
       const after = new Permissions(grantsOf(scopes, lookup), lookup)
       if (!coversAll(after, grantsOf(token.scopes, lookup))) throw errors.TOKEN_SELF()

@@ -9,7 +9,7 @@ export interface EntryFields {
   readonly token: StaticToken
   /** Tokens are listed in the order of their numbers. */
   readonly number: number
-  /** SHA-256 of the value; null for a token whose value is not kept. */
+  /** What the value is looked up by; null for a token whose value is not kept. */
   readonly digest: string | null
   readonly sealed: SealedText | null
 }
@@ -41,6 +41,10 @@ export class TokenEntry implements KnownToken, EntryFields {
 
   get name(): string {
     return this.token.name
+  }
+
+  get expiresAt(): number | null {
+    return this.token.expiresAt
   }
 
   grants(lookup: ResourceLookup): readonly Grant[] {

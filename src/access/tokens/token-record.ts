@@ -16,17 +16,18 @@ import type { Scope, ScopeResource } from '../scopes/scope.types.ts'
 import { type ScopeType, scopeTypes } from '../scopes/scope-types.ts'
 import { type EntryFields, TokenEntry } from './token-entry.ts'
 
-const recordFormat = 1
+/** 1: the digest was the SHA-256 of the value, which signs as the value does. */
+export const tokenRecordFormat = 2
 
 export function encodeToken({ token, number, digest, sealed }: EntryFields): Readonly<Record<string, unknown>> {
   const { id: _, ...fields } = token
-  return { format: recordFormat, number, ...fields, digest, sealed }
+  return { format: tokenRecordFormat, number, ...fields, digest, sealed }
 }
 
 /** @throws CatalogRecordError */
 export function decodeToken(id: string, record: unknown): TokenEntry {
   return readRecord(`token ${id}`, record, (fields) => {
-    checkFormat(fields, recordFormat)
+    checkFormat(fields, tokenRecordFormat)
     return new TokenEntry({
       token: {
         id,

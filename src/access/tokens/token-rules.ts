@@ -4,7 +4,7 @@ import { errors } from '../../shared/errors/errors.ts'
 import type { ResourceLookup } from '../grant.types.ts'
 import type { Permissions } from '../permissions.ts'
 import type { Scope } from '../scopes/scope.types.ts'
-import { coversAll } from '../strength.ts'
+import { coversAll, outlives } from '../strength.ts'
 import { grantsOf } from './scope-grants.ts'
 import type { StaticToken } from './token.types.ts'
 
@@ -53,8 +53,12 @@ export function isAdmin(scopes: readonly Scope[]): boolean {
  */
 export function mayManage(
   permissions: Permissions,
-  { scopes }: Pick<StaticToken, 'scopes'>,
+  { scopes, expiresAt }: ManagedToken,
   lookup: ResourceLookup,
 ): boolean {
-  return permissions.isAdmin || coversAll(permissions, grantsOf(scopes, lookup))
+  if (permissions.isAdmin) return true
+  return !outlives(permissions, expiresAt) && coversAll(permissions, grantsOf(scopes, lookup))
 }
+
+/** What is judged of a token. */
+export type ManagedToken = Pick<StaticToken, 'scopes' | 'expiresAt'>

@@ -16,10 +16,21 @@ export function mayBeTokenValue(text: string): boolean {
   return text.startsWith('p.') && text.length <= valueLengthMax
 }
 
+/** Before what is digested once more. */
+const digestLabel = 'millrace token look-up\n'
+
 /**
- * What a value is looked up by. The time of a look-up may tell how far two digests agree, which tells nothing of the value: its
+ * What a value is looked up by, and what lies on disk of it. The SHA-256 of the value alone would be a key: HMAC takes it in the
+ * place of every longer text, so whoever read it could sign JWTs as the workspace admin token does.
+ *
+ * The time of a look-up may tell how far two digests agree, which tells nothing of the value: its
  * secret has 256 random bits, and nobody can choose a text by its digest.
  */
 export function digestOf(value: string): string {
-  return createHash('sha256').update(value).digest('base64url')
+  return digestOfPlain(createHash('sha256').update(value).digest())
+}
+
+/** The same from the SHA-256 of the value, which earlier releases kept. */
+export function digestOfPlain(plainDigest: Uint8Array): string {
+  return createHash('sha256').update(digestLabel).update(plainDigest).digest('base64url')
 }

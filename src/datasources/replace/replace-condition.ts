@@ -32,6 +32,6 @@ export async function checkCondition(
 }
 
 /** What a reader is told of a condition that the engine refuses. */
-export function invalid(reason: string): ApiError {
+function invalid(reason: string): ApiError {
   return errors.REPLACE_CONDITION_INVALID({ reason })
 }

@@ -23,7 +23,7 @@ import type { Store } from '../../store/store.types.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
 import type { ReplaceRequest, Replaces } from './replace.types.ts'
 import { type Cascade, cascadeOf } from './replace-cascade.ts'
-import { checkCondition, invalid } from './replace-condition.ts'
+import { checkCondition } from './replace-condition.ts'
 import { type MatchingRows, NewContent } from './replace-content.ts'
 import { checkKeys } from './replace-keys.ts'
 import { dropStagingTables, Staging } from './replace-staging.ts'
@@ -250,7 +250,7 @@ async function matchingRows(stage: () => Promise<MatchingRows>): Promise<Matchin
   try {
     return await stage()
   } catch (thrown) {
-    throw toCopyError(thrown, invalid)
+    throw toCopyError(thrown, (reason) => errors.REPLACE_CONDITION_FAILED({ reason, cause: thrown }))
   }
 }
 

@@ -1,6 +1,8 @@
-// What a request says of a token: parameters and repeated scopes in the URL or a form, or all of it as JSON.
+// What a request says of a token: parameters and repeated scopes in the URL or a form, or all of it as JSON. Whatever might have
+// been meant to give less than it would give is refused: an empty or unknown part of a scope, and what is said twice.
 
 import type { FastifyRequest } from 'fastify'
+import { bodyFault } from '../../access/jwt/jwt-request.ts'
 import type { ScopeRequest } from '../../access/scopes/scope.types.ts'
 import { readScope, readScopeText } from '../../access/scopes/scope-text.ts'
 import { errors } from '../../shared/errors/errors.ts'
@@ -20,6 +22,8 @@ export interface JwtInput {
   readonly documentText: string
 }
 
+type Document = Readonly<Record<string, unknown>>
+
 /**
  * Reads what makes or changes a token.
  *
@@ -30,14 +34,22 @@ export async function readTokenInput(
   limits: FormLimits,
 ): Promise<TokenInput & { readonly jwt: JwtInput | null }> {
   const { parameters, document, documentText } = await readChangeInput(request, limits)
+  const reason = documentText === '' ? null : bodyFault(documentText)
+  if (reason !== null) throw errors.REQUEST_INVALID({ reason })
+  const scopeTexts = parameters.every('scope')
   for (const [name, value] of Object.entries(document)) {
     const isScalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
     if (isScalar) parameters.set(name, String(value))
+    else if (name === 'expiration_time') throw invalidSeconds(JSON.stringify(value))
   }
-  const expiration = parameters.text('expiration_time')
+  // Empty is not absent: the token would never expire.
+  const expiration = parameters.get('expiration_time')
   if (expiration !== undefined) {
     const jwt = { expiresAtSeconds: readSeconds(expiration), documentText }
     return { parameters, scopes: undefined, jwt }
+  }
+  if (scopeTexts.length > 0 && ('scope' in document || 'scopes' in document)) {
+    throw errors.REQUEST_INVALID({ reason: 'scopes are in the parameters and in the JSON; send them in one place' })
   }
   return { parameters, scopes: readScopes(parameters, document), jwt: null }
 }
@@ -45,16 +57,17 @@ export async function readTokenInput(
 function readSeconds(text: string): number {
   const seconds = Number(text)
   if (/^\d{1,15}$/.test(text) && Number.isSafeInteger(seconds)) return seconds
-  const expected = 'a whole number of seconds since 1970'
-  throw errors.PARAMETER_INVALID({ parameter: 'expiration_time', value: text, expected })
+  throw invalidSeconds(text)
 }
 
-function readScopes(
-  parameters: Parameters,
-  document: Readonly<Record<string, unknown>>,
-): readonly ScopeRequest[] | undefined {
+function invalidSeconds(value: string): Error {
+  const expected = 'a whole number of seconds since 1970'
+  return errors.PARAMETER_INVALID({ parameter: 'expiration_time', value, expected })
+}
+
+function readScopes(parameters: Parameters, document: Document): readonly ScopeRequest[] | undefined {
   const texts = parameters.every('scope')
-  const lists = [document['scope'], document['scopes']].filter((one) => Array.isArray(one))
+  const lists = listsOf(document)
   if (texts.length === 0 && lists.length === 0) return undefined
   const listed = lists
     .flat()
@@ -62,19 +75,35 @@ function readScopes(
   return [...texts.filter((text) => text.trim() !== '').map(readScopeText), ...listed]
 }
 
+/** One text is a parameter already. */
+function listsOf({ scope, scopes }: Document): readonly (readonly unknown[])[] {
+  return [scope, scopes].flatMap((value, index) => {
+    if (Array.isArray(value)) return [value]
+    if (value === undefined || (index === 0 && typeof value === 'string')) return []
+    throw errors.REQUEST_INVALID({ reason: scopesReason })
+  })
+}
+
+const scopesReason = '"scopes" must be a list of texts or of objects with "type"'
+const scopeMembers: readonly string[] = ['type', 'resource', 'filter']
+
 /** @throws REQUEST_INVALID, SCOPE_INVALID (400) */
 function readFields(item: unknown): ScopeRequest {
-  if (typeof item !== 'object' || item === null) {
-    throw errors.REQUEST_INVALID({ reason: '"scopes" must be a list of texts or of objects with "type"' })
-  }
+  if (typeof item !== 'object' || item === null) throw errors.REQUEST_INVALID({ reason: scopesReason })
   const fields = new Map<string, unknown>(Object.entries(item))
   if (fields.has('fixed_params')) {
     throw errors.REQUEST_INVALID({ reason: '"fixed_params" are for JWTs: send "expiration_time" too' })
   }
+  const unknown = [...fields.keys()].find((name) => !scopeMembers.includes(name))
+  if (unknown !== undefined) {
+    const reason = `a scope has the member ${JSON.stringify(unknown)}, and can have ${scopeMembers.join(', ')} alone`
+    throw errors.REQUEST_INVALID({ reason })
+  }
   const read = (name: string): string | null => {
-    const value = fields.get(name) ?? null
-    if (value === null || typeof value === 'string') return value
-    throw errors.REQUEST_INVALID({ reason: `"${name}" of a scope must be a text` })
+    if (!fields.has(name)) return null
+    const value = fields.get(name)
+    if (typeof value === 'string') return value
+    throw errors.REQUEST_INVALID({ reason: `"${name}" of a scope must be a text; leave it out to mean all` })
   }
   return readScope({ type: read('type') ?? '', resource: read('resource'), filter: read('filter') })
 }

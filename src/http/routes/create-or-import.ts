@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NewColumns } from '../../datasources/new-columns.ts'
 import type { ImportResult, ImportSource, OpenImport } from '../../imports/imports.types.ts'
 import { engineParameters } from '../../schema/engines/engine-options.ts'
-import { type ApiError, errors } from '../../shared/errors/errors.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { listText } from '../../shared/list-text.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson, toApiError } from '../json/answers.ts'
@@ -110,13 +110,13 @@ class ImportExchange {
     }
     const details = () => progressDetails(opened.progress, order.debug)
     if (!order.hasProgress) {
-      const result = await opened.load()
+      const result = await this.#load(opened)
       return sendImport(reply, await this.#answerOf(order, opened, result), details())
     }
     const lines = progressLines(opened.progress)
     mayBeQuiet(reply.raw)
     this.#streamed = this.#streamResult(lines, async () => {
-      const answer = await this.#answerOf(order, opened, await opened.load())
+      const answer = await this.#answerOf(order, opened, await this.#load(opened))
       return importAnswerOf(answer, details())
     })
     return reply.code(200).header('content-type', 'application/x-ndjson; charset=UTF-8').send(lines.lines)
@@ -132,6 +132,18 @@ class ImportExchange {
     }
     if (this.#streamed === null) await close()
     else void this.#streamed.finally(close)
+  }
+
+  /** Whoever may not read all rows is not told what a replace computes of those that are there. */
+  async #load(opened: OpenImport): Promise<ImportResult> {
+    try {
+      return await opened.load()
+    } catch (thrown) {
+      const { id, name } = opened.dataSource
+      const mayRead = callerOf(this.#request).permissions.allows('quarantine:read', { id, name, isQuarantine: false })
+      if (mayRead || !(thrown instanceof ApiError) || !tellingOfRows.has(thrown.code)) throw thrown
+      throw errors.REPLACE_CONDITION_FAILED({ reason: 'it fails on rows that the token may not read', cause: thrown })
+    }
   }
 
   async #streamResult(lines: ProgressLines, load: () => Promise<ReturnType<typeof importAnswerOf>>): Promise<void> {
@@ -158,6 +170,9 @@ class ImportExchange {
     return { importId, dataSource: shape, warnings, outcome: result.outcome }
   }
 }
+
+/** What a replace may fail with by the values of rows that stay. */
+const tellingOfRows: ReadonlySet<string> = new Set(['REPLACE_CONDITION_FAILED', 'REPLACE_VIEW_FAILED'])
 
 function watchedBy({ debug, hasProgress }: SentOrder): 'nothing' | 'statuses' | 'reports' {
   if (debug.has('blocks')) return 'reports'

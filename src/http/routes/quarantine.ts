@@ -7,6 +7,7 @@ import { parseObject, readChangeParameters, scalarsOf } from '../request/change-
 import type { Parameters } from '../request/parameters.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
+import { callerOf } from '../server/authorization.ts'
 import { inTurn } from '../server/pipelining.ts'
 import { onPath } from '../server/route-need.ts'
 
@@ -34,7 +35,11 @@ export function addQuarantine(app: FastifyInstance, { dataSources }: Deps, limit
   const replay = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = await readChangeParameters(request, limits)
     const { id, name } = dataSources.get(nameOf(request))
-    const report = await dataSources.replayQuarantine(id, readReplayRequest(parameters), abortSignal(reply))
+    const asked = readReplayRequest(parameters)
+    // To write needs no right to read: but the rows that a condition chooses, and what a fix makes of them, are read.
+    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', nameOf(request))
+    if (refusal !== null && (asked.condition !== undefined || asked.fixes.size > 0)) throw refusal
+    const report = await dataSources.replayQuarantine(id, asked, abortSignal(reply))
     return sendJson(reply, 200, {
       datasource: { id, name },
       selected_rows: report.selectedRows,
@@ -42,8 +47,11 @@ export function addQuarantine(app: FastifyInstance, { dataSources }: Deps, limit
       failed_rows: report.failedRows,
       left_rows: report.leftRows,
       ...(report.leftRows > 0 ? { message: leftMessage(report.leftRows) } : {}),
-      ...(report.viewFailure === null ? {} : { view_failure: report.viewFailure }),
-      failures: report.failures.map(({ rowCount: rows, ...failure }) => ({ ...failure, rows })),
+      ...(report.viewFailure === null ? {} : { view_failure: refusal === null ? report.viewFailure : untold }),
+      // Samples are values, and a hint is made of them.
+      failures: report.failures.map(({ column, reason, rowCount: rows, ...values }) => {
+        return { column, reason, ...(refusal === null ? values : { samples: [] }), rows }
+      }),
     })
   }
   addPath(
@@ -77,6 +85,9 @@ function nameOf(request: FastifyRequest): string {
   // The routes have this parameter, and Fastify gives texts.
   return (request.params as { readonly name: string }).name
 }
+
+/** For whoever may write and not read. */
+const untold = 'A view did not take the rows; whoever may read them is told why'
 
 const fixPrefix = 'fixes.'
 

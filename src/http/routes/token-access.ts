@@ -56,7 +56,7 @@ function proofShape({ permissions, asker }: ProvedToken, nameOrId: string, deps:
 }
 
 function operationShape(
-  { operation, isAllowed, grants, missing, isFiltered }: OperationProof,
+  { operation, isAllowed, grants, missing, isFiltered, isClosed }: OperationProof,
   nameOf: (id: string) => string,
 ): object {
   return {
@@ -65,6 +65,7 @@ function operationShape(
     scopes: grants.map((grant) => grantText(grant, nameOf)),
     ...(missing.length === 0 ? {} : { needs_one_of: missing }),
     ...(isFiltered ? { reason: 'A filter hides rows from the token, and this would tell of them' } : {}),
+    ...(isClosed ? { reason: 'A filter of the token is of what is not there any more' } : {}),
   }
 }
 

@@ -116,7 +116,15 @@ class TokenRoutes {
   }
 
   async update(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { parameters, scopes } = await readTokenInput(request, this.#limits)
+    const { parameters, scopes, jwt } = await readTokenInput(request, this.#limits)
+    for (const [parameter, isSent] of [
+      ['expiration_time', jwt !== null],
+      ['expires_at', parameters.get('expires_at') !== undefined],
+    ] as const) {
+      const value = parameters.get(parameter) ?? ''
+      const expected = 'absent: the end of a token is set when it is made'
+      if (isSent) throw errors.PARAMETER_INVALID({ parameter, value, expected })
+    }
     const editor = callerOf(request)
     const { id } = this.#found(request, editor)
     const revision = {
@@ -157,7 +165,8 @@ class TokenRoutes {
   }
 
   #readExpiry(parameters: Parameters): number | null {
-    const text = parameters.text('expires_at')
+    // Empty is not absent: the token would never expire.
+    const text = parameters.get('expires_at')
     if (text === undefined) return null
     const seconds = Number(text)
     const expected = 'a whole number of seconds since 1970, in the future'

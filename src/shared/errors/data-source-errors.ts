@@ -49,7 +49,7 @@ export const dataSourceErrors = {
   }),
   DELETE_UNSUPPORTED: define({
     status: 400,
-    when: 'Rows are to be deleted by a condition in a quarantine, or in a Data Source whose engine deletes no single rows.',
+    when: 'A delete by a condition names a quarantine, or a Data Source whose engine cannot delete single rows.',
     message: ({ name, reason }: { readonly name: string; readonly reason: string }) =>
       `Rows of "${name}" cannot be deleted by a condition: ${reason}`,
   }),

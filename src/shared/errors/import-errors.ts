@@ -36,6 +36,11 @@ export const importErrors = {
     when: 'The parameter `replace_condition` is not a condition over the columns, or does not use the partition key.',
     message: ({ reason }: { readonly reason: string }) => `Parameter "replace_condition" cannot be used: ${reason}`,
   }),
+  REPLACE_CONDITION_FAILED: define({
+    status: 400,
+    when: 'The parameter `replace_condition` is a condition, and fails on rows that the Data Source has. The old content stays. A token that may not read all rows of it is not told how.',
+    message: ({ reason }: { readonly reason: string }) => `Parameter "replace_condition" cannot be used: ${reason}`,
+  }),
   REPLACE_PARTITIONS_DIFFER: define({
     status: 400,
     when: 'In a replace with a condition, a Data Source that is computed from the replaced one has an incompatible partition key. The old content stays.',

@@ -29,7 +29,7 @@ export const jobErrors = {
   }),
   JOB_RESULT_NOT_FOUND: define({
     status: 404,
-    when: 'The job has no result: it is no query, it has not ended well, or its result was kept as long as `jobResultHoursMax` says.',
+    when: 'The job has no result: it does not run a query, it has not ended well, or the time of `jobResultHoursMax` is over.',
     message: ({ id, reason }: { readonly id: string; readonly reason: string }) =>
       `The job "${id}" has no result: ${reason}`,
   }),

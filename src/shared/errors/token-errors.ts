@@ -60,6 +60,20 @@ export const tokenErrors = {
     message: ({ scopes, resource }: { readonly scopes: readonly string[]; readonly resource: string | null }) =>
       `The token may not do this${resource === null ? '' : ` to "${resource}"`}: it needs ${scopes.join(' or ')}`,
   }),
+  FILTER_FORBIDS: define({
+    status: 403,
+    when: 'The token has the scope, and also a filter on the rows of what the operation is done to, which would tell of hidden rows or change them.',
+    message: ({ resource }: { readonly resource: string | null }) =>
+      `The token may not do this${resource === null ? '' : ` to "${resource}"`}: a filter hides rows from it, and this would tell of them or change them`,
+    hint: () => 'Use a token without a filter on it',
+  }),
+  FILTER_LOST: define({
+    status: 403,
+    when: 'The token filters the rows of a Data Source or Pipe that is not there any more. Pipes might read what has come in its place, so the token reads nothing but the Data Sources that its other scopes name.',
+    message: () =>
+      'The token filters the rows of a Data Source or Pipe that is not there any more, and so reads nothing but the Data Sources that its scopes name',
+    hint: () => 'Send the scopes that the token is to have with PUT /v0/tokens/<token>, or make another JWT',
+  }),
   TOKEN_NOT_FOUND: define({
     status: 404,
     when: 'No token has this name, id or value.',

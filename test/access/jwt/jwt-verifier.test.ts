@@ -30,7 +30,7 @@ t.test('a token that a client signed itself is accepted with its claims', async 
       { type: 'DATASOURCES:APPEND', resource: 'events', fixed_params: {} },
       { type: 'PIPE:READ', resource: 'p' },
     ],
-    limits: { rps: 10, burst: 3 },
+    limits: { rps: 10 },
     unknown: [{ deep: [1] }],
   }
   const verdict = verifierAt().verify(signedText(payload))
@@ -125,6 +125,8 @@ t.test('claims that are malformed are refused, with the place', async (t) => {
       'scopes[1].fixed_params has more than 100 members',
     ],
     [{ limits: null }, 'limits is not an object'],
+    [{ limits: { RPS: 2 } }, 'limits has a member other than rps'],
+    [{ limits: { rps: 2, burst: 3 } }, 'limits has a member other than rps'],
     [{ limits: 5 }, 'limits is not an object'],
     ...[0, -1, 1.5, '5', null, 2 ** 53].map(
       (rps) => [{ limits: { rps } }, 'limits.rps is not a whole number of at least 1'] as const,

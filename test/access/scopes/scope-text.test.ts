@@ -14,7 +14,6 @@ t.test('a scope is its type, the resource behind it, and a filter with all its c
   t.same(read('PIPES:READ:p'), ['PIPES:READ', 'PIPES:READ', 'p', null])
   const filter = "at >= '2024-01-01 10:20:30' ? a : b"
   t.same(read(`DATASOURCES:READ:t_0.x:${filter}`), ['DATASOURCES:READ', 'DATASOURCES:READ', 't_0.x', filter])
-  t.same(read('DATASOURCES:READ:events:'), ['DATASOURCES:READ', 'DATASOURCES:READ', 'events', null])
 })
 
 t.test('DROP takes its name with or without the word NAME', async (t) => {
@@ -31,6 +30,11 @@ t.test('what is no scope is refused with the reason', async (t) => {
     'ADMIN:events': /ADMIN is about the whole workspace/,
     'TOKENS::a = 1': /TOKENS is about the whole workspace|takes no filter/,
     'DATASOURCES:APPEND:events:a = 1': /DATASOURCES:APPEND takes no filter/,
+    'DATASOURCES:READ:': /the name of the resource is empty; leave the colon out/,
+    'DATASOURCES:READ: ': /the name of the resource is empty|leave/,
+    'DATASOURCES:READ:events:': /the filter is empty; leave the colon out/,
+    'PIPES:READ:p: ': /the filter is empty/,
+    'DROP:': /the name of the resource is empty/,
     'DATASOURCES:READ::a = 1': /the name of the resource is empty/,
     [`DATASOURCES:READ:events:${'a'.repeat(20_000)}`]: /at most 16384 bytes/,
   }

@@ -210,7 +210,7 @@ t.test('scopes follow a resource when it is renamed, and end with it', async (t)
     resource: { kind: 'future', name: 'late' },
     filter: null,
   }
-  const scopes = [scope('DATASOURCES:READ', 't_1', 'a = 1'), scope('PIPES:READ', 't_2'), future]
+  const scopes = [scope('DATASOURCES:READ', 't_1'), scope('PIPES:READ', 't_2'), future]
   const value = valueFrom(await tokens.create(order('reader', scopes), adminEditor))
   const grantsOf = (book: TokenBook) => {
     const found = book.find(value)

@@ -218,13 +218,17 @@ t.test('create with rows creates and imports, once', async (t) => {
   t.equal(deps.created.length, 1)
 })
 
-t.test('what is not built yet is refused instead of half done', async (t) => {
+t.test('what can have no effect is refused instead of passed over', async (t) => {
   const { deps, post, create } = open(t)
   await create('a')
-  for (const query of ['mode=append&url=http://x/', 'mode=append&replace_condition=1']) {
+  const cases = [
+    ['mode=append&url=http://x/', /rows beside the parameter "url"/],
+    ['mode=append&replace_condition=1', /^Parameter "replace_condition"/],
+  ] as const
+  for (const [query, error] of cases) {
     const answer = await post(`?name=a&${query}`, '1\n')
     t.equal(answer.statusCode, 400, query)
-    t.match(answer.json(), { error: /^Parameter "/ })
+    t.match(answer.json(), { error })
   }
   t.equal((await post('?name=a&mode=append&dry=false&progress=false&debug=', '1\n')).statusCode, 200)
   t.equal(deps.loads.length, 1)

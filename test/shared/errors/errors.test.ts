@@ -224,6 +224,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'Data Source "visits" does not exist, and the events hold no JSON object to create it from',
   ],
+  REPLACE_CONDITION_FAILED: [
+    errors.REPLACE_CONDITION_FAILED({ reason: "Cannot parse string 'x' as UInt8" }),
+    400,
+    'Parameter "replace_condition" cannot be used: Cannot parse string \'x\' as UInt8',
+  ],
   REPLACE_CONDITION_INVALID: [
     errors.REPLACE_CONDITION_INVALID({ reason: 'it must speak of day' }),
     400,
@@ -435,16 +440,6 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     'The database does not answer: it gives no sign of life for 7 s; repeat it later',
   ],
   QUERY_REFUSED: [errors.QUERY_REFUSED({ reason: 'It is refused' }), 400, 'It is refused'],
-  CLIENT_LEFT: [
-    errors.CLIENT_LEFT(),
-    400,
-    'The client closed the connection before its import ended, so the import was stopped',
-  ],
-  IMPORT_STOPPED: [
-    errors.IMPORT_STOPPED(),
-    503,
-    'The service is shutting down and stopped the import. The counted rows are stored; sending the whole body again stores them twice: delete them first, or send it as a replace',
-  ],
   RESULTS_UNREAD: [
     errors.RESULTS_UNREAD({ reason: '256 answers wait for their clients to read them', retryAfterSeconds: 5 }),
     503,

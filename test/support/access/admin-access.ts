@@ -16,6 +16,7 @@ export function adminDeps(adminToken: string): AccessDeps {
     id: 'admin',
     makerId: 'admin',
     name: 'admin',
+    expiresAt: null,
     grants: () => [{ type: 'ADMIN', resource: null, filter: null, fixedParameters: null }] as const,
     take: () => null,
   }

@@ -68,5 +68,5 @@ function tokenOf(name: string, scopes: readonly TestScope[]) {
   })
   // As a JWT, which has no record.
   const id = name.startsWith('jwt') ? null : name
-  return { id, makerId: name, name, grants: () => grants, take: () => null }
+  return { id, makerId: name, name, expiresAt: null, grants: () => grants, take: () => null }
 }

@@ -62,4 +62,14 @@ export const madeImportErrors = {
     400,
     'The CSV header names 1 of the 2 columns of Data Source "visits", and "b" is field 1 and column 2: it is unclear which field belongs to which column',
   ],
+  CLIENT_LEFT: [
+    errors.CLIENT_LEFT(),
+    400,
+    'The client closed the connection before its import ended, so the import was stopped',
+  ],
+  IMPORT_STOPPED: [
+    errors.IMPORT_STOPPED(),
+    503,
+    'The service is shutting down and stopped the import. The counted rows are stored; sending the whole body again stores them twice: delete them first, or send it as a replace',
+  ],
 } as const

@@ -39,6 +39,16 @@ export const madeTokenErrors = {
   ],
   TOKEN_HIDDEN: [errors.TOKEN_HIDDEN(), 403, 'Token has not enough permissions to get information about this token'],
   TOKEN_STRONGER: [errors.TOKEN_STRONGER(), 403, 'The token cannot give more than it may do itself'],
+  FILTER_FORBIDS: [
+    errors.FILTER_FORBIDS({ resource: 'events' }),
+    403,
+    'The token may not do this to "events": a filter hides rows from it, and this would tell of them or change them',
+  ],
+  FILTER_LOST: [
+    errors.FILTER_LOST(),
+    403,
+    'The token filters the rows of a Data Source or Pipe that is not there any more, and so reads nothing but the Data Sources that its scopes name',
+  ],
   TOKEN_SELF: [errors.TOKEN_SELF(), 403, 'A token cannot delete itself, or take scopes from itself; use another one'],
   TOKEN_NOT_FOUND: [errors.TOKEN_NOT_FOUND(), 404, 'There is no such token'],
   TOKEN_EXISTS: [errors.TOKEN_EXISTS({ name: 'a' }), 409, 'There is already a token with name "a"'],
