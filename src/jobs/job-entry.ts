@@ -1,4 +1,4 @@
-import { decodeGroupText, type JobRecord, type StoredGroup } from './job-record.ts'
+import { type JobRecord, type StoredGroup, unpackGroup } from './job-record.ts'
 import type { Job } from './jobs.types.ts'
 
 /** A job in memory. */
@@ -23,7 +23,7 @@ export class JobGroup {
 
   /** @throws CatalogRecordError */
   jobs(): readonly Job[] {
-    this.#jobs ??= decodeGroupText(this.#stored).map(({ job }) => ({ ...job, isCancellable: false }))
+    this.#jobs ??= unpackGroup(this.#stored).map(({ job }) => ({ ...job, isCancellable: false }))
     return this.#jobs
   }
 }

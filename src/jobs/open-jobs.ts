@@ -23,6 +23,8 @@ export interface JobsOptions {
   readonly retryMs?: number
   /** Watches of all jobs at once. */
   readonly watchesMax?: number
+  /** How long after the start jobs that have ended are read; who asks for one before waits for it. */
+  readonly readAheadDelayMs?: number
 }
 
 export interface JobsDeps {
@@ -41,6 +43,8 @@ const retryMs = 1_000
 const watchesMax = 1_000
 const closeTimeMaxMs = 30_000
 const retryAfterSeconds = 10
+/** When the start of the service is over. */
+const readAheadDelayMs = 2_000
 /** How often it is looked for jobs that are kept no longer, beside each end of one. */
 const forgetIntervalMs = 60_000
 
@@ -73,6 +77,7 @@ class OpenJobs implements Jobs {
   readonly #requests = new ChangeQueue()
   #forgetting: Promise<void> | null = null
   #timer: NodeJS.Timeout | null = null
+  #readTimer: NodeJS.Timeout | null = null
   #isClosing = false
 
   constructor(options: JobsOptions, deps: OpenDeps) {
@@ -101,7 +106,10 @@ class OpenJobs implements Jobs {
   async start(): Promise<void> {
     await this.#runner.start()
     this.#forgetSoon()
-    void this.#readAhead()
+    this.#readTimer = setTimeout(
+      () => void this.#readAhead(),
+      this.#options.readAheadDelayMs ?? readAheadDelayMs,
+    ).unref()
     this.#timer = setInterval(() => this.#forgetSoon(), forgetIntervalMs).unref()
   }
 
@@ -144,6 +152,7 @@ class OpenJobs implements Jobs {
   async close(timeMaxMs = closeTimeMaxMs): Promise<void> {
     this.#isClosing = true
     if (this.#timer !== null) clearInterval(this.#timer)
+    if (this.#readTimer !== null) clearTimeout(this.#readTimer)
     await this.#runner.close(timeMaxMs)
     await this.#deps.book.close()
     await this.#requests.close()

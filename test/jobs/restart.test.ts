@@ -1,3 +1,4 @@
+import { deflateRawSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { JobKind, Jobs } from '../../src/jobs/jobs.types.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
@@ -215,7 +216,13 @@ t.test('a record that cannot be read is an error that names it', async (t) => {
 
 t.test('jobs that were put together and cannot be read are told in the log, and by who asks for them', async (t) => {
   const storage = new MemoryStorage()
-  const value = { format: 1, ids: ['j-1'], numbers: [1], endedAtMs: [0], text: '[]' }
+  const value = {
+    format: 1,
+    ids: ['j-1'],
+    numbers: [1],
+    endedAtMs: [0],
+    packed: deflateRawSync('[]').toString('base64'),
+  }
   await storage.commit([{ kind: 'jobs', key: 'ended 1', value, version: null }])
   const { jobs, log } = await startTestJobs(t, { storage })
   const { fields } = await log.until('Jobs that have ended cannot be read.')
