@@ -7,6 +7,8 @@ import { progressDetails } from './import-progress.ts'
 import { timeText } from './time-text.ts'
 
 export interface KindContext {
+  /** Whether the caller may read all rows of the data source that the job works on. */
+  readonly readsRows?: boolean
   /** What `debug` asks for: `blocks`, `block_log`. */
   readonly debug: ReadonlySet<string>
   /** What became of the blocks of an import, as long as somebody knows. */
@@ -33,9 +35,9 @@ export const kindShapes: Readonly<Record<string, (job: Job, context: KindContext
     ...(isNumber(details['keptUntilMs']) ? { result_until: timeText(details['keptUntilMs']) } : {}),
   }),
   populateview: ({ details }, { size }) => ({ statistics: size, ...countFields(details) }),
-  delete_data: ({ details }) => ({
+  delete_data: ({ details }, { readsRows = false }) => ({
     ...(details['deleteCondition'] === undefined ? {} : { delete_condition: details['deleteCondition'] }),
-    ...(details['rowsDeleted'] === undefined ? {} : { rows_deleted: details['rowsDeleted'] }),
+    ...(details['rowsDeleted'] === undefined || !readsRows ? {} : { rows_deleted: details['rowsDeleted'] }),
   }),
 }
 

@@ -34,6 +34,7 @@ export function jobListItem(job: Job, { caller, baseUrl }: JobReader): object {
 /** The shape of `GET /v0/jobs/<id>`, of a line of its progress, and of `job` in the answer to who has made it. */
 export function jobShape(job: Job, { caller, baseUrl }: JobReader, parts: JobParts = noParts): object {
   const { id, kind, status, createdAtMs, updatedAtMs, startedAtMs, isCancellable, errors } = job
+  const readsRows = mayReadRows(job, caller)
   return {
     kind,
     id,
@@ -46,9 +47,27 @@ export function jobShape(job: Job, { caller, baseUrl }: JobReader, parts: JobPar
     job_url: jobUrl(id, baseUrl),
     ...dataSourceField(job, parts.dataSource),
     ...pipeFields(job, caller),
-    ...kindShapes[kind]?.(job, parts),
-    ...(errors.length === 0 ? {} : { error: errors[0], errors }),
+    ...kindShapes[kind]?.(job, { ...parts, readsRows }),
+    ...(errors.length === 0 ? {} : errorFields(readsRows || !tellsOfRows(job) ? errors : [untoldError])),
   }
+}
+
+const untoldError = 'The job failed on rows that the token may not read'
+
+function errorFields(errors: readonly string[]): object {
+  return { error: errors[0], errors }
+}
+
+/** Whether its errors may quote rows that were there before, or say something of them. */
+function tellsOfRows({ kind, details }: Job): boolean {
+  return kind === 'delete_data' || details['tellsOfRows'] === true
+}
+
+/** Whether the caller may read all rows of what the job works on. */
+function mayReadRows({ subject }: Job, { permissions }: JobCaller): boolean {
+  if (subject?.kind !== 'datasource') return true
+  const { id, name } = subject
+  return permissions.allows('quarantine:read', { id, name, isQuarantine: false })
 }
 
 export function jobUrl(id: string, baseUrl: string): string {

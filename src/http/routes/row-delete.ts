@@ -19,6 +19,9 @@ export function addRowDelete(app: FastifyInstance, { dataSources, jobs }: Deps, 
   const remove = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = await readChangeParameters(request, limits)
     const isDry = parameters.flag('dry_run')
+    // To delete needs no right to read: but how many rows a condition chooses tells of their values.
+    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', nameOf(request))
+    if (isDry && refusal !== null) throw refusal
     const asked = { condition: parameters.get('delete_condition'), isCounted: isDry }
     const planned = await dataSources.planRowDelete(nameOf(request), asked, abortSignal(reply))
     const caller = callerOf(request)

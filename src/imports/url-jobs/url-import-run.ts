@@ -11,6 +11,7 @@ import { ImportLedger } from '../../ingest/insert/import-ledger.ts'
 import type { WorkingJob } from '../../jobs/jobs.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { assert } from '../../shared/assert.ts'
+import { codesThatTellOfRows } from '../../shared/errors/codes-of-rows.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { ImportProgress } from '../import-progress.ts'
 import type { ImportOrder, ImportSource, Imports, KeptRows } from '../imports.types.ts'
@@ -71,6 +72,7 @@ export class UrlImportRun {
         return
       } catch (error) {
         this.#job.signal.throwIfAborted()
+        if (error instanceof ApiError && codesThatTellOfRows.has(error.code)) this.#job.tell({ tellsOfRows: true })
         if (attempt === attemptsMax || !isPassing(error)) throw error
         this.#deps.logger.warn({ job: this.#job.id, attempt, err: error }, 'An import by URL is tried again.')
         await this.#deps.delay(firstPauseMs * 2 ** (attempt - 1), this.#job.signal)
