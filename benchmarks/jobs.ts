@@ -63,7 +63,7 @@ interface Lister {
 }
 
 async function listTimes(jobs: Jobs, { token, grants, query }: Lister): Promise<readonly number[]> {
-  const found = { id: token, name: token, grants: () => grants, take: () => null }
+  const found = { id: token, name: token, expiresAt: null, grants: () => grants, take: () => null }
   const lookup = {
     version: 0,
     kindOf: () => 'datasource' as const,

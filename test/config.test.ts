@@ -91,6 +91,8 @@ t.test('without configuration every option has its default', async (t) => {
       engineMemoryBytesMax: 8_589_934_592,
       readSessions: 8,
       tokensMax: 100_000,
+      tokenBytesMax: 262_144,
+      tokensBytesMax: 268_435_456,
       jobsWaitingMax: 1_000,
       jobsKeptMax: 10_000,
       variablesRequestsPerSecondMax: 0,

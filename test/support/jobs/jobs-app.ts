@@ -61,5 +61,5 @@ function tokenOf(name: string, scopes: readonly TestScope[]) {
   })
   // As a JWT, which has no record.
   const id = name.startsWith('jwt') ? null : name
-  return { id, name, grants: () => grants, take: () => null }
+  return { id, name, expiresAt: null, grants: () => grants, take: () => null }
 }
