@@ -47,7 +47,7 @@ report({ header: ['what', 'value'], rows }, options.out, rows)
 
 async function open(storage: RecordStorage): Promise<TokenBook> {
   return await openTokens(
-    { tokensMax: 1_000_000, now: Date.now },
+    { tokensMax: 1_000_000, tokenBytesMax: 1_000_000, tokensBytesMax: 10_000_000_000, now: Date.now },
     {
       records: await loadRecords(storage, tokenKinds),
       lookup,

@@ -44,7 +44,7 @@ interface TokenDeps {
 
 /** Opens the tokens, and puts the value of the workspace admin token where people look for it, unless it was given. */
 export async function openTokensWithFile(
-  options: Pick<Options, 'adminToken' | 'dataDir' | 'tokensMax'>,
+  options: Pick<Options, 'adminToken' | 'dataDir' | 'tokensMax' | 'tokenBytesMax' | 'tokensBytesMax'>,
   { storage, box, lookup, logger, now }: TokenDeps,
 ): Promise<{ readonly tokens: TokenBook; readonly adminToken: AdminToken }> {
   const file = new AdminTokenFile(options.dataDir, logger)

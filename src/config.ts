@@ -3,6 +3,7 @@
 
 import type { OptionDefinition, OptionValue } from './config.types.ts'
 import { jobOptions } from './config-jobs.ts'
+import { tokenOptions } from './config-tokens.ts'
 import { urlOptions } from './config-url.ts'
 import { gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'
 
@@ -424,14 +425,7 @@ export const optionTable = {
     default: 8,
     sentence: 'Queries that may run at once. Others wait.',
   },
-  tokensMax: {
-    kind: 'integer',
-    unit: 'tokens',
-    min: 10,
-    max: 1_000_000,
-    default: 100_000,
-    sentence: 'Static tokens that the workspace may have.',
-  },
+  ...tokenOptions,
   ...jobOptions,
   variablesRequestsPerSecondMax: {
     kind: 'integer',

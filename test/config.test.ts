@@ -92,6 +92,8 @@ t.test('without configuration every option has its default', async (t) => {
       readSessions: 8,
       tokensMax: 100_000,
       urlImportsMax: 2,
+      tokenBytesMax: 262_144,
+      tokensBytesMax: 268_435_456,
       jobsWaitingMax: 1_000,
       jobsKeptMax: 10_000,
       deleteJobsWorkingMax: 3,

@@ -5,6 +5,7 @@ import type { ResourceLookup } from '../grant.types.ts'
 import type { Permissions } from '../permissions.ts'
 import { coversAll } from '../strength.ts'
 import { grantsOf } from '../tokens/scope-grants.ts'
+import { checkScopeCounts } from '../tokens/token-rules.ts'
 import type { Scope, ScopeRequest, ScopeResource } from './scope.types.ts'
 import { type ResourceKind, scopeTypes } from './scope-types.ts'
 
@@ -20,6 +21,8 @@ export type CheckFilter = (target: FilterTarget, filter: string) => Promise<void
 export interface ScopeBinderOptions {
   /** `refuse`: no scope may have a filter. */
   readonly tokenFilters: 'allow' | 'refuse'
+  /** Of the filters of a token together, before they are tried. */
+  readonly tokenBytesMax: number
 }
 
 export interface ScopeBinderDeps {
@@ -40,9 +43,13 @@ export class ScopeBinder {
    * The scopes as they are kept.
    *
    * @param editor who asks for them: he can give nothing that he does not have, and hears of nothing that he may not see.
-   * @throws SCOPE_INVALID, SQL_INVALID (400), TOKEN_STRONGER (403)
+   * @throws SCOPE_INVALID, SCOPES_TOO_MANY, FILTERS_TOO_MANY, TOKEN_TOO_LARGE, SQL_INVALID (400), TOKEN_STRONGER (403)
    */
   async bind(requests: readonly ScopeRequest[], editor: Permissions): Promise<readonly Scope[]> {
+    checkScopeCounts(requests)
+    const { tokenBytesMax: bytesMax } = this.#options
+    const filterBytes = requests.reduce((sum, { filter }) => sum + Buffer.byteLength(filter ?? ''), 0)
+    if (filterBytes > bytesMax) throw errors.TOKEN_TOO_LARGE({ bytesMax })
     const isAdmin = requests.some(({ type }) => type === 'ADMIN')
     for (const { filter, resource } of requests) {
       if (filter === null) continue

@@ -42,6 +42,7 @@ import {
   type ManagedToken,
   mayManage,
 } from './token-rules.ts'
+import { bytesOfToken, givenBytesOf } from './token-size.ts'
 import type { TokenUses } from './token-uses.ts'
 import { createTokenValue, digestOf, mayBeTokenValue } from './token-value.ts'
 import type { AdminOrigin, WorkspaceAdmin } from './workspace-admin.ts'
@@ -49,6 +50,10 @@ import type { AdminOrigin, WorkspaceAdmin } from './workspace-admin.ts'
 export interface BookOptions {
   readonly workspaceId: string
   readonly tokensMax: number
+  /** Of one token, as `givenBytesOf` counts it. */
+  readonly tokenBytesMax: number
+  /** Of all tokens, as `bytesOfToken` counts them. */
+  readonly tokensBytesMax: number
   /** Epoch milliseconds. */
   readonly now: () => number
 }
@@ -73,7 +78,7 @@ export interface BookState {
 
 export class TokenBook implements Tokens {
   readonly workspaceId: string
-  readonly #tokensMax: number
+  readonly #options: BookOptions
   readonly #now: () => number
   readonly #deps: BookDeps
   readonly #index: TokenIndex
@@ -85,11 +90,12 @@ export class TokenBook implements Tokens {
   #adminEntry: TokenEntry
   #lastNumber: number
 
-  constructor({ workspaceId, tokensMax, now }: BookOptions, deps: BookDeps, state: BookState) {
+  constructor(options: BookOptions, deps: BookDeps, state: BookState) {
     const adminEntry = state.index.findById(state.adminId)
     if (adminEntry === undefined) throw new Error('the workspace has an admin token')
+    const { workspaceId, now } = options
     this.workspaceId = workspaceId
-    this.#tokensMax = tokensMax
+    this.#options = options
     this.#now = now
     this.#deps = deps
     this.#index = state.index
@@ -186,7 +192,9 @@ export class TokenBook implements Tokens {
       // An ADMIN too, though it may read the values of others: it says itself that it is for a while.
       if (outlives(permissions, expiresAt)) throw errors.TOKEN_STRONGER()
       this.#checkNameIsFree(name)
-      if (this.#index.size >= this.#tokensMax) throw errors.TOKENS_TOO_MANY({ tokensMax: this.#tokensMax })
+      const { tokensMax } = this.#options
+      if (this.#index.size >= tokensMax) throw errors.TOKENS_TOO_MANY({ tokensMax })
+      this.#checkSize({ name, description, scopes }, 0)
       const at = this.#now()
       const fields = { name, description, scopes, origin: 'created', isWorkspaceAdmin: false, expiresAt } as const
       const token: StaticToken = { id: randomUUID(), ...fields, createdAt: at, updatedAt: at }
@@ -209,6 +217,7 @@ export class TokenBook implements Tokens {
         this.#checkNameIsFree(name)
       }
       checkTokenDescription(description)
+      this.#checkSize({ name, description, scopes }, bytesOfToken(entry.token))
       if (changedFields.includes('scopes')) this.#checkNewScopes(token, scopes, { editor, permissions })
       const revised = new TokenEntry({
         ...fieldsOf(entry),
@@ -299,6 +308,16 @@ export class TokenBook implements Tokens {
 
   #checkStrength(permissions: Permissions, token: ManagedToken): void {
     if (!mayManage(permissions, token, this.#deps.lookup)) throw errors.TOKEN_STRONGER()
+  }
+
+  /** What is there already may stay as it is, or become smaller. @throws TOKEN_TOO_LARGE, TOKENS_TOO_LARGE (400) */
+  #checkSize(next: Parameters<typeof bytesOfToken>[0], bytesNow: number): void {
+    const { tokenBytesMax, tokensBytesMax } = this.#options
+    const bytes = bytesOfToken(next)
+    if (bytes <= bytesNow) return
+    if (givenBytesOf(next) > tokenBytesMax) throw errors.TOKEN_TOO_LARGE({ bytesMax: tokenBytesMax })
+    const all = this.#index.bytes - bytesNow + bytes
+    if (all > tokensBytesMax) throw errors.TOKENS_TOO_LARGE({ bytesMax: tokensBytesMax })
   }
 
   #checkNameIsFree(name: string): void {

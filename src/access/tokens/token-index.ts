@@ -1,4 +1,5 @@
 import type { TokenEntry } from './token-entry.ts'
+import { bytesOfToken } from './token-size.ts'
 
 /** The tokens of the workspace in memory, found by id, by name and by digest. */
 export class TokenIndex {
@@ -6,9 +7,15 @@ export class TokenIndex {
   readonly #byId = new Map<string, TokenEntry>()
   readonly #byName = new Map<string, TokenEntry>()
   readonly #byDigest = new Map<string, TokenEntry>()
+  #bytes = 0
 
   get size(): number {
     return this.#byId.size
+  }
+
+  /** Of all tokens, as `bytesOfToken` counts them. */
+  get bytes(): number {
+    return this.#bytes
   }
 
   entries(): IterableIterator<TokenEntry> {
@@ -31,6 +38,7 @@ export class TokenIndex {
   set(entry: TokenEntry): void {
     const old = this.#byId.get(entry.id)
     if (old !== undefined) this.#forgetKeys(old)
+    this.#bytes += bytesOfToken(entry.token)
     this.#byId.set(entry.id, entry)
     this.#byName.set(entry.name, entry)
     if (entry.digest !== null) this.#byDigest.set(entry.digest, entry)
@@ -41,7 +49,8 @@ export class TokenIndex {
     this.#forgetKeys(entry)
   }
 
-  #forgetKeys({ name, digest }: TokenEntry): void {
+  #forgetKeys({ name, digest, token }: TokenEntry): void {
+    this.#bytes -= bytesOfToken(token)
     this.#byName.delete(name)
     if (digest !== null) this.#byDigest.delete(digest)
   }

@@ -11,6 +11,8 @@ import type { StaticToken } from './token.types.ts'
 export const nameLengthMax = 255
 export const tokenDescriptionLengthMax = 10_000
 export const scopesPerTokenMax = 1_000
+/** Each is tried by the engine before it is kept, and judged with the others at each read. */
+export const filtersPerTokenMax = 100
 
 /** @throws NAME_INVALID (400) */
 export function checkTokenName(name: string): void {
@@ -32,9 +34,16 @@ export function checkTokenDescription(description: string): void {
   })
 }
 
-/** @throws SCOPES_TOO_MANY, SCOPE_INVALID (400) */
-export function checkScopes(scopes: readonly Scope[]): void {
+/** @throws SCOPES_TOO_MANY, FILTERS_TOO_MANY (400) */
+export function checkScopeCounts(scopes: readonly Pick<Scope, 'filter'>[]): void {
   if (scopes.length > scopesPerTokenMax) throw errors.SCOPES_TOO_MANY({ scopesMax: scopesPerTokenMax })
+  const filterCount = scopes.reduce((count, { filter }) => count + (filter === null ? 0 : 1), 0)
+  if (filterCount > filtersPerTokenMax) throw errors.FILTERS_TOO_MANY({ filtersMax: filtersPerTokenMax })
+}
+
+/** @throws SCOPES_TOO_MANY, FILTERS_TOO_MANY, SCOPE_INVALID (400) */
+export function checkScopes(scopes: readonly Scope[]): void {
+  checkScopeCounts(scopes)
   const filtered = scopes.find(({ filter }) => filter !== null)
   if (filtered === undefined || !isAdmin(scopes)) return
   throw errors.SCOPE_INVALID({

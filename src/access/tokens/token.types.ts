@@ -85,8 +85,8 @@ export interface Tokens extends TokenSource {
    * All of these changes also throw TOKEN_INVALID (403) when the token of the editor is gone by now, and CHANGES_TOO_MANY,
    * DISK_UNAVAILABLE (503).
    *
-   * @throws NAME_INVALID, REQUEST_INVALID, SCOPE_INVALID, SCOPES_TOO_MANY, TOKENS_TOO_MANY (400), TOKEN_STRONGER (403),
-   *   TOKEN_EXISTS (409)
+   * @throws NAME_INVALID, REQUEST_INVALID, SCOPE_INVALID, SCOPES_TOO_MANY, FILTERS_TOO_MANY, TOKEN_TOO_LARGE,
+   *   TOKENS_TOO_MANY, TOKENS_TOO_LARGE (400), TOKEN_STRONGER (403), TOKEN_EXISTS (409)
    */
   create(order: TokenOrder, editor: TokenEditor): Promise<ValuedToken>
   /**

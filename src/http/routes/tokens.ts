@@ -14,6 +14,7 @@ import { addPath } from '../server/add-path.ts'
 import { callerOf } from '../server/authorization.ts'
 import { onWorkspace } from '../server/route-need.ts'
 import { sendAccessProof } from './token-access.ts'
+import { tokenListPieces } from './token-list.ts'
 
 type Deps = Pick<
   HttpDeps,
@@ -78,14 +79,16 @@ class TokenRoutes {
       await giveWay()
     }
     const page = partOf(seen, readPage(new Parameters(request.query), pageLimits))
-    const values = await tokens.valuesOf(page)
-    // All of a large workspace are tens of megabytes: others have their turn while they are written.
-    const texts: string[] = []
-    for (const [index, token] of page.entries()) {
-      texts.push(JSON.stringify(this.#shape({ token, value: values[index] ?? null })))
-      await giveWay()
-    }
-    const body = Readable.from(listPieces(texts))
+    const pieces = tokenListPieces(page, {
+      valuesOf: (some) => tokens.valuesOf(some),
+      // Whoever reads slowly is not told of what a token has become meanwhile.
+      stillSeen: ({ id }) => {
+        const token = tokens.findToken(id)
+        return token !== undefined && this.#deps.access.mayManage(permissions, token) ? token : null
+      },
+      shape: (token) => this.#shape(token),
+    })
+    const body = Readable.from(pieces, { objectMode: false })
     return reply.code(200).header('content-type', jsonContentType).send(body)
   }
 
@@ -193,14 +196,3 @@ function tokenOf(request: FastifyRequest): string {
 }
 
 const pageLimits = { pageSizeMax: 100_000, pageMax: 100_000 }
-
-const tokensPerPiece = 1_000
-
-/** The list as JSON, in pieces. */
-function* listPieces(texts: readonly string[]): Generator<string> {
-  for (let start = 0; start === 0 || start < texts.length; start += tokensPerPiece) {
-    const before = start === 0 ? '{"tokens":[' : ','
-    const isLast = start + tokensPerPiece >= texts.length
-    yield `${before}${texts.slice(start, start + tokensPerPiece).join(',')}${isLast ? ']}' : ''}`
-  }
-}

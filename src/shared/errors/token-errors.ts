@@ -20,6 +20,24 @@ export const tokenErrors = {
     when: 'A token has more than 1,000 scopes.',
     message: ({ scopesMax }: { readonly scopesMax: number }) => `A token can have ${scopesMax} scopes at most`,
   }),
+  FILTERS_TOO_MANY: define({
+    status: 400,
+    when: 'More than 100 scopes of a token have a filter. Each is tried by the database before it is kept.',
+    message: ({ filtersMax }: { readonly filtersMax: number }) => `A token can have ${filtersMax} filters at most`,
+    hint: () => 'Join conditions on one resource with AND',
+  }),
+  TOKEN_TOO_LARGE: define({
+    status: 400,
+    when: 'The name, the description and the scopes of a token have more bytes than `tokenBytesMax` allows.',
+    message: ({ bytesMax }: { readonly bytesMax: number }) =>
+      `The name, the description and the scopes of a token can have ${bytesMax} bytes at most; each scope counts 64 more`,
+  }),
+  TOKENS_TOO_LARGE: define({
+    status: 400,
+    when: 'All tokens of the workspace together have as many bytes as `tokensBytesMax` allows.',
+    message: ({ bytesMax }: { readonly bytesMax: number }) =>
+      `All tokens together can have ${bytesMax} bytes at most; delete some, or make descriptions and scopes shorter`,
+  }),
   JWT_INVALID: define({
     status: 400,
     when: 'A request for a JWT says something that a JWT cannot have.',

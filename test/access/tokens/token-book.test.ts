@@ -3,6 +3,7 @@ import t from 'tap'
 import type { Scope } from '../../../src/access/scopes/scope.types.ts'
 import type { ScopeType } from '../../../src/access/scopes/scope-types.ts'
 import type { TokenBook } from '../../../src/access/tokens/token-book.ts'
+import { bytesOfToken } from '../../../src/access/tokens/token-size.ts'
 import { createLogger } from '../../../src/observe/logger.ts'
 import { adminEditor, editorOf, openTestTokens, TestResources } from '../../support/access/test-tokens.ts'
 import { testBox } from '../../support/secrets.ts'
@@ -148,6 +149,52 @@ t.test('names, descriptions, scopes and tokens have a maximum', async (t) => {
   await tokens.create({ ...order('x'.repeat(255), many(1000)), description: 'x'.repeat(10_000) }, adminEditor)
   await tokens.create(order('sixth 🐘', []), adminEditor)
   await t.rejects(tokens.create(order('seventh', []), adminEditor), { code: 'TOKENS_TOO_MANY', status: 400 })
+})
+
+t.test('the bytes of a token, of all tokens, and the filters of one have a maximum', async (t) => {
+  const storage = new MemoryStorage()
+  const { tokens } = await openTestTokens({ storage }, { tokenBytesMax: 2_000 })
+  // The name, and a scope of 64 + 6 bytes.
+  const sized = (name: string, bytes: number) => {
+    return { ...order(name, [scope('IMPORT')]), description: 'é'.repeat((bytes - name.length - 70) / 2) }
+  }
+  await tokens.create(sized('aa', 1_998), adminEditor)
+  const { token: full } = await tokens.create(sized('bb', 2_000), adminEditor)
+  await t.rejects(tokens.create(sized('cc', 2_002), adminEditor), { code: 'TOKEN_TOO_LARGE', status: 400 })
+  await t.rejects(tokens.update(full.id, { name: 'b and more' }, adminEditor), { code: 'TOKEN_TOO_LARGE' })
+  await tokens.update(full.id, { name: 'b' }, adminEditor)
+  const { tokens: smaller } = await openTestTokens({ storage }, { tokenBytesMax: 100 })
+  await smaller.update(full.id, { name: 'c' }, adminEditor)
+  await t.rejects(smaller.update(full.id, { name: 'cc' }, adminEditor), { code: 'TOKEN_TOO_LARGE' })
+
+  const filters = (count: number) => Array.from({ length: count }, (_, at) => scope('PIPES:READ', 't_2', `a = ${at}`))
+  const { tokens: wide } = await openTestTokens({ storage: new MemoryStorage() })
+  for (const count of [99, 100]) await wide.create(order(`f${count}`, filters(count)), adminEditor)
+  await t.rejects(wide.create(order('f101', filters(101)), adminEditor), { code: 'FILTERS_TOO_MANY', status: 400 })
+})
+
+t.test('all tokens together have a maximum of bytes', async (t) => {
+  const startBytes = (await openTestTokens({ storage: new MemoryStorage() })).tokens
+    .list()
+    .reduce((sum, token) => sum + bytesOfToken(token), 0)
+  const small = { ...order('aa', []), description: 'x'.repeat(998) }
+  for (const [more, isTaken] of [
+    [-1, false],
+    [0, true],
+    [1, true],
+  ] as const) {
+    const tokensBytesMax = startBytes + 2 * (1_000 + 512) + more
+    const storage = new MemoryStorage()
+    const { tokens } = await openTestTokens({ storage }, { tokensBytesMax })
+    const { token } = await tokens.create(small, adminEditor)
+    const second = tokens.create({ ...small, name: 'bb' }, adminEditor)
+    if (isTaken) await second
+    else await t.rejects(second, { code: 'TOKENS_TOO_LARGE', status: 400 })
+    if (more === 0) await t.rejects(tokens.update(token.id, { name: 'aaa' }, adminEditor), { code: 'TOKENS_TOO_LARGE' })
+    if (more === 1) await tokens.update(token.id, { name: 'aaa' }, adminEditor)
+    await tokens.remove(token.id, adminEditor)
+    await tokens.create({ ...small, name: 'cc' }, adminEditor)
+  }
 })
 
 t.test('a token neither deletes nor weakens itself, and may do all else to itself', async (t) => {

@@ -67,7 +67,13 @@ export async function openTestTokens(
   const keptValues: string[] = []
   const log = (fields: object, message: string) => void entries.push({ fields, message })
   const tokens = await openTokens(
-    { tokensMax: 100, now: () => Date.UTC(2026, 0, 2), ...options },
+    {
+      tokensMax: 100,
+      tokenBytesMax: 1_000_000,
+      tokensBytesMax: 10_000_000,
+      now: () => Date.UTC(2026, 0, 2),
+      ...options,
+    },
     {
       records: await loadRecords(storage, tokenKinds),
       box,

@@ -29,6 +29,17 @@ export const madeTokenErrors = {
     400,
     'There are already 3 tokens, the most a workspace can have; delete one first',
   ],
+  FILTERS_TOO_MANY: [errors.FILTERS_TOO_MANY({ filtersMax: 3 }), 400, 'A token can have 3 filters at most'],
+  TOKEN_TOO_LARGE: [
+    errors.TOKEN_TOO_LARGE({ bytesMax: 9 }),
+    400,
+    'The name, the description and the scopes of a token can have 9 bytes at most; each scope counts 64 more',
+  ],
+  TOKENS_TOO_LARGE: [
+    errors.TOKENS_TOO_LARGE({ bytesMax: 9 }),
+    400,
+    'All tokens together can have 9 bytes at most; delete some, or make descriptions and scopes shorter',
+  ],
   SCOPES_TOO_MANY: [errors.SCOPES_TOO_MANY({ scopesMax: 3 }), 400, 'A token can have 3 scopes at most'],
   TOKEN_EXPIRED: [errors.TOKEN_EXPIRED(), 403, 'The token has expired'],
   JWT_INVALID: [errors.JWT_INVALID({ reason: 'scopes is empty' }), 400, 'The JWT cannot be made: scopes is empty'],
