@@ -9,7 +9,7 @@ import { errors } from '../shared/errors/errors.ts'
 import { type LoadedRecords, type LoadedWrite, loadRecords } from '../storage/loaded-records.ts'
 import type { RecordStorage } from '../storage/storage.types.ts'
 import { EndedJobs, groupJobsMax, type Retention } from './ended-jobs.ts'
-import { GroupedEntry, type JobEntry, JobGroup } from './job-entry.ts'
+import { GroupedEntry, type JobEntry, JobGroup, shapedJob } from './job-entry.ts'
 import {
   checkpointKeyOf,
   decodeStored,
@@ -154,7 +154,8 @@ export class JobBook {
   /** Puts fields into the details; not on disk yet. */
   tell(id: string, details: Job['details']): Job {
     const entry = this.#expect(id)
-    entry.job = { ...entry.job, details: { ...entry.job.details, ...details } }
+    const { job } = entry
+    entry.job = shapedJob({ ...job, details: { ...job.details, ...details } }, job.isCancellable)
     return entry.job
   }
 
@@ -226,7 +227,7 @@ export class JobBook {
   }
 
   #entryOf({ number, job, logFields }: JobRecord): JobEntry {
-    return { number, logFields, job: { ...job, isCancellable: this.#options.isCancellable(job.kind, job.status) } }
+    return { number, logFields, job: shapedJob(job, this.#options.isCancellable(job.kind, job.status)) }
   }
 
   #enter<Entry extends JobEntry | GroupedEntry>(id: string, entry: Entry): Entry {
@@ -244,7 +245,7 @@ export class JobBook {
   #apply(entry: JobEntry, change: JobChange): void {
     const before = entry.job
     const after = { ...before, ...change }
-    entry.job = { ...after, isCancellable: this.#options.isCancellable(after.kind, after.status) }
+    entry.job = shapedJob(after, this.#options.isCancellable(after.kind, after.status))
     if (before.status === after.status) return
     if (before.status === 'waiting') this.#waitingCount -= 1
     if (isFinal(after.status)) this.#ended.add(after.id, after.updatedAtMs, after.id)

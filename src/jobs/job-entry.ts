@@ -8,6 +8,26 @@ export interface JobEntry {
   job: Job
 }
 
+/**
+ * The same job, as whoever asks sees it. Field by field: with a spread each job has a layout of its own, and a list of 10,000
+ * takes fifteen times as long.
+ */
+export function shapedJob(job: Omit<Job, 'isCancellable'>, isCancellable: boolean): Job {
+  return {
+    id: job.id,
+    kind: job.kind,
+    status: job.status,
+    owner: job.owner,
+    subject: job.subject,
+    createdAtMs: job.createdAtMs,
+    updatedAtMs: job.updatedAtMs,
+    startedAtMs: job.startedAtMs,
+    isCancellable,
+    details: job.details,
+    errors: job.errors,
+  }
+}
+
 /** Jobs that have ended in an earlier process: their text is read when somebody asks for one of them. */
 export class JobGroup {
   readonly #stored: StoredGroup
@@ -23,7 +43,7 @@ export class JobGroup {
 
   /** @throws CatalogRecordError */
   jobs(): readonly Job[] {
-    this.#jobs ??= unpackGroup(this.#stored).map(({ job }) => ({ ...job, isCancellable: false }))
+    this.#jobs ??= unpackGroup(this.#stored).map(({ job }) => shapedJob(job, false))
     return this.#jobs
   }
 }
