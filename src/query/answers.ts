@@ -123,7 +123,7 @@ export class Answers {
   async #runFailureOf(thrown: unknown, run: Run): Promise<unknown> {
     const isOfEngine = thrown instanceof StoreError && thrown.kind === 'engine'
     const broken = isOfEngine ? await brokenFilter(run.plan, { store: this.#deps.store, signal: run.signal }) : null
-    if (broken !== null) return errors.FILTER_BROKEN({ filter: broken, cause: thrown })
+    if (broken !== null) return errors.FILTER_BROKEN({ cause: thrown })
     if (!run.plan.isOpaque) return this.failureOf(thrown, run)
     const untold = this.opaqueFailureOf(thrown, run)
     const alone = isPipeFailure(untold) ? await run.tryAlone?.() : null

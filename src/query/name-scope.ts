@@ -178,6 +178,9 @@ function nearestSource(
   if (parts.length > 1 && names.includes(last)) return `Did you mean '${last}'?`
   if (!written.endsWith(quarantineSuffix)) return didYouMean(written, names)
   const base = written.slice(0, -quarantineSuffix.length)
+  if (workspace.list().some(({ id, name }) => name === base && mayRead(id))) {
+    return 'The token filters rows, and a quarantine cannot be filtered'
+  }
   if (names.includes(base)) return `'${base}' is not a Data Source, and only Data Sources have a quarantine`
   const owners = workspace.list().filter(({ id }) => mayRead(id) && filterOf(id) === null)
   const owner = nearestName(

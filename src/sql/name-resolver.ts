@@ -340,7 +340,7 @@ function filterOf(columns: readonly string[], filter: string, { functions }: Com
     return read
   } catch (thrown) {
     if (!(thrown instanceof SqlFault)) throw thrown
-    throw errors.FILTER_BROKEN({ filter, cause: thrown })
+    throw errors.FILTER_BROKEN({ cause: thrown })
   }
 }
 

@@ -74,8 +74,13 @@ t.test('a token is made, shown, changed, refreshed and deleted', async (t) => {
   t.equal((await service.events('visits', '{"tenant":"a","n":5}', {}, { token: made.token })).status, 403)
   const refreshed = await service.call('POST', `/v0/tokens/writer/refresh?auth_token=${adminToken}`, { token: null })
   t.equal(refreshed.status, 200)
+  const form = await service.call('POST', '/v0/tokens/writer/refresh', {
+    token: null,
+    body: `auth_token=${adminToken}`,
+  })
+  t.equal(form.status, 200, 'in a form too')
   t.equal((await service.call('GET', '/v0/pipes', { token: made.token })).status, 403)
-  const value = (refreshed.json as ShownToken).token
+  const value = (form.json as ShownToken).token
   t.equal((await service.call('GET', '/v0/pipes', { token: value })).status, 200)
   t.same((await admin('DELETE', '/v0/tokens/writer')).json, { ok: true })
   t.equal((await service.call('GET', '/v0/pipes', { token: value })).status, 403)

@@ -66,7 +66,7 @@ t.test('nothing of the query around the pipe is taken for a column of the filter
     "SELECT arrayMap(kind -> (SELECT count() FROM top), ['a'])",
     "WITH top AS (SELECT 'a' AS kind) SELECT * FROM top, over",
   ]) {
-    await t.rejects(ask(sql, readScope), { code: 'FILTER_BROKEN', status: 403, message: /\(kind = 'a'\)/ }, sql)
+    await t.rejects(ask(sql, readScope), { code: 'FILTER_BROKEN', status: 403, message: /filter does not fit/ }, sql)
   }
   await t.rejects(read({ pipe: 'top', readScope }), { code: 'FILTER_BROKEN', status: 403 })
   for (const sql of [

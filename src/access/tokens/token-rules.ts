@@ -22,6 +22,8 @@ export function checkTokenName(name: string): void {
   if (name.length > nameLengthMax) refuse(`it is longer than ${nameLengthMax} characters`)
   if (name.trim() === '') refuse('it is empty')
   if (name !== name.trim()) refuse('it begins or ends with a blank')
+  // In a path they are the folder, and the one above.
+  if (name === '.' || name === '..') refuse('no path can name it')
   // Lone halves of characters among them, which no header and no JSON carries unharmed.
   if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(name)) refuse('it has a character that cannot be printed')
 }

@@ -17,12 +17,15 @@ export interface BodyToken {
 }
 
 /**
- * Looks for the field `token` of a form, a multipart form or a JSON object in the first bytes of a body, which stay part
+ * Looks for a field, `token` if no other is named, of a form, a multipart form or a JSON object in the first bytes of a body, which stay part
  * of it. Of several the last one there counts, as with every parameter. What is packed is not searched.
  *
  * @throws ENCODING_UNSUPPORTED (415), and what the body fails with.
  */
-export async function readBodyToken(request: FastifyRequest): Promise<BodyToken> {
+export async function readBodyToken(
+  request: FastifyRequest,
+  fieldNames: readonly string[] = ['token'],
+): Promise<BodyToken> {
   const body = arrivingBodyOf(request)
   if (body === undefined) return { token: undefined, isLater: false }
   if (parseContentEncoding(request.headers['content-encoding']) !== 'identity') {
@@ -37,7 +40,7 @@ export async function readBodyToken(request: FastifyRequest): Promise<BodyToken>
   const { head, isWhole } = peeked
   const searched = head.subarray(0, tokenBytesMax)
   const isAll = isWhole && searched.length === head.length
-  const token = await tokenIn(searched, { mediaType: request.sentContentType?.trim() ?? '', isAll })
+  const token = await tokenIn(searched, { mediaType: request.sentContentType?.trim() ?? '', isAll, fieldNames })
   return { token: token?.trim() || undefined, isLater: !isAll }
 }
 
@@ -45,22 +48,23 @@ interface HeadFacts {
   readonly mediaType: string
   /** Whether the body has no more bytes than these. */
   readonly isAll: boolean
+  readonly fieldNames: readonly string[]
 }
 
-async function tokenIn(head: Buffer, { mediaType, isAll }: HeadFacts): Promise<string | undefined> {
+async function tokenIn(head: Buffer, { mediaType, isAll, fieldNames }: HeadFacts): Promise<string | undefined> {
   if (/^multipart\/form-data\b/i.test(mediaType)) {
     const fields = await parseMultipartHead(head, mediaType)
-    return fields.findLast(([name]) => name === 'token')?.[1]
+    return fields.findLast(([name]) => fieldNames.includes(name))?.[1]
   }
   const text = head.toString().trimStart()
-  if (text.startsWith('{')) return jsonToken(text)
-  return /^[\w%][\w.%[\]-]*=/.test(text) ? formToken(text, isAll) : undefined
+  if (text.startsWith('{')) return jsonToken(text, fieldNames)
+  return /^[\w%][\w.%[\]-]*=/.test(text) ? formToken(text, { isAll, fieldNames }) : undefined
 }
 
 /** The fields that end within the text. */
-function formToken(text: string, isAll: boolean): string | undefined {
+function formToken(text: string, { isAll, fieldNames }: Omit<HeadFacts, 'mediaType'>): string | undefined {
   const whole = isAll ? text.trimEnd() : text.slice(0, Math.max(0, text.lastIndexOf('&')))
-  return new URLSearchParams(whole).getAll('token').at(-1)
+  return [...new URLSearchParams(whole)].findLast(([name]) => fieldNames.includes(name))?.[1]
 }
 
 // What JSON is made of: whole strings, brackets, and what stands between. A quote that is left over begins a string that
@@ -68,7 +72,8 @@ function formToken(text: string, isAll: boolean): string | undefined {
 const jsonParts = /"(?:[^"\\]|\\.)*"|["{}[\]:,]|[^\s"{}[\]:,]+/gs
 
 /** The text that a member of the outermost object has, where it ends within the text. */
-function jsonToken(text: string): string | undefined {
+function jsonToken(text: string, fieldNames: readonly string[]): string | undefined {
+  const members = fieldNames.map((name) => JSON.stringify(name))
   let found: string | undefined
   let depth = 0
   let previous = ''
@@ -76,7 +81,7 @@ function jsonToken(text: string): string | undefined {
   for (const [part] of text.matchAll(jsonParts)) {
     if (part === '"') break
     if (isValue && part.startsWith('"')) found = parseString(part)
-    isValue = depth === 1 && part === ':' && previous === '"token"'
+    isValue = depth === 1 && part === ':' && members.includes(previous)
     if (part === '{' || part === '[') depth += 1
     if (part === '}' || part === ']') depth -= 1
     previous = part

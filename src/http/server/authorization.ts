@@ -94,7 +94,8 @@ function guard(route: RouteOptions, need: Exclude<RouteNeed, 'nothing'>, access:
   if (!mayHaveBodyToken) return
   const preHandler: RouteOptions['preHandler'] = (request, reply, done) => {
     if (request.caller !== null) return done()
-    readBodyToken(request)
+    const { olderTokenParameter } = request.routeOptions.config
+    readBodyToken(request, ['token', ...(olderTokenParameter === undefined ? [] : [olderTokenParameter])])
       .then((found) => {
         if (found.token === undefined && found.isLater) throw errors.TOKEN_LATE()
         admit(request, reply, found.token)

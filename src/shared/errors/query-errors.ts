@@ -68,9 +68,9 @@ export const queryErrors = {
   }),
   FILTER_BROKEN: define({
     status: 403,
-    when: 'The token filters rows by a condition that no longer fits its resource, whose columns have changed. Nothing is read without the filter: give the token another one.',
-    message: ({ filter }: { readonly filter: string }) =>
-      `The token's filter (${filter}) does not fit what it filters any more, so nothing of that is read`,
+    when: 'The token filters rows by a condition that no longer fits its resource, whose columns have changed. Nothing is read without the filter: give the token another one. The condition is not told, as holders of a token may not know it.',
+    message: () => `The token's filter does not fit what it filters any more, so nothing of that is read`,
+    hint: () => 'Whoever manages tokens sees the filter in GET /v0/tokens/<token>, and can replace it',
   }),
   QUERY_TIMEOUT: define({
     status: 408,

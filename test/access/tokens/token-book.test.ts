@@ -137,7 +137,7 @@ t.test('one of two creations of a name is refused', async (t) => {
 
 t.test('names, descriptions, scopes and tokens have a maximum', async (t) => {
   const { tokens } = await openTestTokens({ storage: new MemoryStorage() }, { tokensMax: 6 })
-  for (const name of ['', ' ', ' a', 'a\n', 'a\u0000', '\ud800', 'x'.repeat(256)]) {
+  for (const name of ['', ' ', '.', '..', ' a', 'a\n', 'a\u0000', '\ud800', 'x'.repeat(256)]) {
     await t.rejects(tokens.create(order(name, []), adminEditor), { code: 'NAME_INVALID', status: 400 })
   }
   const many = (count: number) => Array.from({ length: count }, () => scope('IMPORT'))

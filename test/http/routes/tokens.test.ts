@@ -33,6 +33,7 @@ t.test('a list of any length is one JSON, and others have their turn while it is
       tokens: {
         ...fake.tokens,
         list: () => tokens,
+        findToken: (id: string) => tokens[Number(id.slice('id '.length))],
         valuesOf: async (page: readonly StaticToken[]) => page.map(({ id }) => `value of ${id}`),
         lastUsedAt: () => {
           // Each takes a part of a millisecond.

@@ -23,8 +23,8 @@ export const madeReadErrors = {
     "The token may not read 'events', or there is nothing of this name",
   ],
   FILTER_BROKEN: [
-    errors.FILTER_BROKEN({ filter: 'x = 1' }),
+    errors.FILTER_BROKEN(),
     403,
-    "The token's filter (x = 1) does not fit what it filters any more, so nothing of that is read",
+    "The token's filter does not fit what it filters any more, so nothing of that is read",
   ],
 } as const
