@@ -91,6 +91,7 @@ t.test('without configuration every option has its default', async (t) => {
       engineMemoryBytesMax: 8_589_934_592,
       readSessions: 8,
       tokensMax: 100_000,
+      urlImportsMax: 2,
       jobsWaitingMax: 1_000,
       jobsKeptMax: 10_000,
       variablesRequestsPerSecondMax: 0,
