@@ -220,14 +220,17 @@ class ImportRun implements OpenImport {
     const { dataSource, importId } = this
     const { pending } = this.#held
     const { dataSources, replaces } = this.#deps
+    const { kept, order, signal } = this.#request
     await dataSources.endReplay(dataSource.id)
     return await replaces.replace({
       dataSource,
       importId,
-      condition: this.#request.order.replaceCondition,
+      condition: order.replaceCondition,
       fill,
       onHeld: () => pending?.hold(),
       onBegun: () => pending?.begin(),
+      // One whose rows were sent with its request is let go on to its end, once they are all here.
+      signal: kept === undefined ? undefined : signal,
     })
   }
 

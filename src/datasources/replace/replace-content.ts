@@ -75,9 +75,12 @@ export class NewContent {
     return { rowCount, table: added }
   }
 
-  /** The tables behind the views, in order. */
-  async stageTargets({ targets }: Cascade): Promise<void> {
-    for (const target of targets) await this.#stageTarget(target)
+  /** The tables behind the views, in order; ends between two of them with the reason of the signal. */
+  async stageTargets({ targets }: Cascade, signal?: AbortSignal): Promise<void> {
+    for (const target of targets) {
+      signal?.throwIfAborted()
+      await this.#stageTarget(target)
+    }
   }
 
   async #stageTarget(target: CascadeTarget): Promise<void> {

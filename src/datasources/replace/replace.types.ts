@@ -31,4 +31,6 @@ export interface ReplaceRequest {
   readonly onHeld?: () => void
   /** Told when the last import that had begun has ended, and others are refused. */
   readonly onBegun?: () => void
+  /** Aborted before the exchange, it ends the replace with its reason: the old content stays. */
+  readonly signal?: AbortSignal | undefined
 }

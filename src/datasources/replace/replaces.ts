@@ -178,6 +178,7 @@ class ReplacesService implements Replaces {
     const tables = await stageTables(run, content, id)
     const outcome = await request.fill(tables)
     if (outcome.failure !== null) return nothingOf(outcome)
+    request.signal?.throwIfAborted()
     const quarantine = { table: quarantineTable(id), staging: tables.quarantine, importId: request.importId }
     if (hasOnlyBadRows(outcome)) {
       await keepQuarantine(store, quarantine)
@@ -193,8 +194,9 @@ class ReplacesService implements Replaces {
       const warnings = [...(outcome.warnings ?? []), ...(expired === null ? [] : [expired])]
       counts = { ...outcome, storedRows, unmatchedRows: outcome.storedRows - storedRows, warnings }
     }
-    await content.stageTargets(cascade)
+    await content.stageTargets(cascade, request.signal)
     if (this.#isClosing) throw errors.SHUTTING_DOWN()
+    request.signal?.throwIfAborted()
     const swapping = this.#swap(await prepareSwap(store, { dataSourceId: id, quarantine }, content.pairs))
     this.#swapping.set(id, swapping)
     await swapping.finally(() => this.#swapping.delete(id))

@@ -121,13 +121,18 @@ const jsonFormBytesMax = 256 * 1024
 function parameterFields(text: string): readonly Field[] | null {
   if (!text.trimStart().startsWith('{')) return null
   try {
-    const fields = Object.entries(JSON.parse(text) as object)
+    const fields = Object.entries(JSON.parse(text) as object).flatMap(repeated)
     const isForm = fields.every(([name, value]) => isParameter(name) && (value === null || typeof value !== 'object'))
     return isForm ? fields.flatMap(([name, value]) => (value === null ? [] : [[name, String(value)] as const])) : null
   } catch {
     // Several lines of JSON, or none.
     return null
   }
+}
+
+/** There may be several URLs, as in a query. */
+function repeated([name, value]: readonly [string, unknown]): readonly (readonly [string, unknown])[] {
+  return name === 'url' && Array.isArray(value) ? value.map((one: unknown) => [name, one]) : [[name, value]]
 }
 
 async function readFormOrRows(

@@ -133,8 +133,7 @@ export class BodyImport {
     this.#frames?.close()
     this.#spooled?.close()
     await Promise.all(this.#framesUnderWay)
-    // The small insert first: at the end of the others it would run alone.
-    await Promise.all([this.#attempt(() => this.#quarantine.finish()), this.#attempt(() => this.#rows.finish())])
+    await this.#finish()
     if (this.#refusal !== null) throw this.#refusal
     const { storedRows, setAsideRows, storedInvalidRows, invalidLines, shortLines } = await this.#counts()
     this.#warnings.push(...this.#refused.warnings)
@@ -150,6 +149,18 @@ export class BodyImport {
       failure: await this.#told({ storedRows, quarantinedRows: setAsideRows }),
       warnings: this.#warnings,
     }
+  }
+
+  async #finish(): Promise<void> {
+    const { signal, ledger, tables } = this.#request
+    // What is not stored yet is read again when the import goes on, or is of a replace that does not come about.
+    if (signal?.aborted === true && (ledger ?? tables) !== undefined) {
+      await this.#attempt(async () => signal.throwIfAborted())
+      await Promise.all([this.#attempt(() => this.#quarantine.drop()), this.#attempt(() => this.#rows.drop())])
+      return
+    }
+    // The small insert first: at the end of the others it would run alone.
+    await Promise.all([this.#attempt(() => this.#quarantine.finish()), this.#attempt(() => this.#rows.finish())])
   }
 
   /** When the body broke off: the whole records before are stored, and the answer says how many. One that is gone on with later leaves them for then. */

@@ -126,6 +126,14 @@ export class BlockWriter {
     this.#throwIfFailed()
   }
 
+  /** Gives up what is gathered; resolves when nothing is appended any more. Nothing may be added behind it. */
+  async drop(): Promise<void> {
+    await this.#discardGathered()
+    while (this.#inFlight.size > 0) await Promise.race(this.#inFlight)
+    await this.#discardGathered()
+    this.#throwIfFailed()
+  }
+
   /** Whether a part is of a block that an earlier process has named: it is not gathered with others then. */
   async #isKnown(gathered: GatheredPart, ledger: LedgerSide): Promise<boolean> {
     const { insertsInFlightMax } = this.#options

@@ -1,0 +1,197 @@
+// Imports by URL that are cancelled in their middle, or that outlive the service that began them.
+
+import zlib from 'node:zlib'
+import t, { type Test } from 'tap'
+import type { TestService } from '../support/api/test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
+import {
+  csvOf,
+  jobIdOf,
+  jobOf,
+  openUrlService,
+  storedSumOf,
+  sumOf,
+  testRows,
+  testSchema,
+  type UrlJob,
+  type UrlService,
+  untilEnded,
+  urlOptions,
+} from '../support/imports/url-imports.ts'
+import { type Answer, answerFile } from '../support/remote-server.ts'
+
+const rows = testRows(40_000)
+const csv = csvOf(rows)
+/** Many small blocks. */
+const small = { frameBytes: 65_536, insertRowsMax: 2_000 }
+
+/** A file whose first bytes come, and nothing behind them before the gate is open. */
+function heldFile(content: Buffer, byteCount: number, gate: { isOpen: boolean }): Answer {
+  return (request, response) => {
+    if (gate.isOpen) {
+      answerFile({ content })(request, response)
+      return
+    }
+    response.writeHead(200, { 'content-length': content.length, etag: '"one"' })
+    response.write(content.subarray(0, byteCount))
+  }
+}
+
+async function until(service: TestService, id: string, isIt: (job: UrlJob) => boolean): Promise<UrlJob> {
+  for (;;) {
+    const job = await jobOf(service, id, 'block_log')
+    if (isIt(job)) return job
+    if (['done', 'error', 'cancelled'].includes(job.status)) throw new Error(`it has ended: ${JSON.stringify(job)}`)
+  }
+}
+
+/** Cancels a job, and again: the second time is refused. Gives it as it is at its end. */
+async function cancel(t: Test, service: TestService, id: string): Promise<UrlJob> {
+  const beganAt = performance.now()
+  const first = await service.call('POST', `/v0/jobs/${id}/cancel`)
+  t.match(first, { status: 200, json: { id, is_cancellable: false, status: /cancell(ing|ed)/ } })
+  const again = await service.call('POST', `/v0/jobs/${id}/cancel`)
+  t.match(again, { status: 400, json: { error: /cannot be cancelled/ } })
+  const job = await untilEnded(service, id)
+  t.comment(`cancelled in ${Math.round(performance.now() - beganAt)} ms`)
+  t.match(job, { status: 'cancelled', is_cancellable: false })
+  t.equal(job.error, undefined)
+  t.match(await service.call('POST', `/v0/jobs/${id}/cancel`), { status: 400 })
+  return job
+}
+
+t.test('a cancel ends an import that waits, connects, or waits to try again', async (t) => {
+  const { service, files, start, run } = await openUrlService(t, { urlImportsMax: 1, urlRetryDelayMaxMs: 60_000 })
+  files.set('/never.csv', () => {})
+  files.set('/busy.csv', (_, response) => void response.writeHead(503, { 'retry-after': '60' }).end())
+  files.set('/rows.csv', answerFile({ content: csv }))
+  const connecting = jobIdOf(await start({ name: 'connecting' }, '/never.csv'))
+  const waiting = jobIdOf(await start({ name: 'waiting' }, '/rows.csv'))
+  await until(service, connecting, ({ status }) => status === 'working')
+  t.match(await jobOf(service, waiting), { status: 'waiting', is_cancellable: true })
+  await cancel(t, service, waiting)
+  await cancel(t, service, connecting)
+  const busy = jobIdOf(await start({ name: 'busy' }, '/busy.csv'))
+  await until(service, busy, ({ status }) => status === 'working')
+  await cancel(t, service, busy)
+  for (const name of ['connecting', 'waiting', 'busy']) {
+    t.equal((await service.call('GET', `/v0/datasources/${name}`)).status, 404, name)
+  }
+  const done = await run({ name: 'waiting' }, '/rows.csv')
+  t.match(done, { status: 'done', imported_rows: rows.length }, 'the next one has the place')
+  t.match(await service.call('POST', `/v0/jobs/${done.id}/cancel`), { status: 400, json: { error: /has ended/ } })
+})
+
+t.test('a cancel while rows are read leaves those that are stored, and counts them', async (t) => {
+  const { service, files, start, run } = await openUrlService(t, small)
+  files.set('/rows.csv', heldFile(csv, 900_000, { isOpen: false }))
+  files.set('/guess.csv', heldFile(csv, 1_000, { isOpen: false }))
+  files.set('/all.csv', answerFile({ content: csv }))
+  const id = jobIdOf(await start({ name: 'a', schema: testSchema }, '/rows.csv'))
+  await until(service, id, (job) => (job.imported_rows ?? 0) > 5_000)
+  const job = await cancel(t, service, id)
+  const stored = job.imported_rows ?? -1
+  t.match(job, { rows_read: stored, quarantine_rows: 0, invalid_lines: 0 })
+  t.same(await storedSumOf(service, 'a'), sumOf(rows.slice(0, stored)), `${stored} rows`)
+
+  const guessing = jobIdOf(await start({ name: 'b' }, '/guess.csv'))
+  await until(service, guessing, (one) => one.status === 'working')
+  await cancel(t, service, guessing)
+  t.equal((await service.call('GET', '/v0/datasources/b')).status, 404)
+  t.match(await run({ name: 'a', mode: 'append' }, '/all.csv'), { status: 'done', imported_rows: rows.length })
+})
+
+/** Hashed so often for each row that an INSERT of a few thousand takes seconds. */
+const slowDefault = `${'SHA512('.repeat(40)}name${')'.repeat(40)}`
+const slowColumn = Array.from(
+  { length: 12 },
+  (_, index) => `s${index} String DEFAULT concat('${index}', ${slowDefault})`,
+)
+
+t.test('a cancel while rows are inserted, or replace others', async (t) => {
+  const { service, files, start, run } = await openUrlService(t)
+  files.set('/rows.csv', answerFile({ content: csv }))
+  files.set('/old.csv', answerFile({ content: csvOf(testRows(10)) }))
+  const made = await service.create('a', [testSchema, ...slowColumn].join(', '), {
+    engine: 'MergeTree',
+    engine_sorting_key: 'id',
+    engine_partition_key: 'intDiv(id, 1000000)',
+  })
+  t.equal(made.status, 200)
+  t.match(await run({ name: 'a', mode: 'append' }, '/old.csv'), { status: 'done' })
+  const old = sumOf(testRows(10))
+  const isInserting = ({ block_log: log = [] }: UrlJob) => log.some(({ status }) => status.startsWith('inserting'))
+  for (const mode of [{ mode: 'replace' }, { mode: 'replace', replace_condition: 'intDiv(id, 1000000) = 0' }]) {
+    const id = jobIdOf(await start({ name: 'a', ...mode }, '/rows.csv'))
+    await until(service, id, isInserting)
+    await cancel(t, service, id)
+    t.same(await storedSumOf(service, 'a'), old, 'the old content stays')
+  }
+  const id = jobIdOf(await start({ name: 'a', mode: 'append' }, '/rows.csv'))
+  await until(service, id, isInserting)
+  const job = await cancel(t, service, id)
+  t.equal(await service.count('a'), 10 + (job.imported_rows ?? -1), `${job.imported_rows} rows`)
+  t.equal(job.rows_read, job.imported_rows)
+  t.match(await run({ name: 'a', mode: 'replace' }, '/old.csv'), { status: 'done' }, 'nothing holds it')
+  t.same(await storedSumOf(service, 'a'), old)
+})
+
+/** Closes the service in the middle of a job, and opens it anew over the same directory. */
+async function reopen(t: Test, { service }: UrlService, given: object): Promise<TestService> {
+  const beganAt = performance.now()
+  await service.close()
+  t.comment(`closed in ${Math.round(performance.now() - beganAt)} ms`)
+  return await openTestService(t, { ...urlOptions, ...given, dataDir: service.dataDir })
+}
+
+t.test('jobs go on after a restart, and every row is stored once', async (t) => {
+  const gate = { isOpen: false }
+  const opened = await openUrlService(t, { ...small, urlImportsMax: 4 })
+  const { service, files, start } = opened
+  const packed = zlib.gzipSync(csv, { level: 1 })
+  files.set('/rows.csv', heldFile(csv, 1_000_000, gate))
+  files.set('/rows.csv.gz', heldFile(packed, Math.floor(packed.length * 0.7), gate))
+  files.set('/first.csv', answerFile({ content: csvOf(testRows(5_000, 40_000)) }))
+  files.set('/new.csv', heldFile(csv, 700_000, gate))
+  await service.create('replaced', testSchema)
+  await service.append('replaced', 'csv', csvOf(testRows(7)))
+  const ids = {
+    plain: jobIdOf(await start({ name: 'plain', schema: testSchema }, '/rows.csv')),
+    packed: jobIdOf(await start({ name: 'packed', schema: testSchema }, '/rows.csv.gz')),
+    several: jobIdOf(await start({ name: 'several' }, '/first.csv', '/rows.csv')),
+    replaced: jobIdOf(await start({ name: 'replaced', mode: 'replace' }, '/new.csv')),
+    waiting: jobIdOf(await start({ name: 'waiting' }, '/rows.csv')),
+  }
+  await until(service, ids.plain, (job) => (job.imported_rows ?? 0) > 5_000)
+  await until(service, ids.packed, (job) => (job.imported_rows ?? 0) > 5_000)
+  await until(service, ids.several, (job) => (job.imported_rows ?? 0) > 10_000)
+  await until(service, ids.replaced, (job) => (job.bytes_read ?? 0) >= 700_000)
+  const again = await reopen(t, opened, { ...small, urlImportsMax: 4 })
+  t.match(await jobOf(again, ids.plain), { status: 'working', is_cancellable: true })
+  gate.isOpen = true
+  // Those that were asked for while the gate was shut wait for ever.
+  const later = await reopen(t, { ...opened, service: again }, small)
+  for (const [name, id] of Object.entries(ids)) {
+    const all = name === 'several' ? testRows(45_000) : rows
+    const job = await untilEnded(later, id)
+    t.match(job, { status: 'done', imported_rows: all.length, rows_read: all.length, progress_percentage: 100 }, name)
+    t.same(await storedSumOf(later, name), sumOf(all), name)
+    await later.log.until('All rows that an import by URL read are accounted for.', (fields) => fields['job'] === id)
+  }
+})
+
+t.test('a file that is another one after a restart ends its job, which tells what is stored', async (t) => {
+  const opened = await openUrlService(t, small)
+  const { service, files, start } = opened
+  files.set('/rows.csv', heldFile(csv, 1_000_000, { isOpen: false }))
+  const id = jobIdOf(await start({ name: 'a', schema: testSchema }, '/rows.csv'))
+  await until(service, id, (job) => (job.imported_rows ?? 0) > 5_000)
+  files.set('/rows.csv', answerFile({ content: csv, etag: '"two"' }))
+  const again = await reopen(t, opened, small)
+  const job = await untilEnded(again, id)
+  t.match(job, { status: 'error', error: /changed while it was imported/ })
+  const stored = await again.count('a')
+  t.ok(stored > 5_000)
+  t.equal(job.imported_rows, stored)
+  t.same(await storedSumOf(again, 'a'), sumOf(rows.slice(0, stored)))
+})
