@@ -10,7 +10,8 @@ export const jobOptions = {
     min: 1,
     max: 100_000,
     default: 1_000,
-    sentence: 'Jobs that may wait for their turn. Beyond it, requests for more get 429.',
+    sentence:
+      'Jobs of one kind that may wait for their turn. Beyond it, requests for more get 429; jobs of other kinds have places of their own.',
   },
   jobsKeptMax: {
     kind: 'integer',

@@ -3,13 +3,13 @@
 import { assert } from '../shared/assert.ts'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
-import type { Grant, NamedResource, ResourceLookup } from './grant.types.ts'
+import type { NamedResource, ResourceLookup } from './grant.types.ts'
 import { type JobOperation, type JudgedJob, mayDoToJob } from './job-rights.ts'
 import { type Operation, ruleOf } from './operations.ts'
 import { Permissions } from './permissions.ts'
-import type { RateRefusal } from './rate-window.ts'
 import type { Scope } from './scopes/scope.types.ts'
 import type { ResourceKind } from './scopes/scope-types.ts'
+import type { KnownToken, Refusal, TokenSource } from './token-source.types.ts'
 import { grantsOf } from './tokens/scope-grants.ts'
 import { type ManagedToken, mayManage } from './tokens/token-rules.ts'
 import type { Warrant } from './warrant.types.ts'
@@ -29,38 +29,6 @@ export interface Caller {
 export type Verdict =
   | { readonly isAllowed: true; readonly caller: Caller }
   | { readonly isAllowed: false; readonly refusal: Refusal }
-
-export interface Refusal {
-  readonly error: ApiError
-  /** For the answer. */
-  readonly headers?: RateRefusal['headers']
-  /** Whether the token is right, but another workspace's. */
-  readonly isOfOtherWorkspace?: boolean
-}
-
-/** A token that was found to be right. Another object whenever anything of it has changed. */
-export interface KnownToken {
-  readonly id: string | null
-  /** See `Caller`. */
-  readonly makerId: string
-  readonly name: string
-  /** Epoch milliseconds; null for one that does not expire. */
-  readonly expiresAt: number | null
-  /** Its rights, as things are now: names are looked up when this is asked. */
-  grants(lookup: ResourceLookup): readonly Grant[]
-  /** Counts a request of it; null when it may go on. */
-  take(): RateRefusal | null
-}
-
-/** What knows tokens of one kind. */
-export interface TokenSource {
-  /** Undefined for a text that is none of its tokens. Tells nothing by its time. */
-  find(text: string): KnownToken | Refusal | undefined
-  /** Precondition: it is one of its own. */
-  warrantOf(token: KnownToken): Warrant
-  /** Undefined for a warrant of another kind. */
-  findWarranted(warrant: Warrant): KnownToken | Refusal | undefined
-}
 
 export interface AccessDeps {
   /** Asked in this order. */

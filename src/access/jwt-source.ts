@@ -1,12 +1,12 @@
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
-import type { KnownToken, Refusal, TokenSource } from './access.ts'
 import type { Grant, ResourceLookup } from './grant.types.ts'
 import type { JwtScope } from './jwt/jwt-claims.ts'
 import type { JwtRates } from './jwt/jwt-rates.ts'
 import type { AcceptedJwt, JwtVerifier } from './jwt/jwt-verifier.ts'
 import { jwtGrants } from './jwt-issuer.ts'
 import type { RateRefusal } from './rate-window.ts'
+import type { KnownToken, Refusal, TokenSource } from './token-source.types.ts'
 import type { JwtWarrant, JwtWarrantScope, Warrant } from './warrant.types.ts'
 
 export interface JwtSourceDeps {

@@ -57,7 +57,8 @@ export class JobBook {
   readonly #ended = new EndedJobs()
   /** Of which nobody has asked for a job yet. */
   readonly #unread = new Set<JobGroup>()
-  #waitingCount = 0
+  /** By kind. */
+  readonly #waitingCounts = new Map<string, number>()
   #lastNumber = 0
   #lastChange: Promise<unknown> = Promise.resolve()
   #isClosed = false
@@ -77,8 +78,9 @@ export class JobBook {
     for (const { id, endedAtMs, key } of ended) this.#ended.add(id, endedAtMs, key)
   }
 
-  get waitingCount(): number {
-    return this.#waitingCount
+  /** Jobs of a kind that wait. */
+  waitingCountOf(kind: string): number {
+    return this.#waitingCounts.get(kind) ?? 0
   }
 
   find(id: string): Job | undefined {
@@ -233,8 +235,12 @@ export class JobBook {
   #enter<Entry extends JobEntry | GroupedEntry>(id: string, entry: Entry): Entry {
     this.#entries.set(id, entry)
     this.#lastNumber = entry.number
-    if (isOwn(entry) && entry.job.status === 'waiting') this.#waitingCount += 1
+    if (isOwn(entry) && entry.job.status === 'waiting') this.#countWaiting(entry.job.kind, 1)
     return entry
+  }
+
+  #countWaiting(kind: string, change: 1 | -1): void {
+    this.#waitingCounts.set(kind, this.waitingCountOf(kind) + change)
   }
 
   /** Without those that ended in an earlier process, in the order in which they were made. */
@@ -247,7 +253,7 @@ export class JobBook {
     const after = { ...before, ...change }
     entry.job = shapedJob(after, this.#options.isCancellable(after.kind, after.status))
     if (before.status === after.status) return
-    if (before.status === 'waiting') this.#waitingCount -= 1
+    if (before.status === 'waiting') this.#countWaiting(before.kind, -1)
     if (isFinal(after.status)) this.#ended.add(after.id, after.updatedAtMs, after.id)
   }
 

@@ -1,3 +1,5 @@
+import { errorFields } from '../observe/error-fields.ts'
+import type { LogFields } from '../observe/logger.ts'
 import { apiErrorOf } from '../shared/api-error-of.ts'
 import { errors } from '../shared/errors/errors.ts'
 import type { JobEvent } from './job-states.ts'
@@ -8,15 +10,17 @@ export interface JobEnding {
   readonly errors: readonly string[]
   /** What the log is to have, because it is no mistake of the caller; null where there is nothing. */
   readonly fault: unknown
+  /** What the log is to have of the first error: not what it quotes of rows. */
+  readonly logFields: LogFields
 }
 
 const errorsMax = 100
 const errorCharsMax = 2_000
 
-export const success: JobEnding = { event: 'succeed', errors: [], fault: null }
+export const success: JobEnding = { event: 'succeed', errors: [], fault: null, logFields: {} }
 
 /** Of work that was cancelled. */
-export const stopped: JobEnding = { event: 'fail', errors: [], fault: null }
+export const stopped: JobEnding = { event: 'fail', errors: [], fault: null, logFields: {} }
 
 /** @param thrown what the work failed with; several errors of the table are one AggregateError. */
 export function failureOf(thrown: unknown): JobEnding {
@@ -26,6 +30,7 @@ export function failureOf(thrown: unknown): JobEnding {
   return {
     event: 'fail',
     errors: told.map((error) => shortened(error.code === 'INTERNAL' ? errors.JOB_FAILED().message : error.message)),
+    logFields: errorFields(told[0]),
     fault: told.some(({ status }) => status >= 500) ? thrown : null,
   }
 }

@@ -25,8 +25,8 @@ interface RunnerDeps {
   readonly logger: Logger
   /** Epoch milliseconds. */
   readonly now: () => number
-  /** Told of each job that has another status, and of the fault that has ended it. */
-  readonly changedStatus: (job: Job, fault?: unknown) => void
+  /** Told of each job that has another status, and of what has ended it. */
+  readonly changedStatus: (job: Job, ending?: Pick<JobEnding, 'fault' | 'logFields'>) => void
   /** Told of each job that has other details, or another subject. */
   readonly changedDetails: (job: Job) => void
 }
@@ -177,12 +177,13 @@ export class JobRunner {
     }
   }
 
-  async #end(id: string, { event, errors: sentences, fault }: JobEnding): Promise<void> {
+  async #end(id: string, ending: JobEnding): Promise<void> {
+    const { event, errors: sentences } = ending
     const job = await this.#persist(id, ({ status: before }) => {
       const change = this.#changeBy(before, event)
       return change?.status === 'error' ? { ...change, errors: sentences } : change
     })
-    if (job !== null) this.#deps.changedStatus(job, fault)
+    if (job !== null) this.#deps.changedStatus(job, ending)
   }
 
   #changeBy(before: Job['status'], event: Parameters<typeof nextStatus>[1]): JobChange | null {

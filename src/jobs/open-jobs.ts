@@ -6,6 +6,7 @@ import { errors } from '../shared/errors/errors.ts'
 import { createImportId } from '../shared/ids.ts'
 import type { RecordStorage } from '../storage/storage.types.ts'
 import { type JobBook, openJobBook } from './job-book.ts'
+import { type JobEnding, stopped } from './job-ending.ts'
 import { JobNews } from './job-news.ts'
 import { JobRunner } from './job-runner.ts'
 import { isFinal } from './job-states.ts'
@@ -91,7 +92,7 @@ class OpenJobs implements Jobs {
       { retryMs: options.retryMs ?? retryMs },
       {
         ...deps,
-        changedStatus: (job, fault) => this.#changedStatus(job, fault),
+        changedStatus: (job, ending) => this.#changedStatus(job, ending),
         changedDetails: (job) => this.#news.changed(job),
       },
     )
@@ -119,9 +120,10 @@ class OpenJobs implements Jobs {
     return await this.#requests.run('jobs', async () => {
       if (this.#isClosing) throw errors.SHUTTING_DOWN()
       const { jobsWaitingMax: waitingMax } = this.#options
-      if (this.#deps.book.waitingCount >= waitingMax) throw errors.JOBS_TOO_MANY({ waitingMax, retryAfterSeconds })
+      if (this.#deps.book.waitingCountOf(job.kind) >= waitingMax)
+        throw errors.JOBS_TOO_MANY({ waitingMax, retryAfterSeconds })
       const added = await this.#deps.book.add(createImportId(), { ...job, order }, this.#deps.now())
-      this.#changedStatus(added, null)
+      this.#changedStatus(added)
       this.#runner.enqueue(added)
       return added
     })
@@ -160,10 +162,10 @@ class OpenJobs implements Jobs {
     this.#news.close()
   }
 
-  #changedStatus(job: Job, fault: unknown): void {
-    const { id, status, errors: sentences } = job
-    const fields = { ...this.#fieldsOf(job), status, ...(sentences.length === 0 ? {} : { reason: sentences[0] }) }
-    if (fault === null || fault === undefined) this.#deps.logger.info(fields, 'A job has another status.')
+  #changedStatus(job: Job, { fault, logFields }: Pick<JobEnding, 'fault' | 'logFields'> = stopped): void {
+    const { id, status } = job
+    const fields = { ...this.#fieldsOf(job), status, ...(status === 'error' ? logFields : {}) }
+    if (fault === null) this.#deps.logger.info(fields, 'A job has another status.')
     else this.#deps.logger.error({ ...fields, err: fault }, 'A job has ended by a fault.')
     this.#news.changed(this.find(id) ?? job)
     if (isFinal(status)) this.#forgetSoon()

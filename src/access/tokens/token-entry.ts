@@ -1,6 +1,6 @@
 import type { SealedText } from '../../secrets/secret-box.types.ts'
-import type { KnownToken } from '../access.ts'
 import type { Grant, ResourceLookup } from '../grant.types.ts'
+import type { KnownToken } from '../token-source.types.ts'
 import { grantsOf, livingScopes } from './scope-grants.ts'
 import type { StaticToken } from './token.types.ts'
 

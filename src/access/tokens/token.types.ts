@@ -1,6 +1,6 @@
-import type { TokenSource } from '../access.ts'
 import type { Permissions } from '../permissions.ts'
 import type { Scope } from '../scopes/scope.types.ts'
+import type { TokenSource } from '../token-source.types.ts'
 
 /** What is known of a static token, but for its value. Another object whenever anything of it has changed. */
 export interface StaticToken {

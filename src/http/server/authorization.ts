@@ -5,9 +5,10 @@
 // it judges that itself before its first effect, and an answer of a handler that has not is never sent.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import type { Access, Caller, Refusal } from '../../access/access.ts'
+import type { Access, Caller } from '../../access/access.ts'
 import type { JobOperation, JudgedJob } from '../../access/job-rights.ts'
 import type { Operation } from '../../access/operations.ts'
+import type { Refusal } from '../../access/token-source.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import { readBodyToken } from '../request/body-token.ts'

@@ -1,5 +1,6 @@
 import { createDataSourceId } from '../../catalog/data-source-id.ts'
 import type { Job, JobKind, Jobs, WorkingJob } from '../../jobs/jobs.types.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import { ImportProgress } from '../import-progress.ts'
 import type { Analysis, Imports, Progress } from '../imports.types.ts'
 import type { RemoteFiles } from '../url/remote-file.types.ts'
@@ -24,6 +25,9 @@ export interface UrlImportsDeps extends Omit<UrlImportDeps, 'imports' | 'remoteF
 
 /** Jobs whose blocks are told beside their counts. */
 const watchedJobsMax = 50
+/** Dry runs of files at once, each with connections of its own. */
+const analysesMax = 8
+const retryAfterSeconds = 5
 const kindName = 'import'
 
 /** Makes imports by URL known to `jobs` as its kind `import`. */
@@ -37,6 +41,7 @@ class OpenUrlImports implements UrlImports {
   readonly #deps: UrlImportsDeps
   /** By job, the last ones. */
   readonly #progress = new Map<string, ImportProgress>()
+  #analysisCount = 0
 
   constructor(deps: UrlImportsDeps) {
     this.#deps = deps
@@ -68,6 +73,16 @@ class OpenUrlImports implements UrlImports {
   }
 
   async analyze(url: string, order: AnalyzedOrder, signal: AbortSignal): Promise<Analysis> {
+    if (this.#analysisCount >= analysesMax) throw errors.BODIES_TOO_MANY({ retryAfterSeconds })
+    this.#analysisCount += 1
+    try {
+      return await this.#analyze(url, order, signal)
+    } finally {
+      this.#analysisCount -= 1
+    }
+  }
+
+  async #analyze(url: string, order: AnalyzedOrder, signal: AbortSignal): Promise<Analysis> {
     const { imports, remoteFiles } = this.#deps
     const file = await remoteFiles.open(url, { signal })
     const source = sourceOf(file)

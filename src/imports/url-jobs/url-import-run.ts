@@ -173,7 +173,9 @@ export class UrlImportRun {
     this.#file = file
     this.#details.begin(file, urlIndex)
     await this.#save({ identity: file.identity })
-    return sourceOf(file)
+    const source = sourceOf(file)
+    if (this.#task.order.mode === 'replace' && this.#task.urls.length === 1) await refuseEmpty(source)
+    return source
   }
 
   /** Null when all files were read. */
@@ -243,4 +245,10 @@ function recordsOf(outcome: ImportOutcome): number {
 /** Whether the same may pass a little later. */
 function isPassing(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 503 || error.code === 'DATASOURCE_BUSY')
+}
+
+/** A file that its writer has not filled yet must not empty a data source. @throws FILE_EMPTY (400). */
+async function refuseEmpty({ body }: ImportSource): Promise<void> {
+  const { bytes, isWhole } = await body.beginning(1)
+  if (isWhole && bytes.length === 0) throw errors.FILE_EMPTY()
 }

@@ -17,7 +17,7 @@ export interface UrlImports {
   /**
    * What would be created for the file of a URL, without creating or storing anything.
    *
-   * @throws as `RemoteFiles.open` and `Imports.analyze` do.
+   * @throws BODIES_TOO_MANY (503) when as many run as may, and as `RemoteFiles.open` and `Imports.analyze` do.
    */
   analyze(url: string, order: AnalyzedOrder, signal: AbortSignal): Promise<Analysis>
   /** What became of the blocks of a job that works, or was one of the last that did; undefined for others. */

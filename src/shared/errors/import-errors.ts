@@ -53,6 +53,12 @@ export const importErrors = {
     message: ({ name }: { readonly name: string }) =>
       `No row fits Data Source "${name}", so its content was not replaced; the reasons are in its quarantine`,
   }),
+  FILE_EMPTY: define({
+    status: 400,
+    when: 'The file of a replace by URL has no bytes. The old content stays.',
+    message: () =>
+      'The file has no bytes, so nothing was replaced; to delete all rows, use POST /v0/datasources/<name>/truncate',
+  }),
   CLIENT_LEFT: define({
     status: 400,
     when: 'The client closed its connection before the answer to the import of a compressed body or a Parquet file that had arrived as a whole. This is in the log only, with the counts of what is stored.',

@@ -1,4 +1,5 @@
-import type { AccessDeps, TokenSource } from '../../../src/access/access.ts'
+import type { AccessDeps } from '../../../src/access/access.ts'
+import type { TokenSource } from '../../../src/access/token-source.types.ts'
 import { createSecretComparer } from '../../../src/access/tokens/secret-comparer.ts'
 import type { SealedText } from '../../../src/secrets/secret-box.types.ts'
 

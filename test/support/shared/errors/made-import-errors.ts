@@ -2,6 +2,11 @@ import { errors } from '../../../../src/shared/errors/errors.ts'
 
 /** Errors of imports whose rows are refused, cost too much or are none, each with its status and message. */
 export const madeImportErrors = {
+  FILE_EMPTY: [
+    errors.FILE_EMPTY(),
+    400,
+    'The file has no bytes, so nothing was replaced; to delete all rows, use POST /v0/datasources/<name>/truncate',
+  ],
   IMPORT_NOT_RESUMABLE: [
     errors.IMPORT_NOT_RESUMABLE(),
     409,
