@@ -92,6 +92,8 @@ export interface ImportRequest {
   readonly source: ImportSource | null
   /** Gives what follows behind `source` as rows of the same import, one after the other, and null at the end; absent for nothing. */
   readonly nextSource?: () => Promise<ImportSource | null>
+  /** What says how these are written; absent is `order`, which may say it of an interrupted source alone. */
+  readonly nextOrder?: ImportOrder
   /** Set for an import that outlives the process. */
   readonly kept?: KeptImport
   /** Ends the import where it is, with its reason, an error of the table: what is stored stays. */

@@ -77,7 +77,14 @@ export async function openImport(
       const { ingest } = deps
       const unheard = { onRecognised: () => undefined, onGuessing: () => undefined }
       const { columnsMax } = options
-      return prepareRows(next, { order, isNew: false, ingest, columnsMax, signal: ending.signal, ...unheard })
+      return prepareRows(next, {
+        order: request.nextOrder ?? order,
+        isNew: false,
+        ingest,
+        columnsMax,
+        signal: ending.signal,
+        ...unheard,
+      })
     }
     return new ImportRun({ request, ...found, shadowed, progress, signal: ending.signal, held, prepareNext }, deps)
   } catch (error) {
@@ -259,6 +266,10 @@ class ImportRun implements OpenImport {
     const diskFault = diskFaultOf(failure)
     if (diskFault !== null) disk.report(diskFault, failure)
     const error = apiErrorOf(failure)
+    if (this.#request.kept !== undefined && error.code === 'SHUTTING_DOWN') {
+      logger.info(fields, 'An import stops where it is, and goes on at the next start.')
+      return
+    }
     // That the disk takes nothing is told once, not for each import.
     if (diskFault !== null && error.status === 503)
       logger.debug({ ...fields, err: failure }, 'An import was refused by the disk.')

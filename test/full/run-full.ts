@@ -87,8 +87,21 @@ async function runTests(node: string, files: readonly string[], tier?: string): 
 }
 
 async function runKills(): Promise<Totals> {
-  const full = ['--kills', '50', '--life-ms', '500']
-  const soak = ['--kills', '1000', '--barriers', '50', '--replaces', '50', '--readers', '8', '--replace-kills', '20']
+  const full = ['--kills', '50', '--life-ms', '500', '--import-kills', '10', '--import-rows', '100000']
+  const importSoak = ['--import-kills', '100', '--import-rows', '5000000', '--import-life-ms', '3000']
+  const soak = [
+    ...importSoak,
+    '--kills',
+    '1000',
+    '--barriers',
+    '50',
+    '--replaces',
+    '50',
+    '--readers',
+    '8',
+    '--replace-kills',
+    '20',
+  ]
   const program = join(testFolder, 'support/kill/kill-main.js')
   const child = spawn(process.execPath, ['--enable-source-maps', program, ...(isSoak ? soak : full)])
   const { code, text } = await ended(child)

@@ -106,6 +106,7 @@ export class UrlImportRun {
         order: this.#order(),
         source,
         nextSource: () => this.#nextSource(),
+        nextOrder: this.#task.order,
         kept: {
           importId: this.#job.id,
           newId: this.#task.newId,

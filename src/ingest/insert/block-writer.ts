@@ -245,7 +245,10 @@ export class BlockWriter {
     const { storedRows, refusedRows, failure } = await blocks.store(request, refusal, block?.blockId)
     this.storedRows += storedRows
     this.refusedRows += refusedRows
-    if (failure !== null) throw failure
+    if (failure !== null) {
+      this.#options.ledger?.notePartly({ rows: storedRows + refusedRows, refusedRows })
+      throw failure
+    }
     return { isSearched: true, refusedRows }
   }
 

@@ -220,6 +220,8 @@ export class LedgerSide {
   /** Blocks of an earlier process that are made anew: their parts so far. */
   readonly #held: Map<string, PlacedPart[]>
   #unsynced: StoredBlock[] = []
+  /** Of blocks that are stored in part, and that nobody knows more of. */
+  #partly = noCounts
 
   constructor(state: LedgerSideState | null, deps: SideDeps) {
     this.#deps = deps
@@ -237,7 +239,8 @@ export class LedgerSide {
 
   /** Of all that is stored, synced or not. */
   get counts(): PlaceCounts {
-    return this.#unsynced.reduce((total, { counts }) => addCounts(total, counts), this.#counts)
+    const noted = this.#unsynced.reduce((total, { counts }) => addCounts(total, counts), this.#counts)
+    return addCounts(noted, this.#partly)
   }
 
   /**
@@ -304,6 +307,11 @@ export class LedgerSide {
   noteStored(block: NamedPlaces, counts: PlaceCounts): void {
     assert(this.#named.has(block.blockId), 'a block is named before it is stored')
     this.#unsynced.push({ block, counts })
+  }
+
+  /** A block failed when these rows of it were stored. They are told, and not kept: whoever goes on inserts the block again. */
+  notePartly(counts: Pick<PlaceCounts, 'refusedRows' | 'rows'>): void {
+    this.#partly = addCounts(this.#partly, { ...noCounts, ...counts })
   }
 
   /** Nothing of these places goes into the table. */

@@ -269,7 +269,11 @@ export class ParquetImport {
     const found = await this.#refused.store(source, failure, block.blockId)
     this.#storedRows += found.storedRows
     this.#quarantinedRows += found.refusedRows
-    if (found.failure !== null) throw found.failure
+    if (found.failure !== null) {
+      const { storedRows, refusedRows } = found
+      this.#request.ledger?.rows.notePartly({ rows: storedRows + refusedRows, refusedRows })
+      throw found.failure
+    }
     return found.refusedRows
   }
 

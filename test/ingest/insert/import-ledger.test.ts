@@ -177,3 +177,12 @@ t.test('a header of more fields than can be kept is not kept', async (t) => {
   ledger.fieldColumns = Array.from({ length: 50_001 }, () => -1)
   t.equal(ledger.state().fieldColumns, null)
 })
+
+t.test('rows of a block that is stored in part are told, and not kept as stored', async (t) => {
+  const { ledger, saved } = open()
+  await ledger.rows.name([{ start: 0, end: 10 }])
+  ledger.rows.notePartly({ rows: 4, refusedRows: 1 })
+  await ledger.settle()
+  t.match(ledger.counts, { storedRows: 3, quarantinedRows: 1 })
+  t.match(saved.at(-1)?.rows, { counts: noCounts, named: [{ blockId: 'job-0-r0' }] })
+})

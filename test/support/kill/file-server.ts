@@ -3,21 +3,25 @@ import { createReadStream, statSync } from 'node:fs'
 import http from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { basename, join } from 'node:path'
-import { pipeline } from 'node:stream'
+import { pipeline, Transform } from 'node:stream'
+import { setTimeout as delay } from 'node:timers/promises'
 
 export interface FileServer {
   /** `http://127.0.0.1:port`. */
   readonly origin: string
   readonly requestCount: number
+  /** Bytes of a file that are sent, of each request, before it waits until `bytesMax` is larger. */
+  bytesMax: number
   close(): Promise<void>
 }
 
 export async function serveFiles(directory: string): Promise<FileServer> {
   let requestCount = 0
+  const limit = { bytesMax: Number.POSITIVE_INFINITY }
   const sockets = new Set<Socket>()
   const server = http.createServer((request, response) => {
     requestCount += 1
-    sendFile(join(directory, basename(request.url ?? '')), request, response)
+    sendFile(join(directory, basename(request.url ?? '')), { request, response, limit })
   })
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
@@ -33,6 +37,12 @@ export async function serveFiles(directory: string): Promise<FileServer> {
     get requestCount() {
       return requestCount
     },
+    get bytesMax() {
+      return limit.bytesMax
+    },
+    set bytesMax(bytesMax: number) {
+      limit.bytesMax = bytesMax
+    },
     async close() {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
@@ -40,7 +50,13 @@ export async function serveFiles(directory: string): Promise<FileServer> {
   }
 }
 
-function sendFile(path: string, request: http.IncomingMessage, response: http.ServerResponse): void {
+interface Exchange {
+  readonly request: http.IncomingMessage
+  readonly response: http.ServerResponse
+  readonly limit: { readonly bytesMax: number }
+}
+
+function sendFile(path: string, { request, response, limit }: Exchange): void {
   const found = statSync(path, { throwIfNoEntry: false })
   if (found === undefined) {
     response.writeHead(404).end()
@@ -57,5 +73,17 @@ function sendFile(path: string, request: http.IncomingMessage, response: http.Se
     ...(first === undefined ? {} : { 'content-range': `bytes ${start}-${end}/${size}` }),
   })
   // A reader that is killed ends it with an error, which is none of ours.
-  pipeline(createReadStream(path, { start, end }), response, () => undefined)
+  pipeline(createReadStream(path, { start, end }), slowly(start, limit), response, () => undefined)
+}
+
+/** Holds what stands behind the limit back, as long as it does. */
+function slowly(start: number, limit: Exchange['limit']): Transform {
+  let place = start
+  return new Transform({
+    async transform(chunk: Buffer, _, done) {
+      place += chunk.length
+      while (place > limit.bytesMax && !this.destroyed) await delay(20)
+      done(null, chunk)
+    },
+  })
 }

@@ -33,7 +33,7 @@ export interface Expected {
 }
 
 const badEvery = 997
-const refusedEvery = 600_011
+const refusedEvery = 1_500_007
 const chunkRows = 20_000
 const wordsEvery = 7
 
