@@ -9,8 +9,8 @@ import { Permissions } from './permissions.ts'
 import type { RateRefusal } from './rate-window.ts'
 import type { Scope } from './scopes/scope.types.ts'
 import type { ResourceKind } from './scopes/scope-types.ts'
+import { type ManagedToken, mayManage } from './strength.ts'
 import { grantsOf } from './tokens/scope-grants.ts'
-import { type ManagedToken, mayManage } from './tokens/token-rules.ts'
 
 /** Who asks, as long as the request lasts. */
 export interface Caller {
