@@ -122,7 +122,7 @@ export interface WorkingJob {
   readonly details: Readonly<Record<string, unknown>>
   /** Aborted when the job is cancelled (reason JOB_CANCELLED) or the service closes (SHUTTING_DOWN). */
   readonly signal: AbortSignal
-  /** Keeps where the work is: a plain JSON value of 64 KiB at most, on disk when this resolves. With the details as they are then. */
+  /** Keeps where the work is: a plain JSON value of 1 MiB at most, on disk when this resolves. With the details as they are then. */
   saveCheckpoint(checkpoint: unknown): Promise<void>
   /** Puts fields into the details, 64 KiB of JSON at most; kept on disk with the next checkpoint and at the end. */
   tell(details: Readonly<Record<string, unknown>>): void

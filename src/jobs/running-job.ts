@@ -4,7 +4,7 @@ import { errors } from '../shared/errors/errors.ts'
 import type { JobBook } from './job-book.ts'
 import type { Job, JobSubject, WorkingJob } from './jobs.types.ts'
 
-const checkpointBytesMax = 64 * kibibyte
+const checkpointBytesMax = 1024 * kibibyte
 const detailsBytesMax = 64 * kibibyte
 
 interface RunningJobDeps {

@@ -236,6 +236,7 @@ export interface PartitionBound {
   readonly key: CheckedExpression
   /** The columns that it may speak of, each as an expression over the fields of the part. */
   readonly columns: readonly PartTarget[]
+  /** `Number.MAX_SAFE_INTEGER` never cuts: the token is then the block's id, as without a bound. */
   readonly partitionsMax: number
   /** Told the partitions of the rows, as texts, before anything is inserted; what it throws the append throws. */
   readonly judge?: (names: readonly string[]) => void

@@ -147,12 +147,12 @@ t.test('work that goes on behind its end is refused', async (t) => {
   await t.rejects(job.saveCheckpoint(1), { name: 'InvariantError' })
 })
 
-t.test('checkpoints and details have 64 KiB at most', async (t) => {
+t.test('checkpoints have 1 MiB at most, and details 64 KiB', async (t) => {
   const kind = new TestKind()
   const { jobs } = await startTestJobs(t, { kinds: [kind] })
   await jobs.add(newJob())
   const { job } = await kind.begun(0)
-  const largest = 'x'.repeat(64 * 1024 - 2)
+  const largest = 'x'.repeat(1024 * 1024 - 2)
   await job.saveCheckpoint(largest)
   t.equal(job.checkpoint, largest)
   await t.rejects(job.saveCheckpoint(`${largest}x`), { name: 'InvariantError' })

@@ -75,6 +75,20 @@ t.test('so it is where one INSERT takes some of its partitions', async (t) => {
   }
 })
 
+t.test(
+  'so it is where its partitions are looked at one time and not another: nearly full tables are looked at',
+  async (t) => {
+    await store.command(
+      `CREATE TABLE ws_0001.t_looked (c Int32) ENGINE = MergeTree PARTITION BY c % 40 ORDER BY c ${window}`,
+    )
+    const bound = { key: 'c % 40' as CheckedExpression, columns: [column], partitionsMax: Number.MAX_SAFE_INTEGER }
+    await store.append(requestOf('t_looked', 3))
+    await store.append(requestOf('t_looked', 3, { partition: { ...bound, looksAlways: true } }))
+    await store.append(requestOf('t_looked', 3, { partition: bound }))
+    t.match(await rowsOf('t_looked'), once)
+  },
+)
+
 t.test('its rows keep their order', async (t) => {
   await store.command(`CREATE TABLE ws_0001.t_order (c Int32) ENGINE = MergeTree ORDER BY tuple() ${window}`)
   await store.append(requestOf('t_order', 12))

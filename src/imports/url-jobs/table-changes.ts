@@ -17,26 +17,45 @@ export interface TableChangesDeps {
 
 export class TableChanges {
   readonly #deps: TableChangesDeps
+  /** How many changes of a data source are under way. */
+  readonly #underWay = new Map<string, number>()
 
   constructor(deps: TableChangesDeps) {
     this.#deps = deps
   }
 
+  /** Another number behind each change, and while one is under way a number that there never is again. */
   countOf(dataSourceId: string): number {
-    return Number(this.#deps.settings.read(prefix + dataSourceId) ?? 0)
+    const count = this.#notedOf(dataSourceId)
+    return this.#underWay.has(dataSourceId) ? count - 0.5 : count
   }
 
   /** What `run` is for such changes, each of which is noted on disk before it begins. Rejects with DISK_UNAVAILABLE (503) too. */
   notedIn(run: RunChange): RunChange {
     return async (dataSourceIds, change) => {
-      await this.#note(dataSourceIds)
-      return await run(dataSourceIds, change)
+      for (const id of dataSourceIds) this.#underWay.set(id, (this.#underWay.get(id) ?? 0) + 1)
+      try {
+        await this.#note(dataSourceIds)
+        return await run(dataSourceIds, change)
+      } finally {
+        for (const id of dataSourceIds) this.#end(id)
+      }
     }
+  }
+
+  #end(id: string): void {
+    const left = (this.#underWay.get(id) ?? 0) - 1
+    if (left > 0) this.#underWay.set(id, left)
+    else this.#underWay.delete(id)
+  }
+
+  #notedOf(dataSourceId: string): number {
+    return Number(this.#deps.settings.read(prefix + dataSourceId) ?? 0)
   }
 
   async #note(dataSourceIds: readonly string[]): Promise<void> {
     for (const id of dataSourceIds) {
-      if (this.#deps.hasUnfinished(id)) await this.#deps.settings.write(prefix + id, String(this.countOf(id) + 1))
+      if (this.#deps.hasUnfinished(id)) await this.#deps.settings.write(prefix + id, String(this.#notedOf(id) + 1))
     }
   }
 }

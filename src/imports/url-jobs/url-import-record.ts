@@ -46,7 +46,6 @@ export function checkpointOf(kept: unknown): UrlImportCheckpoint {
     rows: null,
     ledger: null,
     before: { ...noRows, bytes: 0 },
-    changeCount: 0,
   }
 }
 

@@ -64,13 +64,18 @@ export class UrlImportRun {
 
   /** @throws what the import failed with; what is stored is told in the details. */
   async run(): Promise<void> {
-    this.#refuseAfterChange()
+    this.#tellCounts()
+    let recordsBefore = this.#details.counts.records
     for (let attempt = 1; ; attempt += 1) {
       try {
         await this.#attempt()
         return
       } catch (error) {
         this.#job.signal.throwIfAborted()
+        // One that gets on may be interrupted again and again.
+        const { records } = this.#details.counts
+        if (records > recordsBefore) attempt = 1
+        recordsBefore = records
         if (attempt === attemptsMax || !isPassing(error)) throw error
         this.#deps.logger.warn({ job: this.#job.id, attempt, err: error }, 'An import by URL is tried again.')
         await this.#deps.delay(firstPauseMs * 2 ** (attempt - 1), this.#job.signal)
@@ -81,15 +86,17 @@ export class UrlImportRun {
 
   /** The engine has forgotten the names of blocks: whether those that are in doubt are stored, nobody can tell any more. */
   #refuseAfterChange(): void {
-    const { subject, ledger, changeCount } = this.#checkpoint
-    const isInDoubt = ledger !== null && ledger.rows.named.length + ledger.quarantine.named.length > 0
-    if (subject === null || !isInDoubt || this.#deps.changes.countOf(subject.id) === changeCount) return
-    this.#tellCounts()
-    throw errors.IMPORT_OVERTAKEN({ name: subject.name })
+    const { subject, ledger } = this.#checkpoint
+    if (subject === null || ledger === null) return
+    const changeCount = this.#deps.changes.countOf(subject.id)
+    const inDoubt = [...ledger.rows.named, ...ledger.quarantine.named]
+    if (inDoubt.some((block) => block.changeCount !== changeCount))
+      throw errors.IMPORT_OVERTAKEN({ name: subject.name })
   }
 
   async #attempt(): Promise<void> {
     const { signal } = this.#job
+    this.#refuseAfterChange()
     const timer = setInterval(() => this.#tellProgress(), progressIntervalMs)
     try {
       const source = await this.#openFile()
@@ -192,15 +199,14 @@ export class UrlImportRun {
       prefix: `${this.#job.id}-${urlIndex}`,
       save: (state) => this.#save({ ledger: state }),
       sync: () => this.#deps.ingest.sync(),
+      changes: { name: dataSource.name, count: () => this.#deps.changes.countOf(dataSource.id) },
       now: this.#deps.clock,
     })
     return this.#ledger
   }
 
   async #save(changed: Partial<UrlImportCheckpoint>): Promise<void> {
-    const { subject } = { ...this.#checkpoint, ...changed }
-    const changeCount = subject === null ? 0 : this.#deps.changes.countOf(subject.id)
-    this.#checkpoint = { ...this.#checkpoint, ...changed, changeCount }
+    this.#checkpoint = { ...this.#checkpoint, ...changed }
     await this.#job.saveCheckpoint(this.#checkpoint)
   }
 
@@ -218,7 +224,13 @@ export class UrlImportRun {
 }
 
 /** For a ledger that only counts. */
-const neverKept = { prefix: '', save: async () => undefined, sync: async () => undefined, now: () => 0 }
+const neverKept = {
+  prefix: '',
+  save: async () => undefined,
+  sync: async () => undefined,
+  changes: { name: '', count: () => 0 },
+  now: () => 0,
+}
 
 /** Of an outcome that nobody has counted the records of. */
 function recordsOf(outcome: ImportOutcome): number {

@@ -57,6 +57,4 @@ export interface UrlImportCheckpoint {
   readonly ledger: LedgerState | null
   /** Of the files before it. */
   readonly before: LedgerCounts & { readonly bytes: number }
-  /** How often the data source had been changed so that the engine forgets names of blocks; see `InterruptedImports`. */
-  readonly changeCount: number
 }

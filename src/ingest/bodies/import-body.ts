@@ -9,7 +9,7 @@ import { rowMistake } from '../../guess/row-mistake.ts'
 import type { SampleBytes } from '../../guess/sample.types.ts'
 import { rowBytesMin, rowsAtOnceMax } from '../../schema/columns/row-weight.ts'
 import { assert } from '../../shared/assert.ts'
-import type { ApiError } from '../../shared/errors/errors.ts'
+import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import type { Store } from '../../store/store.types.ts'
 import { toImportFailure } from '../disk-failure.ts'
 import type { CsvRules, ImportOutcome, ImportRequest, OpenedBody } from '../ingest.types.ts'
@@ -279,6 +279,7 @@ export class BodyImport {
     const isFirst = range.start === 0
     if (isFirst) this.#csvStart = this.#startOf(frame)
     const { ledger } = this.#request
+    if (this.#csvStart === undefined && ledger !== undefined) throw errors.IMPORT_NOT_RESUMABLE()
     assert(this.#csvStart !== undefined, 'what a body begins with is known before what follows')
     const { fieldColumns, rowsOffset } = this.#csvStart
     if (ledger !== undefined) ledger.fieldColumns = fieldColumns

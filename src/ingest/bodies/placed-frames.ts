@@ -124,6 +124,10 @@ export class PlacedFrames {
   *#endRegion(region: Region): Generator<PlacedFrame> {
     this.#index += 1
     if (region.kind === 'open') {
+      // A quote that is not closed within the longest record was a line of its own, and so it is again.
+      if (this.#assembler !== null) {
+        for (const frame of this.#assembler.setOpenLinesAside()) yield this.#placed(frame)
+      }
       const last = this.flush()
       if (last !== null) yield last
       this.close()

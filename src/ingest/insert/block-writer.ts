@@ -38,6 +38,8 @@ export interface WriterPartitions {
   readonly refused: RefusedBlocks
 }
 
+/** Parts of one INSERT whose places are kept: each is told on disk before it. */
+const keptPartsMax = 128
 /** From here on the last parts of a body are shared out among the places that are free. */
 const sharedBytesMin = 4 * 1024 * 1024
 
@@ -153,7 +155,8 @@ export class BlockWriter {
 
   /** Whether this share of what may gather has gathered, of rows or of bytes. */
   #holds(share: number): boolean {
-    const { rowsMax, bytesMax } = this.#options
+    const { rowsMax, bytesMax, ledger } = this.#options
+    if (ledger !== undefined && this.#gathered.length >= keptPartsMax * share) return true
     return rowsOf(this.#gathered) >= rowsMax * share || bytesOf(this.#gathered) >= bytesMax * share
   }
 
@@ -192,8 +195,9 @@ export class BlockWriter {
     const partitions = this.#partitions
     const { ledger } = this.#options
     let isHandedOver = false
+    let block = known
     try {
-      const block = known ?? (ledger === undefined ? null : await ledger.name(placesOf(gathered)))
+      if (ledger !== undefined) block ??= await ledger.name(placesOf(gathered))
       const bounds = partitions === null ? {} : await partitions.body.boundInsert(partitions.bound, rowCount)
       const blockId = block?.blockId ?? createBlockId()
       const request = { ...this.#plan, ...bounds, parts, rowCount, blockId, ...toldSoon }
@@ -207,7 +211,10 @@ export class BlockWriter {
       for (const part of parts) if (part instanceof Uint8Array) releaseMemory(part)
       if (!isSearched) await partitions?.body.checkAdded(rowCount)
     } catch (error) {
-      if (error instanceof StoreError && error.areRowsStored) this.#countStored(gathered)
+      if (error instanceof StoreError && error.areRowsStored) {
+        this.#countStored(gathered)
+        if (block !== null) ledger?.noteStored(block, countsOf(gathered))
+      }
       this.#failure ??= toFailure(error, this.#options.partitionsPerBodyMax)
       if (!isHandedOver) await this.#store.discard(parts).catch((fault: unknown) => this.#keep(fault))
     }

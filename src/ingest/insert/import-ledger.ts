@@ -40,6 +40,8 @@ export interface NamedPlaces {
   readonly ranges: readonly PlaceRange[]
   /** Whether the engine has refused rows of it: the others may be stored under a name of their own by now. */
   readonly isSearched: boolean
+  /** What `LedgerDeps.changes` had counted when it was named. */
+  readonly changeCount: number
 }
 
 /** What stands at some places. */
@@ -96,12 +98,25 @@ export interface LedgerDeps {
   readonly save: (state: LedgerState) => Promise<void>
   /** Brings onto the disk what the engine has. */
   readonly sync: () => Promise<void>
+  /** Changes of the data source after which the engine knows names of blocks no more. */
+  readonly changes: LedgerChanges
   /** Milliseconds of any clock. */
   readonly now: () => number
 }
 
+export interface LedgerChanges {
+  /** Of the data source. */
+  readonly name: string
+  /** Another number behind each change, and one of its own while there is one. */
+  readonly count: () => number
+}
+
 /** How old what is stored may be before it is synced and noted: a kill repeats that much. */
 const syncIntervalMs = 2_000
+/** Parts of blocks that are stored and not noted so: what is kept of them is bounded. */
+const unsyncedPartsMax = 1_000
+/** Fields of a CSV file whose columns are kept; one of more cannot be gone on with. */
+const fieldsMax = 50_000
 
 export class ImportLedger {
   readonly rows: LedgerSide
@@ -116,10 +131,11 @@ export class ImportLedger {
     this.#deps = deps
     this.fieldColumns = state?.fieldColumns ?? null
     this.#syncedAtMs = deps.now()
-    this.#saves = new SharedSync(() => this.#saveNow(deps.now() - this.#syncedAtMs >= syncIntervalMs))
+    this.#saves = new SharedSync(() => this.#saveNow(this.#isToSync))
     const save = (): Promise<void> => this.#saves.run()
-    this.rows = new LedgerSide(state?.rows ?? null, { prefix: `${deps.prefix}-r`, save })
-    this.quarantine = new LedgerSide(state?.quarantine ?? null, { prefix: `${deps.prefix}-q`, save })
+    const { changes, sync } = deps
+    this.rows = new LedgerSide(state?.rows ?? null, { prefix: `${deps.prefix}-r`, save, sync, changes })
+    this.quarantine = new LedgerSide(state?.quarantine ?? null, { prefix: `${deps.prefix}-q`, save, sync, changes })
   }
 
   /** What both sides have stored, so that it need not be read any more. */
@@ -162,13 +178,18 @@ export class ImportLedger {
     await this.#saveNow(true)
   }
 
+  get #isToSync(): boolean {
+    const unsyncedParts = this.rows.unsyncedParts + this.quarantine.unsyncedParts
+    return unsyncedParts > unsyncedPartsMax || this.#deps.now() - this.#syncedAtMs >= syncIntervalMs
+  }
+
   state(): LedgerState {
-    const { fieldColumns } = this
+    const fieldColumns = (this.fieldColumns?.length ?? 0) > fieldsMax ? null : this.fieldColumns
     return { fieldColumns, rows: this.rows.state(), quarantine: this.quarantine.state() }
   }
 
   async #saveNow(isSynced: boolean): Promise<void> {
-    if (isSynced && (this.rows.hasUnsynced || this.quarantine.hasUnsynced)) {
+    if (isSynced && this.rows.unsyncedParts + this.quarantine.unsyncedParts > 0) {
       const promotions = [this.rows.beginSync(), this.quarantine.beginSync()]
       await this.#deps.sync()
       this.#syncedAtMs = this.#deps.now()
@@ -178,13 +199,13 @@ export class ImportLedger {
   }
 }
 
-interface SideDeps {
+interface SideDeps extends Pick<LedgerDeps, 'changes' | 'sync'> {
   readonly prefix: string
   readonly save: () => Promise<void>
 }
 
 interface StoredBlock {
-  readonly blockId: string
+  readonly block: NamedPlaces
   readonly counts: PlaceCounts
 }
 
@@ -209,8 +230,9 @@ export class LedgerSide {
     this.#held = new Map(state?.named.map(({ blockId }) => [blockId, []]))
   }
 
-  get hasUnsynced(): boolean {
-    return this.#unsynced.length > 0
+  /** Of blocks that are stored and not synced yet. */
+  get unsyncedParts(): number {
+    return this.#unsynced.reduce((total, { block }) => total + block.ranges.length, 0)
   }
 
   /** Of all that is stored, synced or not. */
@@ -218,13 +240,18 @@ export class LedgerSide {
     return this.#unsynced.reduce((total, { counts }) => addCounts(total, counts), this.#counts)
   }
 
-  /** Says what is to be done with a part; keeps it where it waits for others of its block. */
+  /**
+   * Says what is to be done with a part; keeps it where it waits for others of its block.
+   *
+   * @throws IMPORT_OVERTAKEN (409) for a block of an earlier process whose name the engine may have forgotten.
+   */
   place(part: PlacedPart): Placement {
     const { range } = part
     if (this.stored.covers(range)) return { kind: 'stored' }
     for (const [blockId, parts] of this.#held) {
       const block = this.#named.get(blockId)
       if (block?.ranges.some(({ start, end }) => start === range.start && end === range.end) !== true) continue
+      this.#checkKnown(block)
       parts.push(part)
       if (parts.length < block.ranges.length) return { kind: 'held' }
       this.#held.delete(blockId)
@@ -233,13 +260,14 @@ export class LedgerSide {
     return { kind: 'open' }
   }
 
-  /** The name of a block of one part, one that it has had before too; null when it is stored. @throws as `name` does. */
+  /** The name of a block of one part, one that it has had before too; null when it is stored. @throws as `place` and `name` do. */
   async claim(range: PlaceRange): Promise<NamedPlaces | null> {
     if (this.stored.covers(range)) return null
     for (const blockId of this.#held.keys()) {
       const block = this.#named.get(blockId)
       const [only] = block?.ranges ?? []
       if (block?.ranges.length !== 1 || only?.start !== range.start || only.end !== range.end) continue
+      this.#checkKnown(block)
       this.#held.delete(blockId)
       return block
     }
@@ -257,21 +285,25 @@ export class LedgerSide {
       throw errors.IMPORT_NOT_RESUMABLE()
     const blockId = `${this.#deps.prefix}${this.#next}`
     this.#next += 1
-    const block = { blockId, ranges, isSearched: false }
+    const block = { blockId, ranges, isSearched: false, changeCount: this.#deps.changes.count() }
     this.#named.set(blockId, block)
     await this.#deps.save()
     return block
   }
 
-  /** The block is refused for some of its rows, and is to be stored without them. On disk when this resolves. */
+  /**
+   * The block is refused for some of its rows, and is to be stored without them. On disk when this resolves, and so are its
+   * partitions that the engine stored before it refused others: nobody inserts them again.
+   */
   async noteSearched(block: NamedPlaces): Promise<void> {
+    await this.#deps.sync()
     this.#named.set(block.blockId, { ...block, isSearched: true })
     await this.#deps.save()
   }
 
-  noteStored({ blockId }: NamedPlaces, counts: PlaceCounts): void {
-    assert(this.#named.has(blockId), 'a block is named before it is stored')
-    this.#unsynced.push({ blockId, counts })
+  noteStored(block: NamedPlaces, counts: PlaceCounts): void {
+    assert(this.#named.has(block.blockId), 'a block is named before it is stored')
+    this.#unsynced.push({ block, counts })
   }
 
   /** Nothing of these places goes into the table. */
@@ -299,15 +331,21 @@ export class LedgerSide {
 
   /** Gives what is to be called when all that is stored now has been synced. */
   beginSync(): () => void {
-    const stored = this.#unsynced
+    // What is stored while the sync runs may not be on the disk behind it.
+    const stored = [...this.#unsynced]
     return () => {
-      for (const { blockId, counts } of stored) {
-        for (const range of this.#named.get(blockId)?.ranges ?? []) this.stored.add(range)
-        this.#named.delete(blockId)
+      for (const { block, counts } of stored) {
+        for (const range of block.ranges) this.stored.add(range)
+        this.#named.delete(block.blockId)
         this.#counts = addCounts(this.#counts, counts)
       }
       this.#unsynced = this.#unsynced.slice(stored.length)
     }
+  }
+
+  #checkKnown({ changeCount }: NamedPlaces): void {
+    const { name, count } = this.#deps.changes
+    if (changeCount !== count()) throw errors.IMPORT_OVERTAKEN({ name })
   }
 
   state(): LedgerSideState {

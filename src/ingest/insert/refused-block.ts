@@ -95,15 +95,17 @@ export class RefusedBlocks {
 
   async #searchWhole(source: Source, failure: unknown, blockId: string): Promise<SearchedBlock> {
     const { store } = this.#deps
-    const { dataSource, tables, landing } = this.#target
+    const { dataSource, tables, landing, partition, isParquet } = this.#target
     // What views have by then nobody can tell.
     const { views } = await store.views.graph()
     if (views.some((view) => view.source === tables.landing)) throw failure
     const prefix = `${dataSource.id}_${createBlockId().replaceAll('-', '')}`
     const trial = `${prefix}${trialSuffix}`
     const like = { dataSource, like: tables.landing, table: trial }
+    // Slices of a Parquet file are cut by partitions: some of its INSERTs are stored, and the one that failed is not.
+    const cut = isParquet && partition !== undefined ? { partition } : {}
     const stored = await withTableLike(store.tables, { ...like, keeps: 'same' }, async () => {
-      await this.#appendRefused({ ...source, table: trial, layout: landing }, failure)
+      await this.#appendRefused({ ...source, ...cut, table: trial, layout: landing }, failure)
       return await this.#partitionsOf(trial)
     })
     const table = `${prefix}${searchedSuffix}`

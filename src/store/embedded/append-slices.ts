@@ -24,9 +24,11 @@ export async function appendSlices(
   source: PartsSource,
 ): Promise<readonly AppendSlice[]> {
   const { partition, rowCount, blockId } = request
-  if (partition === undefined) return [{ token: blockId, partitions: null }]
+  const one: AppendSlice = { token: blockId, partitions: null }
+  if (partition === undefined) return [one]
+  const isNeverCut = partition.partitionsMax === Number.MAX_SAFE_INTEGER
   // The token of the first slice, so that rows which are tried again without others, and need no cut any more, keep it.
-  const whole: AppendSlice = { token: sliceToken(blockId, 0), partitions: null }
+  const whole: AppendSlice = isNeverCut ? one : { token: sliceToken(blockId, 0), partitions: null }
   if (rowCount <= partition.partitionsMax && partition.looksAlways !== true) return [whole]
   const names = await partitionNames(session, request, source)
   partition.judge?.(names)

@@ -13,7 +13,8 @@ type Format = 'csv' | 'ndjson'
 
 function framesOf(format: Format, state: LedgerState | null) {
   const buffers = new FrameBuffers({ frameBytes: limits.frameBytes, keptMax: 0 })
-  const deps = { prefix: 'x', save: async () => undefined, sync: async () => undefined, now: () => 0 }
+  const changes = { name: 'a', count: () => 0 }
+  const deps = { prefix: 'x', save: async () => undefined, sync: async () => undefined, changes, now: () => 0 }
   const ledger = state === null ? undefined : new ImportLedger(state, deps)
   const createAssembler = (isContinued: boolean): FrameAssembler => {
     const boundary = format === 'csv' ? new CsvBoundary(csvDialect(',', null)) : new NdjsonBoundary()
@@ -83,6 +84,26 @@ t.test('a body that is gone on with gives each record once, and parts of named b
   }
 })
 
+t.test('a quote that is never closed was a line of its own, and is so when the body is gone on with', async (t) => {
+  const rest = Array.from({ length: 600 }, (_, index) => `${index},word\n`).join('')
+  const body = Buffer.from(`1,a\n2,"open\n${rest}`)
+  const sizes = [10_000]
+  const first = read(body, 'csv', { state: null, sizes })
+  t.same(first[1], { text: '2,"open\n', range: { start: 4, end: 12 } })
+  // The block behind it has a name, and that of the line itself had none yet.
+  const named = [
+    { blockId: 'r0', ranges: [first[2]?.range ?? { start: 0, end: 0 }], isSearched: false, changeCount: 0 },
+  ]
+  const side = { next: 1, stored: [], counts: noCounts, named }
+  const state = { fieldColumns: null, rows: side, quarantine: { ...side, named: [] } }
+  const again = read(body, 'csv', { state, sizes })
+  t.same(
+    again.find(({ range }) => range.start === 12),
+    first[2],
+  )
+  t.equal(again.map(({ text }) => text).join(''), first.map(({ text }) => text).join(''))
+})
+
 function sizesOf(random: SeededRandom): readonly number[] {
   return Array.from({ length: 5 }, () => 1 + Math.floor(random.fraction() ** 3 * 900))
 }
@@ -109,6 +130,11 @@ function sideOf(frames: readonly ReadFrame[], random: SeededRandom, prefix: stri
       blocks.set(block, [...(blocks.get(block) ?? []), range])
     }
   }
-  const named = [...blocks].map(([block, ranges]) => ({ blockId: `${prefix}${block}`, ranges, isSearched: false }))
+  const named = [...blocks].map(([block, ranges]) => ({
+    blockId: `${prefix}${block}`,
+    ranges,
+    isSearched: false,
+    changeCount: 0,
+  }))
   return { state: { next: 3, stored: stored.ranges, counts: noCounts, named } }
 }

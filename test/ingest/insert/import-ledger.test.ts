@@ -8,6 +8,8 @@ function open(state: LedgerState | null = null) {
   const saved: LedgerState[] = []
   const acts: string[] = []
   const clock = { nowMs: 0 }
+  const changes = { name: 'a', changeCount: 0, count: () => changes.changeCount }
+  const during = { sync: (): void => undefined }
   const ledger = new ImportLedger(state, {
     prefix: 'job-0',
     async save(next) {
@@ -16,10 +18,12 @@ function open(state: LedgerState | null = null) {
     },
     async sync() {
       acts.push('sync')
+      during.sync()
     },
+    changes,
     now: () => clock.nowMs,
   })
-  return { ledger, saved, acts, clock }
+  return { ledger, saved, acts, clock, changes, during }
 }
 
 function counts(rows: number): PlaceCounts {
@@ -100,4 +104,76 @@ t.test('what both tables have need not be read again', async (t) => {
   ledger.quarantine.noteEmpty({ start: 10, end: 20 }, { ...noCounts, records: 4 })
   t.same(ledger.stored.ranges, [{ start: 0, end: 20 }])
   t.match(ledger.counts, { storedRows: 4, quarantinedRows: 0 })
+})
+
+t.test('a block that is stored while a sync runs may not be on the disk behind it, and is in doubt', async (t) => {
+  const { ledger, saved, during } = open()
+  const first = await ledger.rows.name([{ start: 0, end: 10 }])
+  const second = await ledger.rows.name([{ start: 10, end: 20 }])
+  ledger.rows.noteStored(first, counts(5))
+  during.sync = () => {
+    during.sync = () => undefined
+    ledger.rows.noteStored(second, counts(7))
+  }
+  await ledger.settle()
+  t.same(saved.at(-1)?.rows.stored, [{ start: 0, end: 10 }])
+  t.same(
+    saved.at(-1)?.rows.named.map(({ blockId }) => blockId),
+    ['job-0-r1'],
+  )
+  t.equal(ledger.rows.counts.rows, 12)
+  await ledger.settle()
+  t.same(saved.at(-1)?.rows.stored, [{ start: 0, end: 20 }])
+  t.equal(saved.at(-1)?.rows.counts.rows, 12)
+})
+
+t.test('a block that a change may have taken from the engine is not inserted again', async (t) => {
+  const before = open()
+  const { changes } = before
+  await before.ledger.rows.name([{ start: 0, end: 10 }])
+  // Those that are named while a change is under way may come before it or behind it.
+  changes.changeCount = 0.5
+  await before.ledger.rows.name([{ start: 10, end: 20 }])
+  changes.changeCount = 1
+  await before.ledger.rows.name([{ start: 20, end: 30 }])
+  await before.ledger.quarantine.name([{ start: 0, end: 10 }])
+  const after = open(before.saved.at(-1) ?? null)
+  after.changes.changeCount = 1
+  const placed = (start: number) =>
+    after.ledger.rows.place({ part, rowCount: 1, range: { start, end: start + 10 }, counts: noCounts })
+  t.throws(() => placed(0), { code: 'IMPORT_OVERTAKEN', message: /"a"/ })
+  t.throws(() => placed(10), { code: 'IMPORT_OVERTAKEN' })
+  t.equal(placed(20).kind, 'whole')
+  await t.rejects(after.ledger.rows.claim({ start: 0, end: 10 }), { code: 'IMPORT_OVERTAKEN' })
+  after.changes.changeCount = 2
+  await t.rejects(after.ledger.quarantine.claim({ start: 0, end: 10 }), { code: 'IMPORT_OVERTAKEN' })
+})
+
+t.test('what the engine has stored of a block that it refused is on the disk before that is noted', async (t) => {
+  const { ledger, saved, acts } = open()
+  const block = await ledger.rows.name([{ start: 0, end: 10 }])
+  await ledger.rows.noteSearched(block)
+  t.same(acts, ['save', 'sync', 'save'])
+  t.match(saved.at(-1)?.rows.named, [{ isSearched: true }])
+})
+
+t.test('what is kept of blocks of many small parts is bounded: they are synced before their time', async (t) => {
+  const { ledger, saved } = open()
+  for (let block = 0; block < 100; block += 1) {
+    const ranges = Array.from({ length: 128 }, (_, index) => ({
+      start: 128 * block + index,
+      end: 128 * block + index + 1,
+    }))
+    ledger.rows.noteStored(await ledger.rows.name(ranges), counts(128))
+  }
+  const bytes = saved.map((state) => JSON.stringify(state).length)
+  t.ok(Math.max(...bytes) < 64 * 1024, `${Math.max(...bytes)} bytes`)
+})
+
+t.test('a header of more fields than can be kept is not kept', async (t) => {
+  const { ledger } = open()
+  ledger.fieldColumns = Array.from({ length: 50_000 }, () => -1)
+  t.equal(ledger.state().fieldColumns?.length, 50_000)
+  ledger.fieldColumns = Array.from({ length: 50_001 }, () => -1)
+  t.equal(ledger.state().fieldColumns, null)
 })
