@@ -9,9 +9,9 @@ import { type Operation, ruleOf } from './operations.ts'
 import { Permissions } from './permissions.ts'
 import type { Scope } from './scopes/scope.types.ts'
 import type { ResourceKind } from './scopes/scope-types.ts'
+import { type ManagedToken, mayManage } from './strength.ts'
 import type { KnownToken, Refusal, TokenSource } from './token-source.types.ts'
 import { grantsOf } from './tokens/scope-grants.ts'
-import { type ManagedToken, mayManage } from './tokens/token-rules.ts'
 import type { Warrant } from './warrant.types.ts'
 
 /** Who asks, as long as the request lasts. */

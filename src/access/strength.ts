@@ -1,10 +1,32 @@
 // Which of two tokens is the stronger one: a token that changes others must not give what it does not have.
 
-import type { Grant } from './grant.types.ts'
+import type { Grant, ResourceLookup } from './grant.types.ts'
 import { isLost } from './lost-filter.ts'
 import { type Operation, operations, ruleOf } from './operations.ts'
 import type { Permissions } from './permissions.ts'
+import type { Scope } from './scopes/scope.types.ts'
 import { pipeReadTypes, type ResourceKind, type ScopeType } from './scopes/scope-types.ts'
+import { grantsOf } from './tokens/scope-grants.ts'
+
+/** What is judged of a token. */
+export interface ManagedToken {
+  readonly scopes: readonly Scope[]
+  /** Epoch milliseconds; null for never. */
+  readonly expiresAt: number | null
+}
+
+/**
+ * Whether a caller may be told of a token, and may change it: it is no stronger than his own. For lists: whatever is hidden from
+ * him must not be told to exist.
+ */
+export function mayManage(
+  permissions: Permissions,
+  { scopes, expiresAt }: ManagedToken,
+  lookup: ResourceLookup,
+): boolean {
+  if (permissions.isAdmin) return true
+  return !outlives(permissions, expiresAt) && coversAll(permissions, grantsOf(scopes, lookup))
+}
 
 /** Whether `own` may do everything that these grants let a token do, and sees every row that they show. */
 export function coversAll(own: Permissions, grants: readonly Grant[]): boolean {

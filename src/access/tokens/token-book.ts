@@ -17,7 +17,7 @@ import type { LoadedRecords } from '../../storage/loaded-records.ts'
 import type { AccessDeps } from '../access.ts'
 import { Permissions } from '../permissions.ts'
 import type { Scope } from '../scopes/scope.types.ts'
-import { coversAll, outlives } from '../strength.ts'
+import { coversAll, type ManagedToken, mayManage, outlives } from '../strength.ts'
 import type { KnownToken, Refusal } from '../token-source.types.ts'
 import type { StaticWarrant, Warrant } from '../warrant.types.ts'
 import { grantsOf } from './scope-grants.ts'
@@ -35,14 +35,7 @@ import { auditLineOf, type TokenAudit } from './token-audit.ts'
 import { TokenEntry } from './token-entry.ts'
 import type { TokenIndex } from './token-index.ts'
 import { encodeToken } from './token-record.ts'
-import {
-  checkScopes,
-  checkTokenDescription,
-  checkTokenName,
-  isAdmin,
-  type ManagedToken,
-  mayManage,
-} from './token-rules.ts'
+import { checkScopes, checkTokenDescription, checkTokenName, isAdmin } from './token-rules.ts'
 import { bytesOfToken, givenBytesOf } from './token-size.ts'
 import type { TokenUses } from './token-uses.ts'
 import { createTokenValue, digestOf, mayBeTokenValue } from './token-value.ts'

@@ -1,12 +1,7 @@
-// What a token may be, and who may change it.
+// What a token may be.
 
 import { errors } from '../../shared/errors/errors.ts'
-import type { ResourceLookup } from '../grant.types.ts'
-import type { Permissions } from '../permissions.ts'
 import type { Scope } from '../scopes/scope.types.ts'
-import { coversAll, outlives } from '../strength.ts'
-import { grantsOf } from './scope-grants.ts'
-import type { StaticToken } from './token.types.ts'
 
 export const nameLengthMax = 255
 export const tokenDescriptionLengthMax = 10_000
@@ -57,19 +52,3 @@ export function checkScopes(scopes: readonly Scope[]): void {
 export function isAdmin(scopes: readonly Scope[]): boolean {
   return scopes.some(({ type }) => type === 'ADMIN')
 }
-
-/**
- * Whether a caller may be told of a token, and may change it: it is no stronger than his own. For lists: whatever is hidden from
- * him must not be told to exist.
- */
-export function mayManage(
-  permissions: Permissions,
-  { scopes, expiresAt }: ManagedToken,
-  lookup: ResourceLookup,
-): boolean {
-  if (permissions.isAdmin) return true
-  return !outlives(permissions, expiresAt) && coversAll(permissions, grantsOf(scopes, lookup))
-}
-
-/** What is judged of a token. */
-export type ManagedToken = Pick<StaticToken, 'scopes' | 'expiresAt'>

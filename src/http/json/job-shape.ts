@@ -59,8 +59,8 @@ function errorFields(errors: readonly string[]): object {
 }
 
 /** Whether its errors may quote rows that were there before, or say something of them. */
-function tellsOfRows({ kind, details }: Job): boolean {
-  return kind === 'delete_data' || details['tellsOfRows'] === true
+function tellsOfRows({ kind }: Job): boolean {
+  return kind === 'delete_data'
 }
 
 /** Whether the caller may read all rows of what the job works on. */

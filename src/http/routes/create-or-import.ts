@@ -2,9 +2,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NewColumns } from '../../datasources/new-columns.ts'
 import type { ImportResult, ImportSource, OpenImport } from '../../imports/imports.types.ts'
+import { withoutRows } from '../../imports/untold-failure.ts'
 import { engineParameters } from '../../schema/engines/engine-options.ts'
-import { codesThatTellOfRows } from '../../shared/errors/codes-of-rows.ts'
-import { ApiError, errors } from '../../shared/errors/errors.ts'
+import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import { listText } from '../../shared/list-text.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson, toApiError } from '../json/answers.ts'
@@ -142,8 +142,7 @@ class ImportExchange {
     } catch (thrown) {
       const { id, name } = opened.dataSource
       const mayRead = callerOf(this.#request).permissions.allows('quarantine:read', { id, name, isQuarantine: false })
-      if (mayRead || !(thrown instanceof ApiError) || !codesThatTellOfRows.has(thrown.code)) throw thrown
-      throw errors.REPLACE_CONDITION_FAILED({ reason: 'it fails on rows that the token may not read', cause: thrown })
+      throw mayRead ? thrown : withoutRows(thrown)
     }
   }
 

@@ -11,10 +11,10 @@ import { ImportLedger } from '../../ingest/insert/import-ledger.ts'
 import type { WorkingJob } from '../../jobs/jobs.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { assert } from '../../shared/assert.ts'
-import { codesThatTellOfRows } from '../../shared/errors/codes-of-rows.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { ImportProgress } from '../import-progress.ts'
 import type { ImportOrder, ImportSource, Imports, KeptRows } from '../imports.types.ts'
+import { withoutRows } from '../untold-failure.ts'
 import type { RemoteFile, RemoteFiles } from '../url/remote-file.types.ts'
 import { sourceOf } from './remote-source.ts'
 import type { TableChanges } from './table-changes.ts'
@@ -73,7 +73,6 @@ export class UrlImportRun {
         return
       } catch (error) {
         this.#job.signal.throwIfAborted()
-        if (error instanceof ApiError && codesThatTellOfRows.has(error.code)) this.#job.tell({ tellsOfRows: true })
         // One that gets on may be interrupted again and again.
         const { records } = this.#details.counts
         if (records > recordsBefore) attempt = 1
@@ -118,7 +117,10 @@ export class UrlImportRun {
         watched: 'nothing',
       })
       try {
-        const { outcome, warnings } = await opened.load()
+        // The job is read by others than whoever has asked for it.
+        const { outcome, warnings } = await opened.load().catch((thrown: unknown) => {
+          throw withoutRows(thrown)
+        })
         assert(outcome !== null, 'an import of files has an outcome')
         this.#end(outcome, warnings)
       } finally {
