@@ -52,6 +52,12 @@ export interface Catalog extends PipeReader {
    * @throws NAME_INVALID (400), DATASOURCE_EXISTS (409), DATASOURCES_TOO_MANY (400)
    */
   begin(dataSource: DataSource, guard?: ChangeGuard): Promise<void>
+  /**
+   * Refuses a name that a new data source cannot have, as things are now.
+   *
+   * @throws NAME_INVALID (400), DATASOURCE_EXISTS, PIPE_EXISTS (409)
+   */
+  checkNewName(name: string): void
   /** Shows a data source whose tables stand. @throws DATASOURCE_NOT_FOUND (404) */
   complete(id: DataSourceId): Promise<void>
   /** Changes what no table knows of, and `along` with it pipes, in one commit. @throws DATASOURCE_NOT_FOUND (404), NAME_INVALID (400), DATASOURCE_EXISTS (409) */
@@ -163,7 +169,7 @@ class LoadedCatalog implements Catalog {
   async begin(dataSource: DataSource, guard: ChangeGuard = allow): Promise<void> {
     await this.#change(() => {
       guard()
-      this.#checkFree(dataSource.name)
+      this.checkNewName(dataSource.name)
       if (this.#entries.size >= this.#options.dataSourcesMax) {
         throw errors.DATASOURCES_TOO_MANY({ dataSourcesMax: this.#options.dataSourcesMax })
       }
@@ -196,7 +202,7 @@ class LoadedCatalog implements Catalog {
       guard()
       const { name, description, kafkaStoreRawValue } = entry.dataSource
       const declaredVersion = revision.declaredVersion ?? entry.dataSource.declaredVersion
-      if (revision.name !== undefined && revision.name !== name) this.#checkFree(revision.name)
+      if (revision.name !== undefined && revision.name !== name) this.checkNewName(revision.name)
       const revised: DataSource = {
         ...entry.dataSource,
         name: revision.name ?? name,
@@ -269,6 +275,11 @@ class LoadedCatalog implements Catalog {
     return this.#pipes.listPipes()
   }
 
+  checkNewName(name: string): void {
+    checkDataSourceName(name)
+    this.#names.checkFree(name)
+  }
+
   checkPipeName(name: string): void {
     this.#pipes.checkFree(name)
   }
@@ -317,11 +328,6 @@ class LoadedCatalog implements Catalog {
     if (entry.state === 'dropping') return
     const { name, declaredVersion } = entry.dataSource
     this.#names.take(name, { kind: 'data source', id, ...(declaredVersion === undefined ? {} : { declaredVersion }) })
-  }
-
-  #checkFree(name: string): void {
-    checkDataSourceName(name)
-    this.#names.checkFree(name)
   }
 
   #expect(id: DataSourceId, state: DataSourceState): CatalogEntry {

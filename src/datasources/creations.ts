@@ -6,14 +6,14 @@ import { createResourceHex } from '../shared/ids.ts'
 import type { Store } from '../store/store.types.ts'
 import type { AlteredTables } from './alter/alter-tables.ts'
 import { tryBlankRow, tryDefinition } from './alter/definition-trial.ts'
-import type { CreateRequest, PipeUsers } from './datasources.types.ts'
+import type { CreateRequest, NewDefinition, PipeUsers } from './datasources.types.ts'
 import { readEngine, readIndexes, readSchema } from './definition.ts'
 import { checkDefinedNames, toDefinitionError } from './definition-fault.ts'
 import type { Removals } from './removals.ts'
 import { createTables } from './tables.ts'
 
 interface CreationsDeps {
-  readonly catalog: Pick<Catalog, 'begin' | 'complete'>
+  readonly catalog: Pick<Catalog, 'begin' | 'checkNewName' | 'complete'>
   readonly store: AlteredTables & Pick<Store, 'definitionVersion' | 'trials'>
   readonly removals: Pick<Removals, 'endLeftovers' | 'takeBack'>
   readonly pipeUsers: PipeUsers | undefined
@@ -37,6 +37,16 @@ export class Creations {
   constructor(deps: CreationsDeps, options: CreationsOptions) {
     this.#deps = deps
     this.#options = options
+  }
+
+  /** See `DataSources.checkNew`. */
+  check({ name, schema, ...request }: NewDefinition): void {
+    if (name !== undefined) {
+      this.#deps.catalog.checkNewName(name)
+      this.#deps.pipeUsers?.checkTaken(name, null)
+    }
+    if (schema === undefined) return
+    checkDefinedNames(this.#define({ ...request, name, schema, description: '', type: 'csv' }), schema)
   }
 
   /** See `DataSources.create`. */

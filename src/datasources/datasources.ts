@@ -31,6 +31,7 @@ import type {
   DataSourceStatistics,
   DataSources,
   EventsSample,
+  NewDefinition,
   PipeReference,
   PipeUsers,
   Revision,
@@ -145,6 +146,10 @@ class OpenDataSources implements DataSources {
 
   checkSchema(schema: string): void {
     readSchema(schema, this.#options.columnsMax)
+  }
+
+  checkNew(definition: NewDefinition): void {
+    this.#creations.check(definition)
   }
 
   async create(request: CreateRequest): Promise<DataSource> {

@@ -40,6 +40,12 @@ export interface DataSources {
   /** Raises SCHEMA_INVALID (400) where `create` would. */
   checkSchema(schema: string): void
   /**
+   * Refuses a definition that `create` would refuse without asking the engine, as things are now.
+   *
+   * Raises NAME_INVALID, SCHEMA_INVALID, ENGINE_INVALID, INDEX_INVALID (400), DATASOURCE_EXISTS, PIPE_EXISTS (409).
+   */
+  checkNew(definition: NewDefinition): void
+  /**
    * Gives a data source another name or description; its id and its rows stay.
    *
    * Raises NAME_INVALID, CHANGE_EMPTY (400), DATASOURCE_NOT_FOUND (404), DATASOURCE_EXISTS, DATASOURCE_USED (409).
@@ -193,6 +199,11 @@ export interface EventsSample {
 export interface DataSourceStatistics {
   readonly landing: TableStatistics
   readonly quarantine: TableStatistics
+}
+
+/** What is known of a data source before its rows are read: its schema may be guessed out of them. */
+export interface NewDefinition extends Pick<CreateRequest, 'engine' | 'indexes' | 'name'> {
+  readonly schema: string | undefined
 }
 
 export interface CreateRequest {

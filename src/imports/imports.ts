@@ -1,4 +1,5 @@
 import type { DataSource } from '../catalog/data-source.types.ts'
+import { errors } from '../shared/errors/errors.ts'
 import { findTarget } from './find-target.ts'
 import { analyzeRows } from './guess-rows.ts'
 import { ImportPlaces } from './import-places.ts'
@@ -24,8 +25,13 @@ async function checkOrder(
   { missingDataSource }: ImportsOptions,
 ): Promise<DataSource | null> {
   const target = await findTarget(order, { dataSources, missingDataSource, hasRows: true })
-  if (target === null && order.schema !== undefined) dataSources.checkSchema(order.schema)
-  return target
+  if (target !== null) return target
+  const { format, mode, name, schema } = order
+  dataSources.checkNew(order)
+  if (schema === undefined && (format === 'ndjson' || format === 'parquet')) {
+    throw errors.SCHEMA_MISSING({ format, missing: mode === 'append' ? name : undefined })
+  }
+  return null
 }
 
 async function analyze(

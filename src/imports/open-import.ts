@@ -30,7 +30,7 @@ export interface ImportsOptions {
 export interface ImportsDeps {
   readonly dataSources: Pick<
     DataSources,
-    'checkSchema' | 'create' | 'drop' | 'endReplay' | 'find' | 'findForRows' | 'get' | 'joinBehind'
+    'checkNew' | 'checkSchema' | 'create' | 'drop' | 'endReplay' | 'find' | 'findForRows' | 'get' | 'joinBehind'
   >
   readonly ingest: Pick<Ingest, 'importBody' | 'importParquet' | 'openBody' | 'openParquet'>
   readonly replaces: Pick<Replaces, 'replace'>

@@ -19,6 +19,8 @@ import {
 import t, { type Test } from 'tap'
 import { z } from 'zod'
 import { openTestService, type TestService } from '../support/api/test-service.ts'
+import { openUrlService, untilEnded } from '../support/imports/url-imports.ts'
+import { answerFile } from '../support/remote-server.ts'
 import { createTestDirectory } from '../support/store/test-store.ts'
 
 const token = 'p.test.token'
@@ -182,6 +184,41 @@ t.test('the SDK appends, replaces and truncates', async (t) => {
   t.same(await client.datasources.truncate('prices'), {})
   t.equal(await service.count('prices'), 0)
   await t.rejects(client.datasources.truncate('missing'), { statusCode: 404, message: /"missing" does not exist/ })
+})
+
+t.test('the SDK appends and replaces by URL', async (t) => {
+  const { service, server, files } = await openUrlService(t)
+  await service.create('prices', 'id UInt32 `json:$.id`, name String `json:$.name`')
+  files.set('/rows.csv', answerFile({ content: Buffer.from('1|"a|b"\n2|c\n') }))
+  files.set('/rows.ndjson', answerFile({ content: Buffer.from('{"id":3,"name":"e"}\n') }))
+  const client = createClient({ baseUrl: service.address, token })
+  const idOf = (result: object): string => ('import_id' in result ? String(result.import_id) : '')
+  const appended = await client.datasources.append('prices', {
+    url: `${server.origin}/rows.csv?a=1&b=%2F`,
+    csvDialect: { delimiter: '|' },
+  })
+  t.match(appended, {
+    id: idOf(appended),
+    job_id: idOf(appended),
+    job: { kind: 'import', datasource: { name: 'prices' } },
+  })
+  t.match(await untilEnded(service, idOf(appended)), { status: 'done', imported_rows: 2 })
+  t.equal(server.requests[0]?.url, '/rows.csv?a=1&b=%2F', 'the URL arrives as it was sent')
+  t.same(await service.rows('SELECT id, name FROM prices ORDER BY id'), [
+    ['1', 'a|b'],
+    ['2', 'c'],
+  ])
+  const replaced = await client.datasources.replace('prices', { url: `${server.origin}/rows.ndjson` })
+  t.match(await untilEnded(service, idOf(replaced)), { status: 'done', imported_rows: 1 })
+  t.same(await service.rows('SELECT id, name FROM prices'), [['3', 'e']])
+  await t.rejects(client.datasources.replace('missing', { url: `${server.origin}/rows.csv` }), {
+    statusCode: 404,
+    message: /"missing" does not exist/,
+  })
+  await t.rejects(client.datasources.append('prices', { url: 'http://10.0.0.1/rows.csv' }), {
+    statusCode: 400,
+    message: /is refused: its address is not public/,
+  })
 })
 
 t.test('the SDK tells errors apart', async (t) => {

@@ -21,6 +21,7 @@ function open({ isFailing = false } = {}) {
           if (taken.has(name)) throw errors.DATASOURCE_EXISTS({ name })
           taken.add(name)
         },
+        checkNewName() {},
         complete: async () => {
           await shown
           if (isFailing) throw errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 })

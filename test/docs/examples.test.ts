@@ -121,7 +121,8 @@ async function startService(t: Test) {
   const mainPath = fileURLToPath(new URL('../../src/main.js', import.meta.url))
   // Waits are long, so that a busy machine answers as any other.
   const waits = ['--events-wait-max-ms', '240000', '--query-time-max-ms', '240000']
-  const flags = ['--log-level', 'warn', '--events-creates-per-minute-max', '0', ...waits]
+  const urls = ['--url-allow', '127.0.0.1', '--url-allow-http']
+  const flags = ['--log-level', 'warn', '--events-creates-per-minute-max', '0', ...waits, ...urls]
   const command = ['env', 'UV_THREADPOOL_SIZE=16', process.execPath, mainPath, ...flags] as const
   const program = new StartedProgram(t, command, { cwd: directory.path, dataDir })
   t.teardown(async () => {

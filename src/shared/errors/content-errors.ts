@@ -52,7 +52,7 @@ export const contentErrors = {
         : `Data Source "${missing}" does not exist, and parameter "schema" is required to create it from ${format}`,
     hint: ({ guessed }: SchemaMissing) =>
       guessed === undefined
-        ? 'POST /v0/analyze with the same body proposes a schema'
+        ? 'POST /v0/analyze with the same body, or "dry=true" with the same "url", proposes a schema'
         : `POST /v0/analyze proposes a schema; for the first of these rows: ${guessed}`,
   }),
   SCHEMA_UNKNOWN: define({

@@ -203,6 +203,7 @@ function fakeDataSources(sources: Map<string, DataSource>, deps: () => FakeDeps)
       return await this.create({ name, description: '', schema: 'id UInt32', engine: null, type: 'ndjson' })
     },
     list: () => [...sources.values()],
+    checkNew() {},
     checkSchema() {},
     async create(request) {
       const name = request.name ?? 'made_by_service'
