@@ -11,6 +11,7 @@ import {
   openUrlService,
   storedSumOf,
   sumOf,
+  testJsonSchema,
   testRows,
   testSchema,
   type UrlJob,
@@ -18,7 +19,10 @@ import {
   untilEnded,
   urlOptions,
 } from '../support/imports/url-imports.ts'
+import { writeParquetFiles } from '../support/parquet-files.ts'
 import { type Answer, answerFile } from '../support/remote-server.ts'
+import { SeededRandom, testSeed } from '../support/seeded-random.ts'
+import { byTier } from '../support/tier.ts'
 
 const rows = testRows(40_000)
 const csv = csvOf(rows)
@@ -194,4 +198,45 @@ t.test('a file that is another one after a restart ends its job, which tells wha
   t.ok(stored > 5_000)
   t.equal(job.imported_rows, stored)
   t.same(await storedSumOf(again, 'a'), sumOf(rows.slice(0, stored)))
+})
+
+t.test('bad rows and a Parquet file are gone on with too, wherever the service is closed', async (t) => {
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
+  const random = new SeededRandom(seed)
+  const query = "SELECT number AS id, concat('n', toString(number * 7919)) AS name FROM numbers(40000)"
+  const parquet = (await writeParquetFiles({ rows: { sql: query, settings: { row_group_size: 1_000 } } }))('rows')
+  const parquetRows = Array.from({ length: 40_000 }, (_, id) => ({ id, name: `n${id * 7919}` }))
+  // Each hundredth row does not fit, and each thousandth line is none.
+  const lines = rows.map((row, index) => {
+    if (index % 100 === 7) return `{"id":"x","name":${JSON.stringify(row.name)}}`
+    return index % 1_000 === 13 ? `{"id":${row.id},` : JSON.stringify(row)
+  })
+  const good = rows.filter((_, index) => index % 100 !== 7 && index % 1_000 !== 13)
+  const opened = await openUrlService(t, small)
+  const { files, start } = opened
+  let { service } = opened
+  files.set('/rows.ndjson', answerFile({ content: Buffer.from(lines.join('\n')), writeBytes: 40_000 }))
+  files.set('/rows.parquet', answerFile({ content: parquet, writeBytes: 40_000 }))
+  const ids = {
+    bad: jobIdOf(await start({ name: 'bad', schema: testJsonSchema }, '/rows.ndjson')),
+    parquet: jobIdOf(await start({ name: 'parquet', schema: testJsonSchema }, '/rows.parquet')),
+  }
+  for (let round = 0; round < byTier({ quick: 3, full: 10, soak: 100 }); round += 1) {
+    const reads = 1 + random.below(40)
+    for (let read = 0; read < reads; read += 1) await jobOf(service, ids.bad)
+    service = await reopen(t, { ...opened, service }, small)
+  }
+  t.match(await untilEnded(service, ids.bad), {
+    status: 'done',
+    rows_read: 40_000,
+    imported_rows: good.length,
+    quarantine_rows: 400,
+    invalid_lines: 40,
+  })
+  t.same(await storedSumOf(service, 'bad'), sumOf(good))
+  t.equal(await service.count('bad_quarantine'), 440)
+  t.same(await service.rows('SELECT DISTINCT c__import_id FROM bad_quarantine'), [[ids.bad]])
+  t.match(await untilEnded(service, ids.parquet), { status: 'done', rows_read: 40_000, imported_rows: 40_000 })
+  t.same(await storedSumOf(service, 'parquet'), sumOf(parquetRows))
 })

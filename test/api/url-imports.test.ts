@@ -14,6 +14,7 @@ import {
   testJsonSchema,
   testRows,
   testSchema,
+  type UrlJob,
   untilEnded,
 } from '../support/imports/url-imports.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
@@ -306,4 +307,26 @@ t.test('a job tells its progress, its blocks and their log', async (t) => {
   t.ok((job.blocks?.length ?? 0) > 5, `${job.blocks?.length} blocks`)
   t.match(job.blocks?.[0], { block_id: String, process_return: [{ lines: Number, parser: String }] })
   t.match(job.block_log?.at(-1), { status: /done/ })
+})
+
+t.test('what a job of several files has read only grows', async (t) => {
+  const { service, files, start } = await openUrlService(t, { frameBytes: 65_536, insertRowsMax: 1_000 })
+  const parts = [0, 1, 2, 3].map((index) => testRows(4_000, index * 4_000))
+  for (const [index, part] of parts.entries()) {
+    files.set(`/${index}.csv`, answerFile({ content: csvOf(part), writeBytes: 2_000, hasLength: index !== 2 }))
+  }
+  const id = jobIdOf(await start({ name: 'a', schema: testSchema }, '/0.csv', '/1.csv', '/2.csv', '/3.csv'))
+  const told: UrlJob[] = []
+  while (told.at(-1)?.status !== 'done') told.push(await jobOf(service, id))
+  for (const field of ['bytes_read', 'rows_read', 'imported_rows', 'progress_percentage'] as const) {
+    const values = told.map((job) => job[field] ?? 0)
+    t.same(
+      values,
+      [...values].sort((one, other) => one - other),
+      field,
+    )
+  }
+  const byteCount = parts.reduce((total, part) => total + csvOf(part).length, 0)
+  t.match(told.at(-1), { bytes_read: byteCount, rows_read: 16_000, progress_percentage: 100, bytes_total: null })
+  t.same(await storedSumOf(service, 'a'), sumOf(testRows(16_000)))
 })

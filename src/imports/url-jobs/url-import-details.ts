@@ -1,7 +1,6 @@
 /** What a job tells of an import by URL while it works, and at its end. */
 import type { LedgerCounts } from '../../ingest/insert/import-ledger.ts'
 import type { RemoteFile } from '../url/remote-file.types.ts'
-import { noRows } from './url-import-record.ts'
 
 const warningsMax = 20
 
@@ -9,35 +8,47 @@ export class UrlImportDetails {
   readonly #urls: readonly string[]
   readonly #warnings = new Set<string>()
   readonly #startedAtMs: number
+  /** Read before this process began. */
+  readonly #recordsBefore: number
   #file: Pick<RemoteFile, 'identity' | 'receivedBytes'> | null = null
   #urlIndex = 0
   #nowMs: number
   #bytesBefore = 0
   #isEnded = false
-  counts: LedgerCounts = noRows
+  counts: LedgerCounts
 
-  /** `nowMs` is of a clock that is never set. */
-  constructor(urls: readonly string[], nowMs: number) {
+  /** `nowMs` is of a clock that is never set, `counts` what an earlier process has left. */
+  constructor(urls: readonly string[], nowMs: number, counts: LedgerCounts) {
     this.#urls = urls.map(shownUrl)
     this.#startedAtMs = nowMs
     this.#nowMs = nowMs
+    this.#recordsBefore = counts.records
+    this.counts = counts
   }
 
   get bytesRead(): number {
     return this.#bytesBefore + (this.#file?.receivedBytes ?? 0)
   }
 
-  begin(file: Pick<RemoteFile, 'identity' | 'receivedBytes'>, urlIndex: number): void {
+  /** `bytesBefore` are those of the files before it. */
+  begin(file: Pick<RemoteFile, 'identity' | 'receivedBytes'>, urlIndex: number, bytesBefore: number): void {
     this.#file = file
     this.#urlIndex = urlIndex
+    this.#bytesBefore = bytesBefore
+  }
+
+  /** All of the file was read: from now on it is one of those before. */
+  leave(bytesBefore: number): void {
+    this.#bytesBefore = bytesBefore
+    this.#urlIndex += 1
+    this.#file = null
   }
 
   count(counts: LedgerCounts): void {
     this.counts = counts
   }
 
-  read(bytesBefore: number, nowMs: number): void {
-    this.#bytesBefore = bytesBefore
+  tick(nowMs: number): void {
     this.#nowMs = nowMs
   }
 
@@ -63,7 +74,7 @@ export class UrlImportDetails {
       quarantinedRows,
       invalidLines,
       progressPercentage: share === null ? null : Math.floor(share * 1000) / 10,
-      rowsPerSecond: Math.round(records / elapsedSeconds),
+      rowsPerSecond: Math.round(Math.max(0, records - this.#recordsBefore) / elapsedSeconds),
       bytesPerSecond: Math.round(this.bytesRead / elapsedSeconds),
       remainingSeconds: this.#remainingSeconds(share, elapsedSeconds),
       warnings: [...this.#warnings],
@@ -74,7 +85,8 @@ export class UrlImportDetails {
   #share(): number | null {
     if (this.#isEnded) return 1
     const byteCount = this.#file?.identity.byteCount ?? null
-    if (byteCount === null || byteCount === 0) return null
+    // Of several files those before are known.
+    if (byteCount === null || byteCount === 0) return this.#urlIndex === 0 ? null : this.#urlIndex / this.#urls.length
     // That all was received is not yet that all is stored.
     const ofFile = Math.min(0.999, (this.#file?.receivedBytes ?? 0) / byteCount)
     return (this.#urlIndex + ofFile) / this.#urls.length

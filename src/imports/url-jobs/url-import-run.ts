@@ -7,7 +7,7 @@
  */
 
 import type { ImportOutcome, Ingest } from '../../ingest/ingest.types.ts'
-import { ImportLedger } from '../../ingest/insert/import-ledger.ts'
+import { ImportLedger, type LedgerCounts } from '../../ingest/insert/import-ledger.ts'
 import type { WorkingJob } from '../../jobs/jobs.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { assert } from '../../shared/assert.ts'
@@ -60,7 +60,7 @@ export class UrlImportRun {
     this.#progress = progress
     this.#deps = deps
     this.#checkpoint = checkpointOf(task.order.mode === 'replace' ? null : job.checkpoint)
-    this.#details = new UrlImportDetails(task.urls, deps.clock())
+    this.#details = new UrlImportDetails(task.urls, deps.clock(), this.#storedBefore())
   }
 
   /** @throws what the import failed with; what is stored is told in the details. */
@@ -174,7 +174,7 @@ export class UrlImportRun {
     const expected = identity === null ? {} : { expected: identity }
     const file = await this.#deps.remoteFiles.open(url, { signal: this.#job.signal, ...expected })
     this.#file = file
-    this.#details.begin(file, urlIndex)
+    this.#details.begin(file, urlIndex, this.#checkpoint.before.bytes)
     await this.#save({ identity: file.identity })
     const source = sourceOf(file)
     if (this.#task.order.mode === 'replace' && this.#task.urls.length === 1) await refuseEmpty(source)
@@ -188,6 +188,7 @@ export class UrlImportRun {
     const bytes = before.bytes + (this.#file?.receivedBytes ?? 0)
     const rows = addRows(before, this.#ledger?.counts ?? noRows)
     await this.#file?.close()
+    this.#details.leave(bytes)
     this.#file = null
     this.#ledger = null
     const next = { urlIndex: urlIndex + 1, identity: null, rows: null, ledger: null, before: { ...rows, bytes } }
@@ -218,14 +219,19 @@ export class UrlImportRun {
   }
 
   #tellCounts(): void {
+    const own = this.#ledger
+    this.#details.count(own === null ? this.#storedBefore() : addRows(this.#checkpoint.before, own.counts))
+  }
+
+  /** As the checkpoint has it. */
+  #storedBefore(): LedgerCounts {
     const { before, ledger } = this.#checkpoint
-    const kept = ledger === null ? noRows : new ImportLedger(ledger, neverKept).counts
-    this.#details.count(addRows(before, this.#ledger?.counts ?? kept))
+    return addRows(before, ledger === null ? noRows : new ImportLedger(ledger, neverKept).counts)
   }
 
   #tellProgress(): void {
     if (this.#ledger !== null) this.#tellCounts()
-    this.#details.read(this.#checkpoint.before.bytes, this.#deps.clock())
+    this.#details.tick(this.#deps.clock())
     this.#job.tell(this.#details.fields())
   }
 }
