@@ -216,7 +216,13 @@ t.test('a delete needs the right to create, and its job is told to those who hav
   t.equal((await service.call('POST', '/v0/datasources/visits/delete', { body, token: reader })).status, 403)
   const answer = await service.call('POST', '/v0/datasources/visits/delete', { body, token: creator })
   const id = jobIdOf(answer)
-  t.match(await endedJob(service, id, { token: creator }), { status: 'done', rows_deleted: 1 })
+  const ended = await endedJob(service, id, { token: creator })
+  t.match(ended, { status: 'done' })
+  // How many rows a condition chooses tells of their values.
+  t.notOk('rows_deleted' in (ended as object), 'whoever may not read is not told how many')
+  t.match((await service.call('GET', `/v0/jobs/${id}`)).json, { status: 'done', rows_deleted: 1 })
+  const dry = { body: `${body}&dry_run=true`, token: creator }
+  t.equal((await service.call('POST', '/v0/datasources/visits/delete', dry)).status, 403)
   t.equal((await service.call('GET', `/v0/jobs/${id}`, { token: reader })).status, 403)
 })
 
