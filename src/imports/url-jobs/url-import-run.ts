@@ -26,7 +26,7 @@ export interface UrlImportDeps {
   readonly imports: Pick<Imports, 'open'>
   readonly dataSources: { find(nameOrId: string): { readonly id: string; readonly name: string } | undefined }
   readonly remoteFiles: Pick<RemoteFiles, 'open'>
-  readonly ingest: Pick<Ingest, 'sync'>
+  readonly ingest: Pick<Ingest, 'lastBlock' | 'sync'>
   readonly changes: Pick<TableChanges, 'countOf'>
   readonly logger: Logger
   /** Milliseconds of a clock that is never set. */
@@ -208,6 +208,7 @@ export class UrlImportRun {
       save: (state) => this.#save({ ledger: state }),
       sync: () => this.#deps.ingest.sync(),
       changes: { name: dataSource.name, count: () => this.#deps.changes.countOf(dataSource.id) },
+      lastBlock: (side) => this.#deps.ingest.lastBlock(dataSource, side),
       now: this.#deps.clock,
     })
     return this.#ledger
@@ -242,6 +243,7 @@ const neverKept = {
   save: async () => undefined,
   sync: async () => undefined,
   changes: { name: '', count: () => 0 },
+  lastBlock: async () => 0,
   now: () => 0,
 }
 
