@@ -8,6 +8,7 @@
 
 import type { ImportOutcome, Ingest } from '../../ingest/ingest.types.ts'
 import { ImportLedger, type LedgerCounts } from '../../ingest/insert/import-ledger.ts'
+import { isOfStoppedEngine } from '../../ingest/insert/insert-failure.ts'
 import type { WorkingJob } from '../../jobs/jobs.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { assert } from '../../shared/assert.ts'
@@ -255,7 +256,9 @@ function recordsOf(outcome: ImportOutcome): number {
 
 /** Whether the same may pass a little later. */
 function isPassing(error: unknown): boolean {
-  return error instanceof ApiError && (error.status === 503 || error.code === 'DATASOURCE_BUSY')
+  if (!(error instanceof ApiError)) return false
+  // A statement that is not repeated by itself ran when the engine ended: a search for rows that are refused is many.
+  return error.status === 503 || error.code === 'DATASOURCE_BUSY' || isOfStoppedEngine(error)
 }
 
 /** A file that its writer has not filled yet must not empty a data source. @throws FILE_EMPTY (400). */
