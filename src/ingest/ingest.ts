@@ -24,6 +24,7 @@ import type {
   ReplayRowsRequest,
 } from './ingest.types.ts'
 import { tablesOf } from './ingest-plan.ts'
+import type { LedgerSideName } from './insert/import-ledger.ts'
 import { PartitionLimits } from './insert/partition-limits.ts'
 import { SharedSync } from './insert/shared-sync.ts'
 import { MemoryBudget } from './memory-budget.ts'
@@ -175,6 +176,11 @@ class OpenIngest implements Ingest {
     const { landing, quarantine } = tablesOf(dataSource)
     if (await within(this.#options.eventsWaitMaxMs, this.store.untilAppended([landing, quarantine]))) return
     throw errors.CHANGE_BLOCKED({ name: dataSource.name, retryAfterSeconds: 1 })
+  }
+
+  lastBlock(dataSource: DataSource, side: LedgerSideName): Promise<number> {
+    const { landing, quarantine } = tablesOf(dataSource)
+    return this.store.parts.lastBlock(side === 'rows' ? landing : quarantine)
   }
 
   sync(): Promise<void> {

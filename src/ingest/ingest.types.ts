@@ -7,7 +7,7 @@ import type { ValueRules } from '../shared/value-rules.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
 import type { EventsStatus } from './events/events.types.ts'
 import type { ImportTables } from './ingest-plan.ts'
-import type { ImportLedger } from './insert/import-ledger.ts'
+import type { ImportLedger, LedgerSideName } from './insert/import-ledger.ts'
 import type { ParquetFile, ParquetSource } from './parquet/parquet-file.ts'
 
 /** What is read as text, record by record. */
@@ -122,6 +122,8 @@ export interface Ingest {
   ): Promise<Result>
   /** Whether a `withHold` of this data source runs: other changes of it are to be refused. */
   isHeld(dataSourceId: DataSourceId): boolean
+  /** The number of the last block in the table of the rows, or of those set aside; it grows with each, whoever inserts it. */
+  lastBlock(dataSource: DataSource, side: LedgerSideName): Promise<number>
   /** Resolves when what imports had stored before the call outlives a power cut. Raises an error when the disk refused. */
   sync(): Promise<void>
   /** Begins to store what an earlier process left in the log. The tables must stand. */

@@ -8,6 +8,7 @@
 
 import type { ImportOutcome, Ingest } from '../../ingest/ingest.types.ts'
 import { ImportLedger, type LedgerCounts } from '../../ingest/insert/import-ledger.ts'
+import { isOfStoppedEngine } from '../../ingest/insert/insert-failure.ts'
 import type { WorkingJob } from '../../jobs/jobs.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { assert } from '../../shared/assert.ts'
@@ -26,7 +27,7 @@ export interface UrlImportDeps {
   readonly imports: Pick<Imports, 'open'>
   readonly dataSources: { find(nameOrId: string): { readonly id: string; readonly name: string } | undefined }
   readonly remoteFiles: Pick<RemoteFiles, 'open'>
-  readonly ingest: Pick<Ingest, 'sync'>
+  readonly ingest: Pick<Ingest, 'lastBlock' | 'sync'>
   readonly changes: Pick<TableChanges, 'countOf'>
   readonly logger: Logger
   /** Milliseconds of a clock that is never set. */
@@ -208,6 +209,7 @@ export class UrlImportRun {
       save: (state) => this.#save({ ledger: state }),
       sync: () => this.#deps.ingest.sync(),
       changes: { name: dataSource.name, count: () => this.#deps.changes.countOf(dataSource.id) },
+      lastBlock: (side) => this.#deps.ingest.lastBlock(dataSource, side),
       now: this.#deps.clock,
     })
     return this.#ledger
@@ -242,6 +244,7 @@ const neverKept = {
   save: async () => undefined,
   sync: async () => undefined,
   changes: { name: '', count: () => 0 },
+  lastBlock: async () => 0,
   now: () => 0,
 }
 
@@ -253,7 +256,9 @@ function recordsOf(outcome: ImportOutcome): number {
 
 /** Whether the same may pass a little later. */
 function isPassing(error: unknown): boolean {
-  return error instanceof ApiError && (error.status === 503 || error.code === 'DATASOURCE_BUSY')
+  if (!(error instanceof ApiError)) return false
+  // A statement that is not repeated by itself ran when the engine ended: a search for rows that are refused is many.
+  return error.status === 503 || error.code === 'DATASOURCE_BUSY' || isOfStoppedEngine(error)
 }
 
 /** A file that its writer has not filled yet must not empty a data source. @throws FILE_EMPTY (400). */

@@ -143,6 +143,7 @@ export class BlockWriter {
     if (placement.kind === 'open') return false
     if (placement.kind === 'stored') await this.#store.discard([part])
     if (placement.kind !== 'whole') return true
+    await ledger.checkRemembered(placement.block)
     while (this.#inFlight.size >= insertsInFlightMax) await Promise.race(this.#inFlight)
     this.#throwIfFailed()
     const parts = placement.parts.map(({ counts, ...one }) => ({ ...one, counts, invalidRows: counts.invalidRows }))

@@ -42,6 +42,8 @@ export interface NamedPlaces {
   readonly isSearched: boolean
   /** What `LedgerDeps.changes` had counted when it was named. */
   readonly changeCount: number
+  /** What was the last block of its table then, or a little before. */
+  readonly lastBlock: number
 }
 
 /** What stands at some places. */
@@ -100,9 +102,13 @@ export interface LedgerDeps {
   readonly sync: () => Promise<void>
   /** Changes of the data source after which the engine knows names of blocks no more. */
   readonly changes: LedgerChanges
+  /** The number of the last block of a side's table: it grows with each one, whoever inserts it. */
+  readonly lastBlock: (side: LedgerSideName) => Promise<number>
   /** Milliseconds of any clock. */
   readonly now: () => number
 }
+
+export type LedgerSideName = 'quarantine' | 'rows'
 
 export interface LedgerChanges {
   /** Of the data source. */
@@ -115,6 +121,8 @@ export interface LedgerChanges {
 const syncIntervalMs = 2_000
 /** Parts of blocks that are stored and not noted so: what is kept of them is bounded. */
 const unsyncedPartsMax = 1_000
+/** Of the names of a table's last blocks the engine keeps 10,000; some of them are of the block itself, and of its time. */
+const laterBlocksMax = 9_000
 /** Fields of a CSV file whose columns are kept; one of more cannot be gone on with. */
 const fieldsMax = 50_000
 
@@ -133,9 +141,12 @@ export class ImportLedger {
     this.#syncedAtMs = deps.now()
     this.#saves = new SharedSync(() => this.#saveNow(this.#isToSync))
     const save = (): Promise<void> => this.#saves.run()
-    const { changes, sync } = deps
-    this.rows = new LedgerSide(state?.rows ?? null, { prefix: `${deps.prefix}-r`, save, sync, changes })
-    this.quarantine = new LedgerSide(state?.quarantine ?? null, { prefix: `${deps.prefix}-q`, save, sync, changes })
+    const depsOf = (side: LedgerSideName): SideDeps => {
+      const { changes, sync } = deps
+      return { prefix: `${deps.prefix}-${side[0]}`, save, sync, changes, lastBlock: () => deps.lastBlock(side) }
+    }
+    this.rows = new LedgerSide(state?.rows ?? null, depsOf('rows'))
+    this.quarantine = new LedgerSide(state?.quarantine ?? null, depsOf('quarantine'))
   }
 
   /** What both sides have stored, so that it need not be read any more. */
@@ -202,6 +213,7 @@ export class ImportLedger {
 interface SideDeps extends Pick<LedgerDeps, 'changes' | 'sync'> {
   readonly prefix: string
   readonly save: () => Promise<void>
+  readonly lastBlock: () => Promise<number>
 }
 
 interface StoredBlock {
@@ -222,6 +234,8 @@ export class LedgerSide {
   #unsynced: StoredBlock[] = []
   /** Of blocks that are stored in part, and that nobody knows more of. */
   #partly = noCounts
+  /** Of the table, when it was last asked for. */
+  #lastBlock: number | null = null
 
   constructor(state: LedgerSideState | null, deps: SideDeps) {
     this.#deps = deps
@@ -254,7 +268,7 @@ export class LedgerSide {
     for (const [blockId, parts] of this.#held) {
       const block = this.#named.get(blockId)
       if (block?.ranges.some(({ start, end }) => start === range.start && end === range.end) !== true) continue
-      this.#checkKnown(block)
+      this.#checkUnchanged(block)
       parts.push(part)
       if (parts.length < block.ranges.length) return { kind: 'held' }
       this.#held.delete(blockId)
@@ -270,7 +284,7 @@ export class LedgerSide {
       const block = this.#named.get(blockId)
       const [only] = block?.ranges ?? []
       if (block?.ranges.length !== 1 || only?.start !== range.start || only.end !== range.end) continue
-      this.#checkKnown(block)
+      await this.checkRemembered(block)
       this.#held.delete(blockId)
       return block
     }
@@ -286,12 +300,31 @@ export class LedgerSide {
     const others = [...this.stored.ranges, ...this.namedRanges]
     if (ranges.some((range) => others.some((other) => areOverlapping(range, other))))
       throw errors.IMPORT_NOT_RESUMABLE()
+    this.#lastBlock ??= await this.#deps.lastBlock()
     const blockId = `${this.#deps.prefix}${this.#next}`
     this.#next += 1
-    const block = { blockId, ranges, isSearched: false, changeCount: this.#deps.changes.count() }
+    const block = {
+      blockId,
+      ranges,
+      isSearched: false,
+      changeCount: this.#deps.changes.count(),
+      lastBlock: this.#lastBlock,
+    }
     this.#named.set(blockId, block)
     await this.#deps.save()
     return block
+  }
+
+  /**
+   * To be called before a block of an earlier process is inserted again.
+   *
+   * @throws IMPORT_OVERTAKEN (409) when the engine may have forgotten its name: behind so many others, or behind a change.
+   */
+  async checkRemembered(block: NamedPlaces): Promise<void> {
+    this.#checkUnchanged(block)
+    const { changes, lastBlock } = this.#deps
+    const laterBlocks = (await lastBlock()) - block.lastBlock
+    if (laterBlocks > laterBlocksMax) throw errors.IMPORT_OVERTAKEN({ name: changes.name })
   }
 
   /**
@@ -348,10 +381,11 @@ export class LedgerSide {
         this.#counts = addCounts(this.#counts, counts)
       }
       this.#unsynced = this.#unsynced.slice(stored.length)
+      this.#lastBlock = null
     }
   }
 
-  #checkKnown({ changeCount }: NamedPlaces): void {
+  #checkUnchanged({ changeCount }: NamedPlaces): void {
     const { name, count } = this.#deps.changes
     if (changeCount !== count()) throw errors.IMPORT_OVERTAKEN({ name })
   }

@@ -1,6 +1,6 @@
 import { circumstanceCodes, unclearCodes } from '../../store/engine-codes.ts'
 import { isOfStoredData, isOfSystem } from '../../store/service-faults.ts'
-import { isFaultOfEngine, isOfView, isTooCostly, StoreError } from '../../store/store-error.ts'
+import { isFaultOfEngine, isOfView, isStopped, isTooCostly, StoreError } from '../../store/store-error.ts'
 
 /**
  * Why a block was not stored.
@@ -34,4 +34,9 @@ export function insertFailureKind(thrown: unknown): InsertFailureKind {
 export function mayBeOfRows(thrown: unknown): boolean {
   const kind = insertFailureKind(thrown)
   return kind === 'rows' || kind === 'unclear'
+}
+
+/** Whether an import failed since the engine ended: it is started again, and takes the same blocks then. */
+export function isOfStoppedEngine({ cause }: Error): boolean {
+  return isStopped(cause)
 }

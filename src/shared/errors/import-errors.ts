@@ -72,9 +72,9 @@ export const importErrors = {
   }),
   IMPORT_OVERTAKEN: define({
     status: 409,
-    when: 'While an import by URL was interrupted its Data Source was truncated, replaced or altered: which of its last rows are stored cannot be told any more. The counted rows were stored.',
+    when: 'While an import by URL was interrupted its Data Source was truncated, replaced or altered, or took thousands of other blocks: which of its last rows are stored cannot be told any more. The counted rows were stored.',
     message: ({ name }: { readonly name: string }) =>
-      `Data Source "${name}" was truncated, replaced or altered while the import was interrupted, so the import cannot go on; the counted rows were stored`,
+      `Data Source "${name}" was truncated, replaced or altered, or took thousands of other blocks, while the import was interrupted, so the import cannot go on; the counted rows were stored`,
   }),
   JOB_ORDER_LOST: define({
     status: 409,

@@ -14,7 +14,14 @@ type Format = 'csv' | 'ndjson'
 function framesOf(format: Format, state: LedgerState | null) {
   const buffers = new FrameBuffers({ frameBytes: limits.frameBytes, keptMax: 0 })
   const changes = { name: 'a', count: () => 0 }
-  const deps = { prefix: 'x', save: async () => undefined, sync: async () => undefined, changes, now: () => 0 }
+  const deps = {
+    prefix: 'x',
+    save: async () => undefined,
+    sync: async () => undefined,
+    changes,
+    lastBlock: async () => 0,
+    now: () => 0,
+  }
   const ledger = state === null ? undefined : new ImportLedger(state, deps)
   const createAssembler = (isContinued: boolean): FrameAssembler => {
     const boundary = format === 'csv' ? new CsvBoundary(csvDialect(',', null)) : new NdjsonBoundary()
@@ -92,7 +99,13 @@ t.test('a quote that is never closed was a line of its own, and is so when the b
   t.same(first[1], { text: '2,"open\n', range: { start: 4, end: 12 } })
   // The block behind it has a name, and that of the line itself had none yet.
   const named = [
-    { blockId: 'r0', ranges: [first[2]?.range ?? { start: 0, end: 0 }], isSearched: false, changeCount: 0 },
+    {
+      blockId: 'r0',
+      ranges: [first[2]?.range ?? { start: 0, end: 0 }],
+      isSearched: false,
+      changeCount: 0,
+      lastBlock: 0,
+    },
   ]
   const side = { next: 1, stored: [], counts: noCounts, named }
   const state = { fieldColumns: null, rows: side, quarantine: { ...side, named: [] } }
@@ -135,6 +148,7 @@ function sideOf(frames: readonly ReadFrame[], random: SeededRandom, prefix: stri
     ranges,
     isSearched: false,
     changeCount: 0,
+    lastBlock: 0,
   }))
   return { state: { next: 3, stored: stored.ranges, counts: noCounts, named } }
 }

@@ -9,6 +9,7 @@ function open(state: LedgerState | null = null) {
   const acts: string[] = []
   const clock = { nowMs: 0 }
   const changes = { name: 'a', changeCount: 0, count: () => changes.changeCount }
+  const table = { lastBlock: 100 }
   const during = { sync: (): void => undefined }
   const ledger = new ImportLedger(state, {
     prefix: 'job-0',
@@ -21,9 +22,10 @@ function open(state: LedgerState | null = null) {
       during.sync()
     },
     changes,
+    lastBlock: async () => table.lastBlock,
     now: () => clock.nowMs,
   })
-  return { ledger, saved, acts, clock, changes, during }
+  return { ledger, saved, acts, clock, changes, during, table }
 }
 
 function counts(rows: number): PlaceCounts {
@@ -185,4 +187,17 @@ t.test('rows of a block that is stored in part are told, and not kept as stored'
   await ledger.settle()
   t.match(ledger.counts, { storedRows: 3, quarantinedRows: 1 })
   t.match(saved.at(-1)?.rows, { counts: noCounts, named: [{ blockId: 'job-0-r0' }] })
+})
+
+t.test('a block that so many others came behind that the engine may not know it is not inserted again', async (t) => {
+  const before = open()
+  await before.ledger.rows.name([{ start: 0, end: 10 }])
+  const { ledger, table } = open(before.saved.at(-1) ?? null)
+  const placed = ledger.rows.place({ part, rowCount: 1, range: { start: 0, end: 10 }, counts: noCounts })
+  t.ok(placed.kind === 'whole')
+  if (placed.kind !== 'whole') return
+  table.lastBlock = 9_100
+  await ledger.rows.checkRemembered(placed.block)
+  table.lastBlock = 9_101
+  await t.rejects(ledger.rows.checkRemembered(placed.block), { code: 'IMPORT_OVERTAKEN' })
 })

@@ -15,7 +15,7 @@ export const madeImportErrors = {
   IMPORT_OVERTAKEN: [
     errors.IMPORT_OVERTAKEN({ name: 'visits' }),
     409,
-    'Data Source "visits" was truncated, replaced or altered while the import was interrupted, so the import cannot go on; the counted rows were stored',
+    'Data Source "visits" was truncated, replaced or altered, or took thousands of other blocks, while the import was interrupted, so the import cannot go on; the counted rows were stored',
   ],
   JOB_ORDER_LOST: [
     errors.JOB_ORDER_LOST(),
