@@ -80,7 +80,7 @@ t.test('each route lets in those tokens that the table of operations lets in', {
   t.ok(cellCount > 1_000, `${cellCount} cells`)
 })
 
-const refusals = /#(?:scope_missing|job_hidden|token_invalid|token_expired|token_missing)$/
+const refusals = /#(?:scope_missing|filter_forbids|job_hidden|token_invalid|token_expired|token_missing)$/
 
 async function isLetIn(
   service: TestService,

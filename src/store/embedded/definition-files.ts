@@ -29,6 +29,7 @@ export class DefinitionFiles {
   readonly #engine: string
   readonly #copies: string
   readonly #logger: Logger
+  readonly #looks = new Set<Promise<unknown>>()
 
   constructor({ engine, definitions }: Places, logger: Logger) {
     this.#engine = engine
@@ -71,11 +72,26 @@ export class DefinitionFiles {
     try {
       await run()
     } catch (thrown) {
-      await this.#look(sql, { isWriting, drop })
+      await this.#countedLook(sql, { isWriting, drop })
       throw thrown
     }
-    const reason = await this.#look(sql, { isWriting, drop })
+    const reason = await this.#countedLook(sql, { isWriting, drop })
     if (reason !== null) throw refusedError(reason)
+  }
+
+  /** Resolves when nothing writes any more. Precondition: the engine has ended, and with it all statements. */
+  async close(): Promise<void> {
+    while (this.#looks.size > 0) await Promise.allSettled(this.#looks)
+  }
+
+  async #countedLook(sql: string, change: ChangeToLookAt): Promise<string | null> {
+    const look = this.#look(sql, change)
+    this.#looks.add(look)
+    try {
+      return await look
+    } finally {
+      this.#looks.delete(look)
+    }
   }
 
   async #throwIfFull(): Promise<void> {
@@ -84,7 +100,7 @@ export class DefinitionFiles {
   }
 
   /** Gives why the disk refused, when it did. */
-  async #look(sql: string, change: Pick<DefinitionChange, 'drop'> & { readonly isWriting: boolean }) {
+  async #look(sql: string, change: ChangeToLookAt): Promise<string | null> {
     const folder = await this.#folder()
     if (folder === null) return null
     let reason: string | null = null
@@ -234,6 +250,8 @@ interface FoundTables {
   /** Of the tables whose file is whole. */
   readonly uuids: ReadonlySet<string>
 }
+
+type ChangeToLookAt = Pick<DefinitionChange, 'drop'> & { readonly isWriting: boolean }
 
 export interface DefinitionChange {
   /** Runs the statement. */

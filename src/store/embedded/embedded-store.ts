@@ -102,6 +102,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
   readonly #partFiles: PartFiles
   readonly #engine: EngineDoors
   readonly #repairs: OrphanRepairs
+  readonly #definitions: DefinitionFiles
   readonly #statements: OwnStatements
   readonly #appends: Appends
   readonly #copies: TableCopies
@@ -122,6 +123,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
     const { engine: directory, configPath } = directories
     const restartsMax = options.engineRestartsMax ?? engineRestartsMax
     const definitions = new DefinitionFiles(directories, logger)
+    this.#definitions = definitions
     const beforeStart = () => definitions.mend()
     const doors = { ...options, slowInsertsMax, directory, configPath, waitTimeMaxMs, restartsMax, beforeStart }
     this.#engine = new EngineDoors(doors, logger, () => this.#mend())
@@ -248,6 +250,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
     await this.#engine.drain(timeMaxMs, this.#options.closeTimeMaxMs)
     await this.#results.close()
     await this.#engine.close()
+    await this.#definitions.close()
     this.#fileSystem.close()
   }
 }

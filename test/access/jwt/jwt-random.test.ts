@@ -130,7 +130,8 @@ function referenceKind(token: string): 'accepted' | 'otherWorkspace' | 'refused'
   if (!Array.isArray(scopes) || scopes.length === 0 || !scopes.every(isReferenceScope)) return 'refused'
   if (limits !== undefined) {
     if (!isObject(limits)) return 'refused'
-    const { rps } = limits
+    const { rps, ...others } = limits
+    if (Object.keys(others).length > 0) return 'refused'
     if (rps !== undefined && !(Number.isSafeInteger(rps) && Number(rps) > 0)) return 'refused'
   }
   return workspace_id === jwtWorkspaceId ? 'accepted' : 'otherWorkspace'

@@ -127,10 +127,16 @@ export class TestLog implements Logger {
 
   /** The first entry with this message, now or later, that `isIt` says yes to. */
   async until(message: string, isIt: (fields: LogFields) => boolean = () => true): Promise<LogEntry> {
-    for (;;) {
-      const entry = this.entries.find((one) => one.message === message && isIt(one.fields))
-      if (entry !== undefined) return entry
-      await new Promise<void>((resolve) => this.#waiting.add(resolve))
+    // What is waited for may hang on a timer that keeps no process alive.
+    const alive = setInterval(() => undefined, 60_000)
+    try {
+      for (;;) {
+        const entry = this.entries.find((one) => one.message === message && isIt(one.fields))
+        if (entry !== undefined) return entry
+        await new Promise<void>((resolve) => this.#waiting.add(resolve))
+      }
+    } finally {
+      clearInterval(alive)
     }
   }
 
