@@ -12,6 +12,7 @@ import { addEvents } from './http/routes/events.ts'
 import { addHealth } from './http/routes/health.ts'
 import { JobProgress } from './http/routes/job-progress.ts'
 import { addJobs } from './http/routes/jobs.ts'
+import { addMaterialization } from './http/routes/materialization.ts'
 import { addOpenApi } from './http/routes/openapi.ts'
 import { addPipe } from './http/routes/pipe.ts'
 import { addPipes } from './http/routes/pipes.ts'
@@ -114,6 +115,7 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
     addAnalyze(api, deps, limits)
     addPipes(api, deps, limits)
     addPipe(api, deps, limits)
+    addMaterialization(api, deps, limits)
     addOpenApi(api, deps)
     addProject(api, deps)
     addSql(api, deps, limits)

@@ -36,7 +36,10 @@ export function asAdmin(pipes: Pipes): AdminPipes {
     drop: (pipe, options) => pipes.drop(pipe, options),
     appendNode: (pipe, request) => pipes.appendNode(pipe, request, adminScope),
     editNode: (pipe, node, edit) => pipes.editNode(pipe, node, edit, adminScope),
-    removeNode: (pipe, node) => pipes.removeNode(pipe, node, adminScope),
+    removeNode: (pipe, node) => pipes.removeNode(pipe, node, { author: adminScope, isForced: false }),
+    materialize: (pipe, node, order) => pipes.materialize(pipe, node, order),
+    dematerialize: (pipe, node) => pipes.dematerialize(pipe, node),
+    analyse: (pipe, node, order) => pipes.analyse(pipe, node, order),
     publish: (pipe, node) => pipes.publish(pipe, node, adminScope),
     unpublish: (pipe, node) => pipes.unpublish(pipe, node, adminScope),
   }
