@@ -122,7 +122,7 @@ async function startMs(dataDir: string): Promise<number> {
 
 async function open(storage: RecordStorage): Promise<Jobs> {
   const jobs = await openJobs(
-    { jobsWaitingMax: 1_000, jobsKeptMax: 100_000 },
+    { jobsWaitingMax: 1_000, jobsWaitingPerTokenMax: 1_000, jobsKeptMax: 100_000 },
     { storage, logger, now: () => Date.now() },
   )
   // What the list has to tell apart works as long as it is measured.

@@ -20,6 +20,7 @@ import { mebibyte } from '../shared/bytes.ts'
 import type { LoadedWrite } from '../storage/loaded-records.ts'
 import { jobStatuses } from './job-states.ts'
 import type { Job, JobOwner, JobSubject } from './jobs.types.ts'
+import { shareKeyOf } from './waiting-counts.ts'
 
 const recordFormat = 1
 /** Far more than a group has, or the largest job alone. */
@@ -60,11 +61,15 @@ export function groupedText(record: JobRecord): string {
 
 /** @param texts of each of the jobs. */
 export function groupWrite(key: string, records: readonly JobRecord[], texts: readonly string[]): LoadedWrite {
+  const shareKeys = records.map(({ job }) => shareKeyOf(job))
+  const shares = [...new Set(shareKeys)]
   const value = {
     format: recordFormat,
     ids: records.map(({ job }) => job.id),
     numbers: records.map(({ number }) => number),
     endedAtMs: records.map(({ job }) => job.updatedAtMs),
+    shares,
+    shareNumbers: shareKeys.map((one) => shares.indexOf(one)),
     packed: deflateRawSync(`[${texts.join(',')}]`, { level: 1 }).toString('base64'),
   }
   return { kind: 'jobs', key, value }
@@ -93,6 +98,8 @@ export interface StoredGroup {
   readonly ids: readonly string[]
   readonly numbers: readonly number[]
   readonly endedAtMs: readonly number[]
+  /** Of their kinds and owners; see `shareKeyOf`. */
+  readonly shareKeys: readonly string[]
   /** JSON, deflated, in base64. */
   readonly packed: string
 }
@@ -115,7 +122,11 @@ function decodeGroup(fields: Fields): StoredGroup {
     return numbers
   }
   const packed = readString(fields, 'packed')
-  return { ids, numbers: numbersOf('numbers'), endedAtMs: numbersOf('endedAtMs'), packed }
+  // What an earlier release has put together does not say whose they are: they are a share of their own.
+  const shares = fields['shares'] === undefined ? [] : readStrings(fields['shares'], 'shares')
+  const shareNumbers = fields['shares'] === undefined ? [] : numbersOf('shareNumbers')
+  const shareKeys = ids.map((_id, index) => shares[shareNumbers[index] ?? 0] ?? '')
+  return { ids, numbers: numbersOf('numbers'), endedAtMs: numbersOf('endedAtMs'), shareKeys, packed }
 }
 
 /** The jobs of a group, in its order. @throws CatalogRecordError */
