@@ -8,7 +8,7 @@ import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { type LoadedRecords, type LoadedWrite, loadRecords } from '../storage/loaded-records.ts'
 import type { RecordStorage } from '../storage/storage.types.ts'
-import { EndedJobs, groupJobsMax, type Retention } from './ended-jobs.ts'
+import { type EndedJob, EndedJobs, groupJobsMax, type Retention } from './ended-jobs.ts'
 import { GroupedEntry, type JobEntry, JobGroup, shapedJob } from './job-entry.ts'
 import {
   checkpointKeyOf,
@@ -74,7 +74,7 @@ export class JobBook {
     const found = [...records.take('jobs')].flatMap(([key, value]) => this.#load(key, value))
     found.sort((one, other) => one.entry.number - other.entry.number)
     for (const { id, entry } of found) this.#enter(id, entry)
-    const ended = found.flatMap(({ endedAtMs, ...rest }) => (endedAtMs === null ? [] : [{ ...rest, endedAtMs }]))
+    const ended = found.filter(hasEnded)
     ended.sort((one, other) => one.endedAtMs - other.endedAtMs || one.entry.number - other.entry.number)
     for (const one of ended) this.#ended.add(one)
   }
@@ -226,12 +226,14 @@ export class JobBook {
     const group = new JobGroup(stored)
     this.#unread.add(group)
     const { ids, endedAtMs, shareKeys } = stored
-    return group.entries().map((entry, index) => {
-      return {
-        ...{ id: ids[index] ?? '', key, entry },
-        ...{ shareKey: shareKeys[index] ?? '', endedAtMs: endedAtMs[index] ?? 0 },
-      }
-    })
+    // Field by field, as there are many of them.
+    return group.entries().map((entry, index) => ({
+      id: ids[index] ?? '',
+      key,
+      entry,
+      shareKey: shareKeys[index] ?? '',
+      endedAtMs: endedAtMs[index] ?? 0,
+    }))
   }
 
   #entryOf({ number, job, logFields }: JobRecord): JobEntry {
@@ -284,6 +286,10 @@ export class JobBook {
     this.#lastChange = made.catch(() => undefined)
     return made
   }
+}
+
+function hasEnded(job: Loaded): job is Loaded & EndedJob {
+  return job.endedAtMs !== null
 }
 
 function isOwn(entry: JobEntry | GroupedEntry): entry is JobEntry {

@@ -69,7 +69,7 @@ export function groupWrite(key: string, records: readonly JobRecord[], texts: re
     numbers: records.map(({ number }) => number),
     endedAtMs: records.map(({ job }) => job.updatedAtMs),
     shares,
-    shareNumbers: shareKeys.map((one) => shares.indexOf(one)),
+    ...(shares.length > 1 ? { shareNumbers: shareKeys.map((one) => shares.indexOf(one)) } : {}),
     packed: deflateRawSync(`[${texts.join(',')}]`, { level: 1 }).toString('base64'),
   }
   return { kind: 'jobs', key, value }
@@ -117,15 +117,17 @@ export function decodeStored(key: string, record: unknown): JobRecord | StoredGr
 function decodeGroup(fields: Fields): StoredGroup {
   const ids = readStrings(fields['ids'], 'ids')
   const numbersOf = (name: string): readonly number[] => {
-    const numbers = readArray(fields[name], name).map((one) => readInteger({ [name]: one }, name))
+    const numbers = readArray(fields[name], name)
     if (numbers.length !== ids.length) throw new Error(`'${name}' has another length than 'ids'`)
+    if (!numbers.every(isInteger)) throw new Error(`'${name}' must have whole numbers`)
     return numbers
   }
   const packed = readString(fields, 'packed')
   // What an earlier release has put together does not say whose they are: they are a share of their own.
   const shares = fields['shares'] === undefined ? [] : readStrings(fields['shares'], 'shares')
-  const shareNumbers = fields['shares'] === undefined ? [] : numbersOf('shareNumbers')
-  const shareKeys = ids.map((_id, index) => shares[shareNumbers[index] ?? 0] ?? '')
+  const [share = ''] = shares
+  const shareNumbers = shares.length > 1 ? numbersOf('shareNumbers') : []
+  const shareKeys = ids.map((_id, index) => shares[shareNumbers[index] ?? 0] ?? share)
   return { ids, numbers: numbersOf('numbers'), endedAtMs: numbersOf('endedAtMs'), shareKeys, packed }
 }
 
@@ -162,6 +164,10 @@ function decodeJob(id: string, fields: Fields): JobRecord {
     },
     logFields: readObject(fields['logFields'], 'logFields'),
   }
+}
+
+function isInteger(value: unknown): value is number {
+  return Number.isSafeInteger(value)
 }
 
 function decodeOwner(value: unknown): JobOwner {
