@@ -15,7 +15,6 @@ import { assert } from '../../shared/assert.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { ImportProgress } from '../import-progress.ts'
 import type { ImportOrder, ImportSource, Imports, KeptRows } from '../imports.types.ts'
-import { withoutRows } from '../untold-failure.ts'
 import type { RemoteFile, RemoteFiles } from '../url/remote-file.types.ts'
 import { resumedBytes, sourceOf } from './remote-source.ts'
 import type { TableChanges } from './table-changes.ts'
@@ -137,10 +136,7 @@ export class UrlImportRun {
         watched: 'nothing',
       })
       try {
-        // The job is read by others than whoever has asked for it.
-        const { outcome, warnings } = await opened.load().catch((thrown: unknown) => {
-          throw withoutRows(thrown)
-        })
+        const { outcome, warnings } = await opened.load()
         assert(outcome !== null, 'an import of files has an outcome')
         this.#end(outcome, warnings)
       } finally {

@@ -138,6 +138,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       show: async ({ sql }) => sql,
       prepare: async () => ({ format: 'JSON', contentType: 'application/json; charset=UTF-8' }),
       compareNode: async () => 'same',
+      flattenNode: unavailable,
       async run(request) {
         deps.queries.push(request)
         if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })
