@@ -232,3 +232,32 @@ t.test('bad rows and a Parquet file are gone on with too, wherever the service i
   t.match(await untilEnded(service, ids.parquet), { status: 'done', rows_read: 40_000, imported_rows: 40_000 })
   t.same(await storedSumOf(service, 'parquet'), sumOf(parquetRows))
 })
+
+t.test('a close in the middle of imports is no error of theirs, and says that they go on', async (t) => {
+  const { service, files, start } = await openUrlService(t, { ...small, urlImportsMax: 5 })
+  files.set('/never.csv', () => {})
+  files.set('/rows.csv', heldFile(csv, 900_000, { isOpen: false }))
+  files.set('/guess.csv', heldFile(csv, 1_000, { isOpen: false }))
+  files.set('/all.csv', answerFile({ content: csv }))
+  await service.create('replaced', testSchema)
+  await service.create('slow', [testSchema, ...slowColumn].join(', '))
+  const connecting = jobIdOf(await start({ name: 'connecting' }, '/never.csv'))
+  const reading = jobIdOf(await start({ name: 'reading', schema: testSchema }, '/rows.csv'))
+  const guessing = jobIdOf(await start({ name: 'guessing' }, '/guess.csv'))
+  const replacing = jobIdOf(await start({ name: 'replaced', mode: 'replace' }, '/rows.csv'))
+  const inserting = jobIdOf(await start({ name: 'slow', mode: 'append' }, '/all.csv'))
+  await until(service, reading, (job) => (job.imported_rows ?? 0) > 5_000)
+  await until(service, replacing, (job) => (job.bytes_read ?? 0) > 800_000)
+  await until(service, inserting, ({ block_log: log = [] }) => log.some(({ status }) => /^inserting/.test(status)))
+  for (const id of [connecting, guessing]) t.match(await jobOf(service, id), { status: 'working' })
+  await service.close()
+  const loud = service.log.entries.filter(
+    ({ level, message }) => level === 'error' || (level === 'warn' && /import/i.test(message)),
+  )
+  t.same(
+    loud.map(({ level, message, fields }) => ({ level, message, error: String(fields['err'] ?? '') })),
+    [],
+  )
+  const goesOn = service.log.entries.filter(({ message }) => message.startsWith('An import stops where it is'))
+  t.ok(goesOn.length > 0, `${goesOn.length} of them have begun to load`)
+})
