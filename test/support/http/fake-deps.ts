@@ -309,7 +309,7 @@ function createSource(name: string, { description, engine, type }: CreateRequest
 
 function fakeIngest(deps: () => FakeDeps): Ingest {
   return {
-    lastBlock: async () => 0,
+    tableMark: async () => ({ blocks: 0, tables: '' }),
     async sync() {},
     openBody: (source) =>
       openBody(source, { sampleBytesMax: 1024, decompressedBytesMax: 1_000_000 }, new MemoryBudget(1_000_000)),
