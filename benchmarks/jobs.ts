@@ -169,6 +169,7 @@ function writesOf(status: JobStatus, index: number): readonly LoadedWrite[] {
     ...{ createdAtMs: atMs, updatedAtMs: atMs, startedAtMs: atMs },
     details: { rows: 1_000_000, quarantinedRows: 0, invalidLines: 0, byteCount: 123_456_789, progressPercentage: 100 },
     errors: status === 'error' ? ['The server ended the connection after 1234 of 5678 bytes; send the file again'] : [],
+    errorQuotes: [],
   } as const
   const record = jobWrite({ number: index + 1, job, logFields: { requestId: createImportId() } })
   const url = `https://files.example.com/exports/${id}.ndjson.gz`

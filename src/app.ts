@@ -9,9 +9,11 @@ import { addDataSource } from './http/routes/datasource.ts'
 import { addDataSources } from './http/routes/datasources.ts'
 import { addEndpoints } from './http/routes/endpoints.ts'
 import { addEvents } from './http/routes/events.ts'
+import { addGraph } from './http/routes/graph.ts'
 import { addHealth } from './http/routes/health.ts'
 import { JobProgress } from './http/routes/job-progress.ts'
 import { addJobs } from './http/routes/jobs.ts'
+import { addMaterialization } from './http/routes/materialization.ts'
 import { addOpenApi } from './http/routes/openapi.ts'
 import { addPipe } from './http/routes/pipe.ts'
 import { addPipes } from './http/routes/pipes.ts'
@@ -114,6 +116,8 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
     addAnalyze(api, deps, limits)
     addPipes(api, deps, limits)
     addPipe(api, deps, limits)
+    addMaterialization(api, deps, limits)
+    addGraph(api, deps)
     addOpenApi(api, deps)
     addProject(api, deps)
     addSql(api, deps, limits)

@@ -16,7 +16,7 @@ import type { SecretBox } from './secrets/secret-box.types.ts'
 export interface ImportsByUrlDeps {
   readonly imports: Imports
   readonly dataSources: Pick<DataSources, 'find'>
-  readonly ingest: Pick<Ingest, 'lastBlock' | 'sync'>
+  readonly ingest: Pick<Ingest, 'sync' | 'tableMark'>
   readonly jobs: Jobs
   readonly changes: TableChanges
   readonly box: SecretBox

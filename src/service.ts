@@ -33,6 +33,8 @@ import { openIngest } from './ingest/ingest.ts'
 import { openJobKinds } from './job-kinds.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
+import { openMaterialize } from './materialize/materialize.ts'
+import type { Materialize, Targets } from './materialize/materialize.types.ts'
 import type { Logger } from './observe/logger.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipeUsers } from './pipes/pipe-users.ts'
@@ -145,6 +147,11 @@ async function openModules(
   const tablesDeps = { catalog, store, ingest, logger, pipeUsers, whileRemoving }
   const dataSources = await openDataSources({ ...options, now }, tablesDeps)
   opened.push(() => dataSources.close())
+  const { flattenNode } = query
+  const views = await openMaterialize(
+    { now },
+    { catalog, store, holds: ingest, targets: targetsOf(dataSources), flattenNode, logger },
+  )
   const replaces = await openReplaces(options, { catalog, settings, store, ingest, logger })
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
   // What works needs all that was opened before.
@@ -155,9 +162,9 @@ async function openModules(
   partNote.start()
   dataSources.resume()
   await verifySafeguards(store)
-  store.onRestart((engine) => mendAfterRestart(engine, { partNote, dataSources, replaces }))
+  store.onRestart((engine) => mendAfterRestart(engine, { partNote, dataSources, views, replaces }))
   const { publishFirstNode } = options
-  const pipes = createPipes({ ...pipeLimits, publishFirstNode, now }, { catalog, query })
+  const pipes = createPipes({ ...pipeLimits, publishFirstNode, now }, { catalog, query, views })
   await reportNodes({ catalog, query, logger })
   const { parametersOf } = pipes
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf, serviceScope })
@@ -238,19 +245,30 @@ async function openRecords(options: Options, { store, disk, keyFile, logger, ope
   return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box }
 }
 
+/** How data sources are made for views. */
+function targetsOf(dataSources: DataSources): Targets {
+  return {
+    create: (request) => dataSources.create(request),
+    drop: (nameOrId) => dataSources.drop(nameOrId, { isForced: true }),
+    rowCountOf: async (id) => (await dataSources.statisticsOf(id)).landing.rowCount,
+  }
+}
+
 interface MendedModules {
   readonly partNote: PartNote
   readonly dataSources: DataSources
+  readonly views: Pick<Materialize, 'reconcile'>
   readonly replaces: Replaces
 }
 
 /** What is done with an engine that is started again before anybody else speaks to it. */
 async function mendAfterRestart(
   engine: RestartedEngine,
-  { partNote, dataSources, replaces }: MendedModules,
+  { partNote, dataSources, views, replaces }: MendedModules,
 ): Promise<void> {
   await partNote.compareAfterRestart()
   await dataSources.mendAfterRestart(engine)
+  await views.reconcile(engine)
   await replaces.mendAfterRestart()
   await verifySafeguards(engine)
 }

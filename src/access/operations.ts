@@ -29,6 +29,8 @@ const onPipe = { of: 'pipe', ...writers } as const
  * - `datasource:append` tells nothing of the rows that are there, so a filter on them does not stand against it.
  * - `datasource:create` also stands for a data source that an append makes, `datasource:analyze` for a look at rows that are not
  *   kept.
+ * - `target:` is about the data source that a materialized node fills, beside what its pipe needs: one that is there gets rows, one
+ *   that is not is made, and one that does not fit may be made anew.
  * - Nodes belong to their pipe: `pipe:change` adds and edits them too. What a node may read is a matter of its author's read
  *   scope.
  * - `job:read` and `job:cancel` also belong to who made the job and to who may do the same to what it works on (job-rights.ts):
@@ -51,6 +53,9 @@ export const operations = {
   'datasource:truncate': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
   'datasource:delete-rows': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
   'datasource:drop': { ...onDataSource, scopes: ['DATASOURCES:DROP', 'DROP:NAME'] },
+  'target:fill': { ...onDataSource, mayBeFiltered: true, scopes: ['DATASOURCES:APPEND', 'DATASOURCES:CREATE'] },
+  'target:create': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
+  'target:override': { ...onDataSource, scopes: ['DATASOURCES:DROP', 'DROP:NAME'] },
   'quarantine:read': { ...onDataSource, scopes: ['DATASOURCES:READ', 'WORKSPACE:READ_ALL'] },
   'quarantine:replay': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
   'pipe:list': { of: 'pipe', ...readers, reach: 'some', scopes: ['PIPES:READ', 'PIPES:CREATE', 'WORKSPACE:READ_ALL'] },
@@ -60,8 +65,15 @@ export const operations = {
   'pipe:create': { ...onPipe, scopes: ['PIPES:CREATE'] },
   'pipe:change': { ...onPipe, scopes: ['PIPES:CREATE'] },
   'pipe:publish': { ...onPipe, scopes: ['PIPES:CREATE'] },
+  'pipe:materialize': { ...onPipe, scopes: ['PIPES:CREATE'] },
   'pipe:drop': { ...onPipe, scopes: ['PIPES:DROP', 'DROP:NAME'] },
   'node:drop': { ...onPipe, scopes: ['IMPORT'] },
+  'graph:read': {
+    of: null,
+    ...readers,
+    reach: 'some',
+    scopes: ['DATASOURCES:READ', 'PIPES:READ', 'PIPES:CREATE', 'WORKSPACE:READ_ALL'],
+  },
   'sql:read': { of: null, ...readers, reach: 'some', scopes: ['DATASOURCES:READ', 'PIPES:READ', 'WORKSPACE:READ_ALL'] },
   'job:read': { of: null, ...writers, scopes: [] },
   'job:cancel': { of: null, ...writers, scopes: [] },

@@ -74,8 +74,11 @@ export interface Catalog extends PipeReader {
   noteReplay(id: DataSourceId, replay: ReplayNote | null): Promise<void>
   /** Null when no replay is under way. */
   replayOf(id: DataSourceId): ReplayNote | null
-  /** Hides a data source whose tables are about to go, and frees its name. @throws DATASOURCE_NOT_FOUND (404) */
-  retire(id: DataSourceId, guard?: ChangeGuard): Promise<void>
+  /**
+   * Hides a data source whose tables are about to go, and frees its name. `along` gives the pipes that change with it, as they are to
+   * be, in the turn of the change. @throws DATASOURCE_NOT_FOUND (404)
+   */
+  retire(id: DataSourceId, guard?: ChangeGuard, along?: () => readonly Pipe[]): Promise<void>
   /** Forgets a data source whose tables are gone, or were never made; one that is unknown is gone already. */
   remove(id: DataSourceId): Promise<void>
   /**
@@ -255,11 +258,11 @@ class LoadedCatalog implements Catalog {
     return this.#entries.get(id)?.replay ?? null
   }
 
-  async retire(id: DataSourceId, guard: ChangeGuard = allow): Promise<void> {
+  async retire(id: DataSourceId, guard: ChangeGuard = allow, along: () => readonly Pipe[] = nobody): Promise<void> {
     await this.#change(() => {
       const entry = this.#expect(id, 'ready')
       guard()
-      return { id, entry: { ...entry, state: 'dropping' }, result: undefined }
+      return { id, entry: { ...entry, state: 'dropping' }, result: undefined, along: along() }
     })
   }
 
@@ -338,3 +341,7 @@ class LoadedCatalog implements Catalog {
 }
 
 function allow(): void {}
+
+function nobody(): readonly Pipe[] {
+  return []
+}

@@ -1,7 +1,9 @@
 // Pipes as they lie on disk, each with its nodes in one record, so that a change of both is one change.
 
-import type { NodeId, Pipe, PipeNode } from './pipe.types.ts'
-import { parseNodeId, parsePipeId } from './pipe-id.ts'
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
+import { parseDataSourceId } from './data-source-id.ts'
+import type { NodeId, NodeView, Pipe, PipeNode } from './pipe.types.ts'
+import { parseNodeId, parsePipeId, parseViewId } from './pipe-id.ts'
 import {
   checkFormat,
   type Fields,
@@ -74,5 +76,22 @@ function readNode(fields: Fields): PipeNode {
     createdAt: readInteger(fields, 'createdAt'),
     updatedAt: readInteger(fields, 'updatedAt'),
     version: readInteger(fields, 'version'),
+    // Only nodes that fill a data source have it.
+    ...(fields['view'] === undefined ? {} : { view: readView(readObject(fields['view'], 'view')) }),
+  }
+}
+
+function readView(fields: Fields): NodeView {
+  const columns = readArray(fields['columns'], 'columns').map((column) => readObject(column, 'column'))
+  return {
+    id: parseViewId(readString(fields, 'id')),
+    sourceId: parseDataSourceId(readString(fields, 'sourceId')),
+    targetId: parseDataSourceId(readString(fields, 'targetId')),
+    otherIds: readStrings(fields['otherIds'], 'otherIds').map(parseDataSourceId),
+    nodeIds: readStrings(fields['nodeIds'], 'nodeIds').map(parseNodeId),
+    // It was checked before it was kept.
+    select: readString(fields, 'select') as CheckedQuery,
+    columns: columns.map((column) => ({ name: readString(column, 'name'), typeText: readString(column, 'typeText') })),
+    createdAt: readInteger(fields, 'createdAt'),
   }
 }

@@ -1,8 +1,12 @@
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import type { Brand } from '../shared/brand.ts'
+import type { DataSourceId } from './data-source.types.ts'
 
 /** `t_` and 32 hex digits, like the id of a data source; never changes. */
 export type PipeId = Brand<string, 'PipeId'>
 export type NodeId = Brand<string, 'NodeId'>
+/** `v_` and 32 hex digits: the name that a view has in the engine; never changes. */
+export type ViewId = Brand<string, 'ViewId'>
 
 /** One query of a pipe. Times are epoch milliseconds. */
 export interface PipeNode {
@@ -18,6 +22,42 @@ export interface PipeNode {
   readonly updatedAt: number
   /** Counts the changes of its SQL. */
   readonly version: number
+  /** The view by which it fills a data source; absent where it fills none. */
+  readonly view?: NodeView
+}
+
+/**
+ * A materialized view as it stands in the engine. Tables are named by the ids of their data sources, so that no rename touches it; it
+ * is what it was when it was made, whatever becomes of the nodes that it was made of.
+ */
+export interface NodeView {
+  readonly id: ViewId
+  /** The data source whose blocks the view sees. */
+  readonly sourceId: DataSourceId
+  /** The data source that it fills. */
+  readonly targetId: DataSourceId
+  /** What else it reads, as behind JOIN and IN: it sees them as they are when a block comes. */
+  readonly otherIds: readonly DataSourceId[]
+  /** The nodes whose SQL stands in the SELECT, its own first. */
+  readonly nodeIds: readonly NodeId[]
+  /** The node's SQL with all that it reads in its place; each table is qualified. */
+  readonly select: CheckedQuery
+  /** What the SELECT gives, in order. */
+  readonly columns: readonly ViewColumn[]
+  readonly createdAt: number
+}
+
+export interface ViewColumn {
+  readonly name: string
+  /** As the engine writes it. */
+  readonly typeText: string
+}
+
+/** A node that fills a data source, with its pipe. */
+export interface MaterializedNode {
+  readonly pipe: Pipe
+  readonly node: PipeNode
+  readonly view: NodeView
 }
 
 /** An ordered list of nodes, of which one may be published. */

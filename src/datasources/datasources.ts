@@ -9,6 +9,8 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { findDataSourceId } from '../catalog/data-source-id.ts'
+import { viewLabel, viewsOn, withoutViews } from '../catalog/node-views.ts'
+import type { MaterializedNode } from '../catalog/pipe.types.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice, splitVersion } from '../catalog/versioned-name.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
@@ -257,12 +259,20 @@ class OpenDataSources implements DataSources {
       if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
       const advice = 'drop those first, or use force=true: views go too, pipes stay and fail'
       const views = isForced ? [] : await this.dependents(id)
+      const nodesOf = (): readonly MaterializedNode[] => viewsOn(this.#catalog.listPipes(), id)
       await this.#pipeUsers?.readNames()
       // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step
       // finds the entry half gone, and ends what was begun.
-      await this.#catalog.retire(id, () => {
-        if (!isForced) this.#refuseUsed(dataSource, views, advice)
+      const guard = (): void => {
+        if (!isForced) this.#refuseUsed(dataSource, [...new Set([...views, ...nodesOf().map(viewLabel)])], advice)
         this.#pipeUsers?.checkFreed(dataSource)
+      }
+      // Nodes whose views go with it fill nothing from then on.
+      await this.#catalog.retire(id, guard, () => {
+        const gone = new Set(nodesOf().map(({ node }) => node.id))
+        return [...new Set(nodesOf().map(({ pipe }) => pipe))].map((pipe) =>
+          withoutViews(pipe, (node) => gone.has(node.id)),
+        )
       })
       await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#removals.takeBack(id))
     })
@@ -316,7 +326,11 @@ class OpenDataSources implements DataSources {
     const { id } = this.get(nameOrId)
     try {
       // An id is 128 random bits, so wherever it stands in a view's text, the data source is meant.
-      return await this.#store.views.naming(id)
+      const names = await this.#store.views.naming(id)
+      const labels = new Map<string, string>(
+        viewsOn(this.#catalog.listPipes(), id).map((one) => [one.view.id, viewLabel(one)]),
+      )
+      return names.map((name) => labels.get(name) ?? name)
     } catch (error) {
       throw toChangeError(error)
     }

@@ -11,7 +11,8 @@
  * - 3: in the log, each body tells by which rules its values are read, and so does the note of a replay; the time of a
  *   quarantine may be called `c__insertion_date`.
  * - 4: in the catalog, the values of variables and the admin token are sealed by a key that has a file of its own; tokens are
- *   looked up by a digest that signs nothing.
+ *   looked up by a digest that signs nothing; nodes of pipes may have
+ *   views, which an older version would leave standing.
  */
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -82,6 +82,8 @@ declare module 'fastify' {
     caller: Caller | null
     /** Whether the right of the caller to what the request names in its body or SQL has been judged. */
     isJudged: boolean
+    /** What its body names, as it was judged last; null before. */
+    judgedName: string | null
     /** The header Content-Type as the client sent it. */
     sentContentType: string | undefined
     /** What its connection is to know of it; null until its first hook has run. */

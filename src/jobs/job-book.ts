@@ -24,7 +24,9 @@ import type { Job, JobStatus, NewJob } from './jobs.types.ts'
 import { shareKeyOf, WaitingCounts } from './waiting-counts.ts'
 
 /** What becomes another by a change. */
-export type JobChange = Partial<Pick<Job, 'status' | 'updatedAtMs' | 'startedAtMs' | 'subject' | 'errors'>>
+export type JobChange = Partial<
+  Pick<Job, 'status' | 'updatedAtMs' | 'startedAtMs' | 'subject' | 'errors' | 'errorQuotes'>
+>
 
 /** A job as a start finds it. */
 interface Loaded {
@@ -122,7 +124,7 @@ export class JobBook {
       const times = { createdAtMs: nowMs, updatedAtMs: nowMs, startedAtMs: null }
       const record = {
         number: this.#lastNumber + 1,
-        job: { ...rest, id, status: 'waiting', details, errors: [], ...times },
+        job: { ...rest, id, status: 'waiting', details, errors: [], errorQuotes: [], ...times },
         logFields,
       } as const
       await this.#records.write([jobWrite(record), wrappedWrite(orderKeyOf(id), order)])

@@ -17,9 +17,10 @@ import {
 } from '../catalog/record-fields.ts'
 import type { LogFields } from '../observe/logger.ts'
 import { mebibyte } from '../shared/bytes.ts'
+import { rowsQuoted } from '../shared/errors/definition.ts'
 import type { LoadedWrite } from '../storage/loaded-records.ts'
 import { jobStatuses } from './job-states.ts'
-import type { Job, JobOwner, JobSubject } from './jobs.types.ts'
+import type { ErrorQuote, Job, JobOwner, JobSubject } from './jobs.types.ts'
 import { shareKeyOf } from './waiting-counts.ts'
 
 const recordFormat = 1
@@ -76,8 +77,11 @@ export function groupWrite(key: string, records: readonly JobRecord[], texts: re
 }
 
 function fieldsOf({ number, job, logFields }: JobRecord): object {
-  const { kind, status, owner, subject, details, errors, createdAtMs, updatedAtMs, startedAtMs } = job
-  return { number, kind, status, owner, subject, details, errors, createdAtMs, updatedAtMs, startedAtMs, logFields }
+  const { kind, status, owner, subject, details, errors, errorQuotes, createdAtMs, updatedAtMs, startedAtMs } = job
+  return {
+    ...{ number, kind, status, owner, subject, details, errors, createdAtMs, updatedAtMs, startedAtMs, logFields },
+    ...(errorQuotes.length === 0 ? {} : { errorQuotes }),
+  }
 }
 
 /** The value may be null, and a record that is null would be none. */
@@ -161,6 +165,8 @@ function decodeJob(id: string, fields: Fields): JobRecord {
       startedAtMs: startedAtMs === null ? null : readInteger(fields, 'startedAtMs'),
       details: readObject(fields['details'], 'details'),
       errors: readStrings(fields['errors'], 'errors'),
+      // Records of earlier releases have none, like those whose errors quote nothing.
+      errorQuotes: readArray(fields['errorQuotes'] ?? [], 'errorQuotes').map(decodeQuote),
     },
     logFields: readObject(fields['logFields'], 'logFields'),
   }
@@ -173,6 +179,12 @@ function isInteger(value: unknown): value is number {
 function decodeOwner(value: unknown): JobOwner {
   const fields = readObject(value, 'owner')
   return { tokenId: readStringOrNull(fields, 'tokenId'), tokenName: readString(fields, 'tokenName') }
+}
+
+function decodeQuote(value: unknown): ErrorQuote | null {
+  if (value === null) return null
+  const fields = readObject(value, 'errorQuotes')
+  return { rows: readOneOf(fields, 'rows', rowsQuoted), withoutRows: readString(fields, 'withoutRows') }
 }
 
 function decodeSubject(value: unknown): JobSubject {

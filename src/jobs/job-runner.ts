@@ -187,10 +187,10 @@ export class JobRunner {
   }
 
   async #end(id: string, ending: JobEnding): Promise<void> {
-    const { event, errors: sentences } = ending
+    const { event, errors: sentences, errorQuotes } = ending
     const job = await this.#persist(id, ({ status: before }) => {
       const change = this.#changeBy(before, event)
-      return change?.status === 'error' ? { ...change, errors: sentences } : change
+      return change?.status === 'error' ? { ...change, errors: sentences, errorQuotes } : change
     })
     if (job !== null) this.#deps.changedStatus(job, ending)
   }

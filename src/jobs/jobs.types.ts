@@ -1,4 +1,5 @@
 import type { LogFields } from '../observe/logger.ts'
+import type { RowsQuoted } from '../shared/errors/definition.ts'
 
 /**
  * Long work that outlives its request: jobs of some kinds, each with a queue, a state, a record on disk, and an end.
@@ -81,6 +82,14 @@ export interface Job extends Omit<NewJob, 'logFields' | 'order'> {
   readonly details: Readonly<Record<string, unknown>>
   /** Sentences; empty unless the status is `error`. */
   readonly errors: readonly string[]
+  /** Of each of them what it quotes; shorter where the last ones quote nothing. */
+  readonly errorQuotes: readonly (ErrorQuote | null)[]
+}
+
+/** What an error may quote, and its sentence for whoever must not be told of that. */
+export interface ErrorQuote {
+  readonly rows: RowsQuoted
+  readonly withoutRows: string
 }
 
 export interface JobFilter {

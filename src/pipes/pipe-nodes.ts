@@ -1,11 +1,40 @@
 // The nodes of a pipe: names, places, and what is copied.
 
+import { withoutViews } from '../catalog/node-views.ts'
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
-import { createNodeId } from '../catalog/pipe-id.ts'
+import { createNodeId, createPipeId } from '../catalog/pipe-id.ts'
 import { checkNodeName } from '../catalog/pipe-name.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
 import { errors } from '../shared/errors/errors.ts'
-import type { NodeRequest } from './pipes.types.ts'
+import type { NodeEdit, NodeRequest } from './pipes.types.ts'
+
+/** A pipe that has no nodes yet. */
+export function newPipe(name: string, description: string, nowMs: number): Pipe {
+  return {
+    id: createPipeId(),
+    name,
+    description,
+    nodes: [],
+    endpointId: null,
+    parentId: null,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  }
+}
+
+interface EndpointRule {
+  /** Whether a pipe's first node is published unless another one is. */
+  readonly publishFirstNode: boolean
+  readonly now: () => number
+}
+
+/** The pipe with the node published that is to be, and since when. */
+export function withEndpoint(pipe: Pipe, before: Pipe | undefined, { publishFirstNode, now }: EndpointRule): Pipe {
+  const isFirst = publishFirstNode && pipe.endpointId === null && (before?.nodes.length ?? 0) === 0
+  const endpointId = isFirst ? (pipe.nodes[0]?.id ?? null) : pipe.endpointId
+  if (endpointId === (before?.endpointId ?? null)) return pipe
+  return { ...pipe, endpointId, publishedAt: endpointId === null ? null : now() }
+}
 
 /** By name or id; an id may carry a label. */
 export function findNode({ nodes }: Pipe, nameOrId: string): PipeNode | undefined {
@@ -29,6 +58,19 @@ export function newNode(pipe: Pipe, { name, description, sql }: NodeRequest, now
     createdAt: nowMs,
     updatedAt: nowMs,
     version: 0,
+  }
+}
+
+/** The node as it is to be; what it reads is not known yet. @throws SQL_EMPTY (400) when nothing is to change. */
+export function editedNode(node: PipeNode, { name, description, sql, position }: NodeEdit, nowMs: number): PipeNode {
+  if ([name, description, sql, position].every((value) => value === undefined)) throw errors.SQL_EMPTY()
+  return {
+    ...node,
+    name: name ?? node.name,
+    description: description ?? node.description,
+    sql: sql ?? node.sql,
+    updatedAt: nowMs,
+    version: node.version + Number(sql !== undefined && sql !== node.sql),
   }
 }
 
@@ -56,7 +98,8 @@ export function movedTo(nodes: readonly PipeNode[], node: PipeNode, position: nu
 export function copiedNodes(from: Pipe, into: Pipe | undefined, nowMs: number): readonly PipeNode[] {
   const ids = new Map(from.nodes.map(({ id, name }) => [id, into?.nodes.find((node) => node.name === name)?.id]))
   const newIds = new Map([...ids].map(([id, known]) => [id, known ?? createNodeId()]))
-  return from.nodes.map((node) => {
+  // What fills a data source is the other node: a copy is one more query of the same text.
+  return withoutViews(from, () => true).nodes.map((node) => {
     const before = into?.nodes.find(({ name }) => name === node.name)
     const sql = withIds(node.sql, newIds)
     return {

@@ -8,37 +8,45 @@
 
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
-import { createPipeId } from '../catalog/pipe-id.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice } from '../catalog/versioned-name.ts'
 import { readNames } from '../query/branch-reads.ts'
 import { answeringNode } from '../query/name-scope.ts'
 import type { Query } from '../query/query.types.ts'
-import { assert } from '../shared/assert.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
-import { ApiError, errors } from '../shared/errors/errors.ts'
+import { errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
+import { changed, expectNode, ofNode } from './changed-node.ts'
 import { mergeParameters, nodeWithOtherPipes } from './endpoint-parameters.ts'
 import { parametersOf } from './node-parameters.ts'
-import { mayReadHidden, namesOutside } from './node-reads.ts'
+import { mayReadHidden, namesOutside, readsOfPipe } from './node-reads.ts'
 import { withNodeRenamed } from './node-renames.ts'
 import { checkAcyclic } from './pipe-cycle.ts'
-import { copiedNodes, findNode, movedTo, newNode } from './pipe-nodes.ts'
+import { checkDescription, checkLength } from './pipe-limits.ts'
+import { copiedNodes, editedNode, findNode, movedTo, newNode, newPipe, withEndpoint } from './pipe-nodes.ts'
 import { PipeReaders } from './pipe-readers.ts'
 import type {
+  AnalysedNode,
   ChangedNode,
   CopyRequest,
+  MaterializeOrder,
   NodeEdit,
+  NodeRemoval,
+  NodeReport,
   NodeRequest,
+  NodeTarget,
+  NodeViews,
   PipeRequest,
   PipeRevision,
   Pipes,
 } from './pipes.types.ts'
 import { possibleDependencies, possibleReaders } from './possible-readers.ts'
 import { ReaderRenames } from './reader-renames.ts'
+import { repeated, StalePipeError } from './stale-pipe.ts'
 import { checkFreed, checkTaken, mayReadVersion } from './version-reads.ts'
+import { ViewLinks, withoutView, withViews } from './view-links.ts'
 
 export interface PipesOptions {
   /** Most nodes of a pipe. */
@@ -56,6 +64,8 @@ export interface PipesOptions {
 interface Deps {
   readonly catalog: Catalog
   readonly query: Pick<Query, 'checkNode' | 'checkAuthor' | 'compareNode'>
+  /** Absent where nothing is materialized. */
+  readonly views?: NodeViews
 }
 
 /** The module has nothing of its own to open or to close: the catalog keeps what there is. */
@@ -69,6 +79,7 @@ class PipesService implements Pipes {
   readonly #query: Deps['query']
   readonly #readers: PipeReaders
   readonly #renames: ReaderRenames
+  readonly #links: ViewLinks
   readonly #changes = new ChangeQueue()
   /** The version of the catalog by which nodes were judged of which their names do not tell what they read. */
   readonly #judgedAt = new WeakMap<Pipe, number>()
@@ -76,12 +87,13 @@ class PipesService implements Pipes {
   readonly #checkedAt = new WeakMap<Pipe, number>()
   readonly parametersOf = parametersOf
 
-  constructor(options: PipesOptions, { catalog, query }: Deps) {
+  constructor(options: PipesOptions, { catalog, query, views }: Deps) {
     this.#options = options
     this.#catalog = catalog
     this.#query = query
     this.#readers = new PipeReaders(catalog)
     this.#renames = new ReaderRenames(options, { catalog, query })
+    this.#links = new ViewLinks({ catalog, views })
   }
 
   find(nameOrId: string): Pipe | undefined {
@@ -99,6 +111,10 @@ class PipesService implements Pipes {
     return nodes.length === 1 ? parametersOf(node) : mergeParameters(nodes.flatMap((read) => parametersOf(read)))
   }
 
+  readsOf(pipe: Pipe): ReadonlySet<string> {
+    return readsOfPipe(pipe, this.#catalog)
+  }
+
   possibleDependencies(pipe: Pipe, node: PipeNode): readonly string[] {
     return possibleDependencies(pipe, node, this.#catalog)
   }
@@ -113,13 +129,24 @@ class PipesService implements Pipes {
     return node
   }
 
-  create({ name, description, nodes }: PipeRequest, author: ReadScope): Promise<Pipe> {
+  create(
+    { name, description, nodes }: PipeRequest,
+    author: ReadScope,
+    onLinked: (reports: readonly NodeReport[]) => void = () => undefined,
+  ): Promise<Pipe> {
     const createNow = async (): Promise<Pipe> => {
       this.#catalog.checkPipeName(name)
-      this.#checkDescription(description)
-      let pipe = this.#newPipe(name, description)
+      checkDescription(description, this.#options.descriptionLengthMax)
+      let pipe = newPipe(name, description, this.#options.now())
       for (const request of nodes) pipe = this.#withNode(pipe, request)
-      return await this.#save(await this.#checked(pipe, { author, start: 0 }))
+      const targets = new Map(nodes.flatMap(({ target }, index) => (target === undefined ? [] : [[index, target]])))
+      const saved = await this.#saveLinked(await this.#checked(pipe, { author, start: 0 }), {
+        author,
+        start: 0,
+        targets,
+      })
+      onLinked(saved.reports)
+      return saved.pipe
     }
     return this.#changes.run(name, () => repeated(createNow))
   }
@@ -138,7 +165,7 @@ class PipesService implements Pipes {
       if (name === undefined && description === undefined) {
         throw errors.CHANGE_EMPTY({ expected: '"name" or "description"' })
       }
-      if (description !== undefined) this.#checkDescription(description)
+      if (description !== undefined) checkDescription(description, this.#options.descriptionLengthMax)
       const revised = { ...pipe, name: name ?? pipe.name, description: description ?? pipe.description }
       if (revised.name === pipe.name) return await this.#save(revised, pipe)
       this.#catalog.checkPipeName(revised.name)
@@ -150,10 +177,14 @@ class PipesService implements Pipes {
   async drop(nameOrId: string, { isForced }: { readonly isForced: boolean }): Promise<void> {
     await this.#change(this.#sureId(nameOrId), async (pipe) => {
       await readNames(this.list())
-      await this.#catalog.removePipe(pipe.id, () => {
+      const guard = (): void => {
+        if (this.#catalog.findPipe(pipe.id) !== pipe) throw new StalePipeError()
         if (!isForced) this.#refuseRead(pipe, 'drop those first, or use force=true: they stay, and their queries fail')
+        const advice = 'drop those first, or use force=true: they stay as they are'
+        if (!isForced) this.#links.refuse(pipe.nodes, { what: `Pipe '${pipe.name}'`, advice }, pipe.nodes)
         checkFreed({ ...pipe, kind: 'pipe' }, this.#catalog)
-      })
+      }
+      await this.#links.drop(pipe.nodes, () => this.#catalog.removePipe(pipe.id, guard))
     })
   }
 
@@ -169,8 +200,11 @@ class PipesService implements Pipes {
 
   appendNode(pipeNameOrId: string, request: NodeRequest, author: ReadScope): Promise<ChangedNode> {
     return this.#change(pipeNameOrId, async (before) => {
-      const pipe = await this.#checked(this.#withNode(before, request), { author, start: before.nodes.length })
-      return changed(await this.#save(pipe, before), before.nodes.length)
+      const start = before.nodes.length
+      const pipe = await this.#checked(this.#withNode(before, request), { author, start })
+      const targets = new Map(request.target === undefined ? [] : [[start, request.target]])
+      const saved = await this.#saveLinked(pipe, { author, start, targets, before })
+      return changed(saved.pipe, start, saved.reports[0])
     })
   }
 
@@ -192,21 +226,71 @@ class PipesService implements Pipes {
       const guard = (): void => {
         // What names stood for when the rename was judged may be something else by now.
         if (isRenamed && this.#catalog.catalogVersion !== catalogVersion) throw new StalePipeError()
+        const isOther = to !== from || (edit.sql !== undefined && edit.sql !== node.sql)
+        // A view that is there is not changed along, so its node would tell of another query than runs.
+        const what = `Node '${node.name}' of Pipe '${before.name}'`
+        if (isOther) this.#links.refuse(to === from ? [node] : before.nodes, { what, advice: editAdvice })
       }
       const checked = isChecked ? await this.#checked(pipe, { author, start, end }) : pipe
       return changed(await this.#save(checked, before, { guard }), to)
     })
   }
 
-  removeNode(pipeNameOrId: string, nodeNameOrId: string, author: ReadScope): Promise<void> {
+  removeNode(pipeNameOrId: string, nodeNameOrId: string, { author, isForced }: NodeRemoval): Promise<void> {
     return this.#change(pipeNameOrId, async (pipe) => {
       const node = this.getNode(pipe, nodeNameOrId)
       if (node.id === pipe.endpointId) throw errors.NODE_PUBLISHED({ pipe: pipe.name, node: node.name })
       const nodes = pipe.nodes.filter((one) => one !== node)
       const changed = { ...pipe, nodes, updatedAt: this.#options.now() }
       this.#checkAnswering(changed, pipe, author)
-      await this.#replace(changed, pipe)
+      const guard = (): void => {
+        const advice = 'remove their materializations first, or use force=true: they stay as they are'
+        if (!isForced)
+          this.#links.refuse([node], { what: `Node '${node.name}' of Pipe '${pipe.name}'`, advice }, [node])
+      }
+      await this.#links.drop([node], () => this.#replace(changed, pipe, { guard, isForced }))
     })
+  }
+
+  materialize(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<ChangedNode> {
+    return this.#change(pipeNameOrId, async (before) => {
+      const { position, author, target } = this.#linkable(before, nodeNameOrId, order)
+      const saved = await this.#saveLinked(before, {
+        author,
+        start: position,
+        targets: new Map([[position, target]]),
+        before,
+      })
+      return changed(saved.pipe, position, saved.reports[0])
+    })
+  }
+
+  dematerialize(pipeNameOrId: string, nodeNameOrId: string): Promise<ChangedNode> {
+    return this.#change(pipeNameOrId, async (before) => {
+      const node = this.getNode(before, nodeNameOrId)
+      if (node.view === undefined) throw errors.VIEW_MISSING({ pipe: before.name, node: node.name })
+      const after = { ...withoutView(before, node), updatedAt: this.#options.now() }
+      await this.#links.drop([node], () => this.#replace(after, before))
+      return changed(after, before.nodes.indexOf(node))
+    })
+  }
+
+  async analyse(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<AnalysedNode> {
+    const pipe = this.get(pipeNameOrId)
+    const { position, target, node } = this.#linkable(pipe, nodeNameOrId, order)
+    return { pipe, node, analysis: await this.#links.analyse({ pipe, position, target }) }
+  }
+
+  /** Judges who lets a node that is there fill a data source. @throws READ_DENIED (403), NODE_NOT_FOUND (404), VIEW_EXISTS (409) */
+  #linkable(pipe: Pipe, nodeNameOrId: string, { target, author }: MaterializeOrder) {
+    const node = this.getNode(pipe, nodeNameOrId)
+    const position = pipe.nodes.indexOf(node)
+    if (node.view !== undefined) {
+      const datasource = this.#catalog.find(node.view.targetId)?.name ?? node.view.targetId
+      throw errors.VIEW_EXISTS({ pipe: pipe.name, node: node.name, datasource })
+    }
+    this.#query.checkAuthor(pipe, position, author)
+    return { node, position, target, author }
   }
 
   publish(pipeNameOrId: string, nodeNameOrId: string, author: ReadScope): Promise<Pipe> {
@@ -245,10 +329,11 @@ class PipesService implements Pipes {
   }
 
   /** Puts a pipe in the place of what it was a moment ago. @throws StalePipeError when that was renamed along meanwhile. */
-  async #replace(pipe: Pipe, before: Pipe, { guard, along = [] }: SaveOptions = {}): Promise<void> {
+  async #replace(pipe: Pipe, before: Pipe, { guard, along = [], isForced = false }: SaveOptions = {}): Promise<void> {
     const check = (): void => {
       if (this.#catalog.findPipe(before.id) !== before) throw new StalePipeError()
       guard?.()
+      if (!isForced) this.#links.refuseOtherAnswer(before, pipe)
     }
     await this.#catalog.replacePipe(pipe, check, along)
   }
@@ -261,8 +346,8 @@ class PipesService implements Pipes {
       throw errors.PARAMETER_INVALID({ parameter: 'from', value: from, expected: 'another Pipe than "name"' })
     }
     if (into === undefined) this.#catalog.checkPipeName(name)
-    if (description !== undefined) this.#checkDescription(description)
-    const pipe = into ?? this.#newPipe(name, source.description)
+    if (description !== undefined) checkDescription(description, this.#options.descriptionLengthMax)
+    const pipe = into ?? newPipe(name, source.description, this.#options.now())
     const nodes = copiedNodes(source, into, this.#options.now())
     const endpointName = into?.nodes.find(({ id }) => id === into.endpointId)?.name
     const copied: Pipe = {
@@ -272,7 +357,11 @@ class PipesService implements Pipes {
       endpointId: nodes.find((node) => node.name === endpointName)?.id ?? null,
       parentId: source.id,
     }
-    return await this.#save(await this.#checked(copied, { author, start: 0 }), into)
+    const guard = (): void => {
+      // Its nodes get other SQL.
+      if (into !== undefined) this.#links.refuse(into.nodes, { what: `Pipe '${name}'`, advice: editAdvice })
+    }
+    return await this.#save(await this.#checked(copied, { author, start: 0 }), into, { guard })
   }
 
   #named(name: string): Pipe | undefined {
@@ -280,48 +369,23 @@ class PipesService implements Pipes {
     return pipe?.name === name ? pipe : undefined
   }
 
-  #newPipe(name: string, description: string): Pipe {
-    const now = this.#options.now()
-    return {
-      id: createPipeId(),
-      name,
-      description,
-      nodes: [],
-      endpointId: null,
-      parentId: null,
-      createdAt: now,
-      updatedAt: now,
-    }
-  }
-
   /** The pipe with a node behind the others, which is not checked yet. */
   #withNode(pipe: Pipe, request: NodeRequest): Pipe {
     const { nodesMax, now } = this.#options
     if (pipe.nodes.length >= nodesMax) throw errors.NODES_TOO_MANY({ pipe: pipe.name, nodesMax })
-    this.#checkDescription(request.description)
+    checkDescription(request.description, this.#options.descriptionLengthMax)
     const node = newNode(pipe, request, now())
     return { ...pipe, nodes: [...pipe.nodes, node], endpointId: request.isEndpoint ? node.id : pipe.endpointId }
   }
 
-  /** The node as it is to be; what it reads is not known yet. */
-  #edited(node: PipeNode, { name, description, sql, position }: NodeEdit): PipeNode {
-    if ([name, description, sql, position].every((value) => value === undefined)) {
-      throw errors.SQL_EMPTY()
-    }
-    if (description !== undefined) this.#checkDescription(description)
-    return {
-      ...node,
-      name: name ?? node.name,
-      description: description ?? node.description,
-      sql: sql ?? node.sql,
-      updatedAt: this.#options.now(),
-      version: node.version + Number(sql !== undefined && sql !== node.sql),
-    }
+  #edited(node: PipeNode, edit: NodeEdit): PipeNode {
+    if (edit.description !== undefined) checkDescription(edit.description, this.#options.descriptionLengthMax)
+    return editedNode(node, edit, this.#options.now())
   }
 
   /** The pipe with what its nodes from `start` to before `end` read. Raises what `checkNode` does, PIPE_TOO_LONG and NODE_INVALID (400). */
   async #checked(pipe: Pipe, { author, start, end = pipe.nodes.length }: NodesToCheck): Promise<Pipe> {
-    this.#checkLength(pipe)
+    checkLength(pipe, this.#options.pipeBytesMax)
     const { catalogVersion } = this.#catalog
     const nodes = [...pipe.nodes]
     for (let position = start; position < end; position += 1) {
@@ -344,9 +408,24 @@ class PipesService implements Pipes {
     return judged
   }
 
+  /** Writes a pipe with the views of those of its nodes that are to fill something. */
+  async #saveLinked(checked: Pipe, { author, start, targets, before }: LinkedNodes) {
+    return await this.#links.save(checked, targets, async (views, guard) => {
+      // Making a data source changes the catalog, by which names were judged that only it tells.
+      const isUnsure = targets.size > 0 && this.#judgedAt.has(checked)
+      const judged = isUnsure ? await this.#checked(checked, { author, start }) : checked
+      const linked = views.size === 0 ? judged : withViews(judged, views)
+      for (const known of [this.#judgedAt, this.#checkedAt]) {
+        const version = known.get(judged)
+        if (version !== undefined) known.set(linked, version)
+      }
+      return await this.#save(linked, before, { guard })
+    })
+  }
+
   /** Writes a pipe that is new, or takes the place of `before`. */
   async #save(changed: Pipe, before?: Pipe, options: SaveOptions = {}): Promise<Pipe> {
-    const pipe = this.#published(changed, before)
+    const pipe = withEndpoint(changed, before, this.#options)
     const saved = before === undefined ? pipe : { ...pipe, updatedAt: this.#options.now() }
     const judgedAt = this.#judgedAt.get(changed)
     const checkedAt = this.#checkedAt.get(changed)
@@ -363,14 +442,6 @@ class PipesService implements Pipes {
     if (before === undefined) await this.#catalog.createPipe(saved, guard)
     else await this.#replace(saved, before, { ...options, guard })
     return saved
-  }
-
-  #published(pipe: Pipe, before: Pipe | undefined): Pipe {
-    const { publishFirstNode, now } = this.#options
-    const isFirst = publishFirstNode && pipe.endpointId === null && (before?.nodes.length ?? 0) === 0
-    const endpointId = isFirst ? (pipe.nodes[0]?.id ?? null) : pipe.endpointId
-    if (endpointId === (before?.endpointId ?? null)) return pipe
-    return { ...pipe, endpointId, publishedAt: endpointId === null ? null : now() }
   }
 
   /** Whether what the nodes were found to read a moment ago is still there. */
@@ -392,25 +463,9 @@ class PipesService implements Pipes {
     const users = userNames(this.#readers.of(pipe.id), possibleReaders(pipe, this.#catalog))
     if (users.length > 0) throw errors.PIPE_USED({ name, users, advice })
   }
-
-  #checkLength({ name, nodes }: Pipe): void {
-    const bytesMax = this.#options.pipeBytesMax
-    const byteCount = nodes.reduce((sum, { sql }) => sum + Buffer.byteLength(sql), 0)
-    if (byteCount > bytesMax) throw errors.PIPE_TOO_LONG({ pipe: name, bytesMax })
-  }
-
-  #checkDescription(text: string): void {
-    const { descriptionLengthMax } = this.#options
-    if (text.length <= descriptionLengthMax) return
-    throw errors.REQUEST_INVALID({ reason: `a description can have ${descriptionLengthMax} characters at most` })
-  }
 }
 
-function expectNode(pipe: Pipe, nameOrId: string): PipeNode {
-  const node = findNode(pipe, nameOrId)
-  if (node === undefined) throw errors.NODE_UNKNOWN({ pipe: pipe.name, node: nameOrId })
-  return node
-}
+const editAdvice = 'remove their materializations first, or make another node'
 
 interface NodesToCheck {
   readonly author: ReadScope
@@ -419,40 +474,17 @@ interface NodesToCheck {
   readonly end?: number
 }
 
+interface LinkedNodes extends Pick<NodesToCheck, 'author' | 'start'> {
+  /** What nodes are to fill, by their positions. */
+  readonly targets: ReadonlyMap<number, NodeTarget>
+  readonly before?: Pipe
+}
+
 interface SaveOptions {
+  /** Whether views that are made of what another node answered for stay as they are. */
+  readonly isForced?: boolean
   /** Judged when the change's turn has come. */
   readonly guard?: () => void
   /** Pipes that change with it. */
   readonly along?: readonly Pipe[]
-}
-
-/** A rename of something that the pipe reads has changed it while a change of its own was judged, or what a name stands for may have. */
-class StalePipeError extends Error {
-  override readonly name = 'StalePipeError'
-}
-
-const triesMax = 10
-
-/** Makes a change again when it was judged by a pipe that is another one by now. @throws CHANGES_TOO_MANY (503) */
-async function repeated<Result>(change: () => Promise<Result>): Promise<Result> {
-  for (let count = 0; count < triesMax; count += 1) {
-    try {
-      return await change()
-    } catch (thrown) {
-      if (!(thrown instanceof StalePipeError)) throw thrown
-    }
-  }
-  throw errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 })
-}
-
-/** What is wrong with one of several nodes, under its name. */
-function ofNode(node: string, thrown: unknown): unknown {
-  if (!(thrown instanceof ApiError) || thrown.status !== 400) return thrown
-  return errors.NODE_INVALID({ node, reason: thrown.message, hint: thrown.hint, cause: thrown })
-}
-
-function changed(pipe: Pipe, position: number): ChangedNode {
-  const node = pipe.nodes[position]
-  assert(node !== undefined, 'a node that was changed is there')
-  return { pipe, node }
 }

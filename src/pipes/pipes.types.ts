@@ -1,4 +1,6 @@
-import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import type { NodeView, Pipe, PipeNode, ViewColumn } from '../catalog/pipe.types.ts'
+import type { EngineDefinition } from '../schema/engines/engine-definition.types.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 
@@ -20,10 +22,16 @@ export interface Pipes {
   parametersOf(node: PipeNode): readonly TemplateParameter[]
   /** The same with those of other pipes that the node reads, as these take their values from the same request. */
   parametersWithPipes(pipe: Pipe, node: PipeNode): readonly TemplateParameter[]
+  /** The ids of the data sources and pipes that its nodes read, as they said when they were saved. */
+  readsOf(pipe: Pipe): ReadonlySet<string>
   /** What the node reads in some branch of its template, beside its dependencies; by the names of now. */
   possibleDependencies(pipe: Pipe, node: PipeNode): readonly string[]
-  /** @throws NAME_INVALID, SQL_EMPTY, SQL_INVALID, NODE_INVALID, …_TOO_MANY (400), …_EXISTS (409) */
-  create(request: PipeRequest, author: ReadScope): Promise<Pipe>
+  /**
+   * `onLinked` is told of the views of its nodes.
+   *
+   * @throws NAME_INVALID, SQL_EMPTY, SQL_INVALID, NODE_INVALID, …_TOO_MANY, VIEW_… (400), …_EXISTS (409)
+   */
+  create(request: PipeRequest, author: ReadScope, onLinked?: (reports: readonly NodeReport[]) => void): Promise<Pipe>
   /**
    * Makes a pipe with the nodes of another one, or puts these into a pipe that there is: that one stays published where
    * one of the new nodes has the name of its endpoint.
@@ -33,14 +41,32 @@ export interface Pipes {
   copy(request: CopyRequest, author: ReadScope): Promise<Pipe>
   /** @throws NAME_INVALID, CHANGE_EMPTY (400), PIPE_NOT_FOUND (404), …_EXISTS, PIPE_USED (409) */
   revise(nameOrId: string, revision: PipeRevision): Promise<Pipe>
-  /** Refused with PIPE_USED (409) while other pipes read it, unless it is forced: those stay, and fail. */
+  /**
+   * Refused with PIPE_USED, VIEW_USED (409) while other pipes read it, unless it is forced: those stay, and fail; views that are
+   * made of its SQL stay as they are. Its own views go, and what they have filled stays.
+   */
   drop(nameOrId: string, options: { readonly isForced: boolean }): Promise<void>
   /** Puts a node behind the others. @throws what `create` does; PIPE_NOT_FOUND (404). */
   appendNode(pipeNameOrId: string, request: NodeRequest, author: ReadScope): Promise<ChangedNode>
   /** @throws SQL_EMPTY, SQL_INVALID, CHANGE_EMPTY, … (400), …_NOT_FOUND (404), NODE_EXISTS, NODE_USED (409) */
   editNode(pipeNameOrId: string, nodeNameOrId: string, edit: NodeEdit, author: ReadScope): Promise<ChangedNode>
-  /** Nodes that read it stay, and fail. @throws NODE_PUBLISHED (400), READ_DENIED (403), …_NOT_FOUND (404) */
-  removeNode(pipeNameOrId: string, nodeNameOrId: string, author: ReadScope): Promise<void>
+  /**
+   * Nodes that read it stay, and fail. Its own view goes, and what that has filled stays; views of other nodes that are made of its
+   * SQL refuse it, unless it is forced, and stay as they are.
+   *
+   * @throws NODE_PUBLISHED (400), READ_DENIED (403), …_NOT_FOUND (404), VIEW_USED (409)
+   */
+  removeNode(pipeNameOrId: string, nodeNameOrId: string, removal: NodeRemoval): Promise<void>
+  /**
+   * Makes a node fill a data source from now on.
+   *
+   * @throws VIEW_… (400), READ_DENIED (403), …_NOT_FOUND (404), VIEW_EXISTS, OVERRIDE_REFUSED, DATASOURCE_BUSY (409)
+   */
+  materialize(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<ChangedNode>
+  /** Ends that; what the node has filled stays. @throws VIEW_MISSING (400), …_NOT_FOUND (404) */
+  dematerialize(pipeNameOrId: string, nodeNameOrId: string): Promise<ChangedNode>
+  /** What `materialize` would do, which is not done. @throws what that does. */
+  analyse(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<AnalysedNode>
   /** Makes the node the one that answers for the pipe. @throws NODE_UNKNOWN, SQL_INVALID (400), PIPE_NOT_FOUND (404) */
   publish(pipeNameOrId: string, nodeNameOrId: string, author: ReadScope): Promise<Pipe>
   /** Null stands for whichever node is published. @throws NODE_UNKNOWN, ENDPOINT_MISSING (400), PIPE_NOT_FOUND (404) */
@@ -61,6 +87,30 @@ export interface NodeRequest {
   readonly sql: string
   /** Whether it is published at once. */
   readonly isEndpoint: boolean
+  /** The data source that it is to fill; absent for none. */
+  readonly target?: NodeTarget | undefined
+}
+
+/** The data source that a node is to fill. */
+export interface NodeTarget {
+  /** Name or id. */
+  readonly name: string
+  /** The data source that has the name, for which the author's rights were judged; null for one that is to be made. */
+  readonly knownId: DataSourceId | null
+  /** Null takes one that fits the query. */
+  readonly engine: EngineDefinition | null
+  /** Whether a data source that does not fit may be made anew. */
+  readonly isOverridden: boolean
+}
+
+export interface MaterializeOrder {
+  readonly target: NodeTarget
+  readonly author: ReadScope
+}
+
+export interface NodeRemoval {
+  readonly author: ReadScope
+  readonly isForced: boolean
 }
 
 export interface CopyRequest {
@@ -93,4 +143,53 @@ export interface NodeEdit {
 export interface ChangedNode {
   readonly pipe: Pipe
   readonly node: PipeNode
+  /** Of the view that was made for it; absent where none was. */
+  readonly report?: NodeReport | undefined
+}
+
+/** What was made for a node that fills a data source. */
+export interface NodeReport {
+  readonly view: NodeView
+  /** Whether its data source was made too. */
+  readonly isCreated: boolean
+  /** Clauses about what was chosen, and what of the query means something else in a view. */
+  readonly warnings: readonly string[]
+}
+
+export interface NodeAnalysis {
+  readonly columns: readonly ViewColumn[]
+  /** The data source whose rows the view would see. */
+  readonly sourceId: DataSourceId
+  /** The data source that is there; undefined where one would be made. */
+  readonly existing: DataSource | undefined
+  /** Of one that would be made. */
+  readonly schema: string
+  readonly engine: EngineDefinition
+  readonly warnings: readonly string[]
+}
+
+export interface AnalysedNode {
+  readonly pipe: Pipe
+  readonly node: PipeNode
+  readonly analysis: NodeAnalysis
+}
+
+/** A node that is to fill a data source, in its pipe as that is to be. */
+export interface NodeLink {
+  readonly pipe: Pipe
+  readonly position: number
+  readonly target: NodeTarget
+}
+
+/** Who makes and drops the views of nodes. */
+export interface NodeViews {
+  /** Makes them, has them written, and leaves nothing of them if that fails. */
+  link<Result>(
+    links: readonly NodeLink[],
+    write: (views: readonly NodeView[]) => Promise<Result>,
+  ): Promise<{ readonly result: Result; readonly reports: readonly NodeReport[] }>
+  /** Has it written that they are gone, then drops them. */
+  unlink<Result>(views: readonly NodeView[], write: () => Promise<Result>): Promise<Result>
+  /** What `link` would make. */
+  analyse(link: NodeLink): Promise<NodeAnalysis>
 }

@@ -162,7 +162,8 @@ function withNode(pipe: ReadPipe, { name, sql }: Pick<ReadNode, 'name' | 'sql'>,
   return { ...pipe, nodes: [...pipe.nodes.slice(0, position), { id, name, sql }, ...pipe.nodes.slice(position + 1)] }
 }
 
-function withPipe(workspace: WorkspaceReader, pipe: ReadPipe): WorkspaceReader {
+/** The workspace with the pipe as it is to be. */
+export function withPipe(workspace: WorkspaceReader, pipe: ReadPipe): WorkspaceReader {
   return {
     catalogVersion: workspace.catalogVersion,
     list: () => workspace.list(),

@@ -20,6 +20,7 @@ import {
 } from './check-node.ts'
 import { ColumnCheck } from './column-check.ts'
 import { fixedForNamed, nothingFixed, outputConditionOf } from './fixed-parameters.ts'
+import { createFlattening, type FlattenNode } from './flatten-node.ts'
 import { nameable, withNames } from './message-names.ts'
 import { answeringNode, callerScope, nodeScope, type Reading } from './name-scope.ts'
 import { type CompareNode, createNodeComparison } from './node-ways.ts'
@@ -83,6 +84,7 @@ class QueryService implements Query {
   readonly checkFilter: CheckFilter
   readonly nodeFault: NodeFault
   readonly compareNode: CompareNode
+  readonly flattenNode: FlattenNode
   readonly #options: QueryOptions
   readonly #deps: QueryDeps
   readonly #templates = new TemplateCache()
@@ -105,6 +107,7 @@ class QueryService implements Query {
     this.checkFilter = createFilterCheck(options, { ...deps, checkNode: this.checkNode })
     this.nodeFault = createNodeFault(options, { ...deps, templates: this.#templates })
     this.compareNode = createNodeComparison({ ...options, ...deps, templates: this.#templates })
+    this.flattenNode = createFlattening(options, { ...deps, templates: this.#templates })
   }
 
   async run(request: QueryRequest): Promise<QueryAnswer> {
@@ -163,7 +166,7 @@ class QueryService implements Query {
   async explain(request: ExplainRequest): Promise<Explanation> {
     const { pipe: nameOrId, node: nodeNameOrId, readScope, signal } = request
     const pipe = this.#readablePipe(nameOrId, readScope)
-    const node = nodeNameOrId === null ? answeringNode(pipe) : findNode(pipe, nodeNameOrId)
+    const node = nodeNameOrId === null ? explainedNode(pipe) : findNode(pipe, nodeNameOrId)
     if (node === undefined) throw errors.EXPLAIN_EMPTY({ name: pipe.name })
     // The plan does not depend on the values of secrets, so they are not used at all.
     const rendering = this.#rendering(request, pipe, () => hiddenSecret)
@@ -304,6 +307,12 @@ class QueryService implements Query {
     if (pipe !== undefined && mayRead(pipe.id)) return pipe
     throw seesAll ? errors.PIPE_UNKNOWN({ name: nameOrId }) : errors.READ_DENIED({ name: nameOrId })
   }
+}
+
+/** The published node, else one that fills a data source, else the last. */
+function explainedNode(pipe: ReadPipe): ReadNode | undefined {
+  const isPublished = pipe.nodes.some(({ id }) => id === pipe.endpointId)
+  return (isPublished ? undefined : pipe.nodes.find(({ view }) => view !== undefined)) ?? answeringNode(pipe)
 }
 
 /** More than a query can read. */

@@ -3,6 +3,7 @@ import type { SelectStream } from '../store/store.types.ts'
 import type { AnswerFormat } from './answer-formats.ts'
 import type { CheckFilter } from './check-filter.ts'
 import type { CheckAuthor, CheckNode, NodeFault } from './check-node.ts'
+import type { FlattenNode } from './flatten-node.ts'
 import type { CompareNode } from './node-ways.ts'
 import type { ParameterValues } from './rendering.ts'
 
@@ -37,6 +38,8 @@ export interface Query {
   readonly nodeFault: NodeFault
   /** Whether a change of names leaves a node what it was. */
   readonly compareNode: CompareNode
+  /** Makes one query of a node and all that it reads. */
+  readonly flattenNode: FlattenNode
 }
 
 interface Asking {

@@ -19,7 +19,7 @@ export interface WorkspaceReader {
 export type ReadDataSource = Pick<DataSource, 'id' | 'name' | 'columns' | 'engine' | 'declaredVersion'>
 
 /** A node as far as a query is concerned. */
-export type ReadNode = Pick<PipeNode, 'id' | 'name' | 'sql'>
+export type ReadNode = Pick<PipeNode, 'id' | 'name' | 'sql' | 'view'>
 
 /** A pipe as far as a query is concerned; one that is about to be saved has it too. */
 export interface ReadPipe extends Pick<Pipe, 'id' | 'name' | 'endpointId'> {

@@ -151,7 +151,7 @@ export interface SupervisedStore extends Store {
 }
 
 /** An engine that was started again, and is not open to readers yet. */
-export type RestartedEngine = Pick<Store, 'copy' | 'exchange' | 'queryTree' | 'select' | 'sync' | 'tables'>
+export type RestartedEngine = Pick<Store, 'copy' | 'exchange' | 'queryTree' | 'select' | 'sync' | 'tables' | 'views'>
 
 export interface SelectQuery {
   /** One SELECT without FORMAT and without SETTINGS; every table in it is qualified. */

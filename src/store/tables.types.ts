@@ -5,6 +5,7 @@ import type { PartField } from '../codec/arrow/part-layout.types.ts'
 import type { ColumnDefinition } from '../schema/columns/column-definition.types.ts'
 import type {
   CheckedExpression,
+  CheckedQuery,
   ColumnClause,
   IndexClause,
   TableDefinition,
@@ -112,6 +113,8 @@ export interface Parts {
   broken(table: string): Promise<ReadonlySet<string>>
   /** What the engine calls the last block of a table; later ones have higher numbers. */
   lastBlock(table: string): Promise<number>
+  /** The same of several tables, added up. */
+  lastBlocks(tables: readonly string[]): Promise<number>
   /** Rows of blocks behind one that are past their TTL, of parts that were never merged. */
   expiredRows(request: ExpiredRowsRequest): Promise<ExpiredRows>
   /** How many of these tables' parts with rows were written since then; epoch seconds. */
@@ -149,6 +152,19 @@ export interface Views {
   naming(name: string): Promise<readonly string[]>
   /** Drops a view if it is there, and not the table that it writes into. */
   drop(name: string): Promise<void>
+  /** Names of all of them. */
+  names(): Promise<readonly string[]>
+  /** Makes a view unless one has the name. */
+  create(view: NewView): Promise<void>
+  /** Whether a view is one that sees the blocks of a table. */
+  sees(name: string, table: string): Promise<boolean>
+}
+
+export interface NewView {
+  readonly name: string
+  /** The table that it writes into, which is there. */
+  readonly target: string
+  readonly query: CheckedQuery
 }
 
 export interface TableGraph {

@@ -9,8 +9,8 @@ t.test('what is planned and not there yet says so', async (t) => {
   const paths = [
     ...['POST /v0/datasources/d/exchange', 'GET /v0/datasources/d/dependencies', 'POST /v0/pipes/p/copy'],
     ...['POST /v0/pipes/p/nodes/p_0/copy?target_datasource=d', 'POST /v0/pipes/p/copy/pause', 'POST /v0/pipes/p/sink'],
-    ...['POST /v0/pipes/p/nodes/p_0/sink', 'POST /v0/pipes/p/nodes/p_0/population', 'GET /v0/connectors'],
-    ...['POST /v0/pipes/p/nodes/p_0/materialization', 'GET /v0/connections', 'GET /v1/workspaces', 'POST /v1/deploy'],
+    ...['POST /v0/pipes/p/nodes/p_0/sink', 'GET /v0/connectors'],
+    ...['GET /v0/connections', 'GET /v1/workspaces', 'POST /v1/deploy'],
     ...['POST /v1/build', 'GET /v1/deployments', 'GET /v1/deployments/3', 'POST /v0/datafiles', 'GET /v0/workspaces'],
     ...['GET /v1/user/workspaces', 'GET /v0/environments/x', 'GET /v0/regions', 'GET /v0/sql_format?q=SELECT+1'],
     ...['POST /v0/deploy', 'GET /v0/tags', 'GET /v0/auth'],

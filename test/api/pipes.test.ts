@@ -129,8 +129,9 @@ t.test('what cannot become a pipe is refused, and nothing of it stays', async (t
     [
       { name: 'refused', nodes: [{ sql: 'SELECT 1', type: 'materialized' }] },
       400,
-      /"materialized" are not supported yet/,
+      /a materialized node needs "datasource"/,
     ],
+    [{ name: 'refused', nodes: [{ sql: 'SELECT 1', type: 'copy' }] }, 400, /"copy" are not supported yet/],
     [{ name: 'refused', nodes: [{ sql: 'SELECT 1', type: 'x' }] }, 400, /"type" is "x"/],
     [{ name: 'refused', sql: 'SELEC 1' }, 400, /SELEC/],
     [{ name: 'refused', sql: 'SELECT a FROM missing' }, 400, /missing/],

@@ -3,24 +3,24 @@
 import zlib from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { TestService } from '../support/api/test-service.ts'
-import { openTestService } from '../support/api/test-service.ts'
 import {
   csvOf,
+  heldFile,
   jobIdOf,
   jobOf,
   openUrlService,
+  reopen,
   storedSumOf,
   sumOf,
   testJsonSchema,
   testRows,
   testSchema,
   type UrlJob,
-  type UrlService,
+  until,
   untilEnded,
-  urlOptions,
 } from '../support/imports/url-imports.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
-import { type Answer, answerFile } from '../support/remote-server.ts'
+import { answerFile } from '../support/remote-server.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
 
@@ -28,26 +28,6 @@ const rows = testRows(40_000)
 const csv = csvOf(rows)
 /** Many small blocks. */
 const small = { frameBytes: 65_536, insertRowsMax: 2_000 }
-
-/** A file whose first bytes come, and nothing behind them before the gate is open. */
-function heldFile(content: Buffer, byteCount: number, gate: { isOpen: boolean }): Answer {
-  return (request, response) => {
-    if (gate.isOpen) {
-      answerFile({ content })(request, response)
-      return
-    }
-    response.writeHead(200, { 'content-length': content.length, etag: '"one"' })
-    response.write(content.subarray(0, byteCount))
-  }
-}
-
-async function until(service: TestService, id: string, isIt: (job: UrlJob) => boolean): Promise<UrlJob> {
-  for (;;) {
-    const job = await jobOf(service, id, 'block_log')
-    if (isIt(job)) return job
-    if (['done', 'error', 'cancelled'].includes(job.status)) throw new Error(`it has ended: ${JSON.stringify(job)}`)
-  }
-}
 
 /** Cancels a job, and again: the second time is refused. Gives it as it is at its end. */
 async function cancel(t: Test, service: TestService, id: string): Promise<UrlJob> {
@@ -139,14 +119,6 @@ t.test('a cancel while rows are inserted, or replace others', async (t) => {
   t.match(await run({ name: 'a', mode: 'replace' }, '/old.csv'), { status: 'done' }, 'nothing holds it')
   t.same(await storedSumOf(service, 'a'), old)
 })
-
-/** Closes the service in the middle of a job, and opens it anew over the same directory. */
-async function reopen(t: Test, { service }: UrlService, given: object): Promise<TestService> {
-  const beganAt = performance.now()
-  await service.close()
-  t.comment(`closed in ${Math.round(performance.now() - beganAt)} ms`)
-  return await openTestService(t, { ...urlOptions, ...given, dataDir: service.dataDir })
-}
 
 t.test('jobs go on after a restart, and every row is stored once', async (t) => {
   const gate = { isOpen: false }

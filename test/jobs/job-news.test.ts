@@ -6,7 +6,14 @@ import { newJob, TestKind, untilStatus } from '../support/jobs/test-kind.ts'
 
 function jobWith(status: JobStatus, rows: number): Job {
   return {
-    ...{ id: 'j', kind: 'import', owner: { tokenId: null, tokenName: 'x' }, subject: null, errors: [] },
+    ...{
+      id: 'j',
+      kind: 'import',
+      owner: { tokenId: null, tokenName: 'x' },
+      subject: null,
+      errors: [],
+      errorQuotes: [],
+    },
     ...{ status, createdAtMs: 0, updatedAtMs: 0, startedAtMs: 0, isCancellable: true, details: { rows } },
   }
 }

@@ -2,13 +2,15 @@
 
 import type { Pipe, PipeNode } from '../../catalog/pipe.types.ts'
 import { formatPipe } from '../../catalog/pipe-text.ts'
-import type { Pipes } from '../../pipes/pipes.types.ts'
+import type { ChangedNode, Pipes } from '../../pipes/pipes.types.ts'
 import { timeText } from './time-text.ts'
 
 type Shape = Readonly<Record<string, unknown>>
 
 export interface ShapeContext {
   readonly pipes: Pick<Pipes, 'parametersWithPipes' | 'possibleDependencies'>
+  /** The name of a data source that a node fills; undefined where the client may not know of it. */
+  readonly targetName: (id: string) => string | undefined
   /** Those of the names that a node reads that the client may know of. */
   readonly seenReads: (pipe: Pipe, names: readonly string[]) => readonly string[]
   readonly workspaceId: string
@@ -29,14 +31,14 @@ export function pipeShape(pipe: Pipe, context: ShapeContext): Shape {
   const { name, nodes } = pipe
   return {
     ...baseShape(pipe, context),
-    content: formatPipe(pipe),
+    content: formatPipe(pipe, context.targetName),
     edited_by: null,
     last_commit: { content_sha: '', path: '', status: 'ok' },
     nodes: nodes.map((node) => nodeShape(pipe, node, context)),
     path: `pipes/${name}.pipe`,
     published_date: pipe.endpointId === null ? null : timeText(pipe.publishedAt ?? pipe.updatedAt),
     published_version: pipe.endpointId,
-    pipeline: { name, nodes: nodes.map((node) => ({ name: node.name, sql: node.sql, materialized: null })) },
+    pipeline: { name, nodes: nodes.map(({ name, sql, view }) => ({ name, sql, materialized: isFilling(view) })) },
     workspace_id: context.workspaceId,
   }
 }
@@ -49,13 +51,37 @@ export function pipeItem(pipe: Pipe, choice: ShapeChoice, context: ShapeContext)
   return hasNodes ? { ...fields, nodes: pipe.nodes.map((node) => nodeItem(pipe, node, { choice, context })) } : fields
 }
 
+/** A node that was changed, with what was made for it. */
+export function changedShape({ pipe, node, report }: ChangedNode, context: ShapeContext): Shape {
+  const shape = nodeShape(pipe, node, context)
+  if (report === undefined) return shape
+  return { ...shape, created_datasource: report.isCreated, warnings: report.warnings.map(warningShape) }
+}
+
+/** A clause as the sentence that clients show. */
+export function warningShape(text: string): { readonly text: string } {
+  return { text: `${text.charAt(0).toUpperCase()}${text.slice(1)}.` }
+}
+
 /** A node with everything that is known of it. */
-export function nodeShape(pipe: Pipe, node: PipeNode, { pipes, seenReads }: ShapeContext): Shape {
+export function nodeShape(pipe: Pipe, node: PipeNode, context: ShapeContext): Shape {
+  const { pipes, seenReads } = context
   return {
     ...nodeFields(pipe, node),
+    ...viewFields(node, context),
     dependencies: seenReads(pipe, node.dependencies),
     possible_dependencies: seenReads(pipe, pipes.possibleDependencies(pipe, node)),
     params: pipes.parametersWithPipes(pipe, node),
+  }
+}
+
+/** What a node fills, and whose rows it does it out of, as far as the client may know of them. */
+function viewFields({ view }: PipeNode, { targetName }: ShapeContext): Shape {
+  if (view === undefined) return {}
+  const [datasource, trigger] = [targetName(view.targetId), targetName(view.sourceId)]
+  return {
+    ...(datasource === undefined ? {} : { datasource }),
+    ...(trigger === undefined ? {} : { trigger_datasource: trigger }),
   }
 }
 
@@ -75,19 +101,20 @@ interface ItemContext {
 function nodeItem(pipe: Pipe, node: PipeNode, { choice, context }: ItemContext): Shape {
   const { nodeAttributes, hasDependencies } = choice
   const fields = nodeFields(pipe, node)
-  const more = hasDependencies ? { dependencies: context.seenReads(pipe, node.dependencies) } : {}
+  const reads = (): readonly string[] => context.seenReads(pipe, node.dependencies)
+  const more = hasDependencies ? { dependencies: reads(), ...viewFields(node, context) } : {}
   if (nodeAttributes.length === 0) return { ...fields, params: context.pipes.parametersWithPipes(pipe, node), ...more }
   const isField = nodeAttributes.every((name) => Object.hasOwn(fields, name))
   return { ...chosen(isField ? fields : nodeShape(pipe, node, context), new Set(nodeAttributes)), ...more }
 }
 
-function nodeFields(pipe: Pipe, { id, name, sql, description, createdAt, updatedAt, version }: PipeNode) {
+function nodeFields(pipe: Pipe, { id, name, sql, description, createdAt, updatedAt, version, view }: PipeNode) {
   return {
     id,
     name,
     sql,
     description: textOrNull(description),
-    materialized: null,
+    materialized: isFilling(view),
     cluster: null,
     tags: {},
     created_at: timeText(createdAt),
@@ -96,12 +123,24 @@ function nodeFields(pipe: Pipe, { id, name, sql, description, createdAt, updated
     project: null,
     result: null,
     ignore_sql_errors: false,
-    node_type: id === pipe.endpointId ? 'endpoint' : 'default',
+    node_type: id === pipe.endpointId ? 'endpoint' : view === undefined ? 'default' : 'materialized',
     deployment_suffix: '',
   }
 }
 
-function baseShape({ id, name, description, endpointId, parentId, createdAt, updatedAt }: Pipe, context: ShapeContext) {
+/** Clients know true and null. */
+function isFilling(view: PipeNode['view']): true | null {
+  return view === undefined ? null : true
+}
+
+/** What a pipe is for, by what its nodes are. */
+export function pipeType({ endpointId, nodes }: Pipe): string {
+  if (endpointId !== null) return 'endpoint'
+  return nodes.some(({ view }) => view !== undefined) ? 'materialized' : 'default'
+}
+
+function baseShape(pipe: Pipe, context: ShapeContext) {
+  const { id, name, description, endpointId, parentId, createdAt, updatedAt } = pipe
   return {
     id,
     name,
@@ -110,7 +149,7 @@ function baseShape({ id, name, description, endpointId, parentId, createdAt, upd
     created_at: timeText(createdAt),
     updated_at: timeText(updatedAt),
     parent: parentId,
-    type: endpointId === null ? 'default' : 'endpoint',
+    type: pipeType(pipe),
     url: `${context.baseUrl}/v0/pipes/${name}.json`,
   }
 }
@@ -124,7 +163,17 @@ export const pipeFields: readonly string[] = [
 /** What `node_attrs` may ask for. */
 export const nodeFieldNames: readonly string[] = [
   ...['id', 'name', 'sql', 'description', 'materialized', 'cluster', 'tags', 'created_at', 'updated_at', 'version'],
-  ...['project', 'result', 'ignore_sql_errors', 'node_type', 'deployment_suffix', 'dependencies', 'params'],
+  ...[
+    'project',
+    'result',
+    'ignore_sql_errors',
+    'node_type',
+    'deployment_suffix',
+    'dependencies',
+    'params',
+    'datasource',
+    'trigger_datasource',
+  ],
 ]
 
 function chosen(shape: Shape, wanted: ReadonlySet<string>): Shape {

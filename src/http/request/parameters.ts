@@ -51,6 +51,13 @@ export class Parameters {
     return this.#values.entries()
   }
 
+  /** All but those of certain names. */
+  without(names: RegExp): Parameters {
+    const others = new Parameters()
+    for (const [name, value] of this.#all) if (!names.test(name)) others.set(name, value)
+    return others
+  }
+
   /** @throws NAME_MISSING (400). */
   requiredName(): string {
     const name = this.text('name')

@@ -5,9 +5,15 @@ import type { NodeEdit, NodeRequest } from '../../pipes/pipes.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits } from '../http.types.ts'
 import { type ChangeInput, readChangeInput } from './change-parameters.ts'
-import type { Parameters } from './parameters.ts'
+import { Parameters } from './parameters.ts'
+import { readTarget, type TargetOrder } from './target-input.ts'
 
 export type PipeInput = ChangeInput
+
+/** A node that is to be made; what it is to fill is not looked up yet. */
+export interface NodeOrder extends Omit<NodeRequest, 'target'> {
+  readonly target: TargetOrder | undefined
+}
 
 /** The same as for any change, with the texts, numbers and booleans of a JSON object among the parameters. */
 export async function readPipeInput(request: FastifyRequest, limits: FormLimits): Promise<PipeInput> {
@@ -24,12 +30,12 @@ export async function readPipeInput(request: FastifyRequest, limits: FormLimits)
  *
  * @throws REQUEST_INVALID, NODE_TYPE_UNSUPPORTED, PARAMETER_INVALID (400)
  */
-export function readNodes(input: PipeInput): readonly NodeRequest[] | undefined {
+export function readNodes(input: PipeInput): readonly NodeOrder[] | undefined {
   const nodes = input.document['nodes']
   const sql = readSql(input)
   if (nodes === undefined || nodes === null) {
     if (sql === undefined) return undefined
-    return [{ name: undefined, description: '', sql, isEndpoint: isEndpoint(input.parameters.text('type')) }]
+    return [{ name: undefined, description: '', sql, ...readKind(input.parameters) }]
   }
   if (sql !== undefined)
     throw errors.REQUEST_INVALID({ reason: 'there is a query in "sql" and another one in "nodes"' })
@@ -44,19 +50,13 @@ export function readNodes(input: PipeInput): readonly NodeRequest[] | undefined 
 }
 
 /** @throws REQUEST_INVALID, NODE_TYPE_UNSUPPORTED, PARAMETER_INVALID (400) */
-export function readNodeRequest(input: PipeInput): NodeRequest {
+export function readNodeOrder(input: PipeInput): NodeOrder {
   const { parameters } = input
-  const isPublished = isEndpoint(parameters.text('type'))
-  for (const [parameter, value] of parameters.entries()) {
-    // They say where a materialized node writes to.
-    if (!/^engine(_\w+)?$/.test(parameter) || value.trim() === '') continue
-    throw errors.REQUEST_INVALID({ reason: `"${parameter}" needs type=materialized` })
-  }
   return {
     name: parameters.text('name'),
     description: parameters.get('description') ?? '',
     sql: readSql(input) ?? '',
-    isEndpoint: isPublished,
+    ...readKind(parameters),
   }
 }
 
@@ -85,11 +85,11 @@ function readSql({ parameters, text }: PipeInput): string | undefined {
   throw errors.REQUEST_INVALID({ reason: 'there is a query in the parameter "sql" and another one in the body' })
 }
 
-function readNode(value: unknown): NodeRequest {
+function readNode(value: unknown): NodeOrder {
   if (typeof value !== 'object' || value === null) throw errors.REQUEST_INVALID({ reason: 'a node must be an object' })
   const node = new Map<string, unknown>(Object.entries(value))
   const name = readText(node, 'name')?.trim()
-  const type = readText(node, 'type') ?? readText(node, 'node_type')
+  for (const field of ['type', 'node_type']) readText(node, field)
   const misnamed = ['query', 'q', 'SQL'].find((field) => !node.has('sql') && node.has(field))
   if (misnamed !== undefined)
     throw errors.SQL_EMPTY({ hint: `A node has its query in 'sql', but this one in '${misnamed}'` })
@@ -97,8 +97,20 @@ function readNode(value: unknown): NodeRequest {
     name: name === '' ? undefined : name,
     description: readText(node, 'description') ?? '',
     sql: readText(node, 'sql') ?? '',
-    isEndpoint: isEndpoint(type),
+    ...readKind(fieldsOf(node)),
   }
+}
+
+/** What a node of JSON says beside its texts; the official client puts it into `params` as well. */
+function fieldsOf(node: ReadonlyMap<string, unknown>): Parameters {
+  const inner = node.get('params')
+  const given = [...(typeof inner === 'object' && inner !== null ? Object.entries(inner) : []), ...node]
+  const fields = new Parameters()
+  for (const [field, value] of given) {
+    const isScalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    if (isScalar) fields.set(field, String(value))
+  }
+  return fields
 }
 
 function readText(node: ReadonlyMap<string, unknown>, field: string): string | undefined {
@@ -107,15 +119,24 @@ function readText(node: ReadonlyMap<string, unknown>, field: string): string | u
   throw errors.REQUEST_INVALID({ reason: `"${field}" of a node must be a text` })
 }
 
-const laterTypes: readonly string[] = ['materialized', 'copy', 'sink', 'stream']
+const laterTypes: readonly string[] = ['copy', 'sink', 'stream']
+/** They say where a materialized node writes to. */
+const targetParameter = /^(?:engine(?:_\w+)?|populate(?:_\w+)?)$/
 
-/** @throws NODE_TYPE_UNSUPPORTED, PARAMETER_INVALID (400) */
-function isEndpoint(type: string | undefined): boolean {
-  const word = type?.trim().toLowerCase() ?? ''
+/** @throws NODE_TYPE_UNSUPPORTED, PARAMETER_INVALID, REQUEST_INVALID, … (400) */
+function readKind(parameters: Parameters): Pick<NodeOrder, 'isEndpoint' | 'target'> {
+  const word = (parameters.text('type') ?? parameters.text('node_type') ?? '').toLowerCase()
   if (laterTypes.includes(word)) throw errors.NODE_TYPE_UNSUPPORTED({ type: word })
-  if (word === 'endpoint') return true
-  if (word === '' || word === 'standard' || word === 'default') return false
-  throw errors.PARAMETER_INVALID({ parameter: 'type', value: word, expected: 'standard or endpoint' })
+  if (word === 'materialized') return { isEndpoint: false, target: readTarget(parameters) }
+  for (const [parameter, value] of parameters.entries()) {
+    const isOff = /^(?:false|0)?$/i.test(value.trim())
+    if (isOff || !targetParameter.test(parameter)) continue
+    throw errors.REQUEST_INVALID({ reason: `"${parameter}" needs type=materialized` })
+  }
+  if (word === 'endpoint') return { isEndpoint: true, target: undefined }
+  if (word === '' || word === 'standard' || word === 'default') return { isEndpoint: false, target: undefined }
+  const expected = 'standard, endpoint or materialized'
+  throw errors.PARAMETER_INVALID({ parameter: 'type', value: word, expected })
 }
 
 function readPosition(text: string | undefined): number | undefined {

@@ -19,6 +19,10 @@ export function pipeContext(
     pipes,
     workspaceId: tokens.workspaceId,
     baseUrl: baseUrlOf(request),
+    targetName: (id) => {
+      const target = dataSources.find(id)
+      return target !== undefined && permissions.sees('datasource', target.id) ? target.name : undefined
+    },
     seenReads: ({ nodes }, names) => seenNames(permissions, { names, nodes }, lookup),
   }
 }

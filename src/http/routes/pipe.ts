@@ -5,12 +5,13 @@ import { endpointFormats } from '../../query/answer-formats.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
-import { nodeShape, pipeItem, pipeShape } from '../json/pipe-shape.ts'
+import { changedShape, pipeItem, pipeShape } from '../json/pipe-shape.ts'
 import { Parameters } from '../request/parameters.ts'
-import { type PipeInput, readNewName, readNodeEdit, readNodeRequest, readPipeInput } from '../request/pipe-input.ts'
+import { type PipeInput, readNewName, readNodeEdit, readNodeOrder, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
+import { judgedTarget, targetOperations } from './materialization.ts'
 import { pipeContext } from './pipe-context.ts'
 import { readChoice } from './pipes.ts'
 import { sharedToken } from './shared-token.ts'
@@ -122,12 +123,15 @@ function addNodePaths({ app, deps, pipes, readInput }: RouteContext): void {
     request: FastifyRequest,
     reply: FastifyReply,
     changed: Awaited<ReturnType<typeof pipes.appendNode>>,
-  ) => sendJson(reply, 200, nodeShape(changed.pipe, changed.node, pipeContext(request, deps)))
+  ) => sendJson(reply, 200, changedShape(changed, pipeContext(request, deps)))
   const append = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const node = readNodeRequest(await readInput(request))
+    const order = readNodeOrder(await readInput(request))
+    const target = order.target === undefined ? undefined : judgedTarget(request, order.target, deps)
+    const node = { ...order, target }
     return sendNode(request, reply, await pipes.appendNode(pipeOf(request), node, readScopeOf(request)))
   }
-  const toAppend = { needs: { POST: change }, mayTakeTokenFromBody: true }
+  const needs = { POST: onPath('pipe:change', 'pipe', { also: targetOperations }) }
+  const toAppend = { needs, mayTakeTokenFromBody: true }
   addPath(app, '/v0/pipes/:pipe/append', { POST: append }, toAppend)
   addPath(app, '/v0/pipes/:pipe/nodes', { POST: append }, toAppend)
   addPath(
@@ -144,8 +148,9 @@ function addNodePaths({ app, deps, pipes, readInput }: RouteContext): void {
         return sendNode(request, reply, await pipes.editNode(pipeOf(request), nodeOf(request) ?? '', edit, author))
       },
       DELETE: async (request, reply) => {
-        await readInput(request)
-        await pipes.removeNode(pipeOf(request), nodeOf(request) ?? '', readScopeOf(request))
+        const { parameters } = await readInput(request)
+        const removal = { author: readScopeOf(request), isForced: parameters.flag('force') }
+        await pipes.removeNode(pipeOf(request), nodeOf(request) ?? '', removal)
         return reply.code(204).send()
       },
     },
@@ -160,7 +165,7 @@ function show(request: FastifyRequest, reply: FastifyReply, deps: Deps): Fastify
   const { pipes } = deps
   const name = pipeOf(request)
   if (name.endsWith(datafileSuffix)) {
-    const text = formatPipe(pipes.get(name.slice(0, -datafileSuffix.length)))
+    const text = formatPipe(pipes.get(name.slice(0, -datafileSuffix.length)), pipeContext(request, deps).targetName)
     return reply.code(200).header('content-type', 'text/plain; charset=utf-8').send(text)
   }
   checkFormat(name, pipes)

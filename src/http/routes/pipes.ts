@@ -3,7 +3,7 @@ import { errors } from '../../shared/errors/errors.ts'
 import { giveWay } from '../../shared/time-slices.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { jsonContentType, sendJson } from '../json/answers.ts'
-import { nodeFieldNames, pipeFields, pipeItem, pipeShape, type ShapeChoice } from '../json/pipe-shape.ts'
+import { nodeFieldNames, pipeFields, pipeItem, pipeShape, type ShapeChoice, warningShape } from '../json/pipe-shape.ts'
 import { seenOf } from '../json/seen-fields.ts'
 import { warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
 import { Parameters } from '../request/parameters.ts'
@@ -11,6 +11,7 @@ import { readNodes, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { inBody, onWorkspace } from '../server/route-need.ts'
+import { judgedTarget, targetOperations } from './materialization.ts'
 import { pipeContext } from './pipe-context.ts'
 
 type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'tokens'>
@@ -49,20 +50,30 @@ export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): 
       requireAccess(request, 'pipe:change', name)
     }
     const author = readScopeOf(request)
+    const requests = nodes?.map((node) => {
+      return { ...node, target: node.target === undefined ? undefined : judgedTarget(request, node.target, deps) }
+    })
+    const warnings: string[] = []
     const before = pipes.find(name)
     const pipe =
       nodes === undefined && from !== undefined
         ? await pipes.copy({ name, from, description }, author)
-        : await pipes.create({ name, description: description ?? '', nodes: nodes ?? [] }, author)
+        : await pipes.create({ name, description: description ?? '', nodes: requests ?? [] }, author, (reports) => {
+            warnings.push(...reports.flatMap((report) => report.warnings))
+          })
     warnOfVersion(reply, name, before)
-    return sendJson(reply, 200, pipeShape(pipe, pipeContext(request, deps)))
+    const shape = pipeShape(pipe, pipeContext(request, deps))
+    return sendJson(reply, 200, warnings.length === 0 ? shape : { ...shape, warnings: warnings.map(warningShape) })
   }
   addPath(
     app,
     '/v0/pipes',
     { GET: list, POST: create },
     {
-      needs: { GET: onWorkspace('pipe:list'), POST: inBody('pipe:create', 'pipe:change', 'pipe:describe') },
+      needs: {
+        GET: onWorkspace('pipe:list'),
+        POST: inBody('pipe:create', 'pipe:change', 'pipe:describe', ...targetOperations),
+      },
       mayTakeTokenFromBody: true,
     },
   )

@@ -39,9 +39,11 @@ function* projectFiles(dataSources: readonly DataSource[], pipes: readonly Pipe[
     const { name, updatedAt } = dataSource
     yield { path: `datasources/${name}.datasource`, text: formatDatafile(dataSource), changedAt: updatedAt }
   }
+  const names = new Map<string, string>(dataSources.map(({ id, name }) => [id, name]))
+  const targetName = (id: string): string | undefined => names.get(id)
   for (const pipe of pipes) {
     const { name, updatedAt, endpointId } = pipe
     const folder = endpointId === null ? 'pipes' : 'endpoints'
-    yield { path: `${folder}/${name}.pipe`, text: formatPipe(pipe), changedAt: updatedAt }
+    yield { path: `${folder}/${name}.pipe`, text: formatPipe(pipe, targetName), changedAt: updatedAt }
   }
 }

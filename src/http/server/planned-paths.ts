@@ -5,7 +5,6 @@ const planned: readonly (readonly [paths: RegExp, absent: string])[] = [
   [/^\/v0\/pipes\/[^/]+(?:\/nodes\/[^/]+)?\/copy(?:\/\w+)?$/, 'copy pipes'],
   [/^\/v0\/pipes\/[^/]+(?:\/nodes\/[^/]+)?\/sink(?:\/\w+)?$/, 'exports of pipes'],
   [/^\/v0\/pipes\/[^/]+\/nodes\/[^/]+\/stream$/, 'streaming pipes'],
-  [/^\/v0\/pipes\/[^/]+\/nodes\/[^/]+\/(?:population|materialization|analysis)$/, 'materialized views'],
   [/^\/v0\/(?:connectors|connections|integrations)(?:\/|$)/, 'connectors'],
   [/^\/v[01]\/(?:environments|branches)(?:\/|$)/, 'branches'],
   [/^\/v[01]\/(?:deploy|build|deployments|datafiles)(?:\/|$)/, 'deployments of projects'],

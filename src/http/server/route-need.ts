@@ -28,9 +28,13 @@ export interface OperationNeed {
 /** What a route needs of its caller: nothing, a token that is known, or the right to do something. */
 export type RouteNeed = 'nothing' | 'token' | OperationNeed
 
-/** The right to do something to what a parameter of the path names. */
-export function onPath(operation: Operation, parameter: string, { suffix = '' } = {}): OperationNeed {
-  return { operations: [operation], resource: { in: 'path', parameter, suffix } }
+/** The right to do something to what a parameter of the path names. `also` is what the handler may require beside it. */
+export function onPath(
+  operation: Operation,
+  parameter: string,
+  { suffix = '', also = [] }: { readonly suffix?: string; readonly also?: readonly Operation[] } = {},
+): OperationNeed {
+  return { operations: [operation, ...also], resource: { in: 'path', parameter, suffix } }
 }
 
 /** The same for a parameter of the query. `also` is what the handler may require beside it. */

@@ -206,7 +206,7 @@ export class BlockWriter {
     let isHandedOver = false
     let block = known
     try {
-      if (ledger !== undefined) block ??= await ledger.name(placesOf(gathered))
+      if (ledger !== undefined) block ??= await ledger.name(placesOf(gathered), rowCount)
       const bounds = partitions === null ? {} : await partitions.body.boundInsert(partitions.bound, rowCount)
       const blockId = block?.blockId ?? createBlockId()
       const request = { ...this.#plan, ...bounds, parts, rowCount, blockId, ...toldSoon }

@@ -197,11 +197,10 @@ export class ParquetImport {
   }
 
   /** Null when its rows are stored; without a ledger nobody asks for the block again. */
-  async #name({ range }: SliceTask): Promise<NamedPlaces | null> {
+  async #name({ range, slice }: SliceTask): Promise<NamedPlaces | null> {
     const { ledger } = this.#request
-    if (ledger === undefined)
-      return { blockId: createBlockId(), ranges: [range], isSearched: false, changeCount: 0, lastBlock: 0 }
-    const block = await ledger.rows.claim(range)
+    if (ledger === undefined) return { blockId: createBlockId(), ranges: [range], isSearched: false, changeCount: 0 }
+    const block = await ledger.rows.claim(range, slice.rowCount)
     ledger.quarantine.noteEmpty(range, noCounts)
     return block
   }

@@ -21,6 +21,7 @@ import { serviceErrors } from './service-errors.ts'
 import { tokenErrors } from './token-errors.ts'
 import { urlErrors } from './url-errors.ts'
 import { variableErrors } from './variable-errors.ts'
+import { viewErrors } from './view-errors.ts'
 
 /** The files of the table. A test holds that no code is in two of them, and that each is sorted by status. */
 export const definitionGroups = {
@@ -32,6 +33,7 @@ export const definitionGroups = {
   eventErrors,
   dataSourceErrors,
   pipeErrors,
+  viewErrors,
   queryErrors,
   tokenErrors,
   variableErrors,
@@ -48,6 +50,7 @@ export const definitions = {
   ...eventErrors,
   ...dataSourceErrors,
   ...pipeErrors,
+  ...viewErrors,
   ...queryErrors,
   ...tokenErrors,
   ...variableErrors,

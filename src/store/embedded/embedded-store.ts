@@ -165,6 +165,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
       copy: (request) => this.#copies.copyWhilePaused(request),
       exchange: (pairs) => this.exchange(pairs),
       tables: this.tables,
+      views: this.views,
       sync: () => this.sync(),
       queryTree: (sql, signal) => this.#selects.whilePaused.queryTree(sql, signal),
       select: (query) => this.#selects.whilePaused.select(query),

@@ -1,7 +1,8 @@
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import type { Statements } from '../statements.types.ts'
-import type { GraphTable, GraphView, TableGraph, Views } from '../tables.types.ts'
+import type { GraphTable, GraphView, NewView, TableGraph, Views } from '../tables.types.ts'
 import { workspaceDatabase } from '../workspace-database.ts'
+import { qualified } from './qualified.ts'
 
 interface TableRow {
   readonly name: string
@@ -57,6 +58,28 @@ export class ViewStatements implements Views {
 
   async drop(name: string): Promise<void> {
     await this.#statements.command(`DROP VIEW IF EXISTS ${quoteName(workspaceDatabase)}.${quoteName(name)}`)
+  }
+
+  async names(): Promise<readonly string[]> {
+    const rows = await this.#statements.rows<{ readonly name: string }>(
+      `SELECT name FROM system.tables WHERE database = ${database} AND engine = '${viewEngine}' ORDER BY name`,
+    )
+    return rows.map((row) => row.name)
+  }
+
+  async create({ name, target, query }: NewView): Promise<void> {
+    await this.#statements.command(
+      `CREATE MATERIALIZED VIEW IF NOT EXISTS ${qualified(name)} TO ${qualified(target)} AS ${query}`,
+    )
+  }
+
+  async sees(name: string, table: string): Promise<boolean> {
+    // The engine keeps of each table which views depend on it.
+    const found = await this.#statements.rows(
+      `SELECT name FROM system.tables WHERE database = ${database} AND name = ${quoteString(table)}
+       AND has(arrayZip(dependencies_database, dependencies_table), (${database}, ${quoteString(name)}))`,
+    )
+    return found.length > 0
   }
 
   async #columns(): Promise<ReadonlyMap<string, readonly string[]>> {

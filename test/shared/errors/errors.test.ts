@@ -10,6 +10,7 @@ import { madeJobErrors } from '../../support/shared/errors/made-job-errors.ts'
 import { madeReadErrors } from '../../support/shared/errors/made-read-errors.ts'
 import { madeTokenErrors } from '../../support/shared/errors/made-token-errors.ts'
 import { madeUrlErrors } from '../../support/shared/errors/made-url-errors.ts'
+import { madeViewErrors } from '../../support/shared/errors/made-view-errors.ts'
 
 // One row a code, so that a code without a literal message here does not compile, and neither does one without a code.
 const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
@@ -258,6 +259,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   ...madeDeleteErrors,
   ...madeTokenErrors,
   ...madeJobErrors,
+  ...madeViewErrors,
   ...madeReadErrors,
   ...madeUrlErrors,
   REPLACE_VIEW_FAILED: [

@@ -139,6 +139,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       show: async ({ sql }) => sql,
       prepare: async () => ({ format: 'JSON', contentType: 'application/json; charset=UTF-8' }),
       compareNode: async () => 'same',
+      flattenNode: unavailable,
       async run(request) {
         deps.queries.push(request)
         if (request.sql === 'SELECT wrong') throw errors.SQL_INVALID({ reason: 'Unknown identifier wrong' })
@@ -309,7 +310,7 @@ function createSource(name: string, { description, engine, type }: CreateRequest
 
 function fakeIngest(deps: () => FakeDeps): Ingest {
   return {
-    lastBlock: async () => 0,
+    tableMark: async () => ({ blocks: 0, tables: '' }),
     async sync() {},
     openBody: (source) =>
       openBody(source, { sampleBytesMax: 1024, decompressedBytesMax: 1_000_000 }, new MemoryBudget(1_000_000)),

@@ -1,0 +1,37 @@
+// The materialized views of the catalog: which nodes fill what, and out of what. All of it is derived of the nodes.
+
+import type { MaterializedNode, NodeId, Pipe, PipeNode } from './pipe.types.ts'
+
+/** Every node that fills a data source, in the order of the pipes. */
+export function materializedNodes(pipes: readonly Pipe[]): readonly MaterializedNode[] {
+  return pipes.flatMap((pipe) =>
+    pipe.nodes.flatMap((node) => (node.view === undefined ? [] : [{ pipe, node, view: node.view }])),
+  )
+}
+
+/** Those that read a data source or fill it. */
+export function viewsOn(pipes: readonly Pipe[], dataSourceId: string): readonly MaterializedNode[] {
+  return materializedNodes(pipes).filter(({ view: { sourceId, targetId, otherIds } }) => {
+    return [sourceId, targetId, ...otherIds].some((id) => id === dataSourceId)
+  })
+}
+
+/** Those whose view was made of one of these nodes, their own among them. */
+export function viewsMadeOf(pipes: readonly Pipe[], nodeIds: ReadonlySet<NodeId>): readonly MaterializedNode[] {
+  return materializedNodes(pipes).filter(({ view }) => view.nodeIds.some((id) => nodeIds.has(id)))
+}
+
+/** As messages name a view: the pipe and its node. */
+export function viewLabel({ pipe, node }: Pick<MaterializedNode, 'node' | 'pipe'>): string {
+  return `${pipe.name}.${node.name}`
+}
+
+/** The pipe with these nodes filling nothing any more. */
+export function withoutViews(pipe: Pipe, isGone: (node: PipeNode) => boolean): Pipe {
+  const nodes = pipe.nodes.map((node) => {
+    if (node.view === undefined || !isGone(node)) return node
+    const { view: _, ...rest } = node
+    return rest
+  })
+  return { ...pipe, nodes }
+}

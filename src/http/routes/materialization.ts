@@ -1,0 +1,109 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Operation } from '../../access/operations.ts'
+import { formatPipe } from '../../catalog/pipe-text.ts'
+import type { NodeTarget } from '../../pipes/pipes.types.ts'
+import { errors } from '../../shared/errors/errors.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
+import { analysisShape } from '../json/analysis-shape.ts'
+import { sendJson } from '../json/answers.ts'
+import { changedShape } from '../json/pipe-shape.ts'
+import { Parameters } from '../request/parameters.ts'
+import { readPipeInput } from '../request/pipe-input.ts'
+import { readPopulate, readTarget, type TargetOrder } from '../request/target-input.ts'
+import { addPath } from '../server/add-path.ts'
+import { readScopeOf, requireAccess } from '../server/authorization.ts'
+import { onPath } from '../server/route-need.ts'
+import { pipeContext } from './pipe-context.ts'
+
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'tokens'>
+
+/** What may be asked of a caller whose node fills a data source. */
+export const targetOperations = [
+  'target:fill',
+  'target:create',
+  'target:override',
+] as const satisfies readonly Operation[]
+
+const materialize = onPath('pipe:materialize', 'pipe', { also: targetOperations })
+
+/** `/v0/pipes/<pipe>/nodes/<node>/materialization`, and what is known of one before and done with one after. */
+export function addMaterialization(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
+  const { pipes } = deps
+  const link = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { parameters } = await readPipeInput(request, limits)
+    const target = judgedTarget(request, readTarget(parameters), deps)
+    const { pipe, node } = namesIn(request)
+    const changed = await pipes.materialize(pipe, node, { target, author: readScopeOf(request) })
+    return sendJson(reply, 200, changedShape(changed, pipeContext(request, deps)))
+  }
+  const unlink = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    await readPipeInput(request, limits)
+    const { pipe, node } = namesIn(request)
+    return sendJson(reply, 200, changedShape(await pipes.dematerialize(pipe, node), pipeContext(request, deps)))
+  }
+  const config = { needs: { POST: materialize, DELETE: materialize }, mayTakeTokenFromBody: true }
+  addPath(app, '/v0/pipes/:pipe/nodes/:node/materialization', { POST: link, DELETE: unlink }, config)
+  const analyse = (request: FastifyRequest, reply: FastifyReply, parameters: Parameters): Promise<FastifyReply> =>
+    sendAnalysis(request, reply, { deps, parameters })
+  addPath(
+    app,
+    '/v0/pipes/:pipe/nodes/:node/analysis',
+    {
+      GET: async (request, reply) => await analyse(request, reply, new Parameters(request.query)),
+      POST: async (request, reply) => await analyse(request, reply, (await readPipeInput(request, limits)).parameters),
+    },
+    { needs: { GET: materialize, POST: materialize }, mayTakeTokenFromBody: true },
+  )
+  const populate = async (request: FastifyRequest): Promise<never> => {
+    const { parameters } = await readPipeInput(request, limits)
+    readPopulate(parameters, true)
+    const { pipe: pipeName, node: nodeName } = namesIn(request)
+    const pipe = pipes.get(pipeName)
+    const node = pipes.getNode(pipe, nodeName)
+    if (node.view === undefined) throw errors.VIEW_MISSING({ pipe: pipe.name, node: node.name })
+    throw errors.POPULATE_UNSUPPORTED()
+  }
+  const path = '/v0/pipes/:pipe/nodes/:node/population'
+  addPath(app, path, { POST: populate }, { needs: { POST: materialize }, mayTakeTokenFromBody: true })
+}
+
+/**
+ * The data source that a node is to fill, once it is clear that the caller may have it filled: whoever makes views must not write
+ * where he could not send rows.
+ *
+ * @throws what `Access.refusalOf` gives (403).
+ */
+export function judgedTarget(
+  request: FastifyRequest,
+  { name, engine, isOverridden }: TargetOrder,
+  { dataSources }: Pick<HttpDeps, 'dataSources'>,
+): NodeTarget {
+  const found = dataSources.find(name)
+  if (found === undefined || isOverridden) requireAccess(request, 'target:create', name)
+  if (found !== undefined) requireAccess(request, 'target:fill', name)
+  if (found !== undefined && isOverridden) requireAccess(request, 'target:override', name)
+  return { name, knownId: found?.id ?? null, engine, isOverridden }
+}
+
+interface AnalysisRequest {
+  readonly deps: Deps
+  readonly parameters: Parameters
+}
+
+async function sendAnalysis(request: FastifyRequest, reply: FastifyReply, { deps, parameters }: AnalysisRequest) {
+  const { pipe: pipeName, node: nodeName } = namesIn(request)
+  // Who only asks may leave it to us.
+  if (parameters.text('datasource') === undefined) parameters.set('datasource', `${deps.pipes.get(pipeName).name}_mv`)
+  // What is asked about a populate is not done here.
+  const order = readTarget(parameters.without(/^populate/))
+  const target = judgedTarget(request, order, deps)
+  const analysed = await deps.pipes.analyse(pipeName, nodeName, { target, author: readScopeOf(request) })
+  const { targetName } = pipeContext(request, deps)
+  const datafile = formatPipe(analysed.pipe, targetName)
+  return sendJson(reply, 200, analysisShape(analysed, { name: order.name, targetName, datafile }))
+}
+
+function namesIn(request: FastifyRequest): { readonly pipe: string; readonly node: string } {
+  // The routes have these parameters, and Fastify gives texts.
+  return request.params as { readonly pipe: string; readonly node: string }
+}

@@ -1,0 +1,116 @@
+// What is to be made of a node that fills a data source. Nothing is made here.
+
+import type { Catalog } from '../catalog/catalog.ts'
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import { findDataSourceId, parseDataSourceId } from '../catalog/data-source-id.ts'
+import { viewLabel, viewsOn } from '../catalog/node-views.ts'
+import type { Pipe, PipeNode, ViewColumn } from '../catalog/pipe.types.ts'
+import { assert } from '../shared/assert.ts'
+import { errors } from '../shared/errors/errors.ts'
+import type { FlatQuery, ViewLink } from './materialize.types.ts'
+import { type NewTarget, newTarget } from './new-target.ts'
+import { fitColumns } from './target-columns.ts'
+import { cyclePath, type ViewEdge } from './view-cycle.ts'
+import { readViewQuery, type ViewQuery, ViewQueryFault } from './view-query.ts'
+
+export interface ViewPlan {
+  readonly link: ViewLink
+  readonly node: PipeNode
+  readonly flat: FlatQuery
+  readonly columns: readonly ViewColumn[]
+  readonly query: ViewQuery
+  readonly sourceId: DataSourceId
+  readonly otherIds: readonly DataSourceId[]
+  /** The data source that is there and fits; undefined where one is to be made. */
+  readonly existing: DataSource | undefined
+  /** One that is there, does not fit, and is to be made anew. */
+  readonly overridden: DataSource | undefined
+  readonly made: NewTarget
+  readonly warnings: readonly string[]
+}
+
+interface PlanDeps {
+  readonly catalog: Pick<Catalog, 'find' | 'listPipes'>
+  readonly flattenNode: (pipe: Pipe, position: number) => Promise<FlatQuery>
+  /** Edges of other views of the same request. */
+  readonly edges: readonly ViewEdge[]
+}
+
+/** @throws VIEW_INVALID, VIEW_CYCLE, VIEW_MISFIT (400), DATASOURCE_EXISTS, DATASOURCE_NOT_FOUND, OVERRIDE_REFUSED (409) */
+export async function planView(link: ViewLink, deps: PlanDeps): Promise<ViewPlan> {
+  const node = link.pipe.nodes[link.position]
+  assert(node !== undefined, 'the pipe has the node')
+  const flat = await deps.flattenNode(link.pipe, link.position)
+  try {
+    return planFlat(link, { node, flat }, deps)
+  } catch (thrown) {
+    if (!(thrown instanceof ViewQueryFault)) throw thrown
+    throw errors.VIEW_INVALID({ node: node.name, reason: thrown.message, cause: thrown })
+  }
+}
+
+interface FlatNode {
+  readonly node: PipeNode
+  readonly flat: FlatQuery
+}
+
+function planFlat(link: ViewLink, { node, flat }: FlatNode, { catalog, edges }: PlanDeps): ViewPlan {
+  const { target } = link
+  const query = readViewQuery(flat.sql)
+  const sourceId = triggerId(query.source, catalog)
+  const columns = flat.columns.map(({ name, type }) => ({ name, typeText: type }))
+  const found = knownTarget(link, catalog)
+  const fit = found === undefined ? null : fitColumns(columns, found.columns)
+  const isMisfit = fit !== null && fit.faults.length > 0
+  if (found !== undefined && isMisfit && !target.isOverridden) {
+    throw errors.VIEW_MISFIT({ node: node.name, datasource: found.name, faults: fit?.faults ?? [] })
+  }
+  const existing = isMisfit ? undefined : found
+  const overridden = isMisfit ? found : undefined
+  if (overridden !== undefined) refuseOverride(overridden, catalog)
+  if (found !== undefined) refuseCycle({ from: sourceId, to: found.id }, { node, catalog, edges })
+  const made = newTarget(columns, query, target.engine)
+  const settings = Object.keys(flat.settings).length > 0 ? ['SETTINGS of the query do not hold in a view'] : []
+  const notes = existing === undefined ? made.notes : []
+  const warnings = [...notes, ...query.warnings, ...settings, ...(existing === undefined ? [] : (fit?.warnings ?? []))]
+  // Who reads a quarantine reads its data source.
+  const owners = query.others.map((table) => findDataSourceId(table.replace(/_quarantine$/, '')))
+  const otherIds = [...new Set(owners)].flatMap((id) => (id === undefined || id === sourceId ? [] : [id]))
+  return { link, node, flat, columns, query, sourceId, otherIds, existing, overridden, made, warnings }
+}
+
+/** The data source whose table this is. */
+function triggerId(table: string, catalog: PlanDeps['catalog']): DataSourceId {
+  if (findDataSourceId(table) !== table || catalog.find(table) === undefined) {
+    const owner = catalog.find(table.replace(/_quarantine$/, ''))
+    const name = owner === undefined ? 'a table of the service' : `the quarantine of '${owner.name}'`
+    throw new ViewQueryFault(`it reads ${name} first, whose rows come to no view`)
+  }
+  return parseDataSourceId(table)
+}
+
+function knownTarget({ target }: ViewLink, catalog: PlanDeps['catalog']): DataSource | undefined {
+  const found = catalog.find(target.name)
+  if ((found?.id ?? null) === target.knownId) return found
+  // Rights were judged for another one, or for none.
+  throw found === undefined
+    ? errors.DATASOURCE_NOT_FOUND({ name: target.name })
+    : errors.DATASOURCE_EXISTS({ name: found.name })
+}
+
+function refuseOverride({ id, name }: DataSource, catalog: PlanDeps['catalog']): void {
+  const users = viewsOn(catalog.listPipes(), id).map(viewLabel)
+  if (users.length === 0) return
+  throw errors.OVERRIDE_REFUSED({ datasource: name, reason: `the Materialized Views ${users.join(', ')} use it` })
+}
+
+interface CycleSearch extends Pick<PlanDeps, 'catalog' | 'edges'> {
+  readonly node: PipeNode
+}
+
+function refuseCycle(edge: ViewEdge, { node, catalog, edges }: CycleSearch): void {
+  const path = cyclePath(edge, catalog.listPipes(), edges)
+  if (path === null) return
+  const names = path.map((id) => catalog.find(id)?.name ?? id)
+  throw errors.VIEW_CYCLE({ node: node.name, path: names })
+}

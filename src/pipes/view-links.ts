@@ -1,0 +1,111 @@
+// Nodes that fill data sources, as far as pipes are concerned: their views are written with them, and a view is what it was when it
+// was made, so what it was made of is not changed without a word.
+
+import { viewLabel, viewsMadeOf, withoutViews } from '../catalog/node-views.ts'
+import type { NodeId, NodeView, Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import { answeringNode } from '../query/name-scope.ts'
+import { errors } from '../shared/errors/errors.ts'
+import type { NodeAnalysis, NodeLink, NodeReport, NodeTarget, NodeViews } from './pipes.types.ts'
+import type { ReadCatalog } from './read-catalog.types.ts'
+import { StalePipeError } from './stale-pipe.ts'
+
+interface Deps {
+  readonly catalog: ReadCatalog
+  /** Absent where nothing is materialized. */
+  readonly views: NodeViews | undefined
+}
+
+interface Linked {
+  readonly pipe: Pipe
+  readonly reports: readonly NodeReport[]
+}
+
+/** Writes a pipe whose nodes have their views; `guard` is to be called in the turn of the change. */
+export type WriteLinked = (views: ReadonlyMap<NodeId, NodeView>, guard: () => void) => Promise<Pipe>
+
+/** What is about to happen to a node or a pipe that views may be made of. */
+export interface ViewChange {
+  /** With its kind, as messages name it. */
+  readonly what: string
+  readonly advice: string
+}
+
+export class ViewLinks {
+  readonly #catalog: ReadCatalog
+  readonly #views: NodeViews | undefined
+
+  constructor({ catalog, views }: Deps) {
+    this.#catalog = catalog
+    this.#views = views
+  }
+
+  /** Makes the views of those nodes of a pipe that are to fill something, and has them written; none of them is nothing special. */
+  async save(pipe: Pipe, targets: ReadonlyMap<number, NodeTarget>, write: WriteLinked): Promise<Linked> {
+    if (targets.size === 0) return { pipe: await write(new Map(), () => undefined), reports: [] }
+    const links = [...targets].map(([position, target]): NodeLink => ({ pipe, position, target }))
+    const before = this.#catalog.listPipes()
+    const { result, reports } = await this.#known().link(links, (views) => {
+      const byNode = new Map(links.flatMap(({ position }, index) => pairOf(pipe.nodes[position], views[index])))
+      return write(byNode, () => this.#refuseStale(pipe, before, views))
+    })
+    return { pipe: result, reports }
+  }
+
+  /** Drops the views of these nodes once it is written that they are gone. */
+  async drop<Result>(nodes: readonly PipeNode[], write: () => Promise<Result>): Promise<Result> {
+    const views = nodes.flatMap(({ view }) => view ?? [])
+    return views.length === 0 ? await write() : await this.#known().unlink(views, write)
+  }
+
+  analyse(link: NodeLink): Promise<NodeAnalysis> {
+    return this.#known().analyse(link)
+  }
+
+  /** Refuses a change of nodes that views are made of, but for those of `own`. @throws VIEW_USED (409) */
+  refuse(nodes: readonly PipeNode[], { what, advice }: ViewChange, own: readonly PipeNode[] = []): void {
+    const found = viewsMadeOf(this.#catalog.listPipes(), new Set(nodes.map(({ id }) => id)))
+    const users = found.filter(({ node }) => !own.some(({ id }) => id === node.id)).map(viewLabel)
+    if (users.length > 0) throw errors.VIEW_USED({ what, users, advice })
+  }
+
+  /** Refuses that another node answers for a pipe than the one that views of other pipes are made of. @throws VIEW_USED (409) */
+  refuseOtherAnswer(before: Pipe, after: Pipe): void {
+    const answering = answeringNode(before)
+    if (answering === undefined || answeringNode(after)?.id === answering.id) return
+    const advice = `they read what node '${answering.name}' gives; remove their materializations first`
+    this.refuse([answering], { what: `Pipe '${before.name}'`, advice }, before.nodes)
+  }
+
+  #known(): NodeViews {
+    if (this.#views === undefined) throw errors.NODE_TYPE_UNSUPPORTED({ type: 'materialized' })
+    return this.#views
+  }
+
+  /** The SQL of other pipes that stands in the views, and the data sources, must be there as they were. */
+  #refuseStale({ id }: Pipe, before: readonly Pipe[], views: readonly NodeView[]): void {
+    const read = new Set(views.flatMap(({ nodeIds }) => nodeIds))
+    const isChanged = before.some((pipe) => {
+      return pipe.id !== id && pipe.nodes.some((node) => read.has(node.id)) && this.#catalog.findPipe(pipe.id) !== pipe
+    })
+    const ids = views.flatMap(({ sourceId, targetId, otherIds }) => [sourceId, targetId, ...otherIds])
+    if (isChanged || ids.some((one) => this.#catalog.find(one) === undefined)) throw new StalePipeError()
+  }
+}
+
+function pairOf(node: PipeNode | undefined, view: NodeView | undefined): readonly (readonly [NodeId, NodeView])[] {
+  return node === undefined || view === undefined ? [] : [[node.id, view]]
+}
+
+/** The pipe with its nodes filling what the views say; all others fill what they did. */
+export function withViews(pipe: Pipe, views: ReadonlyMap<NodeId, NodeView>): Pipe {
+  const nodes = pipe.nodes.map((node) => {
+    const view = views.get(node.id)
+    return view === undefined ? node : { ...node, view }
+  })
+  return { ...pipe, nodes }
+}
+
+/** The pipe with one of its nodes filling nothing. */
+export function withoutView(pipe: Pipe, { id }: PipeNode): Pipe {
+  return withoutViews(pipe, (node) => node.id === id)
+}

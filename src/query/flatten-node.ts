@@ -1,0 +1,135 @@
+// A node as one query of its own, for a materialized view: all that it reads is put in its place, tables are qualified, and
+// nothing of a request is left in it, as a view has none.
+
+import type { NodeId } from '../catalog/pipe.types.ts'
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
+import { assert } from '../shared/assert.ts'
+import { errors } from '../shared/errors/errors.ts'
+import { compileQuery } from '../sql/compile-query.ts'
+import { checkAgreement } from '../sql/engine-agreement.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
+import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
+import type { Store } from '../store/store.types.ts'
+import { StoreError } from '../store/store-error.ts'
+import { withPipe } from './check-node.ts'
+import { describedColumns, type ResultColumn } from './describe-query.ts'
+import { inUsersWords } from './message-names.ts'
+import { nodeScope } from './name-scope.ts'
+import { Rendering } from './rendering.ts'
+import type { TemplateCache } from './template-cache.ts'
+import type { FindServiceSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
+
+export interface FlatNode {
+  readonly sql: CheckedQuery
+  /** Settings of the query, which are no part of its text. */
+  readonly settings: Readonly<Record<string, string | number>>
+  readonly columns: readonly ResultColumn[]
+  /** The nodes whose SQL stands in it, its own first. */
+  readonly nodeIds: readonly NodeId[]
+}
+
+/**
+ * Makes one query of the node at `position` of a pipe, which is as it is to be. Whether its author may read all of that is judged by
+ * `checkNode` before.
+ *
+ * @throws VIEW_INVALID (400) for what only a request could tell, and for secrets; SQL_INVALID, TEMPLATE_INVALID (400), …
+ */
+export type FlattenNode = (pipe: ReadPipe, position: number) => Promise<FlatNode>
+
+export interface FlatteningOptions extends QueryLimits {
+  readonly database: string
+}
+
+interface Deps {
+  readonly store: Pick<Store, 'select' | 'queryTree'>
+  readonly workspace: WorkspaceReader
+  readonly findServiceSource: FindServiceSource
+  readonly templates: TemplateCache
+  /** What the service reads for itself. */
+  readonly serviceScope: ReadScope
+}
+
+/** Makes it over open modules. */
+export function createFlattening(options: FlatteningOptions, deps: Deps): FlattenNode {
+  const { store, workspace } = deps
+  return async (pipe, position) => {
+    const { plan, nodeIds } = compileFlat({ pipe, position }, options, deps)
+    // Nobody waits for it who could leave: it ends by the time limit of queries.
+    const { signal } = new AbortController()
+    try {
+      checkAgreement(plan.reading, await store.queryTree(plan.sql, signal))
+      const columns = await describedColumns(plan, { store, signal })
+      return { sql: plan.sql, settings: plan.settings, columns, nodeIds }
+    } catch (thrown) {
+      throw toQueryError(inNames(thrown, workspace), { ...options, sql: plan.sql })
+    }
+  }
+}
+
+interface PlacedNode {
+  readonly pipe: ReadPipe
+  readonly position: number
+}
+
+function compileFlat({ pipe, position }: PlacedNode, options: FlatteningOptions, deps: Deps) {
+  const { templates, findServiceSource, serviceScope: readScope } = deps
+  const node = pipe.nodes[position]
+  assert(node !== undefined, 'the pipe has the node')
+  const secrets = new Set<string>()
+  const secretOf = (name: string): string => {
+    secrets.add(name)
+    return ''
+  }
+  const rendering = new Rendering({ templates, parameters: new Map(), mode: 'run', secretOf })
+  const nodeIds = new Set<NodeId>()
+  const nodeText = (read: ReadNode): string => {
+    nodeIds.add(read.id)
+    refuseParameters(read, { pipe, node, templates })
+    const text = rendering.nodeText(read)
+    const [secret] = secrets
+    if (secret !== undefined)
+      throw invalid(node, `${whose(read, pipe, node)} uses a secret, which would lie in the view`)
+    return text
+  }
+  const reading = {
+    workspace: withPipe(deps.workspace, pipe),
+    database: options.database,
+    readScope,
+    findServiceSource,
+    nodeText,
+    ownPipeId: pipe.id,
+  }
+  const plan = compileQuery(nodeText(node), { scope: nodeScope(reading, pipe, position) })
+  return { plan, nodeIds: [...nodeIds] }
+}
+
+interface ReadFor {
+  readonly pipe: ReadPipe
+  /** The node that is made one query. */
+  readonly node: ReadNode
+  readonly templates: TemplateCache
+}
+
+function refuseParameters(read: ReadNode, { pipe, node, templates }: ReadFor): void {
+  const [parameter] = templates.compile(read.sql).parameters
+  if (parameter === undefined) return
+  const which = pipe.nodes.includes(read) ? `the parameter '${parameter.name}'` : 'a parameter'
+  const reason = `${whose(read, pipe, node)} takes ${which}, and a view has no request that could bring it; write a value in its place`
+  throw invalid(node, reason)
+}
+
+/** Nodes of other pipes may be none of the author's business. */
+function whose(read: ReadNode, pipe: ReadPipe, node: ReadNode): string {
+  if (read.id === node.id) return 'it'
+  return pipe.nodes.includes(read) ? `node '${read.name}', which it reads,` : 'a Pipe that it reads'
+}
+
+function invalid({ name }: ReadNode, reason: string): Error {
+  return errors.VIEW_INVALID({ node: name, reason })
+}
+
+function inNames(thrown: unknown, workspace: WorkspaceReader): unknown {
+  if (!(thrown instanceof StoreError)) return thrown
+  const { kind, clickhouseCode } = thrown
+  return new StoreError({ kind, message: inUsersWords(thrown.message, workspace), clickhouseCode, cause: thrown })
+}

@@ -1,0 +1,91 @@
+// What a materialized view, or a change of what one is made of, is refused for. Sorted by status.
+
+import { listText } from '../list-text.ts'
+import { define } from './definition.ts'
+
+export const viewErrors = {
+  VIEW_INVALID: define({
+    status: 400,
+    when: 'A node cannot be materialized: its query has no Data Source whose rows it could see, needs a request, or would feed itself. Nothing of the request was done.',
+    message: ({ node, reason }: NodeReason) => `Node '${node}' cannot be materialized: ${reason}`,
+  }),
+  VIEW_CYCLE: define({
+    status: 400,
+    when: 'A node cannot be materialized, because its rows would come back to the Data Source that they came from. The message has the way. Nothing of the request was done.',
+    message: ({ node, path }: { readonly node: string; readonly path: readonly string[] }) =>
+      `Node '${node}' cannot be materialized: its rows would come back to where they came from: ${path.join(' → ')}`,
+    withoutOthers: ({ node }) =>
+      `Node '${node}' cannot be materialized: its rows would come back to where they came from`,
+  }),
+  VIEW_MISFIT: define({
+    status: 400,
+    when: 'The columns of a node do not fit the Data Source that it is to fill. The message says of each which SQL would. Nothing of the request was done.',
+    message: ({ node, datasource, faults }: Misfit) =>
+      `Node '${node}' does not fit Data Source "${datasource}": ${faults.join('; ')}`,
+  }),
+  VIEW_MISSING: define({
+    status: 400,
+    when: 'A Materialized View is removed or populated of a node that is not materialized.',
+    message: ({ pipe, node }: { readonly pipe: string; readonly node: string }) =>
+      `Node '${node}' of Pipe '${pipe}' is not materialized`,
+  }),
+  POPULATE_INVALID: define({
+    status: 400,
+    when: 'A parameter of a populate is wrong, or stands without `populate=true`.',
+    message: ({ reason }: { readonly reason: string }) => `The populate cannot run: ${reason}`,
+  }),
+  POPULATE_UNSUPPORTED: define({
+    status: 400,
+    when: 'A populate is asked for, and this release cannot run one yet.',
+    message: () =>
+      'Materialized Views cannot be populated yet: leave populate out, and the view takes the rows that come from now on',
+  }),
+  VIEW_EXISTS: define({
+    status: 409,
+    when: 'The node is materialized already.',
+    message: ({ pipe, node, datasource }: ExistingView) =>
+      `Node '${node}' of Pipe '${pipe}' is materialized into Data Source "${datasource}" already`,
+    withoutOthers: ({ pipe, node }) => `Node '${node}' of Pipe '${pipe}' is materialized already`,
+  }),
+  VIEW_USED: define({
+    status: 409,
+    when: 'Materialized Views are made of a node or a Pipe, or of its SQL, so it cannot be changed or dropped. The message lists them.',
+    message: ({ what, users, advice }: ViewUsers) =>
+      `${what} is part of the Materialized Views ${listText(users)}; ${advice}`,
+    withoutOthers: ({ what, advice }) => `${what} is part of Materialized Views; ${advice}`,
+  }),
+  OVERRIDE_REFUSED: define({
+    status: 409,
+    when: 'A Data Source cannot be overridden by `override_datasource`: it has rows, or Materialized Views use it. Nothing was changed.',
+    message: ({ datasource, reason }: { readonly datasource: string; readonly reason: string }) =>
+      `Data Source "${datasource}" cannot be overridden: ${reason}`,
+    withoutOthers: ({ datasource }) =>
+      `Data Source "${datasource}" cannot be overridden: it has rows, or Materialized Views use it`,
+  }),
+}
+
+interface NodeReason {
+  readonly node: string
+  readonly reason: string
+}
+
+interface Misfit {
+  readonly node: string
+  readonly datasource: string
+  /** A sentence for each column, without a full stop. */
+  readonly faults: readonly string[]
+}
+
+interface ExistingView {
+  readonly pipe: string
+  readonly node: string
+  readonly datasource: string
+}
+
+interface ViewUsers {
+  /** With its kind: `Node 'a' of Pipe 'b'`. */
+  readonly what: string
+  readonly users: readonly string[]
+  /** What to do about it, without a full stop. */
+  readonly advice: string
+}

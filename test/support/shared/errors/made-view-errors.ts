@@ -1,0 +1,50 @@
+import { errors } from '../../../../src/shared/errors/errors.ts'
+
+/** One of each code about materialized views, with its status and its message. */
+export const madeViewErrors = {
+  VIEW_INVALID: [
+    errors.VIEW_INVALID({ node: 'by_day', reason: 'it reads no Data Source' }),
+    400,
+    "Node 'by_day' cannot be materialized: it reads no Data Source",
+  ],
+  VIEW_CYCLE: [
+    errors.VIEW_CYCLE({ node: 'by_day', path: ['a', 'b', 'a'] }),
+    400,
+    "Node 'by_day' cannot be materialized: its rows would come back to where they came from: a → b → a",
+  ],
+  VIEW_MISFIT: [
+    errors.VIEW_MISFIT({ node: 'by_day', datasource: 'days', faults: ["column 'a' is one", "column 'b' is another"] }),
+    400,
+    "Node 'by_day' does not fit Data Source \"days\": column 'a' is one; column 'b' is another",
+  ],
+  VIEW_MISSING: [
+    errors.VIEW_MISSING({ pipe: 'p', node: 'by_day' }),
+    400,
+    "Node 'by_day' of Pipe 'p' is not materialized",
+  ],
+  POPULATE_INVALID: [
+    errors.POPULATE_INVALID({ reason: '"populate_subset" needs populate=true' }),
+    400,
+    'The populate cannot run: "populate_subset" needs populate=true',
+  ],
+  POPULATE_UNSUPPORTED: [
+    errors.POPULATE_UNSUPPORTED(),
+    400,
+    'Materialized Views cannot be populated yet: leave populate out, and the view takes the rows that come from now on',
+  ],
+  VIEW_EXISTS: [
+    errors.VIEW_EXISTS({ pipe: 'p', node: 'by_day', datasource: 'days' }),
+    409,
+    "Node 'by_day' of Pipe 'p' is materialized into Data Source \"days\" already",
+  ],
+  VIEW_USED: [
+    errors.VIEW_USED({ what: "Node 'by_day' of Pipe 'p'", users: ['q.all', 'q.some'], advice: 'drop those first' }),
+    409,
+    "Node 'by_day' of Pipe 'p' is part of the Materialized Views q.all, q.some; drop those first",
+  ],
+  OVERRIDE_REFUSED: [
+    errors.OVERRIDE_REFUSED({ datasource: 'days', reason: 'it has 3 rows' }),
+    409,
+    'Data Source "days" cannot be overridden: it has 3 rows',
+  ],
+} as const
