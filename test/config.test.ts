@@ -92,6 +92,8 @@ t.test('without configuration every option has its default', async (t) => {
       readSessions: 8,
       tokensMax: 100_000,
       urlImportsMax: 2,
+      urlTimeMaxMs: 86_400_000,
+      urlRateMin: 65_536,
       tokenBytesMax: 262_144,
       tokensBytesMax: 268_435_456,
       jobsWaitingMax: 1_000,
