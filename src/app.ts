@@ -84,7 +84,7 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   connections.addTo(app)
   addRequestHead(app)
   addReaderWatch(app, options.connectionIdleMsMax, logger)
-  addErrorAnswers(app, deps.disk, createAdviser(deps))
+  addErrorAnswers(app, deps.disk, createAdviser(deps), () => deps.pipes.list())
   const { isClosing, onClosing, onCutting } = addClosing(app, options.closeTimeoutMs)
   addAuthorization(app, deps.access)
   addUrlEscapes(app)

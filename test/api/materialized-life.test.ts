@@ -102,6 +102,36 @@ t.test('drops, edits and renames', async (t) => {
     await put('/v0/datasources/moved_events?name=events&force=true')
   })
 
+  await t.test('a data source is not altered so that a view breaks', async (t) => {
+    await service.create('left_rows', 'k String, n UInt32')
+    await service.create('right_rows', 'k String, m UInt32')
+    const sql = 'SELECT k, n, m FROM left_rows LEFT JOIN right_rows ON left_rows.k = right_rows.k'
+    await views.fill('both', sql, { datasource: 'both_rows' })
+    const alter = (name: string, schema: string) =>
+      call('POST', `/v0/datasources/${name}/alter`, { body: new URLSearchParams({ schema }).toString() })
+    const refused = await alter('right_rows', 'k String, m UInt32, n String')
+    t.equal(refused.status, 200, refused.text)
+    const ambiguous = await alter('left_rows', 'k String, n UInt32, m Date')
+    t.equal(ambiguous.status, 400, ambiguous.text)
+    t.match(errorOf(ambiguous), /Materialized View both\.both_view would/)
+    t.equal((await alter('left_rows', 'k String, n UInt32, other Date')).status, 200)
+    await views.send('left_rows', [{ k: 'a', n: 1, other: '2026-01-01' }])
+    t.equal(await service.count('both_rows'), 1)
+  })
+
+  await t.test('a view that fails is told by its pipe and node', async (t) => {
+    await service.create('risky', 'word String')
+    await views.fill('failing', 'SELECT toUInt32(word) AS n FROM risky', { datasource: 'risky_numbers' })
+    const answer = await service.events('risky', '{"word":"none"}', { wait: 'true' })
+    t.equal(answer.status, 422)
+    t.match(errorOf(answer), /failing\.failing_view/)
+    t.notMatch(errorOf(answer), /v_[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-/)
+    t.match((await call('GET', '/v0/datasources/risky')).json, { events: { error: /failing\.failing_view/ } })
+    t.equal((await call('DELETE', '/v0/pipes/failing/nodes/failing_view/materialization')).status, 200)
+    await service.untilStored('risky')
+    t.equal(await service.count('risky'), 1)
+  })
+
   await t.test('a data source is made anew where that is asked for and loses nothing', async (t) => {
     await service.create('old_shape', 'other String')
     const sql = 'SELECT n FROM events'

@@ -2,10 +2,12 @@ import type { Permissions } from '../../access/permissions.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { MaterializedNode } from '../../catalog/pipe.types.ts'
 import type { NewColumns } from '../../datasources/new-columns.ts'
+import type { EventsStatus } from '../../ingest/events/events.types.ts'
 import { cascadeFrom, viewsInto } from '../../materialize/view-graph.ts'
 import type { HttpDeps } from '../http.types.ts'
 import type { DerivedFields, ShownView } from '../json/datasource-shape.ts'
 import { seenFields } from '../json/seen-fields.ts'
+import { withViewNames } from '../json/view-names.ts'
 
 export type SingleDeps = Pick<HttpDeps, 'dataSources' | 'ingest' | 'pipes'> & { readonly newColumns: NewColumns }
 
@@ -29,11 +31,16 @@ export async function derivedOf(
     statistics: await dataSources.statisticsOf(id),
     usedBy: dataSources.usedBy(id),
     possiblyUsedBy: dataSources.possiblyUsedBy(id),
-    waiting: ingest.eventsStatus(id),
+    waiting: namedFailure(ingest.eventsStatus(id), (text) => withViewNames(text, () => all, permissions)),
     newColumns: newColumns.of(dataSource),
     views: {
       from: viewsInto(id, all).flatMap(shown),
       into: cascadeFrom(id, all).flatMap((step) => shown(step).map((one) => ({ ...one, depth: step.depth }))),
     },
   })
+}
+
+function namedFailure(status: EventsStatus | null, named: (text: string) => string): EventsStatus | null {
+  if (status === null || status.failure === null) return status
+  return { ...status, failure: { ...status.failure, message: named(status.failure.message) } }
 }

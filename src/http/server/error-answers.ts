@@ -1,7 +1,9 @@
 import type { FastifyContextConfig, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Pipe } from '../../catalog/pipe.types.ts'
 import { type DiskReports, diskFaultOf, noDiskReports } from '../../shared/disk-fault.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { sendError, toApiError } from '../json/answers.ts'
+import { withViewNames } from '../json/view-names.ts'
 import type { Adviser } from './advice.ts'
 import { plannedAt } from './planned-paths.ts'
 import { pathOf, type RequestLog } from './request-log.ts'
@@ -12,13 +14,15 @@ export function addErrorAnswers(
   app: FastifyInstance,
   disk: DiskReports = noDiskReports,
   adviser: Adviser = noAdvice,
+  pipes: () => readonly Pipe[] = () => [],
 ): void {
   app.setErrorHandler((thrown, request, reply) => {
     const reason = diskFaultOf(thrown)
     if (reason !== null) disk.report(reason, thrown)
     const error = toApiError(thrown)
     const hint = error.hint === undefined ? adviser(error, request) : undefined
-    return answerError(thrown, reply, { hint, told: toldMessage(error, request) })
+    const told = withViewNames(toldMessage(error, request), pipes, request.caller?.permissions)
+    return answerError(thrown, reply, { hint, told })
   })
   // What has no route asks nothing of its caller, a preflight included, and does nothing. Fastify hands `config` on to its requests.
   const declared: { preHandler: []; config: FastifyContextConfig } = { preHandler: [], config: { needs: 'nothing' } }
