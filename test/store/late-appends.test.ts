@@ -123,3 +123,39 @@ test('two INSERTs that are late and read files are enough for a restart, until o
   t.match(await second.ended, { clickhouseCode: 159 })
   t.equal(askedForReads[0]?.(), false)
 })
+
+test('an INSERT whose caller leaves it gets a second to end, and is waited for by others afterwards', async (t) => {
+  const { appends, append, running } = createAppends(t)
+  const leaving = new AbortController()
+  const { ended } = await append(1, { leftBy: leaving.signal })
+  const quick = await append(2, { leftBy: leaving.signal })
+  const reason = new Error('cancelled')
+  leaving.abort(reason)
+  running[1]?.(new Error('it ends by itself'))
+  t.match(await quick.ended, { message: 'it ends by itself' })
+  mock.timers.tick(999)
+  let isTold = false
+  void ended.then(() => {
+    isTold = true
+  })
+  await setImmediate()
+  t.notOk(isTold)
+  mock.timers.tick(1)
+  t.equal(await ended, reason)
+  let isOver = false
+  const over = appends.untilAppended([`t_${'1'.padStart(32, '0')}`]).then(() => {
+    isOver = true
+  })
+  await setImmediate()
+  t.notOk(isOver, 'its rows may still come')
+  running[0]?.(new Error('it ends'))
+  await over
+})
+
+test('an INSERT that has not begun when its caller leaves is not begun', async (t) => {
+  const { appends, running } = createAppends(t)
+  const reason = new Error('cancelled')
+  const request = { table: 't_1', layout, parts: [], from: 'other', rowCount: 1, blockId: 'b' }
+  await t.rejects(appends.append({ ...request, leftBy: AbortSignal.abort(reason) }), reason)
+  t.equal(running.length, 0)
+})
