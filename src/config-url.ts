@@ -33,7 +33,8 @@ export const urlOptions = {
     min: 1,
     max: 64,
     default: 2,
-    sentence: 'Imports by URL that work at once. Others wait.',
+    sentence:
+      'Imports by URL that work at once. Others wait; where one token holds all of these places, one more is for the others.',
   },
   urlBytesMax: {
     kind: 'integer',

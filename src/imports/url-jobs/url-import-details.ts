@@ -103,7 +103,7 @@ export class UrlImportDetails {
   #doubtWords(): readonly string[] {
     if (this.#doubtfulRows === 0) return []
     return [
-      `Up to ${this.#doubtfulRows} further rows may be stored: their INSERT was interrupted, and the import ended before it could repeat it. Count the rows of the Data Source, or import the files as a replace`,
+      `Up to ${this.#doubtfulRows} further rows may be stored, now or in a moment: their INSERT was under way when the import ended, or when it was interrupted. Count the rows of the Data Source, or import the files as a replace`,
     ]
   }
 

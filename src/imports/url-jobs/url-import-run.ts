@@ -11,6 +11,7 @@ import { ImportLedger, type LedgerCounts } from '../../ingest/insert/import-ledg
 import { isOfStoppedEngine } from '../../ingest/insert/insert-failure.ts'
 import type { WorkingJob } from '../../jobs/jobs.types.ts'
 import type { Logger } from '../../observe/logger.ts'
+import { apiErrorOf } from '../../shared/api-error-of.ts'
 import { assert } from '../../shared/assert.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { ImportProgress } from '../import-progress.ts'
@@ -97,7 +98,9 @@ export class UrlImportRun {
         if (records > recordsBefore) attempt = 1
         recordsBefore = records
         if (attempt === attemptsMax || !isPassing(error)) throw error
-        this.#deps.logger.warn({ job: this.#job.id, attempt, err: error }, 'An import by URL is tried again.')
+        // The files are closed a little before the jobs.
+        if (apiErrorOf(error).code !== 'SHUTTING_DOWN')
+          this.#deps.logger.warn({ job: this.#job.id, attempt, err: error }, 'An import by URL is tried again.')
         await this.#deps.delay(firstPauseMs * 2 ** (attempt - 1), this.#signal)
         if (this.#isReplace) this.#checkpoint = checkpointOf(null)
       }

@@ -17,6 +17,7 @@ import { type IngestPlan, ingestPlanOf, tablesOf } from '../ingest-plan.ts'
 import { whenDropped } from '../insert/append-error.ts'
 import { BlockWriter } from '../insert/block-writer.ts'
 import { noCounts, type PlaceCounts } from '../insert/import-ledger.ts'
+import { leftBy } from '../insert/left-by.ts'
 import { partitionBoundOf } from '../insert/partition-bound.ts'
 import type { PartitionLimitOptions, PartitionLimits } from '../insert/partition-limits.ts'
 import type { PlaceRange } from '../insert/range-set.ts'
@@ -104,13 +105,14 @@ export class BodyImport {
       bytesMax: options.insertBytesMax,
       insertsInFlightMax: options.insertsInFlightMax,
       partitionsPerBodyMax: options.partitionsPerBodyMax,
+      leftBy: leftBy(request),
     }
     const { ledger } = request
     const { table, layout } = this.#plan.landing
     const bound = partitionBoundOf(request.dataSource, layout)
     const body = deps.partitionLimits.bodyOf(table)
     this.#refused = new RefusedBlocks(
-      { store: deps.store, body },
+      { store: deps.store, body, leftBy: limits.leftBy },
       {
         dataSource: request.dataSource,
         tables: { landing: table, quarantine: this.#plan.quarantine.table },

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { ImportLedger, type LedgerState, noCounts, type PlaceCounts } from '../../../src/ingest/insert/import-ledger.ts'
+import type { LikenessKind } from '../../../src/ingest/insert/text-likeness.types.ts'
 
 const part = new Uint8Array(1)
 
@@ -203,4 +204,42 @@ t.test('a block that so many others came behind that the engine may not know it 
   await ledger.rows.checkRemembered(placed.block)
   table.blocks = 9_101
   await t.rejects(ledger.rows.checkRemembered(placed.block), { code: 'IMPORT_OVERTAKEN' })
+})
+
+t.test('a block is not inserted again when the tables behind the views are other ones by then', async (t) => {
+  const before = open()
+  await before.ledger.rows.name([{ start: 0, end: 10 }], 1)
+  const { ledger, table } = open(before.saved.at(-1) ?? null)
+  const [block] = before.saved.at(-1)?.rows.named ?? []
+  if (block === undefined) throw new Error('a block has its name')
+  await ledger.rows.checkRemembered(block)
+  table.tables = 'others'
+  await t.rejects(ledger.rows.checkRemembered(block), { code: 'IMPORT_OVERTAKEN' })
+})
+
+t.test('rows of blocks that are named and not known to be stored are in doubt', async (t) => {
+  const before = open()
+  const first = await before.ledger.rows.name([{ start: 0, end: 10 }], 5)
+  await before.ledger.quarantine.name([{ start: 0, end: 10 }], 2)
+  t.equal(before.ledger.doubtfulRows, 7)
+  before.ledger.rows.noteStored(first, counts(5))
+  t.equal(before.ledger.doubtfulRows, 2)
+  const { ledger } = open(before.saved.at(-1) ?? null)
+  t.equal(ledger.doubtfulRows, 7, 'one that goes on knows what was kept')
+})
+
+t.test('one that reads a body anew keeps what an earlier process knew of its text', (t) => {
+  const text = { kind: 'open' as LikenessKind }
+  const { ledger } = open()
+  t.equal(ledger.likeness, 'open')
+  ledger.follow(text)
+  text.kind = 'same'
+  const later = open(ledger.state()).ledger
+  later.follow({ kind: 'open' })
+  t.equal(later.likeness, 'same')
+  later.follow({ kind: 'other' })
+  t.equal(later.likeness, 'other')
+  const { likeness: _, ...older } = ledger.state()
+  t.equal(open(older).ledger.likeness, 'other', 'earlier versions have kept nothing of it')
+  t.end()
 })

@@ -123,7 +123,8 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     ),
     jobs: noJobs,
     urlImports: { add: unavailable, analyze: unavailable, progressOf: () => undefined },
-    jobFiles: { open: async () => null },
+    jobFiles: { has: () => false, open: async () => null, remove: async () => undefined },
+    queryJobs: { orderOf: () => null },
     pendingReplaces,
     pipes: fakePipes(),
     endpointDescriptions: {
