@@ -4,7 +4,7 @@
 import type { NodeId } from '../catalog/pipe.types.ts'
 import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { assert } from '../shared/assert.ts'
-import { errors } from '../shared/errors/errors.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
 import { compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
@@ -111,11 +111,27 @@ interface ReadFor {
 }
 
 function refuseParameters(read: ReadNode, { pipe, node, templates }: ReadFor): void {
-  const [parameter] = templates.compile(read.sql).parameters
+  const { parameters } = templates.compile(read.sql)
+  const parameter = parameters.find(({ name }) => tells(read, name, templates))
   if (parameter === undefined) return
   const which = pipe.nodes.includes(read) ? `the parameter '${parameter.name}'` : 'a parameter'
   const reason = `${whose(read, pipe, node)} takes ${which}, and a view has no request that could bring it; write a value in its place`
   throw invalid(node, reason)
+}
+
+/** Whether a value that is sent makes another text: what `{% set %}` names is no parameter, though it looks like one. */
+function tells(read: ReadNode, name: string, templates: TemplateCache): boolean {
+  const texts = [undefined, '1', '2'].map((value) => {
+    const parameters = new Map(value === undefined ? [] : [[name, value]])
+    try {
+      return new Rendering({ templates, parameters, mode: 'run', secretOf: () => '' }).nodeText(read)
+    } catch (thrown) {
+      // A value that is refused is asked for; what is wrong without any is told when the node itself is rendered.
+      if (thrown instanceof ApiError) return thrown.message
+      throw thrown
+    }
+  })
+  return new Set(texts).size > 1
 }
 
 /** Nodes of other pipes may be none of the author's business. */
