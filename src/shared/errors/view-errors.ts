@@ -32,6 +32,18 @@ export const viewErrors = {
     message: () =>
       'Materialized Views cannot be populated yet: leave populate out, and the view takes the rows that come from now on',
   }),
+  POPULATE_UNLINKED: define({
+    status: 409,
+    when: 'What became of a Materialized View whose populate failed. No request is answered so: it is among the errors of the job.',
+    message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
+      `Materialized View ${view} is unlinked, because ${reason}: new rows do not come to it. What its Data Source has stays`,
+  }),
+  POPULATE_REFUSED: define({
+    status: 409,
+    when: 'A populate cannot run as the views stand: with `truncate`, one view alone may fill the Data Source, and none may read it. Nothing was changed.',
+    message: ({ datasource, reason }: { readonly datasource: string; readonly reason: string }) =>
+      `Data Source "${datasource}" cannot be populated: ${reason}`,
+  }),
   VIEW_EXISTS: define({
     status: 409,
     when: 'The node is materialized already.',
@@ -50,6 +62,12 @@ export const viewErrors = {
     when: 'A Data Source cannot be overridden by `override_datasource`: it has rows, or Materialized Views use it. Nothing was changed.',
     message: ({ datasource, reason }: { readonly datasource: string; readonly reason: string }) =>
       `Data Source "${datasource}" cannot be overridden: ${reason}`,
+  }),
+  POPULATE_FAILED: define({
+    status: 422,
+    when: 'A populate failed at its rows. What was filled until then stays, but with `truncate`: then all is as it was. No request is answered so: it is the error of the job.',
+    message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
+      `Materialized View ${view} cannot be populated: ${reason}`,
   }),
 }
 
