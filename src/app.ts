@@ -9,6 +9,7 @@ import { addDataSource } from './http/routes/datasource.ts'
 import { addDataSources } from './http/routes/datasources.ts'
 import { addEndpoints } from './http/routes/endpoints.ts'
 import { addEvents } from './http/routes/events.ts'
+import { addGraph } from './http/routes/graph.ts'
 import { addHealth } from './http/routes/health.ts'
 import { JobProgress } from './http/routes/job-progress.ts'
 import { addJobs } from './http/routes/jobs.ts'
@@ -83,7 +84,7 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   connections.addTo(app)
   addRequestHead(app)
   addReaderWatch(app, options.connectionIdleMsMax, logger)
-  addErrorAnswers(app, deps.disk, createAdviser(deps))
+  addErrorAnswers(app, deps.disk, createAdviser(deps), () => deps.pipes.list())
   const { isClosing, onClosing, onCutting } = addClosing(app, options.closeTimeoutMs)
   addAuthorization(app, deps.access)
   addUrlEscapes(app)
@@ -116,6 +117,7 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
     addPipes(api, deps, limits)
     addPipe(api, deps, limits)
     addMaterialization(api, deps, limits)
+    addGraph(api, deps)
     addOpenApi(api, deps)
     addProject(api, deps)
     addSql(api, deps, limits)

@@ -68,6 +68,12 @@ export const operations = {
   'pipe:materialize': { ...onPipe, scopes: ['PIPES:CREATE'] },
   'pipe:drop': { ...onPipe, scopes: ['PIPES:DROP', 'DROP:NAME'] },
   'node:drop': { ...onPipe, scopes: ['IMPORT'] },
+  'graph:read': {
+    of: null,
+    ...readers,
+    reach: 'some',
+    scopes: ['DATASOURCES:READ', 'PIPES:READ', 'PIPES:CREATE', 'WORKSPACE:READ_ALL'],
+  },
   'sql:read': { of: null, ...readers, reach: 'some', scopes: ['DATASOURCES:READ', 'PIPES:READ', 'WORKSPACE:READ_ALL'] },
   'job:read': { of: null, ...writers, scopes: [] },
   'job:cancel': { of: null, ...writers, scopes: [] },

@@ -14,6 +14,7 @@ import type { MaterializedNode } from '../catalog/pipe.types.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice, splitVersion } from '../catalog/versioned-name.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
+import { refuseBrokenViews } from '../materialize/altered-source.ts'
 import type { Logger } from '../observe/logger.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors/errors.ts'
@@ -67,7 +68,7 @@ export interface DataSourcesOptions extends EventsCreationOptions, QueryLimits {
 interface DataSourcesDeps {
   readonly catalog: Catalog
   readonly store: AlteredTables &
-    Pick<Store, 'definitionVersion' | 'quarantines' | 'replays' | 'rowDeletes' | 'trials' | 'views'>
+    Pick<Store, 'definitionVersion' | 'quarantines' | 'replays' | 'rowDeletes' | 'select' | 'trials' | 'views'>
   /** Holds events back while a data source changes, and takes rows once more. */
   readonly ingest: Pick<Ingest, 'isHeld' | 'replayRows' | 'withBarrier' | 'withHold'>
   readonly logger: Logger
@@ -223,6 +224,7 @@ class OpenDataSources implements DataSources {
         throw errors.CHANGE_EMPTY({ expected: '"schema", "description", "ttl", "indexes" or "kafka_store_raw_value"' })
       }
       if (hasTableChanges) await tryDefinition(this.#store, changed, request.schema)
+      await this.#refuseBrokenViews(current, changed)
       const dependencies = [...(await this.dependents(id)), ...this.usedBy(id).map(({ name }) => name)]
       if (request.isDry) return { operations, dependencies }
       // What was chosen for a replay fits the schema that it was chosen under.
@@ -386,6 +388,14 @@ class OpenDataSources implements DataSources {
     const dataSource = this.#catalog.find(id)
     if (dataSource === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
     return dataSource
+  }
+
+  async #refuseBrokenViews(current: DataSource, changed: DataSource): Promise<void> {
+    try {
+      await refuseBrokenViews({ catalog: this.#catalog, store: this.#store }, current, changed)
+    } catch (error) {
+      throw toChangeError(error)
+    }
   }
 
   #findTable(nameOrId: string): Pick<DataSource, 'id' | 'name'> & { readonly isQuarantine: boolean } {

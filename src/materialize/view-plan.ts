@@ -36,7 +36,7 @@ interface PlanDeps {
   readonly edges: readonly ViewEdge[]
 }
 
-/** @throws VIEW_INVALID, VIEW_MISFIT (400), DATASOURCE_EXISTS, DATASOURCE_NOT_FOUND, OVERRIDE_REFUSED (409) */
+/** @throws VIEW_INVALID, VIEW_CYCLE, VIEW_MISFIT (400), DATASOURCE_EXISTS, DATASOURCE_NOT_FOUND, OVERRIDE_REFUSED (409) */
 export async function planView(link: ViewLink, deps: PlanDeps): Promise<ViewPlan> {
   const node = link.pipe.nodes[link.position]
   assert(node !== undefined, 'the pipe has the node')
@@ -68,7 +68,7 @@ function planFlat(link: ViewLink, { node, flat }: FlatNode, { catalog, edges }: 
   const existing = isMisfit ? undefined : found
   const overridden = isMisfit ? found : undefined
   if (overridden !== undefined) refuseOverride(overridden, catalog)
-  if (found !== undefined) refuseCycle({ from: sourceId, to: found.id }, { catalog, edges })
+  if (found !== undefined) refuseCycle({ from: sourceId, to: found.id }, { node, catalog, edges })
   const made = newTarget(columns, query, target.engine)
   const settings = Object.keys(flat.settings).length > 0 ? ['SETTINGS of the query do not hold in a view'] : []
   const notes = existing === undefined ? made.notes : []
@@ -104,9 +104,13 @@ function refuseOverride({ id, name }: DataSource, catalog: PlanDeps['catalog']):
   throw errors.OVERRIDE_REFUSED({ datasource: name, reason: `the Materialized Views ${users.join(', ')} use it` })
 }
 
-function refuseCycle(edge: ViewEdge, { catalog, edges }: Pick<PlanDeps, 'catalog' | 'edges'>): void {
+interface CycleSearch extends Pick<PlanDeps, 'catalog' | 'edges'> {
+  readonly node: PipeNode
+}
+
+function refuseCycle(edge: ViewEdge, { node, catalog, edges }: CycleSearch): void {
   const path = cyclePath(edge, catalog.listPipes(), edges)
   if (path === null) return
   const names = path.map((id) => catalog.find(id)?.name ?? id)
-  throw new ViewQueryFault(`its rows would come back to where they came from: ${names.join(' → ')}`)
+  throw errors.VIEW_CYCLE({ node: node.name, path: names })
 }

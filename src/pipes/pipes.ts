@@ -21,7 +21,7 @@ import type { TemplateParameter } from '../template/template.types.ts'
 import { changed, expectNode, ofNode } from './changed-node.ts'
 import { mergeParameters, nodeWithOtherPipes } from './endpoint-parameters.ts'
 import { parametersOf } from './node-parameters.ts'
-import { mayReadHidden, namesOutside } from './node-reads.ts'
+import { mayReadHidden, namesOutside, readsOfPipe } from './node-reads.ts'
 import { withNodeRenamed } from './node-renames.ts'
 import { checkAcyclic } from './pipe-cycle.ts'
 import { checkDescription, checkLength } from './pipe-limits.ts'
@@ -109,6 +109,10 @@ class PipesService implements Pipes {
   parametersWithPipes(pipe: Pipe, node: PipeNode): readonly TemplateParameter[] {
     const nodes = nodeWithOtherPipes(pipe, node, this.#catalog)
     return nodes.length === 1 ? parametersOf(node) : mergeParameters(nodes.flatMap((read) => parametersOf(read)))
+  }
+
+  readsOf(pipe: Pipe): ReadonlySet<string> {
+    return readsOfPipe(pipe, this.#catalog)
   }
 
   possibleDependencies(pipe: Pipe, node: PipeNode): readonly string[] {

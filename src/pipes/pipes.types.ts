@@ -22,6 +22,8 @@ export interface Pipes {
   parametersOf(node: PipeNode): readonly TemplateParameter[]
   /** The same with those of other pipes that the node reads, as these take their values from the same request. */
   parametersWithPipes(pipe: Pipe, node: PipeNode): readonly TemplateParameter[]
+  /** The ids of the data sources and pipes that its nodes read, as they said when they were saved. */
+  readsOf(pipe: Pipe): ReadonlySet<string>
   /** What the node reads in some branch of its template, beside its dependencies; by the names of now. */
   possibleDependencies(pipe: Pipe, node: PipeNode): readonly string[]
   /**

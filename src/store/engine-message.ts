@@ -142,7 +142,7 @@ function cleanText(text: string): string {
       .replaceAll(/(?:file:\/\/)?\/[^\s'"`()]*\/(?:clickhouse|parts|results)\/[^\s'"`():,]*/g, 'a file of the service')
       .replaceAll(/`?\bws_0001`?\./g, '')
       // The engine's own id of a table, behind ours.
-      .replaceAll(/(\bt_[0-9a-f]{32}\w*`?) \([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)/g, '$1')
+      .replaceAll(/(\b[tv]_[0-9a-f]{32}\w*`?) \([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)/g, '$1')
       // The query by which the engine tries a DEFAULT is none that the caller knows.
       .replaceAll(/ in scope SELECT .* FROM dummy\.dummy\b/gs, '')
       .replaceAll(/\b(\w+)_tmp_alter\d+/g, '$1')

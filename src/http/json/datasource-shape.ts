@@ -20,13 +20,30 @@ export interface DerivedFields {
   /** Told by the shape of one data source alone. */
   readonly possiblyUsedBy?: readonly PipeReference[]
   readonly waiting?: EventsStatus | null
+  /** Told by the shape of one data source alone. */
+  readonly views?: ShownViews
   /** Keys of events that no column takes, as columns. */
   readonly newColumns?: ReadonlyMap<string, string>
 }
 
+/** The views that fill a data source, and those that its rows pass, at any depth and in order. */
+export interface ShownViews {
+  readonly from: readonly Omit<ShownView, 'depth'>[]
+  readonly into: readonly ShownView[]
+}
+
+export interface ShownView {
+  readonly pipe: PipeReference
+  readonly node: PipeReference
+  readonly source: PipeReference
+  readonly target: PipeReference
+  /** How many views rows have passed then. */
+  readonly depth: number
+}
+
 /** The shape of `GET /v0/datasources/<name>` and of `datasource` in an import result. */
 export function singleShape(dataSource: DataSource, derived: DerivedFields) {
-  const { statistics, possiblyUsedBy, waiting = null, newColumns = new Map() } = derived
+  const { statistics, possiblyUsedBy, waiting = null, newColumns = new Map(), views } = derived
   const { engine, columns } = dataSource
   return {
     ...commonFields(dataSource, derived),
@@ -49,6 +66,25 @@ export function singleShape(dataSource: DataSource, derived: DerivedFields) {
     },
     shared_with: [],
     events: eventsShape(waiting),
+    ...(views === undefined ? {} : viewsShape(views)),
+  }
+}
+
+function viewsShape({ from, into }: ShownViews): object {
+  return {
+    ...(from.length === 0 ? {} : { materialized_from: from.map((view) => viewShape(view)) }),
+    ...(into.length === 0
+      ? {}
+      : { materializes_into: into.map(({ depth, ...view }) => ({ depth, ...viewShape(view) })) }),
+  }
+}
+
+function viewShape({ pipe, node, source, target }: Omit<ShownView, 'depth'>): object {
+  return {
+    pipe: reference(pipe),
+    node: reference(node),
+    trigger_datasource: reference(source),
+    datasource: reference(target),
   }
 }
 

@@ -66,13 +66,22 @@ export function warningShape(text: string): { readonly text: string } {
 /** A node with everything that is known of it. */
 export function nodeShape(pipe: Pipe, node: PipeNode, context: ShapeContext): Shape {
   const { pipes, seenReads } = context
-  const target = node.view === undefined ? undefined : context.targetName(node.view.targetId)
   return {
     ...nodeFields(pipe, node),
-    ...(target === undefined ? {} : { datasource: target }),
+    ...viewFields(node, context),
     dependencies: seenReads(pipe, node.dependencies),
     possible_dependencies: seenReads(pipe, pipes.possibleDependencies(pipe, node)),
     params: pipes.parametersWithPipes(pipe, node),
+  }
+}
+
+/** What a node fills, and whose rows it does it out of, as far as the client may know of them. */
+function viewFields({ view }: PipeNode, { targetName }: ShapeContext): Shape {
+  if (view === undefined) return {}
+  const [datasource, trigger] = [targetName(view.targetId), targetName(view.sourceId)]
+  return {
+    ...(datasource === undefined ? {} : { datasource }),
+    ...(trigger === undefined ? {} : { trigger_datasource: trigger }),
   }
 }
 
@@ -92,7 +101,8 @@ interface ItemContext {
 function nodeItem(pipe: Pipe, node: PipeNode, { choice, context }: ItemContext): Shape {
   const { nodeAttributes, hasDependencies } = choice
   const fields = nodeFields(pipe, node)
-  const more = hasDependencies ? { dependencies: context.seenReads(pipe, node.dependencies) } : {}
+  const reads = (): readonly string[] => context.seenReads(pipe, node.dependencies)
+  const more = hasDependencies ? { dependencies: reads(), ...viewFields(node, context) } : {}
   if (nodeAttributes.length === 0) return { ...fields, params: context.pipes.parametersWithPipes(pipe, node), ...more }
   const isField = nodeAttributes.every((name) => Object.hasOwn(fields, name))
   return { ...chosen(isField ? fields : nodeShape(pipe, node, context), new Set(nodeAttributes)), ...more }
@@ -123,7 +133,8 @@ function isFilling(view: PipeNode['view']): true | null {
   return view === undefined ? null : true
 }
 
-function typeOf({ endpointId, nodes }: Pipe): string {
+/** What a pipe is for, by what its nodes are. */
+export function pipeType({ endpointId, nodes }: Pipe): string {
   if (endpointId !== null) return 'endpoint'
   return nodes.some(({ view }) => view !== undefined) ? 'materialized' : 'default'
 }
@@ -138,7 +149,7 @@ function baseShape(pipe: Pipe, context: ShapeContext) {
     created_at: timeText(createdAt),
     updated_at: timeText(updatedAt),
     parent: parentId,
-    type: typeOf(pipe),
+    type: pipeType(pipe),
     url: `${context.baseUrl}/v0/pipes/${name}.json`,
   }
 }
@@ -161,6 +172,7 @@ export const nodeFieldNames: readonly string[] = [
     'dependencies',
     'params',
     'datasource',
+    'trigger_datasource',
   ],
 ]
 

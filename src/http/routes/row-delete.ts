@@ -5,6 +5,7 @@ import { toRowDeleteJob } from '../../datasources/row-delete/row-delete-job.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { jobAnswer } from '../json/job-answer.ts'
+import { withViewNames } from '../json/view-names.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
@@ -12,10 +13,10 @@ import { callerOf } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/base-url.ts'
 import { onPath } from '../server/route-need.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'jobs'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'jobs' | 'pipes'>
 
 /** `POST /v0/datasources/<name>/delete`: deletes rows by a condition, as a job; `dry_run` counts them. */
-export function addRowDelete(app: FastifyInstance, { dataSources, jobs }: Deps, limits: FormLimits): void {
+export function addRowDelete(app: FastifyInstance, { dataSources, jobs, pipes }: Deps, limits: FormLimits): void {
   const remove = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = await readChangeParameters(request, limits)
     const isDry = parameters.flag('dry_run')
@@ -25,7 +26,11 @@ export function addRowDelete(app: FastifyInstance, { dataSources, jobs }: Deps, 
     const asked = { condition: parameters.get('delete_condition'), isCounted: isDry }
     const planned = await dataSources.planRowDelete(nameOf(request), asked, abortSignal(reply))
     const caller = callerOf(request)
-    const views = viewFields(planned, caller.permissions, (id) => dataSources.find(id)?.name)
+    const names = {
+      ofTarget: (id: string) => dataSources.find(id)?.name,
+      ofView: (name: string) => withViewNames(name, () => pipes.list(), caller.permissions),
+    }
+    const views = viewFields(planned, caller.permissions, names)
     if (isDry) {
       const { dataSource, order, rowCount } = planned
       const { id, name } = dataSource
@@ -58,17 +63,22 @@ function nameOf(request: FastifyRequest): string {
   return (request.params as { readonly name: string }).name
 }
 
+interface ViewNames {
+  readonly ofTarget: (id: string) => string | undefined
+  readonly ofView: (name: string) => string
+}
+
 /** The views whose targets keep what they have made of the rows, as far as the caller may know of them. */
 function viewFields(
   { views }: PlannedRowDelete,
   permissions: Permissions,
-  nameOfTarget: (id: string) => string | undefined,
+  names: ViewNames,
 ): Readonly<Record<string, unknown>> {
   const seen = views.filter(({ target }) => permissions.sees('datasource', target))
   if (seen.length === 0) return {}
   return {
     views_not_updated: seen.map(({ name, target }) => {
-      return { name, datasource: { id: target, name: nameOfTarget(target) ?? target } }
+      return { name: names.ofView(name), datasource: { id: target, name: names.ofTarget(target) ?? target } }
     }),
     warning:
       'A delete does not go on to Materialized Views: what they have made of the rows stays in the Data Sources that they fill',

@@ -1,24 +1,46 @@
 import type { Permissions } from '../../access/permissions.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { MaterializedNode } from '../../catalog/pipe.types.ts'
 import type { NewColumns } from '../../datasources/new-columns.ts'
+import type { EventsStatus } from '../../ingest/events/events.types.ts'
+import { cascadeFrom, viewsInto } from '../../materialize/view-graph.ts'
 import type { HttpDeps } from '../http.types.ts'
-import type { DerivedFields } from '../json/datasource-shape.ts'
+import type { DerivedFields, ShownView } from '../json/datasource-shape.ts'
 import { seenFields } from '../json/seen-fields.ts'
+import { withViewNames } from '../json/view-names.ts'
 
-export type SingleDeps = Pick<HttpDeps, 'dataSources' | 'ingest'> & { readonly newColumns: NewColumns }
+export type SingleDeps = Pick<HttpDeps, 'dataSources' | 'ingest' | 'pipes'> & { readonly newColumns: NewColumns }
 
 /** What is derived of one data source, as far as the caller is told. @throws ENGINE_UNAVAILABLE (503) */
 export async function derivedOf(
   dataSource: DataSource,
   permissions: Permissions,
-  { dataSources, ingest, newColumns }: SingleDeps,
+  { dataSources, ingest, newColumns, pipes }: SingleDeps,
 ): Promise<DerivedFields> {
   const { id } = dataSource
+  const all = pipes.list()
+  // Both ends of an edge, and what makes it, must be known to whoever is told of it.
+  const shown = ({ pipe, node, view }: MaterializedNode): Omit<ShownView, 'depth'>[] => {
+    const [source, target] = [dataSources.find(view.sourceId), dataSources.find(view.targetId)]
+    const isSeen =
+      permissions.sees('pipe', pipe.id) &&
+      [source, target].every((one) => one !== undefined && permissions.sees('datasource', one.id))
+    return isSeen && source !== undefined && target !== undefined ? [{ pipe, node, source, target }] : []
+  }
   return seenFields(permissions, dataSource, {
     statistics: await dataSources.statisticsOf(id),
     usedBy: dataSources.usedBy(id),
     possiblyUsedBy: dataSources.possiblyUsedBy(id),
-    waiting: ingest.eventsStatus(id),
+    waiting: namedFailure(ingest.eventsStatus(id), (text) => withViewNames(text, () => all, permissions)),
     newColumns: newColumns.of(dataSource),
+    views: {
+      from: viewsInto(id, all).flatMap(shown),
+      into: cascadeFrom(id, all).flatMap((step) => shown(step).map((one) => ({ ...one, depth: step.depth }))),
+    },
   })
+}
+
+function namedFailure(status: EventsStatus | null, named: (text: string) => string): EventsStatus | null {
+  if (status === null || status.failure === null) return status
+  return { ...status, failure: { ...status.failure, message: named(status.failure.message) } }
 }

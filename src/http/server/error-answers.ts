@@ -1,7 +1,9 @@
 import type { FastifyContextConfig, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Pipe } from '../../catalog/pipe.types.ts'
 import { type DiskReports, diskFaultOf, noDiskReports } from '../../shared/disk-fault.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { sendError, toApiError } from '../json/answers.ts'
+import { withViewNames } from '../json/view-names.ts'
 import type { Adviser } from './advice.ts'
 import { plannedAt } from './planned-paths.ts'
 import { pathOf, type RequestLog } from './request-log.ts'
@@ -11,13 +13,15 @@ export function addErrorAnswers(
   app: FastifyInstance,
   disk: DiskReports = noDiskReports,
   adviser: Adviser = noAdvice,
+  pipes: () => readonly Pipe[] = () => [],
 ): void {
   app.setErrorHandler((thrown, request, reply) => {
     const reason = diskFaultOf(thrown)
     if (reason !== null) disk.report(reason, thrown)
     const error = toApiError(thrown)
     const hint = error.hint === undefined ? adviser(error, request) : undefined
-    return answerError(thrown, reply, { hint, mayNameOthers: mayNameOthers(request) })
+    const named = (text: string): string => withViewNames(text, pipes, request.caller?.permissions)
+    return answerError(thrown, reply, { hint, mayNameOthers: mayNameOthers(request), named })
   })
   // What has no route asks nothing of its caller, a preflight included, and does nothing. Fastify hands `config` on to its requests.
   const declared: { preHandler: []; config: FastifyContextConfig } = { preHandler: [], config: { needs: 'nothing' } }
@@ -32,12 +36,15 @@ export function addErrorAnswers(
 export function answerError(
   thrown: unknown,
   reply: FastifyReply,
-  { hint, mayNameOthers = true }: Told = {},
+  { hint, mayNameOthers = true, named = asItIs }: Told = {},
 ): FastifyReply {
   // Nobody hears the answer, and the log of requests tells that the client went away.
   if (isStopped(thrown) && reply.raw.destroyed) return sendError(reply, errors.BODY_CUT())
   const error = toApiError(thrown)
-  const own = mayNameOthers || error.withoutOthers === undefined ? {} : { error: error.withoutOthers }
+  const message = mayNameOthers ? error.message : (error.withoutOthers ?? error.message)
+  const told = named(message)
+  // An answer of the code's own has no such message.
+  const own = told === error.message ? {} : { error: told }
   return sendError(reply, error, { ...own, ...hintField(hint) })
 }
 
@@ -45,6 +52,12 @@ interface Told {
   readonly hint?: string | undefined
   /** Whether the message may name what depends on what the caller has named. */
   readonly mayNameOthers?: boolean
+  /** Gives views their names. */
+  readonly named?: (text: string) => string
+}
+
+function asItIs(text: string): string {
+  return text
 }
 
 function mayNameOthers({ caller }: FastifyRequest): boolean {

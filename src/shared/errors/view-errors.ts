@@ -9,6 +9,14 @@ export const viewErrors = {
     when: 'A node cannot be materialized: its query has no Data Source whose rows it could see, needs a request, or would feed itself. Nothing of the request was done.',
     message: ({ node, reason }: NodeReason) => `Node '${node}' cannot be materialized: ${reason}`,
   }),
+  VIEW_CYCLE: define({
+    status: 400,
+    when: 'A node cannot be materialized, because its rows would come back to the Data Source that they came from. The message has the way. Nothing of the request was done.',
+    message: ({ node, path }: { readonly node: string; readonly path: readonly string[] }) =>
+      `Node '${node}' cannot be materialized: its rows would come back to where they came from: ${path.join(' → ')}`,
+    withoutOthers: ({ node }) =>
+      `Node '${node}' cannot be materialized: its rows would come back to where they came from`,
+  }),
   VIEW_MISFIT: define({
     status: 400,
     when: 'The columns of a node do not fit the Data Source that it is to fill. The message says of each which SQL would. Nothing of the request was done.',
@@ -49,6 +57,7 @@ export const viewErrors = {
     when: 'The node is materialized already.',
     message: ({ pipe, node, datasource }: ExistingView) =>
       `Node '${node}' of Pipe '${pipe}' is materialized into Data Source "${datasource}" already`,
+    withoutOthers: ({ pipe, node }) => `Node '${node}' of Pipe '${pipe}' is materialized already`,
   }),
   VIEW_USED: define({
     status: 409,
@@ -62,6 +71,8 @@ export const viewErrors = {
     when: 'A Data Source cannot be overridden by `override_datasource`: it has rows, or Materialized Views use it. Nothing was changed.',
     message: ({ datasource, reason }: { readonly datasource: string; readonly reason: string }) =>
       `Data Source "${datasource}" cannot be overridden: ${reason}`,
+    withoutOthers: ({ datasource }) =>
+      `Data Source "${datasource}" cannot be overridden: it has rows, or Materialized Views use it`,
   }),
   POPULATE_FAILED: define({
     status: 422,

@@ -29,6 +29,7 @@ export function asAdmin(pipes: Pipes): AdminPipes {
     getNode: (pipe, node) => pipes.getNode(pipe, node),
     parametersOf: (node) => pipes.parametersOf(node),
     parametersWithPipes: (pipe, node) => pipes.parametersWithPipes(pipe, node),
+    readsOf: (pipe) => pipes.readsOf(pipe),
     possibleDependencies: (pipe, node) => pipes.possibleDependencies(pipe, node),
     create: (request) => pipes.create(request, adminScope),
     copy: (request) => pipes.copy(request, adminScope),

@@ -7,6 +7,11 @@ export const madeViewErrors = {
     400,
     "Node 'by_day' cannot be materialized: it reads no Data Source",
   ],
+  VIEW_CYCLE: [
+    errors.VIEW_CYCLE({ node: 'by_day', path: ['a', 'b', 'a'] }),
+    400,
+    "Node 'by_day' cannot be materialized: its rows would come back to where they came from: a → b → a",
+  ],
   VIEW_MISFIT: [
     errors.VIEW_MISFIT({ node: 'by_day', datasource: 'days', faults: ["column 'a' is one", "column 'b' is another"] }),
     400,

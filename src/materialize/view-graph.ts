@@ -1,0 +1,40 @@
+// What views make of what: the edges between data sources, and the order in which rows pass them.
+
+import type { DataSourceId } from '../catalog/data-source.types.ts'
+import { materializedNodes } from '../catalog/node-views.ts'
+import type { MaterializedNode, Pipe } from '../catalog/pipe.types.ts'
+
+/** A view that rows pass, and how many of them they pass before its target has them. */
+export interface CascadeStep extends MaterializedNode {
+  /** From 1. */
+  readonly depth: number
+}
+
+/**
+ * The views that the rows of a data source pass, at any depth, each behind those that fill what it sees. The depth is that of the
+ * longest way.
+ */
+export function cascadeFrom(id: DataSourceId, pipes: readonly Pipe[]): readonly CascadeStep[] {
+  const nodes = materializedNodes(pipes)
+  const depths = new Map<DataSourceId, number>([[id, 0]])
+  // Views make no circle, so this ends; a data source that is reached again by a longer way is walked again.
+  const waiting = [id]
+  for (let place = waiting.shift(); place !== undefined; place = waiting.shift()) {
+    const depth = (depths.get(place) ?? 0) + 1
+    for (const { view } of nodes) {
+      if (view.sourceId !== place || (depths.get(view.targetId) ?? 0) >= depth) continue
+      depths.set(view.targetId, depth)
+      waiting.push(view.targetId)
+    }
+  }
+  const steps = nodes.flatMap((node) => {
+    const depth = depths.get(node.view.sourceId)
+    return depth === undefined ? [] : [{ ...node, depth: depth + 1 }]
+  })
+  return steps.sort((one, other) => one.depth - other.depth)
+}
+
+/** The views that fill a data source. */
+export function viewsInto(id: DataSourceId, pipes: readonly Pipe[]): readonly MaterializedNode[] {
+  return materializedNodes(pipes).filter(({ view }) => view.targetId === id)
+}
