@@ -7,6 +7,7 @@ import type { DataSources } from './datasources/datasources.types.ts'
 import { createRowDeleteJobs } from './datasources/row-delete/row-delete-job.ts'
 import type { UrlImports } from './imports/url-jobs/url-import.types.ts'
 import { type JobFiles, type JobFilesDeps, openJobFiles } from './jobs/job-files.ts'
+import type { PopulateService } from './materialize/populate/populates.ts'
 import { type ImportsByUrlDeps, openImportsByUrl } from './open-url-imports.ts'
 import type { Query } from './query/query.types.ts'
 import { createQueryJobs } from './query/query-job.ts'
@@ -14,6 +15,7 @@ import { createQueryJobs } from './query/query-job.ts'
 interface JobKindsDeps extends Pick<JobFilesDeps, 'disk'>, ImportsByUrlDeps {
   readonly access: Access
   readonly dataSources: DataSources
+  readonly populates: Pick<PopulateService, 'jobKind'>
   readonly query: Pick<Query, 'run'>
 }
 
@@ -41,6 +43,7 @@ export async function openJobKinds(options: Options, deps: JobKindsDeps): Promis
   const readScopeFor = (warrant: Parameters<Access['readScopeFor']>[0]) => access.readScopeFor(warrant, 'sql:read')
   jobs.register(createQueryJobs({ ...options, queryJobsWorkingMax }, { query, files, readScopeFor }))
   jobs.register(createRowDeleteJobs(options, dataSources))
+  jobs.register(deps.populates.jobKind)
   const { urlImports, remoteFiles } = openImportsByUrl(options, deps)
   return {
     jobFiles: files,

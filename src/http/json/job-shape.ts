@@ -60,7 +60,7 @@ function errorFields(errors: readonly string[]): object {
 
 /** Whether its errors may quote rows that were there before, or say something of them. */
 function tellsOfRows({ kind }: Job): boolean {
-  return kind === 'delete_data'
+  return kind === 'delete_data' || kind === 'populateview'
 }
 
 /** Whether the caller may read all rows of what the job works on. */

@@ -9,7 +9,8 @@ import { createResourceHex } from '../../shared/ids.ts'
 import { tablesBehind } from '../../store/sql/table-graph.ts'
 import type { Store } from '../../store/store.types.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
-import type { PopulatedView, PopulatePlan, PopulateReads, PopulateRequest } from './populate.types.ts'
+import type { PopulatedView, PopulatePlan, PopulateReads } from './populate.types.ts'
+import type { PopulateRequest } from './populate-request.types.ts'
 
 export interface PlanDeps {
   readonly catalog: Pick<Catalog, 'find'>

@@ -2,6 +2,7 @@ import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { Job, JobOwner } from '../../jobs/jobs.types.ts'
 import type { LogFields } from '../../observe/logger.ts'
 import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
+import type { PopulateRequest } from './populate-request.types.ts'
 
 /**
  * Fills the targets of views with the rows that their sources have already, as jobs, while ingestion goes on.
@@ -27,6 +28,8 @@ export interface Populates {
   pin(plan: PopulatePlan): Promise<void>
   /** Gives up a pin that no job is to fill. Never throws. */
   unpin(plan: PopulatePlan): Promise<void>
+  /** The job of the pin that was made for a view; null where there is none. @throws what `Jobs.add` does. */
+  addPinned(viewId: string, origin: Omit<PopulateOrigin, 'isPinned'>): Promise<Job | null>
   /** The job that fills what is pinned, or what there is when it begins to work. @throws what `Jobs.add` does. */
   add(plan: PopulatePlan, origin: PopulateOrigin): Promise<Job>
   /** Whether one of these tables is being filled, so that a replace may not compute it anew. */
@@ -47,16 +50,6 @@ export interface PopulatedView {
   /** For the answers about the job. */
   readonly pipe: { readonly id: string; readonly name: string }
   readonly nodeName: string
-}
-
-export interface PopulateRequest {
-  /** A part of the rows, between 0 and a tenth; it goes before a condition. Null is all of them. */
-  readonly subset: number | null
-  /** On the rows of the source; null is all of them. */
-  readonly condition: string | null
-  readonly unlinksOnError: boolean
-  /** Whether the rows go that the target has. */
-  readonly truncates: boolean
 }
 
 /** A populate that may be carried out. */

@@ -8,11 +8,11 @@ import type {
   PopulateJobOrder,
   PopulateOrigin,
   PopulatePlan,
-  PopulateRequest,
   Populates,
 } from './populate.types.ts'
 import type { PinnedPlan, PopulatesDeps } from './populate-deps.types.ts'
 import { planPopulate } from './populate-plan.ts'
+import type { PopulateRequest } from './populate-request.types.ts'
 import { PopulateRun, type RunOptions } from './populate-run.ts'
 import { dropPopulateTables, leftPins, populateTables } from './populate-tables.ts'
 
@@ -27,7 +27,7 @@ export class PopulateService implements Populates {
   readonly jobKind: JobKind
   readonly #deps: PopulatesDeps
   /** Pins of which no job knows yet, with the tables that are to be filled. */
-  readonly #made = new Map<string, readonly string[]>()
+  readonly #made = new Map<string, PinnedPlan | PopulatePlan>()
 
   constructor(options: PopulatesOptions, deps: PopulatesDeps) {
     this.#deps = deps
@@ -57,13 +57,13 @@ export class PopulateService implements Populates {
 
   async pin(plan: PinnedPlan): Promise<void> {
     const { store } = this.#deps
-    const { view, pinId, filled, request } = plan
+    const { view, pinId, request } = plan
     // What is being deleted would be pinned with the rest.
     if ((await store.rowDeletes.unfinished([view.sourceId])).length > 0) {
       throw errors.DATASOURCE_BUSY({ name: plan.sourceName, what: 'changed' })
     }
     const { pin, staging, mirror } = populateTables(pinId)
-    this.#made.set(pinId, filled)
+    this.#made.set(pinId, plan)
     try {
       await dropPopulateTables(store, pinId)
       await store.pins.make(pin, view.sourceId)
@@ -89,11 +89,16 @@ export class PopulateService implements Populates {
     }
   }
 
+  async addPinned(viewId: string, origin: Omit<PopulateOrigin, 'isPinned'>): Promise<Job | null> {
+    const plan = [...this.#made.values()].find(({ view }) => view.id === viewId)
+    // A job that pins its own rows has no plan, but an order.
+    return plan === undefined || !('reads' in plan) ? null : await this.add(plan, { ...origin, isPinned: true })
+  }
+
   async add(plan: PopulatePlan, { owner, logFields, isPinned }: PopulateOrigin): Promise<Job> {
-    const { view, source, target, request, seconds, filled, pinId, warnings } = plan
+    const { view, sourceName, target, request, seconds, filled, pinId, warnings } = plan
     const order: PopulateJobOrder = {
-      ...{ view, request, seconds, filled, pinId, isPinned },
-      sourceName: source.name,
+      ...{ view, request, seconds, filled, pinId, isPinned, sourceName },
       targetName: target.name,
     }
     const details: PopulateDetails = {
@@ -118,7 +123,7 @@ export class PopulateService implements Populates {
 
   isBusy(tables: ReadonlySet<string>): boolean {
     const pinned = this.#unended(['waiting', 'working', 'cancelling']).filter(({ isPinned }) => isPinned)
-    const filled = [...this.#made.values(), ...pinned.map((details) => details.filled)]
+    const filled = [...this.#made.values(), ...pinned].map((one) => one.filled)
     return filled.some((names) => names.some((name) => tables.has(name)))
   }
 

@@ -34,12 +34,6 @@ export const viewErrors = {
     when: 'A parameter of a populate is wrong, or stands without `populate=true`.',
     message: ({ reason }: { readonly reason: string }) => `The populate cannot run: ${reason}`,
   }),
-  POPULATE_UNSUPPORTED: define({
-    status: 400,
-    when: 'A populate is asked for, and this release cannot run one yet.',
-    message: () =>
-      'Materialized Views cannot be populated yet: leave populate out, and the view takes the rows that come from now on',
-  }),
   POPULATE_UNLINKED: define({
     status: 409,
     when: 'What became of a Materialized View whose populate failed. No request is answered so: it is among the errors of the job.',

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Job } from '../../../src/jobs/jobs.types.ts'
-import type { PopulatedView, PopulateRequest } from '../../../src/materialize/populate/populate.types.ts'
+import type { PopulatedView } from '../../../src/materialize/populate/populate.types.ts'
+import type { PopulateRequest } from '../../../src/materialize/populate/populate-request.types.ts'
 import { untilStatus } from '../../support/jobs/test-kind.ts'
 import { type Life, maker, PopulateWorld, wholePopulate } from '../../support/materialize/populate-world.ts'
 

@@ -27,11 +27,6 @@ export const madeViewErrors = {
     400,
     'The populate cannot run: "populate_subset" needs populate=true',
   ],
-  POPULATE_UNSUPPORTED: [
-    errors.POPULATE_UNSUPPORTED(),
-    400,
-    'Materialized Views cannot be populated yet: leave populate out, and the view takes the rows that come from now on',
-  ],
   POPULATE_UNLINKED: [
     errors.POPULATE_UNLINKED({ view: 'by_day', reason: 'no populate of it ever succeeded' }),
     409,
