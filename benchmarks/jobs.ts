@@ -102,6 +102,7 @@ async function measureStarts({ directory }: Bench): Promise<readonly (readonly s
   }
   // On a machine that others use, the least says more than the median.
   const [without, withJobs] = [spreadOf(times.without), spreadOf(times.with)]
+  const pairs = spreadOf(times.with.map((ms, round) => ms / (times.without[round] ?? Number.NaN)))
   return [
     ['start of the service without jobs, least ms', without.min.toFixed(0)],
     ['start of the service without jobs, median ms', without.median.toFixed(0)],
@@ -109,6 +110,8 @@ async function measureStarts({ directory }: Bench): Promise<readonly (readonly s
     ['start of the service with jobs, median ms', withJobs.median.toFixed(0)],
     ['ratio of the least', (withJobs.min / without.min).toFixed(3)],
     ['ratio of the medians', (withJobs.median / without.median).toFixed(3)],
+    ['ratio of pairs, median', pairs.median.toFixed(3)],
+    ['ratio of pairs, least and most', `${pairs.min.toFixed(3)} ${pairs.max.toFixed(3)}`],
   ]
 }
 
@@ -122,7 +125,7 @@ async function startMs(dataDir: string): Promise<number> {
 
 async function open(storage: RecordStorage): Promise<Jobs> {
   const jobs = await openJobs(
-    { jobsWaitingMax: 1_000, jobsKeptMax: 100_000 },
+    { jobsWaitingMax: 1_000, jobsWaitingPerTokenMax: 1_000, jobsKeptMax: 100_000 },
     { storage, logger, now: () => Date.now() },
   )
   // What the list has to tell apart works as long as it is measured.
@@ -166,6 +169,7 @@ function writesOf(status: JobStatus, index: number): readonly LoadedWrite[] {
     ...{ createdAtMs: atMs, updatedAtMs: atMs, startedAtMs: atMs },
     details: { rows: 1_000_000, quarantinedRows: 0, invalidLines: 0, byteCount: 123_456_789, progressPercentage: 100 },
     errors: status === 'error' ? ['The server ended the connection after 1234 of 5678 bytes; send the file again'] : [],
+    errorQuotes: [],
   } as const
   const record = jobWrite({ number: index + 1, job, logFields: { requestId: createImportId() } })
   const url = `https://files.example.com/exports/${id}.ndjson.gz`

@@ -2,16 +2,19 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readOptions, withBench } from './support/bench.ts'
 import { cpuSeconds } from './support/process-usage.ts'
-import { startEngine, startGenerator, startService } from './support/processes.ts'
+import { startEngine, startFileServer, startGenerator, startService } from './support/processes.ts'
 import { report } from './support/report.ts'
 import { createServiceClient } from './support/service-client.ts'
 import { spreadCells } from './support/statistics.ts'
+import { importFromUrl, loopbackUrls } from './support/url-import.ts'
 
 /**
  * How fast is a Parquet file taken, beside the engine's own `INSERT … SELECT FROM file()` of the same file into a table of the
  * same definition?
  *
- * Each run has a fresh process with the engine. Rows of both are counted and summed, and must agree. Of each side the table has
+ * By URL the time counts from the moment when the server of the file has sent its last byte.
+ *
+ * Each run has a fresh process with the engine. Rows of all are counted and summed, and must agree. Of each side the table has
  * the least time, and the ratios of the pairs: more than 1 where the service is faster.
  */
 const options = readOptions({ rows: 4_000_000, rounds: 5 })
@@ -34,16 +37,17 @@ interface Run {
 }
 
 const results = await withBench(async ({ directory }) => {
-  const found: { readonly name: string; readonly engine: Run[]; readonly service: Run[] }[] = []
+  const found: { readonly name: string; readonly engine: Run[]; readonly service: Run[]; readonly byUrl: Run[] }[] = []
   for (const [name, columns] of Object.entries(files)) {
     const path = join(directory, 'rows.parquet')
     await writeFile(directory, path, columns)
-    const runs = { name, engine: [] as Run[], service: [] as Run[] }
+    const runs = { name, engine: [] as Run[], service: [] as Run[], byUrl: [] as Run[] }
     for (let round = 0; round < options.rounds; round += 1) {
       runs.engine.push(await insertedByEngine(path))
       runs.service.push(await sentToService(path))
+      runs.byUrl.push(await fetchedByService(path))
     }
-    const stored = new Set([...runs.engine, ...runs.service].map((run) => run.stored))
+    const stored = new Set([...runs.engine, ...runs.service, ...runs.byUrl].map((run) => run.stored))
     if (stored.size !== 1) throw new Error(`the rows differ: ${[...stored].join(' ')}`)
     await rm(path)
     found.push(runs)
@@ -53,12 +57,14 @@ const results = await withBench(async ({ directory }) => {
 const header = [
   ...['file', "engine's INSERT … SELECT FROM file(), ms", 'Millrace over HTTP, ms', 'ratio min', 'median', 'max'],
   ...['of processor time: ratio min', 'median', 'max'],
+  ...['by URL, ms from the last byte', 'ratio min', 'median', 'max'],
 ]
-const rows = results.map(({ name, engine, service }) => {
-  const ratios = (field: 'cpuSeconds' | 'ms') =>
-    engine.flatMap((run, round) => run[field] / (service[round]?.[field] ?? Number.NaN))
+const rows = results.map(({ name, engine, service, byUrl }) => {
+  const ratios = (field: 'cpuSeconds' | 'ms', runs: readonly Run[]) =>
+    engine.flatMap((run, round) => run[field] / (runs[round]?.[field] ?? Number.NaN))
   const least = (runs: readonly Run[]) => Math.min(...runs.map(({ ms }) => ms)).toFixed(0)
-  return [name, least(engine), least(service), ...spreadCells(ratios('ms')), ...spreadCells(ratios('cpuSeconds'))]
+  const asBody = [...spreadCells(ratios('ms', service)), ...spreadCells(ratios('cpuSeconds', service))]
+  return [name, least(engine), least(service), ...asBody, least(byUrl), ...spreadCells(ratios('ms', byUrl))]
 })
 report({ header, rows }, options.out, results)
 
@@ -112,5 +118,24 @@ async function sentToService(path: string): Promise<Run> {
     if (status !== 200) throw new Error(text)
     const stored = await client.sql(`SELECT ${sums} FROM t FORMAT JSONEachRow`)
     return { ms: elapsedMs, cpuSeconds: cpu, stored: stored.trim() }
+  })
+}
+
+async function fetchedByService(path: string): Promise<Run> {
+  return await withBench(async ({ directory, opened }) => {
+    const files = opened(startFileServer())
+    const service = opened(await startService({ directory, environment: loopbackUrls }))
+    const client = createServiceClient(service)
+    await client.createDataSource({ name: 't', schema, sortingKey: 'user, ts' })
+    await files.call('addFile', { name: 'rows.parquet', path })
+    const url = `${await files.call('listen', undefined)}/rows.parquet`
+    const before = await cpuSeconds(service.pid)
+    await importFromUrl(service, { dataSource: 't', format: 'parquet', url, rowCount: options.rows })
+    // Both processes read the clock of one machine.
+    const ms = Date.now() - (await files.call('lastSentAtMs', undefined))
+    const cpu = (await cpuSeconds(service.pid)) - before
+    const stored = await client.sql(`SELECT ${sums} FROM t FORMAT JSONEachRow`)
+    await files.call('stop', undefined)
+    return { ms, cpuSeconds: cpu, stored: stored.trim() }
   })
 }

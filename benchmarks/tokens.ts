@@ -3,7 +3,9 @@
 //   npm run build && node --expose-gc dist/benchmarks/tokens.js
 
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Access } from '../src/access/access.ts'
 import { Permissions } from '../src/access/permissions.ts'
 import type { Scope } from '../src/access/scopes/scope.types.ts'
@@ -96,9 +98,9 @@ async function measure(path: string): Promise<readonly (readonly string[])[]> {
   const held = heapBytes() - before
   const list = tokens.list()
   const listStart = performance.now()
-  const turns = watchTurns()
+  const loop = watchLoop()
   const values = await tokens.valuesOf(list)
-  const listTurns = turns.end()
+  const { delays, threadMs: listThreadMs } = loop.end()
   const listMs = performance.now() - listStart
   const texts = values.flatMap((value) => value ?? []).slice(-options.lookUps)
   const access = new Access({ sources: [tokens], lookup })
@@ -125,7 +127,8 @@ async function measure(path: string): Promise<readonly (readonly string[])[]> {
     ['start: tokens read, ms', startMs.toFixed(0)],
     ['heap, MB', (held / mebibyte).toFixed(1)],
     ['all values for a list, ms', listMs.toFixed(0)],
-    ['its turns of the event loop, p50 / p99 / longest, ms of CPU', listTurns],
+    ['of which the main thread, ms of CPU', listThreadMs],
+    ['delay of its event loop meanwhile, p50 / p99 / p99.9 / longest, ms', delays],
     ...lookUps,
     ...verdictTimes(access, verdicts),
     ['a creation, p50 ms', p50.toFixed(1)],
@@ -174,29 +177,23 @@ async function creationMs(tokens: TokenBook, count: number): Promise<number> {
   return performance.now() - start
 }
 
-/** What a turn computes meanwhile, by the processor's time: other processes on the machine do not count. */
-function watchTurns(): { end(): string } {
-  const turns: number[] = []
-  let last = process.cpuUsage()
-  let next: NodeJS.Immediate
-  const take = (): void => {
-    const { user, system } = process.cpuUsage(last)
-    turns.push((user + system) / 1_000)
-    last = process.cpuUsage()
-  }
-  const note = (): void => {
-    take()
-    next = setImmediate(note)
-  }
-  next = setImmediate(note)
+/** How long others wait for the event loop meanwhile, and what this thread computes, whatever other threads and processes do. */
+function watchLoop(): { end(): { readonly delays: string; readonly threadMs: string } } {
+  const delays = monitorEventLoopDelay({ resolution: 1 })
+  const before = threadMs()
+  delays.enable()
   return {
     end() {
-      clearImmediate(next)
-      take()
-      const { p50, p99 } = percentilesOf(turns)
-      return `${p50.toFixed(1)} / ${p99.toFixed(1)} / ${Math.max(...turns).toFixed(1)}`
+      delays.disable()
+      const told = [50, 99, 99.9, 100].map((percentile) => (delays.percentile(percentile) / 1_000_000).toFixed(1))
+      return { delays: told.join(' / '), threadMs: (threadMs() - before).toFixed(0) }
     },
   }
+}
+
+/** Time that the main thread has had of processors: the first of three numbers, in nanoseconds. */
+function threadMs(): number {
+  return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1').split(' ')[0]) / 1_000_000
 }
 
 function heapBytes(): number {

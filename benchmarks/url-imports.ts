@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { assert } from '../src/shared/assert.ts'
 import { isChosen, readOptions, withBench } from './support/bench.ts'
@@ -12,6 +10,7 @@ import type { Packing } from './support/repeated-file.ts'
 import { report } from './support/report.ts'
 import { createServiceClient, importResult } from './support/service-client.ts'
 import { medianOf, percentilesOf, spreadCells } from './support/statistics.ts'
+import { importFromUrl, loopbackUrls } from './support/url-import.ts'
 import { workloads } from './support/workloads.ts'
 
 /**
@@ -27,7 +26,6 @@ import { workloads } from './support/workloads.ts'
 const options = readOptions({ what: 'rate', only: '', mb: 1_000, sizesMb: '1000,8000', rounds: 5, seed: 20_260_101 })
 const table = 'by_url'
 const poolRowCount = 240_000
-const environment = { MILLRACE_URL_ALLOW: '127.0.0.1', MILLRACE_URL_ALLOW_HTTP: 'true' }
 const packings: readonly Packing[] = ['none', 'gzip', 'zstd']
 const extensions = { none: '', gzip: '.gz', zstd: '.zst' } as const
 const sampleIntervalMs = 50
@@ -96,16 +94,8 @@ interface ExpectedFile {
 async function importByUrl(processes: Processes, expected: ExpectedFile): Promise<number> {
   const { name, format, rowCount, dataSource = table } = expected
   const { service, filesUrl } = processes
-  const client = createServiceClient(service)
   await createTable(service, dataSource, format)
-  const startedAtMs = performance.now()
-  const url = encodeURIComponent(`${filesUrl}/${name}`)
-  const path = `/v0/datasources?mode=append&name=${dataSource}&format=${format}&url=${url}`
-  const { id } = JSON.parse(await client.call('POST', path)) as { readonly id: string }
-  const last = await lastLineOf(service, `/v0/jobs/${id}?progress=true`)
-  const elapsedMs = performance.now() - startedAtMs
-  const job = JSON.parse(last) as { readonly status: string; readonly imported_rows: number; readonly error?: string }
-  assert(job.status === 'done' && job.imported_rows === rowCount, `the job ended as ${last.slice(0, 900)}`)
+  const elapsedMs = await importFromUrl(service, { dataSource, format, url: `${filesUrl}/${name}`, rowCount })
   await checkAndDrop(service, dataSource, rowCount)
   return elapsedMs
 }
@@ -134,18 +124,10 @@ async function checkAndDrop(service: ServiceProcess, name: string, rowCount: num
   await client.dropDataSource(name)
 }
 
-/** Reads lines to their end, and gives the last one. */
-async function lastLineOf({ url, headers }: ServiceProcess, path: string): Promise<string> {
-  const request = get(`${url}${path}`, { headers, agent: false })
-  const [response] = (await once(request, 'response')) as [IncomingMessage] // The event's one argument, by node:http.
-  const text = Buffer.concat(await response.toArray()).toString()
-  return text.trim().split('\n').at(-1) ?? ''
-}
-
 async function withProcesses<Result>(work: (processes: Processes) => Promise<Result>): Promise<Result> {
   return await withBench(async ({ directory, opened }) => {
     const files = opened(startFileServer())
-    const service = opened(await startService({ directory: join(directory, 'service'), environment }))
+    const service = opened(await startService({ directory: join(directory, 'service'), environment: loopbackUrls }))
     const filesUrl = await files.call('listen', undefined)
     try {
       return await work({ files, service, filesUrl })

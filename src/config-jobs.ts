@@ -13,6 +13,15 @@ export const jobOptions = {
     sentence:
       'Jobs of one kind that may wait for their turn. Beyond it, requests for more get 429; jobs of other kinds have places of their own.',
   },
+  jobsWaitingPerTokenMax: {
+    kind: 'integer',
+    unit: 'jobs',
+    min: 1,
+    max: 100_000,
+    default: 200,
+    sentence:
+      'Those of `jobsWaitingMax` that one token may have made. Beyond it, its requests for more get 429; those of others are taken. Each JWT counts by itself.',
+  },
   jobsKeptMax: {
     kind: 'integer',
     unit: 'jobs',
@@ -20,7 +29,7 @@ export const jobOptions = {
     max: 1_000_000,
     default: 10_000,
     sentence:
-      'Jobs that have ended and are still told of: those of the last 72 hours, and the last 100. Beyond it, the oldest are forgotten before.',
+      'Jobs that have ended and are still told of: those of the last 72 hours, and the last 100. Beyond it, the token that has most jobs of a kind loses the oldest of them. A job whose result may still be read is kept beside them.',
   },
   deleteJobsWorkingMax: {
     kind: 'integer',
@@ -28,7 +37,8 @@ export const jobOptions = {
     min: 1,
     max: 100,
     default: 3,
-    sentence: 'Deletes of rows that work at once, one a Data Source. Others wait.',
+    sentence:
+      'Deletes of rows that work at once, one a Data Source. Others wait; where one token holds all of these places, one more is for the others.',
   },
   populateJobsWorkingMax: {
     kind: 'integer',
@@ -54,7 +64,7 @@ export const jobOptions = {
     max: 64,
     default: 2,
     sentence:
-      'Queries that run as jobs at once. Others wait. They take sessions of `readSessions`, of which one stays free for other queries where there are several.',
+      'Queries that run as jobs at once. Others wait; where one token holds all of these places, one more is for the others. They take sessions of `readSessions`, of which one stays free for other queries where there are several.',
   },
   queryJobTimeMaxMs: {
     kind: 'integer',
@@ -72,6 +82,15 @@ export const jobOptions = {
     default: gibibyte,
     sentence:
       'Results of queries that ran as jobs have so many bytes together. A job whose result would be beyond ends in error. One result has no more than `resultBytesMax`.',
+  },
+  jobResultsBytesPerTokenMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: mebibyte,
+    max: Number.MAX_SAFE_INTEGER,
+    default: 256 * mebibyte,
+    sentence:
+      'Those of `jobResultsBytesMax` that the results of one token may have. Each JWT counts by itself. A result counts for 64 KiB at least.',
   },
   jobResultHoursMax: {
     kind: 'integer',

@@ -33,7 +33,8 @@ export const urlOptions = {
     min: 1,
     max: 64,
     default: 2,
-    sentence: 'Imports by URL that work at once. Others wait.',
+    sentence:
+      'Imports by URL that work at once. Others wait; where one token holds all of these places, one more is for the others.',
   },
   urlBytesMax: {
     kind: 'integer',
@@ -110,6 +111,24 @@ export const urlOptions = {
     default: 60_000,
     sentence:
       'Time in which at least 1 KiB of a file must arrive. Else the request is repeated from the byte that was reached.',
+  },
+  urlTimeMaxMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 1_000,
+    max: 2_592_000_000,
+    default: 86_400_000,
+    sentence:
+      'Longest time of an import by URL. It is counted anew when an import goes on after a restart. What is stored by then stays.',
+  },
+  urlRateMin: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: 0,
+    max: gibibyte,
+    default: 64 * kibibyte,
+    sentence:
+      'Bytes a second that the server of a URL must send while other imports by URL wait for a place, measured over `urlIdleTimeoutMs` of waiting for it. Else the import ends, and what is stored stays.',
   },
   urlHeaderBytesMax: {
     kind: 'integer',

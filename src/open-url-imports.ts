@@ -8,14 +8,15 @@ import { openUrlImports } from './imports/url-jobs/open-url-imports.ts'
 import type { TableChanges } from './imports/url-jobs/table-changes.ts'
 import type { UrlImports } from './imports/url-jobs/url-import.types.ts'
 import type { Ingest } from './ingest/ingest.types.ts'
+import { createOrderSeal } from './job-order-seal.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
 import type { Logger } from './observe/logger.ts'
-import type { SealedText, SecretBox } from './secrets/secret-box.types.ts'
+import type { SecretBox } from './secrets/secret-box.types.ts'
 
 export interface ImportsByUrlDeps {
   readonly imports: Imports
   readonly dataSources: Pick<DataSources, 'find'>
-  readonly ingest: Pick<Ingest, 'lastBlock' | 'sync'>
+  readonly ingest: Pick<Ingest, 'sync' | 'tableMark'>
   readonly jobs: Jobs
   readonly changes: TableChanges
   readonly box: SecretBox
@@ -47,14 +48,9 @@ export function openImportsByUrl(
     },
     { logger },
   )
-  const context = 'the order of a job'
   const urlImports = openUrlImports(options, {
     ...{ imports, dataSources, ingest, jobs, changes, logger, remoteFiles },
-    box: {
-      seal: (plain) => box.seal(plain, context),
-      // What is no sealed text does not open.
-      open: (sealed) => box.open(sealed as SealedText, context),
-    },
+    box: createOrderSeal(box),
     clock: () => performance.now(),
     now: Date.now,
     delay: (timeMs, signal) => delay(timeMs, undefined, { signal }),

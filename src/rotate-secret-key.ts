@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Options } from './config.ts'
 import { currentFormat, readFormat } from './directory/format.ts'
 import { lockDirectory } from './directory/lock.ts'
+import { resealJobOrder } from './job-order-seal.ts'
 import type { Logger } from './observe/logger.ts'
 import { type Rotation, rotateSecrets } from './secrets/rotate-secrets.ts'
 import { keyPlaceOf } from './secrets/secret-key-file.ts'
@@ -23,7 +24,10 @@ export async function rotateSecretKey(options: Options, logger: Logger): Promise
   if (format !== currentFormat) throw refuse(`${dataDir} has format ${format}; start the service once, and stop it`)
   const lock = await lockDirectory(dataDir, logger)
   try {
-    return textOf(await toTheEnd(rotateSecrets(catalogPath, { place, sealPlain, logger })), place.path)
+    return textOf(
+      await toTheEnd(rotateSecrets(catalogPath, { place, sealPlain: [...sealPlain, resealJobOrder], logger })),
+      place.path,
+    )
   } catch (error) {
     throw toStartRefusal(error, options)
   } finally {

@@ -60,7 +60,7 @@ export class JwtSource implements TokenSource {
     const { verifier } = this.#deps
     // With another key, the token is not valid any more.
     if (stamp !== verifier.keyStamp) return undefined
-    if (verifier.isExpired(expiresAtSeconds)) return { error: errors.TOKEN_INVALID({ hint: 'The token has expired' }) }
+    if (verifier.isExpired(expiresAtSeconds)) return { error: errors.TOKEN_EXPIRED() }
     const scopes = warrant.scopes.map(ofWarrantScope)
     return this.#unfiltered(scopes) ?? new WarrantedJwt({ id, name, expiresAtSeconds, scopes })
   }

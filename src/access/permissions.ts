@@ -77,6 +77,11 @@ export class Permissions {
     return this.isAdmin || this.filtersOf(id).length === 0
   }
 
+  /** Whether no row of the workspace is kept from it: what Materialized Views say may be of any of them. */
+  get readsEverything(): boolean {
+    return this.readScope.seesAll && !this.readScope.isFiltered
+  }
+
   #givesSome({ scopes }: OperationRule): boolean {
     return this.grants.some(({ type }) => scopes.includes(type))
   }

@@ -4,8 +4,9 @@ import type { CheckedExpression } from '../schema/expressions/checked-text.types
 import { ApiError } from '../shared/errors/errors.ts'
 import { type Condition, readCondition } from '../sql/condition.ts'
 import { toCopyError } from '../store/caller-errors.ts'
+import { withoutInternals } from '../store/engine-message.ts'
 import { rowsAlias } from '../store/sql/rows-alias.ts'
-import { isTooCostly, StoreError } from '../store/store-error.ts'
+import { isOfItsMemory, isTooCostly, StoreError } from '../store/store-error.ts'
 import type { GraphTable, Trials } from '../store/tables.types.ts'
 
 export interface AskedCondition {
@@ -21,6 +22,9 @@ export interface AskedCondition {
 
 /** Reads a condition, as far as it can be judged without the engine. @throws what `invalid` makes. */
 export function readRowCondition({ text, parameter, table, seconds, invalid }: AskedCondition): Condition {
+  if (/^\s*where\s/i.test(text) && !table.columns.some((column) => column.toLowerCase() === 'where')) {
+    throw invalid('it is the condition alone, without the word WHERE before it')
+  }
   const condition = read(text, { parameter, columns: table.columns, seconds, invalid })
   if (condition.names.has(rowsAlias)) throw invalid(`it must not use the name ${rowsAlias}`)
   // The statements that it becomes part of run as the service.
@@ -39,16 +43,24 @@ export function readRowCondition({ text, parameter, table, seconds, invalid }: A
 export async function tryRowCondition(
   trials: Trials,
   { sql }: Condition,
-  { table, invalid }: Pick<AskedCondition, 'invalid' | 'table'>,
+  { table, text, invalid }: Pick<AskedCondition, 'invalid' | 'table' | 'text'>,
 ): Promise<CheckedExpression> {
   const tried = { table: table.name, columns: table.columns, condition: sql }
   try {
     await trials.judgeCondition(tried)
     await trials.computeCondition(tried).catch(throwIfCostly)
   } catch (thrown) {
-    throw toCopyError(thrown, invalid)
+    if (isOfItsMemory(thrown)) throw invalid(withoutInternals(thrown.message))
+    throw toCopyError(thrown, (reason) => invalid(withHint(reason, text)))
   }
   return sql
+}
+
+/** What stands in double quotes is a column, and many mean a text. */
+function withHint(reason: string, text: string): string {
+  return /^Unknown (expression|identifier|expression identifier)/i.test(reason) && text.includes('"')
+    ? `${reason}; a text stands in single quotes`
+    : reason
 }
 
 /** What the condition says of values that no row may have is no fault of it. */

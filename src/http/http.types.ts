@@ -2,6 +2,7 @@ import type { Access, Caller } from '../access/access.ts'
 import type { JwtIssuer } from '../access/jwt-issuer.ts'
 import type { ScopeBinder } from '../access/scopes/scope-binder.ts'
 import type { Tokens } from '../access/tokens/token.types.ts'
+import type { Warrant } from '../access/warrant.types.ts'
 import type { Variables } from '../catalog/variable.types.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
 import type { PendingReplaces } from '../datasources/replace/pending-replaces.ts'
@@ -15,6 +16,7 @@ import type { Logger } from '../observe/logger.ts'
 import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
 import type { Pipes } from '../pipes/pipes.types.ts'
 import type { Query } from '../query/query.types.ts'
+import type { QueryJobs } from '../query/query-job.ts'
 import type { DiskReports } from '../shared/disk-fault.ts'
 import type { BodyBudget } from './request/body-budget.ts'
 import type { OpenExchange } from './server/connections.ts'
@@ -33,10 +35,11 @@ export interface HttpDeps {
   readonly imports: Imports
   readonly urlImports: UrlImports
   readonly jobs: Pick<Jobs, 'add' | 'find' | 'list' | 'cancel' | 'watch'>
-  readonly jobFiles: Pick<JobFiles, 'open'>
+  readonly jobFiles: Pick<JobFiles, 'has' | 'open' | 'remove'>
   readonly pendingReplaces: PendingReplaces
   readonly ingest: Ingest
   readonly query: Query
+  readonly queryJobs: Pick<QueryJobs<Warrant>, 'orderOf'>
   readonly variables: Variables
   readonly logger: Logger
   /** Whether the disk takes anything, and who is told that it does not. */
@@ -81,6 +84,8 @@ declare module 'fastify' {
     caller: Caller | null
     /** Whether the right of the caller to what the request names in its body or SQL has been judged. */
     isJudged: boolean
+    /** What its body names, as it was judged last; null before. */
+    judgedName: string | null
     /** The header Content-Type as the client sent it. */
     sentContentType: string | undefined
     /** What its connection is to know of it; null until its first hook has run. */

@@ -17,25 +17,33 @@ export interface Beginning {
  * and comes first when the body is read. Then it is read once, by whoever iterates over it, who owns the chunks.
  */
 export class SourceBody implements AsyncIterable<Uint8Array> {
-  readonly #stream: Readable
-  readonly #chunks: AsyncIterator<Buffer>
+  #stream: Readable
+  #chunks: AsyncIterator<Buffer>
   readonly #toError: (cause: unknown) => unknown
   /** What was looked at; null once the body is read. */
   #beginning: JoinedChunks | null = new JoinedChunks()
   #isWhole = false
   #failure: { readonly error: unknown } | null = null
+  /**
+   * Gives up what was read and is read of the body, and reads it from the byte with this number on. Null where whoever brings
+   * it sends it once.
+   */
+  readonly readFrom: ((offset: number) => AsyncIterable<Uint8Array>) | null
 
   /**
    * @param stream a stream of buffers that nobody else reads; nothing is asked of it before somebody looks or reads.
    * @param toError what the reader is told of what the stream fails with.
+   * @param reopen gives another such stream, of the bytes from an offset on.
    */
-  constructor(stream: Readable, toError: (cause: unknown) => unknown = (cause) => cause) {
+  constructor(
+    stream: Readable,
+    toError: (cause: unknown) => unknown = (cause) => cause,
+    reopen: ((offset: number) => Readable) | null = null,
+  ) {
     this.#stream = stream
-    // A stream in byte mode gives buffers.
-    this.#chunks = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+    this.#chunks = chunksOf(stream)
     this.#toError = toError
-    // It may fail while nobody reads it; its reader is told.
-    stream.on('error', () => {})
+    this.readFrom = reopen === null ? null : (offset) => this.#reopened(() => reopen(offset))
   }
 
   /**
@@ -67,6 +75,15 @@ export class SourceBody implements AsyncIterable<Uint8Array> {
     this.#stream.destroy()
   }
 
+  #reopened(open: () => Readable): AsyncIterable<Uint8Array> {
+    this.close()
+    this.#isWhole = false
+    this.#failure = null
+    this.#stream = open()
+    this.#chunks = chunksOf(this.#stream)
+    return this
+  }
+
   async #lookFurther(beginning: JoinedChunks): Promise<void> {
     try {
       const next = await this.#chunks.next()
@@ -88,4 +105,11 @@ export class SourceBody implements AsyncIterable<Uint8Array> {
       throw this.#toError(error)
     }
   }
+}
+
+function chunksOf(stream: Readable): AsyncIterator<Buffer> {
+  // It may fail while nobody reads it; its reader is told.
+  stream.on('error', () => {})
+  // A stream in byte mode gives buffers.
+  return stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>
 }

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { mebibyte } from '../shared/bytes.ts'
 import { CloseTime } from '../shared/close-time.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { within } from '../shared/within.ts'
+import { tablesBehind } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'
 import { warningOfExpired } from './bodies/expired-rows.ts'
 import { BodyImport, type ImportOptions } from './bodies/import-body.ts'
@@ -24,7 +26,7 @@ import type {
   ReplayRowsRequest,
 } from './ingest.types.ts'
 import { tablesOf } from './ingest-plan.ts'
-import type { LedgerSideName } from './insert/import-ledger.ts'
+import type { LedgerSideName, TableMark } from './insert/import-ledger.ts'
 import { PartitionLimits } from './insert/partition-limits.ts'
 import { SharedSync } from './insert/shared-sync.ts'
 import { MemoryBudget } from './memory-budget.ts'
@@ -178,9 +180,12 @@ class OpenIngest implements Ingest {
     throw errors.CHANGE_BLOCKED({ name: dataSource.name, retryAfterSeconds: 1 })
   }
 
-  lastBlock(dataSource: DataSource, side: LedgerSideName): Promise<number> {
+  async tableMark(dataSource: DataSource, side: LedgerSideName): Promise<TableMark> {
     const { landing, quarantine } = tablesOf(dataSource)
-    return this.store.parts.lastBlock(side === 'rows' ? landing : quarantine)
+    const behind = tablesBehind(await this.store.views.graph(), side === 'rows' ? landing : quarantine)
+    const tables = [...behind].sort()
+    const key = createHash('sha256').update(tables.join('\n')).digest('base64url').slice(0, 16)
+    return { blocks: await this.store.parts.lastBlocks(tables), tables: key }
   }
 
   sync(): Promise<void> {

@@ -7,7 +7,8 @@ import type { ValueRules } from '../shared/value-rules.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
 import type { EventsStatus } from './events/events.types.ts'
 import type { ImportTables } from './ingest-plan.ts'
-import type { ImportLedger, LedgerSideName } from './insert/import-ledger.ts'
+import type { ImportLedger, LedgerSideName, TableMark } from './insert/import-ledger.ts'
+import type { LikenessKind, TextLikeness } from './insert/text-likeness.types.ts'
 import type { ParquetFile, ParquetSource } from './parquet/parquet-file.ts'
 
 /** What is read as text, record by record. */
@@ -15,10 +16,16 @@ export type BodyFormat = 'csv' | 'ndjson'
 
 export type ImportFormat = BodyFormat | 'parquet'
 
+/** Bytes as they were sent. */
+export interface SentBody extends AsyncIterable<Uint8Array> {
+  /** Gives up what was read and is read, and gives the bytes from `offset` on; absent or null where they are sent once. */
+  readonly readFrom?: ((offset: number) => AsyncIterable<Uint8Array>) | null
+}
+
 /** A body that is to be looked at before it is imported. */
 export interface BodySource {
   /** Bytes as they came; `contentEncoding` says how they are packed. */
-  readonly body: AsyncIterable<Uint8Array>
+  readonly body: SentBody
   readonly contentEncoding: string | undefined
   /** Undefined when it is not known yet. */
   readonly format: BodyFormat | undefined
@@ -45,6 +52,12 @@ export interface OpenedBody {
   readonly newLine: NewLine
   /** What the body failed with so early; reading `chunks` raises it too. */
   readonly failure: Error | null
+  readonly likeness: TextLikeness
+  /**
+   * The text of the bytes behind a place, in the place of `chunks`, when an earlier reading has told what was known of the likeness
+   * there. Null where it cannot be told without the bytes before.
+   */
+  textBehind(known: LikenessKind): ((bytes: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>) | null
   /** The whole body, the sample included, once. */
   readonly chunks: AsyncIterable<Uint8Array>
   /** Gives back what is held, where `chunks` will not be read to its end; may be called more than once. */
@@ -122,8 +135,10 @@ export interface Ingest {
   ): Promise<Result>
   /** Whether a `withHold` of this data source runs: other changes of it are to be refused. */
   isHeld(dataSourceId: DataSourceId): boolean
-  /** The number of the last block in the table of the rows, or of those set aside; it grows with each, whoever inserts it. */
-  lastBlock(dataSource: DataSource, side: LedgerSideName): Promise<number>
+  /**
+   * How far the blocks of the table of the rows, or of those set aside, have come, and of all tables that views fill with them.
+   */
+  tableMark(dataSource: DataSource, side: LedgerSideName): Promise<TableMark>
   /** Resolves when what imports had stored before the call outlives a power cut. Raises an error when the disk refused. */
   sync(): Promise<void>
   /** Begins to store what an earlier process left in the log. The tables must stand. */
@@ -135,7 +150,7 @@ export interface Ingest {
 export interface ImportRequest {
   readonly dataSource: DataSource
   /** Bytes as they came, and `contentEncoding` says how they are packed; or what `openBody` made of them. */
-  readonly body: AsyncIterable<Uint8Array> | OpenedBody
+  readonly body: OpenedBody | SentBody
   readonly format: BodyFormat
   readonly contentEncoding: string | undefined
   readonly importId: string

@@ -2,15 +2,18 @@
 
 import { kibibyte } from '../shared/bytes.ts'
 import type { LoadedWrite } from '../storage/loaded-records.ts'
-import { groupedText, groupKeyOf, groupWrite, type JobRecord } from './job-record.ts'
+import { EndedShares } from './ended-shares.ts'
+import { groupedText, groupKeyOf, groupWrite, type JobRecord, jobWrite } from './job-record.ts'
 
 /** How long jobs are kept that have ended. */
 export interface Retention {
   readonly keptMs: number
   /** The last of them are kept longer than that. */
   readonly keptLast: number
-  /** More are never kept. */
+  /** More are never kept, beside those that are held: who has most loses the oldest. */
   readonly keptMax: number
+  /** Whether somebody may still ask for more of a job than its record: so long it is not forgotten. */
+  readonly isHeld: (id: string) => boolean
 }
 
 /** What changes the records, and what is so once they are written. */
@@ -19,58 +22,103 @@ export interface EndedChange {
   readonly apply: () => void
 }
 
+/** The same, with the jobs that have records of their own from then on. */
+export interface EndedRemoval extends EndedChange {
+  readonly parted: readonly JobRecord[]
+}
+
+/** A job that has ended. */
+export interface EndedJob {
+  readonly id: string
+  readonly endedAtMs: number
+  /** Of its record. */
+  readonly key: string
+  /** Of its kind and owner; see `shareKeyOf`. */
+  readonly shareKey: string
+}
+
 /** Jobs of one record; it has fewer where they are large. */
 export const groupJobsMax = 100
 const groupBytesMax = 256 * kibibyte
+/** A record of which a smaller part is left is taken apart, so that the jobs that are gone take no room. */
+const leftMin = 0.25
+
+interface Group {
+  /** Those that are kept. */
+  readonly ids: Set<string>
+  /** Jobs that its record has, those that are gone among them. */
+  jobCount: number
+}
 
 export class EndedJobs {
   /** In the order of their ends. */
   readonly #endedAtMs = new Map<string, number>()
   /** The key of the record that a job shares with others; the others have records of their own. */
   readonly #groupKeys = new Map<string, string>()
-  /** Of each group, the jobs that are kept. */
-  readonly #groups = new Map<string, Set<string>>()
+  readonly #groups = new Map<string, Group>()
   /** Those with records of their own, in the order of their ends. */
   readonly #single = new Set<string>()
+  readonly #shares = new EndedShares()
+  /** Those that were to be forgotten, and are held: with their shares, of which they are no part meanwhile. */
+  readonly #held = new Map<string, string>()
 
   get singleCount(): number {
     return this.#single.size
   }
 
-  /** @param key of its record. */
-  add(id: string, endedAtMs: number, key: string): void {
+  add({ id, endedAtMs, key, shareKey }: EndedJob): void {
     this.#endedAtMs.set(id, endedAtMs)
+    this.#shares.add(id, shareKey)
     if (key === id) this.#single.add(id)
     else this.#join(id, key)
   }
 
-  /** The first of those that are kept no longer. */
-  outdated({ keptMs, keptLast, keptMax }: Retention, nowMs: number, countMax: number): readonly string[] {
-    const ids: string[] = []
-    let left = this.#endedAtMs.size
-    for (const [id, endedAtMs] of this.#endedAtMs) {
-      const isOutdated = left > keptMax || (left > keptLast && nowMs - endedAtMs > keptMs)
-      if (!isOutdated || ids.length === countMax) break
-      ids.push(id)
-      left -= 1
+  /** The first of those that are kept no longer: the old ones, and then those beyond the most that are kept. */
+  outdated(retention: Retention, nowMs: number, countMax: number): readonly string[] {
+    const { keptMax, isHeld } = retention
+    const old = this.#old(retention, nowMs, countMax)
+    const taken = new Map(old.map((id) => [id, this.#shares.remove(id)]))
+    for (const [id, key] of this.#held) {
+      if (taken.has(id) || isHeld(id)) continue
+      this.#held.delete(id)
+      this.#shares.add(id, key)
     }
-    return ids
+    while (taken.size < countMax && this.#shares.size > keptMax) {
+      const id = this.#shares.oldestOfLargest()
+      const key = id === undefined ? undefined : this.#shares.remove(id)
+      if (id === undefined || key === undefined) break
+      if (isHeld(id)) this.#held.set(id, key)
+      else taken.set(id, key)
+    }
+    // They go once that is on disk; what the disk refuses is asked for again.
+    for (const [id, key] of taken) if (key !== undefined) this.#shares.add(id, key)
+    return [...taken.keys()]
   }
 
   /**
    * Removes jobs. A record of many goes with the last of its jobs: until then a start finds the others again, and that they are
-   * kept no longer.
+   * kept no longer. Where few are left, they get records of their own.
    */
-  removal(ids: readonly string[]): EndedChange {
+  removal(ids: readonly string[], recordOf: (id: string) => JobRecord): EndedRemoval {
     const removed = new Set(ids)
     const groups = new Set(ids.flatMap((id) => this.#groupKeys.get(id) ?? []))
-    const empty = [...groups].filter((key) => [...(this.#groups.get(key) ?? [])].every((id) => removed.has(id)))
-    const keys = [...ids.filter((id) => this.#single.has(id)), ...empty]
+    const left = [...groups].map((key) => {
+      const { ids: before, jobCount } = this.#groupOf(key)
+      return { key, jobCount, ids: [...before].filter((id) => !removed.has(id)) }
+    })
+    const ended = left.filter((group) => group.ids.length < leftMin * group.jobCount)
+    const parted = ended.flatMap((group) => group.ids).map(recordOf)
+    const keys = [...ids.filter((id) => this.#single.has(id)), ...ended.map(({ key }) => key)]
     return {
-      writes: keys.map((key) => ({ kind: 'jobs', key, value: null })),
+      writes: [...keys.map((key) => ({ kind: 'jobs', key, value: null }) as const), ...parted.map(jobWrite)],
+      parted,
       apply: () => {
         for (const id of ids) this.#remove(id)
-        for (const key of empty) this.#groups.delete(key)
+        for (const { key } of ended) this.#groups.delete(key)
+        for (const { job } of parted) {
+          this.#groupKeys.delete(job.id)
+          this.#single.add(job.id)
+        }
       },
     }
   }
@@ -102,18 +150,36 @@ export class EndedJobs {
     }
   }
 
+  #old({ keptMs, keptLast, isHeld }: Retention, nowMs: number, countMax: number): readonly string[] {
+    const ids: string[] = []
+    let left = this.#endedAtMs.size
+    for (const [id, endedAtMs] of this.#endedAtMs) {
+      if (left <= keptLast || nowMs - endedAtMs <= keptMs || ids.length === countMax) break
+      left -= 1
+      if (!isHeld(id)) ids.push(id)
+    }
+    return ids
+  }
+
   #join(id: string, key: string): void {
-    const group = this.#groups.get(key) ?? new Set()
-    group.add(id)
+    const group = this.#groupOf(key)
+    group.ids.add(id)
+    group.jobCount += 1
     this.#groups.set(key, group)
     this.#groupKeys.set(id, key)
+  }
+
+  #groupOf(key: string): Group {
+    return this.#groups.get(key) ?? { ids: new Set(), jobCount: 0 }
   }
 
   #remove(id: string): void {
     this.#endedAtMs.delete(id)
     this.#single.delete(id)
+    this.#shares.remove(id)
+    this.#held.delete(id)
     const key = this.#groupKeys.get(id)
     this.#groupKeys.delete(id)
-    if (key !== undefined) this.#groups.get(key)?.delete(id)
+    if (key !== undefined) this.#groupOf(key).ids.delete(id)
   }
 }

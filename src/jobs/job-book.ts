@@ -8,7 +8,7 @@ import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { type LoadedRecords, type LoadedWrite, loadRecords } from '../storage/loaded-records.ts'
 import type { RecordStorage } from '../storage/storage.types.ts'
-import { EndedJobs, groupJobsMax, type Retention } from './ended-jobs.ts'
+import { type EndedJob, EndedJobs, groupJobsMax, type Retention } from './ended-jobs.ts'
 import { GroupedEntry, type JobEntry, JobGroup, shapedJob } from './job-entry.ts'
 import {
   checkpointKeyOf,
@@ -21,9 +21,12 @@ import {
 } from './job-record.ts'
 import { isFinal } from './job-states.ts'
 import type { Job, JobStatus, NewJob } from './jobs.types.ts'
+import { shareKeyOf, WaitingCounts } from './waiting-counts.ts'
 
 /** What becomes another by a change. */
-export type JobChange = Partial<Pick<Job, 'status' | 'updatedAtMs' | 'startedAtMs' | 'subject' | 'errors'>>
+export type JobChange = Partial<
+  Pick<Job, 'status' | 'updatedAtMs' | 'startedAtMs' | 'subject' | 'errors' | 'errorQuotes'>
+>
 
 /** A job as a start finds it. */
 interface Loaded {
@@ -31,6 +34,7 @@ interface Loaded {
   /** Of its record. */
   readonly key: string
   readonly entry: JobEntry | GroupedEntry
+  readonly shareKey: string
   /** Null for one that has not ended. */
   readonly endedAtMs: number | null
 }
@@ -57,8 +61,7 @@ export class JobBook {
   readonly #ended = new EndedJobs()
   /** Of which nobody has asked for a job yet. */
   readonly #unread = new Set<JobGroup>()
-  /** By kind. */
-  readonly #waitingCounts = new Map<string, number>()
+  readonly #waiting = new WaitingCounts()
   #lastNumber = 0
   #lastChange: Promise<unknown> = Promise.resolve()
   #isClosed = false
@@ -73,14 +76,14 @@ export class JobBook {
     const found = [...records.take('jobs')].flatMap(([key, value]) => this.#load(key, value))
     found.sort((one, other) => one.entry.number - other.entry.number)
     for (const { id, entry } of found) this.#enter(id, entry)
-    const ended = found.flatMap(({ endedAtMs, ...rest }) => (endedAtMs === null ? [] : [{ ...rest, endedAtMs }]))
+    const ended = found.filter(hasEnded)
     ended.sort((one, other) => one.endedAtMs - other.endedAtMs || one.entry.number - other.entry.number)
-    for (const { id, endedAtMs, key } of ended) this.#ended.add(id, endedAtMs, key)
+    for (const one of ended) this.#ended.add(one)
   }
 
-  /** Jobs of a kind that wait. */
-  waitingCountOf(kind: string): number {
-    return this.#waitingCounts.get(kind) ?? 0
+  /** How many jobs wait. */
+  get waiting(): Pick<WaitingCounts, 'ofKind' | 'ofOwner'> {
+    return this.#waiting
   }
 
   find(id: string): Job | undefined {
@@ -121,7 +124,7 @@ export class JobBook {
       const times = { createdAtMs: nowMs, updatedAtMs: nowMs, startedAtMs: null }
       const record = {
         number: this.#lastNumber + 1,
-        job: { ...rest, id, status: 'waiting', details, errors: [], ...times },
+        job: { ...rest, id, status: 'waiting', details, errors: [], errorQuotes: [], ...times },
         logFields,
       } as const
       await this.#records.write([jobWrite(record), wrappedWrite(orderKeyOf(id), order)])
@@ -181,9 +184,10 @@ export class JobBook {
   forget(retention: Retention, nowMs: number): Promise<{ readonly jobs: readonly Job[]; readonly isAll: boolean }> {
     return this.#exclusive(async () => {
       const ids = this.#ended.outdated(retention, nowMs, removalsPerWrite)
-      const { writes, apply } = this.#ended.removal(ids)
+      const { writes, parted, apply } = this.#ended.removal(ids, (id) => this.#recordOf(id))
       await this.#records.write(writes)
       apply()
+      for (const record of parted) this.#entries.set(record.job.id, this.#entryOf(record))
       const jobs = ids.flatMap((id) => this.find(id) ?? [])
       for (const id of ids) this.#entries.delete(id)
       return { jobs, isAll: ids.length < removalsPerWrite }
@@ -194,7 +198,7 @@ export class JobBook {
   group(): Promise<boolean> {
     return this.#exclusive(async () => {
       if (this.#ended.singleCount < groupJobsMax) return false
-      const { writes, apply } = this.#ended.grouping((id) => this.#expect(id))
+      const { writes, apply } = this.#ended.grouping((id) => this.#recordOf(id))
       await this.#records.write(writes)
       apply()
       return true
@@ -218,14 +222,20 @@ export class JobBook {
     if (stored === null) return []
     if ('job' in stored) {
       const { id, status, updatedAtMs } = stored.job
-      return [{ id, key, entry: this.#entryOf(stored), endedAtMs: isFinal(status) ? updatedAtMs : null }]
+      const endedAtMs = isFinal(status) ? updatedAtMs : null
+      return [{ id, key, entry: this.#entryOf(stored), shareKey: shareKeyOf(stored.job), endedAtMs }]
     }
     const group = new JobGroup(stored)
     this.#unread.add(group)
-    const { ids, endedAtMs } = stored
-    return group.entries().map((entry, index) => {
-      return { id: ids[index] ?? '', key, entry, endedAtMs: endedAtMs[index] ?? 0 }
-    })
+    const { ids, endedAtMs, shareKeys } = stored
+    // Field by field, as there are many of them.
+    return group.entries().map((entry, index) => ({
+      id: ids[index] ?? '',
+      key,
+      entry,
+      shareKey: shareKeys[index] ?? '',
+      endedAtMs: endedAtMs[index] ?? 0,
+    }))
   }
 
   #entryOf({ number, job, logFields }: JobRecord): JobEntry {
@@ -235,12 +245,8 @@ export class JobBook {
   #enter<Entry extends JobEntry | GroupedEntry>(id: string, entry: Entry): Entry {
     this.#entries.set(id, entry)
     this.#lastNumber = entry.number
-    if (isOwn(entry) && entry.job.status === 'waiting') this.#countWaiting(entry.job.kind, 1)
+    if (isOwn(entry) && entry.job.status === 'waiting') this.#waiting.add(entry.job, 1)
     return entry
-  }
-
-  #countWaiting(kind: string, change: 1 | -1): void {
-    this.#waitingCounts.set(kind, this.waitingCountOf(kind) + change)
   }
 
   /** Without those that ended in an earlier process, in the order in which they were made. */
@@ -253,13 +259,21 @@ export class JobBook {
     const after = { ...before, ...change }
     entry.job = shapedJob(after, this.#options.isCancellable(after.kind, after.status))
     if (before.status === after.status) return
-    if (before.status === 'waiting') this.#countWaiting(before.kind, -1)
-    if (isFinal(after.status)) this.#ended.add(after.id, after.updatedAtMs, after.id)
+    if (before.status === 'waiting') this.#waiting.add(before, -1)
+    if (!isFinal(after.status)) return
+    const { id, updatedAtMs: endedAtMs } = after
+    this.#ended.add({ id, endedAtMs, key: id, shareKey: shareKeyOf(after) })
   }
 
   async #read(key: string): Promise<unknown> {
     const record = await this.#storage.get('jobs', key)
     return record === null ? null : decodeWrapped(key, record.value)
+  }
+
+  #recordOf(id: string): JobRecord {
+    const entry = this.#entries.get(id)
+    assert(entry !== undefined, 'the job is in the book')
+    return { number: entry.number, job: entry.job, logFields: entry.logFields }
   }
 
   #expect(id: string): JobEntry {
@@ -274,6 +288,10 @@ export class JobBook {
     this.#lastChange = made.catch(() => undefined)
     return made
   }
+}
+
+function hasEnded(job: Loaded): job is Loaded & EndedJob {
+  return job.endedAtMs !== null
 }
 
 function isOwn(entry: JobEntry | GroupedEntry): entry is JobEntry {

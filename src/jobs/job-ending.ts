@@ -1,13 +1,16 @@
 import { errorFields } from '../observe/error-fields.ts'
 import type { LogFields } from '../observe/logger.ts'
 import { apiErrorOf } from '../shared/api-error-of.ts'
-import { errors } from '../shared/errors/errors.ts'
+import { type ApiError, errors } from '../shared/errors/errors.ts'
 import type { JobEvent } from './job-states.ts'
+import type { Job } from './jobs.types.ts'
 
 /** How the work of a job has ended, in words for whoever asks for the job. */
 export interface JobEnding {
   readonly event: Extract<JobEvent, 'succeed' | 'fail'>
   readonly errors: readonly string[]
+  /** See `Job`. */
+  readonly errorQuotes: Job['errorQuotes']
   /** What the log is to have, because it is no mistake of the caller; null where there is nothing. */
   readonly fault: unknown
   /** What the log is to have of the first error: not what it quotes of rows. */
@@ -17,10 +20,10 @@ export interface JobEnding {
 const errorsMax = 100
 const errorCharsMax = 2_000
 
-export const success: JobEnding = { event: 'succeed', errors: [], fault: null, logFields: {} }
+export const success: JobEnding = { event: 'succeed', errors: [], errorQuotes: [], fault: null, logFields: {} }
 
 /** Of work that was cancelled. */
-export const stopped: JobEnding = { event: 'fail', errors: [], fault: null, logFields: {} }
+export const stopped: JobEnding = { event: 'fail', errors: [], errorQuotes: [], fault: null, logFields: {} }
 
 /** @param thrown what the work failed with; several errors of the table are one AggregateError. */
 export function failureOf(thrown: unknown): JobEnding {
@@ -30,9 +33,17 @@ export function failureOf(thrown: unknown): JobEnding {
   return {
     event: 'fail',
     errors: told.map((error) => shortened(error.code === 'INTERNAL' ? errors.JOB_FAILED().message : error.message)),
+    errorQuotes: quotesOf(told),
     logFields: errorFields(told[0]),
     fault: told.some(({ status }) => status >= 500) ? thrown : null,
   }
+}
+
+function quotesOf(told: readonly ApiError[]): Job['errorQuotes'] {
+  if (told.every(({ quotes }) => quotes === undefined)) return []
+  return told.map(({ quotes, withoutRows }) =>
+    quotes === undefined || withoutRows === undefined ? null : { rows: quotes, withoutRows: shortened(withoutRows) },
+  )
 }
 
 function shortened(message: string): string {

@@ -25,6 +25,7 @@ export function shapedJob(job: Omit<Job, 'isCancellable'>, isCancellable: boolea
     isCancellable,
     details: job.details,
     errors: job.errors,
+    errorQuotes: job.errorQuotes,
   }
 }
 

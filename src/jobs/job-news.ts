@@ -11,12 +11,15 @@ interface NewsOptions {
   readonly intervalMs: number
   /** Watches of all jobs at once. */
   readonly watchesMax: number
+  /** Those of one caller. */
+  readonly watchesPerCallerMax: number
 }
 
 const retryAfterSeconds = 5
 
 interface Topic {
-  readonly tells: Set<Tell>
+  /** What is told, and the caller who watches; undefined for the service itself. */
+  readonly tells: Map<Tell, string | undefined>
   latest: Job
   toldDetails: Job['details']
   lastToldMs: number
@@ -29,16 +32,16 @@ export class JobNews {
   readonly #tellDetails: Tell
   readonly #topics = new Map<string, Topic>()
   #watchCount = 0
+  readonly #countsByCaller = new Map<string, number>()
 
   constructor(options: NewsOptions, tellDetails: Tell) {
     this.#options = options
     this.#tellDetails = tellDetails
   }
 
-  /** Tells of the job at once and from now on, to its end. @throws JOB_WATCHES_TOO_MANY (429) */
-  watch(job: Job, tell: Tell): () => void {
-    const { watchesMax } = this.#options
-    if (this.#watchCount >= watchesMax) throw errors.JOB_WATCHES_TOO_MANY({ watchesMax, retryAfterSeconds })
+  /** Tells of the job at once and from now on, to its end. @throws JOB_WATCHES_TOO_MANY, JOB_WATCHES_OF_TOKEN_TOO_MANY (429) */
+  watch(job: Job, tell: Tell, watcherId?: string): () => void {
+    this.#refuseTooMany(watcherId)
     if (isFinal(job.status)) {
       tell(job)
       return () => undefined
@@ -46,8 +49,8 @@ export class JobNews {
     const topic = this.#topicOf(job)
     // A function of its own, so that one that watches twice is told twice.
     const own: Tell = (told) => tell(told)
-    topic.tells.add(own)
-    this.#watchCount += 1
+    topic.tells.set(own, watcherId)
+    this.#count(watcherId, 1)
     topic.lastToldMs = performance.now()
     tell(job)
     return () => this.#remove(topic, own)
@@ -72,7 +75,7 @@ export class JobNews {
     const found = this.#topics.get(job.id)
     if (found !== undefined) return found
     const told = { toldDetails: job.details, lastToldMs: Number.NEGATIVE_INFINITY }
-    const topic: Topic = { tells: new Set(), latest: job, timer: null, ...told }
+    const topic: Topic = { tells: new Map(), latest: job, timer: null, ...told }
     this.#topics.set(job.id, topic)
     return topic
   }
@@ -84,16 +87,32 @@ export class JobNews {
     const { latest, toldDetails } = topic
     if (latest.details !== toldDetails) this.#tellDetails(latest)
     topic.toldDetails = latest.details
-    for (const tell of topic.tells) tell(latest)
+    for (const tell of topic.tells.keys()) tell(latest)
   }
 
   #end(topic: Topic): void {
     this.#tell(topic)
     this.#topics.delete(topic.latest.id)
-    for (const tell of topic.tells) this.#remove(topic, tell)
+    for (const tell of topic.tells.keys()) this.#remove(topic, tell)
   }
 
   #remove({ tells }: Topic, tell: Tell): void {
-    if (tells.delete(tell)) this.#watchCount -= 1
+    const watcherId = tells.get(tell)
+    if (tells.delete(tell)) this.#count(watcherId, -1)
+  }
+
+  #refuseTooMany(watcherId: string | undefined): void {
+    const { watchesMax, watchesPerCallerMax: ownMax } = this.#options
+    if (this.#watchCount >= watchesMax) throw errors.JOB_WATCHES_TOO_MANY({ watchesMax, retryAfterSeconds })
+    if (watcherId === undefined || (this.#countsByCaller.get(watcherId) ?? 0) < ownMax) return
+    throw errors.JOB_WATCHES_OF_TOKEN_TOO_MANY({ watchesMax: ownMax, retryAfterSeconds })
+  }
+
+  #count(watcherId: string | undefined, change: 1 | -1): void {
+    this.#watchCount += change
+    if (watcherId === undefined) return
+    const count = (this.#countsByCaller.get(watcherId) ?? 0) + change
+    if (count === 0) this.#countsByCaller.delete(watcherId)
+    else this.#countsByCaller.set(watcherId, count)
   }
 }

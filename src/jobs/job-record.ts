@@ -17,9 +17,11 @@ import {
 } from '../catalog/record-fields.ts'
 import type { LogFields } from '../observe/logger.ts'
 import { mebibyte } from '../shared/bytes.ts'
+import { rowsQuoted } from '../shared/errors/definition.ts'
 import type { LoadedWrite } from '../storage/loaded-records.ts'
 import { jobStatuses } from './job-states.ts'
-import type { Job, JobOwner, JobSubject } from './jobs.types.ts'
+import type { ErrorQuote, Job, JobOwner, JobSubject } from './jobs.types.ts'
+import { shareKeyOf } from './waiting-counts.ts'
 
 const recordFormat = 1
 /** Far more than a group has, or the largest job alone. */
@@ -60,19 +62,26 @@ export function groupedText(record: JobRecord): string {
 
 /** @param texts of each of the jobs. */
 export function groupWrite(key: string, records: readonly JobRecord[], texts: readonly string[]): LoadedWrite {
+  const shareKeys = records.map(({ job }) => shareKeyOf(job))
+  const shares = [...new Set(shareKeys)]
   const value = {
     format: recordFormat,
     ids: records.map(({ job }) => job.id),
     numbers: records.map(({ number }) => number),
     endedAtMs: records.map(({ job }) => job.updatedAtMs),
+    shares,
+    ...(shares.length > 1 ? { shareNumbers: shareKeys.map((one) => shares.indexOf(one)) } : {}),
     packed: deflateRawSync(`[${texts.join(',')}]`, { level: 1 }).toString('base64'),
   }
   return { kind: 'jobs', key, value }
 }
 
 function fieldsOf({ number, job, logFields }: JobRecord): object {
-  const { kind, status, owner, subject, details, errors, createdAtMs, updatedAtMs, startedAtMs } = job
-  return { number, kind, status, owner, subject, details, errors, createdAtMs, updatedAtMs, startedAtMs, logFields }
+  const { kind, status, owner, subject, details, errors, errorQuotes, createdAtMs, updatedAtMs, startedAtMs } = job
+  return {
+    ...{ number, kind, status, owner, subject, details, errors, createdAtMs, updatedAtMs, startedAtMs, logFields },
+    ...(errorQuotes.length === 0 ? {} : { errorQuotes }),
+  }
 }
 
 /** The value may be null, and a record that is null would be none. */
@@ -93,6 +102,8 @@ export interface StoredGroup {
   readonly ids: readonly string[]
   readonly numbers: readonly number[]
   readonly endedAtMs: readonly number[]
+  /** Of their kinds and owners; see `shareKeyOf`. */
+  readonly shareKeys: readonly string[]
   /** JSON, deflated, in base64. */
   readonly packed: string
 }
@@ -110,12 +121,18 @@ export function decodeStored(key: string, record: unknown): JobRecord | StoredGr
 function decodeGroup(fields: Fields): StoredGroup {
   const ids = readStrings(fields['ids'], 'ids')
   const numbersOf = (name: string): readonly number[] => {
-    const numbers = readArray(fields[name], name).map((one) => readInteger({ [name]: one }, name))
+    const numbers = readArray(fields[name], name)
     if (numbers.length !== ids.length) throw new Error(`'${name}' has another length than 'ids'`)
+    if (!numbers.every(isInteger)) throw new Error(`'${name}' must have whole numbers`)
     return numbers
   }
   const packed = readString(fields, 'packed')
-  return { ids, numbers: numbersOf('numbers'), endedAtMs: numbersOf('endedAtMs'), packed }
+  // What an earlier release has put together does not say whose they are: they are a share of their own.
+  const shares = fields['shares'] === undefined ? [] : readStrings(fields['shares'], 'shares')
+  const [share = ''] = shares
+  const shareNumbers = shares.length > 1 ? numbersOf('shareNumbers') : []
+  const shareKeys = ids.map((_id, index) => shares[shareNumbers[index] ?? 0] ?? share)
+  return { ids, numbers: numbersOf('numbers'), endedAtMs: numbersOf('endedAtMs'), shareKeys, packed }
 }
 
 /** The jobs of a group, in its order. @throws CatalogRecordError */
@@ -148,14 +165,26 @@ function decodeJob(id: string, fields: Fields): JobRecord {
       startedAtMs: startedAtMs === null ? null : readInteger(fields, 'startedAtMs'),
       details: readObject(fields['details'], 'details'),
       errors: readStrings(fields['errors'], 'errors'),
+      // Records of earlier releases have none, like those whose errors quote nothing.
+      errorQuotes: readArray(fields['errorQuotes'] ?? [], 'errorQuotes').map(decodeQuote),
     },
     logFields: readObject(fields['logFields'], 'logFields'),
   }
 }
 
+function isInteger(value: unknown): value is number {
+  return Number.isSafeInteger(value)
+}
+
 function decodeOwner(value: unknown): JobOwner {
   const fields = readObject(value, 'owner')
   return { tokenId: readStringOrNull(fields, 'tokenId'), tokenName: readString(fields, 'tokenName') }
+}
+
+function decodeQuote(value: unknown): ErrorQuote | null {
+  if (value === null) return null
+  const fields = readObject(value, 'errorQuotes')
+  return { rows: readOneOf(fields, 'rows', rowsQuoted), withoutRows: readString(fields, 'withoutRows') }
 }
 
 function decodeSubject(value: unknown): JobSubject {

@@ -1,5 +1,5 @@
 /**
- * Runs the jobs of the book: those of each kind in their order, as many at once as the kind allows.
+ * Runs the jobs of the book: of each kind as many at once as it allows, and their owners in turn.
  *
  * A job begins, and has ended, when that is on disk; what the disk refuses is tried again.
  */
@@ -12,7 +12,7 @@ import type { JobBook, JobChange } from './job-book.ts'
 import { failureOf, type JobEnding, stopped, success } from './job-ending.ts'
 import { nextStatus } from './job-states.ts'
 import type { Job, JobKind } from './jobs.types.ts'
-import { KindQueue } from './kind-queue.ts'
+import { KindQueue, type QueuedJob } from './kind-queue.ts'
 import { RunningJob } from './running-job.ts'
 
 interface RunnerOptions {
@@ -64,6 +64,12 @@ export class JobRunner {
     return this.#queues.get(name)?.kind
   }
 
+  /** Whether somebody may still ask for what the kind of a job keeps of it. */
+  isHeld(id: string): boolean {
+    for (const { kind } of this.#queues.values()) if (kind.isHeld?.(id) === true) return true
+    return false
+  }
+
   /** Ends what an earlier process has left and cannot go on, and begins to run the rest: first what worked already. */
   async start(): Promise<void> {
     assert(!this.#isStarted, 'jobs are started once')
@@ -78,9 +84,9 @@ export class JobRunner {
   }
 
   /** Runs a job that waits when its turn comes. */
-  enqueue({ id, kind }: Pick<Job, 'id' | 'kind'>): void {
-    const queue = this.#expectQueue(kind)
-    queue.push(id)
+  enqueue(job: Pick<Job, 'id' | 'kind' | 'owner'>): void {
+    const queue = this.#expectQueue(job.kind)
+    queue.push(queuedOf(job))
     this.#pump(queue)
   }
 
@@ -94,7 +100,7 @@ export class JobRunner {
     })
     assert(job !== null, 'a job that is cancelled has changed')
     this.#deps.changedStatus(job)
-    this.#queues.get(job.kind)?.remove(id)
+    this.#queues.get(job.kind)?.remove(queuedOf(job))
     const running = this.#running.get(id)
     if (running !== undefined) running.controller.abort(errors.JOB_CANCELLED())
     // One that an earlier process has begun, and that waits for its place to go on.
@@ -111,7 +117,8 @@ export class JobRunner {
   }
 
   /** What becomes of a job of an earlier process. */
-  async #takeOver({ id, kind: name, status }: Job): Promise<void> {
+  async #takeOver(job: Job): Promise<void> {
+    const { id, kind: name, status } = job
     const queue = this.#queues.get(name)
     if (status === 'cancelling') return await this.#end(id, stopped)
     if (queue === undefined) {
@@ -119,19 +126,21 @@ export class JobRunner {
       return await this.#end(id, failureOf(errors.JOB_KIND_UNKNOWN({ kind: name })))
     }
     if (status === 'working' && !queue.kind.canResume) return await this.#end(id, failureOf(errors.JOB_INTERRUPTED()))
-    queue.push(id)
+    if (status === 'working') queue.resume(queuedOf(job))
+    else queue.push(queuedOf(job))
   }
 
   #pump(queue: KindQueue): void {
     if (!this.#isStarted) return
     while (!this.#closing.signal.aborted) {
-      const id = queue.take()
-      if (id === undefined) return
-      void this.#track(this.#work(queue, id))
+      const job = queue.take()
+      if (job === undefined) return
+      void this.#track(this.#work(queue, job))
     }
   }
 
-  async #work(queue: KindQueue, id: string): Promise<void> {
+  async #work(queue: KindQueue, job: QueuedJob): Promise<void> {
+    const { id } = job
     const running: Running = { controller: new AbortController(), isOver: false }
     this.#running.set(id, running)
     try {
@@ -141,7 +150,7 @@ export class JobRunner {
       if (ending !== null) await this.#end(id, ending)
     } finally {
       this.#running.delete(id)
-      queue.leave()
+      queue.leave(job)
       this.#pump(queue)
     }
   }
@@ -178,10 +187,10 @@ export class JobRunner {
   }
 
   async #end(id: string, ending: JobEnding): Promise<void> {
-    const { event, errors: sentences } = ending
+    const { event, errors: sentences, errorQuotes } = ending
     const job = await this.#persist(id, ({ status: before }) => {
       const change = this.#changeBy(before, event)
-      return change?.status === 'error' ? { ...change, errors: sentences } : change
+      return change?.status === 'error' ? { ...change, errors: sentences, errorQuotes } : change
     })
     if (job !== null) this.#deps.changedStatus(job, ending)
   }
@@ -220,6 +229,10 @@ export class JobRunner {
     assert(queue !== undefined, `jobs of the kind ${kind} are registered`)
     return queue
   }
+}
+
+function queuedOf({ id, owner }: Pick<Job, 'id' | 'owner'>): QueuedJob {
+  return { id, ownerId: owner.tokenId }
 }
 
 function reasonAgainst({ status, kind }: Job): string {

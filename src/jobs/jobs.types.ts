@@ -1,4 +1,5 @@
 import type { LogFields } from '../observe/logger.ts'
+import type { RowsQuoted } from '../shared/errors/definition.ts'
 
 /**
  * Long work that outlives its request: jobs of some kinds, each with a queue, a state, a record on disk, and an end.
@@ -14,8 +15,8 @@ export interface Jobs {
   /**
    * Takes a new job; its record is on disk when this resolves.
    *
-   * @throws JOB_TOO_LARGE (413) when the order takes more than 256 KiB; JOBS_TOO_MANY (429) when as many wait as may;
-   *   DISK_UNAVAILABLE, SHUTTING_DOWN (503).
+   * @throws JOB_TOO_LARGE (413) when the order takes more than 256 KiB; JOBS_TOO_MANY, JOBS_OF_TOKEN_TOO_MANY (429) when as
+   *   many wait as may, of its kind or of that and its owner; DISK_UNAVAILABLE, SHUTTING_DOWN (503).
    */
   add(job: NewJob): Promise<Job>
   find(id: string): Job | undefined
@@ -31,9 +32,10 @@ export interface Jobs {
    * Calls `tell` with the job as it is now and whenever it has changed, once a second at most, and at its end; gives what ends
    * the watch.
    *
+   * @param watcherId of the caller who watches, who has a share of all watches; undefined for the service itself.
    * @throws JOB_NOT_FOUND (404), JOB_WATCHES_TOO_MANY (429).
    */
-  watch(id: string, tell: (job: Job) => void): () => void
+  watch(id: string, tell: (job: Job) => void, watcherId?: string): () => void
   /** Ends what works where it is; what can go on goes on at the next start. */
   close(timeMaxMs?: number): Promise<void>
 }
@@ -80,6 +82,14 @@ export interface Job extends Omit<NewJob, 'logFields' | 'order'> {
   readonly details: Readonly<Record<string, unknown>>
   /** Sentences; empty unless the status is `error`. */
   readonly errors: readonly string[]
+  /** Of each of them what it quotes; shorter where the last ones quote nothing. */
+  readonly errorQuotes: readonly (ErrorQuote | null)[]
+}
+
+/** What an error may quote, and its sentence for whoever must not be told of that. */
+export interface ErrorQuote {
+  readonly rows: RowsQuoted
+  readonly withoutRows: string
 }
 
 export interface JobFilter {
@@ -97,6 +107,8 @@ export interface JobKind {
   readonly name: string
   /** Jobs of the kind that work at once. */
   readonly workingMax: number
+  /** Whether one more may work where one owner holds all places and another waits; yes when undefined. */
+  readonly hasGuestPlace?: boolean
   readonly isCancellableWhileWorking: boolean
   /** Whether a job that a kill has stopped in its work is run again, with its checkpoint; else it ends in `error`. */
   readonly canResume: boolean
@@ -110,6 +122,8 @@ export interface JobKind {
   run(job: WorkingJob): Promise<void>
   /** Gives back what a job keeps beside its record, once the record is forgotten. */
   forget?(id: string): Promise<void>
+  /** Whether somebody may still ask for that: such a job is not forgotten for others. */
+  isHeld?(id: string): boolean
 }
 
 /** A job as its kind sees it. */

@@ -14,8 +14,10 @@ import type { Job, JobFilter, JobKind, Jobs, NewJob } from './jobs.types.ts'
 import { keptOrder } from './running-job.ts'
 
 export interface JobsOptions {
-  /** Jobs of all kinds that may wait. */
+  /** Jobs of one kind that may wait. */
   readonly jobsWaitingMax: number
+  /** Those of them that one owner may have. */
+  readonly jobsWaitingPerTokenMax: number
   /** Jobs that have ended and are still told of. */
   readonly jobsKeptMax: number
   /** The shortest time between two tellings of one job, to its watchers and to the log. */
@@ -24,6 +26,8 @@ export interface JobsOptions {
   readonly retryMs?: number
   /** Watches of all jobs at once. */
   readonly watchesMax?: number
+  /** Those of them that one caller may have. */
+  readonly watchesPerCallerMax?: number
   /** How long after the start jobs that have ended are read; who asks for one before waits for it. */
   readonly readAheadDelayMs?: number
 }
@@ -42,6 +46,7 @@ const keptLast = 100
 const tellIntervalMs = 1_000
 const retryMs = 1_000
 const watchesMax = 1_000
+const watchesPerCallerMax = 200
 const closeTimeMaxMs = 30_000
 const retryAfterSeconds = 10
 /** When the start of the service is over. */
@@ -84,8 +89,8 @@ class OpenJobs implements Jobs {
   constructor(options: JobsOptions, deps: OpenDeps) {
     this.#options = options
     this.#deps = deps
-    const intervals = { intervalMs: options.tellIntervalMs ?? tellIntervalMs }
-    this.#news = new JobNews({ ...intervals, watchesMax: options.watchesMax ?? watchesMax }, (job) => {
+    const limits = { watchesMax, watchesPerCallerMax, ...options, intervalMs: options.tellIntervalMs ?? tellIntervalMs }
+    this.#news = new JobNews(limits, (job) => {
       this.#deps.logger.debug({ ...this.#fieldsOf(job), ...numbersOf(job.details) }, 'A job goes on.')
     })
     this.#runner = new JobRunner(
@@ -119,9 +124,7 @@ class OpenJobs implements Jobs {
     const order = keptOrder(job.order)
     return await this.#requests.run('jobs', async () => {
       if (this.#isClosing) throw errors.SHUTTING_DOWN()
-      const { jobsWaitingMax: waitingMax } = this.#options
-      if (this.#deps.book.waitingCountOf(job.kind) >= waitingMax)
-        throw errors.JOBS_TOO_MANY({ waitingMax, retryAfterSeconds })
+      this.#refuseTooMany(job)
       const added = await this.#deps.book.add(createImportId(), { ...job, order }, this.#deps.now())
       this.#changedStatus(added)
       this.#runner.enqueue(added)
@@ -145,10 +148,10 @@ class OpenJobs implements Jobs {
     })
   }
 
-  watch(id: string, tell: (job: Job) => void): () => void {
+  watch(id: string, tell: (job: Job) => void, watcherId?: string): () => void {
     const job = this.find(id)
     if (job === undefined) throw errors.JOB_NOT_FOUND({ id })
-    return this.#news.watch(job, tell)
+    return this.#news.watch(job, tell, watcherId)
   }
 
   async close(timeMaxMs = closeTimeMaxMs): Promise<void> {
@@ -160,6 +163,15 @@ class OpenJobs implements Jobs {
     await this.#requests.close()
     await this.#forgetting
     this.#news.close()
+  }
+
+  /** @throws JOBS_TOO_MANY, JOBS_OF_TOKEN_TOO_MANY (429) */
+  #refuseTooMany(job: NewJob): void {
+    const { waiting } = this.#deps.book
+    const { jobsWaitingMax: waitingMax, jobsWaitingPerTokenMax: ownMax } = this.#options
+    if (waiting.ofKind(job.kind) >= waitingMax) throw errors.JOBS_TOO_MANY({ waitingMax, retryAfterSeconds })
+    if (waiting.ofOwner(job) < ownMax) return
+    throw errors.JOBS_OF_TOKEN_TOO_MANY({ kind: job.kind, waitingMax: ownMax, retryAfterSeconds })
   }
 
   #changedStatus(job: Job, { fault, logFields }: Pick<JobEnding, 'fault' | 'logFields'> = stopped): void {
@@ -198,7 +210,9 @@ class OpenJobs implements Jobs {
     try {
       let isAll = false
       while (!isAll && !this.#isClosing) {
-        const forgotten = await book.forget({ keptMs, keptLast, keptMax: this.#options.jobsKeptMax }, now())
+        const isHeld = (id: string): boolean => this.#runner.isHeld(id)
+        const retention = { keptMs, keptLast, keptMax: this.#options.jobsKeptMax, isHeld }
+        const forgotten = await book.forget(retention, now())
         for (const job of forgotten.jobs) await this.#giveBack(job)
         isAll = forgotten.isAll
       }

@@ -7,14 +7,15 @@
 import { hash } from 'node:crypto'
 import type { JobFiles } from '../jobs/job-files.ts'
 import type { JobKind, WorkingJob } from '../jobs/jobs.types.ts'
+import { type OrderSeal, openedOrder, sealedOrder } from '../jobs/order-seal.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { createRowCounter } from './answer-rows.ts'
 import type { Query, QueryRequest } from './query.types.ts'
 
 export const queryJobKind = 'query'
 
-/** What such a job is to do, as a plain JSON value; see `toQueryJobOrder`. */
-export interface QueryJobOrder<Warrant> {
+/** What such a job is to do; sealed, since a query may name a secret. */
+interface QueryJobOrder<Warrant> {
   readonly warrant: Warrant
   readonly sql: string
   readonly pipeline: string | null
@@ -38,21 +39,23 @@ export interface QueryJobDetails {
 
 export interface QueryJobOptions {
   readonly queryJobsWorkingMax: number
+  /** See `JobKind`. */
+  readonly hasGuestPlace: boolean
   readonly queryJobTimeMaxMs: number
 }
 
 export interface QueryJobDeps<Warrant> {
   readonly query: Pick<Query, 'run'>
-  readonly files: Pick<JobFiles, 'remove' | 'write'>
+  readonly files: Pick<JobFiles, 'has' | 'remove' | 'write'>
   /** @throws errors (403) when the token is not valid any more, or may not ask. */
   readonly readScopeFor: (warrant: Warrant) => ReadScope
+  readonly seal: OrderSeal
 }
 
-export function toQueryJobOrder<Warrant>(
-  warrant: Warrant,
-  { sql, pipeline, format, parameters, settings }: Omit<QueryRequest, 'readScope' | 'signal'>,
-): QueryJobOrder<Warrant> {
-  return { warrant, sql, pipeline, format, parameters: [...parameters], settings }
+export interface QueryJobs<Warrant> {
+  readonly kind: JobKind
+  /** The order of a job, as it is kept. */
+  orderOf(warrant: Warrant, asked: Omit<QueryRequest, 'readScope' | 'signal'>): unknown
 }
 
 /** The same for all who may read the same rows: an answer is for those who might ask for it still. */
@@ -60,18 +63,18 @@ export function rightsMark({ signature, seesAll, isFiltered }: ReadScope): strin
   return hash('sha256', JSON.stringify([signature, seesAll, isFiltered]), 'base64url')
 }
 
-/** What runs such jobs, to be registered. */
+/** What runs such jobs, to be registered, and what they are made with. */
 export function createQueryJobs<Warrant>(
-  { queryJobsWorkingMax, queryJobTimeMaxMs }: QueryJobOptions,
-  { query, files, readScopeFor }: QueryJobDeps<Warrant>,
-): JobKind {
+  options: QueryJobOptions,
+  { query, files, seal, readScopeFor }: QueryJobDeps<Warrant>,
+): QueryJobs<Warrant> {
   const run = async (job: WorkingJob): Promise<void> => {
-    // Nobody but `toQueryJobOrder` makes them, and they come back as they were written.
-    const { warrant, parameters, ...asked } = job.order as QueryJobOrder<Warrant>
+    // Nobody but `orderOf` makes them, and they come back as they were written.
+    const { warrant, parameters, ...asked } = openedOrder(job.order, seal) as QueryJobOrder<Warrant>
     const readScope = readScopeFor(warrant)
     const { signal } = job
     const values = new Map(parameters) as QueryRequest['parameters']
-    const request = { ...asked, parameters: values, readScope, signal, timeMaxMs: queryJobTimeMaxMs }
+    const request = { ...asked, parameters: values, readScope, signal, timeMaxMs: options.queryJobTimeMaxMs }
     const { body, format, contentType } = await query.run(request)
     const counter = createRowCounter(format)
     const counted = async function* (): AsyncGenerator<Uint8Array> {
@@ -89,12 +92,21 @@ export function createQueryJobs<Warrant>(
     }
     job.tell({ ...details })
   }
-  return {
+  const kind: JobKind = {
     name: queryJobKind,
-    workingMax: queryJobsWorkingMax,
+    workingMax: options.queryJobsWorkingMax,
     isCancellableWhileWorking: false,
     canResume: false,
     run,
     forget: (id) => files.remove(id),
+    isHeld: (id) => files.has(id),
+    hasGuestPlace: options.hasGuestPlace,
+  }
+  return {
+    kind,
+    orderOf(warrant, { sql, pipeline, format, parameters, settings }) {
+      const order: QueryJobOrder<Warrant> = { warrant, sql, pipeline, format, parameters: [...parameters], settings }
+      return sealedOrder(order, seal)
+    },
   }
 }

@@ -24,8 +24,11 @@ export interface SecretBox {
   /** Null when the key is missing, or the text is not as it was sealed, or belongs to another record. */
   open(sealed: SealedText, context: string): string | null
   /**
-   * The same for many, in their order, and null for null. Others get their turn between slices of a millisecond, in which
-   * the records are taken too: give them as they are asked for, where finding them costs something.
+   * The same for many, in their order, and null for null: more than a few are opened in a thread of their own. Records are taken
+   * in slices of a millisecond, between which others get their turn: give them as they are asked for, where finding them costs
+   * something.
+   *
+   * @throws Error when the thread ends.
    */
   openMany(records: Iterable<SealedRecord | null>): Promise<readonly (string | null)[]>
   /** Whether the key is there. It costs little, and does not tell whether the text is whole. */

@@ -8,6 +8,8 @@ import type { StoreError } from './store-error.ts'
 export interface RowDeletes {
   /** The rows for which the condition is true, read as a restricted reader does. */
   countMatching(table: string, condition: CheckedExpression, signal: AbortSignal): Promise<number>
+  /** Computes the condition for each row, so that it fails before a delete where it fails for one. */
+  judge(table: string, condition: CheckedExpression): Promise<void>
   /**
    * Notes a delete of the rows that are in the table by then; of those that come later it takes none. It waits, together with the
    * merges of the table, for `release`, or for the engine's next start. Gives the parts of the table by then.

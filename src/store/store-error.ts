@@ -86,6 +86,11 @@ export function isOfMemory({ clickhouseCode }: StoreError): boolean {
   return clickhouseCode === clickhouseCodes.memoryLimitExceeded
 }
 
+/** Whether a statement needed more memory than one may take: where a caller's expressions are in it, that is their doing. */
+export function isOfItsMemory(error: unknown): error is StoreError {
+  return error instanceof StoreError && isTooCostly(error) && isOfMemory(error)
+}
+
 /** Whether an insert failed in a view behind its table: the engine names the view, also one whose target is gone. */
 export function isOfView({ kind, message }: StoreError): boolean {
   return kind === 'engine' && /while pushing to view|\bof view\b/.test(message)

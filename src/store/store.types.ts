@@ -211,6 +211,11 @@ export interface AppendRequest {
    * whether its rows are stored, or will be. Otherwise an append that is late rejects when it has ended.
    */
   readonly isToldLate?: boolean
+  /**
+   * Once it is aborted, an append that has not begun is not begun, and one that does not end soon rejects with the reason: it goes
+   * on to its end as one that is late.
+   */
+  readonly leftBy?: AbortSignal | undefined
   /** True where the table computes next to nothing of a row, as its definition tells; see `InsertPlaces`. */
   readonly isPlain?: boolean
   /** True where the table is dropped soon: what an INSERT that failed leaves in its records is not mended. */

@@ -113,6 +113,8 @@ export interface Parts {
   broken(table: string): Promise<ReadonlySet<string>>
   /** What the engine calls the last block of a table; later ones have higher numbers. */
   lastBlock(table: string): Promise<number>
+  /** The same of several tables, added up. */
+  lastBlocks(tables: readonly string[]): Promise<number>
   /** Rows of blocks behind one that are past their TTL, of parts that were never merged. */
   expiredRows(request: ExpiredRowsRequest): Promise<ExpiredRows>
   /** How many of these tables' parts with rows were written since then; epoch seconds. */

@@ -97,6 +97,8 @@ t.test('what cannot be deleted is told before there is a job', async (t) => {
   })
   const wrong: readonly (readonly [path: string, condition: string, status: number, said: RegExp])[] = [
     ['visits', '', 400, /"delete_condition" cannot be used: it is empty/],
+    ['visits', 'WHERE id = 1', 400, /it is the condition alone, without the word WHERE/],
+    ['visits', 'plan = "a"', 400, /a text stands in single quotes/],
     ['visits', 'usr = 1', 400, /"delete_condition" cannot be used: .*usr/],
     ['visits', 'id IN (SELECT id FROM visits)', 400, /"delete_condition" cannot be used/],
     ['visits', 'now64() > 0', 400, /it must not call now64\(\), which gives another value each time/],
@@ -241,4 +243,32 @@ t.test('deletes of one data source come one after the other, and waiting ones ca
   for (const id of ids.slice(0, -1)) t.match(await endedJob(service, id), { status: 'done', rows_deleted: 1 })
   t.equal((await jobOf(service, last)).status, 'cancelled')
   t.equal(await service.count('visits'), 93)
+})
+
+t.test('two conditions, and parameters that are none, are told', async (t) => {
+  const service = await openTestService(t)
+  await fill(service, 'visits')
+  const twice = { body: 'delete_condition=id = 1&delete_condition=id = 2' }
+  const refused = await service.call('POST', '/v0/datasources/visits/delete', twice)
+  t.match(refused, { status: 400, json: { error: /"delete_condition" .*must be sent once/ } })
+  const misspelt = await service.call('POST', '/v0/datasources/visits/delete', { body: 'condition=id = 1' })
+  t.match(misspelt, { status: 400, json: { error: /there is none; name the rows/ } })
+  t.match(misspelt.headers.get('x-warning'), /did you mean 'delete_condition'/)
+  t.equal(await service.count('visits'), 100)
+})
+
+t.test('a condition that needs more memory than a query may have is refused as a query is', async (t) => {
+  const service = await openTestService(t)
+  await fill(service, 'visits')
+  const delete_condition =
+    'length(repeat(plan, 1000000)) > 1 AND length(arrayMap(x -> repeat(plan, 1000000), range(20000))) > 0'
+  for (const more of [{ dry_run: 'true' }, {}]) {
+    const body = new URLSearchParams({ delete_condition, ...more }).toString()
+    const answer = await service.call('POST', '/v0/datasources/visits/delete', { body })
+    if (answer.status === 200) {
+      t.match(await endedJob(service, jobIdOf(answer)), { status: 'error', error: /memory limit exceeded/ })
+    } else t.match(answer, { status: 400, json: { error: /memory limit exceeded/ } })
+  }
+  t.equal(await service.count('visits'), 100)
+  t.notOk(service.log.entries.some(({ level }) => level === 'error'))
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openTokenService } from '../support/api/token-service.ts'
+import { openTokenService, shownIn } from '../support/api/token-service.ts'
 
 t.test('what might mean less than it would give makes no token', async (t) => {
   const { admin } = await openTokenService(t)
@@ -31,6 +31,22 @@ t.test('what might mean less than it would give makes no token', async (t) => {
     t.match(answer, { status: 400, json: { error } }, `${query} ${body} ${answer.text}`)
   }
   t.equal((await admin('GET', '/v0/tokens/x')).status, 403, 'none was made')
+})
+
+t.test('DROP:<name> drops what is called so, whatever it is called, and nothing else', async (t) => {
+  const { admin, make, as } = await openTokenService(t)
+  const schema = encodeURIComponent('n Int32 `json:$.n`')
+  t.match((await make('drops all', ['DROP:NAME'])).json, { scopes: [{ type: 'DROP:NAME', resource: undefined }] })
+  t.equal((await make('early', ['DROP:name'])).status, 400, 'there is none')
+  for (const name of ['name', 'NAME']) {
+    await admin('POST', `/v0/datasources?name=${name}&schema=${schema}`)
+    const made = await make(`drops ${name}`, [`DROP:${name}`])
+    t.match(made.json, { scopes: [{ type: 'DROP:NAME', resource: name }] })
+    const caller = as(shownIn(made).token)
+    t.equal((await caller('DELETE', '/v0/datasources/ev?force=true')).status, 403)
+    t.equal((await caller('DELETE', '/v0/pipes/pagg')).status, 403)
+    t.equal((await caller('DELETE', `/v0/datasources/${name}`)).status, 204)
+  }
 })
 
 t.test('limits of a JWT that are written in other letters are not ignored', async (t) => {

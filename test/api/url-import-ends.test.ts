@@ -3,24 +3,24 @@
 import zlib from 'node:zlib'
 import t, { type Test } from 'tap'
 import type { TestService } from '../support/api/test-service.ts'
-import { openTestService } from '../support/api/test-service.ts'
 import {
   csvOf,
+  heldFile,
   jobIdOf,
   jobOf,
   openUrlService,
+  reopen,
   storedSumOf,
   sumOf,
   testJsonSchema,
   testRows,
   testSchema,
   type UrlJob,
-  type UrlService,
+  until,
   untilEnded,
-  urlOptions,
 } from '../support/imports/url-imports.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
-import { type Answer, answerFile } from '../support/remote-server.ts'
+import { answerFile } from '../support/remote-server.ts'
 import { SeededRandom, testSeed } from '../support/seeded-random.ts'
 import { byTier } from '../support/tier.ts'
 
@@ -28,26 +28,6 @@ const rows = testRows(40_000)
 const csv = csvOf(rows)
 /** Many small blocks. */
 const small = { frameBytes: 65_536, insertRowsMax: 2_000 }
-
-/** A file whose first bytes come, and nothing behind them before the gate is open. */
-function heldFile(content: Buffer, byteCount: number, gate: { isOpen: boolean }): Answer {
-  return (request, response) => {
-    if (gate.isOpen) {
-      answerFile({ content })(request, response)
-      return
-    }
-    response.writeHead(200, { 'content-length': content.length, etag: '"one"' })
-    response.write(content.subarray(0, byteCount))
-  }
-}
-
-async function until(service: TestService, id: string, isIt: (job: UrlJob) => boolean): Promise<UrlJob> {
-  for (;;) {
-    const job = await jobOf(service, id, 'block_log')
-    if (isIt(job)) return job
-    if (['done', 'error', 'cancelled'].includes(job.status)) throw new Error(`it has ended: ${JSON.stringify(job)}`)
-  }
-}
 
 /** Cancels a job, and again: the second time is refused. Gives it as it is at its end. */
 async function cancel(t: Test, service: TestService, id: string): Promise<UrlJob> {
@@ -135,18 +115,27 @@ t.test('a cancel while rows are inserted, or replace others', async (t) => {
   await until(service, id, isInserting)
   const job = await cancel(t, service, id)
   t.equal(await service.count('a'), 10 + (job.imported_rows ?? -1), `${job.imported_rows} rows`)
-  t.equal(job.rows_read, job.imported_rows)
+  t.ok((job.rows_read ?? -1) >= (job.imported_rows ?? 0), 'those of INSERTs that were not begun were read')
   t.match(await run({ name: 'a', mode: 'replace' }, '/old.csv'), { status: 'done' }, 'nothing holds it')
   t.same(await storedSumOf(service, 'a'), old)
 })
 
-/** Closes the service in the middle of a job, and opens it anew over the same directory. */
-async function reopen(t: Test, { service }: UrlService, given: object): Promise<TestService> {
-  const beganAt = performance.now()
-  await service.close()
-  t.comment(`closed in ${Math.round(performance.now() - beganAt)} ms`)
-  return await openTestService(t, { ...urlOptions, ...given, dataDir: service.dataDir })
-}
+t.test('an INSERT that takes long is left by a cancel, which tells how many rows it may store', async (t) => {
+  const { service, files, start, run } = await openUrlService(t)
+  files.set('/rows.csv', answerFile({ content: csv }))
+  const columns = [0, 1, 2].flatMap((copy) => slowColumn.map((column) => `c${copy}${column}`))
+  await service.create('a', [testSchema, ...columns].join(', '))
+  const isInserting = ({ block_log: log = [] }: UrlJob) => log.some(({ status }) => status.startsWith('inserting'))
+  const id = jobIdOf(await start({ name: 'a', mode: 'append' }, '/rows.csv'))
+  await until(service, id, isInserting)
+  const job = await cancel(t, service, id)
+  t.equal(job.imported_rows, 0)
+  t.match(job.warnings?.at(-1), /^Up to 40000 further rows may be stored/)
+  // It is stored as a whole, and what changes the data source waits for it.
+  t.match(await service.call('POST', '/v0/datasources/a/truncate'), { status: 205 })
+  t.equal(await service.count('a'), 0)
+  t.match(await run({ name: 'a', mode: 'append' }, '/rows.csv'), { status: 'done', imported_rows: rows.length })
+})
 
 t.test('jobs go on after a restart, and every row is stored once', async (t) => {
   const gate = { isOpen: false }
@@ -196,7 +185,10 @@ t.test('a file that is another one after a restart ends its job, which tells wha
   t.match(job, { status: 'error', error: /changed while it was imported/ })
   const stored = await again.count('a')
   t.ok(stored > 5_000)
-  t.equal(job.imported_rows, stored)
+  // A machine that is slow may close before it knows of the last INSERT, and says so.
+  const [, doubtful = 0] = /^Up to (\d+) further rows may be stored/.exec(job.warnings?.at(-1) ?? '') ?? []
+  const counted = job.imported_rows ?? 0
+  t.ok(counted <= stored && stored <= counted + Number(doubtful), `${stored} rows, ${counted} and ${doubtful} told`)
   t.same(await storedSumOf(again, 'a'), sumOf(rows.slice(0, stored)))
 })
 
@@ -239,4 +231,33 @@ t.test('bad rows and a Parquet file are gone on with too, wherever the service i
   t.same(await service.rows('SELECT DISTINCT c__import_id FROM bad_quarantine'), [[ids.bad]])
   t.match(await untilEnded(service, ids.parquet), { status: 'done', rows_read: 40_000, imported_rows: 40_000 })
   t.same(await storedSumOf(service, 'parquet'), sumOf(parquetRows))
+})
+
+t.test('a close in the middle of imports is no error of theirs, and says that they go on', async (t) => {
+  const { service, files, start } = await openUrlService(t, { ...small, urlImportsMax: 5 })
+  files.set('/never.csv', () => {})
+  files.set('/rows.csv', heldFile(csv, 900_000, { isOpen: false }))
+  files.set('/guess.csv', heldFile(csv, 1_000, { isOpen: false }))
+  files.set('/all.csv', answerFile({ content: csv }))
+  await service.create('replaced', testSchema)
+  await service.create('slow', [testSchema, ...slowColumn].join(', '))
+  const connecting = jobIdOf(await start({ name: 'connecting' }, '/never.csv'))
+  const reading = jobIdOf(await start({ name: 'reading', schema: testSchema }, '/rows.csv'))
+  const guessing = jobIdOf(await start({ name: 'guessing' }, '/guess.csv'))
+  const replacing = jobIdOf(await start({ name: 'replaced', mode: 'replace' }, '/rows.csv'))
+  const inserting = jobIdOf(await start({ name: 'slow', mode: 'append' }, '/all.csv'))
+  await until(service, reading, (job) => (job.imported_rows ?? 0) > 5_000)
+  await until(service, replacing, (job) => (job.bytes_read ?? 0) > 800_000)
+  await until(service, inserting, ({ block_log: log = [] }) => log.some(({ status }) => /^inserting/.test(status)))
+  for (const id of [connecting, guessing]) t.match(await jobOf(service, id), { status: 'working' })
+  await service.close()
+  const loud = service.log.entries.filter(
+    ({ level, message }) => level === 'error' || (level === 'warn' && /import/i.test(message)),
+  )
+  t.same(
+    loud.map(({ level, message, fields }) => ({ level, message, error: String(fields['err'] ?? '') })),
+    [],
+  )
+  const goesOn = service.log.entries.filter(({ message }) => message.startsWith('An import stops where it is'))
+  t.ok(goesOn.length > 0, `${goesOn.length} of them have begun to load`)
 })

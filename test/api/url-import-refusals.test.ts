@@ -69,7 +69,22 @@ t.test('what can be known at once is answered at once, and makes no job', async 
   form.append('csv', new Blob([csvOf(rows)]), 'rows.csv')
   t.match(await service.call('POST', `/v0/datasources?name=b&url=${url}`, { body: form }), { status: 400 })
   const many = Array.from({ length: 101 }, () => '/rows.csv')
-  t.match(await start({ name: 'b' }, ...many), { status: 400, json: { error: /100 times at most/ } })
+  t.match(await start({ name: 'b' }, ...many), {
+    status: 400,
+    json: { error: /there are 101 URLs; one import takes 100/ },
+  })
+  const long = `/${'x'.repeat(9_000)}`
+  t.match(await start({ name: 'b' }, long), {
+    status: 400,
+    json: { error: /a URL has 90\d\d characters; it may have 8192/ },
+  })
+  const body = new URLSearchParams({ name: 'b' })
+  for (let index = 0; index < 20; index += 1) body.append('url', `${server.origin}/${'x'.repeat(8_000)}`)
+  const asForm = { 'content-type': 'application/x-www-form-urlencoded' }
+  t.match(await service.call('POST', '/v0/datasources', { body: body.toString(), headers: asForm }), {
+    status: 400,
+    json: { error: /the URLs have 16\d{4} characters together; those of one import may have 131072/ },
+  })
   t.match((await service.call('GET', '/v0/jobs')).json, { jobs: [], total: 0 })
   t.equal(server.requests.length, 0, 'no server was asked for anything')
 })

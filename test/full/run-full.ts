@@ -25,6 +25,7 @@ const isSoak = process.env['TEST_TIER'] === 'soak'
 const testsProgram = join(repositoryRoot, 'dist/test/run-tests.js')
 const testFolder = join(repositoryRoot, 'dist/test')
 const otherNodes = ['22', '24']
+const slowestCount = 20
 const steps: Step[] = []
 
 await step('scaled tests', () => runTests(process.execPath, [...scaledFiles()]))
@@ -83,7 +84,19 @@ async function runTests(node: string, files: readonly string[], tier?: string): 
   const summary = [...text.matchAll(/^# \{ total: \d+.*\}$/gm)].at(-1)?.[0] ?? ''
   const count = (name: string): number => Number(new RegExp(`[{,] ${name}: (\\d+)`).exec(summary)?.[1] ?? 0)
   for (const line of text.split('\n').filter((one) => /^\s*not ok /.test(one))) process.stdout.write(`${line}\n`)
+  process.stdout.write(`slowest: ${slowestOf(text)}\n`)
   return { passed: count('pass'), failed: code === 0 ? 0 : Math.max(1, count('fail')) }
+}
+
+/** The files that took longest, with their seconds: what to shorten when the whole takes too long. */
+function slowestOf(text: string): string {
+  const times = [...text.matchAll(/^(?:not )?ok dist\/test\/(\S+)\.test\.js.* # time=([\d.]+)s$/gm)]
+  const sorted = times.map(([, name = '', seconds]) => ({ name, seconds: Number(seconds) }))
+  sorted.sort((one, other) => other.seconds - one.seconds)
+  return sorted
+    .slice(0, slowestCount)
+    .map(({ name, seconds }) => `${name} ${seconds.toFixed(0)}`)
+    .join(', ')
 }
 
 async function runKills(): Promise<Totals> {

@@ -1,24 +1,37 @@
-import { readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
+import type { FileSpaceOptions } from '../../src/jobs/file-space.ts'
 import { openJobFiles } from '../../src/jobs/job-files.ts'
 import { createTestDirectory, silentLogger } from '../support/store/test-store.ts'
 
 const [one, two, three] = [1, 2, 3].map((n) => `0000000${n}-0000-4000-8000-000000000000`) as [string, string, string]
 
-async function open(given: { readonly known?: readonly string[]; readonly path?: string; nowMs?: number } = {}) {
+interface Given {
+  readonly known?: readonly string[]
+  /** By job; one maker of all where nothing is said. */
+  readonly owners?: Readonly<Record<string, string>>
+  readonly space?: Partial<FileSpaceOptions>
+  readonly path?: string
+  readonly nowMs?: number
+}
+
+async function open(given: Given = {}) {
   const directory = await createTestDirectory()
   t.teardown(() => directory.remove())
   const path = given.path ?? join(directory.path, 'files')
   const reports: string[] = []
   const clock = { nowMs: given.nowMs ?? Date.now() }
   const files = await openJobFiles(
-    { directory: path, bytesMax: 10, keptMs: 1_000, now: () => clock.nowMs },
+    {
+      ...{ directory: path, keptMs: 1_000, now: () => clock.nowMs },
+      ...{ bytesMax: 10, bytesPerOwnerMax: 100, fileBytesMin: 0, ...given.space },
+    },
     {
       disk: { report: (reason) => void reports.push(reason), alsoAsk: () => undefined },
       logger: silentLogger,
-      isKnown: (id) => (given.known ?? [one, two, three]).includes(id),
+      ownerOf: (id) => ((given.known ?? [one, two, three]).includes(id) ? (given.owners?.[id] ?? 'maker') : undefined),
     },
   )
   t.teardown(() => files.close())
@@ -87,4 +100,56 @@ t.test('a file that somebody has taken away is none', async (t) => {
   await files.write(one, chunks('1'))
   await rm(join(path, one))
   t.equal(await files.open(one), null)
+})
+
+t.test('each owner has a share of the room, which a removal gives back', async (t) => {
+  const owners = { [one]: 'a', [two]: 'a', [three]: 'b' }
+  const { files, path } = await open({ owners, space: { bytesMax: 20, bytesPerOwnerMax: 10 } })
+  await files.write(one, chunks('12345678'))
+  await t.rejects(files.write(two, chunks('123')), {
+    code: 'JOB_FILES_OF_TOKEN_FULL',
+    message: /of one token have 10 /,
+  })
+  await files.write(three, chunks('1234567890'))
+  files.close()
+  const again = await open({ path, owners, space: { bytesMax: 20, bytesPerOwnerMax: 10 } })
+  await t.rejects(again.files.write(two, chunks('123')), { code: 'JOB_FILES_OF_TOKEN_FULL' }, 'also after a start')
+  await again.files.remove(one)
+  t.notOk(again.files.has(one))
+  await again.files.write(two, chunks('123'))
+  t.ok(again.files.has(two))
+})
+
+t.test('a small file counts as one of the least size', async (t) => {
+  const { files } = await open({ space: { bytesPerOwnerMax: 10, fileBytesMin: 4 } })
+  await files.write(one, chunks('1'))
+  await files.write(two, chunks())
+  await t.rejects(files.write(three, chunks('1')), { code: 'JOB_FILES_OF_TOKEN_FULL' })
+  await files.remove(two)
+  await files.write(three, chunks('123', '456'))
+})
+
+t.test('a file that is shorter than it was written is none, and so is told in the log', async (t) => {
+  const { files, path } = await open()
+  await files.write(one, chunks('12345'))
+  await truncate(join(path, one), 3)
+  t.equal(await files.open(one), null)
+})
+
+t.test('folders among the files are left alone', async (t) => {
+  const { files, path } = await open()
+  files.close()
+  await mkdir(join(path, 'lost+found'))
+  await mkdir(join(path, one))
+  const again = await open({ path })
+  t.same((await readdir(path)).sort(), [one, 'lost+found'].sort())
+  t.equal(await again.files.open(one), null)
+})
+
+t.test('a folder that somebody has taken away is made again', async (t) => {
+  const { files, path } = await open()
+  await rm(path, { recursive: true })
+  await files.write(one, chunks('1'))
+  t.equal((await stat(path)).mode & 0o777, 0o700)
+  t.equal((await files.open(one))?.byteCount, 1)
 })

@@ -6,14 +6,23 @@ import { newJob, TestKind, untilStatus } from '../support/jobs/test-kind.ts'
 
 function jobWith(status: JobStatus, rows: number): Job {
   return {
-    ...{ id: 'j', kind: 'import', owner: { tokenId: null, tokenName: 'x' }, subject: null, errors: [] },
+    ...{
+      id: 'j',
+      kind: 'import',
+      owner: { tokenId: null, tokenName: 'x' },
+      subject: null,
+      errors: [],
+      errorQuotes: [],
+    },
     ...{ status, createdAtMs: 0, updatedAtMs: 0, startedAtMs: 0, isCancellable: true, details: { rows } },
   }
 }
 
 t.test('changes within the interval are told as one, and the end at once', async (t) => {
   const logged: unknown[] = []
-  const news = new JobNews({ intervalMs: 3_600_000, watchesMax: 1 }, ({ details }) => logged.push(details['rows']))
+  const news = new JobNews({ intervalMs: 3_600_000, watchesMax: 1, watchesPerCallerMax: 1 }, ({ details }) =>
+    logged.push(details['rows']),
+  )
   const told: unknown[] = []
   news.watch(jobWith('working', 0), ({ status, details }) => told.push([status, details['rows']]))
   news.changed(jobWith('working', 1))
@@ -28,7 +37,7 @@ t.test('changes within the interval are told as one, and the end at once', async
 })
 
 t.test('the last change of an interval is told when it is over', async (t) => {
-  const news = new JobNews({ intervalMs: 20, watchesMax: 1 }, () => undefined)
+  const news = new JobNews({ intervalMs: 20, watchesMax: 1, watchesPerCallerMax: 1 }, () => undefined)
   const told: unknown[] = []
   const begunMs = performance.now()
   await new Promise<void>((resolve) => {
@@ -48,7 +57,7 @@ t.test('the last change of an interval is told when it is over', async (t) => {
 })
 
 t.test('a watch that has ended is told nothing, and makes room for another', async (t) => {
-  const news = new JobNews({ intervalMs: 0, watchesMax: 2 }, () => undefined)
+  const news = new JobNews({ intervalMs: 0, watchesMax: 2, watchesPerCallerMax: 2 }, () => undefined)
   const told: unknown[] = []
   const unwatch = news.watch(jobWith('working', 0), ({ details }) => told.push(details['rows']))
   news.watch(jobWith('working', 0), () => undefined)
@@ -82,4 +91,22 @@ t.test('a job that works is one line of the log whenever its details change, wit
 t.test('a job that there is not cannot be watched', async (t) => {
   const { jobs } = await startTestJobs(t)
   t.throws(() => jobs.watch('none', () => undefined), { code: 'JOB_NOT_FOUND', status: 404 })
+})
+
+t.test('a caller has a share of the watches', async (t) => {
+  const news = new JobNews({ intervalMs: 0, watchesMax: 4, watchesPerCallerMax: 2 }, () => undefined)
+  const job = jobWith('working', 0)
+  const unwatch = news.watch(job, () => undefined, 'a')
+  news.watch(job, () => undefined, 'a')
+  const refused = { code: 'JOB_WATCHES_OF_TOKEN_TOO_MANY', status: 429, message: /^2 requests of this token/ }
+  t.throws(() => news.watch(job, () => undefined, 'a'), refused)
+  news.watch(job, () => undefined, 'b')
+  unwatch()
+  news.watch(job, () => undefined, 'a')
+  t.throws(() => news.watch(job, () => undefined, 'a'), refused)
+  news.watch(job, () => undefined)
+  t.throws(() => news.watch(job, () => undefined, 'c'), { code: 'JOB_WATCHES_TOO_MANY' })
+  news.changed(jobWith('done', 1))
+  news.watch(job, () => undefined, 'a')
+  news.close()
 })

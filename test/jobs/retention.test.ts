@@ -6,8 +6,8 @@ import { MemoryStorage } from '../support/storage/memory-storage.ts'
 
 const hourMs = 3_600_000
 
-async function addDone(jobs: Jobs): Promise<string> {
-  const { id } = await jobs.add(newJob({ kind: 'query' }))
+async function addDone(jobs: Jobs, maker = 'maker'): Promise<string> {
+  const { id } = await jobs.add(newJob({ kind: 'query', owner: { tokenId: maker, tokenName: maker } }))
   await untilStatus(jobs, id, 'done')
   return id
 }
@@ -174,4 +174,75 @@ t.test('what cannot be given back is told, and the next is given back all the sa
   await jobs.close()
   t.equal(kind.forgotten.length, 2)
   t.equal(log.entries.filter(({ level }) => level === 'warn').length, 2)
+})
+
+t.test('beyond the most that are kept, whoever has most of a kind loses the oldest', async (t) => {
+  const storage = new MemoryStorage()
+  const options = { jobsKeptMax: 6 }
+  const { jobs } = await startTestJobs(t, { kinds: [new QuickKind()], storage, options })
+  const few = [await addDone(jobs, 'few'), await addDone(jobs, 'few')]
+  const many: string[] = []
+  for (let count = 0; count < 10; count += 1) many.push(await addDone(jobs, 'many'))
+  await untilCount(jobs, 6)
+  const idsOf = (of: Jobs) => of.list({}).map(({ id }) => id)
+  t.same(idsOf(jobs), [...many.slice(-4).reverse(), few[1], few[0]])
+  const other = await addDone(jobs, 'other')
+  await untilCount(jobs, 6)
+  t.same(idsOf(jobs), [other, ...many.slice(-3).reverse(), few[1], few[0]])
+  await jobs.close()
+  const { jobs: again } = await startTestJobs(t, { kinds: [new QuickKind()], storage, options: { jobsKeptMax: 4 } })
+  await untilCount(again, 4)
+  t.equal(idsOf(again)[0], other, 'a start knows whose they are')
+  t.same(new Set(again.list({}).map(({ owner }) => owner.tokenId)), new Set(['few', 'many', 'other']))
+})
+
+t.test('a job of which more than its record is kept is not forgotten, and no other one is for it', async (t) => {
+  let nowMs = 0
+  const kind = new QuickKind()
+  const options = { jobsKeptMax: 3 }
+  const { jobs } = await startTestJobs(t, { kinds: [kind], options, now: () => nowMs })
+  const held: string[] = []
+  for (let count = 0; count < 3; count += 1) {
+    const id = await addDone(jobs, 'holder')
+    held.push(id)
+    kind.held.add(id)
+  }
+  const others: string[] = []
+  for (let count = 0; count < 5; count += 1) others.push(await addDone(jobs, 'other'))
+  await untilCount(jobs, 6)
+  for (const id of held) t.ok(jobs.find(id))
+  t.same(kind.forgotten, others.slice(0, 2))
+  nowMs = 73 * hourMs
+  const last = await addDone(jobs, 'other')
+  await untilCount(jobs, 6)
+  for (const id of [...held, last]) t.ok(jobs.find(id), 'nor when it is old')
+  for (const id of held) kind.held.delete(id)
+  await addDone(jobs, 'other')
+  await untilCount(jobs, 3)
+})
+
+t.test('a record of many jobs is taken apart where few of them are left', async (t) => {
+  const storage = new MemoryStorage()
+  const options = { jobsKeptMax: 110 }
+  const { jobs } = await startTestJobs(t, { kinds: [new QuickKind()], storage, options })
+  for (let count = 0; count < 100; count += 1) await addDone(jobs, count % 10 === 0 ? 'few' : 'many')
+  const few = jobs.list({}).filter(({ owner }) => owner.tokenId === 'few')
+  const untilKeys = async (count: number): Promise<void> => {
+    while ((await storage.list('jobs')).length !== count) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await untilKeys(1)
+  await jobs.close()
+  const { jobs: again } = await startTestJobs(t, { kinds: [new QuickKind()], storage, options })
+  for (let count = 0; count < 90; count += 1) await addDone(again, 'many')
+  await untilCount(again, 110)
+  for (let count = 0; count < 10; count += 1) await addDone(again, 'many')
+  await untilCount(again, 110)
+  t.strictSame(again.list({}).slice(-10), few)
+  const groups = await storage.list('jobs', 'ended ')
+  const grouped = groups.map(({ value }) => (value as { readonly ids: readonly string[] }).ids.length)
+  t.ok(grouped.reduce((sum, count) => sum + count, 0) <= 4 * 110, `records have ${grouped} jobs`)
+  await again.close()
+  const { jobs: third } = await startTestJobs(t, { kinds: [new QuickKind()], storage, options })
+  await untilCount(third, 110)
+  t.strictSame(third.list({}).slice(-10), few)
 })

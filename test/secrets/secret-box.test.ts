@@ -75,6 +75,28 @@ t.test('many are opened in their order, and others get their turn meanwhile', as
   t.same(await box.openMany([]), [])
 })
 
+t.test('many texts of several keys are opened at once, those that do not open among them', async (t) => {
+  const next = createSecretKeyOfRandom()
+  const both = createSecretBox([next, key])
+  const strange = createSecretBox([createSecretKeyOfRandom()])
+  const boxes = [both, box, strange]
+  for (const count of [64, 65, 256, 257, 1_000]) {
+    const records = Array.from({ length: count }, (_, index) => {
+      const sealer = boxes[index % 3] ?? box
+      return index % 7 === 6 ? null : { sealed: sealer.seal(`\ud800 ${index} é`, context), context }
+    })
+    const expected = records.map((record, index) => (record === null || index % 3 === 2 ? null : `\ud800 ${index} é`))
+    const all = await Promise.all([both.openMany(records), both.openMany(records), box.openMany(records)])
+    t.same(all[0], expected, `${count}`)
+    t.same(all[1], expected, 'two at once')
+    t.same(
+      all[2],
+      expected.map((text, index) => (index % 3 === 1 ? text : null)),
+      'with one of the keys',
+    )
+  }
+})
+
 t.test('a file of keys is one line each, and no object shows them', async (t) => {
   const text = printKeys([key, createSecretKeyOfRandom()])
   t.match(text, /^(?:[\w+/]{43}=\n){2}$/)

@@ -178,3 +178,33 @@ t.test('a definition that is gone is put back from its copy, unless its table wa
   t.same(readdirSync(folder).sort(), ['t_1.sql', 't_5.sql'])
   t.same(readdirSync(definitions), ['t_5.sql'], 'a copy that was put back is made anew by the next start')
 })
+
+t.test('a close waits for the look at a change whose engine has ended', async (t) => {
+  const { files, at } = await openFolder(t)
+  const order: string[] = []
+  let endDrop = () => {}
+  let tellLook = () => {}
+  const looking = new Promise<void>((resolve) => {
+    tellLook = resolve
+  })
+  const change = files.during('CREATE TABLE `ws_0001`.`t_1` (n UInt32)', {
+    run: async () => {
+      writeFileSync(at('t_1'), '')
+      throw new Error('the engine has ended')
+    },
+    drop: async () => {
+      tellLook()
+      await new Promise<void>((resolve) => {
+        endDrop = resolve
+      })
+      order.push('looked')
+    },
+  })
+  const refused = t.rejects(change, { message: 'the engine has ended' })
+  await looking
+  const closing = files.close().then(() => order.push('closed'))
+  endDrop()
+  await Promise.all([closing, refused])
+  t.same(order, ['looked', 'closed'])
+  t.notOk(existsSync(at('t_1')))
+})

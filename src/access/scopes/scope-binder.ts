@@ -69,11 +69,14 @@ export class ScopeBinder {
   }
 
   #found({ type, spelling, resource, filter }: ScopeRequest, editor: Permissions): Scope {
-    if (resource === null) return { type, spelling, resource, filter }
     const { kinds, mayNameFuture } = scopeTypes[type]
+    if (resource === null) {
+      // Where something is called so it is `DROP:<name>`: of the two readings the one that gives less.
+      const named = type === 'DROP:NAME' ? this.#find(kinds, 'NAME') : undefined
+      return { type, spelling, resource: named ?? null, filter }
+    }
     const found = this.#find(kinds, resource)
     if (found !== undefined) return { type, spelling, resource: found, filter }
-    // `DROP:NAME` is the type itself where nothing is called so.
     if (mayNameFuture && !this.#isTaken(resource)) {
       return { type, spelling, resource: { kind: 'future', name: resource }, filter }
     }

@@ -82,7 +82,8 @@ export const scopeTypes: Readonly<Record<ScopeType, ScopeTypeRule>> = {
     mayFilter: false,
     mayNameFuture: false,
     spellings: [],
-    meaning: 'Drops data sources and pipes. `DROP:<name>` is the same for one of them.',
+    meaning:
+      'Drops data sources and pipes. `DROP:<name>` is the same for one of them, also for one that is called `NAME`.',
   },
 }
 
@@ -93,9 +94,13 @@ const typesBySpelling: ReadonlyMap<string, ScopeType> = new Map(
   ),
 )
 
-/** The type that a spelling stands for, in capitals or not; undefined for none. */
+/**
+ * The type that a spelling stands for, in capitals or not; undefined for none. `DROP:name` is none: it drops what is called so, and
+ * not everything.
+ */
 export function scopeTypeOf(spelling: string): ScopeType | undefined {
-  return typesBySpelling.get(spelling.toUpperCase())
+  const type = typesBySpelling.get(spelling.toUpperCase())
+  return type === 'DROP:NAME' && !spelling.endsWith(':NAME') ? undefined : type
 }
 
 /** All spellings, for messages. */

@@ -20,7 +20,7 @@ import { type QueryLimits, toChangeError } from '../../store/caller-errors.ts'
 import { clickhouseCodes } from '../../store/engine-codes.ts'
 import { replayTables } from '../../store/sql/replay-tables.ts'
 import type { Store } from '../../store/store.types.ts'
-import { isOfMemory, isTooCostly, StoreError } from '../../store/store-error.ts'
+import { isOfItsMemory, StoreError } from '../../store/store-error.ts'
 import { toReadError } from '../reader-rows.ts'
 import type { ReplayFailure, ReplayReport, ReplayRequest } from './quarantine.types.ts'
 import { type ChosenRows, chosenRowsOf, toExpressionError } from './replay-choice.ts'
@@ -238,11 +238,6 @@ export class QuarantineReplay {
     })
     return { selectedRows: chosenRows, replayedRows, failedRows, leftRows: 0, failures: told }
   }
-}
-
-/** Whether a statement needed more memory than one may take: where a caller's expressions are in it, that is their doing. */
-function isOfItsMemory(error: unknown): error is StoreError {
-  return error instanceof StoreError && isTooCostly(error) && isOfMemory(error)
 }
 
 function interrupted(cause: unknown): ApiError {

@@ -28,7 +28,7 @@ export async function checkCondition(
   if (!keyColumns.some((column) => condition.names.has(column))) {
     throw invalid(`it must contain the partition field (${keyColumns.join(', ')}) of Data Source "${name}"`)
   }
-  return await tryRowCondition(trials, condition, { table, invalid })
+  return await tryRowCondition(trials, condition, { table, text, invalid })
 }
 
 /** What a reader is told of a condition that the engine refuses. */

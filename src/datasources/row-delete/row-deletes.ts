@@ -11,7 +11,6 @@
 // are deleted leaves a deduplication record without a part, which the repair of these records drops: nothing comes again by
 // that, because no event before the barrier is ever inserted again.
 
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { Ingest } from '../../ingest/ingest.types.ts'
@@ -22,12 +21,13 @@ import { ChangeQueue } from '../../shared/change-queue.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { type QueryLimits, toChangeError, toCopyError } from '../../store/caller-errors.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
-import type { DeletedRows } from '../../store/row-deletes.types.ts'
+import type { DeletedRows, RowDeleteState } from '../../store/row-deletes.types.ts'
 import type { Store } from '../../store/store.types.ts'
-import { isFaultOfEngine, isStopped, StoreError } from '../../store/store-error.ts'
+import { isFaultOfEngine, isOfItsMemory, isStopped, StoreError } from '../../store/store-error.ts'
 import { changeBehindBarrier } from '../barrier.ts'
 import { toReadError } from '../reader-rows.ts'
 import { type AskedCondition, readRowCondition, tryRowCondition } from '../row-condition.ts'
+import { outlivingEngine, pause } from './engine-ends.ts'
 import type {
   PlannedRowDelete,
   RowDeleteOrder,
@@ -39,9 +39,11 @@ import type {
 
 export interface RowDeletesDeps {
   readonly catalog: Pick<Catalog, 'find'>
-  readonly store: Pick<Store, 'rowDeletes' | 'sync' | 'tables' | 'trials' | 'views'>
+  readonly store: Pick<Store, 'rowDeletes' | 'sync' | 'trials' | 'views'>
   readonly ingest: Pick<Ingest, 'isHeld' | 'withBarrier'>
   readonly logger: Logger
+  /** Ends of the engine in a row that a delete outlives. */
+  readonly engineEndsMax?: number
   /** Runs a change of a data source while there is no other one, and no replay is half done. */
   readonly alone: <Result>(
     dataSource: Pick<DataSource, 'id' | 'name'>,
@@ -58,8 +60,6 @@ const longestLookMs = 1_000
 const heldLookMs = 200
 /** Longest run, as everything has an end. */
 const runTimeMaxMs = 6 * 3_600_000
-/** Ends of the engine that a delete outlives while it begins. */
-const restartsMax = 3
 
 export class RowDeletes {
   readonly #deps: RowDeletesDeps
@@ -80,7 +80,8 @@ export class RowDeletes {
   ): Promise<PlannedRowDelete> {
     refuseEngine(dataSource)
     if (text === undefined || text.trim() === '') {
-      throw invalid('it is empty; name the rows, or use "truncate" to delete all of them')
+      const what = text === undefined ? 'there is none' : 'it is empty'
+      throw invalid(`${what}; name the rows, or use "truncate" to delete all of them`)
     }
     const { id, name } = dataSource
     const seconds = Math.floor(Date.now() / 1_000)
@@ -108,14 +109,14 @@ export class RowDeletes {
     const { catalog, store, logger } = this.#deps
     const { id, order, checkpoint } = run
     const table = order.dataSourceId
-    const isNoted = checkpoint !== null || (await store.rowDeletes.find({ table, id })) !== null
+    const isNoted = checkpoint !== null || (await this.#find({ table, id }, run.signal)) !== null
     const dataSource = catalog.find(table)
     // With the data source its rows are gone.
     if (dataSource === undefined && !isNoted) throw errors.DATASOURCE_NOT_FOUND({ name: order.dataSourceName })
     const rowsDeleted =
       isNoted || dataSource === undefined ? (checkpoint?.rowCount ?? null) : await this.#begin(run, dataSource)
     await this.#untilDone(run)
-    await store.sync()
+    await outlivingEngine(() => store.sync(), this.#outlives(run))
     logger.info({ dataSource: order.dataSourceName, jobId: id, rowsDeleted }, 'Rows of a data source are deleted.')
     return { rowsDeleted }
   }
@@ -124,18 +125,24 @@ export class RowDeletes {
   async #begin(run: RowDeleteRun, dataSource: DataSource): Promise<number | null> {
     const { store, alone } = this.#deps
     const { id: table } = dataSource
-    for (let restarts = 0; ; ) {
+    const begin = async (): Promise<number | null> => {
+      const condition = await this.#check(dataSource, run.order)
+      await store.rowDeletes.judge(table, condition).catch(throwInvalid)
+      await this.#untilFree(dataSource, run.signal)
+      return await alone(dataSource, (current) => this.#beginAlone(run, current))
+    }
+    let hasEnded = false
+    for (;;) {
       try {
-        const condition = await this.#check(dataSource, run.order)
-        await store.tables.countRows(table, condition).catch(throwInvalid)
-        await this.#untilFree(dataSource, run.signal)
-        return await alone(dataSource, (current) => this.#beginAlone(run, current))
+        return await outlivingEngine(async () => {
+          // An engine that has ended may have noted it before.
+          if (hasEnded && (await store.rowDeletes.find({ table, id: run.id })) !== null) return null
+          hasEnded = true
+          return await begin()
+        }, this.#outlives(run))
       } catch (thrown) {
         // A replace has come between.
-        if (thrown instanceof ApiError && thrown.code === 'DATASOURCE_BUSY') continue
-        restarts += 1
-        if (!isOfRestart(thrown) || restarts >= restartsMax) throw thrown
-        if ((await store.rowDeletes.find({ table, id: run.id })) !== null) return null
+        if (!(thrown instanceof ApiError) || thrown.code !== 'DATASOURCE_BUSY') throw thrown
       }
     }
   }
@@ -148,8 +155,8 @@ export class RowDeletes {
     const deleted = { table, condition, id: run.id }
     try {
       const parts = await changeBehindBarrier(ingest, dataSource, async () => {
-        const noted = await this.#note(deleted)
-        await store.sync()
+        const noted = await this.#note(deleted, run.signal)
+        await outlivingEngine(() => store.sync(), this.#outlives(run))
         return noted
       })
       await run.save({ rowCount: null })
@@ -164,15 +171,13 @@ export class RowDeletes {
   }
 
   /** The parts of the table by then; null where the engine has ended meanwhile, and had noted the delete before. */
-  async #note(deleted: DeletedRows): Promise<ReadonlySet<string> | null> {
+  async #note(deleted: DeletedRows, signal: AbortSignal): Promise<ReadonlySet<string> | null> {
     const { rowDeletes } = this.#deps.store
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return await rowDeletes.begin(deleted)
-      } catch (thrown) {
-        if ((await rowDeletes.find(deleted)) !== null) return null
-        if (!isStopped(thrown) || tries >= restartsMax) throw toCopyError(thrown, invalid)
-      }
+    try {
+      return await rowDeletes.begin(deleted)
+    } catch (thrown) {
+      if ((await this.#find(deleted, signal)) !== null) return null
+      throw toFailure(thrown)
     }
   }
 
@@ -184,7 +189,7 @@ export class RowDeletes {
     } catch (thrown) {
       if (isStopped(thrown)) return null
       await rowDeletes.takeBack(deleted)
-      throw toCopyError(thrown, invalid)
+      throw toFailure(thrown)
     }
   }
 
@@ -194,7 +199,7 @@ export class RowDeletes {
     const endMs = performance.now() + runTimeMaxMs
     let toldFailure = ''
     for (let waitMs = firstLookMs; ; waitMs = Math.min(2 * waitMs, longestLookMs)) {
-      const state = await this.#stateOf(deleted)
+      const state = await this.#find(deleted, signal)
       // One that is forgotten was done.
       if (state === null || state.isDone) return
       const { failure } = state
@@ -213,10 +218,15 @@ export class RowDeletes {
     }
   }
 
-  /** Asked once more of an engine that was started again. */
-  async #stateOf(deleted: Pick<DeletedRows, 'id' | 'table'>) {
+  #outlives({ signal }: Pick<RowDeleteRun, 'signal'>): Parameters<typeof outlivingEngine>[1] {
+    const { engineEndsMax: endsMax } = this.#deps
+    return endsMax === undefined ? { signal } : { signal, endsMax }
+  }
+
+  /** What the engine has noted, also of one that is started again meanwhile. */
+  async #find(deleted: Pick<DeletedRows, 'id' | 'table'>, signal: AbortSignal): Promise<RowDeleteState | null> {
     try {
-      return await this.#deps.store.rowDeletes.find(deleted)
+      return await outlivingEngine(() => this.#deps.store.rowDeletes.find(deleted), this.#outlives({ signal }))
     } catch (thrown) {
       throw toChangeError(thrown)
     }
@@ -270,27 +280,19 @@ function invalid(reason: string): ApiError {
   return errors.DELETE_CONDITION_INVALID({ reason })
 }
 
-/** Whether the engine has ended meanwhile, and may have done what was asked of it or not. */
-function isOfRestart(thrown: unknown): boolean {
-  return isStopped(thrown) || (thrown instanceof ApiError && thrown.code === 'ENGINE_RESTARTED')
+function throwInvalid(thrown: unknown): never {
+  throw toFailure(thrown)
 }
 
-function throwInvalid(thrown: unknown): never {
-  throw toCopyError(thrown, invalid)
+/** What the condition failed with for a row: more memory than a query has is its fault too. */
+function toFailure(thrown: unknown): unknown {
+  return isOfItsMemory(thrown) ? invalid(withoutInternals(thrown.message)) : toCopyError(thrown, invalid)
 }
 
 /** What a query is told, in the words of the condition where that is at fault. */
 function toCountError(thrown: unknown, limits: QueryLimits): unknown {
+  if (isOfItsMemory(thrown)) return invalid(withoutInternals(thrown.message))
   const told = toReadError(thrown, limits)
   const isOfCondition = told instanceof ApiError && told.code === 'SQL_INVALID' && thrown instanceof StoreError
   return isOfCondition ? invalid(withoutInternals(thrown.message)) : told
-}
-
-async function pause(timeMs: number, signal: AbortSignal): Promise<void> {
-  try {
-    await delay(timeMs, undefined, { signal })
-  } catch (thrown) {
-    // The delay has an error of its own for it.
-    throw signal.aborted ? signal.reason : thrown
-  }
 }

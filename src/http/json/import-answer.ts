@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import type { ImportOutcome, RowCounts } from '../../ingest/ingest.types.ts'
+import type { ApiError } from '../../shared/errors/errors.ts'
 import { sendError, sendJson, toApiError } from './answers.ts'
 import { quarantineText, warn } from './warnings.ts'
 
@@ -11,6 +12,8 @@ export interface ImportAnswer {
   readonly warnings: readonly string[]
   /** Null when there were no rows to import. */
   readonly outcome: ImportOutcome | null
+  /** The message of a failure as the caller may be told it. */
+  readonly toldFailure: (error: ApiError) => string
 }
 
 const noCounts: RowCounts = { storedRows: 0, quarantinedRows: 0, invalidLines: 0, shortLines: 0 }
@@ -26,7 +29,10 @@ interface AnswerBody {
  *
  * @param details what `debug` asked for.
  */
-export function importAnswerOf({ importId, dataSource, warnings, outcome }: ImportAnswer, details: object): AnswerBody {
+export function importAnswerOf(
+  { importId, dataSource, warnings, outcome, toldFailure }: ImportAnswer,
+  details: object,
+): AnswerBody {
   const counts = outcome ?? noCounts
   const result = {
     id: importId,
@@ -42,7 +48,7 @@ export function importAnswerOf({ importId, dataSource, warnings, outcome }: Impo
   const failure = outcome?.failure ?? null
   if (failure === null) return { status: 200, body: { ...result, error: contentsError(counts) } }
   const error = toApiError(failure)
-  return { status: error.status, body: { ...error.body(), ...result } }
+  return { status: error.status, body: { ...error.body(), error: toldFailure(error), ...result } }
 }
 
 /** Answers with the import result. */

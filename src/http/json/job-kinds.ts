@@ -9,6 +9,8 @@ import { timeText } from './time-text.ts'
 export interface KindContext {
   /** Whether the caller may read all rows of the data source that the job works on. */
   readonly readsRows?: boolean
+  /** Whether a result is kept that may be read; undefined where nobody has looked. */
+  readonly hasResult?: boolean
   /** What `debug` asks for: `blocks`, `block_log`. */
   readonly debug: ReadonlySet<string>
   /** What became of the blocks of an import, as long as somebody knows. */
@@ -28,11 +30,11 @@ export const kindShapes: Readonly<Record<string, (job: Job, context: KindContext
     ...urlFields(job.details),
     ...progressDetails(progress, debug),
   }),
-  query: ({ details }) => ({
+  query: ({ details }, { hasResult = true }) => ({
     statistics: isNumber(details['byteCount'])
       ? { row_count: numberOrNull(details['rowCount']), bytes: details['byteCount'] }
       : null,
-    ...(isNumber(details['keptUntilMs']) ? { result_until: timeText(details['keptUntilMs']) } : {}),
+    ...(hasResult && isNumber(details['keptUntilMs']) ? { result_until: timeText(details['keptUntilMs']) } : {}),
   }),
   populateview: ({ details }, { size }) => {
     const { queryId, queries, rowsRead, rowsTotal, warnings } = details

@@ -1,5 +1,6 @@
 import { isMaker, type JobCaller } from '../../access/job-rights.ts'
 import type { Job } from '../../jobs/jobs.types.ts'
+import type { RowsQuoted } from '../../shared/errors/definition.ts'
 import { type KindContext, kindShapes } from './job-kinds.ts'
 import { timeText } from './time-text.ts'
 
@@ -48,7 +49,7 @@ export function jobShape(job: Job, { caller, baseUrl }: JobReader, parts: JobPar
     ...dataSourceField(job, parts.dataSource),
     ...pipeFields(job, caller),
     ...kindShapes[kind]?.(job, { ...parts, readsRows }),
-    ...(errors.length === 0 ? {} : errorFields(readsRows || !tellsOfRows(job) ? errors : [untoldError])),
+    ...(errors.length === 0 ? {} : errorFields(toldErrors(job, caller))),
   }
 }
 
@@ -58,9 +59,20 @@ function errorFields(errors: readonly string[]): object {
   return { error: errors[0], errors }
 }
 
-/** Whether its errors may quote rows that were there before, or say something of them. */
-function tellsOfRows({ kind }: Job): boolean {
-  return kind === 'delete_data' || kind === 'populateview'
+/** Its errors without rows that the caller may not read: others than its maker read a job, and what makes it fail. */
+function toldErrors(job: Job, caller: JobCaller): readonly string[] {
+  const readsRows = mayReadRows(job, caller)
+  // Which errors a delete ends with tells of the rows that it finds.
+  if (job.kind === 'delete_data' && !readsRows) return [untoldError]
+  const mayHear: Readonly<Record<RowsQuoted, boolean>> = {
+    sent: readsRows || isMaker(caller, job),
+    stored: readsRows,
+    'of views': caller.permissions.readsEverything,
+  }
+  return job.errors.map((text, index) => {
+    const quote = job.errorQuotes[index] ?? null
+    return quote === null || mayHear[quote.rows] ? text : quote.withoutRows
+  })
 }
 
 /** Whether the caller may read all rows of what the job works on. */

@@ -5,6 +5,8 @@ import type { Permissions } from '../../access/permissions.ts'
 import type { ResourceKind } from '../../access/scopes/scope-types.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { Pipe } from '../../catalog/pipe.types.ts'
+import type { EventsStatus } from '../../ingest/events/events.types.ts'
+import { untoldReasons } from '../../shared/errors/definition.ts'
 import type { DerivedFields } from './datasource-shape.ts'
 
 /** Nothing that is counted of rows, or read out of them. */
@@ -16,14 +18,22 @@ export function seenFields(
   dataSource: Pick<DataSource, 'id'>,
   derived: DerivedFields,
 ): DerivedFields {
-  const { usedBy, possiblyUsedBy } = derived
+  const { usedBy, possiblyUsedBy, waiting = null } = derived
   const seesRows = permissions.allows('quarantine:read', { name: '', id: dataSource.id, isQuarantine: false })
   return {
     ...derived,
-    ...(seesRows ? {} : hiddenFields),
+    ...(seesRows ? { waiting: seenWaiting(permissions, waiting) } : hiddenFields),
     ...(usedBy === undefined ? {} : { usedBy: seenOf(permissions, 'pipe', usedBy) }),
     ...(possiblyUsedBy === undefined ? {} : { possiblyUsedBy: seenOf(permissions, 'pipe', possiblyUsedBy) }),
   }
+}
+
+/** What keeps events from the database, without the words of views for whoever may not read what they read. */
+function seenWaiting({ readsEverything }: Permissions, waiting: EventsStatus | null): EventsStatus | null {
+  const failure = waiting?.failure ?? null
+  if (waiting === null || failure?.kind !== 'view' || readsEverything) return waiting
+  const message = `A Materialized View does not take the events; ${untoldReasons['of views']}`
+  return { ...waiting, failure: { ...failure, message } }
 }
 
 /** Those of the resources that the caller may know of. */

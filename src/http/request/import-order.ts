@@ -130,15 +130,26 @@ function readReplaceCondition(parameters: Parameters, mode: ImportOrder['mode'])
 
 const urlsMax = 100
 const urlLengthMax = 8_192
+/** Of all URLs of an import: a job is kept as a whole. */
+const urlCharsMax = 131_072
 
-/** @throws PARAMETER_INVALID (400). */
+/** @throws URL_INVALID (400). */
 function readUrls(parameters: Parameters): readonly string[] {
   const urls = parameters.every('url').flatMap((text) => text.trim() || [])
-  const tooLong = urls.find((url) => url.length > urlLengthMax)
-  if (urls.length <= urlsMax && tooLong === undefined) return urls
   // A URL may be a secret, so that it is not repeated.
-  const expected = `given ${urlsMax} times at most, each with up to ${urlLengthMax} characters`
-  throw errors.PARAMETER_INVALID({ parameter: 'url', value: `${urls.length} URLs`, expected })
+  const tooLong = urls.find((url) => url.length > urlLengthMax)
+  if (tooLong !== undefined) {
+    const reason = `a URL has ${tooLong.length} characters; it may have ${urlLengthMax}`
+    throw errors.URL_INVALID({ reason })
+  }
+  if (urls.length > urlsMax) {
+    const reason = `there are ${urls.length} URLs; one import takes ${urlsMax}. Import the others by another request`
+    throw errors.URL_INVALID({ reason })
+  }
+  const charCount = urls.reduce((total, url) => total + url.length, 0)
+  if (charCount <= urlCharsMax) return urls
+  const reason = `the URLs have ${charCount} characters together; those of one import may have ${urlCharsMax}`
+  throw errors.URL_INVALID({ reason })
 }
 
 const formats: readonly ImportFormat[] = ['csv', 'ndjson', 'parquet']

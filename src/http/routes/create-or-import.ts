@@ -2,7 +2,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NewColumns } from '../../datasources/new-columns.ts'
 import type { ImportResult, ImportSource, OpenImport } from '../../imports/imports.types.ts'
-import { withoutRows } from '../../imports/untold-failure.ts'
 import { engineParameters } from '../../schema/engines/engine-options.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import { listText } from '../../shared/list-text.ts'
@@ -13,6 +12,7 @@ import { dryRunShape } from '../json/dry-run.ts'
 import { type ImportAnswer, importAnswerOf, sendImport } from '../json/import-answer.ts'
 import { type ProgressLines, progressDetails, progressLines } from '../json/import-progress.ts'
 import { seenFields } from '../json/seen-fields.ts'
+import { withViewNames } from '../json/view-names.ts'
 import { warn, warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
 import { formatFields, importParameters, readImportInput } from '../request/import-input.ts'
 import { readImportOrder, type SentOrder } from '../request/import-order.ts'
@@ -21,9 +21,10 @@ import { announcesBody, bodyOf } from '../request/request-body.ts'
 import { leftSignal } from '../server/abort-signal.ts'
 import { callerOf, requireAccess } from '../server/authorization.ts'
 import { mayBeQuiet } from '../server/half-closed.ts'
+import { toldMessage } from '../server/told-message.ts'
 import { importByUrl } from './import-by-url.ts'
 
-export type ImportDeps = Pick<HttpDeps, 'dataSources' | 'imports' | 'logger' | 'urlImports'> & {
+export type ImportDeps = Pick<HttpDeps, 'dataSources' | 'imports' | 'logger' | 'pipes' | 'urlImports'> & {
   readonly newColumns: NewColumns
 }
 
@@ -111,13 +112,13 @@ class ImportExchange {
     }
     const details = () => progressDetails(opened.progress, order.debug)
     if (!order.hasProgress) {
-      const result = await this.#load(opened)
+      const result = await opened.load()
       return sendImport(reply, await this.#answerOf(order, opened, result), details())
     }
     const lines = progressLines(opened.progress)
     mayBeQuiet(reply.raw)
     this.#streamed = this.#streamResult(lines, async () => {
-      const answer = await this.#answerOf(order, opened, await this.#load(opened))
+      const answer = await this.#answerOf(order, opened, await opened.load())
       return importAnswerOf(answer, details())
     })
     return reply.code(200).header('content-type', 'application/x-ndjson; charset=UTF-8').send(lines.lines)
@@ -135,17 +136,6 @@ class ImportExchange {
     else void this.#streamed.finally(close)
   }
 
-  /** Whoever may not read all rows is not told what a replace computes of those that are there. */
-  async #load(opened: OpenImport): Promise<ImportResult> {
-    try {
-      return await opened.load()
-    } catch (thrown) {
-      const { id, name } = opened.dataSource
-      const mayRead = callerOf(this.#request).permissions.allows('quarantine:read', { id, name, isQuarantine: false })
-      throw mayRead ? thrown : withoutRows(thrown)
-    }
-  }
-
   async #streamResult(lines: ProgressLines, load: () => Promise<ReturnType<typeof importAnswerOf>>): Promise<void> {
     try {
       const { status, body } = await load()
@@ -155,7 +145,7 @@ class ImportExchange {
       if (apiError.status >= 500) {
         this.#deps.logger.error({ requestId: this.#request.id, err: error }, 'An import failed.')
       }
-      lines.end({ ...apiError.body(), status: apiError.status })
+      lines.end({ ...apiError.body(), error: toldMessage(apiError, this.#request), status: apiError.status })
     }
   }
 
@@ -167,7 +157,10 @@ class ImportExchange {
     const usedBy = dataSources.usedBy(dataSource.id)
     const derived = { statistics, usedBy, newColumns: newColumns.of(dataSource) }
     const shape = singleShape(dataSource, seenFields(callerOf(this.#request).permissions, dataSource, derived))
-    return { importId, dataSource: shape, warnings, outcome: result.outcome }
+    const { permissions } = callerOf(this.#request)
+    const toldFailure = (error: ApiError) =>
+      withViewNames(toldMessage(error, this.#request), () => this.#deps.pipes.list(), permissions)
+    return { importId, dataSource: shape, warnings, outcome: result.outcome, toldFailure }
   }
 }
 

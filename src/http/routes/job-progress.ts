@@ -9,6 +9,8 @@ import { abortSignal } from '../server/abort-signal.ts'
 
 interface ProgressRequest {
   readonly id: string
+  /** Who asks; see `Caller`. */
+  readonly callerId: string
   readonly shapeOf: (job: Job) => object
 }
 
@@ -20,10 +22,10 @@ export class JobProgress {
     this.#jobs = jobs
   }
 
-  /** Answers with the lines of a job. @throws JOB_NOT_FOUND (404), JOB_WATCHES_TOO_MANY (429). */
-  send(reply: FastifyReply, { id, shapeOf }: ProgressRequest): FastifyReply {
+  /** Answers with the lines of a job. @throws JOB_NOT_FOUND (404), JOB_WATCHES_TOO_MANY, JOB_WATCHES_OF_TOKEN_TOO_MANY (429). */
+  send(reply: FastifyReply, { id, callerId, shapeOf }: ProgressRequest): FastifyReply {
     const lines = new ProgressLines(shapeOf)
-    const unwatch = this.#jobs.watch(id, (job) => lines.tell(job))
+    const unwatch = this.#jobs.watch(id, (job) => lines.tell(job), callerId)
     this.#open.add(lines)
     lines.stream.once('close', () => {
       unwatch()

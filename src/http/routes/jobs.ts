@@ -7,6 +7,7 @@ import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { type DerivedFields, singleShape, sizeShape } from '../json/datasource-shape.ts'
+import { kindShapes } from '../json/job-kinds.ts'
 import { type JobParts, type JobReader, jobListItem, jobShape, seenPipeOf } from '../json/job-shape.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
@@ -26,7 +27,7 @@ type Deps = SingleDeps &
 
 /** `/v0/jobs`: what works in the background, how far it is, and its end. */
 export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
-  const { jobs, jobProgress, urlImports } = deps
+  const { jobFiles, jobs, jobProgress, urlImports } = deps
   const list = (request: FastifyRequest, reply: FastifyReply): FastifyReply => sendList(request, reply, jobs)
   const show = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = new Parameters(request.query)
@@ -35,14 +36,18 @@ export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): v
     if (job === undefined) throw errors.JOB_NOT_FOUND({ id: idOf(request) })
     const reader = readerOf(request)
     if (parameters.flag('progress')) {
-      return jobProgress.send(reply, { id: job.id, shapeOf: (one) => jobShape(one, reader) })
+      return jobProgress.send(reply, {
+        id: job.id,
+        callerId: reader.caller.makerId,
+        shapeOf: (one) => jobShape(one, reader),
+      })
     }
-    const debug = readDebug(parameters)
-    return sendJson(
-      reply,
-      200,
-      jobShape(job, reader, { ...(await partsOf(job, reader, deps)), debug, progress: urlImports.progressOf(job.id) }),
-    )
+    const seen = {
+      debug: readDebug(parameters),
+      hasResult: jobFiles.has(job.id),
+      progress: urlImports.progressOf(job.id),
+    }
+    return sendJson(reply, 200, jobShape(job, reader, { ...(await partsOf(job, reader, deps)), ...seen }))
   }
   const cancel = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readChangeParameters(request, limits)
@@ -81,6 +86,7 @@ const listParameters = [
 function sendList(request: FastifyRequest, reply: FastifyReply, jobs: Deps['jobs']): FastifyReply {
   const parameters = new Parameters(request.query)
   warnOfUnknown(reply, 'Parameter', parameters.names(), listParameters)
+  warnOfUnknown(reply, 'Kind', listOf(parameters, 'kind'), knownKinds)
   const page = readPage(parameters, { pageSizeMax, pageMax })
   const reader = readerOf(request)
   const isSeen = jobFilter(reader.caller, 'job:read')
@@ -110,6 +116,8 @@ function readFilter(parameters: Parameters): JobFilter {
 
 /** Kinds that have another name in requests than in answers. */
 const kindNames: Readonly<Record<string, string>> = { populate: 'populateview' }
+/** What clients may ask for, also where no such job is ever made. */
+const knownKinds = [...Object.keys(kindNames), ...Object.keys(kindShapes), 'copy', 'sink'] as const
 
 function readStatus(value: string): JobStatus {
   const status = jobStatuses.find((one) => one === value)

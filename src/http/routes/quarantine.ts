@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ReplayRequest, TypeSuggestion } from '../../datasources/quarantine/quarantine.types.ts'
+import { untoldReasons } from '../../shared/errors/definition.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
@@ -39,6 +40,7 @@ export function addQuarantine(app: FastifyInstance, { dataSources }: Deps, limit
     // To write needs no right to read: but the rows that a condition chooses, and what a fix makes of them, are read.
     const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', nameOf(request))
     if (refusal !== null && (asked.condition !== undefined || asked.fixes.size > 0)) throw refusal
+    const { readsEverything } = callerOf(request).permissions
     const report = await dataSources.replayQuarantine(id, asked, abortSignal(reply))
     return sendJson(reply, 200, {
       datasource: { id, name },
@@ -47,7 +49,7 @@ export function addQuarantine(app: FastifyInstance, { dataSources }: Deps, limit
       failed_rows: report.failedRows,
       left_rows: report.leftRows,
       ...(report.leftRows > 0 ? { message: leftMessage(report.leftRows) } : {}),
-      ...(report.viewFailure === null ? {} : { view_failure: refusal === null ? report.viewFailure : untold }),
+      ...(report.viewFailure === null ? {} : { view_failure: readsEverything ? report.viewFailure : untoldView }),
       // Samples are values, and a hint is made of them.
       failures: report.failures.map(({ column, reason, rowCount: rows, ...values }) => {
         return { column, reason, ...(refusal === null ? values : { samples: [] }), rows }
@@ -86,8 +88,7 @@ function nameOf(request: FastifyRequest): string {
   return (request.params as { readonly name: string }).name
 }
 
-/** For whoever may write and not read. */
-const untold = 'A view did not take the rows; whoever may read them is told why'
+const untoldView = `A Materialized View did not take the rows; ${untoldReasons['of views']}`
 
 const fixPrefix = 'fixes.'
 

@@ -2,11 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Permissions } from '../../access/permissions.ts'
 import type { PlannedRowDelete } from '../../datasources/row-delete/row-delete.types.ts'
 import { toRowDeleteJob } from '../../datasources/row-delete/row-delete-job.ts'
+import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { jobAnswer } from '../json/job-answer.ts'
 import { withViewNames } from '../json/view-names.ts'
+import { warnOfUnknown } from '../json/warnings.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
+import type { Parameters } from '../request/parameters.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf } from '../server/authorization.ts'
@@ -15,15 +18,18 @@ import { onPath } from '../server/route-need.ts'
 
 type Deps = Pick<HttpDeps, 'dataSources' | 'jobs' | 'pipes'>
 
+const knownParameters = ['delete_condition', 'dry_run', 'token'] as const
+
 /** `POST /v0/datasources/<name>/delete`: deletes rows by a condition, as a job; `dry_run` counts them. */
 export function addRowDelete(app: FastifyInstance, { dataSources, jobs, pipes }: Deps, limits: FormLimits): void {
   const remove = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = await readChangeParameters(request, limits)
     const isDry = parameters.flag('dry_run')
+    warnOfUnknown(reply, 'Parameter', parameters.names(), knownParameters)
     // To delete needs no right to read: but how many rows a condition chooses tells of their values.
     const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', nameOf(request))
     if (isDry && refusal !== null) throw refusal
-    const asked = { condition: parameters.get('delete_condition'), isCounted: isDry }
+    const asked = { condition: conditionOf(parameters), isCounted: isDry }
     const planned = await dataSources.planRowDelete(nameOf(request), asked, abortSignal(reply))
     const caller = callerOf(request)
     const names = {
@@ -56,6 +62,15 @@ export function addRowDelete(app: FastifyInstance, { dataSources, jobs, pipes }:
       mayTakeTokenFromBody: true,
     },
   )
+}
+
+/** One of two conditions would delete what the other one keeps. @throws PARAMETER_INVALID (400) */
+function conditionOf(parameters: Parameters): string | undefined {
+  const conditions = parameters.every('delete_condition')
+  const [first] = conditions
+  const other = conditions.find((one) => one !== first)
+  if (other === undefined) return first
+  throw errors.PARAMETER_INVALID({ parameter: 'delete_condition', value: other, expected: 'sent once' })
 }
 
 function nameOf(request: FastifyRequest): string {

@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatOfName } from '../../query/answer-formats.ts'
 import type { QueryRequest } from '../../query/query.types.ts'
-import { queryJobKind, toQueryJobOrder } from '../../query/query-job.ts'
+import { queryJobKind } from '../../query/query-job.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { jobAnswer } from '../json/job-answer.ts'
+import { warn } from '../json/warnings.ts'
 import { type Question, readQuestion } from '../request/question.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
@@ -15,10 +16,10 @@ import { inTurn } from '../server/pipelining.ts'
 import { inSql } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
-type Deps = Pick<HttpDeps, 'jobs' | 'query' | 'logger'>
+type Deps = Pick<HttpDeps, 'jobs' | 'query' | 'queryJobs' | 'logger'>
 
 /** `GET` and `POST /v0/sql`: runs one query and streams its answer, or, as a job, keeps it. */
-export function addSql(app: FastifyInstance, { jobs, query, logger }: Deps, limits: FormLimits): void {
+export function addSql(app: FastifyInstance, { jobs, query, queryJobs, logger }: Deps, limits: FormLimits): void {
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = abortSignal(reply)
     const question = await readQuestion(request, limits)
@@ -34,7 +35,7 @@ export function addSql(app: FastifyInstance, { jobs, query, logger }: Deps, limi
       readScope: readScopeOf(request),
       signal,
     }
-    if (isForJob(question)) return await sendJob({ request, reply, jobs, query }, asked)
+    if (isForJob(question, reply)) return await sendJob({ request, reply, jobs, query, queryJobs }, asked)
     const answered = await inTurn(request.raw.socket, () => query.run(asked))
     return sendAnswer({ request, reply, logger }, answered)
   }
@@ -47,26 +48,30 @@ export function addSql(app: FastifyInstance, { jobs, query, logger }: Deps, limi
   )
 }
 
-function isForJob(question: Question): boolean {
+function isForJob(question: Question, reply: FastifyReply): boolean {
   const value = question.text('job')?.toLowerCase()
+  if (value === 'true' || value === '1') return true
   // Templates may have a parameter of this name.
-  return value === 'true' || value === '1'
+  const isOdd = value !== undefined && value !== 'false' && value !== '0' && !question.sql?.trimStart().startsWith('%')
+  if (isOdd) warn(reply, [`Parameter 'job' is neither true nor false, so the query did not run as a job`])
+  return false
 }
 
-interface JobTarget extends Pick<HttpDeps, 'jobs' | 'query'> {
+interface JobTarget extends Pick<HttpDeps, 'jobs' | 'query' | 'queryJobs'> {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
 }
 
 /** Takes a query that is right as a job, in the name of the caller. */
-async function sendJob({ request, reply, jobs, query }: JobTarget, asked: QueryRequest): Promise<FastifyReply> {
+async function sendJob(target: JobTarget, asked: QueryRequest): Promise<FastifyReply> {
+  const { request, reply, jobs, query, queryJobs } = target
   if (request.method !== 'POST') {
     throw errors.PARAMETER_INVALID({ parameter: 'job', value: 'true', expected: 'sent by POST' })
   }
   await query.prepare(asked)
   const caller = callerOf(request)
   const owner = { tokenId: caller.makerId, tokenName: caller.tokenName }
-  const order = toQueryJobOrder(request.server.access.warrantOf(caller), asked)
+  const order = queryJobs.orderOf(request.server.access.warrantOf(caller), asked)
   const job = await jobs.add({ kind: queryJobKind, owner, subject: null, order, logFields: {} })
   return sendJson(reply, 200, jobAnswer(job, { caller, baseUrl: baseUrlOf(request) }))
 }

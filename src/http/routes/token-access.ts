@@ -15,6 +15,7 @@ type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'pipes' | 'query'>
 export interface ProvedToken {
   readonly name: string
   readonly permissions: Permissions
+  readonly isExpired: boolean
   readonly asker: Permissions
 }
 
@@ -30,9 +31,10 @@ export async function sendAccessProof(
   if (resource === undefined && sql === undefined) {
     throw errors.PARAMETER_INVALID({ parameter: 'resource', value: '', expected: 'the name of a Data Source or Pipe' })
   }
-  const { name } = token
+  const { name, isExpired } = token
   return sendJson(reply, 200, {
     token: name,
+    ...(isExpired ? { expired: true } : {}),
     ...(resource === undefined ? {} : proofShape(token, resource, deps)),
     ...(sql === undefined ? {} : { query: await queryShape(token, sql, { deps, signal: abortSignal(reply) }) }),
   })

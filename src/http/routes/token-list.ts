@@ -8,8 +8,8 @@ interface ListedTokens {
   readonly shape: (token: ValuedToken) => object
 }
 
-/** Values that are opened at once. */
-const sliceTokens = 64
+/** Values that are opened at once; enough for the thread that opens many. */
+const sliceTokens = 256
 const pieceCharactersMin = 32 * 1024
 
 /**

@@ -155,9 +155,12 @@ class TokenRoutes {
   async prove(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const { access } = this.#deps
     const { permissions: asker } = callerOf(request)
-    const { name, scopes } = this.#found(request, callerOf(request))
-    const permissions = access.permissionsOf(scopes)
-    return await sendAccessProof(request, reply, { token: { name, permissions, asker }, deps: this.#deps })
+    const { name, scopes, expiresAt } = this.#found(request, callerOf(request))
+    const isExpired = expiresAt !== null && this.#deps.now() >= expiresAt
+    // It does nothing any more, whatever its scopes are.
+    const permissions = access.permissionsOf(isExpired ? [] : scopes)
+    const token = { name, permissions, isExpired, asker }
+    return await sendAccessProof(request, reply, { token, deps: this.#deps })
   }
 
   /** @throws TOKEN_HIDDEN (403), TOKEN_NOT_FOUND (404) */

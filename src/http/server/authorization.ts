@@ -20,6 +20,7 @@ export function addAuthorization(app: FastifyInstance, access: Access): void {
   app.decorate('access', access)
   app.decorateRequest('caller', null)
   app.decorateRequest('isJudged', false)
+  app.decorateRequest('judgedName', null)
   app.addHook('onRoute', (route) => {
     const needs = route.config?.needs
     assert(needs !== undefined, `the route ${String(route.method)} ${route.url} does not say what it needs`)
@@ -52,6 +53,13 @@ export function requireAccess(request: FastifyRequest, operation: Operation, res
   const refusal = request.server.access.refusalOf(callerOf(request), operation, resource)
   if (refusal !== null) throw refusal
   request.isJudged = true
+  request.judgedName = resource
+}
+
+/** Name or id of the resource that the request has been judged for; null where it is about no single one. */
+export function judgedNameOf(request: FastifyRequest): string | null {
+  const { needs } = request.routeOptions.config
+  return request.judgedName ?? (typeof needs === 'object' ? resourceOf(request, needs.resource) : null)
 }
 
 /**

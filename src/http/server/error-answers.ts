@@ -7,6 +7,7 @@ import { withViewNames } from '../json/view-names.ts'
 import type { Adviser } from './advice.ts'
 import { plannedAt } from './planned-paths.ts'
 import { pathOf, type RequestLog } from './request-log.ts'
+import { toldMessage } from './told-message.ts'
 
 /** Makes every error of a route, and every path that has none, answer in the one shape that clients read. */
 export function addErrorAnswers(
@@ -20,8 +21,8 @@ export function addErrorAnswers(
     if (reason !== null) disk.report(reason, thrown)
     const error = toApiError(thrown)
     const hint = error.hint === undefined ? adviser(error, request) : undefined
-    const named = (text: string): string => withViewNames(text, pipes, request.caller?.permissions)
-    return answerError(thrown, reply, { hint, mayNameOthers: mayNameOthers(request), named })
+    const told = withViewNames(toldMessage(error, request), pipes, request.caller?.permissions)
+    return answerError(thrown, reply, { hint, told })
   })
   // What has no route asks nothing of its caller, a preflight included, and does nothing. Fastify hands `config` on to its requests.
   const declared: { preHandler: []; config: FastifyContextConfig } = { preHandler: [], config: { needs: 'nothing' } }
@@ -33,35 +34,18 @@ export function addErrorAnswers(
 }
 
 /** Answers with what was thrown; the log of requests tells it. */
-export function answerError(
-  thrown: unknown,
-  reply: FastifyReply,
-  { hint, mayNameOthers = true, named = asItIs }: Told = {},
-): FastifyReply {
+export function answerError(thrown: unknown, reply: FastifyReply, { hint, told }: Told = {}): FastifyReply {
   // Nobody hears the answer, and the log of requests tells that the client went away.
   if (isStopped(thrown) && reply.raw.destroyed) return sendError(reply, errors.BODY_CUT())
   const error = toApiError(thrown)
-  const message = mayNameOthers ? error.message : (error.withoutOthers ?? error.message)
-  const told = named(message)
-  // An answer of the code's own has no such message.
-  const own = told === error.message ? {} : { error: told }
+  const own = told === undefined || told === error.message ? {} : { error: told }
   return sendError(reply, error, { ...own, ...hintField(hint) })
 }
 
 interface Told {
   readonly hint?: string | undefined
-  /** Whether the message may name what depends on what the caller has named. */
-  readonly mayNameOthers?: boolean
-  /** Gives views their names. */
-  readonly named?: (text: string) => string
-}
-
-function asItIs(text: string): string {
-  return text
-}
-
-function mayNameOthers({ caller }: FastifyRequest): boolean {
-  return caller?.permissions.readScope.seesAll === true
+  /** The message as the caller may be told it. */
+  readonly told?: string
 }
 
 function hintField(hint: string | undefined): { readonly hint?: string } {

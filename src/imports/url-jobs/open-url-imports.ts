@@ -6,18 +6,19 @@ import type { Analysis, Imports, Progress } from '../imports.types.ts'
 import type { RemoteFiles } from '../url/remote-file.types.ts'
 import { sourceOf } from './remote-source.ts'
 import type { AnalyzedOrder, UrlImportRequest, UrlImports } from './url-import.types.ts'
+import type { UrlImportLimitOptions } from './url-import-limits.ts'
 import { decodeTask, encodeTask, type TaskSeal } from './url-import-record.ts'
 import { type UrlImportDeps, UrlImportRun } from './url-import-run.ts'
 
-export interface UrlImportsOptions {
+export interface UrlImportsOptions extends UrlImportLimitOptions {
   /** Imports by URL that work at once; others wait. */
   readonly urlImportsMax: number
 }
 
-export interface UrlImportsDeps extends Omit<UrlImportDeps, 'imports' | 'remoteFiles'> {
+export interface UrlImportsDeps extends Omit<UrlImportDeps, 'hasWaiting' | 'imports' | 'limits' | 'remoteFiles'> {
   readonly imports: Pick<Imports, 'analyze' | 'check' | 'open'>
   readonly remoteFiles: Pick<RemoteFiles, 'check' | 'open'>
-  readonly jobs: Pick<Jobs, 'add' | 'register'>
+  readonly jobs: Pick<Jobs, 'add' | 'list' | 'register'>
   readonly box: TaskSeal
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -32,18 +33,20 @@ const kindName = 'import'
 
 /** Makes imports by URL known to `jobs` as its kind `import`. */
 export function openUrlImports(options: UrlImportsOptions, deps: UrlImportsDeps): UrlImports {
-  const imports = new OpenUrlImports(deps)
+  const imports = new OpenUrlImports(options, deps)
   deps.jobs.register(imports.kind(options.urlImportsMax))
   return imports
 }
 
 class OpenUrlImports implements UrlImports {
+  readonly #limits: UrlImportLimitOptions
   readonly #deps: UrlImportsDeps
   /** By job, the last ones. */
   readonly #progress = new Map<string, ImportProgress>()
   #analysisCount = 0
 
-  constructor(deps: UrlImportsDeps) {
+  constructor(limits: UrlImportLimitOptions, deps: UrlImportsDeps) {
+    this.#limits = limits
     this.#deps = deps
   }
 
@@ -102,7 +105,8 @@ class OpenUrlImports implements UrlImports {
     const task = decodeTask(job.order, this.#deps.box)
     const progress = new ImportProgress('reports', this.#deps.now, { countsAll: false })
     this.#watch(job.id, progress)
-    await new UrlImportRun(job, { task, progress }, this.#deps).run()
+    const hasWaiting = (): boolean => this.#deps.jobs.list({ kinds: [kindName], statuses: ['waiting'] }).length > 0
+    await new UrlImportRun(job, { task, progress }, { ...this.#deps, limits: this.#limits, hasWaiting }).run()
   }
 
   #watch(id: string, progress: ImportProgress): void {

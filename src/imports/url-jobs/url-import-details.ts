@@ -10,11 +10,16 @@ export class UrlImportDetails {
   readonly #startedAtMs: number
   /** Read before this process began. */
   readonly #recordsBefore: number
-  #file: Pick<RemoteFile, 'identity' | 'receivedBytes'> | null = null
+  #file: ReadFile | null = null
   #urlIndex = 0
   #nowMs: number
   #bytesBefore = 0
   #isEnded = false
+  #doubtfulRows = 0
+  #startBytes: number | null = null
+  #startIndex: number | null = null
+  /** Bytes of files that were passed over, as an earlier process has stored what they hold. */
+  #skippedBytes = 0
   counts: LedgerCounts
 
   /** `nowMs` is of a clock that is never set, `counts` what an earlier process has left. */
@@ -31,7 +36,10 @@ export class UrlImportDetails {
   }
 
   /** `bytesBefore` are those of the files before it. */
-  begin(file: Pick<RemoteFile, 'identity' | 'receivedBytes'>, urlIndex: number, bytesBefore: number): void {
+  begin(file: ReadFile, urlIndex: number, bytesBefore: number): void {
+    // Those of the files before it that an earlier process has read.
+    this.#startBytes ??= bytesBefore
+    this.#startIndex ??= urlIndex
     this.#file = file
     this.#urlIndex = urlIndex
     this.#bytesBefore = bytesBefore
@@ -39,6 +47,7 @@ export class UrlImportDetails {
 
   /** All of the file was read: from now on it is one of those before. */
   leave(bytesBefore: number): void {
+    this.#skippedBytes += this.#file?.skippedBytes ?? 0
     this.#bytesBefore = bytesBefore
     this.#urlIndex += 1
     this.#file = null
@@ -50,6 +59,11 @@ export class UrlImportDetails {
 
   tick(nowMs: number): void {
     this.#nowMs = nowMs
+  }
+
+  /** Rows that may be stored beside those that are counted. */
+  doubt(rowCount: number): void {
+    this.#doubtfulRows = rowCount
   }
 
   warn(sentences: readonly string[]): void {
@@ -75,10 +89,22 @@ export class UrlImportDetails {
       invalidLines,
       progressPercentage: share === null ? null : Math.floor(share * 1000) / 10,
       rowsPerSecond: Math.round(Math.max(0, records - this.#recordsBefore) / elapsedSeconds),
-      bytesPerSecond: Math.round(this.bytesRead / elapsedSeconds),
+      bytesPerSecond: Math.round(this.#ownBytes / elapsedSeconds),
       remainingSeconds: this.#remainingSeconds(share, elapsedSeconds),
-      warnings: [...this.#warnings],
+      warnings: [...this.#warnings, ...this.#doubtWords()],
     }
+  }
+
+  /** Of those that are read, what this process has read. */
+  get #ownBytes(): number {
+    return this.bytesRead - (this.#startBytes ?? 0) - this.#skippedBytes - (this.#file?.skippedBytes ?? 0)
+  }
+
+  #doubtWords(): readonly string[] {
+    if (this.#doubtfulRows === 0) return []
+    return [
+      `Up to ${this.#doubtfulRows} further rows may be stored, now or in a moment: their INSERT was under way when the import ended, or when it was interrupted. Count the rows of the Data Source, or import the files as a replace`,
+    ]
   }
 
   /** How much is read of all files; null where nobody knows. */
@@ -94,12 +120,22 @@ export class UrlImportDetails {
 
   #remainingSeconds(share: number | null, elapsedSeconds: number): number | null {
     if (this.#isEnded) return 0
-    return share === null || share === 0 ? null : Math.ceil((elapsedSeconds * (1 - share)) / share)
+    const ownShare = share === null ? 0 : share - this.#shareBefore()
+    return share === null || ownShare <= 0 ? null : Math.ceil((elapsedSeconds * (1 - share)) / ownShare)
+  }
+
+  /** How much of all files an earlier process has read. */
+  #shareBefore(): number {
+    const byteCount = this.#file?.identity.byteCount ?? 0
+    const skipped = byteCount === 0 ? 0 : (this.#file?.skippedBytes ?? 0) / byteCount
+    return ((this.#startIndex ?? 0) + skipped) / this.#urls.length
   }
 }
 
+type ReadFile = Pick<RemoteFile, 'identity' | 'receivedBytes' | 'skippedBytes'>
+
 /** Without what may be a secret: user, password and query. */
-function shownUrl(url: string): string {
+export function shownUrl(url: string): string {
   const { protocol, host, pathname } = new URL(url)
   return `${protocol}//${host}${pathname}`
 }

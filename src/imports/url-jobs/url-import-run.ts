@@ -11,25 +11,29 @@ import { ImportLedger, type LedgerCounts } from '../../ingest/insert/import-ledg
 import { isOfStoppedEngine } from '../../ingest/insert/insert-failure.ts'
 import type { WorkingJob } from '../../jobs/jobs.types.ts'
 import type { Logger } from '../../observe/logger.ts'
+import { apiErrorOf } from '../../shared/api-error-of.ts'
 import { assert } from '../../shared/assert.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import type { ImportProgress } from '../import-progress.ts'
 import type { ImportOrder, ImportSource, Imports, KeptRows } from '../imports.types.ts'
-import { withoutRows } from '../untold-failure.ts'
 import type { RemoteFile, RemoteFiles } from '../url/remote-file.types.ts'
-import { sourceOf } from './remote-source.ts'
+import { resumedBytes, sourceOf } from './remote-source.ts'
 import type { TableChanges } from './table-changes.ts'
 import type { UrlImportCheckpoint, UrlImportTask } from './url-import.types.ts'
-import { UrlImportDetails } from './url-import-details.ts'
+import { shownUrl, UrlImportDetails } from './url-import-details.ts'
+import { type UrlImportLimitOptions, UrlImportLimits } from './url-import-limits.ts'
 import { addRows, checkpointOf, noRows } from './url-import-record.ts'
 
 export interface UrlImportDeps {
   readonly imports: Pick<Imports, 'open'>
   readonly dataSources: { find(nameOrId: string): { readonly id: string; readonly name: string } | undefined }
   readonly remoteFiles: Pick<RemoteFiles, 'open'>
-  readonly ingest: Pick<Ingest, 'lastBlock' | 'sync'>
+  readonly ingest: Pick<Ingest, 'sync' | 'tableMark'>
   readonly changes: Pick<TableChanges, 'countOf'>
   readonly logger: Logger
+  readonly limits: UrlImportLimitOptions
+  /** Whether others wait for a place. */
+  readonly hasWaiting: () => boolean
   /** Milliseconds of a clock that is never set. */
   readonly clock: () => number
   /** Resolves after a time; rejects when the signal is aborted. */
@@ -47,6 +51,9 @@ export class UrlImportRun {
   readonly #progress: ImportProgress
   readonly #deps: UrlImportDeps
   readonly #details: UrlImportDetails
+  readonly #limits: UrlImportLimits
+  /** Ends the work, by whoever ends the job, or by a limit. */
+  readonly #signal: AbortSignal
   #checkpoint: UrlImportCheckpoint
   #file: RemoteFile | null = null
   #ledger: ImportLedger | null = null
@@ -62,10 +69,22 @@ export class UrlImportRun {
     this.#deps = deps
     this.#checkpoint = checkpointOf(task.order.mode === 'replace' ? null : job.checkpoint)
     this.#details = new UrlImportDetails(task.urls, deps.clock(), this.#storedBefore())
+    this.#limits = new UrlImportLimits(deps.limits, deps.hasWaiting, deps.clock())
+    this.#signal = AbortSignal.any([job.signal, this.#limits.signal])
   }
 
   /** @throws what the import failed with; what is stored is told in the details. */
   async run(): Promise<void> {
+    try {
+      await this.#runToEnd()
+    } catch (error) {
+      this.#tellDoubt()
+      this.#job.signal.throwIfAborted()
+      throw this.#limits.errorOf(this.#isReplace ? null : this.#details.counts.storedRows) ?? error
+    }
+  }
+
+  async #runToEnd(): Promise<void> {
     this.#tellCounts()
     let recordsBefore = this.#details.counts.records
     for (let attempt = 1; ; attempt += 1) {
@@ -73,15 +92,17 @@ export class UrlImportRun {
         await this.#attempt()
         return
       } catch (error) {
-        this.#job.signal.throwIfAborted()
+        this.#signal.throwIfAborted()
         // One that gets on may be interrupted again and again.
         const { records } = this.#details.counts
         if (records > recordsBefore) attempt = 1
         recordsBefore = records
         if (attempt === attemptsMax || !isPassing(error)) throw error
-        this.#deps.logger.warn({ job: this.#job.id, attempt, err: error }, 'An import by URL is tried again.')
-        await this.#deps.delay(firstPauseMs * 2 ** (attempt - 1), this.#job.signal)
-        if (this.#task.order.mode === 'replace') this.#checkpoint = checkpointOf(null)
+        // The files are closed a little before the jobs.
+        if (apiErrorOf(error).code !== 'SHUTTING_DOWN')
+          this.#deps.logger.warn({ job: this.#job.id, attempt, err: error }, 'An import by URL is tried again.')
+        await this.#deps.delay(firstPauseMs * 2 ** (attempt - 1), this.#signal)
+        if (this.#isReplace) this.#checkpoint = checkpointOf(null)
       }
     }
   }
@@ -97,9 +118,9 @@ export class UrlImportRun {
   }
 
   async #attempt(): Promise<void> {
-    const { signal } = this.#job
+    const signal = this.#signal
     this.#refuseAfterChange()
-    const timer = setInterval(() => this.#tellProgress(), progressIntervalMs)
+    const timer = setInterval(() => this.#tick(), progressIntervalMs)
     try {
       const source = await this.#openFile()
       const opened = await this.#deps.imports.open({
@@ -118,10 +139,7 @@ export class UrlImportRun {
         watched: 'nothing',
       })
       try {
-        // The job is read by others than whoever has asked for it.
-        const { outcome, warnings } = await opened.load().catch((thrown: unknown) => {
-          throw withoutRows(thrown)
-        })
+        const { outcome, warnings } = await opened.load()
         assert(outcome !== null, 'an import of files has an outcome')
         this.#end(outcome, warnings)
       } finally {
@@ -136,7 +154,7 @@ export class UrlImportRun {
 
   #end(outcome: ImportOutcome, warnings: readonly string[]): void {
     this.#details.warn([...warnings, ...(outcome.warnings ?? [])])
-    if (this.#task.order.mode === 'replace') this.#details.count({ ...outcome, records: recordsOf(outcome) })
+    if (this.#isReplace) this.#details.count({ ...outcome, records: recordsOf(outcome) })
     else this.#tellCounts()
     this.#tellProgress()
     if (outcome.failure !== null) throw outcome.failure
@@ -173,12 +191,15 @@ export class UrlImportRun {
     const url = this.#task.urls[urlIndex]
     assert(url !== undefined, 'a job has a URL for each of its files')
     const expected = identity === null ? {} : { expected: identity }
-    const file = await this.#deps.remoteFiles.open(url, { signal: this.#job.signal, ...expected })
+    // Of one that is gone on with more than its beginning is requested once it is known where.
+    const isResumed = this.#checkpoint.ledger !== null
+    const firstBytes = isResumed ? resumedBytes : undefined
+    const file = await this.#deps.remoteFiles.open(url, { signal: this.#signal, firstBytes, ...expected })
     this.#file = file
     this.#details.begin(file, urlIndex, this.#checkpoint.before.bytes)
     await this.#save({ identity: file.identity })
-    const source = sourceOf(file)
-    if (this.#task.order.mode === 'replace' && this.#task.urls.length === 1) await refuseEmpty(source)
+    const source = sourceOf(file, { isResumed })
+    if (this.#isReplace && this.#task.urls.length === 1) await refuseEmpty(source)
     return source
   }
 
@@ -202,14 +223,14 @@ export class UrlImportRun {
     const subject = { kind: 'datasource', id: dataSource.id, name: dataSource.name } as const
     await this.#job.nameSubject(subject)
     await this.#save({ subject, rows: { csv, format } })
-    if (this.#task.order.mode === 'replace') return null
+    if (this.#isReplace) return null
     const { urlIndex, ledger } = this.#checkpoint
     this.#ledger = new ImportLedger(ledger, {
       prefix: `${this.#job.id}-${urlIndex}`,
       save: (state) => this.#save({ ledger: state }),
       sync: () => this.#deps.ingest.sync(),
       changes: { name: dataSource.name, count: () => this.#deps.changes.countOf(dataSource.id) },
-      lastBlock: (side) => this.#deps.ingest.lastBlock(dataSource, side),
+      tableMark: (side) => this.#deps.ingest.tableMark(dataSource, side),
       now: this.#deps.clock,
     })
     return this.#ledger
@@ -231,6 +252,26 @@ export class UrlImportRun {
     return addRows(before, ledger === null ? noRows : new ImportLedger(ledger, neverKept).counts)
   }
 
+  get #isReplace(): boolean {
+    return this.#task.order.mode === 'replace'
+  }
+
+  /** Says how many rows may be stored beside those that are counted, when the import ends before it could know. */
+  #tellDoubt(): void {
+    const { ledger: kept } = this.#checkpoint
+    const ledger = this.#ledger ?? (kept === null ? null : new ImportLedger(kept, neverKept))
+    const rowCount = ledger?.doubtfulRows ?? 0
+    if (rowCount === 0) return
+    this.#details.doubt(rowCount)
+    this.#job.tell(this.#details.fields())
+  }
+
+  #tick(): void {
+    this.#tellProgress()
+    const url = this.#task.urls[this.#checkpoint.urlIndex] ?? ''
+    this.#limits.check(this.#file, shownUrl(url), this.#deps.clock())
+  }
+
   #tellProgress(): void {
     if (this.#ledger !== null) this.#tellCounts()
     this.#details.tick(this.#deps.clock())
@@ -244,7 +285,7 @@ const neverKept = {
   save: async () => undefined,
   sync: async () => undefined,
   changes: { name: '', count: () => 0 },
-  lastBlock: async () => 0,
+  tableMark: async () => ({ blocks: 0, tables: '' }),
   now: () => 0,
 }
 

@@ -2,6 +2,7 @@ import { errors } from '../../shared/errors/errors.ts'
 import { bodyBytes, faultOf } from './body-bytes.ts'
 import type { FileBytes, FileSource } from './file-bytes.types.ts'
 import { brokenFault, changedFault, RemoteFault } from './remote-fault.ts'
+import type { ReadRequest } from './remote-file.types.ts'
 
 /** Ranges that are cut shorter than this are counted as faults, as their number would not be bounded else. */
 const shortRangeBytesMin = 64 * 1024
@@ -10,15 +11,22 @@ const shortRangeBytesMin = 64 * 1024
  * The bytes from `offset` on out of one connection at a time. What breaks goes on from the byte that was reached, or, without ranges,
  * from the beginning of the file, whose bytes are left out as far as they are known.
  */
-export async function* readInOrder(file: FileSource, offset: number, signal: AbortSignal): AsyncGenerator<Buffer> {
+export async function* readInOrder(
+  file: FileSource,
+  { offset, firstBytes }: Pick<ReadRequest, 'firstBytes' | 'offset'>,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
   const { byteCount: totalBytes } = file.identity
+  let rangeBytes = firstBytes ?? Number.POSITIVE_INFINITY
   checkOffset(file, offset)
   const retries = file.newRetries()
   let reached = offset
   let isEnded = reached === totalBytes
   while (!isEnded) {
     try {
-      const part = await file.request({ start: reached, end: undefined }, signal)
+      const end = rangeBytes === Number.POSITIVE_INFINITY ? undefined : reached + rangeBytes - 1
+      const part = await file.request({ start: reached, end }, signal)
+      rangeBytes *= 2
       for await (const chunk of bodyBytes(file, part, { reached, signal })) {
         checkSize(file, reached + chunk.length)
         reached += chunk.length

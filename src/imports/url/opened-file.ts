@@ -10,6 +10,7 @@ import { fileNameOf } from './file-name.ts'
 import { readInOrder } from './one-stream.ts'
 import { readInPieces } from './piece-window.ts'
 import { readableOf } from './readable-of.ts'
+import { Reading } from './reading.ts'
 import { brokenFault, changedFault, RemoteFault, toRemoteFault } from './remote-fault.ts'
 import type { FileIdentity, ReadRequest, RemoteFile, RemoteFileOptions } from './remote-file.types.ts'
 import type { ByteRange, RemoteRequests, RemoteResponse } from './remote-requests.ts'
@@ -27,7 +28,7 @@ export interface OpenedFileDeps {
   readonly onClose: () => void
 }
 
-export class OpenedFile implements FileSource, RemoteFile {
+export class OpenedFile implements RemoteFile {
   readonly place: string
   readonly options: RemoteFileOptions
   readonly now: () => number
@@ -35,7 +36,7 @@ export class OpenedFile implements FileSource, RemoteFile {
   readonly #url: URL
   readonly #deps: OpenedFileDeps
   #opening: Opening | null = null
-  #receivedBytes = 0
+  #reading = new Reading(0, () => 0)
   #closing: Promise<void> | null = null
 
   constructor(url: URL, deps: OpenedFileDeps) {
@@ -68,16 +69,24 @@ export class OpenedFile implements FileSource, RemoteFile {
   }
 
   get receivedBytes(): number {
-    return this.#receivedBytes
+    return this.#reading.reachedBytes
+  }
+
+  get skippedBytes(): number {
+    return this.#reading.offset
+  }
+
+  get waitedMs(): number {
+    return this.#reading.waitedMs
   }
 
   /** Gets the first answer. @throws what `RemoteFiles.open` does. */
-  async open(expected: FileIdentity | undefined): Promise<void> {
+  async open(expected: FileIdentity | undefined, firstBytes = this.options.pieceBytes): Promise<void> {
     const { signal } = this.#deps
     const retries = this.newRetries()
     while (this.#opening === null) {
       try {
-        this.#opening = await this.#firstAnswer()
+        this.#opening = await this.#firstAnswer(Math.min(firstBytes, this.options.pieceBytes))
       } catch (error) {
         signal.throwIfAborted()
         await retries.wait(toRemoteFault(error, { place: this.place, isInBody: false }), signal)
@@ -86,16 +95,33 @@ export class OpenedFile implements FileSource, RemoteFile {
     this.#checkOpening(this.#opening, expected)
   }
 
-  read({ offset, isParallel }: ReadRequest): Readable {
+  read({ offset, isParallel, firstBytes }: ReadRequest): Readable {
     const { byteCount } = this.identity
     const stop = new AbortController()
     const signal = AbortSignal.any([this.#deps.signal, stop.signal])
     const isLong = byteCount !== null && byteCount - offset > this.options.pieceBytes
-    const read = isParallel && isLong && this.acceptsRanges ? readInPieces : readInOrder
-    return readableOf(read(this, offset, signal), stop)
+    const reading = new Reading(offset, this.now)
+    this.#reading = reading
+    const source = this.#sourceFor(reading)
+    const isInPieces = isParallel && isLong && this.acceptsRanges
+    const chunks = isInPieces
+      ? readInPieces(source, offset, signal)
+      : readInOrder(source, { offset, firstBytes: this.acceptsRanges ? firstBytes : undefined }, signal)
+    return readableOf(reading.timed(chunks), stop)
   }
 
-  async request(range: ByteRange, signal: AbortSignal): Promise<FileBytes> {
+  /** What a read that was given up still receives does not count for the one behind it. */
+  #sourceFor(reading: Reading): FileSource {
+    const { place, options, now, newRetries, identity, acceptsRanges } = this
+    return {
+      ...{ place, options, now, newRetries, identity, acceptsRanges },
+      request: (range, signal) => this.#request(range, signal),
+      checkEnd: () => this.#checkEnd(),
+      received: (byteCount) => reading.received(byteCount),
+    }
+  }
+
+  async #request(range: ByteRange, signal: AbortSignal): Promise<FileBytes> {
     const kept = this.#takeOpening(range)
     if (kept !== null) return kept
     const asked = this.acceptsRanges ? range : null
@@ -107,13 +133,9 @@ export class OpenedFile implements FileSource, RemoteFile {
     })
   }
 
-  async checkEnd(): Promise<void> {
+  async #checkEnd(): Promise<void> {
     if (!(await this.#deps.requests.hasSpareBytes())) return
     throw brokenFault(this.place, 'the server sends more bytes than its Content-Length says', { isRetryable: false })
-  }
-
-  received(byteCount: number): void {
-    this.#receivedBytes += byteCount
   }
 
   close(): Promise<void> {
@@ -134,9 +156,9 @@ export class OpenedFile implements FileSource, RemoteFile {
   }
 
   /** Asks for the first piece: a server that has ranges says so best by giving one. */
-  async #firstAnswer(): Promise<Opening> {
+  async #firstAnswer(firstBytes: number): Promise<Opening> {
     const { requests, signal } = this.#deps
-    const asked = { start: 0, end: this.options.pieceBytes - 1 }
+    const asked = { start: 0, end: firstBytes - 1 }
     const first = await requests.get(asked, signal)
     if (first.status === 206) {
       const head = usableHead(first, asked)

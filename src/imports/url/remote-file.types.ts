@@ -59,8 +59,12 @@ export interface RemoteFile {
   /** How the bytes are packed, as the server says; undefined where it says nothing. */
   readonly contentEncoding: 'gzip' | 'zstd' | undefined
   readonly acceptsRanges: boolean
-  /** Bytes that have arrived, each counted once in each `read`. */
+  /** How far the last `read` has come: its offset, and the bytes behind that have arrived, each counted once. */
   readonly receivedBytes: number
+  /** The offset of the last `read`. */
+  readonly skippedBytes: number
+  /** How long the last `read` has waited for the server, while somebody waited for its bytes. */
+  readonly waitedMs: number
   /**
    * The bytes from `offset` on, in order. Nothing is requested before somebody reads.
    *
@@ -76,6 +80,11 @@ export interface RemoteFile {
 export interface ReadRequest {
   readonly offset: number
   readonly isParallel: boolean
+  /**
+   * Bytes of the first range, for a reader that may soon go on elsewhere: each further one has twice as many. Where it is
+   * undefined, or the server has no ranges, all is requested at once. Not for a read in parallel.
+   */
+  readonly firstBytes?: number | undefined
 }
 
 export interface RemoteFiles {
@@ -101,4 +110,6 @@ export interface OpenContext {
   readonly signal: AbortSignal
   /** The file that an earlier attempt has read a part of. */
   readonly expected?: FileIdentity
+  /** Bytes that the first request asks for; those of a piece where it is undefined. */
+  readonly firstBytes?: number | undefined
 }

@@ -36,7 +36,7 @@ class OpenRemoteFiles implements RemoteFiles {
     this.#rules.parse(url)
   }
 
-  async open(text: string, { signal: callerSignal, expected }: OpenContext): Promise<RemoteFile> {
+  async open(text: string, { signal: callerSignal, expected, firstBytes }: OpenContext): Promise<RemoteFile> {
     const url = this.#rules.parse(text)
     const ended = new AbortController()
     const signal = AbortSignal.any([callerSignal, this.#closed.signal, ended.signal])
@@ -56,7 +56,7 @@ class OpenRemoteFiles implements RemoteFiles {
     })
     this.#files.add(file)
     try {
-      await file.open(expected)
+      await file.open(expected, firstBytes)
       return file
     } catch (error) {
       await file.close()

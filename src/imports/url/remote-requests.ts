@@ -3,7 +3,7 @@
 
 import type { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Agent } from 'undici'
+import { Agent, errors as undiciErrors } from 'undici'
 import { errors } from '../../shared/errors/errors.ts'
 import { PinnedConnector } from './pinned-connector.ts'
 import { brokenFault, toRemoteFault } from './remote-fault.ts'
@@ -133,6 +133,8 @@ export class RemoteRequests {
   }
 
   async #request(url: URL, range: ByteRange | null, signal: AbortSignal): Promise<RemoteResponse> {
+    const delayed = new AbortController()
+    let timer: NodeJS.Timeout | undefined
     try {
       const { statusCode, headers, body } = await this.#agent.request({
         origin: url.origin,
@@ -140,7 +142,12 @@ export class RemoteRequests {
         method: 'GET',
         headers: this.#headers(url, range),
         highWaterMark: bodyBufferBytes,
-        signal,
+        // Each answer that is only information has undici wait for as long again.
+        onInfo: () => {
+          const end = (): void => delayed.abort(new undiciErrors.HeadersTimeoutError())
+          timer ??= setTimeout(end, this.#deps.options.headersTimeoutMs)
+        },
+        signal: AbortSignal.any([signal, delayed.signal]),
       })
       // It may fail while nobody reads it; its reader is told.
       body.on('error', () => {})
@@ -148,6 +155,8 @@ export class RemoteRequests {
     } catch (error) {
       signal.throwIfAborted()
       throw toRemoteFault(error, { place: urlPlace(url), isInBody: false })
+    } finally {
+      clearTimeout(timer)
     }
   }
 

@@ -17,6 +17,7 @@ import { type IngestPlan, ingestPlanOf, tablesOf } from '../ingest-plan.ts'
 import { whenDropped } from '../insert/append-error.ts'
 import { BlockWriter } from '../insert/block-writer.ts'
 import { noCounts, type PlaceCounts } from '../insert/import-ledger.ts'
+import { leftBy } from '../insert/left-by.ts'
 import { partitionBoundOf } from '../insert/partition-bound.ts'
 import type { PartitionLimitOptions, PartitionLimits } from '../insert/partition-limits.ts'
 import type { PlaceRange } from '../insert/range-set.ts'
@@ -54,6 +55,9 @@ const headBytes = 4_096
 
 /** Cells of one INSERT into the quarantine: its columns hold texts, and each takes memory of the engine though it is NULL. */
 const setAsideCellsMax = 8_000_000
+
+/** What is stored of a body that is gone on with is not requested again from here on; less takes no longer than a request. */
+const passedBytesMin = 1024 * 1024
 
 /** Frames after which rows set aside are inserted where what is stored is noted: else a kill repeats the parsing of all before. */
 const framesBetweenFlushes = 16
@@ -101,13 +105,14 @@ export class BodyImport {
       bytesMax: options.insertBytesMax,
       insertsInFlightMax: options.insertsInFlightMax,
       partitionsPerBodyMax: options.partitionsPerBodyMax,
+      leftBy: leftBy(request),
     }
     const { ledger } = request
     const { table, layout } = this.#plan.landing
     const bound = partitionBoundOf(request.dataSource, layout)
     const body = deps.partitionLimits.bodyOf(table)
     this.#refused = new RefusedBlocks(
-      { store: deps.store, body },
+      { store: deps.store, body, leftBy: limits.leftBy },
       {
         dataSource: request.dataSource,
         tables: { landing: table, quarantine: this.#plan.quarantine.table },
@@ -209,7 +214,8 @@ export class BodyImport {
     const opened = await this.#open()
     const frames = this.#framesOf(opened.sample)
     this.#frames = frames
-    for await (const chunk of opened.chunks) {
+    const chunks = this.#behindStored(opened, frames) ?? opened.chunks
+    for await (const chunk of chunks) {
       this.#head ??= Buffer.from(chunk.subarray(0, headBytes))
       for (const frame of frames.push(chunk)) await this.#submit(frame)
       releaseMemory(chunk)
@@ -217,6 +223,21 @@ export class BodyImport {
       this.#request.signal?.throwIfAborted()
     }
     for (const frame of frames.end()) await this.#submit(frame)
+  }
+
+  /** Null where what is stored of a body that is gone on with is read too, and passed over. */
+  #behindStored(opened: OpenedBody, frames: PlacedFrames): AsyncIterable<Uint8Array> | null {
+    const { body, ledger } = this.#request
+    if (ledger === undefined) return null
+    const known = ledger.likeness
+    ledger.follow(opened.likeness)
+    const readFrom = 'readFrom' in body ? body.readFrom : null
+    if (readFrom === null || readFrom === undefined || frames.storedBytes < passedBytesMin) return null
+    const textOf = opened.textBehind(known)
+    if (textOf === null) return null
+    this.#head = Buffer.from(opened.sample.bytes.subarray(0, headBytes))
+    frames.passOverStored()
+    return textOf(readFrom(frames.storedBytes))
   }
 
   async #open(): Promise<OpenedBody> {

@@ -87,7 +87,7 @@ class ArrayLines {
 }
 
 /** Null while there is nothing but blanks, or brackets without anything in them. */
-function beginsAsArray(bytes: Uint8Array): boolean | null {
+export function beginsAsArray(bytes: Uint8Array): boolean | null {
   let hasBracket = false
   let isClosed = false
   const mark = Buffer.from([0xef, 0xbb, 0xbf])

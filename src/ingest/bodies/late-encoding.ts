@@ -6,6 +6,7 @@
  */
 import { isAscii } from 'node:buffer'
 import { createTranscoder, type EncodingEvidence, type Transcoder } from '../../guess/text-encoding.ts'
+import type { LikenessKind } from '../insert/text-likeness.types.ts'
 
 export interface LateDecision {
   /** What the first chunk, the sample, says, but for the character that may be cut at its end. */
@@ -13,6 +14,8 @@ export interface LateDecision {
   /** How many bytes that character has so far. */
   readonly cutBytes: number
   readonly windowBytes: number
+  /** Told how the text and the bytes stand to each other, as far as both are read. */
+  readonly onLikeness: (kind: LikenessKind) => void
 }
 
 const nothing = new Uint8Array(0)
@@ -20,11 +23,13 @@ const nothing = new Uint8Array(0)
 /** The chunks in UTF-8, but for bytes that are none. Each is its own memory, which whoever takes it may give back. */
 export async function* decidedLate(
   chunks: AsyncIterable<Uint8Array>,
-  { evidence, cutBytes, windowBytes }: LateDecision,
+  { evidence, cutBytes, windowBytes, onLikeness }: LateDecision,
 ): AsyncGenerator<Uint8Array> {
   let held: Uint8Array = nothing
   let isSample = true
   let decided: { readonly transcoder: Transcoder | null } | null = null
+  // Whoever begins behind it would not know of the character that is cut.
+  if (cutBytes > 0) onLikeness('other')
   for await (const chunk of chunks) {
     if (decided !== null) {
       yield decided.transcoder?.push(chunk) ?? chunk
@@ -50,9 +55,12 @@ export async function* decidedLate(
       const encoding = evidence.verdict()
       if (encoding !== null) {
         decided = { transcoder: createTranscoder(encoding) }
+        onLikeness(decided.transcoder === null ? 'same' : 'other')
         yield decided.transcoder?.push(held) ?? held
         break
       }
+      // Whoever begins behind it would not know what these have told.
+      onLikeness('other')
       yield copyOf(held.subarray(0, taken))
       bytes = held.subarray(taken)
     }

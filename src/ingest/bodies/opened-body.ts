@@ -14,9 +14,10 @@ import {
   withLineFeeds,
 } from '../../guess/text-encoding.ts'
 import type { BodySource, OpenedBody } from '../ingest.types.ts'
+import type { LikenessKind, TextLikeness } from '../insert/text-likeness.types.ts'
 import type { MemoryBudget } from '../memory-budget.ts'
 import { unpackedBody } from '../unpack/unpacked-body.ts'
-import { elementLines } from './json-elements.ts'
+import { beginsAsArray, elementLines } from './json-elements.ts'
 import { decidedLate } from './late-encoding.ts'
 import { spreadSample } from './spread-sample.ts'
 
@@ -75,26 +76,52 @@ async function openBeginning(source: BodySource, { sampleBytesMax, ...limits }: 
   const rest = restOf({ ...head, bytes: sent.bytes }, chunks)
   const isPlain = transcoder === null && newLine !== '\r'
   const cutBytes = head.isWhole ? 0 : cutBytesOf(head.bytes)
-  const later =
-    openEvidence === null ? rest : decidedLate(rest, { evidence: openEvidence, cutBytes, windowBytes: sampleBytesMax })
+  const isSame = isPlain && delimiter === null && unpacked === body && json?.isSame !== false
+  const likeness: TextLikeness = { kind: 'other' }
+  if (isSame) likeness.kind = openEvidence === null ? 'same' : 'open'
+  const late = { windowBytes: sampleBytesMax, onLikeness: (kind: LikenessKind) => noteLikeness(likeness, kind) }
+  const later = openEvidence === null ? rest : decidedLate(rest, { ...late, evidence: openEvidence, cutBytes })
   const utf8 = isPlain ? later : transcoded(later, transcoder, newLine)
   const text = delimiter === null ? utf8 : requoted(utf8, new SingleQuotes(delimiter))
   const told = (): TextEncoding => openEvidence?.verdict() ?? encoding
-  return { sample, encoding: told, newLine, failure: head.failure, chunks: text }
+  const textBehind: OpenedBody['textBehind'] = (known) => {
+    if (!isSame || known === 'other' || head.failure !== null) return null
+    if (openEvidence !== null && known === 'open') {
+      // All before it was ASCII, so that the sample is all that is known there too.
+      const decision = { ...late, evidence: openEvidence, cutBytes: 0 }
+      return (bytes) => decidedLate(behindNothing(bytes), decision)
+    }
+    likeness.kind = 'same'
+    return (bytes) => bytes
+  }
+  return { sample, encoding: told, newLine, failure: head.failure, chunks: text, likeness, textBehind }
+}
+
+/** What is other bytes stays so. */
+function noteLikeness(likeness: TextLikeness, kind: LikenessKind): void {
+  if (likeness.kind !== 'other') likeness.kind = kind
+}
+
+/** Bytes behind a sample of none. */
+async function* behindNothing(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield nothing
+  yield* bytes
 }
 
 /** JSON in UTF-8 line by line, whatever it is written in: brackets and commas are looked for behind that. */
 async function openJson(
   unpacked: AsyncIterable<Uint8Array>,
   sampleBytesMax: number,
-): Promise<GuessedEncoding & { readonly lines: AsyncIterable<Uint8Array> }> {
+): Promise<GuessedEncoding & { readonly isSame: boolean; readonly lines: AsyncIterable<Uint8Array> }> {
   const chunks = unpacked[Symbol.asyncIterator]()
   const head = withBehind(await readHead(chunks, markBytes))
   const encoding = encodingByMark(head.bytes)
   const transcoder = createTranscoder(encoding)
   const rest = restOf(head, chunks)
   const text = transcoder === null ? rest : decodedChunks(rest, transcoder)
-  return { encoding, openEvidence: null, lines: elementLines(text, sampleBytesMax) }
+  // Of UTF-8 it is judged by the same bytes as here.
+  const isSame = transcoder === null && beginsAsArray(head.bytes) === false
+  return { encoding, openEvidence: null, isSame, lines: elementLines(text, sampleBytesMax) }
 }
 
 async function* decodedChunks(chunks: AsyncIterable<Uint8Array>, transcoder: Transcoder): AsyncGenerator<Uint8Array> {

@@ -1,8 +1,9 @@
 /**
  * The frames of a body, each with the bytes of the body that it was made of.
  *
- * A body that is gone on with is read anew from its beginning: what is stored of it is passed over, the parts of blocks that have
- * a name are cut exactly as they were, and in between it is cut into frames as any other body.
+ * A body that is gone on with is read anew from its beginning, or from where the first bytes that are not stored begin: what is
+ * stored of it is passed over, the parts of blocks that have a name are cut exactly as they were, and in between it is cut into
+ * frames as any other body.
  */
 
 import { type Frame, type FrameAssembler, type FrameBuffers, framePaddingBytes } from '../../codec/frame-assembler.ts'
@@ -45,6 +46,19 @@ export class PlacedFrames {
   constructor(deps: PlacedFramesDeps) {
     this.#deps = deps
     this.#regions = deps.ledger === undefined ? [whole] : regionsOf(deps.ledger)
+  }
+
+  /** The bytes at the beginning of the body that are stored. */
+  get storedBytes(): number {
+    return this.#regions.find(({ kind }) => kind !== 'stored')?.start ?? 0
+  }
+
+  /** The body is read from `storedBytes` on. Precondition: nothing of it was pushed. */
+  passOverStored(): void {
+    assert(this.#place === 0, 'a body is passed over before it is read')
+    this.#place = this.storedBytes
+    this.#frameStart = this.#place
+    this.#index = this.#regions.findIndex(({ kind }) => kind !== 'stored')
   }
 
   /** Takes the next bytes, which are copied, and gives the frames that are full. @throws as `FrameAssembler.push` does. */

@@ -28,6 +28,8 @@ export interface BlockWriterOptions {
   readonly partitionsPerBodyMax: number
   /** Keeps what is stored where that outlives the process; absent names blocks by chance. Each part then has its places. */
   readonly ledger?: LedgerSide | undefined
+  /** See `AppendRequest.leftBy`. */
+  readonly leftBy?: AbortSignal | undefined
 }
 
 /** How the rows of a body are kept to so many partitions; where the table has some. */
@@ -202,14 +204,14 @@ export class BlockWriter {
     const rowCount = rowsOf(gathered)
     for (const { watch } of gathered) watch?.onInserting()
     const partitions = this.#partitions
-    const { ledger } = this.#options
+    const { ledger, leftBy } = this.#options
     let isHandedOver = false
     let block = known
     try {
-      if (ledger !== undefined) block ??= await ledger.name(placesOf(gathered))
+      if (ledger !== undefined) block ??= await ledger.name(placesOf(gathered), rowCount)
       const bounds = partitions === null ? {} : await partitions.body.boundInsert(partitions.bound, rowCount)
       const blockId = block?.blockId ?? createBlockId()
-      const request = { ...this.#plan, ...bounds, parts, rowCount, blockId, ...toldSoon }
+      const request = { ...this.#plan, ...bounds, parts, rowCount, blockId, leftBy, ...toldSoon }
       isHandedOver = true
       const { isSearched, refusedRows } = await this.#appendOrSearch(request, block)
       if (block !== null) {

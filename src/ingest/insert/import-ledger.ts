@@ -16,6 +16,7 @@ import { assert } from '../../shared/assert.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { type PlaceRange, RangeSet } from './range-set.ts'
 import { SharedSync } from './shared-sync.ts'
+import type { LikenessKind, TextLikeness } from './text-likeness.types.ts'
 
 /** A plain JSON value: what is kept of a ledger. */
 export interface LedgerState {
@@ -23,6 +24,8 @@ export interface LedgerState {
   readonly fieldColumns: readonly number[] | null
   readonly rows: LedgerSideState
   readonly quarantine: LedgerSideState
+  /** Of a text body, as far as it was read; absent in what earlier versions have kept. */
+  readonly likeness?: LikenessKind
 }
 
 export interface LedgerSideState {
@@ -38,12 +41,22 @@ export interface NamedPlaces {
   readonly blockId: string
   /** One for each part, in the order in which they are inserted: the engine knows a block again by its name and its parts. */
   readonly ranges: readonly PlaceRange[]
+  /** Rows that it has, stored or not; absent in what earlier versions have kept. */
+  readonly rowCount?: number
   /** Whether the engine has refused rows of it: the others may be stored under a name of their own by now. */
   readonly isSearched: boolean
   /** What `LedgerDeps.changes` had counted when it was named. */
   readonly changeCount: number
-  /** What was the last block of its table then, or a little before. */
-  readonly lastBlock: number
+  /** How far its table and those behind it had come then, or a little before; absent in what earlier versions have kept. */
+  readonly mark?: TableMark
+}
+
+/** How far the blocks of a table have come, and of those that views fill with its rows. */
+export interface TableMark {
+  /** The numbers of their last blocks, added up: it grows by one at least with each block of each of them. */
+  readonly blocks: number
+  /** The same as long as they are the same tables. */
+  readonly tables: string
 }
 
 /** What stands at some places. */
@@ -102,8 +115,7 @@ export interface LedgerDeps {
   readonly sync: () => Promise<void>
   /** Changes of the data source after which the engine knows names of blocks no more. */
   readonly changes: LedgerChanges
-  /** The number of the last block of a side's table: it grows with each one, whoever inserts it. */
-  readonly lastBlock: (side: LedgerSideName) => Promise<number>
+  readonly tableMark: (side: LedgerSideName) => Promise<TableMark>
   /** Milliseconds of any clock. */
   readonly now: () => number
 }
@@ -121,7 +133,10 @@ export interface LedgerChanges {
 const syncIntervalMs = 2_000
 /** Parts of blocks that are stored and not noted so: what is kept of them is bounded. */
 const unsyncedPartsMax = 1_000
-/** Of the names of a table's last blocks the engine keeps 10,000; some of them are of the block itself, and of its time. */
+/**
+ * Of the names of a table's last blocks the engine keeps 10,000; some of them are of the block itself, and of its time. A table behind a
+ * view may have more blocks of an INSERT than the one that it goes into, and forgets them earlier.
+ */
 const laterBlocksMax = 9_000
 /** Fields of a CSV file whose columns are kept; one of more cannot be gone on with. */
 const fieldsMax = 50_000
@@ -132,21 +147,41 @@ export class ImportLedger {
   fieldColumns: readonly number[] | null
   readonly #deps: LedgerDeps
   readonly #saves: SharedSync
+  readonly #likenessBefore: LikenessKind
+  #text: TextLikeness | null = null
   #syncedAtMs: number
 
   /** `state` is what an earlier process kept; null for an import that begins. */
   constructor(state: LedgerState | null, deps: LedgerDeps) {
     this.#deps = deps
     this.fieldColumns = state?.fieldColumns ?? null
+    this.#likenessBefore = state === null ? 'open' : (state.likeness ?? 'other')
     this.#syncedAtMs = deps.now()
     this.#saves = new SharedSync(() => this.#saveNow(this.#isToSync))
     const save = (): Promise<void> => this.#saves.run()
     const depsOf = (side: LedgerSideName): SideDeps => {
       const { changes, sync } = deps
-      return { prefix: `${deps.prefix}-${side[0]}`, save, sync, changes, lastBlock: () => deps.lastBlock(side) }
+      return { prefix: `${deps.prefix}-${side[0]}`, save, sync, changes, tableMark: () => deps.tableMark(side) }
     }
     this.rows = new LedgerSide(state?.rows ?? null, depsOf('rows'))
     this.quarantine = new LedgerSide(state?.quarantine ?? null, depsOf('quarantine'))
+  }
+
+  /** How the text stands to the bytes that it was made of, as far as an earlier process has read them, or this one. */
+  get likeness(): LikenessKind {
+    const kind = this.#text?.kind ?? 'open'
+    // One that reads what is stored anew knows no more than the one before.
+    return kind === 'open' ? this.#likenessBefore : kind
+  }
+
+  /** From now on the text tells its likeness. */
+  follow(text: TextLikeness): void {
+    this.#text = text
+  }
+
+  /** Rows of blocks that have a name, and of which nobody knows whether they are stored. */
+  get doubtfulRows(): number {
+    return this.rows.doubtfulRows + this.quarantine.doubtfulRows
   }
 
   /** What both sides have stored, so that it need not be read any more. */
@@ -196,7 +231,7 @@ export class ImportLedger {
 
   state(): LedgerState {
     const fieldColumns = (this.fieldColumns?.length ?? 0) > fieldsMax ? null : this.fieldColumns
-    return { fieldColumns, rows: this.rows.state(), quarantine: this.quarantine.state() }
+    return { fieldColumns, likeness: this.likeness, rows: this.rows.state(), quarantine: this.quarantine.state() }
   }
 
   async #saveNow(isSynced: boolean): Promise<void> {
@@ -213,7 +248,7 @@ export class ImportLedger {
 interface SideDeps extends Pick<LedgerDeps, 'changes' | 'sync'> {
   readonly prefix: string
   readonly save: () => Promise<void>
-  readonly lastBlock: () => Promise<number>
+  readonly tableMark: () => Promise<TableMark>
 }
 
 interface StoredBlock {
@@ -235,7 +270,7 @@ export class LedgerSide {
   /** Of blocks that are stored in part, and that nobody knows more of. */
   #partly = noCounts
   /** Of the table, when it was last asked for. */
-  #lastBlock: number | null = null
+  #mark: TableMark | null = null
 
   constructor(state: LedgerSideState | null, deps: SideDeps) {
     this.#deps = deps
@@ -249,6 +284,13 @@ export class LedgerSide {
   /** Of blocks that are stored and not synced yet. */
   get unsyncedParts(): number {
     return this.#unsynced.reduce((total, { block }) => total + block.ranges.length, 0)
+  }
+
+  /** Of blocks that are named and not known to be stored; those that are being inserted among them. */
+  get doubtfulRows(): number {
+    const stored = new Set(this.#unsynced.map(({ block }) => block.blockId))
+    const doubtful = [...this.#named.values()].filter(({ blockId }) => !stored.has(blockId))
+    return doubtful.reduce((total, { rowCount = 0 }) => total + rowCount, 0)
   }
 
   /** Of all that is stored, synced or not. */
@@ -278,7 +320,7 @@ export class LedgerSide {
   }
 
   /** The name of a block of one part, one that it has had before too; null when it is stored. @throws as `place` and `name` do. */
-  async claim(range: PlaceRange): Promise<NamedPlaces | null> {
+  async claim(range: PlaceRange, rowCount: number): Promise<NamedPlaces | null> {
     if (this.stored.covers(range)) return null
     for (const blockId of this.#held.keys()) {
       const block = this.#named.get(blockId)
@@ -288,7 +330,7 @@ export class LedgerSide {
       this.#held.delete(blockId)
       return block
     }
-    return await this.name([range])
+    return await this.name([range], rowCount)
   }
 
   /**
@@ -296,19 +338,20 @@ export class LedgerSide {
    *
    * @throws IMPORT_NOT_RESUMABLE (409) for places of which some are of another block.
    */
-  async name(ranges: readonly PlaceRange[]): Promise<NamedPlaces> {
+  async name(ranges: readonly PlaceRange[], rowCount: number): Promise<NamedPlaces> {
     const others = [...this.stored.ranges, ...this.namedRanges]
     if (ranges.some((range) => others.some((other) => areOverlapping(range, other))))
       throw errors.IMPORT_NOT_RESUMABLE()
-    this.#lastBlock ??= await this.#deps.lastBlock()
+    this.#mark ??= await this.#deps.tableMark()
     const blockId = `${this.#deps.prefix}${this.#next}`
     this.#next += 1
     const block = {
       blockId,
       ranges,
+      rowCount,
       isSearched: false,
       changeCount: this.#deps.changes.count(),
-      lastBlock: this.#lastBlock,
+      mark: this.#mark,
     }
     this.#named.set(blockId, block)
     await this.#deps.save()
@@ -318,13 +361,15 @@ export class LedgerSide {
   /**
    * To be called before a block of an earlier process is inserted again.
    *
-   * @throws IMPORT_OVERTAKEN (409) when the engine may have forgotten its name: behind so many others, or behind a change.
+   * @throws IMPORT_OVERTAKEN (409) when the engine may have forgotten its name: behind so many others, or behind a change of the
+   *   table or of the views behind it.
    */
-  async checkRemembered(block: NamedPlaces): Promise<void> {
+  async checkRemembered({ mark, ...block }: NamedPlaces): Promise<void> {
     this.#checkUnchanged(block)
-    const { changes, lastBlock } = this.#deps
-    const laterBlocks = (await lastBlock()) - block.lastBlock
-    if (laterBlocks > laterBlocksMax) throw errors.IMPORT_OVERTAKEN({ name: changes.name })
+    const { changes, tableMark } = this.#deps
+    const { blocks, tables } = await tableMark()
+    if (mark?.tables === tables && blocks - mark.blocks <= laterBlocksMax) return
+    throw errors.IMPORT_OVERTAKEN({ name: changes.name })
   }
 
   /**
@@ -381,7 +426,7 @@ export class LedgerSide {
         this.#counts = addCounts(this.#counts, counts)
       }
       this.#unsynced = this.#unsynced.slice(stored.length)
-      this.#lastBlock = null
+      this.#mark = null
     }
   }
 

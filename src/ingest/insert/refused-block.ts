@@ -40,6 +40,8 @@ type RefusedBlocksStore = Pick<
 export interface RefusedBlocksDeps {
   readonly store: RefusedBlocksStore
   readonly body: BodyPartitions
+  /** See `AppendRequest.leftBy`. */
+  readonly leftBy: AbortSignal | undefined
 }
 
 export interface BlockTarget {
@@ -128,7 +130,8 @@ export class RefusedBlocks {
   }
 
   async #append(request: Omit<AppendRequest, 'blockId'>, blockId: string = createBlockId()): Promise<void> {
-    await this.#deps.store.append({ ...request, blockId, isToldLate: true })
+    const { store, leftBy } = this.#deps
+    await store.append({ ...request, blockId, leftBy, isToldLate: true })
   }
 
   /** Texts of the partitions that a table has rows of. */

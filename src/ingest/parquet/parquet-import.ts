@@ -17,6 +17,7 @@ import { whenDropped } from '../insert/append-error.ts'
 import { createBlockId } from '../insert/block-id.ts'
 import { type NamedPlaces, noCounts } from '../insert/import-ledger.ts'
 import { mayBeOfRows } from '../insert/insert-failure.ts'
+import { leftBy } from '../insert/left-by.ts'
 import { parquetBoundOf } from '../insert/partition-bound.ts'
 import type { BodyPartitions, PartitionLimits } from '../insert/partition-limits.ts'
 import type { PlaceRange } from '../insert/range-set.ts'
@@ -69,6 +70,7 @@ export class ParquetImport {
   readonly #limits: SliceLimits
   readonly #places: Semaphore
   readonly #refused: RefusedBlocks
+  readonly #leftBy: AbortSignal | undefined
   readonly #watcher: ImportWatcher | undefined
   /** Slices are alike: behind one with rows that are refused, the next one is counted before it is inserted. */
   #expectsRefusedRows = false
@@ -83,12 +85,13 @@ export class ParquetImport {
     this.#store = deps.store
     this.#sync = deps.sync
     this.#watcher = request.watcher
+    this.#leftBy = leftBy(request)
     this.#tables = request.tables ?? tablesOf(request.dataSource)
     this.#body = deps.partitionLimits.bodyOf(this.#tables.landing)
     this.#plan = planParquet(request.dataSource.columns, request.file.columns, request.importId)
     this.#partition = parquetBoundOf(request.dataSource, this.#plan.landing)
     this.#refused = new RefusedBlocks(
-      { store: deps.store, body: this.#body },
+      { store: deps.store, body: this.#body, leftBy: this.#leftBy },
       {
         dataSource: request.dataSource,
         tables: this.#tables,
@@ -197,11 +200,10 @@ export class ParquetImport {
   }
 
   /** Null when its rows are stored; without a ledger nobody asks for the block again. */
-  async #name({ range }: SliceTask): Promise<NamedPlaces | null> {
+  async #name({ range, slice }: SliceTask): Promise<NamedPlaces | null> {
     const { ledger } = this.#request
-    if (ledger === undefined)
-      return { blockId: createBlockId(), ranges: [range], isSearched: false, changeCount: 0, lastBlock: 0 }
-    const block = await ledger.rows.claim(range)
+    if (ledger === undefined) return { blockId: createBlockId(), ranges: [range], isSearched: false, changeCount: 0 }
+    const block = await ledger.rows.claim(range, slice.rowCount)
     ledger.quarantine.noteEmpty(range, noCounts)
     return block
   }
@@ -309,7 +311,7 @@ export class ParquetImport {
     condition: PartExpression | null,
   ): Promise<void> {
     const source = await this.#sourceOf(task, condition)
-    await this.#store.append({ ...request, ...source, isToldLate: true })
+    await this.#store.append({ ...request, ...source, leftBy: this.#leftBy, isToldLate: true })
   }
 
   /** The store removes the file of an append, and the slice may be needed again. */

@@ -91,6 +91,7 @@ export const dataSourceErrors = {
   DELETE_FAILED: define({
     status: 422,
     when: 'A delete of rows was noted by the database and failed in its middle: the condition fails for a row that came while the delete began, or it took more than six hours. Rows that match may be left.',
+    quotes: 'stored',
     message: ({ name, reason }: { readonly name: string; readonly reason: string; readonly cause?: unknown }) =>
       `Deleting rows of Data Source "${name}" ended early, and rows that match may be left; correct the condition and delete again: ${reason}`,
   }),

@@ -12,8 +12,28 @@ export interface ErrorDefinition<Params> {
   readonly subject?: (params: Params) => readonly string[]
   /** The message for whoever must not be told of other resources; undefined where it names none. */
   readonly withoutOthers?: (params: Params) => string
+  /** Which rows the message may quote: the words of the engine have values and names in them. Undefined quotes none. */
+  readonly quotes?: RowsQuoted
+  /** The message for whoever must not be told of these rows, where it is another one than with `untoldReasons` as its reason. */
+  readonly withoutRows?: (params: Params) => string
   /** Status and body that take the place of those of the code; null leaves them. */
   readonly answer?: (params: Params) => OwnAnswer | null
+}
+
+/**
+ * - `sent`: those of the request, or of the file that it named; others than the sender may hear of them by a job.
+ * - `stored`: those that the data source has.
+ * - `of views`: whatever Materialized Views read, and make of the rows.
+ */
+export type RowsQuoted = (typeof rowsQuoted)[number]
+
+export const rowsQuoted = ['sent', 'stored', 'of views'] as const
+
+/** What stands for the reason where it is not told. */
+export const untoldReasons: Readonly<Record<RowsQuoted, string>> = {
+  sent: 'a token that may read all rows of the Data Source is told why',
+  stored: 'it fails on rows that the token may not read',
+  'of views': 'a token that may read everything is told why',
 }
 
 /** An answer in the words of a template's author. */

@@ -1,6 +1,6 @@
 // What the table of errors is made into: one class, one factory a code, and the rows of docs/errors.md.
 
-import type { ErrorDefinition, OwnAnswer } from './definition.ts'
+import { type ErrorDefinition, type OwnAnswer, type RowsQuoted, untoldReasons } from './definition.ts'
 import { definitions } from './definitions.ts'
 
 export type ErrorCode = keyof typeof definitions
@@ -22,6 +22,8 @@ interface ApiErrorFields {
   readonly hint: string | undefined
   readonly subject: readonly string[]
   readonly withoutOthers: string | undefined
+  readonly quotes: RowsQuoted | undefined
+  readonly withoutRows: string | undefined
   readonly ownBody: OwnAnswer['body'] | undefined
 }
 
@@ -41,6 +43,10 @@ export class ApiError extends Error {
   readonly hint: string | undefined
   /** The message for whoever must not be told of other resources; undefined where it names none. */
   readonly withoutOthers: string | undefined
+  /** Which rows the message may quote; undefined where it quotes none. */
+  readonly quotes: RowsQuoted | undefined
+  /** The message for whoever must not be told of them; undefined where it quotes none. */
+  readonly withoutRows: string | undefined
   readonly #ownBody: OwnAnswer['body'] | undefined
 
   constructor(fields: ApiErrorFields) {
@@ -53,6 +59,8 @@ export class ApiError extends Error {
     this.hint = hint
     this.subject = subject
     this.withoutOthers = fields.withoutOthers
+    this.quotes = fields.quotes
+    this.withoutRows = fields.withoutRows
     this.#ownBody = ownBody
   }
 
@@ -106,6 +114,8 @@ function createFactories(): ErrorFactories {
         hint: params.hint ?? definition.hint?.(params),
         subject: definition.subject?.(params) ?? [],
         withoutOthers: definition.withoutOthers?.(params),
+        quotes: definition.quotes,
+        withoutRows: withoutRows(definition, params),
         ownBody: answer?.body,
       })
     }
@@ -113,6 +123,12 @@ function createFactories(): ErrorFactories {
   })
   // Object.fromEntries forgets which key has which value; the loop above gives each code the factory of its definition.
   return Object.fromEntries(factories) as ErrorFactories
+}
+
+function withoutRows<Params>(definition: ErrorDefinition<Params>, params: Params): string | undefined {
+  const { quotes, message, withoutRows: ownText } = definition
+  if (quotes === undefined) return undefined
+  return ownText === undefined ? message({ ...params, reason: untoldReasons[quotes] }) : ownText(params)
 }
 
 function codes(): readonly ErrorCode[] {

@@ -12,6 +12,7 @@ export const eventErrors = {
   VIEW_FAILED: define({
     status: 422,
     when: 'A Materialized View fails for events with `wait=true`. They are kept, and stored as soon as the view works: do not send them again.',
+    quotes: 'of views',
     message: ({ reason }: { readonly reason: string }) =>
       `A Materialized View failed; the events are kept and stored as soon as it works, so do not send them again: ${reason}`,
   }),
@@ -42,6 +43,7 @@ export const eventErrors = {
   VIEW_BLOCKS: define({
     status: 503,
     when: 'Events have `wait=true`, and a Materialized View fails for those before them. Nothing was stored; repeat the request later.',
+    quotes: 'of views',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
       `A Materialized View fails for earlier events; nothing of this request was stored, repeat it later: ${reason}`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,

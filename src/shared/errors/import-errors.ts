@@ -1,11 +1,12 @@
 // What ends or refuses an import or a replace. Sorted by status.
 
-import { define } from './definition.ts'
+import { define, untoldReasons } from './definition.ts'
 
 export const importErrors = {
   ROWS_REFUSED: define({
     status: 400,
     when: 'The database refuses rows of an import although their values fit: a DEFAULT or a key fails for them, or a sign is neither 1 nor -1. A few such rows are found one by one and set aside; this error is for more of them, or for a table with Materialized Views. The counted rows are stored or in quarantine.',
+    quotes: 'sent',
     message: ({ reason }: { readonly reason: string }) =>
       `The database refused rows of the import, so it ended early; the counted rows are stored. Correct the others, or the DEFAULT, key or sign that fails for them: ${reason}`,
   }),
@@ -30,6 +31,10 @@ export const importErrors = {
       join === undefined
         ? `Data Source "${name}" has the engine Join, to which rows cannot be appended; use mode=replace`
         : `Rows cannot be appended to Data Source "${name}": a Materialized View writes them to Data Source "${join}", which has the engine Join; use mode=replace`,
+    withoutOthers: ({ name, join }) =>
+      join === undefined
+        ? `Data Source "${name}" has the engine Join, to which rows cannot be appended; use mode=replace`
+        : `Rows cannot be appended to Data Source "${name}": a Materialized View writes them to one with the engine Join; use mode=replace`,
   }),
   REPLACE_CONDITION_INVALID: define({
     status: 400,
@@ -39,6 +44,7 @@ export const importErrors = {
   REPLACE_CONDITION_FAILED: define({
     status: 400,
     when: 'The parameter `replace_condition` is a condition, and fails on rows that the Data Source has. The old content stays. A token that may not read all rows of it is not told how.',
+    quotes: 'stored',
     message: ({ reason }: { readonly reason: string }) => `Parameter "replace_condition" cannot be used: ${reason}`,
   }),
   REPLACE_PARTITIONS_DIFFER: define({
@@ -46,6 +52,8 @@ export const importErrors = {
     when: 'In a replace with a condition, a Data Source that is computed from the replaced one has an incompatible partition key. The old content stays.',
     message: ({ source, target, reason }: PartitionFault) =>
       `The partition keys of "${source}" and of "${target}", which is computed from it, are not compatible: ${reason}; nothing was replaced`,
+    withoutOthers: () =>
+      'The partition keys of Data Sources that are computed from the replaced one are not compatible; nothing was replaced',
   }),
   REPLACE_EMPTY: define({
     status: 400,
@@ -84,24 +92,30 @@ export const importErrors = {
   IMPORT_VIEW_FAILED: define({
     status: 422,
     when: 'A Materialized View fails for rows of an import. The counted rows are in the Data Source, and in the views that take them; the rest was not read.',
+    quotes: 'of views',
     message: ({ reason }: { readonly reason: string }) =>
       `A Materialized View failed, so the import ended early; the counted rows are stored, but missing from the target of this view; do not send them again: ${reason}`,
   }),
   INSERT_TOO_COSTLY: define({
     status: 422,
     when: 'An INSERT of an import takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) than it may, because a DEFAULT, a key or a Materialized View is expensive for each row. The counted rows are stored.',
+    quotes: 'sent',
     message: ({ reason }: { readonly reason: string }) =>
       `A DEFAULT, a key or a Materialized View takes too much time or memory for the rows of the import, so it ended early; the counted rows are stored. Make the expression cheaper, or send the other rows in smaller bodies: ${reason}`,
   }),
   PARQUET_TOO_COSTLY: define({
     status: 422,
     when: 'Reading and storing a Parquet file takes more time (`insertTimeMaxMs`) or memory (half of `engineMemoryBytesMax`) than an INSERT may: its pages are damaged or very large, or a DEFAULT, a key or a Materialized View is expensive for each row. The counted rows are stored.',
+    quotes: 'sent',
     message: ({ reason }: { readonly reason: string; readonly cause?: unknown }) =>
       `Reading the Parquet file takes too much time or memory; the counted rows are stored. Check that the file is complete, write it with smaller pages and row groups, or make a DEFAULT, a key or a Materialized View cheaper: ${reason}`,
   }),
   REPLACE_VIEW_FAILED: define({
     status: 422,
     when: 'A Materialized View fails for the new rows of a replace. The old content stays.',
+    quotes: 'of views',
+    withoutRows: () =>
+      `A Materialized View fails for the new rows, so nothing was replaced: ${untoldReasons['of views']}`,
     message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
       `Materialized View "${view}" fails for the new rows, so nothing was replaced: ${reason}`,
   }),

@@ -51,11 +51,26 @@ export const jobErrors = {
       `${waitingMax} jobs wait already, the most that may; repeat the request when some of them have ended`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly waitingMax: number }) => retryAfterSeconds,
   }),
+  JOBS_OF_TOKEN_TOO_MANY: define({
+    status: 429,
+    when: 'As many jobs of one kind wait that one token has made as `jobsWaitingPerTokenMax` allows. Other tokens are taken all the same. A JWT counts by itself.',
+    message: ({ kind, waitingMax }: RetryLater & { readonly kind: string; readonly waitingMax: number }) =>
+      `${waitingMax} jobs of the kind "${kind}" wait already that this token has made, the most that may for one token; cancel some of them, or repeat the request when some have ended`,
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly kind: string; readonly waitingMax: number }) =>
+      retryAfterSeconds,
+  }),
   JOB_WATCHES_TOO_MANY: define({
     status: 429,
     when: 'As many requests with `progress=true` follow jobs as may at once.',
     message: ({ watchesMax }: RetryLater & { readonly watchesMax: number }) =>
       `${watchesMax} requests follow jobs already, the most that may at once; ask for the job without "progress"`,
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly watchesMax: number }) => retryAfterSeconds,
+  }),
+  JOB_WATCHES_OF_TOKEN_TOO_MANY: define({
+    status: 429,
+    when: 'As many requests of one token with `progress=true` follow jobs as may at once. Other tokens are taken all the same.',
+    message: ({ watchesMax }: RetryLater & { readonly watchesMax: number }) =>
+      `${watchesMax} requests of this token follow jobs already, the most that may at once for one token; ask for the job without "progress"`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly watchesMax: number }) => retryAfterSeconds,
   }),
   JOB_FAILED: define({
@@ -69,6 +84,12 @@ export const jobErrors = {
     when: 'The results of queries that ran as jobs have as many bytes as `jobResultsBytesMax` allows. The job ends in error; older results go by themselves.',
     message: ({ bytesMax }: { readonly bytesMax: number }) =>
       `The result does not fit: results of jobs have ${bytesMax} bytes together at most; ask for less, run it again when older results are gone, or raise --job-results-bytes-max`,
+  }),
+  JOB_FILES_OF_TOKEN_FULL: define({
+    status: 503,
+    when: 'The results of queries that one token ran as jobs have as many bytes as `jobResultsBytesPerTokenMax` allows. The job ends in error; other tokens have a share of their own.',
+    message: ({ bytesMax }: { readonly bytesMax: number }) =>
+      `The result does not fit: results of jobs of one token have ${bytesMax} bytes together at most; ask for less, or remove older ones with DELETE /v0/jobs/<id>/result`,
   }),
   JOB_INTERRUPTED: define({
     status: 503,

@@ -46,6 +46,33 @@ export const urlErrors = {
     when: 'The server of a URL does not send the file as it says: the connection ends or stalls again and again, lengths or ranges are wrong, or redirects do not end.',
     message: ({ place, reason }: RemotePlace & Reason) => `The file ${place} could not be received: ${reason}`,
   }),
+  REMOTE_TOO_SLOW: define({
+    status: 422,
+    when: 'The server of a URL sends fewer bytes a second than `urlRateMin` while other imports wait for the place of this one, for `urlIdleTimeoutMs`. The counted rows are stored.',
+    message: ({ place, rate, rateMin, storedRows }: RemotePlace & SlowFile & Stored) =>
+      `The file ${place} arrives at ${formatBytes(Math.round(rate))} a second, below ${formatBytes(rateMin)} (--url-rate-min), and others wait; ${storedWords(storedRows)}. Import it from a faster server`,
+  }),
+  IMPORT_TOO_LONG: define({
+    status: 422,
+    when: 'An import by URL takes longer than `urlTimeMaxMs`. The counted rows are stored.',
+    message: ({ timeMaxMs, storedRows }: Stored & { readonly timeMaxMs: number }) =>
+      `The import takes longer than ${timeMaxMs / 1000} seconds (--url-time-max-ms); ${storedWords(storedRows)}. Import the rest in smaller files`,
+  }),
+}
+
+interface SlowFile {
+  /** Bytes a second. */
+  readonly rate: number
+  readonly rateMin: number
+}
+
+interface Stored {
+  /** Null for a replace. */
+  readonly storedRows: number | null
+}
+
+function storedWords(storedRows: number | null): string {
+  return storedRows === null ? 'nothing was replaced' : `${storedRows} rows are stored so far`
 }
 
 interface RemotePlace {

@@ -71,6 +71,7 @@ export const viewErrors = {
   POPULATE_FAILED: define({
     status: 422,
     when: 'A populate failed at its rows. What was filled until then stays, but with `truncate`: then all is as it was. No request is answered so: it is the error of the job.',
+    quotes: 'of views',
     message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
       `Materialized View ${view} cannot be populated: ${reason}`,
   }),

@@ -40,6 +40,8 @@ export const slowInsertsMax = 4
 const insertSlowAfterMs = 5_000
 /** What a statement gets beyond its time limit until it counts as late. */
 const lateGraceMs = 1_000
+/** What an INSERT gets to end after its caller was told to leave it. */
+const leaveGraceMs = 1_000
 /** How often an INSERT is repeated that ran when the engine ended; the last time it runs alone. */
 const repeatsMax = 2
 /** A table of a data source or of what belongs to it begins with the id of that. */
@@ -48,6 +50,8 @@ const idLength = 't_'.length + 32
 /** One append, until it has ended. */
 interface Running {
   isLate: boolean
+  /** Whether its caller waits for it no more. */
+  isLeft: boolean
   /** Whether it reads a file of the caller's, which may be what it is late for. */
   readonly readsFile: boolean
   readonly onLate: () => void
@@ -76,9 +80,17 @@ export class Appends {
         this.#noteLate(request.table, ended)
         reject(lateInsertError(this.#options.insertTimeMaxMs))
       }
-      const ended = this.#append(request, { isLate: false, readsFile: request.parquet !== undefined, onLate: tellLate })
-      // Who was told that it is late hears nothing of its end.
-      ended.then(resolve, reject)
+      const readsFile = request.parquet !== undefined
+      const running: Running = { isLate: false, isLeft: false, readsFile, onLate: tellLate }
+      const ended = this.#append(request, running)
+      const leave = (): void => {
+        running.isLeft = true
+        this.#noteLate(request.table, ended)
+        reject(request.leftBy?.reason)
+      }
+      const stopWaiting = soonAfter(request.leftBy, leave)
+      // Who was told that it is late, or has left it, hears nothing of its end.
+      ended.then(resolve, reject).finally(stopWaiting)
     })
   }
 
@@ -116,7 +128,8 @@ export class Appends {
     try {
       await this.#appendFile(request, written.path, running)
     } catch (thrown) {
-      isKept = !running.isLate && pathsOf(request.parts).length > 0 && request.keepsParts?.(thrown) === true
+      isKept =
+        !running.isLate && !running.isLeft && pathsOf(request.parts).length > 0 && request.keepsParts?.(thrown) === true
       if (request.outlivesViews !== true || !(thrown instanceof StoreError) || !isOfView(thrown)) throw thrown
       // The engine may have the rows in the table by the time at which a view fails, or not: the tokens are the same, so
       // afterwards they are there once in any case, and in the other views too.
@@ -136,7 +149,8 @@ export class Appends {
     const { repairs } = this.#deps
     for (let repeats = 0; ; repeats += 1) {
       try {
-        await this.#appendOnce(request, path, running)
+        if (repeats === 0) await this.#appendOnce(request, path, running)
+        else await this.#appendOnce({ ...request, leftBy: undefined }, path, running)
         return
       } catch (error) {
         if (isStopped(error)) {
@@ -157,6 +171,8 @@ export class Appends {
     const name = `block ${blockId}`
     const limits = this.#limits
     const insert = async (session: EngineSession): Promise<void> => {
+      // It may have waited for its session.
+      request.leftBy?.throwIfAborted()
       const watched = { run: (sql: string) => this.#runWatched(session, sql, running) }
       for (const slice of await appendSlices(watched, request, { path, limits })) {
         await watched.run(appendStatement(request, path, { ...slice, passesViews, limits }))
@@ -213,6 +229,20 @@ interface PassingRequest extends AppendRequest {
 }
 
 const noParts: WrittenParts = { path: '', remove: async () => undefined }
+
+/** Calls `act` a grace after the signal is aborted; gives what ends the waiting for that. */
+function soonAfter(signal: AbortSignal | undefined, act: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined
+  const begin = (): void => {
+    timer = setTimeout(act, leaveGraceMs)
+  }
+  if (signal?.aborted === true) begin()
+  else signal?.addEventListener('abort', begin, { once: true })
+  return () => {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', begin)
+  }
+}
 
 /** The data source that an append is for, as far as its table tells; what is plain does not vouch for what is not. */
 function originOf({ table, isPlain = false }: AppendRequest): InsertOrigin {

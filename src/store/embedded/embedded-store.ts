@@ -98,7 +98,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
   readonly trials = new TrialStatements(this, this)
   readonly quarantines = new QuarantineStatements(this, this)
   readonly replays: ReplayStatements
-  readonly rowDeletes = new RowDeleteStatements(this, this)
+  readonly rowDeletes: RowDeleteStatements
   readonly parquet: ParquetReads
   readonly #options: EmbeddedStoreOptions
   readonly #directories: StoreDirectories
@@ -118,6 +118,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
   constructor(options: EmbeddedStoreOptions, directories: EngineDirectories, logger: Logger) {
     this.#options = options
     this.replays = new ReplayStatements(options, { statements: this, reads: this, tables: this.tables })
+    this.rowDeletes = new RowDeleteStatements(options, { statements: this, reads: this })
     this.#directories = directories
     this.#fileSystem = new FileSystemSync(directories.engine)
     this.#fileSystem.open()

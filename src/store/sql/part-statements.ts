@@ -34,11 +34,17 @@ export class PartStatements implements Parts {
     return new Set(rows.map(({ name }) => name))
   }
 
-  async lastBlock(table: string): Promise<number> {
-    const [row] = await this.#statements.rows<{ readonly block: number }>(
-      `SELECT toInt64(max(max_block_number)) AS block FROM system.parts WHERE ${isOf(table)}`,
+  lastBlock(table: string): Promise<number> {
+    return this.lastBlocks([table])
+  }
+
+  async lastBlocks(tables: readonly string[]): Promise<number> {
+    const names = tables.map(quoteString).join(', ')
+    const [row] = await this.#statements.rows<{ readonly blocks: number }>(
+      `SELECT toFloat64(sum(block)) AS blocks FROM
+       (SELECT max(max_block_number) AS block FROM system.parts WHERE ${isInWorkspace} AND table IN (${names}) GROUP BY table)`,
     )
-    return row?.block ?? 0
+    return row?.blocks ?? 0
   }
 
   async expiredRows({ table, afterBlock, dropsWhole }: ExpiredRowsRequest): Promise<ExpiredRows> {

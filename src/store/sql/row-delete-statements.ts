@@ -11,6 +11,16 @@ import { qualified } from './qualified.ts'
 import { readRows } from './reader-rows.ts'
 import { rowsFor } from './rows-alias.ts'
 
+interface RowDeleteLimits {
+  /** Expressions of a caller run in the counts of rows, so these have no more than a query. */
+  readonly queryMemoryBytesMax: number
+}
+
+interface RowDeleteDeps {
+  readonly statements: Statements
+  readonly reads: Pick<Reads, 'select'>
+}
+
 /** Longest count of the rows of one delete, as everything has an end. */
 const countTimeMaxSeconds = 3_600
 
@@ -21,10 +31,12 @@ const countTimeMaxSeconds = 3_600
  * by the delete's id, which stands in its text as a condition that is always true.
  */
 export class RowDeleteStatements implements RowDeletes {
+  readonly #limits: RowDeleteLimits
   readonly #statements: Statements
   readonly #reads: Pick<Reads, 'select'>
 
-  constructor(statements: Statements, reads: Pick<Reads, 'select'>) {
+  constructor(limits: RowDeleteLimits, { statements, reads }: RowDeleteDeps) {
+    this.#limits = limits
     this.#statements = statements
     this.#reads = reads
   }
@@ -33,6 +45,10 @@ export class RowDeleteStatements implements RowDeletes {
     const count = `SELECT count() AS rowCount FROM ${rowsFor(table, condition)}`
     const [row] = await readRows<{ readonly rowCount: number | string }>(this.#reads, count, signal)
     return Number(row?.rowCount ?? 0)
+  }
+
+  async judge(table: string, condition: CheckedExpression): Promise<void> {
+    await this.#count(rowsFor(table, condition))
   }
 
   async begin({ table, condition, id }: DeletedRows): Promise<ReadonlySet<string>> {
@@ -47,13 +63,9 @@ export class RowDeleteStatements implements RowDeletes {
   async countJudged({ table, condition, id }: DeletedRows, parts: ReadonlySet<string>): Promise<number | null> {
     const found = await this.#find(table, id)
     if (found === undefined) return null
-    const [row] = await this.#statements.rows<{ readonly rowCount: number }>(
-      `SELECT count() AS rowCount FROM ${rowsFor(table, condition)} AND _part_data_version < ${Number(found.version)}
-       SETTINGS max_execution_time = ${countTimeMaxSeconds}`,
-      { isLong: true },
-    )
+    const rowCount = await this.#count(`${rowsFor(table, condition)} AND _part_data_version < ${Number(found.version)}`)
     const left = await this.#partsOf(table)
-    return [...parts].every((part) => left.has(part)) ? (row?.rowCount ?? 0) : null
+    return [...parts].every((part) => left.has(part)) ? rowCount : null
   }
 
   async release(table: string): Promise<void> {
@@ -87,6 +99,15 @@ export class RowDeleteStatements implements RowDeletes {
       `SELECT DISTINCT table AS name FROM system.mutations WHERE ${ofTables(tables)} AND NOT is_done`,
     )
     return rows.map(({ name }) => name)
+  }
+
+  async #count(rows: string): Promise<number> {
+    const [row] = await this.#statements.rows<{ readonly rowCount: number }>(
+      `SELECT count() AS rowCount FROM ${rows}
+       SETTINGS max_execution_time = ${countTimeMaxSeconds}, max_memory_usage = ${this.#limits.queryMemoryBytesMax}`,
+      { isLong: true },
+    )
+    return row?.rowCount ?? 0
   }
 
   async #partsOf(table: string): Promise<ReadonlySet<string>> {

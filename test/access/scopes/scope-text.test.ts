@@ -20,6 +20,11 @@ t.test('DROP takes its name with or without the word NAME', async (t) => {
   t.match(readScopeText('DROP:NAME:events'), { type: 'DROP:NAME', resource: 'events' })
   t.match(readScopeText('DROP:events'), { type: 'DROP:NAME', spelling: 'DROP:NAME', resource: 'events' })
   t.match(readScopeText('DROP:NAME'), { type: 'DROP:NAME', resource: null })
+  t.match(readScopeText('drop:NAME'), { type: 'DROP:NAME', resource: null })
+  for (const name of ['name', 'Name', 'nAME']) {
+    t.match(readScopeText(`DROP:${name}`), { type: 'DROP:NAME', resource: name }, 'a name, and not everything')
+    t.throws(() => readScope({ type: `DROP:${name}`, resource: null, filter: null }), { code: 'SCOPE_INVALID' })
+  }
 })
 
 t.test('what is no scope is refused with the reason', async (t) => {

@@ -63,6 +63,7 @@ function storeWith(given: Partial<StoredDeletes>): RowDeletesDeps['store'] {
   const { rowDeletes } = store
   const own: StoredDeletes = {
     countMatching: rowDeletes.countMatching.bind(rowDeletes),
+    judge: rowDeletes.judge.bind(rowDeletes),
     begin: rowDeletes.begin.bind(rowDeletes),
     countJudged: rowDeletes.countJudged.bind(rowDeletes),
     release: rowDeletes.release.bind(rowDeletes),
@@ -73,7 +74,6 @@ function storeWith(given: Partial<StoredDeletes>): RowDeletesDeps['store'] {
   return {
     rowDeletes: { ...own, ...given },
     sync: () => store.sync(),
-    tables: store.tables,
     trials: store.trials,
     views: store.views,
   }
@@ -149,6 +149,7 @@ t.test(
   async (t) => {
     let ends = 2
     const { source, deletes } = await open({
+      engineEndsMax: 3,
       store: storeWith({
         begin: async (deleted) => {
           ends -= 1
@@ -163,6 +164,48 @@ t.test(
     t.equal(await countOf(source), 990)
   },
 )
+
+t.test('a delete outlives ends of the engine in each of its steps', async (t) => {
+  const { rowDeletes } = store
+  // Each step ends the engine so often, before it is taken and behind it.
+  const left = new Map([
+    ['find', 4],
+    ['judge', 2],
+    ['begin', 2],
+    ['sync', 3],
+  ])
+  const stopping = async <Result>(step: string, take: () => Promise<Result>): Promise<Result> => {
+    const ends = left.get(step) ?? 0
+    left.set(step, ends - 1)
+    if (ends > 0 && ends % 2 === 0) throw new StoreError({ kind: 'stopped', message: 'The engine stopped' })
+    const taken = await take()
+    if (ends > 0) throw new StoreError({ kind: 'stopped', message: 'The engine stopped' })
+    return taken
+  }
+  const base = storeWith({
+    find: (deleted) => stopping('find', () => rowDeletes.find(deleted)),
+    judge: (...given) => stopping('judge', () => rowDeletes.judge(...given)),
+    begin: (deleted) => stopping('begin', () => rowDeletes.begin(deleted)),
+  })
+  const { source, deletes } = await open({
+    store: {
+      ...base,
+      sync: () => stopping('sync', () => store.sync()),
+    },
+  })
+  const run = runOf(await plan(deletes, source, 'n < 10'))
+  t.same(await deletes.run(run), { rowsDeleted: null }, 'nobody has counted them')
+  t.equal(await countOf(source), 990)
+  t.ok([...left.values()].every((ends) => ends <= 0))
+})
+
+t.test('a condition that needs more memory than a statement may have is a fault of the condition', async (t) => {
+  const { source, deletes } = await open()
+  const text = 'length(repeat(text, 900000)) > 1 and length(arrayMap(x -> repeat(text, 900000), range(10000))) > 0'
+  await t.rejects(plan(deletes, source, text, true), { code: 'DELETE_CONDITION_INVALID', status: 400 })
+  await t.rejects(deletes.run(runOf(await plan(deletes, source, text))), { code: 'DELETE_CONDITION_INVALID' })
+  t.equal(await countOf(source), 1_000)
+})
 
 t.test('a condition that fails for a row deletes nothing', async (t) => {
   const { source, deletes } = await open()

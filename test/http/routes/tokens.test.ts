@@ -61,3 +61,29 @@ t.test('a list of any length is one JSON, and others have their turn while it is
     if (expected.length > 1_000) t.ok(turns >= 3, `${turns} turns of others`)
   }
 })
+
+t.test('the proof of access of a token that has expired allows nothing, and says so', async (t) => {
+  const fake = createFakeDeps()
+  const [one] = tokens
+  if (one === undefined) throw new Error('there is a token')
+  const scopes = [{ type: 'PIPES:READ', spelling: 'PIPES:READ', resource: null, filter: null }] as const
+  for (const [now, isExpired] of [
+    [1_999, false],
+    [2_000, true],
+  ] as const) {
+    const deps = {
+      ...fake,
+      now: () => now,
+      tokens: { ...fake.tokens, findToken: () => ({ ...one, scopes, expiresAt: 2_000 }) },
+    }
+    const app = createApp(deps, limits)
+    t.teardown(() => app.close())
+    const url = '/v0/tokens/one/access?resource=anything'
+    const answer = await ask(app, { method: 'GET', url, headers: { authorization: `Bearer ${token}` } })
+    const { expired, operations } = answer.json() as {
+      readonly expired?: true
+      readonly operations: readonly { readonly allowed: boolean }[]
+    }
+    t.same([expired, operations.some(({ allowed }) => allowed)], [isExpired ? true : undefined, !isExpired])
+  }
+})

@@ -418,3 +418,17 @@ t.test('random faults never change a byte', async (t) => {
   t.comment(`${exactCount} of the files were read to their end`)
   t.ok(exactCount > 0)
 })
+
+t.test('a server that only ever informs is waited for as long as one that says nothing', async (t) => {
+  for (const status of ['100 Continue', '103 Early Hints']) {
+    const server = await openRemoteServer(t, ({ socket }) => {
+      const inform = (): void => {
+        if (!socket.destroyed) socket.write(`HTTP/1.1 ${status}\r\n\r\n`, () => setImmediate(inform))
+      }
+      inform()
+    })
+    const files = openTestRemoteFiles(t, { attemptsMax: 2, headersTimeoutMs: 200 })
+    await t.rejects(files.open(`${server.origin}/`, { signal: noSignal }), { code: 'REMOTE_UNREACHABLE' }, status)
+    t.equal(server.requests.length, 2, status)
+  }
+})

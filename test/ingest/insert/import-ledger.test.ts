@@ -1,5 +1,6 @@
 import t from 'tap'
 import { ImportLedger, type LedgerState, noCounts, type PlaceCounts } from '../../../src/ingest/insert/import-ledger.ts'
+import type { LikenessKind } from '../../../src/ingest/insert/text-likeness.types.ts'
 
 const part = new Uint8Array(1)
 
@@ -9,7 +10,7 @@ function open(state: LedgerState | null = null) {
   const acts: string[] = []
   const clock = { nowMs: 0 }
   const changes = { name: 'a', changeCount: 0, count: () => changes.changeCount }
-  const table = { lastBlock: 100 }
+  const table = { blocks: 100, tables: 'a' }
   const during = { sync: (): void => undefined }
   const ledger = new ImportLedger(state, {
     prefix: 'job-0',
@@ -22,7 +23,7 @@ function open(state: LedgerState | null = null) {
       during.sync()
     },
     changes,
-    lastBlock: async () => table.lastBlock,
+    tableMark: async () => ({ ...table }),
     now: () => clock.nowMs,
   })
   return { ledger, saved, acts, clock, changes, during, table }
@@ -34,23 +35,23 @@ function counts(rows: number): PlaceCounts {
 
 t.test('a block has its name on disk before whoever asked for it goes on', async (t) => {
   const { ledger, saved } = open()
-  const block = await ledger.rows.name([{ start: 0, end: 10 }])
+  const block = await ledger.rows.name([{ start: 0, end: 10 }], 1)
   t.equal(block.blockId, 'job-0-r0')
   t.match(saved.at(-1)?.rows.named, [{ blockId: 'job-0-r0', ranges: [{ start: 0, end: 10 }] }])
-  const other = await ledger.quarantine.name([{ start: 0, end: 10 }])
+  const other = await ledger.quarantine.name([{ start: 0, end: 10 }], 1)
   t.equal(other.blockId, 'job-0-q0', 'the sides have names of their own')
 })
 
 t.test('what the engine has counts as stored once it is synced, and not before', async (t) => {
   const { ledger, saved, acts, clock } = open()
-  const first = await ledger.rows.name([{ start: 0, end: 10 }])
+  const first = await ledger.rows.name([{ start: 0, end: 10 }], 1)
   ledger.rows.noteStored(first, counts(5))
-  await ledger.rows.name([{ start: 10, end: 20 }])
+  await ledger.rows.name([{ start: 10, end: 20 }], 1)
   t.same(acts, ['save', 'save'])
   t.same(saved.at(-1)?.rows.stored, [])
   t.equal(ledger.rows.counts.rows, 5, 'whoever asks now is told of it')
   clock.nowMs = 2_000
-  await ledger.rows.name([{ start: 20, end: 30 }])
+  await ledger.rows.name([{ start: 20, end: 30 }], 1)
   t.same(acts, ['save', 'save', 'sync', 'save'])
   t.same(saved.at(-1)?.rows.stored, [{ start: 0, end: 10 }])
   t.equal(saved.at(-1)?.rows.counts.rows, 5)
@@ -62,10 +63,13 @@ t.test('what the engine has counts as stored once it is synced, and not before',
 
 t.test('one that goes on inserts a named block again when all of its parts are there, in their order', async (t) => {
   const before = open()
-  await before.ledger.rows.name([
-    { start: 10, end: 20 },
-    { start: 30, end: 40 },
-  ])
+  await before.ledger.rows.name(
+    [
+      { start: 10, end: 20 },
+      { start: 30, end: 40 },
+    ],
+    1,
+  )
   const { ledger } = open(before.saved.at(-1) ?? null)
   const placed = (start: number, end: number) =>
     ledger.rows.place({ part, rowCount: 1, range: { start, end }, counts: noCounts })
@@ -74,23 +78,23 @@ t.test('one that goes on inserts a named block again when all of its parts are t
   const whole = placed(10, 20)
   t.match(whole, { kind: 'whole', block: { blockId: 'job-0-r0' } })
   t.same(whole.kind === 'whole' && whole.parts.map(({ range }) => range.start), [10, 30])
-  t.equal((await ledger.rows.name([{ start: 20, end: 30 }])).blockId, 'job-0-r1', 'names are not given twice')
+  t.equal((await ledger.rows.name([{ start: 20, end: 30 }], 1)).blockId, 'job-0-r1', 'names are not given twice')
 })
 
 t.test('parts that are cut otherwise than those of a named block are refused', async (t) => {
   const before = open()
-  await before.ledger.rows.name([{ start: 10, end: 20 }])
+  await before.ledger.rows.name([{ start: 10, end: 20 }], 1)
   const { ledger } = open(before.saved.at(-1) ?? null)
   const range = { start: 15, end: 25 }
   t.equal(ledger.rows.place({ part, rowCount: 1, range, counts: noCounts }).kind, 'open')
-  await t.rejects(ledger.rows.name([range]), { code: 'IMPORT_NOT_RESUMABLE' })
-  await t.rejects(ledger.rows.claim(range), { code: 'IMPORT_NOT_RESUMABLE' })
-  t.match(await ledger.rows.claim({ start: 10, end: 20 }), { blockId: 'job-0-r0' })
+  await t.rejects(ledger.rows.name([range], 1), { code: 'IMPORT_NOT_RESUMABLE' })
+  await t.rejects(ledger.rows.claim(range, 1), { code: 'IMPORT_NOT_RESUMABLE' })
+  t.match(await ledger.rows.claim({ start: 10, end: 20 }, 1), { blockId: 'job-0-r0' })
 })
 
 t.test('a body that ends before its named blocks are there is told', async (t) => {
   const before = open()
-  await before.ledger.quarantine.name([{ start: 10, end: 20 }])
+  await before.ledger.quarantine.name([{ start: 10, end: 20 }], 1)
   const { ledger } = open(before.saved.at(-1) ?? null)
   t.throws(() => ledger.checkWhole(), { code: 'IMPORT_NOT_RESUMABLE' })
 })
@@ -99,7 +103,7 @@ t.test('what both tables have need not be read again', async (t) => {
   const { ledger } = open()
   ledger.rows.noteEmpty({ start: 0, end: 10 }, noCounts)
   ledger.quarantine.noteEmpty({ start: 0, end: 10 }, { ...noCounts, records: 3 })
-  const block = await ledger.rows.name([{ start: 10, end: 20 }])
+  const block = await ledger.rows.name([{ start: 10, end: 20 }], 1)
   ledger.rows.noteStored(block, counts(4))
   await ledger.settle()
   t.same(ledger.stored.ranges, [{ start: 0, end: 10 }])
@@ -110,8 +114,8 @@ t.test('what both tables have need not be read again', async (t) => {
 
 t.test('a block that is stored while a sync runs may not be on the disk behind it, and is in doubt', async (t) => {
   const { ledger, saved, during } = open()
-  const first = await ledger.rows.name([{ start: 0, end: 10 }])
-  const second = await ledger.rows.name([{ start: 10, end: 20 }])
+  const first = await ledger.rows.name([{ start: 0, end: 10 }], 1)
+  const second = await ledger.rows.name([{ start: 10, end: 20 }], 1)
   ledger.rows.noteStored(first, counts(5))
   during.sync = () => {
     during.sync = () => undefined
@@ -132,13 +136,13 @@ t.test('a block that is stored while a sync runs may not be on the disk behind i
 t.test('a block that a change may have taken from the engine is not inserted again', async (t) => {
   const before = open()
   const { changes } = before
-  await before.ledger.rows.name([{ start: 0, end: 10 }])
+  await before.ledger.rows.name([{ start: 0, end: 10 }], 1)
   // Those that are named while a change is under way may come before it or behind it.
   changes.changeCount = 0.5
-  await before.ledger.rows.name([{ start: 10, end: 20 }])
+  await before.ledger.rows.name([{ start: 10, end: 20 }], 1)
   changes.changeCount = 1
-  await before.ledger.rows.name([{ start: 20, end: 30 }])
-  await before.ledger.quarantine.name([{ start: 0, end: 10 }])
+  await before.ledger.rows.name([{ start: 20, end: 30 }], 1)
+  await before.ledger.quarantine.name([{ start: 0, end: 10 }], 1)
   const after = open(before.saved.at(-1) ?? null)
   after.changes.changeCount = 1
   const placed = (start: number) =>
@@ -146,14 +150,14 @@ t.test('a block that a change may have taken from the engine is not inserted aga
   t.throws(() => placed(0), { code: 'IMPORT_OVERTAKEN', message: /"a"/ })
   t.throws(() => placed(10), { code: 'IMPORT_OVERTAKEN' })
   t.equal(placed(20).kind, 'whole')
-  await t.rejects(after.ledger.rows.claim({ start: 0, end: 10 }), { code: 'IMPORT_OVERTAKEN' })
+  await t.rejects(after.ledger.rows.claim({ start: 0, end: 10 }, 1), { code: 'IMPORT_OVERTAKEN' })
   after.changes.changeCount = 2
-  await t.rejects(after.ledger.quarantine.claim({ start: 0, end: 10 }), { code: 'IMPORT_OVERTAKEN' })
+  await t.rejects(after.ledger.quarantine.claim({ start: 0, end: 10 }, 1), { code: 'IMPORT_OVERTAKEN' })
 })
 
 t.test('what the engine has stored of a block that it refused is on the disk before that is noted', async (t) => {
   const { ledger, saved, acts } = open()
-  const block = await ledger.rows.name([{ start: 0, end: 10 }])
+  const block = await ledger.rows.name([{ start: 0, end: 10 }], 1)
   await ledger.rows.noteSearched(block)
   t.same(acts, ['save', 'sync', 'save'])
   t.match(saved.at(-1)?.rows.named, [{ isSearched: true }])
@@ -166,7 +170,7 @@ t.test('what is kept of blocks of many small parts is bounded: they are synced b
       start: 128 * block + index,
       end: 128 * block + index + 1,
     }))
-    ledger.rows.noteStored(await ledger.rows.name(ranges), counts(128))
+    ledger.rows.noteStored(await ledger.rows.name(ranges, 1), counts(128))
   }
   const bytes = saved.map((state) => JSON.stringify(state).length)
   t.ok(Math.max(...bytes) < 64 * 1024, `${Math.max(...bytes)} bytes`)
@@ -182,7 +186,7 @@ t.test('a header of more fields than can be kept is not kept', async (t) => {
 
 t.test('rows of a block that is stored in part are told, and not kept as stored', async (t) => {
   const { ledger, saved } = open()
-  await ledger.rows.name([{ start: 0, end: 10 }])
+  await ledger.rows.name([{ start: 0, end: 10 }], 1)
   ledger.rows.notePartly({ rows: 4, refusedRows: 1 })
   await ledger.settle()
   t.match(ledger.counts, { storedRows: 3, quarantinedRows: 1 })
@@ -191,13 +195,51 @@ t.test('rows of a block that is stored in part are told, and not kept as stored'
 
 t.test('a block that so many others came behind that the engine may not know it is not inserted again', async (t) => {
   const before = open()
-  await before.ledger.rows.name([{ start: 0, end: 10 }])
+  await before.ledger.rows.name([{ start: 0, end: 10 }], 1)
   const { ledger, table } = open(before.saved.at(-1) ?? null)
   const placed = ledger.rows.place({ part, rowCount: 1, range: { start: 0, end: 10 }, counts: noCounts })
   t.ok(placed.kind === 'whole')
   if (placed.kind !== 'whole') return
-  table.lastBlock = 9_100
+  table.blocks = 9_100
   await ledger.rows.checkRemembered(placed.block)
-  table.lastBlock = 9_101
+  table.blocks = 9_101
   await t.rejects(ledger.rows.checkRemembered(placed.block), { code: 'IMPORT_OVERTAKEN' })
+})
+
+t.test('a block is not inserted again when the tables behind the views are other ones by then', async (t) => {
+  const before = open()
+  await before.ledger.rows.name([{ start: 0, end: 10 }], 1)
+  const { ledger, table } = open(before.saved.at(-1) ?? null)
+  const [block] = before.saved.at(-1)?.rows.named ?? []
+  if (block === undefined) throw new Error('a block has its name')
+  await ledger.rows.checkRemembered(block)
+  table.tables = 'others'
+  await t.rejects(ledger.rows.checkRemembered(block), { code: 'IMPORT_OVERTAKEN' })
+})
+
+t.test('rows of blocks that are named and not known to be stored are in doubt', async (t) => {
+  const before = open()
+  const first = await before.ledger.rows.name([{ start: 0, end: 10 }], 5)
+  await before.ledger.quarantine.name([{ start: 0, end: 10 }], 2)
+  t.equal(before.ledger.doubtfulRows, 7)
+  before.ledger.rows.noteStored(first, counts(5))
+  t.equal(before.ledger.doubtfulRows, 2)
+  const { ledger } = open(before.saved.at(-1) ?? null)
+  t.equal(ledger.doubtfulRows, 7, 'one that goes on knows what was kept')
+})
+
+t.test('one that reads a body anew keeps what an earlier process knew of its text', (t) => {
+  const text = { kind: 'open' as LikenessKind }
+  const { ledger } = open()
+  t.equal(ledger.likeness, 'open')
+  ledger.follow(text)
+  text.kind = 'same'
+  const later = open(ledger.state()).ledger
+  later.follow({ kind: 'open' })
+  t.equal(later.likeness, 'same')
+  later.follow({ kind: 'other' })
+  t.equal(later.likeness, 'other')
+  const { likeness: _, ...older } = ledger.state()
+  t.equal(open(older).ledger.likeness, 'other', 'earlier versions have kept nothing of it')
+  t.end()
 })

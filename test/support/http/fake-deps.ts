@@ -123,7 +123,8 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     ),
     jobs: noJobs,
     urlImports: { add: unavailable, analyze: unavailable, progressOf: () => undefined },
-    jobFiles: { open: async () => null },
+    jobFiles: { has: () => false, open: async () => null, remove: async () => undefined },
+    queryJobs: { orderOf: () => null },
     pendingReplaces,
     pipes: fakePipes(),
     populates: { add: unavailable, addPinned: async () => null, plan: unavailable },
@@ -310,7 +311,7 @@ function createSource(name: string, { description, engine, type }: CreateRequest
 
 function fakeIngest(deps: () => FakeDeps): Ingest {
   return {
-    lastBlock: async () => 0,
+    tableMark: async () => ({ blocks: 0, tables: '' }),
     async sync() {},
     openBody: (source) =>
       openBody(source, { sampleBytesMax: 1024, decompressedBytesMax: 1_000_000 }, new MemoryBudget(1_000_000)),

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib'
 import type { Test } from 'tap'
 import type { Options } from '../../../src/config.ts'
 import { type Answer, openTestService, type TestService } from '../api/test-service.ts'
-import { type Answer as FileAnswerer, openRemoteServer, type RemoteServer } from '../remote-server.ts'
+import { answerFile, type Answer as FileAnswerer, openRemoteServer, type RemoteServer } from '../remote-server.ts'
 
 /** What lets a service read files of this machine, and try again soon. */
 export const urlOptions: Partial<Options> = { urlAllow: '127.0.0.1', urlAllowHttp: true, urlRetryDelayMaxMs: 20 }
@@ -90,6 +90,35 @@ export async function progressOf(service: TestService, id: string): Promise<read
 export async function untilEnded(service: TestService, id: string): Promise<UrlJob> {
   await progressOf(service, id)
   return await jobOf(service, id)
+}
+
+/** A file whose first bytes come, and nothing behind them before the gate is open. */
+export function heldFile(content: Buffer, byteCount: number, gate: { isOpen: boolean }): FileAnswerer {
+  return (request, response) => {
+    if (gate.isOpen) {
+      answerFile({ content })(request, response)
+      return
+    }
+    response.writeHead(200, { 'content-length': content.length, etag: '"one"' })
+    response.write(content.subarray(0, byteCount))
+  }
+}
+
+/** Waits until a job that has not ended is as it should be. */
+export async function until(service: TestService, id: string, isIt: (job: UrlJob) => boolean): Promise<UrlJob> {
+  for (;;) {
+    const job = await jobOf(service, id, 'block_log')
+    if (isIt(job)) return job
+    if (['done', 'error', 'cancelled'].includes(job.status)) throw new Error(`it has ended: ${JSON.stringify(job)}`)
+  }
+}
+
+/** Closes the service in the middle of a job, and opens it anew over the same directory. */
+export async function reopen(t: Test, { service }: Pick<UrlService, 'service'>, given: object): Promise<TestService> {
+  const beganAt = performance.now()
+  await service.close()
+  t.comment(`closed in ${Math.round(performance.now() - beganAt)} ms`)
+  return await openTestService(t, { ...urlOptions, ...given, dataDir: service.dataDir })
 }
 
 export interface TestRow {

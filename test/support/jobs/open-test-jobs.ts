@@ -24,7 +24,10 @@ export async function openTestJobs(
 ): Promise<TestJobs> {
   const log = new TestLog()
   const jobs = await openJobs(
-    { jobsWaitingMax: 1_000, jobsKeptMax: 10_000, tellIntervalMs: 0, retryMs: 1, readAheadDelayMs: 0, ...options },
+    {
+      ...{ jobsWaitingMax: 1_000, jobsWaitingPerTokenMax: 1_000, jobsKeptMax: 10_000 },
+      ...{ tellIntervalMs: 0, retryMs: 1, readAheadDelayMs: 0, ...options },
+    },
     { storage, logger: log, now },
   )
   for (const kind of kinds) jobs.register(kind)

@@ -13,18 +13,22 @@ export class TestKind implements JobKind {
   readonly workingMax: number
   readonly isCancellableWhileWorking: boolean
   readonly canResume: boolean
+  readonly hasGuestPlace: boolean
   /** Of those that are forgotten. */
   readonly forgotten: string[] = []
+  /** Those of which more than the record is kept. */
+  readonly held = new Set<string>()
   /** Whether work ends when its signal says so, as it should. */
   obeys = true
   readonly #begun: HeldJob[] = []
   readonly #waiting = new Set<() => void>()
 
-  constructor(given: Partial<Pick<JobKind, 'name' | 'workingMax' | 'isCancellableWhileWorking' | 'canResume'>> = {}) {
+  constructor(given: Partial<Omit<JobKind, 'forget' | 'isHeld' | 'run'>> = {}) {
     this.name = given.name ?? 'import'
     this.workingMax = given.workingMax ?? 1
     this.isCancellableWhileWorking = given.isCancellableWhileWorking ?? true
     this.canResume = given.canResume ?? true
+    this.hasGuestPlace = given.hasGuestPlace ?? true
   }
 
   get begunCount(): number {
@@ -51,6 +55,10 @@ export class TestKind implements JobKind {
 
   async forget(id: string): Promise<void> {
     this.forgotten.push(id)
+  }
+
+  isHeld(id: string): boolean {
+    return this.held.has(id)
   }
 }
 

@@ -10,6 +10,8 @@ export interface FileServer {
   /** `http://127.0.0.1:port`. */
   readonly origin: string
   readonly requestCount: number
+  /** Bytes of files that were sent, or are on their way. */
+  readonly sentBytes: number
   /** Bytes of a file that are sent, of each request, before it waits until `bytesMax` is larger. */
   bytesMax: number
   close(): Promise<void>
@@ -17,7 +19,7 @@ export interface FileServer {
 
 export async function serveFiles(directory: string): Promise<FileServer> {
   let requestCount = 0
-  const limit = { bytesMax: Number.POSITIVE_INFINITY }
+  const limit = { bytesMax: Number.POSITIVE_INFINITY, sentBytes: 0 }
   const sockets = new Set<Socket>()
   const server = http.createServer((request, response) => {
     requestCount += 1
@@ -37,6 +39,9 @@ export async function serveFiles(directory: string): Promise<FileServer> {
     get requestCount() {
       return requestCount
     },
+    get sentBytes() {
+      return limit.sentBytes
+    },
     get bytesMax() {
       return limit.bytesMax
     },
@@ -53,7 +58,7 @@ export async function serveFiles(directory: string): Promise<FileServer> {
 interface Exchange {
   readonly request: http.IncomingMessage
   readonly response: http.ServerResponse
-  readonly limit: { readonly bytesMax: number }
+  readonly limit: { readonly bytesMax: number; sentBytes: number }
 }
 
 function sendFile(path: string, { request, response, limit }: Exchange): void {
@@ -83,6 +88,7 @@ function slowly(start: number, limit: Exchange['limit']): Transform {
     async transform(chunk: Buffer, _, done) {
       place += chunk.length
       while (place > limit.bytesMax && !this.destroyed) await delay(20)
+      limit.sentBytes += chunk.length
       done(null, chunk)
     },
   })

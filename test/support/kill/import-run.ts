@@ -5,6 +5,7 @@
  * engine, both, the service twice in a row, in the middle of its start, or it is closed and started again. Behind some tables
  * stand two views, one behind the other, made through the store's own interface; some tables refuse rows of their own.
  */
+import { statSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -35,10 +36,18 @@ export interface ImportKillReport {
   readonly jobs: number
   /** Rows of all files. */
   readonly rows: number
+  /** Of each import, the bytes of its files, and those that the server has sent of them. */
+  readonly bytes: readonly SentBytes[]
   readonly words: ServiceWords
   /** What was found; each must be what was expected. */
   readonly checks: readonly ImportCheck[]
   readonly durationMs: number
+}
+
+export interface SentBytes {
+  readonly name: string
+  readonly fileBytes: number
+  readonly sentBytes: number
 }
 
 export interface ImportCheck {
@@ -94,8 +103,8 @@ export async function runImportKills(options: ImportKillOptions): Promise<Import
     await run.importAll()
     await service.end('SIGTERM')
     await run.countAll()
-    const { kills, killsAtWork, jobs, rows, checks } = run
-    return { kills, killsAtWork, jobs, rows, checks, words: service.words, durationMs: Date.now() - startedAtMs }
+    const { kills, killsAtWork, jobs, rows, bytes, checks } = run
+    return { kills, killsAtWork, jobs, rows, bytes, checks, words: service.words, durationMs: Date.now() - startedAtMs }
   } finally {
     await service.end('SIGKILL')
     await server.close()
@@ -128,6 +137,7 @@ class ImportKillRun {
   killsAtWork = 0
   jobs = 0
   rows = 0
+  readonly bytes: SentBytes[] = []
   readonly checks: ImportCheck[] = []
   readonly #deps: RunDeps
   readonly #options: ImportKillOptions
@@ -192,7 +202,8 @@ class ImportKillRun {
   }
 
   async #import(plan: PlannedImport, killsUntil: number): Promise<void> {
-    const { server, service } = this.#deps
+    const { server, service, directory } = this.#deps
+    const sentBefore = server.sentBytes
     const jobIds: string[] = []
     for (const { files } of plan.jobsOf) {
       const query = new URLSearchParams({ name: plan.name, mode: plan.mode ?? 'append' })
@@ -202,6 +213,9 @@ class ImportKillRun {
       this.jobs += 1
     }
     await this.#killUntilDone(plan, { jobIds, killsUntil })
+    const files = plan.jobsOf.flatMap((job) => job.files)
+    const fileBytes = files.reduce((total, { name }) => total + statSync(join(directory, name)).size, 0)
+    this.bytes.push({ name: plan.name, fileBytes, sentBytes: server.sentBytes - sentBefore })
     for (const [index, id] of jobIds.entries()) await this.#checkJob(plan, id, plan.jobsOf[index]?.files ?? [])
   }
 

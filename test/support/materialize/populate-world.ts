@@ -120,7 +120,14 @@ export class PopulateWorld {
         },
       })
     const jobs = await openJobs(
-      { jobsWaitingMax: 100, jobsKeptMax: 100, tellIntervalMs: 0, retryMs: 1, readAheadDelayMs: 0 },
+      {
+        jobsWaitingMax: 100,
+        jobsWaitingPerTokenMax: 100,
+        jobsKeptMax: 100,
+        tellIntervalMs: 0,
+        retryMs: 1,
+        readAheadDelayMs: 0,
+      },
       { storage: mortal(this.storage), logger: silentLogger, now: Date.now },
     )
     const populates = new PopulateService(

@@ -14,6 +14,7 @@ import type { Reads } from '../../../src/store/store.types.ts'
 /** The verbs of a store that are statements, over other ways to run these. */
 export function storeVerbs(statements: Statements, reads: Pick<Reads, 'select'>) {
   const tables = new TableStatements(statements)
+  const limits = { queryMemoryBytesMax: gibibyte }
   return {
     tables,
     partitions: new PartitionStatements(statements),
@@ -22,7 +23,7 @@ export function storeVerbs(statements: Statements, reads: Pick<Reads, 'select'>)
     views: new ViewStatements(statements),
     trials: new TrialStatements(statements, reads),
     quarantines: new QuarantineStatements(statements, reads),
-    replays: new ReplayStatements({ queryMemoryBytesMax: gibibyte }, { statements, reads, tables }),
-    rowDeletes: new RowDeleteStatements(statements, reads),
+    replays: new ReplayStatements(limits, { statements, reads, tables }),
+    rowDeletes: new RowDeleteStatements(limits, { statements, reads }),
   }
 }

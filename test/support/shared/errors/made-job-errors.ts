@@ -43,6 +43,21 @@ export const madeJobErrors = {
     429,
     '10 jobs wait already, the most that may; repeat the request when some of them have ended',
   ],
+  JOBS_OF_TOKEN_TOO_MANY: [
+    errors.JOBS_OF_TOKEN_TOO_MANY({ kind: 'query', waitingMax: 10, retryAfterSeconds: 5 }),
+    429,
+    '10 jobs of the kind "query" wait already that this token has made, the most that may for one token; cancel some of them, or repeat the request when some have ended',
+  ],
+  JOB_WATCHES_OF_TOKEN_TOO_MANY: [
+    errors.JOB_WATCHES_OF_TOKEN_TOO_MANY({ watchesMax: 10, retryAfterSeconds: 5 }),
+    429,
+    '10 requests of this token follow jobs already, the most that may at once for one token; ask for the job without "progress"',
+  ],
+  JOB_FILES_OF_TOKEN_FULL: [
+    errors.JOB_FILES_OF_TOKEN_FULL({ bytesMax: 10 }),
+    503,
+    'The result does not fit: results of jobs of one token have 10 bytes together at most; ask for less, or remove older ones with DELETE /v0/jobs/<id>/result',
+  ],
   JOB_WATCHES_TOO_MANY: [
     errors.JOB_WATCHES_TOO_MANY({ watchesMax: 10, retryAfterSeconds: 5 }),
     429,

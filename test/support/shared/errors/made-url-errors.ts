@@ -35,4 +35,14 @@ export const madeUrlErrors = {
     422,
     'The file https://files.example.com/orders.csv could not be received: the connection was closed too early',
   ],
+  REMOTE_TOO_SLOW: [
+    errors.REMOTE_TOO_SLOW({ place, rate: 32.4, rateMin: 65_536, storedRows: 12 }),
+    422,
+    'The file https://files.example.com/orders.csv arrives at 32 bytes a second, below 64 KiB (--url-rate-min), and others wait; 12 rows are stored so far. Import it from a faster server',
+  ],
+  IMPORT_TOO_LONG: [
+    errors.IMPORT_TOO_LONG({ timeMaxMs: 86_400_000, storedRows: null }),
+    422,
+    'The import takes longer than 86400 seconds (--url-time-max-ms); nothing was replaced. Import the rest in smaller files',
+  ],
 } as const
