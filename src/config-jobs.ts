@@ -40,6 +40,23 @@ export const jobOptions = {
     sentence:
       'Deletes of rows that work at once, one a Data Source. Others wait; where one token holds all of these places, one more is for the others.',
   },
+  populateJobsWorkingMax: {
+    kind: 'integer',
+    unit: 'jobs',
+    min: 1,
+    max: 100,
+    default: 1,
+    sentence: 'Populates of Materialized Views that work at once. Others wait.',
+  },
+  populateChunkRowsMax: {
+    kind: 'integer',
+    unit: 'rows',
+    min: 1,
+    max: 100_000_000,
+    default: 1_000_000,
+    sentence:
+      'Rows that one INSERT of a populate reads, of at most 64 MiB. More are faster where a view groups many rows into few, and take more memory.',
+  },
   queryJobsWorkingMax: {
     kind: 'integer',
     unit: 'jobs',

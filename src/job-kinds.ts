@@ -9,6 +9,7 @@ import { createRowDeleteJobs } from './datasources/row-delete/row-delete-job.ts'
 import type { UrlImports } from './imports/url-jobs/url-import.types.ts'
 import { createOrderSeal } from './job-order-seal.ts'
 import { type JobFiles, type JobFilesDeps, openJobFiles } from './jobs/job-files.ts'
+import type { PopulateService } from './materialize/populate/populates.ts'
 import { type ImportsByUrlDeps, openImportsByUrl } from './open-url-imports.ts'
 import type { Query } from './query/query.types.ts'
 import { createQueryJobs, type QueryJobs } from './query/query-job.ts'
@@ -17,6 +18,7 @@ import { kibibyte } from './shared/bytes.ts'
 interface JobKindsDeps extends Pick<JobFilesDeps, 'disk'>, ImportsByUrlDeps {
   readonly access: Access
   readonly dataSources: DataSources
+  readonly populates: Pick<PopulateService, 'jobKind'>
   readonly query: Pick<Query, 'run'>
 }
 
@@ -53,6 +55,7 @@ export async function openJobKinds(options: Options, deps: JobKindsDeps): Promis
   const queryJobs = createQueryJobs(queryJobOptions, { query, files, readScopeFor, seal: createOrderSeal(deps.box) })
   jobs.register(queryJobs.kind)
   jobs.register(createRowDeleteJobs(options, dataSources))
+  jobs.register(deps.populates.jobKind)
   const { urlImports, remoteFiles } = openImportsByUrl(options, deps)
   return {
     jobFiles: files,

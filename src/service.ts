@@ -36,6 +36,7 @@ import { openJobs } from './jobs/open-jobs.ts'
 import { openMaterialize } from './materialize/materialize.ts'
 import type { Materialize, Targets } from './materialize/materialize.types.ts'
 import type { Logger } from './observe/logger.ts'
+import { openPopulates } from './open-populates.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipeUsers } from './pipes/pipe-users.ts'
 import { createPipes } from './pipes/pipes.ts'
@@ -148,11 +149,12 @@ async function openModules(
   const dataSources = await openDataSources({ ...options, now }, tablesDeps)
   opened.push(() => dataSources.close())
   const { flattenNode } = query
-  const views = await openMaterialize(
-    { now },
-    { catalog, store, holds: ingest, targets: targetsOf(dataSources), flattenNode, logger },
-  )
-  const replaces = await openReplaces(options, { catalog, settings, store, ingest, logger })
+  const populatesDeps = { catalog, store, holds: ingest, jobs, now, logger, views: (): Materialize => views }
+  const populates = await openPopulates(options, populatesDeps)
+  const viewsDeps = { catalog, store, holds: ingest, targets: targetsOf(dataSources), flattenNode, populates, logger }
+  const views = await openMaterialize({ now }, viewsDeps)
+  const isFilled = (tables: ReadonlySet<string>): boolean => populates.isBusy(tables)
+  const replaces = await openReplaces(options, { catalog, settings, store, ingest, isFilled, logger })
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
   // What works needs all that was opened before.
   opened.push(() => jobs.close(closeTime.leftUntil(closeShares.jobs)))
@@ -171,7 +173,7 @@ async function openModules(
   const written = { ingest, changes, box, pendingReplaces: new PendingReplaces() }
   const imports = openImports(options, { ...written, dataSources, replaces, logger, disk, now })
   const opening = openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter })
-  const worked = { imports, jobs, dataSources, query, disk, logger }
+  const worked = { imports, jobs, dataSources, populates, query, disk, logger }
   const jobKinds = await openJobKinds(options, { ...opening, ...written, ...worked })
   opened.push(() => jobKinds.close())
   await jobs.start()

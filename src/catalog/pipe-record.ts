@@ -93,5 +93,6 @@ function readView(fields: Fields): NodeView {
     select: readString(fields, 'select') as CheckedQuery,
     columns: columns.map((column) => ({ name: readString(column, 'name'), typeText: readString(column, 'typeText') })),
     createdAt: readInteger(fields, 'createdAt'),
+    ...(fields['populatedAt'] === undefined ? {} : { populatedAt: readInteger(fields, 'populatedAt') }),
   }
 }

@@ -45,6 +45,8 @@ export interface NodeView {
   /** What the SELECT gives, in order. */
   readonly columns: readonly ViewColumn[]
   readonly createdAt: number
+  /** When a populate of it last succeeded; absent where none ever did. */
+  readonly populatedAt?: number
 }
 
 export interface ViewColumn {

@@ -17,6 +17,8 @@ import type {
   ViewEngine,
   ViewLink,
 } from './materialize.types.ts'
+import type { PopulatePlan, Populates } from './populate/populate.types.ts'
+import { populatedView } from './populate/populated-view.ts'
 import { reconcileViews } from './reconcile-views.ts'
 import { planView, type ViewPlan } from './view-plan.ts'
 
@@ -30,6 +32,7 @@ interface MaterializeDeps {
   readonly store: { readonly views: ViewEngine }
   readonly holds: Holds
   readonly targets: Targets
+  readonly populates: Pick<Populates, 'heldFor' | 'pin' | 'plan' | 'unpin'>
   readonly flattenNode: (pipe: Pipe, position: number) => Promise<FlatQuery>
   readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
 }
@@ -45,6 +48,8 @@ interface MadeView {
   readonly plan: ViewPlan
   readonly target: DataSource
   readonly view: NodeView
+  /** Null where nothing is filled of the rows that are there. */
+  readonly populate: PopulatePlan | null
 }
 
 class Views implements Materialize {
@@ -74,8 +79,12 @@ class Views implements Materialize {
       try {
         for (const plan of plans) made.push(await this.#withTarget(plan, { created, made }))
         const result = await this.#standing(made, () => write(made.map(({ view }) => view)))
-        const reports = made.map(({ plan, target, view }) => {
-          return { view, isCreated: created.includes(target), warnings: plan.warnings }
+        const reports = made.map(({ plan, target, view, populate }) => {
+          return {
+            view,
+            isCreated: created.includes(target),
+            warnings: [...plan.warnings, ...(populate?.warnings ?? [])],
+          }
         })
         return { result, reports }
       } catch (thrown) {
@@ -138,7 +147,13 @@ class Views implements Materialize {
       columns,
       createdAt: this.#options.now(),
     }
-    return { plan, target, view }
+    return { plan, target, view, populate: await this.#populateOf(plan, view) }
+  }
+
+  async #populateOf({ link, node }: ViewPlan, view: NodeView): Promise<PopulatePlan | null> {
+    const { populate } = link.target
+    if (populate === undefined || populate === null) return null
+    return await this.#deps.populates.plan(populatedView({ pipe: link.pipe, node, view }), populate)
   }
 
   async #createTarget({ link, made, overridden, node }: ViewPlan, created: DataSource[]): Promise<DataSource> {
@@ -160,13 +175,14 @@ class Views implements Materialize {
   /** Runs `write` while the views stand, and leaves none of them if it fails. */
   async #standing<Result>(made: readonly MadeView[], write: () => Promise<Result>): Promise<Result> {
     const { holds } = this.#deps
-    const existing = [...new Set(made.flatMap(({ plan }) => plan.existing ?? []))]
+    const held = await this.#heldFor(made)
     for (const { view } of made) this.#underWay.add(view.id)
     try {
       // A replace computes the targets of views anew, and must know each of these or none.
-      if (existing.length === 0) return await this.#createAll(made, write)
-      return await holds.withHold(existing, () => this.#createAll(made, write))
+      if (held.length === 0) return await this.#createAll(made, held, write)
+      return await holds.withHold(held, () => this.#createAll(made, held, write))
     } catch (thrown) {
+      for (const { populate } of made) if (populate !== null) await this.#deps.populates.unpin(populate)
       for (const { view } of made) await this.#drop(view.id)
       throw thrown
     } finally {
@@ -174,15 +190,27 @@ class Views implements Materialize {
     }
   }
 
-  async #createAll<Result>(made: readonly MadeView[], write: () => Promise<Result>): Promise<Result> {
+  async #heldFor(made: readonly MadeView[]): Promise<readonly DataSource[]> {
+    const pinned = made.flatMap(({ populate }) => populate ?? [])
+    const forPins = await Promise.all(pinned.map((plan) => this.#deps.populates.heldFor(plan)))
+    const all = [...made.flatMap(({ plan }) => plan.existing ?? []), ...forPins.flat()]
+    return [...new Map(all.map((dataSource) => [dataSource.id, dataSource])).values()]
+  }
+
+  async #createAll<Result>(
+    made: readonly MadeView[],
+    held: readonly DataSource[],
+    write: () => Promise<Result>,
+  ): Promise<Result> {
     try {
-      this.#refuseHeld(made)
+      this.#refuseHeld(made, held)
       for (const { plan, view } of made) await this.#create(plan, view)
+      for (const { populate } of made) if (populate !== null) await this.#deps.populates.pin(populate)
     } catch (thrown) {
       throw toChangeError(thrown)
     }
     // One that began meanwhile may not know of the views.
-    this.#refuseHeld(made)
+    this.#refuseHeld(made, held)
     return await write()
   }
 
@@ -195,12 +223,14 @@ class Views implements Materialize {
     throw errors.VIEW_INVALID({ node: node.name, reason })
   }
 
-  #refuseHeld(made: readonly MadeView[]): void {
+  /** @param own what is held for this change. */
+  #refuseHeld(made: readonly MadeView[], own: readonly DataSource[]): void {
     const { catalog, holds } = this.#deps
     for (const { plan } of made) {
       const source = catalog.find(plan.sourceId)
       if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: plan.query.source })
-      if (holds.isHeld(source.id)) throw errors.DATASOURCE_BUSY({ name: source.name, what: 'replaced' })
+      const isOwn = own.some(({ id }) => id === source.id)
+      if (!isOwn && holds.isHeld(source.id)) throw errors.DATASOURCE_BUSY({ name: source.name, what: 'replaced' })
     }
   }
 

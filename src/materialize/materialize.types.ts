@@ -2,6 +2,7 @@ import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import type { NodeId, NodeView, Pipe, ViewColumn } from '../catalog/pipe.types.ts'
 import type { EngineDefinition } from '../schema/engines/engine-definition.types.ts'
 import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
+import type { PopulateRequest } from './populate/populate-request.types.ts'
 
 /**
  * The materialized views of nodes: made with their targets, checked, dropped, and held to what the catalog says at each start.
@@ -46,6 +47,8 @@ export interface ViewTarget {
   readonly engine: EngineDefinition | null
   /** Whether a data source that does not fit may be made anew. */
   readonly isOverridden: boolean
+  /** Of which rows it is filled that are there: they are pinned in the moment from which on the view takes the others. */
+  readonly populate?: PopulateRequest | null
 }
 
 export interface Linked<Result> {

@@ -101,6 +101,16 @@ export interface NodeTarget {
   readonly engine: EngineDefinition | null
   /** Whether a data source that does not fit may be made anew. */
   readonly isOverridden: boolean
+  /** What is to be filled of the rows that are there; absent or null fills nothing. */
+  readonly populate?: NodePopulate | null
+}
+
+/** What whoever makes views is handed; see `PopulateRequest`. */
+export interface NodePopulate {
+  readonly subset: number | null
+  readonly condition: string | null
+  readonly unlinksOnError: boolean
+  readonly truncates: boolean
 }
 
 export interface MaterializeOrder {

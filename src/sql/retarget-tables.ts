@@ -15,6 +15,8 @@ export interface RetargetOptions {
   readonly tables: ReadonlySet<string>
   /** What is read in the place of a table: SQL that may stand behind FROM. Tables that are not in it are read as they are. */
   readonly replacements: ReadonlyMap<string, string>
+  /** True leaves out FINAL and SAMPLE behind what is replaced: a view sees rows of a block, for which they mean nothing. */
+  readonly leavesModifiers?: boolean
 }
 
 export interface RetargetedQuery {
@@ -50,6 +52,8 @@ function retarget(sql: string, options: RetargetOptions): RetargetedQuery {
     if (replacement === undefined) continue
     const after = read.hasAlias ? '' : ` AS ${quoteName(table)}`
     edits.push({ start: read.start, end: read.end, before: replacement, inner: null, after })
+    const { start, end } = read.modifiers
+    if (options.leavesModifiers === true && end > start) edits.push({ start, end, before: '', inner: null, after: '' })
   }
   const { tokens, queryEnd } = parsed
   const { text } = splice({ source: sql, node: null, tokens, end: queryEnd, edits })

@@ -2,6 +2,7 @@ import type { Part } from '../codec/arrow/part.types.ts'
 import type { PartExpression } from '../codec/arrow/part-expression.ts'
 import type { PartLayout, PartTarget } from '../codec/arrow/part-layout.types.ts'
 import type { CheckedExpression, CheckedQuery } from '../schema/expressions/checked-text.types.ts'
+import type { Pins } from './pins.types.ts'
 import type { Quarantines, Replays } from './quarantines.types.ts'
 import type { RowDeletes } from './row-deletes.types.ts'
 import type { Partitions, Parts, Tables, Trials, Views } from './tables.types.ts'
@@ -17,6 +18,7 @@ export interface Store extends Reads, Appends, Copies, LocalFiles {
   readonly tables: Tables
   readonly partitions: Partitions
   readonly parts: Parts
+  readonly pins: Pins
   readonly views: Views
   readonly trials: Trials
   readonly quarantines: Quarantines
@@ -50,6 +52,8 @@ export interface Appends {
    * id that it has had before resolves without a change. Raises `StoreError`.
    */
   append(request: AppendRequest): Promise<void>
+  /** Appends what a query gives, as one block too, with all that holds for an append. Raises `StoreError`. */
+  fill(request: FillRequest): Promise<void>
   /**
    * Resolves when no append into these tables runs any more whose caller was told that it is late (`isToldLate`): before that,
    * its rows may still come.
@@ -218,6 +222,8 @@ export interface AppendRequest {
   readonly isTrial?: boolean
   /** A table, unquoted, whose rows are taken instead of parts, which there are none of; the layout speaks of its columns. */
   readonly from?: string
+  /** A query whose rows are taken instead of parts: it gives the columns of the layout by their names. */
+  readonly query?: CheckedQuery
   /** A condition over the columns of `from`; absent takes all of its rows. */
   readonly fromRows?: PartExpression
   /**
@@ -229,6 +235,13 @@ export interface AppendRequest {
   readonly insertPartitionsMax?: number
   /** Set when the parts are Parquet files, which the engine reads; absent are Arrow IPC streams. */
   readonly parquet?: ParquetSource
+}
+
+export interface FillRequest extends QueryCopyRequest {
+  /** How many rows the query reads, about. */
+  readonly rowCount: number
+  /** See `AppendRequest`: for the same block the query must give the same rows. */
+  readonly blockId: string
 }
 
 export interface ParquetSource {

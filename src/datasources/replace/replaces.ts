@@ -54,6 +54,8 @@ interface Deps {
   readonly settings: Settings
   readonly store: ReplacesStore
   readonly ingest: Pick<Ingest, 'withHold'>
+  /** Whether rows that are kept from before come to one of these tables still; absent is never. */
+  readonly isFilled?: (tables: ReadonlySet<string>) => boolean
   readonly logger: Logger
 }
 
@@ -167,7 +169,8 @@ class ReplacesService implements Replaces {
       .some((it) => catalog.replayOf(it.id) !== null)
     // Rows that are to be deleted must not be copied; none begins to be while the tables are held.
     const deleted = await store.rowDeletes.unfinished([...related])
-    if (!isSame || isReplayed || deleted.length > 0) throw errors.DATASOURCE_BUSY({ name, what: 'changed' })
+    const isFilled = this.#deps.isFilled?.(related) === true
+    if (!isSame || isReplayed || isFilled || deleted.length > 0) throw errors.DATASOURCE_BUSY({ name, what: 'changed' })
   }
 
   async #replaceHeld(request: ReplaceRequest, run: ReplaceRun): Promise<ImportOutcome> {

@@ -36,7 +36,17 @@ export const kindShapes: Readonly<Record<string, (job: Job, context: KindContext
       : null,
     ...(hasResult && isNumber(details['keptUntilMs']) ? { result_until: timeText(details['keptUntilMs']) } : {}),
   }),
-  populateview: ({ details }, { size }) => ({ statistics: size, ...countFields(details) }),
+  populateview: ({ details }, { size }) => {
+    const { queryId, queries, rowsRead, rowsTotal, warnings } = details
+    return {
+      statistics: size,
+      ...(typeof queryId === 'string' ? { query_id: queryId } : {}),
+      ...(Array.isArray(queries) ? { queries } : {}),
+      ...countFields(details),
+      ...(isNumber(rowsTotal) ? { rows_read: rowsRead, rows_total: rowsTotal } : {}),
+      ...(Array.isArray(warnings) && warnings.length > 0 ? { warnings } : {}),
+    }
+  },
   delete_data: ({ details }, { readsRows = false }) => ({
     ...(details['deleteCondition'] === undefined ? {} : { delete_condition: details['deleteCondition'] }),
     ...(details['rowsDeleted'] === undefined || !readsRows ? {} : { rows_deleted: details['rowsDeleted'] }),

@@ -11,17 +11,18 @@ export interface TargetOrder {
   /** Null takes one that fits the query. */
   readonly engine: EngineDefinition | null
   readonly isOverridden: boolean
+  /** Null fills nothing of the rows that are there. */
+  readonly populate: PopulateOrder | null
 }
 
-/** @throws PARAMETER_INVALID, REQUEST_INVALID, ENGINE_INVALID, POPULATE_INVALID, POPULATE_UNSUPPORTED (400) */
+/** @throws PARAMETER_INVALID, REQUEST_INVALID, ENGINE_INVALID, POPULATE_INVALID (400) */
 export function readTarget(parameters: Parameters): TargetOrder {
   const name = parameters.text('datasource')
   if (name === undefined) {
     throw errors.REQUEST_INVALID({ reason: 'a materialized node needs "datasource", the Data Source that it fills' })
   }
   const populate = readPopulate(parameters, parameters.flag('populate'))
-  if (populate !== null) throw errors.POPULATE_UNSUPPORTED()
-  return { name, engine: readEngine(parameters), isOverridden: parameters.flag('override_datasource') }
+  return { name, engine: readEngine(parameters), isOverridden: parameters.flag('override_datasource'), populate }
 }
 
 /** Of which rows a view is to be made that are there already. */

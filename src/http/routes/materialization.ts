@@ -1,28 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Operation } from '../../access/operations.ts'
 import { formatPipe } from '../../catalog/pipe-text.ts'
 import type { NodeTarget } from '../../pipes/pipes.types.ts'
-import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { analysisShape } from '../json/analysis-shape.ts'
 import { sendJson } from '../json/answers.ts'
 import { changedShape } from '../json/pipe-shape.ts'
 import { Parameters } from '../request/parameters.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
-import { readPopulate, readTarget, type TargetOrder } from '../request/target-input.ts'
+import { readTarget, type TargetOrder } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
 import { readScopeOf, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { pipeContext } from './pipe-context.ts'
+import { addPopulation, pinnedJob } from './population.ts'
+import { targetOperations } from './target-operations.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'tokens'>
-
-/** What may be asked of a caller whose node fills a data source. */
-export const targetOperations = [
-  'target:fill',
-  'target:create',
-  'target:override',
-] as const satisfies readonly Operation[]
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'tokens'>
 
 const materialize = onPath('pipe:materialize', 'pipe', { also: targetOperations })
 
@@ -34,7 +27,8 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
     const target = judgedTarget(request, readTarget(parameters), deps)
     const { pipe, node } = namesIn(request)
     const changed = await pipes.materialize(pipe, node, { target, author: readScopeOf(request) })
-    return sendJson(reply, 200, changedShape(changed, pipeContext(request, deps)))
+    const shape = changedShape(changed, pipeContext(request, deps))
+    return sendJson(reply, 200, { ...shape, ...(await pinnedJob(request, changed.node, deps)) })
   }
   const unlink = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readPipeInput(request, limits)
@@ -54,17 +48,7 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
     },
     { needs: { GET: materialize, POST: materialize }, mayTakeTokenFromBody: true },
   )
-  const populate = async (request: FastifyRequest): Promise<never> => {
-    const { parameters } = await readPipeInput(request, limits)
-    readPopulate(parameters, true)
-    const { pipe: pipeName, node: nodeName } = namesIn(request)
-    const pipe = pipes.get(pipeName)
-    const node = pipes.getNode(pipe, nodeName)
-    if (node.view === undefined) throw errors.VIEW_MISSING({ pipe: pipe.name, node: node.name })
-    throw errors.POPULATE_UNSUPPORTED()
-  }
-  const path = '/v0/pipes/:pipe/nodes/:node/population'
-  addPath(app, path, { POST: populate }, { needs: { POST: materialize }, mayTakeTokenFromBody: true })
+  addPopulation(app, deps, limits)
 }
 
 /**
@@ -75,14 +59,14 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
  */
 export function judgedTarget(
   request: FastifyRequest,
-  { name, engine, isOverridden }: TargetOrder,
+  { name, engine, isOverridden, populate }: TargetOrder,
   { dataSources }: Pick<HttpDeps, 'dataSources'>,
 ): NodeTarget {
   const found = dataSources.find(name)
   if (found === undefined || isOverridden) requireAccess(request, 'target:create', name)
   if (found !== undefined) requireAccess(request, 'target:fill', name)
   if (found !== undefined && isOverridden) requireAccess(request, 'target:override', name)
-  return { name, knownId: found?.id ?? null, engine, isOverridden }
+  return { name, knownId: found?.id ?? null, engine, isOverridden, populate }
 }
 
 interface AnalysisRequest {

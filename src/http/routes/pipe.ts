@@ -11,12 +11,14 @@ import { type PipeInput, readNewName, readNodeEdit, readNodeOrder, readPipeInput
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
-import { judgedTarget, targetOperations } from './materialization.ts'
+import { judgedTarget } from './materialization.ts'
 import { pipeContext } from './pipe-context.ts'
 import { readChoice } from './pipes.ts'
+import { pinnedJob } from './population.ts'
 import { sharedToken } from './shared-token.ts'
+import { targetOperations } from './target-operations.ts'
 
-type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'pipes' | 'tokens'>
+type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'pipes' | 'populates' | 'tokens'>
 
 const change = onPath('pipe:change', 'pipe')
 const publication = onPath('pipe:publish', 'pipe')
@@ -128,7 +130,9 @@ function addNodePaths({ app, deps, pipes, readInput }: RouteContext): void {
     const order = readNodeOrder(await readInput(request))
     const target = order.target === undefined ? undefined : judgedTarget(request, order.target, deps)
     const node = { ...order, target }
-    return sendNode(request, reply, await pipes.appendNode(pipeOf(request), node, readScopeOf(request)))
+    const changed = await pipes.appendNode(pipeOf(request), node, readScopeOf(request))
+    const shape = changedShape(changed, pipeContext(request, deps))
+    return sendJson(reply, 200, { ...shape, ...(await pinnedJob(request, changed.node, deps)) })
   }
   const needs = { POST: onPath('pipe:change', 'pipe', { also: targetOperations }) }
   const toAppend = { needs, mayTakeTokenFromBody: true }

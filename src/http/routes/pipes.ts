@@ -11,10 +11,12 @@ import { readNodes, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { inBody, onWorkspace } from '../server/route-need.ts'
-import { judgedTarget, targetOperations } from './materialization.ts'
+import { judgedTarget } from './materialization.ts'
 import { pipeContext } from './pipe-context.ts'
+import { pinnedJobs } from './population.ts'
+import { targetOperations } from './target-operations.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'tokens'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'tokens'>
 
 /** `/v0/pipes`: list and create. */
 export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
@@ -62,7 +64,8 @@ export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): 
             warnings.push(...reports.flatMap((report) => report.warnings))
           })
     warnOfVersion(reply, name, before)
-    const shape = pipeShape(pipe, pipeContext(request, deps))
+    const populated = await pinnedJobs(request, pipe, deps)
+    const shape = { ...pipeShape(pipe, pipeContext(request, deps)), ...populated }
     return sendJson(reply, 200, warnings.length === 0 ? shape : { ...shape, warnings: warnings.map(warningShape) })
   }
   addPath(

@@ -34,11 +34,17 @@ export const viewErrors = {
     when: 'A parameter of a populate is wrong, or stands without `populate=true`.',
     message: ({ reason }: { readonly reason: string }) => `The populate cannot run: ${reason}`,
   }),
-  POPULATE_UNSUPPORTED: define({
-    status: 400,
-    when: 'A populate is asked for, and this release cannot run one yet.',
-    message: () =>
-      'Materialized Views cannot be populated yet: leave populate out, and the view takes the rows that come from now on',
+  POPULATE_UNLINKED: define({
+    status: 409,
+    when: 'What became of a Materialized View whose populate failed. No request is answered so: it is among the errors of the job.',
+    message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
+      `Materialized View ${view} is unlinked, because ${reason}: new rows do not come to it. What its Data Source has stays`,
+  }),
+  POPULATE_REFUSED: define({
+    status: 409,
+    when: 'A populate cannot run as the views stand: with `truncate`, one view alone may fill the Data Source, and none may read it. Nothing was changed.',
+    message: ({ datasource, reason }: { readonly datasource: string; readonly reason: string }) =>
+      `Data Source "${datasource}" cannot be populated: ${reason}`,
   }),
   VIEW_EXISTS: define({
     status: 409,
@@ -61,6 +67,13 @@ export const viewErrors = {
       `Data Source "${datasource}" cannot be overridden: ${reason}`,
     withoutOthers: ({ datasource }) =>
       `Data Source "${datasource}" cannot be overridden: it has rows, or Materialized Views use it`,
+  }),
+  POPULATE_FAILED: define({
+    status: 422,
+    when: 'A populate failed at its rows. What was filled until then stays, but with `truncate`: then all is as it was. No request is answered so: it is the error of the job.',
+    quotes: 'of views',
+    message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
+      `Materialized View ${view} cannot be populated: ${reason}`,
   }),
 }
 

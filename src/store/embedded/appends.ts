@@ -140,8 +140,8 @@ export class Appends {
     }
   }
 
-  async #write({ parts, from }: AppendRequest): Promise<WrittenParts> {
-    return from === undefined ? await this.#deps.partFiles.write(parts) : noParts
+  async #write({ parts, from, query }: AppendRequest): Promise<WrittenParts> {
+    return from === undefined && query === undefined ? await this.#deps.partFiles.write(parts) : noParts
   }
 
   /** An INSERT that ran when the engine ended is repeated under its token, which the engine knows if it is in doubt. */

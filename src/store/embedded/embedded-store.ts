@@ -15,8 +15,10 @@ import type { Part } from '../../codec/arrow/part.types.ts'
 import type { PartExpression } from '../../codec/arrow/part-expression.ts'
 import type { Logger } from '../../observe/logger.ts'
 import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
+import { fillAppend } from '../sql/fill-append.ts'
 import { PartStatements } from '../sql/part-statements.ts'
 import { PartitionStatements } from '../sql/partition-statements.ts'
+import { PinStatements } from '../sql/pin-statements.ts'
 import { QuarantineStatements } from '../sql/quarantine-statements.ts'
 import { ReplayStatements } from '../sql/replay-statements.ts'
 import { RowDeleteStatements } from '../sql/row-delete-statements.ts'
@@ -27,6 +29,7 @@ import type { CommandNature, RowsNature, Statements } from '../statements.types.
 import type {
   AppendRequest,
   CopyRequest,
+  FillRequest,
   QueryCopyRequest,
   RestartedEngine,
   RowPartition,
@@ -90,6 +93,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
   readonly tables = new TableStatements(this)
   readonly partitions = new PartitionStatements(this)
   readonly parts = new PartStatements(this)
+  readonly pins = new PinStatements(this)
   readonly views = new ViewStatements(this)
   readonly trials = new TrialStatements(this, this)
   readonly quarantines = new QuarantineStatements(this, this)
@@ -207,6 +211,10 @@ class EmbeddedStore implements SupervisedStore, Statements {
 
   append(request: AppendRequest): Promise<void> {
     return this.#appends.append(request)
+  }
+
+  fill(request: FillRequest): Promise<void> {
+    return this.#appends.append(fillAppend(request))
   }
 
   untilAppended(tables: readonly string[]): Promise<void> {

@@ -45,9 +45,15 @@ export function appendStatement(request: AppendRequest, path: string, slice?: Ap
     `INSERT INTO ${qualified(table)} (${columns})`,
     `SELECT ${expressions.join(', ')}`,
     `FROM ${source}`,
-    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), ...boundSettings(request), ...limitSettings(slice?.limits), insert_deduplication_token: slice?.token ?? blockId })}`,
+    `SETTINGS ${settingsText({ ...settingsOf(parquet), ...(isCut ? cutSettings : {}), ...viewSettings(slice), ...boundSettings(request), ...limitSettings(slice?.limits), ...(request.query === undefined ? {} : querySettings), insert_deduplication_token: slice?.token ?? blockId })}`,
   ].join('\n')
 }
+
+/**
+ * A query goes through its rows in pieces of a common size, which become one block at its end: so what it holds is what it gives. It reads
+ * as one that recomputes a view does.
+ */
+const querySettings: Settings = { max_block_size: 65_536, union_default_mode: 'DISTINCT' }
 
 function boundSettings({ insertPartitionsMax }: AppendRequest): Settings {
   if (insertPartitionsMax === undefined) return {}
@@ -134,9 +140,10 @@ function orderedSource(request: AppendRequest, path: string): string {
 }
 
 function fileSource(
-  { layout, parquet, from, fromRows }: Pick<AppendRequest, 'from' | 'fromRows' | 'layout' | 'parquet'>,
+  { layout, parquet, from, fromRows, query }: Pick<AppendRequest, 'from' | 'fromRows' | 'layout' | 'parquet' | 'query'>,
   path: string,
 ): string {
+  if (query !== undefined) return `(${query})`
   if (from !== undefined) return `(${tableSource(from, fromRows)})`
   const structure = layout.fields.map(({ name, engineType }) => `${quoteName(name)} ${engineType}`).join(', ')
   const format = parquet === undefined ? 'ArrowStream' : 'Parquet'

@@ -23,6 +23,7 @@ export class FakeStore implements Store, Statements {
   readonly views = this.#verbs.views
   readonly trials = this.#verbs.trials
   readonly quarantines = this.#verbs.quarantines
+  readonly pins = this.#verbs.pins
   readonly replays = this.#verbs.replays
   readonly rowDeletes = this.#verbs.rowDeletes
   readonly parquet = { columns: async () => [], firstRows: async () => [], countRefused: async () => 0 }
@@ -54,6 +55,8 @@ export class FakeStore implements Store, Statements {
       if (this.isOpen) setImmediate(() => this.#end(held, failure))
     })
   }
+
+  async fill(): Promise<void> {}
 
   async untilAppended(): Promise<void> {}
 

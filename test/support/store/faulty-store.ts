@@ -18,6 +18,7 @@ export function faultyStore(store: OpenedStore, pattern: RegExp, fault: Error): 
     select: (query) => store.select(query),
     queryTree: (sql, signal) => store.queryTree(sql, signal),
     append: (append) => store.append(append),
+    fill: (fill) => store.fill(fill),
     untilAppended: (names) => store.untilAppended(names),
     partitionsByRow: (append, tag) => store.partitionsByRow(append, tag),
     copy: (copy) => store.copy(copy),

@@ -1,6 +1,7 @@
 import { gibibyte } from '../../../src/shared/bytes.ts'
 import { PartStatements } from '../../../src/store/sql/part-statements.ts'
 import { PartitionStatements } from '../../../src/store/sql/partition-statements.ts'
+import { PinStatements } from '../../../src/store/sql/pin-statements.ts'
 import { QuarantineStatements } from '../../../src/store/sql/quarantine-statements.ts'
 import { ReplayStatements } from '../../../src/store/sql/replay-statements.ts'
 import { RowDeleteStatements } from '../../../src/store/sql/row-delete-statements.ts'
@@ -18,6 +19,7 @@ export function storeVerbs(statements: Statements, reads: Pick<Reads, 'select'>)
     tables,
     partitions: new PartitionStatements(statements),
     parts: new PartStatements(statements),
+    pins: new PinStatements(statements),
     views: new ViewStatements(statements),
     trials: new TrialStatements(statements, reads),
     quarantines: new QuarantineStatements(statements, reads),

@@ -27,10 +27,20 @@ export const madeViewErrors = {
     400,
     'The populate cannot run: "populate_subset" needs populate=true',
   ],
-  POPULATE_UNSUPPORTED: [
-    errors.POPULATE_UNSUPPORTED(),
-    400,
-    'Materialized Views cannot be populated yet: leave populate out, and the view takes the rows that come from now on',
+  POPULATE_UNLINKED: [
+    errors.POPULATE_UNLINKED({ view: 'by_day', reason: 'no populate of it ever succeeded' }),
+    409,
+    'Materialized View by_day is unlinked, because no populate of it ever succeeded: new rows do not come to it. What its Data Source has stays',
+  ],
+  POPULATE_REFUSED: [
+    errors.POPULATE_REFUSED({ datasource: 'days', reason: 'others fill it too' }),
+    409,
+    'Data Source "days" cannot be populated: others fill it too',
+  ],
+  POPULATE_FAILED: [
+    errors.POPULATE_FAILED({ view: 'by_day', reason: 'a row is wrong' }),
+    422,
+    'Materialized View by_day cannot be populated: a row is wrong',
   ],
   VIEW_EXISTS: [
     errors.VIEW_EXISTS({ pipe: 'p', node: 'by_day', datasource: 'days' }),

@@ -1,0 +1,84 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Pipe, PipeNode } from '../../catalog/pipe.types.ts'
+import type { Job } from '../../jobs/jobs.types.ts'
+import { populatedView } from '../../materialize/populate/populated-view.ts'
+import { errors } from '../../shared/errors/errors.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
+import { sendJson } from '../json/answers.ts'
+import { jobAnswer } from '../json/job-answer.ts'
+import { warningShape } from '../json/pipe-shape.ts'
+import { readPipeInput } from '../request/pipe-input.ts'
+import { readPopulate } from '../request/target-input.ts'
+import { addPath } from '../server/add-path.ts'
+import { callerOf, requireAccess } from '../server/authorization.ts'
+import { baseUrlOf } from '../server/base-url.ts'
+import { onPath } from '../server/route-need.ts'
+import { targetOperations } from './target-operations.ts'
+
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates'>
+
+const need = onPath('pipe:materialize', 'pipe', { also: targetOperations })
+
+/** `POST /v0/pipes/<pipe>/nodes/<node>/population`: fills what a view gives of the rows that are there, as a job. */
+export function addPopulation(app: FastifyInstance, { dataSources, pipes, populates }: Deps, limits: FormLimits): void {
+  const populate = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { parameters } = await readPipeInput(request, limits)
+    const order = readPopulate(parameters, true)
+    // The route has these parameters, and Fastify gives texts.
+    const names = request.params as { readonly pipe: string; readonly node: string }
+    const pipe = pipes.get(names.pipe)
+    const node = pipes.getNode(pipe, names.node)
+    const { view } = node
+    if (view === undefined || order === null) throw errors.VIEW_MISSING({ pipe: pipe.name, node: node.name })
+    const target = dataSources.find(view.targetId)?.name ?? view.targetId
+    requireAccess(request, 'target:fill', target)
+    if (order.truncates) requireAccess(request, 'target:create', target)
+    const isDry = parameters.flag('dry_run')
+    // How many rows a condition chooses tells of their values.
+    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', view.sourceId)
+    if (isDry && order.condition !== null && refusal !== null) throw refusal
+    const plan = await populates.plan(populatedView({ pipe, node, view }), order)
+    const warnings = plan.warnings.length === 0 ? {} : { warnings: plan.warnings.map(warningShape) }
+    const { rowCount, byteCount, partitionCount } = plan.reads
+    if (isDry) {
+      return sendJson(reply, 200, { rows: rowCount, bytes: byteCount, partitions: partitionCount, ...warnings })
+    }
+    const job = await populates.add(plan, { ...originOf(request), isPinned: false })
+    return sendJson(reply, 200, { ...answerTo(request, job), ...warnings })
+  }
+  const path = '/v0/pipes/:pipe/nodes/:node/population'
+  addPath(app, path, { POST: populate }, { needs: { POST: need }, mayTakeTokenFromBody: true })
+}
+
+/** The job that fills what was pinned when the view of a node was made; nothing where there is none. */
+export async function pinnedJob(
+  request: FastifyRequest,
+  { view }: PipeNode,
+  { populates }: Pick<Deps, 'populates'>,
+): Promise<object> {
+  const job = view === undefined ? null : await populates.addPinned(view.id, originOf(request))
+  return job === null ? {} : { job: answerTo(request, job) }
+}
+
+/** The same of a pipe that was made with its nodes. */
+export async function pinnedJobs(
+  request: FastifyRequest,
+  { nodes }: Pipe,
+  { populates }: Pick<Deps, 'populates'>,
+): Promise<object> {
+  const jobs: object[] = []
+  for (const { view } of nodes) {
+    const job = view === undefined ? null : await populates.addPinned(view.id, originOf(request))
+    if (job !== null) jobs.push(answerTo(request, job))
+  }
+  return jobs.length === 0 ? {} : { jobs }
+}
+
+function originOf(request: FastifyRequest) {
+  const { makerId, tokenName } = callerOf(request)
+  return { owner: { tokenId: makerId, tokenName }, logFields: { requestId: request.id } }
+}
+
+function answerTo(request: FastifyRequest, job: Job): object {
+  return jobAnswer(job, { caller: callerOf(request), baseUrl: baseUrlOf(request) })
+}

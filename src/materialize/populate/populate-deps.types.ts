@@ -1,0 +1,41 @@
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { Jobs } from '../../jobs/jobs.types.ts'
+import type { Logger } from '../../observe/logger.ts'
+import type { Store } from '../../store/store.types.ts'
+import type { Holds } from '../materialize.types.ts'
+import type { PopulatePlan } from './populate.types.ts'
+import type { PlanDeps } from './populate-plan.ts'
+
+export interface PopulatesDeps extends Omit<PlanDeps, 'catalog' | 'store'> {
+  readonly catalog: Pick<Catalog, 'find'>
+  readonly store: Pick<Store, 'exchange' | 'fill' | 'partitions' | 'pins' | 'rowDeletes' | 'sync' | 'tables' | 'views'>
+  readonly holds: Holds
+  readonly jobs: Pick<Jobs, 'add' | 'list'>
+  readonly links: PopulatedLinks
+  readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
+}
+
+/** What is known of views beside the engine. */
+export interface PopulatedLinks {
+  /** Whether a node has the view still. */
+  isLinked(viewId: string): boolean
+  /** Whether a populate of it has ever succeeded. */
+  hasSucceeded(viewId: string): boolean
+  /** On disk when it resolves. */
+  noteSuccess(viewId: string): Promise<void>
+  /** Lets the node of the view fill nothing any more. */
+  unlink(viewId: string): Promise<void>
+}
+
+/** What a plan and an order have in common. */
+export type PinnedPlan = Pick<PopulatePlan, 'filled' | 'pinId' | 'request' | 'sourceName' | 'view'>
+
+/** What a run asks of the module. */
+export interface Pinning {
+  /** See `Populates`. */
+  readonly pin: (plan: PinnedPlan) => Promise<void>
+  readonly heldFor: (plan: PinnedPlan) => Promise<readonly DataSource[]>
+  /** Drops what no job goes on with. Raises `StoreError`. */
+  readonly sweep: () => Promise<unknown>
+}

@@ -1,0 +1,317 @@
+// One populate at work: the rows are pinned, unless they are, then filled chunk by chunk, then what is to change at the end does.
+//
+// A chunk is one INSERT of one block, whose deduplication token is the id of the job with the number of the chunk. The chunks of a pin are
+// always the same, so whoever goes on behind a kill fills again what the checkpoint does not tell of, and the engine passes over what
+// it has.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import type { WorkingJob } from '../../jobs/jobs.types.ts'
+import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
+import { assert } from '../../shared/assert.ts'
+import { mebibyte } from '../../shared/bytes.ts'
+import { ApiError, errors } from '../../shared/errors/errors.ts'
+import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
+import { isStopped } from '../../store/store-error.ts'
+import type { TableGraph } from '../../store/tables.types.ts'
+import type { PopulateCheckpoint, PopulateJobOrder } from './populate.types.ts'
+import { type Chunk, cutChunks } from './populate-chunks.ts'
+import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
+import { stepOf } from './populate-plan.ts'
+import { PopulateProgress } from './populate-progress.ts'
+import { chunkQuery } from './populate-query.ts'
+import { dropPopulateTables, type PopulateTables, populateTables } from './populate-tables.ts'
+
+export interface RunOptions {
+  /** Rows that one INSERT reads. */
+  readonly populateChunkRowsMax: number
+}
+
+interface RunDeps extends PopulatesDeps {
+  readonly pinning: Pinning
+}
+
+/** The same of their bytes before compression. */
+const chunkBytesMax = 64 * mebibyte
+/** INSERTs that run beside each other; each has one thread, so that its rows keep their order. */
+const chunksAtOnce = 2
+/** How often the checkpoint is written, at most. */
+const checkpointMs = 1_000
+/** When tables are looked at again that are being replaced, or imported into: at first, and later. */
+const firstLookMs = 500
+const longestLookMs = 60_000
+/** Ends of the engine that one pin outlives. */
+const restartsMax = 3
+/** Engines that keep the last of equal rows: what is inserted later has to come later. */
+const orderedEngines = /^(?:Replacing|Collapsing)MergeTree$|^Join$/
+
+export class PopulateRun {
+  readonly #job: WorkingJob
+  readonly #options: RunOptions
+  readonly #deps: RunDeps
+  readonly #order: PopulateJobOrder
+  readonly #tables: PopulateTables
+
+  constructor(job: WorkingJob, options: RunOptions, deps: RunDeps) {
+    this.#job = job
+    this.#options = options
+    this.#deps = deps
+    // `Populates.add` has made it.
+    this.#order = job.order as PopulateJobOrder
+    this.#tables = populateTables(this.#order.pinId)
+  }
+
+  /** @throws POPULATE_FAILED (422), DATASOURCE_NOT_FOUND (404), and states of the engine (503), with what became of the view. */
+  async run(): Promise<void> {
+    const { links, pinning } = this.#deps
+    const { view } = this.#order
+    try {
+      await pinning.sweep()
+      // Only this class saves one.
+      const checkpoint = (this.#job.checkpoint as PopulateCheckpoint | null) ?? (await this.#begin())
+      if (checkpoint.done < checkpoint.total) await this.#fill(checkpoint)
+      if (checkpoint.stagingUuid !== null) await this.#exchange(checkpoint.stagingUuid)
+      await links.noteSuccess(view.id)
+    } catch (thrown) {
+      const { signal } = this.#job
+      // The next start goes on with it, and needs all of it.
+      if (signal.aborted && !isCancelled(signal.reason)) throw thrown
+      await this.#letGo()
+      throw signal.aborted ? signal.reason : await this.#unlinkedBy(toFailure(thrown, view.nodeName))
+    }
+    await this.#letGo()
+    this.#deps.logger.info({ view: view.id, jobId: this.#job.id }, 'A Materialized View is populated.')
+  }
+
+  async #begin(): Promise<PopulateCheckpoint> {
+    const { store } = this.#deps
+    const { request, isPinned, view } = this.#order
+    if (!isPinned) await this.#pinWhenFree()
+    const found = await store.tables.list([this.#tables.pin, this.#tables.staging])
+    if (!found.has(this.#tables.pin)) throw this.#failure('the rows that were kept for it are gone')
+    const parts = await store.pins.parts(this.#tables.pin)
+    const rowCount = parts.reduce((rows, part) => rows + part.rowCount, 0)
+    const limits = {
+      rowsMax: this.#options.populateChunkRowsMax,
+      bytesMax: chunkBytesMax,
+      step: stepOf(request, rowCount),
+    }
+    const total = cutChunks(parts, limits).length
+    const stagingUuid = request.truncates ? (found.get(this.#tables.staging)?.uuid ?? '') : null
+    const checkpoint = { ...limits, total, done: 0, stagingUuid }
+    await store.sync()
+    await this.#job.saveCheckpoint(checkpoint)
+    this.#deps.logger.info({ view: view.id, rowCount, chunks: total }, 'A Materialized View is about to be populated.')
+    return checkpoint
+  }
+
+  /** Events and imports wait for the moment that it takes, so it is not tried too often. */
+  async #pinWhenFree(): Promise<void> {
+    const { holds, pinning } = this.#deps
+    const plan = this.#order
+    let restarts = 0
+    for (let waitMs = firstLookMs; ; waitMs = Math.min(2 * waitMs, longestLookMs)) {
+      this.#job.signal.throwIfAborted()
+      this.#refuseGone()
+      try {
+        await holds.withHold(await pinning.heldFor(plan), async () => {
+          await pinning.pin(plan)
+          this.#job.tell({ isPinned: true })
+        })
+        return
+      } catch (thrown) {
+        if (isStopped(thrown)) restarts += 1
+        if (!isPassing(thrown) && (!isStopped(thrown) || restarts > restartsMax)) throw thrown
+      }
+      await pause(waitMs, this.#job.signal)
+    }
+  }
+
+  async #fill({ done, total, ...limits }: PopulateCheckpoint): Promise<void> {
+    const { store } = this.#deps
+    const chunks = cutChunks(await store.pins.parts(this.#tables.pin), limits)
+    if (chunks.length !== total) throw this.#failure('the rows that were kept for it are others than they were')
+    const graph = await store.views.graph()
+    const filling = { graph, condition: await this.#condition(), into: this.#into(graph) }
+    const progress = new PopulateProgress(this.#job, chunks, done)
+    progress.tell('working')
+    const checkpoints = new Checkpoints(() => this.#save({ ...limits, done: progress.done, total }))
+    let next = done
+    let failure: { readonly thrown: unknown } | null = null
+    const work = async (): Promise<void> => {
+      while (failure === null && !this.#job.signal.aborted && next < total) {
+        const index = next
+        next += 1
+        try {
+          await this.#fillChunk(index, chunks[index], filling)
+          progress.filled(index)
+          await checkpoints.whenDue()
+        } catch (thrown) {
+          failure ??= { thrown }
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: filling.into.atOnce }, work))
+    await this.#endFill(progress, failure)
+    await this.#save({ ...limits, done: progress.done, total })
+  }
+
+  async #endFill(progress: PopulateProgress, failure: { readonly thrown: unknown } | null): Promise<void> {
+    const { signal } = this.#job
+    if (failure !== null && !signal.aborted) {
+      progress.tell('error')
+      throw failure.thrown
+    }
+    if (signal.aborted && isCancelled(signal.reason)) progress.tell('cancelled')
+    signal.throwIfAborted()
+  }
+
+  async #fillChunk(index: number, chunk: Chunk | undefined, { graph, condition, into }: Filling): Promise<void> {
+    assert(chunk !== undefined, 'a chunk is one of those that were cut')
+    this.#refuseGone()
+    const { view } = this.#order
+    const tables = new Set(graph.tables.keys())
+    const { pieces, rowCount } = chunk
+    const query = chunkQuery(view, tables, { pin: this.#tables.pin, pieces, condition })
+    const blockId = `${this.#job.id}-${index}`
+    await this.#deps.store.fill({ table: into.table, columns: into.columns, query, rowCount, blockId })
+  }
+
+  /** Behind it all chunks before `done` outlive a power cut. */
+  async #save(checkpoint: PopulateCheckpoint): Promise<void> {
+    await this.#deps.store.sync()
+    await this.#job.saveCheckpoint(checkpoint)
+  }
+
+  /** Once: whoever comes again finds the target with the content of the other table. */
+  async #exchange(stagingUuid: string): Promise<void> {
+    const { holds, pinning, store } = this.#deps
+    const { targetId } = this.#order.view
+    const { staging, mirror } = this.#tables
+    for (let waitMs = firstLookMs; ; waitMs = Math.min(2 * waitMs, longestLookMs)) {
+      this.#job.signal.throwIfAborted()
+      this.#refuseGone()
+      try {
+        await holds.withHold(await pinning.heldFor(this.#order), async () => {
+          const target = (await store.tables.list([targetId])).get(targetId)
+          if (target?.uuid !== stagingUuid) await store.exchange([[targetId, staging]])
+          await store.views.drop(mirror)
+          await store.sync()
+        })
+        return
+      } catch (thrown) {
+        if (!isPassing(thrown) && !isStopped(thrown)) throw thrown
+      }
+      await pause(waitMs, this.#job.signal)
+    }
+  }
+
+  #into({ tables }: TableGraph): Filling['into'] {
+    const { view, request, filled } = this.#order
+    const target = tables.get(view.targetId)
+    if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: this.#order.targetName })
+    const isOrdered = filled.some((table) => orderedEngines.test(tables.get(table)?.engine ?? ''))
+    return {
+      table: request.truncates ? this.#tables.staging : view.targetId,
+      // A view fills the columns that its target has by the same names.
+      columns: view.columns.filter((column) => target.columns.includes(column)),
+      atOnce: isOrdered ? 1 : chunksAtOnce,
+    }
+  }
+
+  async #condition(): Promise<CheckedExpression | null> {
+    const { catalog, checkCondition } = this.#deps
+    const { view, request, seconds, sourceName } = this.#order
+    if (request.condition === null || request.subset !== null) return null
+    const source = catalog.find(view.sourceId)
+    if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: sourceName })
+    return await checkCondition(source, request.condition, seconds)
+  }
+
+  #refuseGone(): void {
+    const { view, targetName } = this.#order
+    if (this.#deps.catalog.find(view.targetId) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: targetName })
+    if (!this.#deps.links.isLinked(view.id)) throw this.#failure('it was removed meanwhile')
+  }
+
+  #failure(reason: string): ApiError {
+    return errors.POPULATE_FAILED({ view: this.#order.view.nodeName, reason })
+  }
+
+  /** What fails here is done by the next populate, or at a start. */
+  async #letGo(): Promise<void> {
+    try {
+      await dropPopulateTables(this.#deps.store, this.#order.pinId)
+    } catch (err) {
+      this.#deps.logger.error(
+        { err, jobId: this.#job.id },
+        'Rows that were kept for a populate could not be let go yet.',
+      )
+    }
+  }
+
+  /** The failure, with what it means for the view: the rules of the specification. */
+  async #unlinkedBy(failure: unknown): Promise<unknown> {
+    const { links, logger } = this.#deps
+    const { view, request } = this.#order
+    const isFirst = !links.hasSucceeded(view.id)
+    if (!links.isLinked(view.id) || (!isFirst && !request.unlinksOnError)) return failure
+    try {
+      await links.unlink(view.id)
+    } catch (err) {
+      logger.error({ err, view: view.id }, 'The view of a populate that failed could not be unlinked.')
+      return failure
+    }
+    const reason = request.unlinksOnError ? 'unlink_on_populate_error asks for it' : 'no populate of it ever succeeded'
+    return new AggregateError([failure, errors.POPULATE_UNLINKED({ view: view.nodeName, reason })])
+  }
+}
+
+interface Filling {
+  readonly graph: TableGraph
+  readonly condition: CheckedExpression | null
+  readonly into: { readonly table: string; readonly columns: readonly string[]; readonly atOnce: number }
+}
+
+/** Saves now and then, one after the other. */
+class Checkpoints {
+  readonly #save: () => Promise<void>
+  #lastMs = performance.now()
+  #saving: Promise<void> = Promise.resolve()
+
+  constructor(save: () => Promise<void>) {
+    this.#save = save
+  }
+
+  async whenDue(): Promise<void> {
+    if (performance.now() - this.#lastMs >= checkpointMs) {
+      this.#lastMs = performance.now()
+      this.#saving = this.#saving.then(this.#save)
+    }
+    await this.#saving
+  }
+}
+
+function isCancelled(reason: unknown): boolean {
+  return reason instanceof ApiError && reason.code === 'JOB_CANCELLED'
+}
+
+/** Whether something else is under way that ends. */
+function isPassing(thrown: unknown): boolean {
+  return thrown instanceof ApiError && ['CHANGE_BLOCKED', 'CHANGES_TOO_MANY', 'DATASOURCE_BUSY'].includes(thrown.code)
+}
+
+function toFailure(thrown: unknown, view: string): unknown {
+  if (thrown instanceof ApiError && thrown.code === 'SQL_INVALID') {
+    return errors.POPULATE_FAILED({ view, reason: thrown.message, cause: thrown })
+  }
+  return toChangeError(toCopyError(thrown, (reason) => errors.POPULATE_FAILED({ view, reason, cause: thrown })))
+}
+
+async function pause(timeMs: number, signal: AbortSignal): Promise<void> {
+  try {
+    await delay(timeMs, undefined, { signal })
+  } catch (thrown) {
+    // The delay has an error of its own for it.
+    throw signal.aborted ? signal.reason : thrown
+  }
+}

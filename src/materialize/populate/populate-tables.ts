@@ -1,0 +1,32 @@
+// The tables of populates, all named by the id of the pin: so a start knows what a kill has left.
+
+import type { Store } from '../../store/store.types.ts'
+
+export interface PopulateTables {
+  /** Has the rows that are filled. */
+  readonly pin: string
+  /** Gets the rows where they take the place of the target's; it has the view of `mirror`. */
+  readonly staging: string
+  /** The view that brings the rows to `staging` that come meanwhile. */
+  readonly mirror: string
+}
+
+export function populateTables(pinId: string): PopulateTables {
+  return { pin: `p_${pinId}`, staging: `p_${pinId}_target`, mirror: `p_${pinId}_view` }
+}
+
+const ownName = /^p_([0-9a-f]{32})(?:_target|_view)?$/
+
+/** Drops all of them; the view first, as what is inserted for it would fail without its table. Raises `StoreError`. */
+export async function dropPopulateTables(store: Pick<Store, 'tables' | 'views'>, pinId: string): Promise<void> {
+  const { pin, staging, mirror } = populateTables(pinId)
+  await store.views.drop(mirror)
+  await store.tables.drop(staging)
+  await store.tables.drop(pin)
+}
+
+/** Ids of the pins of which something is there. Raises `StoreError`. */
+export async function leftPins(store: Pick<Store, 'tables'>): Promise<readonly string[]> {
+  const names = [...(await store.tables.list()).keys()]
+  return [...new Set(names.flatMap((name) => ownName.exec(name)?.[1] ?? []))]
+}

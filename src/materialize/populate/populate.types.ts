@@ -1,0 +1,135 @@
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { Job, JobOwner } from '../../jobs/jobs.types.ts'
+import type { LogFields } from '../../observe/logger.ts'
+import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
+import type { PopulateRequest } from './populate-request.types.ts'
+
+/**
+ * Fills the targets of views with the rows that their sources have already, as jobs, while ingestion goes on.
+ *
+ * At one moment, while nothing is inserted, the parts of the source are pinned, and the view stands: what was stored before it is in the
+ * pin, and what comes later passes the view. What is pinned is filled in chunks, each by one INSERT of one block under a name of its
+ * own, so that the engine takes a chunk once, however often a kill has it repeated.
+ */
+export interface Populates {
+  /**
+   * Judges what is asked for and tells what it would read; nothing is done.
+   *
+   * @throws POPULATE_INVALID (400), POPULATE_REFUSED, DATASOURCE_BUSY (409), and states of the engine (503).
+   */
+  plan(view: PopulatedView, request: PopulateRequest): Promise<PopulatePlan>
+  /** What has to be held while the rows are pinned: whatever rows come from to the view, and its target. Raises `StoreError`. */
+  heldFor(plan: PopulatePlan): Promise<readonly DataSource[]>
+  /**
+   * Pins the rows of the view's source as they are now. From then on the view must stand. Precondition: `heldFor` is held.
+   *
+   * @throws DATASOURCE_BUSY (409) while rows of the source are being deleted; raises `StoreError`. Nothing is left then.
+   */
+  pin(plan: PopulatePlan): Promise<void>
+  /** Gives up a pin that no job is to fill. Never throws. */
+  unpin(plan: PopulatePlan): Promise<void>
+  /** The job of the pin that was made for a view; null where there is none. @throws what `Jobs.add` does. */
+  addPinned(viewId: string, origin: Omit<PopulateOrigin, 'isPinned'>): Promise<Job | null>
+  /** The job that fills what is pinned, or what there is when it begins to work. @throws what `Jobs.add` does. */
+  add(plan: PopulatePlan, origin: PopulateOrigin): Promise<Job>
+  /** Whether one of these tables is being filled, so that a replace may not compute it anew. */
+  isBusy(tables: ReadonlySet<string>): boolean
+  /** Drops what is left of populates that no job goes on with. Precondition: nobody inserts. Raises `StoreError`. */
+  mend(): Promise<void>
+}
+
+/** A view as it stands, or will. */
+export interface PopulatedView {
+  /** What the engine calls it. */
+  readonly id: string
+  readonly sourceId: string
+  readonly targetId: string
+  readonly select: CheckedQuery
+  /** Names of what it gives. */
+  readonly columns: readonly string[]
+  /** For the answers about the job. */
+  readonly pipe: { readonly id: string; readonly name: string }
+  readonly nodeName: string
+}
+
+/** A populate that may be carried out. */
+export interface PopulatePlan {
+  readonly view: PopulatedView
+  readonly source: DataSource
+  readonly sourceName: string
+  readonly target: DataSource
+  readonly request: PopulateRequest
+  /** What the condition calls now, in epoch seconds. */
+  readonly seconds: number
+  /** What would be read now. */
+  readonly reads: PopulateReads
+  /** Sentences for whoever asked. */
+  readonly warnings: readonly string[]
+  /** Tables that rows come to by it: the target, and what is behind it. */
+  readonly filled: readonly string[]
+  /** Names the tables that it makes. */
+  readonly pinId: string
+}
+
+export interface PopulateReads {
+  readonly rowCount: number
+  /** On disk; null for a part of the rows. */
+  readonly byteCount: number | null
+  readonly partitionCount: number
+}
+
+export interface PopulateOrigin {
+  /** Whether `pin` was called for it. */
+  readonly isPinned: boolean
+  readonly owner: JobOwner
+  readonly logFields: LogFields
+}
+
+/** What is to be done, as a plain JSON value. */
+export interface PopulateJobOrder {
+  readonly view: PopulatedView
+  readonly sourceName: string
+  readonly targetName: string
+  readonly request: PopulateRequest
+  readonly seconds: number
+  readonly filled: readonly string[]
+  readonly pinId: string
+  /** False where the job pins the rows when it begins. */
+  readonly isPinned: boolean
+}
+
+/** Where a populate is, as a plain JSON value. */
+export interface PopulateCheckpoint {
+  readonly rowsMax: number
+  readonly bytesMax: number
+  /** See `ChunkLimits`. */
+  readonly step: number
+  readonly total: number
+  /** So many of the first chunks are filled, and outlive a power cut. */
+  readonly done: number
+  /** The uuid of the table that takes the place of the target at the end; null where none does. */
+  readonly stagingUuid: string | null
+}
+
+/** What such a job tells of itself, beside the fields of all jobs. */
+export interface PopulateDetails {
+  readonly pipeId: string
+  readonly pipeName: string
+  readonly queryId: string
+  readonly queries: readonly PopulateQuery[]
+  readonly progressPercentage: number
+  readonly rowsRead: number
+  /** Null until the rows are pinned. */
+  readonly rowsTotal: number | null
+  readonly warnings: readonly string[]
+  /** What a start looks for. */
+  readonly pinId: string
+  readonly isPinned: boolean
+  readonly filled: readonly string[]
+}
+
+/** Some chunks, one behind the other. */
+export interface PopulateQuery {
+  readonly query_id: string
+  readonly status: 'cancelled' | 'done' | 'error' | 'waiting' | 'working'
+}

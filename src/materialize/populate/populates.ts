@@ -1,0 +1,152 @@
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { Job, JobKind, JobSubject } from '../../jobs/jobs.types.ts'
+import { errors } from '../../shared/errors/errors.ts'
+import { tablesBefore } from '../../store/sql/table-graph.ts'
+import type {
+  PopulateDetails,
+  PopulatedView,
+  PopulateJobOrder,
+  PopulateOrigin,
+  PopulatePlan,
+  Populates,
+} from './populate.types.ts'
+import type { PinnedPlan, PopulatesDeps } from './populate-deps.types.ts'
+import { planPopulate } from './populate-plan.ts'
+import type { PopulateRequest } from './populate-request.types.ts'
+import { PopulateRun, type RunOptions } from './populate-run.ts'
+import { dropPopulateTables, leftPins, populateTables } from './populate-tables.ts'
+
+export interface PopulatesOptions extends RunOptions {
+  readonly populateJobsWorkingMax: number
+}
+
+export const populateJobKind = 'populateview'
+
+export class PopulateService implements Populates {
+  /** For whoever has the jobs, to be registered. */
+  readonly jobKind: JobKind
+  readonly #deps: PopulatesDeps
+  /** Pins of which no job knows yet, with the tables that are to be filled. */
+  readonly #made = new Map<string, PinnedPlan | PopulatePlan>()
+
+  constructor(options: PopulatesOptions, deps: PopulatesDeps) {
+    this.#deps = deps
+    const pinning = {
+      pin: (plan: PinnedPlan) => this.pin(plan),
+      heldFor: (plan: PinnedPlan) => this.heldFor(plan),
+      sweep: () => this.#sweep(),
+    }
+    this.jobKind = {
+      name: populateJobKind,
+      workingMax: options.populateJobsWorkingMax,
+      isCancellableWhileWorking: true,
+      canResume: true,
+      run: (job) => new PopulateRun(job, options, { ...deps, pinning }).run(),
+    }
+  }
+
+  plan(view: PopulatedView, request: PopulateRequest): Promise<PopulatePlan> {
+    return planPopulate(view, request, this.#deps)
+  }
+
+  async heldFor({ view }: PinnedPlan): Promise<readonly DataSource[]> {
+    const { catalog, store } = this.#deps
+    const tables = new Set([...tablesBefore(await store.views.graph(), view.sourceId), view.targetId])
+    return [...tables].flatMap((table) => catalog.find(table) ?? [])
+  }
+
+  async pin(plan: PinnedPlan): Promise<void> {
+    const { store } = this.#deps
+    const { view, pinId, request } = plan
+    // What is being deleted would be pinned with the rest.
+    if ((await store.rowDeletes.unfinished([view.sourceId])).length > 0) {
+      throw errors.DATASOURCE_BUSY({ name: plan.sourceName, what: 'changed' })
+    }
+    const { pin, staging, mirror } = populateTables(pinId)
+    this.#made.set(pinId, plan)
+    try {
+      await dropPopulateTables(store, pinId)
+      await store.pins.make(pin, view.sourceId)
+      if (!request.truncates) return
+      await store.tables.recreateLike(staging, { like: view.targetId, keeps: 'same' }, { computes: true })
+      await store.views.create({ name: mirror, target: staging, query: view.select })
+    } catch (thrown) {
+      await this.unpin(plan)
+      throw thrown
+    }
+  }
+
+  async unpin({ pinId }: Pick<PopulatePlan, 'pinId'>): Promise<void> {
+    try {
+      await dropPopulateTables(this.#deps.store, pinId)
+    } catch (err) {
+      this.#deps.logger.error(
+        { err, pinId },
+        'Rows that were kept for a populate could not be let go; a start does it.',
+      )
+    } finally {
+      this.#made.delete(pinId)
+    }
+  }
+
+  async addPinned(viewId: string, origin: Omit<PopulateOrigin, 'isPinned'>): Promise<Job | null> {
+    const plan = [...this.#made.values()].find(({ view }) => view.id === viewId)
+    // A job that pins its own rows has no plan, but an order.
+    return plan === undefined || !('reads' in plan) ? null : await this.add(plan, { ...origin, isPinned: true })
+  }
+
+  async add(plan: PopulatePlan, { owner, logFields, isPinned }: PopulateOrigin): Promise<Job> {
+    const { view, sourceName, target, request, seconds, filled, pinId, warnings } = plan
+    const order: PopulateJobOrder = {
+      ...{ view, request, seconds, filled, pinId, isPinned, sourceName },
+      targetName: target.name,
+    }
+    const details: PopulateDetails = {
+      pipeId: view.pipe.id,
+      pipeName: view.pipe.name,
+      queryId: pinId,
+      queries: [{ query_id: pinId, status: 'waiting' }],
+      progressPercentage: 0,
+      rowsRead: 0,
+      rowsTotal: null,
+      warnings,
+      ...{ pinId, isPinned, filled },
+    }
+    const subject: JobSubject = { kind: 'datasource', id: target.id, name: target.name }
+    const job = await this.#deps.jobs.add({
+      ...{ kind: populateJobKind, owner, subject, order, logFields },
+      details: { ...details },
+    })
+    this.#made.delete(pinId)
+    return job
+  }
+
+  isBusy(tables: ReadonlySet<string>): boolean {
+    const pinned = this.#unended(['waiting', 'working', 'cancelling']).filter(({ isPinned }) => isPinned)
+    const filled = [...this.#made.values(), ...pinned].map((one) => one.filled)
+    return filled.some((names) => names.some((name) => tables.has(name)))
+  }
+
+  async mend(): Promise<void> {
+    const dropped = await this.#sweep()
+    if (dropped.length > 0) this.#deps.logger.info({ pins: dropped }, 'Rows that a populate left behind are let go.')
+  }
+
+  /** Drops what no job goes on with, such as that of one that was cancelled while it waited. */
+  async #sweep(): Promise<readonly string[]> {
+    const { store } = this.#deps
+    const kept = new Set([...this.#made.keys(), ...this.#unended(['waiting', 'working']).map(({ pinId }) => pinId)])
+    const left = await leftPins(store)
+    // One that was made meanwhile is known by now.
+    const gone = left.filter((pinId) => !kept.has(pinId) && !this.#made.has(pinId))
+    for (const pinId of gone) await dropPopulateTables(store, pinId)
+    return gone
+  }
+
+  #unended(statuses: readonly Job['status'][]): readonly PopulateDetails[] {
+    // `add` has made them, and the run keeps these fields.
+    return this.#deps.jobs
+      .list({ kinds: [populateJobKind], statuses })
+      .map(({ details }) => details as unknown as PopulateDetails)
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * Pins: the parts that a table has at one moment, kept as they are in a table of their own. They share their files with it, so they
+ * cost no copy; nothing merges them and nothing expires them, whatever becomes of the table. Every verb raises `StoreError`.
+ */
+export interface Pins {
+  /** Pins all parts of a table, in the place of whatever has the name. Precondition: nothing is inserted into it meanwhile. */
+  make(pin: string, of: string): Promise<void>
+  /** The parts of a pin that have rows, in an order that stays: by partition, and in the order of the table. */
+  parts(pin: string): Promise<readonly PinnedPart[]>
+}
+
+export interface PinnedPart {
+  readonly name: string
+  readonly partition: string
+  readonly rowCount: number
+  /** Before compression. */
+  readonly byteCount: number
+}
+
+/** Rows of one part of a pin. */
+export interface ChunkPiece {
+  readonly part: string
+  /** Null takes all of the part. */
+  readonly range: RowRange | null
+  /** Of every so many rows the one whose number has this rest; absent takes all of them. */
+  readonly sample?: RowSample
+}
+
+/** Numbers of rows in their part. */
+export interface RowRange {
+  readonly from: number
+  /** Not among them. */
+  readonly to: number
+}
+
+export interface RowSample {
+  readonly step: number
+  readonly rest: number
+}

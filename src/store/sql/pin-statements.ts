@@ -1,0 +1,89 @@
+import { tokenize } from '../../schema/syntax/lexer.ts'
+import { assert } from '../../shared/assert.ts'
+import { quoteString } from '../../shared/text-escapes.ts'
+import type { PinnedPart, Pins } from '../pins.types.ts'
+import type { Statements } from '../statements.types.ts'
+import { workspaceDatabase } from '../workspace-database.ts'
+import { qualified } from './qualified.ts'
+import { type Settings, settingsText } from './statement-settings.ts'
+
+/**
+ * What holds back every merge, as the selector finds no parts that are small enough: `SYSTEM STOP MERGES` would be forgotten with the
+ * engine. Rows of engines that merge rows stay what they are, as the table is a plain one.
+ */
+const mergeless: Settings = {
+  max_bytes_to_merge_at_max_space_in_pool: 1,
+  max_bytes_to_merge_at_min_space_in_pool: 1,
+  max_number_of_merges_with_ttl_in_pool: 0,
+}
+
+/** `Pins` by ATTACH PARTITION FROM, which every adapter of the store can run. */
+export class PinStatements implements Pins {
+  readonly #statements: Statements
+
+  constructor(statements: Statements) {
+    this.#statements = statements
+  }
+
+  async make(pin: string, of: string): Promise<void> {
+    assert(pin !== of, 'a pin is a table of its own')
+    await this.#statements.command(`DROP TABLE IF EXISTS ${qualified(pin)}`)
+    const keys = await this.#keysOf(of)
+    // The engine attaches parts of tables whose columns, keys and indexes are the same; what merges do may differ. With an engine of
+    // its own a table takes no TTL from the other.
+    await this.#statements.command(`CREATE TABLE ${qualified(pin)} AS ${qualified(of)} ENGINE = MergeTree ${keys}`)
+    await this.#statements.command(`ALTER TABLE ${qualified(pin)} ATTACH PARTITION ALL FROM ${qualified(of)}`, {
+      isLong: true,
+    })
+  }
+
+  async parts(pin: string): Promise<readonly PinnedPart[]> {
+    return await this.#statements.rows<PinnedPart>(
+      `SELECT name, partition_id AS partition, rows AS rowCount, data_uncompressed_bytes AS byteCount FROM system.parts
+       WHERE active AND rows > 0 AND database = ${quoteString(workspaceDatabase)} AND table = ${quoteString(pin)}
+       ORDER BY partition_id, min_block_number`,
+    )
+  }
+
+  async #keysOf(table: string): Promise<string> {
+    const [found] = await this.#statements.rows<TableKeys>(
+      `SELECT sorting_key AS sorting, primary_key AS primary, partition_key AS partition, sampling_key AS sampling, engine_full AS engine
+       FROM system.tables WHERE database = ${quoteString(workspaceDatabase)} AND name = ${quoteString(table)}`,
+    )
+    const { sorting = '', primary = '', partition = '', sampling = '', engine = '' } = found ?? {}
+    // The engine's own texts of expressions.
+    const clauses = [
+      ...(partition === '' ? [] : [`PARTITION BY ${keyText(partition)}`]),
+      ...(primary === '' || primary === sorting ? [] : [`PRIMARY KEY ${keyText(primary)}`]),
+      `ORDER BY ${keyText(sorting)}`,
+      ...(sampling === '' ? [] : [`SAMPLE BY ${sampling}`]),
+    ]
+    const isApart = /\bshare_nested_offsets = 0\b/.test(engine)
+    const isNullable = /\ballow_nullable_key = 1\b/.test(engine)
+    const settings = {
+      ...mergeless,
+      ...(isApart ? { share_nested_offsets: 0 } : {}),
+      ...(isNullable ? { allow_nullable_key: 1 } : {}),
+    }
+    return `${clauses.join(' ')} SETTINGS ${settingsText(settings)}`
+  }
+}
+
+interface TableKeys {
+  readonly sorting: string
+  readonly primary: string
+  readonly partition: string
+  readonly sampling: string
+  readonly engine: string
+}
+
+/** The engine compares texts of keys, and prints one of several expressions without its brackets, one of none as nothing. */
+function keyText(key: string): string {
+  let depth = 0
+  for (const { text } of tokenize(key)) {
+    if (text === '(' || text === '[' || text === '{') depth += 1
+    if (text === ')' || text === ']' || text === '}') depth -= 1
+    if (text === ',' && depth === 0) return `(${key})`
+  }
+  return key === '' ? 'tuple()' : key
+}

@@ -1,0 +1,13 @@
+import t from 'tap'
+import { runPopulates } from '../support/kill/populate-run.ts'
+import { testSeed } from '../support/seeded-random.ts'
+import { byTier } from '../support/tier.ts'
+
+t.test('a populate that is killed fills each row once, beside events and through a cascade', async (t) => {
+  const seed = testSeed()
+  const rounds = byTier({ quick: 4, full: 20, soak: 200 })
+  const report = await runPopulates({ rounds, rows: byTier({ quick: 20_000, full: 50_000, soak: 100_000 }), seed })
+  t.comment(`SEED=${seed}: ${JSON.stringify(report)}`)
+  t.same(report.wrong, [])
+  t.ok(report.done > 0)
+})

@@ -1,0 +1,69 @@
+import t from 'tap'
+import { type Chunk, cutChunks } from '../../../src/materialize/populate/populate-chunks.ts'
+import type { PinnedPart } from '../../../src/store/pins.types.ts'
+import { SeededRandom, testSeed } from '../../support/seeded-random.ts'
+import { byTier } from '../../support/tier.ts'
+
+/** The numbers of the rows that chunks take, counted through all parts. */
+function rowsOf(chunks: readonly Chunk[], parts: readonly PinnedPart[]): readonly number[] {
+  const before = new Map<string, number>()
+  let count = 0
+  for (const { name, rowCount } of parts) {
+    before.set(name, count)
+    count += rowCount
+  }
+  return chunks.flatMap(({ pieces }) =>
+    pieces.flatMap(({ part, range, sample }) => {
+      const rowCount = parts.find(({ name }) => name === part)?.rowCount ?? 0
+      const { from, to } = range ?? { from: 0, to: rowCount }
+      const rows = Array.from({ length: to - from }, (_, index) => from + index)
+      const taken = sample === undefined ? rows : rows.filter((row) => row % sample.step === sample.rest)
+      return taken.map((row) => row + (before.get(part) ?? 0))
+    }),
+  )
+}
+
+t.test('chunks have every row once, or every n-th, within the limits and partition by partition', async (t) => {
+  const seed = testSeed()
+  t.comment(`SEED=${seed}`)
+  const random = new SeededRandom(seed)
+  for (let round = 0; round < byTier({ quick: 40, full: 1_000, soak: 10_000 }); round += 1) {
+    const parts = Array.from({ length: random.below(12) }, (_, index) => {
+      const rowCount = 1 + random.below(random.below(3) === 0 ? 30_000 : 50)
+      return {
+        name: `p_${index}`,
+        partition: String(Math.floor(index / 4)),
+        rowCount,
+        byteCount: rowCount * (1 + random.below(200)),
+      }
+    })
+    const limits = {
+      rowsMax: 1 + random.below(20_000),
+      bytesMax: 1 + random.below(2_000_000),
+      step: random.below(2) === 0 ? 1 : 2 + random.below(40),
+    }
+    const chunks = cutChunks(parts, limits)
+    const total = parts.reduce((rows, { rowCount }) => rows + rowCount, 0)
+    const wanted = Array.from({ length: Math.ceil(total / limits.step) }, (_, index) => index * limits.step)
+    const context = JSON.stringify({ round, limits })
+    if (!t.same(rowsOf(chunks, parts), wanted, context)) break
+    t.same(cutChunks(parts, limits), chunks, 'always the same')
+    for (const { pieces, rowCount } of chunks) {
+      t.equal(rowsOf([{ pieces, rowCount }], parts).length, rowCount)
+      t.ok(rowCount <= limits.rowsMax, context)
+      const partitions = new Set(pieces.map(({ part }) => parts.find(({ name }) => name === part)?.partition))
+      t.equal(partitions.size, 1)
+    }
+  }
+})
+
+t.test('a chunk has a bounded number of pieces', async (t) => {
+  const parts = Array.from({ length: 1_001 }, (_, index) => {
+    return { name: `p_${index}`, partition: 'all', rowCount: 1, byteCount: 8 }
+  })
+  const chunks = cutChunks(parts, { rowsMax: 1_000_000, bytesMax: 1_000_000, step: 1 })
+  t.same(
+    chunks.map(({ pieces }) => pieces.length),
+    [200, 200, 200, 200, 200, 1],
+  )
+})
