@@ -1,13 +1,12 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
-import type { NodeView, Pipe, ViewId } from '../catalog/pipe.types.ts'
+import type { NodeView, ViewId } from '../catalog/pipe.types.ts'
 import { createViewId } from '../catalog/pipe-id.ts'
 import type { Logger } from '../observe/logger.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { toChangeError } from '../store/caller-errors.ts'
 import type {
-  FlatQuery,
   Holds,
   Linked,
   Materialize,
@@ -20,7 +19,7 @@ import type {
 import type { PopulatePlan, Populates } from './populate/populate.types.ts'
 import { populatedView } from './populate/populated-view.ts'
 import { reconcileViews } from './reconcile-views.ts'
-import { planView, type ViewPlan } from './view-plan.ts'
+import { planView, type ViewPlan, type ViewPlanDeps } from './view-plan.ts'
 
 export interface MaterializeOptions {
   /** Epoch milliseconds. */
@@ -33,7 +32,7 @@ interface MaterializeDeps {
   readonly holds: Holds
   readonly targets: Targets
   readonly populates: Pick<Populates, 'heldFor' | 'pin' | 'plan' | 'unpin'>
-  readonly flattenNode: (pipe: Pipe, position: number) => Promise<FlatQuery>
+  readonly flattenNode: ViewPlanDeps['flattenNode']
   readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
 }
 

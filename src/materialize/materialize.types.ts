@@ -2,6 +2,7 @@ import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import type { NodeId, NodeView, Pipe, ViewColumn } from '../catalog/pipe.types.ts'
 import type { EngineDefinition } from '../schema/engines/engine-definition.types.ts'
 import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { PopulateRequest } from './populate/populate-request.types.ts'
 
 /**
@@ -36,6 +37,8 @@ export interface ViewLink {
   readonly pipe: Pipe
   readonly position: number
   readonly target: ViewTarget
+  /** What its author may read. */
+  readonly author: ReadScope
 }
 
 export interface ViewTarget {

@@ -7,6 +7,7 @@ import { viewLabel, viewsOn } from '../catalog/node-views.ts'
 import type { Pipe, PipeNode, ViewColumn } from '../catalog/pipe.types.ts'
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { FlatQuery, ViewLink } from './materialize.types.ts'
 import { type NewTarget, newTarget } from './new-target.ts'
 import { fitColumns } from './target-columns.ts'
@@ -29,18 +30,18 @@ export interface ViewPlan {
   readonly warnings: readonly string[]
 }
 
-interface PlanDeps {
+export interface ViewPlanDeps {
   readonly catalog: Pick<Catalog, 'find' | 'listPipes'>
-  readonly flattenNode: (pipe: Pipe, position: number) => Promise<FlatQuery>
+  readonly flattenNode: (pipe: Pipe, position: number, author: ReadScope) => Promise<FlatQuery>
   /** Edges of other views of the same request. */
   readonly edges: readonly ViewEdge[]
 }
 
 /** @throws VIEW_INVALID, VIEW_CYCLE, VIEW_MISFIT (400), DATASOURCE_EXISTS, DATASOURCE_NOT_FOUND, OVERRIDE_REFUSED (409) */
-export async function planView(link: ViewLink, deps: PlanDeps): Promise<ViewPlan> {
+export async function planView(link: ViewLink, deps: ViewPlanDeps): Promise<ViewPlan> {
   const node = link.pipe.nodes[link.position]
   assert(node !== undefined, 'the pipe has the node')
-  const flat = await deps.flattenNode(link.pipe, link.position)
+  const flat = await deps.flattenNode(link.pipe, link.position, link.author)
   try {
     return planFlat(link, { node, flat }, deps)
   } catch (thrown) {
@@ -54,7 +55,7 @@ interface FlatNode {
   readonly flat: FlatQuery
 }
 
-function planFlat(link: ViewLink, { node, flat }: FlatNode, { catalog, edges }: PlanDeps): ViewPlan {
+function planFlat(link: ViewLink, { node, flat }: FlatNode, { catalog, edges }: ViewPlanDeps): ViewPlan {
   const { target } = link
   const query = readViewQuery(flat.sql)
   const sourceId = triggerId(query.source, catalog)
@@ -80,7 +81,7 @@ function planFlat(link: ViewLink, { node, flat }: FlatNode, { catalog, edges }: 
 }
 
 /** The data source whose table this is. */
-function triggerId(table: string, catalog: PlanDeps['catalog']): DataSourceId {
+function triggerId(table: string, catalog: ViewPlanDeps['catalog']): DataSourceId {
   if (findDataSourceId(table) !== table || catalog.find(table) === undefined) {
     const owner = catalog.find(table.replace(/_quarantine$/, ''))
     const name = owner === undefined ? 'a table of the service' : `the quarantine of '${owner.name}'`
@@ -89,7 +90,7 @@ function triggerId(table: string, catalog: PlanDeps['catalog']): DataSourceId {
   return parseDataSourceId(table)
 }
 
-function knownTarget({ target }: ViewLink, catalog: PlanDeps['catalog']): DataSource | undefined {
+function knownTarget({ target }: ViewLink, catalog: ViewPlanDeps['catalog']): DataSource | undefined {
   const found = catalog.find(target.name)
   if ((found?.id ?? null) === target.knownId) return found
   // Rights were judged for another one, or for none.
@@ -98,13 +99,13 @@ function knownTarget({ target }: ViewLink, catalog: PlanDeps['catalog']): DataSo
     : errors.DATASOURCE_EXISTS({ name: found.name })
 }
 
-function refuseOverride({ id, name }: DataSource, catalog: PlanDeps['catalog']): void {
+function refuseOverride({ id, name }: DataSource, catalog: ViewPlanDeps['catalog']): void {
   const users = viewsOn(catalog.listPipes(), id).map(viewLabel)
   if (users.length === 0) return
   throw errors.OVERRIDE_REFUSED({ datasource: name, reason: `the Materialized Views ${users.join(', ')} use it` })
 }
 
-interface CycleSearch extends Pick<PlanDeps, 'catalog' | 'edges'> {
+interface CycleSearch extends Pick<ViewPlanDeps, 'catalog' | 'edges'> {
   readonly node: PipeNode
 }
 

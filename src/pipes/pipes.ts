@@ -278,7 +278,7 @@ class PipesService implements Pipes {
   async analyse(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<AnalysedNode> {
     const pipe = this.get(pipeNameOrId)
     const { position, target, node } = this.#linkable(pipe, nodeNameOrId, order)
-    return { pipe, node, analysis: await this.#links.analyse({ pipe, position, target }) }
+    return { pipe, node, analysis: await this.#links.analyse({ pipe, position, target, author: order.author }) }
   }
 
   /** Judges who lets a node that is there fill a data source. @throws READ_DENIED (403), NODE_NOT_FOUND (404), VIEW_EXISTS (409) */
@@ -410,7 +410,7 @@ class PipesService implements Pipes {
 
   /** Writes a pipe with the views of those of its nodes that are to fill something. */
   async #saveLinked(checked: Pipe, { author, start, targets, before }: LinkedNodes) {
-    return await this.#links.save(checked, targets, async (views, guard) => {
+    return await this.#links.save(checked, { targets, author }, async (views, guard) => {
       // Making a data source changes the catalog, by which names were judged that only it tells.
       const isUnsure = targets.size > 0 && this.#judgedAt.has(checked)
       const judged = isUnsure ? await this.#checked(checked, { author, start }) : checked

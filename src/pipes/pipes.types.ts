@@ -189,6 +189,8 @@ export interface NodeLink {
   readonly pipe: Pipe
   readonly position: number
   readonly target: NodeTarget
+  /** What its author may read. */
+  readonly author: ReadScope
 }
 
 /** Who makes and drops the views of nodes. */

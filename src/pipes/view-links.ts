@@ -5,6 +5,7 @@ import { viewLabel, viewsMadeOf, withoutViews } from '../catalog/node-views.ts'
 import type { NodeId, NodeView, Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { answeringNode } from '../query/name-scope.ts'
 import { errors } from '../shared/errors/errors.ts'
+import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NodeAnalysis, NodeLink, NodeReport, NodeTarget, NodeViews } from './pipes.types.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 import { StalePipeError } from './stale-pipe.ts'
@@ -18,6 +19,13 @@ interface Deps {
 interface Linked {
   readonly pipe: Pipe
   readonly reports: readonly NodeReport[]
+}
+
+interface AskedViews {
+  /** What nodes are to fill, by their positions. */
+  readonly targets: ReadonlyMap<number, NodeTarget>
+  /** What the author of the views may read. */
+  readonly author: ReadScope
 }
 
 /** Writes a pipe whose nodes have their views; `guard` is to be called in the turn of the change. */
@@ -40,9 +48,9 @@ export class ViewLinks {
   }
 
   /** Makes the views of those nodes of a pipe that are to fill something, and has them written; none of them is nothing special. */
-  async save(pipe: Pipe, targets: ReadonlyMap<number, NodeTarget>, write: WriteLinked): Promise<Linked> {
+  async save(pipe: Pipe, { targets, author }: AskedViews, write: WriteLinked): Promise<Linked> {
     if (targets.size === 0) return { pipe: await write(new Map(), () => undefined), reports: [] }
-    const links = [...targets].map(([position, target]): NodeLink => ({ pipe, position, target }))
+    const links = [...targets].map(([position, target]): NodeLink => ({ pipe, position, target, author }))
     const before = this.#catalog.listPipes()
     const { result, reports } = await this.#known().link(links, (views) => {
       const byNode = new Map(links.flatMap(({ position }, index) => pairOf(pipe.nodes[position], views[index])))

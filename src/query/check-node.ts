@@ -11,6 +11,7 @@ import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { NameScope, Source } from '../sql/source.types.ts'
+import { UndescribedOutput } from '../sql/undescribed-output.ts'
 import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
 import { valueCodes } from '../store/engine-codes.ts'
 import type { Store } from '../store/store.types.ts'
@@ -152,7 +153,23 @@ function compileNode({ pipe, node, position }: PlacedNode, { options, deps, read
   checkBranchRights(reading, changed, position)
   const { text } = rendering.render(node.sql, { maySecrets: true })
   const scope = new CheckScope(authorScope(reading, changed, position), check)
-  return { compiled: compileQuery(text, { scope }), text, scope, check }
+  return { compiled: compiledUnfiltered(text, { scope, nodeName: node.name }), text, scope, check }
+}
+
+interface OwnNames {
+  readonly scope: NameScope
+  readonly nodeName: string
+}
+
+/** What its author sees in part, through pipes that others' nodes read, is none of what a node of his is made of. */
+function compiledUnfiltered(text: string, { scope, nodeName }: OwnNames): CompiledQuery {
+  try {
+    return compileQuery(text, { scope })
+  } catch (thrown) {
+    if (!(thrown instanceof UndescribedOutput)) throw thrown
+    const hint = 'A Pipe that it reads is made of one of which the token sees filtered rows alone'
+    throw errors.READ_DENIED({ name: nodeName, hint, cause: thrown })
+  }
 }
 
 /** The pipe with the node in its place, so that one that reads itself shows. */

@@ -8,6 +8,7 @@ import { ApiError, errors } from '../shared/errors/errors.ts'
 import { compileQuery } from '../sql/compile-query.ts'
 import { checkAgreement } from '../sql/engine-agreement.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
+import type { NameScope, Source } from '../sql/source.types.ts'
 import { type QueryLimits, toQueryError } from '../store/caller-errors.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
@@ -29,12 +30,14 @@ export interface FlatNode {
 }
 
 /**
- * Makes one query of the node at `position` of a pipe, which is as it is to be. Whether its author may read all of that is judged by
- * `checkNode` before.
+ * Makes one query of the node at `position` of a pipe, which is as it is to be. Whether its author may read what it names is judged
+ * by `checkNode` before. Here all that is read at any depth must be free of filters of the author: rows that come through a view
+ * have no reader whose filter would hold for them.
  *
- * @throws VIEW_INVALID (400) for what only a request could tell, and for secrets; SQL_INVALID, TEMPLATE_INVALID (400), …
+ * @throws VIEW_INVALID (400) for what only a request could tell, and for secrets; SQL_INVALID, TEMPLATE_INVALID (400),
+ *   READ_DENIED, FILTER_BROKEN (403), …
  */
-export type FlattenNode = (pipe: ReadPipe, position: number) => Promise<FlatNode>
+export type FlattenNode = (pipe: ReadPipe, position: number, author: ReadScope) => Promise<FlatNode>
 
 export interface FlatteningOptions extends QueryLimits {
   readonly database: string
@@ -52,8 +55,8 @@ interface Deps {
 /** Makes it over open modules. */
 export function createFlattening(options: FlatteningOptions, deps: Deps): FlattenNode {
   const { store, workspace } = deps
-  return async (pipe, position) => {
-    const { plan, nodeIds } = compileFlat({ pipe, position }, options, deps)
+  return async (pipe, position, author) => {
+    const { plan, nodeIds } = compileFlat({ pipe, position }, author, { options, deps })
     // Nobody waits for it who could leave: it ends by the time limit of queries.
     const { signal } = new AbortController()
     try {
@@ -71,7 +74,12 @@ interface PlacedNode {
   readonly position: number
 }
 
-function compileFlat({ pipe, position }: PlacedNode, options: FlatteningOptions, deps: Deps) {
+interface Flattening {
+  readonly options: FlatteningOptions
+  readonly deps: Deps
+}
+
+function compileFlat({ pipe, position }: PlacedNode, author: ReadScope, { options, deps }: Flattening) {
   const { templates, findServiceSource, serviceScope: readScope } = deps
   const node = pipe.nodes[position]
   assert(node !== undefined, 'the pipe has the node')
@@ -99,8 +107,45 @@ function compileFlat({ pipe, position }: PlacedNode, options: FlatteningOptions,
     nodeText,
     ownPipeId: pipe.id,
   }
-  const plan = compileQuery(nodeText(node), { scope: nodeScope(reading, pipe, position) })
+  const text = nodeText(node)
+  if (author.isFiltered) {
+    const scope = nodeScope({ ...reading, readScope: author }, pipe, position)
+    compileQuery(text, { scope: new UnfilteredScope(scope, node.name) })
+  }
+  const plan = compileQuery(text, { scope: nodeScope(reading, pipe, position) })
   return { plan, nodeIds: [...nodeIds] }
+}
+
+/** Names of what has no filter of the author; all else is refused, however deep it is read. */
+class UnfilteredScope implements NameScope {
+  readonly #scope: NameScope
+  readonly #nodeName: string
+
+  constructor(scope: NameScope, nodeName: string) {
+    this.#scope = scope
+    this.#nodeName = nodeName
+  }
+
+  get isDiscreet(): boolean {
+    return this.#scope.isDiscreet === true
+  }
+
+  get isForeign(): boolean {
+    return this.#scope.isForeign === true
+  }
+
+  /** @throws READ_DENIED (403). */
+  find(parts: readonly string[]): Source | undefined {
+    const found = this.#scope.find(parts)
+    if (found === undefined) return undefined
+    const isWhole = found !== 'denied' && (found.filter ?? null) === null
+    if (!isWhole) {
+      const hint =
+        'Of something that it reads the token sees filtered rows alone, and a view would store the others too'
+      throw errors.READ_DENIED({ name: this.#nodeName, hint })
+    }
+    return found.kind === 'query' ? { ...found, scope: new UnfilteredScope(found.scope, this.#nodeName) } : found
+  }
 }
 
 interface ReadFor {

@@ -1,0 +1,85 @@
+// Whoever sees filtered rows alone makes no view that stores the others, however deep it reads them: rows that come through a view
+// have no reader whose filter would hold.
+
+import t from 'tap'
+import type { Answer } from '../support/api/test-service.ts'
+import { openTestService } from '../support/api/test-service.ts'
+
+const service = await openTestService(t)
+const json = { 'content-type': 'application/json' }
+
+async function made(path: string, body?: object): Promise<Answer> {
+  const sent = body === undefined ? {} : { body: JSON.stringify(body), headers: json }
+  const answer = await service.call('POST', path, sent)
+  if (answer.status !== 200) throw new Error(answer.text)
+  return answer
+}
+
+async function tokenOf(name: string, scopes: readonly string[]): Promise<string> {
+  const query = new URLSearchParams({ name })
+  for (const scope of scopes) query.append('scope', scope)
+  const { json: told } = await made(`/v0/tokens?${query}`)
+  // The shape of the answer is what other tests check.
+  return (told as { readonly token: string }).token
+}
+
+for (const [name, schema] of [
+  ['rows', 'id UInt32, who String, secret String'],
+  ['names', 'who String, label String'],
+  ['trigger', 'k UInt32'],
+  ['loot', 'v String'],
+] as const) {
+  await made(`/v0/datasources?${new URLSearchParams({ name, schema })}`)
+}
+await made('/v0/pipes', { name: 'inner', nodes: [{ name: 'inner_0', sql: 'SELECT id, who, secret FROM rows' }] })
+await made('/v0/pipes', { name: 'outer', nodes: [{ name: 'outer_0', sql: 'SELECT id, who, secret FROM inner' }] })
+
+const common = ['PIPES:CREATE', 'DATASOURCES:READ:trigger', 'DATASOURCES:APPEND:trigger', 'DATASOURCES:APPEND:loot']
+const filters = {
+  'of the data source': ["DATASOURCES:READ:rows:who = 'a'", 'PIPES:READ:inner', 'PIPES:READ:outer'],
+  'of the data source, reading all else': ["DATASOURCES:READ:rows:who = 'a'", 'WORKSPACE:READ_ALL'],
+  'of the pipe below': ["PIPES:READ:inner:who = 'a'", 'PIPES:READ:outer'],
+}
+const queries = {
+  direct: 'SELECT secret AS v FROM rows',
+  'through a pipe': 'SELECT secret AS v FROM inner',
+  'through two pipes': 'SELECT secret AS v FROM outer',
+  'in a subquery': 'SELECT toString((SELECT groupArray(secret) FROM outer)) AS v FROM trigger',
+  'behind IN': 'SELECT toString(k) AS v FROM trigger WHERE k IN (SELECT id FROM outer)',
+  'by a join': 'SELECT secret AS v FROM trigger JOIN outer ON k = id',
+}
+
+let count = 0
+for (const [whose, scopes] of Object.entries(filters)) {
+  t.test(`a filter ${whose}`, async (t) => {
+    const token = await tokenOf(whose, [...common, ...scopes])
+    for (const [way, sql] of Object.entries(queries)) {
+      count += 1
+      const name = `try_${count}`
+      const node = { name: `${name}_view`, sql, type: 'materialized', datasource: 'loot' }
+      const body = JSON.stringify({ name, nodes: [node] })
+      const asked = { token, headers: json }
+      t.equal((await service.call('POST', '/v0/pipes', { ...asked, body })).status, 403, `${way}, with the pipe`)
+      const plain = JSON.stringify({ name, nodes: [{ name: 'one', sql: 'SELECT 1 AS one' }] })
+      t.equal((await service.call('POST', '/v0/pipes', { ...asked, body: plain })).status, 200)
+      const added = `/v0/pipes/${name}/nodes?${new URLSearchParams({ name: 'v', type: 'materialized', datasource: 'loot' })}`
+      t.equal((await service.call('POST', added, { token, body: sql })).status, 403, `${way}, as a node`)
+      const stored = await service.call('POST', `/v0/pipes/${name}/nodes?name=w`, { token, body: sql })
+      t.ok([200, 403].includes(stored.status), `${way}, as a node without a view: ${stored.text}`)
+      if (stored.status !== 200) continue
+      for (const path of ['materialization', 'analysis']) {
+        const at = `/v0/pipes/${name}/nodes/w/${path}?datasource=loot`
+        t.equal((await service.call('POST', at, { token })).status, 403, `${way}, ${path}`)
+      }
+    }
+    t.match((await service.call('GET', '/v0/graph')).json, { edges: [] }, 'nothing was made')
+  })
+}
+
+t.test('what has no filter is stored by the same tokens', async (t) => {
+  const token = await tokenOf('free', [...common, ...filters['of the data source'], 'DATASOURCES:READ:names'])
+  const sql = 'SELECT toString(k) AS v FROM trigger WHERE k IN (SELECT length(label) FROM names)'
+  const nodes = [{ name: 'free_view', sql, type: 'materialized', datasource: 'loot' }]
+  const body = JSON.stringify({ name: 'free', nodes })
+  t.match(await service.call('POST', '/v0/pipes', { token, headers: json, body }), { status: 200 })
+})
