@@ -252,7 +252,7 @@ function targetsOf(dataSources: DataSources): Targets {
   return {
     create: (request) => dataSources.create(request),
     drop: (nameOrId) => dataSources.drop(nameOrId, { isForced: true }),
-    rowCountOf: async (id) => (await dataSources.statisticsOf(id)).landing.rowCount,
+    dropEmpty: (id, refusal) => dataSources.dropEmpty(id, refusal),
   }
 }
 

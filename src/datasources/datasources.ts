@@ -259,24 +259,46 @@ class OpenDataSources implements DataSources {
     await this.#changes.run(id, async () => {
       const dataSource = this.#getStill(id, name)
       if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
-      const advice = 'drop those first, or use force=true: views go too, pipes stay and fail'
       const views = isForced ? [] : await this.dependents(id)
-      const nodesOf = (): readonly MaterializedNode[] => viewsOn(this.#catalog.listPipes(), id)
       await this.#pipeUsers?.readNames()
       // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step
       // finds the entry half gone, and ends what was begun.
-      const guard = (): void => {
-        if (!isForced) this.#refuseUsed(dataSource, [...new Set([...views, ...nodesOf().map(viewLabel)])], advice)
-        this.#pipeUsers?.checkFreed(dataSource)
-      }
-      // Nodes whose views go with it fill nothing from then on.
-      await this.#catalog.retire(id, guard, () => {
-        const gone = new Set(nodesOf().map(({ node }) => node.id))
-        return [...new Set(nodesOf().map(({ pipe }) => pipe))].map((pipe) =>
-          withoutViews(pipe, (node) => gone.has(node.id)),
-        )
-      })
+      await this.#retire(dataSource, isForced ? null : views)
       await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#removals.takeBack(id))
+    })
+  }
+
+  async dropEmpty(nameOrId: string, refusal: (rowCount: number) => Error): Promise<void> {
+    const { id, name } = this.getForDrop(nameOrId)
+    await this.#changes.run(id, async () => {
+      const dataSource = this.#getStill(id, name)
+      if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
+      await this.#pipeUsers?.readNames()
+      const condition = async (): Promise<void> => {
+        const { landing, quarantine } = await this.statisticsOf(id)
+        const rowCount = landing.rowCount + quarantine.rowCount
+        if (rowCount > 0) throw refusal(rowCount)
+        await this.#retire(dataSource, null)
+      }
+      await this.#ingest.withBarrier({ dataSource, isFinal: true, condition }, () => this.#removals.takeBack(id))
+    })
+  }
+
+  /** Nobody finds it any more. @param views those that keep it, beside nodes; null where nothing does. */
+  async #retire(dataSource: DataSource, views: readonly string[] | null): Promise<void> {
+    const { id } = dataSource
+    const nodesOf = (): readonly MaterializedNode[] => viewsOn(this.#catalog.listPipes(), id)
+    const advice = 'drop those first, or use force=true: views go too, pipes stay and fail'
+    const guard = (): void => {
+      if (views !== null) this.#refuseUsed(dataSource, [...new Set([...views, ...nodesOf().map(viewLabel)])], advice)
+      this.#pipeUsers?.checkFreed(dataSource)
+    }
+    // Nodes whose views go with it fill nothing from then on.
+    await this.#catalog.retire(id, guard, () => {
+      const gone = new Set(nodesOf().map(({ node }) => node.id))
+      return [...new Set(nodesOf().map(({ pipe }) => pipe))].map((pipe) =>
+        withoutViews(pipe, (node) => gone.has(node.id)),
+      )
     })
   }
 

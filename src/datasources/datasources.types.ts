@@ -83,6 +83,11 @@ export interface DataSources {
    * or go too when it is forced.
    */
   drop(nameOrId: string, options?: { readonly isForced: boolean }): Promise<void>
+  /**
+   * Removes one that has no rows, neither stored nor set aside, nor acknowledged and on their way; else throws what `refusal`
+   * gives for the number of rows, and leaves it as it is. Raises CHANGE_BLOCKED (503), DATASOURCE_BUSY (409).
+   */
+  dropEmpty(nameOrId: string, refusal: (rowCount: number) => Error): Promise<void>
   /** What stands in a quarantine, in groups. Raises DATASOURCE_NOT_FOUND (404), QUERY_TIMEOUT (408). */
   summarizeQuarantine(nameOrId: string, signal: AbortSignal): Promise<QuarantineSummary>
   /**

@@ -165,12 +165,20 @@ class OpenIngest implements Ingest {
   }
 
   withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
-    const { dataSource, isFinal } = barrier
+    const { dataSource, isFinal, condition } = barrier
     const changeAlone = async (): Promise<Result> => {
       if (!isFinal) await this.#untilAppended(dataSource)
       return await change()
     }
-    return this.#whileRemoving([dataSource.id], () => this.#events.withBarrier(barrier, changeAlone))
+    if (condition === undefined) {
+      return this.#whileRemoving([dataSource.id], () => this.#events.withBarrier(barrier, changeAlone))
+    }
+    const conditionAlone = async (): Promise<void> => {
+      await this.#untilAppended(dataSource)
+      await condition()
+    }
+    const judged = { ...barrier, condition: conditionAlone }
+    return this.#whileRemoving([dataSource.id], () => this.#events.withBarrier(judged, changeAlone))
   }
 
   /** Rows of an import that was told to have failed must not come behind a change that follows. */

@@ -6,18 +6,16 @@ import { viewLabel, viewsOn } from '../catalog/node-views.ts'
 import type { NodeView, ViewColumn } from '../catalog/pipe.types.ts'
 import type { ColumnDefinition } from '../schema/columns/column-definition.types.ts'
 import { errors } from '../shared/errors/errors.ts'
-import { quoteName, quoteString } from '../shared/text-escapes.ts'
-import { wrapQuery } from '../sql/own-query.ts'
 import { retargetTables } from '../sql/retarget-tables.ts'
 import { withoutInternals } from '../store/engine-message.ts'
-import { qualified } from '../store/sql/qualified.ts'
+import { widenedText } from '../store/sql/table-source.ts'
 import type { Store } from '../store/store.types.ts'
 import { StoreError } from '../store/store-error.ts'
 import { workspaceDatabase } from '../store/workspace-database.ts'
 
 interface Deps {
   readonly catalog: Pick<Catalog, 'listPipes'>
-  readonly store: Pick<Store, 'select'>
+  readonly store: Pick<Store, 'trials'>
 }
 
 /**
@@ -40,7 +38,7 @@ export async function refuseBrokenViews(deps: Deps, current: DataSource, changed
 interface AddedColumns {
   readonly source: DataSource
   readonly added: readonly ColumnDefinition[]
-  readonly store: Pick<Store, 'select'>
+  readonly store: Pick<Store, 'trials'>
 }
 
 /** What would become of the view, as a clause about it; null when it stays what it is. */
@@ -61,32 +59,11 @@ async function columnsAfter(
   { select, sourceId, otherIds }: NodeView,
   { source, added, store }: AddedColumns,
 ): Promise<readonly ViewColumn[]> {
-  const values = added.map(({ name, typeText }) => {
-    const type = quoteString(typeText)
-    return `CAST(defaultValueOfTypeName(${type}), ${type}) AS ${quoteName(name)}`
-  })
-  const table = `(SELECT *, ${values.join(', ')} FROM ${qualified(source.id)})`
   const ids = [sourceId, ...otherIds]
   const { sql } = retargetTables(select, {
     database: workspaceDatabase,
     tables: new Set([...ids, ...ids.map((id) => `${id}_quarantine`)]),
-    replacements: new Map([[source.id, table]]),
+    replacements: new Map([[source.id, widenedText(source.id, added)]]),
   })
-  const query = {
-    sql: wrapQuery(sql, { before: 'DESCRIBE TABLE view(', after: ')' }),
-    format: 'JSONEachRow',
-    settings: { describe_compact_output: 1 },
-    // Nobody waits for it who could leave: it ends by the time limit of queries.
-    signal: new AbortController().signal,
-  }
-  const chunks: Uint8Array[] = []
-  for await (const chunk of await store.select(query)) chunks.push(chunk)
-  const lines = Buffer.concat(chunks).toString().split('\n')
-  return lines.filter((line) => line !== '').map(readColumn)
-}
-
-function readColumn(line: string): ViewColumn {
-  // DESCRIBE gives these.
-  const { name, type } = JSON.parse(line) as { readonly name: string; readonly type: string }
-  return { name, typeText: type }
+  return await store.trials.describe(sql)
 }

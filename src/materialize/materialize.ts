@@ -159,10 +159,10 @@ class Views implements Materialize {
     const { targets } = this.#deps
     const name = overridden?.name ?? link.target.name
     if (overridden !== undefined) {
-      const rowCount = await targets.rowCountOf(overridden.id)
-      const reason = `it has ${rowCount} rows, which would be lost; truncate it first`
-      if (rowCount > 0) throw errors.OVERRIDE_REFUSED({ datasource: name, reason })
-      await targets.drop(overridden.id)
+      await targets.dropEmpty(overridden.id, (rowCount) => {
+        const reason = `it has ${rowCount} rows, those set aside included, which would be lost; truncate both first`
+        return errors.OVERRIDE_REFUSED({ datasource: name, reason })
+      })
     }
     const description = `Filled by node ${node.name} of Pipe ${link.pipe.name}`
     const { schema, engine } = made

@@ -120,8 +120,8 @@ export interface Targets {
     readonly type: 'ndjson'
   }): Promise<DataSource>
   drop(nameOrId: string): Promise<void>
-  /** How many rows it has; null for an engine that keeps none. */
-  rowCountOf(id: DataSourceId): Promise<number>
+  /** Drops one without rows; else throws what `refusal` gives, and leaves it. */
+  dropEmpty(id: DataSourceId, refusal: (rowCount: number) => Error): Promise<void>
 }
 
 /** What keeps replaces away while a view is made. */

@@ -206,6 +206,14 @@ export interface Trials {
   judgeCondition(tried: TriedCondition): Promise<void>
   /** Computes the condition, all of its branches, for one row with nothing in it, within the limits of a query. */
   computeCondition(tried: TriedCondition): Promise<void>
+  /** The columns that a query gives, by the engine's reading of it, which runs nothing. Raises `StoreError`. */
+  describe(query: CheckedQuery): Promise<readonly DescribedColumn[]>
+}
+
+export interface DescribedColumn {
+  readonly name: string
+  /** As the engine writes it. */
+  readonly typeText: string
 }
 
 export interface TriedCondition {

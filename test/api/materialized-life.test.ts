@@ -139,8 +139,22 @@ t.test('drops, edits and renames', async (t) => {
     await views.send('old_shape', [{ other: 'x' }])
     const refused = await views.tryFill('overriding', sql, { datasource: 'old_shape', override_datasource: 'true' })
     t.equal(refused.status, 409)
-    t.match(errorOf(refused), /it has 1 rows, which would be lost/)
+    t.match(errorOf(refused), /it has 1 rows, those set aside included, which would be lost/)
     await call('POST', '/v0/datasources/old_shape/truncate')
+    for (let round = 0; round < 5; round += 1) {
+      // Acknowledged, and not stored yet.
+      t.match(await service.events('old_shape', '{"other":"y"}'), { status: 202 })
+      const asked = { datasource: 'old_shape', override_datasource: 'true' }
+      t.equal((await views.tryFill('overriding', sql, asked)).status, 409)
+      await service.untilStored('old_shape')
+      t.equal(await service.count('old_shape'), 1)
+      await call('POST', '/v0/datasources/old_shape/truncate')
+    }
+    await service.events('old_shape', '{"other":7}{', { wait: 'true' })
+    t.equal(await service.count('old_shape_quarantine'), 1)
+    const setAside = { datasource: 'old_shape', override_datasource: 'true' }
+    t.equal((await views.tryFill('overriding', sql, setAside)).status, 409)
+    await call('POST', '/v0/datasources/old_shape_quarantine/truncate')
     const node = await views.fill('overriding', sql, { datasource: 'old_shape', override_datasource: 'true' })
     t.match(node, { created_datasource: true, datasource: 'old_shape' })
     await views.send('events', rows)

@@ -42,7 +42,10 @@ export class ChangeBarriers {
   }
 
   /** See `Ingest.withBarrier`. */
-  async withBarrier<Result>({ dataSource, isFinal }: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
+  async withBarrier<Result>(
+    { dataSource, isFinal, condition }: BarrierRequest,
+    change: () => Promise<Result>,
+  ): Promise<Result> {
     const events = this.#deps.sources.of(dataSource)
     for (let hold = this.#holds.get(dataSource.id); hold !== undefined; hold = this.#holds.get(dataSource.id)) {
       // What is to go for good has been hidden already, and must go.
@@ -51,17 +54,20 @@ export class ChangeBarriers {
     }
     if (events.isBarred) throw blocked(dataSource)
     events.isBarred = true
+    let isOver = false
     try {
       await this.#deps.settle(events.stream)
       const isDrained = await events.drain(this.#deps.drainMsMax)
-      if (!isDrained && !isFinal) throw blocked(dataSource)
+      if (!isDrained && (!isFinal || condition !== undefined)) throw blocked(dataSource)
+      await condition?.()
+      isOver = isFinal
       // From here on nothing of it is inserted, whatever is left: the engine is about to forget its tokens.
       if (isFinal) await this.#giveUp(events, dataSource)
       await this.#deps.log.barrier(events.stream, isFinal)
       return await change()
     } finally {
       // Who still has the events of what is gone must not write into the log behind its last barrier.
-      if (!isFinal) events.isBarred = false
+      if (!isOver) events.isBarred = false
     }
   }
 

@@ -4,7 +4,7 @@ import { valueTypeOf } from '../../schema/types/column-type.ts'
 import { quoteName, quoteString } from '../../shared/text-escapes.ts'
 import type { Statements } from '../statements.types.ts'
 import type { Reads, SelectQuery } from '../store.types.ts'
-import type { DefinitionNature, Trials, TriedCondition } from '../tables.types.ts'
+import type { DefinitionNature, DescribedColumn, Trials, TriedCondition } from '../tables.types.ts'
 import { qualified } from './qualified.ts'
 
 /** `Trials` by statements that every adapter of the store can run. */
@@ -35,11 +35,31 @@ export class TrialStatements implements Trials {
     await this.#read(`SELECT ${tried.condition} FROM (${blank})`, allOfIt)
   }
 
+  async describe(query: CheckedQuery): Promise<readonly DescribedColumn[]> {
+    // Nobody waits for it who could leave: it ends by the time limit of queries.
+    const { signal } = new AbortController()
+    // A query that is checked, and whose end no comment of its own hides.
+    const sql = `DESCRIBE TABLE view(${query}\n)` as CheckedQuery
+    const settings = { describe_compact_output: 1 }
+    const chunks: Uint8Array[] = []
+    for await (const chunk of await this.#reads.select({ sql, format: 'JSONEachRow', settings, signal })) {
+      chunks.push(chunk)
+    }
+    const lines = Buffer.concat(chunks).toString().split('\n')
+    return lines.filter((line) => line !== '').map(readColumn)
+  }
+
   async #read(sql: string, settings: SelectQuery['settings'] = {}): Promise<void> {
     const { signal } = new AbortController()
     // Written above, around conditions that are checked.
     for await (const _ of await this.#reads.select({ sql: sql as CheckedQuery, format: 'TSV', settings, signal }));
   }
+}
+
+function readColumn(line: string): DescribedColumn {
+  // DESCRIBE gives these.
+  const { name, type } = JSON.parse(line) as { readonly name: string; readonly type: string }
+  return { name, typeText: type }
 }
 
 /** A part behind AND would not be computed where the one before it is false. */

@@ -231,6 +231,9 @@ function fakeDataSources(sources: Map<string, DataSource>, deps: () => FakeDeps)
     async truncate(nameOrId) {
       get(nameOrId.replace(/_quarantine$/, ''))
     },
+    async dropEmpty(nameOrId) {
+      await this.drop(nameOrId, { isForced: true })
+    },
     async drop(nameOrId, options) {
       const { name } = get(nameOrId)
       if (name === 'used' && options?.isForced !== true) {
