@@ -85,6 +85,28 @@ t.test('a cancel while rows are read leaves those that are stored, and counts th
   t.match(await run({ name: 'a', mode: 'append' }, '/all.csv'), { status: 'done', imported_rows: rows.length })
 })
 
+t.test('a cancel leaves each bad row between those that are stored in the quarantine', async (t) => {
+  const { service, files, start } = await openUrlService(t, small)
+  const lines = rows.map((row, index) => (index % 97 === 96 ? `{"id":"x","name":"${index}"}` : JSON.stringify(row)))
+  const content = Buffer.from(lines.join('\n'))
+  files.set('/rows.ndjson', heldFile(content, Math.floor(content.length * 0.6), { isOpen: false }))
+  const id = jobIdOf(await start({ name: 'a', schema: testJsonSchema }, '/rows.ndjson'))
+  await until(service, id, (job) => (job.imported_rows ?? 0) > 5_000)
+  const job = await cancel(t, service, id)
+  t.equal(job.imported_rows, await service.count('a'))
+  const [[lastId = ''] = []] = await service.rows('SELECT max(id) FROM a')
+  const read = rows.slice(0, Number(lastId) + 1)
+  t.same(await storedSumOf(service, 'a'), sumOf(read.filter((_, index) => index % 97 !== 96)), 'without a gap else')
+  const gaps = read.flatMap((_, index) => (index % 97 === 96 ? [String(index)] : []))
+  const setAside = await service.rows('SELECT name FROM a_quarantine ORDER BY toUInt64(name)')
+  t.ok(gaps.length > 0)
+  // Behind the last row that is stored one more may end its block.
+  t.same(setAside.flat().slice(0, gaps.length), gaps)
+  t.ok(setAside.length <= gaps.length + 1)
+  t.match(job, { quarantine_rows: setAside.length })
+  t.equal(job.warnings, undefined, 'nothing is in doubt')
+})
+
 /** Hashed so often for each row that an INSERT of a few thousand takes seconds. */
 const slowDefault = `${'SHA512('.repeat(40)}name${')'.repeat(40)}`
 const slowColumn = Array.from(
@@ -185,6 +207,7 @@ t.test('a file that is another one after a restart ends its job, which tells wha
   t.match(job, { status: 'error', error: /changed while it was imported/ })
   const stored = await again.count('a')
   t.ok(stored > 5_000)
+  t.ok((job.imported_rows ?? 0) > 0, 'what the process before has stored is told')
   // A machine that is slow may close before it knows of the last INSERT, and says so.
   const [, doubtful = 0] = /^Up to (\d+) further rows may be stored/.exec(job.warnings?.at(-1) ?? '') ?? []
   const counted = job.imported_rows ?? 0

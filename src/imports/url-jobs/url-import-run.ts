@@ -78,7 +78,7 @@ export class UrlImportRun {
     try {
       await this.#runToEnd()
     } catch (error) {
-      this.#tellDoubt()
+      this.#tellEnd()
       this.#job.signal.throwIfAborted()
       throw this.#limits.errorOf(this.#isReplace ? null : this.#details.counts.storedRows) ?? error
     }
@@ -256,13 +256,12 @@ export class UrlImportRun {
     return this.#task.order.mode === 'replace'
   }
 
-  /** Says how many rows may be stored beside those that are counted, when the import ends before it could know. */
-  #tellDoubt(): void {
+  /** Tells what is stored, by earlier processes too, and how many rows may be beside that: the import ends before it could know. */
+  #tellEnd(): void {
+    if (!this.#isReplace) this.#tellCounts()
     const { ledger: kept } = this.#checkpoint
     const ledger = this.#ledger ?? (kept === null ? null : new ImportLedger(kept, neverKept))
-    const rowCount = ledger?.doubtfulRows ?? 0
-    if (rowCount === 0) return
-    this.#details.doubt(rowCount)
+    this.#details.doubt(ledger?.doubtfulRows ?? 0)
     this.#job.tell(this.#details.fields())
   }
 

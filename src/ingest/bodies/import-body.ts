@@ -10,6 +10,7 @@ import type { SampleBytes } from '../../guess/sample.types.ts'
 import { rowBytesMin, rowsAtOnceMax } from '../../schema/columns/row-weight.ts'
 import { assert } from '../../shared/assert.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
+import { within } from '../../shared/within.ts'
 import type { Store } from '../../store/store.types.ts'
 import { toImportFailure } from '../disk-failure.ts'
 import type { CsvRules, ImportOutcome, ImportRequest, OpenedBody } from '../ingest.types.ts'
@@ -61,6 +62,11 @@ const passedBytesMin = 1024 * 1024
 
 /** Frames after which rows set aside are inserted where what is stored is noted: else a kill repeats the parsing of all before. */
 const framesBetweenFlushes = 16
+
+/** How much later than the others an import that is cancelled leaves its INSERTs of rows set aside: they begin behind the cancel. */
+const setAsideDelayMs = 800
+/** By then the INSERTs under way have ended, or have their names at least. */
+const namingTimeMaxMs = 300
 
 type FrameFormat = Pick<ParseTask, 'record' | 'start'>
 
@@ -127,7 +133,8 @@ export class BodyImport {
     this.#rows = new BlockWriter(deps.store, this.#plan.landing, { ...limits, ledger: ledger?.rows }, partitions)
     const setAsideRowsMax = Math.max(1, Math.floor(setAsideCellsMax / (this.#plan.columns.length + 2)))
     const rowsMax = Math.min(options.insertRowsMax, setAsideRowsMax)
-    const quarantineOptions = { ...limits, rowsMax, ledger: ledger?.quarantine }
+    const setAsideLeftBy = ledger === undefined ? limits.leftBy : leftBy(request, setAsideDelayMs)
+    const quarantineOptions = { ...limits, rowsMax, ledger: ledger?.quarantine, leftBy: setAsideLeftBy }
     this.#quarantine = new BlockWriter(deps.store, this.#plan.quarantine, quarantineOptions)
   }
 
@@ -161,7 +168,12 @@ export class BodyImport {
     // What is not stored yet is read again when the import goes on, or is of a replace that does not come about.
     if (signal?.aborted === true && (ledger ?? tables) !== undefined) {
       await this.#attempt(async () => signal.throwIfAborted())
-      await Promise.all([this.#attempt(() => this.#quarantine.drop()), this.#attempt(() => this.#rows.drop())])
+      const dropped = this.#attempt(() => this.#rows.drop())
+      await within(namingTimeMaxMs, dropped)
+      // Nobody reads the rows between those that are stored again, when the import is cancelled or cannot go on.
+      const isBesideStored = (range: PlaceRange): boolean => ledger?.rows.hasPlaces(range) === true
+      await this.#attempt(() => this.#quarantine.finishOnly(isBesideStored))
+      await dropped
       return
     }
     // The small insert first: at the end of the others it would run alone.

@@ -128,6 +128,16 @@ export class BlockWriter {
     this.#throwIfFailed()
   }
 
+  /** Gives up the parts of other places than these, and appends the rest as `finish` does. */
+  async finishOnly(isWanted: (range: PlaceRange) => boolean): Promise<void> {
+    const all = this.#gathered.splice(0)
+    const wanted = all.filter(({ range }) => range !== undefined && isWanted(range))
+    this.#gathered.push(...wanted)
+    const others = all.filter((part) => !wanted.includes(part))
+    await this.#store.discard(others.map(({ part }) => part))
+    await this.finish()
+  }
+
   /** Gives up what is gathered; resolves when nothing is appended any more. Nothing may be added behind it. */
   async drop(): Promise<void> {
     await this.#discardGathered()

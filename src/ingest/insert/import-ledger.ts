@@ -411,6 +411,11 @@ export class LedgerSide {
     return parts
   }
 
+  /** Whether the rows of these places are stored, or may be. */
+  hasPlaces(range: PlaceRange): boolean {
+    return this.stored.covers(range) || this.namedRanges.some((named) => areOverlapping(named, range))
+  }
+
   get namedRanges(): readonly PlaceRange[] {
     return [...this.#named.values()].flatMap(({ ranges }) => ranges)
   }
