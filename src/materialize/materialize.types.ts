@@ -50,6 +50,8 @@ export interface ViewTarget {
   readonly engine: EngineDefinition | null
   /** Whether a data source that does not fit may be made anew. */
   readonly isOverridden: boolean
+  /** Whether the caller may write to the data source whose blocks the view is to see: one that fails stops them. */
+  readonly mayWriteTo: (sourceId: DataSourceId) => boolean
   /** Of which rows it is filled that are there: they are pinned in the moment from which on the view takes the others. */
   readonly populate?: PopulateRequest | null
 }

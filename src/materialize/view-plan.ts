@@ -37,7 +37,7 @@ export interface ViewPlanDeps {
   readonly edges: readonly ViewEdge[]
 }
 
-/** @throws VIEW_INVALID, VIEW_CYCLE, VIEW_MISFIT (400), DATASOURCE_EXISTS, DATASOURCE_NOT_FOUND, OVERRIDE_REFUSED (409) */
+/** @throws VIEW_INVALID, VIEW_CYCLE, VIEW_MISFIT (400), VIEW_SOURCE_DENIED (403), DATASOURCE_EXISTS, DATASOURCE_NOT_FOUND, OVERRIDE_REFUSED (409) */
 export async function planView(link: ViewLink, deps: ViewPlanDeps): Promise<ViewPlan> {
   const node = link.pipe.nodes[link.position]
   assert(node !== undefined, 'the pipe has the node')
@@ -59,6 +59,7 @@ function planFlat(link: ViewLink, { node, flat }: FlatNode, { catalog, edges }: 
   const { target } = link
   const query = readViewQuery(flat.sql)
   const sourceId = triggerId(query.source, catalog)
+  if (!target.mayWriteTo(sourceId)) throw errors.VIEW_SOURCE_DENIED({ node: node.name })
   const columns = flat.columns.map(({ name, type }) => ({ name, typeText: type }))
   const found = knownTarget(link, catalog)
   const fit = found === undefined ? null : fitColumns(columns, found.columns)

@@ -101,6 +101,8 @@ export interface NodeTarget {
   readonly engine: EngineDefinition | null
   /** Whether a data source that does not fit may be made anew. */
   readonly isOverridden: boolean
+  /** Whether the caller may write to the data source whose blocks the view is to see: one that fails stops them. */
+  readonly mayWriteTo: (sourceId: DataSourceId) => boolean
   /** What is to be filled of the rows that are there; absent or null fills nothing. */
   readonly populate?: NodePopulate | null
 }

@@ -83,3 +83,27 @@ t.test('what has no filter is stored by the same tokens', async (t) => {
   const body = JSON.stringify({ name: 'free', nodes })
   t.match(await service.call('POST', '/v0/pipes', { token, headers: json, body }), { status: 200 })
 })
+
+t.test('whoever may not write to a data source makes no view that could stop its rows', async (t) => {
+  const reader = ['PIPES:CREATE', 'DATASOURCES:READ:names', 'DATASOURCES:APPEND:loot', 'PIPES:READ:over_names']
+  await made('/v0/pipes', { name: 'over_names', nodes: [{ name: 'over_0', sql: 'SELECT label FROM names' }] })
+  const token = await tokenOf('reader', reader)
+  const asker = await tokenOf(
+    'asker',
+    reader.filter((scope) => scope !== 'DATASOURCES:READ:names'),
+  )
+  const writer = await tokenOf('writer', [...reader, 'DATASOURCES:APPEND:names'])
+  const ask = (name: string, sql: string, by: string): Promise<Answer> => {
+    const nodes = [{ name: `${name}_view`, sql, type: 'materialized', datasource: 'loot' }]
+    return service.call('POST', '/v0/pipes', { token: by, headers: json, body: JSON.stringify({ name, nodes }) })
+  }
+  const failing = 'SELECT throwIf(1)::String AS v FROM names'
+  const denied = await ask('stopping', failing, token)
+  t.equal(denied.status, 403)
+  t.match(denied.json, { error: /the token may not write to the Data Source whose rows it would see/ })
+  const through = await ask('through', 'SELECT label AS v FROM over_names', asker)
+  t.equal(through.status, 403)
+  t.notMatch(through.text, /'names'|"names"/, 'a hidden name is not told')
+  t.equal((await service.events('names', '{"who":"a","label":"b"}', { wait: 'true' })).status, 200)
+  t.equal((await ask('written', 'SELECT label AS v FROM names', writer)).status, 200)
+})

@@ -220,7 +220,8 @@ t.test('whoever makes a view must have the rights to its pipe, to what it reads 
     [await token('DATASOURCES:CREATE', 'DATASOURCES:READ:events'), 'target', 403],
     [await token(...maker, 'DATASOURCES:APPEND:target'), 'brand_new', 403],
     [await token(...maker, 'DATASOURCES:APPEND:target'), 'target', 403, 'SELECT n FROM secret_rows'],
-    [await token(...maker, 'DATASOURCES:APPEND:target'), 'target', 200],
+    [await token(...maker, 'DATASOURCES:APPEND:target'), 'target', 403],
+    [await token(...maker, 'DATASOURCES:APPEND:target', 'DATASOURCES:APPEND:events'), 'target', 200],
     [await token(...maker, 'DATASOURCES:CREATE'), 'brand_new', 200],
   ]
   for (const [value, target, status, sql] of cases) {

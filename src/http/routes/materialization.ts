@@ -9,7 +9,7 @@ import { Parameters } from '../request/parameters.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
 import { readTarget, type TargetOrder } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { readScopeOf, requireAccess } from '../server/authorization.ts'
+import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { pipeContext } from './pipe-context.ts'
 import { addPopulation, pinnedJob } from './population.ts'
@@ -66,7 +66,9 @@ export function judgedTarget(
   if (found === undefined || isOverridden) requireAccess(request, 'target:create', name)
   if (found !== undefined) requireAccess(request, 'target:fill', name)
   if (found !== undefined && isOverridden) requireAccess(request, 'target:override', name)
-  return { name, knownId: found?.id ?? null, engine, isOverridden, populate }
+  const { access } = request.server
+  const mayWriteTo = (id: string): boolean => access.refusalOf(callerOf(request), 'target:fill', id) === null
+  return { name, knownId: found?.id ?? null, engine, isOverridden, populate, mayWriteTo }
 }
 
 interface AnalysisRequest {

@@ -60,6 +60,13 @@ export const viewErrors = {
       `${what} is part of the Materialized Views ${listText(users)}; ${advice}`,
     withoutOthers: ({ what, advice }) => `${what} is part of Materialized Views; ${advice}`,
   }),
+  VIEW_SOURCE_DENIED: define({
+    status: 403,
+    when: 'A node is to be a Materialized View of a Data Source that the token may not write to. A view that fails stops the rows of its Data Source, so whoever makes one must be able to send some.',
+    message: ({ node }: { readonly node: string }) =>
+      `Node '${node}' cannot be materialized: the token may not write to the Data Source whose rows it would see`,
+    hint: () => 'That is the one after its first FROM; the token needs DATASOURCES:APPEND or DATASOURCES:CREATE for it',
+  }),
   OVERRIDE_REFUSED: define({
     status: 409,
     when: 'A Data Source cannot be overridden by `override_datasource`: it has rows, or Materialized Views use it. Nothing was changed.',

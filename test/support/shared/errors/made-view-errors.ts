@@ -52,6 +52,11 @@ export const madeViewErrors = {
     409,
     "Node 'by_day' of Pipe 'p' is part of the Materialized Views q.all, q.some; drop those first",
   ],
+  VIEW_SOURCE_DENIED: [
+    errors.VIEW_SOURCE_DENIED({ node: 'by_day' }),
+    403,
+    "Node 'by_day' cannot be materialized: the token may not write to the Data Source whose rows it would see",
+  ],
   OVERRIDE_REFUSED: [
     errors.OVERRIDE_REFUSED({ datasource: 'days', reason: 'it has 3 rows' }),
     409,
