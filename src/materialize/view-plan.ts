@@ -60,6 +60,7 @@ function planFlat(link: ViewLink, { node, flat }: FlatNode, { catalog, edges }: 
   const query = readViewQuery(flat.sql)
   const sourceId = triggerId(query.source, catalog)
   if (!target.mayWriteTo(sourceId)) throw errors.VIEW_SOURCE_DENIED({ node: node.name })
+  refuseHiddenCondition(link, { node, sourceId })
   const columns = flat.columns.map(({ name, type }) => ({ name, typeText: type }))
   const found = knownTarget(link, catalog)
   const fit = found === undefined ? null : fitColumns(columns, found.columns)
@@ -79,6 +80,18 @@ function planFlat(link: ViewLink, { node, flat }: FlatNode, { catalog, edges }: 
   const owners = query.others.map((table) => findDataSourceId(table.replace(/_quarantine$/, '')))
   const otherIds = [...new Set(owners)].flatMap((id) => (id === undefined || id === sourceId ? [] : [id]))
   return { link, node, flat, columns, query, sourceId, otherIds, existing, overridden, made, warnings }
+}
+
+/** A condition tells of all values of its data source, also of those that the query leaves out. @throws READ_DENIED (403) */
+function refuseHiddenCondition(
+  { author, target: { populate } }: ViewLink,
+  { node, sourceId }: { readonly node: PipeNode; readonly sourceId: DataSourceId },
+): void {
+  if (populate === undefined || populate === null || populate.condition === null) return
+  if (author.mayRead(sourceId) && author.filterOf(sourceId) === null) return
+  const hint =
+    'populate_condition is for tokens that read all of the Data Source after the first FROM, without a filter'
+  throw errors.READ_DENIED({ name: node.name, hint })
 }
 
 /** The data source whose table this is. */

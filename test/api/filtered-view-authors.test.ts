@@ -107,3 +107,44 @@ t.test('whoever may not write to a data source makes no view that could stop its
   t.equal((await service.events('names', '{"who":"a","label":"b"}', { wait: 'true' })).status, 200)
   t.equal((await ask('written', 'SELECT label AS v FROM names', writer)).status, 200)
 })
+
+t.test('a condition of a populate, and its counts, are for readers of all rows', async (t) => {
+  await service.append('rows', 'ndjson', '{"id":1,"who":"a","secret":"public"}\n{"id":2,"who":"b","secret":"CANARY"}')
+  await made(`/v0/datasources?${new URLSearchParams({ name: 'daily', schema: 'who String, n UInt64' })}`)
+  const sql = 'SELECT who, count() AS n FROM rows GROUP BY who'
+  const nodes = [{ name: 'agg_v', sql, type: 'materialized', datasource: 'daily' }]
+  await made('/v0/pipes', { name: 'agg', nodes })
+  await made('/v0/pipes', { name: 'ids', nodes: [{ name: 'ids_0', sql: 'SELECT id FROM rows' }] })
+  const writing = ['PIPES:CREATE', 'DATASOURCES:APPEND:rows', 'DATASOURCES:APPEND:loot', 'DATASOURCES:APPEND:daily']
+  const askers = {
+    'without the right to read': [...writing, 'PIPES:READ:ids'],
+    'with a filter': [...writing, 'PIPES:READ:ids', "DATASOURCES:READ:rows:who = 'a'"],
+  }
+  const hit = "toUInt32(if(secret LIKE 'C%', 'x', '1')) = 2"
+  const miss = hit.replace('C%', 'D%')
+  for (const [who, scopes] of Object.entries(askers)) {
+    const token = await tokenOf(`asker ${who}`, scopes)
+    await made('/v0/pipes', {
+      name: `own_${scopes.length}`,
+      nodes: [{ name: `own_${scopes.length}_0`, sql: 'SELECT toString(id) AS v FROM ids' }],
+    })
+    const target = { datasource: 'loot', type: 'materialized', populate: 'true', name: 'w' }
+    for (const condition of [hit, miss, 'id = 1']) {
+      const more = new URLSearchParams({ ...target, populate_condition: condition })
+      const asked = { token, body: 'SELECT toString(id) AS v FROM ids' }
+      const ways = [
+        service.call('POST', `/v0/pipes/agg/nodes/agg_v/population?${more}`, { token }),
+        service.call('POST', `/v0/pipes/own_${scopes.length}/nodes?${more}`, asked),
+        service.call('POST', `/v0/pipes/own_${scopes.length}/nodes/own_${scopes.length}_0/materialization?${more}`, {
+          token,
+        }),
+      ]
+      for (const answer of await Promise.all(ways)) t.equal(answer.status, 403, `${who}, ${condition}: ${answer.text}`)
+    }
+    t.equal((await service.call('POST', '/v0/pipes/agg/nodes/agg_v/population?dry_run=true', { token })).status, 403)
+  }
+  const failing = new URLSearchParams({ dry_run: 'true', populate_condition: 'toUInt32(secret) > 0' })
+  const told = await service.call('POST', `/v0/pipes/agg/nodes/agg_v/population?${failing}`)
+  t.equal(told.status, 400, told.text)
+  t.equal(await service.count('loot'), 0)
+})

@@ -9,6 +9,8 @@ import { timeText } from './time-text.ts'
 export interface KindContext {
   /** Whether the caller may read all rows of the data source that the job works on. */
   readonly readsRows?: boolean
+  /** Whether the caller may read all there is: a populate counts rows of another data source than the one that it fills. */
+  readonly readsEverything?: boolean
   /** Whether a result is kept that may be read; undefined where nobody has looked. */
   readonly hasResult?: boolean
   /** What `debug` asks for: `blocks`, `block_log`. */
@@ -36,14 +38,14 @@ export const kindShapes: Readonly<Record<string, (job: Job, context: KindContext
       : null,
     ...(hasResult && isNumber(details['keptUntilMs']) ? { result_until: timeText(details['keptUntilMs']) } : {}),
   }),
-  populateview: ({ details }, { size }) => {
+  populateview: ({ details }, { size, readsEverything = false }) => {
     const { queryId, queries, rowsRead, rowsTotal, warnings } = details
     return {
       statistics: size,
       ...(typeof queryId === 'string' ? { query_id: queryId } : {}),
       ...(Array.isArray(queries) ? { queries } : {}),
       ...countFields(details),
-      ...(isNumber(rowsTotal) ? { rows_read: rowsRead, rows_total: rowsTotal } : {}),
+      ...(readsEverything && isNumber(rowsTotal) ? { rows_read: rowsRead, rows_total: rowsTotal } : {}),
       ...(Array.isArray(warnings) && warnings.length > 0 ? { warnings } : {}),
     }
   },

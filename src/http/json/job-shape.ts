@@ -36,6 +36,7 @@ export function jobListItem(job: Job, { caller, baseUrl }: JobReader): object {
 export function jobShape(job: Job, { caller, baseUrl }: JobReader, parts: JobParts = noParts): object {
   const { id, kind, status, createdAtMs, updatedAtMs, startedAtMs, isCancellable, errors } = job
   const readsRows = mayReadRows(job, caller)
+  const { readsEverything } = caller.permissions
   return {
     kind,
     id,
@@ -48,7 +49,7 @@ export function jobShape(job: Job, { caller, baseUrl }: JobReader, parts: JobPar
     job_url: jobUrl(id, baseUrl),
     ...dataSourceField(job, parts.dataSource),
     ...pipeFields(job, caller),
-    ...kindShapes[kind]?.(job, { ...parts, readsRows }),
+    ...kindShapes[kind]?.(job, { ...parts, readsRows, readsEverything }),
     ...(errors.length === 0 ? {} : errorFields(toldErrors(job, caller))),
   }
 }

@@ -34,9 +34,9 @@ export function addPopulation(app: FastifyInstance, { dataSources, pipes, popula
     requireAccess(request, 'target:fill', target)
     if (order.truncates) requireAccess(request, 'target:create', target)
     const isDry = parameters.flag('dry_run')
-    // How many rows a condition chooses tells of their values.
+    // Which rows a condition chooses, how many, and that it fails, tell of their values; so does the number of all rows.
     const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', view.sourceId)
-    if (isDry && order.condition !== null && refusal !== null) throw refusal
+    if ((isDry || order.condition !== null) && refusal !== null) throw refusal
     const plan = await populates.plan(populatedView({ pipe, node, view }), order)
     const warnings = plan.warnings.length === 0 ? {} : { warnings: plan.warnings.map(warningShape) }
     const { rowCount, byteCount, partitionCount } = plan.reads

@@ -4,8 +4,9 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { findEngineName, isMergeTree } from '../../schema/engines/engine-options.ts'
 import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
-import { errors } from '../../shared/errors/errors.ts'
+import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import { createResourceHex } from '../../shared/ids.ts'
+import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
 import { tablesBehind } from '../../store/sql/table-graph.ts'
 import type { Store } from '../../store/store.types.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
@@ -98,11 +99,14 @@ async function readsOf({ id }: DataSource, { request, condition, store }: ReadRo
     const partitionCount = (await store.partitions.list(id)).length
     return { rowCount: Math.ceil(rowCount / step), byteCount: step === 1 ? byteCount : null, partitionCount }
   }
-  const matching = await store.partitions.matching(id, condition)
-  return {
-    rowCount: await store.tables.countRows(id, condition),
-    byteCount: null,
-    partitionCount: matching.length,
+  try {
+    const matching = await store.partitions.matching(id, condition)
+    const rowCount = await store.tables.countRows(id, condition)
+    return { rowCount, byteCount: null, partitionCount: matching.length }
+  } catch (thrown) {
+    // It is right for no row at all, and fails on one that is there.
+    const invalid = (reason: string): ApiError => errors.POPULATE_INVALID({ reason, cause: thrown })
+    throw toChangeError(toCopyError(thrown, invalid))
   }
 }
 
