@@ -152,7 +152,7 @@ for (const hasNull of [true, false]) {
       const model = new ViewModel(service, new SeededRandom(seed + Number(hasNull)))
       await model.build({ hasNull })
       const kinds = hasNull ? (['events', 'import'] as const) : (['events', 'import', 'import', 'replace'] as const)
-      const steps = byTier({ quick: 12, full: 120, soak: 1_000 })
+      const steps = byTier({ quick: 12, full: 36, soak: 1_000 })
       for (let count = 0; count < steps; count += 1) {
         await model.step(kinds)
         if (count % 12 !== 11) continue
