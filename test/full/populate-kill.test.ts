@@ -5,8 +5,8 @@ import { byTier } from '../support/tier.ts'
 
 t.test('a populate that is killed fills each row once, beside events and through a cascade', async (t) => {
   const seed = testSeed()
-  const rounds = byTier({ quick: 2, full: 3, soak: 200 })
-  const report = await runPopulates({ rounds, rows: byTier({ quick: 10_000, full: 20_000, soak: 100_000 }), seed })
+  const rounds = byTier({ quick: 2, full: 2, soak: 200 })
+  const report = await runPopulates({ rounds, rows: byTier({ quick: 10_000, full: 10_000, soak: 100_000 }), seed })
   t.comment(`SEED=${seed}: ${JSON.stringify(report)}`)
   t.same(report.wrong, [])
   t.ok(report.done > 0)
