@@ -4,7 +4,8 @@ import type { ImportRequest } from '../ingest.types.ts'
 /**
  * What has an import leave its INSERTs where they are; undefined where it stores all that it has read by then.
  *
- * With `delayMs` it leaves them that much later. A service that closes waits for them, as long as it may: what is known to be stored then is not in doubt at the next start.
+ * With `delayMs` it leaves them that much later. A service that closes waits for them, as long as it may: what is
+ * known to be stored then is not in doubt at the next start.
  */
 export function leftBy(
   { ledger, tables, signal }: Pick<ImportRequest, 'ledger' | 'signal' | 'tables'>,

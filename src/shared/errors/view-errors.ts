@@ -34,6 +34,13 @@ export const viewErrors = {
     when: 'A parameter of a populate is wrong, or stands without `populate=true`.',
     message: ({ reason }: { readonly reason: string }) => `The populate cannot run: ${reason}`,
   }),
+  VIEW_SOURCE_DENIED: define({
+    status: 403,
+    when: 'The token may not write to the Data Source whose rows the node would see. A view that fails stops the rows of its Data Source, so whoever makes one must be able to send some.',
+    message: ({ node }: { readonly node: string }) =>
+      `Node '${node}' cannot be materialized: the token may not write to the Data Source whose rows it would see`,
+    hint: () => 'That is the one after its first FROM; the token needs DATASOURCES:APPEND or DATASOURCES:CREATE for it',
+  }),
   POPULATE_UNLINKED: define({
     status: 409,
     when: 'What became of a Materialized View whose populate failed. No request is answered so: it is among the errors of the job.',
@@ -59,13 +66,6 @@ export const viewErrors = {
     message: ({ what, users, advice }: ViewUsers) =>
       `${what} is part of the Materialized Views ${listText(users)}; ${advice}`,
     withoutOthers: ({ what, advice }) => `${what} is part of Materialized Views; ${advice}`,
-  }),
-  VIEW_SOURCE_DENIED: define({
-    status: 403,
-    when: 'A node is to be a Materialized View of a Data Source that the token may not write to. A view that fails stops the rows of its Data Source, so whoever makes one must be able to send some.',
-    message: ({ node }: { readonly node: string }) =>
-      `Node '${node}' cannot be materialized: the token may not write to the Data Source whose rows it would see`,
-    hint: () => 'That is the one after its first FROM; the token needs DATASOURCES:APPEND or DATASOURCES:CREATE for it',
   }),
   OVERRIDE_REFUSED: define({
     status: 409,
