@@ -57,6 +57,23 @@ export const jobOptions = {
     sentence:
       'Rows that one INSERT of a populate reads, of at most 64 MiB. More are faster where a view groups many rows into few, and take more memory.',
   },
+  verifyRowsMax: {
+    kind: 'integer',
+    unit: 'rows',
+    min: 1,
+    max: 1_000_000_000,
+    default: 20_000_000,
+    sentence:
+      'Rows of a Materialized View and of its source, together, that are compared while a request waits. Beyond it, the request is refused.',
+  },
+  verifyTimeMaxMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 1,
+    max: 3_600_000,
+    default: 60_000,
+    sentence: 'Longest comparison of a Materialized View with its source while a request waits.',
+  },
   queryJobsWorkingMax: {
     kind: 'integer',
     unit: 'jobs',

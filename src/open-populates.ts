@@ -1,9 +1,9 @@
 // Populates, with what they need of the catalog, of data sources and of the views of nodes.
 
 import type { Catalog } from './catalog/catalog.ts'
+import { changeView, changeViewPipe, findView } from './catalog/change-view.ts'
 import type { DataSource } from './catalog/data-source.types.ts'
-import { materializedNodes, withoutViews } from './catalog/node-views.ts'
-import type { MaterializedNode, Pipe } from './catalog/pipe.types.ts'
+import { withoutViews } from './catalog/node-views.ts'
 import type { Options } from './config.ts'
 import { type AskedCondition, readRowCondition, tryRowCondition } from './datasources/row-condition.ts'
 import type { Materialize } from './materialize/materialize.types.ts'
@@ -53,49 +53,23 @@ class NodeLinks implements PopulatedLinks {
   }
 
   isLinked(viewId: string): boolean {
-    return this.#find(viewId) !== undefined
+    return findView(this.#catalog, viewId) !== undefined
   }
 
   hasSucceeded(viewId: string): boolean {
-    return this.#find(viewId)?.view.populatedAt !== undefined
+    return findView(this.#catalog, viewId)?.view.populatedAt !== undefined
   }
 
   async noteSuccess(viewId: string): Promise<void> {
     const populatedAt = this.#deps.now()
-    await this.#change(viewId, ({ pipe, view }) => ({
-      ...pipe,
-      nodes: pipe.nodes.map((node) => (node.view?.id === viewId ? { ...node, view: { ...view, populatedAt } } : node)),
-    }))
+    await changeView(this.#catalog, viewId, (view) => ({ ...view, populatedAt }))
   }
 
   async unlink(viewId: string): Promise<void> {
-    const found = this.#find(viewId)
+    const found = findView(this.#catalog, viewId)
     if (found === undefined) return
     const write = (): Promise<void> =>
-      this.#change(viewId, ({ pipe }) => withoutViews(pipe, ({ view }) => view?.id === viewId))
+      changeViewPipe(this.#catalog, viewId, ({ pipe }) => withoutViews(pipe, ({ view }) => view?.id === viewId))
     await this.#deps.views().unlink([found.view], write)
-  }
-
-  #find(viewId: string): MaterializedNode | undefined {
-    return materializedNodes(this.#catalog.listPipes()).find(({ view }) => view.id === viewId)
-  }
-
-  /** A pipe that was changed meanwhile is changed as it is then. */
-  async #change(viewId: string, change: (found: MaterializedNode) => Pipe): Promise<void> {
-    for (;;) {
-      const found = this.#find(viewId)
-      if (found === undefined) return
-      let isStale = false
-      const guard = (): void => {
-        isStale = this.#catalog.findPipe(found.pipe.id) !== found.pipe
-        if (isStale) throw new Error('the pipe was changed meanwhile')
-      }
-      try {
-        await this.#catalog.replacePipe(change(found), guard)
-        return
-      } catch (thrown) {
-        if (!isStale) throw thrown
-      }
-    }
   }
 }

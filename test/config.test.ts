@@ -102,6 +102,8 @@ t.test('without configuration every option has its default', async (t) => {
       deleteJobsWorkingMax: 3,
       populateJobsWorkingMax: 1,
       populateChunkRowsMax: 1_000_000,
+      verifyRowsMax: 20_000_000,
+      verifyTimeMaxMs: 60_000,
       queryJobsWorkingMax: 2,
       queryJobTimeMaxMs: 600_000,
       jobResultsBytesMax: 1024 ** 3,

@@ -30,7 +30,8 @@ const onPipe = { of: 'pipe', ...writers } as const
  * - `datasource:create` also stands for a data source that an append makes, `datasource:analyze` for a look at rows that are not
  *   kept.
  * - `target:` is about the data source that a materialized node fills, beside what its pipe needs: one that is there gets rows, one
- *   that is not is made, and one that does not fit may be made anew.
+ *   that is not is made, and one that does not fit may be made anew. `target:compare` is about what the node reads too: whoever has
+ *   both compared is told how many rows there are, and keys of some.
  * - Nodes belong to their pipe: `pipe:change` adds and edits them too. What a node may read is a matter of its author's read
  *   scope.
  * - `job:read` and `job:cancel` also belong to who made the job and to who may do the same to what it works on (job-rights.ts):
@@ -56,6 +57,7 @@ export const operations = {
   'target:fill': { ...onDataSource, mayBeFiltered: true, scopes: ['DATASOURCES:APPEND', 'DATASOURCES:CREATE'] },
   'target:create': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
   'target:override': { ...onDataSource, scopes: ['DATASOURCES:DROP', 'DROP:NAME'] },
+  'target:compare': { ...onDataSource, scopes: ['DATASOURCES:READ', 'WORKSPACE:READ_ALL'] },
   'quarantine:read': { ...onDataSource, scopes: ['DATASOURCES:READ', 'WORKSPACE:READ_ALL'] },
   'quarantine:replay': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
   'pipe:list': { of: 'pipe', ...readers, reach: 'some', scopes: ['PIPES:READ', 'PIPES:CREATE', 'WORKSPACE:READ_ALL'] },
@@ -66,6 +68,7 @@ export const operations = {
   'pipe:change': { ...onPipe, scopes: ['PIPES:CREATE'] },
   'pipe:publish': { ...onPipe, scopes: ['PIPES:CREATE'] },
   'pipe:materialize': { ...onPipe, scopes: ['PIPES:CREATE'] },
+  'pipe:verify': { ...onPipe, scopes: ['PIPES:READ', 'PIPES:CREATE', 'WORKSPACE:READ_ALL'] },
   'pipe:drop': { ...onPipe, scopes: ['PIPES:DROP', 'DROP:NAME'] },
   'node:drop': { ...onPipe, scopes: ['IMPORT'] },
   'graph:read': {

@@ -2,7 +2,7 @@
 
 import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { parseDataSourceId } from './data-source-id.ts'
-import type { NodeId, NodeView, Pipe, PipeNode } from './pipe.types.ts'
+import type { NodeId, NodeView, Pipe, PipeNode, ViewRemovals } from './pipe.types.ts'
 import { parseNodeId, parsePipeId, parseViewId } from './pipe-id.ts'
 import {
   checkFormat,
@@ -94,5 +94,14 @@ function readView(fields: Fields): NodeView {
     columns: columns.map((column) => ({ name: readString(column, 'name'), typeText: readString(column, 'typeText') })),
     createdAt: readInteger(fields, 'createdAt'),
     ...(fields['populatedAt'] === undefined ? {} : { populatedAt: readInteger(fields, 'populatedAt') }),
+    ...(fields['removals'] === undefined ? {} : { removals: readRemovals(readObject(fields['removals'], 'removals')) }),
+  }
+}
+
+function readRemovals(fields: Fields): ViewRemovals {
+  return {
+    kind: readString(fields, 'kind') === 'truncate' ? 'truncate' : 'delete',
+    at: readInteger(fields, 'at'),
+    partitions: fields['partitions'] === null ? null : readStrings(fields['partitions'], 'partitions'),
   }
 }

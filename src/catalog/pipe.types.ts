@@ -47,6 +47,17 @@ export interface NodeView {
   readonly createdAt: number
   /** When a populate of it last succeeded; absent where none ever did. */
   readonly populatedAt?: number
+  /** Rows that its source has no more, and of which its target may still have what it made; absent where there are none. */
+  readonly removals?: ViewRemovals
+}
+
+/** What the last removal of rows from a source was, and which partitions of a target may have to do with any. */
+export interface ViewRemovals {
+  readonly kind: 'delete' | 'truncate'
+  /** Epoch milliseconds. */
+  readonly at: number
+  /** Ids; null is all of them. */
+  readonly partitions: readonly string[] | null
 }
 
 export interface ViewColumn {

@@ -48,6 +48,7 @@ import { summarizeQuarantine } from './quarantine/quarantine-summary.ts'
 import { defaultRetryTimes, ReplayRetries, type RetryTimes } from './quarantine/replay-retries.ts'
 import { toReadError } from './reader-rows.ts'
 import { mendTables } from './recovery/mend-tables.ts'
+import { noteRemoval } from './removal-notes.ts'
 import { Removals } from './removals.ts'
 import type {
   PlannedRowDelete,
@@ -68,7 +69,10 @@ export interface DataSourcesOptions extends EventsCreationOptions, QueryLimits {
 interface DataSourcesDeps {
   readonly catalog: Catalog
   readonly store: AlteredTables &
-    Pick<Store, 'definitionVersion' | 'quarantines' | 'replays' | 'rowDeletes' | 'select' | 'trials' | 'views'>
+    Pick<
+      Store,
+      'definitionVersion' | 'partitions' | 'quarantines' | 'replays' | 'rowDeletes' | 'select' | 'trials' | 'views'
+    >
   /** Holds events back while a data source changes, and takes rows once more. */
   readonly ingest: Pick<Ingest, 'isHeld' | 'replayRows' | 'withBarrier' | 'withHold'>
   readonly logger: Logger
@@ -122,7 +126,12 @@ class OpenDataSources implements DataSources {
     this.#sizes = new TableSizes(store.tables, options)
     this.#eventsCreation = new EventsCreation(options, this)
     const alone: RowDeletesDeps['alone'] = ({ id, name }, change) => this.#alone({ id, name }, change)
-    this.#rowDeletes = new RowDeletes({ catalog, store, ingest, logger, alone, whileRemoving }, options)
+    const noteDelete = (id: DataSourceId): Promise<void> => noteRemoval(this.#removalDeps, id, 'delete')
+    this.#rowDeletes = new RowDeletes({ catalog, store, ingest, logger, alone, noteDelete, whileRemoving }, options)
+  }
+
+  get #removalDeps(): Parameters<typeof noteRemoval>[0] {
+    return { catalog: this.#catalog, store: this.#store, now: this.#options.now }
   }
 
   find(nameOrId: string): DataSource | undefined {
@@ -238,7 +247,10 @@ class OpenDataSources implements DataSources {
     const { id, name, isQuarantine } = this.#findTable(nameOrId)
     await this.#alone({ id, name }, async (dataSource) => {
       const table = isQuarantine ? quarantineTable(id) : id
-      await changeBehindBarrier(this.#ingest, dataSource, () => this.#store.tables.truncate(table))
+      await changeBehindBarrier(this.#ingest, dataSource, async () => {
+        if (!isQuarantine) await noteRemoval(this.#removalDeps, id, 'truncate')
+        await this.#store.tables.truncate(table)
+      })
     })
   }
 

@@ -22,6 +22,10 @@ export interface ViewQuery {
   readonly isGrouped: boolean
   /** Sentences about what means something else in a view. */
   readonly warnings: readonly string[]
+  /** Why all rows together give something else than its blocks do; clauses. */
+  readonly blockwise: readonly string[]
+  /** Names of what comes of aggregates, with the function where it is nothing but a call of one, in lower case. */
+  readonly aggregates: ReadonlyMap<string, string | null>
 }
 
 /** Why a SELECT cannot be a view, as a clause that goes on a sentence about it. */
@@ -49,6 +53,8 @@ export function readViewQuery(sql: CheckedQuery): ViewQuery {
     keys: keysOf(parsed, outermost),
     isGrouped: isGrouped(parsed, outermost),
     warnings: warningsOf(parsed, { path, source, read }),
+    blockwise: blockwiseOf(parsed, { path, source, read }, outermost),
+    aggregates: aggregatesOf(parsed, outermost),
   }
 }
 
@@ -233,14 +239,21 @@ interface Seen {
 
 const times: ReadonlySet<string> = new Set(timeFunctions)
 
-function warningsOf(parsed: ParsedQuery, { path, source, read }: Seen): readonly string[] {
-  const { scopes, calls, windows, reads } = parsed
+function factsOf(parsed: ParsedQuery, { path, source }: Seen) {
+  const { scopes, calls, reads } = parsed
   const words = path.flatMap((index) => wordsAt(parsed, scopes[index] ?? { start: 0, end: 0 }))
   const has = (key: string): boolean => words.some((word) => word.key === key)
   const names = calls.filter(({ isCalled }) => isCalled).map(({ name }) => name)
   const fickle = names.find(isFickleFunction)
   const time = names.find((name) => times.has(name.toLowerCase()))
   const ownReads = reads.filter((one) => tableOf(one) === source)
+  return { has, fickle, time, ownReads }
+}
+
+function warningsOf(parsed: ParsedQuery, seen: Seen): readonly string[] {
+  const { scopes, windows } = parsed
+  const { path, read } = seen
+  const { has, fickle, time, ownReads } = factsOf(parsed, seen)
   const joined = path.some((index) => (scopes[index]?.tables.length ?? 0) > 1)
   const warnings: readonly (readonly [boolean, string])[] = [
     [has('ORDER'), 'ORDER BY sorts the rows of each block alone; a Data Source keeps its rows by its sorting key'],
@@ -266,4 +279,50 @@ function warningsOf(parsed: ParsedQuery, { path, source, read }: Seen): readonly
     [read.modifiers.end > read.modifiers.start, 'FINAL and SAMPLE mean nothing for the rows of a block'],
   ]
   return warnings.flatMap(([isSo, text]) => (isSo ? [text] : []))
+}
+
+function blockwiseOf(parsed: ParsedQuery, seen: Seen, outermost: QueryScope): readonly string[] {
+  const { scopes, windows, reads } = parsed
+  const { path, source } = seen
+  const { has, fickle, time, ownReads } = factsOf(parsed, seen)
+  const grouped = path.flatMap((index) => scopes[index] ?? []).filter((scope) => isGrouped(parsed, scope))
+  const reasons: readonly (readonly [boolean, string])[] = [
+    [has('LIMIT') || has('OFFSET') || has('FETCH'), 'its LIMIT counts the rows of each block alone'],
+    [has('DISTINCT'), 'its DISTINCT compares the rows of each block alone'],
+    [has('HAVING'), 'its HAVING looks at the groups of each block alone'],
+    [windows.length > 0, 'its window functions see the rows of each block alone'],
+    [fickle !== undefined, `its function ${fickle ?? ''}() gives another value each time`],
+    [time !== undefined, `its function ${time ?? ''}() is the time at which a block was stored`],
+    [
+      reads.some((one) => tableOf(one) !== null && tableOf(one) !== source),
+      'it reads other Data Sources behind JOIN or IN, as they were when each block came',
+    ],
+    [ownReads.length > 1, 'it reads its Data Source more than once, and sees one block alone in each'],
+    [
+      grouped.some((scope) => scope !== outermost),
+      'what it computes of groups in a subquery is computed of the groups of each block',
+    ],
+  ]
+  return reasons.flatMap(([isSo, text]) => (isSo ? [text] : []))
+}
+
+function aggregatesOf(parsed: ParsedQuery, scope: QueryScope): ReadonlyMap<string, string | null> {
+  const columns = scope.columns.filter((column) => hasAggregate(parsed, column))
+  return new Map(columns.flatMap((column) => (column.name === null ? [] : [[column.name, callIn(parsed, column)]])))
+}
+
+/** The function of which an expression is a call and nothing else, whatever AS calls it; null for any other. */
+function callIn({ tokens }: ParsedQuery, { start, end }: TokenRange): string | null {
+  const last = tokens[end - 2]?.key === 'AS' ? end - 2 : end
+  const [name, bracket] = [tokens[start], tokens[start + 1]]
+  if (name?.kind !== 'word' || bracket?.key !== '(') return null
+  let depth = 0
+  for (let index = start + 1; index < last; index += 1) {
+    const key = tokens[index]?.key ?? ''
+    if (key === '(' || key === '[') depth += 1
+    else if (key === ')' || key === ']') depth -= 1
+    // Behind the parameters of a function its arguments may follow.
+    if (depth === 0 && key !== ')') return null
+  }
+  return name.name.toLowerCase()
 }

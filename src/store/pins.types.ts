@@ -5,6 +5,10 @@
 export interface Pins {
   /** Pins all parts of a table, in the place of whatever has the name. Precondition: nothing is inserted into it meanwhile. */
   make(pin: string, of: string): Promise<void>
+  /** The same in a table of the same engine, so that FINAL reads both alike. */
+  makeAlike(pin: string, of: string): Promise<void>
+  /** An empty table of the columns and keys of another one, which keeps each row as it comes; its parts can be attached to the other. */
+  makePlain(table: string, like: string): Promise<void>
   /** The parts of a pin that have rows, in an order that stays: by partition, and in the order of the table. */
   parts(pin: string): Promise<readonly PinnedPart[]>
 }

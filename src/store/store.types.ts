@@ -2,6 +2,7 @@ import type { Part } from '../codec/arrow/part.types.ts'
 import type { PartExpression } from '../codec/arrow/part-expression.ts'
 import type { PartLayout, PartTarget } from '../codec/arrow/part-layout.types.ts'
 import type { CheckedExpression, CheckedQuery } from '../schema/expressions/checked-text.types.ts'
+import type { Comparisons } from './comparisons.types.ts'
 import type { Pins } from './pins.types.ts'
 import type { Quarantines, Replays } from './quarantines.types.ts'
 import type { RowDeletes } from './row-deletes.types.ts'
@@ -19,6 +20,7 @@ export interface Store extends Reads, Appends, Copies, LocalFiles {
   readonly partitions: Partitions
   readonly parts: Parts
   readonly pins: Pins
+  readonly comparisons: Comparisons
   readonly views: Views
   readonly trials: Trials
   readonly quarantines: Quarantines

@@ -49,6 +49,8 @@ export interface RowDeletesDeps {
     dataSource: Pick<DataSource, 'id' | 'name'>,
     change: (dataSource: DataSource) => Promise<Result>,
   ) => Promise<Result>
+  /** Notes what views keep of the rows, on disk when it resolves; absent where there are no views. */
+  readonly noteDelete?: (id: DataSource['id']) => Promise<void>
   /** Told before rows go on purpose. */
   readonly whileRemoving: <Result>(ids: readonly string[], change: () => Promise<Result>) => Promise<Result>
 }
@@ -155,6 +157,7 @@ export class RowDeletes {
     const deleted = { table, condition, id: run.id }
     try {
       const parts = await changeBehindBarrier(ingest, dataSource, async () => {
+        await this.#deps.noteDelete?.(table)
         const noted = await this.#note(deleted, run.signal)
         await outlivingEngine(() => store.sync(), this.#outlives(run))
         return noted

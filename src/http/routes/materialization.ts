@@ -14,8 +14,9 @@ import { onPath } from '../server/route-need.ts'
 import { pipeContext } from './pipe-context.ts'
 import { addPopulation, pinnedJob } from './population.ts'
 import { targetOperations } from './target-operations.ts'
+import { addVerification } from './verification.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'tokens'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'tokens' | 'verifies'>
 
 const materialize = onPath('pipe:materialize', 'pipe', { also: targetOperations })
 
@@ -49,6 +50,7 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
     { needs: { GET: materialize, POST: materialize }, mayTakeTokenFromBody: true },
   )
   addPopulation(app, deps, limits)
+  addVerification(app, deps)
 }
 
 /**

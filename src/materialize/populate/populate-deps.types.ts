@@ -4,7 +4,7 @@ import type { Jobs } from '../../jobs/jobs.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import type { Store } from '../../store/store.types.ts'
 import type { Holds } from '../materialize.types.ts'
-import type { PopulatePlan } from './populate.types.ts'
+import type { PinnedPlan } from './populate.types.ts'
 import type { PlanDeps } from './populate-plan.ts'
 
 export interface PopulatesDeps extends Omit<PlanDeps, 'catalog' | 'store'> {
@@ -27,9 +27,6 @@ export interface PopulatedLinks {
   /** Lets the node of the view fill nothing any more. */
   unlink(viewId: string): Promise<void>
 }
-
-/** What a plan and an order have in common. */
-export type PinnedPlan = Pick<PopulatePlan, 'filled' | 'pinId' | 'request' | 'sourceName' | 'view'>
 
 /** What a run asks of the module. */
 export interface Pinning {

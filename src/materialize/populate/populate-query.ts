@@ -1,16 +1,49 @@
 // What a view gives of the rows of a chunk: its own query, with those rows in the place of its source.
 
-import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
+import type { CheckedExpression, CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { retargetTables } from '../../sql/retarget-tables.ts'
 import { type ChunkRows, chunkRowsText } from '../../store/sql/chunk-rows.ts'
+import type { Store } from '../../store/store.types.ts'
+import type { GraphTable, TableGraph } from '../../store/tables.types.ts'
 import { workspaceDatabase } from '../../store/workspace-database.ts'
 import type { PopulatedView } from './populate.types.ts'
+import type { Chunk } from './populate-chunks.ts'
+
+export interface ChunkFill {
+  readonly view: Pick<PopulatedView, 'select' | 'sourceId'>
+  readonly graph: TableGraph
+  /** The table that has the rows. */
+  readonly pin: string
+  readonly condition: CheckedExpression | null
+  readonly table: string
+  readonly columns: readonly string[]
+  /** By which the engine takes the chunk once. */
+  readonly blockId: string
+}
+
+/** Fills a table with what a view gives of a chunk, as one block. Raises `StoreError`. @throws SQL_INVALID (400) */
+export async function fillChunk(
+  store: Pick<Store, 'fill'>,
+  { pieces, rowCount }: Chunk,
+  { view, graph, pin, condition, table, columns, blockId }: ChunkFill,
+): Promise<void> {
+  const query = chunkQuery(view, new Set(graph.tables.keys()), { pin, pieces, condition })
+  await store.fill({ table, columns, query, rowCount, blockId })
+}
+
+/** A view fills the columns that its target has by the same names. */
+export function filledColumns(
+  { columns }: Pick<PopulatedView, 'columns'>,
+  target: Pick<GraphTable, 'columns'>,
+): readonly string[] {
+  return columns.filter((column) => target.columns.includes(column))
+}
 
 /**
  * @param tables all that the query may read.
  * @throws SQL_INVALID (400) when the query cannot be read.
  */
-export function chunkQuery(
+function chunkQuery(
   { select, sourceId }: Pick<PopulatedView, 'select' | 'sourceId'>,
   tables: ReadonlySet<string>,
   { pin, ...rows }: ChunkRows & { readonly pin: string },

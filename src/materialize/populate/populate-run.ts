@@ -18,7 +18,7 @@ import { type Chunk, cutChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
 import { stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
-import { chunkQuery } from './populate-query.ts'
+import { fillChunk, filledColumns } from './populate-query.ts'
 import { dropPopulateTables, type PopulateTables, populateTables } from './populate-tables.ts'
 
 export interface RunOptions {
@@ -169,11 +169,8 @@ export class PopulateRun {
     assert(chunk !== undefined, 'a chunk is one of those that were cut')
     this.#refuseGone()
     const { view } = this.#order
-    const tables = new Set(graph.tables.keys())
-    const { pieces, rowCount } = chunk
-    const query = chunkQuery(view, tables, { pin: this.#tables.pin, pieces, condition })
     const blockId = `${this.#job.id}-${index}`
-    await this.#deps.store.fill({ table: into.table, columns: into.columns, query, rowCount, blockId })
+    await fillChunk(this.#deps.store, chunk, { view, graph, pin: this.#tables.pin, condition, blockId, ...into })
   }
 
   /** Behind it all chunks before `done` outlive a power cut. */
@@ -212,8 +209,7 @@ export class PopulateRun {
     const isOrdered = filled.some((table) => orderedEngines.test(tables.get(table)?.engine ?? ''))
     return {
       table: request.truncates ? this.#tables.staging : view.targetId,
-      // A view fills the columns that its target has by the same names.
-      columns: view.columns.filter((column) => target.columns.includes(column)),
+      columns: filledColumns(view, target),
       atOnce: isOrdered ? 1 : chunksAtOnce,
     }
   }

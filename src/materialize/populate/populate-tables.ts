@@ -1,4 +1,4 @@
-// The tables of populates, all named by the id of the pin: so a start knows what a kill has left.
+// The tables of populates and comparisons, all named by the id of the pin: so a start knows what a kill has left.
 
 import type { Store } from '../../store/store.types.ts'
 
@@ -9,20 +9,29 @@ export interface PopulateTables {
   readonly staging: string
   /** The view that brings the rows to `staging` that come meanwhile. */
   readonly mirror: string
+  /** What the target had when the rows were pinned, where it is compared. */
+  readonly found: string
+  /** Rows that come meanwhile, where only some partitions are to take the place of the target's. */
+  readonly arrived: string
+  /** What takes the place of the target then. */
+  readonly fresh: string
 }
 
 export function populateTables(pinId: string): PopulateTables {
-  return { pin: `p_${pinId}`, staging: `p_${pinId}_target`, mirror: `p_${pinId}_view` }
+  const pin = `p_${pinId}`
+  return {
+    ...{ pin, staging: `${pin}_target`, mirror: `${pin}_view` },
+    ...{ found: `${pin}_found`, arrived: `${pin}_arrived`, fresh: `${pin}_fresh` },
+  }
 }
 
-const ownName = /^p_([0-9a-f]{32})(?:_target|_view)?$/
+const ownName = /^p_([0-9a-f]{32})(?:_target|_view|_found|_arrived|_fresh)?$/
 
 /** Drops all of them; the view first, as what is inserted for it would fail without its table. Raises `StoreError`. */
 export async function dropPopulateTables(store: Pick<Store, 'tables' | 'views'>, pinId: string): Promise<void> {
-  const { pin, staging, mirror } = populateTables(pinId)
+  const { mirror, ...tables } = populateTables(pinId)
   await store.views.drop(mirror)
-  await store.tables.drop(staging)
-  await store.tables.drop(pin)
+  for (const table of Object.values(tables)) await store.tables.drop(table)
 }
 
 /** Ids of the pins of which something is there. Raises `StoreError`. */

@@ -19,15 +19,15 @@ export interface Populates {
    */
   plan(view: PopulatedView, request: PopulateRequest): Promise<PopulatePlan>
   /** What has to be held while the rows are pinned: whatever rows come from to the view, and its target. Raises `StoreError`. */
-  heldFor(plan: PopulatePlan): Promise<readonly DataSource[]>
+  heldFor(plan: PinnedPlan): Promise<readonly DataSource[]>
   /**
    * Pins the rows of the view's source as they are now. From then on the view must stand. Precondition: `heldFor` is held.
    *
    * @throws DATASOURCE_BUSY (409) while rows of the source are being deleted; raises `StoreError`. Nothing is left then.
    */
-  pin(plan: PopulatePlan): Promise<void>
+  pin(plan: PinnedPlan): Promise<void>
   /** Gives up a pin that no job is to fill. Never throws. */
-  unpin(plan: PopulatePlan): Promise<void>
+  unpin(plan: PinnedPlan): Promise<void>
   /** The job of the pin that was made for a view; null where there is none. @throws what `Jobs.add` does. */
   addPinned(viewId: string, origin: Omit<PopulateOrigin, 'isPinned'>): Promise<Job | null>
   /** The job that fills what is pinned, or what there is when it begins to work. @throws what `Jobs.add` does. */
@@ -69,6 +69,19 @@ export interface PopulatePlan {
   readonly filled: readonly string[]
   /** Names the tables that it makes. */
   readonly pinId: string
+  /** Set where what is filled is compared with what the target has. */
+  readonly compared?: ComparedPin
+}
+
+/** What a plan, an order and a comparison have in common. */
+export type PinnedPlan = Pick<PopulatePlan, 'compared' | 'filled' | 'pinId' | 'request' | 'sourceName' | 'view'>
+
+/** What a pin has beside the rows of the source, so that the target can be compared. */
+export interface ComparedPin {
+  /** `plain` keeps each row as it comes, `same` is a table like the target. */
+  readonly staging: 'plain' | 'same'
+  /** Whether rows that come meanwhile are kept beside. */
+  readonly keepsArrivals: boolean
 }
 
 export interface PopulateReads {

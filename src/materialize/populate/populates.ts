@@ -3,6 +3,8 @@ import type { Job, JobKind, JobSubject } from '../../jobs/jobs.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { tablesBefore } from '../../store/sql/table-graph.ts'
 import type {
+  ComparedPin,
+  PinnedPlan,
   PopulateDetails,
   PopulatedView,
   PopulateJobOrder,
@@ -10,7 +12,7 @@ import type {
   PopulatePlan,
   Populates,
 } from './populate.types.ts'
-import type { PinnedPlan, PopulatesDeps } from './populate-deps.types.ts'
+import type { PopulatesDeps } from './populate-deps.types.ts'
 import { planPopulate } from './populate-plan.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
 import { PopulateRun, type RunOptions } from './populate-run.ts'
@@ -57,7 +59,7 @@ export class PopulateService implements Populates {
 
   async pin(plan: PinnedPlan): Promise<void> {
     const { store } = this.#deps
-    const { view, pinId, request } = plan
+    const { view, pinId, request, compared } = plan
     // What is being deleted would be pinned with the rest.
     if ((await store.rowDeletes.unfinished([view.sourceId])).length > 0) {
       throw errors.DATASOURCE_BUSY({ name: plan.sourceName, what: 'changed' })
@@ -67,7 +69,8 @@ export class PopulateService implements Populates {
     try {
       await dropPopulateTables(store, pinId)
       await store.pins.make(pin, view.sourceId)
-      if (!request.truncates) return
+      if (compared !== undefined) await this.#pinTarget(plan, compared)
+      if (compared !== undefined || !request.truncates) return
       await store.tables.recreateLike(staging, { like: view.targetId, keeps: 'same' }, { computes: true })
       await store.views.create({ name: mirror, target: staging, query: view.select })
     } catch (thrown) {
@@ -76,13 +79,26 @@ export class PopulateService implements Populates {
     }
   }
 
+  async #pinTarget({ view, pinId }: PinnedPlan, { staging: kind, keepsArrivals }: ComparedPin): Promise<void> {
+    const { pins, tables, views } = this.#deps.store
+    const { targetId, select } = view
+    const { staging, found, arrived, mirror } = populateTables(pinId)
+    await pins.makeAlike(found, targetId)
+    const like = { like: targetId, keeps: 'same' } as const
+    if (kind === 'plain') await pins.makePlain(staging, targetId)
+    else await tables.recreateLike(staging, like, { computes: true })
+    if (!keepsArrivals) return
+    await tables.recreateLike(arrived, like, { computes: true })
+    await views.create({ name: mirror, target: arrived, query: select })
+  }
+
   async unpin({ pinId }: Pick<PopulatePlan, 'pinId'>): Promise<void> {
     try {
       await dropPopulateTables(this.#deps.store, pinId)
     } catch (err) {
       this.#deps.logger.error(
         { err, pinId },
-        'Rows that were kept for a populate could not be let go; a start does it.',
+        'Rows that were kept for a populate or a comparison could not be let go; a start does it.',
       )
     } finally {
       this.#made.delete(pinId)

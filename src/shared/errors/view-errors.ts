@@ -25,7 +25,7 @@ export const viewErrors = {
   }),
   VIEW_MISSING: define({
     status: 400,
-    when: 'A Materialized View is removed or populated of a node that is not materialized.',
+    when: 'A Materialized View is removed, populated, verified or repaired of a node that is not materialized.',
     message: ({ pipe, node }: { readonly pipe: string; readonly node: string }) =>
       `Node '${node}' of Pipe '${pipe}' is not materialized`,
   }),
@@ -34,12 +34,24 @@ export const viewErrors = {
     when: 'A parameter of a populate is wrong, or stands without `populate=true`.',
     message: ({ reason }: { readonly reason: string }) => `The populate cannot run: ${reason}`,
   }),
+  VERIFY_TOO_LARGE: define({
+    status: 400,
+    when: 'A Materialized View and its source have more rows than are compared while a request waits (`verifyRowsMax`).',
+    message: ({ rowCount, rowsMax }: { readonly rowCount: number; readonly rowsMax: number }) =>
+      `The Materialized View and its source have ${rowCount} rows, and ${rowsMax} are compared at most while a request waits`,
+  }),
   VIEW_SOURCE_DENIED: define({
     status: 403,
     when: 'The token may not write to the Data Source whose rows the node would see. A view that fails stops the rows of its Data Source, so whoever makes one must be able to send some.',
     message: ({ node }: { readonly node: string }) =>
       `Node '${node}' cannot be materialized: the token may not write to the Data Source whose rows it would see`,
     hint: () => 'That is the one after its first FROM; the token needs DATASOURCES:APPEND or DATASOURCES:CREATE for it',
+  }),
+  VERIFY_TIMEOUT: define({
+    status: 408,
+    when: 'A Materialized View was not compared with its query in time (`verifyTimeMaxMs`), or within the memory of a query.',
+    message: ({ timeMaxMs }: { readonly timeMaxMs: number }) =>
+      `The Materialized View was not compared within ${timeMaxMs} ms and the memory of a query`,
   }),
   POPULATE_UNLINKED: define({
     status: 409,
@@ -74,6 +86,13 @@ export const viewErrors = {
       `Data Source "${datasource}" cannot be overridden: ${reason}`,
     withoutOthers: ({ datasource }) =>
       `Data Source "${datasource}" cannot be overridden: it has rows, or Materialized Views use it`,
+  }),
+  VERIFY_FAILED: define({
+    status: 422,
+    when: 'A Materialized View cannot be compared with its query, because that fails at the rows of its source. Nothing was changed.',
+    quotes: 'of views',
+    message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
+      `Materialized View ${view} cannot be compared: ${reason}`,
   }),
   POPULATE_FAILED: define({
     status: 422,

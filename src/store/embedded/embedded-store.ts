@@ -15,6 +15,7 @@ import type { Part } from '../../codec/arrow/part.types.ts'
 import type { PartExpression } from '../../codec/arrow/part-expression.ts'
 import type { Logger } from '../../observe/logger.ts'
 import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
+import { ComparisonStatements } from '../sql/comparison-statements.ts'
 import { fillAppend } from '../sql/fill-append.ts'
 import { PartStatements } from '../sql/part-statements.ts'
 import { PartitionStatements } from '../sql/partition-statements.ts'
@@ -94,6 +95,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
   readonly partitions = new PartitionStatements(this)
   readonly parts = new PartStatements(this)
   readonly pins = new PinStatements(this)
+  readonly comparisons: ComparisonStatements
   readonly views = new ViewStatements(this)
   readonly trials = new TrialStatements(this, this)
   readonly quarantines = new QuarantineStatements(this, this)
@@ -119,6 +121,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
     this.#options = options
     this.replays = new ReplayStatements(options, { statements: this, reads: this, tables: this.tables })
     this.rowDeletes = new RowDeleteStatements(options, { statements: this, reads: this })
+    this.comparisons = new ComparisonStatements(options, this)
     this.#directories = directories
     this.#fileSystem = new FileSystemSync(directories.engine)
     this.#fileSystem.open()

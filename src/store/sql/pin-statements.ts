@@ -28,13 +28,21 @@ export class PinStatements implements Pins {
   async make(pin: string, of: string): Promise<void> {
     assert(pin !== of, 'a pin is a table of its own')
     await this.#statements.command(`DROP TABLE IF EXISTS ${qualified(pin)}`)
-    const keys = await this.#keysOf(of)
-    // The engine attaches parts of tables whose columns, keys and indexes are the same; what merges do may differ. With an engine of
-    // its own a table takes no TTL from the other.
-    await this.#statements.command(`CREATE TABLE ${qualified(pin)} AS ${qualified(of)} ENGINE = MergeTree ${keys}`)
-    await this.#statements.command(`ALTER TABLE ${qualified(pin)} ATTACH PARTITION ALL FROM ${qualified(of)}`, {
-      isLong: true,
-    })
+    await this.#createPlain(pin, of, mergeless)
+    await this.#attachAll(pin, of)
+  }
+
+  async makeAlike(pin: string, of: string): Promise<void> {
+    assert(pin !== of, 'a pin is a table of its own')
+    await this.#statements.command(`DROP TABLE IF EXISTS ${qualified(pin)}`)
+    await this.#statements.command(`CREATE TABLE ${qualified(pin)} AS ${qualified(of)}`, { computes: true })
+    await this.#statements.command(`ALTER TABLE ${qualified(pin)} MODIFY SETTING ${settingsText(mergeless)}`)
+    await this.#attachAll(pin, of)
+  }
+
+  async makePlain(table: string, like: string): Promise<void> {
+    await this.#statements.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
+    await this.#createPlain(table, like, { non_replicated_deduplication_window: 10_000 })
   }
 
   async parts(pin: string): Promise<readonly PinnedPart[]> {
@@ -45,7 +53,21 @@ export class PinStatements implements Pins {
     )
   }
 
-  async #keysOf(table: string): Promise<string> {
+  /**
+   * The engine attaches parts of tables whose columns, keys and indexes are the same; what merges do may differ. With an engine of
+   * its own a table takes no TTL from the other.
+   */
+  async #createPlain(table: string, like: string, merges: Settings): Promise<void> {
+    const keys = await this.#keysOf(like, merges)
+    await this.#statements.command(`CREATE TABLE ${qualified(table)} AS ${qualified(like)} ENGINE = MergeTree ${keys}`)
+  }
+
+  async #attachAll(into: string, from: string): Promise<void> {
+    const attach = `ATTACH PARTITION ALL FROM ${qualified(from)}`
+    await this.#statements.command(`ALTER TABLE ${qualified(into)} ${attach}`, { isLong: true })
+  }
+
+  async #keysOf(table: string, merges: Settings): Promise<string> {
     const [found] = await this.#statements.rows<TableKeys>(
       `SELECT sorting_key AS sorting, primary_key AS primary, partition_key AS partition, sampling_key AS sampling, engine_full AS engine
        FROM system.tables WHERE database = ${quoteString(workspaceDatabase)} AND name = ${quoteString(table)}`,
@@ -61,7 +83,7 @@ export class PinStatements implements Pins {
     const isApart = /\bshare_nested_offsets = 0\b/.test(engine)
     const isNullable = /\ballow_nullable_key = 1\b/.test(engine)
     const settings = {
-      ...mergeless,
+      ...merges,
       ...(isApart ? { share_nested_offsets: 0 } : {}),
       ...(isNullable ? { allow_nullable_key: 1 } : {}),
     }

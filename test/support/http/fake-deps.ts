@@ -128,6 +128,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     pendingReplaces,
     pipes: fakePipes(),
     populates: { add: unavailable, addPinned: async () => null, plan: unavailable },
+    verifies: { verify: unavailable },
     endpointDescriptions: {
       describe: async () => null,
       describeAll: async () => ({ endpoints: [], pendingCount: 0 }),

@@ -24,6 +24,7 @@ export class FakeStore implements Store, Statements {
   readonly trials = this.#verbs.trials
   readonly quarantines = this.#verbs.quarantines
   readonly pins = this.#verbs.pins
+  readonly comparisons = this.#verbs.comparisons
   readonly replays = this.#verbs.replays
   readonly rowDeletes = this.#verbs.rowDeletes
   readonly parquet = { columns: async () => [], firstRows: async () => [], countRefused: async () => 0 }

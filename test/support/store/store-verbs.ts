@@ -1,4 +1,5 @@
 import { gibibyte } from '../../../src/shared/bytes.ts'
+import { ComparisonStatements } from '../../../src/store/sql/comparison-statements.ts'
 import { PartStatements } from '../../../src/store/sql/part-statements.ts'
 import { PartitionStatements } from '../../../src/store/sql/partition-statements.ts'
 import { PinStatements } from '../../../src/store/sql/pin-statements.ts'
@@ -20,6 +21,7 @@ export function storeVerbs(statements: Statements, reads: Pick<Reads, 'select'>)
     partitions: new PartitionStatements(statements),
     parts: new PartStatements(statements),
     pins: new PinStatements(statements),
+    comparisons: new ComparisonStatements(limits, statements),
     views: new ViewStatements(statements),
     trials: new TrialStatements(statements, reads),
     quarantines: new QuarantineStatements(statements, reads),

@@ -27,6 +27,21 @@ export const madeViewErrors = {
     400,
     'The populate cannot run: "populate_subset" needs populate=true',
   ],
+  VERIFY_TOO_LARGE: [
+    errors.VERIFY_TOO_LARGE({ rowCount: 30, rowsMax: 20 }),
+    400,
+    'The Materialized View and its source have 30 rows, and 20 are compared at most while a request waits',
+  ],
+  VERIFY_TIMEOUT: [
+    errors.VERIFY_TIMEOUT({ timeMaxMs: 60_000 }),
+    408,
+    'The Materialized View was not compared within 60000 ms and the memory of a query',
+  ],
+  VERIFY_FAILED: [
+    errors.VERIFY_FAILED({ view: 'by_day', reason: 'a row is wrong' }),
+    422,
+    'Materialized View by_day cannot be compared: a row is wrong',
+  ],
   POPULATE_UNLINKED: [
     errors.POPULATE_UNLINKED({ view: 'by_day', reason: 'no populate of it ever succeeded' }),
     409,

@@ -1,0 +1,47 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { MaterializedNode } from '../../catalog/pipe.types.ts'
+import { errors } from '../../shared/errors/errors.ts'
+import type { HttpDeps } from '../http.types.ts'
+import { sendJson } from '../json/answers.ts'
+import { verifyShape } from '../json/verify-shape.ts'
+import { leftSignal } from '../server/abort-signal.ts'
+import { addPath } from '../server/add-path.ts'
+import { callerOf } from '../server/authorization.ts'
+import { onPath } from '../server/route-need.ts'
+
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'verifies'>
+
+const verifyNeed = onPath('pipe:verify', 'pipe', { also: ['target:compare'] })
+
+/** `GET /v0/pipes/<pipe>/nodes/<node>/verify`: compares what a view has made with its query over the rows of its source. */
+export function addVerification(app: FastifyInstance, deps: Deps): void {
+  const verify = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const materialized = materializedNode(request, deps)
+    requireCompare(request, materialized)
+    const report = await deps.verifies.verify(materialized, leftSignal(reply))
+    const { sourceId, targetId } = materialized.view
+    const [source, target] = [sourceId, targetId].map((id) => ({ id, name: deps.dataSources.find(id)?.name ?? id }))
+    return sendJson(reply, 200, { source, datasource: target, ...verifyShape(report) })
+  }
+  addPath(app, '/v0/pipes/:pipe/nodes/:node/verify', { GET: verify }, { needs: { GET: verifyNeed } })
+}
+
+/** @throws PIPE_NOT_FOUND, NODE_NOT_FOUND (404), VIEW_MISSING (400) */
+function materializedNode(request: FastifyRequest, { pipes }: Pick<Deps, 'pipes'>): MaterializedNode {
+  // The route has these parameters, and Fastify gives texts.
+  const names = request.params as { readonly pipe: string; readonly node: string }
+  const pipe = pipes.get(names.pipe)
+  const node = pipes.getNode(pipe, names.node)
+  const { view } = node
+  if (view === undefined) throw errors.VIEW_MISSING({ pipe: pipe.name, node: node.name })
+  return { pipe, node, view }
+}
+
+/** What is compared tells of all values: those of the target, of its source and of whatever else the view reads. */
+function requireCompare(request: FastifyRequest, { view }: MaterializedNode): void {
+  const { access } = request.server
+  for (const id of [view.sourceId, view.targetId, ...view.otherIds]) {
+    const refusal = access.refusalOf(callerOf(request), 'target:compare', id)
+    if (refusal !== null) throw refusal
+  }
+}
