@@ -18,7 +18,7 @@ import { kibibyte } from './shared/bytes.ts'
 interface JobKindsDeps extends Pick<JobFilesDeps, 'disk'>, ImportsByUrlDeps {
   readonly access: Access
   readonly dataSources: DataSources
-  readonly populates: Pick<PopulateService, 'jobKind'>
+  readonly populates: Pick<PopulateService, 'jobKinds'>
   readonly query: Pick<Query, 'run'>
 }
 
@@ -55,7 +55,7 @@ export async function openJobKinds(options: Options, deps: JobKindsDeps): Promis
   const queryJobs = createQueryJobs(queryJobOptions, { query, files, readScopeFor, seal: createOrderSeal(deps.box) })
   jobs.register(queryJobs.kind)
   jobs.register(createRowDeleteJobs(options, dataSources))
-  jobs.register(deps.populates.jobKind)
+  for (const kind of deps.populates.jobKinds) jobs.register(kind)
   const { urlImports, remoteFiles } = openImportsByUrl(options, deps)
   return {
     jobFiles: files,

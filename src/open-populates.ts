@@ -4,6 +4,8 @@ import type { Catalog } from './catalog/catalog.ts'
 import { changeView, changeViewPipe, findView } from './catalog/change-view.ts'
 import type { DataSource } from './catalog/data-source.types.ts'
 import { withoutViews } from './catalog/node-views.ts'
+import type { ViewRemovals } from './catalog/pipe.types.ts'
+import { withoutRemovals } from './catalog/view-removals.ts'
 import type { Options } from './config.ts'
 import { type AskedCondition, readRowCondition, tryRowCondition } from './datasources/row-condition.ts'
 import type { Materialize } from './materialize/materialize.types.ts'
@@ -63,6 +65,19 @@ class NodeLinks implements PopulatedLinks {
   async noteSuccess(viewId: string): Promise<void> {
     const populatedAt = this.#deps.now()
     await changeView(this.#catalog, viewId, (view) => ({ ...view, populatedAt }))
+  }
+
+  removalsOf(viewId: string): ViewRemovals | undefined {
+    return findView(this.#catalog, viewId)?.view.removals
+  }
+
+  async clearRemovals(viewId: string, partitions: readonly string[] | null, until: number): Promise<void> {
+    if (this.removalsOf(viewId) === undefined) return
+    await changeView(this.#catalog, viewId, (view) => {
+      // Rows that went later are in what was made meanwhile.
+      const isLater = view.removals !== undefined && view.removals.at > until
+      return isLater ? view : withoutRemovals(view, partitions)
+    })
   }
 
   async unlink(viewId: string): Promise<void> {

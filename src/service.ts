@@ -35,6 +35,7 @@ import type { Jobs } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
 import { openMaterialize } from './materialize/materialize.ts'
 import type { Materialize, Targets } from './materialize/materialize.types.ts'
+import { RepairService } from './materialize/verify/repairs.ts'
 import { VerifyService } from './materialize/verify/verifies.ts'
 import type { Logger } from './observe/logger.ts'
 import { openPopulates } from './open-populates.ts'
@@ -153,6 +154,7 @@ async function openModules(
   const populatesDeps = { catalog, store, holds: ingest, jobs, now, logger, views: (): Materialize => views }
   const populates = await openPopulates(options, populatesDeps)
   const verifies = new VerifyService(options, { catalog, store, holds: ingest, populates })
+  const repairs = new RepairService({ catalog, store, populates, now })
   const viewsDeps = { catalog, store, holds: ingest, targets: targetsOf(dataSources), flattenNode, populates, logger }
   const views = await openMaterialize({ now }, viewsDeps)
   const isFilled = (tables: ReadonlySet<string>): boolean => populates.isBusy(tables)
@@ -175,7 +177,7 @@ async function openModules(
   const written = { ingest, changes, box, pendingReplaces: new PendingReplaces() }
   const imports = openImports(options, { ...written, dataSources, replaces, logger, disk, now })
   const opening = openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter })
-  const worked = { imports, jobs, dataSources, populates, verifies, query, disk, logger }
+  const worked = { imports, jobs, dataSources, populates, verifies, repairs, query, disk, logger }
   const jobKinds = await openJobKinds(options, { ...opening, ...written, ...worked })
   opened.push(() => jobKinds.close())
   await jobs.start()

@@ -30,6 +30,7 @@ export const jobRights: Readonly<Record<string, Readonly<Partial<Record<Resource
     datasource: ofCreators,
     pipe: { 'job:read': ['pipe:change'], 'job:cancel': ['pipe:change'] },
   },
+  repairview: { datasource: ofCreators },
 }
 
 /** What of a caller the rights to a job depend on. */

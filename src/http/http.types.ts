@@ -12,6 +12,7 @@ import type { Ingest } from '../ingest/ingest.types.ts'
 import type { JobFiles } from '../jobs/job-files.ts'
 import type { Jobs } from '../jobs/jobs.types.ts'
 import type { Populates } from '../materialize/populate/populate.types.ts'
+import type { Repairs } from '../materialize/verify/repair.types.ts'
 import type { Verifies } from '../materialize/verify/verify.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
@@ -33,6 +34,7 @@ export interface HttpDeps {
   readonly pipes: Pipes
   readonly populates: Pick<Populates, 'add' | 'addPinned' | 'plan'>
   readonly verifies: Verifies
+  readonly repairs: Repairs
   readonly endpointDescriptions: Pick<EndpointDescriptions, 'describe' | 'describeAll'>
   readonly imports: Imports
   readonly urlImports: UrlImports

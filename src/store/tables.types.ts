@@ -90,6 +90,8 @@ export interface Partitions {
   drop(table: string, id: string): Promise<void>
   /** Adds the rows of a partition to another table of the same columns and keys, which shares the files with it. */
   attach(id: string, move: TableMove): Promise<void>
+  /** The same for all partitions of a table. */
+  attachAll(move: TableMove): Promise<void>
   /** The same for all rows of a table without partitions, as one part: all of them are added, or none. */
   attachWhole(move: TableMove): Promise<void>
 }

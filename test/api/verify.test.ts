@@ -3,79 +3,22 @@
 import t from 'tap'
 import { errorOf, openPipeService } from '../support/api/pipe-service.ts'
 import { VerifyCalls } from '../support/api/verify-calls.ts'
+import { byMonth, engineCases, salesRows, salesSchema } from '../support/api/verify-cases.ts'
 
 const { service, call } = await openPipeService(t, { populateChunkRowsMax: 40, verifyRowsMax: 5_000 })
 const calls = new VerifyCalls(service)
 
-interface EngineCase {
-  readonly sql: string
-  readonly target: Readonly<Record<string, string>>
-  /** Rows of January that the target has more then, and what is said of the partition. */
-  readonly damage: object
-  readonly seen: object
-}
-
-const byMonth = { engine_partition_key: 'toYYYYMM(day)' }
-const engines: Readonly<Record<string, EngineCase>> = {
-  plain: {
-    sql: 'SELECT day, user, v * 2 AS w FROM sales WHERE v > 2',
-    target: { engine: 'MergeTree', engine_sorting_key: 'day', ...byMonth },
-    damage: { day: '2026-01-05', user: 'ghost', w: 1 },
-    seen: { rows_missing: 0, rows_extra: 1, rows_different: 0 },
-  },
-  groups: {
-    sql: 'SELECT day, countState() AS n, maxSimpleState(v) AS top FROM sales GROUP BY day',
-    target: { engine: 'MergeTree', engine_sorting_key: 'day', ...byMonth },
-    damage: { day: '2026-01-01', top: 9_999 },
-    seen: { rows_missing: 0, rows_extra: 0, rows_different: 1, samples: ["('2026-01-01')"] },
-  },
-  merged: {
-    sql: 'SELECT day, sumState(price) AS total, quantilesExactState(0.5, 0.9)(price) AS q, uniqState(user) AS users, argMaxState(user, v) AS best, anyState(user) AS some, maxSimpleState(v) AS top FROM sales GROUP BY day',
-    target: { engine: 'AggregatingMergeTree', engine_sorting_key: 'day', ...byMonth },
-    damage: { day: '2026-01-01', top: 9_999 },
-    seen: { rows_missing: 0, rows_extra: 0, rows_different: 1, samples: ["('2026-01-01')"] },
-  },
-  summed: {
-    sql: 'SELECT day, count() AS n, sum(v) AS w, sum(price) AS p, any(user) AS some FROM sales GROUP BY day',
-    target: { engine: 'SummingMergeTree', engine_sorting_key: 'day', ...byMonth },
-    damage: { day: '2026-01-05', n: 1, w: 0, p: 0, some: '' },
-    seen: { rows_missing: 0, rows_extra: 1, rows_different: 0, samples: ["('2026-01-05')"] },
-  },
-  last: {
-    sql: 'SELECT user, day, v, price FROM sales',
-    target: { engine: 'ReplacingMergeTree', engine_sorting_key: 'user', engine_ver: 'v', ...byMonth },
-    damage: { day: '2026-01-01', user: 'u1', v: 9_999, price: 0 },
-    seen: { rows_missing: 0, rows_extra: 0, rows_different: 1, samples: ["('u1')"] },
-  },
-  unversioned: {
-    sql: 'SELECT user, day, v FROM sales',
-    target: { engine: 'ReplacingMergeTree', engine_sorting_key: 'user', ...byMonth },
-    damage: { day: '2026-01-05', user: 'ghost', v: 1 },
-    seen: { rows_missing: 0, rows_extra: 1, rows_different: 0, samples: ["('ghost')"] },
-  },
-  signed: {
-    sql: 'SELECT user, day, v, toInt8(if(v % 5 = 0, -1, 1)) AS sign FROM sales',
-    target: { engine: 'CollapsingMergeTree', engine_sorting_key: 'user, v', engine_sign: 'sign', ...byMonth },
-    damage: { day: '2026-01-01', user: 'ghost', v: 1, sign: 1 },
-    seen: { rows_missing: 0, rows_extra: 1, rows_different: 0 },
-  },
-}
-
 async function sendSales(from: number, count: number): Promise<void> {
-  const rows = Array.from({ length: count }, (_, row) => {
-    const n = from + row
-    return { day: `2026-0${1 + (n % 2)}-01`, user: `u${n % 7}`, v: n, price: n / 10 }
-  })
-  await calls.send('sales', rows)
+  await calls.send('sales', salesRows(from, count))
 }
 
-await calls.source('sales', 'day Date, user String, v UInt64, price Float64')
-for (const [name, { sql, target }] of Object.entries(engines)) {
+await calls.source('sales', salesSchema)
+for (const [name, { sql, target }] of Object.entries(engineCases)) {
   await calls.fill(`to_${name}`, sql, { datasource: `in_${name}`, ...target })
 }
 for (let block = 0; block < 6; block += 1) await sendSales(block * 20, 20)
 
-for (const [name, { damage, seen }] of Object.entries(engines)) {
+for (const [name, { damage, seen }] of Object.entries(engineCases)) {
   t.test(`a view into ${name} is equal, and what is damaged in it is told`, async (t) => {
     const pipe = `to_${name}`
     t.match(await calls.verify(pipe), { comparable: true, equal: true, partitions_total: 2, partitions_differing: 0 })

@@ -2,6 +2,7 @@
 
 import type { Progress } from '../../imports/imports.types.ts'
 import type { Job } from '../../jobs/jobs.types.ts'
+import type { DifferingPartition } from '../../materialize/verify/repair.types.ts'
 import type { sizeShape } from './datasource-shape.ts'
 import { progressDetails } from './import-progress.ts'
 import { timeText } from './time-text.ts'
@@ -49,10 +50,45 @@ export const kindShapes: Readonly<Record<string, (job: Job, context: KindContext
       ...(Array.isArray(warnings) && warnings.length > 0 ? { warnings } : {}),
     }
   },
+  repairview: ({ details }, { size, readsEverything = false }) => ({
+    statistics: size,
+    ...countFields(details),
+    ...repairFields(details, readsEverything),
+  }),
   delete_data: ({ details }, { readsRows = false }) => ({
     ...(details['deleteCondition'] === undefined ? {} : { delete_condition: details['deleteCondition'] }),
     ...(details['rowsDeleted'] === undefined || !readsRows ? {} : { rows_deleted: details['rowsDeleted'] }),
   }),
+}
+
+/** What is known by now of partitions; which they are, and what differs in them, is for those who may read everything. */
+function repairFields(details: Job['details'], readsEverything: boolean): Fields {
+  const { partitionsDiffering, partitionsRepaired, partitionsSkipped, differing, warnings } = details
+  return {
+    ...(isNumber(partitionsDiffering)
+      ? {
+          partitions_differing: partitionsDiffering,
+          partitions_repaired: partitionsRepaired,
+          partitions_skipped: partitionsSkipped,
+        }
+      : {}),
+    ...(readsEverything && Array.isArray(differing) ? { partitions: differing.map(differingShape) } : {}),
+    ...(Array.isArray(warnings) && warnings.length > 0 ? { warnings } : {}),
+  }
+}
+
+/** As the job of a repair has kept it. */
+function differingShape(partition: DifferingPartition): Fields {
+  return {
+    partition: partition.partition,
+    comparable: partition.reason === null,
+    reason: partition.reason,
+    rows_expected: partition.rowsExpected,
+    rows_found: partition.rowsFound,
+    rows_missing: partition.rowsMissing,
+    rows_extra: partition.rowsExtra,
+    rows_different: partition.rowsDifferent,
+  }
 }
 
 /** Those that are known by now. */

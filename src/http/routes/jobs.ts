@@ -115,7 +115,7 @@ function readFilter(parameters: Parameters): JobFilter {
 }
 
 /** Kinds that have another name in requests than in answers. */
-const kindNames: Readonly<Record<string, string>> = { populate: 'populateview' }
+const kindNames: Readonly<Record<string, string>> = { populate: 'populateview', repair: 'repairview' }
 /** What clients may ask for, also where no such job is ever made. */
 const knownKinds = [...Object.keys(kindNames), ...Object.keys(kindShapes), 'copy', 'sink'] as const
 

@@ -16,7 +16,7 @@ import { addPopulation, pinnedJob } from './population.ts'
 import { targetOperations } from './target-operations.ts'
 import { addVerification } from './verification.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'tokens' | 'verifies'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'repairs' | 'tokens' | 'verifies'>
 
 const materialize = onPath('pipe:materialize', 'pipe', { also: targetOperations })
 
@@ -50,7 +50,7 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
     { needs: { GET: materialize, POST: materialize }, mayTakeTokenFromBody: true },
   )
   addPopulation(app, deps, limits)
-  addVerification(app, deps)
+  addVerification(app, deps, limits)
 }
 
 /**

@@ -74,11 +74,11 @@ export async function pinnedJobs(
   return jobs.length === 0 ? {} : { jobs }
 }
 
-function originOf(request: FastifyRequest) {
+export function originOf(request: FastifyRequest) {
   const { makerId, tokenName } = callerOf(request)
   return { owner: { tokenId: makerId, tokenName }, logFields: { requestId: request.id } }
 }
 
-function answerTo(request: FastifyRequest, job: Job): object {
+export function answerTo(request: FastifyRequest, job: Job): object {
   return jobAnswer(job, { caller: callerOf(request), baseUrl: baseUrlOf(request) })
 }

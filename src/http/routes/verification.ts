@@ -1,20 +1,27 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { MaterializedNode } from '../../catalog/pipe.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
-import type { HttpDeps } from '../http.types.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
+import { warningShape } from '../json/pipe-shape.ts'
 import { verifyShape } from '../json/verify-shape.ts'
+import { readPipeInput } from '../request/pipe-input.ts'
 import { leftSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf } from '../server/authorization.ts'
+import { callerOf, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
+import { answerTo, originOf } from './population.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'verifies'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'repairs' | 'verifies'>
 
+const repairNeed = onPath('pipe:materialize', 'pipe', { also: ['target:fill', 'target:create', 'target:compare'] })
 const verifyNeed = onPath('pipe:verify', 'pipe', { also: ['target:compare'] })
 
-/** `GET /v0/pipes/<pipe>/nodes/<node>/verify`: compares what a view has made with its query over the rows of its source. */
-export function addVerification(app: FastifyInstance, deps: Deps): void {
+/**
+ * `GET /v0/pipes/<pipe>/nodes/<node>/verify`: compares what a view has made with its query over the rows of its source.
+ * `POST …/repair` makes the partitions anew that differ, as a job.
+ */
+export function addVerification(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
   const verify = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const materialized = materializedNode(request, deps)
     requireCompare(request, materialized)
@@ -24,6 +31,21 @@ export function addVerification(app: FastifyInstance, deps: Deps): void {
     return sendJson(reply, 200, { source, datasource: target, ...verifyShape(report) })
   }
   addPath(app, '/v0/pipes/:pipe/nodes/:node/verify', { GET: verify }, { needs: { GET: verifyNeed } })
+  const repair = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { parameters } = await readPipeInput(request, limits)
+    const materialized = materializedNode(request, deps)
+    const target = deps.dataSources.find(materialized.view.targetId)?.name ?? materialized.view.targetId
+    requireAccess(request, 'target:fill', target)
+    requireAccess(request, 'target:create', target)
+    requireCompare(request, materialized)
+    const order = { isForced: parameters.flag('force'), isDry: parameters.flag('dry_run') }
+    const plan = await deps.repairs.plan(materialized, order)
+    const job = await deps.repairs.add(plan, originOf(request))
+    const warnings = plan.warnings.length === 0 ? {} : { warnings: plan.warnings.map(warningShape) }
+    return sendJson(reply, 200, { ...answerTo(request, job), ...warnings })
+  }
+  const path = '/v0/pipes/:pipe/nodes/:node/repair'
+  addPath(app, path, { POST: repair }, { needs: { POST: repairNeed }, mayTakeTokenFromBody: true })
 }
 
 /** @throws PIPE_NOT_FOUND, NODE_NOT_FOUND (404), VIEW_MISSING (400) */

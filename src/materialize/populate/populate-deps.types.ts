@@ -1,5 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { ViewRemovals } from '../../catalog/pipe.types.ts'
 import type { Jobs } from '../../jobs/jobs.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import type { Store } from '../../store/store.types.ts'
@@ -9,7 +10,10 @@ import type { PlanDeps } from './populate-plan.ts'
 
 export interface PopulatesDeps extends Omit<PlanDeps, 'catalog' | 'store'> {
   readonly catalog: Pick<Catalog, 'find'>
-  readonly store: Pick<Store, 'exchange' | 'fill' | 'partitions' | 'pins' | 'rowDeletes' | 'sync' | 'tables' | 'views'>
+  readonly store: Pick<
+    Store,
+    'comparisons' | 'exchange' | 'fill' | 'partitions' | 'pins' | 'rowDeletes' | 'sync' | 'tables' | 'views'
+  >
   readonly holds: Holds
   readonly jobs: Pick<Jobs, 'add' | 'list'>
   readonly links: PopulatedLinks
@@ -24,6 +28,10 @@ export interface PopulatedLinks {
   hasSucceeded(viewId: string): boolean
   /** On disk when it resolves. */
   noteSuccess(viewId: string): Promise<void>
+  /** What is noted of rows that its source has no more. */
+  removalsOf(viewId: string): ViewRemovals | undefined
+  /** Forgets what was noted of these partitions until then, in epoch milliseconds; null is all of them. On disk when it resolves. */
+  clearRemovals(viewId: string, partitions: readonly string[] | null, until: number): Promise<void>
   /** Lets the node of the view fill nothing any more. */
   unlink(viewId: string): Promise<void>
 }
@@ -32,6 +40,8 @@ export interface PopulatedLinks {
 export interface Pinning {
   /** See `Populates`. */
   readonly pin: (plan: PinnedPlan) => Promise<void>
+  /** Told once the details of the job say that its rows are pinned. */
+  readonly onPinned: (plan: PinnedPlan) => void
   readonly heldFor: (plan: PinnedPlan) => Promise<readonly DataSource[]>
   /** Drops what no job goes on with. Raises `StoreError`. */
   readonly sweep: () => Promise<unknown>

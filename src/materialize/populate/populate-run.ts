@@ -4,14 +4,12 @@
 // always the same, so whoever goes on behind a kill fills again what the checkpoint does not tell of, and the engine passes over what
 // it has.
 
-import { setTimeout as delay } from 'node:timers/promises'
 import type { WorkingJob } from '../../jobs/jobs.types.ts'
 import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
-import { isStopped } from '../../store/store-error.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
 import type { PopulateCheckpoint, PopulateJobOrder } from './populate.types.ts'
 import { type Chunk, cutChunks } from './populate-chunks.ts'
@@ -20,14 +18,17 @@ import { stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
 import { fillChunk, filledColumns } from './populate-query.ts'
 import { dropPopulateTables, type PopulateTables, populateTables } from './populate-tables.ts'
+import { type HeldChange, whenFree } from './when-free.ts'
 
 export interface RunOptions {
   /** Rows that one INSERT reads. */
   readonly populateChunkRowsMax: number
 }
 
-interface RunDeps extends PopulatesDeps {
+export interface RunDeps extends PopulatesDeps {
   readonly pinning: Pinning
+  /** What a repair does with what is filled. */
+  readonly endRepair: (job: WorkingJob, checkpoint: PopulateCheckpoint) => Promise<void>
 }
 
 /** The same of their bytes before compression. */
@@ -36,9 +37,6 @@ const chunkBytesMax = 64 * mebibyte
 const chunksAtOnce = 2
 /** How often the checkpoint is written, at most. */
 const checkpointMs = 1_000
-/** When tables are looked at again that are being replaced, or imported into: at first, and later. */
-const firstLookMs = 500
-const longestLookMs = 60_000
 /** Ends of the engine that one pin outlives. */
 const restartsMax = 3
 /** Engines that keep the last of equal rows: what is inserted later has to come later. */
@@ -69,14 +67,19 @@ export class PopulateRun {
       // Only this class saves one.
       const checkpoint = (this.#job.checkpoint as PopulateCheckpoint | null) ?? (await this.#begin())
       if (checkpoint.done < checkpoint.total) await this.#fill(checkpoint)
-      if (checkpoint.stagingUuid !== null) await this.#exchange(checkpoint.stagingUuid)
-      await links.noteSuccess(view.id)
+      if (this.#order.repair !== undefined) await this.#deps.endRepair(this.#job, checkpoint)
+      else {
+        if (checkpoint.stagingUuid !== null) await this.#exchange(checkpoint.stagingUuid, checkpoint.pinnedAt)
+        await links.noteSuccess(view.id)
+      }
     } catch (thrown) {
       const { signal } = this.#job
       // The next start goes on with it, and needs all of it.
       if (signal.aborted && !isCancelled(signal.reason)) throw thrown
       await this.#letGo()
-      throw signal.aborted ? signal.reason : await this.#unlinkedBy(toFailure(thrown, view.nodeName))
+      if (signal.aborted) throw signal.reason
+      const failure = toFailure(thrown, (reason, cause) => this.#failure(reason, cause))
+      throw this.#order.repair === undefined ? await this.#unlinkedBy(failure) : failure
     }
     await this.#letGo()
     this.#deps.logger.info({ view: view.id, jobId: this.#job.id }, 'A Materialized View is populated.')
@@ -85,7 +88,7 @@ export class PopulateRun {
   async #begin(): Promise<PopulateCheckpoint> {
     const { store } = this.#deps
     const { request, isPinned, view } = this.#order
-    if (!isPinned) await this.#pinWhenFree()
+    const pinned = isPinned ? {} : await this.#pinWhenFree()
     const found = await store.tables.list([this.#tables.pin, this.#tables.staging])
     if (!found.has(this.#tables.pin)) throw this.#failure('the rows that were kept for it are gone')
     const parts = await store.pins.parts(this.#tables.pin)
@@ -97,33 +100,33 @@ export class PopulateRun {
     }
     const total = cutChunks(parts, limits).length
     const stagingUuid = request.truncates ? (found.get(this.#tables.staging)?.uuid ?? '') : null
-    const checkpoint = { ...limits, total, done: 0, stagingUuid }
+    const checkpoint = { ...limits, total, done: 0, stagingUuid, ...pinned }
     await store.sync()
     await this.#job.saveCheckpoint(checkpoint)
     this.#deps.logger.info({ view: view.id, rowCount, chunks: total }, 'A Materialized View is about to be populated.')
     return checkpoint
   }
 
-  /** Events and imports wait for the moment that it takes, so it is not tried too often. */
-  async #pinWhenFree(): Promise<void> {
+  /** Gives what the checkpoint says of the moment. */
+  async #pinWhenFree(): Promise<Pick<PopulateCheckpoint, 'pinnedAt' | 'targetUuid'>> {
+    const { now, pinning, store } = this.#deps
+    const { targetId } = this.#order.view
+    let pinned: Pick<PopulateCheckpoint, 'pinnedAt' | 'targetUuid'> = {}
+    await whenFree({ ...this.#heldChange, restartsMax }, async () => {
+      const pinnedAt = now()
+      await pinning.pin(this.#order)
+      const { uuid = '' } = (await store.tables.list([targetId])).get(targetId) ?? {}
+      pinned = { pinnedAt, targetUuid: uuid }
+      this.#job.tell({ isPinned: true })
+      pinning.onPinned(this.#order)
+    })
+    return pinned
+  }
+
+  get #heldChange(): Omit<HeldChange, 'restartsMax'> {
     const { holds, pinning } = this.#deps
-    const plan = this.#order
-    let restarts = 0
-    for (let waitMs = firstLookMs; ; waitMs = Math.min(2 * waitMs, longestLookMs)) {
-      this.#job.signal.throwIfAborted()
-      this.#refuseGone()
-      try {
-        await holds.withHold(await pinning.heldFor(plan), async () => {
-          await pinning.pin(plan)
-          this.#job.tell({ isPinned: true })
-        })
-        return
-      } catch (thrown) {
-        if (isStopped(thrown)) restarts += 1
-        if (!isPassing(thrown) && (!isStopped(thrown) || restarts > restartsMax)) throw thrown
-      }
-      await pause(waitMs, this.#job.signal)
-    }
+    const held = () => pinning.heldFor(this.#order)
+    return { holds, held, refuseGone: () => this.#refuseGone(), signal: this.#job.signal }
   }
 
   async #fill({ done, total, ...limits }: PopulateCheckpoint): Promise<void> {
@@ -180,26 +183,20 @@ export class PopulateRun {
   }
 
   /** Once: whoever comes again finds the target with the content of the other table. */
-  async #exchange(stagingUuid: string): Promise<void> {
-    const { holds, pinning, store } = this.#deps
-    const { targetId } = this.#order.view
+  async #exchange(stagingUuid: string, pinnedAt = 0): Promise<void> {
+    const { links, store } = this.#deps
+    const { view, request } = this.#order
+    const { targetId } = view
     const { staging, mirror } = this.#tables
-    for (let waitMs = firstLookMs; ; waitMs = Math.min(2 * waitMs, longestLookMs)) {
-      this.#job.signal.throwIfAborted()
-      this.#refuseGone()
-      try {
-        await holds.withHold(await pinning.heldFor(this.#order), async () => {
-          const target = (await store.tables.list([targetId])).get(targetId)
-          if (target?.uuid !== stagingUuid) await store.exchange([[targetId, staging]])
-          await store.views.drop(mirror)
-          await store.sync()
-        })
-        return
-      } catch (thrown) {
-        if (!isPassing(thrown) && !isStopped(thrown)) throw thrown
-      }
-      await pause(waitMs, this.#job.signal)
-    }
+    await whenFree({ ...this.#heldChange, restartsMax: Number.POSITIVE_INFINITY }, async () => {
+      const target = (await store.tables.list([targetId])).get(targetId)
+      if (target?.uuid !== stagingUuid) await store.exchange([[targetId, staging]])
+      await store.views.drop(mirror)
+      await store.sync()
+      // Nothing of what the target had before is left.
+      const isWhole = request.subset === null && request.condition === null
+      if (isWhole) await links.clearRemovals(view.id, null, pinnedAt)
+    })
   }
 
   #into({ tables }: TableGraph): Filling['into'] {
@@ -229,8 +226,9 @@ export class PopulateRun {
     if (!this.#deps.links.isLinked(view.id)) throw this.#failure('it was removed meanwhile')
   }
 
-  #failure(reason: string): ApiError {
-    return errors.POPULATE_FAILED({ view: this.#order.view.nodeName, reason })
+  #failure(reason: string, cause?: unknown): ApiError {
+    const failed = { view: this.#order.view.nodeName, reason, cause }
+    return this.#order.repair === undefined ? errors.POPULATE_FAILED(failed) : errors.REPAIR_FAILED(failed)
   }
 
   /** What fails here is done by the next populate, or at a start. */
@@ -291,23 +289,7 @@ function isCancelled(reason: unknown): boolean {
   return reason instanceof ApiError && reason.code === 'JOB_CANCELLED'
 }
 
-/** Whether something else is under way that ends. */
-function isPassing(thrown: unknown): boolean {
-  return thrown instanceof ApiError && ['CHANGE_BLOCKED', 'CHANGES_TOO_MANY', 'DATASOURCE_BUSY'].includes(thrown.code)
-}
-
-function toFailure(thrown: unknown, view: string): unknown {
-  if (thrown instanceof ApiError && thrown.code === 'SQL_INVALID') {
-    return errors.POPULATE_FAILED({ view, reason: thrown.message, cause: thrown })
-  }
-  return toChangeError(toCopyError(thrown, (reason) => errors.POPULATE_FAILED({ view, reason, cause: thrown })))
-}
-
-async function pause(timeMs: number, signal: AbortSignal): Promise<void> {
-  try {
-    await delay(timeMs, undefined, { signal })
-  } catch (thrown) {
-    // The delay has an error of its own for it.
-    throw signal.aborted ? signal.reason : thrown
-  }
+function toFailure(thrown: unknown, failed: (reason: string, cause: unknown) => ApiError): unknown {
+  if (thrown instanceof ApiError && thrown.code === 'SQL_INVALID') return failed(thrown.message, thrown)
+  return toChangeError(toCopyError(thrown, (reason) => failed(reason, thrown)))
 }

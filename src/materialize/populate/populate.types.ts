@@ -2,6 +2,7 @@ import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { Job, JobOwner } from '../../jobs/jobs.types.ts'
 import type { LogFields } from '../../observe/logger.ts'
 import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
+import type { ComparedColumn, ComparedManner } from '../../store/comparisons.types.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
 
 /**
@@ -71,6 +72,18 @@ export interface PopulatePlan {
   readonly pinId: string
   /** Set where what is filled is compared with what the target has. */
   readonly compared?: ComparedPin
+  /** Set where only what differs then takes the place of the target's. */
+  readonly repair?: RepairOrder
+}
+
+/** What becomes of partitions that differ, as a plain JSON value. */
+export interface RepairOrder {
+  /** Whether those too are made anew that cannot be compared. */
+  readonly isForced: boolean
+  /** Whether it is only told what differs. */
+  readonly isDry: boolean
+  readonly manner: ComparedManner
+  readonly columns: readonly ComparedColumn[]
 }
 
 /** What a plan, an order and a comparison have in common. */
@@ -109,6 +122,8 @@ export interface PopulateJobOrder {
   readonly pinId: string
   /** False where the job pins the rows when it begins. */
   readonly isPinned: boolean
+  readonly compared?: ComparedPin
+  readonly repair?: RepairOrder
 }
 
 /** Where a populate is, as a plain JSON value. */
@@ -122,6 +137,11 @@ export interface PopulateCheckpoint {
   readonly done: number
   /** The uuid of the table that takes the place of the target at the end; null where none does. */
   readonly stagingUuid: string | null
+  /** The uuid of the target when the rows were pinned, and when that was in epoch milliseconds; absent where another one pinned them. */
+  readonly targetUuid?: string
+  readonly pinnedAt?: number
+  /** Of a repair: the table that takes the place of the target, and which partitions are new in it. */
+  readonly fresh?: { readonly uuid: string; readonly partitions: readonly string[] }
 }
 
 /** What such a job tells of itself, beside the fields of all jobs. */
@@ -139,6 +159,8 @@ export interface PopulateDetails {
   readonly pinId: string
   readonly isPinned: boolean
   readonly filled: readonly string[]
+  /** Absent in jobs of earlier releases. */
+  readonly isRepair?: boolean
 }
 
 /** Some chunks, one behind the other. */

@@ -2,6 +2,7 @@ import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { Job, JobKind, JobSubject } from '../../jobs/jobs.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { tablesBefore } from '../../store/sql/table-graph.ts'
+import { RepairEnd } from '../verify/repair-end.ts'
 import type {
   ComparedPin,
   PinnedPlan,
@@ -15,7 +16,7 @@ import type {
 import type { PopulatesDeps } from './populate-deps.types.ts'
 import { planPopulate } from './populate-plan.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
-import { PopulateRun, type RunOptions } from './populate-run.ts'
+import { PopulateRun, type RunDeps, type RunOptions } from './populate-run.ts'
 import { dropPopulateTables, leftPins, populateTables } from './populate-tables.ts'
 
 export interface PopulatesOptions extends RunOptions {
@@ -23,10 +24,11 @@ export interface PopulatesOptions extends RunOptions {
 }
 
 export const populateJobKind = 'populateview'
+export const repairJobKind = 'repairview'
 
 export class PopulateService implements Populates {
   /** For whoever has the jobs, to be registered. */
-  readonly jobKind: JobKind
+  readonly jobKinds: readonly JobKind[]
   readonly #deps: PopulatesDeps
   /** Pins of which no job knows yet, with the tables that are to be filled. */
   readonly #made = new Map<string, PinnedPlan | PopulatePlan>()
@@ -35,16 +37,21 @@ export class PopulateService implements Populates {
     this.#deps = deps
     const pinning = {
       pin: (plan: PinnedPlan) => this.pin(plan),
+      onPinned: ({ pinId }: PinnedPlan) => {
+        this.#made.delete(pinId)
+      },
       heldFor: (plan: PinnedPlan) => this.heldFor(plan),
       sweep: () => this.#sweep(),
     }
-    this.jobKind = {
-      name: populateJobKind,
+    const endRepair: RunDeps['endRepair'] = (job, checkpoint) =>
+      new RepairEnd(job, { ...deps, pinning }).run(checkpoint)
+    this.jobKinds = [populateJobKind, repairJobKind].map((name) => ({
+      name,
       workingMax: options.populateJobsWorkingMax,
       isCancellableWhileWorking: true,
       canResume: true,
-      run: (job) => new PopulateRun(job, options, { ...deps, pinning }).run(),
-    }
+      run: (job) => new PopulateRun(job, options, { ...deps, pinning, endRepair }).run(),
+    }))
   }
 
   plan(view: PopulatedView, request: PopulateRequest): Promise<PopulatePlan> {
@@ -61,9 +68,11 @@ export class PopulateService implements Populates {
     const { store } = this.#deps
     const { view, pinId, request, compared } = plan
     // What is being deleted would be pinned with the rest.
-    if ((await store.rowDeletes.unfinished([view.sourceId])).length > 0) {
+    const read = [view.sourceId, ...(compared === undefined ? [] : [view.targetId])]
+    if ((await store.rowDeletes.unfinished(read)).length > 0) {
       throw errors.DATASOURCE_BUSY({ name: plan.sourceName, what: 'changed' })
     }
+    this.#refuseBeside(plan)
     const { pin, staging, mirror } = populateTables(pinId)
     this.#made.set(pinId, plan)
     try {
@@ -77,6 +86,19 @@ export class PopulateService implements Populates {
       await this.unpin(plan)
       throw thrown
     }
+  }
+
+  /** What a populate adds meanwhile would be in no table of a repair. @throws DATASOURCE_BUSY (409) */
+  #refuseBeside({ view, pinId, compared }: PinnedPlan): void {
+    const isRepair = compared?.keepsArrivals === true
+    // A comparison adds nothing.
+    if (compared !== undefined && !isRepair) return
+    const others = this.#pinned.filter((one) => one.pinId !== pinId && one.filled.includes(view.targetId))
+    if (!others.some((one) => isRepair || one.isRepair)) return
+    throw errors.DATASOURCE_BUSY({
+      name: this.#deps.catalog.find(view.targetId)?.name ?? view.targetId,
+      what: 'changed',
+    })
   }
 
   async #pinTarget({ view, pinId }: PinnedPlan, { staging: kind, keepsArrivals }: ComparedPin): Promise<void> {
@@ -112,10 +134,12 @@ export class PopulateService implements Populates {
   }
 
   async add(plan: PopulatePlan, { owner, logFields, isPinned }: PopulateOrigin): Promise<Job> {
-    const { view, sourceName, target, request, seconds, filled, pinId, warnings } = plan
+    const { view, sourceName, target, request, seconds, filled, pinId, warnings, compared, repair } = plan
     const order: PopulateJobOrder = {
       ...{ view, request, seconds, filled, pinId, isPinned, sourceName },
       targetName: target.name,
+      ...(compared === undefined ? {} : { compared }),
+      ...(repair === undefined ? {} : { repair }),
     }
     const details: PopulateDetails = {
       pipeId: view.pipe.id,
@@ -126,11 +150,11 @@ export class PopulateService implements Populates {
       rowsRead: 0,
       rowsTotal: null,
       warnings,
-      ...{ pinId, isPinned, filled },
+      ...{ pinId, isPinned, filled, isRepair: repair !== undefined },
     }
     const subject: JobSubject = { kind: 'datasource', id: target.id, name: target.name }
     const job = await this.#deps.jobs.add({
-      ...{ kind: populateJobKind, owner, subject, order, logFields },
+      ...{ kind: repair === undefined ? populateJobKind : repairJobKind, owner, subject, order, logFields },
       details: { ...details },
     })
     this.#made.delete(pinId)
@@ -138,9 +162,16 @@ export class PopulateService implements Populates {
   }
 
   isBusy(tables: ReadonlySet<string>): boolean {
+    return this.#pinned.some(({ filled }) => filled.some((name) => tables.has(name)))
+  }
+
+  /** What is pinned by now, and not done with. */
+  get #pinned(): readonly { readonly pinId: string; readonly filled: readonly string[]; readonly isRepair: boolean }[] {
+    const made = [...this.#made.values()].map(({ pinId, filled, compared }) => {
+      return { pinId, filled, isRepair: compared?.keepsArrivals === true }
+    })
     const pinned = this.#unended(['waiting', 'working', 'cancelling']).filter(({ isPinned }) => isPinned)
-    const filled = [...this.#made.values(), ...pinned].map((one) => one.filled)
-    return filled.some((names) => names.some((name) => tables.has(name)))
+    return [...made, ...pinned.map(({ pinId, filled, isRepair = false }) => ({ pinId, filled, isRepair }))]
   }
 
   async mend(): Promise<void> {
@@ -162,7 +193,7 @@ export class PopulateService implements Populates {
   #unended(statuses: readonly Job['status'][]): readonly PopulateDetails[] {
     // `add` has made them, and the run keeps these fields.
     return this.#deps.jobs
-      .list({ kinds: [populateJobKind], statuses })
+      .list({ kinds: [populateJobKind, repairJobKind], statuses })
       .map(({ details }) => details as unknown as PopulateDetails)
   }
 }

@@ -65,6 +65,12 @@ export const viewErrors = {
     message: ({ datasource, reason }: { readonly datasource: string; readonly reason: string }) =>
       `Data Source "${datasource}" cannot be populated: ${reason}`,
   }),
+  REPAIR_REFUSED: define({
+    status: 409,
+    when: 'A Materialized View cannot be repaired as it is, or only with `force`: what it has cannot be compared with its source, or other views read or fill its Data Source. Nothing was changed.',
+    message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
+      `Materialized View ${view} cannot be repaired: ${reason}`,
+  }),
   VIEW_EXISTS: define({
     status: 409,
     when: 'The node is materialized already.',
@@ -93,6 +99,13 @@ export const viewErrors = {
     quotes: 'of views',
     message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
       `Materialized View ${view} cannot be compared: ${reason}`,
+  }),
+  REPAIR_FAILED: define({
+    status: 422,
+    when: 'A repair failed at the rows of the source, or at what changed meanwhile. All is as it was. No request is answered so: it is the error of the job.',
+    quotes: 'of views',
+    message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
+      `Materialized View ${view} cannot be repaired: ${reason}`,
   }),
   POPULATE_FAILED: define({
     status: 422,

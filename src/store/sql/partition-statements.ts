@@ -47,6 +47,12 @@ export class PartitionStatements implements Partitions {
     await this.#statements.command(`ALTER TABLE ${qualified(into)} ${attach}`, { isLong: true })
   }
 
+  async attachAll({ from, into }: TableMove): Promise<void> {
+    assert(from !== into, 'partitions go from one table to another')
+    const attach = `ATTACH PARTITION ALL FROM ${qualified(from)}`
+    await this.#statements.command(`ALTER TABLE ${qualified(into)} ${attach}`, { isLong: true })
+  }
+
   async attachWhole({ from, into }: TableMove): Promise<void> {
     // One part comes as a whole or not at all, whatever happens to the process.
     await this.#statements.command(`OPTIMIZE TABLE ${qualified(from)} FINAL`, { isLong: true })

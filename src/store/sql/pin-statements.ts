@@ -17,6 +17,9 @@ const mergeless: Settings = {
   max_number_of_merges_with_ttl_in_pool: 0,
 }
 
+/** An INSERT waits for no merge. */
+const manyParts: Settings = { parts_to_delay_insert: 100_000, parts_to_throw_insert: 100_000 }
+
 /** `Pins` by ATTACH PARTITION FROM, which every adapter of the store can run. */
 export class PinStatements implements Pins {
   readonly #statements: Statements
@@ -42,7 +45,8 @@ export class PinStatements implements Pins {
 
   async makePlain(table: string, like: string): Promise<void> {
     await this.#statements.command(`DROP TABLE IF EXISTS ${qualified(table)}`)
-    await this.#createPlain(table, like, { non_replicated_deduplication_window: 10_000 })
+    // The engine takes a part that was merged for one that has no two rows of a key, which a plain table leaves in it.
+    await this.#createPlain(table, like, { ...mergeless, ...manyParts, non_replicated_deduplication_window: 10_000 })
   }
 
   async parts(pin: string): Promise<readonly PinnedPart[]> {

@@ -65,6 +65,7 @@ t.test('a populate fills what a view gives of the rows that are there, and what 
   t.same(await totals(far.id), await expected(source.id))
   t.same(await world.pins(), [])
   t.ok(world.succeeded.has(view.id))
+  t.notOk(life.populates.isBusy(new Set([near.id])), 'a replace is taken again')
   t.match((await life.populates.plan(view, wholePopulate)).warnings, [/has rows already/])
   await life.jobs.close()
 })

@@ -129,6 +129,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     pipes: fakePipes(),
     populates: { add: unavailable, addPinned: async () => null, plan: unavailable },
     verifies: { verify: unavailable },
+    repairs: { plan: unavailable, add: unavailable },
     endpointDescriptions: {
       describe: async () => null,
       describeAll: async () => ({ endpoints: [], pendingCount: 0 }),

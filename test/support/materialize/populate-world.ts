@@ -144,6 +144,8 @@ export class PopulateWorld {
           noteSuccess: async (id) => {
             this.succeeded.add(id)
           },
+          removalsOf: () => undefined,
+          clearRemovals: async () => undefined,
           unlink: async (id) => {
             this.unlinked.add(id)
             await this.store.views.drop(id)
@@ -155,7 +157,7 @@ export class PopulateWorld {
         logger: silentLogger,
       },
     )
-    jobs.register(populates.jobKind)
+    for (const kind of populates.jobKinds) jobs.register(kind)
     await populates.mend()
     await jobs.start()
     return {

@@ -42,6 +42,16 @@ export const madeViewErrors = {
     422,
     'Materialized View by_day cannot be compared: a row is wrong',
   ],
+  REPAIR_REFUSED: [
+    errors.REPAIR_REFUSED({ view: 'p.by_day', reason: 'its source has a TTL' }),
+    409,
+    'Materialized View p.by_day cannot be repaired: its source has a TTL',
+  ],
+  REPAIR_FAILED: [
+    errors.REPAIR_FAILED({ view: 'by_day', reason: 'a row is wrong' }),
+    422,
+    'Materialized View by_day cannot be repaired: a row is wrong',
+  ],
   POPULATE_UNLINKED: [
     errors.POPULATE_UNLINKED({ view: 'by_day', reason: 'no populate of it ever succeeded' }),
     409,
