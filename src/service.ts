@@ -20,6 +20,7 @@ import type { DataSources } from './datasources/datasources.types.ts'
 import { refuseLostCatalog } from './datasources/recovery/lost-catalog.ts'
 import { PartNote } from './datasources/recovery/part-note.ts'
 import { reportDefinitions } from './datasources/recovery/report-definitions.ts'
+import { forgetRemovals } from './datasources/removal-notes.ts'
 import { PendingReplaces } from './datasources/replace/pending-replaces.ts'
 import type { Replaces } from './datasources/replace/replace.types.ts'
 import { openReplaces } from './datasources/replace/replaces.ts'
@@ -158,7 +159,8 @@ async function openModules(
   const viewsDeps = { catalog, store, holds: ingest, targets: targetsOf(dataSources), flattenNode, populates, logger }
   const views = await openMaterialize({ now }, viewsDeps)
   const isFilled = (tables: ReadonlySet<string>): boolean => populates.isBusy(tables)
-  const replaces = await openReplaces(options, { catalog, settings, store, ingest, isFilled, logger })
+  const onComputed = (tables: ReadonlySet<string>): Promise<void> => forgetRemovals(catalog, tables)
+  const replaces = await openReplaces(options, { catalog, settings, store, ingest, isFilled, onComputed, logger })
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
   // What works needs all that was opened before.
   opened.push(() => jobs.close(closeTime.leftUntil(closeShares.jobs)))

@@ -48,7 +48,7 @@ import { summarizeQuarantine } from './quarantine/quarantine-summary.ts'
 import { defaultRetryTimes, ReplayRetries, type RetryTimes } from './quarantine/replay-retries.ts'
 import { toReadError } from './reader-rows.ts'
 import { mendTables } from './recovery/mend-tables.ts'
-import { noteRemoval } from './removal-notes.ts'
+import { forgetRemovals, noteRemoval } from './removal-notes.ts'
 import { Removals } from './removals.ts'
 import type {
   PlannedRowDelete,
@@ -250,6 +250,7 @@ class OpenDataSources implements DataSources {
       await changeBehindBarrier(this.#ingest, dataSource, async () => {
         if (!isQuarantine) await noteRemoval(this.#removalDeps, id, 'truncate')
         await this.#store.tables.truncate(table)
+        if (!isQuarantine) await forgetRemovals(this.#catalog, new Set([id]))
       })
     })
   }

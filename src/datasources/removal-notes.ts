@@ -3,7 +3,7 @@ import { changeView } from '../catalog/change-view.ts'
 import type { DataSourceId } from '../catalog/data-source.types.ts'
 import { materializedNodes } from '../catalog/node-views.ts'
 import type { ViewRemovals } from '../catalog/pipe.types.ts'
-import { withRemoval } from '../catalog/view-removals.ts'
+import { withoutRemovals, withRemoval } from '../catalog/view-removals.ts'
 import type { Store } from '../store/store.types.ts'
 
 interface RemovalDeps {
@@ -28,5 +28,13 @@ export async function noteRemoval(
     const partitions = (await store.partitions.list(view.targetId)).map(({ id }) => id)
     if (partitions.length === 0) continue
     await changeView(catalog, view.id, (found) => withRemoval(found, { kind, at: now() }, partitions))
+  }
+}
+
+/** Forgets what was noted of views whose targets have nothing of before: on disk when it resolves. */
+export async function forgetRemovals(catalog: RemovalDeps['catalog'], targets: ReadonlySet<string>): Promise<void> {
+  for (const { view } of materializedNodes(catalog.listPipes())) {
+    if (view.removals === undefined || !targets.has(view.targetId)) continue
+    await changeView(catalog, view.id, (found) => withoutRemovals(found, null))
   }
 }

@@ -141,6 +141,18 @@ t.test('rows of the source that are gone are noted for the partitions that were 
   const emptied = await calls.verify('of_gone')
   t.match(emptied, { comparable: true, equal: null })
   for (const one of emptied.partitions) t.match(one, { comparable: false, reason: /was truncated/ })
+  const rows = '{"day":"2026-01-03","v":4}'
+  const replaced = await call('POST', '/v0/datasources?mode=replace&name=gone&format=ndjson', { body: rows })
+  t.equal(replaced.status, 200)
+  t.match(await calls.verify('of_gone'), {
+    ...{ comparable: true, equal: true },
+    partitions: [{ comparable: true, rows_found: 1 }],
+  })
+  await call('POST', '/v0/datasources/gone/truncate')
+  t.match(await calls.verify('of_gone'), { equal: null, partitions: [{ comparable: false }] })
+  await call('POST', '/v0/datasources/kept/truncate')
+  await calls.send('gone', [{ day: '2026-01-04', v: 5 }])
+  t.match(await calls.verify('of_gone'), { equal: true, partitions: [{ comparable: true, rows_found: 1 }] })
 })
 
 t.test('who may not read all that is compared is refused', async (t) => {

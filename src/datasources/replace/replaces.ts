@@ -54,6 +54,8 @@ interface Deps {
   readonly settings: Settings
   readonly store: ReplacesStore
   readonly ingest: Pick<Ingest, 'withHold'>
+  /** Told which tables have nothing any more of what they had; absent tells nobody. */
+  readonly onComputed?: (tables: ReadonlySet<string>) => Promise<void>
   /** Whether rows that are kept from before come to one of these tables still; absent is never. */
   readonly isFilled?: (tables: ReadonlySet<string>) => boolean
   readonly logger: Logger
@@ -203,7 +205,20 @@ class ReplacesService implements Replaces {
     const swapping = this.#swap(await prepareSwap(store, { dataSourceId: id, quarantine }, content.pairs))
     this.#swapping.set(id, swapping)
     await swapping.finally(() => this.#swapping.delete(id))
+    if (condition === null) await this.#tellComputed(cascade)
     return counts
+  }
+
+  /** The new content stands, whatever becomes of this. */
+  async #tellComputed({ targets }: Cascade): Promise<void> {
+    try {
+      await this.#deps.onComputed?.(new Set(targets.map(({ table }) => table.name)))
+    } catch (err) {
+      this.#deps.logger.error(
+        { err },
+        'It could not be noted that Materialized Views have the rows of their sources again.',
+      )
+    }
   }
 
   async #swap(swap: Swap): Promise<void> {
