@@ -34,6 +34,7 @@ t.test('views of projects hold what their queries give', { timeout: 600_000 }, a
     for (const block of blocks.imported) await append(service, source.name, blockOf(source, block))
   }
   await t.test('after events and an import', (t) => areEqual(t, service))
+  await t.test('and are told to be equal where they can be compared', (t) => areVerified(t, service))
   await t.test('after a populate in the place of what they have', async (t) => {
     // One that others read, or fill too, is refused.
     const alone = projectViews.filter(({ isPopulated, isPopulatedLate }) => isPopulated !== false && !isPopulatedLate)
@@ -48,6 +49,26 @@ async function areEqual(t: Test, service: TestService): Promise<void> {
     t.ok(asked.length > 0, `${name}: ${asked.length} rows`)
     t.strictSame(there, asked, name)
   }
+}
+
+async function areVerified(t: Test, service: TestService): Promise<void> {
+  const compared: string[] = []
+  for (const view of projectViews) {
+    const { status, text, json } = await service.call('GET', `${nodePath(view)}/verify`)
+    t.equal(status, 200, `${view.name}: ${text}`)
+    // As above.
+    const { comparable, equal, reason } = json as Verified
+    if (comparable) compared.push(view.name)
+    t.equal(equal, comparable ? true : null, `${view.name}: ${comparable ? text : reason}`)
+  }
+  t.comment(`${compared.length} of ${projectViews.length} are comparable: ${compared.join(', ')}`)
+  t.ok(compared.length > 0)
+}
+
+interface Verified {
+  readonly comparable: boolean
+  readonly equal: boolean | null
+  readonly reason: string | null
 }
 
 async function sortedRows(service: TestService, sql: string): Promise<readonly string[]> {
