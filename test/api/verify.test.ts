@@ -24,7 +24,7 @@ for (const [name, { damage, seen }] of Object.entries(engineCases)) {
     t.match(await calls.verify(pipe), { comparable: true, equal: true, partitions_total: 2, partitions_differing: 0 })
     await calls.send(`in_${name}`, [damage])
     const told = await calls.verify(pipe)
-    t.match(told, { comparable: true, equal: false, partitions_differing: 1 })
+    t.match(told, { comparable: true, equal: false, partitions_differing: 1, note: /in other ways/ })
     t.match(told.partitions[0], { comparable: true, equal: false, partition: '202601', ...seen })
     t.match(told.partitions[1], { equal: true, partition: '202602' })
     await call('POST', `/v0/datasources/in_${name}/truncate`)

@@ -3,6 +3,9 @@ import type { VerifiedPartition, VerifyReport } from '../../materialize/verify/v
 /** Partitions that an answer lists. */
 const partitionsMax = 1_000
 
+const othersNote =
+  'Rows that came to the Data Source in other ways than through this Materialized View count as extra or different: nobody can tell them from its own.'
+
 /** What a comparison of a view with its query found. */
 export function verifyShape({ reasons, partitions, leftOut }: VerifyReport): object {
   const judged = partitions.filter(({ reason }) => reason === null)
@@ -15,6 +18,7 @@ export function verifyShape({ reasons, partitions, leftOut }: VerifyReport): obj
     partitions_total: partitions.length,
     partitions_differing: differing.length,
     partitions: partitions.slice(0, partitionsMax).map(partitionShape),
+    ...(differing.length === 0 ? {} : { note: othersNote }),
     columns_not_compared: leftOut.map(({ name, reason }) => ({ column: name, reason })),
   }
 }
