@@ -26,11 +26,22 @@ export function viewLabel({ pipe, node }: Pick<MaterializedNode, 'node' | 'pipe'
   return `${pipe.name}.${node.name}`
 }
 
+/** The pipe with the node of a view filling nothing, until it is linked again. */
+export function withUnlinked(pipe: Pipe, viewId: string, unlinkedAt: number): Pipe {
+  const nodes = pipe.nodes.map((node) => {
+    if (node.view?.id !== viewId) return node
+    const { view, ...rest } = node
+    return { ...rest, unlinked: { view, unlinkedAt } }
+  })
+  return { ...pipe, nodes }
+}
+
 /** The pipe with these nodes filling nothing any more. */
 export function withoutViews(pipe: Pipe, isGone: (node: PipeNode) => boolean): Pipe {
   const nodes = pipe.nodes.map((node) => {
-    if (node.view === undefined || !isGone(node)) return node
-    const { view: _, ...rest } = node
+    const isFilling = node.view !== undefined || node.unlinked !== undefined
+    if (!isFilling || !isGone(node)) return node
+    const { view: _view, unlinked: _unlinked, ...rest } = node
     return rest
   })
   return { ...pipe, nodes }

@@ -2,7 +2,7 @@
 
 import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { parseDataSourceId } from './data-source-id.ts'
-import type { NodeId, NodeView, Pipe, PipeNode } from './pipe.types.ts'
+import type { NodeId, NodeView, Pipe, PipeNode, UnlinkedView } from './pipe.types.ts'
 import { parseNodeId, parsePipeId, parseViewId } from './pipe-id.ts'
 import {
   checkFormat,
@@ -78,7 +78,13 @@ function readNode(fields: Fields): PipeNode {
     version: readInteger(fields, 'version'),
     // Only nodes that fill a data source have it.
     ...(fields['view'] === undefined ? {} : { view: readView(readObject(fields['view'], 'view')) }),
+    // Only those have it that a populate has unlinked.
+    ...(fields['unlinked'] === undefined ? {} : { unlinked: readUnlinked(readObject(fields['unlinked'], 'unlinked')) }),
   }
+}
+
+function readUnlinked(fields: Fields): UnlinkedView {
+  return { view: readView(readObject(fields['view'], 'view')), unlinkedAt: readInteger(fields, 'unlinkedAt') }
 }
 
 function readView(fields: Fields): NodeView {

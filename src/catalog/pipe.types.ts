@@ -24,6 +24,14 @@ export interface PipeNode {
   readonly version: number
   /** The view by which it fills a data source; absent where it fills none. */
   readonly view?: NodeView
+  /** The view that it had until a populate of it failed; absent where none did, or where it has been linked since. */
+  readonly unlinked?: UnlinkedView
+}
+
+/** A view that stands no more, and may be linked again. */
+export interface UnlinkedView {
+  readonly view: NodeView
+  readonly unlinkedAt: number
 }
 
 /**

@@ -136,6 +136,7 @@ class Views implements Materialize {
     )
     const target = plan.existing ?? earlier?.target ?? (await this.#createTarget(plan, created))
     const { flat, columns, sourceId, otherIds } = plan
+    const { populatedAt } = plan.link.target
     const view: NodeView = {
       id: createViewId(),
       sourceId,
@@ -145,6 +146,7 @@ class Views implements Materialize {
       select: flat.sql,
       columns,
       createdAt: this.#options.now(),
+      ...(populatedAt === undefined ? {} : { populatedAt }),
     }
     return { plan, target, view, populate: await this.#populateOf(plan, view) }
   }

@@ -54,6 +54,8 @@ export interface ViewTarget {
   readonly mayWriteTo: (sourceId: DataSourceId) => boolean
   /** Of which rows it is filled that are there: they are pinned in the moment from which on the view takes the others. */
   readonly populate?: PopulateRequest | null
+  /** When a populate of the view last succeeded that is linked again; absent for all others. */
+  readonly populatedAt?: number | undefined
 }
 
 export interface Linked<Result> {

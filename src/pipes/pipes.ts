@@ -20,6 +20,7 @@ import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { changed, expectNode, ofNode } from './changed-node.ts'
 import { mergeParameters, nodeWithOtherPipes } from './endpoint-parameters.ts'
+import { type LinkedNodes, Materializations } from './materializations.ts'
 import { parametersOf } from './node-parameters.ts'
 import { mayReadHidden, namesOutside, readsOfPipe } from './node-reads.ts'
 import { withNodeRenamed } from './node-renames.ts'
@@ -36,7 +37,6 @@ import type {
   NodeRemoval,
   NodeReport,
   NodeRequest,
-  NodeTarget,
   NodeViews,
   PipeRequest,
   PipeRevision,
@@ -46,7 +46,7 @@ import { possibleDependencies, possibleReaders } from './possible-readers.ts'
 import { ReaderRenames } from './reader-renames.ts'
 import { repeated, StalePipeError } from './stale-pipe.ts'
 import { checkFreed, checkTaken, mayReadVersion } from './version-reads.ts'
-import { ViewLinks, withoutView, withViews } from './view-links.ts'
+import { type LinkedPipe, ViewLinks, withViews } from './view-links.ts'
 
 export interface PipesOptions {
   /** Most nodes of a pipe. */
@@ -80,6 +80,7 @@ class PipesService implements Pipes {
   readonly #readers: PipeReaders
   readonly #renames: ReaderRenames
   readonly #links: ViewLinks
+  readonly #materializations: Materializations
   readonly #changes = new ChangeQueue()
   /** The version of the catalog by which nodes were judged of which their names do not tell what they read. */
   readonly #judgedAt = new WeakMap<Pipe, number>()
@@ -94,6 +95,12 @@ class PipesService implements Pipes {
     this.#readers = new PipeReaders(catalog)
     this.#renames = new ReaderRenames(options, { catalog, query })
     this.#links = new ViewLinks({ catalog, views })
+    this.#materializations = new Materializations({
+      ...{ catalog, query, links: this.#links, now: options.now },
+      change: (nameOrId, change) => this.#change(nameOrId, change),
+      saveLinked: (pipe, linked) => this.#saveLinked(pipe, linked),
+      replace: (pipe, before) => this.#replace(pipe, before),
+    })
   }
 
   find(nameOrId: string): Pipe | undefined {
@@ -253,44 +260,19 @@ class PipesService implements Pipes {
   }
 
   materialize(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<ChangedNode> {
-    return this.#change(pipeNameOrId, async (before) => {
-      const { position, author, target } = this.#linkable(before, nodeNameOrId, order)
-      const saved = await this.#saveLinked(before, {
-        author,
-        start: position,
-        targets: new Map([[position, target]]),
-        before,
-      })
-      return changed(saved.pipe, position, saved.reports[0])
-    })
+    return this.#materializations.materialize(pipeNameOrId, nodeNameOrId, order)
+  }
+
+  relink(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<ChangedNode> {
+    return this.#materializations.relink(pipeNameOrId, nodeNameOrId, order)
   }
 
   dematerialize(pipeNameOrId: string, nodeNameOrId: string): Promise<ChangedNode> {
-    return this.#change(pipeNameOrId, async (before) => {
-      const node = this.getNode(before, nodeNameOrId)
-      if (node.view === undefined) throw errors.VIEW_MISSING({ pipe: before.name, node: node.name })
-      const after = { ...withoutView(before, node), updatedAt: this.#options.now() }
-      await this.#links.drop([node], () => this.#replace(after, before))
-      return changed(after, before.nodes.indexOf(node))
-    })
+    return this.#materializations.remove(pipeNameOrId, nodeNameOrId)
   }
 
-  async analyse(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<AnalysedNode> {
-    const pipe = this.get(pipeNameOrId)
-    const { position, target, node } = this.#linkable(pipe, nodeNameOrId, order)
-    return { pipe, node, analysis: await this.#links.analyse({ pipe, position, target, author: order.author }) }
-  }
-
-  /** Judges who lets a node that is there fill a data source. @throws READ_DENIED (403), NODE_NOT_FOUND (404), VIEW_EXISTS (409) */
-  #linkable(pipe: Pipe, nodeNameOrId: string, { target, author }: MaterializeOrder) {
-    const node = this.getNode(pipe, nodeNameOrId)
-    const position = pipe.nodes.indexOf(node)
-    if (node.view !== undefined) {
-      const datasource = this.#catalog.find(node.view.targetId)?.name ?? node.view.targetId
-      throw errors.VIEW_EXISTS({ pipe: pipe.name, node: node.name, datasource })
-    }
-    this.#query.checkAuthor(pipe, position, author)
-    return { node, position, target, author }
+  analyse(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<AnalysedNode> {
+    return this.#materializations.analyse(this.get(pipeNameOrId), nodeNameOrId, order)
   }
 
   publish(pipeNameOrId: string, nodeNameOrId: string, author: ReadScope): Promise<Pipe> {
@@ -409,7 +391,7 @@ class PipesService implements Pipes {
   }
 
   /** Writes a pipe with the views of those of its nodes that are to fill something. */
-  async #saveLinked(checked: Pipe, { author, start, targets, before }: LinkedNodes) {
+  async #saveLinked(checked: Pipe, { author, start, targets, before }: LinkedNodes): Promise<LinkedPipe> {
     return await this.#links.save(checked, { targets, author }, async (views, guard) => {
       // Making a data source changes the catalog, by which names were judged that only it tells.
       const isUnsure = targets.size > 0 && this.#judgedAt.has(checked)
@@ -472,12 +454,6 @@ interface NodesToCheck {
   readonly start: number
   /** Nodes from this position on are not checked; those to the last one where it is left out. */
   readonly end?: number
-}
-
-interface LinkedNodes extends Pick<NodesToCheck, 'author' | 'start'> {
-  /** What nodes are to fill, by their positions. */
-  readonly targets: ReadonlyMap<number, NodeTarget>
-  readonly before?: Pipe
 }
 
 interface SaveOptions {

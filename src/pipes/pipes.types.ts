@@ -63,6 +63,12 @@ export interface Pipes {
    * @throws VIEW_… (400), READ_DENIED (403), …_NOT_FOUND (404), VIEW_EXISTS, OVERRIDE_REFUSED, DATASOURCE_BUSY (409)
    */
   materialize(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<ChangedNode>
+  /**
+   * Links the view again that a populate has unlinked, into the data source that it filled; the node's SQL is what it is now.
+   *
+   * @throws what `materialize` does; VIEW_MISSING (400) for a node that has none to link again.
+   */
+  relink(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<ChangedNode>
   /** Ends that; what the node has filled stays. @throws VIEW_MISSING (400), …_NOT_FOUND (404) */
   dematerialize(pipeNameOrId: string, nodeNameOrId: string): Promise<ChangedNode>
   /** What `materialize` would do, which is not done. @throws what that does. */
@@ -105,6 +111,8 @@ export interface NodeTarget {
   readonly mayWriteTo: (sourceId: DataSourceId) => boolean
   /** What is to be filled of the rows that are there; absent or null fills nothing. */
   readonly populate?: NodePopulate | null
+  /** When a populate of the view last succeeded that is linked again; absent for all others. */
+  readonly populatedAt?: number | undefined
 }
 
 /** What whoever makes views is handed; see `PopulateRequest`. */

@@ -16,7 +16,8 @@ interface Deps {
   readonly views: NodeViews | undefined
 }
 
-interface Linked {
+/** A pipe as it was written, and what was made for its nodes. */
+export interface LinkedPipe {
   readonly pipe: Pipe
   readonly reports: readonly NodeReport[]
 }
@@ -48,7 +49,7 @@ export class ViewLinks {
   }
 
   /** Makes the views of those nodes of a pipe that are to fill something, and has them written; none of them is nothing special. */
-  async save(pipe: Pipe, { targets, author }: AskedViews, write: WriteLinked): Promise<Linked> {
+  async save(pipe: Pipe, { targets, author }: AskedViews, write: WriteLinked): Promise<LinkedPipe> {
     if (targets.size === 0) return { pipe: await write(new Map(), () => undefined), reports: [] }
     const links = [...targets].map(([position, target]): NodeLink => ({ pipe, position, target, author }))
     const before = this.#catalog.listPipes()
@@ -108,7 +109,9 @@ function pairOf(node: PipeNode | undefined, view: NodeView | undefined): readonl
 export function withViews(pipe: Pipe, views: ReadonlyMap<NodeId, NodeView>): Pipe {
   const nodes = pipe.nodes.map((node) => {
     const view = views.get(node.id)
-    return view === undefined ? node : { ...node, view }
+    if (view === undefined) return node
+    const { unlinked: _, ...rest } = node
+    return { ...rest, view }
   })
   return { ...pipe, nodes }
 }

@@ -69,6 +69,7 @@ export function nodeShape(pipe: Pipe, node: PipeNode, context: ShapeContext): Sh
   return {
     ...nodeFields(pipe, node),
     ...viewFields(node, context),
+    ...(node.unlinked === undefined ? {} : { unlinked_at: timeText(node.unlinked.unlinkedAt) }),
     dependencies: seenReads(pipe, node.dependencies),
     possible_dependencies: seenReads(pipe, pipes.possibleDependencies(pipe, node)),
     params: pipes.parametersWithPipes(pipe, node),

@@ -11,7 +11,7 @@ import { type PipeInput, readNewName, readNodeEdit, readNodeOrder, readPipeInput
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
-import { judgedTarget } from './materialization.ts'
+import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
 import { readChoice } from './pipes.ts'
 import { pinnedJob } from './population.ts'

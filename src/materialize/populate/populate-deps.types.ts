@@ -24,7 +24,7 @@ export interface PopulatedLinks {
   hasSucceeded(viewId: string): boolean
   /** On disk when it resolves. */
   noteSuccess(viewId: string): Promise<void>
-  /** Lets the node of the view fill nothing any more. */
+  /** Lets the node of the view fill nothing any more, until it is linked again. */
   unlink(viewId: string): Promise<void>
 }
 

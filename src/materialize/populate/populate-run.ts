@@ -262,7 +262,8 @@ export class PopulateRun {
       return failure
     }
     const reason = request.unlinksOnError ? 'unlink_on_populate_error asks for it' : 'no populate of it ever succeeded'
-    return new AggregateError([failure, errors.POPULATE_UNLINKED({ view: view.nodeName, reason })])
+    const unlinked = errors.POPULATE_UNLINKED({ view: view.nodeName, pipe: view.pipe.name, reason })
+    return new AggregateError([failure, unlinked])
   }
 }
 

@@ -25,7 +25,7 @@ export const viewErrors = {
   }),
   VIEW_MISSING: define({
     status: 400,
-    when: 'A Materialized View is removed or populated of a node that is not materialized.',
+    when: 'A Materialized View is removed, populated or linked again of a node that has none.',
     message: ({ pipe, node }: { readonly pipe: string; readonly node: string }) =>
       `Node '${node}' of Pipe '${pipe}' is not materialized`,
   }),
@@ -44,8 +44,8 @@ export const viewErrors = {
   POPULATE_UNLINKED: define({
     status: 409,
     when: 'What became of a Materialized View whose populate failed. No request is answered so: it is among the errors of the job.',
-    message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
-      `Materialized View ${view} is unlinked, because ${reason}: new rows do not come to it. What its Data Source has stays`,
+    message: ({ view, pipe, reason }: { readonly view: string; readonly pipe: string; readonly reason: string }) =>
+      `Materialized View ${view} is unlinked, because ${reason}: new rows do not come to it. What its Data Source has stays. Once what failed is mended, POST /v0/pipes/${pipe}/nodes/${view}/relink links it again`,
   }),
   POPULATE_REFUSED: define({
     status: 409,

@@ -1,0 +1,25 @@
+import type { FastifyRequest } from 'fastify'
+import type { NodeTarget } from '../../pipes/pipes.types.ts'
+import type { HttpDeps } from '../http.types.ts'
+import type { TargetOrder } from '../request/target-input.ts'
+import { callerOf, requireAccess } from '../server/authorization.ts'
+
+/**
+ * The data source that a node is to fill, once it is clear that the caller may have it filled: whoever makes views must not write
+ * where he could not send rows.
+ *
+ * @throws what `Access.refusalOf` gives (403).
+ */
+export function judgedTarget(
+  request: FastifyRequest,
+  { name, engine, isOverridden, populate }: TargetOrder,
+  { dataSources }: Pick<HttpDeps, 'dataSources'>,
+): NodeTarget {
+  const found = dataSources.find(name)
+  if (found === undefined || isOverridden) requireAccess(request, 'target:create', name)
+  if (found !== undefined) requireAccess(request, 'target:fill', name)
+  if (found !== undefined && isOverridden) requireAccess(request, 'target:override', name)
+  const { access } = request.server
+  const mayWriteTo = (id: string): boolean => access.refusalOf(callerOf(request), 'target:fill', id) === null
+  return { name, knownId: found?.id ?? null, engine, isOverridden, populate, mayWriteTo }
+}
