@@ -62,9 +62,11 @@ class NodeLinks implements PopulatedLinks {
 
   async noteSuccess(viewId: string): Promise<void> {
     const populatedAt = this.#deps.now()
-    await this.#change(viewId, ({ pipe, view }) => ({
+    await this.#change(viewId, ({ pipe }) => ({
       ...pipe,
-      nodes: pipe.nodes.map((node) => (node.view?.id === viewId ? { ...node, view: { ...view, populatedAt } } : node)),
+      nodes: pipe.nodes.map((node) => {
+        return node.view?.id === viewId ? { ...node, view: { ...node.view, populatedAt } } : node
+      }),
     }))
   }
 

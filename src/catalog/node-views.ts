@@ -1,12 +1,20 @@
 // The materialized views of the catalog: which nodes fill what, and out of what. All of it is derived of the nodes.
 
-import type { MaterializedNode, NodeId, Pipe, PipeNode } from './pipe.types.ts'
+import type { MaterializedNode, NodeId, NodeView, Pipe, PipeNode } from './pipe.types.ts'
 
-/** Every node that fills a data source, in the order of the pipes. */
+/** Every node that fills a data source, in the order of the pipes; once for each SELECT of a UNION ALL, as that is a view. */
 export function materializedNodes(pipes: readonly Pipe[]): readonly MaterializedNode[] {
   return pipes.flatMap((pipe) =>
-    pipe.nodes.flatMap((node) => (node.view === undefined ? [] : [{ pipe, node, view: node.view }])),
+    pipe.nodes.flatMap((node) => {
+      return node.view === undefined ? [] : branchesOf(node.view).map((view) => ({ pipe, node, view }))
+    }),
   )
+}
+
+/** The views that the engine has of a node: itself, and those of the other SELECTs of its UNION ALL as if each were alone. */
+export function branchesOf(view: NodeView): readonly [NodeView, ...NodeView[]] {
+  const { more = [], ...own } = view
+  return [view, ...more.map((branch) => ({ ...own, ...branch }))]
 }
 
 /** Those that read a data source or fill it. */

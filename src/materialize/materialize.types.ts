@@ -23,6 +23,16 @@ export interface Materialize {
     links: readonly ViewLink[],
     write: (views: readonly NodeView[]) => Promise<Result>,
   ): Promise<Linked<Result>>
+  /**
+   * Puts views with the SQL that their nodes have now in the places of those that stand, between two blocks, and has them written. The
+   * old ones stand, and are written, if that fails. What their targets hold stays.
+   *
+   * @throws VIEW_INVALID, VIEW_MISFIT (400), VIEW_SOURCE_DENIED (403), DATASOURCE_BUSY (409), CHANGE_BLOCKED (503), and what `write` does.
+   */
+  change<Result>(
+    changes: readonly ViewChange[],
+    write: (views: readonly NodeView[]) => Promise<Result>,
+  ): Promise<Linked<Result>>
   /** Has it written that nodes fill nothing any more, then drops their views. What their targets hold stays. */
   unlink<Result>(views: readonly NodeView[], write: () => Promise<Result>): Promise<Result>
   /** What `link` would make, which is not made. @throws what `link` does. */
@@ -39,6 +49,13 @@ export interface ViewLink {
   readonly target: ViewTarget
   /** What its author may read. */
   readonly author: ReadScope
+  /** Another pipe as it is to be, which the node reads; absent where nothing else changes. */
+  readonly changed?: Pipe | undefined
+}
+
+/** A node whose view gives something else from now on. */
+export interface ViewChange extends ViewLink {
+  readonly old: NodeView
 }
 
 export interface ViewTarget {
@@ -74,7 +91,8 @@ export interface LinkReport {
 export interface ViewAnalysis {
   readonly select: CheckedQuery
   readonly columns: readonly ViewColumn[]
-  readonly sourceId: DataSourceId
+  /** One for each SELECT of a UNION ALL. */
+  readonly sourceIds: readonly DataSourceId[]
   /** The data source that is there; undefined where one would be made. */
   readonly existing: DataSource | undefined
   /** Of one that would be made. */

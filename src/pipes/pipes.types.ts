@@ -178,8 +178,8 @@ export interface NodeReport {
 
 export interface NodeAnalysis {
   readonly columns: readonly ViewColumn[]
-  /** The data source whose rows the view would see. */
-  readonly sourceId: DataSourceId
+  /** The data sources whose rows it would see: one for each SELECT of a UNION ALL. */
+  readonly sourceIds: readonly DataSourceId[]
   /** The data source that is there; undefined where one would be made. */
   readonly existing: DataSource | undefined
   /** Of one that would be made. */
@@ -201,6 +201,13 @@ export interface NodeLink {
   readonly target: NodeTarget
   /** What its author may read. */
   readonly author: ReadScope
+  /** Another pipe as it is to be, which the node reads; absent where nothing else changes. */
+  readonly changed?: Pipe | undefined
+}
+
+/** A node whose view is to give something else. */
+export interface NodeChange extends NodeLink {
+  readonly old: NodeView
 }
 
 /** Who makes and drops the views of nodes. */
@@ -208,6 +215,11 @@ export interface NodeViews {
   /** Makes them, has them written, and leaves nothing of them if that fails. */
   link<Result>(
     links: readonly NodeLink[],
+    write: (views: readonly NodeView[]) => Promise<Result>,
+  ): Promise<{ readonly result: Result; readonly reports: readonly NodeReport[] }>
+  /** Puts them in the places of the old ones, between two blocks, and has that written; the old ones stay if it fails. */
+  change<Result>(
+    changes: readonly NodeChange[],
     write: (views: readonly NodeView[]) => Promise<Result>,
   ): Promise<{ readonly result: Result; readonly reports: readonly NodeReport[] }>
   /** Has it written that they are gone, then drops them. */

@@ -1,7 +1,7 @@
 // Nodes that fill data sources, as far as pipes are concerned: their views are written with them, and a view is what it was when it
 // was made, so what it was made of is not changed without a word.
 
-import { viewLabel, viewsMadeOf, withoutViews } from '../catalog/node-views.ts'
+import { branchesOf, viewLabel, viewsMadeOf, withoutViews } from '../catalog/node-views.ts'
 import type { NodeId, NodeView, Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { answeringNode } from '../query/name-scope.ts'
 import { errors } from '../shared/errors/errors.ts'
@@ -73,7 +73,7 @@ export class ViewLinks {
   /** Refuses a change of nodes that views are made of, but for those of `own`. @throws VIEW_USED (409) */
   refuse(nodes: readonly PipeNode[], { what, advice }: ViewChange, own: readonly PipeNode[] = []): void {
     const found = viewsMadeOf(this.#catalog.listPipes(), new Set(nodes.map(({ id }) => id)))
-    const users = found.filter(({ node }) => !own.some(({ id }) => id === node.id)).map(viewLabel)
+    const users = [...new Set(found.filter(({ node }) => !own.some(({ id }) => id === node.id)).map(viewLabel))]
     if (users.length > 0) throw errors.VIEW_USED({ what, users, advice })
   }
 
@@ -96,7 +96,9 @@ export class ViewLinks {
     const isChanged = before.some((pipe) => {
       return pipe.id !== id && pipe.nodes.some((node) => read.has(node.id)) && this.#catalog.findPipe(pipe.id) !== pipe
     })
-    const ids = views.flatMap(({ sourceId, targetId, otherIds }) => [sourceId, targetId, ...otherIds])
+    const ids = views
+      .flatMap(branchesOf)
+      .flatMap(({ sourceId, targetId, otherIds }) => [sourceId, targetId, ...otherIds])
     if (isChanged || ids.some((one) => this.#catalog.find(one) === undefined)) throw new StalePipeError()
   }
 }

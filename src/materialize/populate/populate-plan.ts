@@ -36,6 +36,10 @@ export async function planPopulate(
   const source = findSource(view.sourceId, deps.catalog)
   const target = findSource(view.targetId, deps.catalog)
   refuseSource(source)
+  if (view.more !== undefined) {
+    const reason = 'its node reads its rows through UNION ALL; make a materialized node of each SELECT to populate it'
+    throw errors.POPULATE_INVALID({ reason })
+  }
   const seconds = Math.floor(deps.now() / 1_000)
   const condition =
     request.condition === null || request.subset !== null

@@ -45,12 +45,16 @@ export interface PopulatedView {
   readonly sourceId: string
   readonly targetId: string
   readonly select: CheckedQuery
+  /** The other SELECTs of its UNION ALL, each with a view of its own; absent where it has one SELECT. */
+  readonly more?: readonly PopulatedBranch[]
   /** Names of what it gives. */
   readonly columns: readonly string[]
   /** For the answers about the job. */
   readonly pipe: { readonly id: string; readonly name: string }
   readonly nodeName: string
 }
+
+export type PopulatedBranch = Pick<PopulatedView, 'id' | 'select' | 'sourceId'>
 
 /** A populate that may be carried out. */
 export interface PopulatePlan {

@@ -84,9 +84,14 @@ export const dataSourceErrors = {
   }),
   DATASOURCE_BUSY: define({
     status: 409,
-    when: 'A Data Source, or one that is computed together with it, is being replaced, so it cannot be changed or appended to; or it is being appended to, so it cannot be replaced. Nothing was changed; repeat the request later.',
-    message: ({ name, what }: { readonly name: string; readonly what: 'appended to' | 'changed' | 'replaced' }) =>
-      `Data Source "${name}" is being ${what}; nothing was changed, repeat it later`,
+    when: 'A Data Source, or one that is computed together with it, is being replaced, so it cannot be changed or appended to; or it is being appended to, so it cannot be replaced; or it is being populated, so what fills it cannot be changed. Nothing was changed; repeat the request later.',
+    message: ({
+      name,
+      what,
+    }: {
+      readonly name: string
+      readonly what: 'appended to' | 'changed' | 'populated' | 'replaced'
+    }) => `Data Source "${name}" is being ${what}; nothing was changed, repeat it later`,
   }),
   DELETE_FAILED: define({
     status: 422,

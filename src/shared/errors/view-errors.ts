@@ -39,7 +39,8 @@ export const viewErrors = {
     when: 'The token may not write to the Data Source whose rows the node would see. A view that fails stops the rows of its Data Source, so whoever makes one must be able to send some.',
     message: ({ node }: { readonly node: string }) =>
       `Node '${node}' cannot be materialized: the token may not write to the Data Source whose rows it would see`,
-    hint: () => 'That is the one after its first FROM; the token needs DATASOURCES:APPEND or DATASOURCES:CREATE for it',
+    hint: () =>
+      'That is the one after its first FROM, with UNION ALL that of each SELECT; the token needs DATASOURCES:APPEND or DATASOURCES:CREATE for it',
   }),
   POPULATE_UNLINKED: define({
     status: 409,
