@@ -26,7 +26,7 @@ export interface BranchQuery {
 export type DescribeQuery = (sql: CheckedQuery) => Promise<readonly ViewColumn[]>
 
 /** Each is a view of its own, which every block of its table passes. */
-const branchesMax = 50
+export const branchesMax = 50
 
 /**
  * The queries of a node, of which each is a view; one alone where it has no UNION on the way of its rows.

@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { openEmbeddedStore } from '../../src/store/embedded/embedded-store.ts'
+import { endedJob, jobIdOf } from '../support/api/job-calls.ts'
 import { errorOf, openPipeService } from '../support/api/pipe-service.ts'
 import { openTestService } from '../support/api/test-service.ts'
 import { ViewCalls } from '../support/api/view-calls.ts'
@@ -111,12 +112,37 @@ t.test('one node, a view of each SELECT', async (t) => {
     const refused = await views.tryFill('round', circle, { datasource: 'narrow' })
     t.equal(refused.status, 400)
     t.match(errorOf(refused), /would come back .*narrow → narrow/)
-    const populate = await views.tryFill('filled', 'SELECT user FROM events UNION ALL SELECT user FROM events', {
-      datasource: 'filled_rows',
-      populate: 'true',
-    })
-    t.equal(populate.status, 400, populate.text)
-    t.equal((await call('GET', '/v0/datasources/filled_rows')).status, 404)
+  })
+
+  await t.test('a populate fills the rows of each SELECT, once, whatever comes meanwhile', async (t) => {
+    const sql = 'SELECT user, toUInt64(n) AS n FROM events UNION ALL SELECT visitor, hits FROM visits'
+    const expected = (where = '1') => service.rows(`SELECT count(), sum(n) FROM (${sql}) WHERE ${where}`)
+    const found = () => service.rows('SELECT count(), sum(n) FROM filled_rows')
+    let isOver = false
+    const flowing = (async () => {
+      for (let n = 0; !isOver; n += 1) {
+        await views.send('events', [row('f', n)])
+        await views.send('visits', [{ visitor: 'f', hits: n }])
+      }
+    })()
+    const made = await views.tryFill('filled', sql, { datasource: 'filled_rows', populate: 'true' })
+    t.equal(made.status, 200, made.text)
+    const { job } = made.json as { readonly job: { readonly id: string } }
+    t.equal((await endedJob(service, job.id)).status, 'done')
+    const path = '/v0/pipes/filled/nodes/filled_view/population'
+    const again = await endedJob(service, jobIdOf(await call('POST', `${path}?truncate=true`)))
+    t.equal(again.status, 'done', again.error ?? '')
+    isOver = true
+    await flowing
+    t.same(await found(), await expected())
+    const { rows } = (await call('POST', `${path}?dry_run=true`)).json as { readonly rows: number }
+    t.equal(String(rows), (await expected())[0]?.[0])
+    const missing = await call('POST', `${path}?populate_condition=hits%20%3E%201`)
+    t.equal(missing.status, 400)
+    t.match(errorOf(missing), /Unknown .*hits/)
+    const condition = new URLSearchParams({ populate_condition: '1 = 0', truncate: 'true' })
+    await endedJob(service, jobIdOf(await call('POST', `${path}?${condition}`)))
+    t.same(await found(), [['0', '0']])
   })
 
   await t.test('whoever makes one may write to the source of each SELECT, and sees all of each', async (t) => {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Pipe, PipeNode } from '../../catalog/pipe.types.ts'
+import { branchesOf } from '../../catalog/node-views.ts'
+import type { NodeView, Pipe, PipeNode } from '../../catalog/pipe.types.ts'
 import type { Job } from '../../jobs/jobs.types.ts'
 import { populatedView } from '../../materialize/populate/populated-view.ts'
 import { errors } from '../../shared/errors/errors.ts'
@@ -35,8 +36,7 @@ export function addPopulation(app: FastifyInstance, { dataSources, pipes, popula
     if (order.truncates) requireAccess(request, 'target:create', target)
     const isDry = parameters.flag('dry_run')
     // Which rows a condition chooses, how many, and that it fails, tell of their values; so does the number of all rows.
-    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', view.sourceId)
-    if ((isDry || order.condition !== null) && refusal !== null) throw refusal
+    if (isDry || order.condition !== null) requireAllRows(request, view)
     const plan = await populates.plan(populatedView({ pipe, node, view }), order)
     const warnings = plan.warnings.length === 0 ? {} : { warnings: plan.warnings.map(warningShape) }
     const { rowCount, byteCount, partitionCount } = plan.reads
@@ -48,6 +48,14 @@ export function addPopulation(app: FastifyInstance, { dataSources, pipes, popula
   }
   const path = '/v0/pipes/:pipe/nodes/:node/population'
   addPath(app, path, { POST: populate }, { needs: { POST: need }, mayTakeTokenFromBody: true })
+}
+
+/** @throws what `Access.refusalOf` gives (403). */
+function requireAllRows(request: FastifyRequest, view: NodeView): void {
+  for (const { sourceId } of branchesOf(view)) {
+    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', sourceId)
+    if (refusal !== null) throw refusal
+  }
 }
 
 /** The job that fills what was pinned when the view of a node was made; nothing where there is none. */

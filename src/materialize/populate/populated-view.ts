@@ -1,5 +1,5 @@
 import type { MaterializedNode } from '../../catalog/pipe.types.ts'
-import type { PopulatedView } from './populate.types.ts'
+import type { PopulatedBranch, PopulatedView } from './populate.types.ts'
 
 /** The view of a node, as populates know it. */
 export function populatedView({ pipe, node, view }: MaterializedNode): PopulatedView {
@@ -12,4 +12,9 @@ export function populatedView({ pipe, node, view }: MaterializedNode): Populated
     pipe: { id: pipe.id, name: pipe.name },
     nodeName: node.name,
   }
+}
+
+/** The SELECTs of a view, each of which sees the rows of one table. */
+export function populatedBranches({ id, sourceId, select, more = [] }: PopulatedView): readonly PopulatedBranch[] {
+  return [{ id, sourceId, select }, ...more]
 }

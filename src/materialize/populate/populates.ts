@@ -14,7 +14,8 @@ import type { PinnedPlan, PopulatesDeps } from './populate-deps.types.ts'
 import { planPopulate } from './populate-plan.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
 import { PopulateRun, type RunOptions } from './populate-run.ts'
-import { dropPopulateTables, leftPins, populateTables } from './populate-tables.ts'
+import { branchTables, dropPopulateTables, leftPins, populateTables } from './populate-tables.ts'
+import { populatedBranches } from './populated-view.ts'
 
 export interface PopulatesOptions extends RunOptions {
   readonly populateJobsWorkingMax: number
@@ -32,7 +33,11 @@ export class PopulateService implements Populates {
   constructor(options: PopulatesOptions, deps: PopulatesDeps) {
     this.#deps = deps
     const pinning = {
-      pin: (plan: PinnedPlan) => this.pin(plan),
+      pin: async (plan: PinnedPlan): Promise<void> => {
+        await this.pin(plan)
+        // The job tells of it from here on.
+        this.#made.delete(plan.pinId)
+      },
       heldFor: (plan: PinnedPlan) => this.heldFor(plan),
       sweep: () => this.#sweep(),
     }
@@ -51,7 +56,9 @@ export class PopulateService implements Populates {
 
   async heldFor({ view }: PinnedPlan): Promise<readonly DataSource[]> {
     const { catalog, store } = this.#deps
-    const tables = new Set([...tablesBefore(await store.views.graph(), view.sourceId), view.targetId])
+    const graph = await store.views.graph()
+    const before = populatedBranches(view).flatMap(({ sourceId }) => [...tablesBefore(graph, sourceId)])
+    const tables = new Set([...before, view.targetId])
     return [...tables].flatMap((table) => catalog.find(table) ?? [])
   }
 
@@ -59,17 +66,22 @@ export class PopulateService implements Populates {
     const { store } = this.#deps
     const { view, pinId, request } = plan
     // What is being deleted would be pinned with the rest.
-    if ((await store.rowDeletes.unfinished([view.sourceId])).length > 0) {
+    const branches = populatedBranches(view)
+    if ((await store.rowDeletes.unfinished(branches.map(({ sourceId }) => sourceId))).length > 0) {
       throw errors.DATASOURCE_BUSY({ name: plan.sourceName, what: 'changed' })
     }
-    const { pin, staging, mirror } = populateTables(pinId)
+    const { staging } = populateTables(pinId)
     this.#made.set(pinId, plan)
     try {
       await dropPopulateTables(store, pinId)
-      await store.pins.make(pin, view.sourceId)
+      for (const [index, { sourceId }] of branches.entries()) {
+        await store.pins.make(branchTables(pinId, index).pin, sourceId)
+      }
       if (!request.truncates) return
       await store.tables.recreateLike(staging, { like: view.targetId, keeps: 'same' }, { computes: true })
-      await store.views.create({ name: mirror, target: staging, query: view.select })
+      for (const [index, { select }] of branches.entries()) {
+        await store.views.create({ name: branchTables(pinId, index).mirror, target: staging, query: select })
+      }
     } catch (thrown) {
       await this.unpin(plan)
       throw thrown
