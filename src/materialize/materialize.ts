@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
-import { branchesOf, withoutViews } from '../catalog/node-views.ts'
-import type { NodeView, ViewBranch } from '../catalog/pipe.types.ts'
+import { branchesOf, viewLabel, withoutViews } from '../catalog/node-views.ts'
+import type { NodeView, Pipe, ViewBranch } from '../catalog/pipe.types.ts'
 import { createViewId } from '../catalog/pipe-id.ts'
 import type { Logger } from '../observe/logger.ts'
 import { assert } from '../shared/assert.ts'
@@ -107,7 +107,7 @@ class Views implements Materialize {
       const plans = await this.#plan(changes, { find: (nameOrId) => catalog.find(nameOrId), listPipes })
       const made = plans.map((plan, index) => this.#inPlaceOf(plan, changes[index]))
       const result = await this.#switched(made, () => write(made.map(({ view }) => view)))
-      return { result, reports: made.map((one) => reportOf(one, [])) }
+      return { result, reports: made.map(changedReport) }
     })
   }
 
@@ -143,7 +143,11 @@ class Views implements Materialize {
   }
 
   async #plan(links: readonly ViewLink[], catalog: ViewPlanDeps['catalog']): Promise<readonly ViewPlan[]> {
-    const { flattenNode, store } = this.#deps
+    const { store } = this.#deps
+    const flattenNode: ViewPlanDeps['flattenNode'] = (pipe, position, author, changed) =>
+      this.#deps.flattenNode(pipe, position, author, changed).catch((thrown: unknown) => {
+        throw changed === undefined ? thrown : brokenView(thrown, pipe, position)
+      })
     const plans: ViewPlan[] = []
     for (const link of links) {
       const edges = plans.flatMap(({ branches, existing }) =>
@@ -320,6 +324,21 @@ class Views implements Materialize {
 function reportOf({ plan, target, view, populate }: MadeView, created: readonly DataSource[]): LinkReport {
   const warnings = [...plan.warnings, ...(populate?.warnings ?? [])]
   return { view, isCreated: created.includes(target), warnings }
+}
+
+/** A change of another pipe breaks this one: its author must be told which. */
+function brokenView(thrown: unknown, pipe: Pipe, position: number): unknown {
+  const node = pipe.nodes[position]
+  if (!(thrown instanceof ApiError) || thrown.status !== 400 || node === undefined) return thrown
+  return errors.VIEW_INVALID({ node: viewLabel({ pipe, node }), reason: thrown.message, cause: thrown })
+}
+
+function changedReport(made: MadeView & { readonly old: NodeView }): LinkReport {
+  const report = reportOf(made, [])
+  if (made.view.id === made.old.id) return report
+  const text =
+    'rows that its Data Source has were made by the SQL before; POST …/population?truncate=true makes them anew of what its source has'
+  return { ...report, warnings: [text, ...report.warnings] }
 }
 
 function selectsOf(view: NodeView): string {

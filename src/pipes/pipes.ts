@@ -7,7 +7,7 @@
 // makes one change at a time.
 
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import type { NodeId, NodeView, Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice } from '../catalog/versioned-name.ts'
@@ -46,7 +46,7 @@ import { possibleDependencies, possibleReaders } from './possible-readers.ts'
 import { ReaderRenames } from './reader-renames.ts'
 import { repeated, StalePipeError } from './stale-pipe.ts'
 import { checkFreed, checkTaken, mayReadVersion } from './version-reads.ts'
-import { type LinkedPipe, ViewLinks, withViews } from './view-links.ts'
+import { type ChangedViews, type LinkedPipe, mayChangeAll, ViewLinks, withViews } from './view-links.ts'
 
 export interface PipesOptions {
   /** Most nodes of a pipe. */
@@ -220,26 +220,32 @@ class PipesService implements Pipes {
       const node = this.getNode(before, nodeNameOrId)
       const from = before.nodes.indexOf(node)
       const to = Math.min(edit.position ?? from, before.nodes.length - 1)
-      const { name: newName = node.name, isForced } = edit
+      const { name: newName = node.name, isForced, rights } = edit
       const deps = { catalog: this.#catalog, query: this.#query, now: this.#options.now }
       const { catalogVersion } = this.#catalog
       const isRenamed = newName !== node.name
       const named = isRenamed ? await withNodeRenamed(before, node, { newName, isForced }, deps) : before
       const nodes = movedTo(named.nodes, this.#edited(node, edit), to)
       const isChecked = edit.sql !== undefined || to !== from
+      const hasOtherSql = edit.sql !== undefined && edit.sql !== node.sql
+      const filling = hasOtherSql && to === from ? this.#links.madeOf(node) : []
+      const isChanging = filling.length > 0 && rights !== undefined && mayChangeAll(filling, rights)
       const pipe = { ...before, nodes }
       // Those in between stand behind others than before.
       const [start, end] = [Math.min(from, to), Math.max(from, to) + 1]
       const guard = (): void => {
         // What names stood for when the rename was judged may be something else by now.
         if (isRenamed && this.#catalog.catalogVersion !== catalogVersion) throw new StalePipeError()
-        const isOther = to !== from || (edit.sql !== undefined && edit.sql !== node.sql)
         // A view that is there is not changed along, so its node would tell of another query than runs.
         const what = `Node '${node.name}' of Pipe '${before.name}'`
-        if (isOther) this.#links.refuse(to === from ? [node] : before.nodes, { what, advice: editAdvice })
+        const isOther = to !== from || hasOtherSql
+        const advice = to === from ? sqlAdvice : editAdvice
+        if (isOther && !isChanging) this.#links.refuse(to === from ? [node] : before.nodes, { what, advice })
       }
       const checked = isChecked ? await this.#checked(pipe, { author, start, end }) : pipe
-      return changed(await this.#save(checked, before, { guard }), to)
+      if (rights === undefined || !isChanging) return changed(await this.#save(checked, before, { guard }), to)
+      const saved = await this.#saveChanged(checked, { edited: node, filling, author, rights }, { before, guard })
+      return changed(saved.pipe, to, saved.reports[0])
     })
   }
 
@@ -396,13 +402,34 @@ class PipesService implements Pipes {
       // Making a data source changes the catalog, by which names were judged that only it tells.
       const isUnsure = targets.size > 0 && this.#judgedAt.has(checked)
       const judged = isUnsure ? await this.#checked(checked, { author, start }) : checked
-      const linked = views.size === 0 ? judged : withViews(judged, views)
-      for (const known of [this.#judgedAt, this.#checkedAt]) {
-        const version = known.get(judged)
-        if (version !== undefined) known.set(linked, version)
-      }
-      return await this.#save(linked, before, { guard })
+      return await this.#save(this.#filling(judged, views), before, { guard })
     })
+  }
+
+  /** Writes a pipe of which a node has other SQL, with the views that are made of it, of other pipes too. */
+  async #saveChanged(
+    checked: Pipe,
+    views: ChangedViews,
+    { before, guard }: { readonly before: Pipe; readonly guard: () => void },
+  ): Promise<LinkedPipe> {
+    return await this.#links.change(checked, views, async (made) => {
+      const bothGuards = (): void => {
+        guard()
+        made.guard()
+      }
+      return await this.#save(this.#filling(checked, made.views), before, { guard: bothGuards, along: made.along })
+    })
+  }
+
+  /** The pipe with these views, judged and checked as it was. */
+  #filling(judged: Pipe, views: ReadonlyMap<NodeId, NodeView>): Pipe {
+    if (views.size === 0) return judged
+    const filling = withViews(judged, views)
+    for (const known of [this.#judgedAt, this.#checkedAt]) {
+      const version = known.get(judged)
+      if (version !== undefined) known.set(filling, version)
+    }
+    return filling
   }
 
   /** Writes a pipe that is new, or takes the place of `before`. */
@@ -448,6 +475,8 @@ class PipesService implements Pipes {
 }
 
 const editAdvice = 'remove their materializations first, or make another node'
+const sqlAdvice =
+  'to have them changed along, the token must be allowed to change their Pipes, and to write to what they read and fill; else make another node'
 
 interface NodesToCheck {
   readonly author: ReadScope

@@ -48,7 +48,12 @@ export interface Pipes {
   drop(nameOrId: string, options: { readonly isForced: boolean }): Promise<void>
   /** Puts a node behind the others. @throws what `create` does; PIPE_NOT_FOUND (404). */
   appendNode(pipeNameOrId: string, request: NodeRequest, author: ReadScope): Promise<ChangedNode>
-  /** @throws SQL_EMPTY, SQL_INVALID, CHANGE_EMPTY, … (400), …_NOT_FOUND (404), NODE_EXISTS, NODE_USED (409) */
+  /**
+   * Views that are made of the node get its new SQL between two blocks of rows, also those of other pipes.
+   *
+   * @throws SQL_EMPTY, SQL_INVALID, CHANGE_EMPTY, VIEW_… (400), …_NOT_FOUND (404), NODE_EXISTS, NODE_USED, VIEW_USED, DATASOURCE_BUSY
+   *   (409), CHANGE_BLOCKED (503)
+   */
   editNode(pipeNameOrId: string, nodeNameOrId: string, edit: NodeEdit, author: ReadScope): Promise<ChangedNode>
   /**
    * Nodes that read it stay, and fail. Its own view goes, and what that has filled stays; views of other nodes that are made of its
@@ -158,6 +163,17 @@ export interface NodeEdit {
   readonly position: number | undefined
   /** Whether other nodes whose SQL goes by its name get the new one. */
   readonly isForced: boolean
+  /** What the author may do about views that are made of the node; absent allows nothing, so that they refuse other SQL. */
+  readonly rights?: ViewRights
+}
+
+/** Whether somebody may have views changed. */
+export interface ViewRights {
+  readonly mayChange: (pipeId: string) => boolean
+  /** A view fills it. */
+  readonly mayFill: (targetId: string) => boolean
+  /** A view sees its blocks, and stops them where it fails. */
+  readonly mayWriteTo: (sourceId: string) => boolean
 }
 
 export interface ChangedNode {
