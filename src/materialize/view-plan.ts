@@ -64,8 +64,17 @@ export async function planView(link: ViewLink, deps: ViewPlanDeps): Promise<View
     return planFlat(link, { node, flat, columns, branches }, deps)
   } catch (thrown) {
     if (!(thrown instanceof ViewQueryFault)) throw toChangeError(thrown)
-    throw errors.VIEW_INVALID({ node: node.name, reason: thrown.message, cause: thrown })
+    const others = [...thrown.others, ...pipesIn(flat, link, deps.catalog)]
+    throw errors.VIEW_INVALID({ node: node.name, reason: thrown.message, others, cause: thrown })
   }
+}
+
+/** The other pipes whose SQL stands in a query: what is wrong with it may quote that. */
+function pipesIn({ nodeIds }: FlatQuery, { pipe }: ViewLink, catalog: ViewPlanDeps['catalog']) {
+  const read = catalog.listPipes().filter(({ id, nodes }) => {
+    return id !== pipe.id && nodes.some((node) => nodeIds.includes(node.id))
+  })
+  return read.map(({ name }) => ({ kind: 'pipe', name }) as const)
 }
 
 function plannedBranch({ sql, columns }: BranchQuery, catalog: ViewPlanDeps['catalog']): PlannedBranch {
@@ -141,7 +150,8 @@ function triggerId(table: string, catalog: ViewPlanDeps['catalog']): DataSourceI
   if (findDataSourceId(table) !== table || catalog.find(table) === undefined) {
     const owner = catalog.find(table.replace(/_quarantine$/, ''))
     const name = owner === undefined ? 'a table of the service' : `the quarantine of '${owner.name}'`
-    throw new ViewQueryFault(`it reads ${name} first, whose rows come to no view`)
+    const others = owner === undefined ? [] : [{ kind: 'datasource', name: owner.name } as const]
+    throw new ViewQueryFault(`it reads ${name} first, whose rows come to no view`, { others })
   }
   return parseDataSourceId(table)
 }
@@ -158,7 +168,8 @@ function knownTarget({ target }: ViewLink, catalog: ViewPlanDeps['catalog']): Da
 function refuseOverride({ id, name }: DataSource, catalog: ViewPlanDeps['catalog']): void {
   const users = [...new Set(viewsOn(catalog.listPipes(), id).map(viewLabel))]
   if (users.length === 0) return
-  throw errors.OVERRIDE_REFUSED({ datasource: name, reason: `the Materialized Views ${users.join(', ')} use it` })
+  const reason = `the Materialized Views ${users.join(', ')} use it`
+  throw errors.OVERRIDE_REFUSED({ datasource: name, reason, users })
 }
 
 interface CycleSearch extends Pick<ViewPlanDeps, 'catalog' | 'edges'> {

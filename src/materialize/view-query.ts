@@ -7,6 +7,7 @@ import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { isAllowedAggregate } from '../schema/functions/function-policy.ts'
 import type { ParsedQuery, QueryScope, TableRead, TokenRange } from '../schema/syntax/parsed-query.types.ts'
 import { assert } from '../shared/assert.ts'
+import type { OtherResource } from '../shared/errors/definition.ts'
 import { isFickleFunction, timeFunctions } from '../sql/fickle-functions.ts'
 import { parseStatement } from '../sql/parse-statement.ts'
 import { findCommonTable } from '../sql/scope-lookup.ts'
@@ -27,6 +28,17 @@ export interface ViewQuery {
 /** Why a SELECT cannot be a view, as a clause that goes on a sentence about it. */
 export class ViewQueryFault extends Error {
   override readonly name = 'ViewQueryFault'
+  /** What it names beside what stands in the query. */
+  readonly others: readonly OtherResource[]
+
+  constructor(reason: string, { others = [], ...options }: FaultOptions = {}) {
+    super(reason, options)
+    this.others = others
+  }
+}
+
+interface FaultOptions extends ErrorOptions {
+  readonly others?: readonly OtherResource[]
 }
 
 /** A set operation on the way of its rows. */

@@ -121,7 +121,7 @@ t.test('other SQL of a node, and of what views are made of', async (t) => {
       for (const more of [[], ['PIPES:CREATE:of_shared'], ['DATASOURCES:APPEND:shared_rows']]) {
         const refused = await put('shared/nodes/answer', sql, await tokenWith(...more))
         t.equal(refused.status, 409, more.join())
-        t.notMatch(errorOf(refused), /of_shared/)
+        if (!more.join().includes('of_shared')) t.notMatch(errorOf(refused), /of_shared/)
         t.match(errorOf(refused), /the token must be allowed to change their Pipes/)
       }
       const all = await tokenWith('PIPES:CREATE:of_shared', 'DATASOURCES:APPEND:shared_rows')

@@ -69,7 +69,7 @@ function refuseSource({ name, engine }: DataSource): void {
     engine.name === 'Null'
       ? `Data Source "${name}" has the engine Null, which keeps no rows`
       : `Data Source "${name}" has the engine ${engine.name}, of which no moment can be kept`
-  throw errors.POPULATE_INVALID({ reason })
+  throw errors.POPULATE_INVALID({ reason, others: [name], untold: `its source has the engine ${engine.name}` })
 }
 
 /** @throws POPULATE_REFUSED (409) */
