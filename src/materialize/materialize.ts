@@ -1,5 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import type { DataSource } from '../catalog/data-source.types.ts'
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import { createDataSourceId } from '../catalog/data-source-id.ts'
 import { branchesOf, viewLabel, withoutViews } from '../catalog/node-views.ts'
 import type { NodeView, Pipe, ViewBranch } from '../catalog/pipe.types.ts'
 import { createViewId } from '../catalog/pipe-id.ts'
@@ -11,6 +12,7 @@ import { toChangeError } from '../store/caller-errors.ts'
 import { tablesBefore } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'
 import { EngineViews } from './engine-views.ts'
+import { MadeTargets, type MadeTargetsDeps } from './made-targets.ts'
 import type {
   Holds,
   Linked,
@@ -23,7 +25,7 @@ import type {
   ViewEngine,
   ViewLink,
 } from './materialize.types.ts'
-import type { PopulatePlan, Populates } from './populate/populate.types.ts'
+import type { Pinned, PopulatePlan, Populates } from './populate/populate.types.ts'
 import { populatedView } from './populate/populated-view.ts'
 import { planView, type ViewPlan, type ViewPlanDeps } from './view-plan.ts'
 
@@ -38,8 +40,9 @@ interface MaterializeDeps {
     readonly trials: Pick<Store['trials'], 'describe'>
   }
   readonly holds: Holds
+  readonly settings: MadeTargetsDeps['settings']
   readonly targets: Targets
-  readonly populates: Pick<Populates, 'heldFor' | 'isBusy' | 'pin' | 'plan' | 'unpin'>
+  readonly populates: Pick<Populates, 'heldFor' | 'isBusy' | 'pin' | 'plan' | 'unpin' | 'withPinned'>
   readonly flattenNode: ViewPlanDeps['flattenNode']
   readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
 }
@@ -63,6 +66,7 @@ class Views implements Materialize {
   readonly #options: MaterializeOptions
   readonly #deps: MaterializeDeps
   readonly #engine: EngineViews
+  readonly #made: MadeTargets
   /** One after the other, so that two together make no circle. */
   readonly #changes = new ChangeQueue()
 
@@ -71,6 +75,7 @@ class Views implements Materialize {
     this.#deps = deps
     const { catalog, store, logger } = deps
     this.#engine = new EngineViews({ catalog, views: store.views, logger })
+    this.#made = new MadeTargets({ settings: deps.settings, logger })
   }
 
   link<Result>(
@@ -84,8 +89,9 @@ class Views implements Materialize {
       const made: MadeView[] = []
       try {
         for (const plan of plans) made.push(await this.#withTarget(plan, { created, made }))
-        const result = await this.#standing(made, () => write(made.map(({ view }) => view)))
-        return { result, reports: made.map((one) => reportOf(one, created)) }
+        const { result, jobIds } = await this.#standing(made, () => write(made.map(({ view }) => view)))
+        for (const { id } of created) await this.#made.forget(id)
+        return { result, reports: withJobs(made, jobIds, created) }
       } catch (thrown) {
         for (const { id } of created) await this.#takeBackTarget(id)
         throw thrown
@@ -136,6 +142,26 @@ class Views implements Materialize {
     const { schema, engine } = made
     const sourceIds = branches.map(({ sourceId }) => sourceId)
     return { select: flat.sql, columns, sourceIds, existing, schema, engine, warnings }
+  }
+
+  mendTargets(): Promise<void> {
+    return this.#changes.run('views', async () => {
+      for (const id of this.#made.left) await this.#mendTarget(id)
+    })
+  }
+
+  async #mendTarget(id: DataSourceId): Promise<void> {
+    const { catalog, logger, targets } = this.#deps
+    const found = catalog.find(id)
+    if (found !== undefined && !targets.isUsed(id)) {
+      try {
+        await targets.dropEmpty(id, (rowCount) => new Error(`it has ${rowCount} rows`))
+        logger.info({ id, name: found.name }, 'A Data Source that was being made for a view is dropped; it is empty.')
+      } catch (err) {
+        logger.warn({ err, id, name: found.name }, 'A Data Source that was being made for a view stays.')
+      }
+    }
+    await this.#made.forget(id)
   }
 
   async reconcile(engine?: ReconciledEngine): Promise<void> {
@@ -200,7 +226,8 @@ class Views implements Materialize {
   async #populateOf({ link, node }: ViewPlan, view: NodeView): Promise<PopulatePlan | null> {
     const { populate } = link.target
     if (populate === undefined || populate === null) return null
-    return await this.#deps.populates.plan(populatedView({ pipe: link.pipe, node, view }), populate)
+    const { maker: _, ...request } = populate
+    return await this.#deps.populates.plan(populatedView({ pipe: link.pipe, node, view }), request)
   }
 
   async #createTarget({ link, made, overridden, node }: ViewPlan, created: DataSource[]): Promise<DataSource> {
@@ -214,13 +241,20 @@ class Views implements Materialize {
     }
     const description = `Filled by node ${node.name} of Pipe ${link.pipe.name}`
     const { schema, engine } = made
-    const dataSource = await targets.create({ name, description, schema, engine, type: 'ndjson' })
-    created.push(dataSource)
-    return dataSource
+    const id = createDataSourceId()
+    await this.#made.note(id)
+    try {
+      const dataSource = await targets.create({ id, name, description, schema, engine, type: 'ndjson' })
+      created.push(dataSource)
+      return dataSource
+    } catch (thrown) {
+      await this.#made.forget(id)
+      throw thrown
+    }
   }
 
   /** Runs `write` while the views stand, and leaves none of them if it fails. */
-  async #standing<Result>(made: readonly MadeView[], write: () => Promise<Result>): Promise<Result> {
+  async #standing<Result>(made: readonly MadeView[], write: () => Promise<Result>): Promise<Pinned<Result>> {
     const { holds, populates } = this.#deps
     const held = await this.#heldFor(made)
     const views = made.map(({ view }) => view)
@@ -288,7 +322,7 @@ class Views implements Materialize {
     made: readonly MadeView[],
     held: readonly DataSource[],
     write: () => Promise<Result>,
-  ): Promise<Result> {
+  ): Promise<Pinned<Result>> {
     try {
       this.#refuseHeld(made, held)
       for (const { plan, view } of made) await this.#engine.make({ nodeName: plan.node.name, view })
@@ -298,7 +332,11 @@ class Views implements Materialize {
     }
     // One that began meanwhile may not know of the views.
     this.#refuseHeld(made, held)
-    return await write()
+    const pinned = made.flatMap(({ populate, plan }) => {
+      const { populate: asked } = plan.link.target
+      return populate === null || !asked ? [] : [{ plan: populate, maker: asked.maker }]
+    })
+    return await this.#deps.populates.withPinned(pinned, write)
   }
 
   /** @param own what is held for this change. */
@@ -312,11 +350,15 @@ class Views implements Materialize {
     }
   }
 
-  async #takeBackTarget(id: string): Promise<void> {
+  async #takeBackTarget(id: DataSourceId): Promise<void> {
     try {
       await this.#deps.targets.drop(id)
+      await this.#made.forget(id)
     } catch (err) {
-      this.#deps.logger.error({ err, id }, 'A Data Source that was made for a view could not be dropped; it is empty.')
+      this.#deps.logger.error(
+        { err, id },
+        'A Data Source that was made for a view could not be dropped; it is empty, and the next start drops it.',
+      )
     }
   }
 }
@@ -324,6 +366,19 @@ class Views implements Materialize {
 function reportOf({ plan, target, view, populate }: MadeView, created: readonly DataSource[]): LinkReport {
   const warnings = [...plan.warnings, ...(populate?.warnings ?? [])]
   return { view, isCreated: created.includes(target), warnings }
+}
+
+/** Each with the job of its populate; the jobs are in the order of the views that have one. */
+function withJobs(
+  made: readonly MadeView[],
+  jobIds: readonly string[],
+  created: readonly DataSource[],
+): readonly LinkReport[] {
+  const ids = jobIds.values()
+  return made.map((one) => {
+    const report = reportOf(one, created)
+    return one.populate === null ? report : { ...report, jobId: ids.next().value }
+  })
 }
 
 /** A change of another pipe breaks this one: its author must be told which. */

@@ -3,6 +3,7 @@ import type { NodeId, NodeView, Pipe, ViewColumn } from '../catalog/pipe.types.t
 import type { EngineDefinition } from '../schema/engines/engine-definition.types.ts'
 import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
+import type { PopulateMaker } from './populate/populate.types.ts'
 import type { PopulateRequest } from './populate/populate-request.types.ts'
 
 /**
@@ -37,6 +38,8 @@ export interface Materialize {
   unlink<Result>(views: readonly NodeView[], write: () => Promise<Result>): Promise<Result>
   /** What `link` would make, which is not made. @throws what `link` does. */
   analyse(link: ViewLink): Promise<ViewAnalysis>
+  /** Drops the data sources that a kill has left of views that there are not. Precondition: events are stored. Never rejects. */
+  mendTargets(): Promise<void>
   /** Makes the views of the engine those of the catalog. Precondition: nobody inserts. Raises `StoreError`. */
   reconcile(engine?: ReconciledEngine): Promise<void>
 }
@@ -70,9 +73,13 @@ export interface ViewTarget {
   /** Whether the caller may write to the data source whose blocks the view is to see: one that fails stops them. */
   readonly mayWriteTo: (sourceId: DataSourceId) => boolean
   /** Of which rows it is filled that are there: they are pinned in the moment from which on the view takes the others. */
-  readonly populate?: PopulateRequest | null
+  readonly populate?: AskedPopulate | null
   /** When a populate of the view last succeeded that is linked again; absent for all others. */
   readonly populatedAt?: number | undefined
+}
+
+export interface AskedPopulate extends PopulateRequest {
+  readonly maker: PopulateMaker
 }
 
 export interface Linked<Result> {
@@ -86,6 +93,8 @@ export interface LinkReport {
   readonly isCreated: boolean
   /** Sentences about what was chosen, and what means something else in a view. */
   readonly warnings: readonly string[]
+  /** The job that fills what was pinned; absent where nothing was. */
+  readonly jobId?: string | undefined
 }
 
 export interface ViewAnalysis {
@@ -135,6 +144,7 @@ export interface FlatQuery {
 /** What the module has data sources made by. */
 export interface Targets {
   create(request: {
+    readonly id: DataSourceId
     readonly name: string
     readonly description: string
     readonly schema: string
@@ -142,6 +152,8 @@ export interface Targets {
     readonly type: 'ndjson'
   }): Promise<DataSource>
   drop(nameOrId: string): Promise<void>
+  /** Whether anything reads or fills it. */
+  isUsed(id: DataSourceId): boolean
   /** Drops one without rows; else throws what `refusal` gives, and leaves it. */
   dropEmpty(id: DataSourceId, refusal: (rowCount: number) => Error): Promise<void>
 }

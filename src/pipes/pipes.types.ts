@@ -120,8 +120,12 @@ export interface NodeTarget {
   readonly populatedAt?: number | undefined
 }
 
-/** What whoever makes views is handed; see `PopulateRequest`. */
+/** What whoever makes views is handed; see `AskedPopulate`. */
 export interface NodePopulate {
+  readonly maker: {
+    readonly owner: { readonly tokenId: string | null; readonly tokenName: string }
+    readonly logFields: Readonly<Record<string, unknown>>
+  }
   readonly subset: number | null
   readonly condition: string | null
   readonly unlinksOnError: boolean
@@ -190,6 +194,8 @@ export interface NodeReport {
   readonly isCreated: boolean
   /** Clauses about what was chosen, and what of the query means something else in a view. */
   readonly warnings: readonly string[]
+  /** The job that fills it with the rows that were there; absent where none does. */
+  readonly jobId?: string | undefined
 }
 
 export interface NodeAnalysis {

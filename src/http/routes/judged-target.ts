@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { NodeTarget } from '../../pipes/pipes.types.ts'
+import type { NodePopulate, NodeTarget } from '../../pipes/pipes.types.ts'
 import type { HttpDeps } from '../http.types.ts'
 import type { TargetOrder } from '../request/target-input.ts'
 import { callerOf, requireAccess } from '../server/authorization.ts'
@@ -21,5 +21,12 @@ export function judgedTarget(
   if (found !== undefined && isOverridden) requireAccess(request, 'target:override', name)
   const { access } = request.server
   const mayWriteTo = (id: string): boolean => access.refusalOf(callerOf(request), 'target:fill', id) === null
-  return { name, knownId: found?.id ?? null, engine, isOverridden, populate, mayWriteTo }
+  const asked = populate === null ? null : { ...populate, maker: makerOf(request) }
+  return { name, knownId: found?.id ?? null, engine, isOverridden, populate: asked, mayWriteTo }
+}
+
+/** Who asks for a populate, as its job knows him. */
+export function makerOf(request: FastifyRequest): NodePopulate['maker'] {
+  const { makerId, tokenName } = callerOf(request)
+  return { owner: { tokenId: makerId, tokenName }, logFields: { requestId: request.id } }
 }

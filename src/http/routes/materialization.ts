@@ -16,7 +16,7 @@ import { addPopulation, pinnedJob } from './population.ts'
 import { addRelink } from './relink.ts'
 import { targetOperations } from './target-operations.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'tokens'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'tokens'>
 
 const materialize = onPath('pipe:materialize', 'pipe', { also: targetOperations })
 
@@ -29,7 +29,7 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
     const { pipe, node } = namesIn(request)
     const changed = await pipes.materialize(pipe, node, { target, author: readScopeOf(request) })
     const shape = changedShape(changed, pipeContext(request, deps))
-    return sendJson(reply, 200, { ...shape, ...(await pinnedJob(request, changed.node, deps)) })
+    return sendJson(reply, 200, { ...shape, ...pinnedJob(request, changed.report, deps) })
   }
   const unlink = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readPipeInput(request, limits)

@@ -20,7 +20,7 @@ import { pinnedJob } from './population.ts'
 import { sharedToken } from './shared-token.ts'
 import { targetOperations } from './target-operations.ts'
 
-type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'pipes' | 'populates' | 'tokens'>
+type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'tokens'>
 
 const change = onPath('pipe:change', 'pipe')
 const publication = onPath('pipe:publish', 'pipe')
@@ -134,7 +134,7 @@ function addNodePaths({ app, deps, pipes, readInput }: RouteContext): void {
     const node = { ...order, target }
     const changed = await pipes.appendNode(pipeOf(request), node, readScopeOf(request))
     const shape = changedShape(changed, pipeContext(request, deps))
-    return sendJson(reply, 200, { ...shape, ...(await pinnedJob(request, changed.node, deps)) })
+    return sendJson(reply, 200, { ...shape, ...pinnedJob(request, changed.report, deps) })
   }
   const needs = { POST: onPath('pipe:change', 'pipe', { also: targetOperations }) }
   const toAppend = { needs, mayTakeTokenFromBody: true }

@@ -16,7 +16,7 @@ import { pipeContext } from './pipe-context.ts'
 import { pinnedJob } from './population.ts'
 import { targetOperations } from './target-operations.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'tokens'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'tokens'>
 
 const need = onPath('pipe:materialize', 'pipe', { also: targetOperations })
 
@@ -42,7 +42,7 @@ export function addRelink(app: FastifyInstance, deps: Deps, limits: FormLimits):
     const changed = await pipes.relink(names.pipe, names.node, { target, author: readScopeOf(request) })
     const shape = changedShape(withMissed(changed, unlinked, populate), pipeContext(request, deps))
     const told = unlinked === undefined ? {} : { unlinked_at: timeText(unlinked.unlinkedAt) }
-    return sendJson(reply, 200, { ...shape, ...told, ...(await pinnedJob(request, changed.node, deps)) })
+    return sendJson(reply, 200, { ...shape, ...told, ...pinnedJob(request, changed.report, deps) })
   }
   const path = '/v0/pipes/:pipe/nodes/:node/relink'
   addPath(app, path, { POST: relink }, { needs: { POST: need }, mayTakeTokenFromBody: true })

@@ -67,6 +67,9 @@ export class PopulateRun {
     const { links, pinning } = this.#deps
     const { view } = this.#order
     try {
+      await pinning.untilLinked(this.#order)
+      this.#job.signal.throwIfAborted()
+      if (this.#job.checkpoint === null) this.#refuseGone()
       await pinning.sweep()
       // Only this class saves one.
       const checkpoint = (this.#job.checkpoint as PopulateCheckpoint | null) ?? (await this.#begin())

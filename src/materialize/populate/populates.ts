@@ -3,6 +3,8 @@ import type { Job, JobKind, JobSubject } from '../../jobs/jobs.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { tablesBefore } from '../../store/sql/table-graph.ts'
 import type {
+  Pinned,
+  PinnedPopulate,
   PopulateDetails,
   PopulatedView,
   PopulateJobOrder,
@@ -29,6 +31,8 @@ export class PopulateService implements Populates {
   readonly #deps: PopulatesDeps
   /** Pins of which no job knows yet, with the tables that are to be filled. */
   readonly #made = new Map<string, PinnedPlan | PopulatePlan>()
+  /** Pins whose views the catalog is about to hear of, and when it has or has not. */
+  readonly #linking = new Map<string, Promise<void>>()
 
   constructor(options: PopulatesOptions, deps: PopulatesDeps) {
     this.#deps = deps
@@ -39,6 +43,7 @@ export class PopulateService implements Populates {
         this.#made.delete(plan.pinId)
       },
       heldFor: (plan: PinnedPlan) => this.heldFor(plan),
+      untilLinked: async ({ pinId }: Pick<PinnedPlan, 'pinId'>) => this.#linking.get(pinId),
       sweep: () => this.#sweep(),
     }
     this.jobKind = {
@@ -101,10 +106,32 @@ export class PopulateService implements Populates {
     }
   }
 
-  async addPinned(viewId: string, origin: Omit<PopulateOrigin, 'isPinned'>): Promise<Job | null> {
-    const plan = [...this.#made.values()].find(({ view }) => view.id === viewId)
-    // A job that pins its own rows has no plan, but an order.
-    return plan === undefined || !('reads' in plan) ? null : await this.add(plan, { ...origin, isPinned: true })
+  async withPinned<Result>(plans: readonly PinnedPopulate[], change: () => Promise<Result>): Promise<Pinned<Result>> {
+    let end = (): void => undefined
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    for (const { plan } of plans) this.#linking.set(plan.pinId, ended)
+    const jobIds: string[] = []
+    try {
+      for (const { plan, maker } of plans) jobIds.push((await this.add(plan, { ...maker, isPinned: true })).id)
+      return { result: await change(), jobIds }
+    } catch (thrown) {
+      for (const id of jobIds) await this.#cancel(id)
+      throw thrown
+    } finally {
+      for (const { plan } of plans) this.#linking.delete(plan.pinId)
+      end()
+    }
+  }
+
+  /** One that cannot be cancelled finds that its view is not there. */
+  async #cancel(id: string): Promise<void> {
+    try {
+      await this.#deps.jobs.cancel(id)
+    } catch (err) {
+      this.#deps.logger.warn({ err, jobId: id }, 'The job of a populate that is not to be could not be cancelled.')
+    }
   }
 
   async add(plan: PopulatePlan, { owner, logFields, isPinned }: PopulateOrigin): Promise<Job> {
