@@ -147,19 +147,31 @@ function withHead(parsed: ParsedQuery, { start, end }: TokenRange): string | nul
 /** The columns of a UNION go by their places and have the names of the first SELECT; those of a view go by their names. */
 async function withSameNames(operands: readonly string[], describe: DescribeQuery): Promise<readonly string[]> {
   const given: (readonly string[])[] = []
-  for (const operand of operands) given.push(await namesOf(operand, describe))
+  for (const [index, operand] of operands.entries()) {
+    // The engine does not describe such a query.
+    if (hasNameTwice(operand)) throw nameTwice(index)
+    given.push(await namesOf(operand, describe))
+  }
   const [names = []] = given
   return operands.map((operand, index) => {
     const own = given[index] ?? []
     if (own.length === names.length && own.every((name, at) => name === names[at])) return operand
-    if (own.length !== names.length || new Set(own).size < own.length) {
-      throw new ViewQueryFault(
-        `two columns of SELECT ${index + 1} of its UNION ALL have one name; write AS with a name of its own behind each`,
-      )
-    }
+    if (own.length !== names.length || new Set(own).size < own.length) throw nameTwice(index)
     const columns = own.map((name, at) => `u.${quoteName(name)} AS ${quoteName(names[at] ?? name)}`)
     return `SELECT ${columns.join(', ')} FROM (${operand}) AS u`
   })
+}
+
+function nameTwice(index: number): ViewQueryFault {
+  return new ViewQueryFault(
+    `two columns of SELECT ${index + 1} of its UNION ALL have one name; write AS with a name of its own behind each`,
+  )
+}
+
+function hasNameTwice(operand: string): boolean {
+  const select = parseStatement(operand)?.scopes.find(({ columns }) => columns.length > 0)
+  const names = (select?.columns ?? []).flatMap(({ name }) => name ?? [])
+  return new Set(names).size < names.length
 }
 
 async function namesOf(operand: string, describe: DescribeQuery): Promise<readonly string[]> {

@@ -108,6 +108,14 @@ t.test('one node, a view of each SELECT', async (t) => {
     )
     t.equal(misfit.status, 400)
     t.match(errorOf(misfit), /in SELECT 2: column 'n' is UInt64 in the query and UInt32/)
+    const twice = await views.tryFill(
+      'named_twice',
+      'SELECT user, n FROM events UNION ALL SELECT hits, hits FROM visits',
+      {
+        datasource: 'named_rows',
+      },
+    )
+    t.match(errorOf(twice), /two columns of SELECT 2 of its UNION ALL have one name; write AS/)
     const circle = 'SELECT user, n FROM events UNION ALL SELECT user, toUInt32(n) FROM narrow'
     const refused = await views.tryFill('round', circle, { datasource: 'narrow' })
     t.equal(refused.status, 400)
