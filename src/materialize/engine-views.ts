@@ -94,7 +94,7 @@ export class EngineViews {
   /** See `Materialize.reconcile`. */
   async reconcile(engine: ReconciledEngine = this.#deps): Promise<void> {
     const { catalog, logger } = this.#deps
-    await reconcileViews(engine.views, { pipes: catalog.listPipes(), underWay: this.#underWay, logger })
+    await reconcileViews(engine.views, { pipes: () => catalog.listPipes(), underWay: this.#underWay, logger })
     this.#leftovers.clear()
   }
 
