@@ -9,9 +9,9 @@ import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import type { ParsedQuery, TokenRange } from '../schema/syntax/parsed-query.types.ts'
 import { splice } from '../schema/syntax/splice.ts'
 import { assert } from '../shared/assert.ts'
-import { quoteName } from '../shared/text-escapes.ts'
 import { parseStatement } from '../sql/parse-statement.ts'
 import { findCommonTable } from '../sql/scope-lookup.ts'
+import { behindHeadText, renamedText } from '../store/sql/branch-texts.ts'
 import { StoreError } from '../store/store-error.ts'
 import { setOperatorsIn, unionOnTheWay, ViewQueryFault } from './view-query.ts'
 
@@ -127,7 +127,7 @@ function operandText(parsed: ParsedQuery, union: number, range: TokenRange): str
   const head = withHead(parsed, scope)
   if (head === null) throw new ViewQueryFault(`the SELECTs of its UNION ALL share a WITH in brackets; ${remedy}`)
   const first = tokens[range.start]?.key
-  return first === 'SELECT' || first === 'FROM' ? `${head} ${text}` : `${head} SELECT * FROM (${text})`
+  return first === 'SELECT' || first === 'FROM' ? `${head} ${text}` : behindHeadText(head, text)
 }
 
 /** `WITH …` of the first SELECT; null where it has none of its own. */
@@ -157,8 +157,10 @@ async function withSameNames(operands: readonly string[], describe: DescribeQuer
     const own = given[index] ?? []
     if (own.length === names.length && own.every((name, at) => name === names[at])) return operand
     if (own.length !== names.length || new Set(own).size < own.length) throw nameTwice(index)
-    const columns = own.map((name, at) => `u.${quoteName(name)} AS ${quoteName(names[at] ?? name)}`)
-    return `SELECT ${columns.join(', ')} FROM (${operand}) AS u`
+    return renamedText(
+      operand,
+      own.map((from, at) => ({ from, to: names[at] ?? from })),
+    )
   })
 }
 
