@@ -39,6 +39,8 @@ interface Running {
 
 /** How long a start waits for what an earlier process has left to be ended. */
 const startTimeMaxMs = 10_000
+/** What a job of an earlier process has to tell what there is of it: a cancel takes no longer in any phase. */
+const settleTimeMaxMs = 1_000
 
 export class JobRunner {
   readonly #options: RunnerOptions
@@ -104,7 +106,7 @@ export class JobRunner {
     const running = this.#running.get(id)
     if (running !== undefined) running.controller.abort(errors.JOB_CANCELLED())
     // One that an earlier process has begun, and that waits for its place to go on.
-    else if (job.status === 'cancelling') void this.#track(this.#end(id, stopped))
+    else if (job.status === 'cancelling') void this.#track(this.#settle(job))
     return job
   }
 
@@ -120,7 +122,7 @@ export class JobRunner {
   async #takeOver(job: Job): Promise<void> {
     const { id, kind: name, status } = job
     const queue = this.#queues.get(name)
-    if (status === 'cancelling') return await this.#end(id, stopped)
+    if (status === 'cancelling') return await this.#settle(job)
     if (queue === undefined) {
       await this.#persist(id, ({ status: before }) => this.#changeBy(before, 'start'))
       return await this.#end(id, failureOf(errors.JOB_KIND_UNKNOWN({ kind: name })))
@@ -128,6 +130,31 @@ export class JobRunner {
     if (status === 'working' && !queue.kind.canResume) return await this.#end(id, failureOf(errors.JOB_INTERRUPTED()))
     if (status === 'working') queue.resume(queuedOf(job))
     else queue.push(queuedOf(job))
+  }
+
+  /** Ends a job of an earlier process that is cancelled, with what its kind tells of it. */
+  async #settle({ id, kind: name }: Job): Promise<void> {
+    const kind = this.kindOf(name)
+    if (kind?.settle !== undefined) {
+      const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(settleTimeMaxMs)])
+      const job = await this.#hand(id, signal)
+      try {
+        await kind.settle(job)
+      } catch (err) {
+        this.#deps.logger.warn({ jobId: id, kind: name, err }, 'What a cancelled job has left could not be told.')
+      } finally {
+        job.end()
+      }
+      // The next start asks again.
+      if (this.#closing.signal.aborted) return
+    }
+    await this.#end(id, stopped)
+  }
+
+  async #hand(id: string, signal: AbortSignal): Promise<RunningJob> {
+    const { book, changedDetails: changed } = this.#deps
+    const begun = { order: await book.orderOf(id), checkpoint: await book.checkpointOf(id), signal }
+    return new RunningJob(id, begun, { book, changed })
   }
 
   #pump(queue: KindQueue): void {
@@ -168,13 +195,12 @@ export class JobRunner {
 
   /** Null for a job that goes on at the next start. */
   async #run(kind: JobKind, id: string, { controller }: Running): Promise<JobEnding | null> {
-    const { book, changedDetails } = this.#deps
+    const { book } = this.#deps
     const { signal } = controller
     let job: RunningJob | null = null
     try {
-      const begun = { order: await book.orderOf(id), checkpoint: await book.checkpointOf(id) }
+      job = await this.#hand(id, signal)
       signal.throwIfAborted()
-      job = new RunningJob(id, { ...begun, signal }, { book, changed: changedDetails })
       await kind.run(job)
       return success
     } catch (thrown) {

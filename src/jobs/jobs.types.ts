@@ -120,6 +120,11 @@ export interface JobKind {
    *   each, others are faults of ours. After `signal`, whatever it throws is its end by the signal.
    */
   run(job: WorkingJob): Promise<void>
+  /**
+   * Tells what there is of a job that an earlier process has begun and that is cancelled before it could go on; within the time
+   * that `signal` gives it.
+   */
+  settle?(job: WorkingJob): Promise<void>
   /** Gives back what a job keeps beside its record, once the record is forgotten. */
   forget?(id: string): Promise<void>
   /** Whether somebody may still ask for that: such a job is not forgotten for others. */
