@@ -39,8 +39,8 @@ interface Running {
 
 /** How long a start waits for what an earlier process has left to be ended. */
 const startTimeMaxMs = 10_000
-/** What a job of an earlier process has to tell what there is of it: a cancel takes no longer in any phase. */
-const settleTimeMaxMs = 1_000
+/** What a job of an earlier process has to tell what there is of it, at a start, which does not wait for it, and at a cancel. */
+const settleTimesMaxMs = { atStart: 8_000, atCancel: 1_000 }
 
 export class JobRunner {
   readonly #options: RunnerOptions
@@ -106,7 +106,7 @@ export class JobRunner {
     const running = this.#running.get(id)
     if (running !== undefined) running.controller.abort(errors.JOB_CANCELLED())
     // One that an earlier process has begun, and that waits for its place to go on.
-    else if (job.status === 'cancelling') void this.#track(this.#settle(job))
+    else if (job.status === 'cancelling') void this.#track(this.#settle(job, settleTimesMaxMs.atCancel))
     return job
   }
 
@@ -122,7 +122,12 @@ export class JobRunner {
   async #takeOver(job: Job): Promise<void> {
     const { id, kind: name, status } = job
     const queue = this.#queues.get(name)
-    if (status === 'cancelling') return await this.#settle(job)
+    if (status === 'cancelling') {
+      const settled = this.#settle(job, settleTimesMaxMs.atStart)
+      if (queue?.kind.settle === undefined) return await settled
+      void this.#track(settled)
+      return
+    }
     if (queue === undefined) {
       await this.#persist(id, ({ status: before }) => this.#changeBy(before, 'start'))
       return await this.#end(id, failureOf(errors.JOB_KIND_UNKNOWN({ kind: name })))
@@ -133,10 +138,10 @@ export class JobRunner {
   }
 
   /** Ends a job of an earlier process that is cancelled, with what its kind tells of it. */
-  async #settle({ id, kind: name }: Job): Promise<void> {
+  async #settle({ id, kind: name }: Job, timeMaxMs: number): Promise<void> {
     const kind = this.kindOf(name)
     if (kind?.settle !== undefined) {
-      const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(settleTimeMaxMs)])
+      const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeMaxMs)])
       const job = await this.#hand(id, signal)
       try {
         await kind.settle(job)

@@ -137,8 +137,11 @@ class OpenJobs implements Jobs {
   }
 
   list(filter: JobFilter): readonly Job[] {
-    const matches = matcherOf(filter)
-    return this.#deps.book.jobs().filter(matches).reverse()
+    const { book } = this.#deps
+    // Those that have ended are many, and are not read for who asks for the others.
+    const isOfUnended = filter.statuses?.some(isFinal) === false
+    const jobs = isOfUnended ? book.unended() : book.jobs()
+    return jobs.filter(matcherOf(filter)).reverse()
   }
 
   async cancel(id: string): Promise<Job> {

@@ -97,16 +97,26 @@ async function countOf(service: KillService, table: string): Promise<number> {
   return Number(data[0]?.n)
 }
 
+interface Told {
+  readonly job: UrlJob
+  readonly name: string
+  /** Whether INSERTs of the process that has cancelled it may still run, if the machine is slow. */
+  readonly mayBeLeft?: boolean
+}
+
 /** What the job tells is what there is, each row once; and no bad row is missing between those that are stored. */
-async function checkTold(
-  t: Test,
-  service: KillService,
-  { job, name }: { readonly job: UrlJob; readonly name: string },
-) {
+async function checkTold(t: Test, service: KillService, { job, name, mayBeLeft = false }: Told): Promise<void> {
+  const [, doubtful] = /^Up to (\d+) further rows may be stored/.exec(job.warnings?.at(-1) ?? '') ?? []
   const stored = await idsOf(service, `SELECT id FROM ${name}`)
   const setAside = await idsOf(service, `SELECT toUInt64(assumeNotNull(id)) AS id FROM ${name}_quarantine`)
   t.equal(await countOf(service, name), stored.size, 'no row twice')
   t.equal(await countOf(service, `${name}_quarantine`), setAside.size, 'no bad row twice')
+  if (mayBeLeft && doubtful !== undefined) {
+    const told = job.rows_read ?? -1
+    const found = stored.size + setAside.size
+    t.ok(told <= found && found <= told + Number(doubtful), `${found} rows, ${told} and up to ${doubtful} told`)
+    return
+  }
   t.match(job, {
     imported_rows: stored.size,
     quarantine_rows: setAside.size,
@@ -162,7 +172,7 @@ t.test('a job that is cancelled over a kill tells exactly what is stored and set
     for (const [index, id] of ids.entries()) {
       const job = await untilEnded(service, id)
       t.equal(job.status, 'cancelled')
-      await checkTold(t, service, { job, name: names[index] ?? '' })
+      await checkTold(t, service, { job, name: names[index] ?? '', mayBeLeft: true })
       if (index === 1) t.ok((job.imported_rows ?? 0) >= (told.imported_rows ?? 0), 'no kill takes back what was told')
     }
     // One that is killed while it is being cancelled.

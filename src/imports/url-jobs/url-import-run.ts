@@ -49,6 +49,8 @@ export interface UrlImportDeps {
 const attemptsMax = 6
 const firstPauseMs = 500
 const progressIntervalMs = 1_000
+/** What an end waits for blocks in doubt: a cancel takes no longer than two seconds. */
+const settleTimeMaxMs = 700
 
 export class UrlImportRun {
   readonly #job: WorkingJob
@@ -83,6 +85,7 @@ export class UrlImportRun {
     try {
       await this.#runToEnd()
     } catch (error) {
+      if (!this.#goesOn) await this.#settleLeft(AbortSignal.timeout(settleTimeMaxMs))
       this.#tellEnd()
       await this.#letGo()
       this.#job.signal.throwIfAborted()
@@ -92,7 +95,7 @@ export class UrlImportRun {
 
   /** Tells what there is of an import that an earlier process has left, and that is not gone on with. */
   async settle(): Promise<void> {
-    await this.#settleLeft()
+    await this.#settleLeft(this.#signal)
     if (!this.#isReplace) this.#tellCounts()
     this.#details.doubt(this.#doubtfulRows())
     this.#job.tell(this.#details.countFields())
@@ -101,24 +104,28 @@ export class UrlImportRun {
 
   /** Whoever goes on needs what is kept of blocks in doubt; nobody else does. */
   async #letGo(): Promise<void> {
+    if (!this.#goesOn) await this.#deps.kept?.forgetAll(this.#job.id)
+  }
+
+  /** Whether it ends with the service, and goes on at the next start. */
+  get #goesOn(): boolean {
     const { reason } = this.#job.signal
-    const goesOn = reason instanceof ApiError && reason.code === 'SHUTTING_DOWN'
-    if (!goesOn) await this.#deps.kept?.forgetAll(this.#job.id)
+    return reason instanceof ApiError && reason.code === 'SHUTTING_DOWN'
   }
 
   /** Blocks in doubt are stored of what is kept of them. What is left is made anew of the file, where that can be. */
-  async #settleLeft(): Promise<void> {
+  async #settleLeft(signal: AbortSignal): Promise<void> {
     const { subject, rows, ledger: state } = this.#checkpoint
     const { kept, dataSources, ingest } = this.#deps
     const dataSource = subject === null ? undefined : dataSources.find(subject.id)
     if (kept === null || dataSource === undefined || rows === null || state === null || this.#isReplace) return
-    if (state.rows.named.length + state.quarantine.named.length === 0) return
-    const ledger = this.#ledgerOf(dataSource, state)
+    // What this process inserts by itself is not left.
+    const ledger = this.#ledger ?? this.#ledgerOf(dataSource, state)
+    if (ledger.rows.left.length + ledger.quarantine.left.length === 0) return
     try {
-      const request = { dataSource, importId: this.#job.id, format: rows.format, ledger, kept, signal: this.#signal }
-      await ingest.settleImport(request)
+      await ingest.settleImport({ dataSource, importId: this.#job.id, format: rows.format, ledger, kept, signal })
     } catch (err) {
-      if (this.#signal.aborted) return
+      if (signal.aborted) return
       this.#deps.logger.warn({ job: this.#job.id, err }, 'Blocks in doubt of an import by URL could not be settled.')
     }
   }
@@ -158,7 +165,7 @@ export class UrlImportRun {
 
   async #attempt(): Promise<void> {
     const signal = this.#signal
-    await this.#settleLeft()
+    await this.#settleLeft(signal)
     this.#refuseAfterChange()
     const timer = setInterval(() => this.#tick(), progressIntervalMs)
     try {

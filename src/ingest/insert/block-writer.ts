@@ -225,6 +225,7 @@ export class BlockWriter {
     const partitions = this.#partitions
     const { ledger, leftBy } = this.#options
     let isHandedOver = false
+    let isBegun = false
     let block = known
     try {
       if (ledger !== undefined) {
@@ -235,7 +236,10 @@ export class BlockWriter {
       }
       const bounds = partitions === null ? {} : await partitions.body.boundInsert(partitions.bound, rowCount)
       const blockId = block?.blockId ?? createBlockId()
-      const request = { ...this.#plan, ...bounds, parts, rowCount, blockId, leftBy, ...toldSoon }
+      const onBegun = (): void => {
+        isBegun = true
+      }
+      const request = { ...this.#plan, ...bounds, parts, rowCount, blockId, leftBy, onBegun, ...toldSoon }
       isHandedOver = true
       const { isSearched, refusedRows } = await this.#appendOrSearch(request, block)
       if (block !== null) {
@@ -249,7 +253,7 @@ export class BlockWriter {
       if (error instanceof StoreError && error.areRowsStored) {
         this.#countStored(gathered)
         if (block !== null) ledger?.noteStored(block, countsOf(gathered))
-      }
+      } else if (block !== null && !isBegun) ledger?.takeBack(block)
       this.#failure ??= toFailure(error, this.#options.partitionsPerBodyMax)
       if (!isHandedOver) await this.#store.discard(parts).catch((fault: unknown) => this.#keep(fault))
     }

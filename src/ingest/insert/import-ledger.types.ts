@@ -126,6 +126,8 @@ export interface PartKeeper {
   /** @throws what the disk refuses with. */
   keep(blockId: string, parts: readonly Part[]): Promise<void>
   markStored(block: NamedPlaces, counts: PlaceCounts): void
+  /** Lets go of a block that was not inserted. */
+  giveUp(block: NamedPlaces): void
   /** They are noted as stored, on disk. */
   forget(blockIds: readonly string[]): Promise<void>
 }

@@ -20,8 +20,8 @@ export interface KeptPartsDeps {
 export class KeptParts implements PartKeeper {
   readonly #directory: string
   readonly #deps: KeptPartsDeps
-  /** Marks that are being written, by block. */
-  readonly #marking = new Map<string, Promise<void>>()
+  /** What is being written or removed, by block. */
+  readonly #underWay = new Map<string, Promise<void>>()
 
   /** Precondition: the directory is there. */
   constructor(directory: string, deps: KeptPartsDeps) {
@@ -39,7 +39,14 @@ export class KeptParts implements PartKeeper {
     const marking = this.#mark(blockId, counts)
       .then(() => this.#removeParts(blockId, parts.length))
       .catch((err: unknown) => this.#deps.logger.warn({ err, block: blockId }, 'A stored block could not be marked.'))
-    this.#marking.set(blockId, marking)
+    this.#underWay.set(blockId, marking)
+  }
+
+  giveUp({ blockId, parts = [] }: NamedPlaces): void {
+    const removing = this.#removeParts(blockId, parts.length).catch((err: unknown) => {
+      this.#deps.logger.warn({ err, block: blockId }, 'Parts of a block that was not inserted could not be removed.')
+    })
+    this.#underWay.set(blockId, removing)
   }
 
   /** Of a block with a mark; null for one without. */
@@ -73,15 +80,15 @@ export class KeptParts implements PartKeeper {
   /** Lets go of blocks that are noted as stored, on disk. */
   async forget(blockIds: readonly string[]): Promise<void> {
     for (const blockId of blockIds) {
-      await this.#marking.get(blockId)
-      this.#marking.delete(blockId)
+      await this.#underWay.get(blockId)
+      this.#underWay.delete(blockId)
       await rm(this.#markPath(blockId), { force: true })
     }
   }
 
   /** Lets go of all blocks whose names begin so. */
   async forgetAll(prefix: string): Promise<void> {
-    await Promise.all(this.#marking.values())
+    await Promise.all(this.#underWay.values())
     await removeWhere(this.#directory, (name) => name.startsWith(prefix))
   }
 

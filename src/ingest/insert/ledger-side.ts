@@ -43,6 +43,8 @@ export class LedgerSide {
   #next: number
   /** By name, oldest first: those that are stored and not synced yet among them. */
   readonly #named: Map<string, NamedPlaces>
+  /** Names that an earlier process has given. */
+  readonly #earlier: ReadonlySet<string>
   /** Blocks of an earlier process that are made anew: their parts so far. */
   readonly #held: Map<string, PlacedPart[]>
   #unsynced: StoredBlock[] = []
@@ -58,6 +60,7 @@ export class LedgerSide {
     this.#next = state?.next ?? 0
     this.#named = new Map(state?.named.map((block) => [block.blockId, block]))
     this.#held = new Map(state?.named.map(({ blockId }) => [blockId, []]))
+    this.#earlier = new Set(this.#held.keys())
   }
 
   /** Of blocks that are stored and not synced yet. */
@@ -142,6 +145,13 @@ export class LedgerSide {
   /** Blocks of an earlier process of which nobody knows whether they are stored. */
   get left(): readonly NamedPlaces[] {
     return [...this.#held.keys()].flatMap((blockId) => this.#named.get(blockId) ?? [])
+  }
+
+  /** A block failed before the engine got any of it. One that an earlier process has named may be stored all the same. */
+  takeBack(block: NamedPlaces): void {
+    if (this.#earlier.has(block.blockId)) return
+    this.#named.delete(block.blockId)
+    this.#deps.kept?.giveUp(block)
   }
 
   /** A block of an earlier process is stored: nobody makes it anew. */

@@ -79,6 +79,8 @@ export class ParquetImport {
   #storedRows = 0
   #quarantinedRows = 0
   #failure: Error | null = null
+  /** Names of blocks under way of which the engine may have something. */
+  readonly #begun = new Set<string>()
   readonly #startedAtMs = Date.now()
 
   constructor(request: ParquetImportRequest, deps: ParquetDeps, options: ParquetImportOptions) {
@@ -197,7 +199,7 @@ export class ParquetImport {
     const block = await this.#name(task)
     if (block === null) return
     this.#watcher?.onStatus(index, 'inserting_chunk:0')
-    const refusedRows = await this.#storeRows({ ...task, block })
+    const refusedRows = await this.#storeNamed({ ...task, block })
     if (this.#request.ledger !== undefined) {
       const { rowCount: rows } = slice
       this.#request.ledger.rows.noteStored(block, { ...noCounts, records: rows, rows, refusedRows })
@@ -226,6 +228,17 @@ export class ParquetImport {
     ])
     ledger.quarantine.noteEmpty(range, noCounts)
     return block
+  }
+
+  async #storeNamed(task: NamedTask): Promise<number> {
+    try {
+      return await this.#storeRows(task)
+    } catch (error) {
+      if (!this.#begun.has(task.block.blockId)) this.#request.ledger?.rows.takeBack(task.block)
+      throw error
+    } finally {
+      this.#begun.delete(task.block.blockId)
+    }
   }
 
   /** Stores the rows of a slice, and gives how many of them went to the quarantine. */
@@ -332,7 +345,8 @@ export class ParquetImport {
     condition: PartExpression | null,
   ): Promise<void> {
     const source = await this.#sourceOf(task, condition)
-    await this.#store.append({ ...request, ...source, leftBy: this.#leftBy, isToldLate: true })
+    const onBegun = (): void => void this.#begun.add(task.block.blockId)
+    await this.#store.append({ ...request, ...source, leftBy: this.#leftBy, isToldLate: true, onBegun })
   }
 
   /** The store removes the file of an append, and the slice may be needed again. */

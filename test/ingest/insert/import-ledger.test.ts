@@ -267,3 +267,13 @@ t.test('what is told as kept is on disk, and so no kill takes it back', async (t
   t.equal(ledger.keptCounts.storedRows, 5)
   t.equal(open(saved.at(-1) ?? null).ledger.keptCounts.storedRows, 5)
 })
+
+t.test('a block that the engine got nothing of is in doubt no more, but one of an earlier process is', async (t) => {
+  const before = open()
+  const block = await before.ledger.rows.name([{ start: 0, end: 10 }], 5)
+  const { ledger } = open(before.saved.at(-1) ?? null)
+  const own = await ledger.rows.name([{ start: 10, end: 20 }], 7)
+  ledger.rows.takeBack(own)
+  ledger.rows.takeBack(block)
+  t.equal(ledger.doubtfulRows, 5)
+})
