@@ -57,6 +57,8 @@ class OpenUrlImports implements UrlImports {
       isCancellableWhileWorking: true,
       canResume: true,
       run: async (job) => await this.#runOf(job).run(),
+      // A replace begins anew each time.
+      mayYield: ({ order }) => decodeTask(order, this.#deps.box).order.mode !== 'replace',
       settle: async (job) => await this.#runOf(job).settle(),
       forget: async (id) => {
         this.#progress.delete(id)

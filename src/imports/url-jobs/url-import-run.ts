@@ -107,7 +107,7 @@ export class UrlImportRun {
     if (!this.#goesOn) await this.#deps.kept?.forgetAll(this.#job.id)
   }
 
-  /** Whether it ends with the service, and goes on at the next start. */
+  /** Whether it stops with the service or for others, and goes on later. */
   get #goesOn(): boolean {
     const { reason } = this.#job.signal
     return reason instanceof ApiError && reason.code === 'SHUTTING_DOWN'
