@@ -3,7 +3,7 @@
 import type { Catalog } from './catalog/catalog.ts'
 import { changeView, changeViewPipe, findView } from './catalog/change-view.ts'
 import type { DataSource } from './catalog/data-source.types.ts'
-import { withoutViews } from './catalog/node-views.ts'
+import { withUnlinked } from './catalog/node-views.ts'
 import type { ViewRemovals } from './catalog/pipe.types.ts'
 import { withoutRemovals } from './catalog/view-removals.ts'
 import type { Options } from './config.ts'
@@ -84,7 +84,7 @@ class NodeLinks implements PopulatedLinks {
     const found = findView(this.#catalog, viewId)
     if (found === undefined) return
     const write = (): Promise<void> =>
-      changeViewPipe(this.#catalog, viewId, ({ pipe }) => withoutViews(pipe, ({ view }) => view?.id === viewId))
+      changeViewPipe(this.#catalog, viewId, ({ pipe }) => withUnlinked(pipe, viewId, this.#deps.now()))
     await this.#deps.views().unlink([found.view], write)
   }
 }

@@ -32,7 +32,7 @@ export interface HttpDeps {
   readonly jwtIssuer: Pick<JwtIssuer, 'issue'>
   readonly dataSources: DataSources
   readonly pipes: Pipes
-  readonly populates: Pick<Populates, 'add' | 'addPinned' | 'plan'>
+  readonly populates: Pick<Populates, 'add' | 'plan'>
   readonly verifies: Verifies
   readonly repairs: Repairs
   readonly endpointDescriptions: Pick<EndpointDescriptions, 'describe' | 'describeAll'>

@@ -10,7 +10,8 @@ import { leftSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
-import { answerTo, originOf } from './population.ts'
+import { makerOf } from './judged-target.ts'
+import { answerTo } from './population.ts'
 
 type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'repairs' | 'verifies'>
 
@@ -40,7 +41,7 @@ export function addVerification(app: FastifyInstance, deps: Deps, limits: FormLi
     requireCompare(request, materialized)
     const order = { isForced: parameters.flag('force'), isDry: parameters.flag('dry_run') }
     const plan = await deps.repairs.plan(materialized, order)
-    const job = await deps.repairs.add(plan, originOf(request))
+    const job = await deps.repairs.add(plan, makerOf(request))
     const warnings = plan.warnings.length === 0 ? {} : { warnings: plan.warnings.map(warningShape) }
     return sendJson(reply, 200, { ...answerTo(request, job), ...warnings })
   }

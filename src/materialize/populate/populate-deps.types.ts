@@ -15,7 +15,7 @@ export interface PopulatesDeps extends Omit<PlanDeps, 'catalog' | 'store'> {
     'comparisons' | 'exchange' | 'fill' | 'partitions' | 'pins' | 'rowDeletes' | 'sync' | 'tables' | 'views'
   >
   readonly holds: Holds
-  readonly jobs: Pick<Jobs, 'add' | 'list'>
+  readonly jobs: Pick<Jobs, 'add' | 'cancel' | 'list'>
   readonly links: PopulatedLinks
   readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
 }
@@ -32,7 +32,7 @@ export interface PopulatedLinks {
   removalsOf(viewId: string): ViewRemovals | undefined
   /** Forgets what was noted of these partitions until then, in epoch milliseconds; null is all of them. On disk when it resolves. */
   clearRemovals(viewId: string, partitions: readonly string[] | null, until: number): Promise<void>
-  /** Lets the node of the view fill nothing any more. */
+  /** Lets the node of the view fill nothing any more, until it is linked again. */
   unlink(viewId: string): Promise<void>
 }
 
@@ -40,9 +40,9 @@ export interface PopulatedLinks {
 export interface Pinning {
   /** See `Populates`. */
   readonly pin: (plan: PinnedPlan) => Promise<void>
-  /** Told once the details of the job say that its rows are pinned. */
-  readonly onPinned: (plan: PinnedPlan) => void
   readonly heldFor: (plan: PinnedPlan) => Promise<readonly DataSource[]>
+  /** Resolves when the catalog has heard of the view, or is not to. */
+  readonly untilLinked: (plan: Pick<PinnedPlan, 'pinId'>) => Promise<void>
   /** Drops what no job goes on with. Raises `StoreError`. */
   readonly sweep: () => Promise<unknown>
 }

@@ -10,14 +10,16 @@ import { assert } from '../../shared/assert.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
+import type { PinnedPart } from '../../store/pins.types.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
-import type { PopulateCheckpoint, PopulateJobOrder } from './populate.types.ts'
-import { type Chunk, cutChunks } from './populate-chunks.ts'
+import type { PopulateCheckpoint, PopulatedBranch, PopulateJobOrder } from './populate.types.ts'
+import { type Chunk, type ChunkLimits, cutChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
-import { stepOf } from './populate-plan.ts'
+import { conditionsOn, stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
 import { fillChunk, filledColumns } from './populate-query.ts'
-import { dropPopulateTables, type PopulateTables, populateTables } from './populate-tables.ts'
+import { branchTables, dropPopulateTables, type PopulateTables, populateTables } from './populate-tables.ts'
+import { populatedBranches } from './populated-view.ts'
 import { type HeldChange, whenFree } from './when-free.ts'
 
 export interface RunOptions {
@@ -63,6 +65,9 @@ export class PopulateRun {
     const { links, pinning } = this.#deps
     const { view } = this.#order
     try {
+      await pinning.untilLinked(this.#order)
+      this.#job.signal.throwIfAborted()
+      if (this.#job.checkpoint === null) this.#refuseGone()
       await pinning.sweep()
       // Only this class saves one.
       const checkpoint = (this.#job.checkpoint as PopulateCheckpoint | null) ?? (await this.#begin())
@@ -89,16 +94,17 @@ export class PopulateRun {
     const { store } = this.#deps
     const { request, isPinned, view } = this.#order
     const pinned = isPinned ? {} : await this.#pinWhenFree()
-    const found = await store.tables.list([this.#tables.pin, this.#tables.staging])
-    if (!found.has(this.#tables.pin)) throw this.#failure('the rows that were kept for it are gone')
-    const parts = await store.pins.parts(this.#tables.pin)
-    const rowCount = parts.reduce((rows, part) => rows + part.rowCount, 0)
+    const pins = this.#pins
+    const found = await store.tables.list([...pins, this.#tables.staging])
+    if (!pins.every((pin) => found.has(pin))) throw this.#failure('the rows that were kept for it are gone')
+    const parts = await this.#parts()
+    const rowCount = parts.flat().reduce((rows, part) => rows + part.rowCount, 0)
     const limits = {
       rowsMax: this.#options.populateChunkRowsMax,
       bytesMax: chunkBytesMax,
       step: stepOf(request, rowCount),
     }
-    const total = cutChunks(parts, limits).length
+    const total = cutAll(parts, limits).length
     const stagingUuid = request.truncates ? (found.get(this.#tables.staging)?.uuid ?? '') : null
     const checkpoint = { ...limits, total, done: 0, stagingUuid, ...pinned }
     await store.sync()
@@ -118,7 +124,6 @@ export class PopulateRun {
       const { uuid = '' } = (await store.tables.list([targetId])).get(targetId) ?? {}
       pinned = { pinnedAt, targetUuid: uuid }
       this.#job.tell({ isPinned: true })
-      pinning.onPinned(this.#order)
     })
     return pinned
   }
@@ -131,10 +136,10 @@ export class PopulateRun {
 
   async #fill({ done, total, ...limits }: PopulateCheckpoint): Promise<void> {
     const { store } = this.#deps
-    const chunks = cutChunks(await store.pins.parts(this.#tables.pin), limits)
+    const chunks = cutAll(await this.#parts(), limits)
     if (chunks.length !== total) throw this.#failure('the rows that were kept for it are others than they were')
     const graph = await store.views.graph()
-    const filling = { graph, condition: await this.#condition(), into: this.#into(graph) }
+    const filling = { graph, conditions: await this.#conditions(), into: this.#into(graph) }
     const progress = new PopulateProgress(this.#job, chunks, done)
     progress.tell('working')
     const checkpoints = new Checkpoints(() => this.#save({ ...limits, done: progress.done, total }))
@@ -168,12 +173,17 @@ export class PopulateRun {
     signal.throwIfAborted()
   }
 
-  async #fillChunk(index: number, chunk: Chunk | undefined, { graph, condition, into }: Filling): Promise<void> {
+  async #fillChunk(index: number, chunk: BranchChunk | undefined, filling: Filling): Promise<void> {
     assert(chunk !== undefined, 'a chunk is one of those that were cut')
     this.#refuseGone()
-    const { view } = this.#order
+    const { graph, conditions, into } = filling
+    const { branch } = chunk
+    const view = this.#branches[branch]
+    const pin = this.#pins[branch]
+    assert(view !== undefined && pin !== undefined, 'a chunk is of one of the SELECTs')
+    const condition = conditions[branch] ?? null
     const blockId = `${this.#job.id}-${index}`
-    await fillChunk(this.#deps.store, chunk, { view, graph, pin: this.#tables.pin, condition, blockId, ...into })
+    await fillChunk(this.#deps.store, chunk, { view, graph, pin, condition, blockId, ...into })
   }
 
   /** Behind it all chunks before `done` outlive a power cut. */
@@ -185,13 +195,14 @@ export class PopulateRun {
   /** Once: whoever comes again finds the target with the content of the other table. */
   async #exchange(stagingUuid: string, pinnedAt = 0): Promise<void> {
     const { links, store } = this.#deps
-    const { view, request } = this.#order
+    const { view, request, pinId } = this.#order
     const { targetId } = view
-    const { staging, mirror } = this.#tables
+    const { staging } = this.#tables
+    const mirrors = this.#branches.map((_, index) => branchTables(pinId, index).mirror)
     await whenFree({ ...this.#heldChange, restartsMax: Number.POSITIVE_INFINITY }, async () => {
       const target = (await store.tables.list([targetId])).get(targetId)
       if (target?.uuid !== stagingUuid) await store.exchange([[targetId, staging]])
-      await store.views.drop(mirror)
+      for (const mirror of mirrors) await store.views.drop(mirror)
       await store.sync()
       // Nothing of what the target had before is left.
       const isWhole = request.subset === null && request.condition === null
@@ -211,13 +222,32 @@ export class PopulateRun {
     }
   }
 
-  async #condition(): Promise<CheckedExpression | null> {
-    const { catalog, checkCondition } = this.#deps
-    const { view, request, seconds, sourceName } = this.#order
-    if (request.condition === null || request.subset !== null) return null
-    const source = catalog.find(view.sourceId)
-    if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: sourceName })
-    return await checkCondition(source, request.condition, seconds)
+  /** One for each SELECT. */
+  async #conditions(): Promise<readonly (CheckedExpression | null)[]> {
+    const { request, seconds, sourceName } = this.#order
+    if (request.condition === null || request.subset !== null) return []
+    const sources = this.#branches.map(({ sourceId }) => {
+      const source = this.#deps.catalog.find(sourceId)
+      if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: sourceName })
+      return source
+    })
+    return await conditionsOn(sources, { request, seconds, deps: this.#deps })
+  }
+
+  get #branches(): readonly PopulatedBranch[] {
+    return populatedBranches(this.#order.view)
+  }
+
+  /** One for each SELECT. */
+  get #pins(): readonly string[] {
+    return this.#branches.map((_, index) => branchTables(this.#order.pinId, index).pin)
+  }
+
+  /** One for each SELECT. */
+  async #parts(): Promise<readonly (readonly PinnedPart[])[]> {
+    const parts: (readonly PinnedPart[])[] = []
+    for (const pin of this.#pins) parts.push(await this.#deps.store.pins.parts(pin))
+    return parts
   }
 
   #refuseGone(): void {
@@ -256,13 +286,24 @@ export class PopulateRun {
       return failure
     }
     const reason = request.unlinksOnError ? 'unlink_on_populate_error asks for it' : 'no populate of it ever succeeded'
-    return new AggregateError([failure, errors.POPULATE_UNLINKED({ view: view.nodeName, reason })])
+    const unlinked = errors.POPULATE_UNLINKED({ view: view.nodeName, pipe: view.pipe.name, reason })
+    return new AggregateError([failure, unlinked])
   }
+}
+
+/** Rows of one SELECT, which its source has. */
+interface BranchChunk extends Chunk {
+  readonly branch: number
+}
+
+function cutAll(parts: readonly (readonly PinnedPart[])[], limits: ChunkLimits): readonly BranchChunk[] {
+  return parts.flatMap((own, branch) => cutChunks(own, limits).map((chunk) => ({ ...chunk, branch })))
 }
 
 interface Filling {
   readonly graph: TableGraph
-  readonly condition: CheckedExpression | null
+  /** One for each SELECT; empty where there is none. */
+  readonly conditions: readonly (CheckedExpression | null)[]
   readonly into: { readonly table: string; readonly columns: readonly string[]; readonly atOnce: number }
 }
 

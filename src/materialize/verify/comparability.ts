@@ -58,6 +58,9 @@ function ofTarget(target: DataSource): readonly string[] {
 }
 
 function ofOthers(view: NodeView, { views }: TableGraph): readonly string[] {
+  if (view.more !== undefined && view.more.length > 0) {
+    return ['its query is a UNION ALL, each SELECT of which is a view of its own into the same Data Source']
+  }
   const others = views.filter(({ name, target }) => target === view.targetId && name !== view.id)
   return others.length === 0
     ? []

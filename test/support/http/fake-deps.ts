@@ -127,7 +127,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     queryJobs: { orderOf: () => null },
     pendingReplaces,
     pipes: fakePipes(),
-    populates: { add: unavailable, addPinned: async () => null, plan: unavailable },
+    populates: { add: unavailable, plan: unavailable },
     verifies: { verify: unavailable },
     repairs: { plan: unavailable, add: unavailable },
     endpointDescriptions: {
@@ -316,6 +316,7 @@ function createSource(name: string, { description, engine, type }: CreateRequest
 
 function fakeIngest(deps: () => FakeDeps): Ingest {
   return {
+    settleImport: async () => undefined,
     tableMark: async () => ({ blocks: 0, tables: '' }),
     async sync() {},
     openBody: (source) =>
