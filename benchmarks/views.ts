@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { assert } from '../src/shared/assert.ts'
 import { isChosen, readOptions, withBench } from './support/bench.ts'
 import type { EngineAlone } from './support/engine-alone.ts'
@@ -39,6 +40,7 @@ const options = readOptions({
 })
 const columns = workloads.events.formats.ndjson.schema
 const rowsPerBody = 100
+const pollMs = 20
 
 const measured = { beside, rate, many, ingest }[options.what]
 if (measured === undefined) throw new Error('--what is beside, rate, many or ingest')
@@ -335,11 +337,14 @@ async function addNode({ url, headers }: ServiceProcess, { name, sql, engine, po
   return JSON.parse(text) as MadeView // As documented of a node.
 }
 
-/** Resolves when the job is done; its lines of progress end then. */
+/** Resolves when the job is done, to within a poll: its lines of progress come seldom. */
 async function untilEnded(service: ServiceProcess, id: string): Promise<void> {
   const client = createServiceClient(service)
-  await client.call('GET', `/v0/jobs/${id}?progress=true`)
-  const text = await client.call('GET', `/v0/jobs/${id}`)
-  const { status } = JSON.parse(text) as { readonly status: string } // As documented of a job.
-  assert(status === 'done', text.slice(0, 900))
+  for (;;) {
+    const text = await client.call('GET', `/v0/jobs/${id}`)
+    const { status } = JSON.parse(text) as { readonly status: string } // As documented of a job.
+    if (status === 'done') return
+    assert(status === 'waiting' || status === 'working', text.slice(0, 900))
+    await delay(pollMs)
+  }
 }

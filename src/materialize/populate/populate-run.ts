@@ -18,7 +18,7 @@ import { type Chunk, cutChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
 import { stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
-import { chunkQuery } from './populate-query.ts'
+import { chunkQuery, groupsRows } from './populate-query.ts'
 import { dropPopulateTables, type PopulateTables, populateTables } from './populate-tables.ts'
 
 export interface RunOptions {
@@ -30,8 +30,9 @@ interface RunDeps extends PopulatesDeps {
   readonly pinning: Pinning
 }
 
-/** The same of their bytes before compression. */
+/** The same of their bytes before compression: all of them are in memory together, but where they are grouped. */
 const chunkBytesMax = 64 * mebibyte
+const groupedBytesMax = 128 * mebibyte
 /** INSERTs that run beside each other; each has one thread, so that its rows keep their order. */
 const chunksAtOnce = 2
 /** How often the checkpoint is written, at most. */
@@ -90,10 +91,12 @@ export class PopulateRun {
     if (!found.has(this.#tables.pin)) throw this.#failure('the rows that were kept for it are gone')
     const parts = await store.pins.parts(this.#tables.pin)
     const rowCount = parts.reduce((rows, part) => rows + part.rowCount, 0)
+    const isGrouped = groupsRows(view.select)
     const limits = {
       rowsMax: this.#options.populateChunkRowsMax,
-      bytesMax: chunkBytesMax,
+      bytesMax: isGrouped ? groupedBytesMax : chunkBytesMax,
       step: stepOf(request, rowCount),
+      isByKey: isGrouped && !this.#isOrdered(await store.views.graph()),
     }
     const total = cutChunks(parts, limits).length
     const stagingUuid = request.truncates ? (found.get(this.#tables.staging)?.uuid ?? '') : null
@@ -205,17 +208,20 @@ export class PopulateRun {
     }
   }
 
-  #into({ tables }: TableGraph): Filling['into'] {
-    const { view, request, filled } = this.#order
-    const target = tables.get(view.targetId)
+  #into(graph: TableGraph): Filling['into'] {
+    const { view, request } = this.#order
+    const target = graph.tables.get(view.targetId)
     if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: this.#order.targetName })
-    const isOrdered = filled.some((table) => orderedEngines.test(tables.get(table)?.engine ?? ''))
     return {
       table: request.truncates ? this.#tables.staging : view.targetId,
       // A view fills the columns that its target has by the same names.
       columns: view.columns.filter((column) => target.columns.includes(column)),
-      atOnce: isOrdered ? 1 : chunksAtOnce,
+      atOnce: this.#isOrdered(graph) ? 1 : chunksAtOnce,
     }
+  }
+
+  #isOrdered({ tables }: TableGraph): boolean {
+    return this.#order.filled.some((table) => orderedEngines.test(tables.get(table)?.engine ?? ''))
   }
 
   async #condition(): Promise<CheckedExpression | null> {
