@@ -141,7 +141,7 @@ function phaseRow(phase: string, runs: readonly PacedEvents[]): readonly string[
 }
 
 async function rate(): Promise<void> {
-  const rows = await withBench(async ({ directory, opened }) => {
+  const { rows, notes } = await withBench(async ({ directory, opened }) => {
     const engine = opened(startEngine())
     await engine.call('open', { directory: join(directory, 'engine'), settings: '' })
     const service = opened(await startService({ directory: join(directory, 'service') }))
@@ -151,10 +151,14 @@ async function rate(): Promise<void> {
       found.push(await measureRate(engine, service, one))
       console.log(found.at(-1)?.join('  '))
     }
-    return found
+    const peakBytes = await statusSum(service.pid, 'VmHWM')
+    return {
+      rows: found,
+      notes: `Memory of the service at most ${(peakBytes / 1e6).toFixed(0)} MB, its filling included.`,
+    }
   })
   const header = ['view', 'populate rows/s', 'engine rows/s', 'populate / engine: min', 'median', 'max']
-  report({ header, rows }, options.out, rows)
+  report({ header, rows, notes }, options.out, rows)
 }
 
 /** The same rows on both sides: made by the engine, and imported as the Parquet files that it writes. */
