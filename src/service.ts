@@ -184,7 +184,7 @@ async function openModules(
   const written = { ingest, changes, box, pendingReplaces: new PendingReplaces() }
   const imports = openImports(options, { ...written, dataSources, replaces, logger, disk, now })
   const opening = openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter })
-  const worked = { imports, jobs, dataSources, populates, query, disk, logger }
+  const worked = { imports, jobs, dataSources, populates, query, disk, logger, store }
   const jobKinds = await openJobKinds(options, { ...opening, ...written, ...worked })
   opened.push(() => jobKinds.close())
   await jobs.start()

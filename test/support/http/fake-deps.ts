@@ -314,6 +314,7 @@ function createSource(name: string, { description, engine, type }: CreateRequest
 
 function fakeIngest(deps: () => FakeDeps): Ingest {
   return {
+    settleImport: async () => undefined,
     tableMark: async () => ({ blocks: 0, tables: '' }),
     async sync() {},
     openBody: (source) =>
