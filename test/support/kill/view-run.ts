@@ -107,7 +107,8 @@ class ViewRun {
       : isEdit
         ? this.#edit(old, round)
         : this.#try('POST', pathOf(pipe))
-    await delay(this.#random.below(killAfterMsMax))
+    // An edit waits for what is on its way before it changes anything.
+    await delay(this.#random.below(isEdit ? 3 * killAfterMsMax : killAfterMsMax))
     await this.#service.kill(victims[this.#random.below(victims.length)] ?? 'both')
     this.kills += 1
     await Promise.all([sending, changing])
