@@ -2,7 +2,7 @@
 
 import type { Catalog } from './catalog/catalog.ts'
 import type { DataSource } from './catalog/data-source.types.ts'
-import { materializedNodes, withoutViews } from './catalog/node-views.ts'
+import { materializedNodes, withUnlinked } from './catalog/node-views.ts'
 import type { MaterializedNode, Pipe } from './catalog/pipe.types.ts'
 import type { Options } from './config.ts'
 import { type AskedCondition, readRowCondition, tryRowCondition } from './datasources/row-condition.ts'
@@ -62,17 +62,18 @@ class NodeLinks implements PopulatedLinks {
 
   async noteSuccess(viewId: string): Promise<void> {
     const populatedAt = this.#deps.now()
-    await this.#change(viewId, ({ pipe, view }) => ({
+    await this.#change(viewId, ({ pipe }) => ({
       ...pipe,
-      nodes: pipe.nodes.map((node) => (node.view?.id === viewId ? { ...node, view: { ...view, populatedAt } } : node)),
+      nodes: pipe.nodes.map((node) => {
+        return node.view?.id === viewId ? { ...node, view: { ...node.view, populatedAt } } : node
+      }),
     }))
   }
 
   async unlink(viewId: string): Promise<void> {
     const found = this.#find(viewId)
     if (found === undefined) return
-    const write = (): Promise<void> =>
-      this.#change(viewId, ({ pipe }) => withoutViews(pipe, ({ view }) => view?.id === viewId))
+    const write = (): Promise<void> => this.#change(viewId, ({ pipe }) => withUnlinked(pipe, viewId, this.#deps.now()))
     await this.#deps.views().unlink([found.view], write)
   }
 

@@ -12,7 +12,8 @@ import { openAccess } from './access/open-access.ts'
 import { renewOldDigest } from './access/tokens/old-digest.ts'
 import { type AdminToken, adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
-import { catalogKinds, openCatalog } from './catalog/catalog.ts'
+import { type Catalog, catalogKinds, openCatalog } from './catalog/catalog.ts'
+import { viewsOn } from './catalog/node-views.ts'
 import { openVariables, sealOldVariable, variableKinds } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
@@ -151,7 +152,16 @@ async function openModules(
   const { flattenNode } = query
   const populatesDeps = { catalog, store, holds: ingest, jobs, now, logger, views: (): Materialize => views }
   const populates = await openPopulates(options, populatesDeps)
-  const viewsDeps = { catalog, store, holds: ingest, targets: targetsOf(dataSources), flattenNode, populates, logger }
+  const viewsDeps = {
+    catalog,
+    store,
+    holds: ingest,
+    targets: targetsOf(dataSources, catalog),
+    settings,
+    flattenNode,
+    populates,
+    logger,
+  }
   const views = await openMaterialize({ now }, viewsDeps)
   const isFilled = (tables: ReadonlySet<string>): boolean => populates.isBusy(tables)
   const replaces = await openReplaces(options, { catalog, settings, store, ingest, isFilled, logger })
@@ -161,6 +171,7 @@ async function openModules(
   // Only now do all tables stand, with the content that they are to have.
   await disk.watchPlaces([logDirectoryName, catalogName])
   ingest.start()
+  await views.mendTargets()
   partNote.start()
   dataSources.resume()
   await verifySafeguards(store)
@@ -248,10 +259,11 @@ async function openRecords(options: Options, { store, disk, keyFile, logger, ope
 }
 
 /** How data sources are made for views. */
-function targetsOf(dataSources: DataSources): Targets {
+function targetsOf(dataSources: DataSources, catalog: Pick<Catalog, 'listPipes'>): Targets {
   return {
     create: (request) => dataSources.create(request),
     drop: (nameOrId) => dataSources.drop(nameOrId, { isForced: true }),
+    isUsed: (id) => dataSources.usedBy(id).length > 0 || viewsOn(catalog.listPipes(), id).length > 0,
     dropEmpty: (id, refusal) => dataSources.dropEmpty(id, refusal),
   }
 }

@@ -30,7 +30,7 @@ export interface HttpDeps {
   readonly jwtIssuer: Pick<JwtIssuer, 'issue'>
   readonly dataSources: DataSources
   readonly pipes: Pipes
-  readonly populates: Pick<Populates, 'add' | 'addPinned' | 'plan'>
+  readonly populates: Pick<Populates, 'add' | 'plan'>
   readonly endpointDescriptions: Pick<EndpointDescriptions, 'describe' | 'describeAll'>
   readonly imports: Imports
   readonly urlImports: UrlImports

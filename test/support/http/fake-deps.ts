@@ -127,7 +127,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     queryJobs: { orderOf: () => null },
     pendingReplaces,
     pipes: fakePipes(),
-    populates: { add: unavailable, addPinned: async () => null, plan: unavailable },
+    populates: { add: unavailable, plan: unavailable },
     endpointDescriptions: {
       describe: async () => null,
       describeAll: async () => ({ endpoints: [], pendingCount: 0 }),
