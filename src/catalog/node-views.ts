@@ -9,6 +9,10 @@ export function materializedNodes(pipes: readonly Pipe[]): readonly Materialized
   )
 }
 
+export function findView(pipes: readonly Pipe[], viewId: string): MaterializedNode | undefined {
+  return materializedNodes(pipes).find(({ view }) => view.id === viewId)
+}
+
 /** Those that read a data source or fill it. */
 export function viewsOn(pipes: readonly Pipe[], dataSourceId: string): readonly MaterializedNode[] {
   return materializedNodes(pipes).filter(({ view: { sourceId, targetId, otherIds } }) => {

@@ -6,6 +6,7 @@ import type { Logger } from '../observe/logger.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { toChangeError } from '../store/caller-errors.ts'
+import type { ViewsBehind } from './behind/views-behind.ts'
 import type {
   Holds,
   Linked,
@@ -32,6 +33,7 @@ interface MaterializeDeps {
   readonly holds: Holds
   readonly targets: Targets
   readonly populates: Pick<Populates, 'heldFor' | 'pin' | 'plan' | 'unpin'>
+  readonly behind: Pick<ViewsBehind, 'forget' | 'refuseBehind'>
   readonly flattenNode: ViewPlanDeps['flattenNode']
   readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
 }
@@ -95,6 +97,7 @@ class Views implements Materialize {
 
   async unlink<Result>(views: readonly NodeView[], write: () => Promise<Result>): Promise<Result> {
     const result = await write()
+    await this.#deps.behind.forget(views.map(({ id }) => id))
     // Nobody knows them any more, so whatever fails here is no failure of the change.
     for (const { id } of views) await this.#drop(id)
     return result
@@ -173,7 +176,9 @@ class Views implements Materialize {
 
   /** Runs `write` while the views stand, and leaves none of them if it fails. */
   async #standing<Result>(made: readonly MadeView[], write: () => Promise<Result>): Promise<Result> {
-    const { holds } = this.#deps
+    const { behind, holds } = this.#deps
+    // Before anything is held, after which what is kept for views that are behind counts no more.
+    for (const { plan, target } of made) behind.refuseBehind(plan.sourceId, target.id)
     const held = await this.#heldFor(made)
     for (const { view } of made) this.#underWay.add(view.id)
     try {
@@ -224,8 +229,9 @@ class Views implements Materialize {
 
   /** @param own what is held for this change. */
   #refuseHeld(made: readonly MadeView[], own: readonly DataSource[]): void {
-    const { catalog, holds } = this.#deps
-    for (const { plan } of made) {
+    const { behind, catalog, holds } = this.#deps
+    for (const { plan, target } of made) {
+      behind.refuseBehind(plan.sourceId, target.id)
       const source = catalog.find(plan.sourceId)
       if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: plan.query.source })
       const isOwn = own.some(({ id }) => id === source.id)

@@ -13,6 +13,7 @@ import { type ImportAnswer, importAnswerOf, sendImport } from '../json/import-an
 import { type ProgressLines, progressDetails, progressLines } from '../json/import-progress.ts'
 import { seenFields } from '../json/seen-fields.ts'
 import { withViewNames } from '../json/view-names.ts'
+import { behindFields } from '../json/views-behind.ts'
 import { warn, warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
 import { formatFields, importParameters, readImportInput } from '../request/import-input.ts'
 import { readImportOrder, type SentOrder } from '../request/import-order.ts'
@@ -24,7 +25,7 @@ import { mayBeQuiet } from '../server/half-closed.ts'
 import { toldMessage } from '../server/told-message.ts'
 import { importByUrl } from './import-by-url.ts'
 
-export type ImportDeps = Pick<HttpDeps, 'dataSources' | 'imports' | 'logger' | 'pipes' | 'urlImports'> & {
+export type ImportDeps = Pick<HttpDeps, 'behind' | 'dataSources' | 'imports' | 'logger' | 'pipes' | 'urlImports'> & {
   readonly newColumns: NewColumns
 }
 
@@ -160,7 +161,8 @@ class ImportExchange {
     const { permissions } = callerOf(this.#request)
     const toldFailure = (error: ApiError) =>
       withViewNames(toldMessage(error, this.#request), () => this.#deps.pipes.list(), permissions)
-    return { importId, dataSource: shape, warnings, outcome: result.outcome, toldFailure }
+    const behind = behindFields(this.#deps.behind.of(dataSource.id), permissions)
+    return { importId, dataSource: shape, warnings, outcome: result.outcome, behind, toldFailure }
   }
 }
 

@@ -11,11 +11,12 @@ import { readTarget, type TargetOrder } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
+import { addCatchUp } from './catch-up.ts'
 import { pipeContext } from './pipe-context.ts'
 import { addPopulation, pinnedJob } from './population.ts'
 import { targetOperations } from './target-operations.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'tokens'>
+type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'pipes' | 'populates' | 'tokens'>
 
 const materialize = onPath('pipe:materialize', 'pipe', { also: targetOperations })
 
@@ -49,6 +50,7 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
     { needs: { GET: materialize, POST: materialize }, mayTakeTokenFromBody: true },
   )
   addPopulation(app, deps, limits)
+  addCatchUp(app, deps, limits)
 }
 
 /**

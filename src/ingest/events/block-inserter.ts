@@ -15,7 +15,7 @@ import { isCostly } from '../insert/staged-rows.ts'
 import type { MemoryBudget } from '../memory-budget.ts'
 import type { BlockCounts, BlockSource, BlockStore } from './block-store.ts'
 import type { DrainedBytes, DrainRate } from './drain-rate.ts'
-import type { EventsDelay, LoggedBatch } from './events.types.ts'
+import type { EventsDelay, EventsViews, LoggedBatch } from './events.types.ts'
 import type { EventsLog } from './events-log.ts'
 import type { EventsQueue } from './events-queue.ts'
 import { reasonOf } from './insert-retry.ts'
@@ -29,6 +29,8 @@ export interface BlockInserterDeps {
   readonly drain: Pick<DrainRate, 'begin' | 'end'>
   /** Epoch milliseconds, for what people read. */
   readonly now: () => number
+  /** Absent where no views change. */
+  readonly views?: Pick<EventsViews, 'gate'> | undefined
 }
 
 /** What a data source is told of its blocks. */
@@ -91,6 +93,29 @@ export class BlockInserter {
 
   /** Stores the oldest block, or makes one of what the queue has. Raises what the log or the engine failed with. */
   async storeNext(dataSource: DataSource): Promise<void> {
+    const { views } = this.#deps
+    if (views === undefined) return await this.#storeNext(dataSource)
+    // Until the block is noted as stored: whoever changes the views knows by then which of them have it.
+    const leave = await views.gate.enter(this.#stream)
+    try {
+      await this.#storeNext(dataSource)
+    } finally {
+      leave()
+    }
+  }
+
+  /** What the first block was made of is in the log alone from now on. */
+  letGo(): void {
+    for (const { heldBytes } of this.#content ?? []) this.#deps.budget.give(heldBytes)
+    this.#content = null
+  }
+
+  /** The log closes while an INSERT runs: what becomes of it is not noted any more. */
+  abandon(): void {
+    this.#isAbandoned = true
+  }
+
+  async #storeNext(dataSource: DataSource): Promise<void> {
     const block = this.#named[0] ?? (await this.#nameNext())
     const source = { dataSource, stream: this.#stream, block, content: this.#content }
     try {
@@ -110,17 +135,6 @@ export class BlockInserter {
     } finally {
       this.#delay = null
     }
-  }
-
-  /** What the first block was made of is in the log alone from now on. */
-  letGo(): void {
-    for (const { heldBytes } of this.#content ?? []) this.#deps.budget.give(heldBytes)
-    this.#content = null
-  }
-
-  /** The log closes while an INSERT runs: what becomes of it is not noted any more. */
-  abandon(): void {
-    this.#isAbandoned = true
   }
 
   async #nameNext(): Promise<NamedBlock> {
