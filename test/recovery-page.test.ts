@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { flagName, optionKeys } from '../src/config.ts'
 import { errorTable } from '../src/shared/errors/errors.ts'
@@ -62,4 +63,18 @@ t.test('errors of the system become refusals by the call that failed', async (t)
   t.equal(toStartRefusal(other, places), other)
   const refusal = startRefusals.DATA_DIR_IN_USE({ path: '/data' })
   t.equal(toStartRefusal(refusal, places), refusal)
+})
+
+t.test('a missing kernel.wasm is told as a file of the program, and not of the data directory', async (t) => {
+  const path = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'codec', 'kernel.wasm')
+  const missing = Object.assign(new Error(`ENOENT: no such file or directory, open '${path}'`), {
+    ...{ code: 'ENOENT', syscall: 'open', path },
+  })
+  const places = { host: 'localhost', port: 80 }
+  t.match(toStartRefusal(missing, { ...places, dataDir: '/data' }), {
+    code: 'PROGRAM_INCOMPLETE',
+    message: /kernel\.wasm cannot be read: .*npm run build/,
+  })
+  // Whoever runs the sources may keep the data beside them.
+  t.match(toStartRefusal(missing, { ...places, dataDir: dirname(path) }), { code: 'DATA_DIR_UNUSABLE' })
 })

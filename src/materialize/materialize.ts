@@ -116,7 +116,7 @@ class Views implements Materialize {
 
   async reconcile(engine: ReconciledEngine = this.#deps.store): Promise<void> {
     const { catalog, logger } = this.#deps
-    await reconcileViews(engine.views, { pipes: catalog.listPipes(), underWay: this.#underWay, logger })
+    await reconcileViews(engine.views, { pipes: () => catalog.listPipes(), underWay: this.#underWay, logger })
     this.#leftovers.clear()
   }
 

@@ -5,7 +5,8 @@ import type { Logger } from '../observe/logger.ts'
 import type { ViewEngine } from './materialize.types.ts'
 
 interface Reconciled {
-  readonly pipes: readonly Pipe[]
+  /** As they are when it is called. */
+  readonly pipes: () => readonly Pipe[]
   /** Views that the catalog is about to hear of, or not; whoever makes them looks after them. */
   readonly underWay: ReadonlySet<ViewId>
   readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
@@ -16,18 +17,17 @@ interface Reconciled {
  * node stays, and the service opens. Views with other names than those of nodes are left alone.
  */
 export async function reconcileViews(views: ViewEngine, { pipes, underWay, logger }: Reconciled): Promise<void> {
-  const nodes = materializedNodes(pipes)
-  const known = new Set<string>(nodes.map(({ view }) => view.id))
   const found = new Set(await views.names())
   for (const name of found) {
-    if (!isViewId(name) || known.has(name) || underWay.has(name)) continue
+    // A view that was under way when the engine was asked may be a node's by now: behind an end of the engine changes go on meanwhile.
+    if (!isViewId(name) || underWay.has(name) || isKnown(name, pipes())) continue
     logger.info(
       { view: name },
       'A view that no node knows of is dropped: it was being made or dropped when the service ended.',
     )
     await views.drop(name)
   }
-  for (const { pipe, node, view } of nodes) {
+  for (const { pipe, node, view } of materializedNodes(pipes())) {
     if (view.behind?.isParked === true) {
       // It was being parked, let in again, or taking what it lacks.
       if (found.has(view.id)) await views.drop(view.id)
@@ -45,4 +45,8 @@ export async function reconcileViews(views: ViewEngine, { pipes, underWay, logge
       logger.error({ ...fields, err }, 'The view of a node is missing and cannot be made. Materialize the node again.')
     }
   }
+}
+
+function isKnown(name: ViewId, pipes: readonly Pipe[]): boolean {
+  return materializedNodes(pipes).some(({ view }) => view.id === name)
 }

@@ -1,4 +1,5 @@
 import { cutText } from './log-secrets.ts'
+import { mayQuoteRows, withoutAllQuoted } from './quoted-rows.ts'
 
 // Messages of the engine quote whole statements, a stack begins with the message, and each cause has both once more: without
 // bounds an entry of one error took 13 kB.
@@ -16,7 +17,10 @@ interface LoggedError {
   readonly [field: string]: unknown
 }
 
-/** The field `err` of an entry: an error with its stack, its plain fields and its causes, each of them bounded. */
+/**
+ * The field `err` of an entry: an error with its stack, its plain fields and its causes, each of them bounded, and without what it
+ * may quote of rows.
+ */
 export function loggedError(thrown: unknown): unknown {
   return loggedWithin(thrown, causesMax)
 }
@@ -25,11 +29,12 @@ function loggedWithin(thrown: unknown, depth: number): unknown {
   if (typeof thrown === 'string') return cutText(thrown, messageCharsMax)
   if (!(thrown instanceof Error)) return thrown
   const { message, stack = '', cause } = thrown
+  const told = mayQuoteRows(thrown) ? withoutAllQuoted : asItIs
   const errors: readonly unknown[] = thrown instanceof AggregateError ? thrown.errors : []
   const logged: LoggedError = {
     type: thrown.constructor.name,
-    message: cutText(message, messageCharsMax),
-    stack: boundedStack(stack, message),
+    message: cutText(told(message), messageCharsMax),
+    stack: boundedStack(stack, message, told),
     ...plainFields(thrown),
   }
   if (depth === 0) return logged
@@ -42,11 +47,15 @@ function loggedWithin(thrown: unknown, depth: number): unknown {
   }
 }
 
+function asItIs(text: string): string {
+  return text
+}
+
 /** The message in front of the frames is cut by itself, or a long one would leave none of them. */
-function boundedStack(stack: string, message: string): string {
+function boundedStack(stack: string, message: string, told: (text: string) => string): string {
   const at = message === '' ? -1 : stack.indexOf(message)
-  if (at < 0) return cutLines(stack, messageCharsMax + framesCharsMax)
-  const head = cutText(stack.slice(0, at + message.length), messageCharsMax)
+  if (at < 0) return cutLines(told(stack), messageCharsMax + framesCharsMax)
+  const head = cutText(told(stack.slice(0, at + message.length)), messageCharsMax)
   return `${head}${cutLines(stack.slice(at + message.length), framesCharsMax)}`
 }
 

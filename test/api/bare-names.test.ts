@@ -87,7 +87,7 @@ const spellings = [
   '"user"',
 ]
 
-const step = byTier({ quick: 8, full: 1, soak: 1 })
+const step = byTier({ quick: 8, full: 3, soak: 1 })
 
 for (const [at, place] of places.entries()) {
   t.test(`no function is answered in ${place('user')}`, async (t) => {

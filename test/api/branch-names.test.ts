@@ -26,7 +26,7 @@ t.test('what a branch reads is kept, however its name is written', async (t) => 
   await service.append('grd_join', 'csv', '1,42\n')
   // The shape of an answer is what its tests check.
   const { id } = (await call('GET', '/v0/datasources/grd_sales')).json as { readonly id: string }
-  const rounds = byTier({ quick: 80, full: 200, soak: 5_000 })
+  const rounds = byTier({ quick: 80, full: 120, soak: 5_000 })
   const unreal: string[] = []
   for (let round = 0; round < rounds; round += 1) {
     const { sql, values, source, isById } = branchCase(random, id)

@@ -9,7 +9,7 @@ import { byTier } from '../support/tier.ts'
 
 const seed = testSeed()
 const random = new SeededRandom(seed)
-const bodyCount = byTier({ quick: 10, full: 40, soak: 3_000 })
+const bodyCount = byTier({ quick: 10, full: 20, soak: 3_000 })
 
 function scalar(): unknown {
   return random.pick([

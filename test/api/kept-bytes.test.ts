@@ -11,7 +11,7 @@ const service = await openTestService(t, { sampleBytesMax: 4096 })
 const seed = testSeed()
 const random = new SeededRandom(seed)
 const chance = (percent: number): boolean => random.below(100) < percent
-const rounds = byTier({ quick: 4, full: 40, soak: 1_000 })
+const rounds = byTier({ quick: 4, full: 12, soak: 1_000 })
 
 interface Kept {
   readonly id: number | string | null

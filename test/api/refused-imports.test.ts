@@ -6,7 +6,7 @@ import { openTestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { byTier } from '../support/tier.ts'
 
-const rowCount = byTier({ quick: 300, full: 100_000, soak: 100_000 })
+const rowCount = byTier({ quick: 300, full: 20_000, soak: 100_000 })
 const rowsSql = (count: number, bad: string) =>
   `SELECT toUInt32(number) AS id, if(${bad}, 'zz', toString(number % 200)) AS s,
      toDate('2024-01-01') + toIntervalDay(31 * (number % 4)) AS day FROM numbers(${count})`

@@ -11,7 +11,7 @@ t.test('a view that is made while events and imports come has whole blocks alone
   const service = await openTestService(t)
   const views = new ViewCalls(service)
   await service.create('stream', 'block UInt32, n UInt32')
-  const viewCount = byTier({ quick: 6, full: 12, soak: 400 })
+  const viewCount = byTier({ quick: 6, full: 8, soak: 400 })
   const bodyOf = (block: number): string =>
     Array.from({ length: blockRows }, (_, n) => JSON.stringify({ block, n })).join('\n')
   let block = 0

@@ -69,7 +69,7 @@ function randomText(random: SeededRandom, hasOpen: boolean): string {
 t.test(`a pipe is the same file in each cycle (SEED=${seed})`, async (t) => {
   const random = new SeededRandom(seed)
   for (const [kind, read] of Object.entries(readers)) {
-    for (let round = 0; round < byTier({ quick: 2_000, full: 20_000, soak: 200_000 }); round += 1) {
+    for (let round = 0; round < byTier({ quick: 2_000, full: 8_000, soak: 200_000 }); round += 1) {
       const sql = randomText(random, read === undefined)
       const first = formatPipe(pipeOf(randomText(random, true), randomText(random, true), sql))
       let text = first
@@ -86,7 +86,7 @@ t.test(`a pipe is the same file in each cycle (SEED=${seed})`, async (t) => {
 t.test(`a data source is the same file in each cycle (SEED=${seed})`, async (t) => {
   const random = new SeededRandom(seed)
   for (const [kind, read] of Object.entries(readers)) {
-    for (let round = 0; round < byTier({ quick: 2_000, full: 20_000, soak: 200_000 }); round += 1) {
+    for (let round = 0; round < byTier({ quick: 2_000, full: 8_000, soak: 200_000 }); round += 1) {
       const source = dataSource('d')
       const first = formatDatafile({ ...source, description: randomText(random, true) })
       let text = first

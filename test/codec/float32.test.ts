@@ -6,7 +6,7 @@ import { byTier } from '../support/tier.ts'
 
 const seed = testSeed()
 const random = new SeededRandom(seed)
-const count = byTier({ quick: 2_000, full: 50_000, soak: 2_000_000 })
+const count = byTier({ quick: 2_000, full: 15_000, soak: 2_000_000 })
 const judge = createCoercion(parseColumnType('Float32'))
 
 const view = new DataView(new ArrayBuffer(4))

@@ -101,7 +101,7 @@ async function kindOf(statement: Promise<unknown>): Promise<string> {
 
 // All of them come to the same handler.
 const crashSignals: readonly NodeJS.Signals[] =
-  byTier({ quick: 1, full: 3, soak: 3 }) === 1 ? ['SIGSEGV'] : ['SIGSEGV', 'SIGBUS', 'SIGABRT']
+  byTier({ quick: 1, full: 1, soak: 3 }) === 1 ? ['SIGSEGV'] : ['SIGSEGV', 'SIGBUS', 'SIGABRT']
 
 const window = 'SETTINGS non_replicated_deduplication_window = 1000'
 

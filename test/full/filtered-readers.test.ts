@@ -114,7 +114,7 @@ async function answer(
 t.test('answers and errors are those over rows that are allowed, whatever is hidden', async (t) => {
   const reads = new RandomReads(new SeededRandom(seed))
   // Each round asks three times under filters.
-  const rounds = byTier({ quick: 150, full: 600, soak: 50_000 })
+  const rounds = byTier({ quick: 150, full: 300, soak: 50_000 })
   const counts = { answered: 0, failed: 0, asAdmin: 0 }
   const worker = async (): Promise<void> => {
     for (let next = reads.next(rounds); next !== undefined; next = reads.next(rounds)) {
@@ -153,7 +153,7 @@ t.test('hostile queries and their mutations tell a filtered reader nothing', asy
       .replaceAll(/\bsecret\b/g, 's')
   const all = Object.values(hostileQueries).flatMap((queries) => queries.map(([sql]) => sql))
   const mutations = new HostileMutations(seed, all)
-  const mutated = Array.from({ length: byTier({ quick: 300, full: 1_000, soak: 200_000 }) }, () => mutations.next())
+  const mutated = Array.from({ length: byTier({ quick: 300, full: 500, soak: 200_000 }) }, () => mutations.next())
   let left = [...all, ...mutated].filter((sql) => !/1e9|1000000000|system\.numbers/i.test(sql))
   const counts = { answered: 0, failed: 0 }
   const worker = async (): Promise<void> => {

@@ -124,7 +124,7 @@ function withoutStatistics({ text }: Told): string {
 t.test('requests of filtered readers are answered as over the rows that they may see', async (t) => {
   const random = new SeededRandom(seed)
   const reads = new RandomReads(random)
-  const rounds = byTier({ quick: 150, full: 700, soak: 10_000 })
+  const rounds = byTier({ quick: 150, full: 300, soak: 10_000 })
   const counts = { answered: 0, failed: 0, asAdmin: 0, byStatus: new Map<number, number>() }
   const worker = async (): Promise<void> => {
     for (let read = reads.next(rounds); read !== undefined; read = reads.next(rounds)) {

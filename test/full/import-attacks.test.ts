@@ -10,9 +10,9 @@ import { KillService } from '../support/kill/kill-service.ts'
 import { createTestDirectory } from '../support/store/test-store.ts'
 import { byTier, everyNth } from '../support/tier.ts'
 
-const rows = 120_000
+const rows = 60_000
 /** Behind some rows of each file, and before most. */
-const cutBytes = 2_500_000
+const cutBytes = 1_250_000
 const formats: readonly FileFormat[] = ['ndjson', 'csv', 'parquet']
 const plans: readonly FilePlan[] = formats.map((format, index) => {
   return { name: `file.${format}`, format, firstId: (index + 1) * 10_000_000, rows, hasRefused: false }

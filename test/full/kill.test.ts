@@ -3,7 +3,7 @@ import { runBarriers } from '../support/kill/barrier-run.ts'
 import { runKills } from '../support/kill/kill-run.ts'
 import { testSeed } from '../support/seeded-random.ts'
 
-// `npm run test:full` does the same with fifty kills, `npm run test:kill` as often as it is told.
+// `npm run test:full` does the same with ten kills, `npm run test:kill` as often as it is told.
 t.test('a service that is killed under load stores each acknowledged row once, through three views', async (t) => {
   const seed = testSeed()
   const { acknowledged, stored, words } = await runKills({

@@ -11,7 +11,7 @@ import { byTier } from '../support/tier.ts'
 
 const seed = testSeed()
 const random = new SeededRandom(seed)
-const count = byTier({ quick: 60, full: 300, soak: 20_000 })
+const count = byTier({ quick: 60, full: 150, soak: 20_000 })
 
 interface Comparison {
   readonly name: string

@@ -2,7 +2,7 @@ import t from 'tap'
 import { runReplaces } from '../support/kill/replace-run.ts'
 import { testSeed } from '../support/seeded-random.ts'
 
-// `npm run test:full` does the same with fifteen replaces and five kills, `npm run test:kill` as often as it is told.
+// `npm run test:full` does the same with five replaces and two kills, `npm run test:kill` as often as it is told.
 t.test(
   'readers see old or new content in all tables of a cascade, whenever they ask and whatever is killed',
   async (t) => {

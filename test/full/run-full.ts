@@ -100,7 +100,8 @@ function slowestOf(text: string): string {
 }
 
 async function runKills(): Promise<Totals> {
-  const full = ['--kills', '50', '--life-ms', '500', '--import-kills', '10', '--import-rows', '100000']
+  const fewest = ['--kills', '10', '--barriers', '2', '--replaces', '5', '--replace-kills', '2']
+  const full = [...fewest, '--life-ms', '500', '--import-kills', '6', '--import-rows', '100000']
   const importSoak = ['--import-kills', '100', '--import-rows', '5000000', '--import-life-ms', '3000']
   const soak = [
     ...importSoak,

@@ -114,7 +114,7 @@ t.test(
     t.ok(kinds.has('unlink'), 'segments go while events come')
     const rewrites = trace.filter((event) => event.kind === 'rename' && event.from.endsWith('.compact')).length
     t.ok(rewrites > 0, `${rewrites} segments were written anew while one data source was stuck`)
-    const rounds = byTier({ quick: 3, full: 24, soak: 1_000 })
+    const rounds = byTier({ quick: 3, full: 10, soak: 1_000 })
     for (let round = 0; round < rounds; round += 1) {
       const powerCut = round % 2 === 0 ? null : random
       // One whole life is among them: its last blocks are in the engine, and perhaps nowhere else.

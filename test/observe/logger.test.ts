@@ -3,6 +3,8 @@ import t from 'tap'
 import { LogSecrets } from '../../src/observe/log-secrets.ts'
 import { loggedUrl } from '../../src/observe/logged-url.ts'
 import { createLogger, type LogLevel } from '../../src/observe/logger.ts'
+import { errors } from '../../src/shared/errors/errors.ts'
+import { StoreError } from '../../src/store/store-error.ts'
 
 function createRecorder(level: LogLevel) {
   const output = new PassThrough()
@@ -43,6 +45,28 @@ t.test('an error is kept with its stack and its causes', async (t) => {
   t.match(entries()[0], {
     err: { type: 'Error', message: 'The part was refused.', stack: /logger\.test/, cause: { message: 'Code: 27' } },
   })
+})
+
+t.test('values of rows that an error quotes stay out of the log, with its causes and stacks', async (t) => {
+  const { logger, entries } = createRecorder('info')
+  const said =
+    "Cannot parse string 'it's a CANARY' as UInt8: while executing 'FUNCTION toUInt8(s)'. (CANNOT_PARSE_TEXT)"
+  const engine = new Error(`Query failed: Code: 6. DB::Exception: ${said}`)
+  const ofStore = new StoreError({ kind: 'engine', message: said, clickhouseCode: 6, cause: engine })
+  const ofJson = new SyntaxError('Unexpected token \'C\', "CANARY" is not valid JSON')
+  logger.error({ err: errors.INTERNAL({ cause: ofStore }) }, 'A request failed.')
+  logger.error({ err: ofStore }, 'A job has ended by a fault.')
+  logger.error({ err: new AggregateError([ofStore, ofJson]) }, 'Several failed.')
+  logger.error({ err: errors.DELETE_FAILED({ name: 'a', reason: said, cause: ofStore }) }, 'A delete failed.')
+  const told = entries()
+  t.equal(told.length, 4)
+  for (const entry of told) t.notMatch(JSON.stringify(entry), /CANARY/)
+  t.match(told[1], {
+    err: { message: "Cannot parse string '…'. (CANNOT_PARSE_TEXT)", stack: /logger\.test/, clickhouseCode: 6 },
+  })
+  const full = new StoreError({ kind: 'engine', message: "Cannot write to '/data/x'", diskFault: 'the disk is full' })
+  logger.error({ err: full }, 'The disk refuses.')
+  t.match(entries()[0], { err: { message: "Cannot write to '/data/x'" } }, 'what a disk refused quotes paths')
 })
 
 t.test('a token stays out of the log wherever it came from', async (t) => {

@@ -22,7 +22,7 @@ const commonWords = 'CASE INTERVAL SELECT WITH FROM WINDOW DATE TIMESTAMP ALL EN
 const rows = await store.rows<{ keyword: string }>(
   "SELECT keyword FROM system.keywords WHERE match(keyword, '^[A-Z_]+$') ORDER BY cityHash64(keyword)",
 )
-const otherWords = rows.slice(0, byTier({ quick: 6, full: 60, soak: rows.length })).map(({ keyword }) => keyword)
+const otherWords = rows.slice(0, byTier({ quick: 6, full: 24, soak: rows.length })).map(({ keyword }) => keyword)
 const words = new Set([...commonWords, ...otherWords])
 
 /** What is refused on purpose, though the engine takes it. */

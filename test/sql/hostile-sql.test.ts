@@ -202,7 +202,7 @@ const mutations = new HostileMutations(
   seed,
   Object.values(hostileQueries).flatMap((queries) => queries.map(([sql]) => placed(sql))),
 )
-const mutationCount = byTier({ quick: 750, full: 10_000, soak: 500_000 })
+const mutationCount = byTier({ quick: 750, full: 3_000, soak: 500_000 })
 
 t.test('mutations of the list do not escape', { timeout: 7_200_000 }, async (t) => {
   t.comment(`SEED=${seed}`)

@@ -156,7 +156,7 @@ function randomCondition(depth: number): string {
 }
 
 t.test('a filtered data source reads as one that holds only the allowed rows', async (t) => {
-  const rounds = byTier({ quick: 60, full: 200, soak: 5_000 })
+  const rounds = byTier({ quick: 60, full: 120, soak: 5_000 })
   let answerCount = 0
   for (let round = 0; round < rounds; round += 1) {
     const sql = `SELECT toUInt64(id) AS i, tenant, n, secret FROM (${randomSelect(3)}) ORDER BY ALL`

@@ -11,7 +11,7 @@ import { columns, overCopies, overTables, randomSequence, rowsQuery, tables } fr
 import { createTestDirectory, silentLogger, testStoreOptions } from '../support/store/test-store.ts'
 import { byTier } from '../support/tier.ts'
 
-const sequenceCount = byTier({ quick: 12, full: 200, soak: 20_000 })
+const sequenceCount = byTier({ quick: 12, full: 80, soak: 20_000 })
 const tested = 'ws_0001'
 const copies = 'ws_copies'
 

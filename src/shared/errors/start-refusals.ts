@@ -41,6 +41,8 @@ const messages = {
     `the data directory ${path} cannot be used: ${reason}; make room, let this user write there, or choose another directory with --data-dir`,
   DATA_DIR_PATH_UNSUPPORTED: ({ path, character }: Place & { readonly character: string }) =>
     `the path of the data directory, ${path}, must not contain the character ${character}; rename the directory, or choose another with --data-dir`,
+  PROGRAM_INCOMPLETE: ({ path, reason }: Place & Reason) =>
+    `the program's own file ${path} cannot be read: ${reason}; install the package again, or build it again with npm run build`,
   OPEN_FILES_TOO_FEW: ({ limit, min, advised }: OpenFiles) =>
     `the system lets this process open ${limit} files, and at least ${min} are needed; raise the limit before the start, if possible to ${advised} or more (ulimit -n ${advised})`,
   FORMAT_NEWER: ({ path, format, formatMax }: Place & { readonly format: number; readonly formatMax: number }) =>

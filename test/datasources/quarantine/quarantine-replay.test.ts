@@ -63,7 +63,7 @@ const signal = new AbortController().signal
 /** Two rows a piece. */
 const sizes = { pieceRowsMax: 2 }
 /** Of the eighty and more that there are, before or behind each; other seeds try others. */
-const stepsTried = byTier({ quick: 2, full: 16, soak: 400 })
+const stepsTried = byTier({ quick: 2, full: 6, soak: 400 })
 const order = { condition: undefined, fixes: new Map([['a', "replaceAll(a, '#', '')"]]) }
 
 /** Seven rows: four fit once they are repaired, two never, and one is refused by its DEFAULT. */

@@ -183,7 +183,7 @@ const pieces = [
 t.test(`both readers see the same strings and names (SEED=${seed})`, async (t) => {
   const random = new SeededRandom(seed)
   let bothCount = 0
-  for (let count = byTier({ quick: 50_000, full: 250_000, soak: 5_000_000 }); count > 0; count -= 1) {
+  for (let count = byTier({ quick: 50_000, full: 120_000, soak: 5_000_000 }); count > 0; count -= 1) {
     const text = randomText(random)
     const [query, definition] = [quotedOf(() => readTokens(text)), quotedOf(() => readTextTokens(text))]
     if (query === null || definition === null || hasSlashes(text)) continue
@@ -248,7 +248,7 @@ t.test(`strings and comments end where the engine ends them (SEED=${seed})`, asy
     '$$',
     'a',
   ] as const
-  for (let count = byTier({ quick: 40, full: 400, soak: 2_000 }); count > 0; count -= 1) {
+  for (let count = byTier({ quick: 40, full: 120, soak: 2_000 }); count > 0; count -= 1) {
     const strings = Array.from({ length: 4 }, () => {
       return `'${Array.from({ length: random.below(6) }, () => random.pick(inner)).join('')}'`
     })

@@ -2,14 +2,13 @@
  * Kills a service under load again and again, its engine, or both, and counts what is stored in the end.
  *
  * Producers send events under keys until each request is acknowledged. Behind the table stand three views, one behind the
- * other, made through the store's own interface. In the end every row must be once in the table, or once in the
+ * other, made as users make them. In the end every row must be once in the table, or once in the
  * quarantine, and every view must have seen each stored row once.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { type OpenedStore, openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
 import { freePort } from '../free-port.ts'
 import { SeededRandom } from '../seeded-random.ts'
-import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
+import { createTestDirectory } from '../store/test-store.ts'
 import { KillService, type ServiceWords, victims } from './kill-service.ts'
 import { type Acknowledged, produce } from './producer.ts'
 
@@ -53,14 +52,14 @@ export async function runKills({ kills, producers, seed, lifeMsMax }: KillOption
       engine_sorting_key: 'id',
     })
     await service.call('POST', `/v0/datasources?${parameters}`)
-    // The answer's shape is what other tests check.
-    const { id } = (await service.call('GET', `/v0/datasources/${dataSource}`)) as { readonly id: string }
-    await service.end('SIGTERM')
-    await withStore(directory.path, (store) => createViews(store, id))
+    await createViews(service)
     const acknowledged = await underFire(service, { kills, producers, seed, lifeMsMax }, random)
     await service.untilStored(dataSource)
     await service.end('SIGTERM')
-    const stored = await withStore(directory.path, (store) => countStored(store, id, acknowledged))
+    // What is counted is what a clean end has left on disk.
+    await service.start()
+    const stored = await countStored(service, acknowledged)
+    await service.end('SIGTERM')
     return { kills, acknowledged, words: service.words, stored, durationMs: Date.now() - startedAtMs }
   } finally {
     await service.end('SIGKILL')
@@ -71,7 +70,6 @@ export async function runKills({ kills, producers, seed, lifeMsMax }: KillOption
 /** Lets producers send while the service is killed and started; the last life is left to it. */
 async function underFire(service: KillService, options: KillOptions, random: SeededRandom): Promise<Acknowledged> {
   let isOver = false
-  await service.start()
   const producing = Array.from({ length: options.producers }, (_, index) => {
     const own = new SeededRandom(options.seed + 1 + index)
     return produce({ number: index + 1, address: service.address, dataSource, random: own, isOver: () => isOver })
@@ -97,50 +95,53 @@ function sum(all: readonly Acknowledged[], key: keyof Acknowledged): number {
   return all.reduce((total, one) => total + one[key], 0)
 }
 
-async function withStore<Result>(path: string, work: (store: OpenedStore) => Promise<Result>): Promise<Result> {
-  const store = await openEmbeddedStore(testStoreOptions(path), silentLogger)
-  try {
-    return await work(store)
-  } finally {
-    await store.close()
-  }
-}
-
-async function createViews(store: OpenedStore, id: string): Promise<void> {
-  const window = 'SETTINGS non_replicated_deduplication_window = 10000'
-  const statements = [
-    `CREATE TABLE ws_0001.kill_rows (id UInt64, producer UInt16, n UInt32) ENGINE = MergeTree ORDER BY id ${window}`,
-    `CREATE TABLE ws_0001.kill_sums (producer UInt16, c UInt64, s UInt64) ENGINE = SummingMergeTree ORDER BY producer ${window}`,
-    `CREATE TABLE ws_0001.kill_totals (c UInt64, s UInt64) ENGINE = SummingMergeTree ORDER BY tuple() ${window}`,
-    `CREATE MATERIALIZED VIEW ws_0001.kill_view_1 TO ws_0001.kill_rows AS SELECT id, producer, n FROM ws_0001.${id}`,
-    `CREATE MATERIALIZED VIEW ws_0001.kill_view_2 TO ws_0001.kill_sums AS
-       SELECT producer, count() AS c, sum(id % 1000) AS s FROM ws_0001.kill_rows GROUP BY producer`,
-    `CREATE MATERIALIZED VIEW ws_0001.kill_view_3 TO ws_0001.kill_totals AS
-       SELECT sum(c) AS c, sum(s) AS s FROM ws_0001.kill_sums`,
+/** A cascade of three, as users make them: each pipe has a node that fills a data source. */
+async function createViews(service: KillService): Promise<void> {
+  const views = [
+    {
+      target: 'kill_rows',
+      sql: `SELECT id, producer, n FROM ${dataSource}`,
+      engine: { engine: 'MergeTree', engine_sorting_key: 'id' },
+    },
+    {
+      target: 'kill_sums',
+      sql: 'SELECT producer, count() AS c, sum(id % 1000) AS s FROM kill_rows GROUP BY producer',
+      engine: { engine: 'SummingMergeTree', engine_sorting_key: 'producer' },
+    },
+    {
+      target: 'kill_totals',
+      sql: 'SELECT 1 AS one, sum(c) AS c, sum(s) AS s FROM kill_sums GROUP BY one',
+      engine: { engine: 'SummingMergeTree', engine_sorting_key: 'one' },
+    },
   ]
-  for (const statement of statements) await store.command(statement)
+  for (const { target, sql, engine } of views) {
+    const node = { name: `make_${target}_view`, sql, type: 'materialized', datasource: target, ...engine }
+    await service.call('POST', '/v0/pipes', JSON.stringify({ name: `make_${target}`, nodes: [node] }))
+  }
 }
 
-async function countStored(
-  store: OpenedStore,
-  id: string,
-  { rows, quarantined }: Acknowledged,
-): Promise<KillReport['stored']> {
+interface Counts {
+  readonly rows: number | string
+  readonly distinct: number | string
+}
+
+async function countStored(service: KillService, { rows, quarantined }: Acknowledged): Promise<KillReport['stored']> {
   const count = async (place: string, expected: number, sql: string) => {
-    const [counts] = await store.rows<{ readonly rows: number; readonly distinct: number }>(sql)
-    return { place, expected, rows: counts?.rows ?? -1, distinct: counts?.distinct ?? -1 }
+    // The format is asked for, and each query names its columns.
+    const { data } = (await service.call('POST', '/v0/sql', `${sql} FORMAT JSON`)) as {
+      readonly data: readonly Counts[]
+    }
+    return { place, expected, rows: Number(data[0]?.rows ?? -1), distinct: Number(data[0]?.distinct ?? -1) }
   }
+  const counts = 'count() AS rows, uniqExact(id) AS distinct'
+  const quarantine = `${dataSource}_quarantine`
   // Ids are given without gaps, so both tables together must hold each id once: then none is missing either.
-  const ids = `SELECT id FROM ws_0001.${id} UNION ALL SELECT toUInt64(assumeNotNull(id)) AS id FROM ws_0001.${id}_quarantine`
-  const sums = `(SELECT sum(id % 1000) FROM ws_0001.${id})`
+  const ids = `SELECT id FROM ${dataSource} UNION ALL SELECT toUInt64(assumeNotNull(id)) AS id FROM ${quarantine}`
+  const sums = `(SELECT sum(id % 1000) FROM ${dataSource})`
   return [
-    await count('table', rows, `SELECT count() AS rows, uniqExact(id) AS distinct FROM ws_0001.${id}`),
-    await count(
-      'quarantine',
-      quarantined,
-      `SELECT count() AS rows, uniqExact(id) AS distinct FROM ws_0001.${id}_quarantine`,
-    ),
-    await count('both', rows + quarantined, `SELECT count() AS rows, uniqExact(id) AS distinct FROM (${ids})`),
+    await count('table', rows, `SELECT ${counts} FROM ${dataSource}`),
+    await count('quarantine', quarantined, `SELECT ${counts} FROM ${quarantine}`),
+    await count('both', rows + quarantined, `SELECT ${counts} FROM (${ids})`),
     await count(
       'ids without gaps',
       rows + quarantined,
@@ -148,13 +149,13 @@ async function countStored(
          (SELECT sum(last - first + 1) / (SELECT count() FROM (${ids})) AS span FROM (
             SELECT intDiv(id, 1000000000) AS p, min(id) AS first, max(id) AS last FROM (${ids}) GROUP BY p)) AS b`,
     ),
-    await count('view 1', rows, 'SELECT count() AS rows, uniqExact(id) AS distinct FROM ws_0001.kill_rows'),
-    await count('view 2', rows, 'SELECT sum(c) AS rows, sum(c) AS distinct FROM ws_0001.kill_sums'),
-    await count('view 3', rows, 'SELECT sum(c) AS rows, sum(c) AS distinct FROM ws_0001.kill_totals'),
+    await count('view 1', rows, `SELECT ${counts} FROM kill_rows`),
+    await count('view 2', rows, 'SELECT sum(c) AS rows, sum(c) AS distinct FROM kill_sums'),
+    await count('view 3', rows, 'SELECT sum(c) AS rows, sum(c) AS distinct FROM kill_totals'),
     await count(
       'sums of view 3',
       rows,
-      `SELECT if(sum(s) = ${sums}, ${rows}, 0) AS rows, rows AS distinct FROM ws_0001.kill_totals`,
+      `SELECT if(sum(s) = ${sums}, ${rows}, 0) AS rows, rows AS distinct FROM kill_totals`,
     ),
   ]
 }

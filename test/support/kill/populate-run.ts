@@ -29,13 +29,15 @@ export interface PopulatesReport {
 }
 
 const source = 'flowing'
+/** Of a populate, so that a kill comes between some. */
+const chunkCount = 60
 const daySchema = 'day Date, n UInt64, total UInt64'
 const byDay = `SELECT day, count() AS n, sum(cityHash64(id)) AS total FROM ${source} GROUP BY day`
 const summing = { engine: 'SummingMergeTree', engine_sorting_key: 'day' }
 
 export async function runPopulates(options: PopulatesOptions): Promise<PopulatesReport> {
   const directory = await createTestDirectory()
-  const small = { MILLRACE_POPULATE_CHUNK_ROWS_MAX: String(Math.max(1, Math.floor(options.rows / 150))) }
+  const small = { MILLRACE_POPULATE_CHUNK_ROWS_MAX: String(Math.max(1, Math.floor(options.rows / chunkCount))) }
   const service = new KillService(directory.path, await freePort(), small)
   const run = new PopulatesRun(service, options)
   try {
