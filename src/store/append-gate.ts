@@ -27,6 +27,11 @@ export class AppendGate {
     this.#onUnkept = onUnkept
   }
 
+  /** Whether INSERTs into the table wait now. */
+  isClosed(table: string): boolean {
+    return this.#closed.has(table)
+  }
+
   /** Resolves when an INSERT into the table may begin; what it gives is to be called, once, when the INSERT has ended. */
   async enter(table: string): Promise<() => void> {
     for (let opened = this.#closed.get(table); opened !== undefined; opened = this.#closed.get(table)) await opened

@@ -43,6 +43,9 @@ export interface BlockEvents {
   readonly isClosed: () => boolean
 }
 
+/** How long the views of a data source may change until that counts as slow. */
+const closedMsMax = 1_000
+
 export class BlockInserter {
   readonly #stream: string
   readonly #deps: BlockInserterDeps
@@ -96,7 +99,7 @@ export class BlockInserter {
     const { views } = this.#deps
     if (views === undefined) return await this.#storeNext(dataSource)
     // Until the block is noted as stored: whoever changes the views knows by then which of them have it.
-    const leave = await views.gate.enter(this.#stream)
+    const leave = await this.#enter(views.gate)
     try {
       await this.#storeNext(dataSource)
     } finally {
@@ -134,6 +137,18 @@ export class BlockInserter {
       else throw error
     } finally {
       this.#delay = null
+    }
+  }
+
+  /** What comes while the views change for long must not wait in memory that others need. */
+  async #enter(gate: EventsViews['gate']): Promise<() => void> {
+    if (!gate.isClosed(this.#stream)) return await gate.enter(this.#stream)
+    this.#begunAtMs = this.#deps.now()
+    const timer = setTimeout(() => this.#noteSlow(null), closedMsMax)
+    try {
+      return await gate.enter(this.#stream)
+    } finally {
+      clearTimeout(timer)
     }
   }
 

@@ -53,6 +53,13 @@ export interface BlockCounts {
   readonly quarantinedRowCount: number
 }
 
+/** A block that is stored, and a table that takes its rows once more. */
+export interface RepeatedBlock {
+  readonly dataSource: DataSource
+  readonly block: NamedBlock
+  readonly table: string
+}
+
 /** Names blocks of events, makes them into parts, and inserts them. */
 export class BlockStore {
   readonly #deps: BlockStoreDeps
@@ -83,19 +90,14 @@ export class BlockStore {
 
   /**
    * Inserts the rows of a stored block into a table with the columns of its data source, under the same tokens: the views on that table
-   * take them if they have not got them. Raises as `insert` does.
+   * take them if they have not got them. Raises as `insert` does. `bodies` are those of the block.
    */
-  async repeat(dataSource: DataSource, block: NamedBlock, table: string): Promise<void> {
-    const { pool, frameBytes, load, store } = this.#deps
-    const bodies = await load(block.sequences)
+  async repeat({ dataSource, block, table }: RepeatedBlock, bodies: readonly RecordBody[]): Promise<void> {
+    const { pool, frameBytes, store } = this.#deps
     const left = [...block.setAside, ...block.beyond]
     const plan = ingestPlanOf(dataSource, null)
-    const { parts, rowCount } = await parseBodies(
-      pool,
-      plan,
-      left.length === 0 ? bodies : withoutLines(bodies, left),
-      frameBytes,
-    )
+    const kept = left.length === 0 ? bodies : withoutLines(bodies, left)
+    const { parts, rowCount } = await parseBodies(pool, plan, kept, frameBytes)
     if (rowCount === 0) return
     const { layout, isPlain } = plan.landing
     // Cut as it was, so that the tokens are the same.

@@ -144,7 +144,8 @@ export class EventsIngest {
     this.#sourceDeps = this.#depsOfSources(disk)
     const { blocks } = this.#sourceDeps
     const nextSequence = (): Sequence => wal.stats().nextSequence
-    this.kept = new KeptEvents({ kept: this.#kept, sources, blocks, nextSequence })
+    const load = (sequences: readonly Sequence[]) => this.#reader.load(sequences)
+    this.kept = new KeptEvents({ kept: this.#kept, sources, blocks, load, nextSequence })
     this.#appender = this.#openAppender()
     this.#barriers = new ChangeBarriers({
       sources,

@@ -80,7 +80,7 @@ export interface EventsStatus {
 /** What events have to do with the views behind their data sources. */
 export interface EventsViews {
   /** Blocks pass it while they are stored: the views change between them. */
-  readonly gate: Pick<AppendGate, 'enter'>
+  readonly gate: Pick<AppendGate, 'enter' | 'isClosed'>
   /**
    * A view did not take a block, and not for the first time. True when it is out of the way, so that the block may be tried again at once;
    * the blocks that it lacks are kept then. Never rejects.

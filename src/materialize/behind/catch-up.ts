@@ -18,6 +18,8 @@ import type { BehindDeps } from './behind.types.ts'
 
 /** Blocks after which what was repeated is noted: far fewer than the tables behind know again. */
 const notedBlocks = 100
+/** Blocks that may have come since the try began. */
+const aheadBlocks = 50
 
 /** The view can never have all that it lacks: some of it is gone, or the tables behind do not know it again. */
 export class LostBlocksError extends Error {
@@ -63,10 +65,11 @@ export class CatchUp {
 
   /** @throws what the view or the engine fails with; LostBlocksError; StoppedCatchUpError. The view is out of the way then. */
   async run(): Promise<void> {
-    const { whileClosed } = this.#deps
+    const { kept, whileClosed } = this.#deps
     try {
       await this.#moveToTwin()
-      await this.#repeat()
+      // Where more comes than this repeats, the rest is repeated while what comes waits.
+      await this.#repeat(2 * kept().countsOf(this.#view.id).blockCount + aheadBlocks)
       await whileClosed(() => this.#end())
     } catch (thrown) {
       await this.#dropBoth()
@@ -92,11 +95,11 @@ export class CatchUp {
     assert(await store.views.sees(id, this.#twin), 'a view sees the twin of its source')
   }
 
-  /** All that is kept. */
-  async #repeat(): Promise<void> {
+  /** All that is kept, or so many blocks. */
+  async #repeat(blocksMax: number): Promise<void> {
     const { kept } = this.#deps
     const into = { keeper: this.#view.id, dataSource: this.#source, table: this.#twin }
-    for (let count = 1; ; count += 1) {
+    for (let count = 1; count <= blocksMax; count += 1) {
       this.#refuseStopped()
       const next = await kept().repeatFrom(this.#place, into)
       if (next === null) return
@@ -111,7 +114,7 @@ export class CatchUp {
   async #end(): Promise<void> {
     const { catalog, kept, logger, store } = this.#deps
     const { id, targetId, sourceId, select } = this.#view
-    await this.#repeat()
+    await this.#repeat(Number.MAX_SAFE_INTEGER)
     await store.sync()
     const own = { name: id, target: targetId, query: select }
     try {
