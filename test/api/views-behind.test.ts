@@ -35,9 +35,10 @@ class RiskySource {
     this.views = new ViewCalls(service)
   }
 
-  async create(): Promise<this> {
+  /** `engine` is that of the data source itself. */
+  async create(engine: Readonly<Record<string, string>> = {}): Promise<this> {
     const { name, service, views } = this
-    await service.create(name, 'id UInt32, n UInt32')
+    await service.create(name, 'id UInt32, n UInt32', engine)
     await service.create(`${name}_mended`, 'n UInt32')
     await views.fill(`${name}_sound`, `SELECT id, n FROM ${name}`, { datasource: `${name}_sound_rows` })
     await this.addRisky(`${name}_risky`)
@@ -188,6 +189,30 @@ t.test('views that fail beside others', async (t) => {
     t.same(await source.behind(), [])
     t.equal((await source.catchUp()).status, 400)
     t.same((await source.send([2], 13)).json, { successful_rows: 1, quarantined_rows: 0 })
+  })
+
+  await t.test('of a block that it has in part it takes the rest', async (t) => {
+    const engine = { engine: 'MergeTree', engine_sorting_key: 'id', engine_partition_key: 'id % 40' }
+    const source = await new RiskySource(service, 'six').create(engine)
+    // Twelve partitions are one INSERT, and the view takes those before the one that it fails at.
+    const rows = Array.from({ length: 40 }, (_, id) => JSON.stringify({ id, n: id === 39 ? 13 : 1 }))
+    await service.events('six', rows.join('\n'))
+    await service.log.until(parked, ({ node }) => node === 'six_risky.six_risky_view')
+    await service.untilStored('six')
+    t.ok((await service.count('six_risky_rows')) > 0)
+    await source.send([40, 41])
+    await source.mend()
+    t.same((await source.catchUp()).json, { behind: null })
+    t.same(await source.faults(42), [])
+  })
+
+  await t.test('rows of a data source that keeps none are repeated too', async (t) => {
+    const source = await new RiskySource(service, 'seven').create({ engine: 'Null' })
+    await source.park(1)
+    await source.send([2])
+    await source.mend()
+    t.same((await source.catchUp()).json, { behind: null })
+    t.match(await source.faults(2), [['seven', ['0', '0']]])
   })
 
   await t.test('who may not know the view is told that there is one, and not what it says', async (t) => {
