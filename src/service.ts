@@ -164,7 +164,7 @@ async function openModules(
   const viewsDeps = { catalog, store, ingest, dataSources, jobs, behind, flattenNode, now, logger }
   const { populates, views } = await openViews(options, viewsDeps)
   const isFilled = (tables: ReadonlySet<string>): boolean => populates.isBusy(tables)
-  const replaces = await openReplaces(options, { catalog, settings, store, ingest, isFilled, logger })
+  const replaces = await openReplaces(options, { catalog, settings, store, ingest, behind, isFilled, logger })
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
   // What works needs all that was opened before.
   opened.push(() => jobs.close(closeTime.leftUntil(closeShares.jobs)))

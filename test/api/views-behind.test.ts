@@ -191,6 +191,21 @@ t.test('views that fail beside others', async (t) => {
     t.same((await source.send([2], 13)).json, { successful_rows: 1, quarantined_rows: 0 })
   })
 
+  await t.test('a replace of its source lets it in, and computes it anew', async (t) => {
+    const source = await open('eight')
+    await source.park(1)
+    const replace = (body: string): Promise<Answer> =>
+      service.call('POST', '/v0/datasources?mode=replace&name=eight&format=ndjson', { body })
+    const refused = await replace('{"id":1,"n":13}')
+    t.equal(refused.status, 422, refused.text)
+    t.match(await source.behind(), [{ state: 'incomplete', takes_new_rows: true }])
+    await source.send([2])
+    t.match((await replace('{"id":3,"n":1}\n{"id":4,"n":1}')).json, { imported_rows: 2 })
+    t.same(await source.behind(), [])
+    await source.send([5])
+    t.same(await source.faults(3), [])
+  })
+
   await t.test('of a block that it has in part it takes the rest', async (t) => {
     const engine = { engine: 'MergeTree', engine_sorting_key: 'id', engine_partition_key: 'id % 40' }
     const source = await new RiskySource(service, 'six').create(engine)

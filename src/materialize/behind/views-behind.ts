@@ -17,6 +17,7 @@ import { within } from '../../shared/within.ts'
 import type { AppendGate } from '../../store/append-gate.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
 import { isOfViewAlone, StoreError } from '../../store/store-error.ts'
+import type { GraphView } from '../../store/tables.types.ts'
 import type { BehindDeps, BehindView } from './behind.types.ts'
 import { CatchUp, dropTwins, LostBlocksError, StoppedCatchUpError } from './catch-up.ts'
 import { CatchUpTimes } from './catch-up-times.ts'
@@ -168,6 +169,32 @@ export class ViewsBehind {
     if (found === undefined) return
     const reason = 'until it has caught up no view is made that fills what it reads, or reads what it fills'
     throw errors.VIEW_BEHIND({ view: viewLabel(found), reason })
+  }
+
+  /**
+   * The content of a data source is about to be replaced: the views behind it that lack blocks take part again, and what is kept for them is
+   * let go, as they are computed anew.
+   */
+  async letInFor(dataSourceId: string): Promise<void> {
+    if (!this.#mayHaveSome) return
+    const found = viewsBehind(dataSourceId, this.#deps.catalog.listPipes())
+    await this.#loseAll(found, 'its Data Source is being replaced')
+    for (const { view } of found) {
+      await this.#stop(view.id)
+      await this.#try(view.id)
+    }
+  }
+
+  /** What these views have made of a data source was computed anew, and nothing was stored since. */
+  async noteComputed(dataSourceId: string, computed: readonly Pick<GraphView, 'name' | 'source'>[]): Promise<void> {
+    if (!this.#mayHaveSome) return
+    for (const { view } of viewsBehind(dataSourceId, this.#deps.catalog.listPipes())) {
+      if (!computed.some(({ name, source }) => name === view.id && source === view.sourceId)) continue
+      const isNoted = await changeView(this.#deps.catalog, view.id, ({ behind, ...rest }) => {
+        return behind === undefined || behind.isParked ? null : rest
+      })
+      if (isNoted) this.#times.forget(view.id)
+    }
   }
 
   /** Views that are no views any more. */
