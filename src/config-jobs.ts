@@ -20,7 +20,16 @@ export const jobOptions = {
     max: 100_000,
     default: 200,
     sentence:
-      'Those of `jobsWaitingMax` that one token may have made. Beyond it, its requests for more get 429; those of others are taken. Each JWT counts by itself.',
+      'Those of `jobsWaitingMax` that one token may have made. Beyond it, its requests for more get 429; those of others are taken. Where it is less than `jobsWaitingMax`, the last quarter of that is for tokens of which no job waits. Each JWT counts by itself.',
+  },
+  jobSliceMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 100,
+    max: 86_400_000,
+    default: 60_000,
+    sentence:
+      'How long an import by URL works at least before it stops for jobs of a token that has no place at all; it goes on in its turn. Twice as long each time. A replace does not stop.',
   },
   jobsKeptMax: {
     kind: 'integer',
@@ -90,7 +99,7 @@ export const jobOptions = {
     max: Number.MAX_SAFE_INTEGER,
     default: 256 * mebibyte,
     sentence:
-      'Those of `jobResultsBytesMax` that the results of one token may have. Each JWT counts by itself. A result counts for 64 KiB at least.',
+      'Those of `jobResultsBytesMax` that the results of one token may have. Each JWT counts by itself. A result counts for 64 KiB at least. Where it is less than `jobResultsBytesMax`, the last quarter of that is for tokens that have next to none of it.',
   },
   jobResultHoursMax: {
     kind: 'integer',

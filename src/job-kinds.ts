@@ -56,7 +56,7 @@ export async function openJobKinds(options: Options, deps: JobKindsDeps): Promis
   jobs.register(queryJobs.kind)
   jobs.register(createRowDeleteJobs(options, dataSources))
   jobs.register(deps.populates.jobKind)
-  const { urlImports, remoteFiles } = openImportsByUrl(options, deps)
+  const { urlImports, remoteFiles } = await openImportsByUrl(options, deps)
   return {
     jobFiles: files,
     queryJobs,

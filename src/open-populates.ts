@@ -3,7 +3,7 @@
 import type { Catalog } from './catalog/catalog.ts'
 import { changePipeOfView, changeView } from './catalog/change-view.ts'
 import type { DataSource } from './catalog/data-source.types.ts'
-import { findView, viewLabel, withoutViews } from './catalog/node-views.ts'
+import { findView, viewLabel, withUnlinked } from './catalog/node-views.ts'
 import type { Options } from './config.ts'
 import { type AskedCondition, readRowCondition, tryRowCondition } from './datasources/row-condition.ts'
 import type { Materialize } from './materialize/materialize.types.ts'
@@ -80,7 +80,7 @@ class NodeLinks implements PopulatedLinks {
     const found = findView(this.#catalog.listPipes(), viewId)
     if (found === undefined) return
     const write = async (): Promise<void> => {
-      await changePipeOfView(this.#catalog, viewId, ({ pipe }) => withoutViews(pipe, ({ view }) => view?.id === viewId))
+      await changePipeOfView(this.#catalog, viewId, ({ pipe }) => withUnlinked(pipe, viewId, this.#deps.now()))
     }
     await this.#deps.views().unlink([found.view], write)
   }

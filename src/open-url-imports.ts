@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Options } from './config.ts'
 import type { DataSources } from './datasources/datasources.types.ts'
@@ -8,27 +9,32 @@ import { openUrlImports } from './imports/url-jobs/open-url-imports.ts'
 import type { TableChanges } from './imports/url-jobs/table-changes.ts'
 import type { UrlImports } from './imports/url-jobs/url-import.types.ts'
 import type { Ingest } from './ingest/ingest.types.ts'
+import { openKeptParts } from './ingest/insert/kept-parts.ts'
 import { createOrderSeal } from './job-order-seal.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
 import type { Logger } from './observe/logger.ts'
 import type { SecretBox } from './secrets/secret-box.types.ts'
+import type { Store } from './store/store.types.ts'
 
 export interface ImportsByUrlDeps {
   readonly imports: Imports
   readonly dataSources: Pick<DataSources, 'find'>
-  readonly ingest: Pick<Ingest, 'sync' | 'tableMark'>
+  readonly ingest: Pick<Ingest, 'settleImport' | 'sync' | 'tableMark'>
+  readonly store: Pick<Store, 'newPartPath'>
   readonly jobs: Jobs
   readonly changes: TableChanges
   readonly box: SecretBox
   readonly logger: Logger
 }
 
+const keptPartsName = 'import-parts'
+
 /** Imports by URL, and the files that they read, with what the options say of them. @throws StartRefusal */
-export function openImportsByUrl(
+export async function openImportsByUrl(
   options: Options,
   deps: ImportsByUrlDeps,
-): { readonly urlImports: UrlImports; readonly remoteFiles: RemoteFiles } {
-  const { imports, dataSources, ingest, jobs, changes, box, logger } = deps
+): Promise<{ readonly urlImports: UrlImports; readonly remoteFiles: RemoteFiles }> {
+  const { imports, dataSources, ingest, jobs, changes, box, logger, store } = deps
   const remoteFiles = openRemoteFiles(
     {
       allow: options.urlAllow,
@@ -48,8 +54,13 @@ export function openImportsByUrl(
     },
     { logger },
   )
+  const unended = jobs.list({ kinds: ['import'], statuses: ['waiting', 'working', 'cancelling'] })
+  const newPartPath = (): string => store.newPartPath()
+  const kept = await openKeptParts(join(options.dataDir, keptPartsName), new Set(unended.map(({ id }) => id)), {
+    ...{ newPartPath, logger },
+  })
   const urlImports = openUrlImports(options, {
-    ...{ imports, dataSources, ingest, jobs, changes, logger, remoteFiles },
+    ...{ imports, dataSources, ingest, jobs, changes, logger, remoteFiles, kept },
     box: createOrderSeal(box),
     clock: () => performance.now(),
     now: Date.now,

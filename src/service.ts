@@ -13,6 +13,7 @@ import { renewOldDigest } from './access/tokens/old-digest.ts'
 import { type AdminToken, adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
 import { type Catalog, catalogKinds, openCatalog } from './catalog/catalog.ts'
+import { viewsOn } from './catalog/node-views.ts'
 import { openVariables, sealOldVariable, variableKinds } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
@@ -56,7 +57,7 @@ import { CloseTime } from './shared/close-time.ts'
 import { linkErrorsTo } from './shared/errors/errors.ts'
 import { toStartRefusal } from './start-refusal.ts'
 import { loadRecords } from './storage/loaded-records.ts'
-import { openSettings } from './storage/settings.ts'
+import { openSettings, type Settings } from './storage/settings.ts'
 import type { AppendGate } from './store/append-gate.ts'
 import { openEmbeddedStore } from './store/embedded/embedded-store.ts'
 import type { RestartedEngine, SupervisedStore } from './store/store.types.ts'
@@ -161,7 +162,7 @@ async function openModules(
   const dataSources = await openDataSources({ ...options, now }, tablesDeps)
   opened.push(() => dataSources.close())
   const { flattenNode } = query
-  const viewsDeps = { catalog, store, ingest, dataSources, jobs, behind, flattenNode, now, logger }
+  const viewsDeps = { catalog, store, settings, ingest, dataSources, jobs, behind, flattenNode, now, logger }
   const { populates, views } = await openViews(options, viewsDeps)
   const isFilled = (tables: ReadonlySet<string>): boolean => populates.isBusy(tables)
   const replaces = await openReplaces(options, { catalog, settings, store, ingest, behind, isFilled, logger })
@@ -171,6 +172,7 @@ async function openModules(
   // Only now do all tables stand, with the content that they are to have.
   await disk.watchPlaces([logDirectoryName, catalogName])
   ingest.start()
+  await views.mendTargets()
   behind.start()
   partNote.start()
   dataSources.resume()
@@ -184,7 +186,7 @@ async function openModules(
   const written = { ingest, changes, box, pendingReplaces: new PendingReplaces() }
   const imports = openImports(options, { ...written, dataSources, replaces, logger, disk, now })
   const opening = openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter })
-  const worked = { imports, jobs, dataSources, populates, query, disk, logger }
+  const worked = { imports, jobs, dataSources, populates, query, disk, logger, store }
   const jobKinds = await openJobKinds(options, { ...opening, ...written, ...worked })
   opened.push(() => jobKinds.close())
   await jobs.start()
@@ -271,6 +273,7 @@ function ingestViewsOf(behind: ViewsBehind, gate: AppendGate): IngestViews {
 }
 
 interface ViewsDeps {
+  readonly settings: Settings
   readonly catalog: Catalog
   readonly store: SupervisedStore
   readonly ingest: Ingest
@@ -286,15 +289,19 @@ interface ViewsDeps {
 async function openViews(options: Options, { ingest: holds, dataSources, jobs, now, ...deps }: ViewsDeps) {
   const populatesDeps = { ...deps, holds, jobs, now, views: (): Materialize => views }
   const populates = await openPopulates(options, populatesDeps)
-  const views = await openMaterialize({ now }, { ...deps, holds, targets: targetsOf(dataSources), populates })
+  const views = await openMaterialize(
+    { now },
+    { ...deps, holds, targets: targetsOf(dataSources, deps.catalog), populates },
+  )
   return { populates, views }
 }
 
 /** How data sources are made for views. */
-function targetsOf(dataSources: DataSources): Targets {
+function targetsOf(dataSources: DataSources, catalog: Pick<Catalog, 'listPipes'>): Targets {
   return {
     create: (request) => dataSources.create(request),
     drop: (nameOrId) => dataSources.drop(nameOrId, { isForced: true }),
+    isUsed: (id) => dataSources.usedBy(id).length > 0 || viewsOn(catalog.listPipes(), id).length > 0,
     dropEmpty: (id, refusal) => dataSources.dropEmpty(id, refusal),
   }
 }

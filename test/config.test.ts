@@ -100,6 +100,7 @@ t.test('without configuration every option has its default', async (t) => {
       tokensBytesMax: 268_435_456,
       jobsWaitingMax: 1_000,
       jobsWaitingPerTokenMax: 200,
+      jobSliceMs: 60_000,
       jobsKeptMax: 10_000,
       deleteJobsWorkingMax: 3,
       populateJobsWorkingMax: 1,

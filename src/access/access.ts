@@ -39,6 +39,11 @@ export interface AccessDeps {
   }
 }
 
+const knowing: Readonly<Record<ResourceKind, readonly Operation[]>> = {
+  datasource: ['datasource:describe', 'datasource:append', 'datasource:drop'],
+  pipe: ['pipe:describe', 'pipe:drop'],
+}
+
 /** What a token lets its holder do, and how often. */
 export class Access {
   readonly #sources: readonly TokenSource[]
@@ -69,6 +74,12 @@ export class Access {
       return { isAllowed: true, caller: this.#callerOf(found, source) }
     }
     return refused(errors.TOKEN_INVALID())
+  }
+
+  /** Whether a caller may know that there is something of this name: who may send rows or drop it names it himself. */
+  knowsOf({ permissions }: Caller, kind: ResourceKind, nameOrId: string): boolean {
+    const named = this.#lookup.find(kind, nameOrId)
+    return knowing[kind].some((operation) => permissions.allows(operation, named))
   }
 
   /**

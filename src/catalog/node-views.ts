@@ -1,16 +1,24 @@
 // The materialized views of the catalog: which nodes fill what, and out of what. All of it is derived of the nodes.
 
-import type { MaterializedNode, NodeId, Pipe, PipeNode } from './pipe.types.ts'
+import type { MaterializedNode, NodeId, NodeView, Pipe, PipeNode } from './pipe.types.ts'
 
-/** Every node that fills a data source, in the order of the pipes. */
+/** Every node that fills a data source, in the order of the pipes; once for each SELECT of a UNION ALL, as that is a view. */
 export function materializedNodes(pipes: readonly Pipe[]): readonly MaterializedNode[] {
   return pipes.flatMap((pipe) =>
-    pipe.nodes.flatMap((node) => (node.view === undefined ? [] : [{ pipe, node, view: node.view }])),
+    pipe.nodes.flatMap((node) => {
+      return node.view === undefined ? [] : branchesOf(node.view).map((view) => ({ pipe, node, view }))
+    }),
   )
 }
 
 export function findView(pipes: readonly Pipe[], viewId: string): MaterializedNode | undefined {
   return materializedNodes(pipes).find(({ view }) => view.id === viewId)
+}
+
+/** The views that the engine has of a node: itself, and those of the other SELECTs of its UNION ALL as if each were alone. */
+export function branchesOf(view: NodeView): readonly [NodeView, ...NodeView[]] {
+  const { more = [], ...own } = view
+  return [view, ...more.map((branch) => ({ ...own, ...branch }))]
 }
 
 /** Those that read a data source or fill it. */
@@ -30,11 +38,22 @@ export function viewLabel({ pipe, node }: Pick<MaterializedNode, 'node' | 'pipe'
   return `${pipe.name}.${node.name}`
 }
 
+/** The pipe with the node of a view filling nothing, until it is linked again. */
+export function withUnlinked(pipe: Pipe, viewId: string, unlinkedAt: number): Pipe {
+  const nodes = pipe.nodes.map((node) => {
+    if (node.view?.id !== viewId) return node
+    const { view, ...rest } = node
+    return { ...rest, unlinked: { view, unlinkedAt } }
+  })
+  return { ...pipe, nodes }
+}
+
 /** The pipe with these nodes filling nothing any more. */
 export function withoutViews(pipe: Pipe, isGone: (node: PipeNode) => boolean): Pipe {
   const nodes = pipe.nodes.map((node) => {
-    if (node.view === undefined || !isGone(node)) return node
-    const { view: _, ...rest } = node
+    const isFilling = node.view !== undefined || node.unlinked !== undefined
+    if (!isFilling || !isGone(node)) return node
+    const { view: _view, unlinked: _unlinked, ...rest } = node
     return rest
   })
   return { ...pipe, nodes }

@@ -2,7 +2,7 @@
 
 import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { parseDataSourceId } from './data-source-id.ts'
-import type { NodeId, NodeView, Pipe, PipeNode, ViewBehind } from './pipe.types.ts'
+import type { NodeId, NodeView, Pipe, PipeNode, UnlinkedView, ViewBehind, ViewBranch } from './pipe.types.ts'
 import { parseNodeId, parsePipeId, parseViewId } from './pipe-id.ts'
 import {
   checkFormat,
@@ -78,19 +78,37 @@ function readNode(fields: Fields): PipeNode {
     version: readInteger(fields, 'version'),
     // Only nodes that fill a data source have it.
     ...(fields['view'] === undefined ? {} : { view: readView(readObject(fields['view'], 'view')) }),
+    // Only those have it that a populate has unlinked.
+    ...(fields['unlinked'] === undefined ? {} : { unlinked: readUnlinked(readObject(fields['unlinked'], 'unlinked')) }),
   }
+}
+
+function readMore(branch: unknown): ViewBranch {
+  return readBranch(readObject(branch, 'more'))
+}
+
+function readBranch(fields: Fields): ViewBranch {
+  return {
+    id: parseViewId(readString(fields, 'id')),
+    sourceId: parseDataSourceId(readString(fields, 'sourceId')),
+    otherIds: readStrings(fields['otherIds'], 'otherIds').map(parseDataSourceId),
+    // It was checked before it was kept.
+    select: readString(fields, 'select') as CheckedQuery,
+  }
+}
+
+function readUnlinked(fields: Fields): UnlinkedView {
+  return { view: readView(readObject(fields['view'], 'view')), unlinkedAt: readInteger(fields, 'unlinkedAt') }
 }
 
 function readView(fields: Fields): NodeView {
   const columns = readArray(fields['columns'], 'columns').map((column) => readObject(column, 'column'))
   return {
-    id: parseViewId(readString(fields, 'id')),
-    sourceId: parseDataSourceId(readString(fields, 'sourceId')),
+    ...readBranch(fields),
     targetId: parseDataSourceId(readString(fields, 'targetId')),
-    otherIds: readStrings(fields['otherIds'], 'otherIds').map(parseDataSourceId),
     nodeIds: readStrings(fields['nodeIds'], 'nodeIds').map(parseNodeId),
-    // It was checked before it was kept.
-    select: readString(fields, 'select') as CheckedQuery,
+    // Only those have it that read their rows through UNION ALL.
+    ...(fields['more'] === undefined ? {} : { more: readArray(fields['more'], 'more').map(readMore) }),
     columns: columns.map((column) => ({ name: readString(column, 'name'), typeText: readString(column, 'typeText') })),
     createdAt: readInteger(fields, 'createdAt'),
     ...(fields['populatedAt'] === undefined ? {} : { populatedAt: readInteger(fields, 'populatedAt') }),

@@ -24,24 +24,27 @@ export interface PipeNode {
   readonly version: number
   /** The view by which it fills a data source; absent where it fills none. */
   readonly view?: NodeView
+  /** The view that it had until a populate of it failed; absent where none did, or where it has been linked since. */
+  readonly unlinked?: UnlinkedView
+}
+
+/** A view that stands no more, and may be linked again. */
+export interface UnlinkedView {
+  readonly view: NodeView
+  readonly unlinkedAt: number
 }
 
 /**
- * A materialized view as it stands in the engine. Tables are named by the ids of their data sources, so that no rename touches it; it
+ * A materialized view as it stands in the engine, or the views of its SELECTs. Tables are named by the ids of their data sources, so that no rename touches it; it
  * is what it was when it was made, whatever becomes of the nodes that it was made of.
  */
-export interface NodeView {
-  readonly id: ViewId
-  /** The data source whose blocks the view sees. */
-  readonly sourceId: DataSourceId
+export interface NodeView extends ViewBranch {
   /** The data source that it fills. */
   readonly targetId: DataSourceId
-  /** What else it reads, as behind JOIN and IN: it sees them as they are when a block comes. */
-  readonly otherIds: readonly DataSourceId[]
   /** The nodes whose SQL stands in the SELECT, its own first. */
   readonly nodeIds: readonly NodeId[]
-  /** The node's SQL with all that it reads in its place; each table is qualified. */
-  readonly select: CheckedQuery
+  /** The other SELECTs of its UNION ALL, which fill the same data source; absent where it has one SELECT. */
+  readonly more?: readonly ViewBranch[]
   /** What the SELECT gives, in order. */
   readonly columns: readonly ViewColumn[]
   readonly createdAt: number
@@ -62,6 +65,17 @@ export interface ViewBehind {
   readonly tableBlocks: number
   /** What the engine calls the error by which it did not take one; empty where that is not known. */
   readonly errorName: string
+}
+
+/** What the engine has as one view: it sees the blocks of one table. */
+export interface ViewBranch {
+  readonly id: ViewId
+  /** The data source whose blocks the view sees. */
+  readonly sourceId: DataSourceId
+  /** What else it reads, as behind JOIN and IN: it sees them as they are when a block comes. */
+  readonly otherIds: readonly DataSourceId[]
+  /** The node's SQL with all that it reads in its place, or one SELECT of it; each table is qualified. */
+  readonly select: CheckedQuery
 }
 
 export interface ViewColumn {

@@ -9,7 +9,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { findDataSourceId } from '../catalog/data-source-id.ts'
-import { viewLabel, viewsOn, withoutViews } from '../catalog/node-views.ts'
+import { branchesOf, viewLabel, viewsOn, withoutViews } from '../catalog/node-views.ts'
 import type { MaterializedNode } from '../catalog/pipe.types.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice, splitVersion } from '../catalog/versioned-name.ts'
@@ -263,8 +263,9 @@ class OpenDataSources implements DataSources {
       await this.#pipeUsers?.readNames()
       // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step
       // finds the entry half gone, and ends what was begun.
+      const others = otherBranches(viewsOn(this.#catalog.listPipes(), id))
       await this.#retire(dataSource, isForced ? null : views)
-      await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#removals.takeBack(id))
+      await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#removals.takeBack(id, others))
     })
   }
 
@@ -354,7 +355,7 @@ class OpenDataSources implements DataSources {
       const labels = new Map<string, string>(
         viewsOn(this.#catalog.listPipes(), id).map((one) => [one.view.id, viewLabel(one)]),
       )
-      return names.map((name) => labels.get(name) ?? name)
+      return [...new Set(names.map((name) => labels.get(name) ?? name))]
     } catch (error) {
       throw toChangeError(error)
     }
@@ -434,6 +435,11 @@ class OpenDataSources implements DataSources {
     const users = [...views, ...userNames(this.usedBy(id), this.possiblyUsedBy(id))]
     if (users.length > 0) throw errors.DATASOURCE_USED({ name, users, advice })
   }
+}
+
+/** The views of the other SELECTs of these nodes, which go with them whatever they read. */
+function otherBranches(nodes: readonly MaterializedNode[]): readonly string[] {
+  return nodes.flatMap(({ node: { view } }) => (view === undefined ? [] : branchesOf(view).map(({ id }) => id)))
 }
 
 const quarantineSuffix = '_quarantine'

@@ -33,7 +33,7 @@ export interface HttpDeps {
   readonly pipes: Pipes
   /** Views that lack blocks. */
   readonly behind: Pick<ViewsBehind, 'catchUp' | 'of'>
-  readonly populates: Pick<Populates, 'add' | 'addPinned' | 'plan'>
+  readonly populates: Pick<Populates, 'add' | 'plan'>
   readonly endpointDescriptions: Pick<EndpointDescriptions, 'describe' | 'describeAll'>
   readonly imports: Imports
   readonly urlImports: UrlImports

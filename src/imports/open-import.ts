@@ -267,7 +267,7 @@ class ImportRun implements OpenImport {
     if (diskFault !== null) disk.report(diskFault, failure)
     const error = apiErrorOf(failure)
     if (this.#request.kept !== undefined && error.code === 'SHUTTING_DOWN') {
-      logger.info(fields, 'An import stops where it is, and goes on at the next start.')
+      logger.info(fields, 'An import stops where it is, and goes on later.')
       return
     }
     // That the disk takes nothing is told once, not for each import.

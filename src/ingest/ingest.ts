@@ -25,9 +25,10 @@ import type {
   ParquetImportRequest,
   ReplayRowsOutcome,
   ReplayRowsRequest,
+  SettleRequest,
 } from './ingest.types.ts'
 import { tablesOf } from './ingest-plan.ts'
-import type { LedgerSideName, TableMark } from './insert/import-ledger.ts'
+import type { LedgerSideName, TableMark } from './insert/import-ledger.types.ts'
 import { PartitionLimits } from './insert/partition-limits.ts'
 import { SharedSync } from './insert/shared-sync.ts'
 import { MemoryBudget } from './memory-budget.ts'
@@ -35,6 +36,7 @@ import { openParquet, type ParquetFile, type ParquetLimits, type ParquetSource }
 import { ParquetImport } from './parquet/parquet-import.ts'
 import { ParsePool, type ParsePoolOptions } from './parse/parse-pool.ts'
 import { replayRows } from './replay-rows.ts'
+import { settleImport } from './settle-import.ts'
 import { SpoolBudget } from './unpack/spool-budget.ts'
 import { spoolArchive } from './unpack/spooled-zip.ts'
 
@@ -199,6 +201,14 @@ class OpenIngest implements Ingest {
     const tables = [...behind].sort()
     const key = createHash('sha256').update(tables.join('\n')).digest('base64url').slice(0, 16)
     return { blocks: await this.store.parts.lastBlocks(tables), tables: key }
+  }
+
+  async settleImport(request: SettleRequest): Promise<void> {
+    this.#refuseWhenClosing()
+    const { store, partitionLimits, sharedSync: sync } = this
+    const run = (): Promise<void> => settleImport(request, { store, partitionLimits, sync }, this.#options)
+    const { landing, quarantine } = tablesOf(request.dataSource)
+    await this.#track(this.#gate.pass(request.dataSource, run, () => store.untilAppended([landing, quarantine])))
   }
 
   sync(): Promise<void> {

@@ -7,7 +7,9 @@ import type { ValueRules } from '../shared/value-rules.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
 import type { EventsStatus } from './events/events.types.ts'
 import type { ImportTables } from './ingest-plan.ts'
-import type { ImportLedger, LedgerSideName, TableMark } from './insert/import-ledger.ts'
+import type { ImportLedger } from './insert/import-ledger.ts'
+import type { LedgerSideName, TableMark } from './insert/import-ledger.types.ts'
+import type { KeptParts } from './insert/kept-parts.ts'
 import type { LikenessKind, TextLikeness } from './insert/text-likeness.types.ts'
 import type { ParquetFile, ParquetSource } from './parquet/parquet-file.ts'
 
@@ -168,6 +170,13 @@ export interface Ingest {
    * How far the blocks of the table of the rows, or of those set aside, have come, and of all tables that views fill with them.
    */
   tableMark(dataSource: DataSource, side: LedgerSideName): Promise<TableMark>
+  /**
+   * Stores the blocks that an earlier process has left in doubt, as far as it has kept their parts, and notes that. Those that are still in
+   * doubt then are to be made anew of the body.
+   *
+   * @throws IMPORT_OVERTAKEN, DATASOURCE_BUSY (409), StoreError and what it stands for; the reason of the signal.
+   */
+  settleImport(request: SettleRequest): Promise<void>
   /** Resolves when what imports had stored before the call outlives a power cut. Raises an error when the disk refused. */
   sync(): Promise<void>
   /** What is kept of events for views that are behind. */
@@ -203,6 +212,17 @@ type ParquetRequestFields = 'dataSource' | 'importId' | 'ledger' | 'signal' | 't
 
 export interface ParquetImportRequest extends Pick<ImportRequest, ParquetRequestFields> {
   readonly file: ParquetFile
+}
+
+/** An import whose process has ended in its middle. */
+export interface SettleRequest {
+  readonly dataSource: DataSource
+  readonly importId: string
+  readonly format: ImportFormat
+  /** Of what that process has left. */
+  readonly ledger: ImportLedger
+  readonly kept: KeptParts
+  readonly signal: AbortSignal
 }
 
 /** Blocks are counted from 0, in the order in which they stand in the body. None of its methods may throw. */

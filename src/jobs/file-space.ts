@@ -1,4 +1,8 @@
 import { errors } from '../shared/errors/errors.ts'
+import { newcomersShareOf } from './newcomers-share.ts'
+
+/** So many times what one has in it fits into all of the room; into what is kept for newcomers a quarter of that. */
+const newcomersMin = 64
 
 export interface FileSpaceOptions {
   /** Bytes of all files together. */
@@ -27,11 +31,15 @@ export class FileSpace {
 
   /** @throws JOB_FILES_FULL, JOB_FILES_OF_TOKEN_FULL (503) */
   #take(ownerId: string | null, bytes: number, isChecked: boolean): void {
-    const { bytesMax, bytesPerOwnerMax } = this.#options
+    const { bytesMax, bytesPerOwnerMax, fileBytesMin } = this.#options
     const byteCount = this.#byteCount + bytes
     const own = (this.#ofOwner.get(ownerId) ?? 0) + bytes
     if (isChecked && own > bytesPerOwnerMax) throw errors.JOB_FILES_OF_TOKEN_FULL({ bytesMax: bytesPerOwnerMax })
     if (isChecked && byteCount > bytesMax) throw errors.JOB_FILES_FULL({ bytesMax })
+    // Where one may fill all of the room there are no shares.
+    const isForNewcomers = bytesPerOwnerMax < bytesMax && byteCount > bytesMax - newcomersShareOf(bytesMax)
+    const smallMax = Math.max(fileBytesMin, Math.floor(bytesMax / newcomersMin))
+    if (isChecked && isForNewcomers && own > smallMax) throw errors.JOB_FILES_OF_TOKEN_FULL({ bytesMax: own - bytes })
     this.#byteCount = byteCount
     if (own === 0) this.#ofOwner.delete(ownerId)
     else this.#ofOwner.set(ownerId, own)

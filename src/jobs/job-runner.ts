@@ -18,6 +18,8 @@ import { RunningJob } from './running-job.ts'
 interface RunnerOptions {
   /** How long a change waits that the disk has refused. */
   readonly retryMs: number
+  /** How long a job works at least before it yields to others; twice as long each time, so that all get on. */
+  readonly sliceMs: number
 }
 
 interface RunnerDeps {
@@ -33,12 +35,22 @@ interface RunnerDeps {
 
 interface Running {
   readonly controller: AbortController
+  readonly queue: KindQueue
+  readonly beganAtMs: number
+  /** Once it is in the hands of its kind. */
+  job: RunningJob | null
   /** Its work is over, and that is not on disk yet. */
   isOver: boolean
+  /** It was asked to stop for others. */
+  isYielding: boolean
 }
 
+/** How often it is looked for somebody who has no place. */
+const shareIntervalMs = 1_000
 /** How long a start waits for what an earlier process has left to be ended. */
 const startTimeMaxMs = 10_000
+/** What a job of an earlier process has to tell what there is of it, at a start, which does not wait for it, and at a cancel. */
+const settleTimesMaxMs = { atStart: 8_000, atCancel: 1_000 }
 
 export class JobRunner {
   readonly #options: RunnerOptions
@@ -47,6 +59,9 @@ export class JobRunner {
   readonly #running = new Map<string, Running>()
   readonly #works = new Set<Promise<void>>()
   readonly #closing = new AbortController()
+  /** How often a job has yielded. */
+  readonly #yields = new Map<string, number>()
+  #sharing: NodeJS.Timeout | undefined
   #isStarted = false
 
   constructor(options: RunnerOptions, deps: RunnerDeps) {
@@ -80,6 +95,7 @@ export class JobRunner {
     ].map((job) => this.#track(this.#takeOver(job)))
     await within(startTimeMaxMs, Promise.all(settled))
     this.#isStarted = true
+    this.#sharing = setInterval(() => this.#share(), Math.min(shareIntervalMs, this.#options.sliceMs)).unref()
     for (const queue of this.#queues.values()) this.#pump(queue)
   }
 
@@ -104,13 +120,14 @@ export class JobRunner {
     const running = this.#running.get(id)
     if (running !== undefined) running.controller.abort(errors.JOB_CANCELLED())
     // One that an earlier process has begun, and that waits for its place to go on.
-    else if (job.status === 'cancelling') void this.#track(this.#end(id, stopped))
+    else if (job.status === 'cancelling') void this.#track(this.#settle(job, settleTimesMaxMs.atCancel))
     return job
   }
 
   /** Ends what works where it is. */
   async close(timeMaxMs: number): Promise<void> {
     this.#closing.abort()
+    clearInterval(this.#sharing)
     for (const { controller } of this.#running.values()) controller.abort(errors.SHUTTING_DOWN())
     if (await within(timeMaxMs, Promise.all(this.#works))) return
     this.#deps.logger.warn({ count: this.#works.size, timeMaxMs }, 'Jobs still work, as the service closes.')
@@ -120,7 +137,12 @@ export class JobRunner {
   async #takeOver(job: Job): Promise<void> {
     const { id, kind: name, status } = job
     const queue = this.#queues.get(name)
-    if (status === 'cancelling') return await this.#end(id, stopped)
+    if (status === 'cancelling') {
+      const settled = this.#settle(job, settleTimesMaxMs.atStart)
+      if (queue?.kind.settle === undefined) return await settled
+      void this.#track(settled)
+      return
+    }
     if (queue === undefined) {
       await this.#persist(id, ({ status: before }) => this.#changeBy(before, 'start'))
       return await this.#end(id, failureOf(errors.JOB_KIND_UNKNOWN({ kind: name })))
@@ -128,6 +150,31 @@ export class JobRunner {
     if (status === 'working' && !queue.kind.canResume) return await this.#end(id, failureOf(errors.JOB_INTERRUPTED()))
     if (status === 'working') queue.resume(queuedOf(job))
     else queue.push(queuedOf(job))
+  }
+
+  /** Ends a job of an earlier process that is cancelled, with what its kind tells of it. */
+  async #settle({ id, kind: name }: Job, timeMaxMs: number): Promise<void> {
+    const kind = this.kindOf(name)
+    if (kind?.settle !== undefined) {
+      const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(timeMaxMs)])
+      const job = await this.#hand(id, signal)
+      try {
+        await kind.settle(job)
+      } catch (err) {
+        this.#deps.logger.warn({ jobId: id, kind: name, err }, 'What a cancelled job has left could not be told.')
+      } finally {
+        job.end()
+      }
+      // The next start asks again.
+      if (this.#closing.signal.aborted) return
+    }
+    await this.#end(id, stopped)
+  }
+
+  async #hand(id: string, signal: AbortSignal): Promise<RunningJob> {
+    const { book, changedDetails: changed } = this.#deps
+    const begun = { order: await book.orderOf(id), checkpoint: await book.checkpointOf(id), signal }
+    return new RunningJob(id, begun, { book, changed })
   }
 
   #pump(queue: KindQueue): void {
@@ -141,18 +188,46 @@ export class JobRunner {
 
   async #work(queue: KindQueue, job: QueuedJob): Promise<void> {
     const { id } = job
-    const running: Running = { controller: new AbortController(), isOver: false }
+    const state = { job: null, isOver: false, isYielding: false }
+    const running: Running = { controller: new AbortController(), queue, beganAtMs: performance.now(), ...state }
     this.#running.set(id, running)
+    let goesOn = false
     try {
       if (!(await this.#begin(id))) return
       const ending = await this.#run(queue.kind, id, running)
-      running.isOver = true
+      goesOn = ending === null && running.isYielding
+      running.isOver = ending !== null
       if (ending !== null) await this.#end(id, ending)
     } finally {
       this.#running.delete(id)
       queue.leave(job)
+      if (goesOn) queue.push(job)
+      else this.#yields.delete(id)
       this.#pump(queue)
     }
+  }
+
+  /** Has a job stop for others, where somebody waits who has no place at all: the one that works longest, of each kind. */
+  #share(): void {
+    for (const queue of this.#queues.values()) {
+      if (!queue.hasExcluded) continue
+      const works = [...this.#running].filter(([, one]) => one.queue === queue && !one.isOver)
+      if (works.some(([, { isYielding }]) => isYielding)) continue
+      const [oldest] = works
+        .filter(([id, one]) => this.#mayYield(id, one))
+        .sort(([, one], [, other]) => one.beganAtMs - other.beganAtMs)
+      if (oldest === undefined) continue
+      const [id, running] = oldest
+      running.isYielding = true
+      this.#yields.set(id, (this.#yields.get(id) ?? 0) + 1)
+      this.#deps.logger.info({ jobId: id, kind: queue.kind.name }, 'A job stops for others, and goes on in its turn.')
+      running.controller.abort(errors.SHUTTING_DOWN())
+    }
+  }
+
+  #mayYield(id: string, { job, queue, beganAtMs }: Running): boolean {
+    const sliceMs = this.#options.sliceMs * 2 ** (this.#yields.get(id) ?? 0)
+    return job !== null && performance.now() - beganAtMs >= sliceMs && queue.kind.mayYield?.(job) === true
   }
 
   /** Whether it works from now on: it may have been cancelled, and nothing begins while the service closes. */
@@ -166,15 +241,14 @@ export class JobRunner {
     return job !== null
   }
 
-  /** Null for a job that goes on at the next start. */
-  async #run(kind: JobKind, id: string, { controller }: Running): Promise<JobEnding | null> {
-    const { book, changedDetails } = this.#deps
-    const { signal } = controller
-    let job: RunningJob | null = null
+  /** Null for a job that goes on, at the next start or in its turn. */
+  async #run(kind: JobKind, id: string, running: Running): Promise<JobEnding | null> {
+    const { book } = this.#deps
+    const { signal } = running.controller
     try {
-      const begun = { order: await book.orderOf(id), checkpoint: await book.checkpointOf(id) }
+      const job = await this.#hand(id, signal)
+      running.job = job
       signal.throwIfAborted()
-      job = new RunningJob(id, { ...begun, signal }, { book, changed: changedDetails })
       await kind.run(job)
       return success
     } catch (thrown) {
@@ -182,7 +256,7 @@ export class JobRunner {
       if (book.find(id)?.status !== 'working') return stopped
       return kind.canResume ? null : failureOf(errors.JOB_INTERRUPTED())
     } finally {
-      job?.end()
+      running.job?.end()
     }
   }
 

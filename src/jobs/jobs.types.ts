@@ -113,6 +113,11 @@ export interface JobKind {
   /** Whether a job that a kill has stopped in its work is run again, with its checkpoint; else it ends in `error`. */
   readonly canResume: boolean
   /**
+   * Whether a job may be stopped for others, as for the end of the service, to be run again when its turn comes; no when undefined.
+   * So owners of long jobs take turns, however many owners there are. Precondition: `canResume`.
+   */
+  mayYield?(job: WorkingJob): boolean
+  /**
    * Does the work, from its beginning or from its checkpoint. An end by `signal` is told by its reason: what was done until
    * then stands in the details.
    *
@@ -120,6 +125,11 @@ export interface JobKind {
    *   each, others are faults of ours. After `signal`, whatever it throws is its end by the signal.
    */
   run(job: WorkingJob): Promise<void>
+  /**
+   * Tells what there is of a job that an earlier process has begun and that is cancelled before it could go on; within the time
+   * that `signal` gives it.
+   */
+  settle?(job: WorkingJob): Promise<void>
   /** Gives back what a job keeps beside its record, once the record is forgotten. */
   forget?(id: string): Promise<void>
   /** Whether somebody may still ask for that: such a job is not forgotten for others. */

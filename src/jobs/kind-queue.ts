@@ -11,7 +11,8 @@ export interface QueuedJob {
  * Jobs of one kind that are to be run, and how many of them may work.
  *
  * Each owner's jobs are run in their order, and the owners have their turns one after the other. Where one owner holds all places,
- * one more is for the others: who sends long work, or many jobs, keeps nobody out.
+ * one more is for the others: who sends long work, or many jobs, keeps nobody out. Where several hold all places for long, the
+ * runner has a job of theirs yield, if its kind lets it.
  */
 export class KindQueue {
   readonly kind: JobKind
@@ -60,6 +61,12 @@ export class KindQueue {
     this.#workingCount += 1
     this.#workingCounts.set(ownerId, this.#workingCountOf(ownerId) + 1)
     return job
+  }
+
+  /** Whether somebody waits who has no place at all. */
+  get hasExcluded(): boolean {
+    const owners = [...this.#waiting.keys(), ...Array.from(this.#resumed.values(), ({ ownerId }) => ownerId)]
+    return owners.some((ownerId) => this.#workingCountOf(ownerId) === 0)
   }
 
   /** Gives a place back. */

@@ -11,6 +11,7 @@ import { JobNews } from './job-news.ts'
 import { JobRunner } from './job-runner.ts'
 import { isFinal } from './job-states.ts'
 import type { Job, JobFilter, JobKind, Jobs, NewJob } from './jobs.types.ts'
+import { newcomersShareOf } from './newcomers-share.ts'
 import { keptOrder } from './running-job.ts'
 
 export interface JobsOptions {
@@ -24,6 +25,8 @@ export interface JobsOptions {
   readonly tellIntervalMs?: number
   /** How long a change waits that the disk has refused. */
   readonly retryMs?: number
+  /** How long a job works at least before it yields to others. */
+  readonly jobSliceMs?: number
   /** Watches of all jobs at once. */
   readonly watchesMax?: number
   /** Those of them that one caller may have. */
@@ -45,6 +48,7 @@ const keptLast = 100
 
 const tellIntervalMs = 1_000
 const retryMs = 1_000
+const sliceMs = 60_000
 const watchesMax = 1_000
 const watchesPerCallerMax = 200
 const closeTimeMaxMs = 30_000
@@ -94,7 +98,7 @@ class OpenJobs implements Jobs {
       this.#deps.logger.debug({ ...this.#fieldsOf(job), ...numbersOf(job.details) }, 'A job goes on.')
     })
     this.#runner = new JobRunner(
-      { retryMs: options.retryMs ?? retryMs },
+      { retryMs: options.retryMs ?? retryMs, sliceMs: options.jobSliceMs ?? sliceMs },
       {
         ...deps,
         changedStatus: (job, ending) => this.#changedStatus(job, ending),
@@ -137,8 +141,11 @@ class OpenJobs implements Jobs {
   }
 
   list(filter: JobFilter): readonly Job[] {
-    const matches = matcherOf(filter)
-    return this.#deps.book.jobs().filter(matches).reverse()
+    const { book } = this.#deps
+    // Those that have ended are many, and are not read for who asks for the others.
+    const isOfUnended = filter.statuses?.some(isFinal) === false
+    const jobs = isOfUnended ? book.unended() : book.jobs()
+    return jobs.filter(matcherOf(filter)).reverse()
   }
 
   async cancel(id: string): Promise<Job> {
@@ -169,9 +176,13 @@ class OpenJobs implements Jobs {
   #refuseTooMany(job: NewJob): void {
     const { waiting } = this.#deps.book
     const { jobsWaitingMax: waitingMax, jobsWaitingPerTokenMax: ownMax } = this.#options
-    if (waiting.ofKind(job.kind) >= waitingMax) throw errors.JOBS_TOO_MANY({ waitingMax, retryAfterSeconds })
-    if (waiting.ofOwner(job) < ownMax) return
-    throw errors.JOBS_OF_TOKEN_TOO_MANY({ kind: job.kind, waitingMax: ownMax, retryAfterSeconds })
+    const all = waiting.ofKind(job.kind)
+    const own = waiting.ofOwner(job)
+    if (all >= waitingMax) throw errors.JOBS_TOO_MANY({ waitingMax, retryAfterSeconds })
+    // Where one may fill all of the queue there are no shares.
+    const isForNewcomers = ownMax < waitingMax && all >= waitingMax - newcomersShareOf(waitingMax)
+    if (own < ownMax && (own === 0 || !isForNewcomers)) return
+    throw errors.JOBS_OF_TOKEN_TOO_MANY({ kind: job.kind, waitingMax: own, retryAfterSeconds })
   }
 
   #changedStatus(job: Job, { fault, logFields }: Pick<JobEnding, 'fault' | 'logFields'> = stopped): void {

@@ -1,25 +1,33 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import type { DataSource } from '../catalog/data-source.types.ts'
-import type { NodeView, ViewId } from '../catalog/pipe.types.ts'
+import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import { createDataSourceId } from '../catalog/data-source-id.ts'
+import { branchesOf, viewLabel, withoutViews } from '../catalog/node-views.ts'
+import type { NodeView, Pipe, ViewBranch } from '../catalog/pipe.types.ts'
 import { createViewId } from '../catalog/pipe-id.ts'
 import type { Logger } from '../observe/logger.ts'
+import { assert } from '../shared/assert.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
-import { errors } from '../shared/errors/errors.ts'
+import { ApiError, errors } from '../shared/errors/errors.ts'
 import { toChangeError } from '../store/caller-errors.ts'
+import { tablesBefore } from '../store/sql/table-graph.ts'
+import type { Store } from '../store/store.types.ts'
 import type { ViewsBehind } from './behind/views-behind.ts'
+import { EngineViews } from './engine-views.ts'
+import { MadeTargets, type MadeTargetsDeps } from './made-targets.ts'
 import type {
   Holds,
   Linked,
+  LinkReport,
   Materialize,
   ReconciledEngine,
   Targets,
   ViewAnalysis,
+  ViewChange,
   ViewEngine,
   ViewLink,
 } from './materialize.types.ts'
-import type { PopulatePlan, Populates } from './populate/populate.types.ts'
+import type { Pinned, PopulatePlan, Populates } from './populate/populate.types.ts'
 import { populatedView } from './populate/populated-view.ts'
-import { reconcileViews } from './reconcile-views.ts'
 import { planView, type ViewPlan, type ViewPlanDeps } from './view-plan.ts'
 
 export interface MaterializeOptions {
@@ -29,10 +37,13 @@ export interface MaterializeOptions {
 
 interface MaterializeDeps {
   readonly catalog: Pick<Catalog, 'find' | 'listPipes'>
-  readonly store: { readonly views: ViewEngine }
+  readonly store: { readonly views: ViewEngine & Pick<Store['views'], 'graph'> } & {
+    readonly trials: Pick<Store['trials'], 'describe'>
+  }
   readonly holds: Holds
+  readonly settings: MadeTargetsDeps['settings']
   readonly targets: Targets
-  readonly populates: Pick<Populates, 'heldFor' | 'pin' | 'plan' | 'unpin'>
+  readonly populates: Pick<Populates, 'heldFor' | 'isBusy' | 'pin' | 'plan' | 'unpin' | 'withPinned'>
   readonly behind: Pick<ViewsBehind, 'forget' | 'refuseBehind'>
   readonly flattenNode: ViewPlanDeps['flattenNode']
   readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
@@ -56,16 +67,17 @@ interface MadeView {
 class Views implements Materialize {
   readonly #options: MaterializeOptions
   readonly #deps: MaterializeDeps
+  readonly #engine: EngineViews
+  readonly #made: MadeTargets
   /** One after the other, so that two together make no circle. */
   readonly #changes = new ChangeQueue()
-  /** Views that stand, or are about to, and that the catalog has not heard of. */
-  readonly #underWay = new Set<ViewId>()
-  /** Views that are to go, and could not yet. */
-  readonly #leftovers = new Set<ViewId>()
 
   constructor(options: MaterializeOptions, deps: MaterializeDeps) {
     this.#options = options
     this.#deps = deps
+    const { catalog, store, logger } = deps
+    this.#engine = new EngineViews({ catalog, views: store.views, logger })
+    this.#made = new MadeTargets({ settings: deps.settings, logger })
   }
 
   link<Result>(
@@ -73,21 +85,15 @@ class Views implements Materialize {
     write: (views: readonly NodeView[]) => Promise<Result>,
   ): Promise<Linked<Result>> {
     return this.#changes.run('views', async () => {
-      await this.#endLeftovers()
-      const plans = await this.#plan(links)
+      await this.#engine.endLeftovers()
+      const plans = await this.#plan(links, this.#deps.catalog)
       const created: DataSource[] = []
       const made: MadeView[] = []
       try {
         for (const plan of plans) made.push(await this.#withTarget(plan, { created, made }))
-        const result = await this.#standing(made, () => write(made.map(({ view }) => view)))
-        const reports = made.map(({ plan, target, view, populate }) => {
-          return {
-            view,
-            isCreated: created.includes(target),
-            warnings: [...plan.warnings, ...(populate?.warnings ?? [])],
-          }
-        })
-        return { result, reports }
+        const { result, jobIds } = await this.#standing(made, () => write(made.map(({ view }) => view)))
+        for (const { id } of created) await this.#made.forget(id)
+        return { result, reports: withJobs(made, jobIds, created) }
       } catch (thrown) {
         for (const { id } of created) await this.#takeBackTarget(id)
         throw thrown
@@ -95,39 +101,89 @@ class Views implements Materialize {
     })
   }
 
+  change<Result>(
+    changes: readonly ViewChange[],
+    write: (views: readonly NodeView[]) => Promise<Result>,
+  ): Promise<Linked<Result>> {
+    return this.#changes.run('views', async () => {
+      await this.#engine.endLeftovers()
+      const { catalog } = this.#deps
+      const old = new Set(changes.map((change) => change.old.id))
+      // What rows pass on no more makes no circle.
+      const listPipes = () =>
+        catalog.listPipes().map((pipe) => withoutViews(pipe, ({ view }) => view !== undefined && old.has(view.id)))
+      const plans = await this.#plan(changes, { find: (nameOrId) => catalog.find(nameOrId), listPipes })
+      const made = plans.map((plan, index) => this.#inPlaceOf(plan, changes[index]))
+      const result = await this.#switched(made, () => write(made.map(({ view }) => view)))
+      return { result, reports: made.map(changedReport) }
+    })
+  }
+
   async unlink<Result>(views: readonly NodeView[], write: () => Promise<Result>): Promise<Result> {
-    const result = await write()
-    await this.#deps.behind.forget(views.map(({ id }) => id))
-    // Nobody knows them any more, so whatever fails here is no failure of the change.
-    for (const { id } of views) await this.#drop(id)
-    return result
+    const unlinkNow = async (): Promise<Result> => {
+      const result = await write()
+      await this.#deps.behind.forget(views.map(({ id }) => id))
+      // Nobody knows them any more, so whatever fails here is no failure of the change.
+      await this.#engine.drop(views)
+      return result
+    }
+    const held = await this.#heldForSplit(views)
+    if (held.length === 0) return await unlinkNow()
+    try {
+      return await this.#deps.holds.withHold(held, unlinkNow)
+    } catch (thrown) {
+      // What waits cannot be stored, as where a view fails: then no block passes one of them alone, and it must be possible to remove it.
+      if (thrown instanceof ApiError && thrown.code === 'CHANGE_BLOCKED') return await unlinkNow()
+      throw thrown
+    }
   }
 
   async analyse(link: ViewLink): Promise<ViewAnalysis> {
-    const { catalog, flattenNode } = this.#deps
-    const { flat, columns, sourceId, existing, made, warnings } = await planView(link, {
-      catalog,
-      flattenNode,
-      edges: [],
-    })
+    const [plan] = await this.#plan([link], this.#deps.catalog)
+    assert(plan !== undefined, 'a link has a plan')
+    const { flat, columns, branches, existing, made, warnings } = plan
     const { schema, engine } = made
-    return { select: flat.sql, columns, sourceId, existing, schema, engine, warnings }
+    const sourceIds = branches.map(({ sourceId }) => sourceId)
+    return { select: flat.sql, columns, sourceIds, existing, schema, engine, warnings }
   }
 
-  async reconcile(engine: ReconciledEngine = this.#deps.store): Promise<void> {
-    const { catalog, logger } = this.#deps
-    await reconcileViews(engine.views, { pipes: () => catalog.listPipes(), underWay: this.#underWay, logger })
-    this.#leftovers.clear()
+  mendTargets(): Promise<void> {
+    return this.#changes.run('views', async () => {
+      for (const id of this.#made.left) await this.#mendTarget(id)
+    })
   }
 
-  async #plan(links: readonly ViewLink[]): Promise<readonly ViewPlan[]> {
-    const { catalog, flattenNode } = this.#deps
+  async #mendTarget(id: DataSourceId): Promise<void> {
+    const { catalog, logger, targets } = this.#deps
+    const found = catalog.find(id)
+    if (found !== undefined && !targets.isUsed(id)) {
+      try {
+        await targets.dropEmpty(id, (rowCount) => new Error(`it has ${rowCount} rows`))
+        logger.info({ id, name: found.name }, 'A Data Source that was being made for a view is dropped; it is empty.')
+      } catch (err) {
+        logger.warn({ err, id, name: found.name }, 'A Data Source that was being made for a view stays.')
+      }
+    }
+    await this.#made.forget(id)
+  }
+
+  async reconcile(engine?: ReconciledEngine): Promise<void> {
+    await this.#engine.reconcile(engine)
+  }
+
+  async #plan(links: readonly ViewLink[], catalog: ViewPlanDeps['catalog']): Promise<readonly ViewPlan[]> {
+    const { store } = this.#deps
+    const flattenNode: ViewPlanDeps['flattenNode'] = (pipe, position, author, changed) =>
+      this.#deps.flattenNode(pipe, position, author, changed).catch((thrown: unknown) => {
+        throw changed === undefined ? thrown : brokenView(thrown, pipe, position)
+      })
     const plans: ViewPlan[] = []
     for (const link of links) {
-      const edges = plans.flatMap(({ sourceId, existing }) =>
-        existing === undefined ? [] : [{ from: sourceId, to: existing.id }],
+      const edges = plans.flatMap(({ branches, existing }) =>
+        existing === undefined ? [] : branches.map(({ sourceId }) => ({ from: sourceId, to: existing.id })),
       )
-      plans.push(await planView(link, { catalog, flattenNode, edges }))
+      const describe = (sql: Parameters<typeof store.trials.describe>[0]) => store.trials.describe(sql)
+      plans.push(await planView(link, { catalog, flattenNode, describe, edges }))
     }
     return plans
   }
@@ -138,24 +194,45 @@ class Views implements Materialize {
       (other) => other.plan.link.target.name === plan.link.target.name && created.includes(other.target),
     )
     const target = plan.existing ?? earlier?.target ?? (await this.#createTarget(plan, created))
-    const { flat, columns, sourceId, otherIds } = plan
-    const view: NodeView = {
-      id: createViewId(),
-      sourceId,
+    const view = this.#viewOf(plan, target)
+    return { plan, target, view, populate: await this.#populateOf(plan, view) }
+  }
+
+  #viewOf({ flat, columns, branches, link }: ViewPlan, target: DataSource): NodeView {
+    const [first, ...others] = branches.map(({ sourceId, otherIds, select }): ViewBranch => {
+      return { id: createViewId(), sourceId, otherIds, select }
+    })
+    assert(first !== undefined, 'a view has a SELECT')
+    const { populatedAt } = link.target
+    return {
+      ...first,
       targetId: target.id,
-      otherIds,
       nodeIds: flat.nodeIds,
-      select: flat.sql,
+      ...(others.length === 0 ? {} : { more: others }),
       columns,
       createdAt: this.#options.now(),
+      ...(populatedAt === undefined ? {} : { populatedAt }),
     }
-    return { plan, target, view, populate: await this.#populateOf(plan, view) }
+  }
+
+  /** The view as it is to be; the one that is there where the engine would see no other. */
+  #inPlaceOf(plan: ViewPlan, change: ViewChange | undefined): MadeView & { readonly old: NodeView } {
+    const target = plan.existing
+    assert(target !== undefined && change !== undefined, 'the target of a view that is there is kept')
+    const { old } = change
+    const view = this.#viewOf(plan, target)
+    const isSame = selectsOf(old) === selectsOf(view)
+    const kept = { ...old, nodeIds: view.nodeIds, columns: view.columns }
+    // What the old one lacks is missing in what the new one fills.
+    const lacking = old.behind === undefined ? {} : { behind: { ...old.behind, place: null, isParked: false } }
+    return { plan, target, view: isSame ? kept : { ...view, ...lacking }, populate: null, old }
   }
 
   async #populateOf({ link, node }: ViewPlan, view: NodeView): Promise<PopulatePlan | null> {
     const { populate } = link.target
     if (populate === undefined || populate === null) return null
-    return await this.#deps.populates.plan(populatedView({ pipe: link.pipe, node, view }), populate)
+    const { maker: _, ...request } = populate
+    return await this.#deps.populates.plan(populatedView({ pipe: link.pipe, node, view }), request)
   }
 
   async #createTarget({ link, made, overridden, node }: ViewPlan, created: DataSource[]): Promise<DataSource> {
@@ -169,99 +246,175 @@ class Views implements Materialize {
     }
     const description = `Filled by node ${node.name} of Pipe ${link.pipe.name}`
     const { schema, engine } = made
-    const dataSource = await targets.create({ name, description, schema, engine, type: 'ndjson' })
-    created.push(dataSource)
-    return dataSource
+    const id = createDataSourceId()
+    await this.#made.note(id)
+    try {
+      const dataSource = await targets.create({ id, name, description, schema, engine, type: 'ndjson' })
+      created.push(dataSource)
+      return dataSource
+    } catch (thrown) {
+      await this.#made.forget(id)
+      throw thrown
+    }
   }
 
   /** Runs `write` while the views stand, and leaves none of them if it fails. */
-  async #standing<Result>(made: readonly MadeView[], write: () => Promise<Result>): Promise<Result> {
-    const { behind, holds } = this.#deps
+  async #standing<Result>(made: readonly MadeView[], write: () => Promise<Result>): Promise<Pinned<Result>> {
+    const { holds, populates } = this.#deps
     // Before anything is held, after which what is kept for views that are behind counts no more.
-    for (const { plan, target } of made) behind.refuseBehind(plan.sourceId, target.id)
+    this.#refuseBehind(made)
     const held = await this.#heldFor(made)
-    for (const { view } of made) this.#underWay.add(view.id)
-    try {
-      // A replace computes the targets of views anew, and must know each of these or none.
-      if (held.length === 0) return await this.#createAll(made, held, write)
-      return await holds.withHold(held, () => this.#createAll(made, held, write))
-    } catch (thrown) {
-      for (const { populate } of made) if (populate !== null) await this.#deps.populates.unpin(populate)
-      for (const { view } of made) await this.#drop(view.id)
-      throw thrown
-    } finally {
-      for (const { view } of made) this.#underWay.delete(view.id)
+    const views = made.map(({ view }) => view)
+    return await this.#engine.making(views, async () => {
+      try {
+        // A replace computes the targets of views anew, and must know each of these or none.
+        if (held.length === 0) return await this.#createAll(made, held, write)
+        return await holds.withHold(held, () => this.#createAll(made, held, write))
+      } catch (thrown) {
+        for (const { populate } of made) if (populate !== null) await populates.unpin(populate)
+        throw thrown
+      }
+    })
+  }
+
+  /** Runs `write` in the moment in which the new views stand in the places of the old ones. */
+  async #switched<Result>(
+    made: readonly (MadeView & { readonly old: NodeView })[],
+    write: () => Promise<Result>,
+  ): Promise<Result> {
+    const other = made.filter(({ view, old }) => view.id !== old.id)
+    if (other.length === 0) return await write()
+    const held = await this.#heldBefore(other.flatMap(({ view, old }) => [view, old]))
+    const old = other.map((one) => one.old)
+    const views = other.map(({ plan, view }) => ({ nodeName: plan.node.name, view }))
+    return await this.#deps.holds.withHold(held, async () => {
+      this.#refuseFilling(held)
+      try {
+        return await this.#engine.swap(old, views, write)
+      } catch (thrown) {
+        throw toChangeError(thrown)
+      }
+    })
+  }
+
+  /** @throws VIEW_BEHIND (409) */
+  #refuseBehind(made: readonly MadeView[]): void {
+    for (const { plan, target } of made) {
+      for (const { sourceId } of plan.branches) this.#deps.behind.refuseBehind(sourceId, target.id)
     }
+  }
+
+  /** A populate inserts rows that no hold keeps back. @throws DATASOURCE_BUSY (409) */
+  #refuseFilling(dataSources: readonly DataSource[]): void {
+    const busy = dataSources.find(({ id }) => this.#deps.populates.isBusy(new Set([id])))
+    if (busy !== undefined) throw errors.DATASOURCE_BUSY({ name: busy.name, what: 'populated' })
   }
 
   async #heldFor(made: readonly MadeView[]): Promise<readonly DataSource[]> {
     const pinned = made.flatMap(({ populate }) => populate ?? [])
     const forPins = await Promise.all(pinned.map((plan) => this.#deps.populates.heldFor(plan)))
-    const all = [...made.flatMap(({ plan }) => plan.existing ?? []), ...forPins.flat()]
-    return [...new Map(all.map((dataSource) => [dataSource.id, dataSource])).values()]
+    const split = await this.#heldForSplit(made.map(({ view }) => view))
+    return unique([...made.flatMap(({ plan }) => plan.existing ?? []), ...forPins.flat(), ...split])
+  }
+
+  /** A block must pass all views of a node or none: what keeps it back while there are several of one. */
+  async #heldForSplit(views: readonly NodeView[]): Promise<readonly DataSource[]> {
+    const split = views.filter(({ more }) => more !== undefined)
+    return split.length === 0 ? [] : await this.#heldBefore(split)
+  }
+
+  /** Whatever rows come from to these views, and what they fill. Raises `StoreError`. */
+  async #heldBefore(views: readonly NodeView[]): Promise<readonly DataSource[]> {
+    const { catalog, store } = this.#deps
+    const graph = await store.views.graph()
+    const branches = views.flatMap(branchesOf)
+    const tables = branches.flatMap(({ sourceId, targetId }) => [...tablesBefore(graph, sourceId), targetId])
+    return unique(tables.flatMap((table) => catalog.find(table) ?? []))
   }
 
   async #createAll<Result>(
     made: readonly MadeView[],
     held: readonly DataSource[],
     write: () => Promise<Result>,
-  ): Promise<Result> {
+  ): Promise<Pinned<Result>> {
     try {
       this.#refuseHeld(made, held)
-      for (const { plan, view } of made) await this.#create(plan, view)
+      for (const { plan, view } of made) await this.#engine.make({ nodeName: plan.node.name, view })
       for (const { populate } of made) if (populate !== null) await this.#deps.populates.pin(populate)
     } catch (thrown) {
       throw toChangeError(thrown)
     }
     // One that began meanwhile may not know of the views.
     this.#refuseHeld(made, held)
-    return await write()
-  }
-
-  async #create({ node }: ViewPlan, { id, targetId, sourceId, select }: NodeView): Promise<void> {
-    const { views } = this.#deps.store
-    await views.create({ name: id, target: targetId, query: select })
-    // What the engine takes for the first table is what counts.
-    if (await views.sees(id, sourceId)) return
-    const reason = 'the database takes another table for its first one; put a Data Source after the first FROM'
-    throw errors.VIEW_INVALID({ node: node.name, reason })
+    const pinned = made.flatMap(({ populate, plan }) => {
+      const { populate: asked } = plan.link.target
+      return populate === null || !asked ? [] : [{ plan: populate, maker: asked.maker }]
+    })
+    return await this.#deps.populates.withPinned(pinned, write)
   }
 
   /** @param own what is held for this change. */
   #refuseHeld(made: readonly MadeView[], own: readonly DataSource[]): void {
-    const { behind, catalog, holds } = this.#deps
-    for (const { plan, target } of made) {
-      behind.refuseBehind(plan.sourceId, target.id)
-      const source = catalog.find(plan.sourceId)
-      if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: plan.query.source })
+    const { catalog, holds } = this.#deps
+    this.#refuseBehind(made)
+    for (const { sourceId, query } of made.flatMap(({ plan }) => plan.branches)) {
+      const source = catalog.find(sourceId)
+      if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: query.source })
       const isOwn = own.some(({ id }) => id === source.id)
       if (!isOwn && holds.isHeld(source.id)) throw errors.DATASOURCE_BUSY({ name: source.name, what: 'replaced' })
     }
   }
 
-  async #endLeftovers(): Promise<void> {
-    for (const id of [...this.#leftovers]) await this.#drop(id)
-  }
-
-  async #drop(id: ViewId): Promise<void> {
+  async #takeBackTarget(id: DataSourceId): Promise<void> {
     try {
-      await this.#deps.store.views.drop(id)
-      this.#leftovers.delete(id)
+      await this.#deps.targets.drop(id)
+      await this.#made.forget(id)
     } catch (err) {
-      if (this.#leftovers.has(id)) return
-      this.#leftovers.add(id)
       this.#deps.logger.error(
-        { err, view: id },
-        'A view could not be dropped yet; the next change of a view or start does it.',
+        { err, id },
+        'A Data Source that was made for a view could not be dropped; it is empty, and the next start drops it.',
       )
     }
   }
+}
 
-  async #takeBackTarget(id: string): Promise<void> {
-    try {
-      await this.#deps.targets.drop(id)
-    } catch (err) {
-      this.#deps.logger.error({ err, id }, 'A Data Source that was made for a view could not be dropped; it is empty.')
-    }
-  }
+function reportOf({ plan, target, view, populate }: MadeView, created: readonly DataSource[]): LinkReport {
+  const warnings = [...plan.warnings, ...(populate?.warnings ?? [])]
+  return { view, isCreated: created.includes(target), warnings }
+}
+
+/** Each with the job of its populate; the jobs are in the order of the views that have one. */
+function withJobs(
+  made: readonly MadeView[],
+  jobIds: readonly string[],
+  created: readonly DataSource[],
+): readonly LinkReport[] {
+  const ids = jobIds.values()
+  return made.map((one) => {
+    const report = reportOf(one, created)
+    return one.populate === null ? report : { ...report, jobId: ids.next().value }
+  })
+}
+
+/** A change of another pipe breaks this one: its author must be told which. */
+function brokenView(thrown: unknown, pipe: Pipe, position: number): unknown {
+  const node = pipe.nodes[position]
+  if (!(thrown instanceof ApiError) || thrown.status !== 400 || node === undefined) return thrown
+  return errors.VIEW_INVALID({ node: viewLabel({ pipe, node }), reason: thrown.message, cause: thrown })
+}
+
+function changedReport(made: MadeView & { readonly old: NodeView }): LinkReport {
+  const report = reportOf(made, [])
+  if (made.view.id === made.old.id) return report
+  const text =
+    'rows that its Data Source has were made by the SQL before; POST …/population?truncate=true makes them anew of what its source has'
+  return { ...report, warnings: [text, ...report.warnings] }
+}
+
+function selectsOf(view: NodeView): string {
+  return JSON.stringify(branchesOf(view).map(({ select }) => select))
+}
+
+function unique(dataSources: readonly DataSource[]): readonly DataSource[] {
+  return [...new Map(dataSources.map((dataSource) => [dataSource.id, dataSource])).values()]
 }

@@ -3,6 +3,7 @@ import type { NodeId, NodeView, Pipe, ViewColumn } from '../catalog/pipe.types.t
 import type { EngineDefinition } from '../schema/engines/engine-definition.types.ts'
 import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
+import type { PopulateMaker } from './populate/populate.types.ts'
 import type { PopulateRequest } from './populate/populate-request.types.ts'
 
 /**
@@ -23,10 +24,22 @@ export interface Materialize {
     links: readonly ViewLink[],
     write: (views: readonly NodeView[]) => Promise<Result>,
   ): Promise<Linked<Result>>
+  /**
+   * Puts views with the SQL that their nodes have now in the places of those that stand, between two blocks, and has them written. The
+   * old ones stand, and are written, if that fails. What their targets hold stays.
+   *
+   * @throws VIEW_INVALID, VIEW_MISFIT (400), VIEW_SOURCE_DENIED (403), DATASOURCE_BUSY (409), CHANGE_BLOCKED (503), and what `write` does.
+   */
+  change<Result>(
+    changes: readonly ViewChange[],
+    write: (views: readonly NodeView[]) => Promise<Result>,
+  ): Promise<Linked<Result>>
   /** Has it written that nodes fill nothing any more, then drops their views. What their targets hold stays. */
   unlink<Result>(views: readonly NodeView[], write: () => Promise<Result>): Promise<Result>
   /** What `link` would make, which is not made. @throws what `link` does. */
   analyse(link: ViewLink): Promise<ViewAnalysis>
+  /** Drops the data sources that a kill has left of views that there are not. Precondition: events are stored. Never rejects. */
+  mendTargets(): Promise<void>
   /** Makes the views of the engine those of the catalog. Precondition: nobody inserts. Raises `StoreError`. */
   reconcile(engine?: ReconciledEngine): Promise<void>
 }
@@ -39,6 +52,13 @@ export interface ViewLink {
   readonly target: ViewTarget
   /** What its author may read. */
   readonly author: ReadScope
+  /** Another pipe as it is to be, which the node reads; absent where nothing else changes. */
+  readonly changed?: Pipe | undefined
+}
+
+/** A node whose view gives something else from now on. */
+export interface ViewChange extends ViewLink {
+  readonly old: NodeView
 }
 
 export interface ViewTarget {
@@ -53,7 +73,13 @@ export interface ViewTarget {
   /** Whether the caller may write to the data source whose blocks the view is to see: one that fails stops them. */
   readonly mayWriteTo: (sourceId: DataSourceId) => boolean
   /** Of which rows it is filled that are there: they are pinned in the moment from which on the view takes the others. */
-  readonly populate?: PopulateRequest | null
+  readonly populate?: AskedPopulate | null
+  /** When a populate of the view last succeeded that is linked again; absent for all others. */
+  readonly populatedAt?: number | undefined
+}
+
+export interface AskedPopulate extends PopulateRequest {
+  readonly maker: PopulateMaker
 }
 
 export interface Linked<Result> {
@@ -67,12 +93,15 @@ export interface LinkReport {
   readonly isCreated: boolean
   /** Sentences about what was chosen, and what means something else in a view. */
   readonly warnings: readonly string[]
+  /** The job that fills what was pinned; absent where nothing was. */
+  readonly jobId?: string | undefined
 }
 
 export interface ViewAnalysis {
   readonly select: CheckedQuery
   readonly columns: readonly ViewColumn[]
-  readonly sourceId: DataSourceId
+  /** One for each SELECT of a UNION ALL. */
+  readonly sourceIds: readonly DataSourceId[]
   /** The data source that is there; undefined where one would be made. */
   readonly existing: DataSource | undefined
   /** Of one that would be made. */
@@ -115,6 +144,7 @@ export interface FlatQuery {
 /** What the module has data sources made by. */
 export interface Targets {
   create(request: {
+    readonly id: DataSourceId
     readonly name: string
     readonly description: string
     readonly schema: string
@@ -122,6 +152,8 @@ export interface Targets {
     readonly type: 'ndjson'
   }): Promise<DataSource>
   drop(nameOrId: string): Promise<void>
+  /** Whether anything reads or fills it. */
+  isUsed(id: DataSourceId): boolean
   /** Drops one without rows; else throws what `refusal` gives, and leaves it. */
   dropEmpty(id: DataSourceId, refusal: (rowCount: number) => Error): Promise<void>
 }

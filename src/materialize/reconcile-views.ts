@@ -37,6 +37,11 @@ export async function reconcileViews(views: ViewEngine, { pipes, underWay, logge
     const fields = { view: view.id, node: viewLabel({ pipe, node }) }
     try {
       await views.create({ name: view.id, target: view.targetId, query: view.select })
+      if (!isKnown(view.id, pipes())) {
+        // Another one stands in its place by now, or none.
+        await views.drop(view.id)
+        continue
+      }
       logger.warn(
         fields,
         'The view of a node was missing and is made again. Rows that came without it are not in its Data Source.',

@@ -5,12 +5,15 @@ import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
 import { findDataSourceId, parseDataSourceId } from '../catalog/data-source-id.ts'
 import { viewLabel, viewsOn } from '../catalog/node-views.ts'
 import type { Pipe, PipeNode, ViewColumn } from '../catalog/pipe.types.ts'
+import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { assert } from '../shared/assert.ts'
 import { errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
+import { toChangeError } from '../store/caller-errors.ts'
 import type { FlatQuery, ViewLink } from './materialize.types.ts'
 import { type NewTarget, newTarget } from './new-target.ts'
-import { fitColumns } from './target-columns.ts'
+import { type Fit, fitColumns } from './target-columns.ts'
+import { type BranchQuery, branchQueries, type DescribeQuery } from './view-branches.ts'
 import { cyclePath, type ViewEdge } from './view-cycle.ts'
 import { readViewQuery, type ViewQuery, ViewQueryFault } from './view-query.ts'
 
@@ -18,10 +21,10 @@ export interface ViewPlan {
   readonly link: ViewLink
   readonly node: PipeNode
   readonly flat: FlatQuery
+  /** With the types of all SELECTs together. */
   readonly columns: readonly ViewColumn[]
-  readonly query: ViewQuery
-  readonly sourceId: DataSourceId
-  readonly otherIds: readonly DataSourceId[]
+  /** Each is a view; several where it reads its rows through UNION ALL. */
+  readonly branches: readonly PlannedBranch[]
   /** The data source that is there and fits; undefined where one is to be made. */
   readonly existing: DataSource | undefined
   /** One that is there, does not fit, and is to be made anew. */
@@ -30,40 +33,72 @@ export interface ViewPlan {
   readonly warnings: readonly string[]
 }
 
+export interface PlannedBranch {
+  readonly select: CheckedQuery
+  readonly columns: readonly ViewColumn[]
+  readonly query: ViewQuery
+  readonly sourceId: DataSourceId
+  readonly otherIds: readonly DataSourceId[]
+}
+
 export interface ViewPlanDeps {
   readonly catalog: Pick<Catalog, 'find' | 'listPipes'>
-  readonly flattenNode: (pipe: Pipe, position: number, author: ReadScope) => Promise<FlatQuery>
+  readonly flattenNode: (pipe: Pipe, position: number, author: ReadScope, changed?: Pipe) => Promise<FlatQuery>
+  readonly describe: DescribeQuery
   /** Edges of other views of the same request. */
   readonly edges: readonly ViewEdge[]
 }
 
-/** @throws VIEW_INVALID, VIEW_CYCLE, VIEW_MISFIT (400), VIEW_SOURCE_DENIED (403), DATASOURCE_EXISTS, DATASOURCE_NOT_FOUND, OVERRIDE_REFUSED (409) */
+/**
+ * @throws VIEW_INVALID, VIEW_CYCLE, VIEW_MISFIT (400), VIEW_SOURCE_DENIED (403), DATASOURCE_EXISTS, DATASOURCE_NOT_FOUND, OVERRIDE_REFUSED
+ *   (409), and states of the engine (503).
+ */
 export async function planView(link: ViewLink, deps: ViewPlanDeps): Promise<ViewPlan> {
   const node = link.pipe.nodes[link.position]
   assert(node !== undefined, 'the pipe has the node')
-  const flat = await deps.flattenNode(link.pipe, link.position, link.author)
+  const flat = await deps.flattenNode(link.pipe, link.position, link.author, link.changed)
+  const columns = flat.columns.map(({ name, type }) => ({ name, typeText: type }))
   try {
-    return planFlat(link, { node, flat }, deps)
+    const queries = await branchQueries(flat.sql, columns, deps.describe)
+    const branches = queries.map((query) => plannedBranch(query, deps.catalog))
+    return planFlat(link, { node, flat, columns, branches }, deps)
   } catch (thrown) {
-    if (!(thrown instanceof ViewQueryFault)) throw thrown
-    throw errors.VIEW_INVALID({ node: node.name, reason: thrown.message, cause: thrown })
+    if (!(thrown instanceof ViewQueryFault)) throw toChangeError(thrown)
+    const others = [...thrown.others, ...pipesIn(flat, link, deps.catalog)]
+    throw errors.VIEW_INVALID({ node: node.name, reason: thrown.message, others, cause: thrown })
   }
 }
 
-interface FlatNode {
-  readonly node: PipeNode
-  readonly flat: FlatQuery
+/** The other pipes whose SQL stands in a query: what is wrong with it may quote that. */
+function pipesIn({ nodeIds }: FlatQuery, { pipe }: ViewLink, catalog: ViewPlanDeps['catalog']) {
+  const read = catalog.listPipes().filter(({ id, nodes }) => {
+    return id !== pipe.id && nodes.some((node) => nodeIds.includes(node.id))
+  })
+  return read.map(({ name }) => ({ kind: 'pipe', name }) as const)
 }
 
-function planFlat(link: ViewLink, { node, flat }: FlatNode, { catalog, edges }: ViewPlanDeps): ViewPlan {
-  const { target } = link
-  const query = readViewQuery(flat.sql)
+function plannedBranch({ sql, columns }: BranchQuery, catalog: ViewPlanDeps['catalog']): PlannedBranch {
+  const query = readViewQuery(sql)
   const sourceId = triggerId(query.source, catalog)
-  if (!target.mayWriteTo(sourceId)) throw errors.VIEW_SOURCE_DENIED({ node: node.name })
-  refuseHiddenCondition(link, { node, sourceId })
-  const columns = flat.columns.map(({ name, type }) => ({ name, typeText: type }))
+  // Who reads a quarantine reads its data source.
+  const owners = query.others.map((table) => findDataSourceId(table.replace(/_quarantine$/, '')))
+  const otherIds = [...new Set(owners)].flatMap((id) => (id === undefined || id === sourceId ? [] : [id]))
+  return { select: sql, columns, query, sourceId, otherIds }
+}
+
+type FlatNode = Pick<ViewPlan, 'branches' | 'columns' | 'flat' | 'node'>
+
+function planFlat(link: ViewLink, given: FlatNode, { catalog, edges }: ViewPlanDeps): ViewPlan {
+  const { target } = link
+  const { node, flat, columns, branches } = given
+  const [first] = branches
+  assert(first !== undefined, 'a node has a SELECT')
+  for (const { sourceId } of branches) {
+    if (!target.mayWriteTo(sourceId)) throw errors.VIEW_SOURCE_DENIED({ node: node.name })
+    refuseHiddenCondition(link, { node, sourceId })
+  }
   const found = knownTarget(link, catalog)
-  const fit = found === undefined ? null : fitColumns(columns, found.columns)
+  const fit = found === undefined ? null : fitAll(branches, found)
   const isMisfit = fit !== null && fit.faults.length > 0
   if (found !== undefined && isMisfit && !target.isOverridden) {
     throw errors.VIEW_MISFIT({ node: node.name, datasource: found.name, faults: fit?.faults ?? [] })
@@ -71,15 +106,31 @@ function planFlat(link: ViewLink, { node, flat }: FlatNode, { catalog, edges }: 
   const existing = isMisfit ? undefined : found
   const overridden = isMisfit ? found : undefined
   if (overridden !== undefined) refuseOverride(overridden, catalog)
-  if (found !== undefined) refuseCycle({ from: sourceId, to: found.id }, { node, catalog, edges })
-  const made = newTarget(columns, query, target.engine)
-  const settings = Object.keys(flat.settings).length > 0 ? ['SETTINGS of the query do not hold in a view'] : []
-  const notes = existing === undefined ? made.notes : []
-  const warnings = [...notes, ...query.warnings, ...settings, ...(existing === undefined ? [] : (fit?.warnings ?? []))]
-  // Who reads a quarantine reads its data source.
-  const owners = query.others.map((table) => findDataSourceId(table.replace(/_quarantine$/, '')))
-  const otherIds = [...new Set(owners)].flatMap((id) => (id === undefined || id === sourceId ? [] : [id]))
-  return { link, node, flat, columns, query, sourceId, otherIds, existing, overridden, made, warnings }
+  for (const { sourceId } of branches) {
+    if (found !== undefined) refuseCycle({ from: sourceId, to: found.id }, { node, catalog, edges })
+  }
+  const made = newTarget(columns, first.query, target.engine)
+  const warnings = new Set([
+    ...(existing === undefined ? made.notes : []),
+    ...(branches.length === 1 ? [] : [splitText(branches.length)]),
+    ...branches.flatMap(({ query }) => query.warnings),
+    ...(Object.keys(flat.settings).length > 0 ? ['SETTINGS of the query do not hold in a view'] : []),
+    ...(existing === undefined ? [] : (fit?.warnings ?? [])),
+  ])
+  return { link, ...given, existing, overridden, made, warnings: [...warnings] }
+}
+
+function splitText(count: number): string {
+  return `UNION ALL became ${count} views, one of each SELECT: each sees the blocks of the Data Source after its first FROM`
+}
+
+/** Each SELECT by its own types. */
+function fitAll(branches: readonly PlannedBranch[], { columns: target }: DataSource): Fit {
+  const fits = branches.map(({ columns }) => fitColumns(columns, target))
+  const faults = fits.flatMap((fit, index) => {
+    return fit.faults.map((fault) => (branches.length === 1 ? fault : `in SELECT ${index + 1}: ${fault}`))
+  })
+  return { faults, warnings: fits.flatMap(({ warnings }) => warnings) }
 }
 
 /** A condition tells of all values of its data source, also of those that the query leaves out. @throws READ_DENIED (403) */
@@ -99,7 +150,8 @@ function triggerId(table: string, catalog: ViewPlanDeps['catalog']): DataSourceI
   if (findDataSourceId(table) !== table || catalog.find(table) === undefined) {
     const owner = catalog.find(table.replace(/_quarantine$/, ''))
     const name = owner === undefined ? 'a table of the service' : `the quarantine of '${owner.name}'`
-    throw new ViewQueryFault(`it reads ${name} first, whose rows come to no view`)
+    const others = owner === undefined ? [] : [{ kind: 'datasource', name: owner.name } as const]
+    throw new ViewQueryFault(`it reads ${name} first, whose rows come to no view`, { others })
   }
   return parseDataSourceId(table)
 }
@@ -114,9 +166,10 @@ function knownTarget({ target }: ViewLink, catalog: ViewPlanDeps['catalog']): Da
 }
 
 function refuseOverride({ id, name }: DataSource, catalog: ViewPlanDeps['catalog']): void {
-  const users = viewsOn(catalog.listPipes(), id).map(viewLabel)
+  const users = [...new Set(viewsOn(catalog.listPipes(), id).map(viewLabel))]
   if (users.length === 0) return
-  throw errors.OVERRIDE_REFUSED({ datasource: name, reason: `the Materialized Views ${users.join(', ')} use it` })
+  const reason = `the Materialized Views ${users.join(', ')} use it`
+  throw errors.OVERRIDE_REFUSED({ datasource: name, reason, users })
 }
 
 interface CycleSearch extends Pick<ViewPlanDeps, 'catalog' | 'edges'> {

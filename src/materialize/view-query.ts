@@ -7,6 +7,7 @@ import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { isAllowedAggregate } from '../schema/functions/function-policy.ts'
 import type { ParsedQuery, QueryScope, TableRead, TokenRange } from '../schema/syntax/parsed-query.types.ts'
 import { assert } from '../shared/assert.ts'
+import type { OtherResource } from '../shared/errors/definition.ts'
 import { isFickleFunction, timeFunctions } from '../sql/fickle-functions.ts'
 import { parseStatement } from '../sql/parse-statement.ts'
 import { findCommonTable } from '../sql/scope-lookup.ts'
@@ -27,6 +28,46 @@ export interface ViewQuery {
 /** Why a SELECT cannot be a view, as a clause that goes on a sentence about it. */
 export class ViewQueryFault extends Error {
   override readonly name = 'ViewQueryFault'
+  /** What it names beside what stands in the query. */
+  readonly others: readonly OtherResource[]
+
+  constructor(reason: string, { others = [], ...options }: FaultOptions = {}) {
+    super(reason, options)
+    this.others = others
+  }
+}
+
+interface FaultOptions extends ErrorOptions {
+  readonly others?: readonly OtherResource[]
+}
+
+/** A set operation on the way of its rows. */
+class UnionFault extends ViewQueryFault {
+  /** Its scope. */
+  readonly union: number
+
+  constructor(union: number) {
+    super('it reads its rows through UNION, INTERSECT or EXCEPT, and a view sees those of the first SELECT alone')
+    this.union = union
+  }
+}
+
+/** The scope of the outermost set operation through which a query reads its rows; null where there is none, or where it reads none. */
+export function unionOnTheWay(parsed: ParsedQuery): number | null {
+  try {
+    triggerOf(parsed, 0, [])
+    return null
+  } catch (thrown) {
+    if (thrown instanceof UnionFault) return thrown.union
+    // Whatever else is wrong is told of each of its views.
+    if (thrown instanceof ViewQueryFault) return null
+    throw thrown
+  }
+}
+
+/** The set operators between the SELECTs of a query, those in its brackets left out. */
+export function setOperatorsIn(parsed: ParsedQuery, range: TokenRange): readonly PlacedWord[] {
+  return wordsAt(parsed, range).filter(({ key }) => key === 'UNION' || key === 'INTERSECT' || key === 'EXCEPT')
 }
 
 /**
@@ -61,12 +102,7 @@ function tableOf({ parts }: Pick<TableRead, 'parts'>): string | null {
 function triggerOf(parsed: ParsedQuery, union: number, path: number[]): TableRead {
   const scope = parsed.scopes[union]
   assert(scope !== undefined, 'a query has a scope')
-  const words = wordsAt(parsed, scope)
-  if (words.some(({ key }) => key === 'UNION' || key === 'INTERSECT' || key === 'EXCEPT')) {
-    throw new ViewQueryFault(
-      'it reads its rows through UNION, INTERSECT or EXCEPT, and a view sees those of the first SELECT alone; make a materialized node of each, with the same datasource',
-    )
-  }
+  if (setOperatorsIn(parsed, scope).length > 0) throw new UnionFault(union)
   const select = parsed.scopes.findIndex(({ parent, columns }) => parent === union && columns.length > 0)
   if (select < 0) return triggerOf(parsed, innerQuery(parsed, union), path)
   path.push(select)
@@ -106,7 +142,7 @@ function bodyOf({ scopes }: ParsedQuery, common: QueryScope['definition']): numb
   return body
 }
 
-interface PlacedWord {
+export interface PlacedWord {
   readonly key: string
   readonly index: number
 }

@@ -7,7 +7,7 @@
 // makes one change at a time.
 
 import type { Catalog } from '../catalog/catalog.ts'
-import type { Pipe, PipeNode } from '../catalog/pipe.types.ts'
+import type { NodeId, NodeView, Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { findResourceId } from '../catalog/resource-id.ts'
 import { userNames } from '../catalog/user-names.ts'
 import { dropAdvice } from '../catalog/versioned-name.ts'
@@ -20,6 +20,7 @@ import type { ReadScope } from '../sql/read-scope.types.ts'
 import type { TemplateParameter } from '../template/template.types.ts'
 import { changed, expectNode, ofNode } from './changed-node.ts'
 import { mergeParameters, nodeWithOtherPipes } from './endpoint-parameters.ts'
+import { type LinkedNodes, Materializations } from './materializations.ts'
 import { parametersOf } from './node-parameters.ts'
 import { mayReadHidden, namesOutside, readsOfPipe } from './node-reads.ts'
 import { withNodeRenamed } from './node-renames.ts'
@@ -36,7 +37,6 @@ import type {
   NodeRemoval,
   NodeReport,
   NodeRequest,
-  NodeTarget,
   NodeViews,
   PipeRequest,
   PipeRevision,
@@ -46,7 +46,7 @@ import { possibleDependencies, possibleReaders } from './possible-readers.ts'
 import { ReaderRenames } from './reader-renames.ts'
 import { repeated, StalePipeError } from './stale-pipe.ts'
 import { checkFreed, checkTaken, mayReadVersion } from './version-reads.ts'
-import { ViewLinks, withoutView, withViews } from './view-links.ts'
+import { type ChangedViews, type LinkedPipe, mayChangeAll, ViewLinks, withViews } from './view-links.ts'
 
 export interface PipesOptions {
   /** Most nodes of a pipe. */
@@ -80,6 +80,7 @@ class PipesService implements Pipes {
   readonly #readers: PipeReaders
   readonly #renames: ReaderRenames
   readonly #links: ViewLinks
+  readonly #materializations: Materializations
   readonly #changes = new ChangeQueue()
   /** The version of the catalog by which nodes were judged of which their names do not tell what they read. */
   readonly #judgedAt = new WeakMap<Pipe, number>()
@@ -94,6 +95,12 @@ class PipesService implements Pipes {
     this.#readers = new PipeReaders(catalog)
     this.#renames = new ReaderRenames(options, { catalog, query })
     this.#links = new ViewLinks({ catalog, views })
+    this.#materializations = new Materializations({
+      ...{ catalog, query, links: this.#links, now: options.now },
+      change: (nameOrId, change) => this.#change(nameOrId, change),
+      saveLinked: (pipe, linked) => this.#saveLinked(pipe, linked),
+      replace: (pipe, before) => this.#replace(pipe, before),
+    })
   }
 
   find(nameOrId: string): Pipe | undefined {
@@ -213,26 +220,32 @@ class PipesService implements Pipes {
       const node = this.getNode(before, nodeNameOrId)
       const from = before.nodes.indexOf(node)
       const to = Math.min(edit.position ?? from, before.nodes.length - 1)
-      const { name: newName = node.name, isForced } = edit
+      const { name: newName = node.name, isForced, rights } = edit
       const deps = { catalog: this.#catalog, query: this.#query, now: this.#options.now }
       const { catalogVersion } = this.#catalog
       const isRenamed = newName !== node.name
       const named = isRenamed ? await withNodeRenamed(before, node, { newName, isForced }, deps) : before
       const nodes = movedTo(named.nodes, this.#edited(node, edit), to)
       const isChecked = edit.sql !== undefined || to !== from
+      const hasOtherSql = edit.sql !== undefined && edit.sql !== node.sql
+      const filling = hasOtherSql && to === from ? this.#links.madeOf(node) : []
+      const isChanging = filling.length > 0 && rights !== undefined && mayChangeAll(filling, rights)
       const pipe = { ...before, nodes }
       // Those in between stand behind others than before.
       const [start, end] = [Math.min(from, to), Math.max(from, to) + 1]
       const guard = (): void => {
         // What names stood for when the rename was judged may be something else by now.
         if (isRenamed && this.#catalog.catalogVersion !== catalogVersion) throw new StalePipeError()
-        const isOther = to !== from || (edit.sql !== undefined && edit.sql !== node.sql)
         // A view that is there is not changed along, so its node would tell of another query than runs.
         const what = `Node '${node.name}' of Pipe '${before.name}'`
-        if (isOther) this.#links.refuse(to === from ? [node] : before.nodes, { what, advice: editAdvice })
+        const isOther = to !== from || hasOtherSql
+        const advice = to === from ? sqlAdvice : editAdvice
+        if (isOther && !isChanging) this.#links.refuse(to === from ? [node] : before.nodes, { what, advice })
       }
       const checked = isChecked ? await this.#checked(pipe, { author, start, end }) : pipe
-      return changed(await this.#save(checked, before, { guard }), to)
+      if (rights === undefined || !isChanging) return changed(await this.#save(checked, before, { guard }), to)
+      const saved = await this.#saveChanged(checked, { edited: node, filling, author, rights }, { before, guard })
+      return changed(saved.pipe, to, saved.reports[0])
     })
   }
 
@@ -253,44 +266,19 @@ class PipesService implements Pipes {
   }
 
   materialize(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<ChangedNode> {
-    return this.#change(pipeNameOrId, async (before) => {
-      const { position, author, target } = this.#linkable(before, nodeNameOrId, order)
-      const saved = await this.#saveLinked(before, {
-        author,
-        start: position,
-        targets: new Map([[position, target]]),
-        before,
-      })
-      return changed(saved.pipe, position, saved.reports[0])
-    })
+    return this.#materializations.materialize(pipeNameOrId, nodeNameOrId, order)
+  }
+
+  relink(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<ChangedNode> {
+    return this.#materializations.relink(pipeNameOrId, nodeNameOrId, order)
   }
 
   dematerialize(pipeNameOrId: string, nodeNameOrId: string): Promise<ChangedNode> {
-    return this.#change(pipeNameOrId, async (before) => {
-      const node = this.getNode(before, nodeNameOrId)
-      if (node.view === undefined) throw errors.VIEW_MISSING({ pipe: before.name, node: node.name })
-      const after = { ...withoutView(before, node), updatedAt: this.#options.now() }
-      await this.#links.drop([node], () => this.#replace(after, before))
-      return changed(after, before.nodes.indexOf(node))
-    })
+    return this.#materializations.remove(pipeNameOrId, nodeNameOrId)
   }
 
-  async analyse(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<AnalysedNode> {
-    const pipe = this.get(pipeNameOrId)
-    const { position, target, node } = this.#linkable(pipe, nodeNameOrId, order)
-    return { pipe, node, analysis: await this.#links.analyse({ pipe, position, target, author: order.author }) }
-  }
-
-  /** Judges who lets a node that is there fill a data source. @throws READ_DENIED (403), NODE_NOT_FOUND (404), VIEW_EXISTS (409) */
-  #linkable(pipe: Pipe, nodeNameOrId: string, { target, author }: MaterializeOrder) {
-    const node = this.getNode(pipe, nodeNameOrId)
-    const position = pipe.nodes.indexOf(node)
-    if (node.view !== undefined) {
-      const datasource = this.#catalog.find(node.view.targetId)?.name ?? node.view.targetId
-      throw errors.VIEW_EXISTS({ pipe: pipe.name, node: node.name, datasource })
-    }
-    this.#query.checkAuthor(pipe, position, author)
-    return { node, position, target, author }
+  analyse(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<AnalysedNode> {
+    return this.#materializations.analyse(this.get(pipeNameOrId), nodeNameOrId, order)
   }
 
   publish(pipeNameOrId: string, nodeNameOrId: string, author: ReadScope): Promise<Pipe> {
@@ -409,18 +397,39 @@ class PipesService implements Pipes {
   }
 
   /** Writes a pipe with the views of those of its nodes that are to fill something. */
-  async #saveLinked(checked: Pipe, { author, start, targets, before }: LinkedNodes) {
+  async #saveLinked(checked: Pipe, { author, start, targets, before }: LinkedNodes): Promise<LinkedPipe> {
     return await this.#links.save(checked, { targets, author }, async (views, guard) => {
       // Making a data source changes the catalog, by which names were judged that only it tells.
       const isUnsure = targets.size > 0 && this.#judgedAt.has(checked)
       const judged = isUnsure ? await this.#checked(checked, { author, start }) : checked
-      const linked = views.size === 0 ? judged : withViews(judged, views)
-      for (const known of [this.#judgedAt, this.#checkedAt]) {
-        const version = known.get(judged)
-        if (version !== undefined) known.set(linked, version)
-      }
-      return await this.#save(linked, before, { guard })
+      return await this.#save(this.#filling(judged, views), before, { guard })
     })
+  }
+
+  /** Writes a pipe of which a node has other SQL, with the views that are made of it, of other pipes too. */
+  async #saveChanged(
+    checked: Pipe,
+    views: ChangedViews,
+    { before, guard }: { readonly before: Pipe; readonly guard: () => void },
+  ): Promise<LinkedPipe> {
+    return await this.#links.change(checked, views, async (made) => {
+      const bothGuards = (): void => {
+        guard()
+        made.guard()
+      }
+      return await this.#save(this.#filling(checked, made.views), before, { guard: bothGuards, along: made.along })
+    })
+  }
+
+  /** The pipe with these views, judged and checked as it was. */
+  #filling(judged: Pipe, views: ReadonlyMap<NodeId, NodeView>): Pipe {
+    if (views.size === 0) return judged
+    const filling = withViews(judged, views)
+    for (const known of [this.#judgedAt, this.#checkedAt]) {
+      const version = known.get(judged)
+      if (version !== undefined) known.set(filling, version)
+    }
+    return filling
   }
 
   /** Writes a pipe that is new, or takes the place of `before`. */
@@ -466,18 +475,14 @@ class PipesService implements Pipes {
 }
 
 const editAdvice = 'remove their materializations first, or make another node'
+const sqlAdvice =
+  'to have them changed along, the token must be allowed to change their Pipes, and to write to what they read and fill; else make another node'
 
 interface NodesToCheck {
   readonly author: ReadScope
   readonly start: number
   /** Nodes from this position on are not checked; those to the last one where it is left out. */
   readonly end?: number
-}
-
-interface LinkedNodes extends Pick<NodesToCheck, 'author' | 'start'> {
-  /** What nodes are to fill, by their positions. */
-  readonly targets: ReadonlyMap<number, NodeTarget>
-  readonly before?: Pipe
 }
 
 interface SaveOptions {

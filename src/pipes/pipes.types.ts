@@ -48,7 +48,12 @@ export interface Pipes {
   drop(nameOrId: string, options: { readonly isForced: boolean }): Promise<void>
   /** Puts a node behind the others. @throws what `create` does; PIPE_NOT_FOUND (404). */
   appendNode(pipeNameOrId: string, request: NodeRequest, author: ReadScope): Promise<ChangedNode>
-  /** @throws SQL_EMPTY, SQL_INVALID, CHANGE_EMPTY, … (400), …_NOT_FOUND (404), NODE_EXISTS, NODE_USED (409) */
+  /**
+   * Views that are made of the node get its new SQL between two blocks of rows, also those of other pipes.
+   *
+   * @throws SQL_EMPTY, SQL_INVALID, CHANGE_EMPTY, VIEW_… (400), …_NOT_FOUND (404), NODE_EXISTS, NODE_USED, VIEW_USED, DATASOURCE_BUSY
+   *   (409), CHANGE_BLOCKED (503)
+   */
   editNode(pipeNameOrId: string, nodeNameOrId: string, edit: NodeEdit, author: ReadScope): Promise<ChangedNode>
   /**
    * Nodes that read it stay, and fail. Its own view goes, and what that has filled stays; views of other nodes that are made of its
@@ -63,6 +68,12 @@ export interface Pipes {
    * @throws VIEW_… (400), READ_DENIED (403), …_NOT_FOUND (404), VIEW_EXISTS, OVERRIDE_REFUSED, DATASOURCE_BUSY (409)
    */
   materialize(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<ChangedNode>
+  /**
+   * Links the view again that a populate has unlinked, into the data source that it filled; the node's SQL is what it is now.
+   *
+   * @throws what `materialize` does; VIEW_MISSING (400) for a node that has none to link again.
+   */
+  relink(pipeNameOrId: string, nodeNameOrId: string, order: MaterializeOrder): Promise<ChangedNode>
   /** Ends that; what the node has filled stays. @throws VIEW_MISSING (400), …_NOT_FOUND (404) */
   dematerialize(pipeNameOrId: string, nodeNameOrId: string): Promise<ChangedNode>
   /** What `materialize` would do, which is not done. @throws what that does. */
@@ -105,10 +116,16 @@ export interface NodeTarget {
   readonly mayWriteTo: (sourceId: DataSourceId) => boolean
   /** What is to be filled of the rows that are there; absent or null fills nothing. */
   readonly populate?: NodePopulate | null
+  /** When a populate of the view last succeeded that is linked again; absent for all others. */
+  readonly populatedAt?: number | undefined
 }
 
-/** What whoever makes views is handed; see `PopulateRequest`. */
+/** What whoever makes views is handed; see `AskedPopulate`. */
 export interface NodePopulate {
+  readonly maker: {
+    readonly owner: { readonly tokenId: string | null; readonly tokenName: string }
+    readonly logFields: Readonly<Record<string, unknown>>
+  }
   readonly subset: number | null
   readonly condition: string | null
   readonly unlinksOnError: boolean
@@ -150,6 +167,17 @@ export interface NodeEdit {
   readonly position: number | undefined
   /** Whether other nodes whose SQL goes by its name get the new one. */
   readonly isForced: boolean
+  /** What the author may do about views that are made of the node; absent allows nothing, so that they refuse other SQL. */
+  readonly rights?: ViewRights
+}
+
+/** Whether somebody may have views changed. */
+export interface ViewRights {
+  readonly mayChange: (pipeId: string) => boolean
+  /** A view fills it. */
+  readonly mayFill: (targetId: string) => boolean
+  /** A view sees its blocks, and stops them where it fails. */
+  readonly mayWriteTo: (sourceId: string) => boolean
 }
 
 export interface ChangedNode {
@@ -166,12 +194,14 @@ export interface NodeReport {
   readonly isCreated: boolean
   /** Clauses about what was chosen, and what of the query means something else in a view. */
   readonly warnings: readonly string[]
+  /** The job that fills it with the rows that were there; absent where none does. */
+  readonly jobId?: string | undefined
 }
 
 export interface NodeAnalysis {
   readonly columns: readonly ViewColumn[]
-  /** The data source whose rows the view would see. */
-  readonly sourceId: DataSourceId
+  /** The data sources whose rows it would see: one for each SELECT of a UNION ALL. */
+  readonly sourceIds: readonly DataSourceId[]
   /** The data source that is there; undefined where one would be made. */
   readonly existing: DataSource | undefined
   /** Of one that would be made. */
@@ -193,6 +223,13 @@ export interface NodeLink {
   readonly target: NodeTarget
   /** What its author may read. */
   readonly author: ReadScope
+  /** Another pipe as it is to be, which the node reads; absent where nothing else changes. */
+  readonly changed?: Pipe | undefined
+}
+
+/** A node whose view is to give something else. */
+export interface NodeChange extends NodeLink {
+  readonly old: NodeView
 }
 
 /** Who makes and drops the views of nodes. */
@@ -200,6 +237,11 @@ export interface NodeViews {
   /** Makes them, has them written, and leaves nothing of them if that fails. */
   link<Result>(
     links: readonly NodeLink[],
+    write: (views: readonly NodeView[]) => Promise<Result>,
+  ): Promise<{ readonly result: Result; readonly reports: readonly NodeReport[] }>
+  /** Puts them in the places of the old ones, between two blocks, and has that written; the old ones stay if it fails. */
+  change<Result>(
+    changes: readonly NodeChange[],
     write: (views: readonly NodeView[]) => Promise<Result>,
   ): Promise<{ readonly result: Result; readonly reports: readonly NodeReport[] }>
   /** Has it written that they are gone, then drops them. */

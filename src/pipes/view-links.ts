@@ -1,12 +1,20 @@
 // Nodes that fill data sources, as far as pipes are concerned: their views are written with them, and a view is what it was when it
 // was made, so what it was made of is not changed without a word.
 
-import { viewLabel, viewsMadeOf, withoutViews } from '../catalog/node-views.ts'
+import { branchesOf, viewLabel, viewsMadeOf, withoutViews } from '../catalog/node-views.ts'
 import type { NodeId, NodeView, Pipe, PipeNode } from '../catalog/pipe.types.ts'
 import { answeringNode } from '../query/name-scope.ts'
 import { errors } from '../shared/errors/errors.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
-import type { NodeAnalysis, NodeLink, NodeReport, NodeTarget, NodeViews } from './pipes.types.ts'
+import type {
+  NodeAnalysis,
+  NodeChange,
+  NodeLink,
+  NodeReport,
+  NodeTarget,
+  NodeViews,
+  ViewRights,
+} from './pipes.types.ts'
 import type { ReadCatalog } from './read-catalog.types.ts'
 import { StalePipeError } from './stale-pipe.ts'
 
@@ -16,7 +24,8 @@ interface Deps {
   readonly views: NodeViews | undefined
 }
 
-interface Linked {
+/** A pipe as it was written, and what was made for its nodes. */
+export interface LinkedPipe {
   readonly pipe: Pipe
   readonly reports: readonly NodeReport[]
 }
@@ -30,6 +39,30 @@ interface AskedViews {
 
 /** Writes a pipe whose nodes have their views; `guard` is to be called in the turn of the change. */
 export type WriteLinked = (views: ReadonlyMap<NodeId, NodeView>, guard: () => void) => Promise<Pipe>
+
+/** A node that fills a data source, with all of its view. */
+export interface FillingNode {
+  readonly pipe: Pipe
+  readonly node: PipeNode
+  readonly view: NodeView
+}
+
+export interface ChangedViews {
+  /** The node whose SQL changes. */
+  readonly edited: PipeNode
+  /** See `madeOf`. */
+  readonly filling: readonly FillingNode[]
+  readonly author: ReadScope
+  readonly rights: Pick<ViewRights, 'mayWriteTo'>
+}
+
+/** Writes a pipe with the new views of its nodes, and other pipes along. */
+export type WriteChanged = (changed: {
+  readonly views: ReadonlyMap<NodeId, NodeView>
+  readonly along: readonly Pipe[]
+  /** To be called in the turn of the change. */
+  readonly guard: () => void
+}) => Promise<Pipe>
 
 /** What is about to happen to a node or a pipe that views may be made of. */
 export interface ViewChange {
@@ -48,7 +81,7 @@ export class ViewLinks {
   }
 
   /** Makes the views of those nodes of a pipe that are to fill something, and has them written; none of them is nothing special. */
-  async save(pipe: Pipe, { targets, author }: AskedViews, write: WriteLinked): Promise<Linked> {
+  async save(pipe: Pipe, { targets, author }: AskedViews, write: WriteLinked): Promise<LinkedPipe> {
     if (targets.size === 0) return { pipe: await write(new Map(), () => undefined), reports: [] }
     const links = [...targets].map(([position, target]): NodeLink => ({ pipe, position, target, author }))
     const before = this.#catalog.listPipes()
@@ -57,6 +90,52 @@ export class ViewLinks {
       return write(byNode, () => this.#refuseStale(pipe, before, views))
     })
     return { pipe: result, reports }
+  }
+
+  /** The nodes whose views are made of this one, its own among them, each once. */
+  madeOf({ id }: PipeNode): readonly FillingNode[] {
+    const found = viewsMadeOf(this.#catalog.listPipes(), new Set([id]))
+    const nodes = new Map(found.map(({ pipe, node }) => [node.id, { pipe, node }]))
+    return [...nodes.values()].flatMap(({ pipe, node }) =>
+      node.view === undefined ? [] : [{ pipe, node, view: node.view }],
+    )
+  }
+
+  /** Puts views of a pipe as it is to be in the places of those that its nodes and other pipes have of it, and has all written. */
+  async change(
+    pipe: Pipe,
+    { edited, filling, author, rights }: ChangedViews,
+    write: WriteChanged,
+  ): Promise<LinkedPipe> {
+    const links = filling.map(({ pipe: owner, node, view }): NodeChange => {
+      const isOwn = owner.id === pipe.id
+      const holder = isOwn ? pipe : owner
+      const target = {
+        ...{ name: view.targetId, knownId: view.targetId, engine: null, isOverridden: false },
+        ...{ mayWriteTo: rights.mayWriteTo, populatedAt: view.populatedAt },
+      }
+      const position = holder.nodes.findIndex(({ id }) => id === node.id)
+      // What the pipe itself reads of its other nodes is as it is to be too.
+      return { pipe: holder, position, target, author, old: view, changed: node.id === edited.id ? undefined : pipe }
+    })
+    const before = this.#catalog.listPipes()
+    const { result, reports } = await this.#known().change(links, (views) => {
+      const byNode = new Map(links.flatMap((link, index) => pairOf(link.pipe.nodes[link.position], views[index])))
+      const others = new Set(filling.flatMap(({ pipe: owner }) => (owner.id === pipe.id ? [] : [owner])))
+      const guard = (): void => {
+        this.#refuseStale(pipe, before, views)
+        this.#refuseOthers(edited, filling)
+      }
+      return write({ views: byNode, along: [...others].map((other) => withViews(other, byNode)), guard })
+    })
+    return { pipe: result, reports }
+  }
+
+  /** One that was made of the old SQL meanwhile would stay as it is. */
+  #refuseOthers(edited: PipeNode, filling: readonly FillingNode[]): void {
+    const known = new Set(filling.map(({ view }) => view.id))
+    const now = this.madeOf(edited)
+    if (now.length !== known.size || now.some(({ view }) => !known.has(view.id))) throw new StalePipeError()
   }
 
   /** Drops the views of these nodes once it is written that they are gone. */
@@ -72,7 +151,7 @@ export class ViewLinks {
   /** Refuses a change of nodes that views are made of, but for those of `own`. @throws VIEW_USED (409) */
   refuse(nodes: readonly PipeNode[], { what, advice }: ViewChange, own: readonly PipeNode[] = []): void {
     const found = viewsMadeOf(this.#catalog.listPipes(), new Set(nodes.map(({ id }) => id)))
-    const users = found.filter(({ node }) => !own.some(({ id }) => id === node.id)).map(viewLabel)
+    const users = [...new Set(found.filter(({ node }) => !own.some(({ id }) => id === node.id)).map(viewLabel))]
     if (users.length > 0) throw errors.VIEW_USED({ what, users, advice })
   }
 
@@ -95,9 +174,19 @@ export class ViewLinks {
     const isChanged = before.some((pipe) => {
       return pipe.id !== id && pipe.nodes.some((node) => read.has(node.id)) && this.#catalog.findPipe(pipe.id) !== pipe
     })
-    const ids = views.flatMap(({ sourceId, targetId, otherIds }) => [sourceId, targetId, ...otherIds])
+    const ids = views
+      .flatMap(branchesOf)
+      .flatMap(({ sourceId, targetId, otherIds }) => [sourceId, targetId, ...otherIds])
     if (isChanged || ids.some((one) => this.#catalog.find(one) === undefined)) throw new StalePipeError()
   }
+}
+
+/** Whether somebody may have all of these views changed. */
+export function mayChangeAll(filling: readonly FillingNode[], rights: ViewRights): boolean {
+  return filling.every(({ pipe, view }) => {
+    const mayWrite = branchesOf(view).every(({ sourceId }) => rights.mayWriteTo(sourceId))
+    return mayWrite && rights.mayChange(pipe.id) && rights.mayFill(view.targetId)
+  })
 }
 
 function pairOf(node: PipeNode | undefined, view: NodeView | undefined): readonly (readonly [NodeId, NodeView])[] {
@@ -108,7 +197,9 @@ function pairOf(node: PipeNode | undefined, view: NodeView | undefined): readonl
 export function withViews(pipe: Pipe, views: ReadonlyMap<NodeId, NodeView>): Pipe {
   const nodes = pipe.nodes.map((node) => {
     const view = views.get(node.id)
-    return view === undefined ? node : { ...node, view }
+    if (view === undefined) return node
+    const { unlinked: _, ...rest } = node
+    return { ...rest, view }
   })
   return { ...pipe, nodes }
 }

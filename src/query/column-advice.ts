@@ -5,6 +5,7 @@
 import { didYouMean } from '../shared/nearest-name.ts'
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import { isOwnText } from '../store/engine-message.ts'
+import { functionAdvice } from './function-advice.ts'
 
 type Advised = Pick<CompiledQuery, 'sql' | 'ownColumns' | 'placeOf'>
 
@@ -20,6 +21,8 @@ export function adviceFor(message: string, plan: Advised): string | undefined {
   if (isOwnText(message)) return undefined
   const unwritten = unwrittenType.exec(message)
   if (unwritten !== null) return typeAdvice(unwritten)
+  const advice = functionAdvice(message, plan)
+  if (advice !== undefined) return advice
   const name = unknownName
     .exec(message)
     ?.slice(1)

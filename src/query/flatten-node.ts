@@ -30,14 +30,14 @@ export interface FlatNode {
 }
 
 /**
- * Makes one query of the node at `position` of a pipe, which is as it is to be. Whether its author may read what it names is judged
+ * Makes one query of the node at `position` of a pipe, which is as it is to be, and so is `changed`, one that it reads. Whether its author may read what it names is judged
  * by `checkNode` before. Here all that is read at any depth must be free of filters of the author: rows that come through a view
  * have no reader whose filter would hold for them.
  *
  * @throws VIEW_INVALID (400) for what only a request could tell, and for secrets; SQL_INVALID, TEMPLATE_INVALID (400),
  *   READ_DENIED, FILTER_BROKEN (403), …
  */
-export type FlattenNode = (pipe: ReadPipe, position: number, author: ReadScope) => Promise<FlatNode>
+export type FlattenNode = (pipe: ReadPipe, position: number, author: ReadScope, changed?: ReadPipe) => Promise<FlatNode>
 
 export interface FlatteningOptions extends QueryLimits {
   readonly database: string
@@ -55,8 +55,9 @@ interface Deps {
 /** Makes it over open modules. */
 export function createFlattening(options: FlatteningOptions, deps: Deps): FlattenNode {
   const { store, workspace } = deps
-  return async (pipe, position, author) => {
-    const { plan, nodeIds } = compileFlat({ pipe, position }, author, { options, deps })
+  return async (pipe, position, author, changed = pipe) => {
+    const placed = { pipe, position, changed }
+    const { plan, nodeIds } = compileFlat(placed, author, { options, deps })
     // Nobody waits for it who could leave: it ends by the time limit of queries.
     const { signal } = new AbortController()
     try {
@@ -72,6 +73,7 @@ export function createFlattening(options: FlatteningOptions, deps: Deps): Flatte
 interface PlacedNode {
   readonly pipe: ReadPipe
   readonly position: number
+  readonly changed: ReadPipe
 }
 
 interface Flattening {
@@ -79,7 +81,7 @@ interface Flattening {
   readonly deps: Deps
 }
 
-function compileFlat({ pipe, position }: PlacedNode, author: ReadScope, { options, deps }: Flattening) {
+function compileFlat({ pipe, position, changed }: PlacedNode, author: ReadScope, { options, deps }: Flattening) {
   const { templates, findServiceSource, serviceScope: readScope } = deps
   const node = pipe.nodes[position]
   assert(node !== undefined, 'the pipe has the node')
@@ -100,7 +102,7 @@ function compileFlat({ pipe, position }: PlacedNode, author: ReadScope, { option
     return text
   }
   const reading = {
-    workspace: withPipe(deps.workspace, pipe),
+    workspace: withPipe(withPipe(deps.workspace, changed), pipe),
     database: options.database,
     readScope,
     findServiceSource,

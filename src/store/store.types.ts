@@ -224,6 +224,8 @@ export interface AppendRequest {
    * on to its end as one that is late.
    */
   readonly leftBy?: AbortSignal | undefined
+  /** Told when the engine is about to get the first INSERT: one that fails before has stored nothing. */
+  readonly onBegun?: () => void
   /** True where the table computes next to nothing of a row, as its definition tells; see `InsertPlaces`. */
   readonly isPlain?: boolean
   /** True where the table is dropped soon: what an INSERT that failed leaves in its records is not mended. */

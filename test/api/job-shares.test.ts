@@ -8,6 +8,17 @@ import { endedJob, jobIdOf, jobOf } from '../support/api/job-calls.ts'
 import { type Answer, type Call, openTestService, type TestService, testOptions } from '../support/api/test-service.ts'
 import { filesWith } from '../support/bytes-below.ts'
 import { temporaryDirectory } from '../support/catalog/test-catalog.ts'
+import {
+  csvOf,
+  heldFile,
+  openUrlService,
+  reopen,
+  storedSumOf,
+  sumOf,
+  testRows,
+  testSchema,
+} from '../support/imports/url-imports.ts'
+import { answerFile } from '../support/remote-server.ts'
 import { silentLogger } from '../support/store/test-store.ts'
 
 /** Longer than any test. */
@@ -132,3 +143,36 @@ t.test('a word for "job" that is neither true nor false is told', async (t) => {
   t.match(answer.headers.get('x-warning'), /Parameter 'job' is neither true nor false/)
   t.notOk((await service.call('POST', '/v0/sql?job=false', { body: 'SELECT 1' })).headers.get('x-warning'))
 })
+
+t.test(
+  'imports of two tokens that hold all places let those of a third have its turn, and go on behind it',
+  async (t) => {
+    const options = { urlImportsMax: 1, jobSliceMs: 100, frameBytes: 65_536, insertRowsMax: 2_000 }
+    const opened = await openUrlService(t, options)
+    const { service, server, files } = opened
+    const gate = { isOpen: false }
+    const rows = testRows(20_000)
+    const csv = csvOf(rows)
+    files.set('/held.csv', heldFile(csv, 300_000, gate))
+    files.set('/small.csv', answerFile({ content: csvOf(testRows(100)) }))
+    const start = async (name: string, path: string): Promise<{ readonly id: string; readonly token: string }> => {
+      await service.create(name, testSchema)
+      const token = await tokenOf(service, `of ${name}`, `DATASOURCES:APPEND:${name}`)
+      const query = new URLSearchParams({ name, mode: 'append', url: `${server.origin}${path}` })
+      return { id: jobIdOf(await service.call('POST', `/v0/datasources?${query}`, { token })), token }
+    }
+    const held = [await start('one', '/held.csv'), await start('two', '/held.csv')]
+    for (const { id } of held) while ((await jobOf(service, id)).status !== 'working');
+    const third = await start('three', '/small.csv')
+    t.match(await endedJob(service, third.id), { status: 'done', imported_rows: 100 })
+    for (const { id } of held) t.equal((await jobOf(service, id)).status, 'working')
+    await service.log.until('A job stops for others, and goes on in its turn.')
+    gate.isOpen = true
+    // What was asked for while the gate was shut is never answered.
+    const again = await reopen(t, opened, options)
+    for (const [index, { id }] of held.entries()) {
+      t.match(await endedJob(again, id), { status: 'done', imported_rows: rows.length, rows_read: rows.length })
+      t.same(await storedSumOf(again, index === 0 ? 'one' : 'two'), sumOf(rows))
+    }
+  },
+)

@@ -152,8 +152,8 @@ t.test('what cannot be a view is refused with the reason', async (t) => {
   const cases: readonly (readonly [sql: string, reason: RegExp])[] = [
     ['SELECT 1 AS one', /reads no Data Source/],
     ['SELECT number FROM numbers(10)', /reads numbers\(\) first/],
-    ['SELECT n FROM events UNION ALL SELECT n FROM events', /UNION, INTERSECT or EXCEPT/],
-    ['SELECT n FROM (SELECT n FROM events UNION ALL SELECT n FROM events)', /UNION, INTERSECT or EXCEPT/],
+    ['SELECT n FROM events UNION DISTINCT SELECT n FROM events', /UNION DISTINCT, which compares rows/],
+    ['SELECT n FROM (SELECT n FROM events INTERSECT SELECT n FROM events)', /through INTERSECT/],
     ['SELECT c__error FROM events_quarantine', /the quarantine of 'events'/],
     ['%\nSELECT n FROM events WHERE n > {{Int32(least, 3)}}', /takes the parameter 'least'/],
     ["%\nSELECT n FROM events WHERE user = {{tb_secret('key')}}", /uses a secret/],

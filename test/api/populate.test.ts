@@ -96,6 +96,13 @@ t.test(
     const added = await call('POST', `${path}?populate_condition=v%20%3C%2010`)
     t.match(added.json, { warnings: [{ text: /has rows already/ }] })
     await ended(jobIdIn(added))
+    await service.create('refilled', flows)
+    await views.fill('of_refilled', sql.replace('flows', 'refilled'), { datasource: 'refilled_days', ...engine })
+    const whole = '/v0/pipes/of_refilled/nodes/of_refilled_view/population'
+    t.equal((await ended(jobIdIn(await call('POST', whole)))).status, 'done')
+    const replace = '/v0/datasources?name=refilled&mode=replace&format=ndjson'
+    const replaced = await call('POST', replace, { body: '{"day":"2026-01-01","user":"a","v":1}' })
+    t.equal(replaced.status, 200, 'a replace is refused while a populate runs, and no longer')
   },
 )
 

@@ -104,7 +104,7 @@ t.test('a file that somebody has taken away is none', async (t) => {
 
 t.test('each owner has a share of the room, which a removal gives back', async (t) => {
   const owners = { [one]: 'a', [two]: 'a', [three]: 'b' }
-  const { files, path } = await open({ owners, space: { bytesMax: 20, bytesPerOwnerMax: 10 } })
+  const { files, path } = await open({ owners, space: { bytesMax: 40, bytesPerOwnerMax: 10 } })
   await files.write(one, chunks('12345678'))
   await t.rejects(files.write(two, chunks('123')), {
     code: 'JOB_FILES_OF_TOKEN_FULL',
@@ -112,7 +112,7 @@ t.test('each owner has a share of the room, which a removal gives back', async (
   })
   await files.write(three, chunks('1234567890'))
   files.close()
-  const again = await open({ path, owners, space: { bytesMax: 20, bytesPerOwnerMax: 10 } })
+  const again = await open({ path, owners, space: { bytesMax: 40, bytesPerOwnerMax: 10 } })
   await t.rejects(again.files.write(two, chunks('123')), { code: 'JOB_FILES_OF_TOKEN_FULL' }, 'also after a start')
   await again.files.remove(one)
   t.notOk(again.files.has(one))

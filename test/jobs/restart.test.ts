@@ -1,6 +1,6 @@
 import { deflateRawSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import type { JobKind, Jobs } from '../../src/jobs/jobs.types.ts'
+import type { JobKind, Jobs, WorkingJob } from '../../src/jobs/jobs.types.ts'
 import { errors } from '../../src/shared/errors/errors.ts'
 import { openLmdbStorage } from '../../src/storage/lmdb-storage.ts'
 import { openTestJobs, startTestJobs } from '../support/jobs/open-test-jobs.ts'
@@ -248,4 +248,50 @@ t.test('jobs that were put together are listed with the others after a restart',
   const [last] = again.list({ statuses: ['error'] })
   t.match(last, { status: 'error', isCancellable: false, details: { n: 99 }, errors: [errors.BODY_CUT().message] })
   await t.rejects(again.cancel(last?.id ?? ''), { code: 'JOB_NOT_CANCELLABLE' })
+})
+
+t.test('a job that is cancelled over a restart tells at its end what its kind finds of it', async (t) => {
+  const storage = new MemoryStorage()
+  const first = new TestKind({ workingMax: 3 })
+  first.obeys = false
+  const { jobs } = await startTestJobs(t, { kinds: [first], storage })
+  const ids: string[] = []
+  for (let index = 0; index < 3; index += 1) {
+    ids.push((await jobs.add(newJob())).id)
+    const { job } = await first.begun(index)
+    job.tell({ rows: 1, bytes: 7 })
+    await job.saveCheckpoint({ block: index })
+  }
+  const [cancelling = '', working = '', later = ''] = ids
+  await jobs.cancel(cancelling)
+  const settle = async (job: WorkingJob): Promise<void> => {
+    if (job.id === later) throw new Error('the engine is away')
+    job.tell({ rows: 5, checkpoint: job.checkpoint })
+  }
+  const second = new TestKind({ workingMax: 1, settle })
+  const { jobs: again, log } = await startTestJobs(t, { kinds: [second], storage })
+  const ended = await untilStatus(again, cancelling, 'cancelled')
+  t.same(ended.details, { rows: 5, bytes: 7, checkpoint: { block: 0 } })
+  // One works on, and the other has no place yet.
+  t.equal((await second.begun(0)).job.id, working)
+  t.match(await again.cancel(later), { status: 'cancelling' })
+  t.same((await untilStatus(again, later, 'cancelled')).details, { rows: 1, bytes: 7 }, 'as they were kept')
+  await log.until('What a cancelled job has left could not be told.', ({ jobId }) => jobId === later)
+})
+
+t.test('a list of jobs that have not ended reads none of those that have', async (t) => {
+  const storage = new MemoryStorage()
+  const value = {
+    ...{ format: 1, ids: ['gone'], numbers: [1], endedAtMs: [1_000], shares: ['import '] },
+    packed: deflateRawSync('[]').toString('base64'),
+  }
+  await storage.commit([{ kind: 'jobs', key: 'ended 1', value, version: null }])
+  const { jobs } = await openTestJobs(t, { kinds: [new TestKind()], storage })
+  const { id } = await jobs.add(newJob())
+  const unended = jobs.list({ kinds: ['import'], statuses: ['waiting', 'working', 'cancelling'] })
+  t.same(
+    unended.map((job) => job.id),
+    [id],
+  )
+  t.throws(() => jobs.list({ statuses: ['waiting', 'done'] }), 'what has ended cannot be read')
 })

@@ -52,3 +52,15 @@ t.test('a view of which the catalog hears while the engine is asked stays', asyn
   await reconcileViews(engine, { pipes: () => pipes, underWay, logger: silentLogger })
   t.same([...engine.views], [id])
 })
+
+t.test('a view that the catalog knows no more when it is made again is dropped again', async (t) => {
+  const [old, other] = [createViewId(), createViewId()]
+  const pipes = [pipeOf(old)]
+  const engine = engineOf([])
+  const create = async (view: { readonly name: string }): Promise<void> => {
+    await engine.create(view)
+    pipes.splice(0, 1, pipeOf(other))
+  }
+  await reconcileViews({ ...engine, create }, { pipes: () => pipes, underWay: new Set([other]), logger: silentLogger })
+  t.same([...engine.views], [])
+})

@@ -2,7 +2,7 @@
 
 import type { AnalysedNode } from '../../pipes/pipes.types.ts'
 import { givenEngineText } from '../../schema/definitions/table-definition.ts'
-import { warningShape } from './pipe-shape.ts'
+import { triggerFields, warningShape } from './pipe-shape.ts'
 
 interface Analysed {
   /** Of the data source, as it was asked for. */
@@ -13,7 +13,8 @@ interface Analysed {
 }
 
 export function analysisShape({ node, analysis }: AnalysedNode, { name, targetName, datafile }: Analysed): object {
-  const { existing, columns, warnings, sourceId } = analysis
+  const { existing, columns, warnings, sourceIds } = analysis
+  const triggers = triggerFields(sourceIds, targetName)
   const engine = existing?.engine ?? analysis.engine
   const own = columns.map((column) => `    \`${column.name}\` ${column.typeText}`).join(',\n')
   const options = Object.entries(engine.options).map(([option, value]) => `ENGINE_${option.toUpperCase()} "${value}"`)
@@ -29,7 +30,8 @@ export function analysisShape({ node, analysis }: AnalysedNode, { name, targetNa
       },
       pipe: { datafile: withType(datafile, { node: node.name, target: existing?.name ?? name }) },
       sql: node.sql,
-      trigger_datasource: targetName(sourceId) ?? null,
+      trigger_datasource: null,
+      ...triggers,
     },
     warnings: warnings.map(warningShape),
   }

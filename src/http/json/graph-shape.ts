@@ -36,7 +36,10 @@ export function graphShape({ dataSources, pipes, readsOf }: GraphParts): object 
   const seen = new Set<string>([...sources, ...queries].map(({ id }) => id))
   const isSeen = ({ from, to }: Edge): boolean => seen.has(from) && seen.has(to) && from !== to
   const reads = pipes.flatMap((pipe) => [...readsOf(pipe)].map((from): Edge => ({ from, to: pipe.id, kind: 'read' })))
-  return { nodes: [...sources, ...queries], edges: [...reads, ...viewEdges(pipes)].filter(isSeen) }
+  const edges = [...reads, ...viewEdges(pipes)].filter(isSeen)
+  // Several SELECTs of a node may read the same.
+  const once = new Map(edges.map((edge) => [JSON.stringify(edge), edge]))
+  return { nodes: [...sources, ...queries], edges: [...once.values()] }
 }
 
 function viewEdges(pipes: readonly Pipe[]): readonly Edge[] {

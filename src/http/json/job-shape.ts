@@ -1,13 +1,17 @@
 import { isMaker, type JobCaller } from '../../access/job-rights.ts'
+import type { Pipe } from '../../catalog/pipe.types.ts'
 import type { Job } from '../../jobs/jobs.types.ts'
 import type { RowsQuoted } from '../../shared/errors/definition.ts'
 import { type KindContext, kindShapes } from './job-kinds.ts'
 import { timeText } from './time-text.ts'
+import { withViewNames } from './view-names.ts'
 
 /** For whom a job is told, and from where: see `baseUrlOf`. */
 export interface JobReader {
   readonly caller: JobCaller
   readonly baseUrl: string
+  /** By whose names views are told. */
+  readonly pipes: () => readonly Pipe[]
 }
 
 export interface JobParts extends KindContext {
@@ -33,7 +37,8 @@ export function jobListItem(job: Job, { caller, baseUrl }: JobReader): object {
 }
 
 /** The shape of `GET /v0/jobs/<id>`, of a line of its progress, and of `job` in the answer to who has made it. */
-export function jobShape(job: Job, { caller, baseUrl }: JobReader, parts: JobParts = noParts): object {
+export function jobShape(job: Job, reader: JobReader, parts: JobParts = noParts): object {
+  const { caller, baseUrl } = reader
   const { id, kind, status, createdAtMs, updatedAtMs, startedAtMs, isCancellable, errors } = job
   const readsRows = mayReadRows(job, caller)
   const { readsEverything } = caller.permissions
@@ -50,7 +55,7 @@ export function jobShape(job: Job, { caller, baseUrl }: JobReader, parts: JobPar
     ...dataSourceField(job, parts.dataSource),
     ...pipeFields(job, caller),
     ...kindShapes[kind]?.(job, { ...parts, readsRows, readsEverything }),
-    ...(errors.length === 0 ? {} : errorFields(toldErrors(job, caller))),
+    ...(errors.length === 0 ? {} : errorFields(toldErrors(job, reader))),
   }
 }
 
@@ -61,7 +66,7 @@ function errorFields(errors: readonly string[]): object {
 }
 
 /** Its errors without rows that the caller may not read: others than its maker read a job, and what makes it fail. */
-function toldErrors(job: Job, caller: JobCaller): readonly string[] {
+function toldErrors(job: Job, { caller, pipes }: JobReader): readonly string[] {
   const readsRows = mayReadRows(job, caller)
   // Which errors a delete ends with tells of the rows that it finds.
   if (job.kind === 'delete_data' && !readsRows) return [untoldError]
@@ -72,7 +77,8 @@ function toldErrors(job: Job, caller: JobCaller): readonly string[] {
   }
   return job.errors.map((text, index) => {
     const quote = job.errorQuotes[index] ?? null
-    return quote === null || mayHear[quote.rows] ? text : quote.withoutRows
+    const told = quote === null || mayHear[quote.rows] ? text : quote.withoutRows
+    return withViewNames(told, pipes, caller.permissions)
   })
 }
 

@@ -1,5 +1,6 @@
 // A pipe as clients read it. Some of them break on a key of a list's item that they have not asked for.
 
+import { branchesOf } from '../../catalog/node-views.ts'
 import type { Pipe, PipeNode } from '../../catalog/pipe.types.ts'
 import { formatPipe } from '../../catalog/pipe-text.ts'
 import type { ChangedNode, Pipes } from '../../pipes/pipes.types.ts'
@@ -69,6 +70,7 @@ export function nodeShape(pipe: Pipe, node: PipeNode, context: ShapeContext): Sh
   return {
     ...nodeFields(pipe, node),
     ...viewFields(node, context),
+    ...(node.unlinked === undefined ? {} : { unlinked_at: timeText(node.unlinked.unlinkedAt) }),
     dependencies: seenReads(pipe, node.dependencies),
     possible_dependencies: seenReads(pipe, pipes.possibleDependencies(pipe, node)),
     params: pipes.parametersWithPipes(pipe, node),
@@ -78,10 +80,19 @@ export function nodeShape(pipe: Pipe, node: PipeNode, context: ShapeContext): Sh
 /** What a node fills, and whose rows it does it out of, as far as the client may know of them. */
 function viewFields({ view }: PipeNode, { targetName }: ShapeContext): Shape {
   if (view === undefined) return {}
-  const [datasource, trigger] = [targetName(view.targetId), targetName(view.sourceId)]
+  const datasource = targetName(view.targetId)
+  const sourceIds = branchesOf(view).map(({ sourceId }) => sourceId)
+  return { ...(datasource === undefined ? {} : { datasource }), ...triggerFields(sourceIds, targetName) }
+}
+
+/** The data source whose rows a node sees; all of them where its SELECTs see those of several. */
+export function triggerFields(sourceIds: readonly string[], targetName: ShapeContext['targetName']): Shape {
+  const [first = ''] = sourceIds
+  const trigger = targetName(first)
+  const names = [...new Set(sourceIds)].flatMap((id) => targetName(id) ?? [])
   return {
-    ...(datasource === undefined ? {} : { datasource }),
     ...(trigger === undefined ? {} : { trigger_datasource: trigger }),
+    ...(new Set(sourceIds).size === 1 ? {} : { trigger_datasources: names }),
   }
 }
 

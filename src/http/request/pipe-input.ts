@@ -121,7 +121,8 @@ function readText(node: ReadonlyMap<string, unknown>, field: string): string | u
 
 const laterTypes: readonly string[] = ['copy', 'sink', 'stream']
 /** They say where a materialized node writes to. */
-const targetParameter = /^(?:engine(?:_\w+)?|populate(?:_\w+)?)$/
+const targetParameter =
+  /^(?:datasource|override_datasource|unlink_on_populate_error|engine(?:_\w+)?|populate(?:_\w+)?)$/
 
 /** @throws NODE_TYPE_UNSUPPORTED, PARAMETER_INVALID, REQUEST_INVALID, … (400) */
 function readKind(parameters: Parameters): Pick<NodeOrder, 'isEndpoint' | 'target'> {

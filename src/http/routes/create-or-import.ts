@@ -12,7 +12,6 @@ import { dryRunShape } from '../json/dry-run.ts'
 import { type ImportAnswer, importAnswerOf, sendImport } from '../json/import-answer.ts'
 import { type ProgressLines, progressDetails, progressLines } from '../json/import-progress.ts'
 import { seenFields } from '../json/seen-fields.ts'
-import { withViewNames } from '../json/view-names.ts'
 import { behindFields } from '../json/views-behind.ts'
 import { warn, warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
 import { formatFields, importParameters, readImportInput } from '../request/import-input.ts'
@@ -146,7 +145,7 @@ class ImportExchange {
       if (apiError.status >= 500) {
         this.#deps.logger.error({ requestId: this.#request.id, err: error }, 'An import failed.')
       }
-      lines.end({ ...apiError.body(), error: toldMessage(apiError, this.#request), status: apiError.status })
+      lines.end({ ...apiError.body(), error: this.#told(apiError), status: apiError.status })
     }
   }
 
@@ -158,11 +157,13 @@ class ImportExchange {
     const usedBy = dataSources.usedBy(dataSource.id)
     const derived = { statistics, usedBy, newColumns: newColumns.of(dataSource) }
     const shape = singleShape(dataSource, seenFields(callerOf(this.#request).permissions, dataSource, derived))
-    const { permissions } = callerOf(this.#request)
-    const toldFailure = (error: ApiError) =>
-      withViewNames(toldMessage(error, this.#request), () => this.#deps.pipes.list(), permissions)
-    const behind = behindFields(this.#deps.behind.of(dataSource.id), permissions)
+    const behind = behindFields(this.#deps.behind.of(dataSource.id), callerOf(this.#request).permissions)
+    const toldFailure = (error: ApiError) => this.#told(error)
     return { importId, dataSource: shape, warnings, outcome: result.outcome, behind, toldFailure }
+  }
+
+  #told(error: ApiError): string {
+    return toldMessage(error, this.#request, () => this.#deps.pipes.list())
   }
 }
 

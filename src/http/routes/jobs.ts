@@ -28,13 +28,13 @@ type Deps = SingleDeps &
 /** `/v0/jobs`: what works in the background, how far it is, and its end. */
 export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
   const { jobFiles, jobs, jobProgress, urlImports } = deps
-  const list = (request: FastifyRequest, reply: FastifyReply): FastifyReply => sendList(request, reply, jobs)
+  const list = (request: FastifyRequest, reply: FastifyReply): FastifyReply => sendList(request, reply, deps)
   const show = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const parameters = new Parameters(request.query)
     const job = jobs.find(idOf(request))
     requireJob(request, 'job:read', job)
     if (job === undefined) throw errors.JOB_NOT_FOUND({ id: idOf(request) })
-    const reader = readerOf(request)
+    const reader = readerOf(request, deps)
     if (parameters.flag('progress')) {
       return jobProgress.send(reply, {
         id: job.id,
@@ -53,7 +53,7 @@ export function addJobs(app: FastifyInstance, deps: Deps, limits: FormLimits): v
     await readChangeParameters(request, limits)
     const id = idOf(request)
     requireJob(request, 'job:cancel', jobs.find(id))
-    return sendJson(reply, 200, jobShape(await jobs.cancel(id), readerOf(request)))
+    return sendJson(reply, 200, jobShape(await jobs.cancel(id), readerOf(request, deps)))
   }
   addJobResult(app, deps)
   addPath(app, '/v0/jobs', { GET: list }, { needs: { GET: 'token' } })
@@ -71,8 +71,8 @@ function idOf(request: FastifyRequest): string {
   return (request.params as { readonly job: string }).job
 }
 
-function readerOf(request: FastifyRequest): JobReader {
-  return { caller: callerOf(request), baseUrl: baseUrlOf(request) }
+function readerOf(request: FastifyRequest, { pipes }: Pick<Deps, 'pipes'>): JobReader {
+  return { caller: callerOf(request), baseUrl: baseUrlOf(request), pipes: () => pipes.list() }
 }
 
 const pageSizeMax = 1_000
@@ -83,15 +83,15 @@ const listParameters = [
 ] as const
 
 /** Newest first, and of these one page: only what the token may be told of is counted. */
-function sendList(request: FastifyRequest, reply: FastifyReply, jobs: Deps['jobs']): FastifyReply {
+function sendList(request: FastifyRequest, reply: FastifyReply, deps: Pick<Deps, 'jobs' | 'pipes'>): FastifyReply {
   const parameters = new Parameters(request.query)
   warnOfUnknown(reply, 'Parameter', parameters.names(), listParameters)
   warnOfUnknown(reply, 'Kind', listOf(parameters, 'kind'), knownKinds)
   const page = readPage(parameters, { pageSizeMax, pageMax })
-  const reader = readerOf(request)
+  const reader = readerOf(request, deps)
   const isSeen = jobFilter(reader.caller, 'job:read')
   const isOfPipe = pipeFilter(parameters, reader)
-  const found = jobs.list(readFilter(parameters)).filter((job) => isSeen(job) && isOfPipe(job))
+  const found = deps.jobs.list(readFilter(parameters)).filter((job) => isSeen(job) && isOfPipe(job))
   return sendJson(reply, 200, {
     jobs: partOf(found, page).map((job) => jobListItem(job, reader)),
     total: found.length,

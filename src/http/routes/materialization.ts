@@ -1,22 +1,23 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formatPipe } from '../../catalog/pipe-text.ts'
-import type { NodeTarget } from '../../pipes/pipes.types.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { analysisShape } from '../json/analysis-shape.ts'
 import { sendJson } from '../json/answers.ts'
 import { changedShape } from '../json/pipe-shape.ts'
 import { Parameters } from '../request/parameters.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
-import { readTarget, type TargetOrder } from '../request/target-input.ts'
+import { readTarget } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
+import { readScopeOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { addCatchUp } from './catch-up.ts'
+import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
 import { addPopulation, pinnedJob } from './population.ts'
+import { addRelink } from './relink.ts'
 import { targetOperations } from './target-operations.ts'
 
-type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'pipes' | 'populates' | 'tokens'>
+type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'tokens'>
 
 const materialize = onPath('pipe:materialize', 'pipe', { also: targetOperations })
 
@@ -29,7 +30,7 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
     const { pipe, node } = namesIn(request)
     const changed = await pipes.materialize(pipe, node, { target, author: readScopeOf(request) })
     const shape = changedShape(changed, pipeContext(request, deps))
-    return sendJson(reply, 200, { ...shape, ...(await pinnedJob(request, changed.node, deps)) })
+    return sendJson(reply, 200, { ...shape, ...pinnedJob(request, changed.report, deps) })
   }
   const unlink = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     await readPipeInput(request, limits)
@@ -50,27 +51,8 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
     { needs: { GET: materialize, POST: materialize }, mayTakeTokenFromBody: true },
   )
   addPopulation(app, deps, limits)
+  addRelink(app, deps, limits)
   addCatchUp(app, deps, limits)
-}
-
-/**
- * The data source that a node is to fill, once it is clear that the caller may have it filled: whoever makes views must not write
- * where he could not send rows.
- *
- * @throws what `Access.refusalOf` gives (403).
- */
-export function judgedTarget(
-  request: FastifyRequest,
-  { name, engine, isOverridden, populate }: TargetOrder,
-  { dataSources }: Pick<HttpDeps, 'dataSources'>,
-): NodeTarget {
-  const found = dataSources.find(name)
-  if (found === undefined || isOverridden) requireAccess(request, 'target:create', name)
-  if (found !== undefined) requireAccess(request, 'target:fill', name)
-  if (found !== undefined && isOverridden) requireAccess(request, 'target:override', name)
-  const { access } = request.server
-  const mayWriteTo = (id: string): boolean => access.refusalOf(callerOf(request), 'target:fill', id) === null
-  return { name, knownId: found?.id ?? null, engine, isOverridden, populate, mayWriteTo }
 }
 
 interface AnalysisRequest {

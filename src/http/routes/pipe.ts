@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Operation } from '../../access/operations.ts'
 import type { Pipe } from '../../catalog/pipe.types.ts'
 import { formatPipe } from '../../catalog/pipe-text.ts'
+import type { ViewRights } from '../../pipes/pipes.types.ts'
 import { endpointFormats } from '../../query/answer-formats.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
@@ -11,14 +13,14 @@ import { type PipeInput, readNewName, readNodeEdit, readNodeOrder, readPipeInput
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
-import { judgedTarget } from './materialization.ts'
+import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
 import { readChoice } from './pipes.ts'
 import { pinnedJob } from './population.ts'
 import { sharedToken } from './shared-token.ts'
 import { targetOperations } from './target-operations.ts'
 
-type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'pipes' | 'populates' | 'tokens'>
+type Deps = Pick<HttpDeps, 'access' | 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'tokens'>
 
 const change = onPath('pipe:change', 'pipe')
 const publication = onPath('pipe:publish', 'pipe')
@@ -132,7 +134,7 @@ function addNodePaths({ app, deps, pipes, readInput }: RouteContext): void {
     const node = { ...order, target }
     const changed = await pipes.appendNode(pipeOf(request), node, readScopeOf(request))
     const shape = changedShape(changed, pipeContext(request, deps))
-    return sendJson(reply, 200, { ...shape, ...(await pinnedJob(request, changed.node, deps)) })
+    return sendJson(reply, 200, { ...shape, ...pinnedJob(request, changed.report, deps) })
   }
   const needs = { POST: onPath('pipe:change', 'pipe', { also: targetOperations }) }
   const toAppend = { needs, mayTakeTokenFromBody: true }
@@ -147,7 +149,7 @@ function addNodePaths({ app, deps, pipes, readInput }: RouteContext): void {
         return sendNode(request, reply, { pipe, node: pipes.getNode(pipe, nodeOf(request) ?? '') })
       },
       PUT: async (request, reply) => {
-        const edit = readNodeEdit(await readInput(request))
+        const edit = { ...readNodeEdit(await readInput(request)), rights: viewRightsOf(request) }
         const author = readScopeOf(request)
         return sendNode(request, reply, await pipes.editNode(pipeOf(request), nodeOf(request) ?? '', edit, author))
       },
@@ -201,6 +203,13 @@ function sendPipe(request: FastifyRequest, reply: FastifyReply, { deps, pipe, to
 function pipeOf(request: FastifyRequest): string {
   // The routes have this parameter, and Fastify gives texts.
   return (request.params as { readonly pipe: string }).pipe
+}
+
+/** What the caller may do about views that are made of a node. */
+function viewRightsOf(request: FastifyRequest): ViewRights {
+  const may = (operation: Operation) => (id: string) =>
+    request.server.access.refusalOf(callerOf(request), operation, id) === null
+  return { mayChange: may('pipe:change'), mayFill: may('target:fill'), mayWriteTo: may('target:fill') }
 }
 
 /** The node in the path; undefined where the path has none. */

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { NodeReport } from '../../pipes/pipes.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { giveWay } from '../../shared/time-slices.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
@@ -11,12 +12,12 @@ import { readNodes, readPipeInput } from '../request/pipe-input.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf, requireAccess } from '../server/authorization.ts'
 import { inBody, onWorkspace } from '../server/route-need.ts'
-import { judgedTarget } from './materialization.ts'
+import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
 import { pinnedJobs } from './population.ts'
 import { targetOperations } from './target-operations.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates' | 'tokens'>
+type Deps = Pick<HttpDeps, 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'tokens'>
 
 /** `/v0/pipes`: list and create. */
 export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
@@ -55,16 +56,17 @@ export function addPipes(app: FastifyInstance, deps: Deps, limits: FormLimits): 
     const requests = nodes?.map((node) => {
       return { ...node, target: node.target === undefined ? undefined : judgedTarget(request, node.target, deps) }
     })
-    const warnings: string[] = []
+    const linked: NodeReport[] = []
     const before = pipes.find(name)
     const pipe =
       nodes === undefined && from !== undefined
         ? await pipes.copy({ name, from, description }, author)
         : await pipes.create({ name, description: description ?? '', nodes: requests ?? [] }, author, (reports) => {
-            warnings.push(...reports.flatMap((report) => report.warnings))
+            linked.push(...reports)
           })
     warnOfVersion(reply, name, before)
-    const populated = await pinnedJobs(request, pipe, deps)
+    const populated = pinnedJobs(request, linked, deps)
+    const warnings = linked.flatMap((report) => report.warnings)
     const shape = { ...pipeShape(pipe, pipeContext(request, deps)), ...populated }
     return sendJson(reply, 200, warnings.length === 0 ? shape : { ...shape, warnings: warnings.map(warningShape) })
   }

@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Pipe, PipeNode } from '../../catalog/pipe.types.ts'
+import { branchesOf } from '../../catalog/node-views.ts'
+import type { NodeView } from '../../catalog/pipe.types.ts'
 import type { Job } from '../../jobs/jobs.types.ts'
 import { populatedView } from '../../materialize/populate/populated-view.ts'
+import type { NodeReport } from '../../pipes/pipes.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
@@ -13,6 +15,7 @@ import { addPath } from '../server/add-path.ts'
 import { callerOf, requireAccess } from '../server/authorization.ts'
 import { baseUrlOf } from '../server/base-url.ts'
 import { onPath } from '../server/route-need.ts'
+import { makerOf } from './judged-target.ts'
 import { targetOperations } from './target-operations.ts'
 
 type Deps = Pick<HttpDeps, 'dataSources' | 'pipes' | 'populates'>
@@ -35,48 +38,46 @@ export function addPopulation(app: FastifyInstance, { dataSources, pipes, popula
     if (order.truncates) requireAccess(request, 'target:create', target)
     const isDry = parameters.flag('dry_run')
     // Which rows a condition chooses, how many, and that it fails, tell of their values; so does the number of all rows.
-    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', view.sourceId)
-    if ((isDry || order.condition !== null) && refusal !== null) throw refusal
+    if (isDry || order.condition !== null) requireAllRows(request, view)
     const plan = await populates.plan(populatedView({ pipe, node, view }), order)
     const warnings = plan.warnings.length === 0 ? {} : { warnings: plan.warnings.map(warningShape) }
     const { rowCount, byteCount, partitionCount } = plan.reads
     if (isDry) {
       return sendJson(reply, 200, { rows: rowCount, bytes: byteCount, partitions: partitionCount, ...warnings })
     }
-    const job = await populates.add(plan, { ...originOf(request), isPinned: false })
+    const job = await populates.add(plan, { ...makerOf(request), isPinned: false })
     return sendJson(reply, 200, { ...answerTo(request, job), ...warnings })
   }
   const path = '/v0/pipes/:pipe/nodes/:node/population'
   addPath(app, path, { POST: populate }, { needs: { POST: need }, mayTakeTokenFromBody: true })
 }
 
+/** @throws what `Access.refusalOf` gives (403). */
+function requireAllRows(request: FastifyRequest, view: NodeView): void {
+  for (const { sourceId } of branchesOf(view)) {
+    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', sourceId)
+    if (refusal !== null) throw refusal
+  }
+}
+
 /** The job that fills what was pinned when the view of a node was made; nothing where there is none. */
-export async function pinnedJob(
+export function pinnedJob(
   request: FastifyRequest,
-  { view }: PipeNode,
-  { populates }: Pick<Deps, 'populates'>,
-): Promise<object> {
-  const job = view === undefined ? null : await populates.addPinned(view.id, originOf(request))
-  return job === null ? {} : { job: answerTo(request, job) }
+  report: NodeReport | undefined,
+  { jobs }: Pick<HttpDeps, 'jobs'>,
+): object {
+  const job = report?.jobId === undefined ? undefined : jobs.find(report.jobId)
+  return job === undefined ? {} : { job: answerTo(request, job) }
 }
 
 /** The same of a pipe that was made with its nodes. */
-export async function pinnedJobs(
+export function pinnedJobs(
   request: FastifyRequest,
-  { nodes }: Pipe,
-  { populates }: Pick<Deps, 'populates'>,
-): Promise<object> {
-  const jobs: object[] = []
-  for (const { view } of nodes) {
-    const job = view === undefined ? null : await populates.addPinned(view.id, originOf(request))
-    if (job !== null) jobs.push(answerTo(request, job))
-  }
-  return jobs.length === 0 ? {} : { jobs }
-}
-
-function originOf(request: FastifyRequest) {
-  const { makerId, tokenName } = callerOf(request)
-  return { owner: { tokenId: makerId, tokenName }, logFields: { requestId: request.id } }
+  reports: readonly NodeReport[],
+  { jobs }: Pick<HttpDeps, 'jobs'>,
+): object {
+  const found = reports.flatMap(({ jobId }) => (jobId === undefined ? [] : (jobs.find(jobId) ?? [])))
+  return found.length === 0 ? {} : { jobs: found.map((job) => answerTo(request, job)) }
 }
 
 function answerTo(request: FastifyRequest, job: Job): object {

@@ -39,10 +39,15 @@ export async function derivedOf(
     newColumns: newColumns.of(dataSource),
     behind: behind.of(id).map((one) => behindShape(one, permissions, named)),
     views: {
-      from: viewsInto(id, all).flatMap(shown),
-      into: cascadeFrom(id, all).flatMap((step) => shown(step).map((one) => ({ ...one, depth: step.depth }))),
+      from: onceEach(viewsInto(id, all).flatMap(shown)),
+      into: onceEach(cascadeFrom(id, all).flatMap((step) => shown(step).map((one) => ({ ...one, depth: step.depth })))),
     },
   })
+}
+
+/** Several SELECTs of a node may see the rows of one data source. */
+function onceEach<View extends Omit<ShownView, 'depth'>>(views: readonly View[]): readonly View[] {
+  return [...new Map(views.map((view) => [`${view.node.id} ${view.source.id}`, view])).values()]
 }
 
 function namedFailure(status: EventsStatus | null, named: (text: string) => string): EventsStatus | null {

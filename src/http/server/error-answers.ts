@@ -3,7 +3,6 @@ import type { Pipe } from '../../catalog/pipe.types.ts'
 import { type DiskReports, diskFaultOf, noDiskReports } from '../../shared/disk-fault.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { sendError, toApiError } from '../json/answers.ts'
-import { withViewNames } from '../json/view-names.ts'
 import type { Adviser } from './advice.ts'
 import { plannedAt } from './planned-paths.ts'
 import { pathOf, type RequestLog } from './request-log.ts'
@@ -21,7 +20,7 @@ export function addErrorAnswers(
     if (reason !== null) disk.report(reason, thrown)
     const error = toApiError(thrown)
     const hint = error.hint === undefined ? adviser(error, request) : undefined
-    const told = withViewNames(toldMessage(error, request), pipes, request.caller?.permissions)
+    const told = toldMessage(error, request, pipes)
     return answerError(thrown, reply, { hint, told })
   })
   // What has no route asks nothing of its caller, a preflight included, and does nothing. Fastify hands `config` on to its requests.

@@ -56,7 +56,10 @@ class OpenUrlImports implements UrlImports {
       workingMax,
       isCancellableWhileWorking: true,
       canResume: true,
-      run: (job) => this.#run(job),
+      run: async (job) => await this.#runOf(job).run(),
+      // A replace begins anew each time.
+      mayYield: ({ order }) => decodeTask(order, this.#deps.box).order.mode !== 'replace',
+      settle: async (job) => await this.#runOf(job).settle(),
       forget: async (id) => {
         this.#progress.delete(id)
       },
@@ -101,12 +104,12 @@ class OpenUrlImports implements UrlImports {
     return this.#progress.get(jobId)
   }
 
-  async #run(job: WorkingJob): Promise<void> {
+  #runOf(job: WorkingJob): UrlImportRun {
     const task = decodeTask(job.order, this.#deps.box)
     const progress = new ImportProgress('reports', this.#deps.now, { countsAll: false })
     this.#watch(job.id, progress)
     const hasWaiting = (): boolean => this.#deps.jobs.list({ kinds: [kindName], statuses: ['waiting'] }).length > 0
-    await new UrlImportRun(job, { task, progress }, { ...this.#deps, limits: this.#limits, hasWaiting }).run()
+    return new UrlImportRun(job, { task, progress }, { ...this.#deps, limits: this.#limits, hasWaiting })
   }
 
   #watch(id: string, progress: ImportProgress): void {

@@ -1,5 +1,5 @@
 /** What a job tells of an import by URL while it works, and at its end. */
-import type { LedgerCounts } from '../../ingest/insert/import-ledger.ts'
+import type { LedgerCounts } from '../../ingest/insert/import-ledger.types.ts'
 import type { RemoteFile } from '../url/remote-file.types.ts'
 
 const warningsMax = 20
@@ -74,24 +74,27 @@ export class UrlImportDetails {
     this.#isEnded = true
   }
 
+  /** What is told where the files are not read any more. */
+  countFields(): Readonly<Record<string, unknown>> {
+    const { storedRows, quarantinedRows, invalidLines, records } = this.counts
+    const warnings = [...this.#warnings, ...this.#doubtWords()]
+    return { rowsRead: records, storedRows, quarantinedRows, invalidLines, warnings }
+  }
+
   /** A plain JSON object. */
   fields(): Readonly<Record<string, unknown>> {
-    const { storedRows, quarantinedRows, invalidLines, records } = this.counts
+    const { records } = this.counts
     const elapsedSeconds = Math.max(0.001, (this.#nowMs - this.#startedAtMs) / 1000)
     const share = this.#share()
     return {
       urls: this.#urls,
       bytesRead: this.bytesRead,
       bytesTotal: this.#urls.length === 1 ? (this.#file?.identity.byteCount ?? null) : null,
-      rowsRead: records,
-      storedRows,
-      quarantinedRows,
-      invalidLines,
+      ...this.countFields(),
       progressPercentage: share === null ? null : Math.floor(share * 1000) / 10,
       rowsPerSecond: Math.round(Math.max(0, records - this.#recordsBefore) / elapsedSeconds),
       bytesPerSecond: Math.round(this.#ownBytes / elapsedSeconds),
       remainingSeconds: this.#remainingSeconds(share, elapsedSeconds),
-      warnings: [...this.#warnings, ...this.#doubtWords()],
     }
   }
 

@@ -1,5 +1,5 @@
 /** What is kept of an import by URL: its task, sealed, and where it is. */
-import type { LedgerCounts } from '../../ingest/insert/import-ledger.ts'
+import type { LedgerCounts } from '../../ingest/insert/import-ledger.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { UrlImportCheckpoint, UrlImportTask } from './url-import.types.ts'
 

@@ -6,9 +6,12 @@
  * it is to be seen before its end.
  */
 
+import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { ImportOutcome, Ingest } from '../../ingest/ingest.types.ts'
-import { ImportLedger, type LedgerCounts } from '../../ingest/insert/import-ledger.ts'
+import { ImportLedger } from '../../ingest/insert/import-ledger.ts'
+import type { LedgerCounts, LedgerState } from '../../ingest/insert/import-ledger.types.ts'
 import { isOfStoppedEngine } from '../../ingest/insert/insert-failure.ts'
+import type { KeptParts } from '../../ingest/insert/kept-parts.ts'
 import type { WorkingJob } from '../../jobs/jobs.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { apiErrorOf } from '../../shared/api-error-of.ts'
@@ -26,9 +29,11 @@ import { addRows, checkpointOf, noRows } from './url-import-record.ts'
 
 export interface UrlImportDeps {
   readonly imports: Pick<Imports, 'open'>
-  readonly dataSources: { find(nameOrId: string): { readonly id: string; readonly name: string } | undefined }
+  readonly dataSources: { find(nameOrId: string): DataSource | undefined }
   readonly remoteFiles: Pick<RemoteFiles, 'open'>
-  readonly ingest: Pick<Ingest, 'sync' | 'tableMark'>
+  readonly ingest: Pick<Ingest, 'settleImport' | 'sync' | 'tableMark'>
+  /** Null where nothing is kept. */
+  readonly kept: KeptParts | null
   readonly changes: Pick<TableChanges, 'countOf'>
   readonly logger: Logger
   readonly limits: UrlImportLimitOptions
@@ -44,6 +49,8 @@ export interface UrlImportDeps {
 const attemptsMax = 6
 const firstPauseMs = 500
 const progressIntervalMs = 1_000
+/** What an end waits for blocks in doubt: a cancel takes no longer than two seconds. */
+const settleTimeMaxMs = 700
 
 export class UrlImportRun {
   readonly #job: WorkingJob
@@ -78,9 +85,48 @@ export class UrlImportRun {
     try {
       await this.#runToEnd()
     } catch (error) {
+      if (!this.#goesOn) await this.#settleLeft(AbortSignal.timeout(settleTimeMaxMs))
       this.#tellEnd()
+      await this.#letGo()
       this.#job.signal.throwIfAborted()
       throw this.#limits.errorOf(this.#isReplace ? null : this.#details.counts.storedRows) ?? error
+    }
+  }
+
+  /** Tells what there is of an import that an earlier process has left, and that is not gone on with. */
+  async settle(): Promise<void> {
+    await this.#settleLeft(this.#signal)
+    if (!this.#isReplace) this.#tellCounts()
+    this.#details.doubt(this.#doubtfulRows())
+    this.#job.tell(this.#details.countFields())
+    await this.#letGo()
+  }
+
+  /** Whoever goes on needs what is kept of blocks in doubt; nobody else does. */
+  async #letGo(): Promise<void> {
+    if (!this.#goesOn) await this.#deps.kept?.forgetAll(this.#job.id)
+  }
+
+  /** Whether it stops with the service or for others, and goes on later. */
+  get #goesOn(): boolean {
+    const { reason } = this.#job.signal
+    return reason instanceof ApiError && reason.code === 'SHUTTING_DOWN'
+  }
+
+  /** Blocks in doubt are stored of what is kept of them. What is left is made anew of the file, where that can be. */
+  async #settleLeft(signal: AbortSignal): Promise<void> {
+    const { subject, rows, ledger: state } = this.#checkpoint
+    const { kept, dataSources, ingest } = this.#deps
+    const dataSource = subject === null ? undefined : dataSources.find(subject.id)
+    if (kept === null || dataSource === undefined || rows === null || state === null || this.#isReplace) return
+    // What this process inserts by itself is not left.
+    const ledger = this.#ledger ?? this.#ledgerOf(dataSource, state)
+    if (ledger.rows.left.length + ledger.quarantine.left.length === 0) return
+    try {
+      await ingest.settleImport({ dataSource, importId: this.#job.id, format: rows.format, ledger, kept, signal })
+    } catch (err) {
+      if (signal.aborted) return
+      this.#deps.logger.warn({ job: this.#job.id, err }, 'Blocks in doubt of an import by URL could not be settled.')
     }
   }
 
@@ -119,6 +165,7 @@ export class UrlImportRun {
 
   async #attempt(): Promise<void> {
     const signal = this.#signal
+    await this.#settleLeft(signal)
     this.#refuseAfterChange()
     const timer = setInterval(() => this.#tick(), progressIntervalMs)
     try {
@@ -154,10 +201,11 @@ export class UrlImportRun {
 
   #end(outcome: ImportOutcome, warnings: readonly string[]): void {
     this.#details.warn([...warnings, ...(outcome.warnings ?? [])])
-    if (this.#isReplace) this.#details.count({ ...outcome, records: recordsOf(outcome) })
-    else this.#tellCounts()
     this.#tellProgress()
+    if (this.#isReplace) this.#details.count({ ...outcome, records: recordsOf(outcome) })
     if (outcome.failure !== null) throw outcome.failure
+    const { before } = this.#checkpoint
+    if (this.#ledger !== null) this.#details.count(addRows(before, this.#ledger.counts))
     this.#details.end()
     this.#job.tell(this.#details.fields())
     const { records, storedRows, quarantinedRows, invalidLines, shortLines } = this.#details.counts
@@ -224,16 +272,20 @@ export class UrlImportRun {
     await this.#job.nameSubject(subject)
     await this.#save({ subject, rows: { csv, format } })
     if (this.#isReplace) return null
-    const { urlIndex, ledger } = this.#checkpoint
-    this.#ledger = new ImportLedger(ledger, {
-      prefix: `${this.#job.id}-${urlIndex}`,
-      save: (state) => this.#save({ ledger: state }),
+    this.#ledger = this.#ledgerOf(dataSource, this.#checkpoint.ledger)
+    return this.#ledger
+  }
+
+  #ledgerOf(dataSource: DataSource, state: LedgerState | null): ImportLedger {
+    return new ImportLedger(state, {
+      prefix: `${this.#job.id}-${this.#checkpoint.urlIndex}`,
+      save: (next) => this.#save({ ledger: next }),
       sync: () => this.#deps.ingest.sync(),
       changes: { name: dataSource.name, count: () => this.#deps.changes.countOf(dataSource.id) },
       tableMark: (side) => this.#deps.ingest.tableMark(dataSource, side),
       now: this.#deps.clock,
+      kept: this.#deps.kept ?? undefined,
     })
-    return this.#ledger
   }
 
   async #save(changed: Partial<UrlImportCheckpoint>): Promise<void> {
@@ -241,15 +293,18 @@ export class UrlImportRun {
     await this.#job.saveCheckpoint(this.#checkpoint)
   }
 
+  /** What is on disk: so no kill takes back what was told. */
   #tellCounts(): void {
     const own = this.#ledger
-    this.#details.count(own === null ? this.#storedBefore() : addRows(this.#checkpoint.before, own.counts))
+    this.#details.count(
+      own === null ? this.#storedBefore() : accounted(addRows(this.#checkpoint.before, own.keptCounts)),
+    )
   }
 
   /** As the checkpoint has it. */
   #storedBefore(): LedgerCounts {
     const { before, ledger } = this.#checkpoint
-    return addRows(before, ledger === null ? noRows : new ImportLedger(ledger, neverKept).counts)
+    return accounted(addRows(before, ledger === null ? noRows : new ImportLedger(ledger, neverKept).counts))
   }
 
   get #isReplace(): boolean {
@@ -258,15 +313,25 @@ export class UrlImportRun {
 
   /** Tells what is stored, by earlier processes too, and how many rows may be beside that: the import ends before it could know. */
   #tellEnd(): void {
-    if (!this.#isReplace) this.#tellCounts()
+    const own = this.#ledger
+    if (!this.#isReplace) {
+      this.#details.count(own === null ? this.#storedBefore() : accounted(addRows(this.#checkpoint.before, own.counts)))
+    }
+    this.#details.doubt(this.#doubtfulRows())
+    this.#job.tell(this.#details.fields())
+  }
+
+  #doubtfulRows(): number {
     const { ledger: kept } = this.#checkpoint
     const ledger = this.#ledger ?? (kept === null ? null : new ImportLedger(kept, neverKept))
-    this.#details.doubt(ledger?.doubtfulRows ?? 0)
-    this.#job.tell(this.#details.fields())
+    return ledger?.doubtfulRows ?? 0
   }
 
   #tick(): void {
     this.#tellProgress()
+    this.#ledger?.noteInTime().catch((err: unknown) => {
+      this.#deps.logger.warn({ job: this.#job.id, err }, 'What an import by URL has stored could not be noted yet.')
+    })
     const url = this.#task.urls[this.#checkpoint.urlIndex] ?? ''
     this.#limits.check(this.#file, shownUrl(url), this.#deps.clock())
   }
@@ -286,6 +351,12 @@ const neverKept = {
   changes: { name: '', count: () => 0 },
   tableMark: async () => ({ blocks: 0, tables: '' }),
   now: () => 0,
+}
+
+/** Of what was read, what is stored or set aside: what is read beside that is read again, or given up. */
+function accounted(counts: LedgerCounts): LedgerCounts {
+  const { storedRows, quarantinedRows, invalidLines, shortLines } = counts
+  return { ...counts, records: storedRows + quarantinedRows + invalidLines - shortLines }
 }
 
 /** Of an outcome that nobody has counted the records of. */

@@ -1,6 +1,6 @@
 import type { DataSourceId } from '../../catalog/data-source.types.ts'
 import type { CsvRules, ImportFormat } from '../../ingest/ingest.types.ts'
-import type { LedgerCounts, LedgerState } from '../../ingest/insert/import-ledger.ts'
+import type { LedgerCounts, LedgerState } from '../../ingest/insert/import-ledger.types.ts'
 import type { Job, JobOwner, JobSubject } from '../../jobs/jobs.types.ts'
 import type { LogFields } from '../../observe/logger.ts'
 import type { Analysis, ImportOrder, Progress } from '../imports.types.ts'

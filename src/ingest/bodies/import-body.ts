@@ -10,20 +10,16 @@ import type { SampleBytes } from '../../guess/sample.types.ts'
 import { rowBytesMin, rowsAtOnceMax } from '../../schema/columns/row-weight.ts'
 import { assert } from '../../shared/assert.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
-import { within } from '../../shared/within.ts'
 import type { Store } from '../../store/store.types.ts'
 import { toImportFailure } from '../disk-failure.ts'
 import type { CsvRules, ImportOutcome, ImportRequest, OpenedBody } from '../ingest.types.ts'
 import { type IngestPlan, ingestPlanOf, tablesOf } from '../ingest-plan.ts'
 import { whenDropped } from '../insert/append-error.ts'
-import { BlockWriter } from '../insert/block-writer.ts'
-import { noCounts, type PlaceCounts } from '../insert/import-ledger.ts'
-import { leftBy } from '../insert/left-by.ts'
-import { partitionBoundOf } from '../insert/partition-bound.ts'
-import type { PartitionLimitOptions, PartitionLimits } from '../insert/partition-limits.ts'
+import type { BlockWriter } from '../insert/block-writer.ts'
+import { noCounts, type PlaceCounts } from '../insert/import-ledger.types.ts'
+import type { PartitionLimits } from '../insert/partition-limits.ts'
 import type { PlaceRange } from '../insert/range-set.ts'
-import { RefusedBlocks } from '../insert/refused-block.ts'
-import { refusedRowsLayout } from '../insert/refused-values.ts'
+import type { RefusedBlocks } from '../insert/refused-block.ts'
 import type { SharedSync } from '../insert/shared-sync.ts'
 import type { MemoryBudget } from '../memory-budget.ts'
 import type { ParsePool } from '../parse/parse-pool.ts'
@@ -31,16 +27,13 @@ import { releaseMemory } from '../parse/release-memory.ts'
 import type { SpoolBudget } from '../unpack/spool-budget.ts'
 import { type SpooledBody, spoolArchive } from '../unpack/spooled-zip.ts'
 import { BlockWatch } from './block-watch.ts'
+import { type BodyWriterOptions, openBodyWriters } from './body-writers.ts'
 import { partialHeaderWarning, unclearHeader } from './csv-header-words.ts'
 import { csvWarnings } from './csv-warnings.ts'
 import { type OpenLimits, openBody } from './opened-body.ts'
 import { type PlacedFrame, PlacedFrames } from './placed-frames.ts'
 
-export interface ImportOptions extends FrameLimits, OpenLimits, PartitionLimitOptions {
-  readonly insertRowsMax: number
-  readonly insertBytesMax: number
-  readonly insertsInFlightMax: number
-}
+export interface ImportOptions extends FrameLimits, OpenLimits, BodyWriterOptions {}
 
 export interface ImportDeps {
   readonly pool: ParsePool
@@ -54,19 +47,11 @@ export interface ImportDeps {
 /** More than the first line of most bodies. */
 const headBytes = 4_096
 
-/** Cells of one INSERT into the quarantine: its columns hold texts, and each takes memory of the engine though it is NULL. */
-const setAsideCellsMax = 8_000_000
-
 /** What is stored of a body that is gone on with is not requested again from here on; less takes no longer than a request. */
 const passedBytesMin = 1024 * 1024
 
 /** Frames after which rows set aside are inserted where what is stored is noted: else a kill repeats the parsing of all before. */
 const framesBetweenFlushes = 16
-
-/** How much later than the others an import that is cancelled leaves its INSERTs of rows set aside: they begin behind the cancel. */
-const setAsideDelayMs = 800
-/** By then the INSERTs under way have ended, or have their names at least. */
-const namingTimeMaxMs = 300
 
 type FrameFormat = Pick<ParseTask, 'record' | 'start'>
 
@@ -106,36 +91,10 @@ export class BodyImport {
     this.#deps = deps
     this.#options = options
     this.#plan = ingestPlanOf(request.dataSource, request.importId, request.tables)
-    const limits = {
-      rowsMax: options.insertRowsMax,
-      bytesMax: options.insertBytesMax,
-      insertsInFlightMax: options.insertsInFlightMax,
-      partitionsPerBodyMax: options.partitionsPerBodyMax,
-      leftBy: leftBy(request),
-    }
-    const { ledger } = request
-    const { table, layout } = this.#plan.landing
-    const bound = partitionBoundOf(request.dataSource, layout)
-    const body = deps.partitionLimits.bodyOf(table)
-    this.#refused = new RefusedBlocks(
-      { store: deps.store, body, leftBy: limits.leftBy },
-      {
-        dataSource: request.dataSource,
-        tables: { landing: table, quarantine: this.#plan.quarantine.table },
-        landing: layout,
-        partition: bound,
-        fields: layout.fields,
-        quarantine: refusedRowsLayout(this.#plan.columns, request.importId),
-        isParquet: false,
-      },
-    )
-    const partitions = { bound, body, refused: this.#refused }
-    this.#rows = new BlockWriter(deps.store, this.#plan.landing, { ...limits, ledger: ledger?.rows }, partitions)
-    const setAsideRowsMax = Math.max(1, Math.floor(setAsideCellsMax / (this.#plan.columns.length + 2)))
-    const rowsMax = Math.min(options.insertRowsMax, setAsideRowsMax)
-    const setAsideLeftBy = ledger === undefined ? limits.leftBy : leftBy(request, setAsideDelayMs)
-    const quarantineOptions = { ...limits, rowsMax, ledger: ledger?.quarantine, leftBy: setAsideLeftBy }
-    this.#quarantine = new BlockWriter(deps.store, this.#plan.quarantine, quarantineOptions)
+    const { rows, quarantine, refused } = openBodyWriters(request, deps, options)
+    this.#rows = rows
+    this.#quarantine = quarantine
+    this.#refused = refused
   }
 
   /** @throws CSV_HEADER_UNCLEAR (400) before anything is stored; later failures are the outcome's. */
@@ -168,12 +127,9 @@ export class BodyImport {
     // What is not stored yet is read again when the import goes on, or is of a replace that does not come about.
     if (signal?.aborted === true && (ledger ?? tables) !== undefined) {
       await this.#attempt(async () => signal.throwIfAborted())
-      const dropped = this.#attempt(() => this.#rows.drop())
-      await within(namingTimeMaxMs, dropped)
-      // Nobody reads the rows between those that are stored again, when the import is cancelled or cannot go on.
-      const isBesideStored = (range: PlaceRange): boolean => ledger?.rows.hasPlaces(range) === true
-      await this.#attempt(() => this.#quarantine.finishOnly(isBesideStored))
-      await dropped
+      // In this order: rows that are about to be inserted wait for those set aside around them.
+      await this.#attempt(() => this.#rows.drop())
+      await this.#attempt(() => this.#quarantine.drop())
       return
     }
     // The small insert first: at the end of the others it would run alone.
@@ -350,12 +306,12 @@ export class BodyImport {
     this.#invalidLines += counts.invalidLines
     this.#shortLines += counts.shortLines
     watch?.onParsed(result)
-    if (part !== null) await this.#rows.add(part, rowCount, { watch, range })
-    else ledger?.rows.noteEmpty(range, noCounts)
     const invalidRows = counts.invalidLines - counts.shortLines
     if (quarantinePart !== null) {
       await this.#quarantine.add(quarantinePart, quarantinedRowCount, { invalidRows, range, counts })
     } else ledger?.quarantine.noteEmpty(range, { ...noCounts, ...counts })
+    if (part !== null) await this.#rows.add(part, rowCount, { watch, range })
+    else ledger?.rows.noteEmpty(range, noCounts)
   }
 
   /** The first thing that goes wrong is the import's failure; what follows from it is not news. */

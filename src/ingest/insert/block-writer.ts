@@ -15,8 +15,9 @@ import type { TablePlan } from '../ingest-plan.ts'
 import { releaseMemory } from '../parse/release-memory.ts'
 import { toFailure } from './append-error.ts'
 import { createBlockId } from './block-id.ts'
-import { inOrder, type LedgerSide, type NamedPlaces, noCounts, type PlaceCounts } from './import-ledger.ts'
+import { type NamedPlaces, noCounts, type PartToKeep, type PlaceCounts } from './import-ledger.types.ts'
 import { mayBeOfRows } from './insert-failure.ts'
+import { areOverlapping, inOrder, type LedgerSide } from './ledger-side.ts'
 import type { BodyPartitions } from './partition-limits.ts'
 import type { PlaceRange } from './range-set.ts'
 import { type RefusedBlocks, refusedBefore } from './refused-block.ts'
@@ -28,6 +29,8 @@ export interface BlockWriterOptions {
   readonly partitionsPerBodyMax: number
   /** Keeps what is stored where that outlives the process; absent names blocks by chance. Each part then has its places. */
   readonly ledger?: LedgerSide | undefined
+  /** Awaited before the rows of these places are inserted, where there is a ledger. */
+  readonly before?: (ranges: readonly PlaceRange[]) => Promise<void>
   /** See `AppendRequest.leftBy`. */
   readonly leftBy?: AbortSignal | undefined
 }
@@ -84,6 +87,8 @@ export class BlockWriter {
   /** No more parts come: what is left is shared out among the places that are free. */
   #isFinishing = false
   readonly #inFlight = new Set<Promise<void>>()
+  /** What is being inserted. */
+  readonly #inserting = new Set<readonly GatheredPart[]>()
   #failure: unknown
 
   constructor(store: Store, plan: TablePlan, options: BlockWriterOptions, partitions: WriterPartitions | null = null) {
@@ -128,14 +133,16 @@ export class BlockWriter {
     this.#throwIfFailed()
   }
 
-  /** Gives up the parts of other places than these, and appends the rest as `finish` does. */
-  async finishOnly(isWanted: (range: PlaceRange) => boolean): Promise<void> {
-    const all = this.#gathered.splice(0)
-    const wanted = all.filter(({ range }) => range !== undefined && isWanted(range))
-    this.#gathered.push(...wanted)
-    const others = all.filter((part) => !wanted.includes(part))
-    await this.#store.discard(others.map(({ part }) => part))
-    await this.finish()
+  /** Resolves when the engine has all that was added of these places. @throws what an insert failed with. */
+  async insertAllOf(ranges: readonly PlaceRange[]): Promise<void> {
+    for (;;) {
+      this.#throwIfFailed()
+      const isGathered = holdsPlaces(this.#gathered, ranges)
+      if (isGathered && this.#inFlight.size < this.#options.insertsInFlightMax) this.#start()
+      else if (isGathered || [...this.#inserting].some((parts) => holdsPlaces(parts, ranges)))
+        await Promise.race(this.#inFlight)
+      else return
+    }
   }
 
   /** Gives up what is gathered; resolves when nothing is appended any more. Nothing may be added behind it. */
@@ -159,7 +166,7 @@ export class BlockWriter {
     while (this.#inFlight.size >= insertsInFlightMax) await Promise.race(this.#inFlight)
     this.#throwIfFailed()
     const parts = placement.parts.map(({ counts, ...one }) => ({ ...one, counts, invalidRows: counts.invalidRows }))
-    this.#begin(this.#insert(parts, placement.block))
+    this.#begin(parts, placement.block)
     return true
   }
 
@@ -190,11 +197,13 @@ export class BlockWriter {
   #start(): void {
     if (this.#gathered.length === 0) return
     const parts = this.#gathered.splice(0, this.#partsAtOnce())
-    this.#begin(this.#insert(this.#options.ledger === undefined ? parts : inOrder(parts)))
+    this.#begin(this.#options.ledger === undefined ? parts : inOrder(parts))
   }
 
-  #begin(work: Promise<void>): void {
-    const insert = work.finally(() => {
+  #begin(parts: readonly GatheredPart[], known: NamedPlaces | null = null): void {
+    this.#inserting.add(parts)
+    const insert = this.#insert(parts, known).finally(() => {
+      this.#inserting.delete(parts)
       this.#inFlight.delete(insert)
       this.#startWhenWorthwhile()
     })
@@ -209,19 +218,28 @@ export class BlockWriter {
   }
 
   /** Never rejects: a failure is kept for whoever adds or finishes next. `known` is what an earlier process has named. */
-  async #insert(gathered: readonly GatheredPart[], known: NamedPlaces | null = null): Promise<void> {
+  async #insert(gathered: readonly GatheredPart[], known: NamedPlaces | null): Promise<void> {
     const parts = gathered.map(({ part }) => part)
     const rowCount = rowsOf(gathered)
     for (const { watch } of gathered) watch?.onInserting()
     const partitions = this.#partitions
     const { ledger, leftBy } = this.#options
     let isHandedOver = false
+    let isBegun = false
     let block = known
     try {
-      if (ledger !== undefined) block ??= await ledger.name(placesOf(gathered), rowCount)
+      if (ledger !== undefined) {
+        await this.#options.before?.(placesOf(gathered))
+        // One that is named and not begun would be in doubt.
+        leftBy?.throwIfAborted()
+        block ??= await ledger.name(placesOf(gathered), rowCount, gathered.map(partToKeep))
+      }
       const bounds = partitions === null ? {} : await partitions.body.boundInsert(partitions.bound, rowCount)
       const blockId = block?.blockId ?? createBlockId()
-      const request = { ...this.#plan, ...bounds, parts, rowCount, blockId, leftBy, ...toldSoon }
+      const onBegun = (): void => {
+        isBegun = true
+      }
+      const request = { ...this.#plan, ...bounds, parts, rowCount, blockId, leftBy, onBegun, ...toldSoon }
       isHandedOver = true
       const { isSearched, refusedRows } = await this.#appendOrSearch(request, block)
       if (block !== null) {
@@ -235,7 +253,7 @@ export class BlockWriter {
       if (error instanceof StoreError && error.areRowsStored) {
         this.#countStored(gathered)
         if (block !== null) ledger?.noteStored(block, countsOf(gathered))
-      }
+      } else if (block !== null && !isBegun) ledger?.takeBack(block)
       this.#failure ??= toFailure(error, this.#options.partitionsPerBodyMax)
       if (!isHandedOver) await this.#store.discard(parts).catch((fault: unknown) => this.#keep(fault))
     }
@@ -300,6 +318,15 @@ function bytesOf(parts: readonly GatheredPart[]): number {
 
 function placesOf(gathered: readonly GatheredPart[]): readonly PlaceRange[] {
   return gathered.flatMap(({ range }) => range ?? [])
+}
+
+function partToKeep(gathered: GatheredPart): PartToKeep {
+  return { part: gathered.part, counts: countsOf([gathered]) }
+}
+
+/** Whether some of the parts are of these places. */
+function holdsPlaces(gathered: readonly GatheredPart[], ranges: readonly PlaceRange[]): boolean {
+  return gathered.some(({ range }) => range !== undefined && ranges.some((other) => areOverlapping(range, other)))
 }
 
 function countsOf(gathered: readonly GatheredPart[]): PlaceCounts {

@@ -4,20 +4,18 @@ import type { ImportRequest } from '../ingest.types.ts'
 /**
  * What has an import leave its INSERTs where they are; undefined where it stores all that it has read by then.
  *
- * With `delayMs` it leaves them that much later. A service that closes waits for them, as long as it may: what is
- * known to be stored then is not in doubt at the next start.
+ * A service that closes waits for them, as long as it may: what is known to be stored then is not in doubt at the next start.
  */
-export function leftBy(
-  { ledger, tables, signal }: Pick<ImportRequest, 'ledger' | 'signal' | 'tables'>,
-  delayMs = 0,
-): AbortSignal | undefined {
+export function leftBy({
+  ledger,
+  tables,
+  signal,
+}: Pick<ImportRequest, 'ledger' | 'signal' | 'tables'>): AbortSignal | undefined {
   if ((ledger ?? tables) === undefined || signal === undefined) return undefined
   const leaving = new AbortController()
   const follow = (): void => {
     const { reason } = signal
-    if (reason instanceof ApiError && reason.code === 'SHUTTING_DOWN') return
-    if (delayMs === 0) leaving.abort(reason)
-    else setTimeout(() => leaving.abort(reason), delayMs).unref()
+    if (!(reason instanceof ApiError && reason.code === 'SHUTTING_DOWN')) leaving.abort(reason)
   }
   if (signal.aborted) follow()
   else signal.addEventListener('abort', follow, { once: true })

@@ -16,8 +16,9 @@ export class SharedSync {
 
   /** Resolves when what was written before the call is on the disk. Throws what the disk refused with. */
   run(): Promise<void> {
-    if (this.#running === null) return this.#start()
-    this.#next ??= this.#startBehind(this.#running)
+    // One that has ended may have left another that is about to begin: two never run beside each other.
+    if (this.#running === null && this.#next === null) return this.#start()
+    this.#next ??= this.#startBehind(this.#running ?? Promise.resolve())
     return this.#next
   }
 

@@ -4,6 +4,7 @@
 // there. Each is bounded by `parquetBytesMax`.
 
 import { open } from 'node:fs/promises'
+import type { PartFile } from '../../codec/arrow/part.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { parquetFileCodes } from '../../store/engine-codes.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
@@ -81,19 +82,33 @@ export async function openParquet(
     const bytesMax = limits.decompressedBytesMax
     if (unpackedBytes > bytesMax) throw errors.DECOMPRESSED_TOO_LARGE({ bytesMax })
     await checkPages(path, footer, signal)
-    const described = await asked(store.parquet.columns(path))
-    const columns = described.map(({ name, type }) => ({ name, typeText: type, type: readType(type) }))
-    const shown = columns.map((column) => ({
-      name: column.name,
-      typeText: engineTypeOf(column),
-      value: shownValue(column),
-    }))
-    const preview = (rowCount: number) => asked(store.parquet.firstRows(path, shown, rowCount))
-    return { path, byteCount, footer, columns, preview, close }
+    return { ...(await describe({ path, byteCount, footer }, store)), close }
   } catch (error) {
     await close()
     throw error
   }
+}
+
+/** A slice of such a file, which is one by itself; whoever gives it removes it. @throws as `openParquet` does. */
+export async function openSlice({ path, byteCount }: PartFile, store: Pick<Store, 'parquet'>): Promise<ParquetFile> {
+  const footer = await readFooterOf(path, byteCount)
+  return { ...(await describe({ path, byteCount, footer }, store)), close: async () => undefined }
+}
+
+async function describe(
+  file: Pick<ParquetFile, 'byteCount' | 'footer' | 'path'>,
+  store: Pick<Store, 'parquet'>,
+): Promise<Omit<ParquetFile, 'close'>> {
+  const { path } = file
+  const described = await asked(store.parquet.columns(path))
+  const columns = described.map(({ name, type }) => ({ name, typeText: type, type: readType(type) }))
+  const shown = columns.map((column) => ({
+    name: column.name,
+    typeText: engineTypeOf(column),
+    value: shownValue(column),
+  }))
+  const preview = (rowCount: number) => asked(store.parquet.firstRows(path, shown, rowCount))
+  return { ...file, columns, preview }
 }
 
 /** Writes the body to a new file, and gives its size. */

@@ -5,8 +5,10 @@
 // right ones into the table and the others, as text and with their reasons, into the quarantine. So a good file is read
 // once.
 
-import { link } from 'node:fs/promises'
+import { link, stat } from 'node:fs/promises'
+import type { PartFile } from '../../codec/arrow/part.types.ts'
 import { type PartExpression, partExpression } from '../../codec/arrow/part-expression.ts'
+import { assert } from '../../shared/assert.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { AppendRequest, PartitionBound, Store } from '../../store/store.types.ts'
 import { StoreError } from '../../store/store-error.ts'
@@ -15,7 +17,7 @@ import type { ImportOutcome, ImportWatcher, ParquetImportRequest } from '../inge
 import { type ImportTables, tablesOf } from '../ingest-plan.ts'
 import { whenDropped } from '../insert/append-error.ts'
 import { createBlockId } from '../insert/block-id.ts'
-import { type NamedPlaces, noCounts } from '../insert/import-ledger.ts'
+import { type NamedPlaces, noCounts } from '../insert/import-ledger.types.ts'
 import { mayBeOfRows } from '../insert/insert-failure.ts'
 import { leftBy } from '../insert/left-by.ts'
 import { parquetBoundOf } from '../insert/partition-bound.ts'
@@ -77,6 +79,8 @@ export class ParquetImport {
   #storedRows = 0
   #quarantinedRows = 0
   #failure: Error | null = null
+  /** Names of blocks under way of which the engine may have something. */
+  readonly #begun = new Set<string>()
   readonly #startedAtMs = Date.now()
 
   constructor(request: ParquetImportRequest, deps: ParquetDeps, options: ParquetImportOptions) {
@@ -144,6 +148,19 @@ export class ParquetImport {
     return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure, warnings: this.#refused.warnings }
   }
 
+  /** Stores a slice that an earlier process has named, and kept as the file. @throws what it failed with. */
+  async settle(block: NamedPlaces, { path }: PartFile): Promise<void> {
+    const [range] = block.ranges
+    const [kept] = block.parts ?? []
+    const { ledger, file } = this.#request
+    assert(range !== undefined && kept !== undefined && ledger !== undefined, 'a slice that is kept has its places')
+    const { rows: rowCount } = kept.counts
+    const slice = { groups: [], range: kept.rowNumbers ?? null, rowCount, byteCount: file.byteCount }
+    await ledger.rows.checkRemembered(block)
+    const refusedRows = await this.#storeRows({ slice, index: 0, range, path, block })
+    ledger.rows.settle(block, { ...kept.counts, refusedRows })
+  }
+
   /** What is stored, of earlier processes too. */
   async #counts(): Promise<Pick<ImportOutcome, 'quarantinedRows' | 'storedRows'>> {
     const { ledger } = this.#request
@@ -174,14 +191,15 @@ export class ParquetImport {
   }
 
   async #load(task: SliceTask): Promise<void> {
-    const { slice, index, path } = task
-    const block = await this.#name(task)
-    if (block === null) return
+    const { slice, index, path, range } = task
+    if (this.#request.ledger?.rows.stored.covers(range) === true) return
     const startMs = performance.now()
     this.#watcher?.onStatus(index, 'processing')
     await writeSlice({ source: this.#request.file.path, target: path }, this.#request.file.footer, slice)
+    const block = await this.#name(task)
+    if (block === null) return
     this.#watcher?.onStatus(index, 'inserting_chunk:0')
-    const refusedRows = await this.#storeRows({ ...task, block })
+    const refusedRows = await this.#storeNamed({ ...task, block })
     if (this.#request.ledger !== undefined) {
       const { rowCount: rows } = slice
       this.#request.ledger.rows.noteStored(block, { ...noCounts, records: rows, rows, refusedRows })
@@ -200,12 +218,27 @@ export class ParquetImport {
   }
 
   /** Null when its rows are stored; without a ledger nobody asks for the block again. */
-  async #name({ range, slice }: SliceTask): Promise<NamedPlaces | null> {
+  async #name({ range, slice, path }: SliceTask): Promise<NamedPlaces | null> {
     const { ledger } = this.#request
     if (ledger === undefined) return { blockId: createBlockId(), ranges: [range], isSearched: false, changeCount: 0 }
-    const block = await ledger.rows.claim(range, slice.rowCount)
+    const { size: byteCount } = await stat(path)
+    const counts = { ...noCounts, records: slice.rowCount, rows: slice.rowCount }
+    const block = await ledger.rows.claim(range, slice.rowCount, [
+      { part: { path, byteCount }, counts, rowNumbers: slice.range },
+    ])
     ledger.quarantine.noteEmpty(range, noCounts)
     return block
+  }
+
+  async #storeNamed(task: NamedTask): Promise<number> {
+    try {
+      return await this.#storeRows(task)
+    } catch (error) {
+      if (!this.#begun.has(task.block.blockId)) this.#request.ledger?.rows.takeBack(task.block)
+      throw error
+    } finally {
+      this.#begun.delete(task.block.blockId)
+    }
   }
 
   /** Stores the rows of a slice, and gives how many of them went to the quarantine. */
@@ -241,11 +274,12 @@ export class ParquetImport {
     const takenRows = slice.rowCount - refusedRows
     this.#expectsRefusedRows = refusedRows > 0
     if (refusedRows === 0 && failure !== null) return await this.#search(task, null, { rowCount: takenRows, failure })
-    const searchedRows = takenRows > 0 ? await this.#insertOrSearch(task, condition, takenRows) : 0
+    // First: so no row is stored without those set aside around it, whatever ends the import.
     if (refusedRows > 0) {
       await this.#insertRefused(task, partExpression(`NOT ${condition}`), refusedRows)
       this.#quarantinedRows += refusedRows
     }
+    const searchedRows = takenRows > 0 ? await this.#insertOrSearch(task, condition, takenRows) : 0
     return refusedRows + searchedRows
   }
 
@@ -311,7 +345,8 @@ export class ParquetImport {
     condition: PartExpression | null,
   ): Promise<void> {
     const source = await this.#sourceOf(task, condition)
-    await this.#store.append({ ...request, ...source, leftBy: this.#leftBy, isToldLate: true })
+    const onBegun = (): void => void this.#begun.add(task.block.blockId)
+    await this.#store.append({ ...request, ...source, leftBy: this.#leftBy, isToldLate: true, onBegun })
   }
 
   /** The store removes the file of an append, and the slice may be needed again. */

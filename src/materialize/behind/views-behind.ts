@@ -110,7 +110,8 @@ export class ViewsBehind {
     if (this.#options.views === 'strict' || this.#isClosed) return false
     if (!(failure instanceof StoreError) || !isOfViewAlone(failure)) return false
     const failed = failedView(failure.message, dataSourceId, this.#deps.catalog.listPipes())
-    if (failed === undefined) return false
+    // Those of a UNION ALL take a block together or not at all.
+    if (failed === undefined || failed.node.view?.more !== undefined) return false
     try {
       return await this.#changes.run('views', () => this.#park(failed.view.id, failure))
     } catch (err) {

@@ -11,7 +11,7 @@ export interface PopulatesDeps extends Omit<PlanDeps, 'catalog' | 'store'> {
   readonly catalog: Pick<Catalog, 'find'>
   readonly store: Pick<Store, 'exchange' | 'fill' | 'partitions' | 'pins' | 'rowDeletes' | 'sync' | 'tables' | 'views'>
   readonly holds: Holds
-  readonly jobs: Pick<Jobs, 'add' | 'list'>
+  readonly jobs: Pick<Jobs, 'add' | 'cancel' | 'list'>
   readonly links: PopulatedLinks
   readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
 }
@@ -26,7 +26,7 @@ export interface PopulatedLinks {
   refuseParked(viewId: string): void
   /** On disk when it resolves. `isWhole`: its target has all that the view makes of what there is. */
   noteSuccess(viewId: string, isWhole: boolean): Promise<void>
-  /** Lets the node of the view fill nothing any more. */
+  /** Lets the node of the view fill nothing any more, until it is linked again. */
   unlink(viewId: string): Promise<void>
 }
 
@@ -38,6 +38,8 @@ export interface Pinning {
   /** See `Populates`. */
   readonly pin: (plan: PinnedPlan) => Promise<void>
   readonly heldFor: (plan: PinnedPlan) => Promise<readonly DataSource[]>
+  /** Resolves when the catalog has heard of the view, or is not to. */
+  readonly untilLinked: (plan: Pick<PinnedPlan, 'pinId'>) => Promise<void>
   /** Drops what no job goes on with. Raises `StoreError`. */
   readonly sweep: () => Promise<unknown>
 }

@@ -12,6 +12,7 @@ import type { Store } from '../../store/store.types.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
 import type { PopulatedView, PopulatePlan, PopulateReads } from './populate.types.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
+import { populatedBranches } from './populated-view.ts'
 
 export interface PlanDeps {
   readonly catalog: Pick<Catalog, 'find'>
@@ -34,17 +35,16 @@ export async function planPopulate(
   deps: PlanDeps,
 ): Promise<PopulatePlan> {
   const source = findSource(view.sourceId, deps.catalog)
+  const sources = populatedBranches(view).map(({ sourceId }) => findSource(sourceId, deps.catalog))
   const target = findSource(view.targetId, deps.catalog)
-  refuseSource(source)
+  for (const one of sources) refuseSource(one)
   const seconds = Math.floor(deps.now() / 1_000)
-  const condition =
-    request.condition === null || request.subset !== null
-      ? null
-      : await deps.checkCondition(source, request.condition, seconds)
+  const read = { request, seconds, deps }
+  const conditions = await conditionsOn(sources, read)
   const graph = await deps.store.views.graph()
   if (request.truncates) refuseTruncate(target, view, graph)
   const filled = [...tablesBehind(graph, view.targetId)]
-  const reads = await readsOf(source, { request, condition, store: deps.store })
+  const reads = await readsOfAll(sources, conditions, read)
   const warnings = request.truncates ? [] : await warningsOf(target, deps.store)
   const sourceName = source.name
   return { view, source, sourceName, target, request, seconds, reads, warnings, filled, pinId: createResourceHex() }
@@ -69,12 +69,13 @@ function refuseSource({ name, engine }: DataSource): void {
     engine.name === 'Null'
       ? `Data Source "${name}" has the engine Null, which keeps no rows`
       : `Data Source "${name}" has the engine ${engine.name}, of which no moment can be kept`
-  throw errors.POPULATE_INVALID({ reason })
+  throw errors.POPULATE_INVALID({ reason, others: [name], untold: `its source has the engine ${engine.name}` })
 }
 
 /** @throws POPULATE_REFUSED (409) */
 function refuseTruncate({ id, name }: DataSource, view: PopulatedView, { views }: TableGraph): void {
-  const others = views.filter(({ target, name: other }) => target === id && other !== view.id)
+  const own = new Set(populatedBranches(view).map((branch) => branch.id))
+  const others = views.filter(({ target, name: other }) => target === id && !own.has(other))
   if (others.length > 0) {
     const reason = 'other Materialized Views fill it too, and their rows would go with truncate; leave truncate out'
     throw errors.POPULATE_REFUSED({ datasource: name, reason })
@@ -86,16 +87,57 @@ function refuseTruncate({ id, name }: DataSource, view: PopulatedView, { views }
   }
 }
 
-interface ReadRows {
+interface AskedReads {
   readonly request: PopulateRequest
+  readonly seconds: number
+  readonly deps: Pick<PlanDeps, 'checkCondition' | 'store'>
+}
+
+/** The condition as that of each source; nulls where all rows are meant, or a part of them. @throws POPULATE_INVALID (400) */
+export async function conditionsOn(
+  sources: readonly DataSource[],
+  { request, seconds, deps }: Pick<AskedReads, 'request' | 'seconds'> & { deps: Pick<PlanDeps, 'checkCondition'> },
+): Promise<readonly (CheckedExpression | null)[]> {
+  const { condition, subset } = request
+  const conditions: (CheckedExpression | null)[] = []
+  for (const source of sources) {
+    const isMeant = condition !== null && subset === null
+    conditions.push(isMeant ? await deps.checkCondition(source, condition, seconds) : null)
+  }
+  return conditions
+}
+
+async function readsOfAll(
+  sources: readonly DataSource[],
+  conditions: readonly (CheckedExpression | null)[],
+  { request, deps: { store } }: AskedReads,
+): Promise<PopulateReads> {
+  const states = await store.tables.list(sources.map(({ id }) => id))
+  const total = sources.reduce((rows, { id }) => rows + (states.get(id)?.rowCount ?? 0), 0)
+  const step = stepOf(request, total)
+  let all: PopulateReads = { rowCount: 0, byteCount: 0, partitionCount: 0 }
+  for (const [index, source] of sources.entries()) {
+    const condition = conditions[index] ?? null
+    const { rowCount, byteCount, partitionCount } = await readsOf(source, { step, condition, store })
+    all = {
+      rowCount: all.rowCount + rowCount,
+      byteCount: all.byteCount === null || byteCount === null ? null : all.byteCount + byteCount,
+      partitionCount: all.partitionCount + partitionCount,
+    }
+  }
+  return all
+}
+
+interface ReadRows {
+  /** Takes one row of so many; 1 takes all. */
+  readonly step: number
   readonly condition: CheckedExpression | null
   readonly store: PlanDeps['store']
 }
 
-async function readsOf({ id }: DataSource, { request, condition, store }: ReadRows): Promise<PopulateReads> {
+async function readsOf({ id }: DataSource, { step, condition, store }: ReadRows): Promise<PopulateReads> {
   const { rowCount = 0, byteCount = 0 } = (await store.tables.list([id])).get(id) ?? {}
   if (condition === null) {
-    const step = stepOf(request, rowCount)
     const partitionCount = (await store.partitions.list(id)).length
     return { rowCount: Math.ceil(rowCount / step), byteCount: step === 1 ? byteCount : null, partitionCount }
   }

@@ -11,15 +11,17 @@ import { assert } from '../../shared/assert.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { toChangeError, toCopyError } from '../../store/caller-errors.ts'
+import type { PinnedPart } from '../../store/pins.types.ts'
 import { isStopped } from '../../store/store-error.ts'
 import type { TableGraph } from '../../store/tables.types.ts'
-import type { PopulateCheckpoint, PopulateJobOrder } from './populate.types.ts'
-import { type Chunk, cutChunks } from './populate-chunks.ts'
+import type { PopulateCheckpoint, PopulatedBranch, PopulateJobOrder } from './populate.types.ts'
+import { type Chunk, type ChunkLimits, cutChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
-import { stepOf } from './populate-plan.ts'
+import { conditionsOn, stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
 import { chunkQuery } from './populate-query.ts'
-import { dropPopulateTables, type PopulateTables, populateTables } from './populate-tables.ts'
+import { branchTables, dropPopulateTables, type PopulateTables, populateTables } from './populate-tables.ts'
+import { populatedBranches } from './populated-view.ts'
 
 export interface RunOptions {
   /** Rows that one INSERT reads. */
@@ -65,6 +67,9 @@ export class PopulateRun {
     const { links, pinning } = this.#deps
     const { view } = this.#order
     try {
+      await pinning.untilLinked(this.#order)
+      this.#job.signal.throwIfAborted()
+      if (this.#job.checkpoint === null) this.#refuseGone()
       await pinning.sweep()
       // Only this class saves one.
       const checkpoint = (this.#job.checkpoint as PopulateCheckpoint | null) ?? (await this.#begin())
@@ -86,16 +91,17 @@ export class PopulateRun {
     const { store } = this.#deps
     const { request, isPinned, view } = this.#order
     if (!isPinned) await this.#pinWhenFree()
-    const found = await store.tables.list([this.#tables.pin, this.#tables.staging])
-    if (!found.has(this.#tables.pin)) throw this.#failure('the rows that were kept for it are gone')
-    const parts = await store.pins.parts(this.#tables.pin)
-    const rowCount = parts.reduce((rows, part) => rows + part.rowCount, 0)
+    const pins = this.#pins
+    const found = await store.tables.list([...pins, this.#tables.staging])
+    if (!pins.every((pin) => found.has(pin))) throw this.#failure('the rows that were kept for it are gone')
+    const parts = await this.#parts()
+    const rowCount = parts.flat().reduce((rows, part) => rows + part.rowCount, 0)
     const limits = {
       rowsMax: this.#options.populateChunkRowsMax,
       bytesMax: chunkBytesMax,
       step: stepOf(request, rowCount),
     }
-    const total = cutChunks(parts, limits).length
+    const total = cutAll(parts, limits).length
     const stagingUuid = request.truncates ? (found.get(this.#tables.staging)?.uuid ?? '') : null
     const checkpoint = { ...limits, total, done: 0, stagingUuid }
     await store.sync()
@@ -128,10 +134,10 @@ export class PopulateRun {
 
   async #fill({ done, total, ...limits }: PopulateCheckpoint): Promise<void> {
     const { store } = this.#deps
-    const chunks = cutChunks(await store.pins.parts(this.#tables.pin), limits)
+    const chunks = cutAll(await this.#parts(), limits)
     if (chunks.length !== total) throw this.#failure('the rows that were kept for it are others than they were')
     const graph = await store.views.graph()
-    const filling = { graph, condition: await this.#condition(), into: this.#into(graph) }
+    const filling = { graph, conditions: await this.#conditions(), into: this.#into(graph) }
     const progress = new PopulateProgress(this.#job, chunks, done)
     progress.tell('working')
     const checkpoints = new Checkpoints(() => this.#save({ ...limits, done: progress.done, total }))
@@ -165,13 +171,16 @@ export class PopulateRun {
     signal.throwIfAborted()
   }
 
-  async #fillChunk(index: number, chunk: Chunk | undefined, { graph, condition, into }: Filling): Promise<void> {
+  async #fillChunk(index: number, chunk: BranchChunk | undefined, filling: Filling): Promise<void> {
     assert(chunk !== undefined, 'a chunk is one of those that were cut')
     this.#refuseGone()
-    const { view } = this.#order
+    const { graph, conditions, into } = filling
+    const { branch, pieces, rowCount } = chunk
+    const view = this.#branches[branch]
+    const pin = this.#pins[branch]
+    assert(view !== undefined && pin !== undefined, 'a chunk is of one of the SELECTs')
     const tables = new Set(graph.tables.keys())
-    const { pieces, rowCount } = chunk
-    const query = chunkQuery(view, tables, { pin: this.#tables.pin, pieces, condition })
+    const query = chunkQuery(view, tables, { pin, pieces, condition: conditions[branch] ?? null })
     const blockId = `${this.#job.id}-${index}`
     await this.#deps.store.fill({ table: into.table, columns: into.columns, query, rowCount, blockId })
   }
@@ -186,7 +195,8 @@ export class PopulateRun {
   async #exchange(stagingUuid: string): Promise<void> {
     const { holds, pinning, store } = this.#deps
     const { targetId } = this.#order.view
-    const { staging, mirror } = this.#tables
+    const { staging } = this.#tables
+    const mirrors = this.#branches.map((_, index) => branchTables(this.#order.pinId, index).mirror)
     for (let waitMs = firstLookMs; ; waitMs = Math.min(2 * waitMs, longestLookMs)) {
       this.#job.signal.throwIfAborted()
       this.#refuseGone()
@@ -194,7 +204,7 @@ export class PopulateRun {
         await holds.withHold(await pinning.heldFor(this.#order), async () => {
           const target = (await store.tables.list([targetId])).get(targetId)
           if (target?.uuid !== stagingUuid) await store.exchange([[targetId, staging]])
-          await store.views.drop(mirror)
+          for (const mirror of mirrors) await store.views.drop(mirror)
           await store.sync()
         })
         return
@@ -218,13 +228,32 @@ export class PopulateRun {
     }
   }
 
-  async #condition(): Promise<CheckedExpression | null> {
-    const { catalog, checkCondition } = this.#deps
-    const { view, request, seconds, sourceName } = this.#order
-    if (request.condition === null || request.subset !== null) return null
-    const source = catalog.find(view.sourceId)
-    if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: sourceName })
-    return await checkCondition(source, request.condition, seconds)
+  /** One for each SELECT. */
+  async #conditions(): Promise<readonly (CheckedExpression | null)[]> {
+    const { request, seconds, sourceName } = this.#order
+    if (request.condition === null || request.subset !== null) return []
+    const sources = this.#branches.map(({ sourceId }) => {
+      const source = this.#deps.catalog.find(sourceId)
+      if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: sourceName })
+      return source
+    })
+    return await conditionsOn(sources, { request, seconds, deps: this.#deps })
+  }
+
+  get #branches(): readonly PopulatedBranch[] {
+    return populatedBranches(this.#order.view)
+  }
+
+  /** One for each SELECT. */
+  get #pins(): readonly string[] {
+    return this.#branches.map((_, index) => branchTables(this.#order.pinId, index).pin)
+  }
+
+  /** One for each SELECT. */
+  async #parts(): Promise<readonly (readonly PinnedPart[])[]> {
+    const parts: (readonly PinnedPart[])[] = []
+    for (const pin of this.#pins) parts.push(await this.#deps.store.pins.parts(pin))
+    return parts
   }
 
   #refuseGone(): void {
@@ -262,13 +291,24 @@ export class PopulateRun {
       return failure
     }
     const reason = request.unlinksOnError ? 'unlink_on_populate_error asks for it' : 'no populate of it ever succeeded'
-    return new AggregateError([failure, errors.POPULATE_UNLINKED({ view: view.nodeName, reason })])
+    const unlinked = errors.POPULATE_UNLINKED({ view: view.nodeName, pipe: view.pipe.name, reason })
+    return new AggregateError([failure, unlinked])
   }
+}
+
+/** Rows of one SELECT, which its source has. */
+interface BranchChunk extends Chunk {
+  readonly branch: number
+}
+
+function cutAll(parts: readonly (readonly PinnedPart[])[], limits: ChunkLimits): readonly BranchChunk[] {
+  return parts.flatMap((own, branch) => cutChunks(own, limits).map((chunk) => ({ ...chunk, branch })))
 }
 
 interface Filling {
   readonly graph: TableGraph
-  readonly condition: CheckedExpression | null
+  /** One for each SELECT; empty where there is none. */
+  readonly conditions: readonly (CheckedExpression | null)[]
   readonly into: { readonly table: string; readonly columns: readonly string[]; readonly atOnce: number }
 }
 

@@ -1,6 +1,7 @@
 // The tables of populates, all named by the id of the pin: so a start knows what a kill has left.
 
 import type { Store } from '../../store/store.types.ts'
+import { branchesMax } from '../view-branches.ts'
 
 export interface PopulateTables {
   /** Has the rows that are filled. */
@@ -15,14 +16,30 @@ export function populateTables(pinId: string): PopulateTables {
   return { pin: `p_${pinId}`, staging: `p_${pinId}_target`, mirror: `p_${pinId}_view` }
 }
 
-const ownName = /^p_([0-9a-f]{32})(?:_target|_view)?$/
+/** What is of one SELECT of a UNION ALL: the first has the names that a query without one has. */
+export function branchTables(pinId: string, branch: number): Pick<PopulateTables, 'mirror' | 'pin'> {
+  if (branch === 0) return populateTables(pinId)
+  return { pin: `p_${pinId}_b${branch}`, mirror: `p_${pinId}_b${branch}_view` }
+}
+
+const ownName = /^p_([0-9a-f]{32})(?:_target|_view|_b\d+|_b\d+_view)?$/
 
 /** Drops all of them; the view first, as what is inserted for it would fail without its table. Raises `StoreError`. */
 export async function dropPopulateTables(store: Pick<Store, 'tables' | 'views'>, pinId: string): Promise<void> {
   const { pin, staging, mirror } = populateTables(pinId)
+  await dropOtherBranches(store, pinId)
   await store.views.drop(mirror)
   await store.tables.drop(staging)
   await store.tables.drop(pin)
+}
+
+async function dropOtherBranches(store: Pick<Store, 'tables' | 'views'>, pinId: string): Promise<void> {
+  const all = Array.from({ length: branchesMax - 1 }, (_, index) => branchTables(pinId, index + 1))
+  const found = await store.tables.list(all.flatMap(({ pin, mirror }) => [pin, mirror]))
+  for (const { pin, mirror } of all) {
+    if (found.has(mirror)) await store.views.drop(mirror)
+    if (found.has(pin)) await store.tables.drop(pin)
+  }
 }
 
 /** Ids of the pins of which something is there. Raises `StoreError`. */

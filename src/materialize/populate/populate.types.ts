@@ -28,8 +28,13 @@ export interface Populates {
   pin(plan: PopulatePlan): Promise<void>
   /** Gives up a pin that no job is to fill. Never throws. */
   unpin(plan: PopulatePlan): Promise<void>
-  /** The job of the pin that was made for a view; null where there is none. @throws what `Jobs.add` does. */
-  addPinned(viewId: string, origin: Omit<PopulateOrigin, 'isPinned'>): Promise<Job | null>
+  /**
+   * Adds the jobs of pins that were made for views, runs the change by which the catalog hears of these, and lets the jobs work; takes
+   * them back if it fails. A kill in between leaves jobs of views that there are not, which end with that.
+   *
+   * @throws what `Jobs.add` and the change do.
+   */
+  withPinned<Result>(plans: readonly PinnedPopulate[], change: () => Promise<Result>): Promise<Pinned<Result>>
   /** The job that fills what is pinned, or what there is when it begins to work. @throws what `Jobs.add` does. */
   add(plan: PopulatePlan, origin: PopulateOrigin): Promise<Job>
   /** Whether one of these tables is being filled, so that a replace may not compute it anew. */
@@ -45,12 +50,16 @@ export interface PopulatedView {
   readonly sourceId: string
   readonly targetId: string
   readonly select: CheckedQuery
+  /** The other SELECTs of its UNION ALL, each with a view of its own; absent where it has one SELECT. */
+  readonly more?: readonly PopulatedBranch[]
   /** Names of what it gives. */
   readonly columns: readonly string[]
   /** For the answers about the job. */
   readonly pipe: { readonly id: string; readonly name: string }
   readonly nodeName: string
 }
+
+export type PopulatedBranch = Pick<PopulatedView, 'id' | 'select' | 'sourceId'>
 
 /** A populate that may be carried out. */
 export interface PopulatePlan {
@@ -78,11 +87,26 @@ export interface PopulateReads {
   readonly partitionCount: number
 }
 
-export interface PopulateOrigin {
+export interface PopulateOrigin extends PopulateMaker {
   /** Whether `pin` was called for it. */
   readonly isPinned: boolean
+}
+
+/** Who asks for a populate. */
+export interface PopulateMaker {
   readonly owner: JobOwner
   readonly logFields: LogFields
+}
+
+export interface PinnedPopulate {
+  readonly plan: PopulatePlan
+  readonly maker: PopulateMaker
+}
+
+export interface Pinned<Result> {
+  readonly result: Result
+  /** In the order of the plans. */
+  readonly jobIds: readonly string[]
 }
 
 /** What is to be done, as a plain JSON value. */

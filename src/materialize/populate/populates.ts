@@ -3,6 +3,8 @@ import type { Job, JobKind, JobSubject } from '../../jobs/jobs.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { tablesBefore } from '../../store/sql/table-graph.ts'
 import type {
+  Pinned,
+  PinnedPopulate,
   PopulateDetails,
   PopulatedView,
   PopulateJobOrder,
@@ -14,7 +16,8 @@ import type { PinnedPlan, PopulatesDeps } from './populate-deps.types.ts'
 import { planPopulate } from './populate-plan.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
 import { PopulateRun, type RunOptions } from './populate-run.ts'
-import { dropPopulateTables, leftPins, populateTables } from './populate-tables.ts'
+import { branchTables, dropPopulateTables, leftPins, populateTables } from './populate-tables.ts'
+import { populatedBranches } from './populated-view.ts'
 
 export interface PopulatesOptions extends RunOptions {
   readonly populateJobsWorkingMax: number
@@ -28,12 +31,19 @@ export class PopulateService implements Populates {
   readonly #deps: PopulatesDeps
   /** Pins of which no job knows yet, with the tables that are to be filled. */
   readonly #made = new Map<string, PinnedPlan | PopulatePlan>()
+  /** Pins whose views the catalog is about to hear of, and when it has or has not. */
+  readonly #linking = new Map<string, Promise<void>>()
 
   constructor(options: PopulatesOptions, deps: PopulatesDeps) {
     this.#deps = deps
     const pinning = {
-      pin: (plan: PinnedPlan) => this.pin(plan),
+      pin: async (plan: PinnedPlan): Promise<void> => {
+        await this.pin(plan)
+        // The job tells of it from here on.
+        this.#made.delete(plan.pinId)
+      },
       heldFor: (plan: PinnedPlan) => this.heldFor(plan),
+      untilLinked: async ({ pinId }: Pick<PinnedPlan, 'pinId'>) => this.#linking.get(pinId),
       sweep: () => this.#sweep(),
     }
     this.jobKind = {
@@ -53,7 +63,9 @@ export class PopulateService implements Populates {
   async heldFor({ view }: PinnedPlan): Promise<readonly DataSource[]> {
     const { catalog, links, store } = this.#deps
     links.refuseParked(view.id)
-    const tables = new Set([...tablesBefore(await store.views.graph(), view.sourceId), view.targetId])
+    const graph = await store.views.graph()
+    const before = populatedBranches(view).flatMap(({ sourceId }) => [...tablesBefore(graph, sourceId)])
+    const tables = new Set([...before, view.targetId])
     return [...tables].flatMap((table) => catalog.find(table) ?? [])
   }
 
@@ -61,17 +73,22 @@ export class PopulateService implements Populates {
     const { store } = this.#deps
     const { view, pinId, request } = plan
     // What is being deleted would be pinned with the rest.
-    if ((await store.rowDeletes.unfinished([view.sourceId])).length > 0) {
+    const branches = populatedBranches(view)
+    if ((await store.rowDeletes.unfinished(branches.map(({ sourceId }) => sourceId))).length > 0) {
       throw errors.DATASOURCE_BUSY({ name: plan.sourceName, what: 'changed' })
     }
-    const { pin, staging, mirror } = populateTables(pinId)
+    const { staging } = populateTables(pinId)
     this.#made.set(pinId, plan)
     try {
       await dropPopulateTables(store, pinId)
-      await store.pins.make(pin, view.sourceId)
+      for (const [index, { sourceId }] of branches.entries()) {
+        await store.pins.make(branchTables(pinId, index).pin, sourceId)
+      }
       if (!request.truncates) return
       await store.tables.recreateLike(staging, { like: view.targetId, keeps: 'same' }, { computes: true })
-      await store.views.create({ name: mirror, target: staging, query: view.select })
+      for (const [index, { select }] of branches.entries()) {
+        await store.views.create({ name: branchTables(pinId, index).mirror, target: staging, query: select })
+      }
     } catch (thrown) {
       await this.unpin(plan)
       throw thrown
@@ -91,10 +108,32 @@ export class PopulateService implements Populates {
     }
   }
 
-  async addPinned(viewId: string, origin: Omit<PopulateOrigin, 'isPinned'>): Promise<Job | null> {
-    const plan = [...this.#made.values()].find(({ view }) => view.id === viewId)
-    // A job that pins its own rows has no plan, but an order.
-    return plan === undefined || !('reads' in plan) ? null : await this.add(plan, { ...origin, isPinned: true })
+  async withPinned<Result>(plans: readonly PinnedPopulate[], change: () => Promise<Result>): Promise<Pinned<Result>> {
+    let end = (): void => undefined
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    for (const { plan } of plans) this.#linking.set(plan.pinId, ended)
+    const jobIds: string[] = []
+    try {
+      for (const { plan, maker } of plans) jobIds.push((await this.add(plan, { ...maker, isPinned: true })).id)
+      return { result: await change(), jobIds }
+    } catch (thrown) {
+      for (const id of jobIds) await this.#cancel(id)
+      throw thrown
+    } finally {
+      for (const { plan } of plans) this.#linking.delete(plan.pinId)
+      end()
+    }
+  }
+
+  /** One that cannot be cancelled finds that its view is not there. */
+  async #cancel(id: string): Promise<void> {
+    try {
+      await this.#deps.jobs.cancel(id)
+    } catch (err) {
+      this.#deps.logger.warn({ err, jobId: id }, 'The job of a populate that is not to be could not be cancelled.')
+    }
   }
 
   async add(plan: PopulatePlan, { owner, logFields, isPinned }: PopulateOrigin): Promise<Job> {

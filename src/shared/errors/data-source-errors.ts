@@ -84,9 +84,18 @@ export const dataSourceErrors = {
   }),
   DATASOURCE_BUSY: define({
     status: 409,
-    when: 'A Data Source, or one that is computed together with it, is being replaced, so it cannot be changed or appended to; or it is being appended to, so it cannot be replaced. Nothing was changed; repeat the request later.',
-    message: ({ name, what }: { readonly name: string; readonly what: 'appended to' | 'changed' | 'replaced' }) =>
-      `Data Source "${name}" is being ${what}; nothing was changed, repeat it later`,
+    when: 'A Data Source, or one that is computed together with it, is being replaced, so it cannot be changed or appended to; or it is being appended to, so it cannot be replaced; or it is being populated, so what fills it cannot be changed. Nothing was changed; repeat the request later.',
+    message: ({
+      name,
+      what,
+    }: {
+      readonly name: string
+      readonly what: 'appended to' | 'changed' | 'populated' | 'replaced'
+    }) => `Data Source "${name}" is being ${what}; nothing was changed, repeat it later`,
+    // Views have it be about what the caller has not named.
+    withoutOthers: ({ what }) =>
+      `A Data Source that this is about is being ${what}; nothing was changed, repeat it later`,
+    others: ({ name }) => [{ kind: 'datasource', name }],
   }),
   DELETE_FAILED: define({
     status: 422,
@@ -106,6 +115,9 @@ export const dataSourceErrors = {
     when: 'Events of the Data Source are waiting and cannot be stored, so it cannot be changed. Nothing was changed; repeat the request later.',
     message: ({ name }: RetryLater & { readonly name: string }) =>
       `Events of Data Source "${name}" are waiting and cannot be stored yet; nothing was changed, repeat it later`,
+    withoutOthers: () =>
+      'Events of a Data Source that this is about are waiting and cannot be stored yet; nothing was changed, repeat it later',
+    others: ({ name }) => [{ kind: 'datasource', name }],
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   REPLAY_INTERRUPTED: define({

@@ -12,12 +12,20 @@ export interface ErrorDefinition<Params> {
   readonly subject?: (params: Params) => readonly string[]
   /** The message for whoever must not be told of other resources; undefined where it names none. */
   readonly withoutOthers?: (params: Params) => string
+  /** Which those are: whoever may know of all of them is told the message. Undefined where only who sees everything is. */
+  readonly others?: (params: Params) => readonly OtherResource[] | undefined
   /** Which rows the message may quote: the words of the engine have values and names in them. Undefined quotes none. */
   readonly quotes?: RowsQuoted
   /** The message for whoever must not be told of these rows, where it is another one than with `untoldReasons` as its reason. */
   readonly withoutRows?: (params: Params) => string
   /** Status and body that take the place of those of the code; null leaves them. */
   readonly answer?: (params: Params) => OwnAnswer | null
+}
+
+/** A resource that a message names. */
+export interface OtherResource {
+  readonly kind: 'datasource' | 'pipe'
+  readonly name: string
 }
 
 /**

@@ -1,6 +1,12 @@
 // What the table of errors is made into: one class, one factory a code, and the rows of docs/errors.md.
 
-import { type ErrorDefinition, type OwnAnswer, type RowsQuoted, untoldReasons } from './definition.ts'
+import {
+  type ErrorDefinition,
+  type OtherResource,
+  type OwnAnswer,
+  type RowsQuoted,
+  untoldReasons,
+} from './definition.ts'
 import { definitions } from './definitions.ts'
 
 export type ErrorCode = keyof typeof definitions
@@ -22,6 +28,7 @@ interface ApiErrorFields {
   readonly hint: string | undefined
   readonly subject: readonly string[]
   readonly withoutOthers: string | undefined
+  readonly others: readonly OtherResource[] | undefined
   readonly quotes: RowsQuoted | undefined
   readonly withoutRows: string | undefined
   readonly ownBody: OwnAnswer['body'] | undefined
@@ -43,6 +50,8 @@ export class ApiError extends Error {
   readonly hint: string | undefined
   /** The message for whoever must not be told of other resources; undefined where it names none. */
   readonly withoutOthers: string | undefined
+  /** The resources that the message names and that other one does not; undefined where they are not told apart. */
+  readonly others: readonly OtherResource[] | undefined
   /** Which rows the message may quote; undefined where it quotes none. */
   readonly quotes: RowsQuoted | undefined
   /** The message for whoever must not be told of them; undefined where it quotes none. */
@@ -59,6 +68,7 @@ export class ApiError extends Error {
     this.hint = hint
     this.subject = subject
     this.withoutOthers = fields.withoutOthers
+    this.others = fields.others
     this.quotes = fields.quotes
     this.withoutRows = fields.withoutRows
     this.#ownBody = ownBody
@@ -114,6 +124,7 @@ function createFactories(): ErrorFactories {
         hint: params.hint ?? definition.hint?.(params),
         subject: definition.subject?.(params) ?? [],
         withoutOthers: definition.withoutOthers?.(params),
+        others: definition.others?.(params),
         quotes: definition.quotes,
         withoutRows: withoutRows(definition, params),
         ownBody: answer?.body,

@@ -1,13 +1,15 @@
 // What a materialized view, or a change of what one is made of, is refused for. Sorted by status.
 
 import { listText } from '../list-text.ts'
-import { define } from './definition.ts'
+import { define, type OtherResource } from './definition.ts'
 
 export const viewErrors = {
   VIEW_INVALID: define({
     status: 400,
     when: 'A node cannot be materialized: its query has no Data Source whose rows it could see, needs a request, or would feed itself. Nothing of the request was done.',
     message: ({ node, reason }: NodeReason) => `Node '${node}' cannot be materialized: ${reason}`,
+    withoutOthers: ({ node, untold = untoldQuery }) => `Node '${node}' cannot be materialized: ${untold}`,
+    others: ({ others = [] }) => others,
   }),
   VIEW_CYCLE: define({
     status: 400,
@@ -16,6 +18,7 @@ export const viewErrors = {
       `Node '${node}' cannot be materialized: its rows would come back to where they came from: ${path.join(' → ')}`,
     withoutOthers: ({ node }) =>
       `Node '${node}' cannot be materialized: its rows would come back to where they came from`,
+    others: ({ path }) => path.map(toDataSource),
   }),
   VIEW_MISFIT: define({
     status: 400,
@@ -25,27 +28,31 @@ export const viewErrors = {
   }),
   VIEW_MISSING: define({
     status: 400,
-    when: 'A Materialized View is removed or populated of a node that is not materialized.',
+    when: 'A Materialized View is removed, populated or linked again of a node that has none.',
     message: ({ pipe, node }: { readonly pipe: string; readonly node: string }) =>
       `Node '${node}' of Pipe '${pipe}' is not materialized`,
   }),
   POPULATE_INVALID: define({
     status: 400,
     when: 'A parameter of a populate is wrong, or stands without `populate=true`.',
-    message: ({ reason }: { readonly reason: string }) => `The populate cannot run: ${reason}`,
+    message: ({ reason }: PopulateFault) => `The populate cannot run: ${reason}`,
+    withoutOthers: ({ untold = 'the Data Source whose rows it would fill cannot be read for it' }) =>
+      `The populate cannot run: ${untold}`,
+    others: ({ others = [] }) => others.map(toDataSource),
   }),
   VIEW_SOURCE_DENIED: define({
     status: 403,
     when: 'The token may not write to the Data Source whose rows the node would see. A view that fails holds the rows of its Data Source up, so whoever makes one must be able to send some.',
     message: ({ node }: { readonly node: string }) =>
       `Node '${node}' cannot be materialized: the token may not write to the Data Source whose rows it would see`,
-    hint: () => 'That is the one after its first FROM; the token needs DATASOURCES:APPEND or DATASOURCES:CREATE for it',
+    hint: () =>
+      'That is the one after its first FROM, with UNION ALL that of each SELECT; the token needs DATASOURCES:APPEND or DATASOURCES:CREATE for it',
   }),
   POPULATE_UNLINKED: define({
     status: 409,
     when: 'What became of a Materialized View whose populate failed. No request is answered so: it is among the errors of the job.',
-    message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
-      `Materialized View ${view} is unlinked, because ${reason}: new rows do not come to it. What its Data Source has stays`,
+    message: ({ view, pipe, reason }: { readonly view: string; readonly pipe: string; readonly reason: string }) =>
+      `Materialized View ${view} is unlinked, because ${reason}: new rows do not come to it. What its Data Source has stays. Once what failed is mended, POST /v0/pipes/${pipe}/nodes/${view}/relink links it again`,
   }),
   POPULATE_REFUSED: define({
     status: 409,
@@ -67,6 +74,7 @@ export const viewErrors = {
     message: ({ pipe, node, datasource }: ExistingView) =>
       `Node '${node}' of Pipe '${pipe}' is materialized into Data Source "${datasource}" already`,
     withoutOthers: ({ pipe, node }) => `Node '${node}' of Pipe '${pipe}' is materialized already`,
+    others: ({ datasource }) => [toDataSource(datasource)],
   }),
   VIEW_USED: define({
     status: 409,
@@ -74,14 +82,15 @@ export const viewErrors = {
     message: ({ what, users, advice }: ViewUsers) =>
       `${what} is part of the Materialized Views ${listText(users)}; ${advice}`,
     withoutOthers: ({ what, advice }) => `${what} is part of Materialized Views; ${advice}`,
+    others: ({ users }) => users.map(toPipe),
   }),
   OVERRIDE_REFUSED: define({
     status: 409,
     when: 'A Data Source cannot be overridden by `override_datasource`: it has rows, or Materialized Views use it. Nothing was changed.',
-    message: ({ datasource, reason }: { readonly datasource: string; readonly reason: string }) =>
-      `Data Source "${datasource}" cannot be overridden: ${reason}`,
+    message: ({ datasource, reason }: OverrideFault) => `Data Source "${datasource}" cannot be overridden: ${reason}`,
     withoutOthers: ({ datasource }) =>
       `Data Source "${datasource}" cannot be overridden: it has rows, or Materialized Views use it`,
+    others: ({ users }) => users?.map(toPipe),
   }),
   POPULATE_FAILED: define({
     status: 422,
@@ -95,6 +104,36 @@ export const viewErrors = {
 interface NodeReason {
   readonly node: string
   readonly reason: string
+  /** What the reason names, or quotes the SQL of, beside the node. */
+  readonly others?: readonly OtherResource[]
+  /** For whoever must not be told of these. */
+  readonly untold?: string
+}
+
+const untoldQuery = 'what it reads makes no view; a token that may see all that it reads is told why'
+
+interface PopulateFault {
+  readonly reason: string
+  /** Names of data sources in it. */
+  readonly others?: readonly string[]
+  /** For whoever must not be told of these. */
+  readonly untold?: string
+}
+
+interface OverrideFault {
+  readonly datasource: string
+  readonly reason: string
+  /** Labels of the views in it; undefined where it tells of rows. */
+  readonly users?: readonly string[]
+}
+
+function toDataSource(name: string): OtherResource {
+  return { kind: 'datasource', name }
+}
+
+/** The pipe of a view, by its label. */
+function toPipe(label: string): OtherResource {
+  return { kind: 'pipe', name: label.split('.', 1)[0] ?? label }
 }
 
 interface Misfit {

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { ImportLedger, type LedgerState, noCounts, type PlaceCounts } from '../../../src/ingest/insert/import-ledger.ts'
+import { ImportLedger } from '../../../src/ingest/insert/import-ledger.ts'
+import { type LedgerState, noCounts, type PlaceCounts } from '../../../src/ingest/insert/import-ledger.types.ts'
 import type { LikenessKind } from '../../../src/ingest/insert/text-likeness.types.ts'
 
 const part = new Uint8Array(1)
@@ -242,4 +243,37 @@ t.test('one that reads a body anew keeps what an earlier process knew of its tex
   const { likeness: _, ...older } = ledger.state()
   t.equal(open(older).ledger.likeness, 'other', 'earlier versions have kept nothing of it')
   t.end()
+})
+
+t.test('a block that is noted while the end of its import notes it too counts once', async (t) => {
+  const { ledger, saved, clock } = open()
+  const block = await ledger.rows.name([{ start: 0, end: 10 }], 5)
+  ledger.rows.noteStored(block, counts(5))
+  clock.nowMs = 5_000
+  await Promise.all([ledger.noteInTime(), ledger.settle(), ledger.noteInTime(), ledger.settle()])
+  t.equal(ledger.counts.storedRows, 5)
+  t.equal(saved.at(-1)?.rows.counts.rows, 5)
+})
+
+t.test('what is told as kept is on disk, and so no kill takes it back', async (t) => {
+  const { ledger, saved, clock } = open()
+  const block = await ledger.rows.name([{ start: 0, end: 10 }], 5)
+  ledger.rows.noteStored(block, counts(5))
+  t.equal(ledger.counts.storedRows, 5)
+  await ledger.noteInTime()
+  t.equal(ledger.keptCounts.storedRows, 0, 'it was synced a moment ago')
+  clock.nowMs = 2_000
+  await ledger.noteInTime()
+  t.equal(ledger.keptCounts.storedRows, 5)
+  t.equal(open(saved.at(-1) ?? null).ledger.keptCounts.storedRows, 5)
+})
+
+t.test('a block that the engine got nothing of is in doubt no more, but one of an earlier process is', async (t) => {
+  const before = open()
+  const block = await before.ledger.rows.name([{ start: 0, end: 10 }], 5)
+  const { ledger } = open(before.saved.at(-1) ?? null)
+  const own = await ledger.rows.name([{ start: 10, end: 20 }], 7)
+  ledger.rows.takeBack(own)
+  ledger.rows.takeBack(block)
+  t.equal(ledger.doubtfulRows, 5)
 })

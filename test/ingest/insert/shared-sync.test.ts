@@ -43,3 +43,19 @@ t.test('a sync that fails is told to those who asked for it, and to nobody else'
   held.ends[1]?.resolve()
   await second
 })
+
+t.test('who asks at the moment at which one has ended shares the one that is about to begin', async (t) => {
+  let underWay = 0
+  let most = 0
+  const shared = new SharedSync(async () => {
+    underWay += 1
+    most = Math.max(most, underWay)
+    await new Promise(setImmediate)
+    underWay -= 1
+  })
+  const askAgain = async (times: number): Promise<void> => {
+    for (let time = 0; time < times; time += 1) await shared.run()
+  }
+  await Promise.all([askAgain(5), askAgain(5), shared.run().then(() => askAgain(3)), askAgain(1)])
+  t.equal(most, 1)
+})

@@ -256,3 +256,45 @@ t.test('a job that was cancelled while it waited leaves its pin to the next one'
   t.same(await world.pins(), [])
   await life.jobs.close()
 })
+
+t.test('a job whose view the catalog does not hear of is cancelled, or ends when a kill came between', async (t) => {
+  const first = await world.live()
+  const source = await world.source('unheard', schema, plain)
+  await world.insert(source, rowsSql(0, 100))
+  const view = world.view(source, await days('unheard_days'), byDay, ['d', 'n', 'v'])
+  await world.link(view)
+  const pinnedPlan = async (life: Life) => {
+    const plan = await life.populates.plan(view, wholePopulate)
+    await life.populates.pin(plan)
+    return { plan, maker }
+  }
+  const refused = await pinnedPlan(first)
+  const before = new Set(first.jobs.list({}).map(({ id }) => id))
+  await t.rejects(
+    first.populates.withPinned([refused], () => Promise.reject(new Error('the catalog refuses it'))),
+    /the catalog refuses it/,
+  )
+  const [job] = first.jobs.list({}).filter(({ id }) => !before.has(id))
+  await untilStatus(first.jobs, job?.id ?? '', 'cancelled')
+  await first.populates.unpin(refused.plan)
+  t.same(await world.pins(), [])
+  const cutOff = await pinnedPlan(first)
+  let isAdded = (): void => undefined
+  const added = new Promise<void>((resolve) => {
+    isAdded = resolve
+  })
+  void first.populates.withPinned([cutOff], () => {
+    isAdded()
+    return new Promise<never>(() => undefined)
+  })
+  await added
+  const [left] = first.jobs.list({}).filter(({ id }) => !before.has(id) && id !== job?.id)
+  first.kill()
+  world.unlinked.add(view.id)
+  const second = await world.live()
+  const ended = await untilStatus(second.jobs, left?.id ?? '', 'error')
+  t.match(ended.errors, [/it was removed meanwhile/])
+  t.same(await world.pins(), [])
+  t.same(await totals(view.targetId), { n: 0, v: 0 })
+  await second.jobs.close()
+})

@@ -5,6 +5,7 @@ export interface ShownJob {
   readonly id: string
   readonly status: string
   readonly error?: string
+  readonly errors?: readonly string[]
   readonly rows_deleted?: number | null
   readonly statistics?: { readonly row_count: number | null; readonly bytes: number } | null
   readonly is_cancellable: boolean

@@ -128,7 +128,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     pendingReplaces,
     pipes: fakePipes(),
     behind: { catchUp: async () => null, of: () => [] },
-    populates: { add: unavailable, addPinned: async () => null, plan: unavailable },
+    populates: { add: unavailable, plan: unavailable },
     endpointDescriptions: {
       describe: async () => null,
       describeAll: async () => ({ endpoints: [], pendingCount: 0 }),
@@ -315,6 +315,7 @@ function createSource(name: string, { description, engine, type }: CreateRequest
 
 function fakeIngest(deps: () => FakeDeps): Ingest {
   return {
+    settleImport: async () => undefined,
     tableMark: async () => ({ blocks: 0, tables: '' }),
     keptEvents: {
       keep: async () => 1,

@@ -23,7 +23,15 @@ export class TestKind implements JobKind {
   readonly #begun: HeldJob[] = []
   readonly #waiting = new Set<() => void>()
 
+  /** Absent where nothing is to be told of a job that is cancelled over a restart. */
+  readonly settle?: NonNullable<JobKind['settle']>
+
+  /** Absent where none yields. */
+  readonly mayYield?: NonNullable<JobKind['mayYield']>
+
   constructor(given: Partial<Omit<JobKind, 'forget' | 'isHeld' | 'run'>> = {}) {
+    if (given.mayYield !== undefined) this.mayYield = given.mayYield
+    if (given.settle !== undefined) this.settle = given.settle
     this.name = given.name ?? 'import'
     this.workingMax = given.workingMax ?? 1
     this.isCancellableWhileWorking = given.isCancellableWhileWorking ?? true

@@ -23,6 +23,7 @@ export interface ViewRunReport {
   readonly undone: number
   readonly done: number
   readonly dropped: number
+  readonly edited: number
   readonly blocks: number
   readonly words: ServiceWords
   /** What is not as it must be; empty when all is. */
@@ -44,9 +45,9 @@ export async function runViews({ rounds, seed }: ViewRunOptions): Promise<ViewRu
     const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
     const names = (await store.views.names()).filter(isViewId)
     await store.close()
-    if (names.length !== run.linked.size) run.faults.push(`${names.length} views for ${run.linked.size} nodes`)
-    const { kills, undone, done, dropped, blocks, faults } = run
-    return { kills, undone, done, dropped, blocks, faults, words: service.words }
+    if (names.length !== run.viewCount) run.faults.push(`${names.length} views of the engine, not ${run.viewCount}`)
+    const { kills, undone, done, dropped, edited, blocks, faults } = run
+    return { kills, undone, done, dropped, edited, blocks, faults, words: service.words }
   } finally {
     await service.end('SIGKILL')
     await directory.remove()
@@ -58,12 +59,16 @@ class ViewRun {
   undone = 0
   done = 0
   dropped = 0
+  /** Edits that were begun. */
+  edited = 0
   blocks = 0
   readonly faults: string[] = []
   /** Pipes whose views are there. */
   readonly linked = new Set<string>()
   readonly #service: KillService
   readonly #random: SeededRandom
+  /** Which of `forms` a pipe has. */
+  readonly #forms = new Map<string, number>()
   /** Blocks that were acknowledged; others may be there all the same. */
   readonly #acknowledged = new Set<number>()
 
@@ -74,15 +79,19 @@ class ViewRun {
 
   async round(round: number): Promise<void> {
     const pipe = `p${round}`
-    await this.#service.call(
-      'POST',
-      '/v0/pipes',
-      JSON.stringify({ name: pipe, nodes: [{ name: 'n', sql: this.#sql() }] }),
-    )
+    const form = this.#random.below(forms.length)
+    this.#forms.set(pipe, form)
+    const nodes = [{ name: 'n', sql: sqlOf(form, 0) }]
+    await this.#service.call('POST', '/v0/pipes', JSON.stringify({ name: pipe, nodes }))
     const [old] = this.linked
     const isDrop = old !== undefined && this.#random.below(3) === 0
+    const isEdit = !isDrop && old !== undefined && this.#random.below(2) === 0
     const sending = this.#sendUntilCut()
-    const changing = isDrop ? this.#try('DELETE', `/v0/pipes/${old}`) : this.#try('POST', pathOf(pipe))
+    const changing = isDrop
+      ? this.#try('DELETE', `/v0/pipes/${old}`)
+      : isEdit
+        ? this.#edit(old, round)
+        : this.#try('POST', pathOf(pipe))
     await delay(this.#random.below(killAfterMsMax))
     await this.#service.kill(victims[this.#random.below(victims.length)] ?? 'both')
     this.kills += 1
@@ -164,20 +173,40 @@ class ViewRun {
     this.#acknowledged.add(block)
   }
 
-  async #try(method: string, path: string): Promise<void> {
+  async #try(method: string, path: string, body?: string): Promise<void> {
     try {
-      await this.#service.call(method, path)
+      await this.#service.call(method, path, body)
     } catch {
       // Cut off by the kill; the catalog tells afterwards what became of it.
     }
   }
 
-  #sql(): string {
-    const isGrouped = this.#random.below(2) === 0
-    return isGrouped
-      ? 'SELECT block, sumSimpleState(toUInt64(1)) AS c FROM stream GROUP BY block'
-      : 'SELECT block, toUInt64(1) AS c FROM stream'
+  /** The old view or the new one, and never both, gives as many rows. */
+  async #edit(pipe: string, round: number): Promise<void> {
+    const form = this.#forms.get(pipe) ?? 0
+    await this.#try('PUT', `/v0/pipes/${pipe}/nodes/n`, sqlOf(form, round))
+    this.edited += 1
   }
+
+  /** How many views the engine has of the nodes. */
+  get viewCount(): number {
+    const counts = [...this.linked].map((pipe) => forms[this.#forms.get(pipe) ?? 0]?.length ?? 0)
+    return counts.reduce((sum, count) => sum + count, 0)
+  }
+}
+
+/** The SELECTs of a node, each of which the engine has a view of; `%` is true for every row. */
+const forms: readonly (readonly string[])[] = [
+  ['SELECT block, sumSimpleState(toUInt64(1)) AS c FROM stream WHERE % GROUP BY block'],
+  ['SELECT block, toUInt64(1) AS c FROM stream WHERE %'],
+  [
+    'SELECT block, toUInt64(1) AS c FROM stream WHERE % AND n % 2 = 0',
+    'SELECT block, toUInt64(1) AS c FROM stream WHERE % AND n % 2 = 1',
+  ],
+]
+
+function sqlOf(form: number, round: number): string {
+  return (forms[form] ?? []).join(' UNION ALL ').replaceAll('WHERE %', `WHERE ${round} = ${round}`)
 }
 
 function pathOf(pipe: string): string {

@@ -39,6 +39,7 @@ export function asAdmin(pipes: Pipes): AdminPipes {
     editNode: (pipe, node, edit) => pipes.editNode(pipe, node, edit, adminScope),
     removeNode: (pipe, node) => pipes.removeNode(pipe, node, { author: adminScope, isForced: false }),
     materialize: (pipe, node, order) => pipes.materialize(pipe, node, order),
+    relink: (pipe, node, order) => pipes.relink(pipe, node, order),
     dematerialize: (pipe, node) => pipes.dematerialize(pipe, node),
     analyse: (pipe, node, order) => pipes.analyse(pipe, node, order),
     publish: (pipe, node) => pipes.publish(pipe, node, adminScope),

@@ -28,9 +28,9 @@ export const madeViewErrors = {
     'The populate cannot run: "populate_subset" needs populate=true',
   ],
   POPULATE_UNLINKED: [
-    errors.POPULATE_UNLINKED({ view: 'by_day', reason: 'no populate of it ever succeeded' }),
+    errors.POPULATE_UNLINKED({ view: 'by_day', pipe: 'p', reason: 'no populate of it ever succeeded' }),
     409,
-    'Materialized View by_day is unlinked, because no populate of it ever succeeded: new rows do not come to it. What its Data Source has stays',
+    'Materialized View by_day is unlinked, because no populate of it ever succeeded: new rows do not come to it. What its Data Source has stays. Once what failed is mended, POST /v0/pipes/p/nodes/by_day/relink links it again',
   ],
   POPULATE_REFUSED: [
     errors.POPULATE_REFUSED({ datasource: 'days', reason: 'others fill it too' }),

@@ -1,0 +1,32 @@
+import type { FastifyRequest } from 'fastify'
+import type { NodePopulate, NodeTarget } from '../../pipes/pipes.types.ts'
+import type { HttpDeps } from '../http.types.ts'
+import type { TargetOrder } from '../request/target-input.ts'
+import { callerOf, requireAccess } from '../server/authorization.ts'
+
+/**
+ * The data source that a node is to fill, once it is clear that the caller may have it filled: whoever makes views must not write
+ * where he could not send rows.
+ *
+ * @throws what `Access.refusalOf` gives (403).
+ */
+export function judgedTarget(
+  request: FastifyRequest,
+  { name, engine, isOverridden, populate }: TargetOrder,
+  { dataSources }: Pick<HttpDeps, 'dataSources'>,
+): NodeTarget {
+  const found = dataSources.find(name)
+  if (found === undefined || isOverridden) requireAccess(request, 'target:create', name)
+  if (found !== undefined) requireAccess(request, 'target:fill', name)
+  if (found !== undefined && isOverridden) requireAccess(request, 'target:override', name)
+  const { access } = request.server
+  const mayWriteTo = (id: string): boolean => access.refusalOf(callerOf(request), 'target:fill', id) === null
+  const asked = populate === null ? null : { ...populate, maker: makerOf(request) }
+  return { name, knownId: found?.id ?? null, engine, isOverridden, populate: asked, mayWriteTo }
+}
+
+/** Who asks for a populate, as its job knows him. */
+export function makerOf(request: FastifyRequest): NodePopulate['maker'] {
+  const { makerId, tokenName } = callerOf(request)
+  return { owner: { tokenId: makerId, tokenName }, logFields: { requestId: request.id } }
+}
