@@ -1,9 +1,9 @@
 // Populates, with what they need of the catalog, of data sources and of the views of nodes.
 
 import type { Catalog } from './catalog/catalog.ts'
+import { changePipeOfView, changeView } from './catalog/change-view.ts'
 import type { DataSource } from './catalog/data-source.types.ts'
-import { materializedNodes, withUnlinked } from './catalog/node-views.ts'
-import type { MaterializedNode, Pipe } from './catalog/pipe.types.ts'
+import { findView, viewLabel, withUnlinked } from './catalog/node-views.ts'
 import type { Options } from './config.ts'
 import { type AskedCondition, readRowCondition, tryRowCondition } from './datasources/row-condition.ts'
 import type { Materialize } from './materialize/materialize.types.ts'
@@ -53,50 +53,35 @@ class NodeLinks implements PopulatedLinks {
   }
 
   isLinked(viewId: string): boolean {
-    return this.#find(viewId) !== undefined
+    return findView(this.#catalog.listPipes(), viewId) !== undefined
   }
 
   hasSucceeded(viewId: string): boolean {
-    return this.#find(viewId)?.view.populatedAt !== undefined
+    return findView(this.#catalog.listPipes(), viewId)?.view.populatedAt !== undefined
   }
 
-  async noteSuccess(viewId: string): Promise<void> {
+  refuseParked(viewId: string): void {
+    const found = findView(this.#catalog.listPipes(), viewId)
+    if (found?.view.behind?.isParked !== true) return
+    const reason = 'rows that come meanwhile would be missing in what is populated; let it catch up first'
+    throw errors.VIEW_BEHIND({ view: viewLabel(found), reason })
+  }
+
+  async noteSuccess(viewId: string, isWhole: boolean): Promise<void> {
     const populatedAt = this.#deps.now()
-    await this.#change(viewId, ({ pipe }) => ({
-      ...pipe,
-      nodes: pipe.nodes.map((node) => {
-        return node.view?.id === viewId ? { ...node, view: { ...node.view, populatedAt } } : node
-      }),
-    }))
+    await changeView(this.#catalog, viewId, ({ behind, ...view }) => {
+      // What it lacked is there now, unless some came past it meanwhile.
+      const isBehind = behind !== undefined && (behind.isParked || !isWhole)
+      return isBehind ? { ...view, behind, populatedAt } : { ...view, populatedAt }
+    })
   }
 
   async unlink(viewId: string): Promise<void> {
-    const found = this.#find(viewId)
+    const found = findView(this.#catalog.listPipes(), viewId)
     if (found === undefined) return
-    const write = (): Promise<void> => this.#change(viewId, ({ pipe }) => withUnlinked(pipe, viewId, this.#deps.now()))
-    await this.#deps.views().unlink([found.view], write)
-  }
-
-  #find(viewId: string): MaterializedNode | undefined {
-    return materializedNodes(this.#catalog.listPipes()).find(({ view }) => view.id === viewId)
-  }
-
-  /** A pipe that was changed meanwhile is changed as it is then. */
-  async #change(viewId: string, change: (found: MaterializedNode) => Pipe): Promise<void> {
-    for (;;) {
-      const found = this.#find(viewId)
-      if (found === undefined) return
-      let isStale = false
-      const guard = (): void => {
-        isStale = this.#catalog.findPipe(found.pipe.id) !== found.pipe
-        if (isStale) throw new Error('the pipe was changed meanwhile')
-      }
-      try {
-        await this.#catalog.replacePipe(change(found), guard)
-        return
-      } catch (thrown) {
-        if (!isStale) throw thrown
-      }
+    const write = async (): Promise<void> => {
+      await changePipeOfView(this.#catalog, viewId, ({ pipe }) => withUnlinked(pipe, viewId, this.#deps.now()))
     }
+    await this.#deps.views().unlink([found.view], write)
   }
 }

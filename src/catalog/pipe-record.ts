@@ -2,7 +2,7 @@
 
 import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { parseDataSourceId } from './data-source-id.ts'
-import type { NodeId, NodeView, Pipe, PipeNode, UnlinkedView, ViewBranch } from './pipe.types.ts'
+import type { NodeId, NodeView, Pipe, PipeNode, UnlinkedView, ViewBehind, ViewBranch } from './pipe.types.ts'
 import { parseNodeId, parsePipeId, parseViewId } from './pipe-id.ts'
 import {
   checkFormat,
@@ -112,5 +112,16 @@ function readView(fields: Fields): NodeView {
     columns: columns.map((column) => ({ name: readString(column, 'name'), typeText: readString(column, 'typeText') })),
     createdAt: readInteger(fields, 'createdAt'),
     ...(fields['populatedAt'] === undefined ? {} : { populatedAt: readInteger(fields, 'populatedAt') }),
+    ...(fields['behind'] === undefined ? {} : { behind: readBehind(readObject(fields['behind'], 'behind')) }),
+  }
+}
+
+function readBehind(fields: Fields): ViewBehind {
+  return {
+    sinceMs: readInteger(fields, 'sinceMs'),
+    isParked: fields['isParked'] === true,
+    place: fields['place'] === null ? null : readInteger(fields, 'place'),
+    tableBlocks: readInteger(fields, 'tableBlocks'),
+    errorName: readString(fields, 'errorName'),
   }
 }

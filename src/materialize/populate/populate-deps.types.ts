@@ -22,8 +22,10 @@ export interface PopulatedLinks {
   isLinked(viewId: string): boolean
   /** Whether a populate of it has ever succeeded. */
   hasSucceeded(viewId: string): boolean
-  /** On disk when it resolves. */
-  noteSuccess(viewId: string): Promise<void>
+  /** @throws VIEW_BEHIND (409) while no block passes the view. */
+  refuseParked(viewId: string): void
+  /** On disk when it resolves. `isWhole`: its target has all that the view makes of what there is. */
+  noteSuccess(viewId: string, isWhole: boolean): Promise<void>
   /** Lets the node of the view fill nothing any more, until it is linked again. */
   unlink(viewId: string): Promise<void>
 }

@@ -76,7 +76,7 @@ export class PopulateRun {
       const checkpoint = (this.#job.checkpoint as PopulateCheckpoint | null) ?? (await this.#begin())
       if (checkpoint.done < checkpoint.total) await this.#fill(checkpoint)
       if (checkpoint.stagingUuid !== null) await this.#exchange(checkpoint.stagingUuid)
-      await links.noteSuccess(view.id)
+      await links.noteSuccess(view.id, isWhole(this.#order.request))
     } catch (thrown) {
       const { signal } = this.#job
       // The next start goes on with it, and needs all of it.
@@ -335,6 +335,10 @@ class Checkpoints {
     }
     await this.#saving
   }
+}
+
+function isWhole({ truncates, subset, condition }: PopulateJobOrder['request']): boolean {
+  return truncates && subset === null && condition === null
 }
 
 function isCancelled(reason: unknown): boolean {

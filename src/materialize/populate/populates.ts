@@ -59,12 +59,14 @@ export class PopulateService implements Populates {
     }
   }
 
-  plan(view: PopulatedView, request: PopulateRequest): Promise<PopulatePlan> {
-    return planPopulate(view, request, this.#deps)
+  async plan(view: PopulatedView, request: PopulateRequest): Promise<PopulatePlan> {
+    this.#deps.links.refuseParked(view.id)
+    return await planPopulate(view, request, this.#deps)
   }
 
   async heldFor({ view }: PinnedPlan): Promise<readonly DataSource[]> {
-    const { catalog, store } = this.#deps
+    const { catalog, links, store } = this.#deps
+    links.refuseParked(view.id)
     const graph = await store.views.graph()
     const before = populatedBranches(view).flatMap(({ sourceId }) => [...tablesBefore(graph, sourceId)])
     const tables = new Set([...before, view.targetId])
