@@ -104,7 +104,7 @@ t.test('without configuration every option has its default', async (t) => {
       jobsKeptMax: 10_000,
       deleteJobsWorkingMax: 3,
       populateJobsWorkingMax: 1,
-      populateChunkRowsMax: 1_000_000,
+      populateChunkRowsMax: 2_000_000,
       queryJobsWorkingMax: 2,
       queryJobTimeMaxMs: 600_000,
       jobResultsBytesMax: 1024 ** 3,

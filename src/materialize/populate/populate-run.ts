@@ -19,7 +19,7 @@ import { type Chunk, type ChunkLimits, cutChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
 import { conditionsOn, stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
-import { chunkQuery } from './populate-query.ts'
+import { chunkQuery, groupsRows } from './populate-query.ts'
 import { branchTables, dropPopulateTables, type PopulateTables, populateTables } from './populate-tables.ts'
 import { populatedBranches } from './populated-view.ts'
 
@@ -32,8 +32,9 @@ interface RunDeps extends PopulatesDeps {
   readonly pinning: Pinning
 }
 
-/** The same of their bytes before compression. */
+/** The same of their bytes before compression: all of them are in memory together, but where they are grouped. */
 const chunkBytesMax = 64 * mebibyte
+const groupedBytesMax = 128 * mebibyte
 /** INSERTs that run beside each other; each has one thread, so that its rows keep their order. */
 const chunksAtOnce = 2
 /** How often the checkpoint is written, at most. */
@@ -96,10 +97,12 @@ export class PopulateRun {
     if (!pins.every((pin) => found.has(pin))) throw this.#failure('the rows that were kept for it are gone')
     const parts = await this.#parts()
     const rowCount = parts.flat().reduce((rows, part) => rows + part.rowCount, 0)
+    const isGrouped = this.#branches.every(({ select }) => groupsRows(select))
     const limits = {
       rowsMax: this.#options.populateChunkRowsMax,
-      bytesMax: chunkBytesMax,
+      bytesMax: isGrouped ? groupedBytesMax : chunkBytesMax,
       step: stepOf(request, rowCount),
+      isByKey: isGrouped && !this.#isOrdered(await store.views.graph()),
     }
     const total = cutAll(parts, limits).length
     const stagingUuid = request.truncates ? (found.get(this.#tables.staging)?.uuid ?? '') : null
@@ -215,16 +218,15 @@ export class PopulateRun {
     }
   }
 
-  #into({ tables }: TableGraph): Filling['into'] {
-    const { view, request, filled } = this.#order
-    const target = tables.get(view.targetId)
+  #into(graph: TableGraph): Filling['into'] {
+    const { view, request } = this.#order
+    const target = graph.tables.get(view.targetId)
     if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: this.#order.targetName })
-    const isOrdered = filled.some((table) => orderedEngines.test(tables.get(table)?.engine ?? ''))
     return {
       table: request.truncates ? this.#tables.staging : view.targetId,
       // A view fills the columns that its target has by the same names.
       columns: view.columns.filter((column) => target.columns.includes(column)),
-      atOnce: isOrdered ? 1 : chunksAtOnce,
+      atOnce: this.#isOrdered(graph) ? 1 : chunksAtOnce,
     }
   }
 
@@ -254,6 +256,10 @@ export class PopulateRun {
     const parts: (readonly PinnedPart[])[] = []
     for (const pin of this.#pins) parts.push(await this.#deps.store.pins.parts(pin))
     return parts
+  }
+
+  #isOrdered({ tables }: TableGraph): boolean {
+    return this.#order.filled.some((table) => orderedEngines.test(tables.get(table)?.engine ?? ''))
   }
 
   #refuseGone(): void {

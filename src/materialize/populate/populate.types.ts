@@ -128,6 +128,7 @@ export interface PopulateCheckpoint {
   readonly bytesMax: number
   /** See `ChunkLimits`. */
   readonly step: number
+  readonly isByKey?: boolean
   readonly total: number
   /** So many of the first chunks are filled, and outlive a power cut. */
   readonly done: number

@@ -51,7 +51,11 @@ export class PopulateService implements Populates {
       workingMax: options.populateJobsWorkingMax,
       isCancellableWhileWorking: true,
       canResume: true,
-      run: (job) => new PopulateRun(job, options, { ...deps, pinning }).run(),
+      run: (job) => {
+        const run = new PopulateRun(job, options, { ...deps, pinning }).run()
+        // `add` has made the order. While the job works it is known by its details.
+        return run.finally(() => this.#made.delete((job.order as PopulateJobOrder).pinId))
+      },
     }
   }
 
