@@ -200,6 +200,9 @@ t.test('views that fail beside others', async (t) => {
     t.equal(refused.status, 422, refused.text)
     t.match(await source.behind(), [{ state: 'incomplete', takes_new_rows: true }])
     await source.send([2])
+    const sql = 'SELECT id, n FROM eight'
+    t.equal((await service.call('PUT', '/v0/pipes/eight_risky/nodes/eight_risky_view', { body: sql })).status, 200)
+    t.match(await source.behind(), [{ state: 'incomplete', takes_new_rows: true }], 'other SQL has not what it lacked')
     t.match((await replace('{"id":3,"n":1}\n{"id":4,"n":1}')).json, { imported_rows: 2 })
     t.same(await source.behind(), [])
     await source.send([5])
