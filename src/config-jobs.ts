@@ -62,9 +62,9 @@ export const jobOptions = {
     unit: 'rows',
     min: 1,
     max: 100_000_000,
-    default: 1_000_000,
+    default: 2_000_000,
     sentence:
-      'Rows that one INSERT of a populate reads, of at most 64 MiB. More are faster where a view groups many rows into few, and take more memory.',
+      'Rows that one INSERT of a populate reads, of at most 64 MiB, or 128 MiB where the view groups them. More are faster where a view groups many rows into few, and take more memory.',
   },
   verifyRowsMax: {
     kind: 'integer',

@@ -5,6 +5,7 @@ import type { OptionDefinition, OptionValue } from './config.types.ts'
 import { jobOptions } from './config-jobs.ts'
 import { tokenOptions } from './config-tokens.ts'
 import { urlOptions } from './config-url.ts'
+import { viewOptions } from './config-views.ts'
 import { gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'
 
 const engineMemoryBytesMin = 512 * mebibyte
@@ -376,6 +377,7 @@ export const optionTable = {
     sentence:
       'Idempotency keys that are remembered, at most one for each 2 KiB of `eventsLogBytesMax`. Beyond it, the oldest are forgotten before their 5 hours are over, and the log of the service says so.',
   },
+  ...viewOptions,
   missingDataSource: {
     kind: 'choice',
     choices: ['create', 'refuse'],

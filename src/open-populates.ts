@@ -1,9 +1,9 @@
 // Populates, with what they need of the catalog, of data sources and of the views of nodes.
 
 import type { Catalog } from './catalog/catalog.ts'
-import { changeView, changeViewPipe, findView } from './catalog/change-view.ts'
+import { changePipeOfView, changeView } from './catalog/change-view.ts'
 import type { DataSource } from './catalog/data-source.types.ts'
-import { withUnlinked } from './catalog/node-views.ts'
+import { findView, viewLabel, withUnlinked } from './catalog/node-views.ts'
 import type { ViewRemovals } from './catalog/pipe.types.ts'
 import { withoutRemovals } from './catalog/view-removals.ts'
 import type { Options } from './config.ts'
@@ -55,20 +55,31 @@ class NodeLinks implements PopulatedLinks {
   }
 
   isLinked(viewId: string): boolean {
-    return findView(this.#catalog, viewId) !== undefined
+    return findView(this.#catalog.listPipes(), viewId) !== undefined
   }
 
   hasSucceeded(viewId: string): boolean {
-    return findView(this.#catalog, viewId)?.view.populatedAt !== undefined
+    return findView(this.#catalog.listPipes(), viewId)?.view.populatedAt !== undefined
   }
 
-  async noteSuccess(viewId: string): Promise<void> {
+  refuseParked(viewId: string): void {
+    const found = findView(this.#catalog.listPipes(), viewId)
+    if (found?.view.behind?.isParked !== true) return
+    const reason = 'rows that come meanwhile would be missing in what is populated; let it catch up first'
+    throw errors.VIEW_BEHIND({ view: viewLabel(found), reason })
+  }
+
+  async noteSuccess(viewId: string, isWhole: boolean): Promise<void> {
     const populatedAt = this.#deps.now()
-    await changeView(this.#catalog, viewId, (view) => ({ ...view, populatedAt }))
+    await changeView(this.#catalog, viewId, ({ behind, ...view }) => {
+      // What it lacked is there now, unless some came past it meanwhile.
+      const isBehind = behind !== undefined && (behind.isParked || !isWhole)
+      return isBehind ? { ...view, behind, populatedAt } : { ...view, populatedAt }
+    })
   }
 
   removalsOf(viewId: string): ViewRemovals | undefined {
-    return findView(this.#catalog, viewId)?.view.removals
+    return findView(this.#catalog.listPipes(), viewId)?.view.removals
   }
 
   async clearRemovals(viewId: string, partitions: readonly string[] | null, until: number): Promise<void> {
@@ -81,10 +92,11 @@ class NodeLinks implements PopulatedLinks {
   }
 
   async unlink(viewId: string): Promise<void> {
-    const found = findView(this.#catalog, viewId)
+    const found = findView(this.#catalog.listPipes(), viewId)
     if (found === undefined) return
-    const write = (): Promise<void> =>
-      changeViewPipe(this.#catalog, viewId, ({ pipe }) => withUnlinked(pipe, viewId, this.#deps.now()))
+    const write = async (): Promise<void> => {
+      await changePipeOfView(this.#catalog, viewId, ({ pipe }) => withUnlinked(pipe, viewId, this.#deps.now()))
+    }
     await this.#deps.views().unlink([found.view], write)
   }
 }

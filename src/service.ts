@@ -31,10 +31,13 @@ import { type FormatStep, raiseFormat, readFormat } from './directory/format.ts'
 import { lockDirectory } from './directory/lock.ts'
 import { openImports } from './imports/imports.ts'
 import { TableChanges } from './imports/url-jobs/table-changes.ts'
+import type { IngestViews } from './ingest/events/events-ingest.ts'
 import { openIngest } from './ingest/ingest.ts'
+import type { Ingest } from './ingest/ingest.types.ts'
 import { openJobKinds } from './job-kinds.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
+import { openViewsBehind, type ViewsBehind } from './materialize/behind/views-behind.ts'
 import { openMaterialize } from './materialize/materialize.ts'
 import type { Materialize, Targets } from './materialize/materialize.types.ts'
 import { RepairService } from './materialize/verify/repairs.ts'
@@ -47,6 +50,7 @@ import { createPipes } from './pipes/pipes.ts'
 import { reportNodes } from './pipes/report-nodes.ts'
 import { verifySafeguards } from './query/agreement.ts'
 import { createQuery } from './query/query.ts'
+import type { Query } from './query/query.types.ts'
 import { findServiceSource } from './query/service-sources.ts'
 import { openSecretStorage } from './secrets/open-secrets.ts'
 import type { SealPlain } from './secrets/sealed-records.ts'
@@ -56,13 +60,15 @@ import { CloseTime } from './shared/close-time.ts'
 import { linkErrorsTo } from './shared/errors/errors.ts'
 import { toStartRefusal } from './start-refusal.ts'
 import { loadRecords } from './storage/loaded-records.ts'
-import { openSettings } from './storage/settings.ts'
+import { openSettings, type Settings } from './storage/settings.ts'
+import type { AppendGate } from './store/append-gate.ts'
 import { openEmbeddedStore } from './store/embedded/embedded-store.ts'
 import type { RestartedEngine, SupervisedStore } from './store/store.types.ts'
 import { workspaceDatabase } from './store/workspace-database.ts'
 import { raiseCheckpoint } from './wal/checkpoint.ts'
 import { diskFileLayer } from './wal/file-layer.ts'
 import { markName } from './wal/log-mark.ts'
+import { toSequence } from './wal/sequence.ts'
 import { logDirectoryName } from './wal/wal.ts'
 
 export interface Service {
@@ -86,7 +92,7 @@ const dataSourcesMax = 10_000
 const pipesMax = 10_000
 const pipeLimits = { nodesMax: 200, pipeBytesMax: 4 * mebibyte, descriptionLengthMax: 100_000 }
 /** When in the time for closing each is done with waiting; what is left of it is for the end of the engine. */
-const closeShares = { jobs: 0.5, replaces: 0.55, ingest: 0.65, store: 0.8 }
+const closeShares = { jobs: 0.5, replaces: 0.55, behind: 0.6, ingest: 0.65, store: 0.8 }
 
 /**
  * Opens the service on the data directory and starts to listen.
@@ -142,8 +148,14 @@ async function openModules(
   opened.push(() => partNote.close())
   const changes = new TableChanges({ settings, hasUnfinished: (id) => hasUnfinishedImport(jobs, id) })
   const whileRemoving = changes.notedIn(partNote.whileRemoving.bind(partNote))
-  const ingest = await openIngest(options, { store, catalog, logger, now, disk, whileRemoving })
+  const behindDeps = { catalog, store, gate: store.gate, kept: () => ingest.keptEvents, logger, now }
+  const behind = await openViewsBehind(options, behindDeps)
+  const ingest = await openIngest(options, {
+    ...{ store, catalog, logger, now, disk, whileRemoving },
+    views: ingestViewsOf(behind, store.gate),
+  })
   opened.push(() => ingest.close(closeTime.leftUntil(closeShares.ingest)))
+  opened.push(() => behind.close(closeTime.leftUntil(closeShares.behind)))
   const query = createQuery(
     { ...options, database: workspaceDatabase, now },
     { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name), serviceScope },
@@ -153,18 +165,12 @@ async function openModules(
   const dataSources = await openDataSources({ ...options, now }, tablesDeps)
   opened.push(() => dataSources.close())
   const { flattenNode } = query
-  const populatesDeps = { catalog, store, holds: ingest, jobs, now, logger, views: (): Materialize => views }
-  const populates = await openPopulates(options, populatesDeps)
-  const verifies = new VerifyService(options, { catalog, store, holds: ingest, populates })
-  const repairs = new RepairService({ catalog, store, populates, now })
-  const viewsDeps = {
-    ...{ catalog, store, settings, flattenNode, populates, logger },
-    ...{ holds: ingest, targets: targetsOf(dataSources, catalog) },
-  }
-  const views = await openMaterialize({ now }, viewsDeps)
+  const viewsDeps = { catalog, store, settings, ingest, dataSources, jobs, behind, flattenNode, now, logger }
+  const { populates, views, ...checks } = await openViews(options, viewsDeps)
   const isFilled = (tables: ReadonlySet<string>): boolean => populates.isBusy(tables)
   const onComputed = (tables: ReadonlySet<string>): Promise<void> => forgetRemovals(catalog, tables)
-  const replaces = await openReplaces(options, { catalog, settings, store, ingest, isFilled, onComputed, logger })
+  const noted = { behind, isFilled, onComputed }
+  const replaces = await openReplaces(options, { catalog, settings, store, ingest, ...noted, logger })
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
   // What works needs all that was opened before.
   opened.push(() => jobs.close(closeTime.leftUntil(closeShares.jobs)))
@@ -172,10 +178,11 @@ async function openModules(
   await disk.watchPlaces([logDirectoryName, catalogName])
   ingest.start()
   await views.mendTargets()
+  behind.start()
   partNote.start()
   dataSources.resume()
   await verifySafeguards(store)
-  store.onRestart((engine) => mendAfterRestart(engine, { partNote, dataSources, views, replaces }))
+  store.onRestart((engine) => mendAfterRestart(engine, { partNote, dataSources, behind, views, replaces }))
   const { publishFirstNode } = options
   const pipes = createPipes({ ...pipeLimits, publishFirstNode, now }, { catalog, query, views })
   await reportNodes({ catalog, query, logger })
@@ -184,7 +191,7 @@ async function openModules(
   const written = { ingest, changes, box, pendingReplaces: new PendingReplaces() }
   const imports = openImports(options, { ...written, dataSources, replaces, logger, disk, now })
   const opening = openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter })
-  const worked = { imports, jobs, dataSources, populates, verifies, repairs, query, disk, logger, store }
+  const worked = { imports, jobs, dataSources, populates, ...checks, query, disk, logger, store }
   const jobKinds = await openJobKinds(options, { ...opening, ...written, ...worked })
   opened.push(() => jobKinds.close())
   await jobs.start()
@@ -193,6 +200,7 @@ async function openModules(
       ...{ ...opening, ...worked, ...jobKinds, ...written },
       tokens,
       pipes,
+      behind,
       endpointDescriptions,
       variables,
       now,
@@ -258,6 +266,43 @@ async function openRecords(options: Options, { store, disk, keyFile, logger, ope
   return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box }
 }
 
+/** What the way in has to do with views: those that do not take a block are parked. */
+function ingestViewsOf(behind: ViewsBehind, gate: AppendGate): IngestViews {
+  return {
+    gate,
+    kept: behind.keptPlaces().map((kept) => ({ ...kept, place: toSequence(kept.place) })),
+    setAside: (dataSourceId, failure) => behind.setAside(dataSourceId, failure),
+    beforeChange: (dataSourceIds) => behind.beforeChange(dataSourceIds),
+    onKeptBeyond: () => behind.onKeptBeyond(),
+  }
+}
+
+interface ViewsDeps {
+  readonly settings: Settings
+  readonly catalog: Catalog
+  readonly store: SupervisedStore
+  readonly ingest: Ingest
+  readonly dataSources: DataSources
+  readonly jobs: Jobs
+  readonly behind: ViewsBehind
+  readonly flattenNode: Query['flattenNode']
+  readonly now: () => number
+  readonly logger: Logger
+}
+
+/** The views of nodes, and what fills them with the rows that are there. */
+async function openViews(options: Options, { ingest: holds, dataSources, jobs, now, ...deps }: ViewsDeps) {
+  const populatesDeps = { ...deps, holds, jobs, now, views: (): Materialize => views }
+  const populates = await openPopulates(options, populatesDeps)
+  const views = await openMaterialize(
+    { now },
+    { ...deps, holds, targets: targetsOf(dataSources, deps.catalog), populates },
+  )
+  const verifies = new VerifyService(options, { ...deps, holds, populates })
+  const repairs = new RepairService({ ...deps, populates, now })
+  return { populates, views, verifies, repairs }
+}
+
 /** How data sources are made for views. */
 function targetsOf(dataSources: DataSources, catalog: Pick<Catalog, 'listPipes'>): Targets {
   return {
@@ -271,6 +316,7 @@ function targetsOf(dataSources: DataSources, catalog: Pick<Catalog, 'listPipes'>
 interface MendedModules {
   readonly partNote: PartNote
   readonly dataSources: DataSources
+  readonly behind: Pick<ViewsBehind, 'noteEngineStart'>
   readonly views: Pick<Materialize, 'reconcile'>
   readonly replaces: Replaces
 }
@@ -278,10 +324,11 @@ interface MendedModules {
 /** What is done with an engine that is started again before anybody else speaks to it. */
 async function mendAfterRestart(
   engine: RestartedEngine,
-  { partNote, dataSources, views, replaces }: MendedModules,
+  { partNote, dataSources, behind, views, replaces }: MendedModules,
 ): Promise<void> {
   await partNote.compareAfterRestart()
   await dataSources.mendAfterRestart(engine)
+  behind.noteEngineStart()
   await views.reconcile(engine)
   await replaces.mendAfterRestart()
   await verifySafeguards(engine)

@@ -1,45 +1,45 @@
 import type { Catalog } from './catalog.ts'
-import { materializedNodes } from './node-views.ts'
+import { findView } from './node-views.ts'
 import type { MaterializedNode, NodeView, Pipe } from './pipe.types.ts'
 
-type PipeChanges = Pick<Catalog, 'findPipe' | 'listPipes' | 'replacePipe'>
+type Changed = Pick<Catalog, 'findPipe' | 'listPipes' | 'replacePipe'>
 
-/** The node that has a view; undefined where none has it any more. */
-export function findView(catalog: Pick<Catalog, 'listPipes'>, viewId: string): MaterializedNode | undefined {
-  return materializedNodes(catalog.listPipes()).find(({ view }) => view.id === viewId)
+/**
+ * Changes what the catalog says of a view, on disk when it resolves; gives false where it is gone, or `change` gives null. A pipe that is
+ * changed meanwhile is changed as it is then.
+ */
+export async function changeView(
+  catalog: Changed,
+  viewId: string,
+  change: (view: NodeView) => NodeView | null,
+): Promise<boolean> {
+  return await changePipeOfView(catalog, viewId, ({ pipe, view }) => {
+    const changed = change(view)
+    if (changed === null) return null
+    return { ...pipe, nodes: pipe.nodes.map((node) => (node.view?.id === viewId ? { ...node, view: changed } : node)) }
+  })
 }
 
-/** Changes the pipe of a view. One that is changed meanwhile is changed as it is then, and one that is gone is left. */
-export async function changeViewPipe(
-  catalog: PipeChanges,
+/** The same for all of its pipe. */
+export async function changePipeOfView(
+  catalog: Changed,
   viewId: string,
-  change: (found: MaterializedNode) => Pipe,
-): Promise<void> {
+  change: (found: MaterializedNode) => Pipe | null,
+): Promise<boolean> {
   for (;;) {
-    const found = findView(catalog, viewId)
-    if (found === undefined) return
+    const found = findView(catalog.listPipes(), viewId)
+    const changed = found === undefined ? null : change(found)
+    if (found === undefined || changed === null) return false
     let isStale = false
     const guard = (): void => {
       isStale = catalog.findPipe(found.pipe.id) !== found.pipe
       if (isStale) throw new Error('the pipe was changed meanwhile')
     }
     try {
-      await catalog.replacePipe(change(found), guard)
-      return
+      await catalog.replacePipe(changed, guard)
+      return true
     } catch (thrown) {
       if (!isStale) throw thrown
     }
   }
-}
-
-/** The same for what is noted of the view itself. */
-export async function changeView(
-  catalog: PipeChanges,
-  viewId: string,
-  change: (view: NodeView) => NodeView,
-): Promise<void> {
-  await changeViewPipe(catalog, viewId, ({ pipe }) => ({
-    ...pipe,
-    nodes: pipe.nodes.map((node) => (node.view?.id === viewId ? { ...node, view: change(node.view) } : node)),
-  }))
 }

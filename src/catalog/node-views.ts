@@ -11,6 +11,10 @@ export function materializedNodes(pipes: readonly Pipe[]): readonly Materialized
   )
 }
 
+export function findView(pipes: readonly Pipe[], viewId: string): MaterializedNode | undefined {
+  return materializedNodes(pipes).find(({ view }) => view.id === viewId)
+}
+
 /** The views that the engine has of a node: itself, and those of the other SELECTs of its UNION ALL as if each were alone. */
 export function branchesOf(view: NodeView): readonly [NodeView, ...NodeView[]] {
   const { more = [], ...own } = view

@@ -2,7 +2,16 @@
 
 import type { CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import { parseDataSourceId } from './data-source-id.ts'
-import type { NodeId, NodeView, Pipe, PipeNode, UnlinkedView, ViewBranch, ViewRemovals } from './pipe.types.ts'
+import type {
+  NodeId,
+  NodeView,
+  Pipe,
+  PipeNode,
+  UnlinkedView,
+  ViewBehind,
+  ViewBranch,
+  ViewRemovals,
+} from './pipe.types.ts'
 import { parseNodeId, parsePipeId, parseViewId } from './pipe-id.ts'
 import {
   checkFormat,
@@ -113,6 +122,7 @@ function readView(fields: Fields): NodeView {
     createdAt: readInteger(fields, 'createdAt'),
     ...(fields['populatedAt'] === undefined ? {} : { populatedAt: readInteger(fields, 'populatedAt') }),
     ...(fields['removals'] === undefined ? {} : { removals: readRemovals(readObject(fields['removals'], 'removals')) }),
+    ...(fields['behind'] === undefined ? {} : { behind: readBehind(readObject(fields['behind'], 'behind')) }),
   }
 }
 
@@ -121,5 +131,15 @@ function readRemovals(fields: Fields): ViewRemovals {
     kind: readString(fields, 'kind') === 'truncate' ? 'truncate' : 'delete',
     at: readInteger(fields, 'at'),
     partitions: fields['partitions'] === null ? null : readStrings(fields['partitions'], 'partitions'),
+  }
+}
+
+function readBehind(fields: Fields): ViewBehind {
+  return {
+    sinceMs: readInteger(fields, 'sinceMs'),
+    isParked: fields['isParked'] === true,
+    place: fields['place'] === null ? null : readInteger(fields, 'place'),
+    tableBlocks: readInteger(fields, 'tableBlocks'),
+    errorName: readString(fields, 'errorName'),
   }
 }

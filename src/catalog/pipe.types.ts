@@ -52,6 +52,8 @@ export interface NodeView extends ViewBranch {
   readonly populatedAt?: number
   /** Rows that its source has no more, and of which its target may still have what it made; absent where there are none. */
   readonly removals?: ViewRemovals
+  /** What it lacks of the blocks that came to its source; absent where it lacks none. */
+  readonly behind?: ViewBehind
 }
 
 /** What the last removal of rows from a source was, and which partitions of a target may have to do with any. */
@@ -61,6 +63,19 @@ export interface ViewRemovals {
   readonly at: number
   /** Ids; null is all of them. */
   readonly partitions: readonly string[] | null
+}
+
+/** A view that did not take some block, and so lacks that one and all that came while it was out of the way. */
+export interface ViewBehind {
+  readonly sinceMs: number
+  /** Whether it is out of the way: no block passes it. */
+  readonly isParked: boolean
+  /** Where the blocks begin, in the log of events, that are kept for it; null when it lacks some that nobody keeps: it is incomplete then. */
+  readonly place: number | null
+  /** How many blocks the tables behind it had had when it had taken all before `place`. */
+  readonly tableBlocks: number
+  /** What the engine calls the error by which it did not take one; empty where that is not known. */
+  readonly errorName: string
 }
 
 /** What the engine has as one view: it sees the blocks of one table. */

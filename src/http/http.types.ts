@@ -11,6 +11,7 @@ import type { UrlImports } from '../imports/url-jobs/url-import.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { JobFiles } from '../jobs/job-files.ts'
 import type { Jobs } from '../jobs/jobs.types.ts'
+import type { ViewsBehind } from '../materialize/behind/views-behind.ts'
 import type { Populates } from '../materialize/populate/populate.types.ts'
 import type { Repairs } from '../materialize/verify/repair.types.ts'
 import type { Verifies } from '../materialize/verify/verify.types.ts'
@@ -32,6 +33,8 @@ export interface HttpDeps {
   readonly jwtIssuer: Pick<JwtIssuer, 'issue'>
   readonly dataSources: DataSources
   readonly pipes: Pipes
+  /** Views that lack blocks. */
+  readonly behind: Pick<ViewsBehind, 'catchUp' | 'of'>
   readonly populates: Pick<Populates, 'add' | 'plan'>
   readonly verifies: Verifies
   readonly repairs: Repairs

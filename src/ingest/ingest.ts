@@ -20,6 +20,7 @@ import type {
   ImportOutcome,
   ImportRequest,
   Ingest,
+  KeptEventsOfViews,
   OpenedBody,
   ParquetImportRequest,
   ReplayRowsOutcome,
@@ -160,6 +161,10 @@ class OpenIngest implements Ingest {
     const isGivenUp = (): boolean => this.#isClosing || request.isGivenUp()
     const run = (): Promise<ReplayRowsOutcome> => replayRows(this, { ...request, isGivenUp })
     return await this.#track(this.#gate.pass(request.dataSource, run))
+  }
+
+  get keptEvents(): KeptEventsOfViews {
+    return this.#events.kept
   }
 
   eventsStatus(dataSourceId: DataSourceId): EventsStatus | null {

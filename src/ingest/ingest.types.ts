@@ -66,6 +66,35 @@ export interface OpenedBody {
   close(): void
 }
 
+/**
+ * Blocks of events that are stored and stay in the log, for a *keeper*: a view that is behind, by its id. A place is one in the log.
+ */
+export interface KeptEventsOfViews {
+  /**
+   * Keeps all blocks of a data source from the first one on that is not stored; gives its place. Precondition: no block is being
+   * stored.
+   */
+  keep(keeper: string, dataSourceId: string): Promise<number>
+  /** The keeper needs nothing before the place any more. */
+  moveTo(keeper: string, place: number): void
+  letGo(keeper: string): void
+  countsOf(keeper: string): { readonly blockCount: number; readonly byteCount: number }
+  /** Whether something of what was kept is lost. */
+  hasGaps(keeper: string): boolean
+  /**
+   * Inserts the rows of the first kept block from a place on into a table with the columns of the data source, under the tokens that
+   * they were stored under; gives the place behind it, or null when there is none. Raises `StoreError`, or why the log could not be
+   * read.
+   */
+  repeatFrom(place: number, into: RepeatedInto): Promise<number | null>
+}
+
+export interface RepeatedInto {
+  readonly keeper: string
+  readonly dataSource: DataSource
+  readonly table: string
+}
+
 /** One way in: every row that a client sends passes here, and is counted once. */
 export interface Ingest {
   /**
@@ -150,6 +179,8 @@ export interface Ingest {
   settleImport(request: SettleRequest): Promise<void>
   /** Resolves when what imports had stored before the call outlives a power cut. Raises an error when the disk refused. */
   sync(): Promise<void>
+  /** What is kept of events for views that are behind. */
+  readonly keptEvents: KeptEventsOfViews
   /** Begins to store what an earlier process left in the log. The tables must stand. */
   start(): void
   /** Refuses new work, waits until what is under way is stored. */

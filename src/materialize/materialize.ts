@@ -11,6 +11,7 @@ import { ApiError, errors } from '../shared/errors/errors.ts'
 import { toChangeError } from '../store/caller-errors.ts'
 import { tablesBefore } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'
+import type { ViewsBehind } from './behind/views-behind.ts'
 import { EngineViews } from './engine-views.ts'
 import { MadeTargets, type MadeTargetsDeps } from './made-targets.ts'
 import type {
@@ -43,6 +44,7 @@ interface MaterializeDeps {
   readonly settings: MadeTargetsDeps['settings']
   readonly targets: Targets
   readonly populates: Pick<Populates, 'heldFor' | 'isBusy' | 'pin' | 'plan' | 'unpin' | 'withPinned'>
+  readonly behind: Pick<ViewsBehind, 'forget' | 'refuseBehind'>
   readonly flattenNode: ViewPlanDeps['flattenNode']
   readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
 }
@@ -120,6 +122,7 @@ class Views implements Materialize {
   async unlink<Result>(views: readonly NodeView[], write: () => Promise<Result>): Promise<Result> {
     const unlinkNow = async (): Promise<Result> => {
       const result = await write()
+      await this.#deps.behind.forget(views.map(({ id }) => id))
       // Nobody knows them any more, so whatever fails here is no failure of the change.
       await this.#engine.drop(views)
       return result
@@ -220,7 +223,9 @@ class Views implements Materialize {
     const view = this.#viewOf(plan, target)
     const isSame = selectsOf(old) === selectsOf(view)
     const kept = { ...old, nodeIds: view.nodeIds, columns: view.columns }
-    return { plan, target, view: isSame ? kept : view, populate: null, old }
+    // What the old one lacks is missing in what the new one fills.
+    const lacking = old.behind === undefined ? {} : { behind: { ...old.behind, place: null, isParked: false } }
+    return { plan, target, view: isSame ? kept : { ...view, ...lacking }, populate: null, old }
   }
 
   async #populateOf({ link, node }: ViewPlan, view: NodeView): Promise<PopulatePlan | null> {
@@ -256,6 +261,8 @@ class Views implements Materialize {
   /** Runs `write` while the views stand, and leaves none of them if it fails. */
   async #standing<Result>(made: readonly MadeView[], write: () => Promise<Result>): Promise<Pinned<Result>> {
     const { holds, populates } = this.#deps
+    // Before anything is held, after which what is kept for views that are behind counts no more.
+    this.#refuseBehind(made)
     const held = await this.#heldFor(made)
     const views = made.map(({ view }) => view)
     return await this.#engine.making(views, async () => {
@@ -288,6 +295,13 @@ class Views implements Materialize {
         throw toChangeError(thrown)
       }
     })
+  }
+
+  /** @throws VIEW_BEHIND (409) */
+  #refuseBehind(made: readonly MadeView[]): void {
+    for (const { plan, target } of made) {
+      for (const { sourceId } of plan.branches) this.#deps.behind.refuseBehind(sourceId, target.id)
+    }
   }
 
   /** A populate inserts rows that no hold keeps back. @throws DATASOURCE_BUSY (409) */
@@ -342,6 +356,7 @@ class Views implements Materialize {
   /** @param own what is held for this change. */
   #refuseHeld(made: readonly MadeView[], own: readonly DataSource[]): void {
     const { catalog, holds } = this.#deps
+    this.#refuseBehind(made)
     for (const { sourceId, query } of made.flatMap(({ plan }) => plan.branches)) {
       const source = catalog.find(sourceId)
       if (source === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: query.source })

@@ -13,7 +13,7 @@ interface Reconciled {
 }
 
 /**
- * Drops the views of the engine that no node knows, and makes those again that are missing. What cannot be made is told, and left: its
+ * Drops the views of the engine that no node knows or that are parked, and makes those again that are missing. What cannot be made is told, and left: its
  * node stays, and the service opens. Views with other names than those of nodes are left alone.
  */
 export async function reconcileViews(views: ViewEngine, { pipes, underWay, logger }: Reconciled): Promise<void> {
@@ -28,6 +28,11 @@ export async function reconcileViews(views: ViewEngine, { pipes, underWay, logge
     await views.drop(name)
   }
   for (const { pipe, node, view } of materializedNodes(pipes())) {
+    if (view.behind?.isParked === true) {
+      // It was being parked, let in again, or taking what it lacks.
+      if (found.has(view.id)) await views.drop(view.id)
+      continue
+    }
     if (found.has(view.id)) continue
     const fields = { view: view.id, node: viewLabel({ pipe, node }) }
     try {

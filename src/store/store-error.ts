@@ -1,5 +1,5 @@
 import { diskFaultIn, diskFaultOf } from '../shared/disk-fault.ts'
-import { clickhouseCodes, serviceFaultCodes } from './engine-codes.ts'
+import { circumstanceCodes, clickhouseCodes, serviceFaultCodes } from './engine-codes.ts'
 import { cleanMessage } from './engine-message.ts'
 import { type Failed, isOfParquetPages, isOfStoredData, isOfSystem } from './service-faults.ts'
 
@@ -95,6 +95,25 @@ export function isOfItsMemory(error: unknown): error is StoreError {
 export function isOfView({ kind, message }: StoreError): boolean {
   return kind === 'engine' && /while pushing to view|\bof view\b/.test(message)
 }
+
+/**
+ * Whether an INSERT failed by a view alone: by its query, by the table that it fills, or by what one block may take there. Such a view may
+ * wait by itself; what the disk, the memory of the whole engine or its end bring about is no fault of it.
+ */
+export function isOfViewAlone(error: StoreError): boolean {
+  if (!isOfView(error) || error.diskFault !== null || isFaultOfService(error)) return false
+  const { clickhouseCode: code = 0 } = error
+  return isTooCostly(error) || !circumstanceCodes.has(code) || viewCodes.has(code)
+}
+
+/** Circumstances that are those of one view: its table or one that it reads is gone, lacks columns, or has too many parts. */
+const viewCodes: ReadonlySet<number> = new Set([
+  clickhouseCodes.notFoundColumnInBlock,
+  16, // NO_SUCH_COLUMN_IN_TABLE
+  clickhouseCodes.unknownIdentifier,
+  clickhouseCodes.unknownTable,
+  clickhouseCodes.tooManyParts,
+])
 
 /** Whether an INSERT was refused because its rows, or those that a view makes of them, are of too many partitions. */
 export function isOfPartitions({ clickhouseCode, message }: StoreError): boolean {

@@ -2,6 +2,7 @@ import type { Part } from '../codec/arrow/part.types.ts'
 import type { PartExpression } from '../codec/arrow/part-expression.ts'
 import type { PartLayout, PartTarget } from '../codec/arrow/part-layout.types.ts'
 import type { CheckedExpression, CheckedQuery } from '../schema/expressions/checked-text.types.ts'
+import type { AppendGate } from './append-gate.ts'
 import type { Comparisons } from './comparisons.types.ts'
 import type { Pins } from './pins.types.ts'
 import type { Quarantines, Replays } from './quarantines.types.ts'
@@ -145,6 +146,8 @@ export interface SupervisedStore extends Store {
    * an engine that ended has left is mended, sessions are free.
    */
   readonly unreadyReason: string | null
+  /** Which INSERTs may run while the views behind their tables change. */
+  readonly gate: AppendGate
   /** Resolves when the engine cannot be kept running; the store is of no use then. */
   readonly failed: Promise<Error>
   /**
@@ -201,6 +204,11 @@ export interface AppendRequest {
   readonly mayBeCutAnew?: boolean
   /** `insert_deduplication_token` of the block; letters, digits, `-` and `_`, as it names files too. */
   readonly blockId: string
+  /**
+   * True where the block is kept, so that it can be repeated for a view that lacks it: whoever appends it has passed the gate of the table
+   * (`AppendGate`). Otherwise the gate is passed here.
+   */
+  readonly isKept?: boolean
   /** Bounds the partitions that one INSERT makes parts in; absent sets no bound. */
   readonly partition?: PartitionBound
   /**

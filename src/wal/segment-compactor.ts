@@ -11,7 +11,7 @@
  */
 import { join } from 'node:path'
 import { adoptEntry, encodeEntryHeader, entryHeaderBytes, type StoredEntry } from './entry-format.ts'
-import { decodeBlockName, decodeLost, decodeSettled, encodeLost } from './entry-payloads.ts'
+import { decodeBlockName, decodeLost, decodeSettled, decodeStored, encodeLost } from './entry-payloads.ts'
 import { withFile, writeFully } from './file-access.ts'
 import type { FileLayer, LogFile } from './file-layer.ts'
 import type { NamingTurns } from './naming-turns.ts'
@@ -194,10 +194,15 @@ function isNeeded(view: EntryView, { below, firstNeeded }: Needs): boolean {
     // What it says beyond `below` no newer entry says.
     case 'settled':
       return decodeSettled(view.payload).below > below
-    // What is stored, or lies before a barrier, is settled.
+    // Where blocks are needed that are stored, a start must not take them for others.
+    case 'stored': {
+      const first = firstNeeded.get(streamOf(view))
+      const { last } = decodeStored(view.payload)
+      return first !== undefined && last !== null && last >= first
+    }
+    // What lies before a barrier is settled.
     case 'barrier':
     case 'gone':
-    case 'stored':
     case undefined:
       return false
   }

@@ -137,3 +137,13 @@ t.test('what cannot be populated is refused', async (t) => {
   t.match(errorOf(nothing), /engine Null, which keeps no rows/)
   t.equal((await call('GET', '/v0/datasources/null_days')).status, 404)
 })
+
+t.test('a replace of the source is refused for no longer than a populate works', async (t) => {
+  await views.fill('replaced', sql, { datasource: 'replaced_days', ...engine })
+  const path = '/v0/pipes/replaced/nodes/replaced_view/population'
+  t.equal((await ended(jobIdIn(await call('POST', path)))).status, 'done')
+  const body = 'day,user,v\n2026-01-01,a,5\n2026-02-01,b,6\n'
+  const replaced = await call('POST', '/v0/datasources?mode=replace&name=flows&format=csv', { body })
+  t.equal(replaced.status, 200, replaced.text)
+  t.same(await sums('replaced_days'), [['2', '11']])
+})

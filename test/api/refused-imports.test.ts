@@ -6,7 +6,7 @@ import { openTestService } from '../support/api/test-service.ts'
 import { writeParquetFiles } from '../support/parquet-files.ts'
 import { byTier } from '../support/tier.ts'
 
-const rowCount = byTier({ quick: 300, full: 20_000, soak: 100_000 })
+const rowCount = byTier({ quick: 300, full: 12_000, soak: 100_000 })
 const rowsSql = (count: number, bad: string) =>
   `SELECT toUInt32(number) AS id, if(${bad}, 'zz', toString(number % 200)) AS s,
      toDate('2024-01-01') + toIntervalDay(31 * (number % 4)) AS day FROM numbers(${count})`
@@ -74,7 +74,7 @@ for (const [index, [kind, [more, column]]] of Object.entries(definitions).entrie
     `rows that fail with the ${kind} key or DEFAULT are set aside, and the others of their body are stored`,
     async (t) => {
       const chosen = [0, 1, 2]
-        .slice(0, byTier({ quick: 1, full: 3, soak: 3 }))
+        .slice(0, byTier({ quick: 1, full: 2, soak: 3 }))
         .map((more) => formats[(index + more) % 3] ?? 'csv')
       for (const format of chosen) {
         const name = `${kind}_${format}`

@@ -278,7 +278,7 @@ t.test('bad rows and a Parquet file are gone on with too, wherever the service i
     bad: jobIdOf(await start({ name: 'bad', schema: testJsonSchema }, '/rows.ndjson')),
     parquet: jobIdOf(await start({ name: 'parquet', schema: testJsonSchema }, '/rows.parquet')),
   }
-  for (let round = 0; round < byTier({ quick: 3, full: 5, soak: 100 }); round += 1) {
+  for (let round = 0; round < byTier({ quick: 3, full: 3, soak: 100 }); round += 1) {
     const reads = 1 + random.below(40)
     for (let read = 0; read < reads; read += 1) await jobOf(service, ids.bad)
     service = await reopen(t, { ...opened, service }, small)

@@ -2,6 +2,7 @@ import { mock } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { type Test, test } from 'tap'
 import type { PartExpression } from '../../src/codec/arrow/part-expression.ts'
+import { AppendGate } from '../../src/store/append-gate.ts'
 import { Appends } from '../../src/store/embedded/appends.ts'
 import { CrashSuspects } from '../../src/store/embedded/crash-suspects.ts'
 import type { EngineSession } from '../../src/store/embedded/engine-session.types.ts'
@@ -38,6 +39,7 @@ function createAppends(t: Test) {
         suspects: new CrashSuspects(() => 0),
         writers: new SessionPool({ purpose: 'insert', sessions, waitingMax: 10 }),
       },
+      gate: new AppendGate(),
       partFiles: { write: async () => ({ path: '', remove: async () => undefined }) },
       repairs: { mayBeNeeded: () => false, dropBehind: async () => undefined },
     },

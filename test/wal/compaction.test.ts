@@ -23,12 +23,12 @@ const blockName = (stream: string, blockId: string, sequences: readonly Sequence
     atMs,
     payload: encodeBlockName({ blockId, sequences, setAside: [], beyond: [] }),
   })
-const stored = (stream: string, blockId: string) =>
+const stored = (stream: string, blockId: string, last: Sequence | null = null) =>
   bookkeepingEntry({
     kind: 'stored',
     stream,
     atMs,
-    payload: encodeStored({ blockId, last: null, rowCount: 1, quarantinedRowCount: 0 }),
+    payload: encodeStored({ blockId, last, rowCount: 1, quarantinedRowCount: 0 }),
   })
 const barrier = (stream: string, generation: number) =>
   bookkeepingEntry({ kind: 'barrier', stream, atMs, payload: encodeBarrier({ generation, isFinal: false }) })
@@ -152,6 +152,22 @@ t.test('who reads while segments are replaced reads on in what took their place'
     if (stream === 'stuck' && sequence !== 1) found.push(payload[0])
   }
   t.same(found, [3, 6, 9, 12, 15, 18, 21, 24, 27])
+  await wal.close()
+})
+
+t.test('of a block that is stored and needed all is kept, so that a start does not take it for another', async (t) => {
+  const wal = await openTestWal(new MemoryFileLayer(), { segmentBytesMax: 4096 })
+  const before = await wal.append(row('kept', 10))
+  await wal.append(blockName('kept', 'k1', [before]))
+  await wal.append(stored('kept', 'k1', before))
+  const first = await wal.append(row('kept', 20))
+  await wal.append(blockName('kept', 'k2', [first]))
+  await wal.append(stored('kept', 'k2', first))
+  await wal.append(row('well', 3900))
+  await wal.append(row('well', 3800))
+  await compactAll(wal, new Map([['kept', first]]))
+  const kinds = (await readAll(wal)).map(({ kind, stream }) => `${kind} ${stream}`)
+  t.same(kinds.slice(0, 3), ['rows kept', 'blockName kept', 'stored kept'])
   await wal.close()
 })
 

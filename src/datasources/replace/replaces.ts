@@ -13,6 +13,7 @@ import { expiredWarning } from '../../ingest/bodies/expired-rows.ts'
 import type { ImportOutcome, Ingest } from '../../ingest/ingest.types.ts'
 import type { ImportTables } from '../../ingest/ingest-plan.ts'
 import { isPlainTable } from '../../ingest/insert/plain-table.ts'
+import type { ViewsBehind } from '../../materialize/behind/views-behind.ts'
 import type { Logger } from '../../observe/logger.ts'
 import type { CheckedExpression } from '../../schema/expressions/checked-text.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
@@ -56,6 +57,8 @@ interface Deps {
   readonly ingest: Pick<Ingest, 'withHold'>
   /** Told which tables have nothing any more of what they had; absent tells nobody. */
   readonly onComputed?: (tables: ReadonlySet<string>) => Promise<void>
+  /** Views that lack blocks; absent where there are none. */
+  readonly behind?: Pick<ViewsBehind, 'letInFor' | 'noteComputed'>
   /** Whether rows that are kept from before come to one of these tables still; absent is never. */
   readonly isFilled?: (tables: ReadonlySet<string>) => boolean
   readonly logger: Logger
@@ -125,9 +128,10 @@ class ReplacesService implements Replaces {
   }
 
   async #replaceNow(request: ReplaceRequest): Promise<ImportOutcome> {
-    const { store, catalog, ingest } = this.#deps
+    const { behind, store, catalog, ingest } = this.#deps
     const { dataSource } = request
     const { id, name } = dataSource
+    await behind?.letInFor(id)
     const graph = await store.views.graph()
     if (catalog.find(id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
     const cascade = cascadeOf(graph, id)
@@ -205,7 +209,10 @@ class ReplacesService implements Replaces {
     const swapping = this.#swap(await prepareSwap(store, { dataSourceId: id, quarantine }, content.pairs))
     this.#swapping.set(id, swapping)
     await swapping.finally(() => this.#swapping.delete(id))
-    if (condition === null) await this.#tellComputed(cascade)
+    if (condition === null) {
+      await this.#tellComputed(cascade)
+      await this.#deps.behind?.noteComputed(id, run.graph.views)
+    }
     return counts
   }
 

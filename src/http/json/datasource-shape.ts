@@ -22,6 +22,8 @@ export interface DerivedFields {
   readonly waiting?: EventsStatus | null
   /** Told by the shape of one data source alone. */
   readonly views?: ShownViews
+  /** Told by the shape of one data source alone: the views that its rows should pass and that lack some, each as its shape. */
+  readonly behind?: readonly object[]
   /** Keys of events that no column takes, as columns. */
   readonly newColumns?: ReadonlyMap<string, string>
 }
@@ -43,7 +45,7 @@ export interface ShownView {
 
 /** The shape of `GET /v0/datasources/<name>` and of `datasource` in an import result. */
 export function singleShape(dataSource: DataSource, derived: DerivedFields) {
-  const { statistics, possiblyUsedBy, waiting = null, newColumns = new Map(), views } = derived
+  const { statistics, possiblyUsedBy, waiting = null, newColumns = new Map(), views, behind = [] } = derived
   const { engine, columns } = dataSource
   return {
     ...commonFields(dataSource, derived),
@@ -67,6 +69,7 @@ export function singleShape(dataSource: DataSource, derived: DerivedFields) {
     shared_with: [],
     events: eventsShape(waiting),
     ...(views === undefined ? {} : viewsShape(views)),
+    ...(behind.length === 0 ? {} : { views_behind: behind }),
   }
 }
 

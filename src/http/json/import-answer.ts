@@ -12,6 +12,8 @@ export interface ImportAnswer {
   readonly warnings: readonly string[]
   /** Null when there were no rows to import. */
   readonly outcome: ImportOutcome | null
+  /** What is said of views that lack the rows. */
+  readonly behind?: object
   /** The message of a failure as the caller may be told it. */
   readonly toldFailure: (error: ApiError) => string
 }
@@ -30,7 +32,7 @@ interface AnswerBody {
  * @param details what `debug` asked for.
  */
 export function importAnswerOf(
-  { importId, dataSource, warnings, outcome, toldFailure }: ImportAnswer,
+  { importId, dataSource, warnings, outcome, behind = {}, toldFailure }: ImportAnswer,
   details: object,
 ): AnswerBody {
   const counts = outcome ?? noCounts
@@ -43,6 +45,7 @@ export function importAnswerOf(
     imported_rows: counts.storedRows,
     ...(counts.unmatchedRows === undefined ? {} : { unmatched_rows: counts.unmatchedRows }),
     ...warningsOf([...warnings, ...(outcome?.warnings ?? [])]),
+    ...behind,
     ...details,
   }
   const failure = outcome?.failure ?? null

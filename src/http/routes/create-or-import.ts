@@ -12,6 +12,7 @@ import { dryRunShape } from '../json/dry-run.ts'
 import { type ImportAnswer, importAnswerOf, sendImport } from '../json/import-answer.ts'
 import { type ProgressLines, progressDetails, progressLines } from '../json/import-progress.ts'
 import { seenFields } from '../json/seen-fields.ts'
+import { behindFields } from '../json/views-behind.ts'
 import { warn, warnOfUnknown, warnOfVersion } from '../json/warnings.ts'
 import { formatFields, importParameters, readImportInput } from '../request/import-input.ts'
 import { readImportOrder, type SentOrder } from '../request/import-order.ts'
@@ -23,7 +24,7 @@ import { mayBeQuiet } from '../server/half-closed.ts'
 import { toldMessage } from '../server/told-message.ts'
 import { importByUrl } from './import-by-url.ts'
 
-export type ImportDeps = Pick<HttpDeps, 'dataSources' | 'imports' | 'logger' | 'pipes' | 'urlImports'> & {
+export type ImportDeps = Pick<HttpDeps, 'behind' | 'dataSources' | 'imports' | 'logger' | 'pipes' | 'urlImports'> & {
   readonly newColumns: NewColumns
 }
 
@@ -156,8 +157,9 @@ class ImportExchange {
     const usedBy = dataSources.usedBy(dataSource.id)
     const derived = { statistics, usedBy, newColumns: newColumns.of(dataSource) }
     const shape = singleShape(dataSource, seenFields(callerOf(this.#request).permissions, dataSource, derived))
+    const behind = behindFields(this.#deps.behind.of(dataSource.id), callerOf(this.#request).permissions)
     const toldFailure = (error: ApiError) => this.#told(error)
-    return { importId, dataSource: shape, warnings, outcome: result.outcome, toldFailure }
+    return { importId, dataSource: shape, warnings, outcome: result.outcome, behind, toldFailure }
   }
 
   #told(error: ApiError): string {

@@ -8,6 +8,7 @@ import type { EventsOutcome, EventsRequest } from '../../ingest/ingest.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { nearestName } from '../../shared/nearest-name.ts'
 import type { FormLimits, HttpDeps, HttpOptions } from '../http.types.ts'
+import { behindFields } from '../json/views-behind.ts'
 import { quarantineText, warn, warnOfUnknown } from '../json/warnings.ts'
 import { parseContentEncoding, unpackAtOnce, unpackBody } from '../request/content-encoding.ts'
 import { Parameters } from '../request/parameters.ts'
@@ -16,7 +17,7 @@ import { addPath } from '../server/add-path.ts'
 import { requireAccess } from '../server/authorization.ts'
 import { onQuery } from '../server/route-need.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'ingest' | 'logger' | 'pendingReplaces'> & {
+type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'ingest' | 'logger' | 'pendingReplaces'> & {
   readonly newColumns: NewColumns
 }
 type Limits = Pick<HttpOptions, 'eventsBodyBytesMax'> & Pick<FormLimits, 'bodies'>
@@ -29,7 +30,7 @@ const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored
  * 202 says that they are on disk, 200 that the database has them.
  */
 export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): void {
-  const { dataSources, ingest, logger, newColumns, pendingReplaces } = deps
+  const { behind, dataSources, ingest, logger, newColumns, pendingReplaces } = deps
   /** A misspelt name makes a new data source, as the specification has it; its sender is told. */
   const create = async (reply: FastifyReply, sample: EventsSample): Promise<DataSource> => {
     const { name } = sample
@@ -63,7 +64,8 @@ export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): voi
     if (outcome.quarantinedRows > 0) warnOfQuarantine(reply, events, outcome)
     warn(reply, pendingReplaces.note(dataSource, outcome.successfulRows, 'events'))
     // Who did not ask to wait expects exactly 202. Who did gets it when the database takes too long: the events are safe.
-    return answer(reply, isWaiting && outcome.isStored ? 200 : 202, outcome)
+    if (!isWaiting || !outcome.isStored) return answer(reply, 202, outcome)
+    return answer(reply, 200, outcome, behindFields(behind.of(dataSource.id), request.caller?.permissions))
   }
   addPath(
     app,
@@ -120,8 +122,14 @@ async function readEvents(request: FastifyRequest, { eventsBodyBytesMax: bytesMa
   }
 }
 
-function answer(reply: FastifyReply, status: number, { successfulRows, quarantinedRows }: EventsOutcome) {
-  const counts = `{"successful_rows":${successfulRows},"quarantined_rows":${quarantinedRows}}`
+function answer(
+  reply: FastifyReply,
+  status: number,
+  { successfulRows, quarantinedRows }: EventsOutcome,
+  more: ReturnType<typeof behindFields> = {},
+) {
+  const rest = more.views_behind === undefined ? '' : `,"views_behind":${JSON.stringify(more.views_behind)}`
+  const counts = `{"successful_rows":${successfulRows},"quarantined_rows":${quarantinedRows}${rest}}`
   // One client parses the text itself, and only when the type does not have the spelling of all other answers. Fastify
   // adds a charset to the JSON type of a text, unless there is a serializer.
   return reply.code(status).header('content-type', 'application/json').serializer(asIs).send(counts)

@@ -10,6 +10,7 @@ import { readTarget } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
 import { readScopeOf } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
+import { addCatchUp } from './catch-up.ts'
 import { judgedTarget } from './judged-target.ts'
 import { pipeContext } from './pipe-context.ts'
 import { addPopulation, pinnedJob } from './population.ts'
@@ -17,7 +18,10 @@ import { addRelink } from './relink.ts'
 import { targetOperations } from './target-operations.ts'
 import { addVerification } from './verification.ts'
 
-type Deps = Pick<HttpDeps, 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'repairs' | 'tokens' | 'verifies'>
+type Deps = Pick<
+  HttpDeps,
+  'behind' | 'dataSources' | 'jobs' | 'pipes' | 'populates' | 'repairs' | 'tokens' | 'verifies'
+>
 
 const materialize = onPath('pipe:materialize', 'pipe', { also: targetOperations })
 
@@ -53,6 +57,7 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
   addPopulation(app, deps, limits)
   addRelink(app, deps, limits)
   addVerification(app, deps, limits)
+  addCatchUp(app, deps, limits)
 }
 
 interface AnalysisRequest {

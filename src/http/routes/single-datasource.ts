@@ -8,14 +8,17 @@ import type { HttpDeps } from '../http.types.ts'
 import type { DerivedFields, ShownView } from '../json/datasource-shape.ts'
 import { seenFields } from '../json/seen-fields.ts'
 import { withViewNames } from '../json/view-names.ts'
+import { behindShape } from '../json/views-behind.ts'
 
-export type SingleDeps = Pick<HttpDeps, 'dataSources' | 'ingest' | 'pipes'> & { readonly newColumns: NewColumns }
+export type SingleDeps = Pick<HttpDeps, 'behind' | 'dataSources' | 'ingest' | 'pipes'> & {
+  readonly newColumns: NewColumns
+}
 
 /** What is derived of one data source, as far as the caller is told. @throws ENGINE_UNAVAILABLE (503) */
 export async function derivedOf(
   dataSource: DataSource,
   permissions: Permissions,
-  { dataSources, ingest, newColumns, pipes }: SingleDeps,
+  { behind, dataSources, ingest, newColumns, pipes }: SingleDeps,
 ): Promise<DerivedFields> {
   const { id } = dataSource
   const all = pipes.list()
@@ -27,12 +30,14 @@ export async function derivedOf(
       [source, target].every((one) => one !== undefined && permissions.sees('datasource', one.id))
     return isSeen && source !== undefined && target !== undefined ? [{ pipe, node, source, target }] : []
   }
+  const named = (text: string): string => withViewNames(text, () => all, permissions)
   return seenFields(permissions, dataSource, {
     statistics: await dataSources.statisticsOf(id),
     usedBy: dataSources.usedBy(id),
     possiblyUsedBy: dataSources.possiblyUsedBy(id),
-    waiting: namedFailure(ingest.eventsStatus(id), (text) => withViewNames(text, () => all, permissions)),
+    waiting: namedFailure(ingest.eventsStatus(id), named),
     newColumns: newColumns.of(dataSource),
+    behind: behind.of(id).map((one) => behindShape(one, permissions, named)),
     views: {
       from: onceEach(viewsInto(id, all).flatMap(shown)),
       into: onceEach(cascadeFrom(id, all).flatMap((step) => shown(step).map((one) => ({ ...one, depth: step.depth })))),

@@ -15,7 +15,7 @@ import { isCostly } from '../insert/staged-rows.ts'
 import type { MemoryBudget } from '../memory-budget.ts'
 import type { BlockCounts, BlockSource, BlockStore } from './block-store.ts'
 import type { DrainedBytes, DrainRate } from './drain-rate.ts'
-import type { EventsDelay, LoggedBatch } from './events.types.ts'
+import type { EventsDelay, EventsViews, LoggedBatch } from './events.types.ts'
 import type { EventsLog } from './events-log.ts'
 import type { EventsQueue } from './events-queue.ts'
 import { reasonOf } from './insert-retry.ts'
@@ -29,6 +29,8 @@ export interface BlockInserterDeps {
   readonly drain: Pick<DrainRate, 'begin' | 'end'>
   /** Epoch milliseconds, for what people read. */
   readonly now: () => number
+  /** Absent where no views change. */
+  readonly views?: Pick<EventsViews, 'gate'> | undefined
 }
 
 /** What a data source is told of its blocks. */
@@ -40,6 +42,9 @@ export interface BlockEvents {
   /** True when the tries for a block that takes long are to end. */
   readonly isClosed: () => boolean
 }
+
+/** How long the views of a data source may change until that counts as slow. */
+const closedMsMax = 1_000
 
 export class BlockInserter {
   readonly #stream: string
@@ -91,6 +96,29 @@ export class BlockInserter {
 
   /** Stores the oldest block, or makes one of what the queue has. Raises what the log or the engine failed with. */
   async storeNext(dataSource: DataSource): Promise<void> {
+    const { views } = this.#deps
+    if (views === undefined) return await this.#storeNext(dataSource)
+    // Until the block is noted as stored: whoever changes the views knows by then which of them have it.
+    const leave = await this.#enter(views.gate)
+    try {
+      await this.#storeNext(dataSource)
+    } finally {
+      leave()
+    }
+  }
+
+  /** What the first block was made of is in the log alone from now on. */
+  letGo(): void {
+    for (const { heldBytes } of this.#content ?? []) this.#deps.budget.give(heldBytes)
+    this.#content = null
+  }
+
+  /** The log closes while an INSERT runs: what becomes of it is not noted any more. */
+  abandon(): void {
+    this.#isAbandoned = true
+  }
+
+  async #storeNext(dataSource: DataSource): Promise<void> {
     const block = this.#named[0] ?? (await this.#nameNext())
     const source = { dataSource, stream: this.#stream, block, content: this.#content }
     try {
@@ -112,15 +140,16 @@ export class BlockInserter {
     }
   }
 
-  /** What the first block was made of is in the log alone from now on. */
-  letGo(): void {
-    for (const { heldBytes } of this.#content ?? []) this.#deps.budget.give(heldBytes)
-    this.#content = null
-  }
-
-  /** The log closes while an INSERT runs: what becomes of it is not noted any more. */
-  abandon(): void {
-    this.#isAbandoned = true
+  /** What comes while the views change for long must not wait in memory that others need. */
+  async #enter(gate: EventsViews['gate']): Promise<() => void> {
+    if (!gate.isClosed(this.#stream)) return await gate.enter(this.#stream)
+    this.#begunAtMs = this.#deps.now()
+    const timer = setTimeout(() => this.#noteSlow(null), closedMsMax)
+    try {
+      return await gate.enter(this.#stream)
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   async #nameNext(): Promise<NamedBlock> {

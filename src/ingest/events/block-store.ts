@@ -8,6 +8,7 @@ import type { NamedBlock, ParsedRows } from '../insert/block.types.ts'
 import { createBlockId } from '../insert/block-id.ts'
 import { insertBlock } from '../insert/block-insert.ts'
 import { joinRows, parseBodies } from '../insert/block-parser.ts'
+import { partitionBoundOf } from '../insert/partition-bound.ts'
 import { type PartitionLimits, PartitionsExceededError } from '../insert/partition-limits.ts'
 import { beyondReason, findBeyond } from '../insert/partition-rows.ts'
 import {
@@ -52,6 +53,13 @@ export interface BlockCounts {
   readonly quarantinedRowCount: number
 }
 
+/** A block that is stored, and a table that takes its rows once more. */
+export interface RepeatedBlock {
+  readonly dataSource: DataSource
+  readonly block: NamedBlock
+  readonly table: string
+}
+
 /** Names blocks of events, makes them into parts, and inserts them. */
 export class BlockStore {
   readonly #deps: BlockStoreDeps
@@ -78,6 +86,26 @@ export class BlockStore {
     const rows = await this.#rowsOf(source)
     await insertBlock(this.#deps, dataSource, block, rows)
     return countsOf(rows, 0)
+  }
+
+  /**
+   * Inserts the rows of a stored block into a table with the columns of its data source, under the same tokens: the views on that table
+   * take them if they have not got them. Raises as `insert` does. `bodies` are those of the block.
+   */
+  async repeat({ dataSource, block, table }: RepeatedBlock, bodies: readonly RecordBody[]): Promise<void> {
+    const { pool, frameBytes, store } = this.#deps
+    const left = [...block.setAside, ...block.beyond]
+    const plan = ingestPlanOf(dataSource, null)
+    const kept = left.length === 0 ? bodies : withoutLines(bodies, left)
+    const { parts, rowCount } = await parseBodies(pool, plan, kept, frameBytes)
+    if (rowCount === 0) return
+    const { layout, isPlain } = plan.landing
+    // Cut as it was, so that the tokens are the same.
+    const partition = partitionBoundOf(dataSource, layout)
+    const bound = partition === undefined ? {} : { partition }
+    const { blockId } = block
+    const isKept = true
+    await store.append({ table, layout, isPlain, ...bound, parts, rowCount, blockId, mayBeCutAnew: true, isKept })
   }
 
   /**

@@ -19,6 +19,8 @@ export interface ChangeBarriersDeps {
   /** Resolves when what was taken of a data source is in the log. */
   readonly settle: (stream: string) => Promise<void>
   readonly log: Pick<EventsLog, 'barrier'>
+  /** Told before blocks of data sources may not be repeated any more. */
+  readonly beforeBarrier?: ((dataSourceIds: readonly string[]) => Promise<void>) | undefined
   readonly budget: Pick<MemoryBudget, 'give' | 'tryTake'>
   readonly logger: Logger
   /** How long what waits may take to be stored before a change. */
@@ -60,6 +62,7 @@ export class ChangeBarriers {
       const isDrained = await events.drain(this.#deps.drainMsMax)
       if (!isDrained && (!isFinal || condition !== undefined)) throw blocked(dataSource)
       await condition?.()
+      await this.#deps.beforeBarrier?.([dataSource.id])
       isOver = isFinal
       // From here on nothing of it is inserted, whatever is left: the engine is about to forget its tokens.
       if (isFinal) await this.#giveUp(events, dataSource)
@@ -141,6 +144,7 @@ export class ChangeBarriers {
   async #bar(events: DataSourceEvents): Promise<void> {
     await this.#deps.settle(events.stream)
     if (!(await events.drain(this.#deps.drainMsMax))) throw blocked(events)
+    await this.#deps.beforeBarrier?.([events.stream])
     if (events.mayHaveEntries) await this.#deps.log.barrier(events.stream, false)
   }
 

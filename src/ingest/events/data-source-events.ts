@@ -15,9 +15,10 @@ import { insertFailureKind } from '../insert/insert-failure.ts'
 import type { MemoryBudget } from '../memory-budget.ts'
 import { BlockInserter, type BlockInserterDeps } from './block-inserter.ts'
 import type { BlockCounts } from './block-store.ts'
-import type { EventsStatus, FlushRule, LoggedBatch, RecoveredSource } from './events.types.ts'
+import type { EventsStatus, EventsViews, FlushRule, LoggedBatch, RecoveredSource } from './events.types.ts'
 import { EventsQueue, firstOf, rowsOf } from './events-queue.ts'
 import { InsertRetry } from './insert-retry.ts'
+import type { KeptBlocks } from './kept-blocks.ts'
 import type { BehindSource } from './log-reader.ts'
 import { StoredWaiters } from './stored-waiters.ts'
 
@@ -30,7 +31,13 @@ export interface DataSourceEventsDeps extends BlockInserterDeps {
   readonly clock: () => number
   /** Told when some events are in the log alone, and may be read. */
   readonly onBehind: () => void
+  /** Absent where no views change. */
+  readonly views?: EventsViews | undefined
+  readonly kept?: Pick<KeptBlocks, 'noteStored'> | undefined
 }
+
+/** Failures of a view after which it may be set aside: one may pass. */
+const viewFailuresMax = 2
 
 const nothing: RecoveredSource = { named: [], behind: null, waitingRows: 0, waitingBytes: 0 }
 
@@ -205,8 +212,18 @@ export class DataSourceEvents implements BehindSource {
         if (this.mayRead) this.#deps.onBehind()
       } catch (error) {
         this.#fail(error)
+        await this.#setViewAside(error)
       }
     }
+  }
+
+  /** A view that fails again and again waits by itself. */
+  async #setViewAside(error: unknown): Promise<void> {
+    const { views } = this.#deps
+    const { failure } = this.#retry
+    if (views === undefined || this.#isClosed || failure?.kind !== 'view') return
+    if (failure.attemptCount < viewFailuresMax) return
+    if (await views.setAside(this.stream, error)) this.#retry.endPause()
   }
 
   #onSlow(isFirst: boolean): void {
@@ -219,6 +236,7 @@ export class DataSourceEvents implements BehindSource {
   }
 
   #onStored(block: NamedBlock, counts: BlockCounts): void {
+    this.#deps.kept?.noteStored(this.stream, block)
     this.#waitingRows -= counts.rowCount + counts.quarantinedRowCount
     this.#waitingBytes -= block.loggedBytes
     if (this.firstOutstanding === null) {

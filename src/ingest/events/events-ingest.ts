@@ -13,6 +13,7 @@ import { errors } from '../../shared/errors/errors.ts'
 import { InsertPlaces } from '../../store/insert-places.ts'
 import type { Store } from '../../store/store.types.ts'
 import { diskFileLayer, type FileLayer } from '../../wal/file-layer.ts'
+import type { Sequence } from '../../wal/sequence.ts'
 import { openWal, type Wal } from '../../wal/wal.ts'
 import type { WalEvent } from '../../wal/wal.types.ts'
 import type { BarrierRequest, EventsOutcome, EventsRequest } from '../ingest.types.ts'
@@ -25,13 +26,15 @@ import { BlockStore } from './block-store.ts'
 import { ChangeBarriers } from './change-barriers.ts'
 import { DataSourceEvents, type DataSourceEventsDeps } from './data-source-events.ts'
 import { DrainRate } from './drain-rate.ts'
-import type { EventsStatus, FlushRule } from './events.types.ts'
+import type { EventsStatus, EventsViews, FlushRule } from './events.types.ts'
 import { EventsAppender } from './events-appender.ts'
 import { EventsByDataSource } from './events-by-data-source.ts'
 import { EventsLog } from './events-log.ts'
-import { recoverEvents } from './events-recovery.ts'
+import { type KeptHistory, recoverEvents } from './events-recovery.ts'
 import { ForgottenKeys } from './forgotten-keys.ts'
 import { IdempotencyIndex, keysMaxOf } from './idempotency-index.ts'
+import { KeptBlocks, type KeptPlace } from './kept-blocks.ts'
+import { KeptEvents } from './kept-events.ts'
 import { type LogOptions, walOptions } from './log-options.ts'
 import { LogReader } from './log-reader.ts'
 import { reportFiles, reportLosses } from './log-recovery-report.ts'
@@ -41,6 +44,7 @@ export interface EventsOptions extends FlushRule, LogOptions {
   readonly recordBytesMax: number
   readonly insertsInFlightMax: number
   readonly eventsBacklogBytesMax: number
+  readonly viewsBacklogBytesMax: number
   readonly eventsWaitMaxMs: number
   readonly eventsIdempotency: 'body' | 'key'
   readonly idempotencyKeysMax: number
@@ -56,12 +60,26 @@ export interface EventsDeps {
   readonly now: () => number
   /** Runs changes behind which rows of data sources are gone on purpose, so that nobody takes them for lost. */
   readonly whileRemoving?: <Result>(ids: readonly DataSourceId[], change: () => Promise<Result>) => Promise<Result>
+  /** The views behind data sources; absent where none change. */
+  readonly views?: IngestViews
   /** Told when the disk refuses what waits. */
   readonly disk?: DiskReports
   /** The disk; tests hand in one that fails. */
   readonly files?: FileLayer
 }
 
+/** What is known of the views behind data sources, and who looks after them. */
+export interface IngestViews extends EventsViews {
+  /** Of whose blocks a start still needs some that are stored. */
+  readonly kept: readonly KeptPlace[]
+  /** Blocks of data sources may not be repeated behind what comes now. */
+  readonly beforeChange: (dataSourceIds: readonly string[]) => Promise<void>
+  /** More is kept than `viewsBacklogBytesMax`. */
+  readonly onKeptBeyond: () => void
+}
+
+/** The part of the log that may be kept for views: data sources that cannot store their events need theirs. */
+const keptShare = 1 / 8
 const retrySecondsMax = 60
 /** Blocks that may be under way beside the others because they take long, and from when on they do. */
 const slowPlacesMax = 4
@@ -92,10 +110,13 @@ export class EventsIngest {
   readonly #log: EventsLog
   readonly #reader: LogReader
   readonly #sources: EventsByDataSource
-  readonly #sourceDeps: DataSourceEventsDeps
+  readonly #sourceDeps: DataSourceEventsDeps & { readonly blocks: BlockStore }
   readonly #appender: EventsAppender
   readonly #barriers: ChangeBarriers
   readonly #backlog: BacklogLimit
+  readonly #kept: KeptBlocks
+  /** See `Ingest.keptEvents`. */
+  readonly kept: KeptEvents
   readonly #drain = new DrainRate(clock)
 
   constructor(options: EventsOptions, deps: EventsDeps, wal: Wal) {
@@ -112,10 +133,19 @@ export class EventsIngest {
       (source, recovered) => new DataSourceEvents(source, this.#sourceDeps, recovered),
     )
     this.#backlog = new BacklogLimit(options, () => this.#sources.statuses(), clock)
+    this.#kept = new KeptBlocks({
+      bytesMax: Math.min(options.viewsBacklogBytesMax, options.eventsLogBytesMax * keptShare),
+      onBeyond: () => deps.views?.onKeptBeyond(),
+    })
+    for (const place of deps.views?.kept ?? []) this.#kept.keep(place)
     this.#log = this.#openLog(disk)
     const [log, sources, budget] = [this.#log, this.#sources, this.#budget]
     this.#reader = new LogReader({ log, budget, logger, sources: () => sources.all() })
     this.#sourceDeps = this.#depsOfSources(disk)
+    const { blocks } = this.#sourceDeps
+    const nextSequence = (): Sequence => wal.stats().nextSequence
+    const load = (sequences: readonly Sequence[]) => this.#reader.load(sequences)
+    this.kept = new KeptEvents({ kept: this.#kept, sources, blocks, load, nextSequence })
     this.#appender = this.#openAppender()
     this.#barriers = new ChangeBarriers({
       sources,
@@ -123,6 +153,7 @@ export class EventsIngest {
       budget,
       logger,
       settle: (stream) => this.#appender.settle(stream),
+      beforeBarrier: deps.views?.beforeChange,
       drainMsMax: options.eventsWaitMaxMs,
       retryAfterSeconds: () => this.#retryAfterSeconds(),
     })
@@ -168,10 +199,12 @@ export class EventsIngest {
     const { catalog, logger, now } = this.#deps
     const { recovery } = this.#wal
     reportFiles(recovery, logger)
-    const { sources, lost, losses } = await recoverEvents(() => this.#wal.replay(), this.#keys, {
+    const { sources, lost, losses, kept } = await recoverEvents(() => this.#wal.replay(), this.#keys, {
       released: recovery.settledSequence,
+      keptFrom: this.#kept.firstBefore(this.#wal.stats().nextSequence),
       nowMs: now(),
     })
+    this.#recoverKept(kept)
     const named = [...losses].map(([stream, loss]) => [catalog.find(stream)?.name ?? stream, loss] as const)
     reportLosses(lost, named, logger)
     for (const [stream, recovered] of sources) {
@@ -181,6 +214,19 @@ export class EventsIngest {
         const { waitingRows } = recovered
         logger.warn({ id: stream, waitingRows }, 'Events of a data source that is gone are forgotten.')
       }
+    }
+  }
+
+  #recoverKept(kept: ReadonlyMap<string, KeptHistory>): void {
+    for (const [dataSourceId, { blocks, hasGaps }] of kept) {
+      this.#kept.recover(dataSourceId, blocks)
+      if (hasGaps) this.kept.noteGaps(dataSourceId)
+    }
+    const { nextSequence } = this.#wal.stats()
+    const isLogGone = this.#wal.recovery.harmlessLosses.some(({ kind }) => kind === 'stored-segments')
+    for (const { dataSourceId, place } of this.#deps.views?.kept ?? []) {
+      // All that was in such files is stored, but may have been kept.
+      if (isLogGone || place > nextSequence) this.kept.noteGaps(dataSourceId)
     }
   }
 
@@ -225,13 +271,22 @@ export class EventsIngest {
         now,
         clock,
         retryAfterSeconds: () => this.#retryAfterSeconds(),
-        firstOutstanding: () => this.#sources.firstOutstanding(),
-        outstandingBefore: (below) => this.#sources.outstandingBefore(below),
+        firstOutstanding: () => least(this.#sources.firstOutstanding(), this.#kept.first()),
+        outstandingBefore: (below) => this.#outstandingBefore(below),
       },
     )
   }
 
-  #depsOfSources(disk: DiskReports): DataSourceEventsDeps {
+  #outstandingBefore(below: Sequence): ReadonlyMap<string, Sequence> {
+    const outstanding = this.#sources.outstandingBefore(below)
+    const all = new Map(outstanding)
+    for (const [stream, first] of this.#kept.firstBefore(below)) {
+      all.set(stream, least(first, outstanding.get(stream) ?? null) ?? first)
+    }
+    return all
+  }
+
+  #depsOfSources(disk: DiskReports): DataSourceEventsDeps & { readonly blocks: BlockStore } {
     const { store, pool, partitionLimits, logger, now } = this.#deps
     const { frameBytes, insertsInFlightMax: placesMax } = this.#options
     const [log, reader] = [this.#log, this.#reader]
@@ -256,6 +311,8 @@ export class EventsIngest {
       now,
       clock,
       onBehind: () => reader.wake(),
+      views: this.#deps.views,
+      kept: this.#kept,
     }
   }
 
@@ -288,4 +345,9 @@ export class EventsIngest {
       failure === null ? (this.#drain.secondsFor(bytes) ?? 1) : (failure.retryAtMs - this.#deps.now()) / 1000
     return Math.min(retrySecondsMax, Math.max(1, Math.ceil(seconds)))
   }
+}
+
+function least(one: Sequence | null, other: Sequence | null): Sequence | null {
+  if (one === null || other === null) return one ?? other
+  return one < other ? one : other
 }

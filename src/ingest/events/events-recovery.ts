@@ -27,6 +27,14 @@ export interface RecoveredEvents {
   readonly lost: readonly LostRange[]
   /** By data source, what damage took of events that were not stored, as far as the log tells whose they were. */
   readonly losses: ReadonlyMap<string, Loss>
+  /** By data source, blocks that are stored and that somebody still needs, in the order of the log. */
+  readonly kept: ReadonlyMap<string, KeptHistory>
+}
+
+export interface KeptHistory {
+  readonly blocks: readonly NamedBlock[]
+  /** True when damage took a part of it. */
+  readonly hasGaps: boolean
 }
 
 export interface Loss {
@@ -45,6 +53,12 @@ interface StreamState {
   waitingBytes: number
   /** Rows by entry, of those that damage took and that still tell whose they were. */
   readonly lostRows: Map<Sequence, number>
+  /** Where blocks are needed from that are stored; null where none are. */
+  readonly keptFrom: Sequence | null
+  readonly kept: Map<string, RecoveredBlock>
+  /** Those of `kept` whose entries have been counted. */
+  readonly passed: RecoveredBlock[]
+  hasGaps: boolean
 }
 
 interface RecoveredBlock extends Omit<NamedBlock, 'isCutShort' | 'loggedBytes'> {
@@ -52,13 +66,20 @@ interface RecoveredBlock extends Omit<NamedBlock, 'isCutShort' | 'loggedBytes'> 
   loggedBytes: number
 }
 
-/** `released` is where the log begins for events: a block that begins before it was stored, whatever the log has of it. */
+export interface RecoveryPlaces {
+  /** Where the log begins for events: a block that begins before it was stored, whatever the log has of it. */
+  readonly released: Sequence
+  /** By data source, where blocks are needed from that are stored. */
+  readonly keptFrom: ReadonlyMap<string, Sequence>
+  readonly nowMs: number
+}
+
 export async function recoverEvents(
   replay: () => AsyncIterable<WalEntry>,
   keys: IdempotencyIndex,
-  { released, nowMs }: { readonly released: Sequence; readonly nowMs: number },
+  { released, keptFrom, nowMs }: RecoveryPlaces,
 ): Promise<RecoveredEvents> {
-  const streams = new Map<string, StreamState>()
+  const streams = new Map([...keptFrom].map(([stream, from]) => [stream, newState(from)] as const))
   const lost: LostRange[] = []
   const settled: Settled[] = []
   for await (const entry of replay()) {
@@ -97,28 +118,38 @@ export async function recoverEvents(
   for await (const entry of replay()) {
     if (entry.kind === 'rows' && entry.sequence >= released) count(stateOf(streams, entry.stream), entry)
   }
+  const kept = [...keptFrom.keys()].map((stream) => [stream, keptOf(stateOf(streams, stream), lost)] as const)
   const losses = [...streams].map(([stream, state]) => [stream, lossOf(state)] as const)
   const sources = [...streams].map(([stream, state]) => [stream, sourceOf(state)] as const)
   return {
     sources: new Map(sources.filter(([, { named, behind }]) => named.length > 0 || behind !== null)),
     lost,
     losses: new Map(losses.filter(([, { entryCount }]) => entryCount > 0)),
+    kept: new Map(kept),
   }
 }
 
 function stateOf(streams: Map<string, StreamState>, stream: string): StreamState {
   const known = streams.get(stream)
   if (known !== undefined) return known
-  const state: StreamState = {
+  const state = newState(null)
+  streams.set(stream, state)
+  return state
+}
+
+function newState(keptFrom: Sequence | null): StreamState {
+  return {
     named: new Map(),
     settledUpTo: firstSequence - 1,
     behind: null,
     waitingRows: 0,
     waitingBytes: 0,
     lostRows: new Map(),
+    keptFrom,
+    kept: new Map(),
+    passed: [],
+    hasGaps: false,
   }
-  streams.set(stream, state)
-  return state
 }
 
 function noteBlockName(state: StreamState, entry: WalEntry, released: Sequence): void {
@@ -129,7 +160,9 @@ function noteBlockName(state: StreamState, entry: WalEntry, released: Sequence):
   state.settledUpTo = Math.max(state.settledUpTo, last)
   if (first < released) return
   const block = { blockId, sequences, setAside, beyond, costly, untried, namedAtMs: entry.acceptedAtMs }
-  state.named.set(blockId, { ...block, present: new Set(), loggedBytes: 0 })
+  const recovered: RecoveredBlock = { ...block, present: new Set(), loggedBytes: 0 }
+  state.named.set(blockId, recovered)
+  if (state.keptFrom !== null && last >= state.keptFrom) state.kept.set(blockId, recovered)
 }
 
 /** It tells as well what its block was, should damage have taken the name. */
@@ -153,7 +186,10 @@ function passOver(state: StreamState, stream: string, { below, firstNeeded }: Se
 function count(state: StreamState, entry: WalEntry): void {
   const { sequence } = entry
   const block = sequence > state.settledUpTo ? undefined : namedBlockOf(state, sequence)
-  if (sequence <= state.settledUpTo && block === undefined) return
+  if (sequence <= state.settledUpTo && block === undefined) {
+    countKept(state, entry)
+    return
+  }
   state.waitingRows += entry.rowCount + entry.quarantinedRowCount
   const byteCount = entryBytesOf(entry)
   state.waitingBytes += byteCount
@@ -161,6 +197,33 @@ function count(state: StreamState, entry: WalEntry): void {
     block.loggedBytes += byteCount
     block.present.add(sequence)
   } else state.behind = { first: state.behind?.first ?? sequence, last: sequence }
+}
+
+/** Entries and blocks come in the same order, so of the blocks that are left the first is the one. */
+function countKept(state: StreamState, entry: WalEntry): void {
+  const { sequence } = entry
+  if (state.keptFrom === null || sequence < state.keptFrom) return
+  for (const block of state.kept.values()) {
+    if ((block.sequences.at(-1) ?? 0) < sequence) {
+      state.passed.push(block)
+      state.kept.delete(block.blockId)
+      continue
+    }
+    if (sequence < (block.sequences[0] ?? 0)) break
+    block.loggedBytes += entryBytesOf(entry)
+    block.present.add(sequence)
+    return
+  }
+  // It is stored, and nothing says in which block.
+  state.hasGaps = true
+}
+
+/** Those among the blocks that are stored; the others are when they are inserted. */
+function keptOf({ kept, passed, named, hasGaps, keptFrom }: StreamState, lost: readonly LostRange[]): KeptHistory {
+  const blocks = [...passed, ...kept.values()].filter(({ blockId }) => !named.has(blockId))
+  const isLost = keptFrom !== null && lost.some(({ last }) => last >= keptFrom)
+  const isWhole = blocks.every(({ sequences, present }) => sequences.length === present.size)
+  return { blocks: blocks.map(namedBlockFrom), hasGaps: hasGaps || isLost || !isWhole }
 }
 
 /** Few blocks of a stream are named and not stored at a time. */

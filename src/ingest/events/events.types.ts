@@ -1,3 +1,4 @@
+import type { AppendGate } from '../../store/append-gate.ts'
 import type { Sequence } from '../../wal/sequence.ts'
 import type { NamedBlock, ParsedRows } from '../insert/block.types.ts'
 import type { RecordBody } from '../parse/record-body.ts'
@@ -74,4 +75,15 @@ export interface EventsStatus {
   readonly waitingBytes: number
   readonly failure: EventsFailure | null
   readonly delay: EventsDelay | null
+}
+
+/** What events have to do with the views behind their data sources. */
+export interface EventsViews {
+  /** Blocks pass it while they are stored: the views change between them. */
+  readonly gate: Pick<AppendGate, 'enter' | 'isClosed'>
+  /**
+   * A view did not take a block, and not for the first time. True when it is out of the way, so that the block may be tried again at once;
+   * the blocks that it lacks are kept then. Never rejects.
+   */
+  readonly setAside: (dataSourceId: string, failure: unknown) => Promise<boolean>
 }

@@ -47,6 +47,11 @@ export class InsertRetry {
     return this.#failure
   }
 
+  /** What it failed by is mended: the next try may be at once. */
+  endPause(): void {
+    this.#retryAt = this.#times.clock()
+  }
+
   /** An INSERT has succeeded; true when it had failed before. */
   noteStored(): boolean {
     const hadFailed = this.#failure !== null

@@ -2,7 +2,8 @@
  * Inserts a named block: its rows, then the rows set aside, each under a token of its own made of the block's id.
  *
  * The same block may be inserted any number of times and is stored once, in the table, the quarantine and every view: the
- * engine knows the tokens, and everything that goes into the statements comes out of the log.
+ * engine knows the tokens, and everything that goes into the statements comes out of the log. Whoever inserts it has passed the gate of
+ * the data source (`AppendGate`).
  */
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
@@ -41,7 +42,7 @@ export async function insertBlock(
     // A table has the columns that its key speaks of.
     const partition = bound === undefined || rows.source === undefined ? bound : { ...bound, columns: [] }
     const bounds = await partitionLimits.bodyOf(plan.landing.table).boundCut(partition, rows.rowCount)
-    await store.append({ ...plan.landing, ...bounds, ...source, blockId, mayBeCutAnew: true })
+    await store.append({ ...plan.landing, ...bounds, ...source, blockId, mayBeCutAnew: true, isKept: true })
   }
   if (rows.quarantinedRowCount > 0) {
     const quarantine = { ...plan.quarantine, layout: at(plan.quarantine.layout, dataSource, namedAtMs) }

@@ -157,11 +157,17 @@ async function keepAt(path: string, part: Part): Promise<void> {
   try {
     await link(part.path, path)
   } catch (error) {
-    if (!(error instanceof Error) || !('code' in error) || error.code !== 'EEXIST') throw error
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    // Nothing is kept then: the block is made anew of the file, as behind a power cut.
+    if (linklessCodes.has(code)) return
+    if (code !== 'EEXIST') throw error
     await rm(path, { force: true })
     await link(part.path, path)
   }
 }
+
+/** What file systems without links answer. */
+const linklessCodes: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
 async function sizeOf(path: string): Promise<number | null> {
   try {

@@ -16,6 +16,11 @@ export interface ChunkLimits {
   readonly bytesMax: number
   /** Takes one row of so many; 1 takes all. */
   readonly step: number
+  /**
+   * Whether a chunk takes the same share of each large part of a partition, and so one range of the sorting key, rather than one part
+   * after the other: then rows that are grouped by what they are sorted by come to fewer chunks. Absent is false.
+   */
+  readonly isByKey?: boolean
 }
 
 /** Parts in one INSERT, whose names stand in its text. */
@@ -24,34 +29,95 @@ const piecesMax = 200
 const granuleRows = 8_192
 
 export function cutChunks(parts: readonly PinnedPart[], limits: ChunkLimits): readonly Chunk[] {
+  let before = 0
+  const placed = parts.map((part) => {
+    const place = { part, before }
+    before += part.rowCount
+    return place
+  })
+  if (limits.isByKey !== true) return cutInTurn(placed, limits)
+  const partitions = [...new Set(parts.map(({ partition }) => partition))]
+  return partitions.flatMap((partition) => {
+    const own = placed.filter(({ part }) => part.partition === partition)
+    const slices = keySlices(own, limits)
+    const rest = own.filter((one) => !slices.parts.includes(one))
+    return [...cutByKey(slices, limits), ...cutInTurn(rest, limits)]
+  })
+}
+
+/** A part, and how many rows are in those before. */
+interface PlacedPart {
+  readonly part: PinnedPart
+  readonly before: number
+}
+
+/** One part after the other: small ones together, large ones in pieces. */
+function cutInTurn(parts: readonly PlacedPart[], limits: ChunkLimits): readonly Chunk[] {
   const chunks: Chunk[] = []
   let open: OpenChunk | null = null
-  /** Rows in the parts before. */
-  let before = 0
   const close = (): void => {
     if (open !== null && open.pieces.length > 0) chunks.push({ pieces: open.pieces, rowCount: open.rowCount })
     open = null
   }
-  for (const part of parts) {
+  for (const { part, before } of parts) {
     const rowsMax = chunkRows(part, limits)
     const isFitting = part.rowCount <= rowsMax
     if (!isFitting || !fits(open, part, limits)) close()
     if (isFitting) {
-      open ??= { partition: part.partition, pieces: [], rowCount: 0, byteCount: 0 }
+      open ??= newChunk(part.partition)
       addPiece(open, { part, range: null, before, step: limits.step })
       open.byteCount += part.byteCount
     } else {
       for (let from = 0; from < part.rowCount; from += rowsMax) {
         const range = { from, to: Math.min(from + rowsMax, part.rowCount) }
-        open = { partition: part.partition, pieces: [], rowCount: 0, byteCount: 0 }
+        open = newChunk(part.partition)
         addPiece(open, { part, range, before, step: limits.step })
         close()
       }
     }
-    before += part.rowCount
   }
   close()
   return chunks
+}
+
+interface KeySlices {
+  readonly parts: readonly PlacedPart[]
+  readonly count: number
+}
+
+/** The parts of a partition that are large enough to give a granule or more to each slice. */
+function keySlices(own: readonly PlacedPart[], limits: ChunkLimits): KeySlices {
+  const most = sliceCount(own, limits)
+  const parts = own.filter(({ part }) => part.rowCount >= (most + 1) * granuleRows).slice(0, piecesMax)
+  const count = parts.length === 0 ? 0 : sliceCount(parts, limits)
+  // Two are filled at once, and neither is to be the last one alone.
+  return { parts, count: count > 1 ? count + (count % 2) : count }
+}
+
+/** So many that none is too large, though pieces end with granules. */
+function sliceCount(parts: readonly PlacedPart[], { rowsMax, bytesMax }: ChunkLimits): number {
+  const rowCount = parts.reduce((sum, { part }) => sum + part.rowCount, 0)
+  const byteCount = parts.reduce((sum, { part }) => sum + part.byteCount, 0)
+  const most = Math.max(1, Math.min(rowsMax, Math.floor((bytesMax * rowCount) / Math.max(1, byteCount))))
+  return rowCount <= most ? 1 : Math.ceil(rowCount / Math.max(most - parts.length * granuleRows, most / 2))
+}
+
+function cutByKey({ parts, count }: KeySlices, { step }: ChunkLimits): readonly Chunk[] {
+  const chunks: Chunk[] = []
+  for (let slice = 0; slice < count; slice += 1) {
+    const chunk = newChunk('')
+    for (const { part, before } of parts) {
+      const edge = (index: number): number =>
+        index === count ? part.rowCount : granuleRows * Math.floor((part.rowCount * index) / count / granuleRows)
+      addPiece(chunk, { part, range: { from: edge(slice), to: edge(slice + 1) }, before, step })
+    }
+    if (chunk.pieces.length > 0) chunks.push({ pieces: chunk.pieces, rowCount: chunk.rowCount })
+  }
+  return chunks
+}
+
+function newChunk(partition: string): OpenChunk {
+  return { partition, pieces: [], rowCount: 0, byteCount: 0 }
 }
 
 interface OpenChunk {

@@ -26,8 +26,10 @@ export interface PopulatedLinks {
   isLinked(viewId: string): boolean
   /** Whether a populate of it has ever succeeded. */
   hasSucceeded(viewId: string): boolean
-  /** On disk when it resolves. */
-  noteSuccess(viewId: string): Promise<void>
+  /** @throws VIEW_BEHIND (409) while no block passes the view. */
+  refuseParked(viewId: string): void
+  /** On disk when it resolves. `isWhole`: its target has all that the view makes of what there is. */
+  noteSuccess(viewId: string, isWhole: boolean): Promise<void>
   /** What is noted of rows that its source has no more. */
   removalsOf(viewId: string): ViewRemovals | undefined
   /** Forgets what was noted of these partitions until then, in epoch milliseconds; null is all of them. On disk when it resolves. */

@@ -17,7 +17,7 @@ import { type Chunk, type ChunkLimits, cutChunks } from './populate-chunks.ts'
 import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
 import { conditionsOn, stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
-import { fillChunk, filledColumns } from './populate-query.ts'
+import { fillChunk, filledColumns, groupsRows } from './populate-query.ts'
 import { branchTables, dropPopulateTables, type PopulateTables, populateTables } from './populate-tables.ts'
 import { populatedBranches } from './populated-view.ts'
 import { type HeldChange, whenFree } from './when-free.ts'
@@ -33,8 +33,9 @@ export interface RunDeps extends PopulatesDeps {
   readonly endRepair: (job: WorkingJob, checkpoint: PopulateCheckpoint) => Promise<void>
 }
 
-/** The same of their bytes before compression. */
+/** The same of their bytes before compression: all of them are in memory together, but where they are grouped. */
 const chunkBytesMax = 64 * mebibyte
+const groupedBytesMax = 128 * mebibyte
 /** INSERTs that run beside each other; each has one thread, so that its rows keep their order. */
 const chunksAtOnce = 2
 /** How often the checkpoint is written, at most. */
@@ -75,7 +76,7 @@ export class PopulateRun {
       if (this.#order.repair !== undefined) await this.#deps.endRepair(this.#job, checkpoint)
       else {
         if (checkpoint.stagingUuid !== null) await this.#exchange(checkpoint.stagingUuid, checkpoint.pinnedAt)
-        await links.noteSuccess(view.id)
+        await links.noteSuccess(view.id, isWhole(this.#order.request))
       }
     } catch (thrown) {
       const { signal } = this.#job
@@ -99,10 +100,12 @@ export class PopulateRun {
     if (!pins.every((pin) => found.has(pin))) throw this.#failure('the rows that were kept for it are gone')
     const parts = await this.#parts()
     const rowCount = parts.flat().reduce((rows, part) => rows + part.rowCount, 0)
+    const isGrouped = this.#branches.every(({ select }) => groupsRows(select))
     const limits = {
       rowsMax: this.#options.populateChunkRowsMax,
-      bytesMax: chunkBytesMax,
+      bytesMax: isGrouped ? groupedBytesMax : chunkBytesMax,
       step: stepOf(request, rowCount),
+      isByKey: isGrouped && !this.#isOrdered(await store.views.graph()),
     }
     const total = cutAll(parts, limits).length
     const stagingUuid = request.truncates ? (found.get(this.#tables.staging)?.uuid ?? '') : null
@@ -205,20 +208,18 @@ export class PopulateRun {
       for (const mirror of mirrors) await store.views.drop(mirror)
       await store.sync()
       // Nothing of what the target had before is left.
-      const isWhole = request.subset === null && request.condition === null
-      if (isWhole) await links.clearRemovals(view.id, null, pinnedAt)
+      if (isWhole(request)) await links.clearRemovals(view.id, null, pinnedAt)
     })
   }
 
-  #into({ tables }: TableGraph): Filling['into'] {
-    const { view, request, filled } = this.#order
-    const target = tables.get(view.targetId)
+  #into(graph: TableGraph): Filling['into'] {
+    const { view, request } = this.#order
+    const target = graph.tables.get(view.targetId)
     if (target === undefined) throw errors.DATASOURCE_NOT_FOUND({ name: this.#order.targetName })
-    const isOrdered = filled.some((table) => orderedEngines.test(tables.get(table)?.engine ?? ''))
     return {
       table: request.truncates ? this.#tables.staging : view.targetId,
       columns: filledColumns(view, target),
-      atOnce: isOrdered ? 1 : chunksAtOnce,
+      atOnce: this.#isOrdered(graph) ? 1 : chunksAtOnce,
     }
   }
 
@@ -248,6 +249,10 @@ export class PopulateRun {
     const parts: (readonly PinnedPart[])[] = []
     for (const pin of this.#pins) parts.push(await this.#deps.store.pins.parts(pin))
     return parts
+  }
+
+  #isOrdered({ tables }: TableGraph): boolean {
+    return this.#order.filled.some((table) => orderedEngines.test(tables.get(table)?.engine ?? ''))
   }
 
   #refuseGone(): void {
@@ -324,6 +329,10 @@ class Checkpoints {
     }
     await this.#saving
   }
+}
+
+function isWhole({ truncates, subset, condition }: PopulateJobOrder['request']): boolean {
+  return truncates && subset === null && condition === null
 }
 
 function isCancelled(reason: unknown): boolean {

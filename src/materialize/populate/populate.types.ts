@@ -156,6 +156,7 @@ export interface PopulateCheckpoint {
   readonly bytesMax: number
   /** See `ChunkLimits`. */
   readonly step: number
+  readonly isByKey?: boolean
   readonly total: number
   /** So many of the first chunks are filled, and outlive a power cut. */
   readonly done: number
@@ -165,7 +166,7 @@ export interface PopulateCheckpoint {
   readonly targetUuid?: string
   readonly pinnedAt?: number
   /** Of a repair: the table that takes the place of the target, and which partitions are new in it. */
-  readonly fresh?: { readonly uuid: string; readonly partitions: readonly string[] }
+  readonly fresh?: { readonly uuid: string; readonly partitions: readonly string[]; readonly isWhole?: boolean }
 }
 
 /** What such a job tells of itself, beside the fields of all jobs. */

@@ -57,16 +57,22 @@ export class PopulateService implements Populates {
       workingMax: options.populateJobsWorkingMax,
       isCancellableWhileWorking: true,
       canResume: true,
-      run: (job) => new PopulateRun(job, options, { ...deps, pinning, endRepair }).run(),
+      run: (job) => {
+        const run = new PopulateRun(job, options, { ...deps, pinning, endRepair }).run()
+        // `add` has made the order. While the job works it is known by its details.
+        return run.finally(() => this.#made.delete((job.order as PopulateJobOrder).pinId))
+      },
     }))
   }
 
-  plan(view: PopulatedView, request: PopulateRequest): Promise<PopulatePlan> {
-    return planPopulate(view, request, this.#deps)
+  async plan(view: PopulatedView, request: PopulateRequest): Promise<PopulatePlan> {
+    this.#deps.links.refuseParked(view.id)
+    return await planPopulate(view, request, this.#deps)
   }
 
   async heldFor({ view }: PinnedPlan): Promise<readonly DataSource[]> {
-    const { catalog, store } = this.#deps
+    const { catalog, links, store } = this.#deps
+    links.refuseParked(view.id)
     const graph = await store.views.graph()
     const before = populatedBranches(view).flatMap(({ sourceId }) => [...tablesBefore(graph, sourceId)])
     const tables = new Set([...before, view.targetId])

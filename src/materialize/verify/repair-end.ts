@@ -20,6 +20,12 @@ export interface RepairEndDeps extends Pick<PopulatesDeps, 'catalog' | 'holds' |
   readonly pinning: Pick<Pinning, 'heldFor'>
 }
 
+interface Chosen {
+  readonly partitions: readonly string[]
+  /** Whether the view has all that it is to have, once these are made anew. */
+  readonly isWhole: boolean
+}
+
 /** Longest comparison, as everything has an end. */
 const compareTimeMaxMs = 6 * 3_600_000
 /** Partitions that a job tells of. */
@@ -45,12 +51,14 @@ export class RepairEnd {
 
   /** @throws REPAIR_FAILED (422); raises `StoreError`. */
   async run(checkpoint: PopulateCheckpoint): Promise<void> {
-    const known = checkpoint.fresh?.partitions
-    const ids = known ?? this.#chosenOf(await this.#compare())
-    if (this.#repair.isDry || ids.length === 0) return
-    await this.#exchange({ ...checkpoint, done: checkpoint.total }, ids)
+    const fresh = checkpoint.fresh ?? this.#chosenOf(await this.#compare())
+    if (this.#repair.isDry) return
+    const { partitions: ids, isWhole = false } = fresh
+    if (ids.length > 0) await this.#exchange({ ...checkpoint, done: checkpoint.total }, { ids, isWhole })
     const details: Partial<RepairDetails> = { partitionsRepaired: ids.length }
     this.#job.tell({ ...details })
+    // What an incomplete view lacked is there now.
+    if (isWhole) await this.#deps.links.noteSuccess(this.#order.view.id, true)
   }
 
   async #compare(): Promise<readonly VerifiedPartition[]> {
@@ -61,7 +69,7 @@ export class RepairEnd {
     return await comparePinned(store, { pinId, columns, manner, removals, timeMaxMs: compareTimeMaxMs })
   }
 
-  #chosenOf(partitions: readonly VerifiedPartition[]): readonly string[] {
+  #chosenOf(partitions: readonly VerifiedPartition[]): Chosen {
     const differing = partitions.filter(({ isEqual }) => !isEqual)
     const chosen = differing.filter(({ reason }) => this.#repair.isForced || reason === null)
     const details: RepairDetails = {
@@ -73,10 +81,13 @@ export class RepairEnd {
       }),
     }
     this.#job.tell({ ...details })
-    return chosen.map(({ id }) => id)
+    return { partitions: chosen.map(({ id }) => id), isWhole: chosen.length === differing.length }
   }
 
-  async #exchange(checkpoint: PopulateCheckpoint, ids: readonly string[]): Promise<void> {
+  async #exchange(
+    checkpoint: PopulateCheckpoint,
+    { ids, isWhole }: { readonly ids: readonly string[]; readonly isWhole: boolean },
+  ): Promise<void> {
     const { holds, links, pinning, store } = this.#deps
     const { view } = this.#order
     const { signal } = this.#job
@@ -89,7 +100,7 @@ export class RepairEnd {
       // Else it was exchanged before a kill.
       if (uuid !== fresh?.uuid) {
         await this.#refuseChanged(uuid, checkpoint)
-        fresh = { uuid: await this.#makeFresh(ids), partitions: ids }
+        fresh = { uuid: await this.#makeFresh(ids), partitions: ids, isWhole }
         await store.sync()
         await this.#job.saveCheckpoint({ ...checkpoint, fresh })
         await store.exchange([[view.targetId, this.#tables.fresh]])

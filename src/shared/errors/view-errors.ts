@@ -48,7 +48,7 @@ export const viewErrors = {
   }),
   VIEW_SOURCE_DENIED: define({
     status: 403,
-    when: 'The token may not write to the Data Source whose rows the node would see. A view that fails stops the rows of its Data Source, so whoever makes one must be able to send some.',
+    when: 'The token may not write to the Data Source whose rows the node would see. A view that fails holds the rows of its Data Source up, so whoever makes one must be able to send some.',
     message: ({ node }: { readonly node: string }) =>
       `Node '${node}' cannot be materialized: the token may not write to the Data Source whose rows it would see`,
     hint: () =>
@@ -77,6 +77,14 @@ export const viewErrors = {
     when: 'A Materialized View cannot be repaired as it is, or only with `force`: what it has cannot be compared with its source, or other views read or fill its Data Source. Nothing was changed.',
     message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
       `Materialized View ${view} cannot be repaired: ${reason}`,
+  }),
+  VIEW_BEHIND: define({
+    status: 409,
+    when: 'A Materialized View is behind: it did not take some block, and lacks that one and what came after. The message says what cannot be done before it has caught up. Nothing was changed.',
+    message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
+      `Materialized View ${view} is behind: ${reason}`,
+    withoutOthers: ({ reason }) => `A Materialized View is behind: ${reason}`,
+    hint: () => '`POST /v0/pipes/<pipe>/nodes/<node>/catch_up` tries at once; see `views_behind` of its Data Source',
   }),
   VIEW_EXISTS: define({
     status: 409,

@@ -9,6 +9,7 @@
 
 import type { Part } from '../../codec/arrow/part.types.ts'
 import type { PartExpression } from '../../codec/arrow/part-expression.ts'
+import type { AppendGate } from '../append-gate.ts'
 import { type InsertOrigin, InsertPlaces } from '../insert-places.ts'
 import { appendStatement } from '../sql/append-statement.ts'
 import type { InsertLimits } from '../sql/statement-settings.ts'
@@ -31,6 +32,7 @@ export interface AppendsOptions {
 
 interface AppendsDeps {
   readonly engine: Pick<EngineDoors, 'admit' | 'lateReads' | 'restartStuckInserts' | 'suspects' | 'writers'>
+  readonly gate: Pick<AppendGate, 'passUnkept'>
   readonly partFiles: Pick<PartFiles, 'write'>
   readonly repairs: Pick<OrphanRepairs, 'dropBehind' | 'mayBeNeeded'>
 }
@@ -122,7 +124,13 @@ export class Appends {
     return { timeMaxMs, memoryBytesMax }
   }
 
-  async #append(request: AppendRequest, running: Running): Promise<void> {
+  /** Whoever keeps the rows has passed the gate by himself. */
+  #append(request: AppendRequest, running: Running): Promise<void> {
+    if (request.isKept === true) return this.#appendPassing(request, running)
+    return this.#deps.gate.passUnkept(request.table, () => this.#appendPassing(request, running))
+  }
+
+  async #appendPassing(request: AppendRequest, running: Running): Promise<void> {
     const written = await this.#write(request)
     let isKept = false
     try {

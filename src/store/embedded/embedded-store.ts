@@ -15,6 +15,7 @@ import type { Part } from '../../codec/arrow/part.types.ts'
 import type { PartExpression } from '../../codec/arrow/part-expression.ts'
 import type { Logger } from '../../observe/logger.ts'
 import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
+import { AppendGate } from '../append-gate.ts'
 import { ComparisonStatements } from '../sql/comparison-statements.ts'
 import { fillAppend } from '../sql/fill-append.ts'
 import { PartStatements } from '../sql/part-statements.ts'
@@ -102,6 +103,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
   readonly replays: ReplayStatements
   readonly rowDeletes: RowDeleteStatements
   readonly parquet: ParquetReads
+  readonly gate = new AppendGate()
   readonly #options: EmbeddedStoreOptions
   readonly #directories: StoreDirectories
   readonly #fileSystem: FileSystemSync
@@ -139,7 +141,9 @@ class EmbeddedStore implements SupervisedStore, Statements {
     this.#statements = new OwnStatements(options, { engine: this.#engine, definitions, logger })
     this.#selects = this.#createSelects(new StatementStops(stoppers, logger))
     this.#repairs = new OrphanRepairs(this, { writers, readers, logger, insertTimeMaxMs: options.insertTimeMaxMs })
-    this.#appends = new Appends(options, { engine: this.#engine, partFiles: this.#partFiles, repairs: this.#repairs })
+    const { gate } = this
+    const appendsDeps = { engine: this.#engine, gate, partFiles: this.#partFiles, repairs: this.#repairs }
+    this.#appends = new Appends(options, appendsDeps)
     this.#copies = new TableCopies(options, { engine: this.#engine, statements: this, repairs: this.#repairs })
     const { insertTimeMaxMs: timeMaxMs, insertMemoryBytesMax: memoryBytesMax } = options
     this.parquet = new ParquetReads(new FileReads({ timeMaxMs, memoryBytesMax }, this.#engine))

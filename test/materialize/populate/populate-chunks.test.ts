@@ -29,7 +29,7 @@ t.test('chunks have every row once, or every n-th, within the limits and partiti
   const random = new SeededRandom(seed)
   for (let round = 0; round < byTier({ quick: 40, full: 200, soak: 10_000 }); round += 1) {
     const parts = Array.from({ length: random.below(12) }, (_, index) => {
-      const rowCount = 1 + random.below(random.below(3) === 0 ? 30_000 : 50)
+      const rowCount = 1 + random.below(random.below(3) === 0 ? 90_000 : 50)
       return {
         name: `p_${index}`,
         partition: String(Math.floor(index / 4)),
@@ -38,15 +38,18 @@ t.test('chunks have every row once, or every n-th, within the limits and partiti
       }
     })
     const limits = {
-      rowsMax: 1 + random.below(20_000),
+      rowsMax: 1 + random.below(80_000),
       bytesMax: 1 + random.below(2_000_000),
       step: random.below(2) === 0 ? 1 : 2 + random.below(40),
+      isByKey: random.below(2) === 0,
     }
     const chunks = cutChunks(parts, limits)
     const total = parts.reduce((rows, { rowCount }) => rows + rowCount, 0)
     const wanted = Array.from({ length: Math.ceil(total / limits.step) }, (_, index) => index * limits.step)
     const context = JSON.stringify({ round, limits })
-    if (!t.same(rowsOf(chunks, parts), wanted, context)) break
+    const rows = rowsOf(chunks, parts)
+    const taken = limits.isByKey ? rows.toSorted((a, b) => a - b) : rows
+    if (!t.same(taken, wanted, context)) break
     t.same(cutChunks(parts, limits), chunks, 'always the same')
     for (const { pieces, rowCount } of chunks) {
       t.equal(rowsOf([{ pieces, rowCount }], parts).length, rowCount)
@@ -66,4 +69,27 @@ t.test('a chunk has a bounded number of pieces', async (t) => {
     chunks.map(({ pieces }) => pieces.length),
     [200, 200, 200, 200, 200, 1],
   )
+})
+
+t.test('chunks by key take the same share of each large part, and small parts beside', (t) => {
+  const sizes = [200_000, 100_000, 500]
+  const parts = sizes.map((rowCount, index) => {
+    return { name: `p_${index}`, partition: 'all', rowCount, byteCount: rowCount }
+  })
+  const chunks = cutChunks(parts, { rowsMax: 170_000, bytesMax: 1_000_000, step: 1, isByKey: true })
+  t.same(
+    chunks.map(({ pieces }) => pieces.map(({ part, range }) => [part, range?.from, range?.to])),
+    [
+      [
+        ['p_0', 0, 98_304],
+        ['p_1', 0, 49_152],
+      ],
+      [
+        ['p_0', 98_304, 200_000],
+        ['p_1', 49_152, 100_000],
+      ],
+      [['p_2', undefined, undefined]],
+    ],
+  )
+  t.end()
 })

@@ -127,6 +127,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     queryJobs: { orderOf: () => null },
     pendingReplaces,
     pipes: fakePipes(),
+    behind: { catchUp: async () => null, of: () => [] },
     populates: { add: unavailable, plan: unavailable },
     verifies: { verify: unavailable },
     repairs: { plan: unavailable, add: unavailable },
@@ -318,6 +319,14 @@ function fakeIngest(deps: () => FakeDeps): Ingest {
   return {
     settleImport: async () => undefined,
     tableMark: async () => ({ blocks: 0, tables: '' }),
+    keptEvents: {
+      keep: async () => 1,
+      moveTo() {},
+      letGo() {},
+      countsOf: () => ({ blockCount: 0, byteCount: 0 }),
+      hasGaps: () => false,
+      repeatFrom: async () => null,
+    },
     async sync() {},
     openBody: (source) =>
       openBody(source, { sampleBytesMax: 1024, decompressedBytesMax: 1_000_000 }, new MemoryBudget(1_000_000)),

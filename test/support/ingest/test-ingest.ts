@@ -27,6 +27,7 @@ const testOptions: IngestOptions = {
   eventsBodyBytesMax: mebibyte,
   eventsPendingBytesMax: mebibyte,
   eventsBacklogBytesMax: mebibyte,
+  viewsBacklogBytesMax: mebibyte,
   eventsLogBytesMax: 64 * mebibyte,
   eventsLogOnDamage: 'refuse',
   eventsFlushRowsMax: 10_000,

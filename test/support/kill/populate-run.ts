@@ -30,7 +30,7 @@ export interface PopulatesReport {
 
 const source = 'flowing'
 /** Of a populate, so that a kill comes between some. */
-const chunkCount = 60
+const chunkCount = 40
 const daySchema = 'day Date, n UInt64, total UInt64'
 const byDay = `SELECT day, count() AS n, sum(cityHash64(id)) AS total FROM ${source} GROUP BY day`
 const summing = { engine: 'SummingMergeTree', engine_sorting_key: 'day' }

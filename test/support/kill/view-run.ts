@@ -24,6 +24,7 @@ export interface ViewRunReport {
   readonly done: number
   readonly dropped: number
   readonly edited: number
+  readonly switched: number
   readonly blocks: number
   readonly words: ServiceWords
   /** What is not as it must be; empty when all is. */
@@ -40,14 +41,15 @@ export async function runViews({ rounds, seed }: ViewRunOptions): Promise<ViewRu
   try {
     await service.start()
     await service.call('POST', '/v0/datasources?name=stream&schema=block+UInt32,n+UInt32')
+    for (const form of forms.keys()) await run.link(form)
     for (let round = 0; round < rounds; round += 1) await run.round(round)
     await service.end('SIGTERM')
     const store = await openEmbeddedStore(testStoreOptions(directory.path), silentLogger)
     const names = (await store.views.names()).filter(isViewId)
     await store.close()
     if (names.length !== run.viewCount) run.faults.push(`${names.length} views of the engine, not ${run.viewCount}`)
-    const { kills, undone, done, dropped, edited, blocks, faults } = run
-    return { kills, undone, done, dropped, edited, blocks, faults, words: service.words }
+    const { kills, undone, done, dropped, edited, switched, blocks, faults } = run
+    return { kills, undone, done, dropped, edited, switched, blocks, faults, words: service.words }
   } finally {
     await service.end('SIGKILL')
     await directory.remove()
@@ -61,12 +63,15 @@ class ViewRun {
   dropped = 0
   /** Edits that were begun. */
   edited = 0
+  /** Those of them that a kill did not undo. */
+  switched = 0
   blocks = 0
   readonly faults: string[] = []
   /** Pipes whose views are there. */
   readonly linked = new Set<string>()
   readonly #service: KillService
   readonly #random: SeededRandom
+  #asked: { readonly path: string; readonly sql: string } | null = null
   /** Which of `forms` a pipe has. */
   readonly #forms = new Map<string, number>()
   /** Blocks that were acknowledged; others may be there all the same. */
@@ -77,13 +82,23 @@ class ViewRun {
     this.#random = random
   }
 
+  /** A node that is there from the beginning. */
+  async link(form: number): Promise<void> {
+    const pipe = `first_${form}`
+    this.#forms.set(pipe, form)
+    const nodes = [{ name: 'n', sql: sqlOf(form, 0) }]
+    await this.#service.call('POST', '/v0/pipes', JSON.stringify({ name: pipe, nodes }))
+    await this.#service.call('POST', pathOf(pipe))
+    this.linked.add(pipe)
+  }
+
   async round(round: number): Promise<void> {
     const pipe = `p${round}`
     const form = this.#random.below(forms.length)
     this.#forms.set(pipe, form)
     const nodes = [{ name: 'n', sql: sqlOf(form, 0) }]
     await this.#service.call('POST', '/v0/pipes', JSON.stringify({ name: pipe, nodes }))
-    const [old] = this.linked
+    const old = [...this.linked][this.#random.below(Math.max(1, this.linked.size))]
     const isDrop = old !== undefined && this.#random.below(3) === 0
     const isEdit = !isDrop && old !== undefined && this.#random.below(2) === 0
     const sending = this.#sendUntilCut()
@@ -92,13 +107,15 @@ class ViewRun {
       : isEdit
         ? this.#edit(old, round)
         : this.#try('POST', pathOf(pipe))
-    await delay(this.#random.below(killAfterMsMax))
+    // An edit waits for what is on its way before it changes anything.
+    await delay(this.#random.below(isEdit ? 3 * killAfterMsMax : killAfterMsMax))
     await this.#service.kill(victims[this.#random.below(victims.length)] ?? 'both')
     this.kills += 1
     await Promise.all([sending, changing])
     await this.#service.untilStored('stream')
     await this.#note(pipe)
     if (isDrop && old !== undefined) await this.#note(old)
+    await this.#noteEdit()
     await this.#check()
   }
 
@@ -184,8 +201,22 @@ class ViewRun {
   /** The old view or the new one, and never both, gives as many rows. */
   async #edit(pipe: string, round: number): Promise<void> {
     const form = this.#forms.get(pipe) ?? 0
-    await this.#try('PUT', `/v0/pipes/${pipe}/nodes/n`, sqlOf(form, round))
+    const path = `/v0/pipes/${pipe}/nodes/n`
+    // No other one has the same, so it tells which of the two is there.
+    const sql = sqlOf(form, round + 1)
     this.edited += 1
+    await this.#try('PUT', path, sql)
+    this.#asked = { path, sql }
+  }
+
+  /** Whether the edit that a kill came into was made all the same. */
+  async #noteEdit(): Promise<void> {
+    const asked = this.#asked
+    this.#asked = null
+    if (asked === null) return
+    // The shape is what other tests check.
+    const { sql } = (await this.#service.call('GET', asked.path)) as { readonly sql: string }
+    if (sql === asked.sql) this.switched += 1
   }
 
   /** How many views the engine has of the nodes. */

@@ -141,6 +141,7 @@ export class PopulateWorld {
         links: {
           isLinked: (id) => !this.unlinked.has(id),
           hasSucceeded: (id) => this.succeeded.has(id),
+          refuseParked: () => undefined,
           noteSuccess: async (id) => {
             this.succeeded.add(id)
           },

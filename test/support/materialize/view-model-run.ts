@@ -37,6 +37,8 @@ const rowsMax = 40
 /** Copies of copies would become too many, and statements over them too long. */
 const rowsKeptMax = 4_000
 const queriesMax = 24
+const triesMax = 2_000
+const passing = /answered (?:409|503).*#(?:change_blocked|datasource_busy|datasource_changing|engine_unavailable)\b/
 
 export async function runViewModel(options: ViewModelOptions): Promise<ViewModelReport> {
   const directory = await createTestDirectory()
@@ -176,7 +178,7 @@ class ViewModelRun {
     const source = this.#source()
     const rows = this.#rows()
     await this.#shadow(source, rows, async () => {
-      await this.#service.call('POST', `/v0/datasources?mode=append&name=${source.name}&format=csv`, csvOf(rows))
+      await this.#call('POST', `/v0/datasources?mode=append&name=${source.name}&format=csv`, csvOf(rows))
     })
     this.model.insert(source.name, this.#lastBatch(source))
   }
@@ -188,7 +190,7 @@ class ViewModelRun {
     const isKilled = this.#random.below(4) === 0
     await this.#shadow(source, rows, async () => {
       const path = `/v0/datasources?mode=replace&name=${source.name}&format=csv`
-      const replacing = this.#service.call('POST', path, csvOf(rows))
+      const replacing = this.#call('POST', path, csvOf(rows))
       if (!isKilled) return await replacing
       const cut = replacing.catch(() => null)
       await delay(this.#random.below(150))
@@ -211,7 +213,7 @@ class ViewModelRun {
       ...(condition === null ? {} : { populate_condition: condition }),
     })
     const path = `/v0/pipes/${view.pipe}/nodes/${view.pipe}_view/population?${parameters}`
-    const { job } = (await this.#service.call('POST', path)) as { readonly job: { readonly id: string } }
+    const { job } = (await this.#call('POST', path)) as { readonly job: { readonly id: string } }
     if (this.#random.below(3) === 0) {
       await delay(this.#random.below(200))
       await this.#kill()
@@ -223,7 +225,7 @@ class ViewModelRun {
 
   async #truncate({ name, level }: ModelTable): Promise<void> {
     if (level > 0) await this.#untilStored()
-    await this.#service.call('POST', `/v0/datasources/${name}/truncate`)
+    await this.#call('POST', `/v0/datasources/${name}/truncate`)
     this.model.truncate(name)
   }
 
@@ -234,7 +236,7 @@ class ViewModelRun {
     const condition =
       table.leaf === null && this.#random.below(2) === 0 ? 'n % 5 = 2' : `g = 'g${this.#random.below(5)}'`
     const body = new URLSearchParams({ delete_condition: condition }).toString()
-    const { id } = (await this.#service.call('POST', `/v0/datasources/${table.name}/delete`, body)) as {
+    const { id } = (await this.#call('POST', `/v0/datasources/${table.name}/delete`, body)) as {
       readonly id: string
     }
     const status = await this.#endOf(id)
@@ -246,7 +248,7 @@ class ViewModelRun {
     const { name } = this.#source((table) => this.model.keepsRows(table))
     this.#columns.set(name, (this.#columns.get(name) ?? 0) + 1)
     const body = new URLSearchParams({ schema: this.#schemaOf(name) }).toString()
-    await this.#service.call('POST', `/v0/datasources/${name}/alter`, body)
+    await this.#call('POST', `/v0/datasources/${name}/alter`, body)
   }
 
   async #kill(): Promise<void> {
@@ -266,7 +268,7 @@ class ViewModelRun {
     this.#batches.set(source.name, batch)
     const lines = rows.map(({ id, g, n }) => `${id},${g},${n},${batch}\n`).join('')
     const path = `/v0/datasources?mode=append&name=shadow_${source.name}&format=csv`
-    await this.#service.call('POST', path, `id,g,n,batch\n${lines}`)
+    await this.#call('POST', path, `id,g,n,batch\n${lines}`)
     await send()
   }
 
@@ -281,7 +283,7 @@ class ViewModelRun {
 
   async #endOf(id: string): Promise<string> {
     for (;;) {
-      const { status } = (await this.#service.call('GET', `/v0/jobs/${id}`)) as { readonly status: string }
+      const { status } = (await this.#call('GET', `/v0/jobs/${id}`)) as { readonly status: string }
       if (!['cancelling', 'waiting', 'working'].includes(status)) return status
       await delay(20)
     }
@@ -315,8 +317,20 @@ class ViewModelRun {
     return `${schema}${sign}${added.join('')}`
   }
 
+  /** Again while something else is under way that ends: nothing of it was done then. */
+  async #call(method: string, path: string, body?: string): Promise<unknown> {
+    for (let triesLeft = triesMax; ; triesLeft -= 1) {
+      try {
+        return await this.#service.call(method, path, body)
+      } catch (error) {
+        if (triesLeft === 0 || !passing.test(String(error))) throw error
+      }
+      await delay(20)
+    }
+  }
+
   async #create(name: string, columns: string, engine: Readonly<Record<string, string>>): Promise<void> {
-    await this.#service.call('POST', `/v0/datasources?${new URLSearchParams({ name, schema: columns, ...engine })}`)
+    await this.#call('POST', `/v0/datasources?${new URLSearchParams({ name, schema: columns, ...engine })}`)
   }
 
   async #rowsOf(sql: string): Promise<string> {
@@ -325,7 +339,7 @@ class ViewModelRun {
 
   async #values(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
     // The format is asked for.
-    const { data } = (await this.#service.call('POST', '/v0/sql', `${sql} FORMAT JSON`)) as {
+    const { data } = (await this.#call('POST', '/v0/sql', `${sql} FORMAT JSON`)) as {
       readonly data: readonly Readonly<Record<string, unknown>>[]
     }
     return data

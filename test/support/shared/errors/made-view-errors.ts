@@ -67,6 +67,11 @@ export const madeViewErrors = {
     422,
     'Materialized View by_day cannot be populated: a row is wrong',
   ],
+  VIEW_BEHIND: [
+    errors.VIEW_BEHIND({ view: 'p.by_day', reason: 'no view is made' }),
+    409,
+    'Materialized View p.by_day is behind: no view is made',
+  ],
   VIEW_EXISTS: [
     errors.VIEW_EXISTS({ pipe: 'p', node: 'by_day', datasource: 'days' }),
     409,

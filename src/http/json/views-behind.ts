@@ -1,0 +1,37 @@
+// Views that lack blocks, as answers tell of them: by their names to whoever may know these, and else by their number.
+
+import type { Permissions } from '../../access/permissions.ts'
+import { viewLabel } from '../../catalog/node-views.ts'
+import type { MaterializedNode } from '../../catalog/pipe.types.ts'
+import type { BehindView } from '../../materialize/behind/behind.types.ts'
+import { timeText } from './time-text.ts'
+
+/** What the answer to rows says of the views that lack them; empty where none does, as some clients know its fields exactly. */
+export function behindFields(
+  views: readonly BehindView[],
+  permissions: Permissions | undefined,
+): { readonly views_behind?: { readonly count: number; readonly views: readonly string[] } } {
+  if (views.length === 0) return {}
+  const names = views.flatMap(({ node }) => (isSeen(node, permissions) ? [viewLabel(node)] : []))
+  return { views_behind: { count: views.length, views: names } }
+}
+
+/** One of them, for whoever looks at its data source: `view` is null where he may not know it. */
+export function behindShape(one: BehindView, permissions: Permissions, named: (text: string) => string): object {
+  const { node, sinceMs, state, isPassed, blockCount, byteCount, reason, errorName, retryAtMs } = one
+  return {
+    view: isSeen(node, permissions) ? viewLabel(node) : null,
+    state,
+    takes_new_rows: isPassed,
+    since: timeText(sinceMs),
+    blocks: blockCount,
+    bytes: byteCount,
+    // What the engine says may quote rows of all that the view reads.
+    error: permissions.readsEverything && reason !== null ? named(reason) : errorName,
+    retry_at: retryAtMs === null ? null : timeText(retryAtMs),
+  }
+}
+
+function isSeen({ pipe }: MaterializedNode, permissions: Permissions | undefined): boolean {
+  return permissions?.sees('pipe', pipe.id) === true
+}

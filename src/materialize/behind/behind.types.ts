@@ -1,0 +1,58 @@
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { MaterializedNode } from '../../catalog/pipe.types.ts'
+import type { Logger } from '../../observe/logger.ts'
+import type { AppendGate } from '../../store/append-gate.ts'
+import type { Store } from '../../store/store.types.ts'
+import type { ViewEngine } from '../materialize.types.ts'
+
+/** What is kept of events for views that are behind; see `ingest`. */
+export interface KeptBlocksOfViews {
+  keep(viewId: string, dataSourceId: string): Promise<number>
+  moveTo(viewId: string, place: number): void
+  letGo(viewId: string): void
+  countsOf(viewId: string): { readonly blockCount: number; readonly byteCount: number }
+  hasGaps(viewId: string): boolean
+  repeatFrom(place: number, into: RepeatInto): Promise<number | null>
+}
+
+export interface RepeatInto {
+  readonly keeper: string
+  readonly dataSource: DataSource
+  readonly table: string
+}
+
+export interface BehindDeps {
+  readonly catalog: Pick<Catalog, 'find' | 'findPipe' | 'listPipes' | 'replacePipe'>
+  readonly store: Pick<Store, 'sync'> & {
+    readonly views: ViewEngine
+    readonly tables: Pick<Store['tables'], 'drop' | 'list' | 'recreateLike'>
+    readonly parts: Pick<Store['parts'], 'lastBlocks'>
+  }
+  readonly gate: Pick<AppendGate, 'whileClosed'>
+  /** There by the time that the first block is stored. */
+  readonly kept: () => KeptBlocksOfViews
+  readonly logger: Pick<Logger, 'debug' | 'error' | 'info' | 'warn'>
+  /** Epoch milliseconds. */
+  readonly now: () => number
+}
+
+/** A view that is behind, as it is told. */
+export interface BehindView {
+  readonly node: MaterializedNode
+  readonly sinceMs: number
+  /**
+   * - `parked`: no block passes it; those that it lacks are kept, and it catches up.
+   * - `incomplete`: it lacks blocks that nobody keeps.
+   */
+  readonly state: 'incomplete' | 'parked'
+  /** Whether blocks pass it. */
+  readonly isPassed: boolean
+  readonly blockCount: number
+  readonly byteCount: number
+  /** Why it did not take a block, in the engine's words; null where only the name of the error is known. */
+  readonly reason: string | null
+  readonly errorName: string
+  /** When it is tried next, epoch milliseconds; null when it is being tried. */
+  readonly retryAtMs: number | null
+}

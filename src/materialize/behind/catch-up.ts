@@ -1,0 +1,195 @@
+// One try of a view to take what it lacks.
+//
+// The blocks are inserted once more, in their order and under their tokens, into a *twin*: a table with the columns of the source that keeps no
+// rows, and to which the view is moved meanwhile. To the tables behind the view it is the same as if the blocks came through the source, as
+// tokens tell of the view by its name; so each takes a block once, whatever became of earlier tries, and nothing else sees the repeat.
+//
+// At the end no block of the source is stored for a moment: what is left is repeated, and the view is moved back.
+
+import { changeView } from '../../catalog/change-view.ts'
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { NodeView, ViewBehind } from '../../catalog/pipe.types.ts'
+import { assert } from '../../shared/assert.ts'
+import { retargetTables } from '../../sql/retarget-tables.ts'
+import { qualified } from '../../store/sql/qualified.ts'
+import type { Store } from '../../store/store.types.ts'
+import { workspaceDatabase } from '../../store/workspace-database.ts'
+import type { BehindDeps } from './behind.types.ts'
+
+/** Blocks after which what was repeated is noted: far fewer than the tables behind know again. */
+const notedBlocks = 100
+/** Blocks that may have come since the try began. */
+const aheadBlocks = 50
+
+/** The view can never have all that it lacks: some of it is gone, or the tables behind do not know it again. */
+export class LostBlocksError extends Error {
+  override readonly name = 'LostBlocksError'
+}
+
+/** Somebody else has a say over the view now. */
+export class StoppedCatchUpError extends Error {
+  override readonly name = 'StoppedCatchUpError'
+}
+
+interface CatchUpDeps extends Omit<BehindDeps, 'gate' | 'now'> {
+  /** Runs a change while no block of the source is being stored. @throws StoppedCatchUpError when they do not end in time. */
+  readonly whileClosed: (change: () => Promise<void>) => Promise<void>
+  /** Blocks of the tables behind the view. */
+  readonly tableBlocks: () => Promise<number>
+  /** Another number after each start of the engine. */
+  readonly engineStart: () => number
+}
+
+export class CatchUp {
+  readonly #deps: CatchUpDeps
+  readonly #view: NodeView
+  readonly #source: DataSource
+  readonly #twin: string
+  readonly #startedAt: number
+  #place: number
+  #isStopped = false
+
+  constructor(view: NodeView, { source, place }: { source: DataSource; place: number }, deps: CatchUpDeps) {
+    this.#deps = deps
+    this.#view = view
+    this.#source = source
+    this.#place = place
+    this.#twin = `${view.sourceId}_${view.id.slice('v_'.length)}${twinSuffix}`
+    this.#startedAt = deps.engineStart()
+  }
+
+  /** It ends at the next block. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  /** @throws what the view or the engine fails with; LostBlocksError; StoppedCatchUpError. The view is out of the way then. */
+  async run(): Promise<void> {
+    const { kept, whileClosed } = this.#deps
+    try {
+      await this.#moveToTwin()
+      // Where more comes than this repeats, the rest is repeated while what comes waits.
+      await this.#repeat(2 * kept().countsOf(this.#view.id).blockCount + aheadBlocks)
+      await whileClosed(() => this.#end())
+    } catch (thrown) {
+      await this.#dropBoth()
+      await this.#noteAtLast()
+      throw thrown
+    }
+    await this.#leave(() => this.#deps.store.tables.drop(this.#twin))
+  }
+
+  async #moveToTwin(): Promise<void> {
+    const { store } = this.#deps
+    const { id, targetId, sourceId, otherIds, select } = this.#view
+    await store.views.drop(id)
+    await store.tables.recreateLike(this.#twin, { like: sourceId, keeps: 'nothing' }, { computes: true })
+    const ids = [sourceId, ...otherIds]
+    const { sql } = retargetTables(select, {
+      database: workspaceDatabase,
+      tables: new Set([...ids, ...ids.map((one) => `${one}_quarantine`)]),
+      replacements: new Map([[sourceId, qualified(this.#twin)]]),
+      leavesModifiers: true,
+    })
+    await store.views.create({ name: id, target: targetId, query: sql })
+    assert(await store.views.sees(id, this.#twin), 'a view sees the twin of its source')
+  }
+
+  /** All that is kept, or so many blocks. */
+  async #repeat(blocksMax: number): Promise<void> {
+    const { kept } = this.#deps
+    const into = { keeper: this.#view.id, dataSource: this.#source, table: this.#twin }
+    for (let count = 1; count <= blocksMax; count += 1) {
+      this.#refuseStopped()
+      const next = await kept().repeatFrom(this.#place, into)
+      if (next === null) return
+      // An engine that was started meanwhile may have taken the block without the view.
+      this.#refuseStopped()
+      this.#place = next
+      if (count % notedBlocks === 0) await this.#note()
+    }
+  }
+
+  /** Nothing is stored beside it. */
+  async #end(): Promise<void> {
+    const { catalog, kept, logger, store } = this.#deps
+    const { id, targetId, sourceId, select } = this.#view
+    await this.#repeat(Number.MAX_SAFE_INTEGER)
+    await store.sync()
+    const own = { name: id, target: targetId, query: select }
+    try {
+      await store.views.drop(id)
+      await store.views.create(own)
+      assert(await store.views.sees(id, sourceId), 'a view sees its source')
+      this.#refuseStopped()
+      const isNoted = await changeView(catalog, id, ({ behind, ...view }) => (isKept(behind) ? view : null))
+      if (!isNoted) throw new StoppedCatchUpError()
+    } catch (thrown) {
+      await this.#dropBoth()
+      throw thrown
+    }
+    kept().letGo(id)
+    // An engine that was started before the catalog said so has lost it; one that is started later makes it by itself.
+    if (this.#deps.engineStart() !== this.#startedAt) await this.#leave(() => store.views.create(own))
+    logger.info({ view: id }, 'A Materialized View has caught up: it has all blocks again.')
+  }
+
+  #refuseStopped(): void {
+    if (this.#isStopped) throw new StoppedCatchUpError()
+    if (this.#deps.engineStart() !== this.#startedAt) throw new StoppedCatchUpError('the engine was started again')
+  }
+
+  /** How far it has come, so that the tables behind are not asked for blocks of long ago. */
+  async #note(): Promise<void> {
+    const { catalog, kept, store, tableBlocks } = this.#deps
+    const { id } = this.#view
+    const place = this.#place
+    await store.sync()
+    const blocks = await tableBlocks()
+    const isNoted = await changeView(catalog, id, (view) => {
+      const { behind } = view
+      return behind !== undefined && isKept(behind)
+        ? { ...view, behind: { ...behind, place, tableBlocks: blocks } }
+        : null
+    })
+    if (isNoted) kept().moveTo(id, place)
+  }
+
+  /** A try that failed repeats less the next time. */
+  #noteAtLast(): Promise<void> {
+    return this.#leave(() => this.#note())
+  }
+
+  #dropBoth(): Promise<void> {
+    const { store } = this.#deps
+    return this.#leave(async () => {
+      await store.views.drop(this.#view.id)
+      await store.tables.drop(this.#twin)
+    })
+  }
+
+  /** What fails here is done by the next try, or by a start. */
+  async #leave(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (err) {
+      this.#deps.logger.debug(
+        { err, view: this.#view.id },
+        'A Materialized View that catches up left something behind.',
+      )
+    }
+  }
+}
+
+/** Of the table to which a view is moved. */
+const twinSuffix = '_twin'
+const twinName = new RegExp(`^t_[0-9a-f]{32}_[0-9a-f]{32}${twinSuffix}$`)
+
+/** Drops what a kill in the middle of a try left. Raises `StoreError`. */
+export async function dropTwins(tables: Pick<Store['tables'], 'drop' | 'list'>): Promise<void> {
+  for (const name of (await tables.list()).keys()) if (twinName.test(name)) await tables.drop(name)
+}
+
+function isKept(behind: ViewBehind | undefined): boolean {
+  return behind !== undefined && behind.place !== null
+}

@@ -1,0 +1,71 @@
+// Which tables a view has to do with: where its rows come from, and how far they go.
+
+import type { DataSource } from '../../catalog/data-source.types.ts'
+import { materializedNodes } from '../../catalog/node-views.ts'
+import type { MaterializedNode, NodeView, Pipe } from '../../catalog/pipe.types.ts'
+import { cascadeFrom } from '../view-graph.ts'
+
+/** The data sources whose blocks come to a view, at any depth: its own source, and all that views fill it from. */
+export function rootsOf({ sourceId }: Pick<NodeView, 'sourceId'>, pipes: readonly Pipe[]): ReadonlySet<string> {
+  const nodes = materializedNodes(pipes)
+  const roots = new Set<string>([sourceId])
+  // A set that grows is walked to its end.
+  for (const root of roots) {
+    for (const { view } of nodes) if (view.targetId === root) roots.add(view.sourceId)
+  }
+  return roots
+}
+
+/** The data sources to which its rows come, at any depth: the one that it fills, and all that views fill from there. */
+export function reachOf({ targetId }: Pick<NodeView, 'targetId'>, pipes: readonly Pipe[]): ReadonlySet<string> {
+  return new Set([targetId, ...cascadeFrom(targetId, pipes).map(({ view }) => view.targetId)])
+}
+
+/** The views that blocks of a data source pass, at any depth, and that lack some. */
+export function viewsBehind(dataSourceId: string, pipes: readonly Pipe[]): readonly MaterializedNode[] {
+  return materializedNodes(pipes).filter(({ view }) => {
+    return view.behind !== undefined && rootsOf(view, pipes).has(dataSourceId)
+  })
+}
+
+/**
+ * Whether blocks that a view lacks can be repeated for it, so that its target has them once whatever happened before: they come from events
+ * alone, and each table behind it knows blocks again or keeps no rows.
+ */
+export function isRepeatable(
+  view: NodeView,
+  pipes: readonly Pipe[],
+  find: (id: string) => Pick<DataSource, 'engine'> | undefined,
+): boolean {
+  if (rootsOf(view, pipes).size > 1) return false
+  return [...reachOf(view, pipes)].every((id) => /MergeTree$|^Null$/.test(find(id)?.engine.name ?? ''))
+}
+
+const chain = /((?:: while pushing to view `?v_[0-9a-f]{32}`?)+)\.? \([A-Z][A-Z0-9_]*\)$/
+
+/**
+ * The view by which an INSERT into a data source failed, as the engine's message ends: the innermost one first. What stands before may be
+ * anybody's text, so it counts only as far as the views are on one way.
+ */
+export function failedView(
+  message: string,
+  dataSourceId: string,
+  pipes: readonly Pipe[],
+): MaterializedNode | undefined {
+  const names = (chain.exec(message)?.[1] ?? '').match(/v_[0-9a-f]{32}/g) ?? []
+  const nodes = materializedNodes(pipes)
+  let source = dataSourceId
+  let failed: MaterializedNode | undefined
+  for (const name of names.toReversed()) {
+    const next = nodes.find(({ view }) => view.id === name && view.sourceId === source)
+    if (next === undefined) break
+    failed = next
+    source = next.view.targetId
+  }
+  return failed
+}
+
+/** What the engine calls the error, as its message ends. */
+export function errorNameIn(message: string): string {
+  return /\(([A-Z][A-Z0-9_]*)\)$/.exec(message)?.[1] ?? ''
+}

@@ -1,0 +1,414 @@
+/**
+ * Views that do not take some block: each is *parked*, so that its source and the other views go on, and catches up when it works again.
+ *
+ * 1. The catalog says first that a view is parked, and from where on its blocks are kept; then it leaves the engine, while no block is being
+ *    stored. So each block has passed it wholly or is kept, and a start finds it as it was left.
+ * 2. Where blocks cannot be kept or repeated so that they come once, the view is *incomplete*: it says so until it is filled anew, and
+ *    takes the blocks that come as soon as it can.
+ * 3. It is tried again after a pause that grows, and when somebody asks for it.
+ */
+
+import { changeView } from '../../catalog/change-view.ts'
+import { findView, materializedNodes, viewLabel } from '../../catalog/node-views.ts'
+import type { MaterializedNode, NodeView, ViewBehind } from '../../catalog/pipe.types.ts'
+import { ChangeQueue } from '../../shared/change-queue.ts'
+import { errors } from '../../shared/errors/errors.ts'
+import { within } from '../../shared/within.ts'
+import type { AppendGate } from '../../store/append-gate.ts'
+import { withoutInternals } from '../../store/engine-message.ts'
+import { isOfViewAlone, StoreError } from '../../store/store-error.ts'
+import type { GraphView } from '../../store/tables.types.ts'
+import type { BehindDeps, BehindView } from './behind.types.ts'
+import { CatchUp, dropTwins, LostBlocksError, StoppedCatchUpError } from './catch-up.ts'
+import { CatchUpTimes } from './catch-up-times.ts'
+import { errorNameIn, failedView, isRepeatable, reachOf, rootsOf, viewsBehind } from './view-reach.ts'
+
+export interface BehindOptions {
+  readonly views: 'isolated' | 'strict'
+}
+
+/** Opens it over what the catalog says; what a kill left is dropped. Precondition: nobody inserts. Raises `StoreError`. */
+export async function openViewsBehind(
+  options: BehindOptions,
+  deps: BehindDeps & { readonly gate: Pick<AppendGate, 'listen'> },
+): Promise<ViewsBehind> {
+  const behind = new ViewsBehind(options, deps)
+  deps.gate.listen((table) => behind.onUnkept(table))
+  await dropTwins(deps.store.tables)
+  return behind
+}
+
+/** How long blocks under way may take to end before a view is parked or let in again. */
+const closeMsMax = 10_000
+/** Blocks of the tables behind a view after which they may not know one again: they know 10,000. */
+const knownBlocksMax = 9_000
+
+/** A try of a view that is under way. */
+interface Running {
+  stop(): void
+  readonly ended: Promise<void>
+}
+
+export class ViewsBehind {
+  readonly #options: BehindOptions
+  readonly #deps: BehindDeps
+  /** Parking, and letting in again: one after the other. */
+  readonly #changes = new ChangeQueue()
+  readonly #running = new Map<string, Running>()
+  /** The engine's words about the views that failed since the start. */
+  readonly #reasons = new Map<string, string>()
+  readonly #times: CatchUpTimes
+  /** Whether the catalog may have views that are behind: asked for each block, so it is not looked up. */
+  #mayHaveSome: boolean
+  #engineStart = 0
+  #isClosed = false
+
+  constructor(options: BehindOptions, deps: BehindDeps) {
+    this.#options = options
+    this.#deps = deps
+    this.#times = new CatchUpTimes((viewId) => this.#tryAgain(viewId))
+    this.#mayHaveSome = this.#all().length > 0
+  }
+
+  /** Of whose blocks the log has some that a view still needs. */
+  keptPlaces(): readonly { readonly keeper: string; readonly dataSourceId: string; readonly place: number }[] {
+    return this.#all().flatMap(({ view: { id, sourceId, behind } }) => {
+      const place = behind?.place ?? null
+      return place === null ? [] : [{ keeper: id, dataSourceId: sourceId, place }]
+    })
+  }
+
+  /** Begins to try those that an earlier process left. */
+  start(): void {
+    for (const { view } of this.#all()) this.#times.retry(view.id)
+  }
+
+  /** The engine was started again, and the views of the engine are about to be made those of the catalog. */
+  noteEngineStart(): void {
+    this.#engineStart += 1
+  }
+
+  /** What is under way ends at its next block, or with the engine: the next start finds it as it is left. */
+  async close(timeMaxMs: number): Promise<void> {
+    this.#isClosed = true
+    this.#times.close()
+    for (const { stop } of this.#running.values()) stop()
+    const ended = [...this.#running.values()].map((running) => running.ended)
+    await within(timeMaxMs, Promise.all([...ended, this.#changes.close()]))
+  }
+
+  /** The views behind a data source that lack blocks. */
+  of(dataSourceId: string): readonly BehindView[] {
+    if (!this.#mayHaveSome) return []
+    return viewsBehind(dataSourceId, this.#deps.catalog.listPipes()).flatMap((node) => this.#told(node) ?? [])
+  }
+
+  /**
+   * A view did not take a block of events, and not for the first time: true when it is out of the way. Never rejects.
+   */
+  async setAside(dataSourceId: string, failure: unknown): Promise<boolean> {
+    if (this.#options.views === 'strict' || this.#isClosed) return false
+    if (!(failure instanceof StoreError) || !isOfViewAlone(failure)) return false
+    const failed = failedView(failure.message, dataSourceId, this.#deps.catalog.listPipes())
+    // Those of a UNION ALL take a block together or not at all.
+    if (failed === undefined || failed.node.view?.more !== undefined) return false
+    try {
+      return await this.#changes.run('views', () => this.#park(failed.view.id, failure))
+    } catch (err) {
+      this.#deps.logger.error({ err, view: failed.view.id }, 'A Materialized View that fails could not be parked yet.')
+      return false
+    }
+  }
+
+  /** Rows that nobody keeps are about to come to a table: views that are parked behind it are incomplete from then on. */
+  onUnkept(table: string): Promise<void> | null {
+    if (!this.#mayHaveSome) return null
+    const lacking = viewsBehind(table, this.#deps.catalog.listPipes()).filter(({ view }) => isKept(view))
+    return lacking.length === 0
+      ? null
+      : this.#loseAll(lacking, 'rows came that are not kept, such as those of an import')
+  }
+
+  /** A change is about to be made after which blocks of these data sources may not be repeated. */
+  async beforeChange(dataSourceIds: readonly string[]): Promise<void> {
+    if (!this.#mayHaveSome) return
+    const pipes = this.#deps.catalog.listPipes()
+    const concerned = this.#all().filter(({ view }) => {
+      const reach = reachOf(view, pipes)
+      return isKept(view) && dataSourceIds.some((id) => id === view.sourceId || reach.has(id))
+    })
+    await this.#loseAll(concerned, 'its Data Source, or the one that it fills, was changed')
+    // What is being repeated is there before the change.
+    for (const { view } of concerned) await this.#stop(view.id)
+  }
+
+  /** More is kept than may be. */
+  onKeptBeyond(): void {
+    const bytesOf = ({ view }: MaterializedNode): number => this.#deps.kept().countsOf(view.id).byteCount
+    const [largest] = this.#all()
+      .filter(({ view }) => isKept(view))
+      .toSorted((one, other) => bytesOf(other) - bytesOf(one))
+    if (largest === undefined) return
+    this.#loseAll([largest], 'more waits for it than may be kept').catch((err: unknown) => {
+      this.#deps.logger.error(
+        { err, view: largest.view.id },
+        'What is kept for a Materialized View could not be let go.',
+      )
+    })
+  }
+
+  /**
+   * @throws VIEW_BEHIND (409) where a new view from a data source to another would see rows twice that one which is parked has yet to take,
+   *   or would bring rows to that one which nobody keeps.
+   */
+  refuseBehind(sourceId: string, targetId: string): void {
+    if (!this.#mayHaveSome) return
+    const pipes = this.#deps.catalog.listPipes()
+    const found = this.#all().find(({ view }) => {
+      return isKept(view) && (reachOf(view, pipes).has(sourceId) || rootsOf(view, pipes).has(targetId))
+    })
+    if (found === undefined) return
+    const reason = 'until it has caught up no view is made that fills what it reads, or reads what it fills'
+    throw errors.VIEW_BEHIND({ view: viewLabel(found), reason })
+  }
+
+  /**
+   * The content of a data source is about to be replaced: the views behind it that lack blocks take part again, and what is kept for them is
+   * let go, as they are computed anew.
+   */
+  async letInFor(dataSourceId: string): Promise<void> {
+    if (!this.#mayHaveSome) return
+    const found = viewsBehind(dataSourceId, this.#deps.catalog.listPipes())
+    await this.#loseAll(found, 'its Data Source is being replaced')
+    for (const { view } of found) {
+      await this.#stop(view.id)
+      await this.#try(view.id)
+    }
+  }
+
+  /** What these views have made of a data source was computed anew, and nothing was stored since. */
+  async noteComputed(dataSourceId: string, computed: readonly Pick<GraphView, 'name' | 'source'>[]): Promise<void> {
+    if (!this.#mayHaveSome) return
+    for (const { view } of viewsBehind(dataSourceId, this.#deps.catalog.listPipes())) {
+      if (!computed.some(({ name, source }) => name === view.id && source === view.sourceId)) continue
+      const isNoted = await changeView(this.#deps.catalog, view.id, ({ behind, ...rest }) => {
+        return behind === undefined || behind.isParked ? null : rest
+      })
+      if (isNoted) this.#times.forget(view.id)
+    }
+  }
+
+  /** Views that are no views any more. */
+  async forget(viewIds: readonly string[]): Promise<void> {
+    for (const id of viewIds) {
+      await this.#stop(id)
+      this.#times.forget(id)
+      this.#reasons.delete(id)
+      this.#deps.kept().letGo(id)
+    }
+  }
+
+  /** Tries a view at once; resolves when that has ended, with what it is then: null when it lacks nothing. */
+  async catchUp(viewId: string): Promise<BehindView | null> {
+    // One that is under way may have failed at what was mended since.
+    await this.#running.get(viewId)?.ended
+    await this.#try(viewId)
+    const found = findView(this.#deps.catalog.listPipes(), viewId)
+    return found === undefined ? null : this.#told(found)
+  }
+
+  async #park(viewId: string, failure: StoreError): Promise<boolean> {
+    const { catalog, gate, logger, store } = this.#deps
+    const found = findView(catalog.listPipes(), viewId)
+    // Whoever removed it has dropped it.
+    if (found === undefined) return true
+    const { view } = found
+    const errorName = errorNameIn(failure.message)
+    this.#reasons.set(viewId, withoutInternals(failure.message))
+    // Before it is so: who inserts meanwhile looks it up.
+    this.#mayHaveSome = true
+    const isDone = await gate.whileClosed([...rootsOf(view, catalog.listPipes())], closeMsMax, async () => {
+      const begun = view.behind === undefined ? await this.#begin(view) : {}
+      try {
+        await changeView(catalog, viewId, ({ behind = nothingKept, ...rest }) => {
+          return {
+            ...rest,
+            behind: { ...behind, sinceMs: behind.sinceMs || this.#deps.now(), ...begun, isParked: true, errorName },
+          }
+        })
+      } catch (thrown) {
+        if (view.behind === undefined) this.#deps.kept().letGo(viewId)
+        throw thrown
+      }
+      await store.views.drop(viewId)
+    })
+    if (!isDone) return false
+    const isIncomplete = findView(catalog.listPipes(), viewId)?.view.behind?.place === null
+    const fields = { view: viewId, node: viewLabel(found), errorName, isIncomplete }
+    logger.warn(fields, 'A Materialized View does not take a block: it is parked, and the others go on.')
+    this.#times.retry(viewId)
+    return true
+  }
+
+  async #begin(view: NodeView): Promise<Partial<ViewBehind>> {
+    const { catalog, kept } = this.#deps
+    if (!isRepeatable(view, catalog.listPipes(), (id) => catalog.find(id))) return {}
+    const tableBlocks = await this.#tableBlocks(view)
+    return { place: await kept().keep(view.id, view.sourceId), tableBlocks }
+  }
+
+  #tryAgain(viewId: string): void {
+    this.#try(viewId).catch((err: unknown) => {
+      this.#deps.logger.error({ err, view: viewId }, 'A Materialized View that is behind could not be tried again.')
+    })
+  }
+
+  /** One try at a time. */
+  async #try(viewId: string): Promise<void> {
+    const running = this.#running.get(viewId)
+    if (running !== undefined) return await running.ended
+    const found = findView(this.#deps.catalog.listPipes(), viewId)
+    if (this.#isClosed || found?.view.behind === undefined) return
+    this.#times.begin(viewId)
+    const { view } = found
+    const trial = isKept(view) ? this.#catchUp(view) : { stop: () => undefined, run: () => this.#letIn(view) }
+    const ended = this.#endOf(viewId, trial.run())
+    this.#running.set(viewId, { stop: trial.stop, ended })
+    await ended
+    this.#running.delete(viewId)
+    await this.#changes.run('views', async () => {
+      this.#mayHaveSome = this.#all().length > 0
+    })
+  }
+
+  /** Never rejects. */
+  async #endOf(viewId: string, trial: Promise<void>): Promise<void> {
+    try {
+      await trial
+      // One that is incomplete may fail again at once: its pause goes on growing.
+      if (findView(this.#deps.catalog.listPipes(), viewId)?.view.behind === undefined) this.#times.forget(viewId)
+    } catch (thrown) {
+      if (!this.#isClosed) this.#times.retry(viewId)
+      await this.#noteFailure(viewId, thrown).catch((err: unknown) => {
+        this.#deps.logger.error(
+          { err, view: viewId },
+          'What became of a Materialized View that is behind is not noted.',
+        )
+      })
+    }
+  }
+
+  #catchUp(view: NodeView): { readonly stop: () => void; readonly run: () => Promise<void> } {
+    const { catalog, kept } = this.#deps
+    const source = catalog.find(view.sourceId)
+    const { place = null, tableBlocks = 0 } = view.behind ?? {}
+    if (source === undefined || place === null) return { stop: () => undefined, run: async () => undefined }
+    const catchUp = new CatchUp(
+      view,
+      { source, place },
+      {
+        ...this.#deps,
+        whileClosed: (change) => this.#changes.run('views', () => this.#whileClosed([view.sourceId], change)),
+        tableBlocks: () => this.#tableBlocks(view),
+        engineStart: () => this.#engineStart,
+      },
+    )
+    const run = async (): Promise<void> => {
+      if (kept().hasGaps(view.id)) throw new LostBlocksError('blocks that were kept for it are lost')
+      if ((await this.#tableBlocks(view)) - tableBlocks > knownBlocksMax) {
+        throw new LostBlocksError('too many other blocks have come to the tables behind it')
+      }
+      await catchUp.run()
+    }
+    return { stop: () => catchUp.stop(), run }
+  }
+
+  /** Lets blocks pass a view again that is incomplete: it is seen by the next one whether it takes them. */
+  async #letIn(view: NodeView): Promise<void> {
+    const { catalog, store } = this.#deps
+    if (view.behind?.isParked !== true) return
+    await this.#changes.run('views', () =>
+      this.#whileClosed([...rootsOf(view, catalog.listPipes())], async () => {
+        const startedAt = this.#engineStart
+        const own = { name: view.id, target: view.targetId, query: view.select }
+        await store.views.drop(view.id)
+        await store.views.create(own)
+        const isNoted = await changeView(catalog, view.id, ({ behind = nothingKept, ...rest }) => {
+          return { ...rest, behind: { ...behind, isParked: false } }
+        })
+        if (!isNoted) await store.views.drop(view.id)
+        else if (this.#engineStart !== startedAt) await store.views.create(own)
+      }),
+    )
+  }
+
+  async #whileClosed(tables: readonly string[], change: () => Promise<void>): Promise<void> {
+    if (await this.#deps.gate.whileClosed(tables, closeMsMax, change)) return
+    throw new StoppedCatchUpError('blocks that are being stored did not end in time')
+  }
+
+  async #noteFailure(viewId: string, thrown: unknown): Promise<void> {
+    const { catalog, logger } = this.#deps
+    const found = findView(catalog.listPipes(), viewId)
+    if (found === undefined) return
+    if (thrown instanceof LostBlocksError) await this.#loseAll([found], thrown.message)
+    if (thrown instanceof StoreError) this.#reasons.set(viewId, withoutInternals(thrown.message))
+    logger.debug({ err: thrown, view: viewId }, 'A Materialized View that is behind could not catch up yet.')
+  }
+
+  async #loseAll(nodes: readonly MaterializedNode[], reason: string): Promise<void> {
+    const { catalog, kept, logger } = this.#deps
+    for (const { pipe, node, view } of nodes) {
+      this.#running.get(view.id)?.stop()
+      const isChanged = await changeView(catalog, view.id, ({ behind, ...rest }) => {
+        return behind === undefined || behind.place === null ? null : { ...rest, behind: { ...behind, place: null } }
+      })
+      if (!isChanged) continue
+      kept().letGo(view.id)
+      const fields = { view: view.id, node: viewLabel({ pipe, node }), reason }
+      logger.warn(
+        fields,
+        'A Materialized View is incomplete: what it lacks is not kept any more. Populate it with truncate.',
+      )
+    }
+  }
+
+  async #stop(viewId: string): Promise<void> {
+    const running = this.#running.get(viewId)
+    running?.stop()
+    await running?.ended
+  }
+
+  #told(node: MaterializedNode): BehindView | null {
+    const { behind, id } = node.view
+    if (behind === undefined) return null
+    const { sinceMs, isParked, place, errorName } = behind
+    const retryAtMs = isParked ? this.#times.retryAtMs(id, this.#deps.now()) : null
+    const state = place === null ? 'incomplete' : 'parked'
+    const counts = place === null ? { blockCount: 0, byteCount: 0 } : this.#deps.kept().countsOf(id)
+    return {
+      node,
+      sinceMs,
+      state,
+      isPassed: !isParked,
+      ...counts,
+      reason: this.#reasons.get(id) ?? null,
+      errorName,
+      retryAtMs,
+    }
+  }
+
+  #tableBlocks(view: NodeView): Promise<number> {
+    return this.#deps.store.parts.lastBlocks([...reachOf(view, this.#deps.catalog.listPipes())])
+  }
+
+  #all(): readonly MaterializedNode[] {
+    return materializedNodes(this.#deps.catalog.listPipes()).filter(({ view }) => view.behind !== undefined)
+  }
+}
+
+const nothingKept: ViewBehind = { sinceMs: 0, isParked: false, place: null, tableBlocks: 0, errorName: '' }
+
+function isKept({ behind }: NodeView): boolean {
+  return behind !== undefined && behind.place !== null
+}

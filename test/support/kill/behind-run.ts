@@ -1,0 +1,217 @@
+/**
+ * Parks a view that fails and has it catch up, again and again while events come, each time with a kill at some moment of it: while it is
+ * being parked, while it is parked, and while it takes what it lacks.
+ *
+ * After each kill the view catches up, and every event that was acknowledged is once in the table, in what another view fills, and in what
+ * this one does; one that was not is in all of them or in none.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from '../free-port.ts'
+import { SeededRandom } from '../seeded-random.ts'
+import { createTestDirectory } from '../store/test-store.ts'
+import { KillService, type ServiceWords, victims } from './kill-service.ts'
+
+export interface BehindRunOptions {
+  readonly rounds: number
+  readonly seed: number
+}
+
+export interface BehindRunReport {
+  readonly kills: number
+  /** Kills before which the view was not parked yet, while it was, and while it caught up. */
+  readonly moments: Readonly<Record<Moment, number>>
+  /** Of the last ones, how many came before the answer. */
+  readonly cutCatchUps: number
+  readonly rows: number
+  readonly words: ServiceWords
+  /** What is not as it must be; empty when all is. */
+  readonly faults: readonly string[]
+}
+
+const moments = ['parking', 'parked', 'catching up'] as const
+type Moment = (typeof moments)[number]
+
+const blockRows = 20
+const blocksPerRoundMax = 150
+const tables = ['stream', 'sound_rows', 'risky_rows']
+const catchUpPath = '/v0/pipes/risky/nodes/n/catch_up'
+/** The view fails at them while nothing is in `mended`. */
+const unlucky = 13
+
+export async function runBehind({ rounds, seed }: BehindRunOptions): Promise<BehindRunReport> {
+  const directory = await createTestDirectory()
+  const service = new KillService(directory.path, await freePort())
+  const run = new BehindRun(service, new SeededRandom(seed))
+  try {
+    await service.start()
+    await run.setUp()
+    for (let round = 0; round < rounds; round += 1) await run.round()
+    await service.end('SIGTERM')
+    const { kills, moments: counted, cutCatchUps, rows, faults } = run
+    // That the view fails is what is wanted.
+    const errors = service.words.errors.filter((line) => !line.includes('unlucky'))
+    return { kills, moments: counted, cutCatchUps, rows, faults, words: { ...service.words, errors } }
+  } finally {
+    await service.end('SIGKILL')
+    await directory.remove()
+  }
+}
+
+interface ShownBehind {
+  readonly state: string
+  readonly blocks: number
+}
+
+class BehindRun {
+  kills = 0
+  cutCatchUps = 0
+  rows = 0
+  readonly moments: Record<Moment, number> = { parking: 0, parked: 0, 'catching up': 0 }
+  readonly faults: string[] = []
+  readonly #service: KillService
+  readonly #random: SeededRandom
+  /** Rows that were acknowledged, by their numbers' block. */
+  readonly #acknowledged = new Set<number>()
+  #isSending = false
+  #blocks = 0
+
+  constructor(service: KillService, random: SeededRandom) {
+    this.#service = service
+    this.#random = random
+  }
+
+  async setUp(): Promise<void> {
+    const schema = 'block+UInt32,id+UInt64,n+UInt32'
+    await this.#service.call('POST', `/v0/datasources?name=stream&schema=${schema}`)
+    await this.#service.call('POST', '/v0/datasources?name=mended&schema=n+UInt32')
+    // Of several partitions, so that a block may be in some of them and not in others.
+    const more = '&engine=MergeTree&engine_sorting_key=id&engine_partition_key=id%25%203'
+    await this.#link('sound', 'SELECT block, id, n FROM stream', '')
+    const fails = `n >= ${unlucky} AND (SELECT count() FROM mended) = 0`
+    await this.#link('risky', `SELECT block, id, n + throwIf(${fails}, 'unlucky') AS n FROM stream`, more)
+  }
+
+  async round(): Promise<void> {
+    await this.#service.call('POST', '/v0/datasources/mended/truncate')
+    this.#isSending = true
+    const sending = this.#sendUntilCut()
+    const moment = moments[this.#random.below(moments.length)] ?? 'parking'
+    const trying = await this.#untilMoment(moment)
+    const victim = victims[this.#random.below(victims.length)] ?? 'both'
+    await this.#service.kill(victim)
+    this.kills += 1
+    this.moments[moment] += 1
+    this.#isSending = false
+    await Promise.all([sending, trying.ended])
+    if (trying.wasCut()) this.cutCatchUps += 1
+    await this.#catchUp()
+    await this.#check()
+  }
+
+  async #untilMoment(moment: Moment): Promise<{ readonly ended: Promise<void>; readonly wasCut: () => boolean }> {
+    const nothing = { ended: Promise.resolve(), wasCut: () => false }
+    if (moment === 'parking') {
+      await delay(this.#random.below(900))
+      return nothing
+    }
+    while ((await this.#behind()) === undefined) await delay(10)
+    await delay(this.#random.below(400))
+    if (moment === 'parked') return nothing
+    await this.#mend()
+    let isCut = false
+    const trying = this.#service.call('POST', catchUpPath).then(
+      () => undefined,
+      () => {
+        isCut = true
+      },
+    )
+    await delay(this.#random.below(250))
+    return { ended: trying, wasCut: () => isCut }
+  }
+
+  /** By hand, as the service's own tries have pauses. */
+  async #catchUp(): Promise<void> {
+    await this.#mend()
+    for (;;) {
+      await this.#service.untilStored('stream')
+      const behind = await this.#behind()
+      if (behind === undefined) return
+      if (behind.state !== 'parked') {
+        this.faults.push(`the view is ${behind.state}`)
+        return
+      }
+      try {
+        await this.#service.call('POST', catchUpPath)
+      } catch {
+        // The engine may be starting still.
+        await delay(50)
+      }
+    }
+  }
+
+  async #check(): Promise<void> {
+    const all: (readonly string[])[] = []
+    for (const table of tables) {
+      const [row] = await this.#select(
+        `SELECT count() AS c, uniqExact(id) AS u, sum(id) AS s, sum(n) AS n FROM ${table}`,
+      )
+      const { c, u, s, n } = row ?? {}
+      if (String(c) !== String(u)) this.faults.push(`${table} has ${c} rows of ${u} ids`)
+      all.push([String(c), String(s), String(n)])
+    }
+    const [first] = all
+    this.rows = Number(first?.[0])
+    for (const [index, other] of all.entries()) {
+      if (String(other) !== String(first)) this.faults.push(`${tables[index]} has ${other}, and stream ${first}`)
+    }
+    const stored = await this.#select('SELECT block, count() AS c FROM risky_rows GROUP BY block')
+    const counts = new Map(stored.map(({ block, c }) => [Number(block), Number(c)]))
+    for (const block of this.#acknowledged) {
+      if (counts.get(block) !== blockRows) this.faults.push(`block ${block} has ${counts.get(block)} rows`)
+    }
+  }
+
+  async #behind(): Promise<ShownBehind | undefined> {
+    // The answer's shape is what other tests check.
+    const { views_behind: shown = [] } = (await this.#service.call('GET', '/v0/datasources/stream')) as {
+      readonly views_behind?: readonly ShownBehind[]
+    }
+    return shown[0]
+  }
+
+  async #mend(): Promise<void> {
+    await this.#service.call('POST', '/v0/events?name=mended&wait=true', '{"n":1}')
+  }
+
+  async #sendUntilCut(): Promise<void> {
+    for (let count = 0; this.#isSending && count < blocksPerRoundMax; count += 1) {
+      this.#blocks += 1
+      const block = this.#blocks
+      const isUnlucky = this.#random.below(8) === 0
+      const rows = Array.from({ length: blockRows }, (_, n) =>
+        JSON.stringify({ block, id: block * blockRows + n, n: isUnlucky ? unlucky : n % unlucky }),
+      )
+      try {
+        await this.#service.call('POST', '/v0/events?name=stream', rows.join('\n'))
+        this.#acknowledged.add(block)
+        await delay(this.#random.below(12))
+      } catch {
+        // The service was killed, or its engine: what was not acknowledged may be there or not.
+        await delay(20)
+      }
+    }
+  }
+
+  async #link(pipe: string, sql: string, more: string): Promise<void> {
+    await this.#service.call('POST', '/v0/pipes', JSON.stringify({ name: pipe, nodes: [{ name: 'n', sql }] }))
+    const path = `/v0/pipes/${pipe}/nodes/n/materialization?datasource=${pipe}_rows${more}`
+    await this.#service.call('POST', path)
+  }
+
+  async #select(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    const { data } = (await this.#service.call('POST', '/v0/sql', `${sql} FORMAT JSON`)) as {
+      readonly data: readonly Readonly<Record<string, unknown>>[]
+    }
+    return data
+  }
+}
