@@ -12,8 +12,7 @@ import { openAccess } from './access/open-access.ts'
 import { renewOldDigest } from './access/tokens/old-digest.ts'
 import { type AdminToken, adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
-import { type Catalog, catalogKinds, openCatalog } from './catalog/catalog.ts'
-import { viewsOn } from './catalog/node-views.ts'
+import { catalogKinds, openCatalog } from './catalog/catalog.ts'
 import { openVariables, sealOldVariable, variableKinds } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
@@ -35,7 +34,7 @@ import { openJobKinds } from './job-kinds.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
 import { openMaterialize } from './materialize/materialize.ts'
-import type { Materialize, Targets } from './materialize/materialize.types.ts'
+import type { Materialize } from './materialize/materialize.types.ts'
 import type { Logger } from './observe/logger.ts'
 import { openPopulates } from './open-populates.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
@@ -156,8 +155,7 @@ async function openModules(
     catalog,
     store,
     holds: ingest,
-    targets: targetsOf(dataSources, catalog),
-    settings,
+    targets: dataSources,
     flattenNode,
     populates,
     logger,
@@ -171,7 +169,6 @@ async function openModules(
   // Only now do all tables stand, with the content that they are to have.
   await disk.watchPlaces([logDirectoryName, catalogName])
   ingest.start()
-  await views.mendTargets()
   partNote.start()
   dataSources.resume()
   await verifySafeguards(store)
@@ -259,15 +256,6 @@ async function openRecords(options: Options, { store, disk, keyFile, logger, ope
 }
 
 /** How data sources are made for views. */
-function targetsOf(dataSources: DataSources, catalog: Pick<Catalog, 'listPipes'>): Targets {
-  return {
-    create: (request) => dataSources.create(request),
-    drop: (nameOrId) => dataSources.drop(nameOrId, { isForced: true }),
-    isUsed: (id) => dataSources.usedBy(id).length > 0 || viewsOn(catalog.listPipes(), id).length > 0,
-    dropEmpty: (id, refusal) => dataSources.dropEmpty(id, refusal),
-  }
-}
-
 interface MendedModules {
   readonly partNote: PartNote
   readonly dataSources: DataSources

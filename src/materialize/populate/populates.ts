@@ -55,8 +55,8 @@ export class PopulateService implements Populates {
     }
   }
 
-  plan(view: PopulatedView, request: PopulateRequest): Promise<PopulatePlan> {
-    return planPopulate(view, request, this.#deps)
+  plan(view: PopulatedView, request: PopulateRequest, made?: DataSource): Promise<PopulatePlan> {
+    return planPopulate(view, request, { ...this.#deps, made })
   }
 
   async heldFor({ view }: PinnedPlan): Promise<readonly DataSource[]> {
