@@ -12,8 +12,7 @@ import { openAccess } from './access/open-access.ts'
 import { renewOldDigest } from './access/tokens/old-digest.ts'
 import { type AdminToken, adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
-import { type Catalog, catalogKinds, openCatalog } from './catalog/catalog.ts'
-import { viewsOn } from './catalog/node-views.ts'
+import { catalogKinds, openCatalog } from './catalog/catalog.ts'
 import { openVariables, sealOldVariable, variableKinds } from './catalog/variables.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
@@ -39,7 +38,7 @@ import type { Jobs } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
 import { openViewsBehind, type ViewsBehind } from './materialize/behind/views-behind.ts'
 import { openMaterialize } from './materialize/materialize.ts'
-import type { Materialize, Targets } from './materialize/materialize.types.ts'
+import type { Materialize } from './materialize/materialize.types.ts'
 import { RepairService } from './materialize/verify/repairs.ts'
 import { VerifyService } from './materialize/verify/verifies.ts'
 import type { Logger } from './observe/logger.ts'
@@ -177,7 +176,6 @@ async function openModules(
   // Only now do all tables stand, with the content that they are to have.
   await disk.watchPlaces([logDirectoryName, catalogName])
   ingest.start()
-  await views.mendTargets()
   behind.start()
   partNote.start()
   dataSources.resume()
@@ -294,23 +292,10 @@ interface ViewsDeps {
 async function openViews(options: Options, { ingest: holds, dataSources, jobs, now, ...deps }: ViewsDeps) {
   const populatesDeps = { ...deps, holds, jobs, now, views: (): Materialize => views }
   const populates = await openPopulates(options, populatesDeps)
-  const views = await openMaterialize(
-    { now },
-    { ...deps, holds, targets: targetsOf(dataSources, deps.catalog), populates },
-  )
+  const views = await openMaterialize({ now }, { ...deps, holds, targets: dataSources, populates })
   const verifies = new VerifyService(options, { ...deps, holds, populates })
   const repairs = new RepairService({ ...deps, populates, now })
   return { populates, views, verifies, repairs }
-}
-
-/** How data sources are made for views. */
-function targetsOf(dataSources: DataSources, catalog: Pick<Catalog, 'listPipes'>): Targets {
-  return {
-    create: (request) => dataSources.create(request),
-    drop: (nameOrId) => dataSources.drop(nameOrId, { isForced: true }),
-    isUsed: (id) => dataSources.usedBy(id).length > 0 || viewsOn(catalog.listPipes(), id).length > 0,
-    dropEmpty: (id, refusal) => dataSources.dropEmpty(id, refusal),
-  }
 }
 
 interface MendedModules {

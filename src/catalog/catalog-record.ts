@@ -33,6 +33,8 @@ export interface CatalogEntry {
   readonly sequence: number
   /** What a ready data source was about to become: its tables may have been changed to it, wholly or in part. */
   readonly pending: DataSource | null
+  /** What a ready data source is about to be made anew as, without rows: its tables may be of either definition. */
+  readonly remake: DataSource | null
   /** How far the replay of its quarantine has come; null when there is none. */
   readonly replay: ReplayNote | null
 }
@@ -55,12 +57,14 @@ export function encodeEntry({
   state,
   sequence,
   pending,
+  remake,
   replay,
 }: CatalogEntry): Readonly<Record<string, unknown>> {
   const entry = { format: recordFormat, state, sequence, ...encodeDataSource(dataSource) }
   return {
     ...entry,
     ...(pending === null ? {} : { pending: encodeDataSource(pending) }),
+    ...(remake === null ? {} : { remake: encodeDataSource(remake) }),
     ...(replay === null ? {} : { replay }),
   }
 }
@@ -85,9 +89,11 @@ function readEntry(id: string, fields: Fields): CatalogEntry {
   checkFormat(fields, recordFormat)
   const state = readOneOf(fields, 'state', ['creating', 'ready', 'dropping'])
   const dataSource = readDataSource(id, fields)
-  const pending = fields['pending'] === undefined ? null : readDataSource(id, readObject(fields['pending'], 'pending'))
+  const changed = (key: 'pending' | 'remake'): DataSource | null =>
+    fields[key] === undefined ? null : readDataSource(id, readObject(fields[key], key))
   const replay = fields['replay'] === undefined ? null : readReplay(readObject(fields['replay'], 'replay'))
-  return { dataSource, state, sequence: readInteger(fields, 'sequence'), pending, replay }
+  const sequence = readInteger(fields, 'sequence')
+  return { dataSource, state, sequence, pending: changed('pending'), remake: changed('remake'), replay }
 }
 
 function readReplay(fields: Fields): ReplayNote {

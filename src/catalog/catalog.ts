@@ -70,6 +70,12 @@ export interface Catalog extends PipeReader {
   abandonAlter(id: DataSourceId): Promise<void>
   /** Ready data sources with a change that was noted, and neither shown nor forgotten. */
   altering(): readonly { readonly dataSource: DataSource; readonly pending: DataSource }[]
+  /** Notes what a data source without rows is about to be made anew as; readers see it as it was. @throws DATASOURCE_NOT_FOUND (404) */
+  beginRemake(changed: DataSource): Promise<void>
+  /** Forgets what was noted: the tables are as they were. @throws DATASOURCE_NOT_FOUND (404) */
+  abandonRemake(id: DataSourceId): Promise<void>
+  /** Ready data sources that are noted to be made anew, and neither shown so nor forgotten. */
+  remaking(): readonly { readonly dataSource: DataSource; readonly remake: DataSource }[]
   /** Notes how far a replay has come, or, by null, that it is over. @throws DATASOURCE_NOT_FOUND (404) */
   noteReplay(id: DataSourceId, replay: ReplayNote | null): Promise<void>
   /** Null when no replay is under way. */
@@ -87,7 +93,11 @@ export interface Catalog extends PipeReader {
    * @throws NAME_INVALID (400), DATASOURCE_EXISTS, PIPE_EXISTS (409)
    */
   checkPipeName(name: string): void
-  /** @throws NAME_INVALID, PIPES_TOO_MANY (400), DATASOURCE_EXISTS, PIPE_EXISTS (409) */
+  /**
+   * Data sources that are being made, or made anew, for views of the pipe are shown in the same commit, here and by `replacePipe`.
+   *
+   * @throws NAME_INVALID, PIPES_TOO_MANY (400), DATASOURCE_EXISTS, PIPE_EXISTS (409)
+   */
   createPipe(pipe: Pipe, guard?: ChangeGuard): Promise<void>
   /** Puts a pipe in the place of the one with its id, and others in theirs in one commit. @throws NAME_INVALID (400), PIPE_NOT_FOUND (404), DATASOURCE_EXISTS, PIPE_EXISTS (409) */
   replacePipe(pipe: Pipe, guard?: ChangeGuard, along?: readonly Pipe[]): Promise<void>
@@ -142,7 +152,7 @@ class LoadedCatalog implements Catalog {
     for (const entry of entries.sort((a, b) => a.sequence - b.sequence)) this.#show(entry.dataSource.id, entry)
     this.#pipes = new PipeCatalog(
       options.pipesMax,
-      { changes: this.#changes, names: this.#names },
+      { changes: this.#changes, names: this.#names, filledBy: (pipe) => this.#shownWith(pipe) },
       records.take('pipes'),
     )
   }
@@ -181,6 +191,7 @@ class LoadedCatalog implements Catalog {
         state: 'creating',
         sequence: this.#sequence + 1,
         pending: null,
+        remake: null,
         replay: null,
       }
       return { id: dataSource.id, entry, result: undefined }
@@ -245,6 +256,25 @@ class LoadedCatalog implements Catalog {
   altering(): readonly { readonly dataSource: DataSource; readonly pending: DataSource }[] {
     return [...this.#entries.values()].flatMap(({ dataSource, state, pending }) =>
       state === 'ready' && pending !== null ? [{ dataSource, pending }] : [],
+    )
+  }
+
+  async beginRemake(changed: DataSource): Promise<void> {
+    await this.#change(() => {
+      const { id } = changed
+      return { id, entry: { ...this.#expect(id, 'ready'), remake: changed }, result: undefined }
+    })
+  }
+
+  async abandonRemake(id: DataSourceId): Promise<void> {
+    await this.#change(() => {
+      return { id, entry: { ...this.#expect(id, 'ready'), remake: null }, result: undefined }
+    })
+  }
+
+  remaking(): readonly { readonly dataSource: DataSource; readonly remake: DataSource }[] {
+    return [...this.#entries.values()].flatMap(({ dataSource, state, remake }) =>
+      state === 'ready' && remake !== null ? [{ dataSource, remake }] : [],
     )
   }
 
@@ -318,6 +348,21 @@ class LoadedCatalog implements Catalog {
     })
   }
 
+  /** What is being made for views of a pipe is there when the pipe is. */
+  #shownWith(pipe: Pipe): Pick<PlannedChange<void>, 'show' | 'writes'> {
+    const ids = new Set(pipe.nodes.flatMap(({ view }) => (view === undefined ? [] : [view.targetId])))
+    const shown = [...ids].flatMap((id) => {
+      const entry = this.#entries.get(id)
+      const changed = entry === undefined ? null : shownEntry(entry, this.#options.now())
+      return changed === null ? [] : [{ id, entry: changed }]
+    })
+    const writes = shown.map(({ id, entry }) => ({ kind: 'data_sources', key: id, value: encodeEntry(entry) }) as const)
+    const show = (): void => {
+      for (const { id, entry } of shown) this.#show(id, entry)
+    }
+    return { writes, show }
+  }
+
   /** Makes readers see the entry as it is from now on. */
   #show(id: DataSourceId, entry: CatalogEntry | null): void {
     const before = this.#entries.get(id)
@@ -338,6 +383,16 @@ class LoadedCatalog implements Catalog {
     if (entry?.state === state) return entry
     throw errors.DATASOURCE_NOT_FOUND({ name: id })
   }
+}
+
+/** As it is when its making has ended; null for one that is not being made. */
+function shownEntry(entry: CatalogEntry, now: number): CatalogEntry | null {
+  const { dataSource, state, remake } = entry
+  if (state === 'creating') return { ...entry, state: 'ready' }
+  if (state !== 'ready' || remake === null) return null
+  const { name, description, createdAt, declaredVersion } = dataSource
+  const kept = { name, description, createdAt, ...(declaredVersion === undefined ? {} : { declaredVersion }) }
+  return { ...entry, dataSource: { ...remake, ...kept, updatedAt: now }, remake: null }
 }
 
 function allow(): void {}

@@ -12,7 +12,11 @@ import { findResourceId } from './resource-id.ts'
 interface SharedCatalog {
   readonly changes: CatalogChanges
   readonly names: CatalogNames
+  /** What is to be written with a pipe, as it is made for its views. */
+  readonly filledBy: (pipe: Pipe) => Beside
 }
+
+type Beside = Pick<PlannedChange<void>, 'show' | 'writes'>
 
 /** Judged when the change's turn has come, against what the changes before it left; may refuse it by throwing. */
 export type ChangeGuard = () => void
@@ -21,15 +25,17 @@ export class PipeCatalog implements PipeReader {
   readonly #pipesMax: number
   readonly #changes: CatalogChanges
   readonly #names: CatalogNames
+  readonly #filledBy: SharedCatalog['filledBy']
   /** By id, in order of creation: a Map keeps the place of a key whose value changes. */
   readonly #entries = new Map<string, PipeEntry>()
   #sequence = 0
 
   /** @throws CatalogRecordError when a record on disk cannot be read. */
-  constructor(pipesMax: number, { changes, names }: SharedCatalog, records: ReadonlyMap<string, unknown>) {
+  constructor(pipesMax: number, { changes, names, filledBy }: SharedCatalog, records: ReadonlyMap<string, unknown>) {
     this.#pipesMax = pipesMax
     this.#changes = changes
     this.#names = names
+    this.#filledBy = filledBy
     const entries = [...records].map(([id, record]) => decodePipe(id, record))
     for (const entry of entries.sort((a, b) => a.sequence - b.sequence)) this.#show(entry)
   }
@@ -55,7 +61,7 @@ export class PipeCatalog implements PipeReader {
       this.checkFree(pipe.name)
       const pipesMax = this.#pipesMax
       if (this.#entries.size >= pipesMax) throw errors.PIPES_TOO_MANY({ pipesMax })
-      return this.#written({ pipe, sequence: this.#sequence + 1 })
+      return together(this.#written({ pipe, sequence: this.#sequence + 1 }), this.#filledBy(pipe))
     })
   }
 
@@ -64,23 +70,13 @@ export class PipeCatalog implements PipeReader {
       const before = this.#expect(pipe.id)
       guard()
       if (pipe.name !== before.pipe.name) this.checkFree(pipe.name)
-      const own = this.#written({ ...before, pipe })
-      const others = this.along(along)
-      const show = (): void => {
-        own.show()
-        others.show()
-      }
-      return { writes: [...own.writes, ...others.writes], show, result: undefined }
+      return together(this.#written({ ...before, pipe }), this.along(along), this.#filledBy(pipe))
     })
   }
 
   /** Puts pipes in the places of those with their ids, in the turn of another change. */
-  along(pipes: readonly Pipe[]): Pick<PlannedChange<void>, 'writes' | 'show'> {
-    const changes = pipes.map((pipe) => this.#written({ ...this.#expect(pipe.id), pipe }))
-    const show = (): void => {
-      for (const change of changes) change.show()
-    }
-    return { writes: changes.flatMap(({ writes }) => writes), show }
+  along(pipes: readonly Pipe[]): Beside {
+    return together(...pipes.map((pipe) => this.#written({ ...this.#expect(pipe.id), pipe })))
   }
 
   async remove(id: PipeId, guard: ChangeGuard): Promise<void> {
@@ -115,4 +111,12 @@ export class PipeCatalog implements PipeReader {
     if (entry === undefined) throw errors.PIPE_NOT_FOUND({ name: id })
     return entry
   }
+}
+
+/** One commit of all. */
+function together(...changes: readonly Beside[]): PlannedChange<undefined> {
+  const show = (): void => {
+    for (const change of changes) change.show()
+  }
+  return { writes: changes.flatMap(({ writes }) => writes), show, result: undefined }
 }

@@ -13,7 +13,7 @@ import type { Removals } from './removals.ts'
 import { createTables } from './tables.ts'
 
 interface CreationsDeps {
-  readonly catalog: Pick<Catalog, 'begin' | 'checkNewName' | 'complete'>
+  readonly catalog: Pick<Catalog, 'begin' | 'checkNewName' | 'complete' | 'find'>
   readonly store: AlteredTables & Pick<Store, 'definitionVersion' | 'trials'>
   readonly removals: Pick<Removals, 'endLeftovers' | 'takeBack'>
   readonly pipeUsers: PipeUsers | undefined
@@ -46,15 +46,36 @@ export class Creations {
       this.#deps.pipeUsers?.checkTaken(name, null)
     }
     if (schema === undefined) return
-    checkDefinedNames(this.#define({ ...request, name, schema, description: '', type: 'csv' }), schema)
+    checkDefinedNames(this.define({ ...request, name, schema, description: '', type: 'csv' }), schema)
   }
 
   /** See `DataSources.create`. */
   async create(request: CreateRequest): Promise<DataSource> {
-    const { name } = request
+    return await this.#alone(request.name, async () => {
+      const dataSource = this.define(request)
+      await this.#makeNow(dataSource, request, () => this.#deps.catalog.complete(dataSource.id))
+      return dataSource
+    })
+  }
+
+  /** See `DataSources.whileMaking`. */
+  async whileMaking<Result>(
+    dataSource: DataSource,
+    request: CreateRequest,
+    change: () => Promise<Result>,
+  ): Promise<Result> {
+    return await this.#alone(dataSource.name, () => this.#makeNow(dataSource, request, change))
+  }
+
+  /** Refuses a definition as `create` does, with the engine. */
+  async try(dataSource: DataSource, schema: string): Promise<void> {
+    await tryDefinition(this.#deps.store, dataSource, schema)
+  }
+
+  async #alone<Result>(name: string | undefined, create: () => Promise<Result>): Promise<Result> {
     // Whoever is told that a name is taken must find what has it: until then it may still be taken back.
     for (let other = this.#creating(name); other !== undefined; other = this.#creating(name)) await other
-    const creation = this.#createNow(request)
+    const creation = create()
     if (name === undefined) return await creation
     const ended = creation.then(nothing, nothing)
     this.#underWay.set(name, ended)
@@ -71,8 +92,8 @@ export class Creations {
     return name === undefined ? undefined : this.#underWay.get(name)
   }
 
-  async #createNow(request: CreateRequest): Promise<DataSource> {
-    const dataSource = this.#define(request)
+  /** @param show runs while the tables stand and nobody finds them, and has the entry shown. */
+  async #makeNow<Result>(dataSource: DataSource, request: CreateRequest, show: () => Promise<Result>): Promise<Result> {
     checkDefinedNames(dataSource, request.schema)
     // What takes too long holds no name meanwhile.
     if (!isPlainTable(dataSource)) await tryDefinition(this.#deps.store, dataSource, request.schema)
@@ -84,16 +105,22 @@ export class Creations {
     try {
       await createTables(this.#deps.store.tables, dataSource)
       if (isPlainTable(dataSource)) await tryBlankRow(this.#deps.store, dataSource, request.schema)
-      await this.#deps.catalog.complete(dataSource.id)
     } catch (thrown) {
       const error = await toDefinitionError(thrown, { dataSource, schema: request.schema }, this.#deps.store.tables)
       await this.#deps.removals.takeBack(dataSource.id)
       throw error
     }
-    return dataSource
+    try {
+      return await show()
+    } catch (thrown) {
+      // What has been shown may have rows.
+      if (this.#deps.catalog.find(dataSource.id) === undefined) await this.#deps.removals.takeBack(dataSource.id)
+      throw thrown
+    }
   }
 
-  #define(request: CreateRequest): DataSource {
+  /** A data source as it would be. @throws SCHEMA_INVALID, ENGINE_INVALID, INDEX_INVALID (400) */
+  define(request: CreateRequest): DataSource {
     const { id = createDataSourceId(), name, description, schema, engine, indexes, type } = request
     const { version: declaredVersion } = request
     const columns = readSchema(schema, this.#options.columnsMax)

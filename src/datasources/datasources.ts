@@ -37,9 +37,11 @@ import type {
   NewDefinition,
   PipeReference,
   PipeUsers,
+  RemakeRequest,
   Revision,
 } from './datasources.types.ts'
 import { readSchema } from './definition.ts'
+import { checkDefinedNames } from './definition-fault.ts'
 import { EventsCreation, type EventsCreationOptions } from './events-creation.ts'
 import { JoinTargets } from './join-targets.ts'
 import type { QuarantineSummary, ReplayReport, ReplayRequest } from './quarantine/quarantine.types.ts'
@@ -49,6 +51,7 @@ import { defaultRetryTimes, ReplayRetries, type RetryTimes } from './quarantine/
 import { toReadError } from './reader-rows.ts'
 import { mendTables } from './recovery/mend-tables.ts'
 import { forgetRemovals, noteRemoval } from './removal-notes.ts'
+import { Remakes } from './remakes.ts'
 import { Removals } from './removals.ts'
 import type {
   PlannedRowDelete,
@@ -102,6 +105,7 @@ class OpenDataSources implements DataSources {
   readonly #eventsCreation: EventsCreation
   readonly #pipeUsers: PipeUsers | undefined
   readonly #changes = new ChangeQueue()
+  readonly #remakes: Remakes
   readonly #removals: Removals
   readonly #creations: Creations
   readonly #rowDeletes: RowDeletes
@@ -120,6 +124,7 @@ class OpenDataSources implements DataSources {
     const onInterrupted = (id: DataSourceId): void => this.#retries.later(id)
     this.#replay = new QuarantineReplay({ catalog, store, ingest, logger, onInterrupted }, options)
     this.#joinTargets = new JoinTargets({ catalog, store })
+    this.#remakes = new Remakes({ catalog, store, logger })
     this.#removals = new Removals({ catalog, store, logger })
     const refuseVersioned = (name: string): void => this.#refuseVersioned(name)
     this.#creations = new Creations({ catalog, store, removals: this.#removals, pipeUsers, refuseVersioned }, options)
@@ -282,19 +287,31 @@ class OpenDataSources implements DataSources {
     })
   }
 
-  async dropEmpty(nameOrId: string, refusal: (rowCount: number) => Error): Promise<void> {
-    const { id, name } = this.getForDrop(nameOrId)
-    await this.#changes.run(id, async () => {
-      const dataSource = this.#getStill(id, name)
-      if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
-      await this.#pipeUsers?.readNames()
+  define(request: CreateRequest): DataSource {
+    const dataSource = this.#creations.define(request)
+    checkDefinedNames(dataSource, request.schema)
+    return dataSource
+  }
+
+  async whileMaking<Result>(request: CreateRequest, change: () => Promise<Result>): Promise<Result> {
+    return await this.#creations.whileMaking(this.#creations.define(request), request, change)
+  }
+
+  async whileRemaking<Result>(request: RemakeRequest, change: () => Promise<Result>): Promise<Result> {
+    const { id, schema, refusal } = request
+    return await this.#changes.run(id, async () => {
+      const dataSource = this.#getStill(id, request.name)
+      const { name, description, version } = dataSource
+      const changed = { ...this.#creations.define({ ...request, name, description }), version: version + 1 }
+      await this.#creations.try(changed, schema)
+      if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name, what: 'replaced' })
       const condition = async (): Promise<void> => {
         const { landing, quarantine } = await this.statisticsOf(id)
         const rowCount = landing.rowCount + quarantine.rowCount
-        if (rowCount > 0) throw refusal(rowCount)
-        await this.#retire(dataSource, null)
+        if (rowCount > 0 || this.#catalog.replayOf(id) !== null) throw refusal(rowCount)
       }
-      await this.#ingest.withBarrier({ dataSource, isFinal: true, condition }, () => this.#removals.takeBack(id))
+      const barrier = { dataSource, isFinal: false, isClosed: true, condition }
+      return await this.#ingest.withBarrier(barrier, () => this.#remakes.make(changed, change))
     })
   }
 
@@ -392,6 +409,7 @@ class OpenDataSources implements DataSources {
 
   async mendAfterRestart(engine: RestartedEngine): Promise<void> {
     await this.#alterations.mend(engine)
+    await this.#remakes.mend(engine)
   }
 
   /** Makes catalog and tables agree again. */
@@ -404,6 +422,7 @@ class OpenDataSources implements DataSources {
       await this.#removals.remove(dataSource.id)
     }
     await this.#alterations.mend(this.#store)
+    await this.#remakes.mend(this.#store)
     await mendTables({ catalog: this.#catalog, store: this.#store, logger: this.#logger })
   }
 

@@ -83,11 +83,24 @@ export interface DataSources {
    * or go too when it is forced.
    */
   drop(nameOrId: string, options?: { readonly isForced: boolean }): Promise<void>
+  /** A data source as `create` would make it, which is not made. @throws SCHEMA_INVALID, ENGINE_INVALID (400) */
+  define(request: CreateRequest): DataSource
   /**
-   * Removes one that has no rows, neither stored nor set aside, nor acknowledged and on their way; else throws what `refusal`
-   * gives for the number of rows, and leaves it as it is. Raises CHANGE_BLOCKED (503), DATASOURCE_BUSY (409).
+   * Makes a data source that nobody finds until `change` has it shown by writing a pipe with a view that fills it; it is gone if that
+   * fails. Who wants to create one of the name waits meanwhile. @throws what `create` and `change` do.
    */
-  dropEmpty(nameOrId: string, refusal: (rowCount: number) => Error): Promise<void>
+  whileMaking<Result>(
+    request: CreateRequest & { readonly id: DataSourceId },
+    change: () => Promise<Result>,
+  ): Promise<Result>
+  /**
+   * Makes one without rows anew under its id: it is shown so when `change` writes a pipe with a view that fills it, and is as it was if
+   * that fails. Rows that are stored, set aside or acknowledged and on their way refuse it, with what `refusal` gives for their number.
+   * Events are refused meanwhile, and imports of rows that were read for the old columns from then on.
+   *
+   * @throws SCHEMA_INVALID, ENGINE_INVALID (400), DATASOURCE_BUSY (409), CHANGE_BLOCKED (503), and what `change` does.
+   */
+  whileRemaking<Result>(request: RemakeRequest, change: () => Promise<Result>): Promise<Result>
   /** What stands in a quarantine, in groups. Raises DATASOURCE_NOT_FOUND (404), QUERY_TIMEOUT (408). */
   summarizeQuarantine(nameOrId: string, signal: AbortSignal): Promise<QuarantineSummary>
   /**
@@ -228,4 +241,11 @@ export interface CreateRequest {
   readonly type: 'csv' | 'ndjson'
   /** The id that it is to have, made by `createDataSourceId`, for whoever must know it before it is there; absent for any. */
   readonly id?: DataSourceId | undefined
+}
+
+/** Its id, its description and its version are kept. */
+export interface RemakeRequest extends CreateRequest {
+  readonly id: DataSourceId
+  readonly name: string
+  readonly refusal: (rowCount: number) => Error
 }

@@ -10,6 +10,7 @@ import { warningOfExpired } from './bodies/expired-rows.ts'
 import { BodyImport, type ImportOptions } from './bodies/import-body.ts'
 import { ImportGate } from './bodies/import-gate.ts'
 import { openBody } from './bodies/opened-body.ts'
+import { refuseStaleDefinition } from './bodies/stale-definition.ts'
 import type { EventsStatus } from './events/events.types.ts'
 import { type EventsDeps, type EventsIngest, type EventsOptions, openEvents } from './events/events-ingest.ts'
 import type {
@@ -65,8 +66,8 @@ export async function openIngest(options: IngestOptions, deps: IngestDeps): Prom
   try {
     const partitionLimits = new PartitionLimits(deps.store.partitions, options)
     const events = await openEvents(options, { ...deps, pool, partitionLimits })
-    const { store, whileRemoving = (_ids, change) => change() } = deps
-    return new OpenIngest(options, { store, pool, events, partitionLimits, whileRemoving })
+    const { catalog, store, whileRemoving = (_ids, change) => change() } = deps
+    return new OpenIngest(options, { catalog, store, pool, events, partitionLimits, whileRemoving })
   } catch (error) {
     await pool.close()
     throw error
@@ -80,6 +81,7 @@ class OpenIngest implements Ingest {
   readonly pool: ParsePool
   readonly sharedSync: SharedSync
   readonly #events: EventsIngest
+  readonly #catalog: IngestDeps['catalog']
   readonly #whileRemoving: WhileRemoving
   /** Imports and replays under way. */
   readonly #imports = new Set<Promise<unknown>>()
@@ -92,6 +94,7 @@ class OpenIngest implements Ingest {
   constructor(
     options: IngestOptions,
     deps: {
+      readonly catalog: IngestDeps['catalog']
       readonly store: Store
       readonly pool: ParsePool
       readonly events: EventsIngest
@@ -105,6 +108,7 @@ class OpenIngest implements Ingest {
     this.partitionLimits = deps.partitionLimits
     this.pool = deps.pool
     this.#events = deps.events
+    this.#catalog = deps.catalog
     this.#whileRemoving = deps.whileRemoving
     const { decompressedBytesMax, parquetBytesMax } = options
     this.#archives = spoolFor(deps.store, archivesMax, decompressedBytesMax)
@@ -172,6 +176,12 @@ class OpenIngest implements Ingest {
   }
 
   withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
+    const { dataSource, isClosed } = barrier
+    const barred = (): Promise<Result> => this.#withBarrier(barrier, change)
+    return isClosed === true ? this.#gate.whileClosed([dataSource], this.#options.eventsWaitMaxMs, barred) : barred()
+  }
+
+  #withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result> {
     const { dataSource, isFinal, condition } = barrier
     const changeAlone = async (): Promise<Result> => {
       if (!isFinal) await this.#untilAppended(dataSource)
@@ -252,8 +262,12 @@ class OpenIngest implements Ingest {
   ): Promise<ImportOutcome> {
     const { landing, quarantine } = tables ?? tablesOf(dataSource)
     const untilAppended = (): Promise<void> => this.store.untilAppended([landing, quarantine])
+    const runStill = (): Promise<ImportOutcome> => {
+      refuseStaleDefinition(dataSource, this.#catalog.find(dataSource.id))
+      return run()
+    }
     const pass = (): Promise<ImportOutcome> => {
-      return tables === undefined ? this.#gate.pass(dataSource, run, untilAppended) : run()
+      return tables === undefined ? this.#gate.pass(dataSource, runStill, untilAppended) : run()
     }
     return this.#track(warningOfExpired(this.store.parts, { dataSource, table: landing }, pass))
   }

@@ -316,6 +316,8 @@ export interface ReplayRowsOutcome {
 export interface BarrierRequest {
   readonly dataSource: DataSource
   readonly isFinal: boolean
+  /** Whether imports wait for the change and the change for them, as `withHold` has it; absent for not. */
+  readonly isClosed?: boolean
   /**
    * Looked at when all that was acknowledged is stored, and nothing new is taken: what it throws leaves the data source as it is. With
    * it a final barrier gives up nothing, and is refused like others when what waits cannot be stored.

@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
-import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import type { DataSource } from '../catalog/data-source.types.ts'
 import { createDataSourceId } from '../catalog/data-source-id.ts'
 import { branchesOf, viewLabel, withoutViews } from '../catalog/node-views.ts'
 import type { NodeView, Pipe, ViewBranch } from '../catalog/pipe.types.ts'
@@ -13,13 +13,13 @@ import { tablesBefore } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'
 import type { ViewsBehind } from './behind/views-behind.ts'
 import { EngineViews } from './engine-views.ts'
-import { MadeTargets, type MadeTargetsDeps } from './made-targets.ts'
 import type {
   Holds,
   Linked,
   LinkReport,
   Materialize,
   ReconciledEngine,
+  TargetRequest,
   Targets,
   ViewAnalysis,
   ViewChange,
@@ -28,7 +28,7 @@ import type {
 } from './materialize.types.ts'
 import type { Pinned, PopulatePlan, Populates } from './populate/populate.types.ts'
 import { populatedView } from './populate/populated-view.ts'
-import { planView, type ViewPlan, type ViewPlanDeps } from './view-plan.ts'
+import { planView, type TargetDefinition, type ViewPlan, type ViewPlanDeps } from './view-plan.ts'
 
 export interface MaterializeOptions {
   /** Epoch milliseconds. */
@@ -41,7 +41,6 @@ interface MaterializeDeps {
     readonly trials: Pick<Store['trials'], 'describe'>
   }
   readonly holds: Holds
-  readonly settings: MadeTargetsDeps['settings']
   readonly targets: Targets
   readonly populates: Pick<Populates, 'heldFor' | 'isBusy' | 'pin' | 'plan' | 'unpin' | 'withPinned'>
   readonly behind: Pick<ViewsBehind, 'forget' | 'refuseBehind'>
@@ -68,7 +67,6 @@ class Views implements Materialize {
   readonly #options: MaterializeOptions
   readonly #deps: MaterializeDeps
   readonly #engine: EngineViews
-  readonly #made: MadeTargets
   /** One after the other, so that two together make no circle. */
   readonly #changes = new ChangeQueue()
 
@@ -77,27 +75,26 @@ class Views implements Materialize {
     this.#deps = deps
     const { catalog, store, logger } = deps
     this.#engine = new EngineViews({ catalog, views: store.views, logger })
-    this.#made = new MadeTargets({ settings: deps.settings, logger })
   }
 
   link<Result>(
     links: readonly ViewLink[],
-    write: (views: readonly NodeView[]) => Promise<Result>,
+    write: (views: readonly NodeView[], madeIds: ReadonlySet<string>) => Promise<Result>,
   ): Promise<Linked<Result>> {
     return this.#changes.run('views', async () => {
       await this.#engine.endLeftovers()
       const plans = await this.#plan(links, this.#deps.catalog)
-      const created: DataSource[] = []
       const made: MadeView[] = []
-      try {
-        for (const plan of plans) made.push(await this.#withTarget(plan, { created, made }))
-        const { result, jobIds } = await this.#standing(made, () => write(made.map(({ view }) => view)))
-        for (const { id } of created) await this.#made.forget(id)
-        return { result, reports: withJobs(made, jobIds, created) }
-      } catch (thrown) {
-        for (const { id } of created) await this.#takeBackTarget(id)
-        throw thrown
-      }
+      for (const plan of plans) made.push(await this.#madeOf(plan))
+      const making = plans.filter((plan) => plan.making !== null)
+      const madeIds = new Set<string>(making.map(({ target }) => target.id))
+      const writeAll = (): Promise<Result> =>
+        write(
+          made.map(({ view }) => view),
+          madeIds,
+        )
+      const { result, jobIds } = await this.#whileMaking(making, () => this.#standing(made, writeAll))
+      return { result, reports: withJobs(made, jobIds, madeIds) }
     })
   }
 
@@ -147,26 +144,6 @@ class Views implements Materialize {
     return { select: flat.sql, columns, sourceIds, existing, schema, engine, warnings }
   }
 
-  mendTargets(): Promise<void> {
-    return this.#changes.run('views', async () => {
-      for (const id of this.#made.left) await this.#mendTarget(id)
-    })
-  }
-
-  async #mendTarget(id: DataSourceId): Promise<void> {
-    const { catalog, logger, targets } = this.#deps
-    const found = catalog.find(id)
-    if (found !== undefined && !targets.isUsed(id)) {
-      try {
-        await targets.dropEmpty(id, (rowCount) => new Error(`it has ${rowCount} rows`))
-        logger.info({ id, name: found.name }, 'A Data Source that was being made for a view is dropped; it is empty.')
-      } catch (err) {
-        logger.warn({ err, id, name: found.name }, 'A Data Source that was being made for a view stays.')
-      }
-    }
-    await this.#made.forget(id)
-  }
-
   async reconcile(engine?: ReconciledEngine): Promise<void> {
     await this.#engine.reconcile(engine)
   }
@@ -177,25 +154,37 @@ class Views implements Materialize {
       this.#deps.flattenNode(pipe, position, author, changed).catch((thrown: unknown) => {
         throw changed === undefined ? thrown : brokenView(thrown, pipe, position)
       })
+    const define = (definition: TargetDefinition): DataSource => this.#deps.targets.define(requestOf(definition))
     const plans: ViewPlan[] = []
     for (const link of links) {
-      const edges = plans.flatMap(({ branches, existing }) =>
-        existing === undefined ? [] : branches.map(({ sourceId }) => ({ from: sourceId, to: existing.id })),
-      )
       const describe = (sql: Parameters<typeof store.trials.describe>[0]) => store.trials.describe(sql)
-      plans.push(await planView(link, { catalog, flattenNode, describe, edges }))
+      plans.push(await planView(link, { catalog, flattenNode, describe, define, earlier: plans }))
     }
     return plans
   }
 
-  /** The view with the data source that it fills, which is made where there is none. */
-  async #withTarget(plan: ViewPlan, { created, made }: { created: DataSource[]; made: readonly MadeView[] }) {
-    const earlier = made.find(
-      (other) => other.plan.link.target.name === plan.link.target.name && created.includes(other.target),
-    )
-    const target = plan.existing ?? earlier?.target ?? (await this.#createTarget(plan, created))
+  async #madeOf(plan: ViewPlan): Promise<MadeView> {
+    const { target } = plan
     const view = this.#viewOf(plan, target)
     return { plan, target, view, populate: await this.#populateOf(plan, view) }
+  }
+
+  /** Runs a change while these targets are being made, which has them shown. */
+  async #whileMaking<Result>(plans: readonly ViewPlan[], change: () => Promise<Result>): Promise<Result> {
+    const [first, ...others] = plans
+    if (first === undefined) return await change()
+    const { targets } = this.#deps
+    const { link, node, made, target } = first
+    const { id, name } = target
+    const overridden = first.making === 'override' ? target : undefined
+    const request = { ...requestOf({ link, node, overridden, ...made }), id }
+    const changeBehind = (): Promise<Result> => this.#whileMaking(others, change)
+    if (overridden === undefined) return await targets.whileMaking(request, changeBehind)
+    const refusal = (rowCount: number): Error => {
+      const reason = `it has ${rowCount} rows, those set aside included, which would be lost; truncate both first`
+      return errors.OVERRIDE_REFUSED({ datasource: name, reason })
+    }
+    return await targets.whileRemaking({ ...request, refusal }, changeBehind)
   }
 
   #viewOf({ flat, columns, branches, link }: ViewPlan, target: DataSource): NodeView {
@@ -228,34 +217,11 @@ class Views implements Materialize {
     return { plan, target, view: isSame ? kept : { ...view, ...lacking }, populate: null, old }
   }
 
-  async #populateOf({ link, node }: ViewPlan, view: NodeView): Promise<PopulatePlan | null> {
+  async #populateOf({ link, node, target }: ViewPlan, view: NodeView): Promise<PopulatePlan | null> {
     const { populate } = link.target
     if (populate === undefined || populate === null) return null
     const { maker: _, ...request } = populate
-    return await this.#deps.populates.plan(populatedView({ pipe: link.pipe, node, view }), request)
-  }
-
-  async #createTarget({ link, made, overridden, node }: ViewPlan, created: DataSource[]): Promise<DataSource> {
-    const { targets } = this.#deps
-    const name = overridden?.name ?? link.target.name
-    if (overridden !== undefined) {
-      await targets.dropEmpty(overridden.id, (rowCount) => {
-        const reason = `it has ${rowCount} rows, those set aside included, which would be lost; truncate both first`
-        return errors.OVERRIDE_REFUSED({ datasource: name, reason })
-      })
-    }
-    const description = `Filled by node ${node.name} of Pipe ${link.pipe.name}`
-    const { schema, engine } = made
-    const id = createDataSourceId()
-    await this.#made.note(id)
-    try {
-      const dataSource = await targets.create({ id, name, description, schema, engine, type: 'ndjson' })
-      created.push(dataSource)
-      return dataSource
-    } catch (thrown) {
-      await this.#made.forget(id)
-      throw thrown
-    }
+    return await this.#deps.populates.plan(populatedView({ pipe: link.pipe, node, view }), request, target)
   }
 
   /** Runs `write` while the views stand, and leaves none of them if it fails. */
@@ -314,7 +280,10 @@ class Views implements Materialize {
     const pinned = made.flatMap(({ populate }) => populate ?? [])
     const forPins = await Promise.all(pinned.map((plan) => this.#deps.populates.heldFor(plan)))
     const split = await this.#heldForSplit(made.map(({ view }) => view))
-    return unique([...made.flatMap(({ plan }) => plan.existing ?? []), ...forPins.flat(), ...split])
+    const held = unique([...made.flatMap(({ plan }) => plan.existing ?? []), ...forPins.flat(), ...split])
+    // Nothing comes to what is being made.
+    const making = new Set(made.flatMap(({ plan }) => (plan.making === null ? [] : [plan.target.id])))
+    return held.filter(({ id }) => !making.has(id))
   }
 
   /** A block must pass all views of a node or none: what keeps it back while there are several of one. */
@@ -364,34 +333,22 @@ class Views implements Materialize {
       if (!isOwn && holds.isHeld(source.id)) throw errors.DATASOURCE_BUSY({ name: source.name, what: 'replaced' })
     }
   }
-
-  async #takeBackTarget(id: DataSourceId): Promise<void> {
-    try {
-      await this.#deps.targets.drop(id)
-      await this.#made.forget(id)
-    } catch (err) {
-      this.#deps.logger.error(
-        { err, id },
-        'A Data Source that was made for a view could not be dropped; it is empty, and the next start drops it.',
-      )
-    }
-  }
 }
 
-function reportOf({ plan, target, view, populate }: MadeView, created: readonly DataSource[]): LinkReport {
+function reportOf({ plan, target, view, populate }: MadeView, madeIds: ReadonlySet<string>): LinkReport {
   const warnings = [...plan.warnings, ...(populate?.warnings ?? [])]
-  return { view, isCreated: created.includes(target), warnings }
+  return { view, isCreated: madeIds.has(target.id), warnings }
 }
 
 /** Each with the job of its populate; the jobs are in the order of the views that have one. */
 function withJobs(
   made: readonly MadeView[],
   jobIds: readonly string[],
-  created: readonly DataSource[],
+  madeIds: ReadonlySet<string>,
 ): readonly LinkReport[] {
   const ids = jobIds.values()
   return made.map((one) => {
-    const report = reportOf(one, created)
+    const report = reportOf(one, madeIds)
     return one.populate === null ? report : { ...report, jobId: ids.next().value }
   })
 }
@@ -404,11 +361,23 @@ function brokenView(thrown: unknown, pipe: Pipe, position: number): unknown {
 }
 
 function changedReport(made: MadeView & { readonly old: NodeView }): LinkReport {
-  const report = reportOf(made, [])
+  const report = reportOf(made, new Set())
   if (made.view.id === made.old.id) return report
   const text =
     'rows that its Data Source has were made by the SQL before; POST …/population?truncate=true makes them anew of what its source has'
   return { ...report, warnings: [text, ...report.warnings] }
+}
+
+function requestOf({ overridden, link, node, schema, engine }: TargetDefinition): TargetRequest {
+  const { id = createDataSourceId(), name = link.target.name } = overridden ?? {}
+  return {
+    id,
+    name,
+    description: `Filled by node ${node.name} of Pipe ${link.pipe.name}`,
+    schema,
+    engine,
+    type: 'ndjson',
+  }
 }
 
 function selectsOf(view: NodeView): string {

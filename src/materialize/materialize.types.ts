@@ -14,15 +14,15 @@ import type { PopulateRequest } from './populate/populate-request.types.ts'
  */
 export interface Materialize {
   /**
-   * Makes the views of nodes, and the data sources that they fill where there are none, and has them written. Nothing is left of
-   * them if that fails. Each block that is inserted is seen by a view wholly or not at all.
+   * Makes the views of nodes, and the data sources that they fill where there are none, and has them written: nobody finds such a data
+   * source, and one that is overridden is as it was, until that has happened. Nothing is left of them if it fails. Each block that is inserted is seen by a view wholly or not at all.
    *
    * @throws VIEW_INVALID, VIEW_MISFIT (400), DATASOURCE_EXISTS, DATASOURCE_BUSY, OVERRIDE_REFUSED (409), and what creating a data source
    *   and `write` raise.
    */
   link<Result>(
     links: readonly ViewLink[],
-    write: (views: readonly NodeView[]) => Promise<Result>,
+    write: (views: readonly NodeView[], madeIds: ReadonlySet<string>) => Promise<Result>,
   ): Promise<Linked<Result>>
   /**
    * Puts views with the SQL that their nodes have now in the places of those that stand, between two blocks, and has them written. The
@@ -38,8 +38,6 @@ export interface Materialize {
   unlink<Result>(views: readonly NodeView[], write: () => Promise<Result>): Promise<Result>
   /** What `link` would make, which is not made. @throws what `link` does. */
   analyse(link: ViewLink): Promise<ViewAnalysis>
-  /** Drops the data sources that a kill has left of views that there are not. Precondition: events are stored. Never rejects. */
-  mendTargets(): Promise<void>
   /** Makes the views of the engine those of the catalog. Precondition: nobody inserts. Raises `StoreError`. */
   reconcile(engine?: ReconciledEngine): Promise<void>
 }
@@ -141,21 +139,25 @@ export interface FlatQuery {
   readonly nodeIds: readonly NodeId[]
 }
 
-/** What the module has data sources made by. */
+/** What the module has data sources made by; see `DataSources`. */
 export interface Targets {
-  create(request: {
-    readonly id: DataSourceId
-    readonly name: string
-    readonly description: string
-    readonly schema: string
-    readonly engine: EngineDefinition
-    readonly type: 'ndjson'
-  }): Promise<DataSource>
-  drop(nameOrId: string): Promise<void>
-  /** Whether anything reads or fills it. */
-  isUsed(id: DataSourceId): boolean
-  /** Drops one without rows; else throws what `refusal` gives, and leaves it. */
-  dropEmpty(id: DataSourceId, refusal: (rowCount: number) => Error): Promise<void>
+  define(request: TargetRequest): DataSource
+  whileMaking<Result>(request: TargetRequest, change: () => Promise<Result>): Promise<Result>
+  whileRemaking<Result>(request: RemadeTarget, change: () => Promise<Result>): Promise<Result>
+}
+
+export interface TargetRequest {
+  readonly id: DataSourceId
+  readonly name: string
+  readonly description: string
+  readonly schema: string
+  readonly engine: EngineDefinition
+  readonly type: 'ndjson'
+}
+
+export interface RemadeTarget extends TargetRequest {
+  /** Thrown where it has rows. */
+  readonly refusal: (rowCount: number) => Error
 }
 
 /** What keeps replaces away while a view is made. */

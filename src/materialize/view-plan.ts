@@ -25,10 +25,12 @@ export interface ViewPlan {
   readonly columns: readonly ViewColumn[]
   /** Each is a view; several where it reads its rows through UNION ALL. */
   readonly branches: readonly PlannedBranch[]
-  /** The data source that is there and fits; undefined where one is to be made. */
+  /** The data source that is there and fits, or is made for an earlier link of the request; undefined where one is to be made. */
   readonly existing: DataSource | undefined
-  /** One that is there, does not fit, and is to be made anew. */
-  readonly overridden: DataSource | undefined
+  /** What it fills, as it is or will be. */
+  readonly target: DataSource
+  /** What is to be made: one of a new name, or one that is there and does not fit anew; null makes none. */
+  readonly making: 'new' | 'override' | null
   readonly made: NewTarget
   readonly warnings: readonly string[]
 }
@@ -45,8 +47,17 @@ export interface ViewPlanDeps {
   readonly catalog: Pick<Catalog, 'find' | 'listPipes'>
   readonly flattenNode: (pipe: Pipe, position: number, author: ReadScope, changed?: Pipe) => Promise<FlatQuery>
   readonly describe: DescribeQuery
-  /** Edges of other views of the same request. */
-  readonly edges: readonly ViewEdge[]
+  /** Of the request's earlier links. */
+  readonly earlier: readonly ViewPlan[]
+  /** The data source that would be made. @throws SCHEMA_INVALID, ENGINE_INVALID (400) */
+  readonly define: (plan: TargetDefinition) => DataSource
+}
+
+export interface TargetDefinition extends Pick<NewTarget, 'engine' | 'schema'> {
+  /** Undefined for one of a new name. */
+  readonly overridden: DataSource | undefined
+  readonly link: ViewLink
+  readonly node: PipeNode
 }
 
 /**
@@ -88,7 +99,7 @@ function plannedBranch({ sql, columns }: BranchQuery, catalog: ViewPlanDeps['cat
 
 type FlatNode = Pick<ViewPlan, 'branches' | 'columns' | 'flat' | 'node'>
 
-function planFlat(link: ViewLink, given: FlatNode, { catalog, edges }: ViewPlanDeps): ViewPlan {
+function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }: ViewPlanDeps): ViewPlan {
   const { target } = link
   const { node, flat, columns, branches } = given
   const [first] = branches
@@ -97,15 +108,17 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, edges }: ViewPlanD
     if (!target.mayWriteTo(sourceId)) throw errors.VIEW_SOURCE_DENIED({ node: node.name })
     refuseHiddenCondition(link, { node, sourceId })
   }
-  const found = knownTarget(link, catalog)
+  const before = earlier.find((plan) => plan.making !== null && isTarget(plan.target, link))
+  const found = before?.target ?? knownTarget(link, catalog)
   const fit = found === undefined ? null : fitAll(branches, found)
   const isMisfit = fit !== null && fit.faults.length > 0
-  if (found !== undefined && isMisfit && !target.isOverridden) {
+  if (found !== undefined && isMisfit && (!target.isOverridden || before !== undefined)) {
     throw errors.VIEW_MISFIT({ node: node.name, datasource: found.name, faults: fit?.faults ?? [] })
   }
   const existing = isMisfit ? undefined : found
   const overridden = isMisfit ? found : undefined
   if (overridden !== undefined) refuseOverride(overridden, catalog)
+  const edges = earlier.flatMap((plan) => plan.branches.map((one) => ({ from: one.sourceId, to: plan.target.id })))
   for (const { sourceId } of branches) {
     if (found !== undefined) refuseCycle({ from: sourceId, to: found.id }, { node, catalog, edges })
   }
@@ -117,7 +130,10 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, edges }: ViewPlanD
     ...(Object.keys(flat.settings).length > 0 ? ['SETTINGS of the query do not hold in a view'] : []),
     ...(existing === undefined ? [] : (fit?.warnings ?? [])),
   ])
-  return { link, ...given, existing, overridden, made, warnings: [...warnings] }
+  const { schema, engine } = made
+  const defined = existing ?? define({ overridden, schema, engine, link, node })
+  const making = existing !== undefined ? null : overridden === undefined ? 'new' : 'override'
+  return { link, ...given, existing, target: defined, making, made, warnings: [...warnings] }
 }
 
 function splitText(count: number): string {
@@ -172,7 +188,12 @@ function refuseOverride({ id, name }: DataSource, catalog: ViewPlanDeps['catalog
   throw errors.OVERRIDE_REFUSED({ datasource: name, reason, users })
 }
 
-interface CycleSearch extends Pick<ViewPlanDeps, 'catalog' | 'edges'> {
+function isTarget({ id, name }: DataSource, { target }: ViewLink): boolean {
+  return target.knownId === null ? target.name === name : target.knownId === id
+}
+
+interface CycleSearch extends Pick<ViewPlanDeps, 'catalog'> {
+  readonly edges: readonly ViewEdge[]
   readonly node: PipeNode
 }
 

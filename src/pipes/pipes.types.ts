@@ -237,7 +237,7 @@ export interface NodeViews {
   /** Makes them, has them written, and leaves nothing of them if that fails. */
   link<Result>(
     links: readonly NodeLink[],
-    write: (views: readonly NodeView[]) => Promise<Result>,
+    write: (views: readonly NodeView[], madeIds: ReadonlySet<string>) => Promise<Result>,
   ): Promise<{ readonly result: Result; readonly reports: readonly NodeReport[] }>
   /** Puts them in the places of the old ones, between two blocks, and has that written; the old ones stay if it fails. */
   change<Result>(

@@ -71,6 +71,12 @@ export interface ViewChange {
   readonly advice: string
 }
 
+interface StandingViews {
+  readonly views: readonly NodeView[]
+  /** Data sources that the write itself shows. */
+  readonly madeIds: ReadonlySet<string>
+}
+
 export class ViewLinks {
   readonly #catalog: ReadCatalog
   readonly #views: NodeViews | undefined
@@ -85,9 +91,9 @@ export class ViewLinks {
     if (targets.size === 0) return { pipe: await write(new Map(), () => undefined), reports: [] }
     const links = [...targets].map(([position, target]): NodeLink => ({ pipe, position, target, author }))
     const before = this.#catalog.listPipes()
-    const { result, reports } = await this.#known().link(links, (views) => {
+    const { result, reports } = await this.#known().link(links, (views, madeIds) => {
       const byNode = new Map(links.flatMap(({ position }, index) => pairOf(pipe.nodes[position], views[index])))
-      return write(byNode, () => this.#refuseStale(pipe, before, views))
+      return write(byNode, () => this.#refuseStale(pipe, before, { views, madeIds }))
     })
     return { pipe: result, reports }
   }
@@ -123,7 +129,7 @@ export class ViewLinks {
       const byNode = new Map(links.flatMap((link, index) => pairOf(link.pipe.nodes[link.position], views[index])))
       const others = new Set(filling.flatMap(({ pipe: owner }) => (owner.id === pipe.id ? [] : [owner])))
       const guard = (): void => {
-        this.#refuseStale(pipe, before, views)
+        this.#refuseStale(pipe, before, { views, madeIds: new Set() })
         this.#refuseOthers(edited, filling)
       }
       return write({ views: byNode, along: [...others].map((other) => withViews(other, byNode)), guard })
@@ -169,7 +175,7 @@ export class ViewLinks {
   }
 
   /** The SQL of other pipes that stands in the views, and the data sources, must be there as they were. */
-  #refuseStale({ id }: Pipe, before: readonly Pipe[], views: readonly NodeView[]): void {
+  #refuseStale({ id }: Pipe, before: readonly Pipe[], { views, madeIds }: StandingViews): void {
     const read = new Set(views.flatMap(({ nodeIds }) => nodeIds))
     const isChanged = before.some((pipe) => {
       return pipe.id !== id && pipe.nodes.some((node) => read.has(node.id)) && this.#catalog.findPipe(pipe.id) !== pipe
@@ -177,7 +183,8 @@ export class ViewLinks {
     const ids = views
       .flatMap(branchesOf)
       .flatMap(({ sourceId, targetId, otherIds }) => [sourceId, targetId, ...otherIds])
-    if (isChanged || ids.some((one) => this.#catalog.find(one) === undefined)) throw new StalePipeError()
+    const isGone = ids.some((one) => !madeIds.has(one) && this.#catalog.find(one) === undefined)
+    if (isChanged || isGone) throw new StalePipeError()
   }
 }
 

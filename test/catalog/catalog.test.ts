@@ -301,6 +301,7 @@ function runTests(): void {
       state: 'ready',
       sequence: 1,
       pending: null,
+      remake: null,
       replay: null,
     })
     const id = createDataSourceId()

@@ -21,6 +21,7 @@ function open({ isFailing = false } = {}) {
           if (taken.has(name)) throw errors.DATASOURCE_EXISTS({ name })
           taken.add(name)
         },
+        find: () => undefined,
         checkNewName() {},
         complete: async () => {
           await shown

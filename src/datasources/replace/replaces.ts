@@ -10,6 +10,7 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { expiredWarning } from '../../ingest/bodies/expired-rows.ts'
+import { refuseStaleDefinition } from '../../ingest/bodies/stale-definition.ts'
 import type { ImportOutcome, Ingest } from '../../ingest/ingest.types.ts'
 import type { ImportTables } from '../../ingest/ingest-plan.ts'
 import { isPlainTable } from '../../ingest/insert/plain-table.ts'
@@ -164,9 +165,10 @@ class ReplacesService implements Replaces {
   }
 
   /** What was read before the tables were held still has to be so. */
-  async #refuseChanged({ id, name }: DataSource, { related }: Cascade): Promise<void> {
+  async #refuseChanged(dataSource: DataSource, { related }: Cascade): Promise<void> {
     const { store, catalog } = this.#deps
-    if (catalog.find(id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
+    const { id, name } = dataSource
+    refuseStaleDefinition(dataSource, catalog.find(id))
     const now = cascadeOf(await store.views.graph(), id)
     const isSame = now.related.size === related.size && [...now.related].every((table) => related.has(table))
     // What a replay still has to store belongs to the old content.

@@ -7,7 +7,8 @@ import { errors } from '../../shared/errors/errors.ts'
  */
 export class ImportGate {
   readonly #running = new Map<string, Set<Promise<unknown>>>()
-  readonly #closed = new Set<string>()
+  /** How many changes keep imports out of each. */
+  readonly #closed = new Map<string, number>()
 
   /**
    * Runs an import, which counts as running until `settle` resolves, too: its sender may be told before.
@@ -41,13 +42,19 @@ export class ImportGate {
     timeMaxMs: number,
     work: () => Promise<Result>,
   ): Promise<Result> {
-    for (const { id } of dataSources) this.#closed.add(id)
+    for (const { id } of dataSources) this.#closed.set(id, (this.#closed.get(id) ?? 0) + 1)
     try {
       for (const dataSource of dataSources) await this.#untilIdle(dataSource, timeMaxMs)
       return await work()
     } finally {
-      for (const { id } of dataSources) this.#closed.delete(id)
+      for (const { id } of dataSources) this.#reopen(id)
     }
+  }
+
+  #reopen(id: string): void {
+    const others = (this.#closed.get(id) ?? 1) - 1
+    if (others === 0) this.#closed.delete(id)
+    else this.#closed.set(id, others)
   }
 
   async #untilIdle({ id, name }: DataSource, timeMaxMs: number): Promise<void> {

@@ -32,11 +32,11 @@ const subsetRowsMax = 2_000_000
 export async function planPopulate(
   view: PopulatedView,
   request: PopulateRequest,
-  deps: PlanDeps,
+  deps: PlanDeps & { readonly made?: DataSource | undefined },
 ): Promise<PopulatePlan> {
   const source = findSource(view.sourceId, deps.catalog)
   const sources = populatedBranches(view).map(({ sourceId }) => findSource(sourceId, deps.catalog))
-  const target = findSource(view.targetId, deps.catalog)
+  const target = deps.made ?? findSource(view.targetId, deps.catalog)
   for (const one of sources) refuseSource(one)
   const seconds = Math.floor(deps.now() / 1_000)
   const read = { request, seconds, deps }

@@ -16,9 +16,10 @@ export interface Populates {
   /**
    * Judges what is asked for and tells what it would read; nothing is done.
    *
+   * @param made the target, where it is being made and the catalog does not show it.
    * @throws POPULATE_INVALID (400), POPULATE_REFUSED, DATASOURCE_BUSY (409), and states of the engine (503).
    */
-  plan(view: PopulatedView, request: PopulateRequest): Promise<PopulatePlan>
+  plan(view: PopulatedView, request: PopulateRequest, made?: DataSource): Promise<PopulatePlan>
   /** What has to be held while the rows are pinned: whatever rows come from to the view, and its target. Raises `StoreError`. */
   heldFor(plan: PinnedPlan): Promise<readonly DataSource[]>
   /**

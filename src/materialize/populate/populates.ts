@@ -65,9 +65,9 @@ export class PopulateService implements Populates {
     }))
   }
 
-  async plan(view: PopulatedView, request: PopulateRequest): Promise<PopulatePlan> {
+  async plan(view: PopulatedView, request: PopulateRequest, made?: DataSource): Promise<PopulatePlan> {
     this.#deps.links.refuseParked(view.id)
-    return await planPopulate(view, request, this.#deps)
+    return await planPopulate(view, request, { ...this.#deps, made })
   }
 
   async heldFor({ view }: PinnedPlan): Promise<readonly DataSource[]> {

@@ -234,8 +234,14 @@ function fakeDataSources(sources: Map<string, DataSource>, deps: () => FakeDeps)
     async truncate(nameOrId) {
       get(nameOrId.replace(/_quarantine$/, ''))
     },
-    async dropEmpty(nameOrId) {
-      await this.drop(nameOrId, { isForced: true })
+    define: () => {
+      throw new Error('nothing is made for views here')
+    },
+    async whileMaking(_request, change) {
+      return await change()
+    },
+    async whileRemaking(_request, change) {
+      return await change()
     },
     async drop(nameOrId, options) {
       const { name } = get(nameOrId)
