@@ -50,8 +50,8 @@ import { summarizeQuarantine } from './quarantine/quarantine-summary.ts'
 import { defaultRetryTimes, ReplayRetries, type RetryTimes } from './quarantine/replay-retries.ts'
 import { toReadError } from './reader-rows.ts'
 import { mendTables } from './recovery/mend-tables.ts'
-import { forgetRemovals, noteRemoval } from './removal-notes.ts'
 import { Remakes } from './remakes.ts'
+import { forgetRemovals, noteRemoval } from './removal-notes.ts'
 import { Removals } from './removals.ts'
 import type {
   PlannedRowDelete,
