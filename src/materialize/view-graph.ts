@@ -34,6 +34,15 @@ export function cascadeFrom(id: DataSourceId, pipes: readonly Pipe[]): readonly 
   return steps.sort((one, other) => one.depth - other.depth)
 }
 
+/** A data source, and all whose rows come to it through views, at any depth. */
+export function sourcesBehind(id: DataSourceId, pipes: readonly Pipe[]): readonly DataSourceId[] {
+  const nodes = materializedNodes(pipes)
+  const found = new Set([id])
+  // A set gives what is added while it is walked, each once.
+  for (const place of found) for (const { view } of nodes) if (view.targetId === place) found.add(view.sourceId)
+  return [...found]
+}
+
 /** The views that fill a data source. */
 export function viewsInto(id: DataSourceId, pipes: readonly Pipe[]): readonly MaterializedNode[] {
   return materializedNodes(pipes).filter(({ view }) => view.targetId === id)

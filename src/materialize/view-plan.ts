@@ -15,6 +15,7 @@ import { type NewTarget, newTarget } from './new-target.ts'
 import { type Fit, fitColumns } from './target-columns.ts'
 import { type BranchQuery, branchQueries, type DescribeQuery } from './view-branches.ts'
 import { cyclePath, type ViewEdge } from './view-cycle.ts'
+import { sourcesBehind } from './view-graph.ts'
 import { readViewQuery, type ViewQuery, ViewQueryFault } from './view-query.ts'
 
 export interface ViewPlan {
@@ -121,6 +122,9 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }:
   const edges = earlier.flatMap((plan) => plan.branches.map((one) => ({ from: one.sourceId, to: plan.target.id })))
   for (const { sourceId } of branches) {
     if (found !== undefined) refuseCycle({ from: sourceId, to: found.id }, { node, catalog, edges })
+    // A view that fails stops whatever rows come from to it, not the last of them alone.
+    const stopped = sourcesBehind(sourceId, catalog.listPipes())
+    if (!stopped.every((id) => target.mayWriteTo(id))) throw errors.VIEW_SOURCE_DENIED({ node: node.name })
   }
   const made = newTarget(columns, first.query, target.engine)
   const warnings = new Set([

@@ -227,6 +227,16 @@ t.test('whoever makes a view must have the rights to its pipe, to what it reads 
     const answer = await link(value, target, sql)
     t.equal(answer.status, status, `${target}: ${answer.text}`)
   }
+  const above = [
+    'PIPES:CREATE',
+    'DATASOURCES:READ:target',
+    'DATASOURCES:APPEND:target',
+    'DATASOURCES:APPEND:secret_rows',
+  ]
+  const onTarget = 'SELECT n FROM target'
+  t.equal((await link(await token(...above), 'secret_rows', onTarget)).status, 403, 'it would stop events too')
+  const whole = await token(...above, 'DATASOURCES:APPEND:events')
+  t.equal((await link(whole, 'secret_rows', onTarget)).status, 200)
   const reader = await token('PIPES:CREATE', 'DATASOURCES:APPEND:target')
   t.equal(
     (await call('POST', '/v0/pipes/one/nodes/n0/materialization?datasource=target', { token: reader })).status,

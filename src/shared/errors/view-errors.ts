@@ -48,11 +48,11 @@ export const viewErrors = {
   }),
   VIEW_SOURCE_DENIED: define({
     status: 403,
-    when: 'The token may not write to the Data Source whose rows the node would see. A view that fails holds the rows of its Data Source up, so whoever makes one must be able to send some.',
+    when: 'The token may not write to the Data Source whose rows the node would see, or to one whose rows come to that through other views. A view that fails holds the rows of all of them up, so whoever makes one must be able to send some.',
     message: ({ node }: { readonly node: string }) =>
       `Node '${node}' cannot be materialized: the token may not write to the Data Source whose rows it would see`,
     hint: () =>
-      'That is the one after its first FROM, with UNION ALL that of each SELECT; the token needs DATASOURCES:APPEND or DATASOURCES:CREATE for it',
+      'That is the one after its first FROM, with UNION ALL that of each SELECT, and those that Materialized Views fill it from; the token needs DATASOURCES:APPEND or DATASOURCES:CREATE for each',
   }),
   VERIFY_TIMEOUT: define({
     status: 408,
