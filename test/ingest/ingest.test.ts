@@ -30,7 +30,7 @@ function bodyOf(rowCount: number) {
 
 t.test('rows go to the table in parts, and those set aside by one insert at the end', async (t) => {
   const store = new FakeStore({ isOpen: true })
-  const ingest = await openTestIngest({ store, dataSources: [] }, { ...options, insertBytesMax: 1_000_000 })
+  const ingest = await openTestIngest({ store, dataSources: [dataSource] }, { ...options, insertBytesMax: 1_000_000 })
   t.teardown(() => ingest.close())
   const outcome = await ingest.importBody(requestOf(bodyOf(2000).body))
   t.match(outcome, { storedRows: 1800, quarantinedRows: 200, invalidLines: 0, shortLines: 0, failure: null })
@@ -45,7 +45,7 @@ t.test('an insert that fails ends the import, and the counts are what the engine
   for (const failing of [1, 3, 5]) {
     const store = new FakeStore({ isOpen: true })
     store.failures.set(failing, new StoreError({ kind: 'engine', message: 'Disk is full', clickhouseCode: 243 }))
-    const ingest = await openTestIngest({ store, dataSources: [eventsSource] }, options)
+    const ingest = await openTestIngest({ store, dataSources: [dataSource, eventsSource] }, options)
     const { body, counter } = bodyOf(100_000)
     const outcome = await ingest.importBody(requestOf(body))
     t.match(outcome.failure, { code: 'ENGINE_FAILED', cause: { message: 'Disk is full' } }, `insert ${failing}`)
@@ -63,7 +63,7 @@ t.test(
   async (t) => {
     const store = new FakeStore({ isOpen: true })
     store.failures.set(2, new StoreError({ kind: 'engine', message: 'Unknown table', clickhouseCode: 60 }))
-    const ingest = await openTestIngest({ store, dataSources: [] }, options)
+    const ingest = await openTestIngest({ store, dataSources: [dataSource] }, options)
     t.teardown(() => ingest.close())
     const outcome = await ingest.importBody(requestOf(bodyOf(20_000).body))
     t.match(outcome.failure, { code: 'DATASOURCE_NOT_FOUND', status: 404, message: /"rows" does not exist/ })
@@ -72,7 +72,7 @@ t.test(
 
 t.test('a body is not read faster than the engine takes it', async (t) => {
   const store = new FakeStore({ isOpen: false })
-  const ingest = await openTestIngest({ store, dataSources: [eventsSource] }, options)
+  const ingest = await openTestIngest({ store, dataSources: [dataSource, eventsSource] }, options)
   t.teardown(() => ingest.close())
   const { body, counter } = bodyOf(20_000)
   const running = ingest.importBody(requestOf(body))
@@ -92,7 +92,7 @@ t.test('a body is not read faster than the engine takes it', async (t) => {
 
 t.test('a body that fails ends with its rows so far, and its own error', async (t) => {
   const store = new FakeStore({ isOpen: true })
-  const ingest = await openTestIngest({ store, dataSources: [eventsSource] }, options)
+  const ingest = await openTestIngest({ store, dataSources: [dataSource, eventsSource] }, options)
   t.teardown(() => ingest.close())
   const body = Readable.from(
     (function* () {
@@ -108,7 +108,7 @@ t.test('a body that fails ends with its rows so far, and its own error', async (
 
 t.test('a close refuses what is new, and waits for imports and events under way', async (t) => {
   const store = new FakeStore({ isOpen: false })
-  const ingest = await openTestIngest({ store, dataSources: [eventsSource] }, options)
+  const ingest = await openTestIngest({ store, dataSources: [dataSource, eventsSource] }, options)
   const order: string[] = []
   const importing = ingest.importBody(requestOf(bodyOf(500).body)).finally(() => order.push('import'))
   const event = eventsOf(eventsSource, '{"n":1}', { isWaiting: true })

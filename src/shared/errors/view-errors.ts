@@ -80,10 +80,10 @@ export const viewErrors = {
   }),
   VIEW_BEHIND: define({
     status: 409,
-    when: 'A Materialized View is behind: it did not take some block, and lacks that one and what came after. The message says what cannot be done before it has caught up. Nothing was changed.',
+    when: 'A Materialized View lacks blocks: it did not take one, and has nothing of that one and of those that came after. The message says what cannot be done before it has caught up. Nothing was changed.',
     message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
-      `Materialized View ${view} is behind: ${reason}`,
-    withoutOthers: ({ reason }) => `A Materialized View is behind: ${reason}`,
+      `Materialized View ${view} lacks blocks that came to its Data Source: ${reason}`,
+    withoutOthers: ({ reason }) => `A Materialized View lacks blocks that came to its Data Source: ${reason}`,
     hint: () => '`POST /v0/pipes/<pipe>/nodes/<node>/catch_up` tries at once; see `views_behind` of its Data Source',
   }),
   VIEW_EXISTS: define({

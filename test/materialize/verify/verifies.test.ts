@@ -53,11 +53,9 @@ t.test('rows, time and comparisons at once have a maximum', async (t) => {
   await t.rejects(verifier(life, { verifyTimeMaxMs: 0 }).verify(node, isOver), { code: 'VERIFY_TIMEOUT', status: 408 })
   const verifies = verifier(life)
   const three = await Promise.allSettled([1, 2, 3].map(() => verifies.verify(node, isOver)))
-  t.same(
-    three.map(({ status }) => status),
-    ['fulfilled', 'fulfilled', 'rejected'],
-  )
-  t.match(three[2], { reason: { code: 'CHANGES_TOO_MANY', status: 503 } })
+  const refused = three.filter(({ status }) => status === 'rejected')
+  t.equal(refused.length, 1, 'two run, whichever they are')
+  t.match(refused, [{ reason: { code: 'CHANGES_TOO_MANY', status: 503 } }])
   t.same(await world.pins(), [])
   await life.jobs.close()
 })

@@ -70,7 +70,7 @@ export const madeViewErrors = {
   VIEW_BEHIND: [
     errors.VIEW_BEHIND({ view: 'p.by_day', reason: 'no view is made' }),
     409,
-    'Materialized View p.by_day is behind: no view is made',
+    'Materialized View p.by_day lacks blocks that came to its Data Source: no view is made',
   ],
   VIEW_EXISTS: [
     errors.VIEW_EXISTS({ pipe: 'p', node: 'by_day', datasource: 'days' }),
