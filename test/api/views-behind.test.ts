@@ -179,7 +179,7 @@ t.test('views that fail beside others', async (t) => {
       await source.views.tryFill('filling', 'SELECT toUInt32(1) AS id, n FROM one', { datasource: 'four' }),
       await service.call('POST', '/v0/pipes/four_risky/nodes/four_risky_view/population?truncate=true'),
     ]
-    for (const answer of linked) t.match([answer.status, errorOf(answer)], [409, /four_risky_view is behind/])
+    for (const answer of linked) t.match([answer.status, errorOf(answer)], [409, /four_risky_view lacks blocks/])
     t.equal((await service.call('POST', '/v0/datasources/four_sound_rows/truncate')).status, 205)
     t.match(await source.behind(), [{ state: 'parked' }])
     t.equal((await service.call('POST', '/v0/datasources/four_risky_rows/truncate')).status, 205)
