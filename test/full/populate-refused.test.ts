@@ -6,7 +6,7 @@ import { errorOf, openPipeService } from '../support/api/pipe-service.ts'
 import { ViewCalls } from '../support/api/view-calls.ts'
 
 t.test('where no more jobs may wait neither the view nor its data source is made', async (t) => {
-  const { service, call } = await openPipeService(t, { jobsWaitingMax: 1, populateJobsWorkingMax: 1 })
+  const { service, call } = await openPipeService(t, { jobsWaitingMax: 1, populateJobsWorkingMax: 1, views: 'strict' })
   const views = new ViewCalls(service)
   await service.create('stuck', 'word String')
   await views.fill('good', 'SELECT word FROM stuck', { datasource: 'words' })
