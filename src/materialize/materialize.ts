@@ -336,7 +336,9 @@ class Views implements Materialize {
 }
 
 function reportOf({ plan, target, view, populate }: MadeView, madeIds: ReadonlySet<string>): LinkReport {
-  const warnings = [...plan.warnings, ...(populate?.warnings ?? [])]
+  // Those of a populate tell that there are rows.
+  const isTold = plan.link.target.mayRead(target.id)
+  const warnings = [...plan.warnings, ...(isTold ? (populate?.warnings ?? []) : [])]
   return { view, isCreated: madeIds.has(target.id), warnings }
 }
 

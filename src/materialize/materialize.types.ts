@@ -70,6 +70,8 @@ export interface ViewTarget {
   readonly isOverridden: boolean
   /** Whether the caller may write to the data source whose blocks the view is to see: one that fails stops them. */
   readonly mayWriteTo: (sourceId: DataSourceId) => boolean
+  /** Whether the caller may read all rows of a data source; else what it has, and how it is defined, is not told. */
+  readonly mayRead: (id: DataSourceId) => boolean
   /** Of which rows it is filled that are there: they are pinned in the moment from which on the view takes the others. */
   readonly populate?: AskedPopulate | null
   /** When a populate of the view last succeeded that is linked again; absent for all others. */

@@ -98,6 +98,8 @@ function plannedBranch({ sql, columns }: BranchQuery, catalog: ViewPlanDeps['cat
   return { select: sql, columns, query, sourceId, otherIds }
 }
 
+const untoldMisfit = 'which of its columns differ is told to tokens that may read it, without a filter'
+
 type FlatNode = Pick<ViewPlan, 'branches' | 'columns' | 'flat' | 'node'>
 
 function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }: ViewPlanDeps): ViewPlan {
@@ -113,8 +115,9 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }:
   const found = before?.target ?? knownTarget(link, catalog)
   const fit = found === undefined ? null : fitAll(branches, found)
   const isMisfit = fit !== null && fit.faults.length > 0
+  const isTold = found === undefined || before !== undefined || target.mayRead(found.id)
   if (found !== undefined && isMisfit && (!target.isOverridden || before !== undefined)) {
-    throw errors.VIEW_MISFIT({ node: node.name, datasource: found.name, faults: fit?.faults ?? [] })
+    throw errors.VIEW_MISFIT({ node: node.name, datasource: found.name, faults: isTold ? fit.faults : [untoldMisfit] })
   }
   const existing = isMisfit ? undefined : found
   const overridden = isMisfit ? found : undefined
@@ -132,7 +135,7 @@ function planFlat(link: ViewLink, given: FlatNode, { catalog, earlier, define }:
     ...(branches.length === 1 ? [] : [splitText(branches.length)]),
     ...branches.flatMap(({ query }) => query.warnings),
     ...(Object.keys(flat.settings).length > 0 ? ['SETTINGS of the query do not hold in a view'] : []),
-    ...(existing === undefined ? [] : (fit?.warnings ?? [])),
+    ...(existing === undefined || !isTold ? [] : (fit?.warnings ?? [])),
   ])
   const { schema, engine } = made
   const defined = existing ?? define({ overridden, schema, engine, link, node })

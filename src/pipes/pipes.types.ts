@@ -114,6 +114,8 @@ export interface NodeTarget {
   readonly isOverridden: boolean
   /** Whether the caller may write to the data source whose blocks the view is to see: one that fails stops them. */
   readonly mayWriteTo: (sourceId: DataSourceId) => boolean
+  /** Whether the caller may read all rows of a data source; else what it has, and how it is defined, is not told. */
+  readonly mayRead: (id: DataSourceId) => boolean
   /** What is to be filled of the rows that are there; absent or null fills nothing. */
   readonly populate?: NodePopulate | null
   /** When a populate of the view last succeeded that is linked again; absent for all others. */
@@ -178,6 +180,8 @@ export interface ViewRights {
   readonly mayFill: (targetId: string) => boolean
   /** A view sees its blocks, and stops them where it fails. */
   readonly mayWriteTo: (sourceId: string) => boolean
+  /** See `NodeTarget`. */
+  readonly mayRead: (id: string) => boolean
 }
 
 export interface ChangedNode {

@@ -53,7 +53,7 @@ export interface ChangedViews {
   /** See `madeOf`. */
   readonly filling: readonly FillingNode[]
   readonly author: ReadScope
-  readonly rights: Pick<ViewRights, 'mayWriteTo'>
+  readonly rights: Pick<ViewRights, 'mayRead' | 'mayWriteTo'>
 }
 
 /** Writes a pipe with the new views of its nodes, and other pipes along. */
@@ -118,7 +118,7 @@ export class ViewLinks {
       const holder = isOwn ? pipe : owner
       const target = {
         ...{ name: view.targetId, knownId: view.targetId, engine: null, isOverridden: false },
-        ...{ mayWriteTo: rights.mayWriteTo, populatedAt: view.populatedAt },
+        ...{ mayWriteTo: rights.mayWriteTo, mayRead: rights.mayRead, populatedAt: view.populatedAt },
       }
       const position = holder.nodes.findIndex(({ id }) => id === node.id)
       // What the pipe itself reads of its other nodes is as it is to be too.

@@ -6,6 +6,7 @@ import type { DifferingPartition } from '../../materialize/verify/repair.types.t
 import type { sizeShape } from './datasource-shape.ts'
 import { progressDetails } from './import-progress.ts'
 import { timeText } from './time-text.ts'
+import { differenceFields } from './verify-shape.ts'
 
 export interface KindContext {
   /** Whether the caller may read all rows of the data source that the job works on. */
@@ -39,15 +40,21 @@ export const kindShapes: Readonly<Record<string, (job: Job, context: KindContext
       : null,
     ...(hasResult && isNumber(details['keptUntilMs']) ? { result_until: timeText(details['keptUntilMs']) } : {}),
   }),
-  populateview: ({ details }, { size, readsEverything = false }) => {
+  populateview: ({ status, details }, { size, readsRows = false, readsEverything = false }) => {
     const { queryId, queries, rowsRead, rowsTotal, warnings } = details
     return {
       statistics: size,
       ...(typeof queryId === 'string' ? { query_id: queryId } : {}),
-      ...(Array.isArray(queries) ? { queries } : {}),
-      ...countFields(details),
+      // How many there are, and how many of them are done, tells of the rows of the source.
+      ...(readsEverything
+        ? { ...(Array.isArray(queries) ? { queries } : {}), ...countFields(details) }
+        : {
+            queries: [{ query_id: queryId, status: status === 'cancelling' ? 'working' : status }],
+            progress_percentage: status === 'done' ? 100 : 0,
+          }),
       ...(readsEverything && isNumber(rowsTotal) ? { rows_read: rowsRead, rows_total: rowsTotal } : {}),
-      ...(Array.isArray(warnings) && warnings.length > 0 ? { warnings } : {}),
+      // That the target has rows.
+      ...(readsRows && Array.isArray(warnings) && warnings.length > 0 ? { warnings } : {}),
     }
   },
   repairview: ({ details }, { size, readsEverything = false }) => ({
@@ -81,13 +88,7 @@ function repairFields(details: Job['details'], readsEverything: boolean): Fields
 function differingShape(partition: DifferingPartition): Fields {
   return {
     partition: partition.partition,
-    comparable: partition.reason === null,
-    reason: partition.reason,
-    rows_expected: partition.rowsExpected,
-    rows_found: partition.rowsFound,
-    rows_missing: partition.rowsMissing,
-    rows_extra: partition.rowsExtra,
-    rows_different: partition.rowsDifferent,
+    ...differenceFields(partition),
   }
 }
 

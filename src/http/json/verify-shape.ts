@@ -1,3 +1,4 @@
+import type { DifferingPartition } from '../../materialize/verify/repair.types.ts'
 import type { VerifiedPartition, VerifyReport } from '../../materialize/verify/verify.types.ts'
 
 /** Partitions that an answer lists. */
@@ -26,14 +27,21 @@ export function verifyShape({ reasons, partitions, leftOut }: VerifyReport): obj
 function partitionShape(partition: VerifiedPartition): object {
   return {
     partition: partition.text,
-    comparable: partition.reason === null,
-    reason: partition.reason,
     equal: partition.isEqual,
-    rows_expected: partition.rowsExpected,
-    rows_found: partition.rowsFound,
-    rows_missing: partition.rowsMissing,
-    rows_extra: partition.rowsExtra,
-    rows_different: partition.rowsDifferent,
+    ...differenceFields(partition),
     samples: partition.samples,
+  }
+}
+
+/** How a partition differs, as answers and jobs tell it. */
+export function differenceFields(found: Omit<DifferingPartition, 'partition'>): object {
+  return {
+    comparable: found.reason === null,
+    reason: found.reason,
+    rows_expected: found.rowsExpected,
+    rows_found: found.rowsFound,
+    rows_missing: found.rowsMissing,
+    rows_extra: found.rowsExtra,
+    rows_different: found.rowsDifferent,
   }
 }

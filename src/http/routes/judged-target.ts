@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { Operation } from '../../access/operations.ts'
 import type { NodePopulate, NodeTarget } from '../../pipes/pipes.types.ts'
 import type { HttpDeps } from '../http.types.ts'
 import type { TargetOrder } from '../request/target-input.ts'
@@ -19,10 +20,11 @@ export function judgedTarget(
   if (found === undefined || isOverridden) requireAccess(request, 'target:create', name)
   if (found !== undefined) requireAccess(request, 'target:fill', name)
   if (found !== undefined && isOverridden) requireAccess(request, 'target:override', name)
-  const { access } = request.server
-  const mayWriteTo = (id: string): boolean => access.refusalOf(callerOf(request), 'target:fill', id) === null
+  const may = (operation: Operation) => (id: string) =>
+    request.server.access.refusalOf(callerOf(request), operation, id) === null
   const asked = populate === null ? null : { ...populate, maker: makerOf(request) }
-  return { name, knownId: found?.id ?? null, engine, isOverridden, populate: asked, mayWriteTo }
+  const rights = { mayWriteTo: may('target:fill'), mayRead: may('target:compare') }
+  return { name, knownId: found?.id ?? null, engine, isOverridden, populate: asked, ...rights }
 }
 
 /** Who asks for a populate, as its job knows him. */

@@ -8,7 +8,7 @@ import { Parameters } from '../request/parameters.ts'
 import { readPipeInput } from '../request/pipe-input.ts'
 import { readTarget } from '../request/target-input.ts'
 import { addPath } from '../server/add-path.ts'
-import { readScopeOf } from '../server/authorization.ts'
+import { readScopeOf, requireAccess } from '../server/authorization.ts'
 import { onPath } from '../server/route-need.ts'
 import { addCatchUp } from './catch-up.ts'
 import { judgedTarget } from './judged-target.ts'
@@ -24,6 +24,7 @@ type Deps = Pick<
 >
 
 const materialize = onPath('pipe:materialize', 'pipe', { also: targetOperations })
+const analysis = onPath('pipe:materialize', 'pipe', { also: [...targetOperations, 'target:compare'] })
 
 /** `/v0/pipes/<pipe>/nodes/<node>/materialization`, and what is known of one before and done with one after. */
 export function addMaterialization(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
@@ -52,7 +53,7 @@ export function addMaterialization(app: FastifyInstance, deps: Deps, limits: For
       GET: async (request, reply) => await analyse(request, reply, new Parameters(request.query)),
       POST: async (request, reply) => await analyse(request, reply, (await readPipeInput(request, limits)).parameters),
     },
-    { needs: { GET: materialize, POST: materialize }, mayTakeTokenFromBody: true },
+    { needs: { GET: analysis, POST: analysis }, mayTakeTokenFromBody: true },
   )
   addPopulation(app, deps, limits)
   addRelink(app, deps, limits)
@@ -72,6 +73,8 @@ async function sendAnalysis(request: FastifyRequest, reply: FastifyReply, { deps
   // What is asked about a populate is not done here.
   const order = readTarget(parameters.without(/^populate/))
   const target = judgedTarget(request, order, deps)
+  // The answer has its definition.
+  if (target.knownId !== null) requireAccess(request, 'target:compare', target.knownId)
   const analysed = await deps.pipes.analyse(pipeName, nodeName, { target, author: readScopeOf(request) })
   const { targetName } = pipeContext(request, deps)
   const datafile = formatPipe(analysed.pipe, targetName)

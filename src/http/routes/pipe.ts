@@ -209,7 +209,10 @@ function pipeOf(request: FastifyRequest): string {
 function viewRightsOf(request: FastifyRequest): ViewRights {
   const may = (operation: Operation) => (id: string) =>
     request.server.access.refusalOf(callerOf(request), operation, id) === null
-  return { mayChange: may('pipe:change'), mayFill: may('target:fill'), mayWriteTo: may('target:fill') }
+  return {
+    ...{ mayChange: may('pipe:change'), mayFill: may('target:fill') },
+    ...{ mayWriteTo: may('target:fill'), mayRead: may('target:compare') },
+  }
 }
 
 /** The node in the path; undefined where the path has none. */

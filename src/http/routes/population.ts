@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { branchesOf } from '../../catalog/node-views.ts'
-import type { NodeView } from '../../catalog/pipe.types.ts'
+import type { NodeView, PipeNode } from '../../catalog/pipe.types.ts'
 import type { Job } from '../../jobs/jobs.types.ts'
 import { populatedView } from '../../materialize/populate/populated-view.ts'
 import type { NodeReport } from '../../pipes/pipes.types.ts'
@@ -38,9 +38,10 @@ export function addPopulation(app: FastifyInstance, { dataSources, pipes, popula
     if (order.truncates) requireAccess(request, 'target:create', target)
     const isDry = parameters.flag('dry_run')
     // Which rows a condition chooses, how many, and that it fails, tell of their values; so does the number of all rows.
-    if (isDry || order.condition !== null) requireAllRows(request, view)
+    if (isDry || order.condition !== null) requireAllRows(request, node, view)
     const plan = await populates.plan(populatedView({ pipe, node, view }), order)
-    const warnings = plan.warnings.length === 0 ? {} : { warnings: plan.warnings.map(warningShape) }
+    const isTold = plan.warnings.length > 0 && mayReadAll(request, view.targetId)
+    const warnings = isTold ? { warnings: plan.warnings.map(warningShape) } : {}
     const { rowCount, byteCount, partitionCount } = plan.reads
     if (isDry) {
       return sendJson(reply, 200, { rows: rowCount, bytes: byteCount, partitions: partitionCount, ...warnings })
@@ -52,12 +53,15 @@ export function addPopulation(app: FastifyInstance, { dataSources, pipes, popula
   addPath(app, path, { POST: populate }, { needs: { POST: need }, mayTakeTokenFromBody: true })
 }
 
-/** @throws what `Access.refusalOf` gives (403). */
-function requireAllRows(request: FastifyRequest, view: NodeView): void {
-  for (const { sourceId } of branchesOf(view)) {
-    const refusal = request.server.access.refusalOf(callerOf(request), 'quarantine:read', sourceId)
-    if (refusal !== null) throw refusal
-  }
+/** @throws READ_DENIED (403), which names the node: what it reads may be hidden. */
+function requireAllRows(request: FastifyRequest, { name }: Pick<PipeNode, 'name'>, view: NodeView): void {
+  if (branchesOf(view).every(({ sourceId }) => mayReadAll(request, sourceId))) return
+  const hint = 'A condition and a dry run are for tokens that read all of what the node sees, without a filter'
+  throw errors.READ_DENIED({ name, hint })
+}
+
+function mayReadAll(request: FastifyRequest, dataSourceId: string): boolean {
+  return request.server.access.refusalOf(callerOf(request), 'quarantine:read', dataSourceId) === null
 }
 
 /** The job that fills what was pinned when the view of a node was made; nothing where there is none. */

@@ -7,6 +7,7 @@ export interface ShownJob {
   readonly error?: string
   readonly errors?: readonly string[]
   readonly rows_deleted?: number | null
+  readonly queries?: readonly { readonly status: string }[]
   readonly statistics?: { readonly row_count: number | null; readonly bytes: number } | null
   readonly is_cancellable: boolean
 }
