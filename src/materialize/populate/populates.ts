@@ -57,6 +57,8 @@ export class PopulateService implements Populates {
       workingMax: options.populateJobsWorkingMax,
       isCancellableWhileWorking: true,
       canResume: true,
+      // One that waits for its source to be free may wait long.
+      mayYield: ({ checkpoint }) => checkpoint === null,
       run: (job) => {
         const run = new PopulateRun(job, options, { ...deps, pinning, endRepair }).run()
         // `add` has made the order. While the job works it is known by its details.
