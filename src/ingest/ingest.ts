@@ -245,6 +245,12 @@ class OpenIngest implements Ingest {
     return await this.#events.withHold(dataSources, changeAlone)
   }
 
+  async withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result> {
+    this.#refuseWhenClosing()
+    const lookAlone = (): Promise<Result> => this.#gate.whileClosed(dataSources, this.#options.eventsWaitMaxMs, look)
+    return await this.#events.withStill(dataSources, lookAlone)
+  }
+
   async close(timeMaxMs: number = this.#options.closeTimeoutMs * closeShare): Promise<void> {
     this.#isClosing = true
     const closeTime = new CloseTime(timeMaxMs, () => performance.now())

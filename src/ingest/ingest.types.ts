@@ -164,6 +164,8 @@ export interface Ingest {
     change: () => Promise<Result>,
     onHeld?: () => void,
   ): Promise<Result>
+  /** As `withHold`, for what only looks at one moment: the engine knows their blocks behind it as before. */
+  withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result>
   /** Whether a `withHold` of this data source runs: other changes of it are to be refused. */
   isHeld(dataSourceId: DataSourceId): boolean
   /**

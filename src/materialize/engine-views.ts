@@ -5,7 +5,8 @@ import { branchesOf } from '../catalog/node-views.ts'
 import type { NodeView, ViewId } from '../catalog/pipe.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import { errors } from '../shared/errors/errors.ts'
-import type { ReconciledEngine, ViewEngine } from './materialize.types.ts'
+import { StoreError } from '../store/store-error.ts'
+import type { EngineView, ReconciledEngine, ViewEngine } from './materialize.types.ts'
 import { reconcileViews } from './reconcile-views.ts'
 
 interface Deps {
@@ -49,11 +50,22 @@ export class EngineViews {
   async make({ nodeName, view }: NewView): Promise<void> {
     const { views } = this.#deps
     for (const { id, targetId, sourceId, select } of branchesOf(view)) {
-      await views.create({ name: id, target: targetId, query: select })
+      await this.#create({ name: id, target: targetId, query: select }, nodeName)
       // What the engine takes for the first table is what counts.
       if (await views.sees(id, sourceId)) continue
       const reason = 'the database takes another table for its first one; put a Data Source after the first FROM'
       throw errors.VIEW_INVALID({ node: nodeName, reason })
+    }
+  }
+
+  async #create(view: EngineView, nodeName: string): Promise<void> {
+    try {
+      await this.#deps.views.create(view)
+    } catch (thrown) {
+      if (!(thrown instanceof StoreError) || !/\(QUERY_IS_NOT_SUPPORTED_IN_MATERIALIZED_VIEW\)$/.test(thrown.message))
+        throw thrown
+      const reason = 'FINAL, SAMPLE and PREWHERE mean nothing for the rows of a block; leave them out, or write WHERE'
+      throw errors.VIEW_INVALID({ node: nodeName, reason, cause: thrown })
     }
   }
 

@@ -166,4 +166,6 @@ export interface RemadeTarget extends TargetRequest {
 export interface Holds {
   isHeld(id: DataSourceId): boolean
   withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result>
+  /** For what only looks at one moment. */
+  withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result>
 }

@@ -19,10 +19,12 @@ export function behindFields(
 /** One of them, for whoever looks at its data source: `view` is null where he may not know it. */
 export function behindShape(one: BehindView, permissions: Permissions, named: (text: string) => string): object {
   const { node, sinceMs, state, isPassed, blockCount, byteCount, reason, errorName, retryAtMs } = one
+  const told = { view: isSeen(node, permissions) ? viewLabel(node) : null, state, takes_new_rows: isPassed }
+  // How many rows came, when, and what is wrong with one.
+  const { sourceId: id } = node.view
+  if (!permissions.allows('quarantine:read', { name: '', id, isQuarantine: false })) return told
   return {
-    view: isSeen(node, permissions) ? viewLabel(node) : null,
-    state,
-    takes_new_rows: isPassed,
+    ...told,
     since: timeText(sinceMs),
     blocks: blockCount,
     bytes: byteCount,

@@ -32,6 +32,9 @@ export interface ChangeBarriersDeps {
 /** What waits is stored by then as a rule, or has failed for good. */
 const blockedRetrySeconds = 1
 
+/** What is done with what waits before a hold. */
+type Ready = (events: DataSourceEvents) => Promise<void>
+
 export class ChangeBarriers {
   readonly #deps: ChangeBarriersDeps
   /** Data sources whose events wait in the log until a change of them has ended, and when it has. */
@@ -76,6 +79,15 @@ export class ChangeBarriers {
 
   /** See `Ingest.withHold`. */
   async withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result> {
+    return await this.#withHold(dataSources, change, (events) => this.#bar(events))
+  }
+
+  /** See `Ingest.withStill`. */
+  async withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result> {
+    return await this.#withHold(dataSources, look, (events) => this.#drain(events))
+  }
+
+  async #withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>, ready: Ready) {
     for (const { id, name } of dataSources) {
       if (this.isHeld(id)) throw errors.DATASOURCE_BUSY({ name, what: 'replaced' })
       if (this.#deps.sources.find(id)?.isBarred === true) throw errors.DATASOURCE_BUSY({ name, what: 'changed' })
@@ -86,7 +98,7 @@ export class ChangeBarriers {
     })
     for (const { id } of dataSources) this.#holds.set(id, ended)
     try {
-      const held = await this.#hold(dataSources)
+      const held = await this.#hold(dataSources, ready)
       try {
         return await change()
       } finally {
@@ -124,11 +136,11 @@ export class ChangeBarriers {
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
 
-  /** Stores what waits of all of them, puts a barrier behind it, and holds what comes from then on. */
-  async #hold(dataSources: readonly DataSource[]): Promise<readonly DataSourceEvents[]> {
+  /** Makes all of them ready, and holds what comes from then on. */
+  async #hold(dataSources: readonly DataSource[], ready: Ready): Promise<readonly DataSourceEvents[]> {
     const all = dataSources.map((dataSource) => this.#deps.sources.of(dataSource))
     for (const events of all) events.isBarred = true
-    const barriers = Promise.allSettled(all.map((events) => this.#bar(events)))
+    const barriers = Promise.allSettled(all.map(ready))
     for (const { id } of dataSources) this.#barring.set(id, barriers)
     try {
       const failed = (await barriers).find((outcome) => outcome.status === 'rejected')
@@ -141,9 +153,15 @@ export class ChangeBarriers {
     }
   }
 
-  async #bar(events: DataSourceEvents): Promise<void> {
+  /** Stores what waits. */
+  async #drain(events: DataSourceEvents): Promise<void> {
     await this.#deps.settle(events.stream)
     if (!(await events.drain(this.#deps.drainMsMax))) throw blocked(events)
+  }
+
+  /** Stores what waits, and puts a barrier behind it. */
+  async #bar(events: DataSourceEvents): Promise<void> {
+    await this.#drain(events)
     await this.#deps.beforeBarrier?.([events.stream])
     if (events.mayHaveEntries) await this.#deps.log.barrier(events.stream, false)
   }

@@ -185,6 +185,11 @@ export class EventsIngest {
     return this.#barriers.withHold(dataSources, change)
   }
 
+  /** See `Ingest.withStill`. */
+  withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result> {
+    return this.#barriers.withStill(dataSources, look)
+  }
+
   /** Of all data sources. */
   waitingRows(): number {
     return this.#sources.waitingRows()

@@ -3,10 +3,11 @@
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { materializedNodes } from '../../catalog/node-views.ts'
 import type { MaterializedNode, NodeView, Pipe } from '../../catalog/pipe.types.ts'
+import { isMirror } from '../populate/populate-tables.ts'
 import { cascadeFrom } from '../view-graph.ts'
 
 /** The data sources whose blocks come to a view, at any depth: its own source, and all that views fill it from. */
-export function rootsOf({ sourceId }: Pick<NodeView, 'sourceId'>, pipes: readonly Pipe[]): ReadonlySet<string> {
+export function rootsOf({ sourceId }: { readonly sourceId: string }, pipes: readonly Pipe[]): ReadonlySet<string> {
   const nodes = materializedNodes(pipes)
   const roots = new Set<string>([sourceId])
   // A set that grows is walked to its end.
@@ -41,28 +42,31 @@ export function isRepeatable(
   return [...reachOf(view, pipes)].every((id) => /MergeTree$|^Null$/.test(find(id)?.engine.name ?? ''))
 }
 
-const chain = /((?:: while pushing to view `?v_[0-9a-f]{32}`?)+)\.? \([A-Z][A-Z0-9_]*\)$/
+const chain = /((?:: while pushing to view `?[vp]_[0-9a-f]{32}(?:_b\d+)?(?:_view)?`?)+)\.? \([A-Z][A-Z0-9_]*\)$/
+
+/** A view by which an INSERT failed. */
+export type FailedView =
+  | { readonly node: MaterializedNode }
+  /** One that brings rows to a populate that works: the table whose blocks it sees. */
+  | { readonly mirror: string; readonly sourceId: string }
 
 /**
  * The view by which an INSERT into a data source failed, as the engine's message ends: the innermost one first. What stands before may be
  * anybody's text, so it counts only as far as the views are on one way.
  */
-export function failedView(
-  message: string,
-  dataSourceId: string,
-  pipes: readonly Pipe[],
-): MaterializedNode | undefined {
-  const names = (chain.exec(message)?.[1] ?? '').match(/v_[0-9a-f]{32}/g) ?? []
+export function failedView(message: string, dataSourceId: string, pipes: readonly Pipe[]): FailedView | undefined {
+  const names = (chain.exec(message)?.[1] ?? '').match(/[vp]_[0-9a-f]{32}\w*/g) ?? []
   const nodes = materializedNodes(pipes)
   let source = dataSourceId
   let failed: MaterializedNode | undefined
   for (const name of names.toReversed()) {
+    if (isMirror(name)) return { mirror: name, sourceId: source }
     const next = nodes.find(({ view }) => view.id === name && view.sourceId === source)
     if (next === undefined) break
     failed = next
     source = next.view.targetId
   }
-  return failed
+  return failed === undefined ? undefined : { node: failed }
 }
 
 /** What the engine calls the error, as its message ends. */

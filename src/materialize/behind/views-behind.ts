@@ -110,12 +110,16 @@ export class ViewsBehind {
     if (this.#options.views === 'strict' || this.#isClosed) return false
     if (!(failure instanceof StoreError) || !isOfViewAlone(failure)) return false
     const failed = failedView(failure.message, dataSourceId, this.#deps.catalog.listPipes())
+    if (failed === undefined) return false
+    const view = 'mirror' in failed ? failed.mirror : failed.node.view.id
     // Those of a UNION ALL take a block together or not at all.
-    if (failed === undefined || failed.node.view?.more !== undefined) return false
+    if ('node' in failed && failed.node.view.more !== undefined) return false
     try {
-      return await this.#changes.run('views', () => this.#park(failed.view.id, failure))
+      return await this.#changes.run('views', () =>
+        'mirror' in failed ? this.#dropMirror(failed.mirror, failed.sourceId) : this.#park(view, failure),
+      )
     } catch (err) {
-      this.#deps.logger.error({ err, view: failed.view.id }, 'A Materialized View that fails could not be parked yet.')
+      this.#deps.logger.error({ err, view }, 'A Materialized View that fails could not be parked yet.')
       return false
     }
   }
@@ -215,6 +219,17 @@ export class ViewsBehind {
     await this.#try(viewId)
     const found = findView(this.#deps.catalog.listPipes(), viewId)
     return found === undefined ? null : this.#told(found)
+  }
+
+  /** What it brings rows to cannot be used without them, and its job sees so. */
+  async #dropMirror(name: string, sourceId: string): Promise<boolean> {
+    const { catalog, gate, logger, store } = this.#deps
+    if (!(await store.views.sees(name, sourceId))) return !(await store.views.names()).includes(name)
+    const isDone = await gate.whileClosed([...rootsOf({ sourceId }, catalog.listPipes())], closeMsMax, () =>
+      store.views.drop(name),
+    )
+    if (isDone) logger.warn({ view: name }, 'A populate or repair does not take a row that came meanwhile, and fails.')
+    return isDone
   }
 
   async #park(viewId: string, failure: StoreError): Promise<boolean> {

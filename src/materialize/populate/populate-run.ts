@@ -18,7 +18,14 @@ import type { Pinning, PopulatesDeps } from './populate-deps.types.ts'
 import { conditionsOn, stepOf } from './populate-plan.ts'
 import { PopulateProgress } from './populate-progress.ts'
 import { fillChunk, filledColumns, groupsRows } from './populate-query.ts'
-import { branchTables, dropPopulateTables, type PopulateTables, populateTables } from './populate-tables.ts'
+import {
+  branchTables,
+  dropPopulateTables,
+  hasMirrors,
+  missedRows,
+  type PopulateTables,
+  populateTables,
+} from './populate-tables.ts'
 import { populatedBranches } from './populated-view.ts'
 import { type HeldChange, whenFree } from './when-free.ts'
 
@@ -121,7 +128,8 @@ export class PopulateRun {
     const { now, pinning, store } = this.#deps
     const { targetId } = this.#order.view
     let pinned: Pick<PopulateCheckpoint, 'pinnedAt' | 'targetUuid'> = {}
-    await whenFree({ ...this.#heldChange, restartsMax }, async () => {
+    const isLook = this.#order.repair?.isDry === true
+    await whenFree({ ...this.#heldChange, restartsMax, isLook }, async () => {
       const pinnedAt = now()
       await pinning.pin(this.#order)
       const { uuid = '' } = (await store.tables.list([targetId])).get(targetId) ?? {}
@@ -204,7 +212,10 @@ export class PopulateRun {
     const mirrors = this.#branches.map((_, index) => branchTables(pinId, index).mirror)
     await whenFree({ ...this.#heldChange, restartsMax: Number.POSITIVE_INFINITY }, async () => {
       const target = (await store.tables.list([targetId])).get(targetId)
-      if (target?.uuid !== stagingUuid) await store.exchange([[targetId, staging]])
+      if (target?.uuid !== stagingUuid) {
+        if (!(await hasMirrors(store, mirrors))) throw this.#failure(missedRows)
+        await store.exchange([[targetId, staging]])
+      }
       for (const mirror of mirrors) await store.views.drop(mirror)
       await store.sync()
       // Nothing of what the target had before is left.

@@ -32,6 +32,20 @@ export function branchTables(pinId: string, branch: number): Pick<PopulateTables
   return { pin: `p_${pinId}_b${branch}`, mirror: `p_${pinId}_b${branch}_view` }
 }
 
+/** Why what was filled is no more all that there is. */
+export const missedRows = 'it did not take rows that came meanwhile'
+
+/** Whether all rows that came meanwhile were taken: a view that fails at some is dropped. Raises `StoreError`. */
+export async function hasMirrors(store: Pick<Store, 'views'>, mirrors: readonly string[]): Promise<boolean> {
+  const names = new Set(await store.views.names())
+  return mirrors.every((mirror) => names.has(mirror))
+}
+
+/** Whether it is the name of a mirror. */
+export function isMirror(view: string): boolean {
+  return /^p_[0-9a-f]{32}(?:_b\d+)?_view$/.test(view)
+}
+
 const ownName = /^p_([0-9a-f]{32})(?:_target|_view|_found|_arrived|_fresh|_b\d+|_b\d+_view)?$/
 
 /** Drops all of them; the view first, as what is inserted for it would fail without its table. Raises `StoreError`. */

@@ -14,6 +14,8 @@ export interface HeldChange {
   /** Ends of the engine in its middle that it outlives. */
   readonly restartsMax: number
   readonly signal: AbortSignal
+  /** Whether it only looks; absent for not. */
+  readonly isLook?: boolean
 }
 
 /** When tables are looked at again that are being replaced, or imported into: at first, and later. */
@@ -22,7 +24,7 @@ const longestLookMs = 60_000
 
 /** Each try costs those a moment who send rows, so there are few. @throws what `change` does, and the reason of the signal. */
 export async function whenFree(
-  { holds, held, refuseGone, restartsMax, signal }: HeldChange,
+  { holds, held, refuseGone, restartsMax, signal, isLook = false }: HeldChange,
   change: () => Promise<void>,
 ): Promise<void> {
   let restarts = 0
@@ -30,7 +32,8 @@ export async function whenFree(
     signal.throwIfAborted()
     refuseGone()
     try {
-      await holds.withHold(await held(), change)
+      if (isLook) await holds.withStill(await held(), change)
+      else await holds.withHold(await held(), change)
       return
     } catch (thrown) {
       if (isStopped(thrown)) restarts += 1

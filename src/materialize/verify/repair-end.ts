@@ -10,7 +10,7 @@ import { assert } from '../../shared/assert.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import type { PopulateCheckpoint, PopulateJobOrder, RepairOrder } from '../populate/populate.types.ts'
 import type { Pinning, PopulatesDeps } from '../populate/populate-deps.types.ts'
-import { populateTables } from '../populate/populate-tables.ts'
+import { hasMirrors, missedRows, populateTables } from '../populate/populate-tables.ts'
 import { whenFree } from '../populate/when-free.ts'
 import { comparePinned } from './compare-pinned.ts'
 import type { RepairDetails } from './repair.types.ts'
@@ -100,6 +100,7 @@ export class RepairEnd {
       // Else it was exchanged before a kill.
       if (uuid !== fresh?.uuid) {
         await this.#refuseChanged(uuid, checkpoint)
+        if (!(await hasMirrors(store, [this.#tables.mirror]))) throw this.#failure(missedRows)
         fresh = { uuid: await this.#makeFresh(ids), partitions: ids, isWhole }
         await store.sync()
         await this.#job.saveCheckpoint({ ...checkpoint, fresh })

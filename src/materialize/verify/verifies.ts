@@ -90,7 +90,7 @@ export class VerifyService implements Verifies {
       if (leftMs <= 0) throw this.#timeout()
       return leftMs
     }
-    await holds.withHold(await populates.heldFor(plan), () => populates.pin(plan))
+    await holds.withStill(await populates.heldFor(plan), () => populates.pin(plan))
     try {
       await this.#fill(plan, timeLeft)
       const { removals } = node.view

@@ -25,7 +25,8 @@ function nodeOf({ id, sourceId, targetId, select, columns }: PopulatedView): Mat
 function verifier(life: Life, given: Partial<VerifiesOptions> = {}): VerifyService {
   const options = { verifyRowsMax: 10_000, verifyTimeMaxMs: 60_000, populateChunkRowsMax: 100, ...given }
   const find = (id: string) => [source, target].find((one) => one.id === id)
-  const holds = { isHeld: () => false, withHold: <Result>(_: unknown, change: () => Promise<Result>) => change() }
+  const atOnce = <Result>(_: unknown, change: () => Promise<Result>) => change()
+  const holds = { isHeld: () => false, withHold: atOnce, withStill: atOnce }
   return new VerifyService(options, { catalog: { find }, store: world.store, holds, populates: life.populates })
 }
 

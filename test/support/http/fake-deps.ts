@@ -364,6 +364,7 @@ function fakeIngest(deps: () => FakeDeps): Ingest {
     },
     eventsStatus: () => null,
     withHold: async (_dataSources, change) => await change(),
+    withStill: async (_dataSources, look) => await look(),
     isHeld: () => false,
     withBarrier: (_barrier, change) => change(),
     async replayRows() {
