@@ -46,6 +46,7 @@ import { DefinitionFiles } from './definition-files.ts'
 import type { EmbeddedStoreOptions } from './embedded-store.types.ts'
 import { writeEngineConfig } from './engine-config.ts'
 import { EngineDoors } from './engine-doors.ts'
+import { ExchangedReads } from './exchanged-reads.ts'
 import { FileReads } from './file-reads.ts'
 import { FileSelects } from './file-selects.ts'
 import { OpenResults } from './open-results.ts'
@@ -114,6 +115,7 @@ class EmbeddedStore implements SupervisedStore, Statements {
   readonly #statements: OwnStatements
   readonly #appends: Appends
   readonly #copies: TableCopies
+  readonly #exchangedReads = new ExchangedReads(() => performance.now())
   readonly #results: OpenResults
   readonly #selects: Selects
   readonly #mending: ((engine: RestartedEngine) => Promise<void>)[] = []
@@ -144,14 +146,19 @@ class EmbeddedStore implements SupervisedStore, Statements {
     const { gate } = this
     const appendsDeps = { engine: this.#engine, gate, partFiles: this.#partFiles, repairs: this.#repairs }
     this.#appends = new Appends(options, appendsDeps)
-    this.#copies = new TableCopies(options, { engine: this.#engine, statements: this, repairs: this.#repairs })
+    const copiesDeps = { engine: this.#engine, statements: this, repairs: this.#repairs, reads: this.#exchangedReads }
+    this.#copies = new TableCopies(options, copiesDeps)
     const { insertTimeMaxMs: timeMaxMs, insertMemoryBytesMax: memoryBytesMax } = options
     this.parquet = new ParquetReads(new FileReads({ timeMaxMs, memoryBytesMax }, this.#engine))
   }
 
   #createSelects(stops: StatementStops): Selects {
     const results = this.#results
-    const statements = new ReaderStatements(this.#options, { engine: this.#engine, stops })
+    const statements = new ReaderStatements(this.#options, {
+      engine: this.#engine,
+      stops,
+      reads: this.#exchangedReads,
+    })
     const files = new FileSelects({ ...this.#options, directory: this.#directories.results }, { statements, results })
     return new Selects({ engine: this.#engine, statements, files, results })
   }

@@ -12,6 +12,7 @@ import type { CheckedQuery } from '../../schema/expressions/checked-text.types.t
 import { abortedError, timeoutError } from '../store-error.ts'
 import type { EngineDoors } from './engine-doors.ts'
 import type { EngineSession } from './engine-session.types.ts'
+import type { ExchangedReads } from './exchanged-reads.ts'
 import {
   isSyntaxError,
   plainSyntaxError,
@@ -31,6 +32,7 @@ export interface AdmittedSelect extends RunningSelect {
 interface ReaderDeps {
   readonly engine: Pick<EngineDoors, 'lateError' | 'readers' | 'suspects'>
   readonly stops: Pick<StatementStops, 'begin'>
+  readonly reads: Pick<ExchangedReads, 'begin'>
 }
 
 /** What a statement gets beyond its time limit until whoever waits for it is told. */
@@ -59,11 +61,12 @@ export class ReaderStatements {
     return await this.#deps.engine.readers.lendWithin(work, this.#timeOf(timeMaxMs), lending)
   }
 
-  /** Runs a query in a session that was lent. Gives the bytes of a result that does not go into a file. Raises `StoreError`. */
+  /** Runs a query in a session that was lent. Gives the bytes of a result that does not go into a file. @throws ReadMixed, StoreError */
   async select(session: EngineSession, select: AdmittedSelect): Promise<Uint8Array> {
     const { query, id, isAlone } = select
     if (query.signal.aborted) throw abortedError()
-    const { engine, stops } = this.#deps
+    const { engine, reads, stops } = this.#deps
+    const reading = reads.begin(query.sql)
     let endStop = (): void => undefined
     const stop = (): void => {
       endStop = stops.begin(id)
@@ -72,10 +75,15 @@ export class ReaderStatements {
     try {
       const statement = selectStatement(select, this.#limits)
       const running = { name: query.shape ?? query.sql, isAlone }
-      return await engine.suspects.during(session, running, () => session.runForBytes(statement))
+      const bytes = await engine.suspects.during(session, running, () => session.runForBytes(statement))
+      reading.check()
+      return bytes
     } catch (thrown) {
+      // A table that was renamed in its middle may be missing too.
+      reading.check()
       throw isSyntaxError(thrown) ? await plainSyntaxError(session, query.sql, thrown) : thrown
     } finally {
+      reading.end()
       endStop()
       query.signal.removeEventListener('abort', stop)
     }

@@ -15,6 +15,7 @@ import { mebibyte } from '../../shared/bytes.ts'
 import type { Reads, SelectQuery, SelectStream } from '../store.types.ts'
 import { abortedError, toStoreError } from '../store-error.ts'
 import type { EngineDoors } from './engine-doors.ts'
+import { ReadMixed } from './exchanged-reads.ts'
 import type { FileSelects } from './file-selects.ts'
 import type { OpenResults } from './open-results.ts'
 import type { ReaderStatements } from './reader-statements.ts'
@@ -30,6 +31,8 @@ interface SelectsDeps {
 
 /** Results that have more bytes than this, as they are sent, are held in memory once a shape at most. */
 const memoryResultBytesMax = mebibyte
+/** Runs of a query in whose middle its tables are exchanged. */
+const mixedTriesMax = 4
 /** Shapes of queries whose results are known to be large. */
 const largeShapesMax = 10_000
 const largeShapesCharactersMax = 16 * mebibyte
@@ -67,7 +70,18 @@ export class Selects implements Reads {
     )
   }
 
+  /** Nothing of a result has left while its query runs, so one whose tables were exchanged meanwhile is asked again. */
   async #answer(query: SelectQuery, isAlone: boolean): Promise<SelectStream> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#answerOnce(query, isAlone)
+      } catch (thrown) {
+        if (!(thrown instanceof ReadMixed) || tries === mixedTriesMax) throw thrown
+      }
+    }
+  }
+
+  async #answerOnce(query: SelectQuery, isAlone: boolean): Promise<SelectStream> {
     const { shape, hasLongConstants = false } = query
     if (shape !== undefined && !hasLongConstants && this.#largeShapes.get(shape) === undefined) {
       const small = await this.#selectInMemory(query, shape, isAlone)

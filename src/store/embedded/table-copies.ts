@@ -3,20 +3,22 @@
  *
  * - Copies have sessions of their own, so that nobody else waits for one.
  * - Tables are exchanged by one statement while no reader's query begins. It exchanges one pair after the other, so a query
- *   that begins in its middle would see a mixture. Those that run get a moment to end; longer ones have found their tables
- *   long ago.
+ *   that begins in its middle would see a mixture. Those that run get a moment to end; longer ones may be asked again
+ *   (`exchanged-reads.ts`).
  * - One exchange or repair of tables runs at a time, as each pauses the readers.
  */
 import { type CopyLimits, copyStatement, exchangeStatement, queryCopyStatement } from '../sql/copy-statement.ts'
 import type { Statements } from '../statements.types.ts'
 import type { Copies, CopyRequest, QueryCopyRequest, TablePair } from '../store.types.ts'
 import type { EngineDoors } from './engine-doors.ts'
+import type { ExchangedReads } from './exchanged-reads.ts'
 import type { OrphanRepairs } from './orphan-repairs.ts'
 
 interface TableCopiesDeps {
   readonly engine: Pick<EngineDoors, 'copiers' | 'readers'>
   readonly statements: Pick<Statements, 'command'>
   readonly repairs: Pick<OrphanRepairs, 'inTurn'>
+  readonly reads: Pick<ExchangedReads, 'during'>
 }
 
 /** What running queries get to end before tables are exchanged. */
@@ -45,10 +47,9 @@ export class TableCopies implements Copies {
   }
 
   async exchange(pairs: readonly TablePair[]): Promise<void> {
-    const { engine, repairs, statements } = this.#deps
-    await repairs.inTurn(() =>
-      engine.readers.whilePaused(quietTimeMaxMs, () => statements.command(exchangeStatement(pairs))),
-    )
+    const { engine, reads, repairs, statements } = this.#deps
+    const exchange = () => reads.during(pairs, () => statements.command(exchangeStatement(pairs)))
+    await repairs.inTurn(() => engine.readers.whilePaused(quietTimeMaxMs, exchange))
   }
 
   async #run(statement: string, passesPause: boolean): Promise<void> {

@@ -2,6 +2,7 @@ import { mock } from 'node:test'
 import t from 'tap'
 import type { CheckedQuery } from '../../../src/schema/expressions/checked-text.types.ts'
 import { CrashSuspects } from '../../../src/store/embedded/crash-suspects.ts'
+import { ExchangedReads } from '../../../src/store/embedded/exchanged-reads.ts'
 import { ReaderStatements } from '../../../src/store/embedded/reader-statements.ts'
 import { StoreError } from '../../../src/store/store-error.ts'
 import { checked } from '../../support/checked-text.ts'
@@ -20,7 +21,7 @@ function createStatements() {
     },
   }
   const engine = { readers: held.pool, suspects, lateError: (error: StoreError) => error }
-  const statements = new ReaderStatements(limits, { engine, stops })
+  const statements = new ReaderStatements(limits, { engine, stops, reads: new ExchangedReads(() => 0) })
   const select = (signal: AbortSignal, sql = 'SELECT 1'): Promise<unknown> => {
     const query = { sql: checked<CheckedQuery>(sql), format: 'CSV', settings: {}, shape: 'one', signal }
     return statements

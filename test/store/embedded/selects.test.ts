@@ -1,5 +1,6 @@
 import t from 'tap'
 import { kibibyte, mebibyte } from '../../../src/shared/bytes.ts'
+import { ReadMixed } from '../../../src/store/embedded/exchanged-reads.ts'
 import { wholeResult } from '../../../src/store/embedded/result-file.ts'
 import { Selects } from '../../../src/store/embedded/selects.ts'
 import type { SelectQuery, SelectStream } from '../../../src/store/store.types.ts'
@@ -143,3 +144,16 @@ function failure(promise: Promise<unknown>): Promise<unknown> {
     (thrown: unknown) => thrown,
   )
 }
+
+t.test('a query whose tables were exchanged while it ran is asked again, some times', async (t) => {
+  const { select, events, state } = createSelects()
+  state.failure = new ReadMixed()
+  t.match(await select({ shape: 'one' }).catch((thrown: unknown) => thrown), {
+    kind: 'busy',
+    message: /exchanged each time/,
+  })
+  t.same(
+    events.filter((event) => event.startsWith('memory')),
+    ['memory select-1', 'memory select-2', 'memory select-3', 'memory select-4'],
+  )
+})

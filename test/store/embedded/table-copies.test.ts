@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
+import { ExchangedReads } from '../../../src/store/embedded/exchanged-reads.ts'
 import { OrphanRepairs } from '../../../src/store/embedded/orphan-repairs.ts'
 import { TableCopies } from '../../../src/store/embedded/table-copies.ts'
 import { HeldSessions } from '../../support/store/held-sessions.ts'
@@ -24,6 +25,7 @@ function createCopies() {
       engine: { copiers: copiers.pool, readers: readers.pool },
       statements,
       repairs: new OrphanRepairs(statements, pools),
+      reads: new ExchangedReads(() => 0),
     },
   )
   return { copies, copiers, readers, control }
