@@ -1,7 +1,7 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import { NewColumns } from './datasources/new-columns.ts'
-import type { HttpDeps, HttpOptions } from './http/http.types.ts'
+import type { FormLimits, HttpDeps, HttpOptions } from './http/http.types.ts'
 import { BodyBudget } from './http/request/body-budget.ts'
 import { SharedChunks } from './http/request/chunk-budget.ts'
 import { addAnalyze } from './http/routes/analyze.ts'
@@ -55,22 +55,9 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   const { logger, now } = deps
   const requestLog = createRequestLog(logger)
   const connections = createConnections({ connectionIdleMsMax: options.connectionIdleMsMax, now })
-  const chunks = new SharedChunks(() => performance.now())
   const app = Fastify({
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: headerBytesMax },
-    serverFactory: (listener) => {
-      const { listener: bounded, answerOf } = boundPipelining(listener, { logger, now })
-      const rules = {
-        maxHeaderSize: headerBytesMax,
-        requestTimeout: options.requestTimeoutMs,
-        keepAliveTimeout: keepAliveMs,
-        // Refused in our words.
-        requireHostHeader: false,
-      }
-      const server = createServer(rules, guardChunks(bounded, chunks))
-      serveHalfClosed(server, answerOf)
-      return server
-    },
+    serverFactory: (listener) => createHttpServer(listener, deps, options),
     exposeHeadRoutes: false,
     return503OnClosing: false,
     genReqId: () => createRequestId(now()),
@@ -89,7 +76,6 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   addAuthorization(app, deps.access)
   addUrlEscapes(app)
   addHealth(app, () => (isClosing() ? errors.SHUTTING_DOWN() : faultOf(deps)))
-  const routeDeps = { ...deps, newColumns: new NewColumns(now) }
   const jobProgress = new JobProgress(deps.jobs)
   const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax) }
   app.register((api, _options, done) => {
@@ -100,34 +86,62 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
       if (reason !== null) throw errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: diskRetrySeconds })
       done()
     })
-    addEvents(api, routeDeps, limits)
-    addDataSources(api, routeDeps, limits)
-    addJobs(api, { ...routeDeps, jobProgress }, limits)
-    onClosing(() => jobProgress.end())
-    onClosing(() => deps.imports.close())
-    // Behind the imports, which say what is stored of theirs.
-    onClosing(connections.endBodies)
-    onCutting(() => {
-      const count = connections.cut()
-      if (count > 0) logger.warn({ count }, 'Connections were cut, as the service closes.')
-    })
-    addDataSource(api, routeDeps, limits)
-    addQuarantine(api, deps, limits)
-    addAnalyze(api, deps, limits)
-    addPipes(api, deps, limits)
-    addPipe(api, deps, limits)
-    addMaterialization(api, deps, limits)
-    addGraph(api, deps)
-    addOpenApi(api, deps)
-    addProject(api, deps)
-    addSql(api, deps, limits)
-    addEndpoints(api, deps, limits)
-    addVariables(api, deps, limits)
-    addTokens(api, deps, limits)
-    addWorkspace(api, deps)
+    addRoutes(api, { ...deps, newColumns: new NewColumns(now), jobProgress }, limits)
     done()
   })
+  onClosing(() => jobProgress.end())
+  onClosing(() => deps.imports.close())
+  // Behind the imports, which say what is stored of theirs.
+  onClosing(connections.endBodies)
+  onCutting(() => {
+    const count = connections.cut()
+    if (count > 0) logger.warn({ count }, 'Connections were cut, as the service closes.')
+  })
   return app
+}
+
+function createHttpServer(
+  listener: (request: IncomingMessage, response: ServerResponse) => void,
+  { logger, now }: Pick<HttpDeps, 'logger' | 'now'>,
+  options: HttpOptions,
+): Server {
+  const chunks = new SharedChunks(() => performance.now())
+  const { listener: bounded, answerOf } = boundPipelining(listener, { logger, now })
+  const rules = {
+    maxHeaderSize: headerBytesMax,
+    requestTimeout: options.requestTimeoutMs,
+    keepAliveTimeout: keepAliveMs,
+    // Refused in our words.
+    requireHostHeader: false,
+  }
+  const server = createServer(rules, guardChunks(bounded, chunks))
+  serveHalfClosed(server, answerOf)
+  return server
+}
+
+interface RouteDeps extends HttpDeps {
+  readonly newColumns: NewColumns
+  readonly jobProgress: JobProgress
+}
+
+function addRoutes(api: FastifyInstance, deps: RouteDeps, limits: HttpOptions & FormLimits): void {
+  addEvents(api, deps, limits)
+  addDataSources(api, deps, limits)
+  addJobs(api, deps, limits)
+  addDataSource(api, deps, limits)
+  addQuarantine(api, deps, limits)
+  addAnalyze(api, deps, limits)
+  addPipes(api, deps, limits)
+  addPipe(api, deps, limits)
+  addMaterialization(api, deps, limits)
+  addGraph(api, deps)
+  addOpenApi(api, deps)
+  addProject(api, deps)
+  addSql(api, deps, limits)
+  addEndpoints(api, deps, limits)
+  addVariables(api, deps, limits)
+  addTokens(api, deps, limits)
+  addWorkspace(api, deps)
 }
 
 /** Why requests cannot be answered now; null where they can. */

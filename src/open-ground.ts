@@ -1,0 +1,159 @@
+// What all modules stand on: the data directory, the engine, and the records that are held in memory.
+
+import { join } from 'node:path'
+import { CatalogLookup } from './access/catalog-lookup.ts'
+import { renewOldDigest } from './access/tokens/old-digest.ts'
+import { adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
+import { catalogKinds, openCatalog } from './catalog/catalog.ts'
+import { openVariables, sealOldVariable, variableKinds } from './catalog/variables.ts'
+import type { Options } from './config.ts'
+import { refuseLostCatalog } from './datasources/recovery/lost-catalog.ts'
+import { PartNote } from './datasources/recovery/part-note.ts'
+import { reportDefinitions } from './datasources/recovery/report-definitions.ts'
+import { closeToOthers } from './directory/close-to-others.ts'
+import { DiskWatch } from './directory/disk-watch.ts'
+import { type FormatStep, raiseFormat, readFormat } from './directory/format.ts'
+import { lockDirectory } from './directory/lock.ts'
+import { TableChanges } from './imports/url-jobs/table-changes.ts'
+import type { Jobs } from './jobs/jobs.types.ts'
+import { openJobs } from './jobs/open-jobs.ts'
+import type { Logger } from './observe/logger.ts'
+import { openSecretStorage } from './secrets/open-secrets.ts'
+import type { SealPlain } from './secrets/sealed-records.ts'
+import { type KeyFile, keyPlaceOf, readKeyFile } from './secrets/secret-key-file.ts'
+import { mebibyte } from './shared/bytes.ts'
+import type { CloseTime } from './shared/close-time.ts'
+import { loadRecords } from './storage/loaded-records.ts'
+import { openSettings } from './storage/settings.ts'
+import { openEmbeddedStore } from './store/embedded/embedded-store.ts'
+import type { SupervisedStore } from './store/store.types.ts'
+import { raiseCheckpoint } from './wal/checkpoint.ts'
+import { diskFileLayer } from './wal/file-layer.ts'
+import { markName } from './wal/log-mark.ts'
+import { logDirectoryName } from './wal/wal.ts'
+
+export const catalogName = 'catalog.lmdb'
+/** How the plain secrets of earlier releases are sealed, each by the module that keeps them. */
+export const sealPlain: readonly SealPlain[] = [sealOldVariable, sealOldAdminToken, renewOldDigest]
+/** A workspace has room for this many data sources; the catalog is held in memory. */
+const dataSourcesMax = 10_000
+/** The same for pipes. */
+const pipesMax = 10_000
+
+export interface Closing {
+  /** What to close, in the order of opening. */
+  readonly opened: (() => Promise<void>)[]
+  readonly closeTime: CloseTime
+}
+
+/** When in the time for closing each is done with waiting; what is left of it is for the end of the engine. */
+export const closeShares = { jobs: 0.5, replaces: 0.55, behind: 0.6, ingest: 0.65, store: 0.8 }
+
+/** Opens them in order; the lock comes first, and nothing in the directory is touched before it is held. */
+export async function openGround(options: Options, logger: Logger, closing: Closing) {
+  const { opened } = closing
+  const { store, disk, keyFile } = await openDirectory(options, logger, closing)
+  const records = await openRecords(options, { store, disk, keyFile, logger, opened })
+  const { catalog, settings, jobs } = records
+  const partNote = new PartNote(options.dataDir, { catalog, store, logger })
+  await partNote.compareAtStart()
+  opened.push(() => partNote.close())
+  const changes = new TableChanges({ settings, hasUnfinished: (id) => hasUnfinishedImport(jobs, id) })
+  const whileRemoving = changes.notedIn(partNote.whileRemoving.bind(partNote))
+  return { ...records, store, disk, partNote, changes, whileRemoving, logger, now: Date.now }
+}
+
+export type Ground = Awaited<ReturnType<typeof openGround>>
+
+/** The data directory, locked and of this release's format, with the engine and the watch over the disk. */
+async function openDirectory(
+  options: Options,
+  logger: Logger,
+  { opened, closeTime }: Closing,
+): Promise<Pick<RecordsDeps, 'disk' | 'keyFile' | 'store'>> {
+  const foundFormat = await readFormat(options.dataDir)
+  const lock = await lockDirectory(options.dataDir, logger)
+  opened.push(async () => lock.release())
+  const keyFile = await readKeyFile(keyPlaceOf(options), logger)
+  const store = await openStore(options, logger)
+  opened.push(() => store.close(closeTime.leftUntil(closeShares.store)))
+  await raiseFormat(options.dataDir, foundFormat, formatSteps(options))
+  await closeToOthers(options.dataDir, logger)
+  const disk = new DiskWatch(options.dataDir, logger)
+  opened.push(() => disk.close())
+  return { store, disk, keyFile }
+}
+
+function hasUnfinishedImport(jobs: Jobs, subjectId: string): boolean {
+  return jobs.list({ kinds: ['import'], statuses: ['waiting', 'working', 'cancelling'], subjectId }).length > 0
+}
+
+interface RecordsDeps extends Pick<Closing, 'opened'> {
+  readonly store: SupervisedStore
+  readonly disk: DiskWatch
+  readonly keyFile: KeyFile
+  readonly logger: Logger
+}
+
+/** What is kept in the catalog's file: the modules that hold records of it in memory. */
+async function openRecords(options: Options, { store, disk, keyFile, logger, opened }: RecordsDeps) {
+  const now = Date.now
+  const catalogPath = join(options.dataDir, catalogName)
+  await refuseLostCatalog(catalogPath, { store, laterNames: [adminTokenFileName, logDirectoryName, markName] })
+  const secrets = await openSecretStorage(catalogPath, { keyFile, sealPlain, disk, logger })
+  const { storage, box } = secrets
+  opened.push(() => storage.close())
+  const settings = await openSettings(storage)
+  const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, await loadRecords(storage, catalogKinds))
+  opened.push(() => catalog.close())
+  const lookup = new CatalogLookup(catalog)
+  const { tokens, adminToken } = await openTokensWithFile(options, { storage, box, lookup, logger, now })
+  opened.push(() => tokens.close())
+  const lostSecretCount = await secrets.reportLost()
+  reportDefinitions(catalog, logger, options.columnsMax)
+  const variables = openVariables({ now, box }, await loadRecords(storage, variableKinds))
+  opened.push(() => variables.close())
+  const jobs = await openJobs(options, { storage, logger, now })
+  return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box }
+}
+
+/** Statements of our own: DDL, statistics, the catalog's mending. */
+const statementsInFlightMax = 2
+/** Inserts, queries and statements that may wait for a session; the senders behind them are bounded too. */
+const statementsWaitingMax = 1_000
+/** Results that lie on disk while their readers are slow. */
+const openResultsMax = 256
+const heldResultBytesMax = 64 * mebibyte
+const mergeThreads = 2
+
+function openStore(options: Options, logger: Logger): Promise<SupervisedStore> {
+  return openEmbeddedStore(
+    {
+      dataDirectory: options.dataDir,
+      insertsInFlightMax: options.insertsInFlightMax,
+      insertTimeMaxMs: options.insertTimeMaxMs,
+      insertMemoryBytesMax: Math.floor(options.engineMemoryBytesMax / 2),
+      selectsInFlightMax: options.readSessions,
+      statementsInFlightMax,
+      waitingMax: statementsWaitingMax,
+      memoryBytesMax: options.engineMemoryBytesMax,
+      mergeThreads,
+      queryTimeMaxMs: options.queryTimeMaxMs,
+      longQueryTimeMaxMs: options.queryJobTimeMaxMs,
+      // One query must not take what intake and the other queries need.
+      queryMemoryBytesMax: Math.floor(options.engineMemoryBytesMax / 2),
+      resultBytesMax: options.resultBytesMax,
+      resultFilesBytesMax: options.resultFilesBytesMax,
+      openResultsMax,
+      copyPartitionsMax: options.partitionsMax,
+      heldResultBytesMax,
+      closeTimeMaxMs: options.closeTimeoutMs,
+    },
+    logger,
+  )
+}
+
+/** What turns a data directory of an older format into one of the current one, before anything else in it is written. */
+function formatSteps({ dataDir }: Options): readonly FormatStep[] {
+  return [{ to: 2, run: () => raiseCheckpoint(diskFileLayer, join(dataDir, logDirectoryName)) }]
+}
