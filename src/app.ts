@@ -35,6 +35,7 @@ import { boundPipelining } from './http/server/pipelining.ts'
 import { addRequestHead } from './http/server/request-head.ts'
 import { createRequestLog } from './http/server/request-log.ts'
 import { addReaderWatch } from './http/server/slow-readers.ts'
+import { addLimitHits } from './http/server/tell-limit-hits.ts'
 import { addUrlEscapes } from './http/server/url-escapes.ts'
 import { type ApiError, errors } from './shared/errors/errors.ts'
 import { createRequestId } from './shared/ids.ts'
@@ -71,6 +72,7 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   connections.addTo(app)
   addRequestHead(app)
   addReaderWatch(app, options.connectionIdleMsMax, logger)
+  addLimitHits(app, deps)
   addErrorAnswers(app, deps.disk, createAdviser(deps), () => deps.pipes.list())
   const { isClosing, onClosing, onCutting } = addClosing(app, options.closeTimeoutMs)
   addAuthorization(app, deps.access)

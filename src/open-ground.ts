@@ -17,6 +17,7 @@ import { lockDirectory } from './directory/lock.ts'
 import { TableChanges } from './imports/url-jobs/table-changes.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
+import { LimitHits } from './limits/limit-hits.ts'
 import type { Logger } from './observe/logger.ts'
 import { openSecretStorage } from './secrets/open-secrets.ts'
 import type { SealPlain } from './secrets/sealed-records.ts'
@@ -60,7 +61,8 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
   opened.push(() => partNote.close())
   const changes = new TableChanges({ settings, hasUnfinished: (id) => hasUnfinishedImport(jobs, id) })
   const whileRemoving = changes.notedIn(partNote.whileRemoving.bind(partNote))
-  return { ...records, store, disk, partNote, changes, whileRemoving, logger, now: Date.now }
+  const limitHits = new LimitHits(logger)
+  return { ...records, store, disk, partNote, changes, whileRemoving, limitHits, logger, now: Date.now }
 }
 
 export type Ground = Awaited<ReturnType<typeof openGround>>

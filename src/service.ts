@@ -173,7 +173,7 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   const worked = { imports, jobs, dataSources, populates, ...checks, query, disk, logger, store }
   const jobKinds = await openJobKinds(options, { ...opening, ...written, ...worked })
   opened.push(() => jobKinds.close())
-  const shown = { tokens, pipes, behind, endpointDescriptions, variables, now }
+  const shown = { limitHits: modules.limitHits, tokens, pipes, behind, endpointDescriptions, variables, now }
   const engineFault = (): string | null => store.unreadyReason
   const app = createApp({ ...opening, ...worked, ...jobKinds, ...written, ...shown, engineFault }, options)
   opened.push(() => app.close())

@@ -11,6 +11,7 @@ import type { UrlImports } from '../imports/url-jobs/url-import.types.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import type { JobFiles } from '../jobs/job-files.ts'
 import type { Jobs } from '../jobs/jobs.types.ts'
+import type { LimitHits } from '../limits/limit-hits.ts'
 import type { ViewsBehind } from '../materialize/behind/views-behind.ts'
 import type { Populates } from '../materialize/populate/populate.types.ts'
 import type { Repairs } from '../materialize/verify/repair.types.ts'
@@ -21,6 +22,8 @@ import type { Pipes } from '../pipes/pipes.types.ts'
 import type { Query } from '../query/query.types.ts'
 import type { QueryJobs } from '../query/query-job.ts'
 import type { DiskReports } from '../shared/disk-fault.ts'
+import type { ApiError } from '../shared/errors/errors.ts'
+import type { LimitName } from '../shared/limit-names.ts'
 import type { BodyBudget } from './request/body-budget.ts'
 import type { OpenExchange } from './server/connections.ts'
 import type { RouteNeed } from './server/route-need.ts'
@@ -49,6 +52,8 @@ export interface HttpDeps {
   readonly queryJobs: Pick<QueryJobs<Warrant>, 'orderOf'>
   readonly variables: Variables
   readonly logger: Logger
+  /** Is told of each refusal by a limit. */
+  readonly limitHits: Pick<LimitHits, 'tell'>
   /** Whether the disk takes anything, and who is told that it does not. */
   readonly disk: DiskReports & { readonly reason: string | null; readonly lostReason: string | null }
   /** Why the engine takes neither queries nor rows, as a clause; null while it does. */
@@ -85,6 +90,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Who may do what; there from `addAuthorization` on. */
     readonly access: Access
+    /** Tells of a refusal by a limit that is not answered by `sendError`, which tells itself; there from `addLimitHits` on. */
+    readonly tellLimitHit: (request: FastifyRequest, error: ApiError) => void
   }
   interface FastifyRequest {
     /** Who asks; null until the token is judged. */
@@ -101,6 +108,8 @@ declare module 'fastify' {
     sentParameters: (() => Iterable<string>) | null
   }
   interface FastifyContextConfig {
+    /** The limit of its bodies, where it is another one than that of forms and files. */
+    readonly bodyLimit?: LimitName
     /** What the route needs of its caller. A route that does not say so is refused when it is registered. */
     readonly needs?: RouteNeed
     /** The token may also be a field in the first bytes of the body. */

@@ -14,6 +14,7 @@ export function sendJson(reply: FastifyReply, status: number, value: unknown): F
 /** Answers with an error as every client reads it; `more` goes into the body beside it. */
 export function sendError(reply: FastifyReply, error: ApiError, more: Readonly<Record<string, unknown>> = {}) {
   answered.set(reply, error)
+  if (error.limit !== undefined) reply.server.tellLimitHit(reply.request, error)
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds)
   const text = withoutTokens(JSON.stringify({ ...error.body(), ...more }))
   return reply.code(error.status).header('content-type', jsonContentType).send(text)

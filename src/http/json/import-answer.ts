@@ -23,6 +23,8 @@ const noCounts: RowCounts = { storedRows: 0, quarantinedRows: 0, invalidLines: 0
 interface AnswerBody {
   readonly status: number
   readonly body: Readonly<Record<string, unknown>>
+  /** What the body failed with. */
+  readonly failure: ApiError | null
 }
 
 /**
@@ -49,9 +51,9 @@ export function importAnswerOf(
     ...details,
   }
   const failure = outcome?.failure ?? null
-  if (failure === null) return { status: 200, body: { ...result, error: contentsError(counts) } }
+  if (failure === null) return { status: 200, body: { ...result, error: contentsError(counts) }, failure }
   const error = toApiError(failure)
-  return { status: error.status, body: { ...error.body(), error: toldFailure(error), ...result } }
+  return { status: error.status, body: { ...error.body(), error: toldFailure(error), ...result }, failure: error }
 }
 
 /** Answers with the import result. */

@@ -138,10 +138,12 @@ class ImportExchange {
 
   async #streamResult(lines: ProgressLines, load: () => Promise<ReturnType<typeof importAnswerOf>>): Promise<void> {
     try {
-      const { status, body } = await load()
+      const { status, body, failure } = await load()
+      if (failure?.limit !== undefined) this.#reply.server.tellLimitHit(this.#request, failure)
       lines.end({ ...body, status })
     } catch (error) {
       const apiError = toApiError(error)
+      if (apiError.limit !== undefined) this.#reply.server.tellLimitHit(this.#request, apiError)
       if (apiError.status >= 500) {
         this.#deps.logger.error({ requestId: this.#request.id, err: error }, 'An import failed.')
       }

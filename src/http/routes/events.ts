@@ -74,6 +74,7 @@ export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): voi
     {
       needs: { POST: onQuery('datasource:append', 'name', ['datasource:create']) },
       isFrequent: true,
+      bodyLimit: 'events_request_size',
       isSentToAWorkspace: true,
     },
   )

@@ -52,6 +52,7 @@ export const bodyErrors = {
   PAYLOAD_TOO_LARGE: define({
     status: 413,
     when: 'The body is larger than `eventsBodyBytesMax` (events) or `formBytesMax` (forms and SQL).',
+    limit: () => 'form_size',
     message: ({ bytesMax }: BytesLimit) => `The body is larger than ${formatBytes(bytesMax)}`,
   }),
   RECORD_TOO_LARGE: define({
@@ -62,11 +63,13 @@ export const bodyErrors = {
   DECOMPRESSED_TOO_LARGE: define({
     status: 413,
     when: 'The body unpacks to more than `eventsBodyBytesMax` (events) or `decompressedBytesMax` (imports).',
+    limit: () => 'uncompressed_file_size',
     message: ({ bytesMax }: BytesLimit) => `The body is larger than ${formatBytes(bytesMax)} when unpacked`,
   }),
   PARQUET_TOO_LARGE: define({
     status: 413,
     when: 'A Parquet file is larger than `parquetBytesMax`.',
+    limit: () => 'parquet_file_size',
     message: ({ bytesMax }: BytesLimit) => `The Parquet file is larger than ${formatBytes(bytesMax)}`,
   }),
   ENCODING_UNSUPPORTED: define({

@@ -77,6 +77,7 @@ export const contentErrors = {
   COLUMNS_TOO_MANY: define({
     status: 400,
     when: 'The columns are guessed from the rows, which need more than `columnsMax`. Nothing was created.',
+    limit: () => 'columns',
     message: ({ columnsMax }: { readonly columnsMax: number }) =>
       `The rows need more than ${columnsMax} columns; create the Data Source with a "schema" that has fewer`,
   }),

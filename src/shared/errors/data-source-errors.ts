@@ -56,6 +56,7 @@ export const dataSourceErrors = {
   DATASOURCES_TOO_MANY: define({
     status: 400,
     when: 'The workspace has as many Data Sources as it can have.',
+    limit: () => 'data_sources',
     message: ({ dataSourcesMax }: { readonly dataSourcesMax: number }) =>
       `There are already ${dataSourcesMax} Data Sources, the most a workspace can have; drop one first`,
   }),

@@ -1,9 +1,13 @@
+import type { LimitName } from '../limit-names.ts'
+
 /** What one code of the table of errors is made of. */
 export interface ErrorDefinition<Params> {
   readonly status: number
   /** For docs/errors.md: when a caller meets it. */
   readonly when: string
   readonly message: (params: Params) => string
+  /** The limit that refuses, where it is one that callers know. */
+  readonly limit?: (params: Params) => LimitName
   /** Seconds for the header Retry-After. */
   readonly retryAfterSeconds?: (params: Params) => number
   /** What to do next, in a field of its own: clients and tests of projects compare the message. Undefined has none. */

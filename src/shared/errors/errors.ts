@@ -1,5 +1,6 @@
 // What the table of errors is made into: one class, one factory a code, and the rows of docs/errors.md.
 
+import type { LimitName } from '../limit-names.ts'
 import {
   type ErrorDefinition,
   type OtherResource,
@@ -24,6 +25,7 @@ interface ApiErrorFields {
   readonly status: number
   readonly message: string
   readonly cause: unknown
+  readonly limit: LimitName | undefined
   readonly retryAfterSeconds: number | undefined
   readonly hint: string | undefined
   readonly subject: readonly string[]
@@ -42,6 +44,8 @@ export class ApiError extends Error {
   readonly status: number
   /** Where the code is explained. */
   readonly documentation: string
+  /** The limit that refused; undefined where none did. */
+  readonly limit: LimitName | undefined
   /** For the header Retry-After; undefined sends none. */
   readonly retryAfterSeconds: number | undefined
   /** The names that stand for nothing, as the caller wrote them, outermost first; empty where it is about no name. */
@@ -64,6 +68,7 @@ export class ApiError extends Error {
     this.code = code
     this.status = status
     this.documentation = documentationOf(code)
+    this.limit = fields.limit
     this.retryAfterSeconds = retryAfterSeconds
     this.hint = hint
     this.subject = subject
@@ -120,6 +125,7 @@ function createFactories(): ErrorFactories {
         status: answer?.status ?? definition.status,
         message: definition.message(params),
         cause: params.cause,
+        limit: definition.limit?.(params),
         retryAfterSeconds: definition.retryAfterSeconds?.(params),
         hint: params.hint ?? definition.hint?.(params),
         subject: definition.subject?.(params) ?? [],

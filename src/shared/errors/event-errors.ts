@@ -24,6 +24,7 @@ export const eventErrors = {
   CREATES_TOO_MANY: define({
     status: 429,
     when: 'Events have created more Data Sources in the last minute than `eventsCreatesPerMinuteMax` allows.',
+    limit: () => 'creates_by_events',
     message: ({ perMinuteMax }: RetryLater & { readonly perMinuteMax: number }) =>
       `Events may create ${perMinuteMax} Data Sources a minute; create this one beforehand, or repeat the request later`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
@@ -37,6 +38,7 @@ export const eventErrors = {
   BACKLOG_FULL: define({
     status: 503,
     when: 'More events are waiting to be stored than `eventsPendingBytesMax`, `eventsBacklogBytesMax` or `eventsLogBytesMax` allows. Nothing was stored; repeat the request later.',
+    limit: () => 'events_backlog',
     message: () => 'Too many events are waiting to be stored; nothing of this request was stored, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),

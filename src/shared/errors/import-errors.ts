@@ -13,6 +13,7 @@ export const importErrors = {
   PARTITIONS_TOO_MANY: define({
     status: 400,
     when: 'The rows of an import belong to more partitions than one body may have (`partitionsPerBodyMax`), or the Data Source would have more than it may (`partitionsMax`). The counted rows are stored.',
+    limit: () => 'parts_at_once',
     message: ({ scope, partitionsMax }: { readonly scope: 'body' | 'table'; readonly partitionsMax: number }) =>
       scope === 'body'
         ? `The rows of the import belong to more than ${partitionsMax} partitions, so it ended early; the counted rows are stored. Use a coarser partition key, send rows of fewer partitions at a time, or raise --partitions-per-body-max`

@@ -47,6 +47,7 @@ export const jobErrors = {
   JOBS_TOO_MANY: define({
     status: 429,
     when: 'As many jobs wait as `jobsWaitingMax` allows. Repeat the request when some of them have ended.',
+    limit: () => 'jobs_waiting',
     message: ({ waitingMax }: RetryLater & { readonly waitingMax: number }) =>
       `${waitingMax} jobs wait already, the most that may; repeat the request when some of them have ended`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly waitingMax: number }) => retryAfterSeconds,
@@ -54,6 +55,7 @@ export const jobErrors = {
   JOBS_OF_TOKEN_TOO_MANY: define({
     status: 429,
     when: 'As many jobs of one kind wait that one token has made as `jobsWaitingPerTokenMax` allows, or some, and the rest of the queue is for tokens of which none waits. Other tokens are taken all the same. A JWT counts by itself.',
+    limit: () => 'jobs_waiting_per_token',
     message: ({ kind, waitingMax }: RetryLater & { readonly kind: string; readonly waitingMax: number }) =>
       `${waitingMax} jobs of the kind "${kind}" wait already that this token has made, the most that may for one token; cancel some of them, or repeat the request when some have ended`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly kind: string; readonly waitingMax: number }) =>

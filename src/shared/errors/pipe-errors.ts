@@ -8,6 +8,7 @@ export const pipeErrors = {
   PIPES_TOO_MANY: define({
     status: 400,
     when: 'The workspace has as many Pipes as it can have.',
+    limit: () => 'pipes',
     message: ({ pipesMax }: { readonly pipesMax: number }) =>
       `There are already ${pipesMax} Pipes, the most a workspace can have; drop one first`,
   }),

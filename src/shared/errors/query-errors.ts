@@ -12,6 +12,7 @@ export const queryErrors = {
   SQL_TOO_LONG: define({
     status: 400,
     when: 'The query is longer than `sqlBytesMax`.',
+    limit: () => 'sql_length',
     message: ({ bytesMax }: BytesLimit) => `The query is longer than ${formatBytes(bytesMax)}`,
   }),
   SQL_INVALID: define({
@@ -46,6 +47,7 @@ export const queryErrors = {
   RESULT_TOO_LARGE: define({
     status: 400,
     when: 'The answer to a query is larger than `resultBytesMax`.',
+    limit: () => 'result_size',
     message: ({ bytesMax }: BytesLimit) =>
       `The result is larger than ${formatBytes(bytesMax)}; select less, or use LIMIT`,
   }),
@@ -75,18 +77,21 @@ export const queryErrors = {
   QUERY_TIMEOUT: define({
     status: 408,
     when: 'A query ran longer than `queryTimeMaxMs` and was stopped.',
+    limit: () => 'query_time',
     message: ({ timeMaxMs }: { readonly timeMaxMs: number }) =>
       `The query ran longer than ${timeMaxMs / 1000} seconds and was stopped`,
   }),
   QUERIES_TOO_MANY: define({
     status: 503,
     when: 'Too many queries are waiting, or this one waited for three times `queryTimeMaxMs`. It did not run; repeat it later.',
+    limit: () => 'queries_waiting',
     message: () => 'Too many queries are waiting; this one did not run, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
   RESULTS_UNREAD: define({
     status: 503,
     when: 'Answers that are being made, or that their clients have not read yet, take `resultFilesBytesMax` on disk or 64 MiB in memory, or there are 256 of them. Clients that read nothing for `connectionIdleMsMax` are disconnected. Repeat the query later.',
+    limit: () => 'results_unread',
     message: ({ reason }: RetryLater & { readonly reason: string }) =>
       `There is no room for the answer: ${reason}; repeat the query later`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater & { readonly reason: string }) => retryAfterSeconds,

@@ -79,6 +79,7 @@ export const requestErrors = {
   BODIES_TOO_MANY: define({
     status: 503,
     when: 'The bodies of events, forms and queries that are arriving or waiting take more than `bodiesBytesMax`; or 128 imports are open; or the Parquet files and zip archives on disk take more than four of the largest ones allowed. Nothing was done; repeat the request later.',
+    limit: () => 'bodies_in_flight',
     message: () => 'Too many request bodies are being received; nothing was done with this one, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),

@@ -12,6 +12,7 @@ export const tokenErrors = {
   TOKENS_TOO_MANY: define({
     status: 400,
     when: 'The workspace has as many tokens as `tokensMax` allows.',
+    limit: () => 'tokens',
     message: ({ tokensMax }: { readonly tokensMax: number }) =>
       `There are already ${tokensMax} tokens, the most a workspace can have; delete one first`,
   }),

@@ -17,6 +17,7 @@ export const variableErrors = {
   VARIABLES_TOO_MANY: define({
     status: 400,
     when: 'The workspace has as many variables as it can have.',
+    limit: () => 'secrets',
     message: ({ variablesMax }: { readonly variablesMax: number }) =>
       `There are already ${variablesMax} variables, the most a workspace can have; delete one first`,
   }),

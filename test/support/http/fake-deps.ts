@@ -12,6 +12,7 @@ import type { ImportsOptions } from '../../../src/imports/open-import.ts'
 import { openBody } from '../../../src/ingest/bodies/opened-body.ts'
 import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../../src/ingest/ingest.types.ts'
 import { MemoryBudget } from '../../../src/ingest/memory-budget.ts'
+import type { LimitHit } from '../../../src/limits/limit-hits.ts'
 import type { LogFields } from '../../../src/observe/logger.ts'
 import { createPipes } from '../../../src/pipes/pipes.ts'
 import type { Pipes } from '../../../src/pipes/pipes.types.ts'
@@ -53,6 +54,7 @@ export interface FakeDeps extends HttpDeps {
   readonly loads: Import[]
   readonly events: (EventsRequest & { readonly text: string })[]
   readonly queries: QueryRequest[]
+  readonly hits: LimitHit[]
   readonly entries: { readonly level: string; readonly fields: LogFields; readonly message: string }[]
   /** Whether events are stored by the time that they are answered, when they wait for it. */
   isStored: boolean
@@ -158,6 +160,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       },
     },
     logger,
+    limitHits: { tell: (hit) => void deps.hits.push(hit) },
     variables: openVariables({ now: () => deps.now(), box: testBox() }, emptyRecords()),
     disk,
     engineFault: () => (deps.isOpen ? null : 'it has ended, and is started again'),
@@ -166,6 +169,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     alters: [],
     loads: [],
     events: [],
+    hits: [],
     queries: [],
     entries: [],
     isStored: true,
