@@ -3,7 +3,7 @@
 import type { Catalog } from './catalog/catalog.ts'
 import { changePipeOfView, changeView } from './catalog/change-view.ts'
 import type { DataSource } from './catalog/data-source.types.ts'
-import { findView, viewLabel, withUnlinked } from './catalog/node-views.ts'
+import { findView, isParked, viewLabel, withBehind, withUnlinked } from './catalog/node-views.ts'
 import type { ViewRemovals } from './catalog/pipe.types.ts'
 import { withoutRemovals } from './catalog/view-removals.ts'
 import type { Options } from './config.ts'
@@ -64,17 +64,17 @@ class NodeLinks implements PopulatedLinks {
 
   refuseParked(viewId: string): void {
     const found = findView(this.#catalog.listPipes(), viewId)
-    if (found?.view.behind?.isParked !== true) return
+    if (found === undefined || !isParked(found.view)) return
     const reason = 'rows that come meanwhile would be missing in what is populated; let it catch up first'
     throw errors.VIEW_BEHIND({ view: viewLabel(found), reason })
   }
 
   async noteSuccess(viewId: string, isWhole: boolean): Promise<void> {
     const populatedAt = this.#deps.now()
-    await changeView(this.#catalog, viewId, ({ behind, ...view }) => {
+    await changeView(this.#catalog, viewId, (view) => {
       // What it lacked is there now, unless some came past it meanwhile.
-      const isBehind = behind !== undefined && (behind.isParked || !isWhole)
-      return isBehind ? { ...view, behind, populatedAt } : { ...view, populatedAt }
+      const left = withBehind(view, ({ behind }) => (isWhole && behind?.isParked !== true ? undefined : behind))
+      return { ...left, populatedAt }
     })
   }
 

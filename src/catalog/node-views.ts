@@ -1,6 +1,6 @@
 // The materialized views of the catalog: which nodes fill what, and out of what. All of it is derived of the nodes.
 
-import type { MaterializedNode, NodeId, NodeView, Pipe, PipeNode } from './pipe.types.ts'
+import type { MaterializedNode, NodeId, NodeView, Pipe, PipeNode, ViewBehind, ViewBranch } from './pipe.types.ts'
 
 /** Every node that fills a data source, in the order of the pipes; once for each SELECT of a UNION ALL, as that is a view. */
 export function materializedNodes(pipes: readonly Pipe[]): readonly MaterializedNode[] {
@@ -17,8 +17,29 @@ export function findView(pipes: readonly Pipe[], viewId: string): MaterializedNo
 
 /** The views that the engine has of a node: itself, and those of the other SELECTs of its UNION ALL as if each were alone. */
 export function branchesOf(view: NodeView): readonly [NodeView, ...NodeView[]] {
-  const { more = [], ...own } = view
+  // Each lacks blocks of its own.
+  const { more = [], behind: _, ...own } = view
   return [view, ...more.map((branch) => ({ ...own, ...branch }))]
+}
+
+/** The view of a node with other things that its branches lack; what `lacking` gives of a branch is all that it lacks then. */
+export function withBehind(view: NodeView, lacking: (branch: ViewBranch) => ViewBehind | undefined): NodeView {
+  const { behind: _, more, ...own } = view
+  const behind = lacking(view)
+  return {
+    ...own,
+    ...(behind === undefined ? {} : { behind }),
+    ...(more === undefined ? {} : { more: more.map((branch) => branchBehind(branch, lacking(branch))) }),
+  }
+}
+
+function branchBehind({ behind: _, ...branch }: ViewBranch, behind: ViewBehind | undefined): ViewBranch {
+  return behind === undefined ? branch : { ...branch, behind }
+}
+
+/** Whether no block passes one of the views of a node. */
+export function isParked(view: NodeView): boolean {
+  return branchesOf(view).some(({ behind }) => behind?.isParked === true)
 }
 
 /** Those that read a data source or fill it. */

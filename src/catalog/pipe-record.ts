@@ -103,6 +103,8 @@ function readBranch(fields: Fields): ViewBranch {
     otherIds: readStrings(fields['otherIds'], 'otherIds').map(parseDataSourceId),
     // It was checked before it was kept.
     select: readString(fields, 'select') as CheckedQuery,
+    // Only those have it that did not take some block.
+    ...(fields['behind'] === undefined ? {} : { behind: readBehind(readObject(fields['behind'], 'behind')) }),
   }
 }
 
@@ -122,7 +124,6 @@ function readView(fields: Fields): NodeView {
     createdAt: readInteger(fields, 'createdAt'),
     ...(fields['populatedAt'] === undefined ? {} : { populatedAt: readInteger(fields, 'populatedAt') }),
     ...(fields['removals'] === undefined ? {} : { removals: readRemovals(readObject(fields['removals'], 'removals')) }),
-    ...(fields['behind'] === undefined ? {} : { behind: readBehind(readObject(fields['behind'], 'behind')) }),
   }
 }
 

@@ -52,8 +52,6 @@ export interface NodeView extends ViewBranch {
   readonly populatedAt?: number
   /** Rows that its source has no more, and of which its target may still have what it made; absent where there are none. */
   readonly removals?: ViewRemovals
-  /** What it lacks of the blocks that came to its source; absent where it lacks none. */
-  readonly behind?: ViewBehind
 }
 
 /** What the last removal of rows from a source was, and which partitions of a target may have to do with any. */
@@ -87,6 +85,8 @@ export interface ViewBranch {
   readonly otherIds: readonly DataSourceId[]
   /** The node's SQL with all that it reads in its place, or one SELECT of it; each table is qualified. */
   readonly select: CheckedQuery
+  /** What it lacks of the blocks that came to its source; absent where it lacks none. */
+  readonly behind?: ViewBehind
 }
 
 export interface ViewColumn {

@@ -37,7 +37,7 @@ export interface HttpDeps {
   readonly dataSources: DataSources
   readonly pipes: Pipes
   /** Views that lack blocks. */
-  readonly behind: Pick<ViewsBehind, 'catchUp' | 'of'>
+  readonly behind: Pick<ViewsBehind, 'catchUp' | 'into' | 'of'>
   readonly populates: Pick<Populates, 'add' | 'plan'>
   readonly verifies: Verifies
   readonly repairs: Repairs

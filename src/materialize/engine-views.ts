@@ -111,7 +111,9 @@ export class EngineViews {
   }
 
   async #restore(old: readonly NodeView[]): Promise<void> {
-    for (const { id, targetId, select } of old.flatMap(branchesOf)) {
+    for (const { id, targetId, select, behind } of old.flatMap(branchesOf)) {
+      // It was not there.
+      if (behind?.isParked === true) continue
       try {
         await this.#deps.views.create({ name: id, target: targetId, query: select })
       } catch (err) {

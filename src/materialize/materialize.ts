@@ -1,7 +1,7 @@
 import type { Catalog } from '../catalog/catalog.ts'
 import type { DataSource } from '../catalog/data-source.types.ts'
 import { createDataSourceId } from '../catalog/data-source-id.ts'
-import { branchesOf, viewLabel, withoutViews } from '../catalog/node-views.ts'
+import { branchesOf, viewLabel, withBehind, withoutViews } from '../catalog/node-views.ts'
 import type { NodeView, Pipe, ViewBranch } from '../catalog/pipe.types.ts'
 import { createViewId } from '../catalog/pipe-id.ts'
 import type { Logger } from '../observe/logger.ts'
@@ -119,7 +119,7 @@ class Views implements Materialize {
   async unlink<Result>(views: readonly NodeView[], write: () => Promise<Result>): Promise<Result> {
     const unlinkNow = async (): Promise<Result> => {
       const result = await write()
-      await this.#deps.behind.forget(views.map(({ id }) => id))
+      await this.#deps.behind.forget(views.flatMap(branchesOf).map(({ id }) => id))
       // Nobody knows them any more, so whatever fails here is no failure of the change.
       await this.#engine.drop(views)
       return result
@@ -212,9 +212,7 @@ class Views implements Materialize {
     const view = this.#viewOf(plan, target)
     const isSame = selectsOf(old) === selectsOf(view)
     const kept = { ...old, nodeIds: view.nodeIds, columns: view.columns }
-    // What the old one lacks is missing in what the new one fills.
-    const lacking = old.behind === undefined ? {} : { behind: { ...old.behind, place: null, isParked: false } }
-    return { plan, target, view: isSame ? kept : { ...view, ...lacking }, populate: null, old }
+    return { plan, target, view: isSame ? kept : lackingAs(view, old), populate: null, old }
   }
 
   async #populateOf({ link, node, target }: ViewPlan, view: NodeView): Promise<PopulatePlan | null> {
@@ -380,6 +378,21 @@ function requestOf({ overridden, link, node, schema, engine }: TargetDefinition)
     engine,
     type: 'ndjson',
   }
+}
+
+/** What the old view lacks is missing in what the new one fills: told of a SELECT of the same data source, if there is one. */
+function lackingAs(view: NodeView, old: NodeView): NodeView {
+  const [first, ...others] = branchesOf(old).flatMap(({ sourceId, behind }) => {
+    return behind === undefined ? [] : [{ sourceId, behind: { ...behind, place: null, isParked: false } }]
+  })
+  if (first === undefined) return view
+  const found = [first, ...others]
+  const behindOf = (id: string) => found.find(({ sourceId }) => sourceId === id)?.behind
+  const isKnown = branchesOf(view).some(({ sourceId }) => behindOf(sourceId) !== undefined)
+  return withBehind(
+    view,
+    ({ id, sourceId }) => behindOf(sourceId) ?? (!isKnown && id === view.id ? first.behind : undefined),
+  )
 }
 
 function selectsOf(view: NodeView): string {

@@ -24,6 +24,8 @@ export interface DerivedFields {
   readonly views?: ShownViews
   /** Told by the shape of one data source alone: the views that its rows should pass and that lack some, each as its shape. */
   readonly behind?: readonly object[]
+  /** The same of the views that it is filled by, at any depth: so it lacks rows. */
+  readonly lacking?: readonly object[]
   /** Keys of events that no column takes, as columns. */
   readonly newColumns?: ReadonlyMap<string, string>
 }
@@ -45,7 +47,8 @@ export interface ShownView {
 
 /** The shape of `GET /v0/datasources/<name>` and of `datasource` in an import result. */
 export function singleShape(dataSource: DataSource, derived: DerivedFields) {
-  const { statistics, possiblyUsedBy, waiting = null, newColumns = new Map(), views, behind = [] } = derived
+  const { statistics, possiblyUsedBy, waiting = null, newColumns = new Map(), views } = derived
+  const { behind = [], lacking = [] } = derived
   const { engine, columns } = dataSource
   return {
     ...commonFields(dataSource, derived),
@@ -70,6 +73,7 @@ export function singleShape(dataSource: DataSource, derived: DerivedFields) {
     events: eventsShape(waiting),
     ...(views === undefined ? {} : viewsShape(views)),
     ...(behind.length === 0 ? {} : { views_behind: behind }),
+    ...(lacking.length === 0 ? {} : { lacks_rows_of: lacking }),
   }
 }
 

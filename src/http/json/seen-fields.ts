@@ -10,7 +10,13 @@ import { untoldReasons } from '../../shared/errors/definition.ts'
 import type { DerivedFields } from './datasource-shape.ts'
 
 /** Nothing that is counted of rows, or read out of them. */
-const hiddenFields = { statistics: null, waiting: null, newColumns: new Map<string, string>(), behind: [] } as const
+const hiddenFields = {
+  statistics: null,
+  waiting: null,
+  newColumns: new Map<string, string>(),
+  behind: [],
+  lacking: [],
+} as const
 
 /** What is derived of a data source, for one caller: counts tell of rows, and so only to whoever may read them all. */
 export function seenFields(

@@ -25,7 +25,7 @@ export function addCatchUp(app: FastifyInstance, { behind, dataSources, pipes }:
     const { view } = node
     if (view === undefined) throw errors.VIEW_MISSING({ pipe: pipe.name, node: node.name })
     requireAccess(request, 'target:fill', dataSources.find(view.targetId)?.name ?? view.targetId)
-    const found = await behind.catchUp(view.id)
+    const found = await behind.catchUp(view)
     if (found === null) return sendJson(reply, 200, { behind: null })
     const { permissions } = callerOf(request)
     const named = (text: string): string => withViewNames(text, () => pipes.list(), permissions)

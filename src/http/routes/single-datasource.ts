@@ -38,6 +38,7 @@ export async function derivedOf(
     waiting: namedFailure(ingest.eventsStatus(id), named),
     newColumns: newColumns.of(dataSource),
     behind: behind.of(id).map((one) => behindShape(one, permissions, named)),
+    lacking: behind.into(id).map((one) => behindShape(one, permissions, named)),
     views: {
       from: onceEach(viewsInto(id, all).flatMap(shown)),
       into: onceEach(cascadeFrom(id, all).flatMap((step) => shown(step).map((one) => ({ ...one, depth: step.depth })))),

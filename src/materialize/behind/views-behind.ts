@@ -9,7 +9,7 @@
  */
 
 import { changeView } from '../../catalog/change-view.ts'
-import { findView, materializedNodes, viewLabel } from '../../catalog/node-views.ts'
+import { branchesOf, findView, materializedNodes, viewLabel } from '../../catalog/node-views.ts'
 import type { MaterializedNode, NodeView, ViewBehind } from '../../catalog/pipe.types.ts'
 import { ChangeQueue } from '../../shared/change-queue.ts'
 import { errors } from '../../shared/errors/errors.ts'
@@ -103,6 +103,14 @@ export class ViewsBehind {
     return viewsBehind(dataSourceId, this.#deps.catalog.listPipes()).flatMap((node) => this.#told(node) ?? [])
   }
 
+  /** The views that lack blocks, and so rows of this data source, at any depth. */
+  into(dataSourceId: string): readonly BehindView[] {
+    if (!this.#mayHaveSome) return []
+    const pipes = this.#deps.catalog.listPipes()
+    const lacking = this.#all().filter(({ view }) => reachOf(view, pipes).has(dataSourceId))
+    return lacking.flatMap((node) => this.#told(node) ?? [])
+  }
+
   /**
    * A view did not take a block of events, and not for the first time: true when it is out of the way. Never rejects.
    */
@@ -112,8 +120,6 @@ export class ViewsBehind {
     const failed = failedView(failure.message, dataSourceId, this.#deps.catalog.listPipes())
     if (failed === undefined) return false
     const view = 'mirror' in failed ? failed.mirror : failed.node.view.id
-    // Those of a UNION ALL take a block together or not at all.
-    if ('node' in failed && failed.node.view.more !== undefined) return false
     try {
       return await this.#changes.run('views', () =>
         'mirror' in failed ? this.#dropMirror(failed.mirror, failed.sourceId) : this.#park(view, failure),
@@ -212,13 +218,17 @@ export class ViewsBehind {
     }
   }
 
-  /** Tries a view at once; resolves when that has ended, with what it is then: null when it lacks nothing. */
-  async catchUp(viewId: string): Promise<BehindView | null> {
-    // One that is under way may have failed at what was mended since.
-    await this.#running.get(viewId)?.ended
-    await this.#try(viewId)
-    const found = findView(this.#deps.catalog.listPipes(), viewId)
-    return found === undefined ? null : this.#told(found)
+  /** Tries the views of a node at once; resolves when that has ended, with one that still lacks blocks: null when none does. */
+  async catchUp(view: NodeView): Promise<BehindView | null> {
+    let behind: BehindView | null = null
+    for (const { id } of branchesOf(view)) {
+      // One that is under way may have failed at what was mended since.
+      await this.#running.get(id)?.ended
+      await this.#try(id)
+      const found = findView(this.#deps.catalog.listPipes(), id)
+      if (found !== undefined) behind ??= this.#told(found)
+    }
+    return behind
   }
 
   /** What it brings rows to cannot be used without them, and its job sees so. */

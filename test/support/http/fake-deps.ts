@@ -129,7 +129,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     queryJobs: { orderOf: () => null },
     pendingReplaces,
     pipes: fakePipes(),
-    behind: { catchUp: async () => null, of: () => [] },
+    behind: { catchUp: async () => null, into: () => [], of: () => [] },
     populates: { add: unavailable, plan: unavailable },
     verifies: { verify: unavailable },
     repairs: { plan: unavailable, add: unavailable },
