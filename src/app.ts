@@ -1,9 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify'
 import { NewColumns } from './datasources/new-columns.ts'
 import type { FormLimits, HttpDeps, HttpOptions } from './http/http.types.ts'
 import { BodyBudget } from './http/request/body-budget.ts'
-import { SharedChunks } from './http/request/chunk-budget.ts'
 import { addAnalyze } from './http/routes/analyze.ts'
 import { addDataSource } from './http/routes/datasource.ts'
 import { addDataSources } from './http/routes/datasources.ts'
@@ -24,14 +22,15 @@ import { addTokens } from './http/routes/tokens.ts'
 import { addVariables } from './http/routes/variables.ts'
 import { addWorkspace } from './http/routes/workspace.ts'
 import { createAdviser } from './http/server/advice.ts'
+import { AnswerHeaders } from './http/server/answer-headers.ts'
 import { addAuthorization } from './http/server/authorization.ts'
-import { guardChunks } from './http/server/chunk-gate.ts'
 import { addClosing } from './http/server/closing.ts'
 import { createConnections, deferContinue } from './http/server/connections.ts'
 import { addCrossOrigin } from './http/server/cross-origin.ts'
 import { addErrorAnswers, answerFrameworkErrors } from './http/server/error-answers.ts'
-import { serveHalfClosed } from './http/server/half-closed.ts'
-import { boundPipelining } from './http/server/pipelining.ts'
+import { createHttpServer, headerBytesMax } from './http/server/http-server.ts'
+import { addProxies, Proxies } from './http/server/proxies.ts'
+import { RawAnswers } from './http/server/raw-answer.ts'
 import { addRequestHead } from './http/server/request-head.ts'
 import { createRequestLog } from './http/server/request-log.ts'
 import { addReaderWatch } from './http/server/slow-readers.ts'
@@ -39,12 +38,6 @@ import { addLimitHits } from './http/server/tell-limit-hits.ts'
 import { addUrlEscapes } from './http/server/url-escapes.ts'
 import { type ApiError, errors } from './shared/errors/errors.ts'
 import { createRequestId } from './shared/ids.ts'
-
-// Clients put whole queries into the URL.
-const headerBytesMax = 64 * 1024
-
-/** How long a connection without requests stays open. */
-const keepAliveMs = 72_000
 
 const diskRetrySeconds = 2
 
@@ -55,20 +48,25 @@ export type WatchRoute = (route: RouteOptions) => void
 export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchRoute): FastifyInstance {
   const { logger, now } = deps
   const requestLog = createRequestLog(logger)
-  const connections = createConnections({ connectionIdleMsMax: options.connectionIdleMsMax, now })
+  const headers = new AnswerHeaders(options)
+  const proxies = new Proxies(options)
+  const answers = new RawAnswers(headers, now)
+  const connections = createConnections({ connectionIdleMsMax: options.connectionIdleMsMax, answers })
   const app = Fastify({
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: headerBytesMax },
-    serverFactory: (listener) => createHttpServer(listener, deps, options),
+    serverFactory: (listener) => createHttpServer(listener, { logger, proxies, answers }, options),
     exposeHeadRoutes: false,
     return503OnClosing: false,
     genReqId: () => createRequestId(now()),
     clientErrorHandler: connections.onClientError,
-    frameworkErrors: answerFrameworkErrors(requestLog),
+    frameworkErrors: answerFrameworkErrors(requestLog, headers),
   })
   if (onRoute !== undefined) app.addHook('onRoute', onRoute)
   deferContinue(app)
   requestLog.addTo(app)
-  addCrossOrigin(app)
+  headers.addTo(app)
+  addProxies(app, proxies)
+  addCrossOrigin(app, headers.origins)
   connections.addTo(app)
   addRequestHead(app)
   addReaderWatch(app, options.connectionIdleMsMax, logger)
@@ -100,25 +98,6 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
     if (count > 0) logger.warn({ count }, 'Connections were cut, as the service closes.')
   })
   return app
-}
-
-function createHttpServer(
-  listener: (request: IncomingMessage, response: ServerResponse) => void,
-  { logger, now }: Pick<HttpDeps, 'logger' | 'now'>,
-  options: HttpOptions,
-): Server {
-  const chunks = new SharedChunks(() => performance.now())
-  const { listener: bounded, answerOf } = boundPipelining(listener, { logger, now })
-  const rules = {
-    maxHeaderSize: headerBytesMax,
-    requestTimeout: options.requestTimeoutMs,
-    keepAliveTimeout: keepAliveMs,
-    // Refused in our words.
-    requireHostHeader: false,
-  }
-  const server = createServer(rules, guardChunks(bounded, chunks))
-  serveHalfClosed(server, answerOf)
-  return server
 }
 
 interface RouteDeps extends HttpDeps {

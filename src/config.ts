@@ -2,6 +2,7 @@
 // made from it. A module never reads it: `main.ts` reads the options once and hands each module its own.
 
 import type { OptionDefinition, OptionValue } from './config.types.ts'
+import { httpOptions } from './config-http.ts'
 import { jobOptions } from './config-jobs.ts'
 import { tokenOptions } from './config-tokens.ts'
 import { urlOptions } from './config-url.ts'
@@ -437,23 +438,7 @@ export const optionTable = {
     default: 0,
     sentence: 'Requests to `/v0/variables` in a second. Beyond it, 429. 0 sets no limit.',
   },
-  connectionIdleMsMax: {
-    kind: 'integer',
-    unit: 'ms',
-    min: 0,
-    max: 86_400_000,
-    default: 120_000,
-    sentence:
-      'Time without a byte after which a connection is closed, also in the middle of a body. 0 never closes it.',
-  },
-  requestTimeoutMs: {
-    kind: 'integer',
-    unit: 'ms',
-    min: 0,
-    max: 86_400_000,
-    default: 0,
-    sentence: 'Time in which a whole request must have arrived. 0 sets no limit, because a body may have any length.',
-  },
+  ...httpOptions,
   closeTimeoutMs: {
     kind: 'integer',
     unit: 'ms',

@@ -25,7 +25,10 @@ import type { DiskReports } from '../shared/disk-fault.ts'
 import type { ApiError } from '../shared/errors/errors.ts'
 import type { LimitName } from '../shared/limit-names.ts'
 import type { BodyBudget } from './request/body-budget.ts'
+import type { AnswerHeaderOptions } from './server/answer-headers.ts'
 import type { OpenExchange } from './server/connections.ts'
+import type { HttpServerOptions } from './server/http-server.ts'
+import type { ProxyOptions } from './server/proxies.ts'
 import type { RouteNeed } from './server/route-need.ts'
 
 /** What the routes are given: the open modules and what they share. */
@@ -63,7 +66,7 @@ export interface HttpDeps {
 }
 
 /** Limits of requests. Every one is a maximum that a test reaches. */
-export interface HttpOptions {
+export interface HttpOptions extends HttpServerOptions, ProxyOptions, AnswerHeaderOptions {
   /** Largest body of `/v0/events`, as sent and again when unpacked. */
   readonly eventsBodyBytesMax: number
   /** Bytes of bodies that may be on their way in, or wait, at once: events, forms and queries together. */
@@ -74,8 +77,6 @@ export interface HttpOptions {
   readonly variablesRequestsPerSecondMax: number
   /** Silence in the middle of a body after which the request fails; 0 waits for ever. */
   readonly connectionIdleMsMax: number
-  /** Time in which a whole request must have arrived; 0 sets no limit. */
-  readonly requestTimeoutMs: number
   /** Time that a close may take; imports and bodies that take a tenth of it are ended. */
   readonly closeTimeoutMs: number
 }

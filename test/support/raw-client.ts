@@ -7,9 +7,9 @@ export interface RawAnswer {
   readonly body: Record<string, unknown>
 }
 
-/** Connects to a port of this machine. Whoever opens the client destroys its socket. */
-export async function openRawClient(port: number): Promise<RawClient> {
-  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true })
+/** Connects to a port of this machine, from one of its addresses. Whoever opens the client destroys its socket. */
+export async function openRawClient(port: number, localAddress = '127.0.0.1'): Promise<RawClient> {
+  const socket = connect({ host: '127.0.0.1', port, localAddress, allowHalfOpen: true })
   await once(socket, 'connect')
   return new RawClient(socket)
 }

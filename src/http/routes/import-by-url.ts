@@ -9,7 +9,7 @@ import { jobAnswer } from '../json/job-answer.ts'
 import type { SentOrder } from '../request/import-order.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { callerOf, requireAccess } from '../server/authorization.ts'
-import { baseUrlOf } from '../server/base-url.ts'
+import { baseUrlOf } from '../server/proxies.ts'
 
 interface UrlExchange {
   readonly request: FastifyRequest

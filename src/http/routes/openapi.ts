@@ -7,7 +7,7 @@ import { OpenApiTexts } from '../json/openapi-texts.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf } from '../server/authorization.ts'
-import { baseUrlOf } from '../server/base-url.ts'
+import { baseUrlOf } from '../server/proxies.ts'
 import { onPath, onWorkspace } from '../server/route-need.ts'
 
 type Deps = Pick<HttpDeps, 'endpointDescriptions' | 'pipes'>

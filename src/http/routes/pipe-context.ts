@@ -3,7 +3,7 @@ import type { HttpDeps } from '../http.types.ts'
 import type { ShapeContext } from '../json/pipe-shape.ts'
 import { seenNames } from '../json/seen-fields.ts'
 import { callerOf } from '../server/authorization.ts'
-import { baseUrlOf } from '../server/base-url.ts'
+import { baseUrlOf } from '../server/proxies.ts'
 
 /** What pipes are shown with to whoever asks: other resources by name only where he may know of them. */
 export function pipeContext(

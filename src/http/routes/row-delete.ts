@@ -13,7 +13,7 @@ import type { Parameters } from '../request/parameters.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf } from '../server/authorization.ts'
-import { baseUrlOf } from '../server/base-url.ts'
+import { baseUrlOf } from '../server/proxies.ts'
 import { onPath } from '../server/route-need.ts'
 
 type Deps = Pick<HttpDeps, 'dataSources' | 'jobs' | 'pipes'>

@@ -1,20 +1,19 @@
 // What happens on a connection beside the routes: a client that cuts its body, sends what is no HTTP, or gets its answer
 // before it has sent everything.
 
-import { IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
-import { createRequestId } from '../../shared/ids.ts'
-import { jsonContentType } from '../json/answers.ts'
 import { chunkBytesMin } from '../request/chunk-budget.ts'
 import { ArrivingBody, announcedBytes, announcesBody } from '../request/request-body.ts'
 import { gateOf } from './chunk-gate.ts'
+import type { RawAnswers } from './raw-answer.ts'
 
 export interface ConnectionOptions {
   readonly connectionIdleMsMax: number
-  readonly now: () => number
+  readonly answers: RawAnswers
 }
 
 export interface Connections {
@@ -46,7 +45,7 @@ const lingerBytesMax = 16 * 1024 * 1024
 /** Where chunks are too small to be read: whoever sends them has time to read why. */
 const shutLingerMsMax = 1_000
 
-export function createConnections({ connectionIdleMsMax, now }: ConnectionOptions): Connections {
+export function createConnections({ connectionIdleMsMax, answers }: ConnectionOptions): Connections {
   // Connections that are kept alive stay in it; what they hold is let go with each answer.
   const bySocket = new WeakMap<Socket, { exchange: OpenExchange | null }>()
   const sockets = new Set<Socket>()
@@ -62,7 +61,7 @@ export function createConnections({ connectionIdleMsMax, now }: ConnectionOption
     onClientError(error, socket) {
       const exchange = bySocket.get(socket)?.exchange ?? null
       if (exchange === null) {
-        refuse(socket, toRefusal(error), now())
+        refuse(socket, toRefusal(error), answers)
         return
       }
       // The request's own route answers: it knows how many rows came in before the end.
@@ -250,19 +249,7 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /** Answers on a connection that has no request yet. */
-function refuse(socket: Socket, error: ApiError, nowMs: number): void {
-  if (!socket.writable) {
-    socket.destroy()
-    return
-  }
-  const body = JSON.stringify(error.body())
-  const head = [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}`,
-    `Content-Type: ${jsonContentType}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `X-Request-Id: ${createRequestId(nowMs)}`,
-    'Access-Control-Allow-Origin: *',
-    'Connection: close',
-  ]
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+function refuse(socket: Socket, error: ApiError, answers: RawAnswers): void {
+  if (socket.writable) socket.end(answers.textOf(error))
+  else socket.destroy()
 }

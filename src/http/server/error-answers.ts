@@ -4,6 +4,7 @@ import { type DiskReports, diskFaultOf, noDiskReports } from '../../shared/disk-
 import { errors } from '../../shared/errors/errors.ts'
 import { sendError, toApiError } from '../json/answers.ts'
 import type { Adviser } from './advice.ts'
+import type { AnswerHeaders } from './answer-headers.ts'
 import { plannedAt } from './planned-paths.ts'
 import { pathOf, type RequestLog } from './request-log.ts'
 import { toldMessage } from './told-message.ts'
@@ -59,9 +60,10 @@ function isStopped(thrown: unknown): boolean {
 }
 
 /** Fastify's `frameworkErrors`: requests that fail before any hook has run, as for a malformed URL. */
-export function answerFrameworkErrors(requestLog: RequestLog) {
+export function answerFrameworkErrors(requestLog: RequestLog, headers: AnswerHeaders) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    reply.header('x-request-id', request.id).header('access-control-allow-origin', '*')
+    reply.header('x-request-id', request.id)
+    for (const [name, value] of headers.unread) reply.header(name, value)
     sendError(reply, toApiError(error))
     requestLog.tell(request, reply)
   }

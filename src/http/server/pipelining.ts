@@ -6,9 +6,8 @@ import type { Socket } from 'node:net'
 import type { Logger } from '../../observe/logger.ts'
 import { mebibyte } from '../../shared/bytes.ts'
 import { errors } from '../../shared/errors/errors.ts'
-import { createRequestId } from '../../shared/ids.ts'
-import { jsonContentType } from '../json/answers.ts'
 import { dropBody } from './chunk-gate.ts'
+import type { RawAnswers } from './raw-answer.ts'
 
 /** Clients that send ahead at all do so with ten or twenty. */
 export const openRequestsMax = 64
@@ -61,7 +60,7 @@ export interface Pipelining {
  * When a connection ends, Node closes the one answer that has its turn. Those behind it are closed here: what waits for their
  * end (queries, results, files) would wait for ever.
  */
-export function boundPipelining(listener: RequestListener, { logger, now }: Deps): Pipelining {
+export function boundPipelining(listener: RequestListener, { logger, answers }: Deps): Pipelining {
   const connections = new WeakMap<Socket, Connection>()
   const waiting = new StartQueue()
   function onAnswered(this: ServerResponse): void {
@@ -81,7 +80,7 @@ export function boundPipelining(listener: RequestListener, { logger, now }: Deps
     connection.isRefused = true
     logger.warn({ openRequestsMax }, 'A connection is closed: too many of its requests waited for their answers.')
     dropRest(request.socket)
-    answerRefused(response, now())
+    answerRefused(response, answers)
   }
   const onRequest: RequestListener = (request, response) => {
     const { socket } = request
@@ -166,22 +165,16 @@ function dropRest(socket: Socket): void {
 
 interface Deps {
   readonly logger: Logger
-  /** Epoch milliseconds. */
-  readonly now: () => number
+  readonly answers: RawAnswers
 }
 
 /** Node sends it behind the answers before it, and closes the connection then. */
-function answerRefused(response: ServerResponse, nowMs: number): void {
+function answerRefused(response: ServerResponse, answers: RawAnswers): void {
   const error = errors.REQUESTS_AHEAD_TOO_MANY({ openRequestsMax, retryAfterSeconds: 1 })
+  const { headers, body } = answers.partsOf(error)
   response.shouldKeepAlive = false
-  response.writeHead(error.status, {
-    'content-type': jsonContentType,
-    'retry-after': '1',
-    'x-request-id': createRequestId(nowMs),
-    'access-control-allow-origin': '*',
-    connection: 'close',
-  })
-  response.end(JSON.stringify(error.body()))
+  response.writeHead(error.status, headers)
+  response.end(body)
 }
 
 /** Does to answers that have no connection yet what Node does to the one that has. */

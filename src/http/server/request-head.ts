@@ -1,8 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { errors } from '../../shared/errors/errors.ts'
-
-/** RFC 9110 §7.2, without what no client writes in a name: a name or an address, and a port. It may be empty. */
-const hostPattern = /^(?:\[[\da-f:.]+\]|[\w.~%-]*)(?::\d{0,5})?$/i
+import { hostPattern } from './proxies.ts'
 
 /**
  * Refuses what the head of a request may not have, before anything is made of it: a Host that is missing or is none (it goes

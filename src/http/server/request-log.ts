@@ -12,6 +12,7 @@ import { loggedUrl } from '../../observe/logged-url.ts'
 import type { LogFields, Logger } from '../../observe/logger.ts'
 import type { ErrorCode } from '../../shared/errors/errors.ts'
 import { answeredError } from '../json/answers.ts'
+import { clientAddressOf } from './proxies.ts'
 
 export interface RequestLog {
   /** Gives each answer its `X-Request-Id` and each request its entry in the log: no headers, no tokens, no rows. */
@@ -54,8 +55,9 @@ export function createRequestLog(logger: Logger): RequestLog {
   }
 }
 
-function requestFields({ id, method, url }: FastifyRequest): LogFields {
-  return { requestId: id, method, url: loggedUrl(url) }
+function requestFields(request: FastifyRequest): LogFields {
+  const { id, method, url } = request
+  return { requestId: id, method, url: loggedUrl(url), clientAddress: clientAddressOf(request) }
 }
 
 function roundMs(ms: number): number {

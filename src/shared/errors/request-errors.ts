@@ -62,6 +62,13 @@ export const requestErrors = {
     message: ({ method, allowed }: { readonly method: string; readonly allowed: readonly string[] }) =>
       `Method ${method} is not allowed here; use ${allowed.join(' or ')}`,
   }),
+  CONNECTIONS_TOO_MANY: define({
+    status: 429,
+    when: 'One address has `connectionsPerAddressMax` connections, and a request is under way on each. The new connection is closed.',
+    message: ({ connectionsPerAddressMax }: RetryLater & { readonly connectionsPerAddressMax: number }) =>
+      `Your address has ${connectionsPerAddressMax} busy connections, the most it may have; this one was closed, repeat the request later`,
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
   REQUESTS_AHEAD_TOO_MANY: define({
     status: 429,
     when: 'A client sends more than 64 requests ahead on one connection, without an answer to the first of them. The earlier ones are answered, then the connection closes; this request and those after it are ignored.',

@@ -13,6 +13,12 @@ export const serviceErrors = {
     when: 'The service has a fault of its own; the log has the reason.',
     message: () => 'Unexpected error; the log of the service has the reason under the id of this request',
   }),
+  CONNECTIONS_EXHAUSTED: define({
+    status: 503,
+    when: 'There are `connectionsMax` connections, and a request is under way on each. The new connection is closed. Nothing was done; repeat the request later.',
+    message: () => 'Too many connections are busy; this one was closed and nothing was done, repeat the request later',
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
   DISK_UNAVAILABLE: define({
     status: 503,
     when: 'The disk is full, read-only or failing, or too many files are open. Nothing was stored or changed; repeat the request later.',

@@ -3,9 +3,11 @@ import t, { type Test } from 'tap'
 import { Access, type Caller } from '../../../src/access/access.ts'
 import type { Operation } from '../../../src/access/operations.ts'
 import { addPath } from '../../../src/http/server/add-path.ts'
+import { AnswerHeaders } from '../../../src/http/server/answer-headers.ts'
 import { addAuthorization, callerOf, readScopeOf, requireAccess } from '../../../src/http/server/authorization.ts'
 import { createConnections } from '../../../src/http/server/connections.ts'
 import { addErrorAnswers } from '../../../src/http/server/error-answers.ts'
+import { RawAnswers } from '../../../src/http/server/raw-answer.ts'
 import { inBody, inSql, onPath, onQuery, onWorkspace } from '../../../src/http/server/route-need.ts'
 import { type ApiError, errors } from '../../../src/shared/errors/errors.ts'
 import { adminDeps } from '../../support/access/admin-access.ts'
@@ -17,7 +19,8 @@ function openBare(t: Test, access: Access = admin): FastifyInstance {
   const deps = createFakeDeps()
   const app = Fastify({ exposeHeadRoutes: false })
   t.teardown(() => app.close())
-  createConnections({ connectionIdleMsMax: 0, now: deps.now }).addTo(app)
+  const answers = new RawAnswers(new AnswerHeaders({ corsOrigins: '*' }), deps.now)
+  createConnections({ connectionIdleMsMax: 0, answers }).addTo(app)
   addErrorAnswers(app)
   addAuthorization(app, access)
   return app

@@ -4,6 +4,7 @@ import t from 'tap'
 import { optionKeys } from '../../../src/config.ts'
 import { ApiError, type ErrorCode, errors, errorTable } from '../../../src/shared/errors/errors.ts'
 import { repositoryRoot } from '../../support/repository-root.ts'
+import { madeConnectionErrors } from '../../support/shared/errors/made-connection-errors.ts'
 import { madeDeleteErrors } from '../../support/shared/errors/made-delete-errors.ts'
 import { madeImportErrors } from '../../support/shared/errors/made-import-errors.ts'
 import { madeJobErrors } from '../../support/shared/errors/made-job-errors.ts'
@@ -255,6 +256,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     400,
     'The Data Source would have more than 40 partitions, so the import ended early; the counted rows are stored. Use a coarser partition key, or raise --partitions-max',
   ],
+  ...madeConnectionErrors,
   ...madeImportErrors,
   ...madeDeleteErrors,
   ...madeTokenErrors,

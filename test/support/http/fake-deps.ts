@@ -35,6 +35,11 @@ export const limits: HttpOptions = {
   connectionIdleMsMax: 0,
   requestTimeoutMs: 0,
   closeTimeoutMs: 300_000,
+  trustedProxies: '127.0.0.1,::1',
+  publicHosts: '',
+  corsOrigins: '*',
+  connectionsMax: 1_000,
+  connectionsPerAddressMax: 0,
 }
 
 /** One request without a network. */

@@ -1,0 +1,64 @@
+// Options of connections and of what stands before the service: limits, proxies, origins.
+
+import type { OptionDefinition } from './config.types.ts'
+
+export const httpOptions = {
+  trustedProxies: {
+    kind: 'text',
+    default: '127.0.0.1,::1',
+    pattern: /^[\da-fA-F.:/,\s]*$|^none$/,
+    expected: 'addresses and networks separated by commas, or none',
+    sentence:
+      'Addresses and networks (CIDR) of proxies, separated by commas. From these alone `X-Forwarded-For`, `-Host` and `-Proto` are believed. `none` believes nobody. See [HTTP](http.md#behind-a-proxy).',
+  },
+  publicHosts: {
+    kind: 'text',
+    default: '',
+    pattern: /^[^\s,]*(?:,\s*[^\s,]+)*$/,
+    expected: 'host names separated by commas, each with a scheme and a port where needed',
+    sentence:
+      'Hosts that URLs in answers may have, `https://api.example.com,10.0.0.5:7181`. A request that names another gets the first of them. Empty: whatever the request names.',
+  },
+  corsOrigins: {
+    kind: 'text',
+    default: '*',
+    pattern: /^\S+(?:,\s*\S+)*$/,
+    expected: 'origins separated by commas, * or none',
+    sentence:
+      'Origins whose pages may use the API in browsers, `https://app.example.com,https://*.example.org`. `*` allows all, `none` allows no page.',
+  },
+  connectionsMax: {
+    kind: 'integer',
+    unit: null,
+    min: 16,
+    max: 1_000_000,
+    default: 4_096,
+    sentence:
+      'Connections at once. Beyond it, one that waits for a request is closed for a new one; where all are busy, the new one gets 503.',
+  },
+  connectionsPerAddressMax: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: 1_000_000,
+    default: 1_024,
+    sentence: 'The same for one address (IPv6: one /64), with 429. Trusted proxies have no such limit. 0 sets none.',
+  },
+  connectionIdleMsMax: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 0,
+    max: 86_400_000,
+    default: 120_000,
+    sentence:
+      'Time without a byte after which a connection is closed, also in the middle of a body. 0 never closes it.',
+  },
+  requestTimeoutMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 0,
+    max: 86_400_000,
+    default: 0,
+    sentence: 'Time in which a whole request must have arrived. 0 sets no limit, because a body may have any length.',
+  },
+} as const satisfies Readonly<Record<string, OptionDefinition>>
