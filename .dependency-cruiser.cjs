@@ -4,6 +4,7 @@
 const imports = {
   shared: [],
   observe: ['shared'],
+  metrics: ['shared'],
   schema: ['shared'],
   codec: ['schema', 'shared'],
   guess: ['codec', 'schema', 'shared'],
@@ -16,10 +17,10 @@ const imports = {
   sql: ['schema', 'catalog', 'shared'],
   access: ['sql', 'catalog', 'secrets', 'storage', 'schema', 'observe', 'shared'],
   limits: ['storage', 'observe', 'shared'],
-  jobs: ['catalog', 'directory', 'storage', 'observe', 'shared'],
-  store: ['codec', 'schema', 'observe', 'shared'],
+  jobs: ['catalog', 'directory', 'storage', 'metrics', 'observe', 'shared'],
+  store: ['codec', 'schema', 'metrics', 'observe', 'shared'],
   materialize: ['sql', 'template', 'store', 'catalog', 'schema', 'jobs', 'observe', 'shared'],
-  ingest: ['codec', 'guess', 'wal', 'store', 'catalog', 'schema', 'jobs', 'observe', 'shared'],
+  ingest: ['codec', 'guess', 'wal', 'store', 'catalog', 'schema', 'jobs', 'metrics', 'observe', 'shared'],
   query: ['sql', 'template', 'store', 'catalog', 'schema', 'jobs', 'observe', 'shared'],
   pipes: ['query', 'sql', 'template', 'catalog', 'schema', 'observe', 'shared'],
   datasources: [
@@ -49,6 +50,7 @@ const imports = {
     'limits',
     'catalog',
     'schema',
+    'metrics',
     'observe',
     'shared',
   ],
@@ -124,6 +126,7 @@ const owners = {
   ndjson: '^src/http/',
   pino: '^src/observe/',
   piscina: '^(src/ingest|workers)/',
+  'prom-client': '^src/metrics/',
   undici: '^src/imports/url/',
 }
 

@@ -12,6 +12,7 @@ import { addHealth } from './http/routes/health.ts'
 import { JobProgress } from './http/routes/job-progress.ts'
 import { addJobs } from './http/routes/jobs.ts'
 import { addMaterialization } from './http/routes/materialization.ts'
+import { addMetrics } from './http/routes/metrics.ts'
 import { addOpenApi } from './http/routes/openapi.ts'
 import { addPipe } from './http/routes/pipe.ts'
 import { addPipes } from './http/routes/pipes.ts'
@@ -31,6 +32,7 @@ import { addErrorAnswers, answerFrameworkErrors } from './http/server/error-answ
 import { createHttpServer, headerBytesMax } from './http/server/http-server.ts'
 import { addProxies, Proxies } from './http/server/proxies.ts'
 import { RawAnswers } from './http/server/raw-answer.ts'
+import { addRequestCounts } from './http/server/request-counts.ts'
 import { addRequestHead } from './http/server/request-head.ts'
 import { createRequestLog } from './http/server/request-log.ts'
 import { addReaderWatch } from './http/server/slow-readers.ts'
@@ -62,6 +64,8 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
     frameworkErrors: answerFrameworkErrors(requestLog, headers),
   })
   if (onRoute !== undefined) app.addHook('onRoute', onRoute)
+  const { recorder } = deps
+  if (recorder !== undefined) addRequestCounts(app, { recorder, findPipe: (name) => deps.pipes.find(name) })
   deferContinue(app)
   requestLog.addTo(app)
   headers.addTo(app)
@@ -75,6 +79,7 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   const { isClosing, onClosing, onCutting } = addClosing(app, options.closeTimeoutMs)
   addAuthorization(app, deps.access)
   addUrlEscapes(app)
+  addMetrics(app, deps, options)
   addHealth(app, () => (isClosing() ? errors.SHUTTING_DOWN() : faultOf(deps)))
   const jobProgress = new JobProgress(deps.jobs)
   const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax) }

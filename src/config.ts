@@ -4,6 +4,7 @@
 import type { OptionDefinition, OptionValue } from './config.types.ts'
 import { httpOptions } from './config-http.ts'
 import { jobOptions } from './config-jobs.ts'
+import { observeOptions } from './config-observe.ts'
 import { tokenOptions } from './config-tokens.ts'
 import { urlOptions } from './config-url.ts'
 import { viewOptions } from './config-views.ts'
@@ -430,6 +431,7 @@ export const optionTable = {
   },
   ...tokenOptions,
   ...jobOptions,
+  ...observeOptions,
   variablesRequestsPerSecondMax: {
     kind: 'integer',
     unit: null,

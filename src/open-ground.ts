@@ -18,6 +18,7 @@ import { TableChanges } from './imports/url-jobs/table-changes.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
 import { LimitHits } from './limits/limit-hits.ts'
+import { Recorder } from './metrics/recorder.ts'
 import type { Logger } from './observe/logger.ts'
 import { openSecretStorage } from './secrets/open-secrets.ts'
 import type { SealPlain } from './secrets/sealed-records.ts'
@@ -54,7 +55,8 @@ export const closeShares = { jobs: 0.5, replaces: 0.55, behind: 0.6, ingest: 0.6
 export async function openGround(options: Options, logger: Logger, closing: Closing) {
   const { opened } = closing
   const { store, disk, keyFile } = await openDirectory(options, logger, closing)
-  const records = await openRecords(options, { store, disk, keyFile, logger, opened })
+  const recorder = options.metrics === 'on' ? new Recorder(options.metricsLabelsMax) : undefined
+  const records = await openRecords(options, { store, disk, keyFile, recorder, logger, opened })
   const { catalog, settings, jobs } = records
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
   await partNote.compareAtStart()
@@ -62,7 +64,8 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
   const changes = new TableChanges({ settings, hasUnfinished: (id) => hasUnfinishedImport(jobs, id) })
   const whileRemoving = changes.notedIn(partNote.whileRemoving.bind(partNote))
   const limitHits = new LimitHits(logger)
-  return { ...records, store, disk, partNote, changes, whileRemoving, limitHits, logger, now: Date.now }
+  if (recorder !== undefined) limitHits.onLimitHit(({ limit }) => recorder.limits.add(limit))
+  return { ...records, recorder, store, disk, partNote, changes, whileRemoving, limitHits, logger, now: Date.now }
 }
 
 export type Ground = Awaited<ReturnType<typeof openGround>>
@@ -94,11 +97,12 @@ interface RecordsDeps extends Pick<Closing, 'opened'> {
   readonly store: SupervisedStore
   readonly disk: DiskWatch
   readonly keyFile: KeyFile
+  readonly recorder: Recorder | undefined
   readonly logger: Logger
 }
 
 /** What is kept in the catalog's file: the modules that hold records of it in memory. */
-async function openRecords(options: Options, { store, disk, keyFile, logger, opened }: RecordsDeps) {
+async function openRecords(options: Options, { store, disk, keyFile, recorder, logger, opened }: RecordsDeps) {
   const now = Date.now
   const catalogPath = join(options.dataDir, catalogName)
   await refuseLostCatalog(catalogPath, { store, laterNames: [adminTokenFileName, logDirectoryName, markName] })
@@ -115,7 +119,7 @@ async function openRecords(options: Options, { store, disk, keyFile, logger, ope
   reportDefinitions(catalog, logger, options.columnsMax)
   const variables = openVariables({ now, box }, await loadRecords(storage, variableKinds))
   opened.push(() => variables.close())
-  const jobs = await openJobs(options, { storage, logger, now })
+  const jobs = await openJobs(options, { storage, recorder, logger, now })
   return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box }
 }
 

@@ -31,6 +31,7 @@ import { RepairService } from './materialize/verify/repairs.ts'
 import { VerifyService } from './materialize/verify/verifies.ts'
 import type { Logger } from './observe/logger.ts'
 import { type Closing, catalogName, closeShares, type Ground, openGround } from './open-ground.ts'
+import { openMetrics } from './open-metrics.ts'
 import { openPopulates } from './open-populates.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipeUsers } from './pipes/pipe-users.ts'
@@ -115,11 +116,11 @@ async function openModules(
 
 /** Where rows are and how they come there: the way in, the way out, data sources, and the views between them. */
 async function openRows(options: Options, ground: Ground, { opened, closeTime }: Closing) {
-  const { store, catalog, settings, variables, jobs, disk, whileRemoving, logger, now } = ground
+  const { store, catalog, settings, variables, jobs, disk, whileRemoving, recorder, logger, now } = ground
   const behindDeps = { catalog, store, gate: store.gate, kept: () => ingest.keptEvents, logger, now }
   const behind = await openViewsBehind(options, behindDeps)
   const ingest = await openIngest(options, {
-    ...{ store, catalog, logger, now, disk, whileRemoving },
+    ...{ store, catalog, logger, now, disk, whileRemoving, recorder },
     views: ingestViewsOf(behind, store.gate),
   })
   opened.push(() => ingest.close(closeTime.leftUntil(closeShares.ingest)))
@@ -173,7 +174,9 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   const worked = { imports, jobs, dataSources, populates, ...checks, query, disk, logger, store }
   const jobKinds = await openJobKinds(options, { ...opening, ...written, ...worked })
   opened.push(() => jobKinds.close())
-  const shown = { limitHits: modules.limitHits, tokens, pipes, behind, endpointDescriptions, variables, now }
+  const metrics = openMetrics(options, modules)
+  const observed = { metrics, recorder: modules.recorder, limitHits: modules.limitHits }
+  const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, now }
   const engineFault = (): string | null => store.unreadyReason
   const app = createApp({ ...opening, ...worked, ...jobKinds, ...written, ...shown, engineFault }, options)
   opened.push(() => app.close())

@@ -83,6 +83,7 @@ export const operations = {
   'variable:read': { of: null, ...writers, scopes: [] },
   'variable:change': { of: null, ...writers, scopes: [] },
   'project:read': { of: null, ...writers, scopes: ['WORKSPACE:READ_ALL'] },
+  'metrics:read': { of: null, ...writers, scopes: ['WORKSPACE:READ_ALL'] },
   'token:read': { of: null, ...writers, scopes: ['TOKENS'] },
   'token:change': { of: null, ...writers, scopes: ['TOKENS'] },
 } as const satisfies Readonly<Record<string, OperationRule>>

@@ -16,6 +16,8 @@ import type { ViewsBehind } from '../materialize/behind/views-behind.ts'
 import type { Populates } from '../materialize/populate/populate.types.ts'
 import type { Repairs } from '../materialize/verify/repair.types.ts'
 import type { Verifies } from '../materialize/verify/verify.types.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Recorder } from '../metrics/recorder.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
 import type { Pipes } from '../pipes/pipes.types.ts'
@@ -55,6 +57,10 @@ export interface HttpDeps {
   readonly queryJobs: Pick<QueryJobs<Warrant>, 'orderOf'>
   readonly variables: Variables
   readonly logger: Logger
+  /** Where requests are counted; undefined where they are not. */
+  readonly recorder: Recorder | undefined
+  /** What is told at `/metrics`; null where nothing is counted. */
+  readonly metrics: Pick<Metrics, 'contentType' | 'text'> | null
   /** Is told of each refusal by a limit. */
   readonly limitHits: Pick<LimitHits, 'tell'>
   /** Whether the disk takes anything, and who is told that it does not. */
@@ -77,6 +83,8 @@ export interface HttpOptions extends HttpServerOptions, ProxyOptions, AnswerHead
   readonly variablesRequestsPerSecondMax: number
   /** Silence in the middle of a body after which the request fails; 0 waits for ever. */
   readonly connectionIdleMsMax: number
+  /** Who may read `/metrics` without a token: addresses and networks, separated by commas. */
+  readonly metricsAddresses: string
   /** Time that a close may take; imports and bodies that take a tenth of it are ended. */
   readonly closeTimeoutMs: number
 }
@@ -119,6 +127,10 @@ declare module 'fastify' {
     readonly olderTokenParameter?: string
     /** Requests that are the daily work: those that are answered are logged at `debug`. */
     readonly isFrequent?: boolean
+    /** Gives the data of a pipe, which the parameter `pipe` of the path names: counted by pipe too. */
+    readonly isEndpoint?: boolean
+    /** Who needs no token for it. */
+    readonly isOpenTo?: (request: FastifyRequest) => boolean
     /** A token of another workspace is answered with 404: its sender has the wrong address. */
     readonly isSentToAWorkspace?: boolean
   }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DataSource, DataSourceId } from '../catalog/data-source.types.ts'
+import type { Recorder } from '../metrics/recorder.ts'
+import type { LogState, WaitingEvents } from '../metrics/service-state.types.ts'
 import { mebibyte } from '../shared/bytes.ts'
 import { CloseTime } from '../shared/close-time.ts'
 import { errors } from '../shared/errors/errors.ts'
@@ -26,10 +28,11 @@ import type {
   ParquetImportRequest,
   ReplayRowsOutcome,
   ReplayRowsRequest,
+  RowCounts,
   SettleRequest,
 } from './ingest.types.ts'
 import { tablesOf } from './ingest-plan.ts'
-import type { LedgerSideName, TableMark } from './insert/import-ledger.types.ts'
+import type { LedgerCounts, LedgerSideName, TableMark } from './insert/import-ledger.types.ts'
 import { PartitionLimits } from './insert/partition-limits.ts'
 import { SharedSync } from './insert/shared-sync.ts'
 import { MemoryBudget } from './memory-budget.ts'
@@ -66,8 +69,8 @@ export async function openIngest(options: IngestOptions, deps: IngestDeps): Prom
   try {
     const partitionLimits = new PartitionLimits(deps.store.partitions, options)
     const events = await openEvents(options, { ...deps, pool, partitionLimits })
-    const { catalog, store, whileRemoving = (_ids, change) => change() } = deps
-    return new OpenIngest(options, { catalog, store, pool, events, partitionLimits, whileRemoving })
+    const { catalog, store, recorder, whileRemoving = (_ids, change) => change() } = deps
+    return new OpenIngest(options, { catalog, store, pool, events, partitionLimits, whileRemoving, recorder })
   } catch (error) {
     await pool.close()
     throw error
@@ -83,6 +86,7 @@ class OpenIngest implements Ingest {
   readonly #events: EventsIngest
   readonly #catalog: IngestDeps['catalog']
   readonly #whileRemoving: WhileRemoving
+  readonly #recorder: Pick<Recorder, 'sources'> | undefined
   /** Imports and replays under way. */
   readonly #imports = new Set<Promise<unknown>>()
   readonly #gate = new ImportGate()
@@ -100,6 +104,7 @@ class OpenIngest implements Ingest {
       readonly events: EventsIngest
       readonly partitionLimits: PartitionLimits
       readonly whileRemoving: WhileRemoving
+      readonly recorder: Pick<Recorder, 'sources'> | undefined
     },
   ) {
     this.#options = options
@@ -110,6 +115,7 @@ class OpenIngest implements Ingest {
     this.#events = deps.events
     this.#catalog = deps.catalog
     this.#whileRemoving = deps.whileRemoving
+    this.#recorder = deps.recorder
     const { decompressedBytesMax, parquetBytesMax } = options
     this.#archives = spoolFor(deps.store, archivesMax, decompressedBytesMax)
     this.#parquetFiles = spoolFor(deps.store, parquetFilesMax, parquetBytesMax)
@@ -169,6 +175,14 @@ class OpenIngest implements Ingest {
 
   get keptEvents(): KeptEventsOfViews {
     return this.#events.kept
+  }
+
+  waitingEvents(): readonly WaitingEvents[] {
+    return this.#events.waitingEvents()
+  }
+
+  logState(): LogState {
+    return this.#events.logState()
   }
 
   eventsStatus(dataSourceId: DataSourceId): EventsStatus | null {
@@ -263,19 +277,31 @@ class OpenIngest implements Ingest {
 
   /** What goes into tables of its own is no append to the data source. */
   #runImport(
-    { dataSource, tables }: Pick<ImportRequest, 'dataSource' | 'tables'>,
+    { dataSource, tables, ledger }: Pick<ImportRequest, 'dataSource' | 'ledger' | 'tables'>,
     run: () => Promise<ImportOutcome>,
   ): Promise<ImportOutcome> {
     const { landing, quarantine } = tables ?? tablesOf(dataSource)
     const untilAppended = (): Promise<void> => this.store.untilAppended([landing, quarantine])
     const runStill = (): Promise<ImportOutcome> => {
       refuseStaleDefinition(dataSource, this.#catalog.find(dataSource.id))
-      return run()
+      return counted()
     }
+    const before = ledger?.counts
+    const counted = async (): Promise<ImportOutcome> => this.#count(dataSource, await run(), before)
     const pass = (): Promise<ImportOutcome> => {
-      return tables === undefined ? this.#gate.pass(dataSource, runStill, untilAppended) : run()
+      return tables === undefined ? this.#gate.pass(dataSource, runStill, untilAppended) : counted()
     }
     return this.#track(warningOfExpired(this.store.parts, { dataSource, table: landing }, pass))
+  }
+
+  /** @param before what an import that goes on had stored; its outcome has that too. */
+  #count({ id }: DataSource, outcome: ImportOutcome, before: LedgerCounts | undefined): ImportOutcome {
+    const counts = this.#recorder?.sources.of(id).imports
+    if (counts === undefined) return outcome
+    counts.rows += outcome.storedRows - (before?.storedRows ?? 0)
+    counts.quarantinedRows += setAsideRows(outcome) - (before === undefined ? 0 : setAsideRows(before))
+    counts.bytes += outcome.byteCount ?? 0
+    return outcome
   }
 
   /** A close waits for what runs. */
@@ -291,6 +317,10 @@ class OpenIngest implements Ingest {
   #refuseWhenClosing(): void {
     if (this.#isClosing) throw errors.SHUTTING_DOWN({})
   }
+}
+
+function setAsideRows({ quarantinedRows, invalidLines, shortLines }: Omit<RowCounts, 'storedRows'>): number {
+  return quarantinedRows + invalidLines - shortLines
 }
 
 function spoolFor(store: Store, loadsMax: number, fileBytesMax: number): SpoolBudget {

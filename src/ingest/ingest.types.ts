@@ -3,6 +3,7 @@ import type { CsvHeader } from '../codec/csv/csv-header.ts'
 import type { NewLine } from '../guess/csv-sample.ts'
 import type { SampleBytes } from '../guess/sample.types.ts'
 import type { TextEncoding } from '../guess/text-encoding.ts'
+import type { LogState, WaitingEvents } from '../metrics/service-state.types.ts'
 import type { ValueRules } from '../shared/value-rules.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
 import type { EventsStatus } from './events/events.types.ts'
@@ -139,6 +140,9 @@ export interface Ingest {
   replayRows(request: ReplayRowsRequest): Promise<ReplayRowsOutcome>
   /** What waits for a data source, and why; null when nothing ever did. */
   eventsStatus(dataSourceId: DataSourceId): EventsStatus | null
+  /** Of all data sources that have events that are not stored. */
+  waitingEvents(): readonly WaitingEvents[]
+  logState(): LogState
   /**
    * Runs a change of a data source after which the engine knows its blocks no more: truncate, drop.
    *
@@ -267,6 +271,8 @@ export interface ImportOutcome extends RowCounts {
   readonly failure: Error | null
   /** Sentences about what was odd and taken all the same; absent where nothing was. */
   readonly warnings?: readonly string[]
+  /** Bytes of the body that were parsed, unpacked; of a Parquet file all. Absent where nobody counts. */
+  readonly byteCount?: number
 }
 
 /**

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Recorder } from '../metrics/recorder.ts'
 import type { Logger } from '../observe/logger.ts'
 import { assert } from '../shared/assert.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
@@ -37,6 +38,8 @@ export interface JobsOptions {
 
 export interface JobsDeps {
   readonly storage: RecordStorage
+  /** Where jobs that end are counted; absent where they are not. */
+  readonly recorder?: Pick<Recorder, 'jobEnded'> | undefined
   readonly logger: Logger
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -191,7 +194,10 @@ class OpenJobs implements Jobs {
     if (fault === null) this.#deps.logger.info(fields, 'A job has another status.')
     else this.#deps.logger.error({ ...fields, err: fault }, 'A job has ended by a fault.')
     this.#news.changed(this.find(id) ?? job)
-    if (isFinal(status)) this.#forgetSoon()
+    if (!isFinal(status)) return
+    const { kind, startedAtMs, updatedAtMs } = job
+    this.#deps.recorder?.jobEnded(kind, status, startedAtMs === null ? 0 : updatedAtMs - startedAtMs)
+    this.#forgetSoon()
   }
 
   #fieldsOf({ id, kind, subject }: Job): object {

@@ -1,6 +1,7 @@
 import type { Part } from '../codec/arrow/part.types.ts'
 import type { PartExpression } from '../codec/arrow/part-expression.ts'
 import type { PartLayout, PartTarget } from '../codec/arrow/part-layout.types.ts'
+import type { EngineCounts, EngineState } from '../metrics/service-state.types.ts'
 import type { CheckedExpression, CheckedQuery } from '../schema/expressions/checked-text.types.ts'
 import type { AppendGate } from './append-gate.ts'
 import type { Comparisons } from './comparisons.types.ts'
@@ -146,6 +147,10 @@ export interface SupervisedStore extends Store {
    * an engine that ended has left is mended, sessions are free.
    */
   readonly unreadyReason: string | null
+  /** What is known of the engine without asking it. */
+  engineState(): EngineState
+  /** What the engine says of itself; a short statement that looks at each part of each table. Raises `StoreError`. */
+  engineCounts(): Promise<EngineCounts | null>
   /** Which INSERTs may run while the views behind their tables change. */
   readonly gate: AppendGate
   /** Resolves when the engine cannot be kept running; the store is of no use then. */

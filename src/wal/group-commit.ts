@@ -15,7 +15,7 @@ interface WaitingBatch {
   readonly reject: (error: unknown) => void
 }
 
-type Limits = Pick<WalOptions, 'entryBytesMax' | 'onEvent' | 'pendingBytesMax' | 'totalBytesMax'>
+type Limits = Pick<WalOptions, 'entryBytesMax' | 'onEvent' | 'onSynced' | 'pendingBytesMax' | 'totalBytesMax'>
 
 /**
  * Writes all batches that wait with one write and one sync, in the order of their coming, and tells each its sequences.
@@ -132,6 +132,7 @@ export class GroupCommit {
   async #commit(batches: readonly WaitingBatch[]): Promise<void> {
     const group = groupOf(batches)
     const first = this.#chain.next
+    const startMs = performance.now()
     try {
       await this.#chain.commit(group)
     } catch (error) {
@@ -140,6 +141,7 @@ export class GroupCommit {
       return
     }
     this.pendingBytes -= group.byteCount
+    this.#limits.onSynced?.(performance.now() - startMs)
     this.groupCount += 1
     this.entryCount += group.entryCount
     let next: number = first

@@ -64,6 +64,8 @@ export interface WalOptions {
   readonly onDamage: 'keep-aside' | 'refuse'
   /** Told what the owner may want to log; must not throw. */
   readonly onEvent: (event: WalEvent) => void
+  /** Told how long one write with its sync took; must not throw. */
+  readonly onSynced?: ((durationMs: number) => void) | undefined
 }
 
 export type WalEvent =

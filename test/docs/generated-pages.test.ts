@@ -5,7 +5,11 @@ import { jobRights } from '../../src/access/job-rights.ts'
 import { type Operation, operations, ruleOf } from '../../src/access/operations.ts'
 import { type ScopeType, scopeTypes } from '../../src/access/scopes/scope-types.ts'
 import { optionsMarkdown } from '../../src/config-text.ts'
+import { recordedFamilies } from '../../src/metrics/recorded-families.ts'
+import { Recorder } from '../../src/metrics/recorder.ts'
+import { stateFamilies } from '../../src/metrics/state-families.ts'
 import { errorTable } from '../../src/shared/errors/errors.ts'
+import { anyState } from '../support/metrics/any-state.ts'
 import { pageSection } from '../support/page-section.ts'
 
 t.test('docs/options.md has the table of options as the code has it (UPDATE_DOCS=1 writes it)', async (t) => {
@@ -33,6 +37,20 @@ t.test('docs/jobs.md has who may be told of which job (UPDATE_DOCS=1 writes it)'
   const made = jobRightsMarkdown()
   t.equal(pageSection('docs/jobs.md', 'job-rights', made), made)
 })
+
+t.test('docs/monitoring.md has every metric of our own (UPDATE_DOCS=1 writes it)', async (t) => {
+  const made = metricsMarkdown()
+  t.equal(pageSection('docs/monitoring.md', 'metrics', made), made)
+})
+
+function metricsMarkdown(): string {
+  const families = [
+    ...recordedFamilies(new Recorder(1), { dataSourceName: () => undefined, pipeName: () => undefined }),
+    ...stateFamilies(anyState, { dataSourceName: () => undefined, labelsMax: 1 }),
+  ]
+  const rows = families.map(({ name, type, help }) => `| \`${name}\` | ${type} | ${help} |`)
+  return ['| Metric | Type | What it is |', '|---|---|---|', ...rows].join('\n')
+}
 
 function jobRightsMarkdown(): string {
   const rows = Object.entries(jobRights).flatMap(([kind, rights]) =>

@@ -42,7 +42,7 @@ export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimit
   for (const format of endpointFormats) {
     const answer = answerAs(format)
     const need = onPath('pipe:read', 'pipe')
-    const config = { needs: { GET: need, POST: need }, mayTakeTokenFromBody: true, isFrequent: true }
+    const config = { needs: { GET: need, POST: need }, mayTakeTokenFromBody: true, isFrequent: true, isEndpoint: true }
     // Ids may carry a label, so a dot may stand in them; the last one is that of the format.
     addPath(app, `/v0/pipes/:pipe(^.+(?=[.]${format}$)).${format}`, { GET: answer, POST: answer }, config)
     addPath(app, `/v0/pipe/:pipe/data.${format}`, { GET: answer, POST: answer }, config)

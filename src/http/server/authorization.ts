@@ -93,7 +93,9 @@ function guard(route: RouteOptions, need: Exclude<RouteNeed, 'nothing'>, access:
     judge(request, verdict.caller)
     request.caller = verdict.caller
   }
+  const isOpenTo = route.config?.isOpenTo
   const onRequest: RouteOptions['onRequest'] = (request, reply, done) => {
+    if (isOpenTo?.(request) === true) return done()
     const token = headToken(request)
     if (token !== undefined || !(mayHaveBodyToken && mayCarryToken(request))) admit(request, reply, token)
     done()

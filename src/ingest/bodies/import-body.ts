@@ -77,6 +77,7 @@ export class BodyImport {
   readonly #framesUnderWay = new Set<Promise<void>>()
   readonly #startedAtMs = Date.now()
   #frameCount = 0
+  #byteCount = 0
   #invalidLines = 0
   #shortLines = 0
   #failure: Error | null = null
@@ -119,6 +120,7 @@ export class BodyImport {
       shortLines,
       failure: await this.#told({ storedRows, quarantinedRows: setAsideRows }),
       warnings: this.#warnings,
+      byteCount: this.#byteCount,
     }
   }
 
@@ -248,6 +250,7 @@ export class BodyImport {
   async #submit(placed: PlacedFrame | null, given?: FrameFormat): Promise<void> {
     if (placed === null || this.#refusal !== null) return
     const { frame, range } = placed
+    this.#byteCount += frame.byteCount
     const { start, record } = given ?? this.#recordFormat(placed)
     const task = {
       planKey: this.#plan.planKey,

@@ -5,6 +5,7 @@
  * stored costs no memory, and holds up no other.
  */
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import { type Recorder, SourceCounts } from '../../metrics/recorder.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { assert } from '../../shared/assert.ts'
 import { type DiskReports, diskFaultOf } from '../../shared/disk-fault.ts'
@@ -19,6 +20,7 @@ import type { EventsStatus, EventsViews, FlushRule, LoggedBatch, RecoveredSource
 import { EventsQueue, firstOf, rowsOf } from './events-queue.ts'
 import { InsertRetry } from './insert-retry.ts'
 import type { KeptBlocks } from './kept-blocks.ts'
+import { LagMarks } from './lag-marks.ts'
 import type { BehindSource } from './log-reader.ts'
 import { StoredWaiters } from './stored-waiters.ts'
 
@@ -34,6 +36,8 @@ export interface DataSourceEventsDeps extends BlockInserterDeps {
   /** Absent where no views change. */
   readonly views?: EventsViews | undefined
   readonly kept?: Pick<KeptBlocks, 'noteStored'> | undefined
+  /** Where what comes in is counted; absent where it is not. */
+  readonly sources?: Recorder['sources'] | undefined
 }
 
 /** Failures of a view after which it may be set aside: one may pass. */
@@ -59,6 +63,8 @@ export class DataSourceEvents implements BehindSource {
   readonly #inserter: BlockInserter
   readonly #retry: InsertRetry
   readonly #waiters = new StoredWaiters()
+  readonly #counts: SourceCounts
+  readonly #lagMarks = new LagMarks()
 
   constructor(dataSource: DataSource, deps: DataSourceEventsDeps, recovered: RecoveredSource = nothing) {
     const { rule, budget, clock } = deps
@@ -69,6 +75,7 @@ export class DataSourceEvents implements BehindSource {
     this.#waitingRows = waitingRows
     this.#waitingBytes = waitingBytes
     this.mayHaveEntries = recovered !== nothing
+    this.#counts = deps.sources?.of(dataSource.id) ?? new SourceCounts()
     this.#retry = new InsertRetry(deps)
     this.#queue = new EventsQueue({ rule, budget, clock, onTime: () => this.wake() }, behind)
     this.#inserter = new BlockInserter({ stream: this.stream, named, queue: this.#queue }, deps, {
@@ -116,6 +123,7 @@ export class DataSourceEvents implements BehindSource {
     this.#dataSource = dataSource
     this.#waitingRows += rowsOf(batch)
     this.#waitingBytes += batch.loggedBytes
+    this.#count(batch)
     if (isInMemory) this.wake()
   }
 
@@ -235,6 +243,14 @@ export class DataSourceEvents implements BehindSource {
     this.#queue.letGo()
   }
 
+  #count(batch: LoggedBatch): void {
+    const { events } = this.#counts
+    events.rows += batch.rowCount
+    events.quarantinedRows += batch.quarantinedRowCount
+    events.bytes += batch.loggedBytes
+    this.#lagMarks.note(firstOf(batch), this.#deps.clock())
+  }
+
   #onStored(block: NamedBlock, counts: BlockCounts): void {
     this.#deps.kept?.noteStored(this.stream, block)
     this.#waitingRows -= counts.rowCount + counts.quarantinedRowCount
@@ -246,7 +262,11 @@ export class DataSourceEvents implements BehindSource {
     const hadFailed = this.#retry.noteStored()
     if (hadFailed) this.#deps.logger.info({ dataSource: this.name }, 'The events of a data source are stored again.')
     const last = block.sequences.at(-1)
-    if (last !== undefined) this.#waiters.stored(last)
+    if (last !== undefined) {
+      this.#waiters.stored(last)
+      const sinceMs = this.#lagMarks.take(last)
+      if (sinceMs !== null) this.#counts.lag.note(this.#deps.clock() - sinceMs)
+    }
     if (this.mayRead) this.#deps.onBehind()
   }
 

@@ -6,6 +6,8 @@
  */
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { DataSource, DataSourceId } from '../../catalog/data-source.types.ts'
+import type { Recorder } from '../../metrics/recorder.ts'
+import type { LogState, WaitingEvents } from '../../metrics/service-state.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { CloseTime } from '../../shared/close-time.ts'
 import { type DiskReports, noDiskReports } from '../../shared/disk-fault.ts'
@@ -66,6 +68,8 @@ export interface EventsDeps {
   readonly disk?: DiskReports
   /** The disk; tests hand in one that fails. */
   readonly files?: FileLayer
+  /** Absent where nothing is counted. */
+  readonly recorder?: Pick<Recorder, 'logSyncs' | 'sources'> | undefined
 }
 
 /** What is known of the views behind data sources, and who looks after them. */
@@ -94,7 +98,8 @@ export async function openEvents(options: EventsOptions, deps: EventsDeps): Prom
   const told: { ingest: EventsIngest | null } = { ingest: null }
   const onEvent = (event: WalEvent): void => told.ingest?.onWalEvent(event)
   const waitingRows = (): number => told.ingest?.waitingRows() ?? 0
-  const wal = await openWal(walOptions(options, { onEvent, waitingRows }), deps.files ?? diskFileLayer)
+  const onSynced = (durationMs: number): void => deps.recorder?.logSyncs.note(durationMs)
+  const wal = await openWal(walOptions(options, { onEvent, onSynced, waitingRows }), deps.files ?? diskFileLayer)
   const ingest = new EventsIngest(options, deps, wal)
   told.ingest = ingest
   await ingest.recover()
@@ -195,6 +200,31 @@ export class EventsIngest {
     return this.#sources.waitingRows()
   }
 
+  /** See `Ingest.logState`. */
+  logState(): LogState {
+    const { state, totalBytes, segmentCount, groupCount, entryCount } = this.#wal.stats()
+    return {
+      isWell: state === 'open',
+      bytes: totalBytes,
+      bytesMax: this.#options.eventsLogBytesMax,
+      segmentCount,
+      syncCount: groupCount,
+      entryCount,
+      heldBytes: this.#budget.bytes,
+      heldBytesMax: this.#budget.bytesMax,
+    }
+  }
+
+  /** See `Ingest.waitingEvents`. */
+  waitingEvents(): readonly WaitingEvents[] {
+    const waiting: WaitingEvents[] = []
+    for (const { stream: dataSourceId, status } of this.#sources.all()) {
+      const { waitingRows: rows, waitingBytes: bytes, failure } = status
+      if (rows > 0) waiting.push({ dataSourceId, rows, bytes, isFailing: failure !== null })
+    }
+    return waiting
+  }
+
   onWalEvent(event: WalEvent): void {
     this.#log.onEvent(event)
   }
@@ -292,7 +322,7 @@ export class EventsIngest {
   }
 
   #depsOfSources(disk: DiskReports): DataSourceEventsDeps & { readonly blocks: BlockStore } {
-    const { store, pool, partitionLimits, logger, now } = this.#deps
+    const { store, pool, partitionLimits, logger, now, recorder } = this.#deps
     const { frameBytes, insertsInFlightMax: placesMax } = this.#options
     const [log, reader] = [this.#log, this.#reader]
     return {
@@ -318,6 +348,7 @@ export class EventsIngest {
       onBehind: () => reader.wake(),
       views: this.#deps.views,
       kept: this.#kept,
+      sources: recorder?.sources,
     }
   }
 

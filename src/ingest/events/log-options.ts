@@ -17,7 +17,10 @@ const streamsMax = 40_000
 const segmentsPerLog = 16
 
 /** The options of the log itself. */
-export function walOptions(options: LogOptions, told: Pick<WalOptions, 'onEvent' | 'waitingRows'>): WalOptions {
+export function walOptions(
+  options: LogOptions,
+  told: Pick<WalOptions, 'onEvent' | 'onSynced' | 'waitingRows'>,
+): WalOptions {
   const { dataDir, eventsBodyBytesMax, eventsLogBytesMax, eventsPendingBytesMax, eventsLogOnDamage } = options
   const entryBytesMax = Math.max(eventsBodyBytesMax, 16 * 1024 * 1024)
   return {

@@ -145,7 +145,9 @@ export class ParquetImport {
     }
     const context = { store, tables, isStaged, startedAtMs, storedRows, quarantinedRows }
     const failure = await toImportFailure(whenDropped(this.#failure, dataSource.name), context)
-    return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure, warnings: this.#refused.warnings }
+    const { byteCount } = this.#request.file
+    const { warnings } = this.#refused
+    return { storedRows, quarantinedRows, invalidLines: 0, shortLines: 0, failure, warnings, byteCount }
   }
 
   /** Stores a slice that an earlier process has named, and kept as the file. @throws what it failed with. */

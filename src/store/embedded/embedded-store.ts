@@ -13,10 +13,12 @@
 import { mkdir, rm } from 'node:fs/promises'
 import type { Part } from '../../codec/arrow/part.types.ts'
 import type { PartExpression } from '../../codec/arrow/part-expression.ts'
+import type { EngineCounts, EngineState } from '../../metrics/service-state.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import { AppendGate } from '../append-gate.ts'
 import { ComparisonStatements } from '../sql/comparison-statements.ts'
+import { engineCounts } from '../sql/engine-counts.ts'
 import { fillAppend } from '../sql/fill-append.ts'
 import { PartStatements } from '../sql/part-statements.ts'
 import { PartitionStatements } from '../sql/partition-statements.ts'
@@ -55,6 +57,7 @@ import { OwnStatements } from './own-statements.ts'
 import { ParquetReads } from './parquet-reads.ts'
 import { PartFiles } from './part-files.ts'
 import { ReaderStatements } from './reader-statements.ts'
+import { residentBytes } from './resident-bytes.ts'
 import { Selects } from './selects.ts'
 import { StatementStops } from './statement-stops.ts'
 import { type StoreDirectories, storeDirectories } from './store-directories.ts'
@@ -197,6 +200,21 @@ class EmbeddedStore implements SupervisedStore, Statements {
 
   get failed(): Promise<Error> {
     return this.#engine.failed
+  }
+
+  engineState(): EngineState {
+    const { pid, endCount: restartCount, sessionStates: sessions } = this.#engine
+    return {
+      isReady: this.unreadyReason === null,
+      restartCount,
+      residentBytes: pid === undefined ? null : residentBytes(pid),
+      memoryBytesMax: this.#options.memoryBytesMax,
+      sessions,
+    }
+  }
+
+  engineCounts(): Promise<EngineCounts | null> {
+    return engineCounts(this)
   }
 
   onRestart(mend: (engine: RestartedEngine) => Promise<void>): void {

@@ -5,6 +5,7 @@
  * One caller must not stop all. A session whose statement does not end is replaced; when half of the readers' sessions are
  * lost so, the engine is started again, which frees them, but seldom. A statement that was at fault for either is refused.
  */
+import type { SessionsState } from '../../metrics/service-state.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { within } from '../../shared/within.ts'
 import { StoreError, silentError, stoppedError } from '../store-error.ts'
@@ -175,6 +176,15 @@ export class EngineDoors {
   get #silence(): string | null {
     const { silentSeconds } = this.#supervisor
     return silentSeconds === 0 ? null : `its process gives no sign of life for ${silentSeconds} s`
+  }
+
+  get sessionStates(): readonly SessionsState[] {
+    return [...this.#pools, this.stoppers].map((pool) => pool.state)
+  }
+
+  /** How often the engine has ended by itself. */
+  get endCount(): number {
+    return this.#supervisor.endCount
   }
 
   /** The process of the engine; undefined while there is none. */

@@ -94,6 +94,9 @@ export class EngineSupervisor {
     return this.#engine !== undefined
   }
 
+  /** How often the engine has ended by itself. */
+  endCount = 0
+
   /** As the engine that runs says it. */
   get silentSeconds(): number {
     return this.#engine?.silentSeconds ?? 0
@@ -194,6 +197,7 @@ export class EngineSupervisor {
   #onEnded(engine: EngineProcess, end: EngineEnd): void {
     if (this.#engine !== engine) return
     this.#engine = undefined
+    this.endCount += 1
     const { reason, lastWords, statementCount } = end
     const fields = { reason, statementCount, ...(lastWords === '' ? {} : { lastWords }) }
     this.#deps.logger.error(fields, 'The engine ended unexpectedly; it is started again.')

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { SessionsState } from '../../metrics/service-state.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { abortedError, StoreError } from '../store-error.ts'
 
@@ -104,6 +105,16 @@ export class SessionPool<Session> {
 
   get isIdle(): boolean {
     return this.lentCount === 0 && this.replacedCount === 0
+  }
+
+  get state(): SessionsState {
+    return {
+      purpose: this.#purpose,
+      count: this.#sessionCount,
+      busyCount: this.lentCount,
+      lostCount: this.lostCount,
+      waitingCount: this.waitingCount,
+    }
   }
 
   /** Whether there are sessions that come back. */

@@ -34,6 +34,7 @@ export const limits: HttpOptions = {
   variablesRequestsPerSecondMax: 3,
   connectionIdleMsMax: 0,
   requestTimeoutMs: 0,
+  metricsAddresses: '',
   closeTimeoutMs: 300_000,
   trustedProxies: '127.0.0.1,::1',
   publicHosts: '',
@@ -166,6 +167,8 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     },
     logger,
     limitHits: { tell: (hit) => void deps.hits.push(hit) },
+    recorder: undefined,
+    metrics: { contentType: 'text/plain', text: async () => '' },
     variables: openVariables({ now: () => deps.now(), box: testBox() }, emptyRecords()),
     disk,
     engineFault: () => (deps.isOpen ? null : 'it has ended, and is started again'),
@@ -372,6 +375,10 @@ function fakeIngest(deps: () => FakeDeps): Ingest {
       return { successfulRows: text.trim().split('\n').length, quarantinedRows: 0, isStored }
     },
     eventsStatus: () => null,
+    waitingEvents: () => [],
+    logState: () => {
+      throw new Error('there is no log here')
+    },
     withHold: async (_dataSources, change) => await change(),
     withStill: async (_dataSources, look) => await look(),
     isHeld: () => false,

@@ -1,0 +1,76 @@
+/** What the service is at one moment, as the modules tell it when they are asked. Times are milliseconds. */
+export interface ServiceState {
+  /** Why the service is not ready, as a sentence; null when it is. */
+  readonly unreadyReason: string | null
+  readonly dataSourceCount: number
+  readonly pipeCount: number
+  readonly log: LogState
+  /** Events that wait, by data source; those without any are left out. */
+  readonly waiting: readonly WaitingEvents[]
+  readonly engine: EngineState
+  /** What the engine says of itself; null while it does not answer. */
+  readonly engineCounts: EngineCounts | null
+  readonly jobs: readonly JobsInState[]
+}
+
+export interface LogState {
+  readonly isWell: boolean
+  readonly bytes: number
+  readonly bytesMax: number
+  readonly segmentCount: number
+  /** Syncs and entries since the start. */
+  readonly syncCount: number
+  readonly entryCount: number
+  /** Bytes of bodies that are in memory, on their way to the log or to the engine, and how many may be. */
+  readonly heldBytes: number
+  readonly heldBytesMax: number
+}
+
+export interface WaitingEvents {
+  readonly dataSourceId: string
+  readonly rows: number
+  readonly bytes: number
+  readonly isFailing: boolean
+}
+
+export interface EngineState {
+  readonly isReady: boolean
+  readonly restartCount: number
+  /** Of its process; null while there is none. */
+  readonly residentBytes: number | null
+  readonly memoryBytesMax: number
+  readonly sessions: readonly SessionsState[]
+}
+
+/** The sessions for one purpose. */
+export interface SessionsState {
+  readonly purpose: string
+  readonly count: number
+  readonly busyCount: number
+  /** Held by statements that do not end. */
+  readonly lostCount: number
+  /** Statements that wait for one. */
+  readonly waitingCount: number
+}
+
+export interface EngineCounts {
+  /** Parts that are read, of all tables; the most of one partition; their rows and bytes on disk. */
+  readonly partCount: number
+  readonly partsOfPartitionMax: number
+  readonly rowCount: number
+  readonly diskBytes: number
+  readonly mergeCount: number
+  readonly mutationCount: number
+  readonly trackedBytes: number
+  /** Since the engine was started. */
+  readonly mergesEnded: number
+  readonly rowsMerged: number
+  readonly queryCount: number
+  readonly rowsRead: number
+}
+
+export interface JobsInState {
+  readonly kind: string
+  readonly status: string
+  readonly count: number
+}

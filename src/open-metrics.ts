@@ -1,0 +1,100 @@
+// What the service counts while it works, and what it tells of itself.
+
+import type { Catalog } from './catalog/catalog.ts'
+import type { Options } from './config.ts'
+import type { Ingest } from './ingest/ingest.types.ts'
+import type { JobStatus, Jobs } from './jobs/jobs.types.ts'
+import { Metrics } from './metrics/metrics.ts'
+import type { Recorder } from './metrics/recorder.ts'
+import type { EngineCounts, JobsInState, ServiceState } from './metrics/service-state.types.ts'
+import type { Logger } from './observe/logger.ts'
+import { within } from './shared/within.ts'
+import type { SupervisedStore } from './store/store.types.ts'
+
+interface MetricsModules {
+  readonly recorder: Recorder | undefined
+  readonly store: Pick<SupervisedStore, 'engineCounts' | 'engineState' | 'unreadyReason'>
+  readonly ingest: Pick<Ingest, 'logState' | 'waitingEvents'>
+  readonly jobs: Pick<Jobs, 'list'>
+  readonly catalog: Pick<Catalog, 'find' | 'findPipe' | 'list' | 'listPipes'>
+  readonly disk: { readonly reason: string | null }
+  readonly logger: Logger
+}
+
+/** Null where nothing is counted. */
+export function openMetrics(options: Pick<Options, 'metricsLabelsMax'>, modules: MetricsModules): Metrics | null {
+  const { recorder, catalog } = modules
+  if (recorder === undefined) return null
+  const counts = new AskedEngine(modules)
+  return new Metrics(options, {
+    recorder,
+    state: async () => stateOf(modules, await counts.counts()),
+    dataSourceName: (id) => catalog.find(id)?.name,
+    pipeName: (id) => catalog.findPipe(id)?.name,
+  })
+}
+
+function stateOf(
+  { store, ingest, jobs, catalog, disk }: MetricsModules,
+  engineCounts: EngineCounts | null,
+): ServiceState {
+  return {
+    unreadyReason: disk.reason ?? store.unreadyReason,
+    dataSourceCount: catalog.list().length,
+    pipeCount: catalog.listPipes().length,
+    log: ingest.logState(),
+    waiting: ingest.waitingEvents(),
+    engine: store.engineState(),
+    engineCounts,
+    jobs: jobsInState(jobs),
+  }
+}
+
+const unended: readonly JobStatus[] = ['waiting', 'working', 'cancelling']
+
+function jobsInState(jobs: Pick<Jobs, 'list'>): readonly JobsInState[] {
+  const counts = new Map<string, Map<string, number>>()
+  for (const { kind, status } of jobs.list({ statuses: unended })) {
+    const ofKind = counts.get(kind) ?? new Map<string, number>()
+    counts.set(kind, ofKind.set(status, (ofKind.get(status) ?? 0) + 1))
+  }
+  return [...counts].flatMap(([kind, ofKind]) => [...ofKind].map(([status, count]) => ({ kind, status, count })))
+}
+
+/** Whoever asks gets an answer in this time, whatever the engine does. */
+const askTimeMaxMs = 2_000
+/** The engine looks at each of its parts, and several may ask. */
+const keptMs = 1_000
+
+/** The engine's counts, asked for by one statement at a time; null while it does not answer. */
+class AskedEngine {
+  readonly #modules: Pick<MetricsModules, 'logger' | 'store'>
+  #asking: Promise<void> | null = null
+  #counts: EngineCounts | null = null
+  #atMs = Number.NEGATIVE_INFINITY
+
+  constructor(modules: Pick<MetricsModules, 'logger' | 'store'>) {
+    this.#modules = modules
+  }
+
+  async counts(): Promise<EngineCounts | null> {
+    if (performance.now() - this.#atMs < keptMs) return this.#counts
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null
+    })
+    return (await within(askTimeMaxMs, this.#asking)) ? this.#counts : null
+  }
+
+  async #ask(): Promise<void> {
+    const { store, logger } = this.#modules
+    this.#counts = null
+    // It would wait for an engine that is started again.
+    if (store.unreadyReason !== null) return
+    try {
+      this.#counts = await store.engineCounts()
+      this.#atMs = performance.now()
+    } catch (err) {
+      logger.debug({ err }, 'The engine did not tell its counts.')
+    }
+  }
+}

@@ -1,0 +1,34 @@
+import type { ServiceState } from '../../../src/metrics/service-state.types.ts'
+
+/** A service at rest, with something of each kind. */
+export const anyState: ServiceState = {
+  unreadyReason: null,
+  dataSourceCount: 0,
+  pipeCount: 0,
+  log: {
+    isWell: true,
+    bytes: 0,
+    bytesMax: 1,
+    segmentCount: 1,
+    syncCount: 0,
+    entryCount: 0,
+    heldBytes: 0,
+    heldBytesMax: 1,
+  },
+  waiting: [],
+  engine: { isReady: true, restartCount: 0, residentBytes: 1, memoryBytesMax: 1, sessions: [] },
+  engineCounts: {
+    partCount: 0,
+    partsOfPartitionMax: 0,
+    rowCount: 0,
+    diskBytes: 0,
+    mergeCount: 0,
+    mutationCount: 0,
+    trackedBytes: 0,
+    mergesEnded: 0,
+    rowsMerged: 0,
+    queryCount: 0,
+    rowsRead: 0,
+  },
+  jobs: [],
+}
