@@ -1,6 +1,7 @@
 // Options of connections and of what stands before the service: limits, proxies, origins.
 
 import type { OptionDefinition } from './config.types.ts'
+import { byPlan, inPlans } from './config-plans.ts'
 
 export const httpOptions = {
   trustedProxies: {
@@ -41,7 +42,7 @@ export const httpOptions = {
     unit: null,
     min: 0,
     max: 1_000_000,
-    default: 1_024,
+    default: byPlan({ unit: null, unlimited: 1_024, a: inPlans(250) }),
     sentence: 'The same for one address (IPv6: one /64), with 429. Trusted proxies have no such limit. 0 sets none.',
   },
   connectionIdleMsMax: {

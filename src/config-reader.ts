@@ -11,7 +11,7 @@ import {
   optionKeys,
   optionTable,
 } from './config.ts'
-import type { DefaultBasis, IntegerOption, OptionDefinition } from './config.types.ts'
+import type { DefaultBasis, IntegerOption, OptionDefinition, PlanName, PlanVariant } from './config.types.ts'
 import { formatBytes, gibibyte, kibibyte, mebibyte } from './shared/bytes.ts'
 import { nearestName } from './shared/nearest-name.ts'
 
@@ -19,7 +19,7 @@ export interface OptionSources {
   /** The command line after the program's name. */
   readonly flags: readonly string[]
   readonly environment: Readonly<Record<string, string | undefined>>
-  readonly machine: Omit<DefaultBasis, 'workerCount'>
+  readonly machine: Pick<DefaultBasis, 'coreCount' | 'memoryBytes'>
 }
 
 export type OptionReading =
@@ -44,9 +44,10 @@ export function readOptions({ flags, environment, machine }: OptionSources): Opt
     if (verdict !== undefined && 'problem' in verdict) {
       problems.push(`${flag === undefined ? environmentName(key) : `--${flagName(key)}`} ${verdict.problem}.`)
     }
-    const workers = values.get('workers')
-    const basis = { ...machine, workerCount: typeof workers === 'number' ? workers : machine.coreCount }
-    values.set(key, verdict !== undefined && 'value' in verdict ? verdict.value : defaultOf(definition, basis))
+    values.set(
+      key,
+      verdict !== undefined && 'value' in verdict ? verdict.value : defaultOf(definition, basisOf(machine, values)),
+    )
   }
   if (problems.length > 0) return { kind: 'wrong', problems }
   // Every key of the table has been set above, to a value of its definition's kind.
@@ -55,6 +56,15 @@ export function readOptions({ flags, environment, machine }: OptionSources): Opt
 }
 
 type OptionText = boolean | number | string | undefined
+
+/** What defaults hang on: the machine, and options that stand before theirs. */
+function basisOf(machine: OptionSources['machine'], values: ReadonlyMap<OptionKey, OptionText>): DefaultBasis {
+  const workers = values.get('workers')
+  // Each was parsed as one of its choices; before that no default asks for it.
+  const plan = (values.get('plan') ?? 'unlimited') as PlanName
+  const planVariant = (values.get('planVariant') ?? 'a') as PlanVariant
+  return { ...machine, plan, planVariant, workerCount: typeof workers === 'number' ? workers : machine.coreCount }
+}
 
 interface GivenFlags {
   readonly asked: 'help' | 'version' | undefined

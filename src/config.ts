@@ -4,7 +4,9 @@
 import type { OptionDefinition, OptionValue } from './config.types.ts'
 import { httpOptions } from './config-http.ts'
 import { jobOptions } from './config-jobs.ts'
+import { limitOptions } from './config-limits.ts'
 import { observeOptions } from './config-observe.ts'
+import { byPlan, inPlans, planOptions } from './config-plans.ts'
 import { tokenOptions } from './config-tokens.ts'
 import { urlOptions } from './config-url.ts'
 import { viewOptions } from './config-views.ts'
@@ -36,6 +38,7 @@ export const optionTable = {
     expected: 'a path',
     sentence: 'Directory that holds everything. One process at a time can use it.',
   },
+  ...planOptions,
   adminToken: {
     kind: 'secret',
     defaultText: 'made once, kept in the file `admin-token` of the data directory',
@@ -150,7 +153,7 @@ export const optionTable = {
     min: 12,
     max: 1_000_000,
     // Each is a part: 1,000 of them take an INSERT one to four seconds, 100,000 several minutes.
-    default: 1_000,
+    default: byPlan({ unit: null, unlimited: 1_000, a: inPlans(12) }),
     sentence:
       'Partitions that the rows of one import may have, or events that are inserted together. At the next one an import ends, and events go to quarantine.',
   },
@@ -193,7 +196,7 @@ export const optionTable = {
     unit: 'bytes',
     min: mebibyte,
     max: 1024 * gibibyte,
-    default: 32 * gibibyte,
+    default: byPlan({ unit: 'bytes', unlimited: 32 * gibibyte, a: inPlans(32 * gibibyte, { free: 10 * gibibyte }) }),
     sentence: 'Most bytes that one compressed import may unpack to.',
   },
   parquetBytesMax: {
@@ -201,7 +204,7 @@ export const optionTable = {
     unit: 'bytes',
     min: kibibyte,
     max: 1024 * gibibyte,
-    default: 5 * gibibyte,
+    default: byPlan({ unit: 'bytes', unlimited: 5 * gibibyte, a: inPlans(5 * gibibyte, { free: gibibyte }) }),
     sentence:
       'Largest Parquet file. The files that are received and loaded at one time take no more disk than four of the largest.',
   },
@@ -236,7 +239,7 @@ export const optionTable = {
     unit: 'bytes',
     min: kibibyte,
     max: 64 * mebibyte,
-    default: 128 * kibibyte,
+    default: byPlan({ unit: 'bytes', unlimited: 128 * kibibyte, a: inPlans(128 * kibibyte), b: inPlans(8 * kibibyte) }),
     sentence: 'Longest query.',
   },
   resultBytesMax: {
@@ -262,7 +265,12 @@ export const optionTable = {
     unit: 'ms',
     min: 1,
     max: 86_400_000,
-    default: 10_000,
+    default: byPlan({
+      unit: 'ms',
+      unlimited: 10_000,
+      a: inPlans(30_000, { free: 10_000, developer: 20_000, saas: 20_000 }),
+      b: inPlans(10_000),
+    }),
     sentence: 'Longest run of a query. It is stopped then.',
   },
   queryThreads: {
@@ -279,7 +287,7 @@ export const optionTable = {
     unit: 'threads',
     min: 1,
     max: 64,
-    default: { text: 'available cores', from: ({ coreCount }) => coreCount },
+    default: { text: 'available cores; free 1', from: ({ coreCount, plan }) => (plan === 'free' ? 1 : coreCount) },
     sentence: 'Most threads of one query, whatever its template asks for.',
   },
   responseCacheBytesMax: {
@@ -399,14 +407,6 @@ export const optionTable = {
     sentence:
       'Publishes the first node of a new pipe, as older services did, unless another one has the type `endpoint`.',
   },
-  eventsCreatesPerMinuteMax: {
-    kind: 'integer',
-    unit: null,
-    min: 0,
-    max: 1_000_000,
-    default: 5,
-    sentence: 'Data sources that events may create in a minute. 0 sets no limit.',
-  },
   engineMemoryBytesMax: {
     kind: 'integer',
     unit: 'bytes',
@@ -429,17 +429,10 @@ export const optionTable = {
     default: 8,
     sentence: 'Queries that may run at once. Others wait.',
   },
+  ...limitOptions,
   ...tokenOptions,
   ...jobOptions,
   ...observeOptions,
-  variablesRequestsPerSecondMax: {
-    kind: 'integer',
-    unit: null,
-    min: 0,
-    max: 1_000_000,
-    default: 0,
-    sentence: 'Requests to `/v0/variables` in a second. Beyond it, 429. 0 sets no limit.',
-  },
   ...httpOptions,
   closeTimeoutMs: {
     kind: 'integer',

@@ -6,7 +6,15 @@ export interface DefaultBasis {
   readonly memoryBytes: number
   /** The option `workers`, once it has been read. */
   readonly workerCount: number
+  /** The options of these names. */
+  readonly plan: PlanName
+  readonly planVariant: PlanVariant
 }
+
+export type PlanName = 'unlimited' | 'free' | 'developer' | 'saas' | 'enterprise' | 'enterprise-dedicated'
+
+/** Of two published values: the one that differs by plan, or the one that is the same in all. */
+export type PlanVariant = 'a' | 'b'
 
 export type Unit =
   | 'bytes'

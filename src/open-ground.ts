@@ -18,6 +18,7 @@ import { TableChanges } from './imports/url-jobs/table-changes.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
 import { LimitHits } from './limits/limit-hits.ts'
+import { openRates } from './limits/rates.ts'
 import { Recorder } from './metrics/recorder.ts'
 import type { Logger } from './observe/logger.ts'
 import { openSecretStorage } from './secrets/open-secrets.ts'
@@ -26,7 +27,7 @@ import { type KeyFile, keyPlaceOf, readKeyFile } from './secrets/secret-key-file
 import { mebibyte } from './shared/bytes.ts'
 import type { CloseTime } from './shared/close-time.ts'
 import { loadRecords } from './storage/loaded-records.ts'
-import { openSettings } from './storage/settings.ts'
+import { openSettings, type Settings } from './storage/settings.ts'
 import { openEmbeddedStore } from './store/embedded/embedded-store.ts'
 import type { SupervisedStore } from './store/store.types.ts'
 import { raiseCheckpoint } from './wal/checkpoint.ts'
@@ -37,9 +38,7 @@ import { logDirectoryName } from './wal/wal.ts'
 export const catalogName = 'catalog.lmdb'
 /** How the plain secrets of earlier releases are sealed, each by the module that keeps them. */
 export const sealPlain: readonly SealPlain[] = [sealOldVariable, sealOldAdminToken, renewOldDigest]
-/** A workspace has room for this many data sources; the catalog is held in memory. */
-const dataSourcesMax = 10_000
-/** The same for pipes. */
+/** A workspace has room for this many pipes; the catalog is held in memory. */
 const pipesMax = 10_000
 
 export interface Closing {
@@ -63,10 +62,20 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
   opened.push(() => partNote.close())
   const changes = new TableChanges({ settings, hasUnfinished: (id) => hasUnfinishedImport(jobs, id) })
   const whileRemoving = changes.notedIn(partNote.whileRemoving.bind(partNote))
-  const limitHits = new LimitHits(logger)
-  if (recorder !== undefined) limitHits.onLimitHit(({ limit }) => recorder.limits.add(limit))
-  return { ...records, recorder, store, disk, partNote, changes, whileRemoving, limitHits, logger, now: Date.now }
+  const limits = openLimits(options, { settings, logger, opened })
+  if (recorder !== undefined) limits.limitHits.onLimitHit(({ limit }) => recorder.limits.add(limit))
+  return { ...records, ...limits, recorder, store, disk, partNote, changes, whileRemoving, logger, now: Date.now }
 }
+
+/** What limits requests, and who is told of it. */
+function openLimits(options: Options, deps: Pick<RecordsDeps, 'logger' | 'opened'> & { readonly settings: Settings }) {
+  const rates = openRates(options, { ...deps, now: steadyNow })
+  deps.opened.push(() => rates.close())
+  return { limitHits: new LimitHits(deps.logger), rates }
+}
+
+/** Epoch milliseconds, never set back while the process lives. */
+const steadyNow = (): number => performance.timeOrigin + performance.now()
 
 export type Ground = Awaited<ReturnType<typeof openGround>>
 
@@ -110,7 +119,7 @@ async function openRecords(options: Options, { store, disk, keyFile, recorder, l
   const { storage, box } = secrets
   opened.push(() => storage.close())
   const settings = await openSettings(storage)
-  const catalog = openCatalog({ dataSourcesMax, pipesMax, now }, await loadRecords(storage, catalogKinds))
+  const catalog = openCatalog({ ...options, pipesMax, now }, await loadRecords(storage, catalogKinds))
   opened.push(() => catalog.close())
   const lookup = new CatalogLookup(catalog)
   const { tokens, adminToken } = await openTokensWithFile(options, { storage, box, lookup, logger, now })

@@ -175,7 +175,8 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   const jobKinds = await openJobKinds(options, { ...opening, ...written, ...worked })
   opened.push(() => jobKinds.close())
   const metrics = openMetrics(options, modules)
-  const observed = { metrics, recorder: modules.recorder, limitHits: modules.limitHits }
+  const { recorder, limitHits, rates } = modules
+  const observed = { metrics, recorder, limitHits, rates }
   const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, now }
   const engineFault = (): string | null => store.unreadyReason
   const app = createApp({ ...opening, ...worked, ...jobKinds, ...written, ...shown, engineFault }, options)

@@ -5,7 +5,6 @@ import type { JwtScope } from './jwt/jwt-claims.ts'
 import type { JwtRates } from './jwt/jwt-rates.ts'
 import type { AcceptedJwt, JwtVerifier } from './jwt/jwt-verifier.ts'
 import { jwtGrants } from './jwt-issuer.ts'
-import type { RateRefusal } from './rate-window.ts'
 import type { KnownToken, Refusal, TokenSource } from './token-source.types.ts'
 import type { JwtWarrant, JwtWarrantScope, Warrant } from './warrant.types.ts'
 
@@ -107,7 +106,7 @@ class JwtToken implements KnownToken {
     return jwtGrants(this.jwt.claims.scopes, lookup)
   }
 
-  take(): RateRefusal | null {
+  take(): Refusal | null {
     return this.#rates.take(this.jwt.id, this.jwt.claims.perSecondMax)
   }
 }

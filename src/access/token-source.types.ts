@@ -1,12 +1,9 @@
 import type { ApiError } from '../shared/errors/errors.ts'
 import type { Grant, ResourceLookup } from './grant.types.ts'
-import type { RateRefusal } from './rate-window.ts'
 import type { Warrant } from './warrant.types.ts'
 
 export interface Refusal {
   readonly error: ApiError
-  /** For the answer. */
-  readonly headers?: RateRefusal['headers']
   /** Whether the token is right, but another workspace's. */
   readonly isOfOtherWorkspace?: boolean
 }
@@ -22,7 +19,7 @@ export interface KnownToken {
   /** Its rights, as things are now: names are looked up when this is asked. */
   grants(lookup: ResourceLookup): readonly Grant[]
   /** Counts a request of it; null when it may go on. */
-  take(): RateRefusal | null
+  take(): Refusal | null
 }
 
 /** What knows tokens of one kind. */

@@ -12,6 +12,7 @@ import type { Ingest } from '../ingest/ingest.types.ts'
 import type { JobFiles } from '../jobs/job-files.ts'
 import type { Jobs } from '../jobs/jobs.types.ts'
 import type { LimitHits } from '../limits/limit-hits.ts'
+import type { Rates } from '../limits/rates.ts'
 import type { ViewsBehind } from '../materialize/behind/views-behind.ts'
 import type { Populates } from '../materialize/populate/populate.types.ts'
 import type { Repairs } from '../materialize/verify/repair.types.ts'
@@ -61,6 +62,8 @@ export interface HttpDeps {
   readonly recorder: Recorder | undefined
   /** What is told at `/metrics`; null where nothing is counted. */
   readonly metrics: Pick<Metrics, 'contentType' | 'text'> | null
+  /** How many requests of some kinds may come. */
+  readonly rates: Omit<Rates, 'close'>
   /** Is told of each refusal by a limit. */
   readonly limitHits: Pick<LimitHits, 'tell'>
   /** Whether the disk takes anything, and who is told that it does not. */
@@ -79,8 +82,6 @@ export interface HttpOptions extends HttpServerOptions, ProxyOptions, AnswerHead
   readonly bodiesBytesMax: number
   /** Largest form, also around a query, and all text fields of a multipart form together. */
   readonly formBytesMax: number
-  /** Requests to `/v0/variables` in a second; 0 sets no limit. */
-  readonly variablesRequestsPerSecondMax: number
   /** Silence in the middle of a body after which the request fails; 0 waits for ever. */
   readonly connectionIdleMsMax: number
   /** Who may read `/metrics` without a token: addresses and networks, separated by commas. */

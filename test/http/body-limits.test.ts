@@ -212,7 +212,7 @@ t.test('a body is the same bytes however it was cut', async (t) => {
 })
 
 t.test('a form that is refused for its size or its chunks gives back what it held', async (t) => {
-  const { post } = open(t, { bodiesBytesMax, formBytesMax: 5_000, variablesRequestsPerSecondMax: 0 })
+  const { post } = open(t, { bodiesBytesMax, formBytesMax: 5_000 })
   for (let round = 0; round < 5; round += 1) {
     t.equal((await post('/v0/sql', `q=SELECT 1&x=${'a'.repeat(6_000)}`)).statusCode, 413)
     t.equal((await post('/v0/pipes', `{"x":${'['.repeat(4_000)}`)).statusCode, 400)

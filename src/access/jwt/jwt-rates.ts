@@ -1,5 +1,6 @@
 import { errors } from '../../shared/errors/errors.ts'
-import { type RateRefusal, RateWindow } from '../rate-window.ts'
+import { RateWindow } from '../rate-window.ts'
+import type { Refusal } from '../token-source.types.ts'
 
 export interface JwtRatesOptions {
   /** The most tokens with a limit that may be used within one second; each takes about 200 bytes. */
@@ -34,7 +35,7 @@ export class JwtRates {
    * @param id of the verdict on the token.
    * @param perSecondMax of its claims.
    */
-  take(id: string, perSecondMax: number | null): RateRefusal | null {
+  take(id: string, perSecondMax: number | null): Refusal | null {
     if (perSecondMax === null) return null
     const nowMs = this.#options.now()
     const entry = this.#entries.get(id)
@@ -42,13 +43,13 @@ export class JwtRates {
       this.#entries.delete(id)
       this.#entries.set(id, entry)
       entry.lastUsedMs = nowMs
-      return entry.window.take()
+      return entry.window.take() ? null : refusal(perSecondMax)
     }
     this.#forgetEnded(nowMs)
     if (this.#entries.size >= this.#options.windowsMax) return refusal(perSecondMax)
     const window = new RateWindow({ perSecondMax, now: this.#options.now })
     this.#entries.set(id, { window, lastUsedMs: nowMs })
-    return window.take()
+    return window.take() ? null : refusal(perSecondMax)
   }
 
   get size(): number {
@@ -69,9 +70,7 @@ export class JwtRates {
 
 const windowMs = 1_000
 
-function refusal(perSecondMax: number): RateRefusal {
-  return {
-    error: errors.RATE_EXCEEDED({ perSecondMax, retryAfterSeconds: 1 }),
-    headers: { 'x-ratelimit-limit': perSecondMax, 'x-ratelimit-remaining': 0, 'x-ratelimit-reset': 1 },
-  }
+function refusal(perSecondMax: number): Refusal {
+  const counted = { limit: 'token_requests', max: perSecondMax, windowSeconds: 1 } as const
+  return { error: errors.RATE_EXCEEDED({ ...counted, what: 'Requests', whose: 'this token', retryAfterSeconds: 1 }) }
 }

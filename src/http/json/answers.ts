@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { withoutTokens } from '../../observe/log-secrets.ts'
 import { apiErrorOf } from '../../shared/api-error-of.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
+import { sendRefusedRate } from './rate-headers.ts'
 
 // One client parses an answer as JSON only when the type is spelled exactly so.
 export const jsonContentType = 'application/json; charset=UTF-8'
@@ -15,6 +16,7 @@ export function sendJson(reply: FastifyReply, status: number, value: unknown): F
 export function sendError(reply: FastifyReply, error: ApiError, more: Readonly<Record<string, unknown>> = {}) {
   answered.set(reply, error)
   if (error.limit !== undefined) reply.server.tellLimitHit(reply.request, error)
+  if (error.rate !== undefined) sendRefusedRate(reply, error.rate)
   if (error.retryAfterSeconds !== undefined) reply.header('retry-after', error.retryAfterSeconds)
   const text = withoutTokens(JSON.stringify({ ...error.body(), ...more }))
   return reply.code(error.status).header('content-type', jsonContentType).send(text)

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NewColumns } from '../../datasources/new-columns.ts'
 import type { ImportResult, ImportSource, OpenImport } from '../../imports/imports.types.ts'
+import type { RateLimit } from '../../limits/rate-limit.ts'
 import { engineParameters } from '../../schema/engines/engine-options.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import { listText } from '../../shared/list-text.ts'
@@ -20,11 +21,15 @@ import type { Parameters } from '../request/parameters.ts'
 import { announcesBody, bodyOf } from '../request/request-body.ts'
 import { leftSignal } from '../server/abort-signal.ts'
 import { callerOf, requireAccess } from '../server/authorization.ts'
+import { countRequest } from '../server/count-request.ts'
 import { mayBeQuiet } from '../server/half-closed.ts'
 import { toldMessage } from '../server/told-message.ts'
 import { importByUrl } from './import-by-url.ts'
 
-export type ImportDeps = Pick<HttpDeps, 'behind' | 'dataSources' | 'imports' | 'logger' | 'pipes' | 'urlImports'> & {
+export type ImportDeps = Pick<
+  HttpDeps,
+  'behind' | 'dataSources' | 'imports' | 'logger' | 'pipes' | 'rates' | 'urlImports'
+> & {
   readonly newColumns: NewColumns
 }
 
@@ -41,12 +46,18 @@ export async function createOrImport(
     const order = readImportOrder(parameters)
     warnOfUnknown(reply, 'Parameter', parameters.names(), [...knownParameters, ...order.connectorSettings])
     requireAccess(request, order.isDry ? 'datasource:analyze' : `datasource:${order.mode}`, order.name ?? null)
+    if (!order.isDry) countRequest(reply, rateOf(order, rows, deps))
     if (order.urls.length > 0) return await importByUrl({ request, reply, order, rows }, deps)
     if (order.isDry) return await exchange.answerDry(order, rows)
     return await exchange.answer(order, rows, parameters)
   } finally {
     await exchange.close()
   }
+}
+
+/** What a schema alone creates is counted by itself; all else that brings rows shares one quota. */
+function rateOf({ mode, urls }: SentOrder, rows: ImportSource | null, { rates }: ImportDeps): RateLimit | null {
+  return mode === 'create' && rows === null && urls.length === 0 ? rates.createsFromSchema : rates.imports
 }
 
 const knownParameters: readonly string[] = [

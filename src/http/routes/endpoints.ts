@@ -7,21 +7,23 @@ import { readQuestion } from '../request/question.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { readScopeOf } from '../server/authorization.ts'
+import { countRequest } from '../server/count-request.ts'
 import { inTurn } from '../server/pipelining.ts'
 import { onPath } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
-type Deps = Pick<HttpDeps, 'query' | 'logger'>
+type Deps = Pick<HttpDeps, 'query' | 'logger' | 'rates'>
 
 /**
  * The data of pipes, `/v0/pipes/<name>.<format>` and the older `/v0/pipe/<name>/data.<format>`, and what the engine does
  * for it, `/v0/pipes/<name>/explain` and `/v0/pipes/<name>/nodes/<node>/explain`.
  */
 export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
-  const { query, logger } = deps
+  const { query, logger, rates } = deps
   const answerAs =
     (format: EndpointFormat) =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      countRequest(reply, rates.queries)
       const signal = abortSignal(reply)
       const question = await readQuestion(request, limits)
       const asked = {

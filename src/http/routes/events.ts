@@ -15,9 +15,10 @@ import { Parameters } from '../request/parameters.ts'
 import { announcesBody, arrivingBodyOf, readWhole } from '../request/request-body.ts'
 import { addPath } from '../server/add-path.ts'
 import { requireAccess } from '../server/authorization.ts'
+import { countRequest } from '../server/count-request.ts'
 import { onQuery } from '../server/route-need.ts'
 
-type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'ingest' | 'logger' | 'pendingReplaces'> & {
+type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'ingest' | 'logger' | 'pendingReplaces' | 'rates'> & {
   readonly newColumns: NewColumns
 }
 type Limits = Pick<HttpOptions, 'eventsBodyBytesMax'> & Pick<FormLimits, 'bodies'>
@@ -30,7 +31,7 @@ const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored
  * 202 says that they are on disk, 200 that the database has them.
  */
 export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): void {
-  const { behind, dataSources, ingest, logger, newColumns, pendingReplaces } = deps
+  const { behind, dataSources, ingest, logger, newColumns, pendingReplaces, rates } = deps
   /** A misspelt name makes a new data source, as the specification has it; its sender is told. */
   const create = async (reply: FastifyReply, sample: EventsSample): Promise<DataSource> => {
     const { name } = sample
@@ -51,6 +52,7 @@ export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): voi
     const idempotencyKey = readIdempotencyKey(request)
     // Some clients send an empty body to learn whether the service is there.
     if (!announcesBody(request.headers)) return answer(reply, 200, nothing)
+    countRequest(reply, rates.events)
     const known = dataSources.findForEvents(name)
     const refusal = known === undefined ? undefined : refuseJoins(known, dataSources)
     // Most often there is nothing to wait for, and a turn of the event loop is dear here.

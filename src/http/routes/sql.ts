@@ -11,16 +11,19 @@ import { type Question, readQuestion } from '../request/question.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf, readScopeOf } from '../server/authorization.ts'
+import { countRequest } from '../server/count-request.ts'
 import { inTurn } from '../server/pipelining.ts'
 import { baseUrlOf } from '../server/proxies.ts'
 import { inSql } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
-type Deps = Pick<HttpDeps, 'jobs' | 'query' | 'queryJobs' | 'logger'>
+type Deps = Pick<HttpDeps, 'jobs' | 'query' | 'queryJobs' | 'logger' | 'rates'>
 
 /** `GET` and `POST /v0/sql`: runs one query and streams its answer, or, as a job, keeps it. */
-export function addSql(app: FastifyInstance, { jobs, query, queryJobs, logger }: Deps, limits: FormLimits): void {
+export function addSql(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
+  const { jobs, query, queryJobs, logger, rates } = deps
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    countRequest(reply, rates.queries)
     const signal = abortSignal(reply)
     const question = await readQuestion(request, limits)
     const { sql } = question

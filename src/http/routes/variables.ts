@@ -1,36 +1,28 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { RateWindow } from '../../access/rate-window.ts'
 import type { Variable, VariableValue } from '../../catalog/variable.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
-import type { FormLimits, HttpDeps, HttpOptions } from '../http.types.ts'
+import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { readChangeParameters } from '../request/change-parameters.ts'
 import type { Parameters } from '../request/parameters.ts'
 import { addPath } from '../server/add-path.ts'
 import { callerOf } from '../server/authorization.ts'
+import { countRequest } from '../server/count-request.ts'
 import { onPath, onWorkspace } from '../server/route-need.ts'
 
-type Deps = Pick<HttpDeps, 'now' | 'variables'>
-type Limits = FormLimits & Pick<HttpOptions, 'variablesRequestsPerSecondMax'>
+type Deps = Pick<HttpDeps, 'rates' | 'variables'>
 
 /** `/v0/variables`: the secrets that templates read. No answer ever has a value. */
-export function addVariables(app: FastifyInstance, deps: Deps, limits: Limits): void {
-  const { variables } = deps
-  const rate = new RateWindow({ perSecondMax: limits.variablesRequestsPerSecondMax, now: deps.now })
-  const checkRate = (reply: FastifyReply): void => {
-    const refusal = rate.take()
-    if (refusal === null) return
-    reply.headers(refusal.headers)
-    throw refusal.error
-  }
+export function addVariables(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
+  const { rates, variables } = deps
   const readParameters = async (request: FastifyRequest, reply: FastifyReply): Promise<Parameters> => {
     const parameters = await readChangeParameters(request, limits)
-    checkRate(reply)
+    countRequest(reply, rates.secretRequests)
     return parameters
   }
   const list = {
     GET: async (_request: FastifyRequest, reply: FastifyReply) => {
-      checkRate(reply)
+      countRequest(reply, rates.secretRequests)
       return sendJson(reply, 200, { variables: variables.list().map(shape) })
     },
     POST: async (request: FastifyRequest, reply: FastifyReply) => {
@@ -45,7 +37,7 @@ export function addVariables(app: FastifyInstance, deps: Deps, limits: Limits): 
   }
   const single = {
     GET: async (request: FastifyRequest, reply: FastifyReply) => {
-      checkRate(reply)
+      countRequest(reply, rates.secretRequests)
       const variable = variables.find(nameOf(request))
       if (variable === undefined) throw errors.VARIABLE_NOT_FOUND({ isRead: true })
       return sendJson(reply, 200, shape(variable))

@@ -116,9 +116,8 @@ function guard(route: RouteOptions, need: Exclude<RouteNeed, 'nothing'>, access:
   route.preHandler = [preHandler, ...listOf(route.preHandler)]
 }
 
-/** The error to be thrown; its headers are on the answer. */
-function answeredRefusal({ error, headers, isOfOtherWorkspace }: Refusal, reply: FastifyReply): ApiError {
-  if (headers !== undefined) reply.headers(headers)
+/** The error to be thrown. */
+function answeredRefusal({ error, isOfOtherWorkspace }: Refusal, reply: FastifyReply): ApiError {
   const { isSentToAWorkspace } = reply.routeOptions.config
   return isOfOtherWorkspace === true && isSentToAWorkspace === true ? errors.WORKSPACE_NOT_FOUND() : error
 }

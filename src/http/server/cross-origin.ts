@@ -5,7 +5,7 @@ import type { AllowedOrigins } from './allowed-origins.ts'
 const allowedHeaders =
   'authorization, content-type, content-encoding, idempotency-key, accept, x-requested-with, x-request-id'
 const exposedHeaders =
-  'x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, server-timing, x-datasource-created, x-warning'
+  'x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit, ratelimit-policy, server-timing, x-datasource-created, x-warning'
 const preflightAgeSeconds = 86_400
 
 /**

@@ -8,6 +8,8 @@ export interface ErrorDefinition<Params> {
   readonly message: (params: Params) => string
   /** The limit that refuses, where it is one that callers know. */
   readonly limit?: (params: Params) => LimitName
+  /** How much of that limit is left, where it is one of requests in a time. */
+  readonly rate?: (params: Params) => RateFacts
   /** Seconds for the header Retry-After. */
   readonly retryAfterSeconds?: (params: Params) => number
   /** What to do next, in a field of its own: clients and tests of projects compare the message. Undefined has none. */
@@ -24,6 +26,17 @@ export interface ErrorDefinition<Params> {
   readonly withoutRows?: (params: Params) => string
   /** Status and body that take the place of those of the code; null leaves them. */
   readonly answer?: (params: Params) => OwnAnswer | null
+}
+
+/** How much is left of a limit of requests in a time. */
+export interface RateFacts {
+  readonly limit: LimitName
+  /** Requests that a window has room for. */
+  readonly max: number
+  readonly windowSeconds: number
+  readonly remaining: number
+  /** Until there is more room than now. */
+  readonly resetSeconds: number
 }
 
 /** A resource that a message names. */

@@ -5,6 +5,7 @@ import {
   type ErrorDefinition,
   type OtherResource,
   type OwnAnswer,
+  type RateFacts,
   type RowsQuoted,
   untoldReasons,
 } from './definition.ts'
@@ -26,6 +27,7 @@ interface ApiErrorFields {
   readonly message: string
   readonly cause: unknown
   readonly limit: LimitName | undefined
+  readonly rate: RateFacts | undefined
   readonly retryAfterSeconds: number | undefined
   readonly hint: string | undefined
   readonly subject: readonly string[]
@@ -46,6 +48,8 @@ export class ApiError extends Error {
   readonly documentation: string
   /** The limit that refused; undefined where none did. */
   readonly limit: LimitName | undefined
+  /** How much of that is left, where it is one of requests in a time. */
+  readonly rate: RateFacts | undefined
   /** For the header Retry-After; undefined sends none. */
   readonly retryAfterSeconds: number | undefined
   /** The names that stand for nothing, as the caller wrote them, outermost first; empty where it is about no name. */
@@ -69,6 +73,7 @@ export class ApiError extends Error {
     this.status = status
     this.documentation = documentationOf(code)
     this.limit = fields.limit
+    this.rate = fields.rate
     this.retryAfterSeconds = retryAfterSeconds
     this.hint = hint
     this.subject = subject
@@ -126,6 +131,7 @@ function createFactories(): ErrorFactories {
         message: definition.message(params),
         cause: params.cause,
         limit: definition.limit?.(params),
+        rate: definition.rate?.(params),
         retryAfterSeconds: definition.retryAfterSeconds?.(params),
         hint: params.hint ?? definition.hint?.(params),
         subject: definition.subject?.(params) ?? [],

@@ -25,8 +25,15 @@ export const eventErrors = {
     status: 429,
     when: 'Events have created more Data Sources in the last minute than `eventsCreatesPerMinuteMax` allows.',
     limit: () => 'creates_by_events',
-    message: ({ perMinuteMax }: RetryLater & { readonly perMinuteMax: number }) =>
-      `Events may create ${perMinuteMax} Data Sources a minute; create this one beforehand, or repeat the request later`,
+    rate: ({ perMinuteMax, retryAfterSeconds }: RetryLater & { readonly perMinuteMax: number }) => ({
+      limit: 'creates_by_events',
+      max: perMinuteMax,
+      windowSeconds: 60,
+      remaining: 0,
+      resetSeconds: retryAfterSeconds,
+    }),
+    message: ({ perMinuteMax, retryAfterSeconds }) =>
+      `Events may create ${perMinuteMax} Data Sources a minute for the whole service (limit "creates_by_events"); create this one beforehand, or repeat the request in ${retryAfterSeconds} seconds`,
     retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   LOG_FAILED: define({

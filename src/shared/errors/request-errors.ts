@@ -1,5 +1,6 @@
 // What a request is refused for whatever it asks: its form, its parameters, its token, its path. Sorted by status.
 
+import type { LimitName } from '../limit-names.ts'
 import { didYouMean } from '../nearest-name.ts'
 import { define, type RetryLater } from './definition.ts'
 
@@ -78,10 +79,18 @@ export const requestErrors = {
   }),
   RATE_EXCEEDED: define({
     status: 429,
-    when: 'More requests came in a second than an option such as `variablesRequestsPerSecondMax` allows. Repeat the request later.',
-    message: ({ perSecondMax }: RateLimit) =>
-      `At most ${perSecondMax} requests a second are allowed; repeat this one later`,
-    retryAfterSeconds: ({ retryAfterSeconds }: RateLimit) => retryAfterSeconds,
+    when: 'More requests came in a second, a minute or a day than the plan, an option such as `importsPerMinuteMax`, or the JWT allows; the message names the [limit](limits.md). Repeat the request after the time in `Retry-After`.',
+    limit: ({ limit }: RateRefusal) => limit,
+    rate: ({ limit, max, windowSeconds, retryAfterSeconds }) => ({
+      limit,
+      max,
+      windowSeconds,
+      remaining: 0,
+      resetSeconds: retryAfterSeconds,
+    }),
+    message: ({ limit, max, windowSeconds, what, whose, retryAfterSeconds }) =>
+      `${what} are limited to ${max} ${windowText(windowSeconds)} for ${whose} (limit "${limit}"); repeat this request in ${secondsText(retryAfterSeconds)}`,
+    retryAfterSeconds: ({ retryAfterSeconds }) => retryAfterSeconds,
   }),
   BODIES_TOO_MANY: define({
     status: 503,
@@ -99,6 +108,23 @@ interface ParameterFault {
   readonly expected: string
 }
 
-interface RateLimit extends RetryLater {
-  readonly perSecondMax: number
+interface RateRefusal extends RetryLater {
+  readonly limit: LimitName
+  readonly max: number
+  readonly windowSeconds: number
+  /** What is counted, as a sentence about it begins: `Requests`. */
+  readonly what: string
+  /** Ends "for …". */
+  readonly whose: string
+}
+
+function windowText(seconds: number): string {
+  return (
+    ({ 1: 'a second', 60: 'a minute', 86400: 'a day' } as Readonly<Record<number, string>>)[seconds] ??
+    `in ${seconds} seconds`
+  )
+}
+
+function secondsText(seconds: number): string {
+  return seconds === 1 ? '1 second' : `${seconds} seconds`
 }

@@ -10,8 +10,14 @@ t.test('as many requests a second pass as the token says, and the next is told w
   const rates = ratesAt(clock)
   for (let count = 0; count < 3; count += 1) t.equal(rates.take('a', 3), null)
   const refusal = {
-    error: { code: 'RATE_EXCEEDED', status: 429 },
-    headers: { 'x-ratelimit-limit': 3, 'x-ratelimit-remaining': 0, 'x-ratelimit-reset': 1 },
+    error: {
+      code: 'RATE_EXCEEDED',
+      status: 429,
+      message:
+        'Requests are limited to 3 a second for this token (limit "token_requests"); repeat this request in 1 second',
+      retryAfterSeconds: 1,
+      rate: { limit: 'token_requests', max: 3, windowSeconds: 1, remaining: 0, resetSeconds: 1 },
+    },
   }
   t.match(rates.take('a', 3), refusal)
   t.equal(rates.take('b', 1), null, 'each token has its own')
@@ -34,8 +40,7 @@ t.test('many tokens do not give a used one a new window', async (t) => {
   const rates = ratesAt(clock)
   t.equal(rates.take('mine', 1), null)
   const full = {
-    error: { code: 'RATE_EXCEEDED' },
-    headers: { 'x-ratelimit-limit': 7, 'x-ratelimit-remaining': 0, 'x-ratelimit-reset': 1 },
+    error: { code: 'RATE_EXCEEDED', rate: { max: 7, remaining: 0, resetSeconds: 1 } },
   }
   for (let count = 0; count < 100; count += 1) {
     const refusal = rates.take(`other${count}`, 7)

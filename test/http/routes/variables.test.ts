@@ -1,6 +1,5 @@
 import type { InjectOptions } from 'fastify'
 import t, { type Test } from 'tap'
-import { RateWindow } from '../../../src/access/rate-window.ts'
 import { createApp } from '../../../src/app.ts'
 import { ask, createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 import { multipart } from '../../support/http/test-form.ts'
@@ -14,10 +13,10 @@ const shown = {
   edited_by: "token: 'admin'",
 }
 
-function open(t: Test, perSecondMax = 0) {
+function open(t: Test) {
   const clock = { nowMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678) }
   const deps = { ...createFakeDeps(), now: () => clock.nowMs }
-  const app = createApp(deps, { ...limits, formBytesMax: 20_000, variablesRequestsPerSecondMax: perSecondMax })
+  const app = createApp(deps, { ...limits, formBytesMax: 20_000 })
   t.teardown(() => app.close())
   const call = async (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path = '', more: InjectOptions = {}) => {
     const url = `/v0/variables${path}`
@@ -98,41 +97,4 @@ t.test('what cannot be is refused in the words that clients know', async (t) => 
     t.type(answer.json().documentation, 'string')
   }
   t.equal((await call('POST', '', { payload: `name=fits&value=${'x'.repeat(8192)}` })).statusCode, 200)
-})
-
-t.test('beyond the rate it is 429, with the headers that tell when to come again', async (t) => {
-  const { call, clock } = open(t, 3)
-  for (const path of ['?name=key&value=x', '/key', '']) {
-    const answer = await call(path.startsWith('?') ? 'POST' : 'GET', path)
-    t.equal(answer.statusCode, 200)
-    t.equal(answer.headers['x-ratelimit-remaining'], undefined, 'a client would pause for a 0 on success')
-  }
-  for (const method of ['GET', 'PUT', 'DELETE'] as const) {
-    const answer = await call(method, '/key?value=y')
-    t.equal(answer.statusCode, 429, answer.body)
-    t.match(answer.headers, {
-      'x-ratelimit-limit': '3',
-      'x-ratelimit-remaining': '0',
-      'x-ratelimit-reset': '1',
-      'retry-after': '1',
-    })
-    t.equal(answer.json().error, 'At most 3 requests a second are allowed; repeat this one later')
-  }
-  clock.nowMs += 1_000
-  t.equal((await call('GET', '/key')).statusCode, 200)
-})
-
-t.test('a window begins with its first request, and ends when the clock is set back', async (t) => {
-  const clock = { nowMs: 0 }
-  const rate = new RateWindow({ perSecondMax: 2, now: () => clock.nowMs })
-  const takes = (count: number) => Array.from({ length: count }, () => rate.take() === null)
-  t.same(takes(3), [true, true, false])
-  clock.nowMs = 999
-  t.same(takes(1), [false])
-  clock.nowMs = 1_000
-  t.same(takes(3), [true, true, false])
-  clock.nowMs = 500
-  t.same(takes(3), [true, true, false])
-  const free = new RateWindow({ perSecondMax: 0, now: () => 0 })
-  t.ok(Array.from({ length: 100 }, () => free.take()).every((refusal) => refusal === null))
 })

@@ -8,6 +8,7 @@ import { madeConnectionErrors } from '../../support/shared/errors/made-connectio
 import { madeDeleteErrors } from '../../support/shared/errors/made-delete-errors.ts'
 import { madeImportErrors } from '../../support/shared/errors/made-import-errors.ts'
 import { madeJobErrors } from '../../support/shared/errors/made-job-errors.ts'
+import { madeRateErrors } from '../../support/shared/errors/made-rate-errors.ts'
 import { madeReadErrors } from '../../support/shared/errors/made-read-errors.ts'
 import { madeTokenErrors } from '../../support/shared/errors/made-token-errors.ts'
 import { madeUrlErrors } from '../../support/shared/errors/made-url-errors.ts'
@@ -171,11 +172,6 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     "The secret 'key' cannot be read, because the key that encrypted it is missing; write its value anew",
   ],
   VARIABLE_EXISTS: [errors.VARIABLE_EXISTS({ name: 'key' }), 409, 'There is already a variable with name "key"'],
-  RATE_EXCEEDED: [
-    errors.RATE_EXCEEDED({ perSecondMax: 5, retryAfterSeconds: 1 }),
-    429,
-    'At most 5 requests a second are allowed; repeat this one later',
-  ],
   NAME_INVALID: [
     errors.NAME_INVALID({ name: '1a', reason: 'it starts with a digit' }),
     400,
@@ -259,6 +255,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   ...madeConnectionErrors,
   ...madeImportErrors,
   ...madeDeleteErrors,
+  ...madeRateErrors,
   ...madeTokenErrors,
   ...madeJobErrors,
   ...madeViewErrors,
@@ -283,11 +280,6 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     errors.IDEMPOTENCY_KEY_REUSED(),
     422,
     'This Idempotency-Key was used with another body within the last 5 hours; nothing was stored',
-  ],
-  CREATES_TOO_MANY: [
-    errors.CREATES_TOO_MANY({ perMinuteMax: 5, retryAfterSeconds: 9 }),
-    429,
-    'Events may create 5 Data Sources a minute; create this one beforehand, or repeat the request later',
   ],
   DISK_FAILED: [
     errors.DISK_FAILED({ reason: 'the disk is full', storedRows: 3, quarantinedRows: 1 }),

@@ -31,7 +31,6 @@ export const limits: HttpOptions = {
   eventsBodyBytesMax: 1000,
   bodiesBytesMax: 4 * mebibyte,
   formBytesMax: 2000,
-  variablesRequestsPerSecondMax: 3,
   connectionIdleMsMax: 0,
   requestTimeoutMs: 0,
   metricsAddresses: '',
@@ -73,6 +72,15 @@ export interface FakeDeps extends HttpDeps {
 
 const unavailable = (): never => {
   throw new Error('there are no jobs, and no tokens but the one of the admin')
+}
+
+/** As the default plan has them. */
+const noRates: FakeDeps['rates'] = {
+  createsFromSchema: null,
+  imports: null,
+  events: null,
+  secretRequests: null,
+  queries: null,
 }
 
 /** A service without jobs. */
@@ -166,6 +174,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       },
     },
     logger,
+    rates: noRates,
     limitHits: { tell: (hit) => void deps.hits.push(hit) },
     recorder: undefined,
     metrics: { contentType: 'text/plain', text: async () => '' },

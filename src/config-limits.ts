@@ -1,0 +1,133 @@
+// The options of limits that plans set, a part of the one table: rates, counts and sizes. 0 sets no limit.
+
+import type { OptionDefinition } from './config.types.ts'
+import { byPlan, inPlans } from './config-plans.ts'
+import { gibibyte, mebibyte } from './shared/bytes.ts'
+
+const countMax = 1_000_000
+
+export const limitOptions = {
+  schemaCreatesPerMinuteMax: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: countMax,
+    default: byPlan({ unit: null, unlimited: 0, a: inPlans(25) }),
+    sentence: 'Data sources that may be created from a schema alone in a minute. Beyond it, 429. 0 sets no limit.',
+  },
+  importsPerMinuteMax: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: countMax,
+    default: byPlan({ unit: null, unlimited: 0, a: inPlans(5) }),
+    sentence:
+      'Requests to `/v0/datasources` in a minute that create from a file or URL, append or replace: one quota for all of them. Beyond it, 429. 0 sets no limit.',
+  },
+  eventsPerSecondMax: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: countMax,
+    default: byPlan({ unit: null, unlimited: 0, a: inPlans(100), b: inPlans(1_000) }),
+    sentence: 'Requests to `/v0/events` in a second, however many events each has. Beyond it, 429. 0 sets no limit.',
+  },
+  eventsCreatesPerMinuteMax: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: countMax,
+    default: 5,
+    sentence: 'Data sources that events may create in a minute. 0 sets no limit.',
+  },
+  variablesRequestsPerSecondMax: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: countMax,
+    default: byPlan({ unit: null, unlimited: 0, a: inPlans(5) }),
+    sentence: 'Requests to `/v0/variables` in a second. Beyond it, 429. 0 sets no limit.',
+  },
+  queriesPerSecondMax: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: countMax,
+    default: byPlan({ unit: null, unlimited: 0, a: inPlans(0, { free: 10 }) }),
+    sentence:
+      'Requests to endpoints and `/v0/sql` in a second, on the average of a minute; `queriesBurstFactor` times as many may come within one second. 0 sets no limit: the other plans are sold by this number.',
+  },
+  queriesBurstFactor: {
+    kind: 'integer',
+    unit: null,
+    min: 1,
+    max: 100,
+    default: byPlan({ unit: null, unlimited: 2, a: inPlans(4, { free: 2 }) }),
+    sentence: 'How many times `queriesPerSecondMax` one second may bring. Beyond it, 429.',
+  },
+  queriesOverage: {
+    kind: 'choice',
+    choices: ['plan', 'refuse', 'count'],
+    default: 'plan',
+    sentence:
+      'What is done with queries over `queriesPerSecondMax` and within its bursts: `refuse` them (429) once the minute has had 60 times that number, or only `count` them, as they are billed. `plan`: counted in every plan but `free` and `unlimited`.',
+  },
+  queriesPerDayMax: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: 1_000_000_000,
+    default: byPlan({ unit: null, unlimited: 0, a: inPlans(0, { free: 1_000 }) }),
+    sentence:
+      'Requests to endpoints and `/v0/sql` in 24 hours; a restart does not forget them. Beyond it, 429. 0 sets no limit.',
+  },
+  dataSourcesMax: {
+    kind: 'integer',
+    unit: null,
+    min: 1,
+    max: 100_000,
+    default: byPlan({ unit: null, unlimited: 10_000, a: inPlans(100) }),
+    sentence: 'Data sources that the workspace may have; they are held in memory.',
+  },
+  bodyUploadBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: 0,
+    max: 1024 * gibibyte,
+    default: byPlan({ unit: 'bytes', unlimited: 0, a: inPlans(8 * mebibyte) }),
+    sentence: 'Largest rows that are the body of a request to `/v0/datasources`, as sent. 0 sets no limit.',
+  },
+  multipartBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: 0,
+    max: 1024 * gibibyte,
+    default: byPlan({ unit: 'bytes', unlimited: 0, a: inPlans(500 * mebibyte) }),
+    sentence: 'Largest CSV or NDJSON file in a multipart form, as sent. 0 sets no limit.',
+  },
+  multipartParquetBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: 0,
+    max: 1024 * gibibyte,
+    default: byPlan({ unit: 'bytes', unlimited: 0, a: inPlans(50 * mebibyte) }),
+    sentence: 'Largest Parquet file in a multipart form, as sent. 0 leaves `parquetBytesMax`.',
+  },
+  deleteJobsActiveMax: {
+    kind: 'integer',
+    unit: 'jobs',
+    min: 0,
+    max: 100_000,
+    default: byPlan({ unit: 'jobs', unlimited: 0, a: inPlans(6, { free: 1, developer: 3 }) }),
+    sentence: 'Deletes of rows that may wait and work, together. Beyond it, 429. 0 sets no limit.',
+  },
+  storageBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: 0,
+    max: Number.MAX_SAFE_INTEGER,
+    default: byPlan({ unit: 'bytes', unlimited: 0, a: inPlans(0, { free: 10 * gibibyte }) }),
+    sentence:
+      'Bytes on disk that rows of all data sources have, with their quarantines. It is shown and told of, and refuses nothing. 0 sets no limit.',
+  },
+} as const satisfies Readonly<Record<string, OptionDefinition>>

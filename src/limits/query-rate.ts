@@ -1,0 +1,67 @@
+import { ExactWindow } from './exact-window.ts'
+import { type LimitedWindow, RateLimit } from './rate-limit.ts'
+import type { Window } from './window.types.ts'
+
+export interface QueryRateOptions {
+  /** The rate that a plan gives; 0 sets no limit. */
+  readonly perSecondMax: number
+  /** How many times that one second may bring. */
+  readonly burstFactor: number
+  /** Whether queries over the rate and within its bursts are counted as such, and never refused. */
+  readonly isOverageCounted: boolean
+  /** Null sets no limit. */
+  readonly perDay: Window | null
+  /** Milliseconds of a clock that is never set back. */
+  readonly now: () => number
+}
+
+/**
+ * The rate of queries: bursts within one second, the rate itself on the average of a minute, and so many a day. Where
+ * overage is billed, the average refuses nothing, and each query over the rate counts as overage.
+ */
+export class QueryRate extends RateLimit {
+  /** Queries over the rate that passed, since the start of the service. */
+  overageCount = 0
+  readonly #rate: Window | null
+  readonly #nowMs: () => number
+
+  constructor(options: QueryRateOptions) {
+    super({ what: 'Queries', windows: windowsOf(options), now: options.now })
+    const { perSecondMax: max, isOverageCounted, now } = options
+    this.#rate = isOverageCounted && max > 0 ? new ExactWindow({ max, windowMs: secondMs }) : null
+    this.#nowMs = now
+  }
+
+  override take(): ReturnType<RateLimit['take']> {
+    const refusal = super.take()
+    if (refusal === null && this.#rate !== null) this.#countOverage(this.#rate, this.#nowMs())
+    return refusal
+  }
+
+  #countOverage(rate: Window, nowMs: number): void {
+    if (rate.usedAt(nowMs) < rate.max) rate.add(nowMs)
+    else this.overageCount += 1
+  }
+}
+
+const secondMs = 1_000
+const minuteMs = 60_000
+
+function windowsOf({
+  perSecondMax,
+  burstFactor,
+  isOverageCounted,
+  perDay,
+}: QueryRateOptions): readonly LimitedWindow[] {
+  const windows: LimitedWindow[] = []
+  if (perSecondMax > 0) {
+    const window = new ExactWindow({ max: perSecondMax * burstFactor, windowMs: secondMs })
+    windows.push({ limit: 'queries_per_second', window })
+  }
+  if (perSecondMax > 0 && !isOverageCounted) {
+    const window = new ExactWindow({ max: perSecondMax * (minuteMs / secondMs), windowMs: minuteMs })
+    windows.push({ limit: 'queries_per_minute', window })
+  }
+  if (perDay !== null) windows.push({ limit: 'queries_per_day', window: perDay })
+  return windows
+}

@@ -1,0 +1,90 @@
+// The rates of the service: requests of some kinds, counted in windows that slide. Where a rate has no limit there is no object,
+// so that the default plan does not even look at a clock.
+
+import type { Logger } from '../observe/logger.ts'
+import type { LimitName } from '../shared/limit-names.ts'
+import type { Settings } from '../storage/settings.ts'
+import { ExactWindow } from './exact-window.ts'
+import { KeptWindow } from './kept-window.ts'
+import { QueryRate } from './query-rate.ts'
+import { RateLimit } from './rate-limit.ts'
+import { WindowKeeper } from './window-keeper.ts'
+
+/** 0 sets no limit. */
+export interface RatesOptions {
+  readonly plan: string
+  readonly schemaCreatesPerMinuteMax: number
+  readonly importsPerMinuteMax: number
+  readonly eventsPerSecondMax: number
+  readonly variablesRequestsPerSecondMax: number
+  readonly queriesPerSecondMax: number
+  readonly queriesBurstFactor: number
+  readonly queriesOverage: 'count' | 'plan' | 'refuse'
+  readonly queriesPerDayMax: number
+}
+
+export interface RatesDeps {
+  /** Where windows of more than a minute are kept over a restart. */
+  readonly settings: Settings
+  readonly logger: Pick<Logger, 'warn'>
+  /** Epoch milliseconds of a clock that is not set back while the process lives. */
+  readonly now: () => number
+}
+
+/** Null where there is no limit. */
+export interface Rates {
+  readonly createsFromSchema: RateLimit | null
+  readonly imports: RateLimit | null
+  readonly events: RateLimit | null
+  readonly secretRequests: RateLimit | null
+  readonly queries: QueryRate | null
+  /** Writes down what is kept. */
+  close(): Promise<void>
+}
+
+const secondMs = 1_000
+const minuteMs = 60_000
+const dayMs = 86_400_000
+
+/** Opens the rates, with what earlier processes have counted. */
+export function openRates(options: RatesOptions, deps: RatesDeps): Rates {
+  const { now } = deps
+  const single = (limit: LimitName, what: string, max: number, windowMs: number): RateLimit | null =>
+    max === 0 ? null : new RateLimit({ what, windows: [{ limit, window: new ExactWindow({ max, windowMs }) }], now })
+  const perDay =
+    options.queriesPerDayMax === 0 ? null : new KeptWindow({ max: options.queriesPerDayMax, windowMs: dayMs })
+  const keeper = perDay === null ? null : new WindowKeeper(deps, 'queries_per_day', perDay)
+  return {
+    createsFromSchema: single(
+      'creates_from_schema',
+      'Creations of Data Sources from a schema',
+      options.schemaCreatesPerMinuteMax,
+      minuteMs,
+    ),
+    imports: single(
+      'imports',
+      'Creations from files and URLs, appends and replaces, counted together,',
+      options.importsPerMinuteMax,
+      minuteMs,
+    ),
+    events: single('events', 'Requests with events', options.eventsPerSecondMax, secondMs),
+    secretRequests: single(
+      'secret_requests',
+      'Requests about variables',
+      options.variablesRequestsPerSecondMax,
+      secondMs,
+    ),
+    queries: queryRate(options, perDay, now),
+    async close() {
+      await keeper?.close()
+    },
+  }
+}
+
+function queryRate(options: RatesOptions, perDay: KeptWindow | null, now: () => number): QueryRate | null {
+  const { queriesPerSecondMax: perSecondMax, queriesBurstFactor: burstFactor, queriesOverage, plan } = options
+  if (perSecondMax === 0 && perDay === null) return null
+  const isPaidPlan = plan !== 'unlimited' && plan !== 'free'
+  const isOverageCounted = queriesOverage === 'count' || (queriesOverage === 'plan' && isPaidPlan)
+  return new QueryRate({ perSecondMax, burstFactor, isOverageCounted, perDay, now })
+}

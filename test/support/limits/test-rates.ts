@@ -1,0 +1,23 @@
+import type { Options } from '../../../src/config.ts'
+import { readOptions } from '../../../src/config-reader.ts'
+import { openRates, type Rates } from '../../../src/limits/rates.ts'
+import { openSettings } from '../../../src/storage/settings.ts'
+import { MemoryStorage } from '../storage/memory-storage.ts'
+
+/** Options as a start with these flags has them, on a machine with four cores. */
+export function optionsOf(...flags: readonly string[]): Options {
+  const machine = { coreCount: 4, memoryBytes: 8 * 1024 ** 3 }
+  const reading = readOptions({ flags, environment: {}, machine })
+  if (reading.kind !== 'options') throw new Error(`${flags.join(' ')} are no options`)
+  return reading.options
+}
+
+/** The rates that a start with these flags has, by a clock of the test. */
+export async function testRates(
+  clock: { nowMs: number },
+  flags: readonly string[],
+  storage = new MemoryStorage(),
+): Promise<Rates> {
+  const logger = { warn: () => undefined }
+  return openRates(optionsOf(...flags), { settings: await openSettings(storage), logger, now: () => clock.nowMs })
+}

@@ -1,0 +1,22 @@
+import { errors } from '../../../../src/shared/errors/errors.ts'
+
+/** What requests are refused for that come too often, with its status and its message. */
+export const madeRateErrors = {
+  RATE_EXCEEDED: [
+    errors.RATE_EXCEEDED({
+      limit: 'events',
+      max: 5,
+      windowSeconds: 1,
+      what: 'Requests with events',
+      whose: 'the whole service',
+      retryAfterSeconds: 1,
+    }),
+    429,
+    'Requests with events are limited to 5 a second for the whole service (limit "events"); repeat this request in 1 second',
+  ],
+  CREATES_TOO_MANY: [
+    errors.CREATES_TOO_MANY({ perMinuteMax: 5, retryAfterSeconds: 9 }),
+    429,
+    'Events may create 5 Data Sources a minute for the whole service (limit "creates_by_events"); create this one beforehand, or repeat the request in 9 seconds',
+  ],
+} as const
