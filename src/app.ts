@@ -53,10 +53,10 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   const headers = new AnswerHeaders(options)
   const proxies = new Proxies(options)
   const answers = new RawAnswers(headers, now)
-  const connections = createConnections({ connectionIdleMsMax: options.connectionIdleMsMax, answers })
+  const connections = createConnections({ ...options, answers })
   const app = Fastify({
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: headerBytesMax },
-    serverFactory: (listener) => createHttpServer(listener, { logger, proxies, answers }, options),
+    serverFactory: (listener) => createHttpServer(listener, { ...deps, proxies, answers }, options),
     exposeHeadRoutes: false,
     return503OnClosing: false,
     genReqId: () => createRequestId(now()),

@@ -2,6 +2,7 @@
 
 import type { OptionDefinition } from './config.types.ts'
 import { byPlan, inPlans } from './config-plans.ts'
+import { mebibyte } from './shared/bytes.ts'
 
 export const httpOptions = {
   trustedProxies: {
@@ -53,6 +54,49 @@ export const httpOptions = {
     default: 120_000,
     sentence:
       'Time without a byte after which a connection is closed, also in the middle of a body. 0 never closes it.',
+  },
+  keepAliveMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 1_000,
+    max: 86_400_000,
+    default: 72_000,
+    sentence: 'Time without a request after which a connection is closed.',
+  },
+  headersTimeoutMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 0,
+    max: 86_400_000,
+    default: 60_000,
+    sentence:
+      'Time in which the headers of a request must have arrived, and the first byte of a connection. Beyond it, 408. 0 sets no limit.',
+  },
+  headersMax: {
+    kind: 'integer',
+    unit: null,
+    min: 16,
+    max: 1_000,
+    default: 256,
+    sentence: 'Headers that a request may have, and URL and headers together 64 KiB.',
+  },
+  bodyRateMin: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: 0,
+    max: mebibyte,
+    default: 100,
+    sentence:
+      'Bytes of a body that must arrive a second, measured over `bodyRateWindowMs` in which the service waits for them. Beyond it, 408. 0 sets no limit.',
+  },
+  bodyRateWindowMs: {
+    kind: 'integer',
+    unit: 'ms',
+    min: 1,
+    max: 3_600_000,
+    default: 120_000,
+    sentence:
+      'What `bodyRateMin` is measured over. Time in which the sender is slowed down by the service does not count.',
   },
   requestTimeoutMs: {
     kind: 'integer',

@@ -28,6 +28,7 @@ import type { DiskReports } from '../shared/disk-fault.ts'
 import type { ApiError } from '../shared/errors/errors.ts'
 import type { LimitName } from '../shared/limit-names.ts'
 import type { BodyBudget } from './request/body-budget.ts'
+import type { BodyRateRules } from './request/body-rate.ts'
 import type { AnswerHeaderOptions } from './server/answer-headers.ts'
 import type { OpenExchange } from './server/connections.ts'
 import type { HttpServerOptions } from './server/http-server.ts'
@@ -75,7 +76,7 @@ export interface HttpDeps {
 }
 
 /** Limits of requests. Every one is a maximum that a test reaches. */
-export interface HttpOptions extends HttpServerOptions, ProxyOptions, AnswerHeaderOptions {
+export interface HttpOptions extends HttpServerOptions, BodyRateRules, ProxyOptions, AnswerHeaderOptions {
   /** Largest body of `/v0/events`, as sent and again when unpacked. */
   readonly eventsBodyBytesMax: number
   /** Bytes of bodies that may be on their way in, or wait, at once: events, forms and queries together. */

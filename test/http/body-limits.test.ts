@@ -120,7 +120,7 @@ t.test('thousands of tiny chunks are refused, and a few are not', async (t) => {
   const read = (count: number, size: number) => {
     // In object mode each chunk comes as it is.
     const source = Readable.from(Array.from({ length: count }, () => Buffer.alloc(size, 'a')))
-    const body = new ArrivingBody(source, { idleMsMax: 0, onFirstRead: () => {} })
+    const body = new ArrivingBody(source, { idleMsMax: 0, bodyRateMin: 0, bodyRateWindowMs: 1, onFirstRead: () => {} })
     return readWhole(body, { headers: {}, bytesMax: 10_000_000, onBytes: () => {} })
   }
   for (const [count, size] of [
@@ -145,7 +145,12 @@ t.test('an import in hundreds of thousands of tiny chunks is refused, and one in
   const read = async (count: number, size: number) => {
     const source = Readable.from(Array.from({ length: count }, () => Buffer.alloc(size, 'a')))
     let byteCount = 0
-    for await (const chunk of new ArrivingBody(source, { idleMsMax: 0, onFirstRead: () => {} }).stream()) {
+    for await (const chunk of new ArrivingBody(source, {
+      idleMsMax: 0,
+      bodyRateMin: 0,
+      bodyRateWindowMs: 1,
+      onFirstRead: () => {},
+    }).stream()) {
       byteCount += Buffer.byteLength(chunk)
     }
     return byteCount

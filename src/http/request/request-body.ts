@@ -2,9 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { ApiError, errors } from '../../shared/errors/errors.ts'
 import { JoinedChunks } from '../../shared/joined-chunks.ts'
+import { BodyRate, type BodyRateRules } from './body-rate.ts'
 import { ChunkBudget } from './chunk-budget.ts'
 
-export interface ArrivingBodyOptions {
+export interface ArrivingBodyOptions extends BodyRateRules {
   /** Silence of the sender, while we are ready to read, after which the body fails; 0 waits for ever. */
   readonly idleMsMax: number
   /** Bytes that the headers announce, if they do. */
@@ -31,27 +32,33 @@ interface BodyReader {
 /**
  * The bytes of a request, apart from its connection: when the body fails, the connection stays open for the answer.
  *
- * Fails with BODY_CUT when the connection ends too early, and with BODY_STALLED when the sender falls silent. A reader
- * that is slower than the sender is no silence: the clock runs only while we wait for bytes. Read it once, by `stream`
- * or `readWhole`.
+ * Fails with BODY_CUT when the connection ends too early, with BODY_STALLED when the sender falls silent, and with BODY_TOO_SLOW
+ * when it brings too little. A reader that is slower than the sender is neither: the clocks run only while we wait for bytes.
+ * Read it once, by `stream` or `readWhole`.
  */
 export class ArrivingBody {
   readonly #source: Readable
   readonly #options: ArrivingBodyOptions
+  readonly #isWatched: boolean
   #reader: BodyReader | null = null
   #stream: RequestBody | undefined
   #silence: NodeJS.Timeout | undefined
+  /** Of a body that did not come with its headers, as most do. */
+  #rate: BodyRate | undefined
   #failure: Error | null = null
   /** What was looked at already, and comes first. */
   #head: PeekedHead | null = null
   #isStarted = false
   #arrivedBytes = 0
   #isReading = false
+  /** Whether the clocks run. */
+  #isWaiting = false
   #isOver = false
 
   constructor(source: Readable, options: ArrivingBodyOptions) {
     this.#source = source
     this.#options = options
+    this.#isWatched = options.idleMsMax > 0 || options.bodyRateMin > 0
   }
 
   /** The body as a stream; always the same one. */
@@ -117,7 +124,7 @@ export class ArrivingBody {
     if (this.#isOver) return
     this.#isReading = true
     this.#source.resume()
-    if (this.#silence === undefined && this.#options.idleMsMax > 0) process.nextTick(this.#awaitBytes)
+    if (!this.#isWaiting && this.#isWatched) process.nextTick(this.#awaitBytes)
   }
 
   /** Gives what was looked at once more; false when the body ends with it, or its reader wants no more for now. */
@@ -144,14 +151,18 @@ export class ArrivingBody {
 
   #endWaiting(): void {
     this.#isReading = false
+    if (!this.#isWaiting) return
+    this.#isWaiting = false
     clearTimeout(this.#silence)
     this.#silence = undefined
+    this.#rate?.rest()
   }
 
   readonly #onChunk = (chunk: Buffer): void => {
     if (this.#isOver) return
     this.#arrivedBytes += chunk.length
     this.#silence?.refresh()
+    this.#rate?.take(chunk.length)
     this.#reader?.onChunk(chunk)
   }
 
@@ -170,9 +181,18 @@ export class ArrivingBody {
   /** Runs when the bytes that came with the headers are in: most bodies are whole by then, and need no timer. */
   readonly #awaitBytes = (): void => {
     const { idleMsMax, announcedBytes = Number.POSITIVE_INFINITY } = this.#options
-    if (!this.#isReading || this.#silence !== undefined || this.#source.readableEnded) return
+    if (!this.#isReading || this.#isWaiting || this.#source.readableEnded) return
     if (this.#arrivedBytes >= announcedBytes) return
-    this.#silence = setTimeout(() => this.fail(errors.BODY_STALLED({ idleMsMax })), idleMsMax)
+    this.#isWaiting = true
+    if (idleMsMax > 0) this.#silence = setTimeout(() => this.fail(errors.BODY_STALLED({ idleMsMax })), idleMsMax)
+    if (this.#options.bodyRateMin > 0) this.#watchRate()
+  }
+
+  #watchRate(): void {
+    const { bodyRateMin, bodyRateWindowMs } = this.#options
+    const onSlow = (): void => this.fail(errors.BODY_TOO_SLOW({ bodyRateMin, bodyRateWindowMs }))
+    this.#rate ??= new BodyRate(this.#options, { onSlow, now: () => performance.now() })
+    this.#rate.wait()
   }
 }
 

@@ -6,6 +6,7 @@
 // nobody out, and connections that a client has forgotten cost no new one. Whoever is busy is never cut for another.
 
 import type { Socket } from 'node:net'
+import type { LimitHits } from '../../limits/limit-hits.ts'
 import type { Logger } from '../../observe/logger.ts'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
 import { addressKey, plainAddress } from './address-list.ts'
@@ -22,6 +23,9 @@ export interface ConnectionLimitDeps {
   readonly proxies: Pick<Proxies, 'isTrusted'>
   readonly answers: RawAnswers
   readonly logger: Pick<Logger, 'warn'>
+  readonly limitHits: Pick<LimitHits, 'tell'>
+  /** Epoch milliseconds. */
+  readonly now: () => number
   /** A clock in milliseconds that never goes back. */
   readonly clock: () => number
 }
@@ -153,6 +157,8 @@ export class ConnectionLimits {
 
   #refuse(socket: Socket, error: ApiError): void {
     this.#log(socket, error)
+    const requestId = this.#deps.answers.requestId()
+    this.#tell(error, requestId)
     if (this.#toldCount >= toldMax) {
       socket.destroy()
       return
@@ -165,8 +171,14 @@ export class ConnectionLimits {
     })
     // A client that is cut in its request would be told by a reset instead; an error is the end of it either way.
     socket.on('error', () => socket.destroy())
-    socket.end(this.#deps.answers.textOf(error))
+    socket.end(this.#deps.answers.textOf(error, requestId))
     socket.resume()
+  }
+
+  #tell({ limit, code, status }: ApiError, requestId: string): void {
+    const atMs = this.#deps.now()
+    const nobody = { tokenId: null, tokenName: null, resource: null }
+    if (limit !== undefined) this.#deps.limitHits.tell({ limit, code, status, atMs, requestId, ...nobody })
   }
 
   /** One entry a second at most: whoever opens thousands would else fill the log. */

@@ -6,13 +6,16 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, errors } from '../../shared/errors/errors.ts'
+import type { BodyRateRules } from '../request/body-rate.ts'
 import { chunkBytesMin } from '../request/chunk-budget.ts'
 import { ArrivingBody, announcedBytes, announcesBody } from '../request/request-body.ts'
 import { gateOf } from './chunk-gate.ts'
 import type { RawAnswers } from './raw-answer.ts'
 
-export interface ConnectionOptions {
+export interface ConnectionOptions extends BodyRateRules {
   readonly connectionIdleMsMax: number
+  /** Most headers of a request. */
+  readonly headersMax: number
   readonly answers: RawAnswers
 }
 
@@ -45,7 +48,7 @@ const lingerBytesMax = 16 * 1024 * 1024
 /** Where chunks are too small to be read: whoever sends them has time to read why. */
 const shutLingerMsMax = 1_000
 
-export function createConnections({ connectionIdleMsMax, answers }: ConnectionOptions): Connections {
+export function createConnections(options: ConnectionOptions): Connections {
   // Connections that are kept alive stay in it; what they hold is let go with each answer.
   const bySocket = new WeakMap<Socket, { exchange: OpenExchange | null }>()
   const sockets = new Set<Socket>()
@@ -61,7 +64,7 @@ export function createConnections({ connectionIdleMsMax, answers }: ConnectionOp
     onClientError(error, socket) {
       const exchange = bySocket.get(socket)?.exchange ?? null
       if (exchange === null) {
-        refuse(socket, toRefusal(error), answers)
+        refuse(socket, error, options.answers)
         return
       }
       // The request's own route answers: it knows how many rows came in before the end.
@@ -91,8 +94,8 @@ export function createConnections({ connectionIdleMsMax, answers }: ConnectionOp
         else connection.exchange = exchange
         done()
       })
-      refuseRepeatedHeaders(app)
-      addBodies(app, connectionIdleMsMax)
+      refuseRepeatedHeaders(app, options.headersMax)
+      addBodies(app, options)
       app.addHook('onSend', (request, reply, payload, done) => {
         done(null, answerOf(payload, { request, reply }))
       })
@@ -116,9 +119,13 @@ const singleHeaders: ReadonlyMap<string, number> = new Map([
 const singleLengths: ReadonlySet<number> = new Set([...singleHeaders.keys()].map((name) => name.length))
 
 /** Of two such headers a proxy before us may have read the other one. */
-function refuseRepeatedHeaders(app: FastifyInstance): void {
+function refuseRepeatedHeaders(app: FastifyInstance, headersMax: number): void {
   app.addHook('onRequest', ({ raw: { rawHeaders } }, _reply, done) => {
     let seen = 0
+    // Node would leave out the others.
+    if (rawHeaders.length > 2 * headersMax) {
+      throw errors.REQUEST_INVALID({ reason: `it has more than ${headersMax} headers` })
+    }
     // Names and values in turns.
     for (let at = 0; at < rawHeaders.length; at += 2) {
       const name = rawHeaders[at] ?? ''
@@ -148,7 +155,8 @@ function answerOf(
   return answer
 }
 
-function addBodies(app: FastifyInstance, idleMsMax: number): void {
+function addBodies(app: FastifyInstance, options: ConnectionOptions): void {
+  const { connectionIdleMsMax: idleMsMax, bodyRateMin, bodyRateWindowMs } = options
   app.decorateRequest('sentContentType', undefined)
   app.addHook('onRequest', (request, _reply, done) => {
     const { headers } = request.raw
@@ -161,7 +169,7 @@ function addBodies(app: FastifyInstance, idleMsMax: number): void {
   app.addContentTypeParser('*', (request, source, done) => {
     const gate = gateOf(request.raw)
     const body = new ArrivingBody(source, {
-      idleMsMax,
+      ...{ idleMsMax, bodyRateMin, bodyRateWindowMs },
       announcedBytes: announcedBytes(request.headers),
       onFirstRead: () => askForBody(request.raw),
       onStop: () => gate?.stopReading(),
@@ -237,19 +245,22 @@ function linger(payload: string, source: IncomingMessage): LingeringAnswer {
 }
 
 const cutCodes = ['HPE_INVALID_EOF_STATE', 'ECONNRESET', 'EPIPE']
+const lateCode = 'ERR_HTTP_REQUEST_TIMEOUT'
 
 function toRefusal(error: NodeJS.ErrnoException): ApiError {
   if (cutCodes.includes(error.code ?? '')) return errors.BODY_CUT({ cause: error })
+  if (error.code === lateCode) return errors.REQUEST_TIMEOUT({ cause: error })
   return errors.REQUEST_INVALID({ reason: reasons[error.code ?? ''] ?? 'it is not HTTP/1.1', cause: error })
 }
 
 const reasons: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: 'its URL and headers are too long',
-  ERR_HTTP_REQUEST_TIMEOUT: 'it did not arrive in time',
 }
 
 /** Answers on a connection that has no request yet. */
-function refuse(socket: Socket, error: ApiError, answers: RawAnswers): void {
-  if (socket.writable) socket.end(answers.textOf(error))
+function refuse(socket: Socket, error: NodeJS.ErrnoException, answers: RawAnswers): void {
+  // Who has not begun a request would take the answer for that to its next one.
+  const isSilent = error.code === lateCode && socket.bytesRead === 0
+  if (socket.writable && !isSilent) socket.end(answers.textOf(toRefusal(error)))
   else socket.destroy()
 }

@@ -16,12 +16,19 @@ export class RawAnswers {
     this.#now = now
   }
 
+  requestId(): string {
+    return createRequestId(this.#now())
+  }
+
   /** The headers of an answer that closes its connection, and its body. */
-  partsOf(error: ApiError): { readonly headers: Record<string, string>; readonly body: string } {
+  partsOf(
+    error: ApiError,
+    requestId = this.requestId(),
+  ): { readonly headers: Record<string, string>; readonly body: string } {
     const { retryAfterSeconds } = error
     const headers: Record<string, string> = {
       'content-type': jsonContentType,
-      'x-request-id': createRequestId(this.#now()),
+      'x-request-id': requestId,
       ...Object.fromEntries(this.#headers.unread),
       ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
       connection: 'close',
@@ -30,8 +37,8 @@ export class RawAnswers {
   }
 
   /** The whole answer as it goes over a connection of HTTP/1.1. */
-  textOf(error: ApiError): string {
-    const { headers, body } = this.partsOf(error)
+  textOf(error: ApiError, requestId?: string): string {
+    const { headers, body } = this.partsOf(error, requestId)
     const lines = Object.entries({ ...headers, 'content-length': Buffer.byteLength(body) })
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
     return `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? ''}\r\n${head}\r\n${body}`

@@ -49,6 +49,12 @@ export const bodyErrors = {
     message: ({ idleMsMax }: { readonly idleMsMax: number }) =>
       `No byte of the body arrived for ${idleMsMax / 1000} seconds`,
   }),
+  BODY_TOO_SLOW: define({
+    status: 408,
+    when: 'The body arrives with fewer bytes a second than `bodyRateMin`, measured over `bodyRateWindowMs` in which the service waits for it. The connection closes.',
+    message: ({ bodyRateMin, bodyRateWindowMs }: RateLimit) =>
+      `Fewer than ${bodyRateMin} bytes a second of the body arrived for ${bodyRateWindowMs / 1000} seconds`,
+  }),
   PAYLOAD_TOO_LARGE: define({
     status: 413,
     when: 'The body is larger than `eventsBodyBytesMax` (events) or `formBytesMax` (forms and SQL).',
@@ -78,6 +84,11 @@ export const bodyErrors = {
     message: ({ encoding, supported }: { readonly encoding: string; readonly supported: readonly string[] }) =>
       `Content-Encoding "${encoding}" is not supported; use one of ${supported.join(', ')}`,
   }),
+}
+
+interface RateLimit {
+  readonly bodyRateMin: number
+  readonly bodyRateWindowMs: number
 }
 
 interface BytesLimit {

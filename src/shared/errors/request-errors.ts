@@ -63,12 +63,18 @@ export const requestErrors = {
     message: ({ method, allowed }: { readonly method: string; readonly allowed: readonly string[] }) =>
       `Method ${method} is not allowed here; use ${allowed.join(' or ')}`,
   }),
+  REQUEST_TIMEOUT: define({
+    status: 408,
+    when: 'The headers of a request did not arrive within `headersTimeoutMs`, or the whole of it within `requestTimeoutMs`. The connection closes.',
+    message: () => 'The request did not arrive in time',
+  }),
   CONNECTIONS_TOO_MANY: define({
     status: 429,
     when: 'One address has `connectionsPerAddressMax` connections, and a request is under way on each. The new connection is closed.',
     message: ({ connectionsPerAddressMax }: RetryLater & { readonly connectionsPerAddressMax: number }) =>
       `Your address has ${connectionsPerAddressMax} busy connections, the most it may have; this one was closed, repeat the request later`,
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+    limit: () => 'connections',
   }),
   REQUESTS_AHEAD_TOO_MANY: define({
     status: 429,

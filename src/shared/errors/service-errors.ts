@@ -18,6 +18,7 @@ export const serviceErrors = {
     when: 'There are `connectionsMax` connections, and a request is under way on each. The new connection is closed. Nothing was done; repeat the request later.',
     message: () => 'Too many connections are busy; this one was closed and nothing was done, repeat the request later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+    limit: () => 'connections',
   }),
   DISK_UNAVAILABLE: define({
     status: 503,

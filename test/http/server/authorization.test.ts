@@ -11,7 +11,7 @@ import { RawAnswers } from '../../../src/http/server/raw-answer.ts'
 import { inBody, inSql, onPath, onQuery, onWorkspace } from '../../../src/http/server/route-need.ts'
 import { type ApiError, errors } from '../../../src/shared/errors/errors.ts'
 import { adminDeps } from '../../support/access/admin-access.ts'
-import { ask, createFakeDeps, token } from '../../support/http/fake-deps.ts'
+import { ask, createFakeDeps, limits, token } from '../../support/http/fake-deps.ts'
 
 const admin = new Access(adminDeps(token))
 
@@ -20,7 +20,7 @@ function openBare(t: Test, access: Access = admin): FastifyInstance {
   const app = Fastify({ exposeHeadRoutes: false })
   t.teardown(() => app.close())
   const answers = new RawAnswers(new AnswerHeaders({ corsOrigins: '*' }), deps.now)
-  createConnections({ connectionIdleMsMax: 0, answers }).addTo(app)
+  createConnections({ ...limits, answers }).addTo(app)
   addErrorAnswers(app)
   addAuthorization(app, access)
   return app

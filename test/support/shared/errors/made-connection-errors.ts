@@ -2,6 +2,12 @@ import { errors } from '../../../../src/shared/errors/errors.ts'
 
 /** Errors of connections with what is expected of each: itself, its status, its message. */
 export const madeConnectionErrors = {
+  REQUEST_TIMEOUT: [errors.REQUEST_TIMEOUT(), 408, 'The request did not arrive in time'],
+  BODY_TOO_SLOW: [
+    errors.BODY_TOO_SLOW({ bodyRateMin: 100, bodyRateWindowMs: 60_000 }),
+    408,
+    'Fewer than 100 bytes a second of the body arrived for 60 seconds',
+  ],
   CONNECTIONS_TOO_MANY: [
     errors.CONNECTIONS_TOO_MANY({ connectionsPerAddressMax: 20, retryAfterSeconds: 1 }),
     429,
