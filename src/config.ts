@@ -2,6 +2,7 @@
 // made from it. A module never reads it: `main.ts` reads the options once and hands each module its own.
 
 import type { OptionDefinition, OptionValue } from './config.types.ts'
+import { clusterOptions } from './config-cluster.ts'
 import { httpOptions } from './config-http.ts'
 import { jobOptions } from './config-jobs.ts'
 import { limitOptions } from './config-limits.ts'
@@ -429,6 +430,7 @@ export const optionTable = {
     default: 8,
     sentence: 'Queries that may run at once. Others wait.',
   },
+  ...clusterOptions,
   ...limitOptions,
   ...tokenOptions,
   ...jobOptions,

@@ -10,6 +10,7 @@ import { openAccess } from './access/open-access.ts'
 import type { AdminToken } from './admin-token.ts'
 import { createApp } from './app.ts'
 import type { Catalog } from './catalog/catalog.ts'
+import { openClusterControl } from './cluster/open-cluster-control.ts'
 import type { Options } from './config.ts'
 import { openDataSources } from './datasources/datasources.ts'
 import type { DataSources } from './datasources/datasources.types.ts'
@@ -174,9 +175,11 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   const worked = { imports, jobs, dataSources, populates, ...checks, query, disk, logger, store }
   const jobKinds = await openJobKinds(options, { ...opening, ...written, ...worked })
   opened.push(() => jobKinds.close())
+  const clusterControl = openClusterControl(options, { logger })
+  opened.push(() => clusterControl.close())
   const metrics = openMetrics(options, modules)
   const { recorder, limitHits, rates } = modules
-  const observed = { metrics, recorder, limitHits, rates }
+  const observed = { clusterControl, metrics, recorder, limitHits, rates }
   const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, now }
   const engineFault = (): string | null => store.unreadyReason
   const app = createApp({ ...opening, ...worked, ...jobKinds, ...written, ...shown, engineFault }, options)

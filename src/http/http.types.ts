@@ -4,6 +4,7 @@ import type { ScopeBinder } from '../access/scopes/scope-binder.ts'
 import type { Tokens } from '../access/tokens/token.types.ts'
 import type { Warrant } from '../access/warrant.types.ts'
 import type { Variables } from '../catalog/variable.types.ts'
+import type { ClusterControl } from '../cluster/cluster-control.types.ts'
 import type { DataSources } from '../datasources/datasources.types.ts'
 import type { PendingReplaces } from '../datasources/replace/pending-replaces.ts'
 import type { Imports } from '../imports/imports.types.ts'
@@ -56,6 +57,8 @@ export interface HttpDeps {
   readonly pendingReplaces: PendingReplaces
   readonly ingest: Ingest
   readonly query: Query
+  /** Which endpoints take fewer requests at once, as they fail under pressure. */
+  readonly clusterControl: ClusterControl
   readonly queryJobs: Pick<QueryJobs<Warrant>, 'orderOf'>
   readonly variables: Variables
   readonly logger: Logger

@@ -67,7 +67,10 @@ export class RateLimit {
   }
 }
 
-function factsOf({ limit, window }: LimitedWindow, nowMs: number): RateFacts {
+/** Requests in a time, never those under way at once. */
+type WindowFacts = RateFacts & { readonly windowSeconds: number }
+
+function factsOf({ limit, window }: LimitedWindow, nowMs: number): WindowFacts {
   return {
     limit,
     max: window.max,

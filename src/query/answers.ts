@@ -100,7 +100,7 @@ export class Answers {
   }
 
   async #select(run: Run): Promise<SelectStream> {
-    const { plan, format, prefix = '', suffix = '', timeMaxMs, signal } = run
+    const { plan, format, prefix = '', suffix = '', timeMaxMs, watch, signal } = run
     const { agreement, columns } = this.#deps
     try {
       const shape = await agreement.shapeOfAgreed(plan, signal)
@@ -111,7 +111,8 @@ export class Answers {
       const sql = wrapQuery(plan.sql, { before: prefix, after: suffix })
       const hasLongConstants = mayRepeatLongValues(plan)
       const longest = timeMaxMs === undefined ? {} : { timeMaxMs }
-      const answered = { sql, shape: `${prefix}${shape}${suffix}`, hasLongConstants, format, settings, threads, signal }
+      const told = { threads, watch, signal }
+      const answered = { sql, shape: `${prefix}${shape}${suffix}`, hasLongConstants, format, settings, ...told }
       const query = { ...answered, ...longest }
       return await this.#deps.store.select(query)
     } catch (thrown) {

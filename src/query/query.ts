@@ -142,6 +142,7 @@ class QueryService implements Query {
     const pipe = this.#readablePipe(request.pipe, readScope)
     const node = pipe.nodes.find(({ id }) => id === pipe.endpointId)
     if (node === undefined) throw errors.PIPE_UNPUBLISHED({ name: pipe.name })
+    const watch = request.admit?.(pipe)
     const rendering = this.#rendering(request, pipe)
     const { format, contentType } = answerFormat(request.format)
     const { question, cacheTtlSeconds } = this.#pipeQuestion(request, { pipe, node, rendering })
@@ -156,6 +157,7 @@ class QueryService implements Query {
       format,
       settings,
       cacheTtlSeconds,
+      watch,
       signal,
     })
     const unusedParameters = rendering.unusedParameters(() => sqlBelow(this.#deps.workspace, pipe))

@@ -1,11 +1,12 @@
 import type { ReadScope } from '../sql/read-scope.types.ts'
-import type { SelectStream } from '../store/store.types.ts'
+import type { RunWatch, SelectStream } from '../store/store.types.ts'
 import type { AnswerFormat } from './answer-formats.ts'
 import type { CheckFilter } from './check-filter.ts'
 import type { CheckAuthor, CheckNode, NodeFault } from './check-node.ts'
 import type { FlattenNode } from './flatten-node.ts'
 import type { CompareNode } from './node-ways.ts'
 import type { ParameterValues } from './rendering.ts'
+import type { ReadPipe } from './workspace.types.ts'
 
 /** Answers questions over data sources and pipes; every read of a user passes here. */
 export interface Query {
@@ -70,6 +71,11 @@ export interface ShowRequest extends Asking {
 export interface PipeRequest extends Asking {
   /** Name or id. */
   readonly pipe: string
+  /**
+   * Told of the pipe once the reader may read it and it has a published node, before anything is planned; what it throws refuses the
+   * request. What it gives is told when the engine runs the query.
+   */
+  readonly admit?: (pipe: Pick<ReadPipe, 'id' | 'name'>) => RunWatch | undefined
   /** A query over the pipe, which is `_` in it; null reads all of it. */
   readonly sql: string | null
   /** A format of the engine; the query's own FORMAT does not count. */

@@ -1,5 +1,6 @@
 import type { CompiledQuery } from '../sql/compile-query.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
+import type { RunWatch } from '../store/store.types.ts'
 import type { Rendering } from './rendering.ts'
 
 /** What is wrong with a query, whatever its pipes are. */
@@ -29,5 +30,7 @@ export interface Run {
   readonly cacheTtlSeconds: number | null
   /** Longest run; absent is that of common queries. */
   readonly timeMaxMs?: number | undefined
+  /** Told when it runs in the engine; absent where nobody asks. */
+  readonly watch?: RunWatch | undefined
   readonly signal: AbortSignal
 }

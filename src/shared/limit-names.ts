@@ -7,7 +7,7 @@ export const limitNames = [
   ...(['uncompressed_file_size', 'parts_at_once', 'events_request_size'] as const),
   ...(['sql_length', 'result_size', 'query_time', 'query_threads', 'processor_time'] as const),
   ...(['delete_jobs', 'jobs_waiting', 'jobs_waiting_per_token'] as const),
-  ...(['queries_waiting', 'results_unread', 'events_backlog', 'bodies_in_flight'] as const),
+  ...(['queries_waiting', 'endpoint_concurrency', 'results_unread', 'events_backlog', 'bodies_in_flight'] as const),
   ...(['workspaces', 'members', 'branches', 'copy_pipes', 'copy_jobs', 'sink_pipes', 'sink_jobs'] as const),
   ...(['kafka_topics', 'object_store_imports', 'table_store_imports', 'llm_credits'] as const),
 ] as const

@@ -187,8 +187,16 @@ export interface SelectQuery {
   readonly timeMaxMs?: number
   /** Threads that compute it; absent is one, whose answers are the same bytes whatever the load. */
   readonly threads?: number
+  /** Told when the query runs; absent where nobody asks. */
+  readonly watch?: RunWatch | undefined
   /** Aborting it stops the query in the engine, or ends its stream with a `StoreError` of kind `aborted`. */
   readonly signal: AbortSignal
+}
+
+/** Is told that a query begins to run in the engine, and that it has ended, however it did: each once for each run. */
+export interface RunWatch {
+  begin(threadCount: number): void
+  end(threadCount: number): void
 }
 
 export interface SelectStream extends AsyncIterable<Uint8Array> {

@@ -4,8 +4,9 @@ import type { RateFacts } from '../../shared/errors/definition.ts'
 /** The headers of a refusal by a rate, in the spelling of older clients and in that of the IETF's draft. */
 export function sendRefusedRate(reply: FastifyReply, facts: RateFacts): void {
   const { limit, max, windowSeconds } = facts
+  const unit = windowSeconds === null ? 'qu="concurrent-requests"' : `w=${windowSeconds}`
   sendCounts(reply, facts)
-  reply.headers({ ratelimit: rateLimitField(facts), 'ratelimit-policy': `"${limit}";q=${max};w=${windowSeconds}` })
+  reply.headers({ ratelimit: rateLimitField(facts), 'ratelimit-policy': `"${limit}";q=${max};${unit}` })
 }
 
 /**

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ClusterControl, ControlledPipe } from '../../cluster/cluster-control.types.ts'
 import { type EndpointFormat, endpointFormats, formatOfName } from '../../query/answer-formats.ts'
+import { ApiError } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
@@ -12,14 +14,14 @@ import { inTurn } from '../server/pipelining.ts'
 import { onPath } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
-type Deps = Pick<HttpDeps, 'query' | 'logger' | 'rates'>
+type Deps = Pick<HttpDeps, 'query' | 'clusterControl' | 'logger' | 'rates'>
 
 /**
  * The data of pipes, `/v0/pipes/<name>.<format>` and the older `/v0/pipe/<name>/data.<format>`, and what the engine does
  * for it, `/v0/pipes/<name>/explain` and `/v0/pipes/<name>/nodes/<node>/explain`.
  */
 export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
-  const { query, logger, rates } = deps
+  const { query, clusterControl, logger, rates } = deps
   const answerAs =
     (format: EndpointFormat) =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -33,6 +35,7 @@ export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimit
         parameters: question.parameters,
         settings: question.settings,
         readScope: readScopeOf(request),
+        admit: (pipe: ControlledPipe) => takeIn(clusterControl, pipe, reply),
         signal,
       }
       const answered = await inTurn(request.raw.socket, () => query.readPipe(asked))
@@ -50,6 +53,16 @@ export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimit
     addPath(app, `/v0/pipe/:pipe/data.${format}`, { GET: answer, POST: answer }, config)
   }
   addExplain(app, deps, limits)
+}
+
+/** @throws ENDPOINT_LIMITED (429). */
+function takeIn(control: Pick<ClusterControl, 'take'>, pipe: ControlledPipe, reply: FastifyReply) {
+  const taken = control.take(pipe)
+  if (taken === null) return undefined
+  if (taken instanceof ApiError) throw taken
+  const { raw } = reply
+  raw.once('close', () => taken.leave(raw.writableEnded ? raw.statusCode : null))
+  return taken
 }
 
 function addExplain(app: FastifyInstance, { query }: Deps, limits: FormLimits): void {

@@ -33,7 +33,8 @@ export interface RateFacts {
   readonly limit: LimitName
   /** Requests that a window has room for. */
   readonly max: number
-  readonly windowSeconds: number
+  /** Null where requests that are under way at once are counted. */
+  readonly windowSeconds: number | null
   readonly remaining: number
   /** Until there is more room than now. */
   readonly resetSeconds: number

@@ -81,6 +81,21 @@ export const queryErrors = {
     message: ({ timeMaxMs }: { readonly timeMaxMs: number }) =>
       `The query ran longer than ${timeMaxMs / 1000} seconds and was stopped`,
   }),
+  ENDPOINT_LIMITED: define({
+    status: 429,
+    when: 'The service is short of memory or processors, and too many answers of the endpoint were errors (408 and 500), so it takes fewer requests at once for now; see [cluster control](cluster-control.md). It did not run. Repeat the request when `Retry-After` says, and ask for less.',
+    limit: () => 'endpoint_concurrency',
+    rate: ({ concurrencyMax, retryAfterSeconds }: EndpointLimited) => ({
+      limit: 'endpoint_concurrency',
+      max: concurrencyMax,
+      windowSeconds: null,
+      remaining: 0,
+      resetSeconds: retryAfterSeconds,
+    }),
+    message: ({ name, concurrencyMax, reason }: EndpointLimited) =>
+      `The endpoint '${name}' takes ${concurrencyMax} ${concurrencyMax === 1 ? 'request' : 'requests'} at once for now: the service is short of ${pressureWords[reason]}, and too many answers of the endpoint were errors; repeat the request later`,
+    retryAfterSeconds: ({ retryAfterSeconds }: EndpointLimited) => retryAfterSeconds,
+  }),
   QUERIES_TOO_MANY: define({
     status: 503,
     when: 'Too many queries are waiting, or this one waited for three times `queryTimeMaxMs`. It did not run; repeat it later.',
@@ -107,3 +122,11 @@ interface TemplateRefusal {
 interface BytesLimit {
   readonly bytesMax: number
 }
+
+interface EndpointLimited extends RetryLater {
+  readonly name: string
+  readonly concurrencyMax: number
+  readonly reason: keyof typeof pressureWords
+}
+
+const pressureWords = { memory: 'memory', processor: 'processors' }

@@ -65,6 +65,7 @@ export class ReaderStatements {
   async select(session: EngineSession, select: AdmittedSelect): Promise<Uint8Array> {
     const { query, id, isAlone } = select
     if (query.signal.aborted) throw abortedError()
+    const { watch, threads = 1 } = query
     const { engine, reads, stops } = this.#deps
     const reading = reads.begin(query.sql)
     let endStop = (): void => undefined
@@ -72,6 +73,7 @@ export class ReaderStatements {
       endStop = stops.begin(id)
     }
     query.signal.addEventListener('abort', stop, { once: true })
+    watch?.begin(threads)
     try {
       const statement = selectStatement(select, this.#limits)
       const running = { name: query.shape ?? query.sql, isAlone }
@@ -83,6 +85,7 @@ export class ReaderStatements {
       reading.check()
       throw isSyntaxError(thrown) ? await plainSyntaxError(session, query.sql, thrown) : thrown
     } finally {
+      watch?.end(threads)
       reading.end()
       endStop()
       query.signal.removeEventListener('abort', stop)

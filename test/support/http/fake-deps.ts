@@ -22,6 +22,7 @@ import { mebibyte } from '../../../src/shared/bytes.ts'
 import { errors } from '../../../src/shared/errors/errors.ts'
 import { adminDeps } from '../access/admin-access.ts'
 import { checked } from '../checked-text.ts'
+import { idleClusterControl } from '../cluster/fake-machine.ts'
 import { testBox } from '../secrets.ts'
 import { emptyRecords } from '../storage/memory-storage.ts'
 
@@ -143,6 +144,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
       { dataSources, ingest, replaces, pendingReplaces, logger, disk, now },
     ),
     jobs: noJobs,
+    clusterControl: idleClusterControl(),
     urlImports: { add: unavailable, analyze: unavailable, progressOf: () => undefined },
     jobFiles: { has: () => false, open: async () => null, remove: async () => undefined },
     queryJobs: { orderOf: () => null },

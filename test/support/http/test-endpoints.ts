@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { adminScope } from '../../../src/access/admin-scope.ts'
 import { createApp } from '../../../src/app.ts'
 import { createQuery, type QueryOptions } from '../../../src/query/query.ts'
+import type { Query } from '../../../src/query/query.types.ts'
 import { type OpenedStore, openEmbeddedStore } from '../../../src/store/embedded/embedded-store.ts'
 import { TestWorkspace } from '../query/test-workspace.ts'
 import { createTestDirectory, silentLogger, testStoreOptions } from '../store/test-store.ts'
@@ -32,8 +33,18 @@ export interface Endpoints {
   post(url: string, payload: string, headers?: Readonly<Record<string, string>>): Promise<LightMyRequestResponse>
 }
 
+/** What takes the place of what is there else. */
+interface Replaced extends Partial<Pick<FakeDeps, 'clusterControl'>> {
+  /** Stands between the routes and the query module. */
+  readonly between?: (query: Query) => Query
+}
+
 /** Opens them with a data source `events (id, org, v)` of six rows. */
-export async function openEndpoints(t: Test, given: Partial<QueryOptions> = {}): Promise<Endpoints> {
+export async function openEndpoints(
+  t: Test,
+  given: Partial<QueryOptions> = {},
+  { between = (query) => query, ...more }: Replaced = {},
+): Promise<Endpoints> {
   const directory = await createTestDirectory()
   const store = await openEmbeddedStore({ ...testStoreOptions(directory.path), ...given }, silentLogger)
   const workspace = new TestWorkspace()
@@ -43,7 +54,7 @@ export async function openEndpoints(t: Test, given: Partial<QueryOptions> = {}):
   await store.command(
     `INSERT INTO ws_0001.${id} SELECT number + 1, if(number % 2 = 0, 'a', 'b'), number / 2 FROM numbers(6)`,
   )
-  const deps = createFakeDeps()
+  const deps = { ...createFakeDeps(), ...more }
   const query = createQuery(
     { ...options, ...given, now: () => opened.now },
     {
@@ -54,7 +65,7 @@ export async function openEndpoints(t: Test, given: Partial<QueryOptions> = {}):
       serviceScope: adminScope,
     },
   )
-  const app = createApp({ ...deps, query }, limits)
+  const app = createApp({ ...deps, query: between(query) }, limits)
   t.teardown(async () => {
     await app.close()
     await store.close()

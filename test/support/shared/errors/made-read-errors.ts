@@ -27,4 +27,9 @@ export const madeReadErrors = {
     403,
     "The token's filter does not fit what it filters any more, so nothing of that is read",
   ],
+  ENDPOINT_LIMITED: [
+    errors.ENDPOINT_LIMITED({ name: 'top', concurrencyMax: 2, reason: 'processor', retryAfterSeconds: 9 }),
+    429,
+    "The endpoint 'top' takes 2 requests at once for now: the service is short of processors, and too many answers of the endpoint were errors; repeat the request later",
+  ],
 } as const

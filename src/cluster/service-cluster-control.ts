@@ -1,0 +1,189 @@
+/**
+ * Keeps endpoints that fail from taking what the others need.
+ *
+ * Requests are counted in windows. At the end of each, an endpoint is limited for the next one when both hold: memory or processors
+ * are under pressure, and its answers with 408 and 500 are more than a share of its successful ones. It may then have as many
+ * requests under way as it had at its peak, less the share of errors among them. Under pressure on the processors alone this is
+ * so only for an endpoint that uses much of them; one that is limited already uses little because of that, and stays limited.
+ *
+ * An endpoint is free again with the first window at whose end one of the two does not hold: a window in which it failed may still
+ * be running when it begins to work again, so that takes two at most. Beyond its limit a request is refused at once.
+ */
+import type { Logger } from '../observe/logger.ts'
+import { type ApiError, errors } from '../shared/errors/errors.ts'
+import type {
+  ClusterControl,
+  ClusterControlOptions,
+  ClusterState,
+  ControlledPipe,
+  LimitedEndpoint,
+} from './cluster-control.types.ts'
+import { type EndpointLimit, EndpointLoad, type EndpointWindow, type Pressure } from './endpoint-load.ts'
+import type { Machine, MachineReading } from './machine.types.ts'
+
+export interface ClusterControlDeps {
+  readonly machine: Machine
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+  /** Milliseconds of a clock that is never set back. */
+  readonly now: () => number
+}
+
+export class ServiceClusterControl implements ClusterControl {
+  readonly #options: ClusterControlOptions
+  readonly #deps: ClusterControlDeps
+  readonly #loads = new Map<string, EndpointLoad>()
+  #windowBeganMs: number
+  #refusedCount = 0
+  #limitedCount = 0
+
+  constructor(options: ClusterControlOptions, deps: ClusterControlDeps) {
+    this.#options = options
+    this.#deps = deps
+    this.#windowBeganMs = deps.now()
+  }
+
+  take(pipe: ControlledPipe): EndpointLoad | ApiError | null {
+    const load = this.#loads.get(pipe.id) ?? this.#add(pipe)
+    if (load === null) return null
+    load.name = pipe.name
+    if (load.limit !== null && load.concurrency >= load.limit.concurrencyMax) return this.#refuse(load, load.limit)
+    load.enter()
+    return load
+  }
+
+  /** To be called when a window has passed. */
+  turnWindow(): void {
+    const { machine, now } = this.#deps
+    const { reading } = machine
+    const nowMs = now()
+    const windowMs = nowMs - this.#windowBeganMs
+    this.#windowBeganMs = nowMs
+    for (const load of this.#loads.values()) {
+      const window = load.turn()
+      const limit = this.#limitAfter(window, { load, reading, windowMs })
+      this.#tell(load, limit, window)
+      this.#set(load, limit)
+      if (limit === null && load.concurrency === 0 && window.peak === 0) this.#loads.delete(load.pipeId)
+    }
+  }
+
+  state(): ClusterState {
+    const { reading } = this.#deps.machine
+    const { clusterWindowMs: windowMs } = this.#options
+    return {
+      memory: { ...reading.memory, limit: this.#memoryPercentMax, isOver: this.#isMemoryOver(reading) },
+      processor: { ...reading.processor, limit: this.#loadMax(reading), isOver: this.#isLoadOver(reading) },
+      windowMs,
+      limited: [...this.#loads.values()].flatMap(limitedEndpoint),
+      refusedCount: this.#refusedCount,
+      limitedCount: this.#limitedCount,
+    }
+  }
+
+  #add(pipe: ControlledPipe): EndpointLoad | null {
+    if (this.#loads.size >= this.#options.endpointsMax) return null
+    const load = new EndpointLoad(pipe, this.#deps.now)
+    this.#loads.set(pipe.id, load)
+    return load
+  }
+
+  #refuse(load: EndpointLoad, { concurrencyMax, reason }: EndpointLimit): ApiError {
+    load.refusedCount += 1
+    this.#refusedCount += 1
+    const leftMs = this.#windowBeganMs + this.#options.clusterWindowMs - this.#deps.now()
+    const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1_000))
+    return errors.ENDPOINT_LIMITED({ name: load.name, concurrencyMax, reason, retryAfterSeconds })
+  }
+
+  #limitAfter(window: EndpointWindow, judged: Judged): EndpointLimit | null {
+    const { errorCount, successCount, peak } = window
+    const { limit, concurrency } = judged.load
+    const reason = this.#reasonFor(window, judged)
+    if (reason === null) return null
+    // Nothing has ended, so nothing is known: queries of a slow endpoint may run longer than a window.
+    if (errorCount + successCount === 0 && concurrency > 0) return limit
+    if (errorCount * 100 <= successCount * this.#options.clusterErrorPercentMax) return null
+    const concurrencyMax = Math.max(1, Math.floor((peak * successCount) / (errorCount + successCount)))
+    return { reason, concurrencyMax, window }
+  }
+
+  /** What the endpoint would be limited for, were it to fail; null where it would not. */
+  #reasonFor({ workMs }: EndpointWindow, { load, reading, windowMs }: Judged): Pressure | null {
+    if (this.#isMemoryOver(reading)) return 'memory'
+    if (!this.#isLoadOver(reading)) return null
+    const { load: machineLoad, coreCount } = reading.processor
+    const { clusterProcessorPercentMin } = this.#options
+    const share = windowMs > 0 ? workMs / windowMs / Math.max(machineLoad, coreCount) : 0
+    return load.limit !== null || share * 100 >= clusterProcessorPercentMin ? 'processor' : null
+  }
+
+  get #memoryPercentMax(): number | null {
+    return this.#options.clusterMemoryPercentMax || null
+  }
+
+  #isMemoryOver({ memory }: MachineReading): boolean {
+    const percentMax = this.#memoryPercentMax
+    return percentMax !== null && memory.usedBytes * 100 > memory.capacityBytes * percentMax
+  }
+
+  #loadMax({ processor }: MachineReading): number | null {
+    const { clusterLoadPerCoreMax } = this.#options
+    return clusterLoadPerCoreMax === 0 ? null : clusterLoadPerCoreMax * processor.coreCount
+  }
+
+  #isLoadOver(reading: MachineReading): boolean {
+    const loadMax = this.#loadMax(reading)
+    return loadMax !== null && reading.processor.load > loadMax
+  }
+
+  #set(load: EndpointLoad, limit: EndpointLimit | null): void {
+    if (load.limit === null && limit !== null) {
+      load.refusedCount = 0
+      this.#limitedCount += 1
+    }
+    load.limit = limit
+  }
+
+  #tell(
+    { pipeId, name, limit: last, refusedCount }: EndpointLoad,
+    limit: EndpointLimit | null,
+    window: EndpointWindow,
+  ) {
+    const { logger, machine } = this.#deps
+    if (limit === null) {
+      if (last !== null)
+        logger.info({ pipeId, name, refusedCount }, 'The concurrency of an endpoint is not limited any more.')
+      return
+    }
+    if (last?.concurrencyMax === limit.concurrencyMax) return
+    const { peak, errorCount, successCount } = window
+    const { reason, concurrencyMax } = limit
+    const { memory, processor } = machine.reading
+    const fields = {
+      pipeId,
+      name,
+      reason,
+      concurrencyMax,
+      peak,
+      errorCount,
+      successCount,
+      refusedCount,
+      memory,
+      processor,
+    }
+    logger.warn(fields, 'The concurrency of an endpoint that fails is limited, as the service is under pressure.')
+  }
+}
+
+interface Judged {
+  readonly load: EndpointLoad
+  readonly reading: MachineReading
+  readonly windowMs: number
+}
+
+function limitedEndpoint({ pipeId, name, limit, concurrency, refusedCount }: EndpointLoad): readonly LimitedEndpoint[] {
+  if (limit === null) return []
+  const { reason, concurrencyMax, window } = limit
+  const { errorCount, successCount } = window
+  return [{ pipeId, name, reason, concurrencyMax, concurrency, errorCount, successCount, refusedCount }]
+}
