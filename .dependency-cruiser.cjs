@@ -20,6 +20,7 @@ const imports = {
   limits: ['storage', 'observe', 'shared'],
   jobs: ['catalog', 'directory', 'storage', 'metrics', 'observe', 'shared'],
   store: ['codec', 'schema', 'metrics', 'observe', 'shared'],
+  'service-rows': ['store', 'observe', 'shared'],
   materialize: ['sql', 'template', 'store', 'catalog', 'schema', 'jobs', 'observe', 'shared'],
   ingest: ['codec', 'guess', 'wal', 'store', 'catalog', 'schema', 'jobs', 'metrics', 'observe', 'shared'],
   query: ['sql', 'template', 'store', 'catalog', 'schema', 'jobs', 'observe', 'shared'],

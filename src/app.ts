@@ -35,6 +35,7 @@ import { RawAnswers } from './http/server/raw-answer.ts'
 import { addRequestCounts } from './http/server/request-counts.ts'
 import { addRequestHead } from './http/server/request-head.ts'
 import { createRequestLog } from './http/server/request-log.ts'
+import { addRequestRecords } from './http/server/request-records.ts'
 import { addReaderWatch } from './http/server/slow-readers.ts'
 import { addLimitHits } from './http/server/tell-limit-hits.ts'
 import { addUrlEscapes } from './http/server/url-escapes.ts'
@@ -80,6 +81,7 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   addAuthorization(app, deps.access)
   addUrlEscapes(app)
   addMetrics(app, deps, options)
+  addRequestRecords(app, deps)
   addHealth(app, () => (isClosing() ? errors.SHUTTING_DOWN() : faultOf(deps)))
   const jobProgress = new JobProgress(deps.jobs)
   const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax) }

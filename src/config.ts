@@ -8,6 +8,7 @@ import { jobOptions } from './config-jobs.ts'
 import { limitOptions } from './config-limits.ts'
 import { observeOptions } from './config-observe.ts'
 import { byPlan, inPlans, planOptions } from './config-plans.ts'
+import { serviceRowOptions } from './config-service-rows.ts'
 import { tokenOptions } from './config-tokens.ts'
 import { urlOptions } from './config-url.ts'
 import { viewOptions } from './config-views.ts'
@@ -435,6 +436,7 @@ export const optionTable = {
   ...tokenOptions,
   ...jobOptions,
   ...observeOptions,
+  ...serviceRowOptions,
   ...httpOptions,
   closeTimeoutMs: {
     kind: 'integer',

@@ -29,6 +29,7 @@ export type Unit =
   | 'tokens'
   | 'jobs'
   | 'hours'
+  | 'days'
 
 interface OptionBase {
   /** One sentence for `--help` and docs/options.md. */

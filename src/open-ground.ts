@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { CatalogLookup } from './access/catalog-lookup.ts'
 import { renewOldDigest } from './access/tokens/old-digest.ts'
-import { adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
+import { type AdminToken, adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
 import { catalogKinds, openCatalog } from './catalog/catalog.ts'
 import { openVariables, sealOldVariable, variableKinds } from './catalog/variables.ts'
 import type { Options } from './config.ts'
@@ -20,10 +20,13 @@ import { openJobs } from './jobs/open-jobs.ts'
 import { LimitHits } from './limits/limit-hits.ts'
 import { openRates } from './limits/rates.ts'
 import { Recorder } from './metrics/recorder.ts'
+import { LogSecrets } from './observe/log-secrets.ts'
 import type { Logger } from './observe/logger.ts'
+import type { WorkRecorder } from './observe/work-recorder.types.ts'
 import { openSecretStorage } from './secrets/open-secrets.ts'
 import type { SealPlain } from './secrets/sealed-records.ts'
 import { type KeyFile, keyPlaceOf, readKeyFile } from './secrets/secret-key-file.ts'
+import { openServiceRows } from './service-rows/open-service-rows.ts'
 import { mebibyte } from './shared/bytes.ts'
 import type { CloseTime } from './shared/close-time.ts'
 import { loadRecords } from './storage/loaded-records.ts'
@@ -48,7 +51,7 @@ export interface Closing {
 }
 
 /** When in the time for closing each is done with waiting; what is left of it is for the end of the engine. */
-export const closeShares = { jobs: 0.5, replaces: 0.55, behind: 0.6, ingest: 0.65, store: 0.8 }
+export const closeShares = { jobs: 0.5, replaces: 0.55, behind: 0.6, ingest: 0.65, serviceRows: 0.7, store: 0.8 }
 
 /** Opens them in order; the lock comes first, and nothing in the directory is touched before it is held. */
 export async function openGround(options: Options, logger: Logger, closing: Closing) {
@@ -64,7 +67,9 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
   const whileRemoving = changes.notedIn(partNote.whileRemoving.bind(partNote))
   const limits = openLimits(options, { settings, logger, opened })
   if (recorder !== undefined) limits.limitHits.onLimitHit(({ limit }) => recorder.limits.add(limit))
-  return { ...records, ...limits, recorder, store, disk, partNote, changes, whileRemoving, logger, now: Date.now }
+  const workRecorder = await openWorkRecorder(options, records.adminToken, { store, logger }, closing)
+  const told = { ...limits, recorder, workRecorder, logger }
+  return { ...records, ...told, store, disk, partNote, changes, whileRemoving, now: Date.now }
 }
 
 /** What limits requests, and who is told of it. */
@@ -96,6 +101,20 @@ async function openDirectory(
   const disk = new DiskWatch(options.dataDir, logger)
   opened.push(() => disk.close())
   return { store, disk, keyFile }
+}
+
+/** What modules tell their work to; opened before them, so that what they tell at their close is stored too. */
+async function openWorkRecorder(
+  options: Options,
+  adminToken: AdminToken,
+  deps: Pick<RecordsDeps, 'logger' | 'store'>,
+  { opened, closeTime }: Closing,
+): Promise<WorkRecorder> {
+  const secrets = new LogSecrets()
+  if (adminToken.text !== null) secrets.hide(adminToken.text)
+  const serviceRows = await openServiceRows(options, { ...deps, secrets })
+  opened.push(() => serviceRows.close(closeTime.leftUntil(closeShares.serviceRows)))
+  return serviceRows.recorder
 }
 
 function hasUnfinishedImport(jobs: Jobs, subjectId: string): boolean {

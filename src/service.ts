@@ -41,7 +41,7 @@ import { reportNodes } from './pipes/report-nodes.ts'
 import { verifySafeguards } from './query/agreement.ts'
 import { createQuery } from './query/query.ts'
 import type { Query } from './query/query.types.ts'
-import { findServiceSource } from './query/service-sources.ts'
+import { createServiceSources } from './query/service-sources.ts'
 import { mebibyte } from './shared/bytes.ts'
 import { CloseTime } from './shared/close-time.ts'
 import { linkErrorsTo } from './shared/errors/errors.ts'
@@ -126,6 +126,7 @@ async function openRows(options: Options, ground: Ground, { opened, closeTime }:
   })
   opened.push(() => ingest.close(closeTime.leftUntil(closeShares.ingest)))
   opened.push(() => behind.close(closeTime.leftUntil(closeShares.behind)))
+  const findServiceSource = createServiceSources(options.serviceSources === 'on')
   const query = createQuery(
     { ...options, database: workspaceDatabase, now },
     { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name), serviceScope },
@@ -178,8 +179,8 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   const clusterControl = openClusterControl(options, { logger })
   opened.push(() => clusterControl.close())
   const metrics = openMetrics(options, modules)
-  const { recorder, limitHits, rates } = modules
-  const observed = { clusterControl, metrics, recorder, limitHits, rates }
+  const { recorder, workRecorder, limitHits, rates } = modules
+  const observed = { clusterControl, metrics, recorder, workRecorder, limitHits, rates }
   const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, now }
   const engineFault = (): string | null => store.unreadyReason
   const app = createApp({ ...opening, ...worked, ...jobKinds, ...written, ...shown, engineFault }, options)

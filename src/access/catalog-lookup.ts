@@ -1,4 +1,5 @@
 import type { Catalog } from '../catalog/catalog.ts'
+import { isServiceName } from '../catalog/service-name.ts'
 import type { AccessDeps } from './access.ts'
 import type { NamedResource } from './grant.types.ts'
 import type { ResourceKind } from './scopes/scope-types.ts'
@@ -20,11 +21,13 @@ export class CatalogLookup implements NonNullable<AccessDeps['lookup']> {
   }
 
   kindOf(id: string): ResourceKind | undefined {
+    if (isServiceName(id)) return 'datasource'
     if (this.#catalog.find(id)?.id === id) return 'datasource'
     return this.#catalog.findPipe(id)?.id === id ? 'pipe' : undefined
   }
 
   find(kind: ResourceKind, nameOrId: string): NamedResource {
+    if (kind === 'datasource' && isServiceName(nameOrId)) return { name: nameOrId, id: nameOrId, isQuarantine: false }
     const id = kind === 'datasource' ? this.#catalog.find(nameOrId)?.id : this.#catalog.findPipe(nameOrId)?.id
     if (id !== undefined || kind === 'pipe') return { name: nameOrId, id, isQuarantine: false }
     if (!nameOrId.endsWith(quarantineSuffix)) return { name: nameOrId, id, isQuarantine: false }

@@ -1,5 +1,6 @@
 // What the scopes of one token let it do. Whatever no scope gives is refused.
 
+import { isServiceName } from '../catalog/service-name.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
 import { adminScope } from './admin-scope.ts'
 import type { Grant, NamedResource, ResourceLookup } from './grant.types.ts'
@@ -101,6 +102,7 @@ export class Permissions {
 
   #makeReadScope(): ReadScope {
     const readsAll = this.#unrestricted.has('WORKSPACE:READ_ALL')
+    const readsOrganization = this.#unrestricted.has('ORG_DATASOURCES:READ')
     const mayReadKind = {
       datasource: this.#unrestricted.has('DATASOURCES:READ'),
       pipe: this.#unrestricted.has('PIPES:READ'),
@@ -110,6 +112,8 @@ export class Permissions {
       signature: signatureOf(this.grants),
       mayRead: (id) => {
         if (readsAll || this.#byResource.get(id)?.some(({ type }) => readTypes.has(type)) === true) return true
+        // They tell of everything in the workspace: the right to all data sources is none to them.
+        if (isServiceName(id)) return readsOrganization && id.startsWith('organization.')
         const kind = this.lookup.kindOf(id)
         return kind !== undefined && mayReadKind[kind]
       },

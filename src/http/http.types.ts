@@ -21,6 +21,7 @@ import type { Verifies } from '../materialize/verify/verify.types.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Recorder } from '../metrics/recorder.ts'
 import type { Logger } from '../observe/logger.ts'
+import type { WorkRecorder } from '../observe/work-recorder.types.ts'
 import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
 import type { Pipes } from '../pipes/pipes.types.ts'
 import type { Query } from '../query/query.types.ts'
@@ -34,6 +35,7 @@ import type { AnswerHeaderOptions } from './server/answer-headers.ts'
 import type { OpenExchange } from './server/connections.ts'
 import type { HttpServerOptions } from './server/http-server.ts'
 import type { ProxyOptions } from './server/proxies.ts'
+import type { Asked } from './server/request-records.ts'
 import type { RouteNeed } from './server/route-need.ts'
 
 /** What the routes are given: the open modules and what they share. */
@@ -70,6 +72,8 @@ export interface HttpDeps {
   readonly rates: Omit<Rates, 'close'>
   /** Is told of each refusal by a limit. */
   readonly limitHits: Pick<LimitHits, 'tell'>
+  /** Takes what becomes rows of service data sources. */
+  readonly workRecorder: WorkRecorder
   /** Whether the disk takes anything, and who is told that it does not. */
   readonly disk: DiskReports & { readonly reason: string | null; readonly lostReason: string | null }
   /** Why the engine takes neither queries nor rows, as a clause; null while it does. */
@@ -106,10 +110,14 @@ declare module 'fastify' {
     readonly access: Access
     /** Tells of a refusal by a limit that is not answered by `sendError`, which tells itself; there from `addLimitHits` on. */
     readonly tellLimitHit: (request: FastifyRequest, error: ApiError) => void
+    /** Whether what requests ask is told; there from `addRequestRecords` on. */
+    readonly tellsRequests: boolean
   }
   interface FastifyRequest {
     /** Who asks; null until the token is judged. */
     caller: Caller | null
+    /** Whose query it is, for the service data sources; null for none. */
+    asked: Asked | null
     /** Whether the right of the caller to what the request names in its body or SQL has been judged. */
     isJudged: boolean
     /** What its body names, as it was judged last; null before. */

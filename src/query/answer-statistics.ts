@@ -38,6 +38,26 @@ export interface StatisticsOptions {
   readonly hasStatistics: boolean
 }
 
+export interface ToldStatistics {
+  readonly resultRows: number
+  readonly readRows: number
+  readonly readBytes: number
+}
+
+const nothingTold: ToldStatistics = { resultRows: 0, readRows: 0, readBytes: 0 }
+
+/** What the end of an answer tells of its making; zeros for a format that tells nothing. */
+export function statisticsAtEnd(end: Uint8Array): ToldStatistics {
+  const start = Math.max(0, end.byteLength - endBytesMax)
+  const text = Buffer.from(end.buffer, end.byteOffset + start, end.byteLength - start).toString('latin1')
+  const [, resultRows, readRows, readBytes] = toldEnd.exec(text) ?? []
+  if (resultRows === undefined) return nothingTold
+  return { resultRows: Number(resultRows), readRows: Number(readRows ?? 0), readBytes: Number(readBytes ?? 0) }
+}
+
+const toldEnd =
+  /\n\t"rows": (\d+)(?:,\n\n\t"rows_before_limit_at_least": \d+)?(?:,\n\n\t"statistics":\n\t\{\n\t\t"elapsed": [^,]*,\n\t\t"rows_read": (\d+),\n\t\t"bytes_read": (\d+)\n\t\})?\n\}\n$/
+
 /** The same answer, whose statistics are of its own rows and bytes; one in a format without statistics is unchanged. */
 export function withOwnStatistics(body: SelectStream, options: StatisticsOptions): SelectStream {
   if (!ends.has(options.format)) return body

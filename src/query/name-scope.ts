@@ -118,6 +118,8 @@ function plainSource(reading: Reading, named: ResolvedName, fixedFor: typeof fix
       return tableSource(reading, named.dataSource, { table: quarantineTable(id), name })
     }
     case 'service': {
+      // It tells of all requests and all rows, those that a filter hides among them.
+      if (reading.readScope.isFiltered) return 'denied'
       const source = reading.findServiceSource(named.parts)
       if (source === undefined) throw errors.SQL_INVALID({ reason: `There is no service Data Source '${name}' here` })
       return source

@@ -1,4 +1,5 @@
 import { findResourceId } from '../catalog/resource-id.ts'
+import { isServiceName } from '../catalog/service-name.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { type CompiledQuery, compileQuery } from '../sql/compile-query.ts'
 import type { ReadScope } from '../sql/read-scope.types.ts'
@@ -128,7 +129,7 @@ class QueryService implements Query {
       signal: request.signal,
     }
     const { body, engineMs } = await this.#answers.answer(run)
-    return { format, contentType, body, times: { resolveMs, engineMs } }
+    return { format, contentType, body, isOfService: readsServiceAlone(plan), times: { resolveMs, engineMs } }
   }
 
   async prepare(request: QueryRequest): Promise<AnswerFormat> {
@@ -309,6 +310,10 @@ class QueryService implements Query {
     if (pipe !== undefined && mayRead(pipe.id)) return pipe
     throw seesAll ? errors.PIPE_UNKNOWN({ name: nameOrId }) : errors.READ_DENIED({ name: nameOrId })
   }
+}
+
+function readsServiceAlone({ dependencies }: CompiledQuery): boolean {
+  return dependencies.length > 0 && dependencies.every(isServiceName)
 }
 
 /** The published node, else one that fills a data source, else the last. */

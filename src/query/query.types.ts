@@ -107,6 +107,8 @@ export interface QueryAnswer {
   /** Those that its templates have, where some are unused. */
   readonly parameterNames?: readonly string[]
   readonly times: AnswerTimes
+  /** Whether it tells of the service alone: nothing but service data sources was read. */
+  readonly isOfService?: boolean
 }
 
 /** Where the time before the first byte went. */

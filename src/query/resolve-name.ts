@@ -4,6 +4,7 @@
 // pipe, so two pipes may have nodes of one name.
 
 import { findResourceId } from '../catalog/resource-id.ts'
+import { isServiceName } from '../catalog/service-name.ts'
 import type { ReadDataSource, ReadNode, ReadPipe, WorkspaceReader } from './workspace.types.ts'
 
 /** What a name stands for, without what a caller may read of it. */
@@ -45,13 +46,10 @@ export function resolveNode(pipe: ReadPipe, { parts, end }: NodeSearch): Resolve
   return node === undefined ? undefined : { kind: 'node', pipe, node, id: node.id, name: node.name }
 }
 
-const serviceWorkspaces: ReadonlySet<string> = new Set(['tinybird', 'organization'])
-
 /** What the workspace has under the name. */
 export function resolveInWorkspace(workspace: WorkspaceReader, parts: readonly string[]): ResolvedName | undefined {
-  const [first = ''] = parts
   const nameOrId = parts.join('.')
-  if (parts.length === 2 && serviceWorkspaces.has(first)) {
+  if (parts.length === 2 && isServiceName(nameOrId)) {
     return { kind: 'service', parts, id: nameOrId, name: nameOrId }
   }
   // Ids may carry a label, `t_.label.<hex>` or `t_label.<hex>`; no other name has a dot.

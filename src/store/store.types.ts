@@ -8,6 +8,7 @@ import type { Comparisons } from './comparisons.types.ts'
 import type { Pins } from './pins.types.ts'
 import type { Quarantines, Replays } from './quarantines.types.ts'
 import type { RowDeletes } from './row-deletes.types.ts'
+import type { ServiceTables } from './service-tables.types.ts'
 import type { Partitions, Parts, Tables, Trials, Views } from './tables.types.ts'
 
 /**
@@ -151,6 +152,8 @@ export interface SupervisedStore extends Store {
   engineState(): EngineState
   /** What the engine says of itself; a short statement that looks at each part of each table. Raises `StoreError`. */
   engineCounts(): Promise<EngineCounts | null>
+  /** Where the service tells of its own work. */
+  readonly serviceTables: ServiceTables
   /** Which INSERTs may run while the views behind their tables change. */
   readonly gate: AppendGate
   /** Resolves when the engine cannot be kept running; the store is of no use then. */

@@ -1,32 +1,219 @@
 import t from 'tap'
-import { findServiceSource } from '../../src/query/service-sources.ts'
-import { openTestService } from '../support/api/test-service.ts'
+import type { Options } from '../../src/config.ts'
+import { openTestService, type TestService } from '../support/api/test-service.ts'
+import { createTestDirectory } from '../support/store/test-store.ts'
 
-const names = `pipe_stats_rt pipe_stats endpoint_errors datasources_ops_log block_log jobs_log kafka_ops_log
-  datasources_storage sinks_ops_log bi_stats_rt`.split(/\s+/)
+const filled = ['pipe_stats_rt', 'pipe_stats', 'endpoint_errors', 'datasources_ops_log', 'block_log', 'jobs_log']
+const empty = ['kafka_ops_log', 'sinks_ops_log', 'bi_stats_rt']
+const kept: Partial<Options> = { serviceSources: 'on', serviceRowsFlushMs: 10 }
 
-t.test('service data sources have columns and no rows', async (t) => {
+/** Rows of a query, once it gives any that `isIt` says yes to. */
+async function untilRows(
+  service: TestService,
+  query: string,
+  isIt = (rows: readonly (readonly string[])[]) => rows.length > 0,
+) {
+  for (;;) {
+    const rows = await service.rows(query)
+    if (isIt(rows)) return rows
+  }
+}
+
+async function createPipe(service: TestService, name: string, sql: string) {
+  const nodes = [{ name: `${name}_node`, sql, type: 'endpoint' }]
+  return await service.call('POST', '/v0/pipes', { body: JSON.stringify({ name, nodes }) })
+}
+
+/** Gives the token. */
+async function createToken(service: TestService, name: string, ...scopes: readonly string[]): Promise<string> {
+  const parameters = new URLSearchParams({ name })
+  for (const scope of scopes) parameters.append('scope', scope)
+  const { json } = await service.call('POST', `/v0/tokens?${parameters}`)
+  // The shape of the answer is what other tests check.
+  return (json as { readonly token: string }).token
+}
+
+t.test('service data sources have columns and no rows where they are switched off', async (t) => {
   const service = await openTestService(t)
-  for (const name of names) {
+  for (const name of [...filled, 'datasources_storage', ...empty]) {
     t.strictSame(await service.rows(`SELECT count() FROM tinybird.${name}`), [['0']], name)
     t.strictSame(await service.rows(`SELECT * FROM tinybird.${name} AS log LIMIT 1`), [], name)
   }
-  const perPipe = `SELECT pipe_name, count() AS requests, countIf(error = 1) AS errors, quantile(0.95)(duration) AS p95
-    FROM tinybird.pipe_stats_rt WHERE start_datetime > now() - INTERVAL 1 DAY GROUP BY pipe_name`
-  t.strictSame(await service.rows(perPipe), [])
   t.strictSame(await service.rows('SELECT Options.Names FROM tinybird.datasources_ops_log'), [])
-  const merged = 'SELECT quantilesTimingMerge(0.9, 0.95, 0.99)(quantile_timing_state)[2] FROM tinybird.pipe_stats'
-  t.equal((await service.rows(merged)).length, 1)
-
-  const nodes = [{ name: 'slow', sql: `% ${perPipe}`, type: 'endpoint' }]
-  const created = await service.call('POST', '/v0/pipes', { body: JSON.stringify({ name: 'monitoring', nodes }) })
-  t.match(created, { status: 200, json: { nodes: [{ dependencies: ['tinybird.pipe_stats_rt'] }] } })
-  t.match(await service.call('GET', '/v0/pipes/monitoring.json'), {
-    status: 200,
-    json: { rows: 0, meta: [{ name: 'pipe_name' }] },
-  })
-
   const unknown = await service.call('POST', '/v0/sql', { body: 'SELECT 1 FROM tinybird.nothing' })
   t.match(unknown, { status: 400, json: { error: /There is no service Data Source 'tinybird.nothing' here/ } })
-  t.equal(findServiceSource(['organization', 'pipe_stats_rt']), undefined)
+})
+
+t.test('requests of endpoints and of SQL are rows', async (t) => {
+  const service = await openTestService(t, kept)
+  await createPipe(
+    service,
+    'top',
+    '% SELECT number AS n, {{String(word, "none")}} AS word FROM numbers({{Int32(rows, 3)}})',
+  )
+  const first = await service.call('GET', '/v0/pipes/top.json?rows=5&word=a%20b', {
+    headers: { 'user-agent': 'kit/1' },
+  })
+  await service.call('GET', '/v0/pipes/top.csv?rows=2')
+  await service.call('POST', '/v0/pipes/top.json?rows=4', { body: 'word=unseen' })
+  await service.call('GET', '/v0/pipes/top.json?rows=x')
+  await service.sql('SELECT 42')
+  await service.call('POST', '/v0/sql', { body: 'SELECT nothing FROM nowhere' })
+
+  const columns = 'pipe_name, method, status_code, error, result_rows, toString(parameters), user_agent, url'
+  const rows = await untilRows(
+    service,
+    `SELECT ${columns} FROM tinybird.pipe_stats_rt WHERE user_agent = 'kit/1' OR user_agent != '' ORDER BY request_id`,
+    (found) => found.length === 6,
+  )
+  const { id } = (await service.call('GET', '/v0/pipes/top')).json as { readonly id: string }
+  const agent = rows[1]?.[6] ?? ''
+  t.strictSame(rows, [
+    ['top', 'GET', '200', '0', '5', "{'rows':'5','word':'a b'}", 'kit/1', '/v0/pipes/top.json?rows=5&word=a%20b'].map(
+      (cell) => cell.replaceAll("'", "\\'"),
+    ),
+    ['top', 'GET', '200', '0', '0', "{\\'rows\\':\\'2\\'}", agent, '/v0/pipes/top.csv?rows=2'],
+    ['top', 'POST', '200', '0', '4', "{\\'rows\\':\\'4\\'}", agent, '/v0/pipes/top.json?rows=4'],
+    ['top', 'GET', '400', '1', '0', "{\\'rows\\':\\'x\\'}", agent, '/v0/pipes/top.json?rows=x'],
+    ['query_api', 'POST', '200', '0', '1', '{}', agent, '/v0/sql'],
+    ['query_api', 'POST', '400', '1', '0', '{}', agent, '/v0/sql'],
+  ])
+  const ids = `SELECT DISTINCT pipe_id FROM tinybird.pipe_stats_rt ORDER BY pipe_id`
+  t.strictSame(await service.rows(ids), [['query_api'], [id]])
+  const byRequest = `SELECT read_rows, token_name != '', length(token) > 0, duration > 0 FROM tinybird.pipe_stats_rt
+    WHERE request_id = '${first.headers.get('x-request-id')}'`
+  t.strictSame(await service.rows(byRequest), [['5', '1', '1', '1']])
+  const failed = 'SELECT pipe_name, status_code, error FROM tinybird.endpoint_errors ORDER BY request_id'
+  t.strictSame(await untilRows(service, failed, (found) => found.length === 2), [
+    ['top', '400', "Template Syntax Error: Error validating \\'x\\' to type Int32"],
+    ['query_api', '400', "Resource \\'nowhere\\' not found"],
+  ])
+  t.equal((await service.rows("SELECT 1 FROM tinybird.pipe_stats_rt WHERE pipe_name LIKE 'query%'")).length, 2)
+})
+
+t.test('days are added up by pipe, and rows and sums survive a restart', async (t) => {
+  const directory = await createTestDirectory()
+  t.teardown(() => directory.remove())
+  const options = { ...kept, dataDir: directory.path }
+  const service = await openTestService(t, options)
+  await createPipe(service, 'one', '% SELECT {{Int32(n, 1)}} AS n')
+  for (const n of ['1', '2', 'x']) await service.call('GET', `/v0/pipes/one.json?n=${n}`)
+  const sums = `SELECT pipe_name, sum(view_count), sum(error_count), sum(read_rows_sum), avgMerge(avg_duration_state) > 0,
+    length(quantilesTimingMerge(0.9, 0.95, 0.99)(quantile_timing_state)) FROM tinybird.pipe_stats
+    WHERE date >= today() - 1 GROUP BY pipe_name`
+  const expected = [['one', '3', '1', '2', '1', '3']]
+  t.strictSame(await untilRows(service, sums, (rows) => rows[0]?.[1] === '3'), expected)
+  // The last of them are told at the close.
+  await service.call('GET', '/v0/pipes/one.json?n=4')
+  await service.close()
+
+  const again = await openTestService(t, options)
+  t.strictSame(await again.rows(sums), [['one', '4', '1', '3', '1', '3']])
+  t.strictSame(await again.rows('SELECT count() FROM tinybird.pipe_stats_rt'), [['4']])
+  const { json } = await again.call('GET', '/v0/datasources')
+  t.strictSame(json, { datasources: [] }, 'they are none of the data sources of users')
+})
+
+t.test('queries of real projects read them, also in pipes', async (t) => {
+  const service = await openTestService(t, kept)
+  await createPipe(service, 'one', '% SELECT {{Int32(n, 1)}} AS n')
+  const token = await createToken(service, 'reader', 'PIPES:READ:one')
+  for (const n of ['1', '2', 'x']) await service.call('GET', `/v0/pipes/one.json?n=${n}`, { token })
+  await service.call('GET', '/v0/pipes/one.json')
+  const byToken = `% SELECT token_name, count() AS requests, sum(read_bytes) AS bytes FROM tinybird.pipe_stats_rt
+    WHERE start_datetime > now() - INTERVAL {{Int32(days, 1)}} DAY AND pipe_name = 'one' GROUP BY token_name ORDER BY requests DESC`
+  const p95 = `SELECT pipe_name, quantile(0.95)(duration) AS p95, countIf(error = 1) / count() AS share
+    FROM tinybird.pipe_stats_rt WHERE pipe_name = 'one' GROUP BY pipe_name`
+  const byCode = `SELECT toStartOfHour(start_datetime) AS hour, status_code, count() AS errors, anyLast(error) AS last
+    FROM tinybird.endpoint_errors AS e JOIN (SELECT DISTINCT pipe_id FROM tinybird.pipe_stats_rt) AS p USING (pipe_id)
+    GROUP BY hour, status_code`
+  t.match(await createPipe(service, 'by_token', byToken), {
+    status: 200,
+    json: { nodes: [{ dependencies: ['tinybird.pipe_stats_rt'] }] },
+  })
+  t.equal((await createPipe(service, 'p95', p95)).status, 200)
+  t.equal((await createPipe(service, 'by_code', byCode)).status, 200)
+  await untilRows(
+    service,
+    `SELECT count() FROM tinybird.pipe_stats_rt WHERE pipe_name = 'one'`,
+    (rows) => rows[0]?.[0] === '4',
+  )
+  const requests = await service.call('GET', '/v0/pipes/by_token.json?days=2')
+  t.match(requests.json, {
+    data: [
+      { token_name: 'reader', requests: 3 },
+      { token_name: 'workspace admin token', requests: 1 },
+    ],
+  })
+  t.match((await service.call('GET', '/v0/pipes/p95.json')).json, { data: [{ pipe_name: 'one', share: 0.25 }] })
+  await untilRows(service, 'SELECT error FROM tinybird.endpoint_errors')
+  t.match((await service.call('GET', '/v0/pipes/by_code.json')).json, { data: [{ status_code: 400, errors: 1 }] })
+
+  const materialized = [
+    {
+      name: 'm',
+      sql: 'SELECT * FROM tinybird.pipe_stats_rt',
+      type: 'materialized',
+      datasource: 'd',
+      engine: 'MergeTree',
+    },
+  ]
+  const refused = await service.call('POST', '/v0/pipes', {
+    body: JSON.stringify({ name: 'view', nodes: materialized }),
+  })
+  t.match(refused, { status: 400, json: { error: /it reads a table of the service first/ } })
+})
+
+t.test(
+  'ADMIN reads them, and scopes that name them; filtered tokens and the right to all data sources do not',
+  async (t) => {
+    const service = await openTestService(t, kept)
+    await service.create('visits', 'n UInt8')
+    await createPipe(service, 'usage', 'SELECT count() AS requests FROM tinybird.pipe_stats_rt')
+    const query = 'SELECT count() FROM tinybird.pipe_stats_rt FORMAT TSV'
+    const statusFor = async (...scopes: readonly string[]): Promise<number> => {
+      const token = await createToken(service, scopes.join(), ...scopes)
+      return (await service.call('POST', '/v0/sql', { body: query, token })).status
+    }
+    t.equal(await statusFor('ADMIN'), 200)
+    t.equal(await statusFor('WORKSPACE:READ_ALL'), 200)
+    t.equal(await statusFor('DATASOURCES:READ:tinybird.pipe_stats_rt'), 200)
+    t.equal(await statusFor('DATASOURCES:READ:tinybird.endpoint_errors'), 403)
+    t.equal(await statusFor('DATASOURCES:READ'), 403)
+    t.equal(await statusFor('PIPES:READ:usage'), 403)
+    t.equal(await statusFor('DATASOURCES:READ:tinybird.pipe_stats_rt', 'DATASOURCES:READ:visits:n = 1'), 403)
+    const reader = await createToken(service, 'of the pipe', 'PIPES:READ:usage')
+    t.equal((await service.call('GET', '/v0/pipes/usage.json', { token: reader })).status, 200)
+    const filtered = await service.call(
+      'POST',
+      '/v0/tokens?name=f&scope=DATASOURCES:READ:tinybird.pipe_stats_rt:error%3D1',
+    )
+    t.match(filtered, { status: 400, json: { error: /service data sources take no filter/ } })
+  },
+)
+
+t.test('values of tokens and what is sent by POST leave no trace', async (t) => {
+  const service = await openTestService(t, kept)
+  await createPipe(service, 'one', "% SELECT {{String(api_key, '')}} AS k, {{String(word, '')}} AS word")
+  const token = await createToken(service, 'reader', 'PIPES:READ:one')
+  const admin = 'p.test.token'
+  for (const call of [
+    () => service.call('GET', `/v0/pipes/one.json?token=${token}&word=first`, { token: null }),
+    () => service.call('GET', `/v0/pipes/one.json?word=${token}`),
+    () => service.call('GET', `/v0/pipes/one.json?word=${encodeURIComponent(admin).replace('p', '%70')}`),
+    () =>
+      service.call('GET', `/v0/pipes/one.json?word=x&api_key=sesame-7`, { headers: { 'user-agent': `kit ${admin}` } }),
+    () => service.call('POST', '/v0/pipes/one.json?word=seen', { body: `token=${token}&word=unseen`, token: null }),
+    () => service.call('POST', '/v0/sql', { body: `SELECT '${token}' FROM nothing` }),
+  ])
+    await call()
+  const all = await untilRows(service, 'SELECT * FROM tinybird.pipe_stats_rt', (rows) => rows.length === 6)
+  const failed = await untilRows(service, 'SELECT * FROM tinybird.endpoint_errors')
+  const text = JSON.stringify([all, failed])
+  for (const secret of [token, token.slice(4, 30), admin, 'unseen', 'sesame']) t.notOk(text.includes(secret), secret)
+  t.match(text, 'seen')
+  t.strictSame(
+    await service.rows("SELECT count(), uniqExact(token) FROM tinybird.pipe_stats_rt WHERE token_name = 'reader'"),
+    [['2', '1']],
+  )
 })

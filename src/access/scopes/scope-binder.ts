@@ -1,5 +1,6 @@
 // From scopes as they are asked for to scopes as they are kept: names become ids, and filters are tried.
 
+import { isServiceName } from '../../catalog/service-name.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import type { ResourceLookup } from '../grant.types.ts'
 import type { Permissions } from '../permissions.ts'
@@ -76,6 +77,9 @@ export class ScopeBinder {
       return { type, spelling, resource: named ?? null, filter }
     }
     const found = this.#find(kinds, resource)
+    if (filter !== null && isServiceName(resource)) {
+      throw errors.SCOPE_INVALID({ scope: `${resource}:${filter}`, reason: 'service data sources take no filter' })
+    }
     if (found !== undefined) return { type, spelling, resource: found, filter }
     if (mayNameFuture && !this.#isTaken(resource)) {
       return { type, spelling, resource: { kind: 'future', name: resource }, filter }

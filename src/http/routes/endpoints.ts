@@ -11,25 +11,28 @@ import { addPath } from '../server/add-path.ts'
 import { readScopeOf } from '../server/authorization.ts'
 import { countRequest } from '../server/count-request.ts'
 import { inTurn } from '../server/pipelining.ts'
+import { noteAsked } from '../server/request-records.ts'
 import { onPath } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
-type Deps = Pick<HttpDeps, 'query' | 'clusterControl' | 'logger' | 'rates'>
+type Deps = Pick<HttpDeps, 'query' | 'clusterControl' | 'logger' | 'pipes' | 'rates'>
 
 /**
  * The data of pipes, `/v0/pipes/<name>.<format>` and the older `/v0/pipe/<name>/data.<format>`, and what the engine does
  * for it, `/v0/pipes/<name>/explain` and `/v0/pipes/<name>/nodes/<node>/explain`.
  */
 export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
-  const { query, clusterControl, logger, rates } = deps
+  const { query, clusterControl, logger, pipes, rates } = deps
   const answerAs =
     (format: EndpointFormat) =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+      const pipe = parameterOf(request, 'pipe')
+      noteAsked(request, pipes.find(pipe))
       countRequest(reply, rates.queries)
       const signal = abortSignal(reply)
       const question = await readQuestion(request, limits)
       const asked = {
-        pipe: parameterOf(request, 'pipe'),
+        pipe,
         sql: question.sql ?? null,
         format: formatOfName(format),
         parameters: question.parameters,

@@ -14,15 +14,20 @@ import { callerOf, readScopeOf } from '../server/authorization.ts'
 import { countRequest } from '../server/count-request.ts'
 import { inTurn } from '../server/pipelining.ts'
 import { baseUrlOf } from '../server/proxies.ts'
+import { forgetAsked, noteAsked } from '../server/request-records.ts'
 import { inSql } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
 type Deps = Pick<HttpDeps, 'jobs' | 'query' | 'queryJobs' | 'logger' | 'rates'>
 
+/** What its queries are told under, id and name. */
+const sqlRoute = { id: 'query_api', name: 'query_api' }
+
 /** `GET` and `POST /v0/sql`: runs one query and streams its answer, or, as a job, keeps it. */
 export function addSql(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
   const { jobs, query, queryJobs, logger, rates } = deps
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    noteAsked(request, sqlRoute)
     countRequest(reply, rates.queries)
     const signal = abortSignal(reply)
     const question = await readQuestion(request, limits)
@@ -38,8 +43,14 @@ export function addSql(app: FastifyInstance, deps: Deps, limits: FormLimits): vo
       readScope: readScopeOf(request),
       signal,
     }
-    if (isForJob(question, reply)) return await sendJob({ request, reply, jobs, query, queryJobs }, asked)
+    if (isForJob(question, reply)) {
+      // The job is told of, not the request.
+      forgetAsked(request)
+      return await sendJob({ request, reply, jobs, query, queryJobs }, asked)
+    }
     const answered = await inTurn(request.raw.socket, () => query.run(asked))
+    // Whoever looks at what the service tells of itself leaves no rows in it.
+    if (answered.isOfService === true) forgetAsked(request)
     return sendAnswer({ request, reply, logger }, answered)
   }
   const need = inSql('sql:read')

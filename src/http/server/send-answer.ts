@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../../observe/logger.ts'
 import type { QueryAnswer } from '../../query/query.types.ts'
+import { withNotedEnd } from './request-records.ts'
 
 export interface AnswerTarget {
   readonly request: FastifyRequest
@@ -16,12 +17,13 @@ export function sendAnswer(
 ): FastifyReply {
   const { resolveMs, engineMs } = times
   const timing = engineMs === null ? 'cache;desc="kept answer"' : `engine;dur=${engineMs.toFixed(3)}`
+  const sent = withNotedEnd(request, body)
   reply
     .code(200)
     .header('content-type', contentType)
     .header('server-timing', `resolve;dur=${resolveMs.toFixed(3)}, ${timing}`)
-  if (body.whole !== undefined) return reply.send(body.whole)
-  const stream = Readable.from(body, { objectMode: false })
+  if (sent.whole !== undefined) return reply.send(sent.whole)
+  const stream = Readable.from(sent, { objectMode: false })
   // The status is sent already, so a broken connection is all that can tell the client.
   stream.on('error', (err) => logger.warn({ requestId: request.id, err }, 'An answer broke off in its middle.'))
   return reply.send(stream)

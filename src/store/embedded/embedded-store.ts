@@ -26,6 +26,7 @@ import { PinStatements } from '../sql/pin-statements.ts'
 import { QuarantineStatements } from '../sql/quarantine-statements.ts'
 import { ReplayStatements } from '../sql/replay-statements.ts'
 import { RowDeleteStatements } from '../sql/row-delete-statements.ts'
+import { ServiceTableStatements } from '../sql/service-table-statements.ts'
 import { TableStatements } from '../sql/table-statements.ts'
 import { TrialStatements } from '../sql/trial-statements.ts'
 import { ViewStatements } from '../sql/view-statements.ts'
@@ -106,6 +107,10 @@ class EmbeddedStore implements SupervisedStore, Statements {
   readonly quarantines = new QuarantineStatements(this, this)
   readonly replays: ReplayStatements
   readonly rowDeletes: RowDeleteStatements
+  readonly serviceTables = new ServiceTableStatements({
+    statements: this,
+    insert: (sql) => this.#engine.insertBeside(sql),
+  })
   readonly parquet: ParquetReads
   readonly gate = new AppendGate()
   readonly #options: EmbeddedStoreOptions

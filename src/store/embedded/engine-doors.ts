@@ -39,6 +39,8 @@ export interface DoorsOptions extends ReaderLimits {
 const copiesInFlightMax = 1
 /** Of our own that go through rows. */
 const workersMax = 2
+/** Whoever writes rows of the service waits for each INSERT. */
+const besidesWaitingMax = 2
 /** What waits longer for a session of short statements is refused. */
 const controlWaitMs = 60_000
 /** The same holds of definitions that compute something. */
@@ -73,6 +75,8 @@ export class EngineDoors {
   /** For statements that compute what a caller wrote: our own must never wait behind them. */
   readonly definers: SessionPool<EngineSession>
   readonly stoppers: SessionPool<EngineSession>
+  /** For rows that the service tells of itself: they take no session from those of users. */
+  readonly #besides: SessionPool<EngineSession>
   readonly fileReaders: SessionPool<EngineSession>
   readonly lateReads = new LateReads((areStuck) => {
     this.#stuckRestarts.ask({
@@ -144,6 +148,8 @@ export class EngineDoors {
     const onReturned = (session: EngineSession): void => supervisor.drop(session)
     const watched = { onLost, onReturned }
     this.readers = new SessionPool({ purpose: 'query', sessions: readers, waitingMax, waitTimeMaxMs, ...watched })
+    const besides = supervisor.sessions('control', 1)
+    this.#besides = new SessionPool({ purpose: 'service rows', sessions: besides, waitingMax: besidesWaitingMax })
     const copiers = supervisor.sessions('copier', copiesInFlightMax)
     this.copiers = new SessionPool({ purpose: 'copy', sessions: copiers, waitingMax })
     this.definers = new SessionPool({
@@ -214,6 +220,11 @@ export class EngineDoors {
     }
   }
 
+  /** Runs an INSERT of the service's own rows. Raises `StoreError`. */
+  async insertBeside(sql: string): Promise<void> {
+    await this.#besides.use((session) => session.run(sql))
+  }
+
   /** What a statement is told that did not end in time: an engine that is silent or starts again is no fault of the statement. */
   lateError(error: StoreError): StoreError {
     if (this.#silence !== null) return silentError(this.#silence)
@@ -250,7 +261,16 @@ export class EngineDoors {
   }
 
   get #pools(): readonly SessionPool<EngineSession>[] {
-    return [this.writers, this.readers, this.control, this.workers, this.copiers, this.definers, this.fileReaders]
+    return [
+      this.writers,
+      this.readers,
+      this.control,
+      this.workers,
+      this.copiers,
+      this.definers,
+      this.fileReaders,
+      this.#besides,
+    ]
   }
 
   get #isIdle(): boolean {
@@ -262,7 +282,9 @@ export class EngineDoors {
     if (!this.#isStuckRestart) this.suspects.onEnd()
     this.#isStuckRestart = false
     if (this.#resume !== undefined) return
-    const resumes = [this.writers, this.readers, this.copiers, this.fileReaders].map((pool) => pool.pause())
+    const resumes = [this.writers, this.readers, this.copiers, this.fileReaders, this.#besides].map((pool) =>
+      pool.pause(),
+    )
     this.#resume = () => {
       for (const resume of resumes) resume()
     }

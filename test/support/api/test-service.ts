@@ -170,7 +170,7 @@ export class TestLog implements Logger {
 export function testOptions(given: Partial<Options>): Options {
   const reading = readOptions({ flags: [], environment: {}, machine: { coreCount: 2, memoryBytes } })
   if (reading.kind !== 'options') throw new Error('the defaults are options')
-  return { ...reading.options, port: 0, adminToken, eventsWaitMaxMs: 240_000, ...given }
+  return { ...reading.options, port: 0, adminToken, eventsWaitMaxMs: 240_000, serviceSources: 'off', ...given }
 }
 
 /** Opens a service that the test's end closes; its directory goes with it. */

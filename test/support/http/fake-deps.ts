@@ -14,6 +14,7 @@ import type { EventsRequest, ImportOutcome, ImportRequest, Ingest } from '../../
 import { MemoryBudget } from '../../../src/ingest/memory-budget.ts'
 import type { LimitHit } from '../../../src/limits/limit-hits.ts'
 import type { LogFields } from '../../../src/observe/logger.ts'
+import { noRecorder } from '../../../src/observe/work-recorder.types.ts'
 import { createPipes } from '../../../src/pipes/pipes.ts'
 import type { Pipes } from '../../../src/pipes/pipes.types.ts'
 import type { QueryRequest } from '../../../src/query/query.types.ts'
@@ -149,6 +150,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     jobFiles: { has: () => false, open: async () => null, remove: async () => undefined },
     queryJobs: { orderOf: () => null },
     pendingReplaces,
+    workRecorder: noRecorder,
     pipes: fakePipes(),
     behind: { catchUp: async () => null, into: () => [], of: () => [] },
     populates: { add: unavailable, plan: unavailable },
