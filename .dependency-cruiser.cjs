@@ -117,6 +117,7 @@ const owners = {
   '@clickhouse/client': '^src/store/',
   '@fastify/busboy': '^src/http/',
   '@mongodb-js/zstd': '^src/(http|ingest)/',
+  '@opentelemetry': '^src/observe/traces/',
   'apache-arrow': '^src/codec/',
   // The engine's own process loads it, the service never does.
   chdb: '^src/store/embedded/(chdb-session|engine-child)[.]ts$',

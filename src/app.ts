@@ -36,6 +36,7 @@ import { addRequestCounts } from './http/server/request-counts.ts'
 import { addRequestHead } from './http/server/request-head.ts'
 import { createRequestLog } from './http/server/request-log.ts'
 import { addRequestRecords } from './http/server/request-records.ts'
+import { addRequestTraces } from './http/server/request-traces.ts'
 import { addReaderWatch } from './http/server/slow-readers.ts'
 import { addLimitHits } from './http/server/tell-limit-hits.ts'
 import { addUrlEscapes } from './http/server/url-escapes.ts'
@@ -69,6 +70,7 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   if (recorder !== undefined) addRequestCounts(app, { recorder, findPipe: (name) => deps.pipes.find(name) })
   deferContinue(app)
   requestLog.addTo(app)
+  addRequestTraces(app, options, deps)
   headers.addTo(app)
   addProxies(app, proxies)
   addCrossOrigin(app, headers.origins)

@@ -26,4 +26,36 @@ export const observeOptions = {
     sentence:
       'Data sources, and pipes, that `/metrics` tells apart. What comes later is counted together, under `(other)`.',
   },
+  tracesUrl: {
+    kind: 'text',
+    default: '',
+    pattern: /^(?:https?:\/\/\S+)?$/,
+    expected: 'an http or https address, or empty',
+    sentence:
+      'Where traces of requests are sent, as OTLP over HTTP in JSON: `http://127.0.0.1:4318/v1/traces`. Empty: nowhere.',
+  },
+  tracesHeaders: {
+    kind: 'secret',
+    defaultText: 'none',
+    pattern: /^[\w-]+=[^,\s]+(?:,\s*[\w-]+=[^,\s]+)*$/,
+    expected: 'headers as name=value, separated by commas',
+    sentence: 'Headers that traces are sent with, such as `x-api-key=abc`. Set it in the environment.',
+  },
+  traceSamplePercent: {
+    kind: 'integer',
+    unit: null,
+    min: 0,
+    max: 100,
+    default: 100,
+    sentence:
+      'Of 100 requests without a `traceparent`, how many begin a trace where traces are sent. With one, its flag decides.',
+  },
+  traceSpansMax: {
+    kind: 'integer',
+    unit: null,
+    min: 1,
+    max: 1_000_000,
+    default: 8_192,
+    sentence: 'Traced requests that wait to be sent. Beyond it, they are dropped and counted.',
+  },
 } as const satisfies Readonly<Record<string, OptionDefinition>>

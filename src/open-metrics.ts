@@ -8,6 +8,8 @@ import { Metrics } from './metrics/metrics.ts'
 import type { Recorder } from './metrics/recorder.ts'
 import type { EngineCounts, JobsInState, ServiceState } from './metrics/service-state.types.ts'
 import type { Logger } from './observe/logger.ts'
+import { openOtlpExporter } from './observe/traces/otlp-exporter.ts'
+import { SpanQueue } from './observe/traces/span-queue.ts'
 import { within } from './shared/within.ts'
 import type { SupervisedStore } from './store/store.types.ts'
 
@@ -18,7 +20,17 @@ interface MetricsModules {
   readonly jobs: Pick<Jobs, 'list'>
   readonly catalog: Pick<Catalog, 'find' | 'findPipe' | 'list' | 'listPipes'>
   readonly disk: { readonly reason: string | null }
+  /** Null where traces are not sent. */
+  readonly spans: Pick<SpanQueue, 'counts'> | null
   readonly logger: Logger
+}
+
+type TraceOptions = Pick<Options, 'traceSpansMax' | 'tracesHeaders' | 'tracesUrl'>
+
+/** Null where traces are not sent. */
+export async function openTraces(options: TraceOptions, logger: Logger): Promise<SpanQueue | null> {
+  if (options.tracesUrl === '') return null
+  return new SpanQueue(options, { exporter: await openOtlpExporter(options), logger })
 }
 
 /** Null where nothing is counted. */
@@ -35,7 +47,7 @@ export function openMetrics(options: Pick<Options, 'metricsLabelsMax'>, modules:
 }
 
 function stateOf(
-  { store, ingest, jobs, catalog, disk }: MetricsModules,
+  { store, ingest, jobs, catalog, disk, spans }: MetricsModules,
   engineCounts: EngineCounts | null,
 ): ServiceState {
   return {
@@ -47,6 +59,7 @@ function stateOf(
     engine: store.engineState(),
     engineCounts,
     jobs: jobsInState(jobs),
+    spans: spans?.counts ?? null,
   }
 }
 

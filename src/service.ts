@@ -32,7 +32,7 @@ import { RepairService } from './materialize/verify/repairs.ts'
 import { VerifyService } from './materialize/verify/verifies.ts'
 import type { Logger } from './observe/logger.ts'
 import { type Closing, catalogName, closeShares, type Ground, openGround } from './open-ground.ts'
-import { openMetrics } from './open-metrics.ts'
+import { openMetrics, openTraces } from './open-metrics.ts'
 import { openPopulates } from './open-populates.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipeUsers } from './pipes/pipe-users.ts'
@@ -178,9 +178,11 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   opened.push(() => jobKinds.close())
   const clusterControl = openClusterControl(options, { logger })
   opened.push(() => clusterControl.close())
-  const metrics = openMetrics(options, modules)
+  const spans = await openTraces(options, logger)
+  opened.push(async () => spans?.close())
+  const metrics = openMetrics(options, { ...modules, spans })
   const { recorder, workRecorder, limitHits, rates } = modules
-  const observed = { clusterControl, metrics, recorder, workRecorder, limitHits, rates }
+  const observed = { clusterControl, metrics, spans, recorder, workRecorder, limitHits, rates }
   const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, now }
   const engineFault = (): string | null => store.unreadyReason
   const app = createApp({ ...opening, ...worked, ...jobKinds, ...written, ...shown, engineFault }, options)

@@ -21,6 +21,7 @@ import type { Verifies } from '../materialize/verify/verify.types.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Recorder } from '../metrics/recorder.ts'
 import type { Logger } from '../observe/logger.ts'
+import type { SpanQueue } from '../observe/traces/span-queue.ts'
 import type { WorkRecorder } from '../observe/work-recorder.types.ts'
 import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
 import type { Pipes } from '../pipes/pipes.types.ts'
@@ -36,6 +37,7 @@ import type { OpenExchange } from './server/connections.ts'
 import type { HttpServerOptions } from './server/http-server.ts'
 import type { ProxyOptions } from './server/proxies.ts'
 import type { Asked } from './server/request-records.ts'
+import type { RequestTrace } from './server/request-traces.ts'
 import type { RouteNeed } from './server/route-need.ts'
 
 /** What the routes are given: the open modules and what they share. */
@@ -70,6 +72,8 @@ export interface HttpDeps {
   readonly metrics: Pick<Metrics, 'contentType' | 'text'> | null
   /** How many requests of some kinds may come. */
   readonly rates: Omit<Rates, 'close'>
+  /** Where traces of requests go; null where they are not sent. */
+  readonly spans: Pick<SpanQueue, 'add'> | null
   /** Is told of each refusal by a limit. */
   readonly limitHits: Pick<LimitHits, 'tell'>
   /** Takes what becomes rows of service data sources. */
@@ -94,6 +98,8 @@ export interface HttpOptions extends HttpServerOptions, BodyRateRules, ProxyOpti
   readonly connectionIdleMsMax: number
   /** Who may read `/metrics` without a token: addresses and networks, separated by commas. */
   readonly metricsAddresses: string
+  /** Of 100 requests that are in no trace, how many begin one, where traces are sent. */
+  readonly traceSamplePercent: number
   /** Time that a close may take; imports and bodies that take a tenth of it are ended. */
   readonly closeTimeoutMs: number
 }
@@ -126,6 +132,8 @@ declare module 'fastify' {
     sentContentType: string | undefined
     /** What its connection is to know of it; null until its first hook has run. */
     exchange: OpenExchange | null
+    /** The trace that it belongs to; null where it is in none, and until its first hooks have run. */
+    trace: RequestTrace | null
     /** The names of the parameters, those of the body among them once it is read; null before. */
     sentParameters: (() => Iterable<string>) | null
   }

@@ -11,6 +11,15 @@ export interface ServiceState {
   /** What the engine says of itself; null while it does not answer. */
   readonly engineCounts: EngineCounts | null
   readonly jobs: readonly JobsInState[]
+  /** Null where traces are not sent. */
+  readonly spans: SpansState | null
+}
+
+/** Traced requests since the start. */
+export interface SpansState {
+  readonly sentCount: number
+  readonly droppedCount: number
+  readonly waitingCount: number
 }
 
 export interface LogState {

@@ -1,6 +1,13 @@
 import { otherLabel } from './bounded-counts.ts'
 import { type Family, family, type Sample, single } from './family.ts'
-import type { EngineCounts, EngineState, LogState, ServiceState, WaitingEvents } from './service-state.types.ts'
+import type {
+  EngineCounts,
+  EngineState,
+  LogState,
+  ServiceState,
+  SpansState,
+  WaitingEvents,
+} from './service-state.types.ts'
 
 export interface StateLabels {
   readonly dataSourceName: (id: string) => string | undefined
@@ -10,7 +17,7 @@ export interface StateLabels {
 
 /** The families of what the service is now. */
 export function stateFamilies(state: ServiceState, labels: StateLabels): readonly Family[] {
-  const { unreadyReason, dataSourceCount, pipeCount, log, waiting, engine, engineCounts, jobs } = state
+  const { unreadyReason, dataSourceCount, pipeCount, log, waiting, engine, engineCounts, jobs, spans } = state
   return [
     single(
       'millrace_ready',
@@ -28,6 +35,7 @@ export function stateFamilies(state: ServiceState, labels: StateLabels): readonl
       'Jobs that wait, work or are being cancelled, by kind and status.',
       jobs.map(({ kind, status, count: value }) => ({ labels: { kind, status }, value })),
     ),
+    ...(spans === null ? [] : spanFamilies(spans)),
   ]
 }
 
@@ -164,6 +172,18 @@ function countedFamilies(counts: EngineCounts): readonly Family[] {
       'Rows that statements have read since the engine was started.',
       counts.rowsRead,
     ),
+  ]
+}
+
+function spanFamilies({ sentCount, droppedCount, waitingCount }: SpansState): readonly Family[] {
+  return [
+    single('millrace_traces_sent_total', 'Traced requests that were sent to the collector of traces.', sentCount),
+    single(
+      'millrace_traces_dropped_total',
+      'Traced requests that were dropped: their queue was full, or they could not be sent.',
+      droppedCount,
+    ),
+    single('millrace_traces_waiting', 'Traced requests that wait to be sent.', waitingCount),
   ]
 }
 

@@ -61,7 +61,10 @@ export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): voi
     if (body.length === 0) return answer(reply, 200, nothing)
     const dataSource = known ?? (await create(reply, { name, body, framing }))
     const events = { dataSource, body, packed, framing, isWaiting, idempotencyKey } as const
+    const { trace } = request
+    const startMs = trace === null ? 0 : reply.elapsedTime
     const outcome = await ingest.appendEvents(events)
+    trace?.inner.push({ name: 'events.append', startMs, durationMs: reply.elapsedTime - startMs })
     newColumns.look(events)
     if (outcome.quarantinedRows > 0) warnOfQuarantine(reply, events, outcome)
     warn(reply, pendingReplaces.note(dataSource, outcome.successfulRows, 'events'))

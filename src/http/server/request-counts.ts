@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import type { Pipe } from '../../catalog/pipe.types.ts'
 import type { Recorder, RouteCounts } from '../../metrics/recorder.ts'
 import { answeredError } from '../json/answers.ts'
+import { routePattern } from './route-pattern.ts'
 
 interface CountDeps {
   readonly recorder: Recorder
@@ -22,7 +23,7 @@ export function addRequestCounts(app: FastifyInstance, { recorder, findPipe }: C
     if (error !== undefined) recorder.errors.add(error.code)
   }
   app.addHook('onRoute', (route) => {
-    const counts = recorder.addRoute(methodOf(route), patternOf(route.url))
+    const counts = recorder.addRoute(methodOf(route), routePattern(route.url))
     const hooks: OnResponse[] = [
       (_request, reply, done) => {
         count(counts, reply)
@@ -51,9 +52,4 @@ function endpointHook({ recorder, findPipe }: CountDeps): OnResponse {
 /** All methods that a path refuses are one route. */
 function methodOf({ method }: RouteOptions): string {
   return typeof method === 'string' ? method : 'other'
-}
-
-/** Without the rules of its parameters, which are no news to whoever reads it. */
-function patternOf(url: string): string {
-  return url.replaceAll(/(:\w+)\((?:[^()]|\([^()]*\))*\)/g, '$1')
 }

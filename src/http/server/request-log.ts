@@ -56,9 +56,23 @@ export function createRequestLog(logger: Logger): RequestLog {
 }
 
 function requestFields(request: FastifyRequest): LogFields {
-  const { id, method, url } = request
-  return { requestId: id, method, url: loggedUrl(url), clientAddress: clientAddressOf(request) }
+  const { id, method, url, trace, raw } = request
+  const sent = raw.headers['x-request-id']
+  // A request that fails before any hook has none of what hooks give it.
+  const traceId = trace?.context.traceId
+  return {
+    requestId: id,
+    method,
+    url: loggedUrl(url),
+    clientAddress: clientAddressOf(request),
+    ...(traceId === undefined ? {} : { traceId }),
+    // The name that the caller has for it.
+    ...(typeof sent === 'string' && callersIdPattern.test(sent) ? { callerRequestId: sent } : {}),
+  }
 }
+
+/** What proxies and clients name requests by; a token has no place there, and other characters have none in a log. */
+const callersIdPattern = /^[\w-]{1,64}$/
 
 function roundMs(ms: number): number {
   return Math.round(ms * 1000) / 1000

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from '../../observe/logger.ts'
 import type { QueryAnswer } from '../../query/query.types.ts'
 import { withNotedEnd } from './request-records.ts'
+import type { RequestTrace } from './request-traces.ts'
 
 export interface AnswerTarget {
   readonly request: FastifyRequest
@@ -16,6 +17,7 @@ export function sendAnswer(
   { contentType, body, times }: QueryAnswer,
 ): FastifyReply {
   const { resolveMs, engineMs } = times
+  if (request.trace !== null) noteTimes(request.trace, reply.elapsedTime, times)
   const timing = engineMs === null ? 'cache;desc="kept answer"' : `engine;dur=${engineMs.toFixed(3)}`
   const sent = withNotedEnd(request, body)
   reply
@@ -27,4 +29,11 @@ export function sendAnswer(
   // The status is sent already, so a broken connection is all that can tell the client.
   stream.on('error', (err) => logger.warn({ requestId: request.id, err }, 'An answer broke off in its middle.'))
   return reply.send(stream)
+}
+
+/** What `Server-Timing` says, as work in the middle of the request. */
+function noteTimes({ inner }: RequestTrace, elapsedMs: number, { resolveMs, engineMs }: QueryAnswer['times']): void {
+  const engineStartMs = elapsedMs - (engineMs ?? 0)
+  inner.push({ name: 'query.resolve', startMs: engineStartMs - resolveMs, durationMs: resolveMs })
+  if (engineMs !== null) inner.push({ name: 'query.engine', startMs: engineStartMs, durationMs: engineMs })
 }

@@ -31,4 +31,5 @@ export const anyState: ServiceState = {
     rowsRead: 0,
   },
   jobs: [],
+  spans: { sentCount: 0, droppedCount: 0, waitingCount: 0 },
 }
