@@ -3,21 +3,25 @@
 import type { Catalog } from './catalog/catalog.ts'
 import { changePipeOfView, changeView } from './catalog/change-view.ts'
 import type { DataSource } from './catalog/data-source.types.ts'
-import { findView, isParked, viewLabel, withBehind, withUnlinked } from './catalog/node-views.ts'
+import { branchesOf, findView, isParked, viewLabel, withBehind, withUnlinked } from './catalog/node-views.ts'
 import type { ViewRemovals } from './catalog/pipe.types.ts'
 import { withoutRemovals } from './catalog/view-removals.ts'
 import type { Options } from './config.ts'
 import { type AskedCondition, readRowCondition, tryRowCondition } from './datasources/row-condition.ts'
+import type { ViewsBehind } from './materialize/behind/views-behind.ts'
 import type { Materialize } from './materialize/materialize.types.ts'
-import type { PopulatedLinks, PopulatesDeps } from './materialize/populate/populate-deps.types.ts'
+import type { PopulatedView } from './materialize/populate/populate.types.ts'
+import type { PopulatedLinks, PopulatesDeps, ViewLack } from './materialize/populate/populate-deps.types.ts'
 import { PopulateService } from './materialize/populate/populates.ts'
 import type { CheckedExpression } from './schema/expressions/checked-text.types.ts'
 import { type ApiError, errors } from './shared/errors/errors.ts'
 import type { Store } from './store/store.types.ts'
+import type { TableGraph } from './store/tables.types.ts'
 
 interface OpenPopulatesDeps extends Omit<PopulatesDeps, 'catalog' | 'checkCondition' | 'links' | 'store'> {
   readonly catalog: Catalog
   readonly store: PopulatesDeps['store'] & Pick<Store, 'trials'>
+  readonly behind: Pick<ViewsBehind, 'beforeChange' | 'refuseRepeated' | 'withParked'>
   /** There by the time that a populate ends. */
   readonly views: () => Pick<Materialize, 'unlink'>
 }
@@ -34,7 +38,7 @@ export async function openPopulates(options: Options, deps: OpenPopulatesDeps): 
     const asked: AskedCondition = { text, parameter: 'populate_condition', table, seconds, invalid }
     return await tryRowCondition(store.trials, readRowCondition(asked), asked)
   }
-  const links = new NodeLinks(catalog, { now, views: deps.views })
+  const links = new NodeLinks(catalog, { now, views: deps.views, behind: deps.behind })
   const populates = new PopulateService(options, { ...deps, checkCondition, links })
   await populates.mend()
   return populates
@@ -44,12 +48,14 @@ function invalid(reason: string): ApiError {
   return errors.POPULATE_INVALID({ reason: `"populate_condition" cannot be used: ${reason}` })
 }
 
+type LinksDeps = Pick<OpenPopulatesDeps, 'behind' | 'now' | 'views'>
+
 /** What the catalog says of views. */
 class NodeLinks implements PopulatedLinks {
   readonly #catalog: Catalog
-  readonly #deps: Pick<OpenPopulatesDeps, 'now' | 'views'>
+  readonly #deps: LinksDeps
 
-  constructor(catalog: Catalog, deps: Pick<OpenPopulatesDeps, 'now' | 'views'>) {
+  constructor(catalog: Catalog, deps: LinksDeps) {
     this.#catalog = catalog
     this.#deps = deps
   }
@@ -65,17 +71,43 @@ class NodeLinks implements PopulatedLinks {
   refuseParked(viewId: string): void {
     const found = findView(this.#catalog.listPipes(), viewId)
     if (found === undefined || !isParked(found.view)) return
-    const reason = 'rows that come meanwhile would be missing in what is populated; let it catch up first'
+    const reason =
+      'no block passes it, so it can neither be compared, populated nor repaired; once it takes blocks again it can'
     throw errors.VIEW_BEHIND({ view: viewLabel(found), reason })
   }
 
-  async noteSuccess(viewId: string, isWhole: boolean): Promise<void> {
+  refuseRepeated(view: Pick<PopulatedView, 'more' | 'sourceId'>): void {
+    for (const { sourceId } of [view, ...(view.more ?? [])]) this.#deps.behind.refuseRepeated(sourceId)
+  }
+
+  withParked(graph: TableGraph): TableGraph {
+    return this.#deps.behind.withParked(graph)
+  }
+
+  beforeExchange(tables: readonly string[]): Promise<void> {
+    return this.#deps.behind.beforeChange(tables)
+  }
+
+  lackOf(viewId: string): ViewLack {
+    const found = findView(this.#catalog.listPipes(), viewId)
+    const branches = found === undefined ? [] : branchesOf(found.view)
+    return Object.fromEntries(
+      branches.flatMap(({ id, behind }) => (behind === undefined ? [] : [[id, behind.missCount]])),
+    )
+  }
+
+  async noteWhole(viewId: string, lack: ViewLack): Promise<void> {
+    await changeView(this.#catalog, viewId, (view) =>
+      withBehind(view, ({ id, behind }) => {
+        const isSame = behind !== undefined && behind.missCount === lack[id]
+        return isSame && !behind.isParked && behind.place === null ? undefined : behind
+      }),
+    )
+  }
+
+  async noteSuccess(viewId: string): Promise<void> {
     const populatedAt = this.#deps.now()
-    await changeView(this.#catalog, viewId, (view) => {
-      // What it lacked is there now, unless some came past it meanwhile.
-      const left = withBehind(view, ({ behind }) => (isWhole && behind?.isParked !== true ? undefined : behind))
-      return { ...left, populatedAt }
-    })
+    await changeView(this.#catalog, viewId, (view) => ({ ...view, populatedAt }))
   }
 
   removalsOf(viewId: string): ViewRemovals | undefined {

@@ -27,7 +27,7 @@ import { openJobKinds } from './job-kinds.ts'
 import type { Jobs } from './jobs/jobs.types.ts'
 import { openViewsBehind, type ViewsBehind } from './materialize/behind/views-behind.ts'
 import { openMaterialize } from './materialize/materialize.ts'
-import type { Materialize } from './materialize/materialize.types.ts'
+import type { Holds, Materialize } from './materialize/materialize.types.ts'
 import { RepairService } from './materialize/verify/repairs.ts'
 import { VerifyService } from './materialize/verify/verifies.ts'
 import type { Logger } from './observe/logger.ts'
@@ -215,13 +215,23 @@ interface ViewsDeps {
 }
 
 /** The views of nodes, and what fills them with the rows that are there. */
-async function openViews(options: Options, { ingest: holds, dataSources, jobs, now, ...deps }: ViewsDeps) {
+async function openViews(options: Options, { ingest, dataSources, jobs, now, ...deps }: ViewsDeps) {
+  const holds = viewHolds(ingest)
   const populatesDeps = { ...deps, holds, jobs, now, views: (): Materialize => views }
   const populates = await openPopulates(options, populatesDeps)
   const views = await openMaterialize({ now }, { ...deps, holds, targets: dataSources, populates })
   const verifies = new VerifyService(options, { ...deps, holds, populates })
   const repairs = new RepairService({ ...deps, populates, now })
   return { populates, views, verifies, repairs }
+}
+
+/** Who changes views tells by itself of what makes the engine forget blocks. */
+function viewHolds(ingest: Ingest): Holds {
+  return {
+    isHeld: (id) => ingest.isHeld(id),
+    withHold: (held, change) => ingest.withHold(held, change, { keepsBlocks: true }),
+    withStill: (held, look) => ingest.withStill(held, look),
+  }
 }
 
 interface MendedModules {

@@ -141,6 +141,7 @@ function readBehind(fields: Fields): ViewBehind {
     isParked: fields['isParked'] === true,
     place: fields['place'] === null ? null : readInteger(fields, 'place'),
     tableBlocks: readInteger(fields, 'tableBlocks'),
+    missCount: fields['missCount'] === undefined ? 0 : readInteger(fields, 'missCount'),
     errorName: readString(fields, 'errorName'),
   }
 }

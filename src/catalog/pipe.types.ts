@@ -72,6 +72,8 @@ export interface ViewBehind {
   readonly place: number | null
   /** How many blocks the tables behind it had had when it had taken all before `place`. */
   readonly tableBlocks: number
+  /** How often it did not take one. */
+  readonly missCount: number
   /** What the engine calls the error by which it did not take one; empty where that is not known. */
   readonly errorName: string
 }

@@ -20,6 +20,7 @@ import type {
   BodySource,
   EventsOutcome,
   EventsRequest,
+  HoldOptions,
   ImportOutcome,
   ImportRequest,
   Ingest,
@@ -246,7 +247,7 @@ class OpenIngest implements Ingest {
   async withHold<Result>(
     dataSources: readonly DataSource[],
     change: () => Promise<Result>,
-    onHeld?: () => void,
+    { onHeld, keepsBlocks = false }: HoldOptions = {},
   ): Promise<Result> {
     this.#refuseWhenClosing()
     const ids = dataSources.map(({ id }) => id)
@@ -256,7 +257,7 @@ class OpenIngest implements Ingest {
       const removing = (): Promise<Result> => this.#whileRemoving(ids, change)
       return this.#gate.whileClosed(dataSources, this.#options.eventsWaitMaxMs, removing)
     }
-    return await this.#events.withHold(dataSources, changeAlone)
+    return await this.#events.withHold(dataSources, changeAlone, keepsBlocks)
   }
 
   async withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result> {

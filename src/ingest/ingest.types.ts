@@ -157,8 +157,7 @@ export interface Ingest {
    * Runs a change of data sources that takes its time, and after which the engine knows their blocks no more: a replace.
    *
    * What waits is stored before, behind a barrier for each. While `change` runs, events are taken into the log and stored
-   * when it has ended, and imports are refused, but for those into tables of their own. `onHeld` is told when all events
-   * that are acknowledged from then on are such ones.
+   * when it has ended, and imports are refused, but for those into tables of their own.
    *
    * @throws DATASOURCE_BUSY (409) when one of them is held already, or imports into them do not end; CHANGE_BLOCKED (503)
    *   when what waits cannot be stored; what the log refuses with; what `change` throws.
@@ -166,7 +165,7 @@ export interface Ingest {
   withHold<Result>(
     dataSources: readonly DataSource[],
     change: () => Promise<Result>,
-    onHeld?: () => void,
+    hold?: HoldOptions,
   ): Promise<Result>
   /** As `withHold`, for what only looks at one moment: the engine knows their blocks behind it as before. */
   withStill<Result>(dataSources: readonly DataSource[], look: () => Promise<Result>): Promise<Result>
@@ -339,4 +338,14 @@ export interface EventsOutcome {
   readonly quarantinedRows: number
   /** False when the rows are on disk, and the engine will have them later. */
   readonly isStored: boolean
+}
+
+export interface HoldOptions {
+  /** Told when all events that are acknowledged from then on wait for the change. */
+  readonly onHeld?: (() => void) | undefined
+  /**
+   * Whether the engine knows the blocks of before the change again behind it, unless who makes the change tells of it: views that are parked go
+   * on being kept blocks for. Absent is false.
+   */
+  readonly keepsBlocks?: boolean
 }

@@ -13,6 +13,7 @@ import { tablesBefore } from '../store/sql/table-graph.ts'
 import type { Store } from '../store/store.types.ts'
 import type { ViewsBehind } from './behind/views-behind.ts'
 import { EngineViews } from './engine-views.ts'
+import { fillRemedy } from './fill-remedy.ts'
 import type {
   Holds,
   Linked,
@@ -37,13 +38,13 @@ export interface MaterializeOptions {
 
 interface MaterializeDeps {
   readonly catalog: Pick<Catalog, 'find' | 'listPipes'>
-  readonly store: { readonly views: ViewEngine & Pick<Store['views'], 'graph'> } & {
+  readonly store: { readonly views: ViewEngine } & {
     readonly trials: Pick<Store['trials'], 'describe'>
   }
   readonly holds: Holds
   readonly targets: Targets
-  readonly populates: Pick<Populates, 'heldFor' | 'isBusy' | 'pin' | 'plan' | 'unpin' | 'withPinned'>
-  readonly behind: Pick<ViewsBehind, 'forget' | 'refuseBehind'>
+  readonly populates: Pick<Populates, 'graph' | 'heldFor' | 'isBusy' | 'pin' | 'plan' | 'unpin' | 'withPinned'>
+  readonly behind: Pick<ViewsBehind, 'forget' | 'refuseBehind' | 'withoutTries'>
   readonly flattenNode: ViewPlanDeps['flattenNode']
   readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
 }
@@ -112,7 +113,8 @@ class Views implements Materialize {
       const plans = await this.#plan(changes, { find: (nameOrId) => catalog.find(nameOrId), listPipes })
       const made = plans.map((plan, index) => this.#inPlaceOf(plan, changes[index]))
       const result = await this.#switched(made, () => write(made.map(({ view }) => view)))
-      return { result, reports: made.map(changedReport) }
+      const { pipes, find } = { pipes: catalog.listPipes(), find: (id: string) => catalog.find(id) }
+      return { result, reports: made.map((one) => changedReport(one, { pipes, find })) }
     })
   }
 
@@ -251,14 +253,27 @@ class Views implements Materialize {
     const held = await this.#heldBefore(other.flatMap(({ view, old }) => [view, old]))
     const old = other.map((one) => one.old)
     const views = other.map(({ plan, view }) => ({ nodeName: plan.node.name, view }))
-    return await this.#deps.holds.withHold(held, async () => {
+    const { behind, holds } = this.#deps
+    const ids = new Set<string>(old.flatMap(branchesOf).map(({ id }) => id))
+    this.#refuseBehind(other)
+    const swap = async (): Promise<Result> => {
       this.#refuseFilling(held)
+      this.#refuseBehind(other)
       try {
         return await this.#engine.swap(old, views, write)
       } catch (thrown) {
         throw toChangeError(thrown)
       }
-    })
+    }
+    // One that catches up meanwhile would move a view that is not to stand any more.
+    return await behind.withoutTries(
+      ({ id }) => ids.has(id),
+      async () => {
+        const result = await holds.withHold(held, swap)
+        await behind.forget([...ids])
+        return result
+      },
+    )
   }
 
   /** @throws VIEW_BEHIND (409) */
@@ -292,8 +307,8 @@ class Views implements Materialize {
 
   /** Whatever rows come from to these views, and what they fill. Raises `StoreError`. */
   async #heldBefore(views: readonly NodeView[]): Promise<readonly DataSource[]> {
-    const { catalog, store } = this.#deps
-    const graph = await store.views.graph()
+    const { catalog, populates } = this.#deps
+    const graph = await populates.graph()
     const branches = views.flatMap(branchesOf)
     const tables = branches.flatMap(({ sourceId, targetId }) => [...tablesBefore(graph, sourceId), targetId])
     return unique(tables.flatMap((table) => catalog.find(table) ?? []))
@@ -360,11 +375,15 @@ function brokenView(thrown: unknown, pipe: Pipe, position: number): unknown {
   return errors.VIEW_INVALID({ node: viewLabel({ pipe, node }), reason: thrown.message, cause: thrown })
 }
 
-function changedReport(made: MadeView & { readonly old: NodeView }): LinkReport {
+function changedReport(
+  made: MadeView & { readonly old: NodeView },
+  workspace: Parameters<typeof fillRemedy>[1],
+): LinkReport {
   const report = reportOf(made, new Set())
-  if (made.view.id === made.old.id) return report
-  const text =
-    'rows that its Data Source has were made by the SQL before; POST …/population?truncate=true makes them anew of what its source has'
+  const { plan, view } = made
+  if (view.id === made.old.id) return report
+  const remedy = fillRemedy({ pipe: plan.link.pipe, node: { ...plan.node, view }, view }, workspace)
+  const text = `rows that its Data Source has were made by the SQL before; to have them made anew of what its source has: ${remedy}`
   return { ...report, warnings: [text, ...report.warnings] }
 }
 

@@ -47,7 +47,10 @@ export async function reconcileViews(views: ViewEngine, { pipes, underWay, logge
         'The view of a node was missing and is made again. Rows that came without it are not in its Data Source.',
       )
     } catch (err) {
-      logger.error({ ...fields, err }, 'The view of a node is missing and cannot be made. Materialize the node again.')
+      logger.error(
+        { ...fields, err },
+        'The view of a node is missing and cannot be made. Remove its materialization, and materialize the node again.',
+      )
     }
   }
 }

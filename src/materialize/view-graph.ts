@@ -3,6 +3,7 @@
 import type { DataSourceId } from '../catalog/data-source.types.ts'
 import { materializedNodes } from '../catalog/node-views.ts'
 import type { MaterializedNode, Pipe } from '../catalog/pipe.types.ts'
+import type { TableGraph } from '../store/tables.types.ts'
 
 /** A view that rows pass, and how many of them they pass before its target has them. */
 export interface CascadeStep extends MaterializedNode {
@@ -46,4 +47,15 @@ export function sourcesBehind(id: DataSourceId, pipes: readonly Pipe[]): readonl
 /** The views that fill a data source. */
 export function viewsInto(id: DataSourceId, pipes: readonly Pipe[]): readonly MaterializedNode[] {
   return materializedNodes(pipes).filter(({ view }) => view.targetId === id)
+}
+
+/** The tables and views of the engine, with those views of the catalog that it does not have while they are parked. */
+export function withParked(graph: TableGraph, pipes: readonly Pipe[]): TableGraph {
+  const known = new Set(graph.views.map(({ name }) => name))
+  const parked = materializedNodes(pipes).filter(({ view }) => view.behind?.isParked === true && !known.has(view.id))
+  if (parked.length === 0) return graph
+  const views = parked.map(({ view: { id, sourceId, targetId, select, columns } }) => {
+    return { name: id, source: sourceId, target: targetId, select, columns: columns.map(({ name }) => name) }
+  })
+  return { ...graph, views: [...graph.views, ...views] }
 }

@@ -191,14 +191,23 @@ t.test('views that fail beside others', async (t) => {
     t.same((await source.send([2], 13)).json, { successful_rows: 1, quarantined_rows: 0 })
   })
 
-  await t.test('a replace of its source lets it in, and computes it anew', async (t) => {
+  await t.test('a replace of its source computes it anew, and lets it in', async (t) => {
+    const parkedStill = await open('nine')
+    await parkedStill.park(1)
+    const body = '{"id":3,"n":1}'
+    t.match((await service.call('POST', '/v0/datasources?mode=replace&name=nine&format=ndjson', { body })).json, {
+      imported_rows: 1,
+    })
+    t.same(await parkedStill.behind(), [])
+    await parkedStill.send([4])
+    t.same(await parkedStill.faults(2), [])
     const source = await open('eight')
     await source.park(1)
     const replace = (body: string): Promise<Answer> =>
       service.call('POST', '/v0/datasources?mode=replace&name=eight&format=ndjson', { body })
     const refused = await replace('{"id":1,"n":13}')
     t.equal(refused.status, 422, refused.text)
-    t.match(await source.behind(), [{ state: 'incomplete', takes_new_rows: true }])
+    t.match(await source.behind(), [{ state: 'parked', takes_new_rows: false, blocks: 1 }])
     await source.send([2])
     const sql = 'SELECT id, n FROM eight'
     t.equal((await service.call('PUT', '/v0/pipes/eight_risky/nodes/eight_risky_view', { body: sql })).status, 200)
@@ -276,9 +285,13 @@ t.test('more than may be kept leaves a view incomplete', async (t) => {
   const source = await openRisky(t, { viewsBacklogBytesMax: 1_024 })
   await source.park(1)
   for (let id = 2; id < 16; id += 1) await source.send([id])
-  const message = 'A Materialized View is incomplete: what it lacks is not kept any more. Populate it with truncate.'
+  const message = 'A Materialized View is incomplete: what it lacks is not kept any more.'
   const { fields } = await source.service.log.until(message)
-  t.match(fields, { node: 'ev_risky.ev_risky_view', reason: 'more waits for it than may be kept' })
+  t.match(fields, {
+    node: 'ev_risky.ev_risky_view',
+    reason: 'more waits for it than may be kept',
+    remedy: /catch_up, then POST/,
+  })
   t.match(await source.behind(), [{ state: 'incomplete' }])
   t.equal(await source.service.count('ev_sound_rows'), 15)
 })

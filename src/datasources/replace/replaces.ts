@@ -9,6 +9,7 @@
 
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
+import type { NodeView } from '../../catalog/pipe.types.ts'
 import { expiredWarning } from '../../ingest/bodies/expired-rows.ts'
 import { refuseStaleDefinition } from '../../ingest/bodies/stale-definition.ts'
 import type { ImportOutcome, Ingest } from '../../ingest/ingest.types.ts'
@@ -59,7 +60,7 @@ interface Deps {
   /** Told which tables have nothing any more of what they had; absent tells nobody. */
   readonly onComputed?: (tables: ReadonlySet<string>) => Promise<void>
   /** Views that lack blocks; absent where there are none. */
-  readonly behind?: Pick<ViewsBehind, 'letInFor' | 'noteComputed'>
+  readonly behind?: Pick<ViewsBehind, 'beforeChange' | 'noteComputed' | 'withoutTries' | 'withParked'>
   /** Whether rows that are kept from before come to one of these tables still; absent is never. */
   readonly isFilled?: (tables: ReadonlySet<string>) => boolean
   readonly logger: Logger
@@ -130,10 +131,9 @@ class ReplacesService implements Replaces {
 
   async #replaceNow(request: ReplaceRequest): Promise<ImportOutcome> {
     const { behind, store, catalog, ingest } = this.#deps
-    const { dataSource } = request
+    const { dataSource, onHeld } = request
     const { id, name } = dataSource
-    await behind?.letInFor(id)
-    const graph = await store.views.graph()
+    const graph = await this.#graph()
     if (catalog.find(id) === undefined) throw errors.DATASOURCE_NOT_FOUND({ name })
     const cascade = cascadeOf(graph, id)
     const table = cascade.landing
@@ -152,7 +152,18 @@ class ReplacesService implements Replaces {
         await this.#dropStaging(staging)
       }
     }
-    return await ingest.withHold(held, replaceHeld, request.onHeld)
+    // What a view that is parked lacks is kept until the new content takes the place of the old one.
+    const replaceAll = () => ingest.withHold(held, replaceHeld, { onHeld, keepsBlocks: true })
+    const { related } = cascade
+    const isMeant = ({ sourceId, targetId }: NodeView): boolean => related.has(sourceId) || related.has(targetId)
+    return behind === undefined ? await replaceAll() : await behind.withoutTries(isMeant, replaceAll)
+  }
+
+  /** With the views that are parked: their targets are computed anew as if they stood. */
+  async #graph(): Promise<TableGraph> {
+    const { behind, store } = this.#deps
+    const graph = await store.views.graph()
+    return behind === undefined ? graph : behind.withParked(graph)
   }
 
   /** A replace that failed at its end, and could not be undone either, is ended before anything else is begun. */
@@ -169,7 +180,7 @@ class ReplacesService implements Replaces {
     const { store, catalog } = this.#deps
     const { id, name } = dataSource
     refuseStaleDefinition(dataSource, catalog.find(id))
-    const now = cascadeOf(await store.views.graph(), id)
+    const now = cascadeOf(await this.#graph(), id)
     const isSame = now.related.size === related.size && [...now.related].every((table) => related.has(table))
     // What a replay still has to store belongs to the old content.
     const isReplayed = [...related]
@@ -208,12 +219,15 @@ class ReplacesService implements Replaces {
     await content.stageTargets(cascade, request.signal)
     if (this.#isClosing) throw errors.SHUTTING_DOWN()
     request.signal?.throwIfAborted()
+    const changed = cascade.targets.map(({ table }) => table.name)
+    // The new tables do not know the blocks of the old ones.
+    await this.#deps.behind?.beforeChange([id, ...changed])
     const swapping = this.#swap(await prepareSwap(store, { dataSourceId: id, quarantine }, content.pairs))
     this.#swapping.set(id, swapping)
     await swapping.finally(() => this.#swapping.delete(id))
     if (condition === null) {
       await this.#tellComputed(cascade)
-      await this.#deps.behind?.noteComputed(id, run.graph.views)
+      await this.#deps.behind?.noteComputed(cascade.targets.flatMap(({ views }) => views))
     }
     return counts
   }

@@ -20,12 +20,13 @@ export function behindFields(
 
 /** One of them, for whoever looks at its data source: `view` is null where he may not know it. */
 export function behindShape(one: BehindView, permissions: Permissions, named: (text: string) => string): object {
-  const { node, sinceMs, state, isPassed, blockCount, byteCount, reason, errorName, retryAtMs } = one
+  const { node, sinceMs, state, isPassed, blockCount, byteCount, reason, errorName, retryAtMs, remedy } = one
   const isKnown = isSeen(node, permissions)
   const told = {
     view: isKnown ? viewLabel(node) : null,
     ...(isKnown ? selectOf(node) : {}),
     ...{ state, takes_new_rows: isPassed },
+    ...(isKnown ? { remedy } : {}),
   }
   // How many rows came, when, and what is wrong with one.
   const { sourceId: id } = node.view

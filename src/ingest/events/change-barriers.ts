@@ -78,8 +78,16 @@ export class ChangeBarriers {
   }
 
   /** See `Ingest.withHold`. */
-  async withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result> {
-    return await this.#withHold(dataSources, change, (events) => this.#bar(events))
+  async withHold<Result>(
+    dataSources: readonly DataSource[],
+    change: () => Promise<Result>,
+    keepsBlocks = false,
+  ): Promise<Result> {
+    return await this.#withHold(dataSources, change, async (events) => {
+      await this.#drain(events)
+      if (!keepsBlocks) await this.#deps.beforeBarrier?.([events.stream])
+      if (events.mayHaveEntries) await this.#deps.log.barrier(events.stream, false)
+    })
   }
 
   /** See `Ingest.withStill`. */
@@ -157,13 +165,6 @@ export class ChangeBarriers {
   async #drain(events: DataSourceEvents): Promise<void> {
     await this.#deps.settle(events.stream)
     if (!(await events.drain(this.#deps.drainMsMax))) throw blocked(events)
-  }
-
-  /** Stores what waits, and puts a barrier behind it. */
-  async #bar(events: DataSourceEvents): Promise<void> {
-    await this.#drain(events)
-    await this.#deps.beforeBarrier?.([events.stream])
-    if (events.mayHaveEntries) await this.#deps.log.barrier(events.stream, false)
   }
 
   async #giveUp(events: DataSourceEvents, { name }: DataSource): Promise<void> {

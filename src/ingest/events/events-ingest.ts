@@ -186,8 +186,12 @@ export class EventsIngest {
   }
 
   /** See `Ingest.withHold`. */
-  withHold<Result>(dataSources: readonly DataSource[], change: () => Promise<Result>): Promise<Result> {
-    return this.#barriers.withHold(dataSources, change)
+  withHold<Result>(
+    dataSources: readonly DataSource[],
+    change: () => Promise<Result>,
+    keepsBlocks = false,
+  ): Promise<Result> {
+    return this.#barriers.withHold(dataSources, change, keepsBlocks)
   }
 
   /** See `Ingest.withStill`. */

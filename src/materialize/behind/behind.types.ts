@@ -53,6 +53,8 @@ export interface BehindView {
   /** Why it did not take a block, in the engine's words; null where only the name of the error is known. */
   readonly reason: string | null
   readonly errorName: string
+  /** What to do, in sentences that name its pipe and its node. */
+  readonly remedy: string
   /** When it is tried next, epoch milliseconds; null when it is being tried. */
   readonly retryAtMs: number | null
 }

@@ -17,7 +17,9 @@ import { within } from '../../shared/within.ts'
 import type { AppendGate } from '../../store/append-gate.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
 import { isOfViewAlone, StoreError } from '../../store/store-error.ts'
-import type { GraphView } from '../../store/tables.types.ts'
+import type { GraphView, TableGraph } from '../../store/tables.types.ts'
+import { behindRemedy } from '../fill-remedy.ts'
+import { withParked } from '../view-graph.ts'
 import type { BehindDeps, BehindView } from './behind.types.ts'
 import { CatchUp, dropTwins, LostBlocksError, StoppedCatchUpError } from './catch-up.ts'
 import { CatchUpTimes } from './catch-up-times.ts'
@@ -58,6 +60,8 @@ export class ViewsBehind {
   /** The engine's words about the views that failed since the start. */
   readonly #reasons = new Map<string, string>()
   readonly #times: CatchUpTimes
+  /** What is being changed beside tries: says which views are not tried meanwhile. */
+  readonly #untried = new Set<(view: NodeView) => boolean>()
   /** Whether the catalog may have views that are behind: asked for each block, so it is not looked up. */
   #mayHaveSome: boolean
   #engineStart = 0
@@ -182,29 +186,46 @@ export class ViewsBehind {
     throw errors.VIEW_BEHIND({ view: viewLabel(found), reason })
   }
 
-  /**
-   * The content of a data source is about to be replaced: the views behind it that lack blocks take part again, and what is kept for them is
-   * let go, as they are computed anew.
-   */
-  async letInFor(dataSourceId: string): Promise<void> {
+  /** @throws VIEW_BEHIND (409) where a data source may get rows again that it has, as a view on their way has yet to take the rest of a block. */
+  refuseRepeated(dataSourceId: string): void {
     if (!this.#mayHaveSome) return
-    const found = viewsBehind(dataSourceId, this.#deps.catalog.listPipes())
-    await this.#loseAll(found, 'its Data Source is being replaced')
-    for (const { view } of found) {
-      await this.#stop(view.id)
-      await this.#try(view.id)
+    const pipes = this.#deps.catalog.listPipes()
+    const found = this.#all().find(({ view }) => isKept(view) && reachOf(view, pipes).has(dataSourceId))
+    if (found === undefined) return
+    const reason = 'until it has caught up nothing is populated or repaired of what it fills'
+    throw errors.VIEW_BEHIND({ view: viewLabel(found), reason })
+  }
+
+  /** The tables and views, those views among them that the engine does not have while they are parked. */
+  withParked(graph: TableGraph): TableGraph {
+    return this.#mayHaveSome ? withParked(graph, this.#deps.catalog.listPipes()) : graph
+  }
+
+  /** Runs a change in whose middle none of these views is tried again; those that are being tried are left as they are then. */
+  async withoutTries<Result>(isMeant: (view: NodeView) => boolean, change: () => Promise<Result>): Promise<Result> {
+    this.#untried.add(isMeant)
+    try {
+      for (const { view } of this.#all()) if (isMeant(view)) await this.#stop(view.id)
+      return await change()
+    } finally {
+      this.#untried.delete(isMeant)
     }
   }
 
-  /** What these views have made of a data source was computed anew, and nothing was stored since. */
-  async noteComputed(dataSourceId: string, computed: readonly Pick<GraphView, 'name' | 'source'>[]): Promise<void> {
+  /** What these views have made was computed anew of all that their sources have, and nothing was stored since: they lack nothing. */
+  async noteComputed(computed: readonly Pick<GraphView, 'name' | 'source'>[]): Promise<void> {
     if (!this.#mayHaveSome) return
-    for (const { view } of viewsBehind(dataSourceId, this.#deps.catalog.listPipes())) {
+    for (const { view } of this.#all()) {
       if (!computed.some(({ name, source }) => name === view.id && source === view.sourceId)) continue
-      const isNoted = await changeView(this.#deps.catalog, view.id, ({ behind, ...rest }) => {
-        return behind === undefined || behind.isParked ? null : rest
-      })
-      if (isNoted) this.#times.forget(view.id)
+      try {
+        await this.#letIn(view, () => undefined)
+        this.#times.forget(view.id)
+      } catch (err) {
+        this.#deps.logger.warn(
+          { err, view: view.id },
+          'A Materialized View was computed anew, and is told as incomplete, as it could not be let in yet.',
+        )
+      }
     }
   }
 
@@ -258,7 +279,11 @@ export class ViewsBehind {
         await changeView(catalog, viewId, ({ behind = nothingKept, ...rest }) => {
           return {
             ...rest,
-            behind: { ...behind, sinceMs: behind.sinceMs || this.#deps.now(), ...begun, isParked: true, errorName },
+            behind: {
+              ...behind,
+              ...{ sinceMs: behind.sinceMs || this.#deps.now(), missCount: behind.missCount + 1 },
+              ...{ ...begun, isParked: true, errorName },
+            },
           }
         })
       } catch (thrown) {
@@ -294,9 +319,10 @@ export class ViewsBehind {
     if (running !== undefined) return await running.ended
     const found = findView(this.#deps.catalog.listPipes(), viewId)
     if (this.#isClosed || found?.view.behind === undefined) return
-    this.#times.begin(viewId)
     const { view } = found
-    const trial = isKept(view) ? this.#catchUp(view) : { stop: () => undefined, run: () => this.#letIn(view) }
+    this.#times.begin(viewId)
+    if ([...this.#untried].some((isMeant) => isMeant(view))) return this.#times.retry(viewId)
+    const trial = isKept(view) ? this.#catchUp(view) : { stop: () => undefined, run: () => this.#letBlocksIn(view) }
     const ended = this.#endOf(viewId, trial.run())
     this.#running.set(viewId, { stop: trial.stop, ended })
     await ended
@@ -349,18 +375,29 @@ export class ViewsBehind {
   }
 
   /** Lets blocks pass a view again that is incomplete: it is seen by the next one whether it takes them. */
-  async #letIn(view: NodeView): Promise<void> {
-    const { catalog, store } = this.#deps
+  async #letBlocksIn(view: NodeView): Promise<void> {
     if (view.behind?.isParked !== true) return
+    await this.#letIn(view, (behind) => ({ ...behind, isParked: false }))
+  }
+
+  /** Lets blocks pass a view that nothing is kept for; `lacking` gives what it lacks then. */
+  async #letIn(view: NodeView, lacking: (behind: ViewBehind) => ViewBehind | undefined): Promise<void> {
+    const { catalog, store } = this.#deps
+    const change = ({ behind = nothingKept, ...rest }: NodeView): NodeView => {
+      const left = lacking(behind)
+      return left === undefined ? rest : { ...rest, behind: left }
+    }
+    if (view.behind?.isParked !== true) {
+      await changeView(catalog, view.id, change)
+      return
+    }
     await this.#changes.run('views', () =>
       this.#whileClosed([...rootsOf(view, catalog.listPipes())], async () => {
         const startedAt = this.#engineStart
         const own = { name: view.id, target: view.targetId, query: view.select }
         await store.views.drop(view.id)
         await store.views.create(own)
-        const isNoted = await changeView(catalog, view.id, ({ behind = nothingKept, ...rest }) => {
-          return { ...rest, behind: { ...behind, isParked: false } }
-        })
+        const isNoted = await changeView(catalog, view.id, change)
         if (!isNoted) await store.views.drop(view.id)
         else if (this.#engineStart !== startedAt) await store.views.create(own)
       }),
@@ -390,11 +427,9 @@ export class ViewsBehind {
       })
       if (!isChanged) continue
       kept().letGo(view.id)
-      const fields = { view: view.id, node: viewLabel({ pipe, node }), reason }
-      logger.warn(
-        fields,
-        'A Materialized View is incomplete: what it lacks is not kept any more. Populate it with truncate.',
-      )
+      const remedy = this.#remedyOf(findView(catalog.listPipes(), view.id) ?? { pipe, node, view })
+      const fields = { view: view.id, node: viewLabel({ pipe, node }), reason, remedy }
+      logger.warn(fields, 'A Materialized View is incomplete: what it lacks is not kept any more.')
     }
   }
 
@@ -418,9 +453,13 @@ export class ViewsBehind {
       isPassed: !isParked,
       ...counts,
       reason: this.#reasons.get(id) ?? null,
-      errorName,
-      retryAtMs,
+      ...{ errorName, retryAtMs, remedy: this.#remedyOf(node) },
     }
+  }
+
+  #remedyOf(node: MaterializedNode): string {
+    const { catalog } = this.#deps
+    return behindRemedy(node, { pipes: catalog.listPipes(), find: (id) => catalog.find(id) })
   }
 
   #tableBlocks(view: NodeView): Promise<number> {
@@ -432,7 +471,14 @@ export class ViewsBehind {
   }
 }
 
-const nothingKept: ViewBehind = { sinceMs: 0, isParked: false, place: null, tableBlocks: 0, errorName: '' }
+const nothingKept: ViewBehind = {
+  sinceMs: 0,
+  isParked: false,
+  place: null,
+  tableBlocks: 0,
+  missCount: 0,
+  errorName: '',
+}
 
 function isKept({ behind }: NodeView): boolean {
   return behind !== undefined && behind.place !== null

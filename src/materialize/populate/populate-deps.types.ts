@@ -4,8 +4,9 @@ import type { ViewRemovals } from '../../catalog/pipe.types.ts'
 import type { Jobs } from '../../jobs/jobs.types.ts'
 import type { Logger } from '../../observe/logger.ts'
 import type { Store } from '../../store/store.types.ts'
+import type { TableGraph } from '../../store/tables.types.ts'
 import type { Holds } from '../materialize.types.ts'
-import type { PinnedPlan } from './populate.types.ts'
+import type { PinnedPlan, PopulatedView } from './populate.types.ts'
 import type { PlanDeps } from './populate-plan.ts'
 
 export interface PopulatesDeps extends Omit<PlanDeps, 'catalog' | 'store'> {
@@ -20,6 +21,9 @@ export interface PopulatesDeps extends Omit<PlanDeps, 'catalog' | 'store'> {
   readonly logger: Pick<Logger, 'error' | 'info' | 'warn'>
 }
 
+/** For each of its SELECTs that lacks blocks, how often it did not take one. */
+export type ViewLack = Readonly<Record<string, number>>
+
 /** What is known of views beside the engine. */
 export interface PopulatedLinks {
   /** Whether a node has the view still. */
@@ -28,8 +32,21 @@ export interface PopulatedLinks {
   hasSucceeded(viewId: string): boolean
   /** @throws VIEW_BEHIND (409) while no block passes the view. */
   refuseParked(viewId: string): void
-  /** On disk when it resolves. `isWhole`: its target has all that the view makes of what there is. */
-  noteSuccess(viewId: string, isWhole: boolean): Promise<void>
+  /**
+   * @throws VIEW_BEHIND (409) while one of the sources may get rows again that it has: a view on their way is parked, and has yet to take
+   *   the rest of a block.
+   */
+  refuseRepeated(view: Pick<PopulatedView, 'more' | 'sourceId'>): void
+  /** With the views that are parked. */
+  withParked(graph: TableGraph): TableGraph
+  /** Tables are about to be exchanged for others that do not know their blocks. On disk when it resolves. */
+  beforeExchange(tables: readonly string[]): Promise<void>
+  /** How far the view lacks blocks now, so that it can be told later whether it lacks others too. */
+  lackOf(viewId: string): ViewLack
+  /** It has all that it lacked then; what it did not take since, it still lacks. On disk when it resolves. */
+  noteWhole(viewId: string, lack: ViewLack): Promise<void>
+  /** A populate of it has succeeded. On disk when it resolves. */
+  noteSuccess(viewId: string): Promise<void>
   /** What is noted of rows that its source has no more. */
   removalsOf(viewId: string): ViewRemovals | undefined
   /** Forgets what was noted of these partitions until then, in epoch milliseconds; null is all of them. On disk when it resolves. */

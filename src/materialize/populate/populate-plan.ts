@@ -16,7 +16,7 @@ import { populatedBranches } from './populated-view.ts'
 
 export interface PlanDeps {
   readonly catalog: Pick<Catalog, 'find'>
-  readonly store: Pick<Store, 'partitions' | 'tables' | 'views'>
+  readonly store: Pick<Store, 'partitions' | 'tables'>
   readonly checkCondition: CheckCondition
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -32,7 +32,7 @@ const subsetRowsMax = 2_000_000
 export async function planPopulate(
   view: PopulatedView,
   request: PopulateRequest,
-  deps: PlanDeps & { readonly made?: DataSource | undefined },
+  deps: PlanDeps & { readonly graph: TableGraph; readonly made?: DataSource | undefined },
 ): Promise<PopulatePlan> {
   const source = findSource(view.sourceId, deps.catalog)
   const sources = populatedBranches(view).map(({ sourceId }) => findSource(sourceId, deps.catalog))
@@ -41,7 +41,7 @@ export async function planPopulate(
   const seconds = Math.floor(deps.now() / 1_000)
   const read = { request, seconds, deps }
   const conditions = await conditionsOn(sources, read)
-  const graph = await deps.store.views.graph()
+  const { graph } = deps
   if (request.truncates) refuseTruncate(target, view, graph)
   const filled = [...tablesBehind(graph, view.targetId)]
   const reads = await readsOfAll(sources, conditions, read)

@@ -58,6 +58,8 @@ export class PopulateRun {
   readonly #deps: RunDeps
   readonly #order: PopulateJobOrder
   readonly #tables: PopulateTables
+  /** Whether rows that came meanwhile are not in what was filled. */
+  #missedRows = false
 
   constructor(job: WorkingJob, options: RunOptions, deps: RunDeps) {
     this.#job = job
@@ -82,8 +84,8 @@ export class PopulateRun {
       if (checkpoint.done < checkpoint.total) await this.#fill(checkpoint)
       if (this.#order.repair !== undefined) await this.#deps.endRepair(this.#job, checkpoint)
       else {
-        if (checkpoint.stagingUuid !== null) await this.#exchange(checkpoint.stagingUuid, checkpoint.pinnedAt)
-        await links.noteSuccess(view.id, isWhole(this.#order.request))
+        if (checkpoint.stagingUuid !== null) await this.#exchange(checkpoint)
+        await links.noteSuccess(view.id)
       }
     } catch (thrown) {
       const { signal } = this.#job
@@ -124,16 +126,16 @@ export class PopulateRun {
   }
 
   /** Gives what the checkpoint says of the moment. */
-  async #pinWhenFree(): Promise<Pick<PopulateCheckpoint, 'pinnedAt' | 'targetUuid'>> {
-    const { now, pinning, store } = this.#deps
-    const { targetId } = this.#order.view
-    let pinned: Pick<PopulateCheckpoint, 'pinnedAt' | 'targetUuid'> = {}
+  async #pinWhenFree(): Promise<PinMoment> {
+    const { links, now, pinning, store } = this.#deps
+    const { id, targetId } = this.#order.view
+    let pinned: PinMoment = {}
     const isLook = this.#order.repair?.isDry === true
     await whenFree({ ...this.#heldChange, restartsMax, isLook }, async () => {
       const pinnedAt = now()
       await pinning.pin(this.#order)
       const { uuid = '' } = (await store.tables.list([targetId])).get(targetId) ?? {}
-      pinned = { pinnedAt, targetUuid: uuid }
+      pinned = { pinnedAt, targetUuid: uuid, lack: links.lackOf(id) }
       this.#job.tell({ isPinned: true })
     })
     return pinned
@@ -204,8 +206,10 @@ export class PopulateRun {
   }
 
   /** Once: whoever comes again finds the target with the content of the other table. */
-  async #exchange(stagingUuid: string, pinnedAt = 0): Promise<void> {
+  async #exchange(checkpoint: PopulateCheckpoint): Promise<void> {
     const { links, store } = this.#deps
+    const { stagingUuid, pinnedAt = 0 } = checkpoint
+    let { lack = {} } = checkpoint
     const { view, request, pinId } = this.#order
     const { targetId } = view
     const { staging } = this.#tables
@@ -213,13 +217,20 @@ export class PopulateRun {
     await whenFree({ ...this.#heldChange, restartsMax: Number.POSITIVE_INFINITY }, async () => {
       const target = (await store.tables.list([targetId])).get(targetId)
       if (target?.uuid !== stagingUuid) {
-        if (!(await hasMirrors(store, mirrors))) throw this.#failure(missedRows)
+        this.#missedRows = !(await hasMirrors(store, mirrors))
+        if (this.#missedRows) throw this.#failure(missedRows)
+        // What the view did not take until now, the mirror has taken.
+        lack = links.lackOf(view.id)
+        await this.#job.saveCheckpoint({ ...checkpoint, done: checkpoint.total, lack })
+        await links.beforeExchange([targetId])
         await store.exchange([[targetId, staging]])
       }
       for (const mirror of mirrors) await store.views.drop(mirror)
       await store.sync()
+      if (!isWhole(request)) return
       // Nothing of what the target had before is left.
-      if (isWhole(request)) await links.clearRemovals(view.id, null, pinnedAt)
+      await links.clearRemovals(view.id, null, pinnedAt)
+      await links.noteWhole(view.id, lack)
     })
   }
 
@@ -272,6 +283,12 @@ export class PopulateRun {
     if (!this.#deps.links.isLinked(view.id)) throw this.#failure('it was removed meanwhile')
   }
 
+  /** Whether nothing but a view that does not take rows that come meanwhile has ended it. */
+  #isParked(failure: unknown): boolean {
+    if (this.#missedRows) return true
+    return failure instanceof ApiError && failure.code === 'VIEW_BEHIND'
+  }
+
   #failure(reason: string, cause?: unknown): ApiError {
     const failed = { view: this.#order.view.nodeName, reason, cause }
     return this.#order.repair === undefined ? errors.POPULATE_FAILED(failed) : errors.REPAIR_FAILED(failed)
@@ -293,7 +310,8 @@ export class PopulateRun {
   async #unlinkedBy(failure: unknown): Promise<unknown> {
     const { links, logger } = this.#deps
     const { view, request } = this.#order
-    const isFirst = !links.hasSucceeded(view.id)
+    // One that is parked is no failure of what was filled: what came meanwhile is kept for the view, which must stand to get it.
+    const isFirst = !this.#isParked(failure) && !links.hasSucceeded(view.id)
     if (!links.isLinked(view.id) || (!isFirst && !request.unlinksOnError)) return failure
     try {
       await links.unlink(view.id)
@@ -306,6 +324,8 @@ export class PopulateRun {
     return new AggregateError([failure, unlinked])
   }
 }
+
+type PinMoment = Pick<PopulateCheckpoint, 'lack' | 'pinnedAt' | 'targetUuid'>
 
 /** Rows of one SELECT, which its source has. */
 interface BranchChunk extends Chunk {

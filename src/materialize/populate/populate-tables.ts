@@ -33,7 +33,8 @@ export function branchTables(pinId: string, branch: number): Pick<PopulateTables
 }
 
 /** Why what was filled is no more all that there is. */
-export const missedRows = 'it did not take rows that came meanwhile'
+export const missedRows =
+  'it did not take rows that came meanwhile, and is parked until it does; all is as it was, and once it has caught up this can be asked for again'
 
 /** Whether all rows that came meanwhile were taken: a view that fails at some is dropped. Raises `StoreError`. */
 export async function hasMirrors(store: Pick<Store, 'views'>, mirrors: readonly string[]): Promise<boolean> {

@@ -3,6 +3,7 @@ import type { Job, JobOwner } from '../../jobs/jobs.types.ts'
 import type { LogFields } from '../../observe/logger.ts'
 import type { CheckedQuery } from '../../schema/expressions/checked-text.types.ts'
 import type { ComparedColumn, ComparedManner } from '../../store/comparisons.types.ts'
+import type { TableGraph } from '../../store/tables.types.ts'
 import type { PopulateRequest } from './populate-request.types.ts'
 
 /**
@@ -39,6 +40,12 @@ export interface Populates {
   withPinned<Result>(plans: readonly PinnedPopulate[], change: () => Promise<Result>): Promise<Pinned<Result>>
   /** The job that fills what is pinned, or what there is when it begins to work. @throws what `Jobs.add` does. */
   add(plan: PopulatePlan, origin: PopulateOrigin): Promise<Job>
+  /**
+   * @throws VIEW_BEHIND (409) while no block passes the view, or while what is filled may come a second time, as a view before it is parked.
+   */
+  refuseParked(plan: Pick<PinnedPlan, 'compared' | 'view'>): void
+  /** The tables and views, those that are parked among them. Raises `StoreError`. */
+  graph(): Promise<TableGraph>
   /** Whether one of these tables is being filled, so that a replace may not compute it anew. */
   isBusy(tables: ReadonlySet<string>): boolean
   /** Drops what is left of populates that no job goes on with. Precondition: nobody inserts. Raises `StoreError`. */
@@ -166,6 +173,8 @@ export interface PopulateCheckpoint {
   /** The uuid of the target when the rows were pinned, and when that was in epoch milliseconds; absent where another one pinned them. */
   readonly targetUuid?: string
   readonly pinnedAt?: number
+  /** What the view lacked when its rows were pinned for a repair, or when its target was about to be exchanged. */
+  readonly lack?: Readonly<Record<string, number>>
   /** Of a repair: the table that takes the place of the target, and which partitions are new in it. */
   readonly fresh?: { readonly uuid: string; readonly partitions: readonly string[]; readonly isWhole?: boolean }
 }

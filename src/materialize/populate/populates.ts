@@ -2,6 +2,7 @@ import type { DataSource } from '../../catalog/data-source.types.ts'
 import type { Job, JobKind, JobSubject } from '../../jobs/jobs.types.ts'
 import { errors } from '../../shared/errors/errors.ts'
 import { tablesBefore } from '../../store/sql/table-graph.ts'
+import type { TableGraph } from '../../store/tables.types.ts'
 import { RepairEnd } from '../verify/repair-end.ts'
 import type {
   ComparedPin,
@@ -68,14 +69,27 @@ export class PopulateService implements Populates {
   }
 
   async plan(view: PopulatedView, request: PopulateRequest, made?: DataSource): Promise<PopulatePlan> {
-    this.#deps.links.refuseParked(view.id)
-    return await planPopulate(view, request, { ...this.#deps, made })
+    this.refuseParked({ view })
+    return await planPopulate(view, request, { ...this.#deps, graph: await this.graph(), made })
   }
 
-  async heldFor({ view }: PinnedPlan): Promise<readonly DataSource[]> {
-    const { catalog, links, store } = this.#deps
+  async graph(): Promise<TableGraph> {
+    const { links, store } = this.#deps
+    return links.withParked(await store.views.graph())
+  }
+
+  refuseParked({ view, compared }: Pick<PinnedPlan, 'compared' | 'view'>): void {
+    const { links } = this.#deps
     links.refuseParked(view.id)
-    const graph = await store.views.graph()
+    // A comparison fills nothing that somebody keeps.
+    if (compared === undefined || compared.keepsArrivals) links.refuseRepeated(view)
+  }
+
+  async heldFor(plan: PinnedPlan): Promise<readonly DataSource[]> {
+    const { view } = plan
+    const { catalog } = this.#deps
+    this.refuseParked(plan)
+    const graph = await this.graph()
     const before = populatedBranches(view).flatMap(({ sourceId }) => [...tablesBefore(graph, sourceId)])
     const tables = new Set([...before, view.targetId])
     return [...tables].flatMap((table) => catalog.find(table) ?? [])
@@ -90,6 +104,8 @@ export class PopulateService implements Populates {
     if ((await store.rowDeletes.unfinished(read)).length > 0) {
       throw errors.DATASOURCE_BUSY({ name: plan.sourceName, what: 'changed' })
     }
+    // What waited has been stored meanwhile, or was not taken.
+    this.refuseParked(plan)
     this.#refuseBeside(plan)
     const { staging } = populateTables(pinId)
     this.#made.set(pinId, plan)

@@ -51,14 +51,15 @@ export class RepairEnd {
 
   /** @throws REPAIR_FAILED (422); raises `StoreError`. */
   async run(checkpoint: PopulateCheckpoint): Promise<void> {
+    const { lack = {} } = checkpoint
     const fresh = checkpoint.fresh ?? this.#chosenOf(await this.#compare())
     if (this.#repair.isDry) return
     const { partitions: ids, isWhole = false } = fresh
     if (ids.length > 0) await this.#exchange({ ...checkpoint, done: checkpoint.total }, { ids, isWhole })
     const details: Partial<RepairDetails> = { partitionsRepaired: ids.length }
     this.#job.tell({ ...details })
-    // What an incomplete view lacked is there now.
-    if (isWhole) await this.#deps.links.noteSuccess(this.#order.view.id, true)
+    // What an incomplete view lacked is there now, but for what it did not take since its rows were pinned.
+    if (isWhole) await this.#deps.links.noteWhole(this.#order.view.id, lack)
   }
 
   async #compare(): Promise<readonly VerifiedPartition[]> {
@@ -104,6 +105,7 @@ export class RepairEnd {
         fresh = { uuid: await this.#makeFresh(ids), partitions: ids, isWhole }
         await store.sync()
         await this.#job.saveCheckpoint({ ...checkpoint, fresh })
+        await links.beforeExchange([view.targetId])
         await store.exchange([[view.targetId, this.#tables.fresh]])
       }
       await store.views.drop(this.#tables.mirror)
@@ -148,7 +150,7 @@ export class RepairEnd {
     if ((await rowDeletes.unfinished([view.targetId])).length > 0) {
       throw errors.DATASOURCE_BUSY({ name: this.#order.targetName, what: 'changed' })
     }
-    const { views } = await stored.graph()
+    const { views } = this.#deps.links.withParked(await stored.graph())
     const own: ReadonlySet<string> = new Set([view.id, this.#tables.mirror])
     if (views.some(({ name, target }) => target === view.targetId && !own.has(name))) {
       throw this.#failure('another Materialized View fills its Data Source by now')

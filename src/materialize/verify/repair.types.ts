@@ -13,7 +13,7 @@ export interface Repairs {
   /**
    * Judges what is asked for; nothing is done.
    *
-   * @throws DATASOURCE_NOT_FOUND (404), REPAIR_REFUSED (409), and states of the engine (503).
+   * @throws DATASOURCE_NOT_FOUND (404), REPAIR_REFUSED, VIEW_BEHIND (409), and states of the engine (503).
    */
   plan(node: MaterializedNode, request: RepairRequest): Promise<PopulatePlan>
   /** The job that carries it out. @throws what `Jobs.add` does. */

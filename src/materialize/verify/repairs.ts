@@ -16,8 +16,8 @@ import type { RepairRequest, Repairs } from './repair.types.ts'
 
 export interface RepairsDeps {
   readonly catalog: Pick<Catalog, 'find'>
-  readonly store: Pick<Store, 'tables' | 'views'>
-  readonly populates: Pick<Populates, 'add'>
+  readonly store: Pick<Store, 'tables'>
+  readonly populates: Pick<Populates, 'add' | 'graph' | 'refuseParked'>
   /** Epoch milliseconds. */
   readonly now: () => number
 }
@@ -42,9 +42,10 @@ export class RepairService implements Repairs {
   }
 
   async #plan(node: MaterializedNode, { isForced, isDry }: RepairRequest): Promise<PopulatePlan> {
-    const { catalog, store, now } = this.#deps
+    const { catalog, populates, store, now } = this.#deps
+    populates.refuseParked({ view: populatedView(node), compared: { staging: 'same', keepsArrivals: !isDry } })
     const compared = comparedView(node, catalog)
-    const graph = await store.views.graph()
+    const graph = await populates.graph()
     const judged = comparability(compared, graph)
     const { reasons, obstacles, columns, manner } = judged
     const refused = isForced ? obstacles : reasons

@@ -28,7 +28,7 @@ export interface VerifiesDeps {
   readonly catalog: Pick<Catalog, 'find'>
   readonly store: Pick<Store, 'comparisons' | 'fill' | 'partitions' | 'pins' | 'tables' | 'views'>
   readonly holds: Holds
-  readonly populates: Pick<Populates, 'heldFor' | 'pin' | 'unpin'>
+  readonly populates: Pick<Populates, 'graph' | 'heldFor' | 'pin' | 'refuseParked' | 'unpin'>
 }
 
 /** Comparisons at once: each holds back events for a moment, and reads all rows of two tables. */
@@ -46,8 +46,9 @@ export class VerifyService implements Verifies {
 
   async verify(node: MaterializedNode, signal: AbortSignal): Promise<VerifyReport> {
     try {
+      this.#deps.populates.refuseParked({ view: populatedView(node), compared: lookOnly })
       const compared = comparedView(node, this.#deps.catalog)
-      const judged = comparability(compared, await this.#deps.store.views.graph())
+      const judged = comparability(compared, await this.#deps.populates.graph())
       const { reasons, leftOut } = judged
       if (reasons.length > 0) return { reasons, leftOut, partitions: [] }
       await this.#refuseLarge(compared)
@@ -123,6 +124,8 @@ export class VerifyService implements Verifies {
     return errors.VERIFY_TIMEOUT({ timeMaxMs: this.#options.verifyTimeMaxMs, cause })
   }
 }
+
+const lookOnly = { staging: 'same', keepsArrivals: false } as const
 
 interface VerifyRun {
   readonly node: MaterializedNode

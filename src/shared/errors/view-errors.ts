@@ -84,7 +84,9 @@ export const viewErrors = {
     message: ({ view, reason }: { readonly view: string; readonly reason: string }) =>
       `Materialized View ${view} lacks blocks that came to its Data Source: ${reason}`,
     withoutOthers: ({ reason }) => `A Materialized View lacks blocks that came to its Data Source: ${reason}`,
-    hint: () => '`POST /v0/pipes/<pipe>/nodes/<node>/catch_up` tries at once; see `views_behind` of its Data Source',
+    others: ({ view }) => [toPipe(view)],
+    hint: () =>
+      '`POST /v0/pipes/<pipe>/nodes/<node>/catch_up` of that view tries it at once, when what it fails at is mended; `views_behind` of its Data Source has its `error` and a `remedy`',
   }),
   VIEW_EXISTS: define({
     status: 409,

@@ -142,6 +142,11 @@ export class PopulateWorld {
           isLinked: (id) => !this.unlinked.has(id),
           hasSucceeded: (id) => this.succeeded.has(id),
           refuseParked: () => undefined,
+          refuseRepeated: () => undefined,
+          withParked: (graph) => graph,
+          beforeExchange: async () => undefined,
+          lackOf: () => ({}),
+          noteWhole: async () => undefined,
           noteSuccess: async (id) => {
             this.succeeded.add(id)
           },
