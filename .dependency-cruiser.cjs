@@ -38,6 +38,7 @@ const imports = {
     'observe',
     'shared',
   ],
+  receipts: ['materialize', 'ingest', 'store', 'storage', 'catalog', 'shared'],
   imports: ['datasources', 'ingest', 'guess', 'jobs', 'storage', 'catalog', 'schema', 'observe', 'shared'],
   http: [
     'access',
@@ -48,6 +49,7 @@ const imports = {
     'ingest',
     'query',
     'materialize',
+    'receipts',
     'jobs',
     'cluster',
     'limits',

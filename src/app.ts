@@ -7,6 +7,7 @@ import { addDataSource } from './http/routes/datasource.ts'
 import { addDataSources } from './http/routes/datasources.ts'
 import { addEndpoints } from './http/routes/endpoints.ts'
 import { addEvents } from './http/routes/events.ts'
+import { addFreshness } from './http/routes/freshness.ts'
 import { addGraph } from './http/routes/graph.ts'
 import { addHealth } from './http/routes/health.ts'
 import { JobProgress } from './http/routes/job-progress.ts'
@@ -119,6 +120,7 @@ function addRoutes(api: FastifyInstance, deps: RouteDeps, limits: HttpOptions & 
   addDataSources(api, deps, limits)
   addJobs(api, deps, limits)
   addDataSource(api, deps, limits)
+  addFreshness(api, deps)
   addQuarantine(api, deps, limits)
   addAnalyze(api, deps, limits)
   addPipes(api, deps, limits)

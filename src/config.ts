@@ -8,6 +8,7 @@ import { jobOptions } from './config-jobs.ts'
 import { limitOptions } from './config-limits.ts'
 import { observeOptions } from './config-observe.ts'
 import { byPlan, inPlans, planOptions } from './config-plans.ts'
+import { receiptOptions } from './config-receipts.ts'
 import { serviceRowOptions } from './config-service-rows.ts'
 import { tokenOptions } from './config-tokens.ts'
 import { urlOptions } from './config-url.ts'
@@ -390,6 +391,7 @@ export const optionTable = {
       'Idempotency keys that are remembered, at most one for each 2 KiB of `eventsLogBytesMax`. Beyond it, the oldest are forgotten before their 5 hours are over, and the log of the service says so.',
   },
   ...viewOptions,
+  ...receiptOptions,
   missingDataSource: {
     kind: 'choice',
     choices: ['create', 'refuse'],

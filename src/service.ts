@@ -34,6 +34,7 @@ import type { Logger } from './observe/logger.ts'
 import { type Closing, catalogName, closeShares, type Ground, openGround } from './open-ground.ts'
 import { openMetrics, openTraces } from './open-metrics.ts'
 import { openPopulates } from './open-populates.ts'
+import { openReceiptsOf } from './open-receipts.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
 import { createPipeUsers } from './pipes/pipe-users.ts'
 import { createPipes } from './pipes/pipes.ts'
@@ -180,10 +181,11 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   opened.push(() => clusterControl.close())
   const spans = await openTraces(options, logger)
   opened.push(async () => spans?.close())
+  const receipts = await openReceiptsOf(options, modules)
   const metrics = openMetrics(options, { ...modules, spans })
   const { recorder, workRecorder, limitHits, rates } = modules
   const observed = { clusterControl, metrics, spans, recorder, workRecorder, limitHits, rates }
-  const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, now }
+  const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, receipts, now }
   const engineFault = (): string | null => store.unreadyReason
   const app = createApp({ ...opening, ...worked, ...jobKinds, ...written, ...shown, engineFault }, options)
   opened.push(() => app.close())

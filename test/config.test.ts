@@ -76,6 +76,8 @@ t.test('without configuration every option has its default', async (t) => {
       eventsPendingBytesMax: 67_108_864,
       eventsBacklogBytesMax: 268_435_456,
       viewsBacklogBytesMax: 67_108_864,
+      receiptWaitMaxMs: 10_000,
+      receiptWaitsMax: 1_000,
       eventsLogBytesMax: 1_073_741_824,
       eventsLogOnDamage: 'refuse',
       eventsFlushRowsMax: 100_000,

@@ -46,6 +46,7 @@ export const operations = {
     scopes: ['DATASOURCES:READ', 'WORKSPACE:READ_ALL'],
   },
   'datasource:describe': { of: 'datasource', ...readers, scopes: ['DATASOURCES:READ', 'WORKSPACE:READ_ALL'] },
+  'datasource:freshness': { ...onDataSource, scopes: ['DATASOURCES:READ', 'WORKSPACE:READ_ALL'] },
   'datasource:create': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },
   'datasource:append': { ...onDataSource, mayBeFiltered: true, scopes: ['DATASOURCES:APPEND', 'DATASOURCES:CREATE'] },
   'datasource:replace': { ...onDataSource, scopes: ['DATASOURCES:CREATE'] },

@@ -27,6 +27,7 @@ import type { EndpointDescriptions } from '../pipes/endpoint-descriptions.ts'
 import type { Pipes } from '../pipes/pipes.types.ts'
 import type { Query } from '../query/query.types.ts'
 import type { QueryJobs } from '../query/query-job.ts'
+import type { Receipts } from '../receipts/receipts.ts'
 import type { DiskReports } from '../shared/disk-fault.ts'
 import type { ApiError } from '../shared/errors/errors.ts'
 import type { LimitName } from '../shared/limit-names.ts'
@@ -65,6 +66,8 @@ export interface HttpDeps {
   readonly clusterControl: ClusterControl
   readonly queryJobs: Pick<QueryJobs<Warrant>, 'orderOf'>
   readonly variables: Variables
+  /** What was acknowledged, as texts, and who waits for it. */
+  readonly receipts: Pick<Receipts, 'read' | 'textOf' | 'untilQueryable'>
   readonly logger: Logger
   /** Where requests are counted; undefined where they are not. */
   readonly recorder: Recorder | undefined

@@ -13,7 +13,7 @@ import { BodyImport, type ImportOptions } from './bodies/import-body.ts'
 import { ImportGate } from './bodies/import-gate.ts'
 import { openBody } from './bodies/opened-body.ts'
 import { refuseStaleDefinition } from './bodies/stale-definition.ts'
-import type { EventsStatus } from './events/events.types.ts'
+import type { EventsFreshness, EventsStatus } from './events/events.types.ts'
 import { type EventsDeps, type EventsIngest, type EventsOptions, openEvents } from './events/events-ingest.ts'
 import type {
   BarrierRequest,
@@ -27,6 +27,7 @@ import type {
   KeptEventsOfViews,
   OpenedBody,
   ParquetImportRequest,
+  PlaceWait,
   ReplayRowsOutcome,
   ReplayRowsRequest,
   RowCounts,
@@ -188,6 +189,26 @@ class OpenIngest implements Ingest {
 
   eventsStatus(dataSourceId: DataSourceId): EventsStatus | null {
     return this.#events.status(dataSourceId)
+  }
+
+  eventsFreshness(dataSourceId: DataSourceId): EventsFreshness | null {
+    return this.#events.freshness(dataSourceId)
+  }
+
+  get logPlace(): number {
+    return this.#events.lastPlace
+  }
+
+  isLost(place: number): boolean {
+    return this.#events.isLost(place)
+  }
+
+  isQueryable(events: Pick<PlaceWait, 'dataSourceId' | 'place'>): boolean {
+    return this.#events.isQueryable(events)
+  }
+
+  untilQueryable(wait: PlaceWait): Promise<boolean> {
+    return this.#events.untilQueryable(wait)
   }
 
   withBarrier<Result>(barrier: BarrierRequest, change: () => Promise<Result>): Promise<Result> {

@@ -6,7 +6,7 @@ import type { TextEncoding } from '../guess/text-encoding.ts'
 import type { LogState, WaitingEvents } from '../metrics/service-state.types.ts'
 import type { ValueRules } from '../shared/value-rules.ts'
 import type { EntryEncoding } from '../wal/wal.types.ts'
-import type { EventsStatus } from './events/events.types.ts'
+import type { EventsFreshness, EventsStatus } from './events/events.types.ts'
 import type { ImportTables } from './ingest-plan.ts'
 import type { ImportLedger } from './insert/import-ledger.ts'
 import type { LedgerSideName, TableMark } from './insert/import-ledger.types.ts'
@@ -143,6 +143,20 @@ export interface Ingest {
   /** Of all data sources that have events that are not stored. */
   waitingEvents(): readonly WaitingEvents[]
   logState(): LogState
+  /** How far the events of a data source have come; null when none came since the start, and none were left. */
+  eventsFreshness(dataSourceId: DataSourceId): EventsFreshness | null
+  /** The place in the log of the newest event of all data sources; 0 when there never was one. */
+  readonly logPlace: number
+  /** Whether damage took what was acknowledged at a place of the log, before it was stored. */
+  isLost(place: number): boolean
+  /** Whether queries see all events of a data source that were acknowledged up to a place of the log, or it is gone. */
+  isQueryable(events: Pick<PlaceWait, 'dataSourceId' | 'place'>): boolean
+  /**
+   * Resolves with true when queries see all events of a data source that were acknowledged up to a place of the log, or it is gone;
+   * with false when the time is over first, when `signal` is aborted, and when the service closes. Hurries nothing. Precondition: a place
+   * that is not 0.
+   */
+  untilQueryable(wait: PlaceWait): Promise<boolean>
   /**
    * Runs a change of a data source after which the engine knows its blocks no more: truncate, drop.
    *
@@ -332,12 +346,22 @@ export interface BarrierRequest {
   readonly condition?: () => Promise<void>
 }
 
+export interface PlaceWait {
+  readonly dataSourceId: DataSourceId
+  /** 0 is before all. */
+  readonly place: number
+  readonly timeMaxMs: number
+  readonly signal: AbortSignal
+}
+
 export interface EventsOutcome {
   readonly successfulRows: number
   /** Rows that did not fit, and lines that were no JSON object: both are kept in quarantine. */
   readonly quarantinedRows: number
   /** False when the rows are on disk, and the engine will have them later. */
   readonly isStored: boolean
+  /** Where in the log the rows stand: when it is stored up to there, queries see them. 0 when they do already, or there are none. */
+  readonly place: number
 }
 
 export interface HoldOptions {

@@ -114,7 +114,7 @@ class QueryService implements Query {
   async run(request: QueryRequest): Promise<QueryAnswer> {
     const startMs = performance.now()
     const { readScope, timeMaxMs } = request
-    const { question, rendering, cacheTtlSeconds, plan, format, contentType } = await this.#prepare(request)
+    const { question, rendering, cacheTtlSeconds, plan, format, contentType } = await this.#prepareFresh(request)
     const resolveMs = performance.now() - startMs
     const run = {
       plan,
@@ -133,7 +133,7 @@ class QueryService implements Query {
   }
 
   async prepare(request: QueryRequest): Promise<AnswerFormat> {
-    const { format, contentType } = await this.#prepare(request)
+    const { format, contentType } = await this.#prepareFresh(request)
     return { format, contentType }
   }
 
@@ -143,11 +143,16 @@ class QueryService implements Query {
     const pipe = this.#readablePipe(request.pipe, readScope)
     const node = pipe.nodes.find(({ id }) => id === pipe.endpointId)
     if (node === undefined) throw errors.PIPE_UNPUBLISHED({ name: pipe.name })
-    const watch = request.admit?.(pipe)
+    // Who waits for rows takes no place meanwhile.
+    const isWaiting = request.untilFresh !== undefined
+    const early = isWaiting ? undefined : request.admit?.(pipe)
     const rendering = this.#rendering(request, pipe)
     const { format, contentType } = answerFormat(request.format)
-    const { question, cacheTtlSeconds } = this.#pipeQuestion(request, { pipe, node, rendering })
-    const plan = await this.#plan(question, signal)
+    const { question, plan, cacheTtlSeconds } = await this.#freshly(request, async () => {
+      const asked = this.#pipeQuestion(request, { pipe, node, rendering })
+      return { ...asked, plan: await this.#plan(asked.question, signal) }
+    })
+    const watch = isWaiting ? request.admit?.(pipe) : early
     const resolveMs = performance.now() - startMs
     const { body, engineMs } = await this.#answers.answer({
       plan,
@@ -198,6 +203,23 @@ class QueryService implements Query {
     const plan = await this.#plan({ rendering, readScope, text, ...callersNames(null) }, signal)
     // The SQL of its pipes stands in it.
     return plan.isOpaque && !mayShowPipes ? null : withNames(plan.sql, nameable(this.#deps.workspace, readScope))
+  }
+
+  #prepareFresh(request: QueryRequest) {
+    return this.#freshly(request, () => this.#prepare(request))
+  }
+
+  /** Plans, and where rows must be waited for, plans once more behind that: what is read may have changed meanwhile. */
+  async #freshly<Planned extends { readonly plan: CompiledQuery; readonly cacheTtlSeconds: number | null }>(
+    { untilFresh }: Pick<QueryRequest, 'untilFresh'>,
+    plan: () => Promise<Planned>,
+  ): Promise<Planned> {
+    const planned = await plan()
+    if (untilFresh === undefined) return planned
+    const database = `${this.#options.database}.`
+    const own = planned.plan.tables.filter((table) => table.startsWith(database))
+    await untilFresh(own.map((table) => table.slice(database.length)))
+    return { ...(await plan()), cacheTtlSeconds: null }
   }
 
   async #prepare(request: QueryRequest) {

@@ -50,7 +50,16 @@ interface Asking {
   readonly signal: AbortSignal
 }
 
-export interface QueryRequest extends Asking {
+/** Who must see rows that were just acknowledged. */
+interface Fresh {
+  /**
+   * Called with the tables that the query reads, those of pipes among them, before it runs; raises why it can not run. An answer that was
+   * kept does not do then.
+   */
+  readonly untilFresh?: ((tables: readonly string[]) => Promise<void>) | undefined
+}
+
+export interface QueryRequest extends Asking, Fresh {
   readonly sql: string
   /** Name or id of the pipe that `_` stands for; null for none. */
   readonly pipeline: string | null
@@ -68,7 +77,7 @@ export interface ShowRequest extends Asking {
   readonly mayShowPipes: boolean
 }
 
-export interface PipeRequest extends Asking {
+export interface PipeRequest extends Asking, Fresh {
   /** Name or id. */
   readonly pipe: string
   /**

@@ -28,6 +28,13 @@ export class Question {
     return text === '' ? undefined : text
   }
 
+  /** Every value of a name, of a list each of its texts. */
+  texts(name: string): readonly string[] {
+    const value: unknown = this.#values.get(name)
+    const all: readonly unknown[] = value === undefined ? [] : [value].flat()
+    return all.filter((one) => typeof one === 'string')
+  }
+
   /** The query as it was sent, blank lines before it included, as errors count them; undefined when there is none. */
   get sql(): string | undefined {
     const value = this.#values.get('q')
@@ -35,7 +42,7 @@ export class Question {
     return typeof last === 'string' && last.trim() !== '' ? last : undefined
   }
 
-  /** Values for templates; the query and the token are none. */
+  /** Values for templates; the query, the token and receipts are none. */
   get parameters(): ParameterValues {
     const values = new Map(this.#values)
     for (const name of notForTemplates) values.delete(name)
@@ -47,7 +54,7 @@ export class Question {
   }
 }
 
-const notForTemplates = ['q', 'token'] as const
+const notForTemplates = ['q', 'token', 'wait_until'] as const
 
 /**
  * Reads a request to the end of its body. What the body says goes before what the URL says.

@@ -5,6 +5,7 @@ import { ApiError } from '../../shared/errors/errors.ts'
 import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { warnOfUnknown } from '../json/warnings.ts'
+import { awaitedBy } from '../request/awaited-receipts.ts'
 import { readQuestion } from '../request/question.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
@@ -15,14 +16,14 @@ import { noteAsked } from '../server/request-records.ts'
 import { onPath } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
-type Deps = Pick<HttpDeps, 'query' | 'clusterControl' | 'logger' | 'pipes' | 'rates'>
+type Deps = Pick<HttpDeps, 'query' | 'clusterControl' | 'logger' | 'pipes' | 'rates' | 'receipts'>
 
 /**
  * The data of pipes, `/v0/pipes/<name>.<format>` and the older `/v0/pipe/<name>/data.<format>`, and what the engine does
  * for it, `/v0/pipes/<name>/explain` and `/v0/pipes/<name>/nodes/<node>/explain`.
  */
 export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
-  const { query, clusterControl, logger, pipes, rates } = deps
+  const { query, clusterControl, logger, pipes, rates, receipts } = deps
   const answerAs =
     (format: EndpointFormat) =>
     async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -39,6 +40,7 @@ export function addEndpoints(app: FastifyInstance, deps: Deps, limits: FormLimit
         settings: question.settings,
         readScope: readScopeOf(request),
         admit: (pipe: ControlledPipe) => takeIn(clusterControl, pipe, reply),
+        untilFresh: awaitedBy(request, question, { receipts, signal }),
         signal,
       }
       const answered = await inTurn(request.raw.socket, () => query.readPipe(asked))

@@ -10,6 +10,7 @@ import { nearestName } from '../../shared/nearest-name.ts'
 import type { FormLimits, HttpDeps, HttpOptions } from '../http.types.ts'
 import { behindFields } from '../json/views-behind.ts'
 import { quarantineText, warn, warnOfUnknown } from '../json/warnings.ts'
+import { receiptHeader } from '../request/awaited-receipts.ts'
 import { parseContentEncoding, unpackAtOnce, unpackBody } from '../request/content-encoding.ts'
 import { Parameters } from '../request/parameters.ts'
 import { announcesBody, arrivingBodyOf, readWhole } from '../request/request-body.ts'
@@ -18,12 +19,15 @@ import { requireAccess } from '../server/authorization.ts'
 import { countRequest } from '../server/count-request.ts'
 import { onQuery } from '../server/route-need.ts'
 
-type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'ingest' | 'logger' | 'pendingReplaces' | 'rates'> & {
+type Deps = Pick<
+  HttpDeps,
+  'behind' | 'dataSources' | 'ingest' | 'logger' | 'pendingReplaces' | 'rates' | 'receipts'
+> & {
   readonly newColumns: NewColumns
 }
 type Limits = Pick<HttpOptions, 'eventsBodyBytesMax'> & Pick<FormLimits, 'bodies'>
 
-const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored: true }
+const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored: true, place: 0 }
 
 /**
  * `POST /v0/events`: JSON events of any content type, plain or packed, taken as a whole or not at all.
@@ -31,7 +35,7 @@ const nothing: EventsOutcome = { successfulRows: 0, quarantinedRows: 0, isStored
  * 202 says that they are on disk, 200 that the database has them.
  */
 export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): void {
-  const { behind, dataSources, ingest, logger, newColumns, pendingReplaces, rates } = deps
+  const { behind, dataSources, ingest, logger, newColumns, pendingReplaces, rates, receipts } = deps
   /** A misspelt name makes a new data source, as the specification has it; its sender is told. */
   const create = async (reply: FastifyReply, sample: EventsSample): Promise<DataSource> => {
     const { name } = sample
@@ -66,6 +70,7 @@ export function addEvents(app: FastifyInstance, deps: Deps, limits: Limits): voi
     const outcome = await ingest.appendEvents(events)
     trace?.inner.push({ name: 'events.append', startMs, durationMs: reply.elapsedTime - startMs })
     newColumns.look(events)
+    reply.header(receiptHeader, receipts.textOf(dataSource.id, outcome.place))
     if (outcome.quarantinedRows > 0) warnOfQuarantine(reply, events, outcome)
     warn(reply, pendingReplaces.note(dataSource, outcome.successfulRows, 'events'))
     // Who did not ask to wait expects exactly 202. Who did gets it when the database takes too long: the events are safe.

@@ -7,6 +7,7 @@ import type { FormLimits, HttpDeps } from '../http.types.ts'
 import { sendJson } from '../json/answers.ts'
 import { jobAnswer } from '../json/job-answer.ts'
 import { warn } from '../json/warnings.ts'
+import { awaitedBy } from '../request/awaited-receipts.ts'
 import { type Question, readQuestion } from '../request/question.ts'
 import { abortSignal } from '../server/abort-signal.ts'
 import { addPath } from '../server/add-path.ts'
@@ -18,14 +19,14 @@ import { forgetAsked, noteAsked } from '../server/request-records.ts'
 import { inSql } from '../server/route-need.ts'
 import { sendAnswer } from '../server/send-answer.ts'
 
-type Deps = Pick<HttpDeps, 'jobs' | 'query' | 'queryJobs' | 'logger' | 'rates'>
+type Deps = Pick<HttpDeps, 'jobs' | 'query' | 'queryJobs' | 'logger' | 'rates' | 'receipts'>
 
 /** What its queries are told under, id and name. */
 const sqlRoute = { id: 'query_api', name: 'query_api' }
 
 /** `GET` and `POST /v0/sql`: runs one query and streams its answer, or, as a job, keeps it. */
 export function addSql(app: FastifyInstance, deps: Deps, limits: FormLimits): void {
-  const { jobs, query, queryJobs, logger, rates } = deps
+  const { jobs, query, queryJobs, logger, rates, receipts } = deps
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     noteAsked(request, sqlRoute)
     countRequest(reply, rates.queries)
@@ -41,6 +42,7 @@ export function addSql(app: FastifyInstance, deps: Deps, limits: FormLimits): vo
       parameters: question.parameters,
       settings: question.settings,
       readScope: readScopeOf(request),
+      untilFresh: awaitedBy(request, question, { receipts, signal }),
       signal,
     }
     if (isForJob(question, reply)) {

@@ -3,9 +3,9 @@ import { isApiPath } from '../json/answers.ts'
 import type { AllowedOrigins } from './allowed-origins.ts'
 
 const allowedHeaders =
-  'authorization, content-type, content-encoding, idempotency-key, accept, x-requested-with, x-request-id, traceparent'
+  'authorization, content-type, content-encoding, idempotency-key, accept, x-requested-with, x-request-id, traceparent, x-millrace-receipt'
 const exposedHeaders =
-  'x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit, ratelimit-policy, server-timing, traceparent, x-datasource-created, x-warning'
+  'x-request-id, retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, ratelimit, ratelimit-policy, server-timing, traceparent, x-datasource-created, x-warning, x-millrace-receipt'
 const preflightAgeSeconds = 86_400
 
 /**

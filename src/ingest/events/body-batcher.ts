@@ -216,6 +216,7 @@ function batchOf(
   const bodies = withRows.map(({ body }) => body)
   return {
     sequences,
+    acceptedAtMs: entries[0]?.acceptedAtMs ?? 0,
     loggedBytes: entries.reduce((total, entry) => total + entryBytesOf(entry), 0),
     heldBytes: bodies.reduce((total, { request }) => total + request.body.length, 0),
     rowCount: parsed.rowCount,

@@ -16,12 +16,20 @@ import { insertFailureKind } from '../insert/insert-failure.ts'
 import type { MemoryBudget } from '../memory-budget.ts'
 import { BlockInserter, type BlockInserterDeps } from './block-inserter.ts'
 import type { BlockCounts } from './block-store.ts'
-import type { EventsStatus, EventsViews, FlushRule, LoggedBatch, RecoveredSource } from './events.types.ts'
+import type {
+  EventsFreshness,
+  EventsStatus,
+  EventsViews,
+  FlushRule,
+  LoggedBatch,
+  RecoveredSource,
+} from './events.types.ts'
 import { EventsQueue, firstOf, rowsOf } from './events-queue.ts'
 import { InsertRetry } from './insert-retry.ts'
 import type { KeptBlocks } from './kept-blocks.ts'
 import { LagMarks } from './lag-marks.ts'
 import type { BehindSource } from './log-reader.ts'
+import { PlaceTimes } from './place-times.ts'
 import { StoredWaiters } from './stored-waiters.ts'
 
 export interface DataSourceEventsDeps extends BlockInserterDeps {
@@ -43,7 +51,7 @@ export interface DataSourceEventsDeps extends BlockInserterDeps {
 /** Failures of a view after which it may be set aside: one may pass. */
 const viewFailuresMax = 2
 
-const nothing: RecoveredSource = { named: [], behind: null, waitingRows: 0, waitingBytes: 0 }
+const nothing: RecoveredSource = { named: [], behind: null, waitingRows: 0, waitingBytes: 0, acceptedMs: null }
 
 export class DataSourceEvents implements BehindSource {
   readonly stream: string
@@ -65,10 +73,13 @@ export class DataSourceEvents implements BehindSource {
   readonly #waiters = new StoredWaiters()
   readonly #counts: SourceCounts
   readonly #lagMarks = new LagMarks()
+  /** Readers who wait for what was acknowledged to somebody: blocks are not made sooner for them. */
+  readonly #readers = new StoredWaiters()
+  readonly #times = new PlaceTimes()
 
   constructor(dataSource: DataSource, deps: DataSourceEventsDeps, recovered: RecoveredSource = nothing) {
     const { rule, budget, clock } = deps
-    const { named, behind, waitingRows, waitingBytes } = recovered
+    const { named, behind, waitingRows, waitingBytes, acceptedMs } = recovered
     this.stream = dataSource.id
     this.#dataSource = dataSource
     this.#deps = deps
@@ -83,6 +94,8 @@ export class DataSourceEvents implements BehindSource {
       onStored: (block, counts) => this.#onStored(block, counts),
       isClosed: () => this.#isClosed,
     })
+    const first = this.firstOutstanding
+    if (first !== null && acceptedMs !== null) this.#times.recover(first, acceptedMs)
   }
 
   /** Of the data source. */
@@ -93,6 +106,12 @@ export class DataSourceEvents implements BehindSource {
   get status(): EventsStatus {
     const waitingRows = this.#waitingRows
     return { waitingRows, waitingBytes: this.#waitingBytes, failure: this.#retry.failure, delay: this.#inserter.delay }
+  }
+
+  get freshness(): EventsFreshness {
+    const first = this.firstOutstanding
+    const { acknowledgedAtMs, queryableAtMs } = this.#times
+    return { acknowledgedAtMs, queryableAtMs, waitingSinceMs: first === null ? null : this.#times.timeOf(first) }
   }
 
   /** The first entry that is not stored; null when all are. */
@@ -121,6 +140,7 @@ export class DataSourceEvents implements BehindSource {
     const isInMemory = this.#queue.add(batch, mayHold)
     this.mayHaveEntries = true
     this.#dataSource = dataSource
+    this.#times.note(firstOf(batch), batch.acceptedAtMs)
     this.#waitingRows += rowsOf(batch)
     this.#waitingBytes += batch.loggedBytes
     this.#count(batch)
@@ -152,6 +172,16 @@ export class DataSourceEvents implements BehindSource {
     const stored = this.#waiters.wait(sequence, timeMaxMs)
     this.wake()
     return stored
+  }
+
+  /**
+   * The same for a reader, who does not hurry the events and hears nothing of failures. False as well when the data source goes, and
+   * when `signal` is aborted.
+   */
+  untilQueryable(sequence: Sequence, timeMaxMs: number, signal: AbortSignal): Promise<boolean> {
+    const first = this.firstOutstanding
+    if (first === null || first > sequence) return Promise.resolve(true)
+    return this.#readers.wait(sequence, timeMaxMs, signal)
   }
 
   /** Resolves with true when nothing waits any more; with false when something fails, or `timeMaxMs` are over. */
@@ -205,6 +235,7 @@ export class DataSourceEvents implements BehindSource {
     else if (this.#running !== null && !(await within(timeMaxMs, this.#running))) this.#inserter.abandon()
     this.#letGo()
     this.#waiters.giveUp()
+    this.#readers.giveUp()
   }
 
   #isDue(): boolean {
@@ -262,12 +293,16 @@ export class DataSourceEvents implements BehindSource {
     const hadFailed = this.#retry.noteStored()
     if (hadFailed) this.#deps.logger.info({ dataSource: this.name }, 'The events of a data source are stored again.')
     const last = block.sequences.at(-1)
-    if (last !== undefined) {
-      this.#waiters.stored(last)
-      const sinceMs = this.#lagMarks.take(last)
-      if (sinceMs !== null) this.#counts.lag.note(this.#deps.clock() - sinceMs)
-    }
+    if (last !== undefined) this.#noteQueryable(last)
     if (this.mayRead) this.#deps.onBehind()
+  }
+
+  #noteQueryable(last: Sequence): void {
+    this.#times.noteQueryable(last, this.firstOutstanding === null)
+    this.#waiters.stored(last)
+    this.#readers.stored(last)
+    const sinceMs = this.#lagMarks.take(last)
+    if (sinceMs !== null) this.#counts.lag.note(this.#deps.clock() - sinceMs)
   }
 
   #fail(error: unknown): void {

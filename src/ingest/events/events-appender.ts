@@ -168,6 +168,7 @@ export class EventsAppender {
   }
 }
 
-function outcome({ counts }: TakenBody, isStored: boolean): EventsOutcome {
-  return { successfulRows: counts.rowCount, quarantinedRows: counts.quarantinedRowCount, isStored }
+function outcome({ counts, sequence }: TakenBody, isStored: boolean): EventsOutcome {
+  const { rowCount: successfulRows, quarantinedRowCount: quarantinedRows } = counts
+  return { successfulRows, quarantinedRows, isStored, place: sequence ?? 0 }
 }

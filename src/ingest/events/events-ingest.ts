@@ -15,10 +15,10 @@ import { errors } from '../../shared/errors/errors.ts'
 import { InsertPlaces } from '../../store/insert-places.ts'
 import type { Store } from '../../store/store.types.ts'
 import { diskFileLayer, type FileLayer } from '../../wal/file-layer.ts'
-import type { Sequence } from '../../wal/sequence.ts'
+import { type Sequence, toSequence } from '../../wal/sequence.ts'
 import { openWal, type Wal } from '../../wal/wal.ts'
 import type { WalEvent } from '../../wal/wal.types.ts'
-import type { BarrierRequest, EventsOutcome, EventsRequest } from '../ingest.types.ts'
+import type { BarrierRequest, EventsOutcome, EventsRequest, PlaceWait } from '../ingest.types.ts'
 import type { PartitionLimits } from '../insert/partition-limits.ts'
 import { dropTrialTables } from '../insert/poison-rows.ts'
 import { MemoryBudget } from '../memory-budget.ts'
@@ -28,7 +28,7 @@ import { BlockStore } from './block-store.ts'
 import { ChangeBarriers } from './change-barriers.ts'
 import { DataSourceEvents, type DataSourceEventsDeps } from './data-source-events.ts'
 import { DrainRate } from './drain-rate.ts'
-import type { EventsStatus, EventsViews, FlushRule } from './events.types.ts'
+import type { EventsFreshness, EventsStatus, EventsViews, FlushRule } from './events.types.ts'
 import { EventsAppender } from './events-appender.ts'
 import { EventsByDataSource } from './events-by-data-source.ts'
 import { EventsLog } from './events-log.ts'
@@ -173,6 +173,36 @@ export class EventsIngest {
 
   status(dataSourceId: string): EventsStatus | null {
     return this.#sources.find(dataSourceId)?.status ?? null
+  }
+
+  /** See `Ingest.eventsFreshness`. */
+  freshness(dataSourceId: string): EventsFreshness | null {
+    return this.#sources.find(dataSourceId)?.freshness ?? null
+  }
+
+  /** See `Ingest.logPlace`. */
+  get lastPlace(): number {
+    return this.#wal.stats().nextSequence - 1
+  }
+
+  /** See `Ingest.isLost`. */
+  isLost(place: number): boolean {
+    return this.#wal.recovery.lostRanges.some(({ first, last }) => place >= first && place <= last)
+  }
+
+  /** See `Ingest.isQueryable`. */
+  isQueryable({ dataSourceId, place }: Pick<PlaceWait, 'dataSourceId' | 'place'>): boolean {
+    const first = this.#sources.find(dataSourceId)?.firstOutstanding ?? null
+    return first === null || first > place
+  }
+
+  /** See `Ingest.untilQueryable`. */
+  async untilQueryable({ dataSourceId, place, timeMaxMs, signal }: PlaceWait): Promise<boolean> {
+    const events = this.#sources.find(dataSourceId)
+    if (events === undefined) return true
+    if (await events.untilQueryable(toSequence(place), timeMaxMs, signal)) return true
+    // What is gone has nothing more to show.
+    return this.#deps.catalog.find(events.stream) === undefined
   }
 
   /** See `Ingest.withBarrier`. */

@@ -51,6 +51,7 @@ interface StreamState {
   behind: SequenceRange | null
   waitingRows: number
   waitingBytes: number
+  acceptedMs: RecoveredSource['acceptedMs']
   /** Rows by entry, of those that damage took and that still tell whose they were. */
   readonly lostRows: Map<Sequence, number>
   /** Where blocks are needed from that are stored; null where none are. */
@@ -144,6 +145,7 @@ function newState(keptFrom: Sequence | null): StreamState {
     behind: null,
     waitingRows: 0,
     waitingBytes: 0,
+    acceptedMs: null,
     lostRows: new Map(),
     keptFrom,
     kept: new Map(),
@@ -193,6 +195,7 @@ function count(state: StreamState, entry: WalEntry): void {
   state.waitingRows += entry.rowCount + entry.quarantinedRowCount
   const byteCount = entryBytesOf(entry)
   state.waitingBytes += byteCount
+  state.acceptedMs = { first: state.acceptedMs?.first ?? entry.acceptedAtMs, last: entry.acceptedAtMs }
   if (block !== undefined) {
     block.loggedBytes += byteCount
     block.present.add(sequence)
@@ -246,9 +249,9 @@ function lossOf({ named, settledUpTo, lostRows }: StreamState): Loss {
   return { entryCount: lost.size, rowCount }
 }
 
-function sourceOf({ named, behind, waitingRows, waitingBytes }: StreamState): RecoveredSource {
+function sourceOf({ named, behind, waitingRows, waitingBytes, acceptedMs }: StreamState): RecoveredSource {
   const blocks = [...named.values()].filter(({ present }) => present.size > 0)
-  return { named: blocks.map(namedBlockFrom), behind, waitingRows, waitingBytes }
+  return { named: blocks.map(namedBlockFrom), behind, waitingRows, waitingBytes, acceptedMs }
 }
 
 function namedBlockFrom({ present, ...block }: RecoveredBlock): NamedBlock {

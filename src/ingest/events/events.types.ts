@@ -16,6 +16,8 @@ export interface FlushRule {
 /** Bodies that were taken together and are in the log: next to each other, of one data source and one schema version. */
 export interface LoggedBatch {
   readonly sequences: readonly Sequence[]
+  /** When they were accepted, epoch milliseconds. */
+  readonly acceptedAtMs: number
   /** Bytes that the bodies take in the log, what surrounds them included. */
   readonly loggedBytes: number
   /** Bytes that the budget holds for the batch. */
@@ -42,6 +44,8 @@ export interface RecoveredSource {
   readonly behind: SequenceRange | null
   readonly waitingRows: number
   readonly waitingBytes: number
+  /** When the first of these events was accepted, and the last; null when there are none. */
+  readonly acceptedMs: { readonly first: number; readonly last: number } | null
 }
 
 export type FailureKind =
@@ -66,6 +70,16 @@ export interface EventsDelay {
   readonly sinceMs: number
   /** Why it is inserted in pieces; null while it is inserted as a whole. */
   readonly reason: string | null
+}
+
+/** How far the events of a data source have come. Times are epoch milliseconds, null for none since the start. */
+export interface EventsFreshness {
+  /** When the newest events were acknowledged. */
+  readonly acknowledgedAtMs: number | null
+  /** When the newest of those were acknowledged that queries see. */
+  readonly queryableAtMs: number | null
+  /** When the oldest of those were acknowledged that queries do not see yet; null when they see all. */
+  readonly waitingSinceMs: number | null
 }
 
 /** What waits for a data source, as `GET /v0/datasources/<name>` shows it. */

@@ -124,10 +124,11 @@ export class LogReader {
     const records = await recordsOfEntry(entry)
     const heldBytes = records.bytes.length
     await this.#deps.budget.take(heldBytes)
-    const { rowCount, quarantinedRowCount, sequence } = entry
+    const { acceptedAtMs, rowCount, quarantinedRowCount, sequence } = entry
     const content = { kind: 'bodies', bodies: [records] } as const
     const batch = {
       sequences: [sequence],
+      acceptedAtMs,
       loggedBytes: entryBytesOf(entry),
       heldBytes,
       rowCount,

@@ -7,7 +7,7 @@ interface Waiter {
   readonly fail: (error: Error) => void
 }
 
-/** Senders who wait until their events are stored. As many as requests are open, which the server bounds. */
+/** Who waits until events are stored. As many as requests are open, which the server bounds. */
 export class StoredWaiters {
   readonly #waiting = new Set<Waiter>()
 
@@ -15,14 +15,18 @@ export class StoredWaiters {
     return this.#waiting.size
   }
 
-  /** Resolves with true when the entry is stored, with false when the time is over first. */
-  wait(sequence: Sequence, timeMaxMs: number): Promise<boolean> {
+  /** Resolves with true when the entry is stored, with false when the time is over first, or whoever waits has left. */
+  wait(sequence: Sequence, timeMaxMs: number, signal?: AbortSignal): Promise<boolean> {
+    if (signal?.aborted === true) return Promise.resolve(false)
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => waiter.end(false), timeMaxMs)
+      const giveUp = (): void => waiter.end(false)
+      const timer = setTimeout(giveUp, timeMaxMs)
       const leave = (): void => {
         clearTimeout(timer)
+        signal?.removeEventListener('abort', giveUp)
         this.#waiting.delete(waiter)
       }
+      signal?.addEventListener('abort', giveUp)
       const waiter: Waiter = {
         sequence,
         end: (isStored) => {

@@ -16,6 +16,7 @@ import { importErrors } from './import-errors.ts'
 import { jobErrors } from './job-errors.ts'
 import { pipeErrors } from './pipe-errors.ts'
 import { queryErrors } from './query-errors.ts'
+import { receiptErrors } from './receipt-errors.ts'
 import { requestErrors } from './request-errors.ts'
 import { serviceErrors } from './service-errors.ts'
 import { tokenErrors } from './token-errors.ts'
@@ -35,6 +36,7 @@ export const definitionGroups = {
   pipeErrors,
   viewErrors,
   queryErrors,
+  receiptErrors,
   tokenErrors,
   variableErrors,
   jobErrors,
@@ -52,6 +54,7 @@ export const definitions = {
   ...pipeErrors,
   ...viewErrors,
   ...queryErrors,
+  ...receiptErrors,
   ...tokenErrors,
   ...variableErrors,
   ...jobErrors,

@@ -16,7 +16,7 @@ const costlyError = new StoreError({ kind: 'engine', message: 'Timeout exceeded'
 function batchOf(first: number, last = first): LoggedBatch {
   const sequences = Array.from({ length: last - first + 1 }, (_, n) => toSequence(first + n))
   const content = { kind: 'bodies', bodies: [] } as const
-  return { sequences, loggedBytes: 20, heldBytes: 10, rowCount: 1, quarantinedRowCount: 0, content }
+  return { sequences, acceptedAtMs: 0, loggedBytes: 20, heldBytes: 10, rowCount: 1, quarantinedRowCount: 0, content }
 }
 
 function blockOf(name: string, batches: readonly LoggedBatch[]): NamedBlock {

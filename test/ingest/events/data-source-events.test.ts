@@ -24,6 +24,7 @@ function batchOf(sequence: number): LoggedBatch {
   const content = { kind: 'bodies', bodies: [] } as const
   return {
     sequences: [toSequence(sequence)],
+    acceptedAtMs: 1_000 * sequence,
     loggedBytes: 20,
     heldBytes: 10,
     rowCount: 1,
@@ -126,6 +127,32 @@ t.test('what waits is counted, and stored when somebody waits for it', async (t)
   t.same([events.firstOutstanding, budget.bytes], [2, 10])
 })
 
+t.test('a reader waits until the events are stored, and hurries nothing', async (t) => {
+  const { events, add, insert, inserts, state } = open(t)
+  const { signal } = new AbortController()
+  t.equal(await events.untilQueryable(toSequence(1), 1_000_000, signal), true, 'nothing waits')
+  add(1)
+  const reading = events.untilQueryable(toSequence(1), 1_000_000, signal)
+  const leaving = new AbortController()
+  const left = events.untilQueryable(toSequence(1), 1_000_000, leaving.signal)
+  leaving.abort()
+  t.equal(await left, false)
+  t.equal(await events.untilQueryable(toSequence(1), 1_000_000, leaving.signal), false, 'it has left before')
+  t.equal(await events.untilQueryable(toSequence(1), 1, signal), false, 'the time is over')
+  t.equal(inserts.length, 0)
+  state.nowMs = 5_000
+  t.same(events.freshness, { acknowledgedAtMs: 1_000, queryableAtMs: null, waitingSinceMs: 1_000 })
+  const stored = events.untilStored(toSequence(1), 1_000_000)
+  const first = await insert(1)
+  add(2)
+  first.end()
+  t.same(await Promise.all([reading, stored]), [true, true])
+  t.same(events.freshness, { acknowledgedAtMs: 2_000, queryableAtMs: 1_000, waitingSinceMs: 2_000 })
+  const rest = events.untilQueryable(toSequence(2), 1_000_000, signal)
+  await events.close()
+  t.equal(await rest, false, 'nobody stores it any more')
+})
+
 t.test('blocks are inserted one at a time, in the order of the log', async (t) => {
   const { events, add, insert, inserts, state } = open(t)
   for (let sequence = 1; sequence <= 5; sequence += 1) add(sequence)
@@ -213,7 +240,7 @@ t.test('what an earlier process left is stored in its order: blocks, then what i
     namedAtMs: 0,
   }))
   const behind = { first: toSequence(3), last: toSequence(9) }
-  const { events, insert, state } = open(t, { named, behind, waitingRows: 9, waitingBytes: 180 })
+  const { events, insert, state } = open(t, { named, behind, waitingRows: 9, waitingBytes: 180, acceptedMs: null })
   t.ok(events.mayHaveEntries)
   t.same([events.firstOutstanding, events.behindFrom, events.mayRead], [1, 3, false])
   events.wake()

@@ -39,7 +39,16 @@ function open(t: Test, setting: Setting = {}) {
 function batchOf(first: number, last: number, more: Partial<LoggedBatch> = {}): LoggedBatch {
   const sequences = Array.from({ length: last - first + 1 }, (_, n) => toSequence(first + n))
   const content = { kind: 'bodies', bodies: [] } as const
-  return { sequences, loggedBytes: 20, heldBytes: 10, rowCount: 1, quarantinedRowCount: 0, content, ...more }
+  return {
+    sequences,
+    acceptedAtMs: 0,
+    loggedBytes: 20,
+    heldBytes: 10,
+    rowCount: 1,
+    quarantinedRowCount: 0,
+    content,
+    ...more,
+  }
 }
 
 const range = (first: number, last: number): SequenceRange => ({ first: toSequence(first), last: toSequence(last) })

@@ -10,6 +10,7 @@ import { madeImportErrors } from '../../support/shared/errors/made-import-errors
 import { madeJobErrors } from '../../support/shared/errors/made-job-errors.ts'
 import { madeRateErrors } from '../../support/shared/errors/made-rate-errors.ts'
 import { madeReadErrors } from '../../support/shared/errors/made-read-errors.ts'
+import { madeReceiptErrors } from '../../support/shared/errors/made-receipt-errors.ts'
 import { madeTokenErrors } from '../../support/shared/errors/made-token-errors.ts'
 import { madeUrlErrors } from '../../support/shared/errors/made-url-errors.ts'
 import { madeViewErrors } from '../../support/shared/errors/made-view-errors.ts'
@@ -260,6 +261,7 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
   ...madeJobErrors,
   ...madeViewErrors,
   ...madeReadErrors,
+  ...madeReceiptErrors,
   ...madeUrlErrors,
   REPLACE_VIEW_FAILED: [
     errors.REPLACE_VIEW_FAILED({ view: 'daily', reason: 'no such column' }),

@@ -152,6 +152,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     queryJobs: { orderOf: () => null },
     pendingReplaces,
     workRecorder: noRecorder,
+    receipts: { read: () => [], textOf: (id, place) => `${id} ${place}`, untilQueryable: async () => undefined },
     pipes: fakePipes(),
     behind: { catchUp: async () => null, into: () => [], of: () => [] },
     populates: { add: unavailable, plan: unavailable },
@@ -392,13 +393,18 @@ function fakeIngest(deps: () => FakeDeps): Ingest {
       const text = Buffer.from(request.body).toString()
       deps().events.push({ ...request, text })
       const isStored = request.isWaiting && deps().isStored
-      return { successfulRows: text.trim().split('\n').length, quarantinedRows: 0, isStored }
+      return { successfulRows: text.trim().split('\n').length, quarantinedRows: 0, isStored, place: 1 }
     },
     eventsStatus: () => null,
     waitingEvents: () => [],
     logState: () => {
       throw new Error('there is no log here')
     },
+    eventsFreshness: () => null,
+    logPlace: 0,
+    isLost: () => false,
+    isQueryable: () => true,
+    untilQueryable: async () => true,
     withHold: async (_dataSources, change) => await change(),
     withStill: async (_dataSources, look) => await look(),
     isHeld: () => false,

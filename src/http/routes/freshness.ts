@@ -1,0 +1,66 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { EventsFreshness } from '../../ingest/events/events.types.ts'
+import { errors } from '../../shared/errors/errors.ts'
+import type { HttpDeps } from '../http.types.ts'
+import { sendJson } from '../json/answers.ts'
+import { timeText } from '../json/time-text.ts'
+import { withViewNames } from '../json/view-names.ts'
+import { behindShape } from '../json/views-behind.ts'
+import { receiptHeader, receiptTexts } from '../request/awaited-receipts.ts'
+import { Parameters } from '../request/parameters.ts'
+import { abortSignal } from '../server/abort-signal.ts'
+import { addPath } from '../server/add-path.ts'
+import { callerOf } from '../server/authorization.ts'
+import { onPath } from '../server/route-need.ts'
+
+type Deps = Pick<HttpDeps, 'behind' | 'dataSources' | 'ingest' | 'now' | 'pipes' | 'receipts'>
+
+/** `GET /v0/datasources/<name>/freshness`: how far queries see what was acknowledged; with a receipt, once they see all rows of it. */
+export function addFreshness(app: FastifyInstance, deps: Deps): void {
+  const { behind, dataSources, ingest, now, pipes } = deps
+  const show = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    // The route has this parameter, and Fastify gives texts.
+    const { id, name } = dataSources.get((request.params as { readonly name: string }).name)
+    await untilReached(request, reply, { id, deps })
+    const { permissions } = callerOf(request)
+    const named = (text: string): string => withViewNames(text, () => pipes.list(), permissions)
+    const { waitingRows = 0, waitingBytes = 0 } = ingest.eventsStatus(id) ?? {}
+    const { acknowledgedAtMs, queryableAtMs, waitingSinceMs } = ingest.eventsFreshness(id) ?? noEvents
+    return sendJson(reply, 200, {
+      datasource: { id, name },
+      newest_acknowledged_at: textOrNull(acknowledgedAtMs),
+      newest_queryable_at: textOrNull(queryableAtMs),
+      lag_ms: waitingSinceMs === null ? 0 : Math.max(0, now() - waitingSinceMs),
+      backlog: { rows: waitingRows, bytes: waitingBytes, oldest_acknowledged_at: textOrNull(waitingSinceMs) },
+      views_behind: behind.of(id).map((one) => behindShape(one, permissions, named)),
+    })
+  }
+  addPath(
+    app,
+    '/v0/datasources/:name/freshness',
+    { GET: show },
+    { needs: { GET: onPath('datasource:freshness', 'name') } },
+  )
+}
+
+const noEvents: EventsFreshness = { acknowledgedAtMs: null, queryableAtMs: null, waitingSinceMs: null }
+
+function textOrNull(timeMs: number | null): string | null {
+  return timeMs === null ? null : timeText(timeMs)
+}
+
+interface Awaited {
+  readonly id: string
+  readonly deps: Pick<Deps, 'receipts'>
+}
+
+/** @throws RECEIPT_INVALID (400), RECEIPT_NOT_REACHED (408), RECEIPT_WAITS_TOO_MANY (503). */
+async function untilReached(request: FastifyRequest, reply: FastifyReply, { id, deps: { receipts } }: Awaited) {
+  const texts = receiptTexts(request.headers[receiptHeader], new Parameters(request.query).every('wait_until'))
+  if (texts.length === 0) return
+  const read = receipts.read(texts)
+  if (read.some(({ dataSourceId }) => dataSourceId !== id)) {
+    throw errors.RECEIPT_INVALID({ reason: 'it is of another Data Source' })
+  }
+  await receipts.untilQueryable(read, [id], abortSignal(reply))
+}
