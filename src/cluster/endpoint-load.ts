@@ -8,6 +8,7 @@ export interface EndpointWindow {
   /** Answers with 408 and 500. */
   readonly errorCount: number
   readonly successCount: number
+  readonly refusedCount: number
   /** Time that its queries ran in the engine, that of each thread by itself. */
   readonly workMs: number
 }
@@ -15,6 +16,8 @@ export interface EndpointWindow {
 export interface EndpointLimit {
   readonly reason: Pressure
   readonly concurrencyMax: number
+  /** Threads that worked for the endpoint, on the average of the window before it was limited. */
+  readonly freeThreads: number
   /** The window that it follows from. */
   readonly window: EndpointWindow
 }
@@ -25,11 +28,11 @@ export class EndpointLoad {
   /** The name under which it was asked for last. */
   name: string
   limit: EndpointLimit | null = null
-  /** Since it is limited. */
-  refusedCount = 0
   readonly #now: () => number
   #concurrency = 0
   #peak = 0
+  #refusedCount = 0
+  #refusedBefore = 0
   #errorCount = 0
   #successCount = 0
   #threadCount = 0
@@ -46,6 +49,15 @@ export class EndpointLoad {
 
   get concurrency(): number {
     return this.#concurrency
+  }
+
+  /** Requests refused since it is limited. */
+  get refusedCount(): number {
+    return this.#refusedBefore + this.#refusedCount
+  }
+
+  refuse(): void {
+    this.#refusedCount += 1
   }
 
   enter(): void {
@@ -80,8 +92,11 @@ export class EndpointLoad {
       peak: this.#peak,
       errorCount: this.#errorCount,
       successCount: this.#successCount,
+      refusedCount: this.#refusedCount,
       workMs: this.#workMs,
     }
+    this.#refusedBefore = this.limit === null ? 0 : this.refusedCount
+    this.#refusedCount = 0
     this.#peak = this.#concurrency
     this.#errorCount = 0
     this.#successCount = 0

@@ -4,10 +4,12 @@
  * Requests are counted in windows. At the end of each, an endpoint is limited for the next one when both hold: memory or processors
  * are under pressure, and its answers with 408 and 500 are more than a share of its successful ones. It may then have as many
  * requests under way as it had at its peak, less the share of errors among them. Under pressure on the processors alone this is
- * so only for an endpoint that uses much of them; one that is limited already uses little because of that, and stays limited.
+ * so only for an endpoint that uses much of them.
  *
  * An endpoint is free again with the first window at whose end one of the two does not hold: a window in which it failed may still
- * be running when it begins to work again, so that takes two at most. Beyond its limit a request is refused at once.
+ * be running when it begins to work again, so that takes two at most. A limit takes the pressure away that it is for, so while it
+ * refuses requests, what the endpoint used without it counts as if it were used: else the endpoint would be free every other window.
+ * Beyond its limit a request is refused at once.
  */
 import type { Logger } from '../observe/logger.ts'
 import { type ApiError, errors } from '../shared/errors/errors.ts'
@@ -88,7 +90,7 @@ export class ServiceClusterControl implements ClusterControl {
   }
 
   #refuse(load: EndpointLoad, { concurrencyMax, reason }: EndpointLimit): ApiError {
-    load.refusedCount += 1
+    load.refuse()
     this.#refusedCount += 1
     const leftMs = this.#windowBeganMs + this.#options.clusterWindowMs - this.#deps.now()
     const retryAfterSeconds = Math.max(1, Math.ceil(leftMs / 1_000))
@@ -98,23 +100,28 @@ export class ServiceClusterControl implements ClusterControl {
   #limitAfter(window: EndpointWindow, judged: Judged): EndpointLimit | null {
     const { errorCount, successCount, peak } = window
     const { limit, concurrency } = judged.load
-    const reason = this.#reasonFor(window, judged)
+    const threads = judged.windowMs > 0 ? window.workMs / judged.windowMs : 0
+    const reason = this.#reasonFor(threads, window, judged)
     if (reason === null) return null
     // Nothing has ended, so nothing is known: queries of a slow endpoint may run longer than a window.
     if (errorCount + successCount === 0 && concurrency > 0) return limit
     if (errorCount * 100 <= successCount * this.#options.clusterErrorPercentMax) return null
     const concurrencyMax = Math.max(1, Math.floor((peak * successCount) / (errorCount + successCount)))
-    return { reason, concurrencyMax, window }
+    return { reason, concurrencyMax, freeThreads: limit?.freeThreads ?? threads, window }
   }
 
-  /** What the endpoint would be limited for, were it to fail; null where it would not. */
-  #reasonFor({ workMs }: EndpointWindow, { load, reading, windowMs }: Judged): Pressure | null {
+  /** What the endpoint is to be limited for, if it fails; null where there is no reason. */
+  #reasonFor(threads: number, { refusedCount }: EndpointWindow, { load, reading }: Judged): Pressure | null {
     if (this.#isMemoryOver(reading)) return 'memory'
-    if (!this.#isLoadOver(reading)) return null
-    const { load: machineLoad, coreCount } = reading.processor
-    const { clusterProcessorPercentMin } = this.#options
-    const share = windowMs > 0 ? workMs / windowMs / Math.max(machineLoad, coreCount) : 0
-    return load.limit !== null || share * 100 >= clusterProcessorPercentMin ? 'processor' : null
+    const { limit } = load
+    if (limit === null) {
+      const { clusterProcessorPercentMin } = this.#options
+      const share = threads / Math.max(reading.processor.load, reading.processor.coreCount)
+      return this.#isLoadOver(reading) && share * 100 >= clusterProcessorPercentMin ? 'processor' : null
+    }
+    // What the limit keeps away would be back at once without it.
+    const keptAway = refusedCount > 0 ? Math.max(0, limit.freeThreads - threads) : 0
+    return this.#isLoadOver(reading, keptAway) ? 'processor' : null
   }
 
   get #memoryPercentMax(): number | null {
@@ -131,16 +138,13 @@ export class ServiceClusterControl implements ClusterControl {
     return clusterLoadPerCoreMax === 0 ? null : clusterLoadPerCoreMax * processor.coreCount
   }
 
-  #isLoadOver(reading: MachineReading): boolean {
+  #isLoadOver(reading: MachineReading, keptAway = 0): boolean {
     const loadMax = this.#loadMax(reading)
-    return loadMax !== null && reading.processor.load > loadMax
+    return loadMax !== null && reading.processor.load + keptAway > loadMax
   }
 
   #set(load: EndpointLoad, limit: EndpointLimit | null): void {
-    if (load.limit === null && limit !== null) {
-      load.refusedCount = 0
-      this.#limitedCount += 1
-    }
+    if (load.limit === null && limit !== null) this.#limitedCount += 1
     load.limit = limit
   }
 

@@ -178,31 +178,90 @@ t.test('a limit stays while its only query runs longer than a window', async (t)
   t.equal(takenOf(control, slow, 8), 8)
 })
 
-t.test(
-  'for the processors an endpoint is limited only if it uses much of them, and stays so when it cannot',
-  async (t) => {
-    for (const [threadMs, isLimited] of [
-      // A fifth of a load of 10, over ten seconds.
-      [19_999, false],
-      [20_000, true],
-      [20_001, true],
-    ] as const) {
-      const { control, machine, turn, pass } = openFakeCluster()
-      machine.load = 10
-      const running = [control.take(slow), control.take(slow)]
-      for (const load of running) if (load instanceof EndpointLoad) load.begin(2)
-      pass(threadMs / 4)
-      for (const load of running) if (load instanceof EndpointLoad) load.end(2)
-      for (const load of running) if (load instanceof EndpointLoad) load.leave(500)
-      pass(10_000 - threadMs / 4)
-      control.turnWindow()
-      t.equal(takenOf(control, slow, 8), isLimited ? 1 : 8, `${threadMs} ms of 100,000`)
-      answer(control, slow, [500])
-      turn()
-      t.equal(takenOf(control, slow, 8), isLimited ? 1 : 8)
-    }
-  },
-)
+/** So many requests work for an endpoint at once, for a time, with a thread each; they end in errors. */
+function work(
+  { control, pass }: Pick<ReturnType<typeof openFakeCluster>, 'control' | 'pass'>,
+  pipe: typeof slow,
+  [requestCount, ms]: readonly [number, number],
+): void {
+  const loads = Array.from({ length: requestCount }, () => control.take(pipe)).filter(
+    (load) => load instanceof EndpointLoad,
+  )
+  for (const load of loads) load.begin(1)
+  pass(ms)
+  for (const load of loads) {
+    load.end(1)
+    load.leave(408)
+  }
+}
+
+t.test('for the processors an endpoint is limited only if it uses much of them', async (t) => {
+  for (const [ms, isLimited] of [
+    // A fifth of a load of 10, over ten seconds.
+    [9_999, false],
+    [10_000, true],
+    [10_001, true],
+  ] as const) {
+    const { control, machine, pass } = openFakeCluster()
+    machine.load = 10
+    work({ control, pass }, slow, [2, ms])
+    work({ control, pass }, other, [8, 0])
+    pass(10_000 - Math.min(ms, 10_000))
+    control.turnWindow()
+    t.equal(takenOf(control, slow, 8), isLimited ? 1 : 8, `${ms} ms of 10,000 with two threads`)
+    t.equal(takenOf(control, other, 8), 8, 'one that uses little is not limited, however much it fails')
+  }
+})
+
+t.test('all threads of a query count, and what goes on beyond a window in each of them', async (t) => {
+  const { control, machine, pass } = openFakeCluster()
+  machine.load = 10
+  const load = control.take(slow)
+  if (load instanceof EndpointLoad) load.begin(2)
+  for (const _ of times(2, 0)) {
+    pass(10_000)
+    answer(control, slow, [408])
+    control.turnWindow()
+    t.match(control.state().limited, [{ name: 'slow', reason: 'processor' }])
+    machine.load = 0
+    control.turnWindow()
+    t.match(control.state().limited, [])
+    machine.load = 10
+  }
+})
+
+t.test('while a limit refuses requests, what it keeps away counts as load', async (t) => {
+  for (const [load, isLimited] of [
+    // Four threads worked before, and one does now.
+    [2.99, false],
+    [3, false],
+    [3.01, true],
+  ] as const) {
+    const { control, machine, pass } = openFakeCluster()
+    machine.load = 7
+    work({ control, pass }, slow, [4, 10_000])
+    control.turnWindow()
+    work({ control, pass }, slow, [3, 10_000])
+    t.match(control.state().limited, [{ concurrencyMax: 1, refusedCount: 2 }])
+    machine.load = load
+    control.turnWindow()
+    t.equal(takenOf(control, slow, 8), isLimited ? 1 : 8, `a load of ${load}`)
+  }
+})
+
+t.test('a limit that refuses nobody ends with the pressure', async (t) => {
+  const { control, machine, pass } = openFakeCluster()
+  machine.load = 7
+  work({ control, pass }, slow, [4, 10_000])
+  control.turnWindow()
+  work({ control, pass }, slow, [1, 10_000])
+  control.turnWindow()
+  t.match(control.state().limited, [{ concurrencyMax: 1, refusedCount: 0 }])
+  machine.load = 6
+  work({ control, pass }, slow, [1, 10_000])
+  control.turnWindow()
+  t.equal(takenOf(control, slow, 8), 8)
+})
 
 t.test('a threshold of zero looks at nothing', async (t) => {
   const { control, machine, turn } = openFakeCluster({ clusterMemoryPercentMax: 0, clusterLoadPerCoreMax: 0 })

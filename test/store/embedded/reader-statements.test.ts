@@ -4,11 +4,14 @@ import type { CheckedQuery } from '../../../src/schema/expressions/checked-text.
 import { CrashSuspects } from '../../../src/store/embedded/crash-suspects.ts'
 import { ExchangedReads } from '../../../src/store/embedded/exchanged-reads.ts'
 import { ReaderStatements } from '../../../src/store/embedded/reader-statements.ts'
+import type { SelectQuery } from '../../../src/store/store.types.ts'
 import { StoreError } from '../../../src/store/store-error.ts'
 import { checked } from '../../support/checked-text.ts'
 import { HeldSessions } from '../../support/store/held-sessions.ts'
 
 const limits = { queryTimeMaxMs: 10_000, queryMemoryBytesMax: 1_000_000, resultBytesMax: 1_000_000 }
+
+type Watched = Pick<SelectQuery, 'threads' | 'watch'>
 
 function createStatements() {
   const held = new HeldSessions()
@@ -22,8 +25,8 @@ function createStatements() {
   }
   const engine = { readers: held.pool, suspects, lateError: (error: StoreError) => error }
   const statements = new ReaderStatements(limits, { engine, stops, reads: new ExchangedReads(() => 0) })
-  const select = (signal: AbortSignal, sql = 'SELECT 1'): Promise<unknown> => {
-    const query = { sql: checked<CheckedQuery>(sql), format: 'CSV', settings: {}, shape: 'one', signal }
+  const select = (signal: AbortSignal, sql = 'SELECT 1', watched: Watched = {}): Promise<unknown> => {
+    const query = { sql: checked<CheckedQuery>(sql), format: 'CSV', settings: {}, shape: 'one', signal, ...watched }
     return statements
       .lend((session) => statements.select(session, { query, id: 'select-1', path: null, isAlone: false }), {})
       .catch((thrown: unknown) => thrown)
@@ -32,6 +35,31 @@ function createStatements() {
 }
 
 const never = new AbortController().signal
+
+t.test(
+  'who watches a query is told when it runs, not that it waits, and that it has ended, however it did',
+  async (t) => {
+    const { select, held } = createStatements()
+    const told: string[] = []
+    const watchOf = (name: string) => ({
+      begin: (threadCount: number) => told.push(`${name} begins with ${threadCount}`),
+      end: (threadCount: number) => told.push(`${name} ends with ${threadCount}`),
+    })
+    const first = select(never, 'SELECT 1', { watch: watchOf('first'), threads: 2 })
+    const second = select(never, 'SELECT 2', { watch: watchOf('second') })
+    const left = new AbortController()
+    const third = select(left.signal, 'SELECT 3', { watch: watchOf('third') })
+    const running = await held.statement(0)
+    t.same(told, ['first begins with 2'])
+    running.end()
+    await first
+    ;(await held.statement(1)).fail(new StoreError({ kind: 'engine', message: 'too long', clickhouseCode: 159 }))
+    left.abort()
+    await Promise.all([second, third])
+    t.same(told, ['first begins with 2', 'first ends with 2', 'second begins with 1', 'second ends with 1'])
+  },
+)
+
 const syntaxError = (message: string) => new StoreError({ kind: 'engine', message, clickhouseCode: 62 })
 
 t.test('a query that its client leaves is stopped until it has ended', async (t) => {

@@ -1,0 +1,182 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { readOptions, withBench } from './support/bench.ts'
+import { type Asked, type Callers, startClosed, startPaced } from './support/endpoint-callers.ts'
+import { type ServiceProcess, startService } from './support/processes.ts'
+import { report } from './support/report.ts'
+import { createServiceClient, type ServiceClient } from './support/service-client.ts'
+import { percentilesOf } from './support/statistics.ts'
+
+/**
+ * Does an endpoint that has become slow and fails leave the others what they need?
+ *
+ * A healthy endpoint is asked so many times a second. Beside it clients ask another one whose query, from some moment on, computes
+ * until it is stopped (408). That is done with cluster control off, and with its default options: when the endpoint is cut to one
+ * request at a time the healthy one is measured, then the other endpoint is made to work again, and what it takes until nobody is
+ * refused any more. Clients wait as `Retry-After` says; in a last part they do not.
+ */
+const options = readOptions({
+  rows: 1_000_000,
+  rate: 40,
+  clients: 16,
+  seconds: 45,
+  waitSecondsMax: 300,
+  windowMs: 15_000,
+})
+
+interface Phase {
+  readonly name: string
+  readonly healthy: readonly Asked[]
+  readonly slow: readonly Asked[]
+}
+
+const aloneName = 'alone'
+const off = { MILLRACE_CLUSTER_MEMORY_PERCENT_MAX: '0', MILLRACE_CLUSTER_LOAD_PER_CORE_MAX: '0' }
+const on = { MILLRACE_CLUSTER_WINDOW_MS: String(options.windowMs) }
+
+const { phases, sentences } = await withBench(async ({ directory, opened }) => {
+  const first = await startService({ directory })
+  await fill(createServiceClient(first)).finally(first.close)
+  const without = await startService({ directory, environment: off })
+  const uncontrolled = await measureUncontrolled(without).finally(without.close)
+  const service = opened(await startService({ directory, environment: on }))
+  const controlled = await measureControlled(service)
+  return { phases: [...uncontrolled, ...controlled.phases], sentences: controlled.sentences }
+})
+const aloneP99 = percentilesOf(tookMsOf(phases.find(({ name }) => name === aloneName)?.healthy ?? [])).p99
+report(
+  {
+    header: ['', 'healthy p50 ms', 'p99', 'ratio of p99', 'answers', 'slow 200', '408', '429', 'cut to'],
+    rows: phases.map(({ name, healthy, slow }) => {
+      const { p50, p99 } = percentilesOf(tookMsOf(healthy))
+      const counts = [200, 408, 429].map((status) => String(countOf(slow, status)))
+      const limits = slow.flatMap(({ limit }) => limit ?? [])
+      const cut = limits.length === 0 ? '' : `${Math.max(...limits)} – ${Math.min(...limits)}`
+      return [name, p50.toFixed(1), p99.toFixed(1), (p99 / aloneP99).toFixed(2), String(healthy.length), ...counts, cut]
+    }),
+    notes: sentences.join('\n'),
+  },
+  options.out,
+  phases.map(({ name, healthy }) => ({ name, tookMs: tookMsOf(healthy) })),
+)
+
+async function fill(client: ServiceClient): Promise<void> {
+  await client.createDataSource({ name: 'visits', schema: 'user UInt32, n UInt64', sortingKey: 'user' })
+  const rows = Array.from({ length: options.rows }, (_, index) => `${index % 10_000},${index}`)
+  await client.append('visits', 'csv', `user,n\n${rows.join('\n')}\n`)
+  await publish(
+    client,
+    'healthy',
+    '% SELECT user, count() AS c, sum(n) AS s FROM visits WHERE user = {{UInt32(user)}} GROUP BY user',
+  )
+  await publish(client, 'slow', '% SELECT sum(sipHash64(number)) AS s FROM numbers({{UInt64(count)}})')
+}
+
+async function publish(client: ServiceClient, name: string, sql: string): Promise<void> {
+  await client.call('POST', '/v0/pipes', JSON.stringify({ name, nodes: [{ name: 'n', sql }] }))
+  await client.call('POST', `/v0/pipes/${name}/nodes/n/endpoint`)
+}
+
+async function measureUncontrolled(service: ServiceProcess): Promise<readonly Phase[]> {
+  const healthy = startHealthy(service)
+  const alone = await takePhase(aloneName, { healthy, ms: options.seconds * 1_000 })
+  const slow = startSlow(service, { obeysRetryAfter: true })
+  slow.breakDown()
+  const beside = await takePhase('beside one that fails, cluster control off', {
+    healthy,
+    slow,
+    ms: options.seconds * 1_000,
+  })
+  await Promise.all([healthy.stop(), slow.stop()])
+  return [alone, beside]
+}
+
+async function measureControlled(service: ServiceProcess) {
+  const healthy = startHealthy(service)
+  const alone = await takePhase('alone, once more', { healthy, ms: options.seconds * 1_000 })
+  const slow = startSlow(service, { obeysRetryAfter: true })
+  const works = await takePhase('beside it while it works', { healthy, slow, ms: 10_000 })
+  slow.breakDown()
+  const brokenAtMs = performance.now()
+  const noticed = await takePhase('until it is cut to one', {
+    healthy,
+    slow,
+    until: () => slow.asked.at(-1)?.limit === 1,
+  })
+  const cutAfterMs = performance.now() - brokenAtMs
+  // What was taken in before runs to its end.
+  await takePhase('', { healthy, slow, ms: options.windowMs })
+  const cut = await takePhase('cut', { healthy, slow, ms: 2 * options.seconds * 1_000 })
+  slow.repair()
+  const repairedAtMs = performance.now()
+  const recovers = await takePhase('while it recovers', { healthy, slow, ms: 3 * options.windowMs })
+  const lastRefusedMs = Math.max(
+    0,
+    ...recovers.slow.filter(({ status }) => status === 429).map(({ atMs }) => atMs - repairedAtMs),
+  )
+  await slow.stop()
+  const impatient = startSlow(service, { obeysRetryAfter: false })
+  impatient.breakDown()
+  await takePhase('', { healthy, slow: impatient, until: () => impatient.asked.at(-1)?.limit === 1 })
+  await takePhase('', { healthy, slow: impatient, ms: options.windowMs })
+  const stormed = await takePhase('cut, clients do not wait', { healthy, slow: impatient, ms: options.seconds * 1_000 })
+  await Promise.all([healthy.stop(), impatient.stop()])
+  return {
+    phases: [alone, works, noticed, cut, recovers, stormed],
+    sentences: [
+      `Cut to one request ${(cutAfterMs / 1_000).toFixed(0)} s after it broke down.`,
+      `The last refusal was ${(lastRefusedMs / options.windowMs).toFixed(1)} windows after it worked again.`,
+    ],
+  }
+}
+
+function startHealthy(service: ServiceProcess): Callers {
+  let user = 0
+  const path = (): string => {
+    user = (user + 7) % 10_000
+    return `/v0/pipes/healthy.json?user=${user}`
+  }
+  return startPaced(service, path, options.rate)
+}
+
+function startSlow(service: ServiceProcess, { obeysRetryAfter }: { readonly obeysRetryAfter: boolean }) {
+  let count = 1_000
+  const callers = startClosed(service, () => `/v0/pipes/slow.json?count=${count}`, {
+    clientCount: options.clients,
+    obeysRetryAfter,
+  })
+  return {
+    ...callers,
+    breakDown(): void {
+      count = 1_000_000_000_000
+    },
+    repair(): void {
+      count = 1_000
+    },
+  }
+}
+
+interface PhaseOptions {
+  readonly healthy: Callers
+  readonly slow?: Callers
+  readonly ms?: number
+  readonly until?: () => boolean
+}
+
+/** What is asked meanwhile. */
+async function takePhase(name: string, { healthy, slow, ms, until }: PhaseOptions): Promise<Phase> {
+  const beganMs = performance.now()
+  const endMs = beganMs + (ms ?? options.waitSecondsMax * 1_000)
+  while (performance.now() < endMs && until?.() !== true) await delay(100)
+  const untilMs = performance.now()
+  await healthy.untilAnswered()
+  const isOf = ({ atMs }: Asked): boolean => atMs >= beganMs && atMs < untilMs
+  return { name, healthy: healthy.asked.filter(isOf), slow: slow?.asked.filter(isOf) ?? [] }
+}
+
+function tookMsOf(asked: readonly Asked[]): readonly number[] {
+  return asked.map(({ tookMs }) => tookMs)
+}
+
+function countOf(asked: readonly Asked[], status: number): number {
+  return asked.filter((one) => one.status === status).length
+}
