@@ -9,7 +9,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { AccessDeps } from './access/access.ts'
 import { oldAdminWrite, openTokens, tokenKinds } from './access/tokens/open-tokens.ts'
-import type { TokenBook } from './access/tokens/token-book.ts'
+import type { BookDeps, TokenBook } from './access/tokens/token-book.ts'
 import type { AdminOrigin } from './access/tokens/workspace-admin.ts'
 import type { Options } from './config.ts'
 import { othersMask, writePrivateFile } from './directory/private-file.ts'
@@ -38,6 +38,7 @@ interface TokenDeps {
   readonly box: SecretBox
   readonly lookup: AccessDeps['lookup']
   readonly logger: Logger
+  readonly onAudited: NonNullable<BookDeps['onAudited']>
   /** Epoch milliseconds. */
   readonly now: () => number
 }
@@ -45,7 +46,7 @@ interface TokenDeps {
 /** Opens the tokens, and puts the value of the workspace admin token where people look for it, unless it was given. */
 export async function openTokensWithFile(
   options: Pick<Options, 'adminToken' | 'dataDir' | 'tokensMax' | 'tokenBytesMax' | 'tokensBytesMax'>,
-  { storage, box, lookup, logger, now }: TokenDeps,
+  { storage, box, lookup, logger, onAudited, now }: TokenDeps,
 ): Promise<{ readonly tokens: TokenBook; readonly adminToken: AdminToken }> {
   const file = new AdminTokenFile(options.dataDir, logger)
   const tokens = await openTokens(
@@ -55,6 +56,7 @@ export async function openTokensWithFile(
       lookup,
       box,
       logger,
+      onAudited,
       readAdminValue: () => file.read(),
       keepAdminValue: async (value) => {
         await file.keep(value)

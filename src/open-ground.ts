@@ -3,7 +3,8 @@
 import { join } from 'node:path'
 import { CatalogLookup } from './access/catalog-lookup.ts'
 import { renewOldDigest } from './access/tokens/old-digest.ts'
-import { type AdminToken, adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
+import type { TokenAuditLine } from './access/tokens/token.types.ts'
+import { adminTokenFileName, openTokensWithFile, sealOldAdminToken } from './admin-token.ts'
 import { catalogKinds, openCatalog } from './catalog/catalog.ts'
 import { openVariables, sealOldVariable, variableKinds } from './catalog/variables.ts'
 import type { Options } from './config.ts'
@@ -58,7 +59,10 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
   const { opened } = closing
   const { store, disk, keyFile } = await openDirectory(options, logger, closing)
   const recorder = options.metrics === 'on' ? new Recorder(options.metricsLabelsMax) : undefined
-  const records = await openRecords(options, { store, disk, keyFile, recorder, logger, opened })
+  const secrets = new LogSecrets()
+  const workRecorder = await openWorkRecorder(options, { store, secrets, logger }, closing)
+  const records = await openRecords(options, { store, disk, keyFile, recorder, workRecorder, logger, opened })
+  if (records.adminToken.text !== null) secrets.hide(records.adminToken.text)
   const { catalog, settings, jobs } = records
   const partNote = new PartNote(options.dataDir, { catalog, store, logger })
   await partNote.compareAtStart()
@@ -67,7 +71,7 @@ export async function openGround(options: Options, logger: Logger, closing: Clos
   const whileRemoving = changes.notedIn(partNote.whileRemoving.bind(partNote))
   const limits = openLimits(options, { settings, logger, opened })
   if (recorder !== undefined) limits.limitHits.onLimitHit(({ limit }) => recorder.limits.add(limit))
-  const workRecorder = await openWorkRecorder(options, records.adminToken, { store, logger }, closing)
+  limits.limitHits.onLimitHit((hit) => workRecorder.limit(hit))
   const told = { ...limits, recorder, workRecorder, logger }
   return { ...records, ...told, store, disk, partNote, changes, whileRemoving, now: Date.now }
 }
@@ -106,15 +110,16 @@ async function openDirectory(
 /** What modules tell their work to; opened before them, so that what they tell at their close is stored too. */
 async function openWorkRecorder(
   options: Options,
-  adminToken: AdminToken,
-  deps: Pick<RecordsDeps, 'logger' | 'store'>,
+  deps: Pick<RecordsDeps, 'logger' | 'store'> & { readonly secrets: LogSecrets },
   { opened, closeTime }: Closing,
 ): Promise<WorkRecorder> {
-  const secrets = new LogSecrets()
-  if (adminToken.text !== null) secrets.hide(adminToken.text)
-  const serviceRows = await openServiceRows(options, { ...deps, secrets })
+  const serviceRows = await openServiceRows(options, deps)
   opened.push(() => serviceRows.close(closeTime.leftUntil(closeShares.serviceRows)))
   return serviceRows.recorder
+}
+
+function tellToken({ at, tokenId, tokenName, ...line }: TokenAuditLine, workRecorder: WorkRecorder): void {
+  workRecorder.token({ ...line, atMs: at, token: { id: tokenId, name: tokenName } })
 }
 
 function hasUnfinishedImport(jobs: Jobs, subjectId: string): boolean {
@@ -126,11 +131,13 @@ interface RecordsDeps extends Pick<Closing, 'opened'> {
   readonly disk: DiskWatch
   readonly keyFile: KeyFile
   readonly recorder: Recorder | undefined
+  readonly workRecorder: WorkRecorder
   readonly logger: Logger
 }
 
 /** What is kept in the catalog's file: the modules that hold records of it in memory. */
-async function openRecords(options: Options, { store, disk, keyFile, recorder, logger, opened }: RecordsDeps) {
+async function openRecords(options: Options, deps: RecordsDeps) {
+  const { store, disk, keyFile, recorder, workRecorder, logger, opened } = deps
   const now = Date.now
   const catalogPath = join(options.dataDir, catalogName)
   await refuseLostCatalog(catalogPath, { store, laterNames: [adminTokenFileName, logDirectoryName, markName] })
@@ -141,13 +148,14 @@ async function openRecords(options: Options, { store, disk, keyFile, recorder, l
   const catalog = openCatalog({ ...options, pipesMax, now }, await loadRecords(storage, catalogKinds))
   opened.push(() => catalog.close())
   const lookup = new CatalogLookup(catalog)
-  const { tokens, adminToken } = await openTokensWithFile(options, { storage, box, lookup, logger, now })
+  const onAudited = (line: TokenAuditLine): void => tellToken(line, workRecorder)
+  const { tokens, adminToken } = await openTokensWithFile(options, { storage, box, lookup, onAudited, logger, now })
   opened.push(() => tokens.close())
   const lostSecretCount = await secrets.reportLost()
   reportDefinitions(catalog, logger, options.columnsMax)
   const variables = openVariables({ now, box }, await loadRecords(storage, variableKinds))
   opened.push(() => variables.close())
-  const jobs = await openJobs(options, { storage, recorder, logger, now })
+  const jobs = await openJobs(options, { storage, recorder, workRecorder, logger, now })
   return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box }
 }
 

@@ -19,6 +19,7 @@ import { forgetRemovals } from './datasources/removal-notes.ts'
 import { PendingReplaces } from './datasources/replace/pending-replaces.ts'
 import type { Replaces } from './datasources/replace/replace.types.ts'
 import { openReplaces } from './datasources/replace/replaces.ts'
+import { StorageRecords } from './datasources/storage-records.ts'
 import { openImports } from './imports/imports.ts'
 import type { IngestViews } from './ingest/events/events-ingest.ts'
 import { openIngest } from './ingest/ingest.ts'
@@ -118,11 +119,11 @@ async function openModules(
 
 /** Where rows are and how they come there: the way in, the way out, data sources, and the views between them. */
 async function openRows(options: Options, ground: Ground, { opened, closeTime }: Closing) {
-  const { store, catalog, settings, variables, jobs, disk, whileRemoving, recorder, logger, now } = ground
+  const { store, catalog, settings, variables, jobs, disk, whileRemoving, recorder, workRecorder, logger, now } = ground
   const behindDeps = { catalog, store, gate: store.gate, kept: () => ingest.keptEvents, logger, now }
   const behind = await openViewsBehind(options, behindDeps)
   const ingest = await openIngest(options, {
-    ...{ store, catalog, logger, now, disk, whileRemoving, recorder },
+    ...{ store, catalog, logger, now, disk, whileRemoving, recorder, workRecorder },
     views: ingestViewsOf(behind, store.gate),
   })
   opened.push(() => ingest.close(closeTime.leftUntil(closeShares.ingest)))
@@ -133,9 +134,11 @@ async function openRows(options: Options, ground: Ground, { opened, closeTime }:
     { store, workspace: catalog, findServiceSource, secretOf: (name) => variables.secretOf(name), serviceScope },
   )
   const pipeUsers = createPipeUsers({ ...pipeLimits, now }, { catalog, query })
-  const tablesDeps = { catalog, store, ingest, logger, pipeUsers, whileRemoving }
+  const tablesDeps = { catalog, store, ingest, logger, workRecorder, pipeUsers, whileRemoving }
   const dataSources = await openDataSources({ ...options, now }, tablesDeps)
   opened.push(() => dataSources.close())
+  const storageRecords = new StorageRecords({ dataSources, workRecorder, logger, now })
+  opened.push(async () => storageRecords.close())
   const { flattenNode } = query
   const viewsDeps = { catalog, store, settings, ingest, dataSources, jobs, behind, flattenNode, now, logger }
   const { populates, views, ...checks } = await openViews(options, viewsDeps)
@@ -146,7 +149,7 @@ async function openRows(options: Options, ground: Ground, { opened, closeTime }:
   opened.push(() => replaces.close(closeTime.leftUntil(closeShares.replaces)))
   // What works needs all that was opened before.
   opened.push(() => jobs.close(closeTime.leftUntil(closeShares.jobs)))
-  return { behind, ingest, query, dataSources, populates, views, checks, replaces }
+  return { behind, ingest, query, dataSources, storageRecords, populates, views, checks, replaces }
 }
 
 type Rows = Awaited<ReturnType<typeof openRows>>
@@ -158,6 +161,7 @@ async function beginWork({ disk, partNote, store }: Ground, rows: Rows): Promise
   rows.behind.start()
   partNote.start()
   rows.dataSources.resume()
+  rows.storageRecords.start()
   await verifySafeguards(store)
   store.onRestart((engine) => mendAfterRestart(engine, { partNote, ...rows }))
 }
@@ -166,13 +170,14 @@ async function beginWork({ disk, partNote, store }: Ground, rows: Rows): Promise
 async function openWork(options: Options, modules: Ground & Rows, { opened }: Pick<Closing, 'opened'>) {
   const { catalog, query, views, ingest, changes, box, dataSources, replaces, jobs, disk, store, logger, now } = modules
   const { tokens, lookup, variables, behind, populates, checks, adminToken, lostSecretCount } = modules
+  const { recorder, workRecorder, limitHits, rates } = modules
   const { publishFirstNode } = options
   const pipes = createPipes({ ...pipeLimits, publishFirstNode, now }, { catalog, query, views })
   await reportNodes({ catalog, query, logger })
   const { parametersOf } = pipes
   const endpointDescriptions = new EndpointDescriptions({ catalog, query, parametersOf, serviceScope })
   const written = { ingest, changes, box, pendingReplaces: new PendingReplaces() }
-  const imports = openImports(options, { ...written, dataSources, replaces, logger, disk, now })
+  const imports = openImports(options, { ...written, dataSources, replaces, logger, workRecorder, disk, now })
   const opening = openAccess({ ...options, now }, { tokens, lookup, checkFilter: query.checkFilter })
   const worked = { imports, jobs, dataSources, populates, ...checks, query, disk, logger, store }
   const jobKinds = await openJobKinds(options, { ...opening, ...written, ...worked })
@@ -183,7 +188,6 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   opened.push(async () => spans?.close())
   const receipts = await openReceiptsOf(options, modules)
   const metrics = openMetrics(options, { ...modules, spans })
-  const { recorder, workRecorder, limitHits, rates } = modules
   const observed = { clusterControl, metrics, spans, recorder, workRecorder, limitHits, rates }
   const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, receipts, now }
   const engineFault = (): string | null => store.unreadyReason

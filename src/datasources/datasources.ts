@@ -16,6 +16,7 @@ import { dropAdvice, splitVersion } from '../catalog/versioned-name.ts'
 import type { Ingest } from '../ingest/ingest.types.ts'
 import { refuseBrokenViews } from '../materialize/altered-source.ts'
 import type { Logger } from '../observe/logger.ts'
+import { noRecorder, type WorkRecorder } from '../observe/work-recorder.types.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors/errors.ts'
 import { type QueryLimits, toChangeError } from '../store/caller-errors.ts'
@@ -61,6 +62,7 @@ import type {
 } from './row-delete/row-delete.types.ts'
 import { RowDeletes, type RowDeletesDeps } from './row-delete/row-deletes.ts'
 import { TableSizes } from './table-sizes.ts'
+import { type ToldOperations, toldOperations } from './told-operations.ts'
 
 export interface DataSourcesOptions extends EventsCreationOptions, QueryLimits {
   /** Most columns of a schema. */
@@ -79,6 +81,8 @@ interface DataSourcesDeps {
   /** Holds events back while a data source changes, and takes rows once more. */
   readonly ingest: Pick<Ingest, 'isHeld' | 'replayRows' | 'withBarrier' | 'withHold'>
   readonly logger: Logger
+  /** Told of what is done to data sources; absent tells nobody. */
+  readonly workRecorder?: WorkRecorder
   /** Absent while there are no pipes. */
   readonly pipeUsers?: PipeUsers
   /** Told before rows go on purpose, beside what `ingest` tells; absent tells nobody. */
@@ -110,9 +114,11 @@ class OpenDataSources implements DataSources {
   readonly #creations: Creations
   readonly #rowDeletes: RowDeletes
   readonly #sizes: TableSizes
+  readonly #told: ToldOperations
 
   constructor(options: DataSourcesOptions, deps: DataSourcesDeps) {
     const { catalog, store, ingest, logger, pipeUsers, whileRemoving = (_ids, change) => change() } = deps
+    this.#told = toldOperations(deps.workRecorder ?? noRecorder, options.now)
     this.#options = options
     this.#catalog = catalog
     this.#store = store
@@ -170,7 +176,13 @@ class OpenDataSources implements DataSources {
   }
 
   async create(request: CreateRequest): Promise<DataSource> {
-    return await this.#creations.create(request)
+    const { name = '', id = '' } = request
+    return await this.#told(
+      'create',
+      { id, name },
+      () => this.#creations.create(request),
+      (created) => created,
+    )
   }
 
   findForEvents(nameOrId: string): DataSource | undefined {
@@ -201,63 +213,72 @@ class OpenDataSources implements DataSources {
 
   async revise(nameOrId: string, { name, description, version, isForced = false }: Revision): Promise<DataSource> {
     const { id, name: oldName } = this.get(nameOrId)
-    return await this.#changes.run(id, async () => {
-      const current = this.#getStill(id, oldName)
-      const isRenamed = name !== undefined && name !== current.name
-      const isDescribed = description !== undefined && description !== current.description
-      // Whoever sends the name that it has wants it to have that name.
-      const users = this.#pipeUsers
-      const declaredVersion = version === current.declaredVersion ? undefined : version
-      const isChanged = isRenamed || isDescribed || declaredVersion !== undefined
-      if ((name !== undefined || version !== undefined) && !isChanged) return current
-      if (!isChanged) throw errors.CHANGE_EMPTY({ expected: '"name", "description" or "version"' })
-      const revision = { name, description, declaredVersion }
-      const checkVersion = (): void => {
-        if (declaredVersion !== undefined) users?.checkVersion(current, declaredVersion)
-      }
-      if (!isRenamed || users === undefined) return await this.#catalog.revise(id, revision, checkVersion)
-      const rename = { id, oldName: current.name, newName: name, isForced }
-      return await users.rename(rename, (pipes, guard) => {
-        const check = (): void => {
-          guard()
-          checkVersion()
-          users.checkTaken(name, id)
+    const event = name === undefined || name === oldName ? 'alter' : 'rename'
+    const revise = () =>
+      this.#changes.run(id, async () => {
+        const current = this.#getStill(id, oldName)
+        const isRenamed = name !== undefined && name !== current.name
+        const isDescribed = description !== undefined && description !== current.description
+        // Whoever sends the name that it has wants it to have that name.
+        const users = this.#pipeUsers
+        const declaredVersion = version === current.declaredVersion ? undefined : version
+        const isChanged = isRenamed || isDescribed || declaredVersion !== undefined
+        if ((name !== undefined || version !== undefined) && !isChanged) return current
+        if (!isChanged) throw errors.CHANGE_EMPTY({ expected: '"name", "description" or "version"' })
+        const revision = { name, description, declaredVersion }
+        const checkVersion = (): void => {
+          if (declaredVersion !== undefined) users?.checkVersion(current, declaredVersion)
         }
-        return this.#catalog.revise(id, revision, check, pipes)
+        if (!isRenamed || users === undefined) return await this.#catalog.revise(id, revision, checkVersion)
+        const rename = { id, oldName: current.name, newName: name, isForced }
+        return await users.rename(rename, (pipes, guard) => {
+          const check = (): void => {
+            guard()
+            checkVersion()
+            users.checkTaken(name, id)
+          }
+          return this.#catalog.revise(id, revision, check, pipes)
+        })
       })
-    })
+    return await this.#told(event, { id, name: oldName }, revise, (revised) => revised)
   }
 
   async alter(nameOrId: string, request: AlterRequest): Promise<AlterOutcome> {
     const { id, name: oldName } = this.get(nameOrId)
-    return await this.#changes.run(id, async () => {
-      const current = this.#getStill(id, oldName)
-      const alteration = planAlteration(current, request, this.#options.columnsMax)
-      const { operations, hasTableChanges, changed } = alteration
-      if (operations.length === 0) {
-        throw errors.CHANGE_EMPTY({ expected: '"schema", "description", "ttl", "indexes" or "kafka_store_raw_value"' })
-      }
-      if (hasTableChanges) await tryDefinition(this.#store, changed, request.schema)
-      await this.#refuseBrokenViews(current, changed)
-      const dependencies = [...(await this.dependents(id)), ...this.usedBy(id).map(({ name }) => name)]
-      if (request.isDry) return { operations, dependencies }
-      // What was chosen for a replay fits the schema that it was chosen under.
-      await this.#replay.finish(current)
-      await this.#alterations.make(current, alteration)
-      return { operations, dependencies }
-    })
+    const alter = () =>
+      this.#changes.run(id, async () => {
+        const current = this.#getStill(id, oldName)
+        const alteration = planAlteration(current, request, this.#options.columnsMax)
+        const { operations, hasTableChanges, changed } = alteration
+        if (operations.length === 0) {
+          throw errors.CHANGE_EMPTY({
+            expected: '"schema", "description", "ttl", "indexes" or "kafka_store_raw_value"',
+          })
+        }
+        if (hasTableChanges) await tryDefinition(this.#store, changed, request.schema)
+        await this.#refuseBrokenViews(current, changed)
+        const dependencies = [...(await this.dependents(id)), ...this.usedBy(id).map(({ name }) => name)]
+        if (request.isDry) return { operations, dependencies }
+        // What was chosen for a replay fits the schema that it was chosen under.
+        await this.#replay.finish(current)
+        await this.#alterations.make(current, alteration)
+        return { operations, dependencies }
+      })
+    return request.isDry ? await alter() : await this.#told('alter', { id, name: oldName }, alter)
   }
 
   async truncate(nameOrId: string): Promise<void> {
     const { id, name, isQuarantine } = this.#findTable(nameOrId)
-    await this.#alone({ id, name }, async (dataSource) => {
-      const table = isQuarantine ? quarantineTable(id) : id
-      await changeBehindBarrier(this.#ingest, dataSource, async () => {
-        if (!isQuarantine) await noteRemoval(this.#removalDeps, id, 'truncate')
-        await this.#store.tables.truncate(table)
-        if (!isQuarantine) await forgetRemovals(this.#catalog, new Set([id]))
+    const truncate = () =>
+      this.#alone({ id, name }, async (dataSource) => {
+        const table = isQuarantine ? quarantineTable(id) : id
+        await changeBehindBarrier(this.#ingest, dataSource, async () => {
+          if (!isQuarantine) await noteRemoval(this.#removalDeps, id, 'truncate')
+          await this.#store.tables.truncate(table)
+          if (!isQuarantine) await forgetRemovals(this.#catalog, new Set([id]))
+        })
       })
-    })
+    await this.#told('truncate', { id, name: isQuarantine ? nameOrId : name }, truncate)
   }
 
   async planRowDelete(nameOrId: string, request: RowDeleteRequest, signal: AbortSignal): Promise<PlannedRowDelete> {
@@ -274,17 +295,19 @@ class OpenDataSources implements DataSources {
 
   async drop(nameOrId: string, { isForced }: { readonly isForced: boolean } = { isForced: false }): Promise<void> {
     const { id, name } = this.getForDrop(nameOrId)
-    await this.#changes.run(id, async () => {
-      const dataSource = this.#getStill(id, name)
-      if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
-      const views = isForced ? [] : await this.dependents(id)
-      await this.#pipeUsers?.readNames()
-      // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step
-      // finds the entry half gone, and ends what was begun.
-      const others = otherBranches(viewsOn(this.#catalog.listPipes(), id))
-      await this.#retire(dataSource, isForced ? null : views)
-      await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#removals.takeBack(id, others))
-    })
+    const drop = () =>
+      this.#changes.run(id, async () => {
+        const dataSource = this.#getStill(id, name)
+        if (this.#ingest.isHeld(id)) throw errors.DATASOURCE_BUSY({ name: dataSource.name, what: 'replaced' })
+        const views = isForced ? [] : await this.dependents(id)
+        await this.#pipeUsers?.readNames()
+        // Nobody finds it any more, then nothing is inserted any more, then the tables go: a start after a kill at any step
+        // finds the entry half gone, and ends what was begun.
+        const others = otherBranches(viewsOn(this.#catalog.listPipes(), id))
+        await this.#retire(dataSource, isForced ? null : views)
+        await this.#ingest.withBarrier({ dataSource, isFinal: true }, () => this.#removals.takeBack(id, others))
+      })
+    await this.#told('delete', { id, name }, drop)
   }
 
   define(request: CreateRequest): DataSource {

@@ -8,6 +8,7 @@ import type { ImportOutcome, Ingest } from '../ingest/ingest.types.ts'
 import type { ImportTables } from '../ingest/ingest-plan.ts'
 import { errorFields } from '../observe/error-fields.ts'
 import type { Logger } from '../observe/logger.ts'
+import type { WorkRecorder } from '../observe/work-recorder.types.ts'
 import { apiErrorOf } from '../shared/api-error-of.ts'
 import { assert } from '../shared/assert.ts'
 import { type DiskReports, diskFaultOf } from '../shared/disk-fault.ts'
@@ -19,6 +20,7 @@ import { ImportProgress } from './import-progress.ts'
 import type { ImportOrder, ImportRequest, ImportResult, ImportSource, OpenImport } from './imports.types.ts'
 import { type PreparedRows, prepareRows } from './prepare-rows.ts'
 import { formatOfSchema } from './recognise-rows.ts'
+import { ToldImport } from './told-import.ts'
 
 export interface ImportsOptions {
   /** Most columns of a data source that is guessed from rows. */
@@ -36,6 +38,7 @@ export interface ImportsDeps {
   readonly replaces: Pick<Replaces, 'replace'>
   readonly pendingReplaces: PendingReplaces
   readonly logger: Logger
+  readonly workRecorder: WorkRecorder
   readonly disk: Pick<DiskReports, 'report'>
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -49,6 +52,7 @@ export async function openImport(
 ): Promise<OpenImport> {
   const { order, source } = request
   const { dataSources, pendingReplaces, now } = deps
+  const startMs = performance.now()
   const hasRows = source !== null
   const target = await findTarget(order, { dataSources, missingDataSource: options.missingDataSource, hasRows })
   if (order.mode === 'append' && target === null) request.caller.requireCreation()
@@ -86,7 +90,10 @@ export async function openImport(
         ...unheard,
       })
     }
-    return new ImportRun({ request, ...found, shadowed, progress, signal: ending.signal, held, prepareNext }, deps)
+    return new ImportRun(
+      { request, ...found, shadowed, progress, signal: ending.signal, held, prepareNext, startMs },
+      deps,
+    )
   } catch (error) {
     await giveBack(held)
     throw error
@@ -132,6 +139,8 @@ interface OpenedImport extends Pick<OpenImport, 'dataSource' | 'isCreated' | 'sh
   readonly signal: AbortSignal
   readonly held: HeldByImport
   readonly prepareNext: (source: ImportSource) => Promise<PreparedRows>
+  /** When the import began, by `performance.now`. */
+  readonly startMs: number
 }
 
 class ImportRun implements OpenImport {
@@ -145,6 +154,7 @@ class ImportRun implements OpenImport {
   readonly #held: HeldByImport
   readonly #prepareNext: OpenedImport['prepareNext']
   readonly #deps: ImportsDeps
+  readonly #told: ToldImport
 
   constructor(opened: OpenedImport, deps: ImportsDeps) {
     const { request, dataSource, isCreated, shadowed, progress, signal, held, prepareNext } = opened
@@ -158,12 +168,16 @@ class ImportRun implements OpenImport {
     this.#signal = signal
     this.#held = held
     this.#deps = deps
+    const { workRecorder, now } = deps
+    const about = { request, dataSource, importId: this.importId, startMs: opened.startMs }
+    this.#told = new ToldImport(about, { workRecorder, now })
   }
 
   async load(): Promise<ImportResult> {
     if (this.#held.prepared === null) return { outcome: null, warnings: [] }
     const outcome = await this.#loadOrTakeBack()
     this.#log(outcome)
+    this.#told.end(outcome)
     return { outcome, warnings: this.#lostRows(outcome) }
   }
 
@@ -179,6 +193,7 @@ class ImportRun implements OpenImport {
       // One that outlives the process goes on with it.
       const goesOn = this.#request.kept !== undefined && apiErrorOf(error).code === 'SHUTTING_DOWN'
       if (this.isCreated && !goesOn) await this.#deps.dataSources.drop(this.dataSource.id)
+      this.#told.fail(error)
       throw error
     }
   }
@@ -214,7 +229,7 @@ class ImportRun implements OpenImport {
     assert(prepared !== null && source !== null, 'rows are prepared before they are loaded')
     const { dataSource, importId } = this
     const { kept } = this.#request
-    const watcher = kept?.watcher ?? this.progress.watcher
+    const watcher = this.#told.watching(kept?.watcher ?? this.progress.watcher)
     const { format } = prepared
     const rows = { dataSource, format, csv: prepared.csvFor(dataSource) }
     const ledger = (await kept?.onLoading(rows)) ?? undefined

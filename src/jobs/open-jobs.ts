@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Recorder } from '../metrics/recorder.ts'
 import type { Logger } from '../observe/logger.ts'
+import type { WorkRecorder } from '../observe/work-recorder.types.ts'
 import { assert } from '../shared/assert.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { errors } from '../shared/errors/errors.ts'
@@ -14,6 +15,7 @@ import { isFinal } from './job-states.ts'
 import type { Job, JobFilter, JobKind, Jobs, NewJob } from './jobs.types.ts'
 import { newcomersShareOf } from './newcomers-share.ts'
 import { keptOrder } from './running-job.ts'
+import { tellJob } from './told-jobs.ts'
 
 export interface JobsOptions {
   /** Jobs of one kind that may wait. */
@@ -40,6 +42,8 @@ export interface JobsDeps {
   readonly storage: RecordStorage
   /** Where jobs that end are counted; absent where they are not. */
   readonly recorder?: Pick<Recorder, 'jobEnded'> | undefined
+  /** Told of each job that has another status. */
+  readonly workRecorder?: WorkRecorder | undefined
   readonly logger: Logger
   /** Epoch milliseconds. */
   readonly now: () => number
@@ -194,6 +198,7 @@ class OpenJobs implements Jobs {
     if (fault === null) this.#deps.logger.info(fields, 'A job has another status.')
     else this.#deps.logger.error({ ...fields, err: fault }, 'A job has ended by a fault.')
     this.#news.changed(this.find(id) ?? job)
+    tellJob(this.find(id) ?? job, this.#deps.workRecorder)
     if (!isFinal(status)) return
     const { kind, startedAtMs, updatedAtMs } = job
     this.#deps.recorder?.jobEnded(kind, status, startedAtMs === null ? 0 : updatedAtMs - startedAtMs)

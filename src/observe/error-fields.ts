@@ -1,3 +1,4 @@
+import { apiErrorOf } from '../shared/api-error-of.ts'
 import type { ApiError } from '../shared/errors/errors.ts'
 import { cutText } from './log-secrets.ts'
 import type { LogFields } from './logger.ts'
@@ -8,6 +9,15 @@ const reasonCharsMax = 500
 /** What an entry tells of an error that was answered: not what it quotes of rows. */
 export function errorFields(error: ApiError | undefined): LogFields {
   if (error === undefined) return {}
+  return { code: error.code, reason: reasonOf(error) }
+}
+
+/** Why something failed, in the words of the error table, and without what they may quote of rows. */
+export function toldReason(thrown: unknown): string {
+  return reasonOf(apiErrorOf(thrown))
+}
+
+function reasonOf(error: ApiError): string {
   const reason = mayQuoteRows(error) ? withoutQuoted(error.message) : error.message
-  return { code: error.code, reason: cutText(reason, reasonCharsMax) }
+  return cutText(reason, reasonCharsMax)
 }

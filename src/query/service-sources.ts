@@ -23,17 +23,42 @@ const emptySchemas: Readonly<Record<string, string>> = {
     options Map(String, String)`,
   bi_stats_rt: `start_datetime DateTime, query String, query_normalized String, error_code Int32, error String,
     duration UInt64, read_rows UInt64, read_bytes UInt64, result_rows UInt64, result_bytes UInt64`,
+  bi_stats: `date Date, database String, query_normalized String, view_count UInt64, error_count UInt64,
+    avg_duration_state AggregateFunction(avg, Float64), quantile_timing_state
+    AggregateFunction(quantilesTiming(0.9, 0.95, 0.99), Float64), read_bytes_sum UInt64, read_rows_sum UInt64,
+    avg_result_rows_state AggregateFunction(avg, Float64), avg_result_bytes_state AggregateFunction(avg, Float64)`,
+  data_transfer: `timestamp DateTime, event String, origin_provider String, origin_region String,
+    destination_provider String, destination_region String, kind String, bytes UInt64`,
+  datasources_ops_stats: `event_date Date, event_type String, pipe_id String, pipe_name String, error_count UInt64,
+    executions UInt64, avg_elapsed_time_state AggregateFunction(avg, Float64), quantiles_state
+    AggregateFunction(quantilesTiming(0.9, 0.95, 0.99), Float64), read_bytes UInt64, read_rows UInt64,
+    written_rows UInt64, written_bytes UInt64, written_rows_quarantine UInt64, written_bytes_quarantine UInt64,
+    resource_tags Array(String)`,
+  llm_usage: `start_time DateTime, end_time DateTime, request_id String, user_id String, workspace_id String,
+    feature String, origin String, model String, provider String, input_tokens UInt64, output_tokens UInt64,
+    duration Float64, cost Float64, error String`,
+}
+
+/** Of the organization alone, beside what its workspaces have. */
+const organizationSchemas: Readonly<Record<string, string>> = {
+  workspaces: 'workspace_id String, name String, created_at DateTime, deleted_at DateTime',
+  processed_data: 'date Date, workspace_id String, read_bytes UInt64, written_bytes UInt64',
 }
 
 /** @param areFilled whether the service writes rows; false gives all of them as they are without any. */
 export function createServiceSources(areFilled: boolean): FindServiceSource {
   return (parts) => {
     const [workspace, name = ''] = parts
-    if (workspace !== 'tinybird') return undefined
-    if (Object.hasOwn(emptySchemas, name)) return emptySource(parts, emptySchemas[name] ?? '')
-    if (!isTableName(name)) return undefined
-    const table = serviceTables[name]
-    return areFilled ? filledSource(parts, name) : emptySource(parts, schemaOf(table))
+    const isOfOrganization = workspace === 'organization'
+    if (isOfOrganization && Object.hasOwn(organizationSchemas, name))
+      return emptySource(parts, organizationSchemas[name] ?? '')
+    const isFilled = areFilled && !isOfOrganization && isTableName(name)
+    if (isFilled) return filledSource(parts, name)
+    const schema = schemaOf(name)
+    if (schema === undefined) return undefined
+    // The organization tells which of its workspaces a row is of.
+    const hasWorkspace = /\bworkspace_id\b/.test(schema)
+    return emptySource(parts, isOfOrganization && !hasWorkspace ? `workspace_id String, ${schema}` : schema)
   }
 }
 
@@ -41,8 +66,11 @@ function isTableName(name: string): name is ServiceTableName {
   return Object.hasOwn(serviceTables, name)
 }
 
-function schemaOf({ columns }: ServiceTable): string {
-  return columns.map(([name, type]) => `\`${name}\` ${type}`).join(', ')
+function schemaOf(name: string): string | undefined {
+  if (Object.hasOwn(emptySchemas, name)) return emptySchemas[name]
+  if (!isTableName(name)) return undefined
+  const { columns }: ServiceTable = serviceTables[name]
+  return columns.map(([column, type]) => `\`${column}\` ${type}`).join(', ')
 }
 
 function filledSource(parts: readonly string[], name: ServiceTableName): Source {

@@ -1,5 +1,15 @@
 import { cutText, type LogSecrets, redactedText } from '../observe/log-secrets.ts'
-import type { RequestRecord, WorkRecorder } from '../observe/work-recorder.types.ts'
+import type {
+  BlockRecord,
+  JobRecord,
+  LimitRecord,
+  OperationRecord,
+  RequestRecord,
+  StorageRecord,
+  TokenRecord,
+  WorkRecorder,
+} from '../observe/work-recorder.types.ts'
+import type { ServiceTableName } from '../store/sql/service-tables.ts'
 import { PipeTotals } from './pipe-totals.ts'
 import type { RowWriter } from './row-writer.ts'
 
@@ -9,6 +19,7 @@ const nameCharsMax = 200
 const agentCharsMax = 300
 const errorCharsMax = 2_000
 const parametersMax = 50
+const metadataCharsMax = 8_000
 
 /** Names of parameters whose values are nobody's to read. */
 const secretName = /token|secret|passw|api[_-]?key|authorization|bearer/i
@@ -35,7 +46,7 @@ export class ServiceRecorder implements WorkRecorder {
     const { error } = record
     const url = this.#clean(record.url, urlCharsMax)
     const parameters = this.#parameters(record.parameters)
-    const start_datetime = Math.floor(record.startedAtMs / 1000)
+    const start_datetime = seconds(record.startedAtMs)
     const pipe = { pipe_id: record.pipeId, pipe_name: record.pipeName }
     const row = {
       start_datetime,
@@ -54,7 +65,7 @@ export class ServiceRecorder implements WorkRecorder {
       parameters,
       user_agent: this.#clean(record.userAgent, agentCharsMax),
     }
-    this.#writer.add('pipe_stats_rt', JSON.stringify(row))
+    this.#write('pipe_stats_rt', row)
     this.#totals.add(record)
     this.#writer.wake()
     if (error === null) return
@@ -67,7 +78,121 @@ export class ServiceRecorder implements WorkRecorder {
       status_code: record.statusCode,
       error: this.#clean(error, errorCharsMax),
     }
-    this.#writer.add('endpoint_errors', JSON.stringify(failure))
+    this.#write('endpoint_errors', failure)
+  }
+
+  operation(record: OperationRecord): void {
+    const { eventType, dataSource, startedAtMs, elapsedMs, error, pipe } = record
+    const { rows = 0, quarantinedRows = 0, readBytes = 0, blockIds = [], options = {} } = record
+    const { importId = '', jobId = '', requestId = '' } = record
+    this.#write('datasources_ops_log', {
+      timestamp: seconds(startedAtMs),
+      event_type: eventType,
+      datasource_id: dataSource.id,
+      datasource_name: dataSource.name,
+      result: error === null ? 'ok' : 'error',
+      elapsed_time: elapsedMs / 1000,
+      error: error === null ? '' : this.#clean(error, errorCharsMax),
+      import_id: importId,
+      job_id: jobId,
+      request_id: requestId,
+      rows,
+      rows_quarantine: quarantinedRows,
+      blocks_ids: blockIds,
+      'Options.Names': Object.keys(options),
+      'Options.Values': Object.values(options).map((value) => this.#clean(value, valueCharsMax)),
+      pipe_id: pipe?.id ?? '',
+      pipe_name: pipe?.name ?? '',
+      read_bytes: readBytes,
+      written_rows: rows,
+      written_rows_quarantine: quarantinedRows,
+    })
+  }
+
+  block(record: BlockRecord): void {
+    this.#write('block_log', {
+      timestamp: seconds(record.atMs),
+      import_id: record.importId,
+      job_id: record.jobId,
+      request_id: record.requestId,
+      source: record.source,
+      block_id: record.blockId,
+      status: record.status,
+      datasource_id: record.dataSource.id,
+      datasource_name: record.dataSource.name,
+      rows: record.rows,
+      parser: record.parser,
+      quarantine_lines: record.quarantinedLines,
+      empty_lines: record.emptyLines,
+      bytes: record.bytes,
+      processing_time: record.elapsedMs / 1000,
+    })
+  }
+
+  job({ id, kind, status, subject, error, details, ...times }: JobRecord): void {
+    const { createdAtMs, updatedAtMs, startedAtMs } = times
+    const isOfPipe = subject?.kind === 'pipe'
+    this.#write('jobs_log', {
+      job_id: id,
+      job_type: kind,
+      pipe_id: isOfPipe ? subject.id : '',
+      pipe_name: isOfPipe ? subject.name : '',
+      created_at: seconds(createdAtMs),
+      updated_at: seconds(updatedAtMs),
+      started_at: seconds(startedAtMs ?? 0),
+      status,
+      error: error === null ? '' : this.#clean(error, errorCharsMax),
+      job_metadata: this.#metadata(isOfPipe ? details : { ...details, ...sourceFields(subject) }),
+    })
+  }
+
+  storage({ atMs, dataSource, rows, bytes, quarantinedRows, quarantinedBytes }: StorageRecord): void {
+    this.#write('datasources_storage', {
+      timestamp: seconds(atMs),
+      datasource_id: dataSource.id,
+      datasource_name: dataSource.name,
+      bytes,
+      rows,
+      bytes_quarantine: quarantinedBytes,
+      rows_quarantine: quarantinedRows,
+    })
+  }
+
+  token({ atMs, action, token, editorId, editorName, changedFields, scopes }: TokenRecord): void {
+    this.#write('tokens_log', {
+      timestamp: seconds(atMs),
+      event_type: action,
+      token: token.id,
+      token_name: token.name,
+      editor: editorId ?? '',
+      editor_name: editorName,
+      changed_fields: changedFields,
+      scopes: scopes.map((scope) => this.#clean(scope, valueCharsMax)),
+    })
+  }
+
+  limit({ atMs, limit, code, status, requestId, tokenId, tokenName, resource }: LimitRecord): void {
+    this.#write('limits_log', {
+      timestamp: seconds(atMs),
+      limit_name: limit,
+      error_code: code,
+      status_code: status,
+      request_id: requestId,
+      token: tokenId ?? '',
+      token_name: tokenName ?? '',
+      resource: this.#clean(resource ?? '', nameCharsMax),
+    })
+  }
+
+  #write(table: ServiceTableName, row: Readonly<Record<string, unknown>>): void {
+    this.#writer.add(table, JSON.stringify(row))
+  }
+
+  /** What is too long to be kept is left out as a whole: half of it could not be read. */
+  #metadata(details: Readonly<Record<string, unknown>>): string {
+    const text = JSON.stringify(details)
+    const cleaned = this.#secrets.cleanValue(text)
+    return cleaned === text && text.length <= metadataCharsMax ? text : '{}'
   }
 
   #parameters(given: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
@@ -87,4 +212,13 @@ export class ServiceRecorder implements WorkRecorder {
   #clean(text: string, charsMax: number): string {
     return cutText(this.#secrets.cleanValue(text), charsMax)
   }
+}
+
+/** As the engine reads a DateTime. */
+function seconds(atMs: number): number {
+  return Math.floor(atMs / 1000)
+}
+
+function sourceFields(subject: JobRecord['subject']): Readonly<Record<string, string>> {
+  return subject === null ? {} : { datasource_id: subject.id, datasource_name: subject.name }
 }

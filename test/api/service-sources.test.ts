@@ -1,24 +1,27 @@
 import t from 'tap'
-import type { Options } from '../../src/config.ts'
+import { untilRows, writingRows } from '../support/api/service-rows.ts'
 import { openTestService, type TestService } from '../support/api/test-service.ts'
 import { createTestDirectory } from '../support/store/test-store.ts'
 
-const filled = ['pipe_stats_rt', 'pipe_stats', 'endpoint_errors', 'datasources_ops_log', 'block_log', 'jobs_log']
-const empty = ['kafka_ops_log', 'sinks_ops_log', 'bi_stats_rt']
-const kept: Partial<Options> = { serviceSources: 'on', serviceRowsFlushMs: 10 }
-
-/** Rows of a query, once it gives any that `isIt` says yes to. */
-async function untilRows(
-  service: TestService,
-  query: string,
-  isIt = (rows: readonly (readonly string[])[]) => rows.length > 0,
-) {
-  for (;;) {
-    const rows = await service.rows(query)
-    if (isIt(rows)) return rows
-  }
-}
-
+const filled = [
+  'tokens_log',
+  'limits_log',
+  'pipe_stats_rt',
+  'pipe_stats',
+  'endpoint_errors',
+  'datasources_ops_log',
+  'block_log',
+  'jobs_log',
+]
+const empty = [
+  'kafka_ops_log',
+  'sinks_ops_log',
+  'bi_stats_rt',
+  'bi_stats',
+  'data_transfer',
+  'llm_usage',
+  'datasources_ops_stats',
+]
 async function createPipe(service: TestService, name: string, sql: string) {
   const nodes = [{ name: `${name}_node`, sql, type: 'endpoint' }]
   return await service.call('POST', '/v0/pipes', { body: JSON.stringify({ name, nodes }) })
@@ -39,13 +42,18 @@ t.test('service data sources have columns and no rows where they are switched of
     t.strictSame(await service.rows(`SELECT count() FROM tinybird.${name}`), [['0']], name)
     t.strictSame(await service.rows(`SELECT * FROM tinybird.${name} AS log LIMIT 1`), [], name)
   }
+  const exporter = `SELECT w.name, sum(s.rows) FROM organization.datasources_storage AS s
+    JOIN organization.workspaces AS w ON w.workspace_id = s.workspace_id
+    JOIN organization.pipe_stats_rt AS p ON p.workspace_id = w.workspace_id
+    JOIN organization.jobs_log AS j ON j.workspace_id = w.workspace_id GROUP BY w.name`
+  t.strictSame(await service.rows(exporter), [], 'and so have those of the organization')
   t.strictSame(await service.rows('SELECT Options.Names FROM tinybird.datasources_ops_log'), [])
   const unknown = await service.call('POST', '/v0/sql', { body: 'SELECT 1 FROM tinybird.nothing' })
   t.match(unknown, { status: 400, json: { error: /There is no service Data Source 'tinybird.nothing' here/ } })
 })
 
 t.test('requests of endpoints and of SQL are rows', async (t) => {
-  const service = await openTestService(t, kept)
+  const service = await openTestService(t, writingRows)
   await createPipe(
     service,
     'top',
@@ -94,7 +102,7 @@ t.test('requests of endpoints and of SQL are rows', async (t) => {
 t.test('days are added up by pipe, and rows and sums survive a restart', async (t) => {
   const directory = await createTestDirectory()
   t.teardown(() => directory.remove())
-  const options = { ...kept, dataDir: directory.path }
+  const options = { ...writingRows, dataDir: directory.path }
   const service = await openTestService(t, options)
   await createPipe(service, 'one', '% SELECT {{Int32(n, 1)}} AS n')
   for (const n of ['1', '2', 'x']) await service.call('GET', `/v0/pipes/one.json?n=${n}`)
@@ -115,7 +123,7 @@ t.test('days are added up by pipe, and rows and sums survive a restart', async (
 })
 
 t.test('queries of real projects read them, also in pipes', async (t) => {
-  const service = await openTestService(t, kept)
+  const service = await openTestService(t, writingRows)
   await createPipe(service, 'one', '% SELECT {{Int32(n, 1)}} AS n')
   const token = await createToken(service, 'reader', 'PIPES:READ:one')
   for (const n of ['1', '2', 'x']) await service.call('GET', `/v0/pipes/one.json?n=${n}`, { token })
@@ -167,7 +175,7 @@ t.test('queries of real projects read them, also in pipes', async (t) => {
 t.test(
   'ADMIN reads them, and scopes that name them; filtered tokens and the right to all data sources do not',
   async (t) => {
-    const service = await openTestService(t, kept)
+    const service = await openTestService(t, writingRows)
     await service.create('visits', 'n UInt8')
     await createPipe(service, 'usage', 'SELECT count() AS requests FROM tinybird.pipe_stats_rt')
     const query = 'SELECT count() FROM tinybird.pipe_stats_rt FORMAT TSV'
@@ -193,7 +201,7 @@ t.test(
 )
 
 t.test('values of tokens and what is sent by POST leave no trace', async (t) => {
-  const service = await openTestService(t, kept)
+  const service = await openTestService(t, writingRows)
   await createPipe(service, 'one', "% SELECT {{String(api_key, '')}} AS k, {{String(word, '')}} AS word")
   const token = await createToken(service, 'reader', 'PIPES:READ:one')
   const admin = 'p.test.token'

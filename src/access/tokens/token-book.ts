@@ -57,6 +57,8 @@ export interface BookDeps {
   readonly lookup: AccessDeps['lookup']
   readonly box: SecretBox
   readonly logger: Logger
+  /** Told of each change, once it is on disk. */
+  readonly onAudited?: (line: TokenAuditLine) => void
   /** Keeps the value of the workspace admin token for people, beside what the book keeps itself. */
   readonly keepAdminValue: (value: string) => Promise<void>
 }
@@ -250,6 +252,7 @@ export class TokenBook implements Tokens {
       const line = auditLineOf({ at: this.#now(), editor, action: 'removed', token, changedFields: [] })
       await this.#deps.records.write([{ kind: 'tokens', key: id, value: null }, ...this.#audit.writesOf(line)])
       this.#audit.add(line)
+      this.#deps.onAudited?.(line)
       this.#index.delete(entry)
       this.#uses.forget(id)
     })
@@ -352,6 +355,7 @@ export class TokenBook implements Tokens {
       ...this.#audit.writesOf(line),
     ])
     this.#audit.add(line)
+    this.#deps.onAudited?.(line)
     this.#index.set(entry)
     if (token.isWorkspaceAdmin) this.#adminEntry = entry
   }

@@ -6,7 +6,9 @@
  */
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { type Recorder, SourceCounts } from '../../metrics/recorder.ts'
+import { toldReason } from '../../observe/error-fields.ts'
 import type { Logger } from '../../observe/logger.ts'
+import { noRecorder, type WorkRecorder } from '../../observe/work-recorder.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { type DiskReports, diskFaultOf } from '../../shared/disk-fault.ts'
 import { within } from '../../shared/within.ts'
@@ -44,6 +46,8 @@ export interface DataSourceEventsDeps extends BlockInserterDeps {
   /** Absent where no views change. */
   readonly views?: EventsViews | undefined
   readonly kept?: Pick<KeptBlocks, 'noteStored'> | undefined
+  /** Told of each block that is stored; absent tells nobody. */
+  readonly workRecorder?: WorkRecorder | undefined
   /** Where what comes in is counted; absent where it is not. */
   readonly sources?: Recorder['sources'] | undefined
 }
@@ -76,6 +80,9 @@ export class DataSourceEvents implements BehindSource {
   /** Readers who wait for what was acknowledged to somebody: blocks are not made sooner for them. */
   readonly #readers = new StoredWaiters()
   readonly #times = new PlaceTimes()
+  readonly #workRecorder: WorkRecorder
+  /** By the clock. */
+  #begunAtMs = 0
 
   constructor(dataSource: DataSource, deps: DataSourceEventsDeps, recovered: RecoveredSource = nothing) {
     const { rule, budget, clock } = deps
@@ -87,6 +94,7 @@ export class DataSourceEvents implements BehindSource {
     this.#waitingBytes = waitingBytes
     this.mayHaveEntries = recovered !== nothing
     this.#counts = deps.sources?.of(dataSource.id) ?? new SourceCounts()
+    this.#workRecorder = deps.workRecorder ?? noRecorder
     this.#retry = new InsertRetry(deps)
     this.#queue = new EventsQueue({ rule, budget, clock, onTime: () => this.wake() }, behind)
     this.#inserter = new BlockInserter({ stream: this.stream, named, queue: this.#queue }, deps, {
@@ -246,6 +254,7 @@ export class DataSourceEvents implements BehindSource {
   /** Never rejects. */
   async #run(): Promise<void> {
     while (this.#isDue()) {
+      this.#begunAtMs = this.#deps.clock()
       try {
         await this.#inserter.storeNext(this.#dataSource)
         if (this.mayRead) this.#deps.onBehind()
@@ -290,6 +299,7 @@ export class DataSourceEvents implements BehindSource {
       this.#waitingRows = 0
       this.#waitingBytes = 0
     }
+    if (this.#workRecorder.isOn) this.#tellStored(block, counts)
     const hadFailed = this.#retry.noteStored()
     if (hadFailed) this.#deps.logger.info({ dataSource: this.name }, 'The events of a data source are stored again.')
     const last = block.sequences.at(-1)
@@ -305,6 +315,17 @@ export class DataSourceEvents implements BehindSource {
     if (sinceMs !== null) this.#counts.lag.note(this.#deps.clock() - sinceMs)
   }
 
+  #tellStored({ blockId, loggedBytes }: NamedBlock, { rowCount, quarantinedRowCount }: BlockCounts): void {
+    const counts = { rows: rowCount, quarantinedRows: quarantinedRowCount, readBytes: loggedBytes }
+    this.#workRecorder.operation({ ...this.#appended, ...counts, blockIds: [blockId], error: null })
+  }
+
+  get #appended() {
+    const elapsedMs = this.#deps.clock() - this.#begunAtMs
+    const startedAtMs = this.#deps.now() - elapsedMs
+    return { eventType: 'append-hfi', dataSource: this.#dataSource, startedAtMs, elapsedMs }
+  }
+
   #fail(error: unknown): void {
     const kind = this.#inserter.isAbandoned ? 'closed' : insertFailureKind(error)
     if (kind === 'closed') {
@@ -318,6 +339,7 @@ export class DataSourceEvents implements BehindSource {
     if (attemptCount === 1) {
       const fields = { err: error, dataSource: this.name, waitingRows: this.#waitingRows }
       logger.error(fields, 'Events of a data source cannot be stored: they stay in the log, and are tried again.')
+      this.#workRecorder.operation({ ...this.#appended, error: toldReason(error) })
     }
     this.#letGo()
     if (kind === 'view') this.#waiters.fail(message)

@@ -9,6 +9,7 @@ import type { DataSource, DataSourceId } from '../../catalog/data-source.types.t
 import type { Recorder } from '../../metrics/recorder.ts'
 import type { LogState, WaitingEvents } from '../../metrics/service-state.types.ts'
 import type { Logger } from '../../observe/logger.ts'
+import type { WorkRecorder } from '../../observe/work-recorder.types.ts'
 import { CloseTime } from '../../shared/close-time.ts'
 import { type DiskReports, noDiskReports } from '../../shared/disk-fault.ts'
 import { errors } from '../../shared/errors/errors.ts'
@@ -70,6 +71,7 @@ export interface EventsDeps {
   readonly files?: FileLayer
   /** Absent where nothing is counted. */
   readonly recorder?: Pick<Recorder, 'logSyncs' | 'sources'> | undefined
+  readonly workRecorder?: WorkRecorder | undefined
 }
 
 /** What is known of the views behind data sources, and who looks after them. */
@@ -383,6 +385,7 @@ export class EventsIngest {
       views: this.#deps.views,
       kept: this.#kept,
       sources: recorder?.sources,
+      workRecorder: this.#deps.workRecorder,
     }
   }
 

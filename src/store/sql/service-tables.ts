@@ -1,7 +1,8 @@
 // What the tables behind the service data sources consist of. They lie beside those of the data sources, with names that none of
 // these can have; whoever looks for tables of data sources goes by ids.
 //
-// Names, order and types of columns are public: https://www.tinybird.co/docs/monitoring/service-datasources
+// Names, order and types of columns are public: https://www.tinybird.co/docs/monitoring/service-datasources; `tokens_log` and `limits_log`
+// are of this service alone.
 
 /** What tells how long rows are kept: single requests, days added up, or what was done to data sources, and by jobs. */
 export type KeptRows = 'requests' | 'totals' | 'operations'
@@ -201,6 +202,36 @@ export const serviceTables = {
     sortingKey: 'timestamp, datasource_id',
     timeColumn: 'timestamp',
     kept: 'totals',
+  },
+  tokens_log: {
+    columns: [
+      ['timestamp', 'DateTime'],
+      ['event_type', 'String'],
+      ['token', 'String'],
+      ['token_name', 'String'],
+      ['editor', 'String'],
+      ['editor_name', 'String'],
+      ['changed_fields', 'Array(String)'],
+      ['scopes', 'Array(String)'],
+    ],
+    ...logged,
+    sortingKey: 'timestamp',
+    kept: 'operations',
+  },
+  limits_log: {
+    columns: [
+      ['timestamp', 'DateTime'],
+      ['limit_name', 'String'],
+      ['error_code', 'String'],
+      ['status_code', 'Int32'],
+      ['request_id', 'String'],
+      ['token', 'String'],
+      ['token_name', 'String'],
+      ['resource', 'String'],
+    ],
+    ...logged,
+    sortingKey: 'timestamp',
+    kept: 'operations',
   },
 } as const satisfies Readonly<Record<string, ServiceTable>>
 

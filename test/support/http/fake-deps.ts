@@ -143,7 +143,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     ingest,
     imports: openImports(
       { columnsMax: 50, missingDataSource: 'create', ...options },
-      { dataSources, ingest, replaces, pendingReplaces, logger, disk, now },
+      { dataSources, ingest, replaces, pendingReplaces, logger, workRecorder: noRecorder, disk, now },
     ),
     jobs: noJobs,
     clusterControl: idleClusterControl(),
