@@ -13,7 +13,7 @@ import { addHealth } from './http/routes/health.ts'
 import { JobProgress } from './http/routes/job-progress.ts'
 import { addJobs } from './http/routes/jobs.ts'
 import { addMaterialization } from './http/routes/materialization.ts'
-import { addMetrics } from './http/routes/metrics.ts'
+import { addMetrics, namedAddresses } from './http/routes/metrics.ts'
 import { addOpenApi } from './http/routes/openapi.ts'
 import { addPipe } from './http/routes/pipe.ts'
 import { addPipes } from './http/routes/pipes.ts'
@@ -83,9 +83,12 @@ export function createApp(deps: HttpDeps, options: HttpOptions, onRoute?: WatchR
   const { isClosing, onClosing, onCutting } = addClosing(app, options.closeTimeoutMs)
   addAuthorization(app, deps.access)
   addUrlEscapes(app)
-  addMetrics(app, deps, options)
+  const isNamed = namedAddresses(options)
+  addMetrics(app, deps, isNamed)
   addRequestRecords(app, deps)
-  addHealth(app, () => (isClosing() ? errors.SHUTTING_DOWN() : faultOf(deps)))
+  const refusalOf = (): ApiError | null => (isClosing() ? errors.SHUTTING_DOWN() : faultOf(deps))
+  const dataSourceName = (id: string): string | undefined => deps.dataSources.find(id)?.name
+  addHealth(app, { refusalOf, state: deps.state, dataSourceName, isNamed, now })
   const jobProgress = new JobProgress(deps.jobs)
   const limits = { ...options, bodies: new BodyBudget(options.bodiesBytesMax) }
   app.register((api, _options, done) => {
@@ -137,8 +140,13 @@ function addRoutes(api: FastifyInstance, deps: RouteDeps, limits: HttpOptions & 
 }
 
 /** Why requests cannot be answered now; null where they can. */
-function faultOf({ disk: { reason }, engineFault }: Pick<HttpDeps, 'disk' | 'engineFault'>): ApiError | null {
+function faultOf({
+  disk: { reason },
+  engineFault,
+  ingest,
+}: Pick<HttpDeps, 'disk' | 'engineFault' | 'ingest'>): ApiError | null {
   if (reason !== null) return errors.DISK_UNAVAILABLE({ reason, retryAfterSeconds: diskRetrySeconds })
   const fault = engineFault()
-  return fault === null ? null : errors.ENGINE_UNAVAILABLE({ reason: fault })
+  if (fault !== null) return errors.ENGINE_UNAVAILABLE({ reason: fault })
+  return ingest.logState().isFull ? errors.LOG_FULL({ retryAfterSeconds: diskRetrySeconds }) : null
 }

@@ -33,7 +33,7 @@ import { RepairService } from './materialize/verify/repairs.ts'
 import { VerifyService } from './materialize/verify/verifies.ts'
 import type { Logger } from './observe/logger.ts'
 import { type Closing, catalogName, closeShares, type Ground, openGround } from './open-ground.ts'
-import { openMetrics, openTraces } from './open-metrics.ts'
+import { openObserved } from './open-observed.ts'
 import { openPopulates } from './open-populates.ts'
 import { openReceiptsOf } from './open-receipts.ts'
 import { EndpointDescriptions } from './pipes/endpoint-descriptions.ts'
@@ -184,11 +184,10 @@ async function openWork(options: Options, modules: Ground & Rows, { opened }: Pi
   opened.push(() => jobKinds.close())
   const clusterControl = openClusterControl(options, { logger })
   opened.push(() => clusterControl.close())
-  const spans = await openTraces(options, logger)
+  const { state, metrics, spans } = await openObserved(options, modules)
   opened.push(async () => spans?.close())
   const receipts = await openReceiptsOf(options, modules)
-  const metrics = openMetrics(options, { ...modules, spans })
-  const observed = { clusterControl, metrics, spans, recorder, workRecorder, limitHits, rates }
+  const observed = { clusterControl, state, metrics, spans, recorder, workRecorder, limitHits, rates }
   const shown = { ...observed, tokens, pipes, behind, endpointDescriptions, variables, receipts, now }
   const engineFault = (): string | null => store.unreadyReason
   const app = createApp({ ...opening, ...worked, ...jobKinds, ...written, ...shown, engineFault }, options)

@@ -20,6 +20,7 @@ import type { Repairs } from '../materialize/verify/repair.types.ts'
 import type { Verifies } from '../materialize/verify/verify.types.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Recorder } from '../metrics/recorder.ts'
+import type { ServiceState } from '../metrics/service-state.types.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { SpanQueue } from '../observe/traces/span-queue.ts'
 import type { WorkRecorder } from '../observe/work-recorder.types.ts'
@@ -75,6 +76,8 @@ export interface HttpDeps {
   readonly metrics: Pick<Metrics, 'contentType' | 'text'> | null
   /** How many requests of some kinds may come. */
   readonly rates: Omit<Rates, 'close'>
+  /** What the service is now. */
+  readonly state: () => ServiceState
   /** Where traces of requests go; null where they are not sent. */
   readonly spans: Pick<SpanQueue, 'add'> | null
   /** Is told of each refusal by a limit. */

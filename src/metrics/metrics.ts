@@ -2,7 +2,7 @@ import { collectDefaultMetrics, type Gauge, Registry } from 'prom-client'
 import type { Family } from './family.ts'
 import { type RecordedNames, recordedFamilies } from './recorded-families.ts'
 import type { Recorder } from './recorder.ts'
-import type { ServiceState } from './service-state.types.ts'
+import type { EngineCounts, ServiceState } from './service-state.types.ts'
 import { stateFamilies } from './state-families.ts'
 
 export interface MetricsOptions {
@@ -12,7 +12,9 @@ export interface MetricsOptions {
 
 export interface MetricsDeps extends RecordedNames {
   readonly recorder: Recorder
-  readonly state: () => Promise<ServiceState>
+  readonly state: () => ServiceState
+  /** Null while the engine does not answer. */
+  readonly engineCounts: () => Promise<EngineCounts | null>
 }
 
 /** Gauges that end like counters, which `promtool check metrics` refuses. */
@@ -34,12 +36,12 @@ export class Metrics {
   }
 
   async text(): Promise<string> {
-    const { recorder, state, dataSourceName, pipeName } = this.#deps
+    const { recorder, state, engineCounts, dataSourceName, pipeName } = this.#deps
     const labelsMax = this.#options.metricsLabelsMax
     const own = new Registry()
     const families = [
       ...recordedFamilies(recorder, { dataSourceName, pipeName }),
-      ...stateFamilies(await state(), { dataSourceName, labelsMax }),
+      ...stateFamilies(state(), await engineCounts(), { dataSourceName, labelsMax }),
     ]
     for (const family of families) register(own, family)
     return `${await own.metrics()}\n${await processRegistry().metrics()}`

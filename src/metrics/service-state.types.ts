@@ -1,15 +1,14 @@
 /** What the service is at one moment, as the modules tell it when they are asked. Times are milliseconds. */
 export interface ServiceState {
-  /** Why the service is not ready, as a sentence; null when it is. */
-  readonly unreadyReason: string | null
+  /** Why the engine takes neither queries nor rows, and why the disk takes nothing, as clauses; null where they do. */
+  readonly engineFault: string | null
+  readonly diskFault: string | null
   readonly dataSourceCount: number
   readonly pipeCount: number
   readonly log: LogState
   /** Events that wait, by data source; those without any are left out. */
   readonly waiting: readonly WaitingEvents[]
   readonly engine: EngineState
-  /** What the engine says of itself; null while it does not answer. */
-  readonly engineCounts: EngineCounts | null
   readonly jobs: readonly JobsInState[]
   /** Null where traces are not sent. */
   readonly spans: SpansState | null
@@ -24,6 +23,8 @@ export interface SpansState {
 
 export interface LogState {
   readonly isWell: boolean
+  /** Whether it refuses events for want of room, and has for a while. */
+  readonly isFull: boolean
   readonly bytes: number
   readonly bytesMax: number
   readonly segmentCount: number

@@ -15,15 +15,15 @@ export interface StateLabels {
   readonly labelsMax: number
 }
 
-/** The families of what the service is now. */
-export function stateFamilies(state: ServiceState, labels: StateLabels): readonly Family[] {
-  const { unreadyReason, dataSourceCount, pipeCount, log, waiting, engine, engineCounts, jobs, spans } = state
+/** The families of what the service is now; those of the engine's own counts are left out while it does not answer. */
+export function stateFamilies(
+  state: ServiceState,
+  engineCounts: EngineCounts | null,
+  labels: StateLabels,
+): readonly Family[] {
+  const { dataSourceCount, pipeCount, log, waiting, engine, jobs, spans } = state
   return [
-    single(
-      'millrace_ready',
-      'Whether the service takes requests, as /health/ready says: 1 or 0.',
-      bit(unreadyReason === null),
-    ),
+    single('millrace_ready', 'Whether the service takes requests, as /health/ready says: 1 or 0.', bit(isReady(state))),
     single('millrace_datasources', 'Data sources that there are.', dataSourceCount),
     single('millrace_pipes', 'Pipes that there are.', pipeCount),
     ...logFamilies(log),
@@ -39,9 +39,14 @@ export function stateFamilies(state: ServiceState, labels: StateLabels): readonl
   ]
 }
 
+function isReady({ diskFault, engineFault, log }: ServiceState): boolean {
+  return diskFault === null && engineFault === null && !log.isFull
+}
+
 function logFamilies(log: LogState): readonly Family[] {
   return [
     single('millrace_log_up', 'Whether the log of events takes entries: 1 or 0.', bit(log.isWell)),
+    single('millrace_log_full', 'Whether the log of events refuses events for want of room: 1 or 0.', bit(log.isFull)),
     single('millrace_log_bytes', 'Bytes of the log of events.', log.bytes),
     single(
       'millrace_log_limit_bytes',

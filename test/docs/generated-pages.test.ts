@@ -9,7 +9,7 @@ import { recordedFamilies } from '../../src/metrics/recorded-families.ts'
 import { Recorder } from '../../src/metrics/recorder.ts'
 import { stateFamilies } from '../../src/metrics/state-families.ts'
 import { errorTable } from '../../src/shared/errors/errors.ts'
-import { anyState } from '../support/metrics/any-state.ts'
+import { anyCounts, anyState } from '../support/metrics/any-state.ts'
 import { pageSection } from '../support/page-section.ts'
 
 t.test('docs/options.md has the table of options as the code has it (UPDATE_DOCS=1 writes it)', async (t) => {
@@ -46,7 +46,7 @@ t.test('docs/monitoring.md has every metric of our own (UPDATE_DOCS=1 writes it)
 function metricsMarkdown(): string {
   const families = [
     ...recordedFamilies(new Recorder(1), { dataSourceName: () => undefined, pipeName: () => undefined }),
-    ...stateFamilies(anyState, { dataSourceName: () => undefined, labelsMax: 1 }),
+    ...stateFamilies(anyState, anyCounts, { dataSourceName: () => undefined, labelsMax: 1 }),
   ]
   const rows = families.map(({ name, type, help }) => `| \`${name}\` | ${type} | ${help} |`)
   return ['| Metric | Type | What it is |', '|---|---|---|', ...rows].join('\n')

@@ -9,15 +9,21 @@ import { onWorkspace } from '../server/route-need.ts'
 export function addMetrics(
   app: FastifyInstance,
   { metrics }: Pick<HttpDeps, 'metrics'>,
-  { metricsAddresses }: Pick<HttpOptions, 'metricsAddresses'>,
+  isOpenTo: (request: FastifyRequest) => boolean,
 ): void {
   if (metrics === null) return
   const tell = async (_request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const text = await metrics.text()
     return reply.code(200).header('content-type', metrics.contentType).send(text)
   }
-  const named = new AddressList('metrics-addresses', metricsAddresses)
-  const isOpenTo = (request: FastifyRequest): boolean => named.has(clientAddressOf(request))
   const config = { needs: { GET: onWorkspace('metrics:read') }, isFrequent: true, isOpenTo }
   addPath(app, '/metrics', { GET: tell }, config)
+}
+
+/** Whether a request comes from an address that the option names. @throws StartRefusal HTTP_OPTION_INVALID. */
+export function namedAddresses({
+  metricsAddresses,
+}: Pick<HttpOptions, 'metricsAddresses'>): (request: FastifyRequest) => boolean {
+  const named = new AddressList('metrics-addresses', metricsAddresses)
+  return (request) => named.has(clientAddressOf(request))
 }

@@ -56,6 +56,13 @@ export function requireAccess(request: FastifyRequest, operation: Operation, res
   request.judgedName = resource
 }
 
+/** Whether the token in the head of a request gives a right to something of the whole workspace; for a route that needs no token. */
+export function mayDo(request: FastifyRequest, operation: Operation): boolean {
+  const { access } = request.server
+  const verdict = access.verify(headToken(request))
+  return verdict.isAllowed && access.refusalOf(verdict.caller, operation, null) === null
+}
+
 /** Name or id of the resource that the request has been judged for; null where it is about no single one. */
 export function judgedNameOf(request: FastifyRequest): string | null {
   const { needs } = request.routeOptions.config

@@ -241,6 +241,7 @@ export class EventsIngest {
     const { state, totalBytes, segmentCount, groupCount, entryCount } = this.#wal.stats()
     return {
       isWell: state === 'open',
+      isFull: this.#log.isFull,
       bytes: totalBytes,
       bytesMax: this.#options.eventsLogBytesMax,
       segmentCount,

@@ -63,6 +63,8 @@ const unsyncedBlocksMax = 1_000
 const notesPerEntry = 10_000
 /** The newest part of the log: most of it is stored and forgotten in a moment, so it is not worth a look. */
 const newestShare = 1 / 4
+/** How long the log has no room until that counts as a state: a release that makes room comes once a second. */
+const fullMsMin = 2_000
 
 export class EventsLog {
   readonly #deps: LogDeps
@@ -76,6 +78,8 @@ export class EventsLog {
   #releasedAt = Number.NEGATIVE_INFINITY
   #reopening: NodeJS.Timeout | undefined
   #isClosed = false
+  /** Since when rows were refused for want of room, and how large the log was then; null when some were taken since. */
+  #full: { readonly sinceMs: number; readonly bytes: number } | null = null
 
   constructor(deps: LogDeps, options: EventsLogOptions) {
     this.#deps = deps
@@ -89,13 +93,26 @@ export class EventsLog {
   async append(entries: readonly NewEntry[]): Promise<readonly Sequence[]> {
     const hadFailed = this.#deps.wal.stats().state === 'failed'
     try {
-      return await this.#deps.wal.appendBatch(entries)
+      const sequences = await this.#deps.wal.appendBatch(entries)
+      if (this.#full !== null && entries[0]?.kind === 'rows') this.#full = null
+      return sequences
     } catch (thrown) {
-      // When nothing is stored any more, nothing else would make room.
-      if (thrown instanceof WalRefusedError && thrown.reason === 'log-full') this.releaseSoon()
+      if (thrown instanceof WalRefusedError && thrown.reason === 'log-full') {
+        this.#full ??= { sinceMs: this.#options.clock(), bytes: this.#deps.wal.stats().totalBytes }
+        // When nothing is stored any more, nothing else would make room.
+        this.releaseSoon()
+      }
       const { entryBytesMax, retryAfterSeconds } = this.#options
       throw toLogRefusal(thrown, { hadFailed, entryBytesMax, retryAfterSeconds: retryAfterSeconds() })
     }
+  }
+
+  /** Whether rows are refused for want of room, and have been for a while. */
+  get isFull(): boolean {
+    if (this.#full === null) return false
+    // Room came, and nobody has tried since.
+    if (this.#deps.wal.stats().totalBytes < this.#full.bytes) this.#full = null
+    return this.#full !== null && this.#options.clock() - this.#full.sinceMs >= fullMsMin
   }
 
   /** Names a block; it may be inserted once this has resolved. Throws as `append` does. */

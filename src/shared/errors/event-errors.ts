@@ -49,6 +49,12 @@ export const eventErrors = {
     message: () => 'Too many events are waiting to be stored; nothing of this request was stored, repeat it later',
     retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
   }),
+  LOG_FULL: define({
+    status: 503,
+    when: 'Of `/health/ready`: events are refused, as the log of events has no room left and has got none for some seconds. Queries are answered.',
+    message: () => 'Events are refused: the log of events is at its limit, and what it holds cannot be stored',
+    retryAfterSeconds: ({ retryAfterSeconds }: RetryLater) => retryAfterSeconds,
+  }),
   VIEW_BLOCKS: define({
     status: 503,
     when: 'Events have `wait=true`, and a Materialized View fails for those before them. Nothing was stored; repeat the request later.',

@@ -417,6 +417,11 @@ const made: Readonly<Record<ErrorCode, readonly [ApiError, number, string]>> = {
     503,
     'Too many events are waiting to be stored; nothing of this request was stored, repeat it later',
   ],
+  LOG_FULL: [
+    errors.LOG_FULL({ retryAfterSeconds: 2 }),
+    503,
+    'Events are refused: the log of events is at its limit, and what it holds cannot be stored',
+  ],
   CHANGES_TOO_MANY: [
     errors.CHANGES_TOO_MANY({ retryAfterSeconds: 1 }),
     503,

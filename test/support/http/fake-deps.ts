@@ -24,6 +24,7 @@ import { errors } from '../../../src/shared/errors/errors.ts'
 import { adminDeps } from '../access/admin-access.ts'
 import { checked } from '../checked-text.ts'
 import { idleClusterControl } from '../cluster/fake-machine.ts'
+import { anyState } from '../metrics/any-state.ts'
 import { testBox } from '../secrets.ts'
 import { emptyRecords } from '../storage/memory-storage.ts'
 
@@ -189,6 +190,7 @@ export function createFakeDeps(options: Partial<ImportsOptions> = {}): FakeDeps 
     limitHits: { tell: (hit) => void deps.hits.push(hit) },
     recorder: undefined,
     spans: null,
+    state: () => anyState,
     metrics: { contentType: 'text/plain', text: async () => '' },
     variables: openVariables({ now: () => deps.now(), box: testBox() }, emptyRecords()),
     disk,
@@ -397,9 +399,7 @@ function fakeIngest(deps: () => FakeDeps): Ingest {
     },
     eventsStatus: () => null,
     waitingEvents: () => [],
-    logState: () => {
-      throw new Error('there is no log here')
-    },
+    logState: () => anyState.log,
     eventsFreshness: () => null,
     logPlace: 0,
     isLost: () => false,

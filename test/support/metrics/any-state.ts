@@ -1,12 +1,14 @@
-import type { ServiceState } from '../../../src/metrics/service-state.types.ts'
+import type { EngineCounts, ServiceState } from '../../../src/metrics/service-state.types.ts'
 
 /** A service at rest, with something of each kind. */
 export const anyState: ServiceState = {
-  unreadyReason: null,
+  engineFault: null,
+  diskFault: null,
   dataSourceCount: 0,
   pipeCount: 0,
   log: {
     isWell: true,
+    isFull: false,
     bytes: 0,
     bytesMax: 1,
     segmentCount: 1,
@@ -17,19 +19,20 @@ export const anyState: ServiceState = {
   },
   waiting: [],
   engine: { isReady: true, restartCount: 0, residentBytes: 1, memoryBytesMax: 1, sessions: [] },
-  engineCounts: {
-    partCount: 0,
-    partsOfPartitionMax: 0,
-    rowCount: 0,
-    diskBytes: 0,
-    mergeCount: 0,
-    mutationCount: 0,
-    trackedBytes: 0,
-    mergesEnded: 0,
-    rowsMerged: 0,
-    queryCount: 0,
-    rowsRead: 0,
-  },
   jobs: [],
   spans: { sentCount: 0, droppedCount: 0, waitingCount: 0 },
+}
+
+export const anyCounts: EngineCounts = {
+  partCount: 0,
+  partsOfPartitionMax: 0,
+  rowCount: 0,
+  diskBytes: 0,
+  mergeCount: 0,
+  mutationCount: 0,
+  trackedBytes: 0,
+  mergesEnded: 0,
+  rowsMerged: 0,
+  queryCount: 0,
+  rowsRead: 0,
 }

@@ -2,6 +2,7 @@
 
 import type { Catalog } from './catalog/catalog.ts'
 import type { Options } from './config.ts'
+import type { HttpDeps } from './http/http.types.ts'
 import type { Ingest } from './ingest/ingest.types.ts'
 import type { JobStatus, Jobs } from './jobs/jobs.types.ts'
 import { Metrics } from './metrics/metrics.ts'
@@ -13,51 +14,53 @@ import { SpanQueue } from './observe/traces/span-queue.ts'
 import { within } from './shared/within.ts'
 import type { SupervisedStore } from './store/store.types.ts'
 
-interface MetricsModules {
+interface ObservedModules {
   readonly recorder: Recorder | undefined
   readonly store: Pick<SupervisedStore, 'engineCounts' | 'engineState' | 'unreadyReason'>
   readonly ingest: Pick<Ingest, 'logState' | 'waitingEvents'>
   readonly jobs: Pick<Jobs, 'list'>
   readonly catalog: Pick<Catalog, 'find' | 'findPipe' | 'list' | 'listPipes'>
   readonly disk: { readonly reason: string | null }
-  /** Null where traces are not sent. */
-  readonly spans: Pick<SpanQueue, 'counts'> | null
   readonly logger: Logger
 }
 
 type TraceOptions = Pick<Options, 'traceSpansMax' | 'tracesHeaders' | 'tracesUrl'>
 
 /** Null where traces are not sent. */
-export async function openTraces(options: TraceOptions, logger: Logger): Promise<SpanQueue | null> {
+async function openTraces(options: TraceOptions, logger: Logger): Promise<SpanQueue | null> {
   if (options.tracesUrl === '') return null
   return new SpanQueue(options, { exporter: await openOtlpExporter(options), logger })
 }
 
-/** Null where nothing is counted. */
-export function openMetrics(options: Pick<Options, 'metricsLabelsMax'>, modules: MetricsModules): Metrics | null {
-  const { recorder, catalog } = modules
-  if (recorder === undefined) return null
-  const counts = new AskedEngine(modules)
-  return new Metrics(options, {
+/** What is told of the service, and to whom; `metrics` is null where nothing is counted, `spans` where no traces are sent. */
+export async function openObserved(
+  options: Pick<Options, 'metricsLabelsMax'> & TraceOptions,
+  modules: ObservedModules,
+): Promise<Pick<HttpDeps, 'state'> & { readonly metrics: Metrics | null; readonly spans: SpanQueue | null }> {
+  const { recorder, catalog, logger } = modules
+  const spans = await openTraces(options, logger)
+  const state = (): ServiceState => stateOf(modules, spans)
+  if (recorder === undefined) return { state, spans, metrics: null }
+  const asked = new AskedEngine(modules)
+  const metrics = new Metrics(options, {
     recorder,
-    state: async () => stateOf(modules, await counts.counts()),
+    state,
+    engineCounts: () => asked.counts(),
     dataSourceName: (id) => catalog.find(id)?.name,
     pipeName: (id) => catalog.findPipe(id)?.name,
   })
+  return { state, spans, metrics }
 }
 
-function stateOf(
-  { store, ingest, jobs, catalog, disk, spans }: MetricsModules,
-  engineCounts: EngineCounts | null,
-): ServiceState {
+function stateOf({ store, ingest, jobs, catalog, disk }: ObservedModules, spans: SpanQueue | null): ServiceState {
   return {
-    unreadyReason: disk.reason ?? store.unreadyReason,
+    engineFault: store.unreadyReason,
+    diskFault: disk.reason,
     dataSourceCount: catalog.list().length,
     pipeCount: catalog.listPipes().length,
     log: ingest.logState(),
     waiting: ingest.waitingEvents(),
     engine: store.engineState(),
-    engineCounts,
     jobs: jobsInState(jobs),
     spans: spans?.counts ?? null,
   }
@@ -81,12 +84,12 @@ const keptMs = 1_000
 
 /** The engine's counts, asked for by one statement at a time; null while it does not answer. */
 class AskedEngine {
-  readonly #modules: Pick<MetricsModules, 'logger' | 'store'>
+  readonly #modules: Pick<ObservedModules, 'logger' | 'store'>
   #asking: Promise<void> | null = null
   #counts: EngineCounts | null = null
   #atMs = Number.NEGATIVE_INFINITY
 
-  constructor(modules: Pick<MetricsModules, 'logger' | 'store'>) {
+  constructor(modules: Pick<ObservedModules, 'logger' | 'store'>) {
     this.#modules = modules
   }
 
