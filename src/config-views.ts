@@ -20,4 +20,13 @@ export const viewOptions = {
     sentence:
       'Bytes of events that stay in the log for Materialized Views that are behind, at most an eighth of `eventsLogBytesMax`. Beyond it, the view that needs the most is incomplete, and needs a populate with `truncate`.',
   },
+  viewsBacklogImportBytesMax: {
+    kind: 'integer',
+    unit: 'bytes',
+    min: kibibyte,
+    max: 1024 * gibibyte,
+    default: gibibyte,
+    sentence:
+      'Bytes of files that are kept of imports for Materialized Views that are behind. Beyond it, the view that needs the most is incomplete, and needs a populate with `truncate`.',
+  },
 } as const satisfies Readonly<Record<string, OptionDefinition>>

@@ -20,6 +20,7 @@ import type { Jobs } from './jobs/jobs.types.ts'
 import { openJobs } from './jobs/open-jobs.ts'
 import { LimitHits } from './limits/limit-hits.ts'
 import { openRates } from './limits/rates.ts'
+import { openKeptImports } from './materialize/behind/kept-imports.ts'
 import { Recorder } from './metrics/recorder.ts'
 import { LogSecrets } from './observe/log-secrets.ts'
 import type { Logger } from './observe/logger.ts'
@@ -156,7 +157,8 @@ async function openRecords(options: Options, deps: RecordsDeps) {
   const variables = openVariables({ now, box }, await loadRecords(storage, variableKinds))
   opened.push(() => variables.close())
   const jobs = await openJobs(options, { storage, recorder, workRecorder, logger, now })
-  return { settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box }
+  const keptImports = await openKeptImports(options, { storage, store, logger })
+  return { keptImports, settings, lookup, tokens, adminToken, lostSecretCount, catalog, variables, jobs, box }
 }
 
 /** Statements of our own: DDL, statistics, the catalog's mending. */

@@ -120,7 +120,8 @@ async function openModules(
 /** Where rows are and how they come there: the way in, the way out, data sources, and the views between them. */
 async function openRows(options: Options, ground: Ground, { opened, closeTime }: Closing) {
   const { store, catalog, settings, variables, jobs, disk, whileRemoving, recorder, workRecorder, logger, now } = ground
-  const behindDeps = { catalog, store, gate: store.gate, kept: () => ingest.keptEvents, logger, now }
+  const kept = { kept: () => ingest.keptEvents, imports: ground.keptImports }
+  const behindDeps = { catalog, store, gate: store.gate, ...kept, logger, now }
   const behind = await openViewsBehind(options, behindDeps)
   const ingest = await openIngest(options, {
     ...{ store, catalog, logger, now, disk, whileRemoving, recorder, workRecorder },
@@ -157,6 +158,7 @@ type Rows = Awaited<ReturnType<typeof openRows>>
 /** Only now do all tables stand, with the content that they are to have. */
 async function beginWork({ disk, partNote, store }: Ground, rows: Rows): Promise<void> {
   await disk.watchPlaces([logDirectoryName, catalogName])
+  await rows.behind.settle()
   rows.ingest.start()
   rows.behind.start()
   partNote.start()

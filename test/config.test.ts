@@ -78,6 +78,7 @@ t.test('without configuration every option has its default', async (t) => {
       viewsBacklogBytesMax: 67_108_864,
       receiptWaitMaxMs: 10_000,
       receiptWaitsMax: 1_000,
+      viewsBacklogImportBytesMax: 1_073_741_824,
       eventsLogBytesMax: 1_073_741_824,
       eventsLogOnDamage: 'refuse',
       eventsFlushRowsMax: 100_000,

@@ -140,6 +140,7 @@ function readBehind(fields: Fields): ViewBehind {
     sinceMs: readInteger(fields, 'sinceMs'),
     isParked: fields['isParked'] === true,
     place: fields['place'] === null ? null : readInteger(fields, 'place'),
+    ...(fields['importPlace'] === undefined ? {} : { importPlace: readInteger(fields, 'importPlace') }),
     tableBlocks: readInteger(fields, 'tableBlocks'),
     missCount: fields['missCount'] === undefined ? 0 : readInteger(fields, 'missCount'),
     errorName: readString(fields, 'errorName'),

@@ -70,6 +70,8 @@ export interface ViewBehind {
   readonly isParked: boolean
   /** Where the blocks begin, in the log of events, that are kept for it; null when it lacks some that nobody keeps: it is incomplete then. */
   readonly place: number | null
+  /** The same among the blocks of imports that are kept as files, by their numbers; absent is the first. */
+  readonly importPlace?: number
   /** How many blocks the tables behind it had had when it had taken all before `place`. */
   readonly tableBlocks: number
   /** How often it did not take one. */

@@ -12,7 +12,7 @@
  *   quarantine may be called `c__insertion_date`.
  * - 4: in the catalog, the values of variables and the admin token are sealed by a key that has a file of its own; tokens are
  *   looked up by a digest that signs nothing; nodes of pipes may have
- *   views, which an older version would leave standing.
+ *   views, which an older version would leave standing, and blocks of imports are kept for these.
  */
 import { open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'

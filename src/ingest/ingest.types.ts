@@ -76,6 +76,10 @@ export interface KeptEventsOfViews {
    * stored.
    */
   keep(keeper: string, dataSourceId: string): Promise<number>
+  /** All that is stored of a data source lies before this place. */
+  placeNow(dataSourceId: string): number
+  /** Where the first block that is kept for the keeper from a place on begins; null when there is none. */
+  nextPlace(keeper: string, from: number): number | null
   /** The keeper needs nothing before the place any more. */
   moveTo(keeper: string, place: number): void
   letGo(keeper: string): void

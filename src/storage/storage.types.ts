@@ -33,7 +33,7 @@ export interface RecordStorage {
 /** Each is a map of the file: a name that was given stays. */
 export const recordKinds = [
   ...(['meta', 'data_sources', 'pipes', 'settings', 'variables'] as const),
-  ...(['workspace', 'tokens', 'token_audit', 'token_uses', 'jobs'] as const),
+  ...(['workspace', 'tokens', 'token_audit', 'token_uses', 'jobs', 'kept_imports'] as const),
 ] as const
 export type RecordKind = (typeof recordKinds)[number]
 

@@ -13,19 +13,10 @@ interface Passing {
   onEnd: (() => void) | null
 }
 
-/** Told of a table that is about to get rows which nobody keeps to repeat them; the INSERT waits until it resolves. */
-export type UnkeptListener = (table: string) => Promise<void> | null
-
 export class AppendGate {
   readonly #passing = new Map<string, Passing>()
   /** Resolve when the tables are open again. Never reject. */
   readonly #closed = new Map<string, Promise<void>>()
-  #onUnkept: UnkeptListener = () => null
-
-  /** Who is told of INSERTs whose rows nobody keeps. */
-  listen(onUnkept: UnkeptListener): void {
-    this.#onUnkept = onUnkept
-  }
 
   /** Whether INSERTs into the table wait now. */
   isClosed(table: string): boolean {
@@ -39,17 +30,6 @@ export class AppendGate {
     passing.count += 1
     this.#passing.set(table, passing)
     return () => this.#leave(table, passing)
-  }
-
-  /** Runs an INSERT of rows that nobody keeps. @throws what the listener and `insert` throw. */
-  async passUnkept<Result>(table: string, insert: () => Promise<Result>): Promise<Result> {
-    const leave = await this.enter(table)
-    try {
-      await this.#onUnkept(table)
-      return await insert()
-    } finally {
-      leave()
-    }
   }
 
   /**

@@ -9,6 +9,7 @@ import type { Pins } from './pins.types.ts'
 import type { Quarantines, Replays } from './quarantines.types.ts'
 import type { RowDeletes } from './row-deletes.types.ts'
 import type { ServiceTables } from './service-tables.types.ts'
+import type { StoreError } from './store-error.ts'
 import type { Partitions, Parts, Tables, Trials, Views } from './tables.types.ts'
 
 /**
@@ -156,6 +157,8 @@ export interface SupervisedStore extends Store {
   readonly serviceTables: ServiceTables
   /** Which INSERTs may run while the views behind their tables change. */
   readonly gate: AppendGate
+  /** Who keeps INSERTs for views from now on. */
+  keepBy(keeper: AppendKeeper): void
   /** Resolves when the engine cannot be kept running; the store is of no use then. */
   readonly failed: Promise<Error>
   /**
@@ -263,6 +266,32 @@ export interface AppendRequest {
   readonly insertPartitionsMax?: number
   /** Set when the parts are Parquet files, which the engine reads; absent are Arrow IPC streams. */
   readonly parquet?: ParquetSource
+}
+
+/** An INSERT that is about to run, with the files of its parts. */
+export interface WrittenAppend {
+  readonly request: AppendRequest
+  readonly paths: readonly string[]
+}
+
+/** An INSERT that is kept for views which lack it. */
+export interface KeptAppend {
+  /** The table has its rows. */
+  noteStored(): Promise<void>
+  /** It failed, and may have stored some of its rows; `isBegun` is false where the engine got nothing of it. */
+  noteFailed(failure: unknown, isBegun: boolean): Promise<void>
+}
+
+/** Who keeps INSERTs for the views that do not take them, other than those of events, which the log has. */
+export interface AppendKeeper {
+  /** Keeps an INSERT that views would lack, within the gate; null at once where none does. The INSERT waits. */
+  beforeAppend(append: WrittenAppend): Promise<KeptAppend | null> | null
+  /** The same for one that a view has just failed at. */
+  keepFailed(append: WrittenAppend, failure: StoreError): Promise<KeptAppend | null>
+  /** Has the view that failed go out of the way, outside of the gate; true when that is done: the INSERT may run again. */
+  setAside(append: WrittenAppend, failure: StoreError, kept: KeptAppend | null): Promise<boolean>
+  /** The rows are stored past the view that failed, which is not out of the way: it lacks them. */
+  notePassed(append: WrittenAppend, failure: StoreError, kept: KeptAppend | null): Promise<void>
 }
 
 export interface FillRequest extends QueryCopyRequest {

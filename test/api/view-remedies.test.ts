@@ -7,7 +7,8 @@ import { errorOf } from '../support/api/pipe-service.ts'
 import { openTestService } from '../support/api/test-service.ts'
 
 t.test('a remedy works', async (t) => {
-  const service = await openTestService(t)
+  // So no import is kept for a view that is parked.
+  const service = await openTestService(t, { viewsBacklogImportBytesMax: 1_024 })
   const engine = { engine: 'MergeTree', engine_sorting_key: 'id' }
 
   /** Sends the requests of a remedy in their order; what stands behind "or" is another way. */

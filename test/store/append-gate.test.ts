@@ -4,15 +4,6 @@ import { AppendGate } from '../../src/store/append-gate.ts'
 
 const long = 240_000
 
-/** Something that ends when the test says so. */
-function openEnd(): { readonly ended: Promise<void>; readonly end: () => void } {
-  let end = (): void => undefined
-  const ended = new Promise<void>((resolve) => {
-    end = resolve
-  })
-  return { ended, end }
-}
-
 t.test('INSERTs pass beside one another, and none while the views change', async (t) => {
   const gate = new AppendGate()
   const steps: string[] = []
@@ -49,25 +40,4 @@ t.test('a change waits for so long, and lets everybody pass when it failed', asy
   )
   const again = await gate.enter('a')
   again()
-})
-
-t.test('of rows that nobody keeps somebody is told before they are inserted', async (t) => {
-  const gate = new AppendGate()
-  const steps: string[] = []
-  const told = openEnd()
-  gate.listen((table) => {
-    steps.push(`told of ${table}`)
-    return table === 'a' ? told.ended : null
-  })
-  const passed = gate.passUnkept('a', async () => steps.push('inserted a'))
-  await gate.passUnkept('b', async () => steps.push('inserted b'))
-  t.same(steps, ['told of a', 'told of b', 'inserted b'])
-  told.end()
-  await passed
-  t.same(steps.at(-1), 'inserted a')
-  await t.rejects(
-    gate.passUnkept('c', () => Promise.reject(new Error('refused'))),
-    { message: 'refused' },
-  )
-  t.equal(await gate.whileClosed(['a', 'b', 'c'], long, async () => undefined), true)
 })

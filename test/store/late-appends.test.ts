@@ -40,7 +40,7 @@ function createAppends(t: Test) {
         writers: new SessionPool({ purpose: 'insert', sessions, waitingMax: 10 }),
       },
       gate: new AppendGate(),
-      partFiles: { write: async () => ({ path: '', remove: async () => undefined }) },
+      partFiles: { write: async () => ({ path: '', paths: [], remove: async () => undefined }) },
       repairs: { mayBeNeeded: () => false, dropBehind: async () => undefined },
     },
   )

@@ -44,12 +44,20 @@ export class KeptEvents implements KeptEventsOfViews {
   }
 
   async keep(keeper: string, dataSourceId: string): Promise<number> {
-    const { kept, sources, nextSequence } = this.#deps
     // Whoever appended what is on disk hears of it before this, and counts it as outstanding.
     await new Promise<void>((resolve) => setImmediate(resolve))
-    const place = sources.find(dataSourceId)?.firstOutstanding ?? nextSequence()
-    kept.keep({ keeper, dataSourceId, place })
+    const place = this.placeNow(dataSourceId)
+    this.#deps.kept.keep({ keeper, dataSourceId, place })
     return place
+  }
+
+  placeNow(dataSourceId: string): Sequence {
+    const { sources, nextSequence } = this.#deps
+    return sources.find(dataSourceId)?.firstOutstanding ?? nextSequence()
+  }
+
+  nextPlace(keeper: string, from: number): number | null {
+    return this.#deps.kept.blocksOf(keeper).find((one) => placeBehind(one) > from)?.sequences[0] ?? null
   }
 
   moveTo(keeper: string, place: number): void {

@@ -5,10 +5,13 @@ import type { Logger } from '../../observe/logger.ts'
 import type { AppendGate } from '../../store/append-gate.ts'
 import type { Store } from '../../store/store.types.ts'
 import type { ViewEngine } from '../materialize.types.ts'
+import type { KeptImport, KeptImports } from './kept-imports.ts'
 
 /** What is kept of events for views that are behind; see `ingest`. */
 export interface KeptBlocksOfViews {
   keep(viewId: string, dataSourceId: string): Promise<number>
+  placeNow(dataSourceId: string): number
+  nextPlace(viewId: string, from: number): number | null
   moveTo(viewId: string, place: number): void
   letGo(viewId: string): void
   countsOf(viewId: string): { readonly blockCount: number; readonly byteCount: number }
@@ -24,18 +27,22 @@ export interface RepeatInto {
 
 export interface BehindDeps {
   readonly catalog: Pick<Catalog, 'find' | 'findPipe' | 'listPipes' | 'replacePipe'>
-  readonly store: Pick<Store, 'sync'> & {
+  readonly store: Pick<Store, 'append' | 'sync'> & {
     readonly views: ViewEngine
     readonly tables: Pick<Store['tables'], 'drop' | 'list' | 'recreateLike'>
     readonly parts: Pick<Store['parts'], 'lastBlocks'>
   }
   readonly gate: Pick<AppendGate, 'whileClosed'>
-  /** There by the time that the first block is stored. */
+  /** Of events; there by the time that the first block is stored. */
   readonly kept: () => KeptBlocksOfViews
+  readonly imports: KeptImports
   readonly logger: Pick<Logger, 'debug' | 'error' | 'info' | 'warn'>
   /** Epoch milliseconds. */
   readonly now: () => number
 }
+
+/** Where a block is that a view did not take: in the log of events, kept as files, or nowhere. */
+export type FailedBlock = { readonly kind: 'events' } | { readonly kind: 'import'; readonly kept: KeptImport | null }
 
 /** A view that is behind, as it is told. */
 export interface BehindView {

@@ -8,30 +8,28 @@
 
 import { changeView } from '../../catalog/change-view.ts'
 import type { DataSource } from '../../catalog/data-source.types.ts'
-import type { NodeView, ViewBehind } from '../../catalog/pipe.types.ts'
+import type { NodeView } from '../../catalog/pipe.types.ts'
 import { assert } from '../../shared/assert.ts'
 import { retargetTables } from '../../sql/retarget-tables.ts'
 import { qualified } from '../../store/sql/qualified.ts'
 import type { Store } from '../../store/store.types.ts'
 import { workspaceDatabase } from '../../store/workspace-database.ts'
+import type { Backlog, BacklogPlace } from './backlog.ts'
 import type { BehindDeps } from './behind.types.ts'
+import { isKept } from './view-reach.ts'
 
 /** Blocks after which what was repeated is noted: far fewer than the tables behind know again. */
 const notedBlocks = 100
 /** Blocks that may have come since the try began. */
 const aheadBlocks = 50
 
-/** The view can never have all that it lacks: some of it is gone, or the tables behind do not know it again. */
-export class LostBlocksError extends Error {
-  override readonly name = 'LostBlocksError'
-}
-
 /** Somebody else has a say over the view now. */
 export class StoppedCatchUpError extends Error {
   override readonly name = 'StoppedCatchUpError'
 }
 
-interface CatchUpDeps extends Omit<BehindDeps, 'gate' | 'now'> {
+interface CatchUpDeps extends Pick<BehindDeps, 'catalog' | 'logger' | 'store'> {
+  readonly backlog: Backlog
   /** Runs a change while no block of the source is being stored. @throws StoppedCatchUpError when they do not end in time. */
   readonly whileClosed: (change: () => Promise<void>) => Promise<void>
   /** Blocks of the tables behind the view. */
@@ -46,10 +44,10 @@ export class CatchUp {
   readonly #source: DataSource
   readonly #twin: string
   readonly #startedAt: number
-  #place: number
+  #place: BacklogPlace
   #isStopped = false
 
-  constructor(view: NodeView, { source, place }: { source: DataSource; place: number }, deps: CatchUpDeps) {
+  constructor(view: NodeView, { source, place }: { source: DataSource; place: BacklogPlace }, deps: CatchUpDeps) {
     this.#deps = deps
     this.#view = view
     this.#source = source
@@ -65,11 +63,11 @@ export class CatchUp {
 
   /** @throws what the view or the engine fails with; LostBlocksError; StoppedCatchUpError. The view is out of the way then. */
   async run(): Promise<void> {
-    const { kept, whileClosed } = this.#deps
+    const { backlog, whileClosed } = this.#deps
     try {
       await this.#moveToTwin()
       // Where more comes than this repeats, the rest is repeated while what comes waits.
-      await this.#repeat(2 * kept().countsOf(this.#view.id).blockCount + aheadBlocks)
+      await this.#repeat(2 * backlog.countsOf(this.#view.id).blockCount + aheadBlocks)
       await whileClosed(() => this.#end())
     } catch (thrown) {
       await this.#dropBoth()
@@ -97,11 +95,11 @@ export class CatchUp {
 
   /** All that is kept, or so many blocks. */
   async #repeat(blocksMax: number): Promise<void> {
-    const { kept } = this.#deps
+    const { backlog } = this.#deps
     const into = { keeper: this.#view.id, dataSource: this.#source, table: this.#twin }
     for (let count = 1; count <= blocksMax; count += 1) {
       this.#refuseStopped()
-      const next = await kept().repeatFrom(this.#place, into)
+      const next = await backlog.repeatFrom(this.#place, into)
       if (next === null) return
       // An engine that was started meanwhile may have taken the block without the view.
       this.#refuseStopped()
@@ -112,9 +110,11 @@ export class CatchUp {
 
   /** Nothing is stored beside it. */
   async #end(): Promise<void> {
-    const { catalog, kept, logger, store } = this.#deps
+    const { catalog, backlog, logger, store } = this.#deps
     const { id, targetId, sourceId, select } = this.#view
     await this.#repeat(Number.MAX_SAFE_INTEGER)
+    // Of an import that has still to set another view aside.
+    if (backlog.hasMore(id, this.#place)) throw new StoppedCatchUpError('a block of an import is being stored')
     await store.sync()
     const own = { name: id, target: targetId, query: select }
     try {
@@ -122,13 +122,13 @@ export class CatchUp {
       await store.views.create(own)
       assert(await store.views.sees(id, sourceId), 'a view sees its source')
       this.#refuseStopped()
-      const isNoted = await changeView(catalog, id, ({ behind, ...view }) => (isKept(behind) ? view : null))
+      const isNoted = await changeView(catalog, id, (view) => (isKept(view) ? withoutBehind(view) : null))
       if (!isNoted) throw new StoppedCatchUpError()
     } catch (thrown) {
       await this.#dropBoth()
       throw thrown
     }
-    kept().letGo(id)
+    await backlog.letGo(id)
     // An engine that was started before the catalog said so has lost it; one that is started later makes it by itself.
     if (this.#deps.engineStart() !== this.#startedAt) await this.#leave(() => store.views.create(own))
     logger.info({ view: id }, 'A Materialized View has caught up: it has all blocks again.')
@@ -141,18 +141,18 @@ export class CatchUp {
 
   /** How far it has come, so that the tables behind are not asked for blocks of long ago. */
   async #note(): Promise<void> {
-    const { catalog, kept, store, tableBlocks } = this.#deps
+    const { catalog, backlog, store, tableBlocks } = this.#deps
     const { id } = this.#view
     const place = this.#place
     await store.sync()
     const blocks = await tableBlocks()
     const isNoted = await changeView(catalog, id, (view) => {
       const { behind } = view
-      return behind !== undefined && isKept(behind)
-        ? { ...view, behind: { ...behind, place, tableBlocks: blocks } }
+      return behind !== undefined && isKept(view)
+        ? { ...view, behind: { ...behind, ...place, tableBlocks: blocks } }
         : null
     })
-    if (isNoted) kept().moveTo(id, place)
+    if (isNoted) await backlog.moveTo(id, place)
   }
 
   /** A try that failed repeats less the next time. */
@@ -190,6 +190,6 @@ export async function dropTwins(tables: Pick<Store['tables'], 'drop' | 'list'>):
   for (const name of (await tables.list()).keys()) if (twinName.test(name)) await tables.drop(name)
 }
 
-function isKept(behind: ViewBehind | undefined): boolean {
-  return behind !== undefined && behind.place !== null
+function withoutBehind({ behind: _, ...view }: NodeView): NodeView {
+  return view
 }

@@ -2,7 +2,7 @@
 
 import type { DataSource } from '../../catalog/data-source.types.ts'
 import { materializedNodes } from '../../catalog/node-views.ts'
-import type { MaterializedNode, NodeView, Pipe } from '../../catalog/pipe.types.ts'
+import type { MaterializedNode, NodeView, Pipe, ViewBehind } from '../../catalog/pipe.types.ts'
 import { isMirror } from '../populate/populate-tables.ts'
 import { cascadeFrom } from '../view-graph.ts'
 
@@ -30,7 +30,7 @@ export function viewsBehind(dataSourceId: string, pipes: readonly Pipe[]): reado
 }
 
 /**
- * Whether blocks that a view lacks can be repeated for it, so that its target has them once whatever happened before: they come from events
+ * Whether blocks that a view lacks can be repeated for it, so that its target has them once whatever happened before: they come to its source
  * alone, and each table behind it knows blocks again or keeps no rows.
  */
 export function isRepeatable(
@@ -39,7 +39,15 @@ export function isRepeatable(
   find: (id: string) => Pick<DataSource, 'engine'> | undefined,
 ): boolean {
   if (rootsOf(view, pipes).size > 1) return false
-  return [...reachOf(view, pipes)].every((id) => /MergeTree$|^Null$/.test(find(id)?.engine.name ?? ''))
+  return knowsBlocks([...reachOf(view, pipes)], find)
+}
+
+/** Whether tables take a block once however often it comes: they know it again, or keep no rows. */
+export function knowsBlocks(
+  tables: readonly string[],
+  find: (id: string) => Pick<DataSource, 'engine'> | undefined,
+): boolean {
+  return tables.every((id) => /MergeTree$|^Null$/.test(find(id)?.engine.name ?? ''))
 }
 
 const chain = /((?:: while pushing to view `?[vp]_[0-9a-f]{32}(?:_b\d+)?(?:_view)?`?)+)\.? \([A-Z][A-Z0-9_]*\)$/
@@ -72,4 +80,25 @@ export function failedView(message: string, dataSourceId: string, pipes: readonl
 /** What the engine calls the error, as its message ends. */
 export function errorNameIn(message: string): string {
   return /\(([A-Z][A-Z0-9_]*)\)$/.exec(message)?.[1] ?? ''
+}
+
+/** Of a view of which nobody keeps what it lacks. */
+export const nothingKept: ViewBehind = {
+  sinceMs: 0,
+  isParked: false,
+  place: null,
+  tableBlocks: 0,
+  missCount: 0,
+  errorName: '',
+}
+
+/** Whether a view lacks blocks that are kept for it. */
+export function isKept({ behind }: Pick<NodeView, 'behind'>): boolean {
+  return behind !== undefined && behind.place !== null
+}
+
+/** What the catalog tells of a view that lacks blocks. */
+export function toldOf(node: MaterializedNode, { sinceMs, isParked, place, errorName }: ViewBehind) {
+  const state = place === null ? 'incomplete' : 'parked'
+  return { node, sinceMs, state, isPassed: !isParked, errorName } as const
 }

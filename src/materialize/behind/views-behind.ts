@@ -12,18 +12,32 @@ import { changeView } from '../../catalog/change-view.ts'
 import { branchesOf, findView, materializedNodes, viewLabel } from '../../catalog/node-views.ts'
 import type { MaterializedNode, NodeView, ViewBehind } from '../../catalog/pipe.types.ts'
 import { ChangeQueue } from '../../shared/change-queue.ts'
-import { errors } from '../../shared/errors/errors.ts'
 import { within } from '../../shared/within.ts'
-import type { AppendGate } from '../../store/append-gate.ts'
 import { withoutInternals } from '../../store/engine-message.ts'
+import type { SupervisedStore } from '../../store/store.types.ts'
 import { isOfViewAlone, StoreError } from '../../store/store-error.ts'
 import type { GraphView, TableGraph } from '../../store/tables.types.ts'
 import { behindRemedy } from '../fill-remedy.ts'
 import { withParked } from '../view-graph.ts'
-import type { BehindDeps, BehindView } from './behind.types.ts'
-import { CatchUp, dropTwins, LostBlocksError, StoppedCatchUpError } from './catch-up.ts'
+import { Backlog, LostBlocksError } from './backlog.ts'
+import type { BehindDeps, BehindView, FailedBlock } from './behind.types.ts'
+import { refuseBehind, refuseRepeated } from './behind-refusals.ts'
+import { CatchUp, dropTwins, StoppedCatchUpError } from './catch-up.ts'
 import { CatchUpTimes } from './catch-up-times.ts'
-import { errorNameIn, failedView, isRepeatable, reachOf, rootsOf, viewsBehind } from './view-reach.ts'
+import { closeMsMax, dropMirror } from './drop-mirror.ts'
+import { ImportKeeper } from './import-keeper.ts'
+import {
+  errorNameIn,
+  type FailedView,
+  failedView,
+  isKept,
+  isRepeatable,
+  nothingKept,
+  reachOf,
+  rootsOf,
+  toldOf,
+  viewsBehind,
+} from './view-reach.ts'
 
 export interface BehindOptions {
   readonly views: 'isolated' | 'strict'
@@ -32,16 +46,14 @@ export interface BehindOptions {
 /** Opens it over what the catalog says; what a kill left is dropped. Precondition: nobody inserts. Raises `StoreError`. */
 export async function openViewsBehind(
   options: BehindOptions,
-  deps: BehindDeps & { readonly gate: Pick<AppendGate, 'listen'> },
+  deps: BehindDeps & { readonly store: Pick<SupervisedStore, 'keepBy'> },
 ): Promise<ViewsBehind> {
   const behind = new ViewsBehind(options, deps)
-  deps.gate.listen((table) => behind.onUnkept(table))
+  deps.store.keepBy(behind.importKeeper)
   await dropTwins(deps.store.tables)
   return behind
 }
 
-/** How long blocks under way may take to end before a view is parked or let in again. */
-const closeMsMax = 10_000
 /** Blocks of the tables behind a view after which they may not know one again: they know 10,000. */
 const knownBlocksMax = 9_000
 
@@ -54,6 +66,9 @@ interface Running {
 export class ViewsBehind {
   readonly #options: BehindOptions
   readonly #deps: BehindDeps
+  readonly #backlog: Backlog
+  /** What is done with INSERTs of imports. */
+  readonly importKeeper: ImportKeeper
   /** Parking, and letting in again: one after the other. */
   readonly #changes = new ChangeQueue()
   readonly #running = new Map<string, Running>()
@@ -72,6 +87,22 @@ export class ViewsBehind {
     this.#deps = deps
     this.#times = new CatchUpTimes((viewId) => this.#tryAgain(viewId))
     this.#mayHaveSome = this.#all().length > 0
+    const { imports, store, kept: events } = deps
+    this.#backlog = new Backlog({ events, imports, store })
+    this.importKeeper = new ImportKeeper(deps, this)
+    for (const { view } of this.#all()) {
+      const { id, sourceId, behind } = view
+      if (isKept(view)) imports.keep(id, sourceId, behind?.importPlace ?? 0)
+    }
+  }
+
+  /** Whether the catalog may have views that are behind. */
+  get mayHaveSome(): boolean {
+    return this.#mayHaveSome
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
   }
 
   /** Of whose blocks the log has some that a view still needs. */
@@ -80,6 +111,11 @@ export class ViewsBehind {
       const place = behind?.place ?? null
       return place === null ? [] : [{ keeper: id, dataSourceId: sourceId, place }]
     })
+  }
+
+  /** Ends what an earlier process left of imports. Precondition: the tables stand, and nobody inserts. */
+  settle(): Promise<void> {
+    return this.importKeeper.settle()
   }
 
   /** Begins to try those that an earlier process left. */
@@ -116,17 +152,16 @@ export class ViewsBehind {
   }
 
   /**
-   * A view did not take a block of events, and not for the first time: true when it is out of the way. Never rejects.
+   * A view did not take a block, and one of events not for the first time: true when it is out of the way. Never rejects.
    */
-  async setAside(dataSourceId: string, failure: unknown): Promise<boolean> {
-    if (this.#options.views === 'strict' || this.#isClosed) return false
-    if (!(failure instanceof StoreError) || !isOfViewAlone(failure)) return false
-    const failed = failedView(failure.message, dataSourceId, this.#deps.catalog.listPipes())
+  async setAside(dataSourceId: string, failure: unknown, block: FailedBlock = { kind: 'events' }): Promise<boolean> {
+    if (this.#isClosed || !(failure instanceof StoreError)) return false
+    const failed = this.parkable(dataSourceId, failure)
     if (failed === undefined) return false
     const view = 'mirror' in failed ? failed.mirror : failed.node.view.id
     try {
       return await this.#changes.run('views', () =>
-        'mirror' in failed ? this.#dropMirror(failed.mirror, failed.sourceId) : this.#park(view, failure),
+        'mirror' in failed ? dropMirror(failed.mirror, failed.sourceId, this.#deps) : this.#park(view, failure, block),
       )
     } catch (err) {
       this.#deps.logger.error({ err, view }, 'A Materialized View that fails could not be parked yet.')
@@ -134,24 +169,44 @@ export class ViewsBehind {
     }
   }
 
-  /** Rows that nobody keeps are about to come to a table: views that are parked behind it are incomplete from then on. */
-  onUnkept(table: string): Promise<void> | null {
-    if (!this.#mayHaveSome) return null
-    const lacking = viewsBehind(table, this.#deps.catalog.listPipes()).filter(({ view }) => isKept(view))
-    return lacking.length === 0
-      ? null
-      : this.#loseAll(lacking, 'rows came that are not kept, such as those of an import')
+  /** The view by which an INSERT failed, where it may go out of the way. */
+  parkable(dataSourceId: string, failure: StoreError): FailedView | undefined {
+    if (this.#options.views === 'strict' || !isOfViewAlone(failure)) return undefined
+    return failedView(failure.message, dataSourceId, this.#deps.catalog.listPipes())
+  }
+
+  /** A block is stored that a view did not take, which is not out of the way, and nobody keeps it. */
+  async noteLacking(viewId: string, failure: StoreError): Promise<void> {
+    const { catalog, now } = this.#deps
+    this.#mayHaveSome = true
+    this.#reasons.set(viewId, withoutInternals(failure.message))
+    const noted = { ...nothingKept, sinceMs: now(), missCount: 1, errorName: errorNameIn(failure.message) }
+    const found = findView(catalog.listPipes(), viewId)
+    if (found === undefined) return
+    const reason = 'it did not take rows that came, and they are not kept'
+    const isNoted = await changeView(catalog, viewId, (view) => {
+      return view.behind === undefined ? { ...view, behind: noted } : null
+    })
+    if (isNoted) this.#tellIncomplete(found, reason)
+    else await this.lose([found], reason)
+  }
+
+  /** Views for which blocks are kept. */
+  keptViews(): readonly MaterializedNode[] {
+    return this.#all().filter(({ view }) => isKept(view))
   }
 
   /** A change is about to be made after which blocks of these data sources may not be repeated. */
   async beforeChange(dataSourceIds: readonly string[]): Promise<void> {
     if (!this.#mayHaveSome) return
     const pipes = this.#deps.catalog.listPipes()
+    // Views that went with a data source of theirs.
+    await this.forget(this.#deps.imports.keepers.filter((id) => findView(pipes, id) === undefined))
     const concerned = this.#all().filter(({ view }) => {
       const reach = reachOf(view, pipes)
       return isKept(view) && dataSourceIds.some((id) => id === view.sourceId || reach.has(id))
     })
-    await this.#loseAll(concerned, 'its Data Source, or the one that it fills, was changed')
+    await this.lose(concerned, 'its Data Source, or the one that it fills, was changed')
     // What is being repeated is there before the change.
     for (const { view } of concerned) await this.#stop(view.id)
   }
@@ -163,7 +218,7 @@ export class ViewsBehind {
       .filter(({ view }) => isKept(view))
       .toSorted((one, other) => bytesOf(other) - bytesOf(one))
     if (largest === undefined) return
-    this.#loseAll([largest], 'more waits for it than may be kept').catch((err: unknown) => {
+    this.lose([largest], 'more waits for it than may be kept').catch((err: unknown) => {
       this.#deps.logger.error(
         { err, view: largest.view.id },
         'What is kept for a Materialized View could not be let go.',
@@ -171,29 +226,14 @@ export class ViewsBehind {
     })
   }
 
-  /**
-   * @throws VIEW_BEHIND (409) where a new view from a data source to another would see rows twice that one which is parked has yet to take,
-   *   or would bring rows to that one which nobody keeps.
-   */
+  /** See `refuseBehind`. */
   refuseBehind(sourceId: string, targetId: string): void {
-    if (!this.#mayHaveSome) return
-    const pipes = this.#deps.catalog.listPipes()
-    const found = this.#all().find(({ view }) => {
-      return isKept(view) && (reachOf(view, pipes).has(sourceId) || rootsOf(view, pipes).has(targetId))
-    })
-    if (found === undefined) return
-    const reason = 'until it has caught up no view is made that fills what it reads, or reads what it fills'
-    throw errors.VIEW_BEHIND({ view: viewLabel(found), reason })
+    if (this.#mayHaveSome) refuseBehind(this.#deps.catalog.listPipes(), sourceId, targetId)
   }
 
-  /** @throws VIEW_BEHIND (409) where a data source may get rows again that it has, as a view on their way has yet to take the rest of a block. */
+  /** See `refuseRepeated`. */
   refuseRepeated(dataSourceId: string): void {
-    if (!this.#mayHaveSome) return
-    const pipes = this.#deps.catalog.listPipes()
-    const found = this.#all().find(({ view }) => isKept(view) && reachOf(view, pipes).has(dataSourceId))
-    if (found === undefined) return
-    const reason = 'until it has caught up nothing is populated or repaired of what it fills'
-    throw errors.VIEW_BEHIND({ view: viewLabel(found), reason })
+    if (this.#mayHaveSome) refuseRepeated(this.#deps.catalog.listPipes(), dataSourceId)
   }
 
   /** The tables and views, those views among them that the engine does not have while they are parked. */
@@ -235,7 +275,7 @@ export class ViewsBehind {
       await this.#stop(id)
       this.#times.forget(id)
       this.#reasons.delete(id)
-      this.#deps.kept().letGo(id)
+      await this.#backlog.letGo(id)
     }
   }
 
@@ -252,18 +292,7 @@ export class ViewsBehind {
     return behind
   }
 
-  /** What it brings rows to cannot be used without them, and its job sees so. */
-  async #dropMirror(name: string, sourceId: string): Promise<boolean> {
-    const { catalog, gate, logger, store } = this.#deps
-    if (!(await store.views.sees(name, sourceId))) return !(await store.views.names()).includes(name)
-    const isDone = await gate.whileClosed([...rootsOf({ sourceId }, catalog.listPipes())], closeMsMax, () =>
-      store.views.drop(name),
-    )
-    if (isDone) logger.warn({ view: name }, 'A populate or repair does not take a row that came meanwhile, and fails.')
-    return isDone
-  }
-
-  async #park(viewId: string, failure: StoreError): Promise<boolean> {
+  async #park(viewId: string, failure: StoreError, block: FailedBlock): Promise<boolean> {
     const { catalog, gate, logger, store } = this.#deps
     const found = findView(catalog.listPipes(), viewId)
     // Whoever removed it has dropped it.
@@ -274,7 +303,7 @@ export class ViewsBehind {
     // Before it is so: who inserts meanwhile looks it up.
     this.#mayHaveSome = true
     const isDone = await gate.whileClosed([...rootsOf(view, catalog.listPipes())], closeMsMax, async () => {
-      const begun = view.behind === undefined ? await this.#begin(view) : {}
+      const begun = view.behind === undefined ? await this.#begin(view, block) : await this.#backlog.goBack(view, block)
       try {
         await changeView(catalog, viewId, ({ behind = nothingKept, ...rest }) => {
           return {
@@ -287,7 +316,7 @@ export class ViewsBehind {
           }
         })
       } catch (thrown) {
-        if (view.behind === undefined) this.#deps.kept().letGo(viewId)
+        if (view.behind === undefined) await this.#backlog.letGo(viewId)
         throw thrown
       }
       await store.views.drop(viewId)
@@ -300,11 +329,13 @@ export class ViewsBehind {
     return true
   }
 
-  async #begin(view: NodeView): Promise<Partial<ViewBehind>> {
-    const { catalog, kept } = this.#deps
+  async #begin(view: NodeView, block: FailedBlock): Promise<Partial<ViewBehind>> {
+    const { catalog } = this.#deps
+    if (block.kind === 'import' && block.kept === null) return {}
     if (!isRepeatable(view, catalog.listPipes(), (id) => catalog.find(id))) return {}
     const tableBlocks = await this.#tableBlocks(view)
-    return { place: await kept().keep(view.id, view.sourceId), tableBlocks }
+    const firstImport = block.kind === 'import' ? block.kept?.number : undefined
+    return { ...(await this.#backlog.keep(view.id, view.sourceId, firstImport)), tableBlocks }
   }
 
   #tryAgain(viewId: string): void {
@@ -350,22 +381,23 @@ export class ViewsBehind {
   }
 
   #catchUp(view: NodeView): { readonly stop: () => void; readonly run: () => Promise<void> } {
-    const { catalog, kept } = this.#deps
+    const { catalog } = this.#deps
     const source = catalog.find(view.sourceId)
-    const { place = null, tableBlocks = 0 } = view.behind ?? {}
+    const { place = null, importPlace = 0, tableBlocks = 0 } = view.behind ?? {}
     if (source === undefined || place === null) return { stop: () => undefined, run: async () => undefined }
     const catchUp = new CatchUp(
       view,
-      { source, place },
+      { source, place: { place, importPlace } },
       {
         ...this.#deps,
+        backlog: this.#backlog,
         whileClosed: (change) => this.#changes.run('views', () => this.#whileClosed([view.sourceId], change)),
         tableBlocks: () => this.#tableBlocks(view),
         engineStart: () => this.#engineStart,
       },
     )
     const run = async (): Promise<void> => {
-      if (kept().hasGaps(view.id)) throw new LostBlocksError('blocks that were kept for it are lost')
+      if (this.#backlog.hasGaps(view.id)) throw new LostBlocksError('blocks that were kept for it are lost')
       if ((await this.#tableBlocks(view)) - tableBlocks > knownBlocksMax) {
         throw new LostBlocksError('too many other blocks have come to the tables behind it')
       }
@@ -413,24 +445,31 @@ export class ViewsBehind {
     const { catalog, logger } = this.#deps
     const found = findView(catalog.listPipes(), viewId)
     if (found === undefined) return
-    if (thrown instanceof LostBlocksError) await this.#loseAll([found], thrown.message)
+    if (thrown instanceof LostBlocksError) await this.lose([found], thrown.message)
     if (thrown instanceof StoreError) this.#reasons.set(viewId, withoutInternals(thrown.message))
     logger.debug({ err: thrown, view: viewId }, 'A Materialized View that is behind could not catch up yet.')
   }
 
-  async #loseAll(nodes: readonly MaterializedNode[], reason: string): Promise<void> {
-    const { catalog, kept, logger } = this.#deps
-    for (const { pipe, node, view } of nodes) {
-      this.#running.get(view.id)?.stop()
-      const isChanged = await changeView(catalog, view.id, ({ behind, ...rest }) => {
+  /** They are incomplete from now on, where they were not before: nothing is kept for them. */
+  async lose(nodes: readonly MaterializedNode[], reason: string): Promise<void> {
+    const { catalog } = this.#deps
+    for (const found of nodes) {
+      const { id } = found.view
+      this.#running.get(id)?.stop()
+      const isChanged = await changeView(catalog, id, ({ behind, ...rest }) => {
         return behind === undefined || behind.place === null ? null : { ...rest, behind: { ...behind, place: null } }
       })
       if (!isChanged) continue
-      kept().letGo(view.id)
-      const remedy = this.#remedyOf(findView(catalog.listPipes(), view.id) ?? { pipe, node, view })
-      const fields = { view: view.id, node: viewLabel({ pipe, node }), reason, remedy }
-      logger.warn(fields, 'A Materialized View is incomplete: what it lacks is not kept any more.')
+      await this.#backlog.letGo(id)
+      this.#tellIncomplete(found, reason)
     }
+  }
+
+  #tellIncomplete({ pipe, node, view }: MaterializedNode, reason: string): void {
+    const { catalog, logger } = this.#deps
+    const remedy = this.#remedyOf(findView(catalog.listPipes(), view.id) ?? { pipe, node, view })
+    const fields = { view: view.id, node: viewLabel({ pipe, node }), reason, remedy }
+    logger.warn(fields, 'A Materialized View is incomplete: what it lacks is not kept any more.')
   }
 
   async #stop(viewId: string): Promise<void> {
@@ -442,18 +481,14 @@ export class ViewsBehind {
   #told(node: MaterializedNode): BehindView | null {
     const { behind, id } = node.view
     if (behind === undefined) return null
-    const { sinceMs, isParked, place, errorName } = behind
-    const retryAtMs = isParked ? this.#times.retryAtMs(id, this.#deps.now()) : null
-    const state = place === null ? 'incomplete' : 'parked'
-    const counts = place === null ? { blockCount: 0, byteCount: 0 } : this.#deps.kept().countsOf(id)
+    const retryAtMs = behind.isParked ? this.#times.retryAtMs(id, this.#deps.now()) : null
+    const counts = behind.place === null ? { blockCount: 0, byteCount: 0 } : this.#backlog.countsOf(id)
     return {
-      node,
-      sinceMs,
-      state,
-      isPassed: !isParked,
+      ...toldOf(node, behind),
       ...counts,
       reason: this.#reasons.get(id) ?? null,
-      ...{ errorName, retryAtMs, remedy: this.#remedyOf(node) },
+      retryAtMs,
+      remedy: this.#remedyOf(node),
     }
   }
 
@@ -469,17 +504,4 @@ export class ViewsBehind {
   #all(): readonly MaterializedNode[] {
     return materializedNodes(this.#deps.catalog.listPipes()).filter(({ view }) => view.behind !== undefined)
   }
-}
-
-const nothingKept: ViewBehind = {
-  sinceMs: 0,
-  isParked: false,
-  place: null,
-  tableBlocks: 0,
-  missCount: 0,
-  errorName: '',
-}
-
-function isKept({ behind }: NodeView): boolean {
-  return behind !== undefined && behind.place !== null
 }

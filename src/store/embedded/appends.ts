@@ -13,8 +13,9 @@ import type { AppendGate } from '../append-gate.ts'
 import { type InsertOrigin, InsertPlaces } from '../insert-places.ts'
 import { appendStatement } from '../sql/append-statement.ts'
 import type { InsertLimits } from '../sql/statement-settings.ts'
-import type { AppendRequest, RowPartition } from '../store.types.ts'
-import { isOfView, isStopped, lateInsertError, StoreError, storedError } from '../store-error.ts'
+import type { AppendKeeper, AppendRequest, RowPartition } from '../store.types.ts'
+import { isStopped, lateInsertError } from '../store-error.ts'
+import { appendForViews, noKeeper, type PassingRequest } from './append-for-views.ts'
 import { appendSlices, rowPartitions } from './append-slices.ts'
 import type { EngineDoors } from './engine-doors.ts'
 import type { EngineSession } from './engine-session.types.ts'
@@ -32,7 +33,7 @@ export interface AppendsOptions {
 
 interface AppendsDeps {
   readonly engine: Pick<EngineDoors, 'admit' | 'lateReads' | 'restartStuckInserts' | 'suspects' | 'writers'>
-  readonly gate: Pick<AppendGate, 'passUnkept'>
+  readonly gate: Pick<AppendGate, 'enter'>
   readonly partFiles: Pick<PartFiles, 'write'>
   readonly repairs: Pick<OrphanRepairs, 'dropBehind' | 'mayBeNeeded'>
 }
@@ -66,12 +67,18 @@ export class Appends {
   /** By table, those whose callers were told that they are late. */
   readonly #late = new Map<string, Set<Promise<unknown>>>()
   #lateCount = 0
+  #keeper = noKeeper
 
   constructor(options: AppendsOptions, deps: AppendsDeps) {
     const { insertsInFlightMax: placesMax, waitingMax, insertSlowAfterMs: slowAfterMs = insertSlowAfterMs } = options
     this.#options = options
     this.#deps = deps
     this.#places = new InsertPlaces({ placesMax, slowPlacesMax: slowInsertsMax, slowAfterMs, waitingMax })
+  }
+
+  /** See `SupervisedStore.keepBy`. */
+  keepBy(keeper: AppendKeeper): void {
+    this.#keeper = keeper
   }
 
   /** See `Store.append`. */
@@ -124,25 +131,19 @@ export class Appends {
     return { timeMaxMs, memoryBytesMax }
   }
 
-  /** Whoever keeps the rows has passed the gate by himself. */
-  #append(request: AppendRequest, running: Running): Promise<void> {
-    if (request.isKept === true) return this.#appendPassing(request, running)
-    return this.#deps.gate.passUnkept(request.table, () => this.#appendPassing(request, running))
-  }
-
-  async #appendPassing(request: AppendRequest, running: Running): Promise<void> {
+  async #append(request: AppendRequest, running: Running): Promise<void> {
     const written = await this.#write(request)
+    const insert = (again: PassingRequest): Promise<void> => this.#appendFile(again, written.path, running)
     let isKept = false
     try {
-      await this.#appendFile(request, written.path, running)
+      // Whoever keeps the rows has passed the gate by himself.
+      if (request.isKept === true) await this.#appendFile(request, written.path, running)
+      else
+        await appendForViews({ request, paths: written.paths }, { gate: this.#deps.gate, keeper: this.#keeper }, insert)
     } catch (thrown) {
       isKept =
         !running.isLate && !running.isLeft && pathsOf(request.parts).length > 0 && request.keepsParts?.(thrown) === true
-      if (request.outlivesViews !== true || !(thrown instanceof StoreError) || !isOfView(thrown)) throw thrown
-      // The engine may have the rows in the table by the time at which a view fails, or not: the tokens are the same, so
-      // afterwards they are there once in any case, and in the other views too.
-      await this.#appendFile({ ...request, passesViews: true }, written.path, running)
-      throw storedError(thrown)
+      throw thrown
     } finally {
       if (!isKept) await written.remove()
     }
@@ -232,12 +233,7 @@ export class Appends {
   }
 }
 
-interface PassingRequest extends AppendRequest {
-  /** True passes over views that fail. */
-  readonly passesViews?: boolean
-}
-
-const noParts: WrittenParts = { path: '', remove: async () => undefined }
+const noParts: WrittenParts = { path: '', paths: [], remove: async () => undefined }
 
 /** Calls `act` a grace after the signal is aborted; gives what ends the waiting for that. */
 function soonAfter(signal: AbortSignal | undefined, act: () => void): () => void {

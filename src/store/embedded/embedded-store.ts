@@ -32,6 +32,7 @@ import { TrialStatements } from '../sql/trial-statements.ts'
 import { ViewStatements } from '../sql/view-statements.ts'
 import type { CommandNature, RowsNature, Statements } from '../statements.types.ts'
 import type {
+  AppendKeeper,
   AppendRequest,
   CopyRequest,
   FillRequest,
@@ -244,6 +245,10 @@ class EmbeddedStore implements SupervisedStore, Statements {
 
   async discard(parts: readonly Part[]): Promise<void> {
     await this.#partFiles.remove(pathsOf(parts))
+  }
+
+  keepBy(keeper: AppendKeeper): void {
+    this.#appends.keepBy(keeper)
   }
 
   append(request: AppendRequest): Promise<void> {

@@ -9,6 +9,8 @@ import { makeAgain } from './make-again.ts'
 export interface WrittenParts {
   /** One path, or a pattern of the engine over all of them. */
   readonly path: string
+  /** Of each part, in order. */
+  readonly paths: readonly string[]
   remove(): Promise<void>
 }
 
@@ -43,7 +45,7 @@ export class PartFiles {
       files.map((file) => ('bytes' in file ? writeFile(file.path, file.bytes) : undefined)),
     )
     const failure = outcomes.find((outcome) => outcome.status === 'rejected')
-    if (failure === undefined) return { path: this.#patternOf(paths), remove: () => this.remove(paths) }
+    if (failure === undefined) return { path: this.#patternOf(paths), paths, remove: () => this.remove(paths) }
     await this.remove(paths)
     throw new Error('A part could not be written', { cause: failure.reason })
   }

@@ -362,6 +362,8 @@ function fakeIngest(deps: () => FakeDeps): Ingest {
     tableMark: async () => ({ blocks: 0, tables: '' }),
     keptEvents: {
       keep: async () => 1,
+      placeNow: () => 1,
+      nextPlace: () => null,
       moveTo() {},
       letGo() {},
       countsOf: () => ({ blockCount: 0, byteCount: 0 }),

@@ -1,9 +1,9 @@
 /**
- * Parks a view that fails and has it catch up, again and again while events come, each time with a kill at some moment of it: while it is
- * being parked, while it is parked, and while it takes what it lacks.
+ * Parks a view that fails and has it catch up, again and again while events come, or imports beside them, each time with a kill at some
+ * moment of it: while it is being parked, while it is parked, and while it takes what it lacks.
  *
- * After each kill the view catches up, and every event that was acknowledged is once in the table, in what another view fills, and in what
- * this one does; one that was not is in all of them or in none.
+ * After each kill the view catches up, and every row that was acknowledged is once in the table, in what another view fills, and in what
+ * this one does. Events that were not are in all of them or in none; rows of imports that were not are nowhere twice.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../free-port.ts'
@@ -14,6 +14,8 @@ import { KillService, type ServiceWords, victims } from './kill-service.ts'
 export interface BehindRunOptions {
   readonly rounds: number
   readonly seed: number
+  /** Whether imports of small bodies come beside the events. */
+  readonly hasImports: boolean
 }
 
 export interface BehindRunReport {
@@ -23,6 +25,8 @@ export interface BehindRunReport {
   /** Of the last ones, how many came before the answer. */
   readonly cutCatchUps: number
   readonly rows: number
+  /** Imports that were answered, those of them that a view failed at first, and those cut off that are in some tables alone. */
+  readonly imports: { readonly answered: number; readonly refused: number; readonly partial: number }
   readonly words: ServiceWords
   /** What is not as it must be; empty when all is. */
   readonly faults: readonly string[]
@@ -38,19 +42,19 @@ const catchUpPath = '/v0/pipes/risky/nodes/n/catch_up'
 /** The view fails at them while nothing is in `mended`. */
 const unlucky = 13
 
-export async function runBehind({ rounds, seed }: BehindRunOptions): Promise<BehindRunReport> {
+export async function runBehind({ rounds, seed, hasImports }: BehindRunOptions): Promise<BehindRunReport> {
   const directory = await createTestDirectory()
   const service = new KillService(directory.path, await freePort())
-  const run = new BehindRun(service, new SeededRandom(seed))
+  const run = new BehindRun(service, new SeededRandom(seed), hasImports)
   try {
     await service.start()
     await run.setUp()
     for (let round = 0; round < rounds; round += 1) await run.round()
     await service.end('SIGTERM')
-    const { kills, moments: counted, cutCatchUps, rows, faults } = run
+    const { kills, moments: counted, cutCatchUps, rows, imports, faults } = run
     // That the view fails is what is wanted.
     const errors = service.words.errors.filter((line) => !line.includes('unlucky'))
-    return { kills, moments: counted, cutCatchUps, rows, faults, words: { ...service.words, errors } }
+    return { kills, moments: counted, cutCatchUps, rows, imports, faults, words: { ...service.words, errors } }
   } finally {
     await service.end('SIGKILL')
     await directory.remove()
@@ -68,16 +72,21 @@ class BehindRun {
   rows = 0
   readonly moments: Record<Moment, number> = { parking: 0, parked: 0, 'catching up': 0 }
   readonly faults: string[] = []
+  readonly imports = { answered: 0, refused: 0, partial: 0 }
   readonly #service: KillService
   readonly #random: SeededRandom
+  readonly #hasImports: boolean
   /** Rows that were acknowledged, by their numbers' block. */
   readonly #acknowledged = new Set<number>()
+  /** Blocks of imports that were cut off. */
+  readonly #cut = new Set<number>()
   #isSending = false
   #blocks = 0
 
-  constructor(service: KillService, random: SeededRandom) {
+  constructor(service: KillService, random: SeededRandom, hasImports: boolean) {
     this.#service = service
     this.#random = random
+    this.#hasImports = hasImports
   }
 
   async setUp(): Promise<void> {
@@ -150,24 +159,27 @@ class BehindRun {
   }
 
   async #check(): Promise<void> {
-    const all: (readonly string[])[] = []
+    const counts = new Map<string, ReadonlyMap<number, string>>()
     for (const table of tables) {
-      const [row] = await this.#select(
-        `SELECT count() AS c, uniqExact(id) AS u, sum(id) AS s, sum(n) AS n FROM ${table}`,
+      const rows = await this.#select(
+        `SELECT block, count() AS c, uniqExact(id) AS u, sum(n) AS n FROM ${table} GROUP BY block`,
       )
-      const { c, u, s, n } = row ?? {}
-      if (String(c) !== String(u)) this.faults.push(`${table} has ${c} rows of ${u} ids`)
-      all.push([String(c), String(s), String(n)])
+      for (const { block, c, u } of rows) {
+        if (String(c) !== String(u)) this.faults.push(`${table} has ${c} rows of ${u} ids of block ${block}`)
+      }
+      counts.set(table, new Map(rows.map(({ block, c, n }) => [Number(block), `${c} rows of ${n}`])))
+      if (table === 'stream') this.rows = rows.reduce((total, { c }) => total + Number(c), 0)
     }
-    const [first] = all
-    this.rows = Number(first?.[0])
-    for (const [index, other] of all.entries()) {
-      if (String(other) !== String(first)) this.faults.push(`${tables[index]} has ${other}, and stream ${first}`)
-    }
-    const stored = await this.#select('SELECT block, count() AS c FROM risky_rows GROUP BY block')
-    const counts = new Map(stored.map(({ block, c }) => [Number(block), Number(c)]))
-    for (const block of this.#acknowledged) {
-      if (counts.get(block) !== blockRows) this.faults.push(`block ${block} has ${counts.get(block)} rows`)
+    this.imports.partial = 0
+    for (let block = 1; block <= this.#blocks; block += 1) {
+      const [first, ...others] = tables.map((table) => counts.get(table)?.get(block) ?? 'none')
+      const isAlike = others.every((other) => other === first)
+      if (this.#acknowledged.has(block) && first?.startsWith(`${blockRows} rows`) !== true) {
+        this.faults.push(`block ${block}: stream has ${first}`)
+      }
+      if (isAlike) continue
+      if (this.#cut.has(block)) this.imports.partial += 1
+      else this.faults.push(`block ${block}: ${tables.join()} have ${[first, ...others].join()}`)
     }
   }
 
@@ -184,22 +196,46 @@ class BehindRun {
   }
 
   async #sendUntilCut(): Promise<void> {
+    const senders = this.#hasImports ? 3 : 1
+    await Promise.all(Array.from({ length: senders }, (_, sender) => this.#sendBlocks(sender > 0)))
+  }
+
+  async #sendBlocks(areImports: boolean): Promise<void> {
     for (let count = 0; this.#isSending && count < blocksPerRoundMax; count += 1) {
       this.#blocks += 1
       const block = this.#blocks
       const isUnlucky = this.#random.below(8) === 0
-      const rows = Array.from({ length: blockRows }, (_, n) =>
-        JSON.stringify({ block, id: block * blockRows + n, n: isUnlucky ? unlucky : n % unlucky }),
-      )
+      const rows = Array.from({ length: blockRows }, (_, n) => {
+        return { block, id: block * blockRows + n, n: isUnlucky ? unlucky : n % unlucky }
+      })
       try {
-        await this.#service.call('POST', '/v0/events?name=stream', rows.join('\n'))
+        if (areImports) await this.#import(rows)
+        else
+          await this.#service.call('POST', '/v0/events?name=stream', rows.map((row) => JSON.stringify(row)).join('\n'))
         this.#acknowledged.add(block)
         await delay(this.#random.below(12))
       } catch {
         // The service was killed, or its engine: what was not acknowledged may be there or not.
+        if (areImports) this.#cut.add(block)
         await delay(20)
       }
     }
+  }
+
+  /** Behind the answer that a view failed, the rows are stored as well. */
+  async #import(rows: readonly { readonly block: number; readonly id: number; readonly n: number }[]): Promise<void> {
+    const isCsv = this.#random.below(2) === 0
+    const body = isCsv
+      ? rows.map(({ block, id, n }) => `${block},${id},${n}`).join('\n')
+      : rows.map((row) => JSON.stringify(row)).join('\n')
+    const path = `/v0/datasources?mode=append&name=stream&format=${isCsv ? 'csv' : 'ndjson'}`
+    try {
+      await this.#service.call('POST', path, body)
+    } catch (thrown) {
+      if (!String(thrown).includes('the counted rows are stored')) throw thrown
+      this.imports.refused += 1
+    }
+    this.imports.answered += 1
   }
 
   async #link(pipe: string, sql: string, more: string): Promise<void> {

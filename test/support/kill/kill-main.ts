@@ -1,11 +1,12 @@
 // `npm run test:kill -- --kills 1000 --producers 4 --seed 7 --barriers 50`: prints what was killed, stored and mended, then
 // what became of data sources that were dropped under load and kills, and what was seen of replaces (`--replaces 50 --readers 8
 // --replace-kills 20`), and of imports by URL (`--import-kills 50 --import-rows 5000000 --import-life-ms 3000`, of some kinds alone by
-// `--import-kinds csv,parquet`). A count of 0 leaves a part out. Exit code 1 when a row is lost or doubled, or something was seen that must not be.
+// `--import-kinds csv,parquet`), and of views that are parked (`--behind-kills 50`). A count of 0 leaves a part out. Exit code 1 when a row is lost or doubled, or something was seen that must not be.
 
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { runBarriers } from './barrier-run.ts'
+import { runBehind } from './behind-run.ts'
 import { runImportKills } from './import-run.ts'
 import { runKills } from './kill-run.ts'
 import type { ServiceWords } from './kill-service.ts'
@@ -25,6 +26,7 @@ const { values } = parseArgs({
     'import-rows': { type: 'string', default: '300000' },
     'import-life-ms': { type: 'string', default: '1500' },
     'import-kinds': { type: 'string' },
+    'behind-kills': { type: 'string', default: '10' },
   },
 })
 const options = {
@@ -39,7 +41,18 @@ if (options.kills > 0) await killUnderLoad()
 if (Number(values.barriers) > 0) await dropUnderLoad()
 if (Number(values.replaces) > 0) await replaceUnderReading()
 if (Number(values['import-kills']) > 0) await killImports()
+if (Number(values['behind-kills']) > 0) await killBehind()
 process.exit(isRight ? 0 : 1)
+
+async function killBehind(): Promise<void> {
+  const rounds = Number(values['behind-kills'])
+  for (const hasImports of [false, true]) {
+    const { faults, words, ...report } = await runBehind({ rounds, seed: options.seed, hasImports })
+    say(`${rounds} kills beside a parked view, ${hasImports ? 'with' : 'without'} imports: ${JSON.stringify(report)}`)
+    sayErrors(words)
+    for (const fault of faults) judge(false, fault)
+  }
+}
 
 async function killUnderLoad(): Promise<void> {
   const { kills, acknowledged, words, stored, durationMs } = await runKills(options)
